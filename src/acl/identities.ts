@@ -1,0 +1,22 @@
+// Service identities, node identities and templated policies: shorthands that expand to a synthetic
+// policy. templates.ts holds the catalogue and the expansion.
+
+export interface ServiceIdentity {
+  readonly serviceName: string;
+  /** Empty: valid in all datacenters, also future ones. Sorted. */
+  readonly datacenters: readonly string[];
+}
+
+export interface NodeIdentity {
+  readonly nodeName: string;
+  readonly datacenter: string;
+}
+
+export interface TemplatedPolicy {
+  readonly templateId: string;
+  readonly templateName: string;
+  /** The one variable that templates know; undefined where none was given. */
+  readonly variables: { readonly name: string } | undefined;
+  /** Empty: valid in all datacenters. Sorted. */
+  readonly datacenters: readonly string[];
+}
