@@ -1,0 +1,293 @@
+// The source check: what breaks the house fails here, with file, line and the rule's name.
+// It reads and never writes. Lengths are printed as places to look at, not as limits.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import ts from 'typescript';
+import {
+  BANNED_GLOBALS,
+  BANNED_MODULES,
+  BARREL_ALLOWED,
+  CLUSTER_WORDS,
+  DO_NOT_SAY,
+  ENTRY_FILES,
+  floorOf,
+  isOutside,
+  PURE_FOLDERS,
+  REAL_WORLD_FOLDERS,
+} from './tidy-rules.ts';
+
+interface Finding {
+  readonly file: string;
+  readonly line: number;
+  readonly rule: string;
+  readonly says: string;
+}
+
+interface Source {
+  readonly path: string;
+  readonly tree: ts.SourceFile;
+  readonly text: string;
+  readonly imports: readonly {
+    readonly path: string;
+    readonly module: string;
+    readonly node: ts.Node;
+  }[];
+}
+
+const root = resolve(import.meta.dirname, '..', '..');
+const findings: Finding[] = [];
+const sources = new Map<string, Source>();
+for (const folder of ['cluster', 'src', 'scripts', 'test']) readFolder(folder);
+for (const source of sources.values()) checkSource(source);
+checkRings();
+checkUnused();
+checkRegistry();
+report();
+
+function readFolder(folder: string): void {
+  for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) readFolder(path);
+    else if (path.endsWith('.ts')) sources.set(path, readSource(path));
+  }
+}
+
+function readSource(path: string): Source {
+  const text = readFileSync(join(root, path), 'utf8');
+  const tree = ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true);
+  const imports: { path: string; module: string; node: ts.Node }[] = [];
+  walk(tree, (node) => {
+    const module = moduleNamed(node);
+    if (module === undefined) return;
+    const target = module.startsWith('.') ? relative(root, resolve(root, path, '..', module)) : '';
+    imports.push({ path: target, module, node });
+  });
+  return { path, tree, text, imports };
+}
+
+function moduleNamed(node: ts.Node): string | undefined {
+  if (
+    (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) &&
+    node.moduleSpecifier !== undefined
+  )
+    return (node.moduleSpecifier as ts.StringLiteral).text;
+  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
+    return (node.argument.literal as ts.StringLiteral).text;
+  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
+    const [argument] = node.arguments;
+    if (argument !== undefined && ts.isStringLiteral(argument)) return argument.text;
+  }
+  return undefined;
+}
+
+function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
+  visit(node);
+  ts.forEachChild(node, (child) => walk(child, visit));
+}
+
+function find(source: Source, node: ts.Node | number, rule: string, says: string): void {
+  const position = typeof node === 'number' ? node : node.getStart(source.tree);
+  const line = source.tree.getLineAndCharacterOfPosition(position).line + 1;
+  findings.push({ file: source.path, line, rule, says });
+}
+
+function checkSource(source: Source): void {
+  checkFloors(source);
+  checkBarrel(source);
+  if (source.path.startsWith('cluster/')) checkClusterWords(source);
+  const isProduct = source.path.startsWith('src/') || source.path.startsWith('cluster/');
+  if (isProduct && !REAL_WORLD_FOLDERS.some((folder) => source.path.startsWith(folder)))
+    checkRealWorld(source);
+  if (PURE_FOLDERS.some((folder) => source.path.startsWith(folder))) checkPure(source);
+  if (isProduct) walk(source.tree, (node) => checkNode(source, node));
+}
+
+function checkFloors(source: Source): void {
+  const own = floorOf(source.path);
+  for (const { path, node } of source.imports) {
+    if (path === '') continue;
+    if (!sources.has(path)) find(source, node, 'import', `${path} does not exist`);
+    const target = floorOf(path);
+    if (source.path.startsWith('cluster/') && !path.startsWith('cluster/'))
+      find(source, node, 'floors', `cluster imports ${path}`);
+    else if (isOutside(path) && !isOutside(source.path))
+      find(source, node, 'floors', `nothing in the product imports ${path}`);
+    else if (target.floor > own.floor) find(source, node, 'floors', `imports upwards: ${path}`);
+    else if (
+      target.floor === own.floor &&
+      target.room !== own.room &&
+      !own.neighbours.includes(target.room)
+    )
+      find(source, node, 'floors', `${own.room} and ${target.room} share a floor`);
+  }
+}
+
+function checkBarrel(source: Source): void {
+  if (BARREL_ALLOWED.has(source.path)) return;
+  for (const statement of source.tree.statements)
+    if (ts.isExportDeclaration(statement) && statement.moduleSpecifier !== undefined)
+      find(source, statement, 'barrel', 're-exports another file');
+}
+
+function checkClusterWords(source: Source): void {
+  for (const match of source.text.matchAll(CLUSTER_WORDS))
+    find(source, match.index, 'cluster-words', `cluster does not know the word "${match[0]}"`);
+}
+
+function checkRealWorld(source: Source): void {
+  for (const { module, node } of source.imports)
+    if (BANNED_MODULES.has(module))
+      find(source, node, 'real-world', `imports ${module} outside src/platform-node`);
+  walk(source.tree, (node) => {
+    const name = usedGlobal(node);
+    if (name !== undefined && BANNED_GLOBALS.has(name))
+      find(source, node, 'real-world', `uses ${name} outside src/platform-node`);
+  });
+}
+
+/** `Date.now` for a property access on a global, `setTimeout` for a call, `new Date()` without arguments. */
+function usedGlobal(node: ts.Node): string | undefined {
+  if (ts.isPropertyAccessExpression(node) && ts.isIdentifier(node.expression))
+    return `${node.expression.text}.${node.name.text}`;
+  if (ts.isCallExpression(node) && ts.isIdentifier(node.expression))
+    return `${node.expression.text}()`;
+  if (
+    ts.isNewExpression(node) &&
+    ts.isIdentifier(node.expression) &&
+    (node.arguments?.length ?? 0) === 0
+  )
+    return `new ${node.expression.text}()`;
+  return undefined;
+}
+
+function checkPure(source: Source): void {
+  for (const { module, node } of source.imports)
+    if (module.startsWith('node:')) find(source, node, 'pure', `a pure folder imports ${module}`);
+  walk(source.tree, (node) => {
+    if (node.kind === ts.SyntaxKind.AsyncKeyword || ts.isAwaitExpression(node))
+      find(source, node, 'pure', 'async in a pure folder');
+    if (ts.isImportDeclaration(node) && /platform\/logger/.test(node.getText(source.tree)))
+      find(source, node, 'pure', 'a logger in a pure folder');
+  });
+}
+
+function checkNode(source: Source, node: ts.Node): void {
+  if (ts.isSwitchStatement(node)) checkSwitch(source, node);
+  const name = exportedName(node);
+  if (name === undefined) return;
+  for (const word of name.split(/(?=[A-Z])|_/))
+    if (DO_NOT_SAY.has(word.toLowerCase()))
+      find(
+        source,
+        node,
+        'glossary',
+        `exported name ${name} says "${word}"; say "${DO_NOT_SAY.get(word.toLowerCase())}"`,
+      );
+}
+
+/** A switch must end in a `default` that calls `unreachable`, or refuses or returns on purpose. */
+function checkSwitch(source: Source, node: ts.SwitchStatement): void {
+  if (!node.caseBlock.clauses.some(ts.isDefaultClause))
+    find(source, node, 'switch', 'no default: end it in unreachable(value)');
+}
+
+function exportedName(node: ts.Node): string | undefined {
+  const exported =
+    ts.canHaveModifiers(node) &&
+    ts.getModifiers(node)?.some((each) => each.kind === ts.SyntaxKind.ExportKeyword);
+  if (exported !== true) return undefined;
+  if (ts.isVariableStatement(node)) return node.declarationList.declarations[0]?.name.getText();
+  return (node as ts.NamedDeclaration as { name?: ts.Identifier }).name?.text;
+}
+
+/** Depth-first search over all imports, type imports included. */
+function checkRings(): void {
+  const done = new Set<string>();
+  const trail: string[] = [];
+  const visit = (path: string): void => {
+    if (done.has(path)) return;
+    const at = trail.indexOf(path);
+    const source = sources.get(path);
+    if (source === undefined) return;
+    if (at >= 0) {
+      find(source, 0, 'ring', [...trail.slice(at), path].join(' -> '));
+      return;
+    }
+    trail.push(path);
+    for (const { path: target } of source.imports) visit(target);
+    trail.pop();
+    done.add(path);
+  };
+  for (const path of sources.keys()) visit(path);
+}
+
+function checkUnused(): void {
+  const imported = new Set(
+    [...sources.values()].flatMap((source) => source.imports.map(({ path }) => path)),
+  );
+  const productImported = new Set(
+    [...sources.values()]
+      .filter(({ path }) => !path.startsWith('test/'))
+      .flatMap((source) => source.imports.map(({ path }) => path)),
+  );
+  for (const source of sources.values()) {
+    if (ENTRY_FILES.some((pattern) => pattern.test(source.path))) continue;
+    if (!imported.has(source.path)) find(source, 0, 'unused', 'nobody imports this file');
+    else if (!source.path.startsWith('test/') && !productImported.has(source.path))
+      find(source, 0, 'unused', 'only tests import this file');
+  }
+}
+
+/** Numbers on disk and on the wire are for ever: each that was ever used must still be named in its registry. */
+function checkRegistry(): void {
+  const registry = JSON.parse(readFileSync(join(root, 'scripts/registry.json'), 'utf8')) as Record<
+    string,
+    Record<string, string>
+  >;
+  for (const [path, numbers] of Object.entries(registry)) {
+    const source = sources.get(path);
+    if (source === undefined) {
+      findings.push({ file: path, line: 1, rule: 'registry', says: 'the registry file is gone' });
+      continue;
+    }
+    for (const [number, name] of Object.entries(numbers)) {
+      const pattern = new RegExp(
+        `['"]?${name.replace(/[.*+?^$()|[\]\\]/g, '\\$&')}['"]?\\s*:\\s*${number}\\b`,
+      );
+      if (!pattern.test(source.text))
+        find(source, 0, 'registry', `${name} = ${number} is gone; keep it as a tombstone`);
+    }
+  }
+}
+
+function report(): void {
+  for (const { file, line, rule, says } of findings)
+    process.stdout.write(`${file}:${line}: ${rule}: ${says}\n`);
+  const longest = [...sources.values()]
+    .filter(({ path }) => path.startsWith('src/') || path.startsWith('cluster/'))
+    .map(({ path, text }) => ({ path, lines: text.split('\n').length }))
+    .sort((a, b) => b.lines - a.lines)
+    .slice(0, 5);
+  process.stdout.write(`tidy: ${sources.size} files, ${findings.length} findings; longest files: `);
+  process.stdout.write(`${longest.map(({ path, lines }) => `${path} ${lines}`).join(', ')}\n`);
+  process.stdout.write(`tidy: longest functions: ${longestFunctions().join(', ')}\n`);
+  process.exitCode = findings.length === 0 ? 0 : 1;
+}
+
+function longestFunctions(): string[] {
+  const lengths: { says: string; lines: number }[] = [];
+  for (const { path, tree } of sources.values()) {
+    if (!path.startsWith('src/') && !path.startsWith('cluster/')) continue;
+    walk(tree, (node) => {
+      if (!ts.isFunctionDeclaration(node) && !ts.isMethodDeclaration(node)) return;
+      const from = tree.getLineAndCharacterOfPosition(node.getStart(tree)).line;
+      const lines = tree.getLineAndCharacterOfPosition(node.end).line - from + 1;
+      lengths.push({ says: `${path}:${from + 1} ${lines}`, lines });
+    });
+  }
+  return lengths
+    .sort((a, b) => b.lines - a.lines)
+    .slice(0, 5)
+    .map(({ says }) => says);
+}

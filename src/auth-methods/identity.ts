@@ -1,0 +1,29 @@
+// What a validator says about whoever logs in, and which names an auth method may speak of. Maps, not
+// objects: the names come from outside, and `__proto__` is a claim like any other.
+
+export interface Attributes {
+  readonly strings: ReadonlyMap<string, string>;
+  readonly lists: ReadonlyMap<string, readonly string[]>;
+}
+
+/** A validated outside identity. Holds no credential. */
+export interface Identity {
+  /** What selectors see, by full name such as `value.team`. */
+  readonly selectable: Attributes;
+  /** What `${…}` sees; a subset of the strings above. */
+  readonly interpolatable: ReadonlyMap<string, string>;
+  /** One line that says who this is, for logs and the dry run. */
+  readonly summary: string;
+}
+
+/** The fields that a selector may name. A map allows any key below it, present or not. */
+export interface FieldTable {
+  readonly strings: readonly string[];
+  readonly stringMaps: readonly string[];
+  readonly listMaps: readonly string[];
+}
+
+export interface AttributeNames {
+  readonly selectable: FieldTable;
+  readonly interpolatable: readonly string[];
+}

@@ -1,0 +1,93 @@
+// Templates of binding rules and namespace rules: text with `${attribute}` in it. `$${` stands for a
+// literal `${`. Nothing is computed in a template: a name in braces, and that name must be known.
+
+import { AclError, invalid } from '../acl/error.ts';
+
+export const TEMPLATE_LENGTH_MAX = 4096;
+
+type Part =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'variable'; readonly name: string; readonly offset: number };
+
+/** Throws AclError('invalid') when the template does not parse or names an unknown attribute. */
+export function checkTemplate(template: string, allowedNames: readonly string[]): void {
+  for (const part of partsOf(template)) {
+    if (part.kind === 'variable' && !allowedNames.includes(part.name)) {
+      throw templateError(part.offset, `unknown variable "${part.name}"`);
+    }
+  }
+}
+
+/**
+ * Replaces each `${attribute}` by its value, letters A to Z in lower case. Only those: other
+ * alphabets have letters whose lower case is an ASCII letter (U+212A becomes `k`), and two
+ * identities must not end up as one name. Throws AclError('login-refused') when an attribute is
+ * missing or the template does not parse (compatibility.md 7.4, step 2).
+ */
+export function interpolate(template: string, attributes: ReadonlyMap<string, string>): string {
+  let result = '';
+  for (const part of partsForLogin(template)) {
+    result += part.kind === 'text' ? part.text : lowerCase(valueOf(part.name, attributes));
+  }
+  return result;
+}
+
+function partsForLogin(template: string): Part[] {
+  try {
+    return partsOf(template);
+  } catch (error) {
+    if (!(error instanceof AclError)) throw error;
+    throw refused(error.message);
+  }
+}
+
+function valueOf(name: string, attributes: ReadonlyMap<string, string>): string {
+  const value = attributes.get(name);
+  if (value === undefined) throw refused(`unknown variable "${name}"`);
+  return value;
+}
+
+function refused(message: string): AclError {
+  return new AclError('login-refused', `error interpreting template: ${message}`);
+}
+
+function lowerCase(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+function partsOf(template: string): Part[] {
+  if (template.length > TEMPLATE_LENGTH_MAX) {
+    throw invalid(`a template may have at most ${TEMPLATE_LENGTH_MAX} characters`);
+  }
+  const parts: Part[] = [];
+  let from = 0;
+  for (;;) {
+    const open = template.indexOf('${', from);
+    if (open < 0) {
+      parts.push({ kind: 'text', text: template.slice(from) });
+      return parts;
+    }
+    if (open > from && template[open - 1] === '$') {
+      parts.push({ kind: 'text', text: `${template.slice(from, open - 1)}\${` });
+      from = open + 2;
+      continue;
+    }
+    const close = template.indexOf('}', open);
+    if (close < 0) throw templateError(open, '"${" is not closed');
+    parts.push({ kind: 'text', text: template.slice(from, open) });
+    parts.push({ kind: 'variable', name: nameIn(template, open + 2, close), offset: open });
+    from = close + 1;
+  }
+}
+
+function nameIn(template: string, start: number, end: number): string {
+  const name = template.slice(start, end).trim();
+  if (name === '' || /[${\s"]/.test(name)) {
+    throw templateError(start, 'expected the name of an attribute');
+  }
+  return name;
+}
+
+function templateError(offset: number, message: string): AclError {
+  return invalid(`${offset + 1}: ${message}`);
+}

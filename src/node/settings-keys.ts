@@ -1,0 +1,182 @@
+// Every setting of a server, once: its name, type, default and meaning. Files, environment variables
+// and flags are all read by this table, and a name that is not in it is refused.
+
+export type SettingType =
+  | { readonly kind: 'text' }
+  | { readonly kind: 'choice'; readonly of: readonly string[] }
+  | { readonly kind: 'flag' }
+  | { readonly kind: 'port' }
+  | { readonly kind: 'count'; readonly min: number; readonly max: number }
+  /** Go duration text such as `1m30s`. */
+  | { readonly kind: 'duration' };
+
+export interface SettingKey {
+  /** Dotted name, as in a configuration file. */
+  readonly name: string;
+  readonly type: SettingType;
+  /** As it would be written in a file. */
+  readonly default: string | number | boolean;
+  readonly says: string;
+  /** The value never appears in a log line or an error. */
+  readonly secret?: true;
+}
+
+const text = { kind: 'text' } as const;
+const flag = { kind: 'flag' } as const;
+
+export const SETTING_KEYS = [
+  {
+    name: 'datacenter',
+    type: text,
+    default: 'dc1',
+    says: 'name of the datacenter that this server belongs to',
+  },
+  {
+    name: 'node_name',
+    type: text,
+    default: '',
+    says: 'name of this server; default: the host name',
+  },
+  {
+    name: 'data_dir',
+    type: text,
+    default: './data',
+    says: 'folder of the databases; created when missing',
+  },
+  {
+    name: 'client_addr',
+    type: text,
+    default: '127.0.0.1',
+    says: 'address that the HTTP interface listens on',
+  },
+  {
+    name: 'ports.http',
+    type: { kind: 'port' },
+    default: 8500,
+    says: 'port of the HTTP interface; 0 takes a free one, -1 turns it off',
+  },
+  {
+    name: 'ports.https',
+    type: { kind: 'port' },
+    default: -1,
+    says: 'port of the HTTPS interface; -1 turns it off',
+  },
+  {
+    name: 'tls.cert_file',
+    type: text,
+    default: '',
+    says: 'PEM file with the certificate of the HTTPS interface',
+  },
+  { name: 'tls.key_file', type: text, default: '', says: 'PEM file with its private key' },
+  {
+    name: 'tls.ca_file',
+    type: text,
+    default: '',
+    says: 'PEM file with the authority that client certificates must come from',
+  },
+  {
+    name: 'tls.verify_incoming',
+    type: flag,
+    default: false,
+    says: 'refuse HTTPS clients without a certificate of tls.ca_file',
+  },
+  { name: 'acl.enabled', type: flag, default: true, says: 'false: every ACL endpoint answers 401' },
+  {
+    name: 'acl.default_policy',
+    type: { kind: 'choice', of: ['deny', 'allow'] },
+    default: 'deny',
+    says: 'what happens where no rule speaks; never grants acl rights',
+  },
+  {
+    name: 'acl.token_min_ttl',
+    type: { kind: 'duration' },
+    default: '1m',
+    says: 'shortest life of a token that expires',
+  },
+  {
+    name: 'acl.token_max_ttl',
+    type: { kind: 'duration' },
+    default: '24h',
+    says: 'longest life of a token that expires',
+  },
+  {
+    name: 'acl.tokens.initial_management',
+    type: text,
+    default: '',
+    says: 'secret of a management token to create at the first start',
+    secret: true,
+  },
+  {
+    name: 'acl.tokens.default',
+    type: text,
+    default: '',
+    says: 'secret used for requests that carry none',
+    secret: true,
+  },
+  {
+    name: 'namespaces.enabled',
+    type: flag,
+    default: true,
+    says: 'false: a namespace parameter is refused',
+  },
+  {
+    name: 'http.dialect',
+    type: { kind: 'choice', of: ['auto', 'service', 'consul'] },
+    default: 'auto',
+    says: 'which status codes errors have; auto decides by the request',
+  },
+  {
+    name: 'limits.http_max_conns_per_client',
+    type: { kind: 'count', min: 0, max: 1_000_000 },
+    default: 200,
+    says: 'open connections of one client address; 0: no limit',
+  },
+  {
+    name: 'limits.body_max_bytes',
+    type: { kind: 'count', min: 1024, max: 67_108_864 },
+    default: 1_048_576,
+    says: 'largest request body',
+  },
+  {
+    name: 'limits.request_limits.mode',
+    type: { kind: 'choice', of: ['disabled', 'permissive', 'enforcing'] },
+    default: 'disabled',
+    says: 'permissive logs what enforcing would refuse with 429',
+  },
+  {
+    name: 'limits.request_limits.read_rate',
+    type: { kind: 'count', min: 0, max: 1_000_000 },
+    default: 0,
+    says: 'reads a second of one client address; 0: no limit',
+  },
+  {
+    name: 'limits.request_limits.write_rate',
+    type: { kind: 'count', min: 0, max: 1_000_000 },
+    default: 0,
+    says: 'writes a second of one client address; 0: no limit',
+  },
+  {
+    name: 'limits.pending_writes_max',
+    type: { kind: 'count', min: 1, max: 1_000_000 },
+    default: 8192,
+    says: 'writes that may wait for the log; beyond it 503',
+  },
+  {
+    name: 'log_level',
+    type: { kind: 'choice', of: ['debug', 'info', 'warn', 'error'] },
+    default: 'info',
+    says: 'least severity that is logged',
+  },
+] as const satisfies readonly SettingKey[];
+
+export type SettingName = (typeof SETTING_KEYS)[number]['name'];
+
+/** `ports.http` as a command-line flag: `ports-http`. */
+export function flagOf(name: string): string {
+  return name.replace(/[._]/g, '-');
+}
+
+/** `ports.http` as an environment variable: `CONCLAVE_PORTS_HTTP`. */
+export function variableOf(name: string): string {
+  return `CONCLAVE_${name.replace(/\./g, '_').toUpperCase()}`;
+}

@@ -1,0 +1,183 @@
+// Turns files, environment variables and flags into the settings of a server. Flags win over files,
+// later files over earlier ones, files over the environment. Every refusal names the setting and
+// where the value came from; the value of a secret is never shown.
+
+import { parseDuration } from '../acl/duration.ts';
+import {
+  flagOf,
+  SETTING_KEYS,
+  type SettingKey,
+  type SettingName,
+  variableOf,
+} from './settings-keys.ts';
+
+/** A server's settings, all present. Durations are nanoseconds. */
+export type Settings = {
+  readonly [Key in (typeof SETTING_KEYS)[number] as Key['name']]: ValueOf<Key>;
+};
+
+type ValueOf<Key extends { readonly type: SettingKey['type'] }> = Key['type'] extends {
+  readonly kind: 'choice';
+  readonly of: readonly (infer Choice)[];
+}
+  ? Choice
+  : Key['type'] extends { readonly kind: 'flag' }
+    ? boolean
+    : Key['type'] extends { readonly kind: 'port' | 'count' }
+      ? number
+      : Key['type'] extends { readonly kind: 'duration' }
+        ? bigint
+        : string;
+
+export interface SettingsSources {
+  /** By flag name, without the leading hyphens. */
+  readonly flags: Readonly<Record<string, string | boolean>>;
+  /** In the order in which they were named. */
+  readonly files: readonly { readonly path: string; readonly value: unknown }[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** A setting that cannot be used; the message is for the person who started the server. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
+interface Found {
+  readonly value: unknown;
+  readonly from: string;
+}
+
+/** Reads all sources. Throws SettingsError naming the setting, its source and what was expected. */
+export function readSettings(sources: SettingsSources): Settings {
+  const found = new Map<string, Found>();
+  for (const [name, value] of environmentValues(sources.environment)) found.set(name, value);
+  for (const file of sources.files)
+    for (const [name, value] of fileValues(file)) found.set(name, value);
+  for (const [name, value] of flagValues(sources.flags)) found.set(name, value);
+  const entries = SETTING_KEYS.map((key) => {
+    const { value, from } = found.get(key.name) ?? { value: key.default, from: 'default' };
+    return [key.name, checked(key, value, from)];
+  });
+  const settings = Object.fromEntries(entries) as Settings;
+  checkTogether(settings);
+  return settings;
+}
+
+/** The settings as they may be shown: secrets replaced by `<hidden>` when set. */
+export function shownSettings(settings: Settings): Record<string, unknown> {
+  return Object.fromEntries(
+    SETTING_KEYS.map((key: SettingKey) => {
+      const value = settings[key.name as SettingName];
+      if (key.secret === true && value !== '') return [key.name, '<hidden>'];
+      return [key.name, typeof value === 'bigint' ? `${value}ns` : value];
+    }),
+  );
+}
+
+function* environmentValues(
+  environment: SettingsSources['environment'],
+): Iterable<[string, Found]> {
+  for (const key of SETTING_KEYS) {
+    const variable = variableOf(key.name);
+    const value = environment[variable];
+    if (value !== undefined) yield [key.name, { value, from: `environment variable ${variable}` }];
+  }
+}
+
+function* flagValues(flags: SettingsSources['flags']): Iterable<[string, Found]> {
+  const byFlag = new Map(SETTING_KEYS.map((key) => [flagOf(key.name), key.name]));
+  for (const [flag, value] of Object.entries(flags)) {
+    const name = byFlag.get(flag);
+    if (name === undefined) throw new SettingsError(`unknown flag --${flag}`);
+    yield [name, { value, from: `flag --${flag}` }];
+  }
+}
+
+function* fileValues(file: {
+  readonly path: string;
+  readonly value: unknown;
+}): Iterable<[string, Found]> {
+  if (file.value === null || file.value === undefined) return;
+  yield* nested(file.path, '', file.value);
+}
+
+function* nested(path: string, prefix: string, value: unknown): Iterable<[string, Found]> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new SettingsError(
+      `${path}: expected a map of settings${prefix === '' ? '' : ` under ${prefix}`}`,
+    );
+  for (const [key, inner] of Object.entries(value)) {
+    const name = prefix === '' ? key : `${prefix}.${key}`;
+    if (SETTING_KEYS.some((known) => known.name === name))
+      yield [name, { value: inner, from: path }];
+    else if (SETTING_KEYS.some((known) => known.name.startsWith(`${name}.`)))
+      yield* nested(path, name, inner);
+    else throw new SettingsError(`${path}: unknown setting ${name}`);
+  }
+}
+
+function checked(key: SettingKey, value: unknown, from: string): unknown {
+  const refuse = (expected: string): never => {
+    const shown = key.secret === true ? '' : `, not ${JSON.stringify(value)}`;
+    throw new SettingsError(`${key.name} (${from}): expected ${expected}${shown}`);
+  };
+  const { type } = key;
+  switch (type.kind) {
+    case 'text':
+      return typeof value === 'string' ? value : refuse('text');
+    case 'choice':
+      return type.of.includes(String(value)) ? value : refuse(`one of ${type.of.join(', ')}`);
+    case 'flag':
+      return flagValue(value) ?? refuse('true or false');
+    case 'port':
+      return (
+        wholeNumber(value, -1, 65_535) ?? refuse('a port: -1 (off), 0 (any free one) or 1 to 65535')
+      );
+    case 'count':
+      return (
+        wholeNumber(value, type.min, type.max) ??
+        refuse(`a whole number from ${type.min} to ${type.max}`)
+      );
+    case 'duration':
+      return positiveDuration(value) ?? refuse('a duration above zero such as 90s or 1h30m');
+    default:
+      return type satisfies never;
+  }
+}
+
+function flagValue(value: unknown): boolean | undefined {
+  if (typeof value === 'boolean') return value;
+  if (value === 'true' || value === '1') return true;
+  if (value === 'false' || value === '0') return false;
+  return undefined;
+}
+
+function wholeNumber(value: unknown, min: number, max: number): number | undefined {
+  const number = typeof value === 'string' && /^-?\d+$/.test(value) ? Number(value) : value;
+  if (typeof number !== 'number' || !Number.isInteger(number)) return undefined;
+  return number >= min && number <= max ? number : undefined;
+}
+
+function positiveDuration(value: unknown): bigint | undefined {
+  const nanoseconds = typeof value === 'string' ? parseDuration(value) : undefined;
+  return nanoseconds !== undefined && nanoseconds > 0n ? nanoseconds : undefined;
+}
+
+/** What only shows when settings are looked at together. */
+function checkTogether(settings: Settings): void {
+  if (settings['acl.token_min_ttl'] > settings['acl.token_max_ttl'])
+    throw new SettingsError('acl.token_min_ttl is longer than acl.token_max_ttl');
+  if (settings['ports.http'] === -1 && settings['ports.https'] === -1)
+    throw new SettingsError('ports.http and ports.https are both off: nothing would listen');
+  if (
+    settings['ports.https'] !== -1 &&
+    (settings['tls.cert_file'] === '' || settings['tls.key_file'] === '')
+  )
+    throw new SettingsError('ports.https needs tls.cert_file and tls.key_file');
+  if (settings['tls.verify_incoming'] && settings['tls.ca_file'] === '')
+    throw new SettingsError('tls.verify_incoming needs tls.ca_file');
+  if (!/^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$/.test(settings.datacenter))
+    throw new SettingsError(
+      `datacenter: expected lower-case letters, digits, - and _ (at most 64), not ${JSON.stringify(settings.datacenter)}`,
+    );
+}

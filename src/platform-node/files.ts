@@ -1,0 +1,45 @@
+// The few plain files that a server reads: its configuration, certificates, and the file that allows
+// bootstrapping again.
+
+import { hostname } from 'node:os';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The whole file as text. Throws with the path in the message. */
+export function readTextFile(path: string): string {
+  return readFileSync(path, 'utf8');
+}
+
+/** Everything on standard input as text; waits for its end. */
+export function readStandardInput(): string {
+  return readFileSync(0, 'utf8');
+}
+
+/** Makes the folder and those above it when they are missing; only its owner may look inside. */
+export function ensureFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+}
+
+/** The name of this machine without its domain. */
+export function shortHostName(): string {
+  return hostname().split('.')[0] ?? 'localhost';
+}
+
+const BOOTSTRAP_RESET_FILE = 'acl-bootstrap-reset';
+
+/**
+ * Reads and deletes `acl-bootstrap-reset` in the data folder, in that order: whatever comes of the
+ * attempt, the file allows one. Undefined when there is no file; its text otherwise.
+ */
+export function takeBootstrapReset(dataFolder: string): string | undefined {
+  const path = join(dataFolder, BOOTSTRAP_RESET_FILE);
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  rmSync(path);
+  return text;
+}

@@ -1,0 +1,38 @@
+// One question of an authorize batch and its answer, in the domain's words.
+
+export interface AuthorizationItem {
+  readonly resource: string;
+  readonly access: string;
+  readonly segment: string;
+  /** Undefined: the namespace of the call. */
+  readonly namespace: string | undefined;
+}
+
+export interface AuthorizationAnswer extends AuthorizationItem {
+  readonly allow: boolean;
+  readonly explanation: ExplanationView | undefined;
+}
+
+/** Why: what decided, in an order that a person reads. */
+export interface ExplanationView {
+  readonly decision: 'allow' | 'deny';
+  /** One sentence. */
+  readonly summary: string;
+  readonly token: { readonly accessorId: string; readonly description: string } | undefined;
+  readonly role: { readonly id: string; readonly name: string } | undefined;
+  /** `service web`, `node n1 in dc1`, `builtin/dns`: the identity that the policy was made from. */
+  readonly identity: string | undefined;
+  readonly policy:
+    | { readonly id: string; readonly name: string; readonly namespace: string }
+    | undefined;
+  readonly rule:
+    | { readonly text: string; readonly line: number; readonly column: number }
+    | undefined;
+  readonly decidedBy: 'rule' | 'namespace-default' | 'default-policy';
+  /** Rules that also matched and lost, and why. */
+  readonly overruled: readonly {
+    readonly policy: string;
+    readonly rule: string;
+    readonly why: string;
+  }[];
+}

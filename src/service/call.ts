@@ -1,0 +1,27 @@
+// What comes with a request beside its input: who asks, where, and how careful the answer must be.
+// Everything here is plain data, so that a call can be forwarded to another server as it is.
+
+import type { SecretId } from '../acl/ids.ts';
+import type { Position } from '../state/outcome.ts';
+
+export type Consistency = 'stale' | 'default' | 'consistent';
+export type AckLevel = 'primary' | 'majority' | 'all';
+
+export interface Call {
+  /** The presented secret after the precedence of sources; undefined when none was presented. */
+  readonly secret: SecretId | undefined;
+  /** The `ns` query parameter, then the namespace header; the body's own field comes with the input. */
+  readonly namespaceParameter: string | undefined;
+  readonly namespaceHeader: string | undefined;
+  readonly datacenter: string | undefined;
+  readonly consistency: Consistency;
+  /** A read waits until this datacenter has it. */
+  readonly minPosition: Position | undefined;
+  readonly cas: number | undefined;
+  readonly requestId: string | undefined;
+  /** How many datacenters must have a global write; undefined means the operation's default. */
+  readonly ack: AckLevel | undefined;
+  readonly ackTimeoutMs: number | undefined;
+  /** Address of the caller, for logs and rate limits. */
+  readonly remoteAddress: string | undefined;
+}

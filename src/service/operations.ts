@@ -1,0 +1,192 @@
+// The use cases by name, with what goes in and what comes out. http routes, the command line and
+// (between servers) forwarding all go through this one table. Inputs are drafts and ids as text;
+// every check beyond the JSON shape happens behind this door, and so does authorization.
+
+import type {
+  AuthMethodDraft,
+  BindingRuleDraft,
+  NamespaceDraft,
+  PolicyDraft,
+  RoleDraft,
+  TokenDraft,
+} from '../acl/drafts.ts';
+import type { Position } from '../state/outcome.ts';
+import type { Page } from '../state/view.ts';
+import type { AuthorizationAnswer, AuthorizationItem } from './authorization-types.ts';
+import type { Call } from './call.ts';
+import type {
+  AuthMethodView,
+  BindingRuleView,
+  ListResult,
+  NamespaceView,
+  PolicyView,
+  ReadResult,
+  RoleView,
+  TokenView,
+  WatchTarget,
+  WriteResult,
+} from './views.ts';
+
+export interface TokenListInput {
+  readonly policy: string | undefined;
+  readonly role: string | undefined;
+  readonly serviceName: string | undefined;
+  readonly authMethod: string | undefined;
+  readonly authMethodNamespace: string | undefined;
+  readonly page: Page;
+}
+
+export interface ReplicationStatus {
+  readonly enabled: boolean;
+  readonly running: boolean;
+  readonly sourceDatacenter: string;
+  readonly replicationType: '' | 'tokens';
+  readonly replicatedIndex: number;
+  readonly replicatedRoleIndex: number;
+  readonly replicatedTokenIndex: number;
+  readonly lastSuccessMs: number | undefined;
+  readonly lastErrorMs: number | undefined;
+  readonly lastErrorMessage: string;
+}
+
+/** A template of the catalogue as it is shown. */
+export interface TemplateView {
+  readonly templateName: string;
+  readonly schema: string;
+  readonly template: string;
+  readonly description: string;
+}
+
+export interface OperationTypes {
+  bootstrap: { input: { secret: string | undefined }; output: WriteResult<TokenView> };
+
+  'token.create': { input: { draft: TokenDraft }; output: WriteResult<TokenView> };
+  'token.read': { input: { accessorId: string; expanded: boolean }; output: ReadResult<TokenView> };
+  'token.read-self': { input: Record<never, never>; output: ReadResult<TokenView> };
+  'token.update': {
+    input: { accessorId: string; draft: TokenDraft };
+    output: WriteResult<TokenView>;
+  };
+  'token.clone': {
+    input: { accessorId: string; description: string | undefined; namespace: string | undefined };
+    output: WriteResult<TokenView>;
+  };
+  'token.delete': { input: { accessorId: string }; output: WriteResult<boolean> };
+  'token.list': { input: TokenListInput; output: ListResult<TokenView> };
+
+  'policy.create': { input: { draft: PolicyDraft }; output: WriteResult<PolicyView> };
+  'policy.read': { input: { id: string }; output: ReadResult<PolicyView> };
+  'policy.read-by-name': { input: { name: string }; output: ReadResult<PolicyView> };
+  'policy.update': { input: { id: string; draft: PolicyDraft }; output: WriteResult<PolicyView> };
+  'policy.delete': { input: { id: string }; output: WriteResult<boolean> };
+  'policy.list': { input: { page: Page }; output: ListResult<PolicyView> };
+
+  'role.create': { input: { draft: RoleDraft }; output: WriteResult<RoleView> };
+  'role.read': { input: { id: string }; output: ReadResult<RoleView> };
+  'role.read-by-name': { input: { name: string }; output: ReadResult<RoleView> };
+  'role.update': { input: { id: string; draft: RoleDraft }; output: WriteResult<RoleView> };
+  'role.delete': { input: { id: string }; output: WriteResult<boolean> };
+  'role.list': { input: { policy: string | undefined; page: Page }; output: ListResult<RoleView> };
+
+  'auth-method.create': { input: { draft: AuthMethodDraft }; output: WriteResult<AuthMethodView> };
+  'auth-method.read': { input: { name: string }; output: ReadResult<AuthMethodView> };
+  'auth-method.update': {
+    input: { name: string; draft: AuthMethodDraft };
+    output: WriteResult<AuthMethodView>;
+  };
+  'auth-method.delete': { input: { name: string }; output: WriteResult<boolean> };
+  'auth-method.list': { input: { page: Page }; output: ListResult<AuthMethodView> };
+
+  'binding-rule.create': {
+    input: { draft: BindingRuleDraft };
+    output: WriteResult<BindingRuleView>;
+  };
+  'binding-rule.read': { input: { id: string }; output: ReadResult<BindingRuleView> };
+  'binding-rule.update': {
+    input: { id: string; draft: BindingRuleDraft };
+    output: WriteResult<BindingRuleView>;
+  };
+  'binding-rule.delete': { input: { id: string }; output: WriteResult<boolean> };
+  'binding-rule.list': {
+    input: { authMethod: string | undefined; page: Page };
+    output: ListResult<BindingRuleView>;
+  };
+
+  'namespace.create': { input: { draft: NamespaceDraft }; output: WriteResult<NamespaceView> };
+  'namespace.read': { input: { name: string }; output: ReadResult<NamespaceView> };
+  'namespace.update': {
+    input: { name: string; draft: NamespaceDraft };
+    output: WriteResult<NamespaceView>;
+  };
+  'namespace.delete': { input: { name: string }; output: WriteResult<boolean> };
+  'namespace.list': { input: { page: Page }; output: ListResult<NamespaceView> };
+
+  'templated-policy.list': { input: Record<never, never>; output: readonly TemplateView[] };
+  'templated-policy.read': { input: { name: string }; output: TemplateView };
+  'templated-policy.preview': {
+    input: { name: string; variables: { name: string | undefined } };
+    output: PolicyView;
+  };
+
+  login: {
+    input: {
+      authMethod: string;
+      bearerToken: string;
+      meta: Readonly<Record<string, string>>;
+      namespace: string | undefined;
+    };
+    output: WriteResult<TokenView>;
+  };
+  logout: { input: Record<never, never>; output: WriteResult<boolean> };
+  'oidc.auth-url': {
+    input: {
+      authMethod: string;
+      redirectUri: string;
+      clientNonce: string;
+      meta: Readonly<Record<string, string>>;
+      namespace: string | undefined;
+    };
+    output: { authUrl: string };
+  };
+  'oidc.callback': {
+    input: {
+      authMethod: string;
+      state: string;
+      code: string;
+      clientNonce: string;
+      namespace: string | undefined;
+    };
+    output: WriteResult<TokenView>;
+  };
+
+  authorize: {
+    input: { items: readonly AuthorizationItem[]; explain: boolean };
+    output: readonly AuthorizationAnswer[];
+  };
+  'replication.status': { input: Record<never, never>; output: ReplicationStatus };
+}
+
+export type OperationName = keyof OperationTypes;
+export type OperationInput<Name extends OperationName> = OperationTypes[Name]['input'];
+export type OperationOutput<Name extends OperationName> = OperationTypes[Name]['output'];
+
+/** The door. Rejects with AclError for everything that the caller can be told. */
+export interface Operations {
+  run<Name extends OperationName>(
+    name: Name,
+    input: OperationInput<Name>,
+    call: Call,
+  ): Promise<OperationOutput<Name>>;
+  /**
+   * Waits until `target` changed after the moment of the call that gave `index`, or `timeoutMs`
+   * passed, or `cancel` fired. Resolves at once when the table is already beyond `index`.
+   */
+  waitForChange(
+    target: WatchTarget,
+    index: number,
+    timeoutMs: number,
+    cancel: AbortSignal,
+  ): Promise<void>;
+  /** What the headers of every answer need, without a token. */
+  meta(): { readonly defaultPolicy: 'allow' | 'deny'; readonly position: Position };
+}

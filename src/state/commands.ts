@@ -1,0 +1,104 @@
+// The commands that enter the log. All is decided before: ids, times, secrets, hashes, defaults.
+// Applying one asks nothing but the state. A type is never removed or given another meaning: the
+// numbers in command-codec.ts are tombstoned instead.
+
+import type { AuthMethod } from '../acl/auth-method.ts';
+import type { BindingRule } from '../acl/binding-rule.ts';
+import type { AccessorId, BindingRuleId, NamespaceName, PolicyId, RoleId } from '../acl/ids.ts';
+import type { Namespace } from '../acl/namespace.ts';
+import type { Policy } from '../acl/policy.ts';
+import type { Role } from '../acl/role.ts';
+import type { Unstamped } from '../acl/stamped.ts';
+import type { Token } from '../acl/token.ts';
+
+/** Whether the object must be new or must exist; `either` is the upsert of auth methods. */
+export type Presence = 'create' | 'update' | 'either';
+
+export type Change =
+  | {
+      readonly type: 'token.set';
+      readonly presence: 'create' | 'update';
+      readonly token: Unstamped<Token>;
+    }
+  | { readonly type: 'token.delete'; readonly accessorId: AccessorId }
+  /** Deletes those of the named tokens that are void at the command's time; the others stay. */
+  | { readonly type: 'token.reap'; readonly accessorIds: readonly AccessorId[] }
+  | {
+      readonly type: 'policy.set';
+      readonly presence: 'create' | 'update';
+      readonly policy: Unstamped<Policy>;
+    }
+  | { readonly type: 'policy.delete'; readonly id: PolicyId }
+  | {
+      readonly type: 'role.set';
+      readonly presence: 'create' | 'update';
+      readonly role: Unstamped<Role>;
+    }
+  | { readonly type: 'role.delete'; readonly id: RoleId }
+  | {
+      readonly type: 'auth-method.set';
+      readonly presence: 'either';
+      readonly method: Unstamped<AuthMethod>;
+    }
+  /** Deletes the method and its binding rules; its tokens are void from then on, and reaped. */
+  | {
+      readonly type: 'auth-method.delete';
+      readonly namespace: NamespaceName;
+      readonly name: string;
+    }
+  | {
+      readonly type: 'binding-rule.set';
+      readonly presence: 'create' | 'update';
+      readonly rule: Unstamped<BindingRule>;
+    }
+  | { readonly type: 'binding-rule.delete'; readonly id: BindingRuleId }
+  | {
+      readonly type: 'namespace.set';
+      readonly presence: 'either' | 'create' | 'update';
+      readonly namespace: Unstamped<Namespace>;
+    }
+  /** Refused while the namespace still holds an object. */
+  | { readonly type: 'namespace.delete'; readonly name: NamespaceName }
+  /** The first management token. `resetIndex` allows it again when it equals the last bootstrap's index. */
+  | {
+      readonly type: 'bootstrap';
+      readonly token: Unstamped<Token>;
+      readonly resetIndex: number | undefined;
+    }
+  /** Makes the built-ins that are missing (policies, anonymous token, default namespace, initial management token). */
+  | {
+      readonly type: 'ensure-builtins';
+      readonly policies: readonly Unstamped<Policy>[];
+      readonly tokens: readonly Unstamped<Token>[];
+      readonly namespace: Unstamped<Namespace>;
+    }
+  /** Forgets remembered request ids that are older than ten minutes at the command's time. */
+  | { readonly type: 'request-id.trim'; readonly keys: readonly Uint8Array[] }
+  /** A pending external login (OIDC): kept until it is used or too old. */
+  | {
+      readonly type: 'pending-login.set';
+      readonly key: string;
+      readonly value: Uint8Array;
+      readonly expiresMs: number;
+    }
+  | { readonly type: 'pending-login.delete'; readonly keys: readonly string[] };
+
+export type ChangeType = Change['type'];
+
+/** What enters the log. */
+export interface Command {
+  readonly change: Change;
+  /** The proposing leader's wall clock, milliseconds. */
+  readonly timeMs: number;
+  /** Apply only if the object's ModifyIndex is this (0: only if it does not exist). */
+  readonly cas: number | undefined;
+  /** Remembers the outcome, so that a repeat changes nothing. */
+  readonly request: RequestMark | undefined;
+}
+
+export interface RequestMark {
+  /** SHA-256 of the caller's accessor id and the request id: nobody can replay another's request. */
+  readonly key: Uint8Array;
+  /** SHA-256 of the operation and its input: the same id with another request is refused. */
+  readonly fingerprint: Uint8Array;
+}

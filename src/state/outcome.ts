@@ -1,0 +1,39 @@
+// What applying a command gives: an answer, or a refusal that changed nothing.
+
+import type { AclErrorCode } from '../acl/error.ts';
+import type { AuthMethod } from '../acl/auth-method.ts';
+import type { BindingRule } from '../acl/binding-rule.ts';
+import type { Namespace } from '../acl/namespace.ts';
+import type { Policy } from '../acl/policy.ts';
+import type { Role } from '../acl/role.ts';
+import type { Token } from '../acl/token.ts';
+
+export type Answer =
+  | { readonly type: 'token'; readonly token: Token }
+  | { readonly type: 'policy'; readonly policy: Policy }
+  | { readonly type: 'role'; readonly role: Role }
+  | { readonly type: 'auth-method'; readonly method: AuthMethod }
+  | { readonly type: 'binding-rule'; readonly rule: BindingRule }
+  | { readonly type: 'namespace'; readonly namespace: Namespace }
+  /** Of a delete: whether there was something to delete. */
+  | { readonly type: 'deleted'; readonly existed: boolean }
+  /** Of duties that no caller waits for. */
+  | { readonly type: 'done' };
+
+export type Outcome =
+  | {
+      readonly kind: 'applied';
+      readonly answer: Answer;
+      /** The datacenter's index after this command. */
+      readonly index: number;
+      readonly position: Position;
+      /** True when a remembered request id answered and nothing changed. */
+      readonly replayed: boolean;
+    }
+  | { readonly kind: 'refused'; readonly code: AclErrorCode; readonly message: string };
+
+/** A place in the global log. */
+export interface Position {
+  readonly epoch: number;
+  readonly seq: number;
+}

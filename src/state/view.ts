@@ -1,0 +1,114 @@
+// What may be asked of the state. Single reads are synchronous and cost microseconds; lists come in
+// slices of bounded size, as of the moment of the call, in the order that the wire promises.
+// A view shows what is stored: whether a token is void at this moment is `standing.ts`'s question.
+
+import type { AuthMethod } from '../acl/auth-method.ts';
+import type { BindingRule } from '../acl/binding-rule.ts';
+import type { AccessorId, NamespaceName, PolicyId, RoleId, SecretId } from '../acl/ids.ts';
+import type { Namespace } from '../acl/namespace.ts';
+import type { NamespaceScope } from '../acl/namespace-selection.ts';
+import type { Policy } from '../acl/policy.ts';
+import type { Role } from '../acl/role.ts';
+import type { Token } from '../acl/token.ts';
+import type { Outcome, Position } from './outcome.ts';
+
+/** The five tables whose index clients see, and namespaces. */
+export type TableName =
+  | 'tokens'
+  | 'policies'
+  | 'roles'
+  | 'auth-methods'
+  | 'binding-rules'
+  | 'namespaces';
+
+/** At most one filter a list, as on the wire. */
+export type TokenFilter =
+  | { readonly by: 'policy'; readonly id: PolicyId }
+  | { readonly by: 'role'; readonly id: RoleId }
+  /** Service identities and `builtin/service` templated policies of the token itself; any letter case. */
+  | { readonly by: 'service-name'; readonly name: string }
+  | { readonly by: 'auth-method'; readonly name: string; readonly namespace: NamespaceName };
+
+export interface Page<Key extends string = string> {
+  /** Start behind this key (exclusive), as the last object of the page before gave it. */
+  readonly after?: Key | undefined;
+  /** At most so many objects. Default: all. */
+  readonly limit?: number | undefined;
+}
+
+export interface ObjectCounts {
+  readonly tokens: number;
+  readonly policies: number;
+  readonly roles: number;
+  readonly authMethods: number;
+  readonly bindingRules: number;
+}
+
+export interface StateView {
+  token(accessorId: string): Token | undefined;
+  tokenBySecret(secretId: SecretId): Token | undefined;
+  /** Whether the text is in use as an accessor id or as a secret of any stored token. */
+  idInUse(id: string): boolean;
+  policy(id: string): Policy | undefined;
+  policyByName(namespace: NamespaceName, name: string): Policy | undefined;
+  role(id: string): Role | undefined;
+  roleByName(namespace: NamespaceName, name: string): Role | undefined;
+  authMethod(namespace: NamespaceName, name: string): AuthMethod | undefined;
+  bindingRule(id: string): BindingRule | undefined;
+  namespace(name: string): Namespace | undefined;
+  pendingLogin(key: string): { readonly value: Uint8Array; readonly expiresMs: number } | undefined;
+  /** The remembered outcome of a request key, with its fingerprint and time, if it is still there. */
+  request(
+    key: Uint8Array,
+  ):
+    | { readonly fingerprint: Uint8Array; readonly timeMs: number; readonly outcome: Outcome }
+    | undefined;
+
+  /** By accessor id. */
+  tokens(
+    scope: NamespaceScope,
+    filter: TokenFilter | undefined,
+    page: Page,
+  ): AsyncIterable<readonly Token[]>;
+  /** By lower-cased name (within `all`: by namespace, then name). */
+  policies(scope: NamespaceScope, page: Page): AsyncIterable<readonly Policy[]>;
+  /** By lower-cased name; filtered by a policy: by id. */
+  roles(
+    scope: NamespaceScope,
+    policyId: PolicyId | undefined,
+    page: Page,
+  ): AsyncIterable<readonly Role[]>;
+  /** By lower-cased name. */
+  authMethods(scope: NamespaceScope, page: Page): AsyncIterable<readonly AuthMethod[]>;
+  /** By id. `authMethod` keeps those of one method. */
+  bindingRules(
+    scope: NamespaceScope,
+    authMethod: string | undefined,
+    page: Page,
+  ): AsyncIterable<readonly BindingRule[]>;
+  /** By name. */
+  namespaces(page: Page): AsyncIterable<readonly Namespace[]>;
+  /** The binding rules of one method, by id. */
+  bindingRulesOf(namespace: NamespaceName, authMethod: string): readonly BindingRule[];
+
+  /** Accessor ids of tokens whose expiry lies before `nowMs`, oldest first. */
+  expiredTokens(nowMs: number, limit: number): Promise<readonly AccessorId[]>;
+  /** Accessor ids of tokens whose auth method is gone. */
+  orphanedTokens(limit: number): Promise<readonly AccessorId[]>;
+  /** Keys of remembered requests older than `beforeMs`, and of pending logins. */
+  oldRequests(beforeMs: number, limit: number): Promise<readonly Uint8Array[]>;
+  oldPendingLogins(nowMs: number, limit: number): Promise<readonly string[]>;
+
+  /** The datacenter's Lamport index. At least 1. */
+  index(): number;
+  /** The index of a table's last change. At least 1. */
+  tableIndex(table: TableName): number;
+  position(): Position;
+  /** Index of the last bootstrap, or undefined when there was none. */
+  bootstrapIndex(): number | undefined;
+  appliedIndex(): number;
+  counts(namespace: NamespaceName): ObjectCounts;
+  totals(): ObjectCounts & { readonly localTokens: number; readonly namespaces: number };
+  /** Multiset hashes of the state: global objects, and all; hex. */
+  digests(): { readonly global: string; readonly all: string };
+}
