@@ -25,14 +25,27 @@ export interface KvRow {
 export interface KvReader {
   /** The value, or undefined when the key is missing. Synchronous: a few microseconds when warm. */
   get(key: Uint8Array): Uint8Array | undefined;
-  /** The rows of a range in key order, in slices of bounded size, all as of the moment of the call. */
+  /**
+   * The rows of a range in key order, in slices of bounded size, all as of the moment of the call.
+   * Can be gone through once; whoever asks goes through it or ends it early (`break` does).
+   */
   rows(range: KvRange): AsyncIterable<readonly KvRow[]>;
 }
 
+/** The store as of one moment, while others write on. Whoever takes one closes it. */
+export interface KvSnapshot extends KvReader {
+  close(): Promise<void>;
+}
+
 export interface Kv extends KvReader {
-  /** Writes all or nothing, and resolves when it is on disk. Every batch is synced. */
+  /**
+   * Writes all or nothing, and resolves when it is on disk. Every batch is synced. The first failure
+   * is final: it is reported once to whoever opened the store, and everything later is refused.
+   */
   write(writes: readonly KvWrite[]): Promise<void>;
+  snapshot(): KvSnapshot;
   /** Frees the space of deleted keys of a range in the background. */
   compact(range: { readonly from: Uint8Array; readonly to: Uint8Array }): Promise<void>;
+  /** Waits for a write under way. Closing twice is harmless. */
   close(): Promise<void>;
 }

@@ -9,13 +9,23 @@ type Part =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'variable'; readonly name: string; readonly offset: number };
 
+/** What stands for every attribute when a template is tried before any login. */
+const SAMPLE = 'sample';
+
 /** Throws AclError('invalid') when the template does not parse or names an unknown attribute. */
 export function checkTemplate(template: string, allowedNames: readonly string[]): void {
-  for (const part of partsOf(template)) {
-    if (part.kind === 'variable' && !allowedNames.includes(part.name)) {
+  sampleOf(template, allowedNames);
+}
+
+/** The text with one valid name for each attribute; throws as `checkTemplate` does. */
+export function sampleOf(template: string, allowedNames: readonly string[]): string {
+  return partsOf(template)
+    .map((part) => {
+      if (part.kind === 'text') return part.text;
+      if (allowedNames.includes(part.name)) return SAMPLE;
       throw templateError(part.offset, `unknown variable "${part.name}"`);
-    }
-  }
+    })
+    .join('');
 }
 
 /**
@@ -27,7 +37,7 @@ export function checkTemplate(template: string, allowedNames: readonly string[])
 export function interpolate(template: string, attributes: ReadonlyMap<string, string>): string {
   let result = '';
   for (const part of partsForLogin(template)) {
-    result += part.kind === 'text' ? part.text : lowerCase(valueOf(part.name, attributes));
+    result += part.kind === 'text' ? part.text : lowerCase(attributeOf(part.name, attributes));
   }
   return result;
 }
@@ -41,7 +51,7 @@ function partsForLogin(template: string): Part[] {
   }
 }
 
-function valueOf(name: string, attributes: ReadonlyMap<string, string>): string {
+function attributeOf(name: string, attributes: ReadonlyMap<string, string>): string {
   const value = attributes.get(name);
   if (value === undefined) throw refused(`unknown variable "${name}"`);
   return value;

@@ -2,7 +2,15 @@
 // bootstrapping again.
 
 import { hostname } from 'node:os';
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  fchmodSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 /** The whole file as text. Throws with the path in the message. */
@@ -42,4 +50,16 @@ export function takeBootstrapReset(dataFolder: string): string | undefined {
   }
   rmSync(path);
   return text;
+}
+
+/** Writes `text` to a file that only its owner may read, also when the file was there before. */
+export function writeSecretFile(path: string, text: string): void {
+  const descriptor = openSync(path, 'w', 0o600);
+  try {
+    // Before the first byte: a file that was there keeps its mode when it is opened.
+    fchmodSync(descriptor, 0o600);
+    writeFileSync(descriptor, text);
+  } finally {
+    closeSync(descriptor);
+  }
 }

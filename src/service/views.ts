@@ -3,6 +3,7 @@
 
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { BindingRule } from '../acl/binding-rule.ts';
+import type { AclErrorCode } from '../acl/error.ts';
 import type { Namespace } from '../acl/namespace.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
@@ -74,6 +75,8 @@ export interface ReadMeta {
   readonly knownLeader: boolean;
   readonly lastContactMs: number;
   readonly position: Position;
+  /** What a blocking query that got this answer waits on, in `Operations.waitForChange`. */
+  readonly watch: WatchTarget;
 }
 
 /** What a blocking query watches while it waits: a whole table, or one object of it. */
@@ -83,10 +86,18 @@ export interface WatchTarget {
   readonly object: string | undefined;
 }
 
-/** A read's answer. `value` undefined means that the object does not exist (the refusal says how). */
-export interface ReadResult<T> {
-  readonly value: T;
-  readonly meta: ReadMeta;
+/**
+ * A read's answer. A read of a missing object resolves with a refusal (`not-found` or
+ * `token-not-found`) instead of rejecting: its headers and a blocking query need the meta.
+ */
+export type ReadResult<T> =
+  | { readonly value: T; readonly refusal?: undefined; readonly meta: ReadMeta }
+  | { readonly value?: undefined; readonly refusal: Refusal; readonly meta: ReadMeta };
+
+/** A refusal as plain data. */
+export interface Refusal {
+  readonly code: AclErrorCode;
+  readonly message: string;
 }
 
 /** A list's answer: slices of bounded size, and the key to go on from when `limit` ended it. */

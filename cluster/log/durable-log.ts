@@ -1,0 +1,219 @@
+// The durable log on a key-value store. One call is one synced batch: entries, a cut of the suffix,
+// hard state and a piece of trimming all land together or not at all. Opening reads the whole kept
+// tail and trusts nothing: a hole, a changed byte or a lost end is refused with LogDamage.
+
+import { assert } from '../base/assert.ts';
+import type { Kv, KvWrite } from '../platform/kv.ts';
+import { LogDamage } from './log-damage.ts';
+import {
+  decodeEntry,
+  decodeHardState,
+  decodeWitness,
+  ENTRY_KEYS_END,
+  encodeEntry,
+  encodeHardState,
+  encodeWitness,
+  entryKey,
+  HARD_STATE_KEY,
+  type HardState,
+  indexOfKey,
+  LOG_ORIGIN,
+  type LogEntry,
+  type LogWitness,
+  START_KEY,
+} from './log-entry.ts';
+
+/** So many trimmed rows ride in one batch at most: they must not make the entries beside them wait. */
+export const TRIM_BATCH_MAX = 1024;
+
+export interface LogBatch {
+  /** In order, the first one at `lastIndex + 1` or below it: then what was there is cut off. */
+  readonly entries: readonly LogEntry[];
+  readonly hardState?: HardState;
+  /** Forget entries up to this index, at most TRIM_BATCH_MAX of them now. */
+  readonly trimThroughIndex?: number;
+}
+
+const NO_HARD_STATE: HardState = { term: 0, vote: 0, commit: 0 };
+
+export class DurableLog {
+  readonly #kv: Kv;
+  /** The entry before the first one that is kept. */
+  #start: LogWitness;
+  #last: LogWitness;
+  #hardState: HardState;
+
+  private constructor(kv: Kv, start: LogWitness, last: LogWitness, hardState: HardState) {
+    this.#kv = kv;
+    this.#start = start;
+    this.#last = last;
+    this.#hardState = hardState;
+  }
+
+  /**
+   * Reads and checks everything that is kept. `witness` is what another store remembers of this log
+   * (the last entry that was applied there). Rejects with LogDamage.
+   */
+  static async open(kv: Kv, witness: LogWitness | undefined): Promise<DurableLog> {
+    const startValue = kv.get(START_KEY);
+    const start = startValue === undefined ? LOG_ORIGIN : decodeWitness(startValue);
+    const last = await checkEntries(kv, start, witness);
+    const hardStateValue = kv.get(HARD_STATE_KEY);
+    if (hardStateValue === undefined && last.index > 0) {
+      throw new LogDamage(undefined, `it has entries up to ${last.index} but no hard state`);
+    }
+    const hardState =
+      hardStateValue === undefined ? NO_HARD_STATE : decodeHardState(hardStateValue);
+    requireNothingLost(start, last, hardState, witness);
+    return new DurableLog(kv, start, last, hardState);
+  }
+
+  /** Index of the first entry that is kept; `lastIndex + 1` when there is none. */
+  get firstIndex(): number {
+    return this.#start.index + 1;
+  }
+
+  get lastIndex(): number {
+    return this.#last.index;
+  }
+
+  /** The last entry, or what stands for it in an empty log. */
+  get last(): LogWitness {
+    return this.#last;
+  }
+
+  get hardState(): HardState {
+    return this.#hardState;
+  }
+
+  /** The entry at an index that is kept. */
+  entry(index: number): LogEntry {
+    assert(index >= this.firstIndex && index <= this.lastIndex, 'the log has this entry', {
+      index,
+      firstIndex: this.firstIndex,
+      lastIndex: this.lastIndex,
+    });
+    const value = this.#kv.get(entryKey(index));
+    if (value === undefined) throw new LogDamage(index, `entry ${index} is missing`);
+    return decodeEntry(value, index).entry;
+  }
+
+  /** Writes one synced batch. The caller waits for one before the next. */
+  async write(batch: LogBatch): Promise<void> {
+    const writes: KvWrite[] = [];
+    const last = this.#addEntries(batch.entries, writes);
+    const start = this.#addTrim(batch.trimThroughIndex ?? 0, last, writes);
+    const hardState = batch.hardState ?? this.#hardState;
+    if (batch.hardState !== undefined) {
+      writes.push({ type: 'put', key: HARD_STATE_KEY, value: encodeHardState(hardState) });
+    }
+    assert(hardState.commit <= last.index, 'only what is in the log is committed', {
+      commit: hardState.commit,
+      lastIndex: last.index,
+    });
+    await this.#kv.write(writes);
+    this.#start = start;
+    this.#last = last;
+    this.#hardState = hardState;
+  }
+
+  #addEntries(entries: readonly LogEntry[], writes: KvWrite[]): LogWitness {
+    const first = entries[0];
+    if (first === undefined) return this.#last;
+    let previous = this.#before(first.index);
+    for (const entry of entries) {
+      assert(entry.index === previous.index + 1 && entry.term >= previous.term, 'entries follow', {
+        index: entry.index,
+        term: entry.term,
+        after: previous.index,
+        afterTerm: previous.term,
+      });
+      const value = encodeEntry(entry, previous.hash);
+      writes.push({ type: 'put', key: entryKey(entry.index), value });
+      previous = entry;
+    }
+    for (let index = previous.index + 1; index <= this.#last.index; index += 1) {
+      writes.push({ type: 'del', key: entryKey(index) });
+    }
+    return { index: previous.index, term: previous.term, hash: previous.hash };
+  }
+
+  #before(index: number): LogWitness {
+    if (index === this.#last.index + 1) return this.#last;
+    assert(index > this.#hardState.commit, 'what is committed stays', {
+      index,
+      commit: this.#hardState.commit,
+    });
+    return index === this.firstIndex ? this.#start : this.entry(index - 1);
+  }
+
+  #addTrim(wantedIndex: number, last: LogWitness, writes: KvWrite[]): LogWitness {
+    const throughIndex = Math.min(
+      wantedIndex,
+      this.#start.index + TRIM_BATCH_MAX,
+      this.#last.index,
+      last.index,
+    );
+    if (throughIndex <= this.#start.index) return this.#start;
+    const { index, term, hash } = this.entry(throughIndex);
+    for (let each = this.firstIndex; each <= throughIndex; each += 1) {
+      writes.push({ type: 'del', key: entryKey(each) });
+    }
+    const start = { index, term, hash };
+    writes.push({ type: 'put', key: START_KEY, value: encodeWitness(start) });
+    return start;
+  }
+}
+
+/** Goes through all that is kept, each entry against the one before; gives the last one. */
+async function checkEntries(
+  kv: Kv,
+  start: LogWitness,
+  witness: LogWitness | undefined,
+): Promise<LogWitness> {
+  let previous: LogWitness = start;
+  if (witness?.index === start.index) requireWitness(start, witness);
+  for await (const rows of kv.rows({ from: entryKey(start.index + 1), to: ENTRY_KEYS_END })) {
+    for (const { key, value } of rows) {
+      const index = indexOfKey(key);
+      const expected = previous.index + 1;
+      if (index !== expected) {
+        throw new LogDamage(expected, `entry ${expected} is missing, the next one is ${index}`);
+      }
+      const { entry, previousHash } = decodeEntry(value, index);
+      if (Buffer.compare(previousHash, previous.hash) !== 0) {
+        throw new LogDamage(index, `entry ${index} does not follow the one that stands before it`);
+      }
+      if (witness?.index === index) requireWitness(entry, witness);
+      previous = { index, term: entry.term, hash: entry.hash };
+    }
+  }
+  return previous;
+}
+
+function requireWitness(entry: LogWitness, witness: LogWitness): void {
+  if (entry.term === witness.term && Buffer.compare(entry.hash, witness.hash) === 0) return;
+  throw new LogDamage(
+    entry.index,
+    `entry ${entry.index} is not the one that was applied: log and state are not of one node`,
+  );
+}
+
+function requireNothingLost(
+  start: LogWitness,
+  last: LogWitness,
+  hardState: HardState,
+  witness: LogWitness | undefined,
+): void {
+  const lost = (promised: number, by: string): LogDamage =>
+    new LogDamage(last.index + 1, `it ends at entry ${last.index}, but ${promised} was ${by}`);
+  if (hardState.commit > last.index) throw lost(hardState.commit, 'committed');
+  if (witness === undefined) return;
+  if (witness.index > last.index) throw lost(witness.index, 'applied to the state');
+  if (witness.index < start.index) {
+    throw new LogDamage(
+      witness.index + 1,
+      `the state has applied entry ${witness.index}, but the log begins at ${start.index + 1}`,
+    );
+  }
+}

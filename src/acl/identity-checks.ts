@@ -1,0 +1,167 @@
+// Checks of identity lists and their normal form, for tokens and roles alike: one entry a name, in an
+// order that makes equal lists equal, so that the content hash depends on the meaning alone. The
+// texts are compatibility 3.4 and 4.2.
+
+import type { NodeIdentityDraft, ServiceIdentityDraft, TemplatedPolicyDraft } from './drafts.ts';
+import { invalid } from './error.ts';
+import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from './identities.ts';
+import { isIdentityName } from './names.ts';
+import { type TemplateName, templateNamed, templateProblem } from './templates.ts';
+
+/** Who bears the identities. A local token may not name datacenters: it has but its own. */
+export type IdentityOwner = 'global token' | 'local token' | 'role';
+
+export interface IdentityListsDraft {
+  readonly serviceIdentities?: readonly ServiceIdentityDraft[] | undefined;
+  readonly nodeIdentities?: readonly NodeIdentityDraft[] | undefined;
+  readonly templatedPolicies?: readonly TemplatedPolicyDraft[] | undefined;
+}
+
+export interface IdentityLists {
+  readonly serviceIdentities: readonly ServiceIdentity[];
+  readonly nodeIdentities: readonly NodeIdentity[];
+  readonly templatedPolicies: readonly TemplatedPolicy[];
+}
+
+/** All three lists checked in their prescribed order and in normal form. */
+export function identityLists(draft: IdentityListsDraft, owner: IdentityOwner): IdentityLists {
+  return {
+    serviceIdentities: serviceIdentities(draft.serviceIdentities ?? [], owner),
+    nodeIdentities: nodeIdentities(draft.nodeIdentities ?? [], owner),
+    templatedPolicies: templatedPolicies(draft.templatedPolicies ?? [], owner),
+  };
+}
+
+/** One identity a service, sorted by name; datacenters united, and none at all wins over some. */
+function serviceIdentities(
+  drafts: readonly ServiceIdentityDraft[],
+  owner: IdentityOwner,
+): readonly ServiceIdentity[] {
+  const datacentersByName = new Map<string, readonly string[]>();
+  for (const draft of drafts) {
+    const serviceName = requireServiceName(draft, owner);
+    const datacenters = united(datacentersByName.get(serviceName), draft.datacenters ?? []);
+    datacentersByName.set(serviceName, datacenters);
+  }
+  return [...datacentersByName]
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([serviceName, datacenters]) => ({ serviceName, datacenters }));
+}
+
+function requireServiceName(draft: ServiceIdentityDraft, owner: IdentityOwner): string {
+  const name = draft.serviceName ?? '';
+  if (name === '') {
+    throw invalid(`Service identity is missing the service name field on this ${nounOf(owner)}`);
+  }
+  if (owner === 'local token' && (draft.datacenters ?? []).length > 0) {
+    throw invalid(
+      `Service identity "${name}" cannot specify a list of datacenters on a local token`,
+    );
+  }
+  if (!isIdentityName(name)) {
+    throw invalid(
+      `Service identity "${name}" has an invalid name. ` +
+        "Only lowercase alphanumeric characters, '-' and '_' are allowed",
+    );
+  }
+  return name;
+}
+
+/** Without repetitions, in the order they were given. */
+function nodeIdentities(
+  drafts: readonly NodeIdentityDraft[],
+  owner: IdentityOwner,
+): readonly NodeIdentity[] {
+  const identityByKey = new Map<string, NodeIdentity>();
+  for (const draft of drafts) {
+    const identity = requireNodeIdentity(draft, owner);
+    const key = JSON.stringify([identity.nodeName, identity.datacenter]);
+    identityByKey.set(key, identity);
+  }
+  return [...identityByKey.values()];
+}
+
+function requireNodeIdentity(draft: NodeIdentityDraft, owner: IdentityOwner): NodeIdentity {
+  const { nodeName = '', datacenter = '' } = draft;
+  if (nodeName === '') {
+    throw invalid(`Node identity is missing the node name field on this ${nounOf(owner)}`);
+  }
+  if (datacenter === '') {
+    throw invalid(`Node identity is missing the datacenter field on this ${nounOf(owner)}`);
+  }
+  if (!isIdentityName(nodeName)) {
+    throw invalid(
+      "Node identity has an invalid name. Only lowercase alphanumeric characters, '-' and '_' are allowed",
+    );
+  }
+  return { nodeName, datacenter };
+}
+
+/** One entry a template and value, in the order they were given; datacenters as for services. */
+function templatedPolicies(
+  drafts: readonly TemplatedPolicyDraft[],
+  owner: IdentityOwner,
+): readonly TemplatedPolicy[] {
+  const templatedByKey = new Map<string, TemplatedPolicy>();
+  for (const draft of drafts) {
+    const templated = requireTemplatedPolicy(draft, owner);
+    const key = JSON.stringify([templated.templateName, templated.variables?.name ?? '']);
+    const earlier = templatedByKey.get(key);
+    const datacenters = united(earlier?.datacenters, templated.datacenters);
+    templatedByKey.set(key, { ...(earlier ?? templated), datacenters });
+  }
+  return [...templatedByKey.values()];
+}
+
+function requireTemplatedPolicy(
+  draft: TemplatedPolicyDraft,
+  owner: IdentityOwner,
+): TemplatedPolicy {
+  const name = draft.templateName ?? '';
+  if (name === '') {
+    throw invalid(`templated policy is missing the template name field on this ${nounOf(owner)}`);
+  }
+  const template = templateNamed(name);
+  if (template === undefined) throw invalid(unknownTemplateText(name, owner));
+  requireVariables(template.templateName, draft, owner);
+  const variable = draft.variables?.name ?? '';
+  return {
+    templateId: template.templateId,
+    templateName: template.templateName,
+    variables: variable === '' ? undefined : { name: variable },
+    datacenters: draft.datacenters ?? [],
+  };
+}
+
+function unknownTemplateText(name: string, owner: IdentityOwner): string {
+  return owner === 'role'
+    ? `templated policy with an invalid templated name: ${name} for this role`
+    : `no such ACL templated policy with Name "${name}"`;
+}
+
+function requireVariables(
+  templateName: TemplateName,
+  draft: TemplatedPolicyDraft,
+  owner: IdentityOwner,
+): void {
+  const problem = templateProblem(templateName, draft.variables);
+  if (problem === undefined) return;
+  throw invalid(
+    owner === 'role'
+      ? `encountered role with invalid templated policy: ${problem}`
+      : `validation error for templated policy "${templateName}": ${problem}`,
+  );
+}
+
+/** Both lists as one, sorted. An empty list means every datacenter, so nothing can add to it. */
+function united(
+  earlier: readonly string[] | undefined,
+  later: readonly string[],
+): readonly string[] {
+  if (later.length === 0 || earlier?.length === 0) return [];
+  return [...new Set([...(earlier ?? []), ...later])].sort();
+}
+
+function nounOf(owner: IdentityOwner): string {
+  return owner === 'role' ? 'role' : 'token';
+}

@@ -1,0 +1,14 @@
+// Links to other objects by id. They are resolved from names before they come here.
+
+import type { PolicyId, RoleId } from './ids.ts';
+
+/** What the links of a draft turned out to mean. Repetitions are dropped by the checks. */
+export interface ResolvedLinks {
+  readonly policies: readonly PolicyId[];
+  readonly roles: readonly RoleId[];
+}
+
+/** The ids without repetitions, each at the place where it came first. */
+export function uniqueIds<Id extends string>(ids: readonly Id[]): readonly Id[] {
+  return ids.length < 2 ? ids : [...new Set(ids)];
+}

@@ -1,0 +1,40 @@
+// What a valid namespace is: a draft goes in, a namespace ready for the log comes out, or a refusal.
+// A write of one is an upsert where the path allows it, so there is one builder (decisions 4).
+
+import type { NamespaceDraft } from './drafts.ts';
+import { invalid } from './error.ts';
+import { DEFAULT_NAMESPACE } from './ids.ts';
+import { type ResolvedLinks, uniqueIds } from './links.ts';
+import type { Namespace } from './namespace.ts';
+import { requireNamespaceName } from './names.ts';
+import { requireSameAddress } from './refusals.ts';
+import type { Unstamped } from './stamped.ts';
+
+export interface NamespaceGiven {
+  /** The name in the path, or undefined when the path has none. */
+  readonly pathName: string | undefined;
+  /** The draft's default links as ids. Throws the refusal of an unknown link. */
+  resolveLinks(): ResolvedLinks;
+}
+
+/** The namespace that a write leaves behind: a full replacement. Throws 'id-mismatch' or 'invalid'. */
+export function buildNamespace(draft: NamespaceDraft, given: NamespaceGiven): Unstamped<Namespace> {
+  const { pathName = '' } = given;
+  const wanted = pathName === '' ? (draft.name ?? '') : pathName;
+  requireSameAddress('Namespace Name', { path: wanted, body: draft.name });
+  const name = requireNamespaceName(wanted);
+  const links = given.resolveLinks();
+  return {
+    name,
+    description: draft.description ?? '',
+    policyDefaults: uniqueIds(links.policies),
+    roleDefaults: uniqueIds(links.roles),
+    meta: draft.meta ?? {},
+  };
+}
+
+/** Refuses ('invalid') to delete the namespace that always exists. */
+export function requireDeletableNamespace(name: string): void {
+  if (name !== DEFAULT_NAMESPACE) return;
+  throw invalid(`Delete operation not permitted on the ${DEFAULT_NAMESPACE} namespace`);
+}

@@ -1,0 +1,88 @@
+// Namespaces, authorize and the state of replication on the wire.
+
+import { Type } from 'typebox';
+import { Authorization, Deleted, Namespace, ReplicationStatus } from './answers.ts';
+import { AUTHORIZE_MAX, AuthorizeBody, NamespaceBody } from './bodies.ts';
+import { endpoint } from './endpoint.ts';
+
+const namespaceBody = {
+  schema: NamespaceBody,
+  label: 'Namespace decoding failed',
+  required: true,
+} as const;
+
+export const NAMESPACE_ENDPOINTS = {
+  'namespace.create': endpoint({
+    kind: 'write',
+    method: 'PUT',
+    path: '/v1/namespace',
+    summary: 'Create a namespace.',
+    access: 'operator:write',
+    namespaced: false,
+    body: namespaceBody,
+    answer: Namespace,
+  }),
+  'namespace.read': endpoint({
+    kind: 'read',
+    method: 'GET',
+    path: '/v1/namespace/:name',
+    summary: 'Read a namespace.',
+    access: 'operator:read',
+    namespaced: false,
+    answer: Namespace,
+    whenEmpty: { refusal: 'Missing namespace name' },
+  }),
+  'namespace.update': endpoint({
+    kind: 'write',
+    method: 'PUT',
+    path: '/v1/namespace/:name',
+    summary: 'Replace a namespace.',
+    access: 'operator:write',
+    namespaced: false,
+    body: namespaceBody,
+    answer: Namespace,
+    whenEmpty: { create: 'namespace.create' },
+  }),
+  'namespace.delete': endpoint({
+    kind: 'write',
+    method: 'DELETE',
+    path: '/v1/namespace/:name',
+    summary: 'Delete a namespace that holds nothing.',
+    access: 'operator:write',
+    namespaced: false,
+    answer: Deleted,
+    whenEmpty: { refusal: 'Missing namespace name' },
+  }),
+  'namespace.list': endpoint({
+    kind: 'list',
+    method: 'GET',
+    path: '/v1/namespaces',
+    summary: 'List namespaces, by name.',
+    access: 'operator:read',
+    namespaced: false,
+    answer: Type.Array(Namespace),
+  }),
+};
+
+export const OTHER_ENDPOINTS = {
+  authorize: endpoint({
+    kind: 'plain',
+    method: 'POST',
+    path: '/v1/internal/acl/authorize',
+    summary: `Ask what the presented token may do; at most ${AUTHORIZE_MAX} questions.`,
+    access: 'none',
+    namespaced: false,
+    query: { explain: 'Present and not `false` or `0`: each answer says what decided it.' },
+    body: { schema: AuthorizeBody, label: 'Failed to decode request body', required: true },
+    answer: Type.Array(Authorization),
+  }),
+  'replication.status': endpoint({
+    kind: 'plain',
+    method: 'GET',
+    path: '/v1/acl/replication',
+    summary: 'How far this datacenter follows the primary one.',
+    access: 'none',
+    namespaced: false,
+    answer: ReplicationStatus,
+  }),
+};

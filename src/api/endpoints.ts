@@ -1,0 +1,30 @@
+// Every endpoint that is an operation of the service, by the name of the operation.
+
+import type { Static, TSchema } from 'typebox';
+import { AUTH_METHOD_ENDPOINTS, BINDING_RULE_ENDPOINTS } from './endpoints-auth-method.ts';
+import { NAMESPACE_ENDPOINTS, OTHER_ENDPOINTS } from './endpoints-namespace.ts';
+import { POLICY_ENDPOINTS, ROLE_ENDPOINTS, TEMPLATE_ENDPOINTS } from './endpoints-policy.ts';
+import { TOKEN_ENDPOINTS } from './endpoints-token.ts';
+
+export const ENDPOINTS = {
+  ...TOKEN_ENDPOINTS,
+  ...POLICY_ENDPOINTS,
+  ...ROLE_ENDPOINTS,
+  ...TEMPLATE_ENDPOINTS,
+  ...AUTH_METHOD_ENDPOINTS,
+  ...BINDING_RULE_ENDPOINTS,
+  ...NAMESPACE_ENDPOINTS,
+  ...OTHER_ENDPOINTS,
+};
+
+export type EndpointName = keyof typeof ENDPOINTS;
+/** What a client sends to an endpoint. */
+export type EndpointInput<Name extends EndpointName> = (typeof ENDPOINTS)[Name] extends {
+  readonly body: { readonly schema: infer Schema };
+}
+  ? Schema extends TSchema
+    ? Static<Schema>
+    : never
+  : undefined;
+/** What a client gets from an endpoint. */
+export type EndpointOutput<Name extends EndpointName> = Static<(typeof ENDPOINTS)[Name]['answer']>;

@@ -1,0 +1,164 @@
+// Reads the first JSON value of a text; what follows it is ignored. The native parser does the work;
+// only when it refuses does the scanner here find the end of the first value, or say what is wrong
+// and where, in the words that deployed clients show to people.
+
+/** The text is no JSON; the message names the offending character and its place. */
+export class JsonTextError extends Error {
+  override readonly name = 'JsonTextError';
+}
+
+/** The first value of `text`. Of a name given twice the last counts. Throws JsonTextError. */
+export function parseFirstValue(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return JSON.parse(text.slice(0, endOfFirstValue(text))) as unknown;
+  }
+}
+
+/** What may come next at a place of the text. */
+type Expected = 'value' | 'first-item' | 'first-key' | 'key' | 'colon' | 'comma-or-end';
+
+/** The index behind the first value. Needs no stack of its own depth: brackets are kept in a list. */
+export function endOfFirstValue(text: string): number {
+  const open: ('{' | '[')[] = [];
+  let expected: Expected = 'value';
+  let place = skipBlanks(text, 0);
+  if (place === text.length) throw new JsonTextError('EOF');
+  for (;;) {
+    place = skipBlanks(text, place);
+    if (place === text.length) throw unexpectedEnd();
+    const char = text[place] as string;
+    const inside = open.at(-1);
+    if (expected === 'comma-or-end' && char === ',') {
+      expected = inside === '{' ? 'key' : 'value';
+      place += 1;
+      continue;
+    }
+    if (isClosing(char, inside, expected)) {
+      open.pop();
+      place += 1;
+    } else if (expected === 'colon') {
+      if (char !== ':') throw wrongCharacter(char, 'after object key');
+      expected = 'value';
+      place += 1;
+      continue;
+    } else if (expected === 'key' || expected === 'first-key') {
+      if (char !== '"') throw wrongCharacter(char, 'looking for beginning of object key string');
+      place = endOfString(text, place);
+      expected = 'colon';
+      continue;
+    } else if (expected === 'comma-or-end') {
+      throw wrongCharacter(
+        char,
+        inside === '{' ? 'after object key:value pair' : 'after array element',
+      );
+    } else if (char === '{' || char === '[') {
+      open.push(char);
+      expected = char === '{' ? 'first-key' : 'first-item';
+      place += 1;
+      continue;
+    } else {
+      place = endOfScalar(text, place);
+    }
+    if (open.length === 0) return place;
+    expected = 'comma-or-end';
+  }
+}
+
+function isClosing(char: string, inside: '{' | '[' | undefined, expected: Expected): boolean {
+  const mayClose = expected === 'comma-or-end' || expected.startsWith('first');
+  if (!mayClose) return false;
+  return (char === '}' && inside === '{') || (char === ']' && inside === '[');
+}
+
+function skipBlanks(text: string, from: number): number {
+  let place = from;
+  while (' \t\r\n'.includes(text[place] ?? 'x')) place += 1;
+  return place;
+}
+
+function endOfScalar(text: string, start: number): number {
+  const char = text[start] as string;
+  if (char === '"') return endOfString(text, start);
+  if (char === '-' || isDigit(char)) return endOfNumber(text, start);
+  for (const word of ['true', 'false', 'null']) {
+    if (char === word[0]) return endOfWord(text, start, word);
+  }
+  throw wrongCharacter(char, 'looking for beginning of value');
+}
+
+function endOfWord(text: string, start: number, word: string): number {
+  for (let offset = 1; offset < word.length; offset += 1) {
+    const char = text[start + offset];
+    if (char === undefined) throw unexpectedEnd();
+    if (char !== word[offset]) {
+      throw wrongCharacter(char, `in literal ${word} (expecting '${word[offset]}')`);
+    }
+  }
+  return start + word.length;
+}
+
+function endOfString(text: string, start: number): number {
+  let place = start + 1;
+  for (;;) {
+    const char = text[place];
+    if (char === undefined) throw unexpectedEnd();
+    if (char === '"') return place + 1;
+    if (char < ' ') throw wrongCharacter(char, 'in string literal');
+    place = char === '\\' ? endOfEscape(text, place) : place + 1;
+  }
+}
+
+function endOfEscape(text: string, start: number): number {
+  const char = text[start + 1];
+  if (char === undefined) throw unexpectedEnd();
+  if ('"\\/bfnrt'.includes(char)) return start + 2;
+  if (char !== 'u') throw wrongCharacter(char, 'in string escape code');
+  for (let offset = 2; offset < 6; offset += 1) {
+    const digit = text[start + offset];
+    if (digit === undefined) throw unexpectedEnd();
+    if (!/^[0-9a-fA-F]$/.test(digit)) {
+      throw wrongCharacter(digit, 'in \\u hexadecimal character escape');
+    }
+  }
+  return start + 6;
+}
+
+function endOfNumber(text: string, start: number): number {
+  let place = text[start] === '-' ? start + 1 : start;
+  if (text[place] === '0') place += 1;
+  else place = endOfDigits(text, place, 'in numeric literal');
+  if (text[place] === '.') {
+    place = endOfDigits(text, place + 1, 'after decimal point in numeric literal');
+  }
+  if (text[place] === 'e' || text[place] === 'E') {
+    const sign = text[place + 1];
+    const isSigned = sign === '+' || sign === '-';
+    place = endOfDigits(text, place + (isSigned ? 2 : 1), 'in exponent of numeric literal');
+  }
+  return place;
+}
+
+/** At least one digit must stand at `start`. */
+function endOfDigits(text: string, start: number, where: string): number {
+  const first = text[start];
+  if (first === undefined) throw unexpectedEnd();
+  if (!isDigit(first)) throw wrongCharacter(first, where);
+  let place = start + 1;
+  while (isDigit(text[place] ?? '')) place += 1;
+  return place;
+}
+
+function isDigit(char: string): boolean {
+  return char >= '0' && char <= '9';
+}
+
+function unexpectedEnd(): JsonTextError {
+  return new JsonTextError('unexpected EOF');
+}
+
+function wrongCharacter(char: string, where: string): JsonTextError {
+  const shown = char >= ' ' && char <= '~' ? char : JSON.stringify(char).slice(1, -1);
+  return new JsonTextError(`invalid character '${shown}' ${where}`);
+}

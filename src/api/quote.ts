@@ -1,0 +1,28 @@
+// Text as JSON. `<`, `>` and `&` are escaped, as deployed clients are used to see them, so that an
+// answer shown inside a page cannot open a tag.
+
+/** Everything that JSON or the rule above does not allow as it is. */
+const SPECIAL = /[\u0000-\u001f"\\<>&\u2028\u2029\ud800-\udfff]/;
+const BEYOND_JSON = /[<>&\u2028\u2029]/g;
+
+/** `text` as a JSON string, quotes included. */
+export function quote(text: string): string {
+  return SPECIAL.test(text) ? escapeMarkup(JSON.stringify(text)) : `"${text}"`;
+}
+
+/** Any value as JSON, escaped in the same way. For what has no fixed shape; objects are hand-built. */
+export function quoteValue(value: unknown): string {
+  return escapeMarkup(JSON.stringify(value));
+}
+
+/** A list of texts. */
+export function quoteAll(texts: readonly string[]): string {
+  return `[${texts.map(quote).join()}]`;
+}
+
+function escapeMarkup(json: string): string {
+  return json.replace(
+    BEYOND_JSON,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,45 @@
+// The types of auth method, each with its validator, and the OIDC flow. Caches of remote keys live as
+// long as what is returned here; nothing else is kept between calls.
+
+import type { AuthMethod, AuthMethodType } from '../acl/auth-method.ts';
+import type { AuthMethodValidator } from './auth-method-validator.ts';
+import { createAwsIam } from './aws-iam.ts';
+import { checkNamespaceRules } from './binding-names.ts';
+import { createJwt } from './jwt.ts';
+import { createKubernetes } from './kubernetes.ts';
+import { createOidc, createOidcFlow, type OidcFlow } from './oidc.ts';
+import { Providers } from './providers.ts';
+import type { Surroundings } from './surroundings.ts';
+
+export type AuthMethodTypes = Readonly<Record<AuthMethodType, AuthMethodValidator>>;
+
+export interface AuthMethods {
+  readonly types: AuthMethodTypes;
+  readonly oidcFlow: OidcFlow;
+}
+
+/** Makes the validators of all types over one set of surroundings. */
+export function createAuthMethods(surroundings: Surroundings): AuthMethods {
+  const context = { surroundings, providers: new Providers(surroundings) };
+  return {
+    types: {
+      'aws-iam': withNamespaceRules(createAwsIam(surroundings)),
+      jwt: withNamespaceRules(createJwt(context)),
+      kubernetes: withNamespaceRules(createKubernetes(surroundings)),
+      oidc: withNamespaceRules(createOidc(context)),
+    },
+    oidcFlow: createOidcFlow(context),
+  };
+}
+
+/** Namespace rules speak of the attributes that the Config makes, so both are checked together. */
+function withNamespaceRules(validator: AuthMethodValidator): AuthMethodValidator {
+  return {
+    ...validator,
+    checkConfig: async (method: AuthMethod) => {
+      // Before the check that may contact the outside, because this one is free.
+      checkNamespaceRules(method.namespaceRules, validator.attributeNames(method));
+      await validator.checkConfig(method);
+    },
+  };
+}

@@ -1,0 +1,166 @@
+// The `jwt` auth method: a bearer signed by a key that the operator configured, directly, through a
+// JWKS URL or through OIDC discovery. Signature first, then times, issuer and audience, then claims
+// become attributes (compatibility.md 7.2, 7.3).
+
+import type { AuthMethod } from '../acl/auth-method.ts';
+import { unreachable } from '../../cluster/base/unreachable.ts';
+import type { AuthMethodValidator } from './auth-method-validator.ts';
+import {
+  attributesOf,
+  checkAudience,
+  checkIssuer,
+  checkTimes,
+  claimOf,
+  type ClaimMapping,
+} from './claims.ts';
+import { invalidConfig } from './config-reader.ts';
+import type { Identity } from './identity.ts';
+import { type Claims, type KeySource, checkBearerLength, verifySignature } from './jws.ts';
+import { decodeJwtConfig, type JwtConfig, mappedAttributeNames, messageOf } from './jwt-config.ts';
+import type { Location, Providers } from './providers.ts';
+import { loginUnavailable, RemoteFailure } from './remote.ts';
+import {
+  type PublicKey,
+  publicKeyOfPem,
+  SIGNATURE_ALGORITHMS,
+  type SignatureAlgorithm,
+} from './signing-keys.ts';
+import type { Surroundings } from './surroundings.ts';
+
+/** What `jwt` and `oidc` need beside their method: the world and the shared caches. */
+export interface JwtContext {
+  readonly surroundings: Surroundings;
+  readonly providers: Providers;
+}
+
+export function createJwt(context: JwtContext): AuthMethodValidator {
+  return {
+    checkConfig: ({ config }) => checkJwtConfig(decodeJwtConfig(config), context.providers),
+    attributeNames: ({ config }) => mappedAttributeNames(decodeJwtConfig(config).mapping),
+    validate: (method, bearer) => validateJwt(context, method, bearer),
+  };
+}
+
+async function checkJwtConfig({ keys }: JwtConfig, providers: Providers): Promise<void> {
+  switch (keys.kind) {
+    case 'static':
+      await publicKeysOf(keys.pems);
+      return;
+    case 'jwks':
+      await contact('JWKSURL', () => providers.checkJwks(keys.location));
+      return;
+    case 'discovery':
+      await checkDiscoveryUrl(providers, keys.location);
+      return;
+    default:
+      unreachable(keys);
+  }
+}
+
+/** Contacts a discovery URL on write; throws AclError('invalid') when it does not answer as it must. */
+export function checkDiscoveryUrl(providers: Providers, location: Location): Promise<void> {
+  return contact('OIDCDiscoveryURL', () => providers.checkDiscovery(location));
+}
+
+async function contact(key: string, action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    if (!(error instanceof RemoteFailure)) throw error;
+    throw invalidConfig(`error checking ${key}: ${error.message}`);
+  }
+}
+
+function publicKeysOf(pems: readonly string[]): Promise<readonly PublicKey[]> {
+  return Promise.all(
+    pems.map((pem, index) =>
+      publicKeyOfPem(pem).catch((error: unknown) => {
+        const message = `error parsing public key JWTValidationPubKeys[${index}]`;
+        throw invalidConfig(`${message}: ${messageOf(error)}`);
+      }),
+    ),
+  );
+}
+
+async function validateJwt(
+  context: JwtContext,
+  method: AuthMethod,
+  bearer: string,
+): Promise<Identity> {
+  checkBearerLength(bearer);
+  const config = decodeJwtConfig(method.config);
+  const claims = await verified(context, { method: method.name, config, bearer });
+  checkTimes(claims, config.leeways, context.surroundings.nowMs());
+  if (config.boundIssuer !== '') checkIssuer(claims, config.boundIssuer);
+  const strict = config.keys.kind !== 'discovery';
+  checkAudience(claims, { bound: config.boundAudiences, strict });
+  return identityOf(claims, config.mapping);
+}
+
+interface Attempt {
+  readonly method: string;
+  readonly config: JwtConfig;
+  readonly bearer: string;
+}
+
+async function verified(context: JwtContext, { method, config, bearer }: Attempt): Promise<Claims> {
+  try {
+    return await verifyBy(context.providers, config, bearer);
+  } catch (failure) {
+    if (!(failure instanceof RemoteFailure)) throw failure;
+    const what = 'the keys of the auth method';
+    throw loginUnavailable(context.surroundings, { method, what, failure });
+  }
+}
+
+async function verifyBy(
+  providers: Providers,
+  { keys, algorithms }: JwtConfig,
+  bearer: string,
+): Promise<Claims> {
+  switch (keys.kind) {
+    case 'static': {
+      const known = await publicKeysOf(keys.pems);
+      return verifySignature(bearer, fixedKeys(known), SIGNATURE_ALGORITHMS);
+    }
+    case 'jwks':
+      return verifySignature(bearer, providers.keySource(keys.location), SIGNATURE_ALGORITHMS);
+    case 'discovery':
+      return verifyByDiscovery(providers, { location: keys.location, algorithms }, bearer);
+    default:
+      return unreachable(keys);
+  }
+}
+
+function fixedKeys(keys: readonly PublicKey[]): KeySource {
+  return { current: () => Promise.resolve(keys), renewed: () => Promise.resolve(undefined) };
+}
+
+/**
+ * Verifies a token with the keys that a discovery document leads to; the token's issuer must be that
+ * of the document. Without configured algorithms those count that the provider names, else RS256.
+ */
+export async function verifyByDiscovery(
+  providers: Providers,
+  provider: { readonly location: Location; readonly algorithms: readonly SignatureAlgorithm[] },
+  bearer: string,
+): Promise<Claims> {
+  const metadata = await providers.metadata(provider.location);
+  const source = providers.keySource({ ...provider.location, url: metadata.jwksUri });
+  const allowed = firstNonEmpty(provider.algorithms, metadata.algorithms) ?? ['RS256'];
+  const claims = await verifySignature(bearer, source, allowed);
+  checkIssuer(claims, metadata.issuer);
+  return claims;
+}
+
+function firstNonEmpty<T>(...lists: readonly (readonly T[])[]): readonly T[] | undefined {
+  return lists.find((list) => list.length > 0);
+}
+
+/** The identity that mapped claims make; throws AclError('login-refused') for unfit claims. */
+export function identityOf(claims: Claims, mapping: ClaimMapping): Identity {
+  const selectable = attributesOf(claims, mapping);
+  const subject = claimOf(claims, 'sub');
+  const summary = typeof subject === 'string' ? `subject ${JSON.stringify(subject)}` : 'a token';
+  return { selectable, interpolatable: selectable.strings, summary };
+}

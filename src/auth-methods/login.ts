@@ -1,0 +1,315 @@
+// From a validated identity to what its token may do: the namespace by namespace rules, the links by
+// binding rules (compatibility.md 7.4). Pure. `explainLogin` walks the same path as `computeLogin`
+// and tells each step, so a dry run cannot disagree with a login.
+
+import { unreachable } from '../../cluster/base/unreachable.ts';
+import type { AuthMethod } from '../acl/auth-method.ts';
+import type { BindingRule, BindType } from '../acl/binding-rule.ts';
+import { requireBoundName } from '../acl/binding-rule-checks.ts';
+import { AclError } from '../acl/error.ts';
+import { identityLists } from '../acl/identity-checks.ts';
+import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../acl/identities.ts';
+import { DEFAULT_NAMESPACE, type NamespaceName, type PolicyId, type RoleId } from '../acl/ids.ts';
+import { requireNamespaceName } from '../acl/names.ts';
+import type { AttributeNames, Identity } from './identity.ts';
+import { interpolate } from './interpolate.ts';
+import { refused } from './jws.ts';
+import { compileSelector } from './selector.ts';
+
+export interface LoginLookups {
+  /** Names in any letter case, in that very namespace. */
+  policyId(name: string, namespace: NamespaceName): PolicyId | undefined;
+  roleId(name: string, namespace: NamespaceName): RoleId | undefined;
+  namespaceExists(name: NamespaceName): boolean;
+}
+
+export interface LoginInput {
+  readonly method: Pick<AuthMethod, 'name' | 'namespace' | 'namespaceRules'>;
+  /** What the method's validator says about it. */
+  readonly names: AttributeNames;
+  readonly identity: Identity;
+  /** The binding rules of the method, in the order of their ids. */
+  readonly rules: readonly BindingRule[];
+  readonly lookups: LoginLookups;
+  /** Where node identities are valid: the datacenter of the login. */
+  readonly datacenter: string;
+  readonly meta: Readonly<Record<string, string>>;
+  readonly flow: 'login' | 'oidc';
+}
+
+/** What the new token will say. Ids, times and secrets are the caller's. */
+export interface LoginGrant {
+  readonly namespace: NamespaceName;
+  readonly description: string;
+  readonly policies: readonly PolicyId[];
+  readonly roles: readonly RoleId[];
+  readonly serviceIdentities: readonly ServiceIdentity[];
+  readonly nodeIdentities: readonly NodeIdentity[];
+  readonly templatedPolicies: readonly TemplatedPolicy[];
+}
+
+/** What one rule came to. `target-missing`: its role or policy does not exist, so it binds nothing. */
+export type RuleResult =
+  | 'bound'
+  | 'not-selected'
+  | 'selector-invalid'
+  | 'target-missing'
+  | 'failed';
+
+export interface RuleExplanation {
+  readonly ruleId: string;
+  readonly bindType: BindType;
+  readonly selector: string;
+  readonly result: RuleResult;
+  /** The computed name; '' when the rule did not get that far. */
+  readonly name: string;
+  /** Why it did not bind, as one sentence; '' when it did. */
+  readonly reason: string;
+}
+
+export interface LoginExplanation {
+  readonly identity: string;
+  readonly strings: Readonly<Record<string, string>>;
+  readonly lists: Readonly<Record<string, readonly string[]>>;
+  /** The place of the namespace rule that matched; undefined when none did. */
+  readonly namespaceRule: number | undefined;
+  readonly rules: readonly RuleExplanation[];
+  readonly outcome:
+    | { readonly kind: 'granted'; readonly grant: LoginGrant }
+    | { readonly kind: 'refused'; readonly code: string; readonly message: string };
+}
+
+/**
+ * What a login grants. Throws AclError: 'login-refused' when a template cannot be filled in or gives
+ * an invalid name, 'permission-denied' when nothing is bound.
+ */
+export function computeLogin(input: LoginInput): LoginGrant {
+  const { namespace } = bindNamespace(input);
+  const bindings = input.rules.map((rule) => bind(rule, { ...input, namespace }));
+  const failed = bindings.find((binding) => binding.result === 'failed');
+  if (failed?.refusal !== undefined) throw failed.refusal;
+  return grantOf(input, namespace, bindings);
+}
+
+/** The same without minting anything, and with the reasons. Never throws AclError. */
+export function explainLogin(input: LoginInput): LoginExplanation {
+  const { strings, lists } = input.identity.selectable;
+  const common = {
+    identity: input.identity.summary,
+    strings: Object.fromEntries(strings),
+    lists: Object.fromEntries(lists),
+  };
+  const place = attempt(() => bindNamespace(input));
+  if (place instanceof AclError) {
+    return { ...common, namespaceRule: undefined, rules: [], outcome: refusalOf(place) };
+  }
+  const bindings = input.rules.map((rule) => bind(rule, { ...input, namespace: place.namespace }));
+  const grant = attempt(() => computeLogin(input));
+  return {
+    ...common,
+    namespaceRule: place.rule,
+    rules: bindings.map((binding, index) => explained(binding, input.rules[index])),
+    outcome: grant instanceof AclError ? refusalOf(grant) : { kind: 'granted', grant },
+  };
+}
+
+interface Place {
+  readonly namespace: NamespaceName;
+  readonly rule: number | undefined;
+}
+
+/** The first namespace rule that matches decides; without one the token is where its method is. */
+function bindNamespace({ method, names, identity, lookups }: LoginInput): Place {
+  if (method.namespace !== DEFAULT_NAMESPACE)
+    return { namespace: method.namespace, rule: undefined };
+  const rule = method.namespaceRules.findIndex(
+    ({ selector }) => selects(selector, { names, identity }) === 'yes',
+  );
+  const template = method.namespaceRules[rule]?.bindNamespace;
+  if (template === undefined) return { namespace: method.namespace, rule: undefined };
+  const name = interpolate(template, identity.interpolatable);
+  const namespace = asRefusal(
+    () => requireNamespaceName(name),
+    `invalid bind namespace: "${name}"`,
+  );
+  if (!lookups.namespaceExists(namespace)) throw refused(`namespace "${name}" does not exist`);
+  return { namespace, rule };
+}
+
+/** A selector that does not compile (any more) selects nobody. */
+function selects(
+  selector: string,
+  { names, identity }: Pick<LoginInput, 'names' | 'identity'>,
+): 'yes' | 'no' | 'invalid' {
+  const compiled = attempt(() => compileSelector(selector, names.selectable));
+  if (compiled instanceof AclError) return 'invalid';
+  return compiled.matches(identity.selectable) ? 'yes' : 'no';
+}
+
+type Target =
+  | { readonly kind: 'policy'; readonly id: PolicyId }
+  | { readonly kind: 'role'; readonly id: RoleId }
+  | { readonly kind: 'service' | 'node' }
+  | { readonly kind: 'templated-policy'; readonly variable: string | undefined };
+
+interface Binding {
+  readonly result: RuleResult;
+  readonly name: string;
+  readonly target?: Target;
+  readonly refusal?: AclError;
+}
+
+type BindContext = LoginInput & Pick<LoginGrant, 'namespace'>;
+
+function bind(rule: BindingRule, context: BindContext): Binding {
+  const selected = selects(rule.selector, context);
+  if (selected === 'invalid') return { result: 'selector-invalid', name: '' };
+  if (selected === 'no') return { result: 'not-selected', name: '' };
+  const names = attempt(() => boundNames(rule, context.identity));
+  if (names instanceof AclError) return { result: 'failed', name: '', refusal: names };
+  const target = targetOf(rule.bindType, names, context);
+  if (target === undefined) return { result: 'target-missing', name: names.name };
+  return { result: 'bound', name: names.name, target };
+}
+
+interface BoundNames {
+  readonly name: string;
+  readonly variable: string | undefined;
+}
+
+function boundNames({ bindType, bindName, bindVars }: BindingRule, identity: Identity): BoundNames {
+  const name = interpolate(bindName, identity.interpolatable);
+  const variable =
+    bindVars === undefined ? undefined : interpolate(bindVars.name, identity.interpolatable);
+  asRefusal(
+    () => requireBoundName(bindType, name, variable),
+    `invalid bind name: ${JSON.stringify(variable ?? name)}`,
+  );
+  return { name, variable };
+}
+
+function targetOf(
+  bindType: BindType,
+  { name, variable }: BoundNames,
+  { lookups, namespace }: BindContext,
+): Target | undefined {
+  switch (bindType) {
+    case 'service':
+    case 'node':
+      return { kind: bindType };
+    case 'templated-policy':
+      return { kind: bindType, variable };
+    case 'role': {
+      const id = linked(namespace, (place) => lookups.roleId(name, place));
+      return id === undefined ? undefined : { kind: bindType, id };
+    }
+    case 'policy': {
+      const id = linked(namespace, (place) => lookups.policyId(name, place));
+      return id === undefined ? undefined : { kind: bindType, id };
+    }
+    default:
+      return unreachable(bindType);
+  }
+}
+
+/** A link resolves in the token's own namespace, then in `default` (decisions.md 4). */
+function linked<Id>(
+  namespace: NamespaceName,
+  lookup: (namespace: NamespaceName) => Id | undefined,
+): Id | undefined {
+  return (
+    lookup(namespace) ?? (namespace === DEFAULT_NAMESPACE ? undefined : lookup(DEFAULT_NAMESPACE))
+  );
+}
+
+function grantOf(
+  input: LoginInput,
+  namespace: NamespaceName,
+  bindings: readonly Binding[],
+): LoginGrant {
+  const bound = bindings.flatMap(({ name, target }) =>
+    target === undefined ? [] : [{ name, target }],
+  );
+  if (bound.length === 0) throw new AclError('permission-denied', 'Permission denied');
+  const namesOf = (kind: Target['kind']) =>
+    bound.filter(({ target }) => target.kind === kind).map(({ name }) => name);
+  const identities = identityLists(
+    {
+      serviceIdentities: namesOf('service').map((serviceName) => ({ serviceName })),
+      nodeIdentities: namesOf('node').map((nodeName) => ({
+        nodeName,
+        datacenter: input.datacenter,
+      })),
+      templatedPolicies: bound.flatMap(({ name, target }) =>
+        target.kind === 'templated-policy'
+          ? [{ templateName: name, variables: { name: target.variable } }]
+          : [],
+      ),
+    },
+    'global token',
+  );
+  const targets = bound.map(({ target }) => target);
+  return {
+    namespace,
+    description: descriptionOf(input),
+    policies: unique(targets.flatMap((target) => (target.kind === 'policy' ? [target.id] : []))),
+    roles: unique(targets.flatMap((target) => (target.kind === 'role' ? [target.id] : []))),
+    ...identities,
+  };
+}
+
+function unique<T>(items: readonly T[]): readonly T[] {
+  return [...new Set(items)];
+}
+
+function descriptionOf({ flow, meta }: LoginInput): string {
+  const text = flow === 'oidc' ? 'token created via OIDC login' : 'token created via login';
+  const keys = Object.keys(meta).sort((left, right) => (left < right ? -1 : 1));
+  if (keys.length === 0) return text;
+  const pairs = keys.map((key) => `${JSON.stringify(key)}:${JSON.stringify(meta[key])}`);
+  return `${text}: {${pairs.join(',')}}`;
+}
+
+function explained(
+  { result, name, refusal }: Binding,
+  rule: BindingRule | undefined,
+): RuleExplanation {
+  const { id = '', bindType = 'service', selector = '' } = rule ?? {};
+  return {
+    ruleId: id,
+    bindType,
+    selector,
+    result,
+    name,
+    reason: refusal?.message ?? REASONS[result],
+  };
+}
+
+const REASONS: Readonly<Record<RuleResult, string>> = {
+  bound: '',
+  'not-selected': 'The selector does not match the identity.',
+  'selector-invalid': 'The selector does not compile for this auth method, so it matches nobody.',
+  'target-missing': 'No role or policy of that name exists, so the rule is ignored.',
+  failed: 'The name cannot be computed.',
+};
+
+function refusalOf({ code, message }: AclError): LoginExplanation['outcome'] {
+  return { kind: 'refused', code, message };
+}
+
+/** The value, or the AclError that `action` threw; other errors pass. */
+function attempt<T>(action: () => T): T | AclError {
+  try {
+    return action();
+  } catch (error) {
+    if (error instanceof AclError) return error;
+    throw error;
+  }
+}
+
+/** Turns a refusal of a check into a refused login with `message`. */
+function asRefusal<T>(action: () => T, message: string): T {
+  const value = attempt(action);
+  if (value instanceof AclError) throw refused(message, value);
+  return value;
+}

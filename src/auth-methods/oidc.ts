@@ -1,0 +1,380 @@
+// The `oidc` auth method: the authorization code flow with state, nonce and PKCE. Between its two
+// halves nothing stays in memory here: `authUrl` returns a pending record, the caller keeps it under
+// its state and hands it to `callback` once. Time and randomness come from the surroundings, which is
+// why the flow is written out instead of left to a library with a clock of its own.
+
+import { base64url, importPKCS8, SignJWT } from 'jose';
+import { calculatePKCECodeChallenge } from 'openid-client';
+import type { AuthMethod } from '../acl/auth-method.ts';
+import { invalid } from '../acl/error.ts';
+import type { AuthMethodValidator } from './auth-method-validator.ts';
+import { audiencesOf, checkAudience, checkTimes, claimOf } from './claims.ts';
+import { invalidConfig } from './config-reader.ts';
+import type { Identity } from './identity.ts';
+import { type Claims, refused } from './jws.ts';
+import { checkDiscoveryUrl, identityOf, type JwtContext, verifyByDiscovery } from './jwt.ts';
+import {
+  decodeOidcConfig,
+  mappedAttributeNames,
+  messageOf,
+  type OidcConfig,
+} from './jwt-config.ts';
+import type { ProviderMetadata } from './providers.ts';
+import {
+  type BoundedRequest,
+  ask,
+  jsonObjectOf,
+  loginUnavailable,
+  RemoteFailure,
+} from './remote.ts';
+
+/** A login must be finished this long after it was begun. */
+export const OIDC_PENDING_MS = 300_000;
+const CLIENT_ASSERTION_S = 300;
+const DEFAULT_LEEWAYS = { expirationNs: 0, notBeforeNs: 0, clockSkewNs: 0 };
+
+/** A login that waits for its callback. Plain data; `pkceVerifier` and `nonce` are secrets. */
+export interface PendingLogin {
+  /** The method at the time of the start; a later method of the same name is another one. */
+  readonly method: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly createIndex: number;
+  };
+  readonly state: string;
+  readonly nonce: string;
+  /** Empty when the method does without PKCE. */
+  readonly pkceVerifier: string;
+  readonly redirectUri: string;
+  /** Known only to the client that began; empty when it gave none. */
+  readonly clientNonce: string;
+  readonly meta: Readonly<Record<string, string>>;
+  readonly expiresAtMs: number;
+}
+
+export interface OidcStart {
+  readonly authUrl: string;
+  readonly pending: PendingLogin;
+}
+
+export interface OidcFlow {
+  /** Begins a login. Rejects with `invalid` for a redirect URI that the method does not allow. */
+  authUrl(request: {
+    readonly method: AuthMethod;
+    readonly redirectUri: string;
+    readonly clientNonce: string;
+    readonly meta: Readonly<Record<string, string>>;
+  }): Promise<OidcStart>;
+  /**
+   * Ends a login. `pending` is what the caller kept under `state`, and undefined when it kept
+   * nothing; the caller must forget it before it calls, so that a state works once. Rejects with
+   * `login-refused` or `unavailable`.
+   */
+  callback(request: {
+    readonly method: AuthMethod;
+    readonly pending: PendingLogin | undefined;
+    readonly state: string;
+    readonly code: string;
+    readonly clientNonce: string;
+  }): Promise<Identity>;
+}
+
+export function createOidc(context: JwtContext): AuthMethodValidator {
+  return {
+    checkConfig: async (method) => {
+      const config = decodeOidcConfig(method.config);
+      await checkPrivateKey(config);
+      await checkDiscoveryUrl(context.providers, config.discovery);
+    },
+    attributeNames: ({ config }) => mappedAttributeNames(decodeOidcConfig(config).mapping),
+    validate: ({ name }) =>
+      Promise.reject(refused(`auth method ${JSON.stringify(name)} needs the OIDC login flow`)),
+  };
+}
+
+export function createOidcFlow(context: JwtContext): OidcFlow {
+  return {
+    authUrl: ({ method, ...request }) =>
+      withProvider(context, method, (session) => begin(session, request)),
+    callback: ({ method, ...request }) => {
+      const { pending } = request;
+      const nowMs = context.surroundings.nowMs();
+      if (pending === undefined || !isLive(pending, { ...request, method, nowMs })) {
+        return Promise.reject(refused('the login state is unknown or has expired'));
+      }
+      return withProvider(context, method, (session) =>
+        finish(session, { pending, code: request.code }),
+      );
+    },
+  };
+}
+
+async function checkPrivateKey({ client }: OidcConfig): Promise<void> {
+  if (client.kind === 'secret') return;
+  try {
+    await importPKCS8(client.privateKeyPem, client.algorithm);
+  } catch {
+    // What the parser says may repeat parts of the key, so it is not kept.
+    throw invalidConfig(
+      `'OIDCClientAssertion' needs a PKCS #8 private key that fits ${client.algorithm}`,
+    );
+  }
+}
+
+interface Session {
+  readonly context: JwtContext;
+  readonly method: AuthMethod;
+  readonly config: OidcConfig;
+  readonly metadata: ProviderMetadata;
+}
+
+async function withProvider<T>(
+  context: JwtContext,
+  method: AuthMethod,
+  action: (session: Session) => Promise<T>,
+): Promise<T> {
+  if (method.type !== 'oidc') {
+    throw refused(`auth method ${JSON.stringify(method.name)} is not of type "oidc"`);
+  }
+  const config = decodeOidcConfig(method.config);
+  try {
+    const metadata = await context.providers.metadata(config.discovery);
+    return await action({ context, method, config, metadata });
+  } catch (failure) {
+    if (!(failure instanceof RemoteFailure)) throw failure;
+    const what = 'the OIDC provider';
+    throw loginUnavailable(context.surroundings, { method: method.name, what, failure });
+  }
+}
+
+async function begin(
+  { context, method, config, metadata }: Session,
+  request: {
+    readonly redirectUri: string;
+    readonly clientNonce: string;
+    readonly meta: Readonly<Record<string, string>>;
+  },
+): Promise<OidcStart> {
+  const { random, nowMs } = clockAndRandom(context);
+  if (!isAllowedRedirect(request.redirectUri, config.allowedRedirectUris)) {
+    throw invalid(`unauthorized redirect_uri: ${request.redirectUri}`);
+  }
+  const { name, namespace, createIndex } = method;
+  const pending: PendingLogin = {
+    ...request,
+    method: { name, namespace, createIndex },
+    state: random(),
+    nonce: random(),
+    pkceVerifier: config.usePkce ? random() : '',
+    expiresAtMs: nowMs + OIDC_PENDING_MS,
+  };
+  return { authUrl: await authorizationUrl(config, metadata, pending), pending };
+}
+
+function clockAndRandom({ surroundings }: JwtContext): { random(): string; nowMs: number } {
+  const random = () => base64url.encode(surroundings.random.bytes(32));
+  return { random, nowMs: surroundings.nowMs() };
+}
+
+async function authorizationUrl(
+  config: OidcConfig,
+  metadata: ProviderMetadata,
+  pending: PendingLogin,
+): Promise<string> {
+  if (metadata.authorizationEndpoint === undefined) {
+    throw new RemoteFailure('the discovery document has no authorization_endpoint');
+  }
+  const url = new URL(metadata.authorizationEndpoint);
+  const parameters: Record<string, string> = {
+    response_type: 'code',
+    client_id: config.clientId,
+    redirect_uri: pending.redirectUri,
+    scope: [...new Set(['openid', ...config.scopes])].join(' '),
+    state: pending.state,
+    nonce: pending.nonce,
+  };
+  if (config.acrValues.length > 0) parameters.acr_values = config.acrValues.join(' ');
+  if (pending.pkceVerifier !== '') {
+    parameters.code_challenge = await calculatePKCECodeChallenge(pending.pkceVerifier);
+    parameters.code_challenge_method = 'S256';
+  }
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** Exact, except that a native client on the loopback may choose its port (RFC 8252, 7.3). */
+function isAllowedRedirect(uri: string, allowed: readonly string[]): boolean {
+  if (allowed.includes(uri)) return true;
+  const portless = portlessLoopbackOf(uri);
+  return portless !== undefined && allowed.some((one) => portlessLoopbackOf(one) === portless);
+}
+
+function portlessLoopbackOf(uri: string): string | undefined {
+  if (!URL.canParse(uri)) return undefined;
+  const url = new URL(uri);
+  if (url.protocol !== 'http:' || !LOOPBACK_HOSTS.has(url.hostname)) return undefined;
+  url.port = '';
+  return url.href;
+}
+
+function isLive(
+  pending: PendingLogin,
+  request: {
+    readonly method: AuthMethod;
+    readonly state: string;
+    readonly clientNonce: string;
+    readonly nowMs: number;
+  },
+): boolean {
+  const { name, namespace, createIndex } = pending.method;
+  return (
+    request.state === pending.state &&
+    request.clientNonce === pending.clientNonce &&
+    request.nowMs < pending.expiresAtMs &&
+    request.method.name === name &&
+    request.method.namespace === namespace &&
+    request.method.createIndex === createIndex
+  );
+}
+
+async function finish(
+  session: Session,
+  { pending, code }: { readonly pending: PendingLogin; readonly code: string },
+): Promise<Identity> {
+  const { context, config, metadata } = session;
+  const { surroundings, providers } = context;
+  const tokens = await exchange(session, pending, code);
+  const provider = { location: config.discovery, algorithms: config.algorithms };
+  const claims = await verifyByDiscovery(providers, provider, tokens.idToken);
+  if (claimOf(claims, 'exp') === undefined) throw refused('the ID token has no expiration time');
+  checkTimes(claims, DEFAULT_LEEWAYS, surroundings.nowMs());
+  if (claimOf(claims, 'nonce') !== pending.nonce) throw refused('invalid nonce in the ID token');
+  checkClient(claims, config);
+  const all = { ...(await userInfo(session, tokens.accessToken, claims)), ...claims };
+  if (config.verboseLogging) {
+    const fields = { authMethod: session.method.name, issuer: metadata.issuer };
+    surroundings.logger.info({ ...fields, claims: Object.keys(all) }, 'OIDC claims received');
+  }
+  return identityOf(all, config.mapping);
+}
+
+/** The token must be for this client, and for one of the bound audiences if there are any. */
+function checkClient(claims: Claims, { clientId, boundAudiences }: OidcConfig): void {
+  const audiences = audiencesOf(claims);
+  if (!audiences.includes(clientId)) throw refused('the ID token is for another client (aud)');
+  const authorized = claimOf(claims, 'azp');
+  if (
+    authorized === undefined
+      ? audiences.length > 1 && boundAudiences.length === 0
+      : authorized !== clientId
+  ) {
+    throw refused('the ID token is for another client (azp)');
+  }
+  checkAudience(claims, { bound: boundAudiences, strict: false });
+}
+
+async function exchange(
+  session: Session,
+  pending: PendingLogin,
+  code: string,
+): Promise<{ readonly idToken: string; readonly accessToken: string }> {
+  const url = session.metadata.tokenEndpoint;
+  if (url === undefined) throw new RemoteFailure('the discovery document has no token_endpoint');
+  const form = new URLSearchParams({
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: pending.redirectUri,
+  });
+  if (pending.pkceVerifier !== '') form.set('code_verifier', pending.pkceVerifier);
+  const headers = await authenticateClient(session, form);
+  const body = form.toString();
+  const response = await ask(session.context.surroundings, {
+    ...toProvider(session, url),
+    method: 'POST',
+    headers: {
+      ...headers,
+      accept: 'application/json',
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    body,
+  });
+  if (response.status === 400 || response.status === 401) {
+    throw refused('the OIDC provider did not accept the code');
+  }
+  if (response.status !== 200) throw new RemoteFailure(`unexpected status ${response.status}`);
+  const answer = jsonObjectOf(response.body);
+  const { id_token: idToken, access_token: accessToken } = answer;
+  if (typeof idToken !== 'string') throw refused('the OIDC provider sent no ID token');
+  return { idToken, accessToken: typeof accessToken === 'string' ? accessToken : '' };
+}
+
+function toProvider({ config }: Session, url: string): Pick<BoundedRequest, 'url' | 'caPem'> {
+  return { url, caPem: config.discovery.caPem || undefined };
+}
+
+/** Proves who the client is: fills `form`, or returns the header that does it. */
+async function authenticateClient(
+  { context, config, metadata }: Session,
+  form: URLSearchParams,
+): Promise<Readonly<Record<string, string>>> {
+  const { client, clientId } = config;
+  if (client.kind === 'assertion') {
+    form.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer');
+    form.set('client_assertion', await clientAssertion(context, clientId, client));
+    return {};
+  }
+  const offered = metadata.clientAuthentication;
+  if (offered.includes('client_secret_post') && !offered.includes('client_secret_basic')) {
+    form.set('client_id', clientId);
+    form.set('client_secret', client.secret);
+    return {};
+  }
+  const pair = `${formEncoded(clientId)}:${formEncoded(client.secret)}`;
+  return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
+}
+
+async function clientAssertion(
+  { surroundings }: JwtContext,
+  clientId: string,
+  client: Extract<OidcConfig['client'], { kind: 'assertion' }>,
+): Promise<string> {
+  const nowS = Math.floor(surroundings.nowMs() / 1000);
+  const key = await importPKCS8(client.privateKeyPem, client.algorithm);
+  return new SignJWT({ jti: surroundings.random.uuid() })
+    .setProtectedHeader({ alg: client.algorithm, typ: 'JWT' })
+    .setIssuer(clientId)
+    .setSubject(clientId)
+    .setAudience([...client.audience])
+    .setIssuedAt(nowS)
+    .setExpirationTime(nowS + CLIENT_ASSERTION_S)
+    .sign(key);
+}
+
+/** RFC 6749, 2.3.1: id and secret are form-encoded before they go into the header. */
+function formEncoded(text: string): string {
+  return new URLSearchParams({ v: text }).toString().slice(2);
+}
+
+/** More claims from the userinfo endpoint, if it answers and speaks of the same subject. */
+async function userInfo(session: Session, accessToken: string, claims: Claims): Promise<Claims> {
+  const url = session.metadata.userinfoEndpoint;
+  if (url === undefined || accessToken === '') return {};
+  const { surroundings } = session.context;
+  try {
+    const response = await ask(surroundings, {
+      ...toProvider(session, url),
+      method: 'GET',
+      headers: { accept: 'application/json', authorization: `Bearer ${accessToken}` },
+    });
+    const info = response.status === 200 ? jsonObjectOf(response.body) : {};
+    const subject = claimOf(info, 'sub');
+    return subject !== undefined && subject === claimOf(claims, 'sub') ? info : {};
+  } catch (error) {
+    if (!(error instanceof RemoteFailure)) throw error;
+    const fields = { authMethod: session.method.name, error: messageOf(error) };
+    surroundings.logger.warn(fields, 'OIDC userinfo endpoint gave no answer');
+    return {};
+  }
+}

@@ -1,0 +1,121 @@
+// Identity providers on the network: their discovery documents and their key sets, cached. A document
+// is believed only when it names as issuer the very URL it was asked for under, and it may not lead
+// from https to http.
+
+import { askForJson, parseHttpUrl, RemoteCache, RemoteFailure } from './remote.ts';
+import type { KeySource } from './jws.ts';
+import {
+  keysOfJwks,
+  type PublicKey,
+  type SignatureAlgorithm,
+  signatureAlgorithmOf,
+} from './signing-keys.ts';
+import type { Surroundings } from './surroundings.ts';
+
+export interface Location {
+  readonly url: string;
+  /** PEM; empty trusts the system's roots. */
+  readonly caPem: string;
+}
+
+export interface ProviderMetadata {
+  readonly issuer: string;
+  readonly jwksUri: string;
+  readonly authorizationEndpoint: string | undefined;
+  readonly tokenEndpoint: string | undefined;
+  readonly userinfoEndpoint: string | undefined;
+  /** Those that the provider says it signs with and that are accepted here. */
+  readonly algorithms: readonly SignatureAlgorithm[];
+  /** How a client may prove itself at the token endpoint. */
+  readonly clientAuthentication: readonly string[];
+}
+
+export class Providers {
+  readonly #surroundings: Surroundings;
+  readonly #keys: RemoteCache<readonly PublicKey[]>;
+  readonly #metadata: RemoteCache<ProviderMetadata>;
+
+  constructor(surroundings: Surroundings) {
+    const nowMs = () => surroundings.nowMs();
+    this.#surroundings = surroundings;
+    this.#keys = new RemoteCache(nowMs);
+    this.#metadata = new RemoteCache(nowMs);
+  }
+
+  /** The key set behind a JWKS URL. Its methods reject with RemoteFailure. */
+  keySource(location: Location): KeySource {
+    const key = cacheKeyOf(location);
+    const load = () => this.#loadKeys(location);
+    return {
+      current: () => this.#keys.get(key, load),
+      renewed: () => this.#keys.reload(key, load),
+    };
+  }
+
+  /** The discovery document of the issuer `location.url`; rejects with RemoteFailure. */
+  metadata(location: Location): Promise<ProviderMetadata> {
+    return this.#metadata.get(cacheKeyOf(location), () => this.#loadMetadata(location));
+  }
+
+  /** Asks for the key set now, past the cache; rejects with RemoteFailure. */
+  async checkJwks(location: Location): Promise<void> {
+    await this.#keys.load(cacheKeyOf(location), () => this.#loadKeys(location));
+  }
+
+  /** Asks for the discovery document and the keys it leads to; rejects with RemoteFailure. */
+  async checkDiscovery(location: Location): Promise<void> {
+    const load = () => this.#loadMetadata(location);
+    const { jwksUri } = await this.#metadata.load(cacheKeyOf(location), load);
+    await this.checkJwks({ url: jwksUri, caPem: location.caPem });
+  }
+
+  async #loadKeys(location: Location): Promise<readonly PublicKey[]> {
+    parseHttpUrl(location.url);
+    return keysOfJwks(await askForJson(this.#surroundings, location));
+  }
+
+  async #loadMetadata({ url: issuer, caPem }: Location): Promise<ProviderMetadata> {
+    const { protocol } = parseHttpUrl(issuer);
+    const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+    const document = await askForJson(this.#surroundings, { url, caPem });
+    if (document.issuer !== issuer) {
+      throw new RemoteFailure('the issuer in the discovery document is not the configured one');
+    }
+    return metadataOf(document, { issuer, protocol });
+  }
+}
+
+function cacheKeyOf({ url, caPem }: Location): string {
+  return `${url}\n${caPem}`;
+}
+
+function metadataOf(
+  document: Readonly<Record<string, unknown>>,
+  { issuer, protocol }: { readonly issuer: string; readonly protocol: string },
+): ProviderMetadata {
+  const endpoint = (name: string): string | undefined => {
+    const value = document[name];
+    if (typeof value !== 'string') return undefined;
+    if (protocol === 'https:' && parseHttpUrl(value).protocol !== 'https:') {
+      throw new RemoteFailure(`${name} of the discovery document is not an https URL`);
+    }
+    return value;
+  };
+  const jwksUri = endpoint('jwks_uri');
+  if (jwksUri === undefined) throw new RemoteFailure('the discovery document has no jwks_uri');
+  return {
+    issuer,
+    jwksUri,
+    authorizationEndpoint: endpoint('authorization_endpoint'),
+    tokenEndpoint: endpoint('token_endpoint'),
+    userinfoEndpoint: endpoint('userinfo_endpoint'),
+    algorithms: textsOf(document.id_token_signing_alg_values_supported).flatMap(
+      (name) => signatureAlgorithmOf(name) ?? [],
+    ),
+    clientAuthentication: textsOf(document.token_endpoint_auth_methods_supported),
+  };
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}

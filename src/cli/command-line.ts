@@ -1,0 +1,99 @@
+// Small words for describing commands: a group, a leaf that talks to a server, flags that may be given
+// several times. Everything that is the same for every command is said here once.
+
+import { type Command, InvalidArgumentError } from 'commander';
+import { addConnectionFlags, type ConnectionOptions } from './connection.ts';
+import { Session } from './session.ts';
+import type { Surroundings } from './surroundings.ts';
+import { UsageError } from './usage-error.ts';
+
+/** A command that only holds others. */
+export function addGroup(parent: Command, name: string, says: string): Command {
+  return parent.command(name).description(says);
+}
+
+export interface LeafDescription<Options> {
+  readonly name: string;
+  readonly says: string;
+  /** `[policy]`: an argument that may stand without a flag. */
+  readonly argument?: readonly [syntax: string, says: string];
+  /** Adds the flags of this command. */
+  readonly flags?: (command: Command) => void;
+  readonly run: (session: Session, options: Options, argument: string | undefined) => Promise<void>;
+}
+
+/** A command that talks to a server. Usage errors of `run` are shown with the command's usage. */
+export function addLeaf<Options>(
+  parent: Command,
+  surroundings: Surroundings,
+  leaf: LeafDescription<Options>,
+): void {
+  const command = parent.command(leaf.name).description(leaf.says);
+  if (leaf.argument !== undefined) command.argument(...leaf.argument);
+  leaf.flags?.(command);
+  addConnectionFlags(command);
+  command.action(async () => {
+    const options = command.opts<Options & ConnectionOptions>();
+    try {
+      const session = new Session(options, surroundings);
+      await leaf.run(session, options, command.args[0]);
+    } catch (error) {
+      if (error instanceof UsageError) command.error(`error: ${error.message}`, { exitCode: 2 });
+      throw error;
+    }
+  });
+}
+
+/** A flag that may be given several times; its values in order. */
+export function addRepeatable(command: Command, flag: string, says: string): void {
+  command.option(flag, `${says} (repeatable)`, collected);
+}
+
+function collected(value: string, previous: readonly string[] = []): readonly string[] {
+  return [...previous, value];
+}
+
+/** `--cas`: only if the object is still the one that was looked at. */
+export function addCasFlag(command: Command): void {
+  command.option('--cas <index>', 'only if the ModifyIndex is still this one', wholeNumber);
+}
+
+function wholeNumber(value: string): number {
+  if (!/^\d{1,15}$/.test(value)) throw new InvalidArgumentError('Expected a whole number.');
+  return Number(value);
+}
+
+/** `name:value` or `name=value` split at the first separator. Throws UsageError naming the flag. */
+export function pairOf(
+  flag: string,
+  value: string,
+  separator: ':' | '=',
+): readonly [name: string, value: string] {
+  const place = value.indexOf(separator);
+  if (place < 1)
+    throw new UsageError(`${flag}: expected name${separator}value, not ${JSON.stringify(value)}`);
+  return [value.slice(0, place), value.slice(place + 1)];
+}
+
+/** The values as a map: `k=v` each. Undefined when the flag was not given. */
+export function mapOf(
+  flag: string,
+  values: readonly string[] | undefined,
+): Readonly<Record<string, string>> | undefined {
+  if (values === undefined) return undefined;
+  return Object.fromEntries(values.map((value) => pairOf(flag, value, '=')));
+}
+
+/** The one of several ways to name an object that was used. Throws UsageError for none or two. */
+export function exactlyOne(
+  ways: readonly (readonly [flag: string, value: string | undefined])[],
+): string {
+  const used = ways.filter(([, value]) => value !== undefined);
+  const names = ways.map(([flag]) => flag).join(' or ');
+  if (used.length === 0) throw new UsageError(`say which one: ${names}`);
+  if (used.length > 1)
+    throw new UsageError(`give only one of ${used.map(([flag]) => flag).join(' and ')}`);
+  const [flag, value] = used[0]!;
+  if (value === '') throw new UsageError(`${flag} is empty`);
+  return value!;
+}

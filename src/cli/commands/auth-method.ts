@@ -1,0 +1,200 @@
+// `conclave acl auth-method …`: create, read, update, delete, list.
+
+import type { Command } from 'commander';
+import type { CallInput } from '../../client/call-types.ts';
+import { addCasFlag, addGroup, addLeaf, addRepeatable, exactlyOne } from '../command-line.ts';
+import { CommandFailed } from '../failed.ts';
+import type { Session } from '../session.ts';
+import { AUTH_METHOD_COLUMNS, authMethodParts } from '../show/auth-method.ts';
+import { namespaceColumn } from '../show/common.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { objectInput } from '../text-input.ts';
+import { UsageError } from '../usage-error.ts';
+
+type Body = CallInput<'auth-method.update'>['body'];
+
+interface WhichMethod {
+  readonly name?: string;
+}
+
+interface ContentOptions extends WhichMethod {
+  readonly description?: string;
+  readonly displayName?: string;
+  readonly maxTokenTtl?: string;
+  readonly tokenLocality?: string;
+  readonly config?: string;
+  readonly namespaceRuleSelector?: readonly string[];
+  readonly namespaceRuleBindNamespace?: readonly string[];
+}
+
+const WHICH = ['[method]', 'name of the auth method'] as const;
+
+/** Adds `auth-method` and its commands to `conclave acl`. */
+export function addAuthMethodCommands(acl: Command, surroundings: Surroundings): void {
+  const method = addGroup(acl, 'auth-method', 'create, read and change auth methods');
+  addLeaf<ContentOptions & { readonly type?: string }>(method, surroundings, {
+    name: 'create',
+    says: 'create an auth method, or replace the one of that name',
+    flags: (command) => {
+      addNameFlag(command);
+      command.option('--type <type>', 'jwt, oidc, kubernetes or aws-iam');
+      addContentFlags(command);
+    },
+    run: createMethod,
+  });
+  addLeaf<WhichMethod>(method, surroundings, {
+    name: 'read',
+    says: 'show an auth method with its configuration',
+    argument: WHICH,
+    flags: addNameFlag,
+    run: readMethod,
+  });
+  addLeaf<ContentOptions & { readonly cas?: number }>(method, surroundings, {
+    name: 'update',
+    says: 'change an auth method; what no flag mentions stays as it is',
+    argument: WHICH,
+    flags: (command) => {
+      addNameFlag(command);
+      addContentFlags(command);
+      addCasFlag(command);
+    },
+    run: updateMethod,
+  });
+  addLeaf<WhichMethod & { readonly cas?: number }>(method, surroundings, {
+    name: 'delete',
+    says: 'delete an auth method with its binding rules and its tokens',
+    argument: WHICH,
+    flags: (command) => {
+      addNameFlag(command);
+      addCasFlag(command);
+    },
+    run: deleteMethod,
+  });
+  addLeaf(method, surroundings, {
+    name: 'list',
+    says: 'list auth methods, by name',
+    run: (session) =>
+      session.showList(
+        session.client.pages('auth-method.list'),
+        [...namespaceColumn(session.connection), ...AUTH_METHOD_COLUMNS],
+        'auth methods that this token may see',
+      ),
+  });
+}
+
+function addNameFlag(command: Command): void {
+  command.option('--name <name>', 'name of the auth method');
+}
+
+function addContentFlags(command: Command): void {
+  command
+    .option('--description <text>', 'free text')
+    .option('--display-name <name>', 'shown in place of the name')
+    .option('--max-token-ttl <duration>', 'longest life of its tokens, such as 8h')
+    .option('--token-locality <where>', 'local or global')
+    .option('--config <json|@file|->', 'configuration as a JSON object; replaces the whole one');
+  addRepeatable(command, '--namespace-rule-selector <selector>', 'which identities a rule is for');
+  addRepeatable(
+    command,
+    '--namespace-rule-bind-namespace <name>',
+    'namespace of their tokens; one for each selector, in the same order',
+  );
+}
+
+/** What the flags say; fields without a flag are undefined. */
+function contentOf(session: Session, options: ContentOptions): Body {
+  const { config } = options;
+  return {
+    Description: options.description,
+    DisplayName: options.displayName,
+    MaxTokenTTL: options.maxTokenTtl,
+    TokenLocality: options.tokenLocality,
+    Config:
+      config === undefined
+        ? undefined
+        : (objectInput(session.surroundings, '--config', config) as Body['Config']),
+    NamespaceRules: namespaceRulesOf(options),
+  };
+}
+
+function namespaceRulesOf(options: ContentOptions): Body['NamespaceRules'] {
+  const { namespaceRuleSelector: selectors, namespaceRuleBindNamespace: namespaces } = options;
+  if (selectors === undefined && namespaces === undefined) return undefined;
+  const isOneForAll = selectors === undefined && namespaces?.length === 1;
+  if (!isOneForAll && selectors?.length !== namespaces?.length)
+    throw new UsageError(
+      'give one --namespace-rule-bind-namespace for each --namespace-rule-selector (an empty selector means every identity)',
+    );
+  return namespaces?.map((namespace, place) => ({
+    Selector: selectors?.[place] ?? '',
+    BindNamespace: namespace,
+  }));
+}
+
+async function createMethod(
+  session: Session,
+  options: ContentOptions & { readonly type?: string },
+): Promise<void> {
+  if (!options.name) throw new UsageError('--name is required');
+  if (!options.type) throw new UsageError('--type is required');
+  const content = contentOf(session, options);
+  const { value } = await session.client.authMethod.create({
+    body: { Name: options.name, Type: options.type, ...content },
+  });
+  await session.show(value, () => authMethodParts(value));
+}
+
+async function readMethod(
+  session: Session,
+  options: WhichMethod,
+  argument: string | undefined,
+): Promise<void> {
+  const name = nameOf(options, argument);
+  const { value } = await session.client.authMethod.read({ path: { name } });
+  await session.show(value, () => authMethodParts(value));
+}
+
+async function updateMethod(
+  session: Session,
+  options: ContentOptions & { readonly cas?: number },
+  argument: string | undefined,
+): Promise<void> {
+  const name = nameOf(options, argument);
+  const content = contentOf(session, options);
+  const { value: current } = await session.client.authMethod.read({ path: { name } });
+  const { value } = await session.client.authMethod.update({
+    path: { name },
+    query: { cas: options.cas ?? current.ModifyIndex },
+    body: {
+      Type: current.Type,
+      Description: content.Description ?? current.Description,
+      DisplayName: content.DisplayName ?? current.DisplayName,
+      MaxTokenTTL: content.MaxTokenTTL ?? current.MaxTokenTTL,
+      TokenLocality: content.TokenLocality ?? current.TokenLocality,
+      Config: content.Config ?? current.Config,
+      NamespaceRules: content.NamespaceRules ?? current.NamespaceRules,
+    },
+  });
+  await session.show(value, () => authMethodParts(value));
+}
+
+async function deleteMethod(
+  session: Session,
+  options: WhichMethod & { readonly cas?: number },
+  argument: string | undefined,
+): Promise<void> {
+  const name = nameOf(options, argument);
+  const { value } = await session.client.authMethod.delete({
+    path: { name },
+    query: { cas: options.cas },
+  });
+  if (!value) throw new CommandFailed(`there is no auth method ${name}: nothing was deleted`);
+  await session.done(value, `Deleted auth method ${name}, its binding rules and its tokens.`);
+}
+
+function nameOf(options: WhichMethod, argument: string | undefined): string {
+  return exactlyOne([
+    ['a name', argument],
+    ['--name', options.name],
+  ]);
+}

@@ -1,0 +1,191 @@
+// `conclave acl binding-rule …`: create, read, update, delete, list.
+
+import type { Command } from 'commander';
+import type { CallInput } from '../../client/call-types.ts';
+import { addCasFlag, addGroup, addLeaf, exactlyOne, pairOf } from '../command-line.ts';
+import { CommandFailed } from '../failed.ts';
+import { bindingRuleId } from '../references.ts';
+import type { Session } from '../session.ts';
+import { BINDING_RULE_COLUMNS, bindingRuleParts } from '../show/auth-method.ts';
+import { namespaceColumn } from '../show/common.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { UsageError } from '../usage-error.ts';
+
+type Body = CallInput<'binding-rule.update'>['body'];
+
+interface WhichRule {
+  readonly id?: string;
+}
+
+interface ContentOptions {
+  readonly description?: string;
+  readonly selector?: string;
+  readonly bindType?: string;
+  readonly bindName?: string;
+  readonly bindVars?: string;
+}
+
+interface CreateOptions extends ContentOptions {
+  readonly method?: string;
+}
+
+interface UpdateOptions extends ContentOptions, WhichRule {
+  readonly cas?: number;
+}
+
+const WHICH = ['[rule]', 'id of the binding rule, or the beginning of it'] as const;
+
+/** Adds `binding-rule` and its commands to `conclave acl`. */
+export function addBindingRuleCommands(acl: Command, surroundings: Surroundings): void {
+  const rule = addGroup(acl, 'binding-rule', 'create, read and change binding rules');
+  addLeaf<CreateOptions>(rule, surroundings, {
+    name: 'create',
+    says: 'create a binding rule: what an identity gets when it logs in',
+    flags: (command) => {
+      command.option('--method <name>', 'the auth method it belongs to');
+      addContentFlags(command);
+    },
+    run: createRule,
+  });
+  addLeaf<WhichRule>(rule, surroundings, {
+    name: 'read',
+    says: 'show a binding rule',
+    argument: WHICH,
+    flags: addIdFlag,
+    run: readRule,
+  });
+  addLeaf<UpdateOptions>(rule, surroundings, {
+    name: 'update',
+    says: 'change a binding rule; what no flag mentions stays as it is',
+    argument: WHICH,
+    flags: (command) => {
+      addIdFlag(command);
+      addContentFlags(command);
+      addCasFlag(command);
+    },
+    run: updateRule,
+  });
+  addLeaf<WhichRule & { readonly cas?: number }>(rule, surroundings, {
+    name: 'delete',
+    says: 'delete a binding rule; tokens that it helped to make stay',
+    argument: WHICH,
+    flags: (command) => {
+      addIdFlag(command);
+      addCasFlag(command);
+    },
+    run: deleteRule,
+  });
+  addLeaf<{ readonly method?: string }>(rule, surroundings, {
+    name: 'list',
+    says: 'list binding rules, by id',
+    flags: (command) => {
+      command.option('--method <name>', 'only the rules of this auth method');
+    },
+    run: listRules,
+  });
+}
+
+function addIdFlag(command: Command): void {
+  command.option('--id <id>', WHICH[1]);
+}
+
+function addContentFlags(command: Command): void {
+  command
+    .option('--description <text>', 'free text')
+    .option('--selector <expression>', 'which identities; default: every one')
+    .option('--bind-type <type>', 'service, node, role, policy or templated-policy')
+    .option('--bind-name <name>', 'what is bound; may hold ${…} of the identity')
+    .option('--bind-vars <name=value>', 'variable of a templated policy; may hold ${…}');
+}
+
+/** An empty text takes the variable away. */
+function bindVarsOf(value: string): Body['BindVars'] {
+  if (value === '') return {};
+  const [name, text] = pairOf('--bind-vars', value, '=');
+  if (name !== 'name')
+    throw new UsageError(`--bind-vars: expected name=value, not ${JSON.stringify(value)}`);
+  return { name: text };
+}
+
+async function createRule(session: Session, options: CreateOptions): Promise<void> {
+  for (const flag of ['method', 'bindType', 'bindName'] as const)
+    if (!options[flag])
+      throw new UsageError(`--${flag.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)} is required`);
+  const { value } = await session.client.bindingRule.create({
+    body: {
+      AuthMethod: options.method,
+      Description: options.description,
+      Selector: options.selector,
+      BindType: options.bindType,
+      BindName: options.bindName,
+      BindVars: options.bindVars === undefined ? undefined : bindVarsOf(options.bindVars),
+    },
+  });
+  await session.show(value, () => bindingRuleParts(value));
+}
+
+async function readRule(
+  session: Session,
+  options: WhichRule,
+  argument: string | undefined,
+): Promise<void> {
+  const id = await ruleOf(session, options, argument);
+  const { value } = await session.client.bindingRule.read({ path: { id } });
+  await session.show(value, () => bindingRuleParts(value));
+}
+
+async function updateRule(
+  session: Session,
+  options: UpdateOptions,
+  argument: string | undefined,
+): Promise<void> {
+  const id = await ruleOf(session, options, argument);
+  const { value: current } = await session.client.bindingRule.read({ path: { id } });
+  const { value } = await session.client.bindingRule.update({
+    path: { id },
+    query: { cas: options.cas ?? current.ModifyIndex },
+    body: {
+      AuthMethod: current.AuthMethod,
+      Description: options.description ?? current.Description,
+      Selector: options.selector ?? current.Selector,
+      BindType: options.bindType ?? current.BindType,
+      BindName: options.bindName ?? current.BindName,
+      BindVars: options.bindVars === undefined ? current.BindVars : bindVarsOf(options.bindVars),
+    },
+  });
+  await session.show(value, () => bindingRuleParts(value));
+}
+
+async function deleteRule(
+  session: Session,
+  options: WhichRule & { readonly cas?: number },
+  argument: string | undefined,
+): Promise<void> {
+  const id = await ruleOf(session, options, argument);
+  const { value } = await session.client.bindingRule.delete({
+    path: { id },
+    query: { cas: options.cas },
+  });
+  if (!value) throw new CommandFailed(`there is no binding rule ${id}: nothing was deleted`);
+  await session.done(value, `Deleted binding rule ${id}.`);
+}
+
+async function listRules(session: Session, options: { readonly method?: string }): Promise<void> {
+  await session.showList(
+    session.client.pages('binding-rule.list', { query: { authmethod: options.method } }),
+    [...namespaceColumn(session.connection), ...BINDING_RULE_COLUMNS],
+    'binding rules that this token may see',
+  );
+}
+
+function ruleOf(
+  session: Session,
+  options: WhichRule,
+  argument: string | undefined,
+): Promise<string> {
+  const given = exactlyOne([
+    ['an id', argument],
+    ['--id', options.id],
+  ]);
+  return bindingRuleId(session, given);
+}

@@ -1,0 +1,72 @@
+// `conclave login` and `conclave logout`: a token for an outside identity, and the end of it.
+
+import type { Command } from 'commander';
+import { addLeaf, addRepeatable, mapOf } from '../command-line.ts';
+import { CommandFailed } from '../failed.ts';
+import type { Session } from '../session.ts';
+import { timeText } from '../show/common.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { fileInput } from '../text-input.ts';
+import { UsageError } from '../usage-error.ts';
+
+interface LoginOptions {
+  readonly method?: string;
+  readonly bearerTokenFile?: string;
+  readonly meta?: readonly string[];
+  readonly tokenSinkFile?: string;
+}
+
+/** Adds `login` and `logout` to the program. */
+export function addLoginCommands(program: Command, surroundings: Surroundings): void {
+  addLeaf<LoginOptions>(program, surroundings, {
+    name: 'login',
+    says: 'exchange an outside identity for a token',
+    flags: (command) => {
+      command
+        .option('--method <name>', 'auth method')
+        .option('--bearer-token-file <path|->', 'file with what the auth method validates')
+        .option('--token-sink-file <path>', 'where to write the secret; only you can read the file');
+      addRepeatable(command, '--meta <name=value>', 'shown in the description of the token');
+    },
+    run: login,
+  });
+  addLeaf(program, surroundings, {
+    name: 'logout',
+    says: 'destroy the token of this request, which a login made',
+    run: logout,
+  });
+}
+
+async function login(session: Session, options: LoginOptions): Promise<void> {
+  const { method, bearerTokenFile, tokenSinkFile } = options;
+  if (!method) throw new UsageError('--method is required');
+  if (!bearerTokenFile) throw new UsageError('--bearer-token-file is required');
+  if (!tokenSinkFile) throw new UsageError('--token-sink-file is required');
+  const { surroundings, client } = session;
+  const bearer = fileInput(surroundings, '--bearer-token-file', bearerTokenFile).trim();
+  if (bearer === '') throw new UsageError(`--bearer-token-file: ${bearerTokenFile} is empty`);
+  const { value } = await client.login({
+    body: { AuthMethod: method, BearerToken: bearer, Meta: mapOf('--meta', options.meta) },
+  });
+  writeSink(surroundings, tokenSinkFile, value.SecretID);
+  const end = value.ExpirationTime;
+  await session.done(
+    { ...value, SecretID: '<hidden>' },
+    `Logged in as token ${value.AccessorID}${end === undefined ? '' : `, valid until ${timeText(end)}`}. The secret is in ${tokenSinkFile}.`,
+  );
+}
+
+function writeSink(surroundings: Surroundings, path: string, secret: string): void {
+  try {
+    surroundings.writeSecretFile(path, secret);
+  } catch (error) {
+    throw new CommandFailed(
+      `logged in, but the secret could not be written to ${path}: ${(error as Error).message}`,
+    );
+  }
+}
+
+async function logout(session: Session): Promise<void> {
+  const { value } = await session.client.logout();
+  await session.done(value, 'Logged out: the token is destroyed.');
+}

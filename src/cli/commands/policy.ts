@@ -1,0 +1,170 @@
+// `conclave acl policy …`: create, read, update, delete, list.
+
+import type { Command } from 'commander';
+import { addCasFlag, addGroup, addLeaf, addRepeatable } from '../command-line.ts';
+import { CommandFailed } from '../failed.ts';
+import { policyId } from '../references.ts';
+import type { Session } from '../session.ts';
+import { namespaceColumn } from '../show/common.ts';
+import { POLICY_COLUMNS, policyParts } from '../show/policy.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { textInput } from '../text-input.ts';
+import { UsageError } from '../usage-error.ts';
+import { addNamedFlags, type NamedOptions, namedOf, newNameOf } from './named.ts';
+
+interface ContentOptions {
+  readonly description?: string;
+  readonly rules?: string;
+  readonly validDatacenter?: readonly string[];
+}
+
+interface UpdateOptions extends NamedOptions, ContentOptions {
+  readonly newName?: string;
+  readonly cas?: number;
+}
+
+const WHICH = ['[policy]', 'id, the beginning of it, or name'] as const;
+
+/** Adds `policy` and its commands to `conclave acl`. */
+export function addPolicyCommands(acl: Command, surroundings: Surroundings): void {
+  const policy = addGroup(acl, 'policy', 'create, read and change policies');
+  addLeaf<ContentOptions & { readonly name?: string }>(policy, surroundings, {
+    name: 'create',
+    says: 'create a policy',
+    flags: (command) => {
+      command.option('--name <name>', 'letters, digits, - and _');
+      addContentFlags(command);
+    },
+    run: createPolicy,
+  });
+  addLeaf<NamedOptions>(policy, surroundings, {
+    name: 'read',
+    says: 'show a policy with its rules',
+    argument: WHICH,
+    flags: addNamedFlags,
+    run: readPolicy,
+  });
+  addLeaf<UpdateOptions>(policy, surroundings, {
+    name: 'update',
+    says: 'change a policy; what no flag mentions stays as it is',
+    argument: WHICH,
+    flags: (command) => {
+      addNamedFlags(command);
+      command.option('--new-name <name>', 'rename it');
+      addContentFlags(command);
+      addCasFlag(command);
+    },
+    run: updatePolicy,
+  });
+  addLeaf<NamedOptions & { readonly cas?: number }>(policy, surroundings, {
+    name: 'delete',
+    says: 'delete a policy',
+    argument: WHICH,
+    flags: (command) => {
+      addNamedFlags(command);
+      addCasFlag(command);
+    },
+    run: deletePolicy,
+  });
+  addLeaf(policy, surroundings, {
+    name: 'list',
+    says: 'list policies, by name',
+    run: (session) =>
+      session.showList(
+        session.client.pages('policy.list'),
+        [...namespaceColumn(session.connection), ...POLICY_COLUMNS],
+        'policies that this token may see',
+      ),
+  });
+}
+
+function addContentFlags(command: Command): void {
+  command
+    .option('--description <text>', 'free text')
+    .option('--rules <text|@file|->', 'the rules: text, a file, or standard input');
+  addRepeatable(command, '--valid-datacenter <name>', 'datacenter where it is valid; default: all');
+}
+
+function contentOf(session: Session, options: ContentOptions) {
+  const { rules, validDatacenter } = options;
+  return {
+    rules: rules === undefined ? undefined : textInput(session.surroundings, '--rules', rules),
+    // An empty name stands for no datacenter in particular: `--valid-datacenter ''` means all again.
+    datacenters: validDatacenter?.filter((name) => name !== ''),
+  };
+}
+
+async function createPolicy(
+  session: Session,
+  options: ContentOptions & { readonly name?: string },
+): Promise<void> {
+  if (!options.name) throw new UsageError('--name is required');
+  const { rules, datacenters } = contentOf(session, options);
+  const { value } = await session.client.policy.create({
+    body: {
+      Name: options.name,
+      Description: options.description,
+      Rules: rules,
+      Datacenters: datacenters,
+    },
+  });
+  await session.show(value, () => policyParts(value));
+}
+
+async function readPolicy(
+  session: Session,
+  options: NamedOptions,
+  argument: string | undefined,
+): Promise<void> {
+  const value = await policyOf(session, options, argument);
+  await session.show(value, () => policyParts(value));
+}
+
+async function updatePolicy(
+  session: Session,
+  options: UpdateOptions,
+  argument: string | undefined,
+): Promise<void> {
+  const { rules, datacenters } = contentOf(session, options);
+  const renamed = newNameOf(options, argument);
+  const current = await policyOf(session, renamed.which, argument);
+  const { value } = await session.client.policy.update({
+    path: { id: current.ID },
+    query: { cas: options.cas ?? current.ModifyIndex },
+    body: {
+      Name: renamed.newName ?? current.Name,
+      Description: options.description ?? current.Description,
+      Rules: rules ?? current.Rules,
+      // The built-in policies refuse the field even when it is empty.
+      Datacenters: datacenters ?? current.Datacenters ?? undefined,
+    },
+  });
+  await session.show(value, () => policyParts(value));
+}
+
+async function deletePolicy(
+  session: Session,
+  options: NamedOptions & { readonly cas?: number },
+  argument: string | undefined,
+): Promise<void> {
+  const found = namedOf(options, argument);
+  const id =
+    found.by === 'name'
+      ? (await policyOf(session, options, argument)).ID
+      : await policyId(session, found.given);
+  const { value } = await session.client.policy.delete({
+    path: { id },
+    query: { cas: options.cas },
+  });
+  if (!value) throw new CommandFailed(`there is no policy ${id}: nothing was deleted`);
+  await session.done(value, `Deleted policy ${id}.`);
+}
+
+async function policyOf(session: Session, options: NamedOptions, argument: string | undefined) {
+  const found = namedOf(options, argument);
+  const { value } =
+    found.by === 'name'
+      ? await session.client.policy.readByName({ path: { name: found.given } })
+      : await session.client.policy.read({ path: { id: await policyId(session, found.given) } });
+  return value;
+}

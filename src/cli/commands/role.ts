@@ -1,0 +1,155 @@
+// `conclave acl role …`: create, read, update, delete, list.
+
+import type { Command } from 'commander';
+import { addCasFlag, addGroup, addLeaf } from '../command-line.ts';
+import { CommandFailed } from '../failed.ts';
+import { addAppendPolicyFlags, addPolicyFlags, type GrantOptions, grantsOf } from '../grants.ts';
+import { policyId, roleId } from '../references.ts';
+import type { Session } from '../session.ts';
+import { namespaceColumn } from '../show/common.ts';
+import { ROLE_COLUMNS, roleParts } from '../show/policy.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { UsageError } from '../usage-error.ts';
+import { addNamedFlags, type NamedOptions, namedOf, newNameOf } from './named.ts';
+
+interface CreateOptions extends GrantOptions {
+  readonly name?: string;
+  readonly description?: string;
+}
+
+interface UpdateOptions extends CreateOptions, NamedOptions {
+  readonly newName?: string;
+  readonly cas?: number;
+}
+
+const WHICH = ['[role]', 'id, the beginning of it, or name'] as const;
+
+/** Adds `role` and its commands to `conclave acl`. */
+export function addRoleCommands(acl: Command, surroundings: Surroundings): void {
+  const role = addGroup(acl, 'role', 'create, read and change roles');
+  addLeaf<CreateOptions>(role, surroundings, {
+    name: 'create',
+    says: 'create a role',
+    flags: (command) => {
+      command
+        .option('--name <name>', 'letters, digits, - and _')
+        .option('--description <text>', 'free text');
+      addPolicyFlags(command);
+    },
+    run: createRole,
+  });
+  addLeaf<NamedOptions>(role, surroundings, {
+    name: 'read',
+    says: 'show a role',
+    argument: WHICH,
+    flags: addNamedFlags,
+    run: readRole,
+  });
+  addLeaf<UpdateOptions>(role, surroundings, {
+    name: 'update',
+    says: 'change a role; what no flag mentions stays as it is',
+    argument: WHICH,
+    flags: addUpdateFlags,
+    run: updateRole,
+  });
+  addLeaf<NamedOptions & { readonly cas?: number }>(role, surroundings, {
+    name: 'delete',
+    says: 'delete a role',
+    argument: WHICH,
+    flags: (command) => {
+      addNamedFlags(command);
+      addCasFlag(command);
+    },
+    run: deleteRole,
+  });
+  addLeaf<{ readonly policy?: string }>(role, surroundings, {
+    name: 'list',
+    says: 'list roles, by name',
+    flags: (command) => {
+      command.option('--policy <policy>', 'only roles linked to this policy');
+    },
+    run: listRoles,
+  });
+}
+
+function addUpdateFlags(command: Command): void {
+  addNamedFlags(command);
+  command.option('--new-name <name>', 'rename it').option('--description <text>', 'free text');
+  addPolicyFlags(command);
+  addAppendPolicyFlags(command);
+  addCasFlag(command);
+}
+
+async function createRole(session: Session, options: CreateOptions): Promise<void> {
+  if (!options.name) throw new UsageError('--name is required');
+  const { Roles: _, ...grants } = await grantsOf(session, options, {});
+  const { value } = await session.client.role.create({
+    body: { Name: options.name, Description: options.description, ...grants },
+  });
+  await session.show(value, () => roleParts(value));
+}
+
+async function readRole(
+  session: Session,
+  options: NamedOptions,
+  argument: string | undefined,
+): Promise<void> {
+  const value = await roleOf(session, options, argument);
+  await session.show(value, () => roleParts(value));
+}
+
+async function updateRole(
+  session: Session,
+  options: UpdateOptions,
+  argument: string | undefined,
+): Promise<void> {
+  const renamed = newNameOf(options, argument);
+  const current = await roleOf(session, renamed.which, argument);
+  const { Roles: _, ...grants } = await grantsOf(session, options, current);
+  const { value } = await session.client.role.update({
+    path: { id: current.ID },
+    query: { cas: options.cas ?? current.ModifyIndex },
+    body: {
+      Name: renamed.newName ?? current.Name,
+      Description: options.description ?? current.Description,
+      ...grants,
+    },
+  });
+  await session.show(value, () => roleParts(value));
+}
+
+async function deleteRole(
+  session: Session,
+  options: NamedOptions & { readonly cas?: number },
+  argument: string | undefined,
+): Promise<void> {
+  const found = namedOf(options, argument);
+  const id =
+    found.by === 'name'
+      ? (await roleOf(session, options, argument)).ID
+      : await roleId(session, found.given);
+  const { value } = await session.client.role.delete({ path: { id }, query: { cas: options.cas } });
+  if (!value) throw new CommandFailed(`there is no role ${id}: nothing was deleted`);
+  await session.done(value, `Deleted role ${id}.`);
+}
+
+async function listRoles(
+  session: Session,
+  options: { readonly policy?: string },
+): Promise<void> {
+  const policy = options.policy && (await policyId(session, options.policy));
+  await session.showList(
+    session.client.pages('role.list', { query: { policy } }),
+    [...namespaceColumn(session.connection), ...ROLE_COLUMNS],
+    'roles that this token may see',
+  );
+}
+
+async function roleOf(session: Session, options: NamedOptions, argument: string | undefined) {
+  const found = namedOf(options, argument);
+  const { value } =
+    found.by === 'name'
+      ? await session.client.role.readByName({ path: { name: found.given } })
+      : await session.client.role.read({ path: { id: await roleId(session, found.given) } });
+  return value;
+}

@@ -1,0 +1,82 @@
+// What a command says when it cannot do what it was asked: what was tried, where, what came back, and
+// what to do next. The server's own text stands alone on its line, so that scripts can find it.
+
+import { ClientError } from '../client/client-error.ts';
+import { TransportError, type TransportFailure } from '../client/transport.ts';
+
+/** A command that was understood and did not succeed, in words of our own. Exit status 1. */
+export class CommandFailed extends Error {
+  override readonly name = 'CommandFailed';
+}
+
+/** Lines for the person who ran the command, or undefined for an error that nobody foresaw. */
+export function failureText(error: unknown, address: string): string | undefined {
+  if (error instanceof CommandFailed) return `Error: ${error.message}\n`;
+  if (error instanceof TransportError)
+    return `Error: no answer from ${address}: ${error.message}\n${nextLine(TRANSPORT_HINTS[error.failure])}`;
+  if (!(error instanceof ClientError)) return undefined;
+  const { method, path } = error.asked;
+  const word = error.code === undefined ? '' : ` ${error.code}`;
+  const heading = `Error: ${method} ${path} was refused by ${address} (${error.status}${word}):`;
+  const hint = hintOf(error);
+  return `${heading}\n${error.message}\n${hint === undefined ? '' : nextLine(hint)}`;
+}
+
+function nextLine(hint: string): string {
+  return `Next: ${hint}\n`;
+}
+
+const TRANSPORT_HINTS: Readonly<Record<TransportFailure, string>> = {
+  refused:
+    'is the server running? `npm start` starts one; --http-addr or CONCLAVE_HTTP_ADDR names another address.',
+  'no-such-host': 'check the host name in --http-addr or CONCLAVE_HTTP_ADDR.',
+  tls: 'check http:// or https:// in the address, and name the certificate authority with --ca-file or CONCLAVE_CACERT.',
+  timeout:
+    'look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
+  broken:
+    'look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
+  unreadable: 'check the address: is this a Conclave server?',
+};
+
+/** The first row whose words the server's text holds, else the row of the status. */
+const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
+  ['must be bootstrapped', 'run `conclave acl bootstrap` to create the first management token.'],
+  [
+    'ACL bootstrap no longer allowed',
+    'use the management token that exists. If it is lost, write the number of the message into the file acl-bootstrap-reset in the data folder of the leader and run this again.',
+  ],
+  ['ACL support disabled', 'set acl.enabled in the configuration of the server.'],
+  [
+    'anonymous token lacks permission',
+    'no token was sent: name one with --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.',
+  ],
+  [
+    'lacks permission',
+    'use a token that may do this; `conclave acl explain` shows which rule decides.',
+  ],
+  ['token does not exist', 'check the accessor id; it may have expired or been deleted.'],
+  [
+    'Requested ',
+    'check the name and the namespace; the `list` command next to this one shows what there is.',
+  ],
+];
+
+function hintOf(error: ClientError): string | undefined {
+  const byText = TEXT_HINTS.find(([words]) => error.message.includes(words));
+  if (byText !== undefined) return byText[1];
+  if (error.code === 'cas-mismatch')
+    return 'somebody else changed it meanwhile: look at it again, then repeat the command.';
+  if (error.code === 'outcome-unknown' || error.code === 'wait-timeout')
+    return 'a write may have taken effect: read before you try again.';
+  switch (error.status) {
+    case 403:
+      return 'the token is unknown to the server or has expired: check --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.';
+    case 404:
+      return 'check the address: is this a Conclave server of this version?';
+    case 429:
+    case 503:
+      return `try again ${error.retryAfterSeconds === undefined ? 'in a moment' : `in ${error.retryAfterSeconds} s`}; nothing was changed.`;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,35 @@
+// The real surroundings of a command: this process's environment, its streams, the disk and the net.
+
+import { httpTransport } from '../platform-node/http-transport.ts';
+import { readStandardInput, readTextFile, writeSecretFile } from '../platform-node/files.ts';
+import type { Output, Surroundings } from './surroundings.ts';
+
+/** Longer than a server waits for a leader, shorter than a person waits for an answer. */
+const ANSWER_TIMEOUT_MS = 60_000;
+
+/** Surroundings of the running process. `version` is what `conclave version` prints. */
+export function processSurroundings(version: string): Surroundings {
+  return {
+    environment: process.env,
+    out: outputTo(process.stdout),
+    err: outputTo(process.stderr),
+    version,
+    readTextFile,
+    readStandardInput,
+    writeSecretFile,
+    openTransport: (options) => httpTransport({ ...options, timeoutMs: ANSWER_TIMEOUT_MS }),
+  };
+}
+
+function outputTo(stream: NodeJS.WriteStream): Output {
+  return {
+    isTerminal: stream.isTTY === true,
+    write: (text) =>
+      new Promise((resolve, reject) => {
+        stream.write(text, (error) => {
+          if (error === null || error === undefined) resolve();
+          else reject(error);
+        });
+      }),
+  };
+}

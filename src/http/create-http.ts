@@ -1,0 +1,245 @@
+// The HTTP server: every endpoint of src/api as a route of fastify, with the answers for everything
+// that is no route. It does not listen; whoever calls `listen` on the result owns it and closes it.
+// Fastify routes, reads bodies and looks after connections; answers are written by exchange.ts.
+
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { AclError } from '../acl/error.ts';
+import type { Endpoint } from '../api/endpoint.ts';
+import { NODE_ENDPOINTS, type NodeEndpointName } from '../api/endpoints-node.ts';
+import type { OperationName } from '../service/operations.ts';
+import { limitConnections } from './connection-limit.ts';
+import { Exchange, RetryLater } from './exchange.ts';
+import { ENDPOINT_BY_OPERATION } from './operation-types.ts';
+import { Parked } from './parked.ts';
+import type { HttpParts } from './parts.ts';
+import { RateLimit, type RequestSort } from './rate-limit.ts';
+import { RouteTable, routePathOf } from './route-table.ts';
+import { RouteStats } from './route-stats.ts';
+import { serveNode } from './serve-node.ts';
+import { serveOperation, type Shared } from './serve-operation.ts';
+import { LIMITS } from './settings.ts';
+import { targetPathOf } from './target-path.ts';
+import { TokenInUrlWarning } from './token-in-url.ts';
+import { answerRedirect, answerUnknownPath, answerWrongMethod, refusePath } from './unrouted.ts';
+
+/** Where the router is sent for targets that it must not see. No client can name these paths. */
+const REDIRECT_PATH = '/./redirect';
+const REFUSED_PATH = '/./refused';
+
+type Serve = (exchange: Exchange, request: FastifyRequest) => Promise<void> | void;
+type Hook = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void;
+
+/**
+ * Builds the server. `close()` of the result ends all blocking queries with an answer and lets
+ * requests under way finish.
+ */
+export function createHttp(parts: HttpParts): FastifyInstance {
+  const app = fastify(optionsOf(parts)) as unknown as FastifyInstance;
+  const shared: Shared = { parked: new Parked(), tokenInUrl: new TokenInUrlWarning() };
+  const server = new HttpServer(app, parts, shared);
+  server.acceptAnyBody();
+  server.routeOperations();
+  server.routeNode();
+  server.routeTheRest();
+  app.addHook('preClose', async () => shared.parked.close());
+  const { connectionsPerClientMax: max, tls } = parts.settings;
+  limitConnections(app.server, { max, isPlain: tls === undefined });
+  const waiting = parts.metrics.gauge('conclave.http.blocking_queries');
+  parts.metrics.onCollect(() => waiting.set(shared.parked.count));
+  return app;
+}
+
+function optionsOf({ settings }: HttpParts) {
+  const { tls } = settings;
+  const http = { maxHeaderSize: LIMITS.headerMaxBytes };
+  return {
+    bodyLimit: settings.bodyMaxBytes,
+    requestTimeout: LIMITS.requestTimeoutMs,
+    forceCloseConnections: 'idle' as const,
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    logger: false,
+    // The query is read from the target, by rules of its own.
+    routerOptions: { maxParamLength: LIMITS.headerMaxBytes, querystringParser: () => ({}) },
+    rewriteUrl,
+    clientErrorHandler: refuseGarbage,
+    ...(tls === undefined ? { http } : { https: { ...http, ...tlsOptionsOf(tls) } }),
+  };
+}
+
+function tlsOptionsOf(tls: NonNullable<HttpParts['settings']['tls']>) {
+  const { key, cert, ca, verifyIncoming } = tls;
+  const trusted = ca === undefined ? {} : { ca };
+  return { key, cert, ...trusted, requestCert: verifyIncoming, rejectUnauthorized: verifyIncoming };
+}
+
+function rewriteUrl({ url }: { readonly url?: string | undefined }): string {
+  const target = url ?? '/';
+  const found = targetPathOf(target);
+  if (found.kind === 'refused') return REFUSED_PATH;
+  return found.kind === 'redirect' ? REDIRECT_PATH : found.path;
+}
+
+/** What came is no HTTP: answers with the status alone, and closes. */
+function refuseGarbage(
+  error: Error & { readonly code?: string },
+  socket: { readonly writable: boolean; end(text: string): void; destroy(): void },
+): void {
+  const line =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request';
+  if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
+  else socket.end(`HTTP/1.1 ${line}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
+}
+
+/** The routes of one server. */
+class HttpServer {
+  readonly #app: FastifyInstance;
+  readonly #parts: HttpParts;
+  readonly #shared: Shared;
+  readonly #rateLimit: RateLimit;
+  readonly #unrouted: RouteStats;
+
+  constructor(app: FastifyInstance, parts: HttpParts, shared: Shared) {
+    this.#app = app;
+    this.#parts = parts;
+    this.#shared = shared;
+    this.#rateLimit = new RateLimit(parts.settings.requestLimits, parts.clock);
+    this.#unrouted = new RouteStats(parts.metrics, { method: '', template: 'none' });
+  }
+
+  /** Bodies are JSON whatever they call themselves; they are decoded by the endpoint's schema. */
+  acceptAnyBody(): void {
+    this.#app.removeAllContentTypeParsers();
+    this.#app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
+      done(null, body);
+    });
+    // Fastify refuses types that it cannot read before the parser is asked.
+    this.#app.addHook('onRequest', (request, _reply, done) => {
+      delete request.raw.headers['content-type'];
+      done();
+    });
+    this.#app.setErrorHandler((error, request, reply) => {
+      reply.hijack();
+      const exchange = this.#exchange(this.#unrouted, request, reply);
+      const code = (error as { readonly code?: string }).code ?? '';
+      // The rest of the body is not read, so the connection cannot be used again.
+      const headers = ['Connection', 'close'];
+      if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+        const text = `the body is larger than ${this.#parts.settings.bodyMaxBytes} bytes`;
+        exchange.fail(new AclError('body-too-large', text), headers);
+      } else if (code.startsWith('FST_ERR_CTP_')) {
+        exchange.fail(
+          new AclError('malformed', 'the body does not fit its Content-Length'),
+          headers,
+        );
+      } else exchange.fail(error, headers);
+    });
+  }
+
+  routeOperations(): void {
+    for (const name of Object.keys(ENDPOINT_BY_OPERATION) as OperationName[]) {
+      this.#routeOperation(name);
+    }
+  }
+
+  routeNode(): void {
+    for (const name of Object.keys(NODE_ENDPOINTS) as NodeEndpointName[]) {
+      this.#route(NODE_ENDPOINTS[name], (exchange) => serveNode(name, exchange));
+    }
+  }
+
+  /** Wrong methods, unknown paths, paths that are not clean. */
+  routeTheRest(): void {
+    const table = new RouteTable([
+      ...Object.values<Endpoint>(ENDPOINT_BY_OPERATION),
+      ...Object.values<Endpoint>(NODE_ENDPOINTS),
+    ]);
+    const methods = this.#app.supportedMethods;
+    for (const path of table.paths) {
+      const others = methods.filter((method) => !table.hasMethod(path, method));
+      const allow = table.allowOf(path);
+      this.#routeAtOnce(others, path, (exchange) => answerWrongMethod(exchange, allow));
+    }
+    this.#routeAtOnce(methods, REDIRECT_PATH, answerRedirect);
+    this.#routeAtOnce(methods, REFUSED_PATH, refusePath);
+    this.#app.setNotFoundHandler((request, reply) => {
+      reply.hijack();
+      const exchange = this.#exchange(this.#unrouted, request, reply);
+      const path = table.match(request.raw.url ?? '/');
+      if (path === undefined) answerUnknownPath(exchange);
+      else answerWrongMethod(exchange, table.allowOf(path));
+    });
+  }
+
+  #routeOperation(name: OperationName): void {
+    const endpoint: Endpoint = ENDPOINT_BY_OPERATION[name];
+    const whenEmpty = endpoint.whenEmpty ?? {};
+    this.#route(endpoint, (exchange, request) => {
+      const parameter = parameterOf(request);
+      const found = { parameter, body: request.body as Uint8Array | undefined };
+      if (parameter === '' && 'refusal' in whenEmpty) {
+        exchange.fail(new AclError('malformed', whenEmpty.refusal));
+        return undefined;
+      }
+      const isCreate = parameter === '' && 'create' in whenEmpty;
+      const meant = isCreate ? (whenEmpty.create as OperationName) : name;
+      return serveOperation(meant, this.#shared, exchange, found);
+    });
+  }
+
+  #route(endpoint: Endpoint, serve: Serve): void {
+    const { method } = endpoint;
+    const stats = new RouteStats(this.#parts.metrics, { method, template: endpoint.path });
+    this.#app.route({
+      method,
+      url: routePathOf(endpoint),
+      onRequest: this.#limitHooks(endpoint, stats),
+      handler: (request, reply) => {
+        reply.hijack();
+        return serve(this.#exchange(stats, request, reply), request);
+      },
+    });
+  }
+
+  /** Answers before the body is read. */
+  #routeAtOnce(methods: string[], url: string, answer: (exchange: Exchange) => void): void {
+    const atOnce = (request: FastifyRequest, reply: FastifyReply) => {
+      reply.hijack();
+      answer(this.#exchange(this.#unrouted, request, reply));
+    };
+    this.#app.route({ method: methods, url, onRequest: atOnce, handler: atOnce });
+  }
+
+  #limitHooks(endpoint: Endpoint, stats: RouteStats): Hook[] {
+    const { mode } = this.#parts.settings.requestLimits;
+    if (mode === 'disabled' || !endpoint.path.startsWith('/v1/')) return [];
+    const sort: RequestSort = endpoint.kind === 'write' ? 'write' : 'read';
+    return [
+      (request, reply, done) => {
+        const exchange = this.#exchange(stats, request, reply);
+        const waitMs = this.#rateLimit.take(exchange.client, sort);
+        if (waitMs === 0) return done();
+        this.#parts.logger.debug({ client: exchange.client, sort, mode }, 'rate limit exceeded');
+        if (mode === 'permissive') return done();
+        reply.hijack();
+        exchange.fail(new RetryLater(RATE_TEXT, waitMs));
+      },
+    ];
+  }
+
+  #exchange(stats: RouteStats, request: FastifyRequest, reply: FastifyReply): Exchange {
+    return new Exchange(this.#parts, stats, { request: request.raw, response: reply.raw });
+  }
+}
+
+const RATE_TEXT = 'rate limit exceeded, try again later or against a different server';
+
+/** What stands in the path where the endpoint has its parameter. */
+function parameterOf(request: FastifyRequest): string {
+  for (const value of Object.values(request.params as Record<string, string>)) return value;
+  return '';
+}

@@ -1,0 +1,254 @@
+// One request and its answer. Answers are written straight to the socket as ready text, head and body
+// in one piece: no serialisation by schema, no hooks behind it. Whatever goes wrong ends in `fail`,
+// which is the only place where a refusal becomes a status.
+
+import { constants, gzip } from 'node:zlib';
+import { AclError } from '../acl/error.ts';
+import type { Position } from '../state/outcome.ts';
+import type { ReadMeta, WriteMeta } from '../service/views.ts';
+import { hasDeployedHeader, headerNames, pushHeader } from './headers.ts';
+import type { HttpParts } from './parts.ts';
+import { PrettyPrinter } from './pretty.ts';
+import { type Query, queryOf } from './query.ts';
+import type { RouteStats } from './route-stats.ts';
+import { LIMITS } from './settings.ts';
+import { type Dialect, statusOf, titleOf } from './status.ts';
+import type { RawRequest, RawResponse } from './wire-types.ts';
+
+export const JSON_TYPE = 'application/json';
+export const TEXT_TYPE = 'text/plain; charset=utf-8';
+const PROBLEM_TYPE = 'application/problem+json';
+
+const INDEX = headerNames('Index');
+const KNOWN_LEADER = headerNames('KnownLeader');
+const LAST_CONTACT = headerNames('LastContact');
+const QUERY_BACKEND = headerNames('Query-Backend');
+const DEFAULT_POLICY = headerNames('Default-ACL-Policy');
+const POSITION = headerNames('Position');
+const ACK = headerNames('Ack');
+const NEXT = headerNames('Next');
+/** What refusals of blocking reads say about an index that they do not know. */
+const UNKNOWN_INDEX: readonly string[] = indexHeaders({
+  index: 1,
+  knownLeader: false,
+  lastContactMs: 0,
+});
+
+export interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+  /** Names and values, flat. */
+  readonly headers?: readonly string[];
+  readonly position?: Position | undefined;
+}
+
+export class Exchange {
+  readonly request: RawRequest;
+  readonly response: RawResponse;
+  readonly parts: HttpParts;
+  readonly stats: RouteStats;
+  readonly #startedMs: number;
+  #query: Query | undefined;
+
+  constructor(
+    parts: HttpParts,
+    stats: RouteStats,
+    raw: { readonly request: RawRequest; readonly response: RawResponse },
+  ) {
+    this.parts = parts;
+    this.stats = stats;
+    this.request = raw.request;
+    this.response = raw.response;
+    this.#startedMs = parts.clock.monotonicMs();
+  }
+
+  /** The target as the client sent it, before any cleaning. */
+  get target(): string {
+    const { originalUrl, url } = this.request as RawRequest & { readonly originalUrl?: string };
+    return originalUrl ?? url ?? '/';
+  }
+
+  /** Throws 'malformed' with an empty text when an escape is broken. */
+  get query(): Query {
+    this.#query ??= queryOf(this.target);
+    if (this.#query === undefined) throw new UndecodableQuery();
+    return this.#query;
+  }
+
+  get dialect(): Dialect {
+    const { dialect } = this.parts.settings;
+    if (dialect !== 'auto') return dialect;
+    return hasDeployedHeader(this.request.headers) ? 'consul' : 'service';
+  }
+
+  /** Client address for limits and logs. */
+  get client(): string {
+    return this.request.socket.remoteAddress ?? 'unknown';
+  }
+
+  get isPretty(): boolean {
+    return queryOf(this.target)?.has('pretty') ?? false;
+  }
+
+  get acceptsGzip(): boolean {
+    const accepted = this.request.headers['accept-encoding'];
+    return (
+      typeof accepted === 'string' &&
+      /(?:^|,)\s*(?:x-)?gzip\s*(?:,|$|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))/i.test(accepted)
+    );
+  }
+
+  /** True once the client has gone or the answer is on its way. */
+  get isOver(): boolean {
+    return this.response.headersSent || this.response.destroyed;
+  }
+
+  /** The head of every answer: type, and what all of them carry. */
+  head(type: string, position: Position | undefined): string[] {
+    const meta = this.parts.operations.meta();
+    const { epoch, seq } = position ?? meta.position;
+    const flat = ['Content-Type', type, 'Vary', 'Accept-Encoding'];
+    pushHeader(flat, DEFAULT_POLICY, meta.defaultPolicy);
+    pushHeader(flat, POSITION, `${epoch}.${seq}`);
+    return flat;
+  }
+
+  /** JSON with status 200. */
+  sendJson(body: string, headers: readonly string[], position: Position | undefined): void {
+    if (!this.isPretty) {
+      this.send({ status: 200, type: JSON_TYPE, body, headers, position });
+      return;
+    }
+    const printer = new PrettyPrinter();
+    const pretty = printer.push(body) + printer.end();
+    this.send({ status: 200, type: JSON_TYPE, body: pretty, headers, position });
+  }
+
+  send(answer: Answer): void {
+    const flat = this.head(answer.type, answer.position);
+    if (answer.headers !== undefined) flat.push(...answer.headers);
+    if (answer.body.length < LIMITS.gzipMinBytes || !this.acceptsGzip) {
+      this.write(answer.status, flat, answer.body);
+      return;
+    }
+    gzip(answer.body, { level: constants.Z_BEST_SPEED }, (error, compressed) => {
+      if (error !== null) {
+        this.write(answer.status, flat, answer.body);
+        return;
+      }
+      flat.push('Content-Encoding', 'gzip');
+      this.write(answer.status, flat, compressed);
+    });
+  }
+
+  /** Writes head and body as they are, and counts the request. */
+  write(status: number, flat: string[], body: string | Buffer): void {
+    if (this.isOver) return;
+    flat.push('Content-Length', String(Buffer.byteLength(body)));
+    this.response.writeHead(status, flat);
+    this.response.end(body);
+    this.finished(status);
+  }
+
+  /** Counts the request; for those who write the answer themselves. */
+  finished(status: number): void {
+    this.stats.record(status, this.parts.clock.monotonicMs() - this.#startedMs);
+  }
+
+  /**
+   * Answers with the refusal that `error` is. Anything that is no AclError is a fault of ours: it is
+   * logged, and the client reads a reference to the log and nothing else.
+   */
+  fail(error: unknown, headers: readonly string[] = []): void {
+    if (this.isOver) return;
+    if (error instanceof UndecodableQuery) {
+      this.#refuse(this.dialect === 'consul' ? 500 : 400, { code: 'malformed', text: '' }, headers);
+      return;
+    }
+    const refusal = error instanceof AclError ? error : this.#unexpected(error);
+    const status = statusOf(refusal.code, this.dialect);
+    const all = [...headers, ...retryHeaders(refusal, status)];
+    this.#refuse(status, { code: refusal.code, text: refusal.message }, all);
+  }
+
+  /** As `fail`, for the reads that always say something about their index. */
+  failRead(error: unknown, headers: readonly string[] = UNKNOWN_INDEX): void {
+    this.fail(error, headers);
+  }
+
+  #refuse(
+    status: number,
+    refusal: { readonly code: string; readonly text: string },
+    headers: readonly string[],
+  ): void {
+    const accepts = this.request.headers.accept;
+    if (accepts?.includes(PROBLEM_TYPE) !== true) {
+      this.send({ status, type: TEXT_TYPE, body: refusal.text, headers });
+      return;
+    }
+    const body = JSON.stringify({
+      type: 'about:blank',
+      title: titleOf(status),
+      status,
+      detail: refusal.text.trim(),
+      code: refusal.code,
+    });
+    this.send({ status, type: PROBLEM_TYPE, body, headers });
+  }
+
+  #unexpected(error: unknown): AclError {
+    const reference = this.parts.random.uuid().slice(0, 8);
+    const { method, template } = this.stats;
+    const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.parts.logger.error({ reference, method, route: template, cause }, 'request failed');
+    return new AclError('internal', `internal error, see ${reference} in the log of the server`);
+  }
+}
+
+/** The query string cannot be read: deployed clients are answered with an empty text. */
+class UndecodableQuery extends Error {
+  override readonly name = 'UndecodableQuery';
+}
+
+/** A refusal of a limit knows when to try again. */
+export class RetryLater extends AclError {
+  readonly retryAfterMs: number;
+
+  constructor(message: string, retryAfterMs: number) {
+    super('rate-limited', message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+function retryHeaders(refusal: AclError, status: number): readonly string[] {
+  if (status !== 429 && status !== 503) return [];
+  const afterMs = refusal instanceof RetryLater ? refusal.retryAfterMs : 1000;
+  return ['Retry-After', String(Math.max(1, Math.ceil(afterMs / 1000)))];
+}
+
+/** Index, KnownLeader, LastContact and backend, in the order in which deployed clients read them. */
+export function indexHeaders(
+  meta: Pick<ReadMeta, 'index' | 'knownLeader' | 'lastContactMs'>,
+): string[] {
+  const flat: string[] = [];
+  pushHeader(flat, INDEX, String(Math.max(1, meta.index)));
+  pushHeader(flat, LAST_CONTACT, String(Math.max(0, Math.round(meta.lastContactMs))));
+  pushHeader(flat, KNOWN_LEADER, meta.knownLeader ? 'true' : 'false');
+  pushHeader(flat, QUERY_BACKEND, 'blocking-query');
+  return flat;
+}
+
+export function writeHeaders(meta: WriteMeta): string[] {
+  const flat: string[] = [];
+  pushHeader(flat, INDEX, String(Math.max(1, meta.index)));
+  if (meta.ack !== undefined) pushHeader(flat, ACK, meta.ack);
+  return flat;
+}
+
+/** Where a page ended: what the next request gives as `next`. */
+export function nextHeaders(key: string | undefined): string[] {
+  const flat: string[] = [];
+  if (key !== undefined) pushHeader(flat, NEXT, Buffer.from(key).toString('base64url'));
+  return flat;
+}

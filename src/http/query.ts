@@ -1,0 +1,56 @@
+// The query string. Of a parameter given twice the first counts; a parameter without a value is
+// present and empty. `+` is a space.
+
+export interface Query {
+  /** The value, `''` when present without one, undefined when absent. */
+  get(name: string): string | undefined;
+  has(name: string): boolean;
+}
+
+const EMPTY: Query = new Map<string, string>();
+
+/** The query of a request target; undefined when an escape in it is broken. */
+export function queryOf(target: string): Query | undefined {
+  const start = target.indexOf('?');
+  return start === -1 ? EMPTY : parseQuery(target.slice(start + 1));
+}
+
+function parseQuery(text: string): Query | undefined {
+  const values = new Map<string, string>();
+  for (const pair of text.split('&')) {
+    if (pair === '') continue;
+    const equals = pair.indexOf('=');
+    const name = unescapeQuery(equals === -1 ? pair : pair.slice(0, equals));
+    const value = equals === -1 ? '' : unescapeQuery(pair.slice(equals + 1));
+    if (name === undefined || value === undefined) return undefined;
+    if (!values.has(name)) values.set(name, value);
+  }
+  return values;
+}
+
+/** Undoes the escapes of a query; undefined when one is broken or gives no UTF-8. */
+export function unescapeQuery(text: string): string | undefined {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
+  return spaced.includes('%') ? decoded(spaced) : spaced;
+}
+
+/** Undoes percent escapes; undefined when one is broken or gives no UTF-8. */
+export function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A non-empty value, or undefined. */
+export function textOf(query: Query, name: string): string | undefined {
+  const value = query.get(name);
+  return value === '' ? undefined : value;
+}
+
+/** Present, and neither `false` nor `0`. */
+export function isSwitchedOn(query: Query, name: string): boolean {
+  const value = query.get(name);
+  return value !== undefined && value !== 'false' && value !== '0';
+}

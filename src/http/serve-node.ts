@@ -1,0 +1,145 @@
+// What this server says about itself: status, agent, catalog, health, its own description. The facts
+// come from NodeInfo; what shows more than the state of health needs `agent:read` or `node:read`,
+// asked through the same door as everything else.
+
+import { AclError } from '../acl/error.ts';
+import { AUTHORIZE_MAX } from '../api/bodies.ts';
+import { type NodeEndpointName, NODE_ENDPOINTS } from '../api/endpoints-node.ts';
+import { openApiDocument } from '../api/openapi.ts';
+import type { AuthorizationItem } from '../service/authorization-types.ts';
+import { askedOf } from './call-of.ts';
+import { type Exchange, TEXT_TYPE } from './exchange.ts';
+import type { MemberInfo } from './node-info.ts';
+import type { HttpParts } from './parts.ts';
+
+/** The version of the interface: deployed clients refuse to talk to older ones. */
+const INTERFACE_VERSION = '1.22.0';
+const ALIVE = 1;
+const FAILED = 4;
+
+type Serve = (exchange: Exchange) => Promise<void> | void;
+
+/** Answers one request of an endpoint of the node. Never rejects. */
+export async function serveNode(name: NodeEndpointName, exchange: Exchange): Promise<void> {
+  try {
+    await SERVE_BY_NAME[name](exchange);
+  } catch (error) {
+    exchange.fail(error);
+  }
+}
+
+const SERVE_BY_NAME: Readonly<Record<NodeEndpointName, Serve>> = {
+  'status.leader': (exchange) => sendValue(exchange, exchange.parts.node.leader() ?? ''),
+  'status.peers': (exchange) => sendValue(exchange, exchange.parts.node.peers()),
+  'agent.self': async (exchange) => {
+    await requireAgentRead(exchange, 'agent.self');
+    sendValue(exchange, selfOf(exchange.parts));
+  },
+  'agent.version': (exchange) =>
+    sendValue(exchange, {
+      HumanVersion: INTERFACE_VERSION,
+      SHA: '',
+      BuildDate: '1970-01-01T00:00:00Z',
+      FIPS: '',
+      Conclave: exchange.parts.node.version,
+    }),
+  'agent.members': async (exchange) => {
+    const members = exchange.parts.node.members();
+    const items = members.map(({ name }) => ({ resource: 'node', access: 'read', segment: name }));
+    const allowed = await allowedOf(exchange, 'agent.members', items);
+    const seen = members.filter((_, place) => allowed[place] === true);
+    sendValue(exchange, seen.map(memberOf));
+  },
+  'agent.metrics': async (exchange) => {
+    await requireAgentRead(exchange, 'agent.metrics');
+    const { metrics, clock } = exchange.parts;
+    if (exchange.query.get('format') === 'prometheus') {
+      sendText(exchange, { status: 200, text: metrics.prometheus() });
+    } else sendValue(exchange, metrics.toJson(clock.wallMs()));
+  },
+  'catalog.datacenters': (exchange) => sendValue(exchange, exchange.parts.node.datacenters()),
+  openapi: (exchange) => sendValue(exchange, openApiDocument(exchange.parts.node.version)),
+  livez: (exchange) => sendText(exchange, { status: 200, text: 'ok\n' }),
+  readyz: (exchange) => {
+    const reasons = exchange.parts.node.notReadyReasons();
+    if (reasons.length === 0) sendText(exchange, { status: 200, text: 'ok\n' });
+    else sendText(exchange, { status: 503, text: `${reasons.join('\n')}\n` });
+  },
+};
+
+function sendValue(exchange: Exchange, value: unknown): void {
+  exchange.sendJson(JSON.stringify(value), [], undefined);
+}
+
+function sendText(
+  exchange: Exchange,
+  { status, text }: { readonly status: number; readonly text: string },
+): void {
+  exchange.send({ status, type: TEXT_TYPE, body: text });
+}
+
+function selfOf({ node }: HttpParts): object {
+  const config = {
+    Datacenter: node.datacenter,
+    PrimaryDatacenter: node.primaryDatacenter,
+    NodeName: node.nodeName,
+    NodeID: node.nodeId,
+    Revision: '',
+    Server: true,
+    Version: INTERFACE_VERSION,
+    ConclaveVersion: node.version,
+    ...node.config(),
+  };
+  const self = node.members().find((member) => member.name === node.nodeName);
+  const stats = node.stats();
+  const leader = node.leader() ?? '';
+  return {
+    Config: config,
+    // Deployed clients look for the leader under this name.
+    Stats: { ...stats, consul: { ...stats['consul'], leader_addr: leader } },
+    Member: self === undefined ? null : memberOf(self),
+    Meta: {},
+  };
+}
+
+function memberOf(member: MemberInfo): object {
+  return {
+    Name: member.name,
+    Addr: member.address,
+    Port: member.port,
+    Tags: { role: 'consul', voter: String(member.isVoter) },
+    Status: member.isAlive ? ALIVE : FAILED,
+  };
+}
+
+async function requireAgentRead(exchange: Exchange, name: NodeEndpointName): Promise<void> {
+  const segment = exchange.parts.node.nodeName;
+  const [isAllowed] = await allowedOf(exchange, name, [
+    { resource: 'agent', access: 'read', segment },
+  ]);
+  if (isAllowed === true) return;
+  throw new AclError(
+    'permission-denied',
+    `Permission denied: token lacks permission 'agent:read' on ${JSON.stringify(segment)}`,
+  );
+}
+
+/** Whether the caller may do each of these; all, while ACLs are off. */
+async function allowedOf(
+  exchange: Exchange,
+  name: NodeEndpointName,
+  items: readonly Omit<AuthorizationItem, 'namespace'>[],
+): Promise<readonly boolean[]> {
+  const { operations, settings } = exchange.parts;
+  if (!settings.aclEnabled) return items.map(() => true);
+  const { call } = askedOf(exchange, NODE_ENDPOINTS[name]);
+  const allowed: boolean[] = [];
+  for (let start = 0; start < items.length; start += AUTHORIZE_MAX) {
+    const batch = items
+      .slice(start, start + AUTHORIZE_MAX)
+      .map((item) => ({ ...item, namespace: undefined }));
+    const answers = await operations.run('authorize', { items: batch, explain: false }, call);
+    allowed.push(...answers.map((answer) => answer.allow));
+  }
+  return allowed;
+}

@@ -1,0 +1,68 @@
+// What an operator can set about HTTP, with the values that hold when nothing is set. src/node fills
+// this in from the configuration; the names of the keys there are in the comments.
+
+export interface HttpSettings {
+  /** `acl.enabled`. False: every ACL endpoint answers 401. */
+  readonly aclEnabled: boolean;
+  /** `http.dialect`. `auto` goes by the headers of each request. */
+  readonly dialect: 'auto' | 'service' | 'consul';
+  /** `namespaces.enabled`. */
+  readonly namespaces: boolean;
+  /** `acl.tokens.default`: the secret of requests that bring none. */
+  readonly defaultToken: string | undefined;
+  /** `limits.http_max_body_bytes`. */
+  readonly bodyMaxBytes: number;
+  /** `limits.http_max_conns_per_client`; 0 means no limit. */
+  readonly connectionsPerClientMax: number;
+  /** `limits.request_limits`: requests a second and client. */
+  readonly requestLimits: {
+    readonly mode: 'disabled' | 'permissive' | 'enforcing';
+    readonly readRate: number;
+    readonly writeRate: number;
+  };
+  /** `default_query_time` and `max_query_time` of blocking queries. */
+  readonly defaultQueryTimeMs: number;
+  readonly maxQueryTimeMs: number;
+  /** `tls.https`: PEM texts; undefined serves plain HTTP. */
+  readonly tls:
+    | {
+        readonly key: string;
+        readonly cert: string;
+        readonly ca?: string | undefined;
+        /** Clients must show a certificate that `ca` signed. */
+        readonly verifyIncoming: boolean;
+      }
+    | undefined;
+}
+
+export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
+  aclEnabled: true,
+  dialect: 'auto',
+  namespaces: true,
+  defaultToken: undefined,
+  bodyMaxBytes: 1024 * 1024,
+  connectionsPerClientMax: 200,
+  requestLimits: { mode: 'disabled', readRate: 0, writeRate: 0 },
+  defaultQueryTimeMs: 300_000,
+  maxQueryTimeMs: 600_000,
+  tls: undefined,
+};
+
+/** Limits that nobody has asked to set. */
+export const LIMITS = {
+  /** Request line and headers together. */
+  headerMaxBytes: 1024 * 1024,
+  /** A request that is not complete by then is dropped: slow bodies hold no connection for ever. */
+  requestTimeoutMs: 60_000,
+  /** Objects on one page of a list. */
+  pageMax: 1000,
+  /** Answers from this size on are compressed when the client accepts it. */
+  gzipMinBytes: 1400,
+  /** A list is sent in chunks of about this size once it does not fit one of them. */
+  chunkChars: 64 * 1024,
+  /** How long a write may wait for its acknowledgement at most. */
+  ackTimeoutMaxMs: 600_000,
+  requestIdMaxChars: 128,
+  /** Clients whose rates are remembered. */
+  rateClientsMax: 10_000,
+} as const;

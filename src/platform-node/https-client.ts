@@ -1,0 +1,127 @@
+// HttpsClient on Node's own http and https: one connection a request, no redirects, hard limits for
+// time and size. Never logs; its errors name host and cause and nothing of what was sent or received.
+
+import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { isIP } from 'node:net';
+import {
+  type HttpsClient,
+  HttpsFailure,
+  type HttpsFailureKind,
+  type HttpsRequest,
+  type HttpsResponse,
+} from '../auth-methods/https-client.ts';
+
+const HEADER_BYTES_MAX = 32 * 1024;
+
+export class NodeHttpsClient implements HttpsClient {
+  async request(request: HttpsRequest): Promise<HttpsResponse> {
+    const url = parseUrl(request.url);
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), request.timeoutMs);
+    try {
+      return await exchange(request, url, deadline.signal);
+    } catch (error) {
+      if (deadline.signal.aborted) {
+        throw failure('timeout', url, `no answer within ${request.timeoutMs} ms`, error);
+      }
+      throw error instanceof HttpsFailure ? error : failureOf(url, error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+function parseUrl(text: string): URL {
+  if (!URL.canParse(text)) throw new HttpsFailure('bad-request', 'the URL cannot be read');
+  const url = new URL(text);
+  if (url.protocol === 'https:' || url.protocol === 'http:') return url;
+  throw new HttpsFailure('bad-request', `the URL has the scheme ${url.protocol}`);
+}
+
+async function exchange(
+  request: HttpsRequest,
+  url: URL,
+  signal: AbortSignal,
+): Promise<HttpsResponse> {
+  const response = await send(request, url, signal);
+  try {
+    const body = await bodyOf(response, request.maxBytes, url);
+    return { status: response.statusCode ?? 0, headers: headersOf(response), body };
+  } finally {
+    response.destroy();
+  }
+}
+
+function send(
+  { method, headers, body, caPem }: HttpsRequest,
+  url: URL,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+  const options: RequestOptions = {
+    method,
+    headers: { ...headers, ...length },
+    signal,
+    agent: false,
+    maxHeaderSize: HEADER_BYTES_MAX,
+  };
+  return new Promise((resolve, reject) => {
+    const sent =
+      url.protocol === 'https:'
+        ? httpsRequest(url, { ...options, ...tlsOptions(url, caPem) })
+        : httpRequest(url, options);
+    sent.on('response', resolve);
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+/** The name that TLS checks comes from the URL; left alone, Node would take it from a Host header. */
+function tlsOptions(
+  { hostname }: URL,
+  caPem: string | undefined,
+): { readonly ca?: string; readonly servername: string; readonly minVersion: 'TLSv1.2' } {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const servername = isIP(host) === 0 ? host : '';
+  const common = { servername, minVersion: 'TLSv1.2' } as const;
+  return caPem === undefined ? common : { ...common, ca: caPem };
+}
+
+async function bodyOf(response: IncomingMessage, maxBytes: number, url: URL): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > maxBytes) {
+      throw failure('too-large', url, `the answer is larger than ${maxBytes} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function headersOf(response: IncomingMessage): Readonly<Record<string, string>> {
+  const entries = Object.entries(response.headers).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.join(', ') : (value ?? ''),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+function failureOf(url: URL, error: unknown): HttpsFailure {
+  const code = codeOf(error);
+  const kind: HttpsFailureKind = /CERT|TLS|SSL|SELF_SIGNED|ISSUER/.test(code)
+    ? 'tls'
+    : 'connection';
+  return failure(kind, url, code === '' ? 'the connection failed' : code, error);
+}
+
+function failure(kind: HttpsFailureKind, url: URL, text: string, cause?: unknown): HttpsFailure {
+  return new HttpsFailure(kind, `${url.host}: ${text}`, { cause });
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error) || !('code' in error)) return '';
+  return typeof error.code === 'string' ? error.code : '';
+}

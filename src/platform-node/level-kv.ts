@@ -1,0 +1,265 @@
+// The key-value store on LevelDB. Every batch is synced; a failed write or a damaged row ends the use
+// of the store (the handle is poisoned by then, and trying again could lie). A database that was
+// there once is never made anew in silence: a VERSION file beside it says that it must exist.
+
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { ClassicLevel, Snapshot } from 'classic-level';
+import { Level } from 'level';
+import { assert } from '../../cluster/base/assert.ts';
+import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
+
+export interface LevelKvOptions {
+  /** Holds the VERSION file and the database. Its parent must exist. */
+  readonly folder: string;
+  /** What the store is for; written down at the first opening, so that two stores cannot be swapped. */
+  readonly name: string;
+  /** Called once, with the first failure of a write or a read. The process should end. */
+  readonly onFatal: (cause: Error) => void;
+  /** Defaults to what was measured to serve a state of a million objects best. */
+  readonly tuning?: LevelTuning;
+}
+
+export interface LevelTuning {
+  /** Uncompressed blocks held in memory. */
+  readonly cacheBytes: number;
+  /** Rows in memory before they become a table; up to two of these live at a time. */
+  readonly writeBufferBytes: number;
+  readonly blockBytes: number;
+  readonly tableBytes: number;
+  readonly isCompressed: boolean;
+}
+
+const DEFAULT_TUNING: LevelTuning = {
+  cacheBytes: 32 * 1024 * 1024,
+  writeBufferBytes: 16 * 1024 * 1024,
+  blockBytes: 4096,
+  tableBytes: 8 * 1024 * 1024,
+  isCompressed: true,
+};
+
+const FORMAT = 1;
+const SLICE_ROWS = 256;
+const SLICE_BYTES = 64 * 1024;
+const LOCKED = 'LEVEL_LOCKED';
+
+type Database = ClassicLevel<Uint8Array, Uint8Array>;
+type RowIterator = ReturnType<Database['iterator']>;
+
+/** The database cannot be opened, or not any more. The message says what an operator can do. */
+export class LevelKvError extends Error {
+  override readonly name = 'LevelKvError';
+}
+
+/** Opens the store, or makes it when its folder has never held one. Rejects with LevelKvError. */
+export async function openLevelKv(options: LevelKvOptions): Promise<Kv> {
+  const { folder, name, tuning = DEFAULT_TUNING } = options;
+  const location = join(folder, 'level');
+  const isNew = !requireOwnFolder(folder, name);
+  if (isNew) requireNothingLeft(location);
+  const database = new Level<Uint8Array, Uint8Array>(location, {
+    keyEncoding: 'buffer',
+    valueEncoding: 'buffer',
+    // A lost CURRENT file with this on would empty the database without a word.
+    createIfMissing: isNew,
+    cacheSize: tuning.cacheBytes,
+    writeBufferSize: tuning.writeBufferBytes,
+    blockSize: tuning.blockBytes,
+    maxFileSize: tuning.tableBytes,
+    compression: tuning.isCompressed,
+  } as object) as unknown as Database;
+  try {
+    await database.open();
+  } catch (error) {
+    throw openingFailed(location, error);
+  }
+  if (isNew) writeVersion(folder, name);
+  return new LevelKv(database, options.onFatal);
+}
+
+const versionPath = (folder: string): string => join(folder, 'VERSION');
+const versionText = (name: string): string => `${JSON.stringify({ format: FORMAT, name })}\n`;
+
+/** Whether the folder holds a store already. Refuses one of another format or purpose. */
+function requireOwnFolder(folder: string, name: string): boolean {
+  if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
+  if (!existsSync(versionPath(folder))) return false;
+  const text = readFileSync(versionPath(folder), 'utf8');
+  if (text === versionText(name)) return true;
+  throw new LevelKvError(
+    `${versionPath(folder)} says ${text.trim()}, expected ${versionText(name).trim()}: ` +
+      'another store, or one of another release',
+  );
+}
+
+/** Without VERSION there may be a database that was being made; tables without CURRENT are a lost one. */
+function requireNothingLeft(location: string): void {
+  if (!existsSync(location) || existsSync(join(location, 'CURRENT'))) return;
+  const left = readdirSync(location).filter((file) => /\.(?:ldb|sst)$/.test(file));
+  if (left.length === 0) return;
+  throw new LevelKvError(
+    `${location} holds ${left.length} tables but neither CURRENT nor a VERSION file beside it: ` +
+      'restore the folder from a copy, or move it away to begin with an empty store',
+  );
+}
+
+function openingFailed(location: string, error: unknown): LevelKvError {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  const said = cause instanceof Error ? cause.message : String(cause);
+  const isLocked = (cause as { readonly code?: unknown }).code === LOCKED;
+  const advice = isLocked
+    ? 'another process has it open'
+    : 'the store was here before and cannot be opened: restore the folder from a copy, or move it ' +
+      'away and let this node join anew';
+  return new LevelKvError(`cannot open ${location}: ${advice} (${said})`, { cause: error });
+}
+
+/** Written aside and renamed, with both the file and its folder synced. */
+function writeVersion(folder: string, name: string): void {
+  const aside = `${versionPath(folder)}.new`;
+  const file = openSync(aside, 'w', 0o600);
+  writeSync(file, versionText(name));
+  fsyncSync(file);
+  closeSync(file);
+  renameSync(aside, versionPath(folder));
+  const directory = openSync(folder, 'r');
+  fsyncSync(directory);
+  closeSync(directory);
+}
+
+class LevelKv implements Kv {
+  readonly #database: Database;
+  readonly #onFatal: (cause: Error) => void;
+  #writing: Promise<void> | undefined;
+  #failure: Error | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(database: Database, onFatal: (cause: Error) => void) {
+    this.#database = database;
+    this.#onFatal = onFatal;
+  }
+
+  get(key: Uint8Array): Uint8Array | undefined {
+    this.#requireUsable();
+    try {
+      return this.#database.getSync(key);
+    } catch (error) {
+      throw this.#fail(error);
+    }
+  }
+
+  rows(range: KvRange): AsyncIterable<readonly KvRow[]> {
+    this.#requireUsable();
+    return this.#slicesOf(this.#database.iterator(iteratorOptions(range)));
+  }
+
+  async write(writes: readonly KvWrite[]): Promise<void> {
+    this.#requireUsable();
+    assert(this.#writing === undefined, 'one batch of a store is in flight at a time');
+    this.#writing = this.#writeBatch(writes);
+    try {
+      await this.#writing;
+    } catch (error) {
+      throw this.#fail(error);
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+
+  async #writeBatch(writes: readonly KvWrite[]): Promise<void> {
+    const batch = this.#database.batch();
+    for (const write of writes) {
+      if (write.type === 'put') batch.put(write.key, write.value);
+      else batch.del(write.key);
+    }
+    await batch.write({ sync: true });
+  }
+
+  snapshot(): KvSnapshot {
+    this.#requireUsable();
+    const snapshot: Snapshot = this.#database.snapshot();
+    return {
+      get: (key) => {
+        this.#requireUsable();
+        try {
+          return this.#database.getSync(key, { snapshot });
+        } catch (error) {
+          throw this.#fail(error);
+        }
+      },
+      rows: (range) => {
+        this.#requireUsable();
+        return this.#slicesOf(this.#database.iterator({ ...iteratorOptions(range), snapshot }));
+      },
+      close: () => snapshot.close(),
+    };
+  }
+
+  async *#slicesOf(iterator: RowIterator): AsyncGenerator<readonly KvRow[]> {
+    try {
+      for (;;) {
+        const entries = await iterator.nextv(SLICE_ROWS);
+        if (entries.length === 0) return;
+        yield entries.map(([key, value]) => ({ key, value }));
+      }
+    } catch (error) {
+      throw this.#fail(error);
+    } finally {
+      await iterator.close();
+    }
+  }
+
+  async compact(range: { readonly from: Uint8Array; readonly to: Uint8Array }): Promise<void> {
+    this.#requireUsable();
+    await this.#database.compactRange(range.from, range.to);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#closeOnce();
+    return this.#closing;
+  }
+
+  async #closeOnce(): Promise<void> {
+    // Its own caller hears of a failure of the write.
+    await this.#writing?.catch(() => undefined);
+    await this.#database.close();
+  }
+
+  #requireUsable(): void {
+    if (this.#failure !== undefined) {
+      throw new LevelKvError(`the store failed before: ${this.#failure.message}`, {
+        cause: this.#failure,
+      });
+    }
+    if (this.#closing !== undefined) throw new LevelKvError('the store is closed');
+  }
+
+  #fail(error: unknown): Error {
+    const cause = error instanceof Error ? error : new Error(String(error));
+    // A read that closing overtook has not failed.
+    if (this.#closing !== undefined || this.#failure !== undefined) return cause;
+    this.#failure = cause;
+    this.#onFatal(cause);
+    return cause;
+  }
+}
+
+function iteratorOptions(range: KvRange): object {
+  return {
+    gte: range.from,
+    lt: range.to,
+    reverse: range.reverse ?? false,
+    limit: range.limit ?? -1,
+    highWaterMarkBytes: SLICE_BYTES,
+  };
+}

@@ -1,0 +1,22 @@
+// The real clock and its timers.
+
+import { performance } from 'node:perf_hooks';
+import type { Clock, Timer } from '../../cluster/platform/clock.ts';
+
+/** The clock of this machine. Its timers do not keep the process alive. */
+export const systemClock: Clock = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  after: (delayMs, action) => (delayMs === 0 ? afterThisTurn(action) : afterDelay(delayMs, action)),
+};
+
+/** Sockets and other timers get their turn before it; a timer of 0 would wait a whole millisecond. */
+function afterThisTurn(action: () => void): Timer {
+  const handle = setImmediate(action).unref();
+  return { cancel: () => clearImmediate(handle) };
+}
+
+function afterDelay(delayMs: number, action: () => void): Timer {
+  const handle = setTimeout(action, delayMs).unref();
+  return { cancel: () => clearTimeout(handle) };
+}

@@ -1,0 +1,61 @@
+// Prints rules as HCL text. What it prints parses back to the same rules, whatever the labels hold;
+// only places differ.
+
+import type { FlatRule, NamedRule, NamespaceBlock, RuleGroup, RuleSet } from './rule-set.ts';
+
+/** HCL text of a rule set, a block after the other, in the order flat, named, namespaces. */
+export function renderRules(rules: RuleSet): string {
+  const parts = [...renderGroup(rules), ...rules.namespaces.map(renderNamespace)];
+  return parts.map((part) => `${part}\n`).join('');
+}
+
+/** `acl = "read"`. */
+export function renderFlatRule(rule: FlatRule): string {
+  return `${rule.resource} = "${rule.level}"`;
+}
+
+/** `key_prefix "foo" { policy = "read" }`, in one line. */
+export function renderNamedRule(rule: NamedRule): string {
+  const attributes = [`policy = "${rule.level}"`];
+  if (rule.intentions !== undefined) attributes.push(`intentions = "${rule.intentions}"`);
+  return `${keywordOf(rule.resource, rule)} { ${attributes.join(' ')} }`;
+}
+
+/** The block's own policy and nothing of what it holds. */
+export function renderNamespacePolicy(block: NamespaceBlock): string {
+  return `${keywordOf('namespace', block)} { ${policyOf(block).join('')} }`;
+}
+
+/** A rule as it stands inside a namespace block. */
+export function renderInNamespace(block: NamespaceBlock, rule: string): string {
+  return `${keywordOf('namespace', block)} { ${rule} }`;
+}
+
+function renderNamespace(block: NamespaceBlock): string {
+  const inner = [...policyOf(block), ...renderGroup(block)].map((line) => `  ${line}\n`);
+  return `${keywordOf('namespace', block)} {\n${inner.join('')}}`;
+}
+
+function renderGroup(group: RuleGroup): readonly string[] {
+  return [...group.flat.map(renderFlatRule), ...group.named.map(renderNamedRule)];
+}
+
+function policyOf(block: NamespaceBlock): readonly string[] {
+  return block.level === undefined ? [] : [`policy = "${block.level}"`];
+}
+
+function keywordOf(
+  keyword: string,
+  selector: { readonly match: 'exact' | 'prefix'; readonly name: string },
+): string {
+  return `${keyword}${selector.match === 'prefix' ? '_prefix' : ''} ${literal(selector.name)}`;
+}
+
+/** A dollar sign is escaped, because before a brace it would open an interpolation. */
+function literal(text: string): string {
+  const escaped = text.replaceAll(/["\\$\u0000-\u001f\u007f]/g, (char) => {
+    if (char === '"' || char === '\\') return `\\${char}`;
+    return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+  return `"${escaped}"`;
+}

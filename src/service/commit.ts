@@ -1,0 +1,117 @@
+// Sends a change into the log and turns what comes back into a write's answer, or into the refusal
+// that the caller meets. How far a global write got before it was answered is told here too.
+
+import { assert } from '../../cluster/base/assert.ts';
+import { unreachable } from '../../cluster/base/unreachable.ts';
+import { AclError } from '../acl/error.ts';
+import type { Change } from '../state/commands.ts';
+import type { Answer } from '../state/outcome.ts';
+import type { AckLevel } from './call.ts';
+import { LinkNames, namespaceViewOf, roleViewOf, tokenViewOf } from './make-views.ts';
+import type { Applied } from './request-marks.ts';
+import type { Request, Service } from './service.ts';
+import type {
+  AuthMethodView,
+  BindingRuleView,
+  NamespaceView,
+  PolicyView,
+  RoleView,
+  TokenView,
+  WriteMeta,
+  WriteResult,
+} from './views.ts';
+
+interface ViewByAnswer {
+  token: TokenView;
+  policy: PolicyView;
+  role: RoleView;
+  'auth-method': AuthMethodView;
+  'binding-rule': BindingRuleView;
+  namespace: NamespaceView;
+  deleted: boolean;
+}
+
+/**
+ * Proposes the change and answers with its outcome, which must be of the expected type. Rejects with
+ * the state's refusal, or with what the log says when the change did not get into it.
+ */
+export async function commit<Type extends keyof ViewByAnswer>(
+  service: Service,
+  { call, mark }: Request,
+  change: Change,
+  expected: Type,
+): Promise<WriteResult<ViewByAnswer[Type]>> {
+  const timeMs = service.clock.wallMs();
+  const isLocal = concernsLocalToken(service, change);
+  const outcome = await service.propose({ change, timeMs, cas: call.cas, request: mark });
+  if (outcome.kind === 'refused') throw new AclError(outcome.code, outcome.message);
+  assert(outcome.answer.type === expected, 'the outcome fits the change', { expected });
+  const result = writeResultOf(service, outcome, { asked: call.ack, isLocal });
+  return result as WriteResult<ViewByAnswer[Type]>;
+}
+
+function concernsLocalToken({ view }: Service, change: Change): boolean {
+  if (change.type === 'token.set') return change.token.local;
+  return change.type === 'token.delete' && view.token(change.accessorId)?.local === true;
+}
+
+/** The answer of an applied write; also of one that was only remembered. */
+export function writeResultOf(
+  service: Service,
+  { answer, index, position, replayed }: Applied,
+  wish: { readonly asked: AckLevel | undefined; readonly isLocal: boolean },
+): WriteResult<ViewByAnswer[keyof ViewByAnswer]> {
+  const ack = wish.isLocal ? undefined : ackOf(service, wish.asked);
+  return { value: viewOfAnswer(service, answer), meta: { index, position, ack, replayed } };
+}
+
+/** The answer of a delete that found nothing to delete: no change was made. */
+export function nothingDeleted({ view }: Service): WriteResult<boolean> {
+  const meta: WriteMeta = {
+    index: view.index(),
+    position: view.position(),
+    ack: undefined,
+    replayed: false,
+  };
+  return { value: false, meta };
+}
+
+function viewOfAnswer(service: Service, answer: Answer): ViewByAnswer[keyof ViewByAnswer] {
+  const names = new LinkNames(service.view);
+  switch (answer.type) {
+    case 'token':
+      return tokenViewOf(answer.token, names, { secretHidden: false });
+    case 'policy':
+      return { kind: 'policy', policy: answer.policy };
+    case 'role':
+      return roleViewOf(answer.role, names);
+    case 'auth-method':
+      return { kind: 'auth-method', method: answer.method };
+    case 'binding-rule':
+      return { kind: 'binding-rule', rule: answer.rule };
+    case 'namespace':
+      return namespaceViewOf(answer.namespace, names);
+    case 'deleted':
+      return answer.existed;
+    case 'done':
+      throw new AclError('internal', 'a duty has no answer for a caller');
+    default:
+      return unreachable(answer);
+  }
+}
+
+/**
+ * The level reached: in one datacenter every level is reached with the write itself. Throws
+ * 'wait-timeout' when the caller asked for more than was reached; a default is only reported.
+ */
+function ackOf(
+  { settings }: Service,
+  asked: AckLevel | undefined,
+): AckLevel {
+  if (settings.datacenters.length === 1) return asked ?? 'primary';
+  if (asked === undefined || asked === 'primary') return 'primary';
+  throw new AclError(
+    'wait-timeout',
+    `The write stands, but it is acknowledged by the primary alone and not by ${asked}`,
+  );
+}

@@ -1,0 +1,57 @@
+// What the service needs from the rest of the node, declared by the service. The assembly fills it in;
+// a test fills it with a state machine on memory and a proposer that applies at once.
+
+import type { Clock } from '../../cluster/platform/clock.ts';
+import type { Logger } from '../../cluster/platform/logger.ts';
+import type { Random } from '../../cluster/platform/random.ts';
+import type { SecretId } from '../acl/ids.ts';
+import type { TtlLimits } from '../acl/token-expiry.ts';
+import type { AuthMethods } from '../auth-methods/auth-method-types.ts';
+import type { Command } from '../state/commands.ts';
+import type { Outcome } from '../state/outcome.ts';
+import type { StateView } from '../state/view.ts';
+import type { Watch } from '../state/watch.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface ServiceSettings {
+  readonly nodeName: string;
+  readonly datacenter: string;
+  readonly primaryDatacenter: string;
+  /** Every datacenter that a request may name, the own one included. */
+  readonly datacenters: readonly string[];
+  readonly aclEnabled: boolean;
+  readonly defaultPolicy: 'allow' | 'deny';
+  /** Shown only: every node resolves tokens from its own full state. */
+  readonly downPolicy: string;
+  readonly tokenLimits: TtlLimits;
+  /** Stands in for a request that presents no secret. */
+  readonly defaultSecret: SecretId | undefined;
+  readonly initialManagementSecret: SecretId | undefined;
+  readonly namespacesEnabled: boolean;
+}
+
+/** How this node stands to its datacenter's leader. */
+export interface LeaderContact {
+  readonly isLeader: boolean;
+  readonly knownLeader: boolean;
+  /** Milliseconds since the leader was last heard; 0 on the leader. */
+  readonly lastContactMs: number;
+}
+
+export interface ServiceDeps {
+  readonly view: StateView;
+  readonly watch: Watch;
+  /** Resolves once the command is applied and on disk. Rejects with `unavailable` or `outcome-unknown`. */
+  propose(command: Command): Promise<Outcome>;
+  /** Resolves when the state holds every write that was answered before the call. */
+  readBarrier(): Promise<void>;
+  leaderContact(): LeaderContact;
+  /** Reads the operator's reset index and deletes it, so that it works once. */
+  takeResetIndex(): Promise<number | undefined>;
+  readonly authMethods: AuthMethods;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly settings: ServiceSettings;
+}

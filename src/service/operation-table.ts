@@ -1,0 +1,92 @@
+// Every operation's standing facts: whether it writes, where it may run, and what its caller must be
+// allowed to do. The door and the handlers read them from here; the table is total by type.
+
+import type { OperationName } from './operations.ts';
+import type { Permission } from './permissions.ts';
+
+/**
+ * Where an operation may run. `local`: in any datacenter, from its own state. `global`: only in the
+ * primary. `by-token`: in the datacenter that owns the token, which the input's or the stored
+ * token's `Local` decides; `by-method`: the same by the token locality of the auth method.
+ */
+export type OperationScope = 'local' | 'global' | 'by-token' | 'by-method';
+
+export interface OperationFacts {
+  readonly kind: 'read' | 'write';
+  readonly scope: OperationScope;
+  /** Whether a request may name the datacenter that answers; elsewhere the parameter is ignored. */
+  readonly takesDatacenter: boolean;
+  /** `none` where the operation itself finds out who may (or where everybody may). */
+  readonly permission: Permission | 'none';
+}
+
+const aclRead: OperationFacts = {
+  kind: 'read',
+  scope: 'local',
+  takesDatacenter: true,
+  permission: 'acl:read',
+};
+const aclWrite: OperationFacts = {
+  kind: 'write',
+  scope: 'global',
+  takesDatacenter: false,
+  permission: 'acl:write',
+};
+const tokenWrite: OperationFacts = { ...aclWrite, scope: 'by-token' };
+/** Deployed clients name a datacenter on these, though methods and their rules are global here. */
+const methodWrite: OperationFacts = { ...aclWrite, takesDatacenter: true };
+const namespaceRead: OperationFacts = { ...aclRead, permission: 'operator:read' };
+const namespaceWrite: OperationFacts = { ...aclWrite, permission: 'operator:write' };
+const loginWrite: OperationFacts = {
+  kind: 'write',
+  scope: 'by-method',
+  takesDatacenter: true,
+  permission: 'none',
+};
+
+export const OPERATION_TABLE: Readonly<Record<OperationName, OperationFacts>> = {
+  bootstrap: { ...aclWrite, permission: 'none' },
+  'token.create': tokenWrite,
+  'token.read': aclRead,
+  'token.read-self': { ...aclRead, permission: 'none' },
+  'token.update': tokenWrite,
+  'token.clone': tokenWrite,
+  'token.delete': tokenWrite,
+  'token.list': aclRead,
+  'policy.create': aclWrite,
+  'policy.read': aclRead,
+  'policy.read-by-name': aclRead,
+  'policy.update': aclWrite,
+  'policy.delete': aclWrite,
+  'policy.list': aclRead,
+  'role.create': aclWrite,
+  'role.read': aclRead,
+  'role.read-by-name': aclRead,
+  'role.update': aclWrite,
+  'role.delete': aclWrite,
+  'role.list': aclRead,
+  'auth-method.create': methodWrite,
+  'auth-method.read': aclRead,
+  'auth-method.update': methodWrite,
+  'auth-method.delete': methodWrite,
+  'auth-method.list': aclRead,
+  'binding-rule.create': methodWrite,
+  'binding-rule.read': aclRead,
+  'binding-rule.update': methodWrite,
+  'binding-rule.delete': methodWrite,
+  'binding-rule.list': aclRead,
+  'namespace.create': namespaceWrite,
+  'namespace.read': namespaceRead,
+  'namespace.update': namespaceWrite,
+  'namespace.delete': namespaceWrite,
+  'namespace.list': namespaceRead,
+  'templated-policy.list': aclRead,
+  'templated-policy.read': aclRead,
+  'templated-policy.preview': aclRead,
+  login: loginWrite,
+  logout: { ...loginWrite, scope: 'by-token' },
+  'oidc.auth-url': loginWrite,
+  'oidc.callback': loginWrite,
+  authorize: { ...aclRead, permission: 'none' },
+  'replication.status': { ...aclRead, permission: 'none' },
+};

@@ -1,0 +1,47 @@
+// What reads have in common: how fresh the state must be before they look, and what their answers say
+// about it.
+
+import type { AclError } from '../acl/error.ts';
+import type { TableName } from '../state/view.ts';
+import type { Call } from './call.ts';
+import type { Service } from './service.ts';
+import type { ReadMeta, ReadResult } from './views.ts';
+
+/**
+ * Resolves when the state is as fresh as the call demands: a stale read takes what is there, all
+ * others pass the read barrier; a minimal position is waited for by all. Rejects with 'unavailable'
+ * or 'wait-timeout'.
+ */
+export async function awaitFreshness(
+  service: Service,
+  { consistency, minPosition }: Pick<Call, 'consistency' | 'minPosition'>,
+): Promise<void> {
+  if (consistency !== 'stale') await service.readBarrier();
+  if (minPosition !== undefined) await service.positions.reached(minPosition);
+}
+
+/**
+ * The meta of an answer. Take it before reading: what changes in between then ends a blocking query
+ * too soon, never too late. `object` is what src/state's watch calls the one object of a read.
+ */
+export function readMetaOf(service: Service, table: TableName, object?: string): ReadMeta {
+  const { knownLeader, lastContactMs } = service.leaderContact();
+  return {
+    index: service.view.tableIndex(table),
+    knownLeader,
+    lastContactMs,
+    position: service.view.position(),
+    watch: { table, object },
+  };
+}
+
+/** A read's answer: the value, or why there is none. */
+export function readResultOf<T>(
+  meta: ReadMeta,
+  value: T | undefined,
+  refusalWhenMissing: AclError,
+): ReadResult<T> {
+  if (value !== undefined) return { value, meta };
+  const { code, message } = refusalWhenMissing;
+  return { refusal: { code, message }, meta };
+}

@@ -1,0 +1,141 @@
+// Compiled authorizers, one for each set of links: a million login tokens with the same links share
+// one. An authorizer is dropped the moment anything changes that it was made from, so it is never
+// served stale; which change concerns which authorizer is kept in a table of dependencies.
+
+import { LRUCache } from 'lru-cache';
+import { AclError } from '../acl/error.ts';
+import type { Policy } from '../acl/policy.ts';
+import { type Authorizer, compileAuthorizer } from '../authz/authorizer.ts';
+import { type PolicySource, validInDatacenter } from '../authz/policy-source.ts';
+import { parseRules } from '../rules/parse-rules.ts';
+import type { RuleSet } from '../rules/rule-set.ts';
+import type { StateView } from '../state/view.ts';
+import { type LinkedPolicy, linkedPolicies, type RightsOwner } from './linked-policies.ts';
+
+const RIGHTS_MAX = 20_000;
+const RULE_SETS_MAX = 20_000;
+/** Characters of rule text that are kept parsed. */
+const RULE_TEXT_MAX = 32 * 1024 * 1024;
+
+/** The rights of one set of links. Whoever keeps it must look at `isCurrent` before each use. */
+export interface Rights {
+  readonly authorizer: Authorizer;
+  readonly isCurrent: boolean;
+}
+
+interface Entry extends Rights {
+  readonly key: string;
+  isCurrent: boolean;
+  readonly dependencies: ReadonlySet<string>;
+}
+
+export interface RightsSettings {
+  readonly datacenter: string;
+  readonly defaultPolicy: 'allow' | 'deny';
+}
+
+export class RightsCache {
+  readonly #view: StateView;
+  readonly #settings: RightsSettings;
+  readonly #dependents = new Map<string, Set<Entry>>();
+  readonly #entries: LRUCache<string, Entry>;
+  /** By rule text, so that it can never be stale: equal policies and identities share one. */
+  readonly #ruleSets = new LRUCache<string, RuleSet>({
+    max: RULE_SETS_MAX,
+    maxSize: RULE_TEXT_MAX,
+    sizeCalculation: (_ruleSet, text) => text.length + 1,
+  });
+
+  constructor(view: StateView, settings: RightsSettings) {
+    this.#view = view;
+    this.#settings = settings;
+    this.#entries = new LRUCache({
+      max: RIGHTS_MAX,
+      dispose: (entry) => this.#release(entry),
+    });
+  }
+
+  /** The rights of these links as the state has them now. */
+  rightsOf(owner: RightsOwner): Rights {
+    const key = linksText(owner);
+    const known = this.#entries.get(key);
+    if (known !== undefined) return known;
+    const entry = this.#compile(key, owner);
+    for (const dependency of entry.dependencies) this.#dependentsOf(dependency).add(entry);
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  /** Something changed: whatever was made from it is dropped. */
+  forget(dependency: string): void {
+    // Deleting an entry takes it out of the set that is walked here.
+    for (const { key } of [...(this.#dependents.get(dependency) ?? [])]) this.#entries.delete(key);
+  }
+
+  #compile(key: string, owner: RightsOwner): Entry {
+    const { own, defaults, dependencies } = linkedPolicies(this.#view, owner);
+    const authorizer = compileAuthorizer({
+      sources: this.#sourcesOf(own),
+      namespaceDefaults: this.#sourcesOf(defaults),
+      defaultPolicy: this.#settings.defaultPolicy,
+      homeNamespace: owner.namespace,
+    });
+    return { key, authorizer, isCurrent: true, dependencies };
+  }
+
+  #sourcesOf(linked: readonly LinkedPolicy[]): readonly PolicySource[] {
+    return linked
+      .filter(({ policy }) => validInDatacenter(policy.datacenters, this.#settings.datacenter))
+      .map(({ policy, via }) => {
+        const { id, name, namespace } = policy;
+        return { ruleSet: this.#ruleSetOf(policy), policy: { id, name, namespace }, via };
+      });
+  }
+
+  #ruleSetOf({ name, rules }: Policy): RuleSet {
+    const known = this.#ruleSets.get(rules);
+    if (known !== undefined) return known;
+    const ruleSet = parseStoredRules(name, rules);
+    this.#ruleSets.set(rules, ruleSet);
+    return ruleSet;
+  }
+
+  #dependentsOf(dependency: string): Set<Entry> {
+    const known = this.#dependents.get(dependency);
+    if (known !== undefined) return known;
+    const fresh = new Set<Entry>();
+    this.#dependents.set(dependency, fresh);
+    return fresh;
+  }
+
+  #release(entry: Entry): void {
+    // Whoever still holds it asks again: nobody would tell this entry of later changes.
+    entry.isCurrent = false;
+    for (const dependency of entry.dependencies) {
+      const dependents = this.#dependents.get(dependency);
+      dependents?.delete(entry);
+      if (dependents?.size === 0) this.#dependents.delete(dependency);
+    }
+  }
+}
+
+/** Leaving out what cannot be read might leave out a deny, so a token with such a policy fails. */
+function parseStoredRules(name: string, rules: string): RuleSet {
+  try {
+    return parseRules(rules, { duplicates: 'last-wins' });
+  } catch (cause) {
+    throw new AclError('internal', `the stored rules of policy "${name}" cannot be read`, { cause });
+  }
+}
+
+/** A text that is equal for equal sets of links in the same namespace, and for no others. */
+function linksText(owner: RightsOwner): string {
+  return JSON.stringify([
+    owner.namespace,
+    owner.policies,
+    owner.roles,
+    owner.serviceIdentities,
+    owner.nodeIdentities,
+    owner.templatedPolicies,
+  ]);
+}

@@ -1,0 +1,20 @@
+// What every operation has at hand: the node's side (deps), who is asking, and what the request asks
+// to be remembered by. The door makes one `Request` for each run.
+
+import type { RequestMark } from '../state/commands.ts';
+import type { Call } from './call.ts';
+import type { CallerResolver } from './caller-resolver.ts';
+import type { ServiceDeps } from './deps.ts';
+import type { PositionWaiters } from './position-waiters.ts';
+
+export interface Service extends ServiceDeps {
+  readonly callers: CallerResolver;
+  readonly positions: PositionWaiters;
+}
+
+/** One run of an operation. */
+export interface Request {
+  readonly call: Call;
+  /** Set when the caller gave the request an id. */
+  readonly mark: RequestMark | undefined;
+}

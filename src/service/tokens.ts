@@ -1,0 +1,185 @@
+// The operations on tokens. Each reads from top to bottom: who asks, in which namespace, may they, is
+// it right, into the log, the answer. What a valid token is says src/acl.
+
+import { AclError } from '../acl/error.ts';
+import { type AccessorId, requireLookupUuid, secretIdOf } from '../acl/ids.ts';
+import { authMethodGone, tokenExpired, tokenMissing } from '../acl/refusals.ts';
+import {
+  applyTokenUpdate,
+  buildNewToken,
+  cloneToken as buildClone,
+  type FreshToken,
+  requireDeletableToken,
+} from '../acl/token-checks.ts';
+import { isExpired } from '../acl/token-expiry.ts';
+import { watchKey } from '../state/watch.ts';
+import { commit, nothingDeleted } from './commit.ts';
+import { expandedTokenOf } from './expanded-token.ts';
+import { LinkNames, tokenViewOf } from './make-views.ts';
+import type { OperationInput, OperationOutput } from './operations.ts';
+import { mayAcl, requireAcl } from './permissions.ts';
+import { readMetaOf, readResultOf } from './reading.ts';
+import { tokenLinksOf } from './resolve-links.ts';
+import { findVisible, namespaceOf, requireNamespaceExists } from './select-namespace.ts';
+import type { Request, Service } from './service.ts';
+
+export async function createToken(
+  service: Service,
+  { draft }: OperationInput<'token.create'>,
+  request: Request,
+): Promise<OperationOutput<'token.create'>> {
+  const { view } = service;
+  const caller = service.callers.resolve(request.call.secret);
+  const body = { kind: 'Token', namespace: draft.namespace } as const;
+  const namespace = namespaceOf(service, request, caller, body).name;
+  requireAcl(caller, 'write', namespace);
+  requireNamespaceExists(view, namespace);
+  const token = buildNewToken(draft, {
+    ...freshToken(service),
+    namespace,
+    localTokensEnabled: true,
+    idInUse: (id) => view.idInUse(id),
+    resolveLinks: () => tokenLinksOf(view, draft, namespace),
+  });
+  const result = await commit(
+    service,
+    request,
+    { type: 'token.set', presence: 'create', token },
+    'token',
+  );
+  service.metrics.count('acl.token.upsert');
+  return result;
+}
+
+export async function readToken(
+  service: Service,
+  { accessorId, expanded }: OperationInput<'token.read'>,
+  { call }: Request,
+): Promise<OperationOutput<'token.read'>> {
+  const meta = readMetaOf(service, 'tokens', watchKey({ id: accessorId }));
+  const caller = service.callers.resolve(call.secret);
+  const { object: token, namespace } = findVisible(
+    service.view.token(accessorId),
+    namespaceOf(service, { call }, caller),
+  );
+  requireAcl(caller, 'read', namespace.name);
+  requireLookupUuid('token', accessorId);
+  if (token !== undefined && isExpired(token, service.clock.wallMs())) {
+    return readResultOf(meta, undefined, tokenExpired('read'));
+  }
+  if (token === undefined || service.callers.isVoid(token)) {
+    return readResultOf(meta, undefined, tokenMissing());
+  }
+  const shown = tokenViewOf(token, new LinkNames(service.view), {
+    secretHidden: !mayAcl(caller, 'write', token.namespace),
+    ...(expanded ? { expanded: expandedTokenOf(service, token) } : {}),
+  });
+  return readResultOf(meta, shown, tokenMissing());
+}
+
+/** The caller's own token, by the presented secret alone; nobody needs a right to see what they hold. */
+export async function readSelfToken(
+  service: Service,
+  _input: OperationInput<'token.read-self'>,
+  { call }: Request,
+): Promise<OperationOutput<'token.read-self'>> {
+  const secret = call.secret ?? service.settings.defaultSecret;
+  const token = secret === undefined ? undefined : service.view.tokenBySecret(secret);
+  if (token !== undefined && isExpired(token, service.clock.wallMs())) {
+    throw unknownSelf(tokenExpired('read'));
+  }
+  if (token === undefined || service.callers.isVoid(token)) throw unknownSelf(tokenMissing());
+  const meta = readMetaOf(service, 'tokens', watchKey({ id: token.accessorId }));
+  const shown = tokenViewOf(token, new LinkNames(service.view), { secretHidden: false });
+  return readResultOf(meta, shown, tokenMissing());
+}
+
+/** A secret that is not accepted, in the words of a token that is not found. */
+function unknownSelf({ message }: AclError): AclError {
+  return new AclError('token-unknown', message);
+}
+
+export async function updateToken(
+  service: Service,
+  { accessorId, draft }: OperationInput<'token.update'>,
+  request: Request,
+): Promise<OperationOutput<'token.update'>> {
+  const { view } = service;
+  const caller = service.callers.resolve(request.call.secret);
+  const body = { kind: 'Token', namespace: draft.namespace } as const;
+  const { object: existing, namespace } = findVisible(
+    view.token(accessorId),
+    namespaceOf(service, request, caller, body),
+  );
+  requireAcl(caller, 'write', namespace.name);
+  const token = applyTokenUpdate(existing, draft, {
+    pathId: accessorId,
+    nowMs: service.clock.wallMs(),
+    localTokensEnabled: true,
+    resolveLinks: () => tokenLinksOf(view, draft, namespace.name),
+  });
+  if (token.authMethod !== undefined && service.callers.isOrphaned(token)) {
+    throw authMethodGone(token.authMethod.name);
+  }
+  const result = await commit(
+    service,
+    request,
+    { type: 'token.set', presence: 'update', token },
+    'token',
+  );
+  service.metrics.count('acl.token.upsert');
+  return result;
+}
+
+export async function cloneToken(
+  service: Service,
+  { accessorId, description, namespace: wanted }: OperationInput<'token.clone'>,
+  request: Request,
+): Promise<OperationOutput<'token.clone'>> {
+  const caller = service.callers.resolve(request.call.secret);
+  const body = { kind: 'Token', namespace: wanted } as const;
+  const { object: source, namespace } = findVisible(
+    service.view.token(accessorId),
+    namespaceOf(service, request, caller, body),
+  );
+  requireAcl(caller, 'write', namespace.name);
+  requireLookupUuid('token', accessorId);
+  const token = buildClone(source, description, freshToken(service));
+  const result = await commit(
+    service,
+    request,
+    { type: 'token.set', presence: 'create', token },
+    'token',
+  );
+  service.metrics.count('acl.token.clone');
+  return result;
+}
+
+export async function deleteToken(
+  service: Service,
+  { accessorId }: OperationInput<'token.delete'>,
+  request: Request,
+): Promise<OperationOutput<'token.delete'>> {
+  const caller = service.callers.resolve(request.call.secret);
+  const { object: token, namespace } = findVisible(
+    service.view.token(accessorId),
+    namespaceOf(service, request, caller),
+  );
+  requireAcl(caller, 'write', namespace.name);
+  requireDeletableToken({ accessorId, callerAccessorId: caller.token.accessorId });
+  if (token === undefined) return nothingDeleted(service);
+  const change = { type: 'token.delete', accessorId: token.accessorId } as const;
+  const result = await commit(service, request, change, 'deleted');
+  service.metrics.count('acl.token.delete');
+  return result;
+}
+
+/** What is taken anew for each token that did not exist before. */
+export function freshToken({ random, clock, settings }: Service): FreshToken {
+  return {
+    nowMs: clock.wallMs(),
+    freshAccessorId: random.uuid() as AccessorId,
+    freshSecretId: secretIdOf(random.uuid()),
+    limits: settings.tokenLimits,
+  };
+}

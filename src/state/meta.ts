@@ -1,0 +1,122 @@
+// The one row that says how far the state is: the last applied entry, the index, the position, the
+// digests and the totals. It is written in the same batch as the effects that it speaks of, and held
+// in memory, so that asking for it costs nothing.
+
+import type { LogWitness } from '../../cluster/log/log-entry.ts';
+import type { Position } from './outcome.ts';
+import { type Fields, pack, requireFormat, unpack } from './packing.ts';
+import type { ObjectCounts, TableName } from './view.ts';
+
+export interface Meta {
+  /** Undefined before the first entry. */
+  readonly appliedEntry: LogWitness | undefined;
+  /** The Lamport counter; 0 before the first change. */
+  readonly index: number;
+  readonly position: Position;
+  /** Index of the last change of each table; 0 for none. */
+  readonly tableIndexes: Readonly<Record<TableName, number>>;
+  readonly bootstrapIndex: number | undefined;
+  readonly globalDigest: Uint8Array;
+  readonly fullDigest: Uint8Array;
+  readonly totals: Totals;
+}
+
+export type Totals = ObjectCounts & {
+  readonly localTokens: number;
+  readonly namespaces: number;
+};
+
+export const NO_COUNTS: ObjectCounts = {
+  tokens: 0,
+  policies: 0,
+  roles: 0,
+  authMethods: 0,
+  bindingRules: 0,
+};
+
+export const EMPTY_META: Meta = {
+  appliedEntry: undefined,
+  index: 0,
+  position: { epoch: 1, seq: 0 },
+  tableIndexes: {
+    tokens: 0,
+    policies: 0,
+    roles: 0,
+    'auth-methods': 0,
+    'binding-rules': 0,
+    namespaces: 0,
+  },
+  bootstrapIndex: undefined,
+  globalDigest: new Uint8Array(32),
+  fullDigest: new Uint8Array(32),
+  totals: { ...NO_COUNTS, localTokens: 0, namespaces: 0 },
+};
+
+const FORMAT = 1;
+
+export function encodeMeta(meta: Meta): Uint8Array {
+  const { appliedEntry, tableIndexes: at, totals } = meta;
+  return pack([
+    FORMAT,
+    appliedEntry === undefined ? null : [appliedEntry.index, appliedEntry.term, appliedEntry.hash],
+    meta.index,
+    [meta.position.epoch, meta.position.seq],
+    [at.tokens, at.policies, at.roles, at['auth-methods'], at['binding-rules'], at.namespaces],
+    meta.bootstrapIndex ?? null,
+    meta.globalDigest,
+    meta.fullDigest,
+    [...countFields(totals), totals.localTokens, totals.namespaces],
+  ]);
+}
+
+export function decodeMeta(value: Uint8Array): Meta {
+  const [format, applied, index, position, tables, bootstrap, globalDigest, fullDigest, totals] =
+    unpack(value);
+  requireFormat('meta row', format, FORMAT);
+  const [epoch, seq] = position as readonly number[];
+  const [tokens, policies, roles, methods, rules, namespaces] = tables as readonly number[];
+  const counts = totals as readonly number[];
+  return {
+    appliedEntry: applied === null ? undefined : appliedEntryOf(applied as Fields),
+    index,
+    position: { epoch, seq },
+    tableIndexes: {
+      tokens,
+      policies,
+      roles,
+      'auth-methods': methods,
+      'binding-rules': rules,
+      namespaces,
+    },
+    bootstrapIndex: bootstrap ?? undefined,
+    globalDigest,
+    fullDigest,
+    totals: { ...countsOf(counts), localTokens: counts[5], namespaces: counts[6] },
+  } as Meta;
+}
+
+function appliedEntryOf([index, term, hash]: Fields): LogWitness {
+  return { index, term, hash } as LogWitness;
+}
+
+function countFields(counts: ObjectCounts): readonly number[] {
+  const { tokens, policies, roles, authMethods, bindingRules } = counts;
+  return [tokens, policies, roles, authMethods, bindingRules];
+}
+
+function countsOf(fields: readonly number[]): ObjectCounts {
+  const [tokens = 0, policies = 0, roles = 0, authMethods = 0, bindingRules = 0] = fields;
+  return { tokens, policies, roles, authMethods, bindingRules };
+}
+
+/** The value of a namespace's counts row. */
+export function encodeCounts(counts: ObjectCounts): Uint8Array {
+  return pack([FORMAT, ...countFields(counts)]);
+}
+
+export function decodeCounts(value: Uint8Array | undefined): ObjectCounts {
+  if (value === undefined) return NO_COUNTS;
+  const [format, ...fields] = unpack(value);
+  requireFormat('counts row', format, FORMAT);
+  return countsOf(fields as readonly number[]);
+}

@@ -1,0 +1,550 @@
+// The methods that ask a platform who someone is, `kubernetes` and `aws-iam`, against servers on the
+// loopback that play the platform.
+
+import t from 'tap';
+import type { AuthMethod, AuthMethodType } from '../../src/acl/auth-method.ts';
+import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
+import { isBindableArn, matchesArn, principalOf } from '../../src/auth-methods/aws-arn.ts';
+import type { HttpsRequest } from '../../src/auth-methods/https-client.ts';
+import type { Identity } from '../../src/auth-methods/identity.ts';
+import {
+  authMethod,
+  type Certificate,
+  type Reply,
+  type Seen,
+  selfSigned,
+  startLoopback,
+  testSurroundings,
+} from './loopback.ts';
+
+const TLS = selfSigned();
+const skip = TLS === undefined && 'no openssl';
+const { cert } = TLS ?? ({ key: '', cert: '' } satisfies Certificate);
+const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+/** Nothing here checks its signature: the cluster does. */
+const jwt = (name: string) => `${encoded({ alg: 'RS256' })}.${encoded({ sub: name })}.c2lnbmF0dXJl`;
+
+async function checkTable(
+  type: AuthMethodType,
+  table: readonly (readonly [AuthMethod['config'], string | RegExp])[],
+  t: Pick<typeof import('tap').default, 'rejects'>,
+): Promise<void> {
+  const { types } = createAuthMethods(testSurroundings());
+  for (const [config, text] of table) {
+    const message = typeof text === 'string' ? `Invalid Auth Method: ${text}` : text;
+    const check = types[type].checkConfig(authMethod(type, config));
+    await t.rejects(check, { code: 'invalid', message }, String(text));
+  }
+}
+
+t.test('kubernetes: refuses a config with the prescribed words', { skip }, async (t) => {
+  const full = { Host: 'https://k8s.test', CACert: cert, ServiceAccountJWT: jwt('reviewer') };
+  await checkTable(
+    'kubernetes',
+    [
+      [{ ...full, Host: '' }, 'Config.Host is required'],
+      [{ ...full, CACert: null }, 'Config.CACert is required'],
+      [{ Host: 'h', CACert: cert }, 'Config.ServiceAccountJWT is required'],
+      [
+        { ...full, CACert: 'x' },
+        /^Invalid Auth Method: error parsing kubernetes ca cert: it holds no/,
+      ],
+      [
+        { ...full, CACert: cert.replace(/\n.{20}/, '\n') },
+        /error parsing kubernetes ca cert: .* malformed$/,
+      ],
+      [
+        { ...full, ServiceAccountJWT: 'a.b' },
+        'Config.ServiceAccountJWT is not a valid JWT: it does not parse',
+      ],
+      [{ ...full, Host: 'ftp://x' }, 'Config.Host is not valid: the scheme must be https or http'],
+      [{ ...full, Bogus: 1 }, 'error decoding config: invalid key "Bogus"'],
+      [
+        { ...full, MapNamespaces: true },
+        'Config.MapNamespaces is not supported, use NamespaceRules',
+      ],
+    ],
+    t,
+  );
+  const { types } = createAuthMethods(testSurroundings());
+  await types.kubernetes.checkConfig(authMethod('kubernetes', { ...full, MapNamespaces: false }));
+  const names = types.kubernetes.attributeNames(authMethod('kubernetes', full));
+  t.same(names.interpolatable, [
+    'serviceaccount.namespace',
+    'serviceaccount.name',
+    'serviceaccount.uid',
+  ]);
+});
+
+t.test('kubernetes: the cluster reviews the bearer and names the account', { skip }, async (t) => {
+  const server = await startLoopback(t, TLS);
+  const surroundings = testSurroundings();
+  const { types } = createAuthMethods(surroundings);
+  const reviewer = jwt('reviewer');
+  const bearer = jwt('demo');
+  // Without scheme and with a slash, as clusters' own settings have it.
+  const Host = `${server.url.replace('https://', '')}/`;
+  const method = authMethod('kubernetes', { Host, CACert: cert, ServiceAccountJWT: reviewer });
+  let review: object = {};
+  let account: Reply = { body: {} };
+  server.reply = ({ path }) =>
+    path.startsWith('/apis/') ? { status: 201, body: review } : account;
+  const user = (username: string) => ({
+    status: { authenticated: true, user: { username, uid: 'u-1' } },
+  });
+  const login = (token = bearer) => types.kubernetes.validate(method, token);
+  const shown = ({ interpolatable }: Identity) => Object.fromEntries(interpolatable);
+
+  review = user('system:serviceaccount:default:demo');
+  const expected = {
+    'serviceaccount.namespace': 'default',
+    'serviceaccount.name': 'demo',
+    'serviceaccount.uid': 'u-1',
+  };
+  t.same(shown(await login()), expected);
+  const [asked, read] = server.seen;
+  t.match(asked, {
+    method: 'POST',
+    path: '/apis/authentication.k8s.io/v1/tokenreviews',
+    headers: { authorization: `Bearer ${reviewer}` },
+  });
+  t.match(JSON.parse(asked?.body ?? ''), { kind: 'TokenReview', spec: { token: bearer } });
+  t.match(read, { method: 'GET', path: '/api/v1/namespaces/default/serviceaccounts/demo' });
+  account = {
+    body: { metadata: { annotations: { 'consul.hashicorp.com/service-name': 'alias' } } },
+  };
+  t.same(shown(await login()), { ...expected, 'serviceaccount.name': 'alias' });
+
+  const refusals: readonly (readonly [object, string])[] = [
+    [{}, 'lookup failed: service account jwt not valid'],
+    [{ status: { authenticated: 'true' } }, 'lookup failed: service account jwt not valid'],
+    [
+      { status: { authenticated: true, error: `bad ${bearer}` } },
+      'lookup failed: the cluster could not authenticate the service account jwt',
+    ],
+    [user('jeff'), 'lookup failed: unexpected username format'],
+    [user('a:b:c:d:e'), 'lookup failed: unexpected username format'],
+    [user('system:node:a:b'), 'lookup failed: username returned is not a service account'],
+    [user('system:serviceaccount:default:..'), 'lookup failed: unexpected username format'],
+    [user('system:serviceaccount:a/../b:x'), 'lookup failed: unexpected username format'],
+    [user('system:serviceaccount:default:x?y'), 'lookup failed: unexpected username format'],
+  ];
+  for (const [answer, message] of refusals) {
+    review = answer;
+    await t.rejects(
+      login(),
+      { code: 'login-refused', message },
+      JSON.stringify(answer).slice(0, 60),
+    );
+  }
+  review = user('system:serviceaccount:default:demo');
+  account = { status: 404, body: {} };
+  await t.rejects(login(), { code: 'login-refused', message: /^annotation lookup failed/ });
+  account = { status: 403, body: {} };
+  await t.rejects(login(), {
+    code: 'unavailable',
+    message: 'error asking for a review of the service account: unexpected status 403',
+  });
+  const before = server.seen.length;
+  await t.rejects(login('words'), {
+    code: 'login-refused',
+    message: 'the bearer token is not a JSON Web Token',
+  });
+  await t.rejects(login(`${bearer}${'x'.repeat(70_000)}`), {
+    message: 'the bearer token is too large',
+  });
+  t.equal(server.seen.length, before, 'the cluster is not asked about what is no JWT');
+  const other = authMethod('kubernetes', {
+    Host: 'localhost:1',
+    CACert: cert,
+    ServiceAccountJWT: reviewer,
+  });
+  await t.rejects(types.kubernetes.validate(other, bearer), {
+    code: 'unavailable',
+    message: /\(connection\)$/,
+  });
+  for (const secret of [bearer, reviewer]) t.notOk(surroundings.lines.join().includes(secret));
+});
+
+const ROLE = 'arn:aws:iam::123456789012:role/ops';
+const SESSION = 'arn:aws:sts::123456789012:assumed-role/ops/i-0f';
+
+t.test('aws-iam: reads and matches ARNs by the table', (t) => {
+  t.match(principalOf(SESSION), {
+    kind: 'role',
+    name: 'ops',
+    accountId: '123456789012',
+    canonicalArn: ROLE,
+  });
+  t.match(principalOf('arn:aws-cn:iam::123456789012:user/a/b/jeff'), {
+    kind: 'user',
+    name: 'jeff',
+    canonicalArn: 'arn:aws-cn:iam::123456789012:user/jeff',
+  });
+  for (const arn of [
+    '',
+    'arn:aws:iam::123456789012:root',
+    'arn:aws:sts::123456789012:federated-user/x',
+    'arn:aws:sts::123456789012:assumed-role/a',
+    'arn:aws:sts::123456789012:assumed-role/a/b/c',
+    'arn:aws:iam::12:role/x',
+    'arn:aws:iam:eu:123456789012:role/x',
+    'arn:aws:iam::123456789012:role/',
+    'arn:evil:iam::123456789012:role/x',
+    `${ROLE}:x`,
+    `${ROLE} `,
+  ]) {
+    t.equal(principalOf(arn), undefined, arn);
+  }
+  for (const arn of [
+    ROLE,
+    'arn:aws:iam::123456789012:role/a/*',
+    'arn:aws:iam::123456789012:user/*',
+    'arn:aws:iam::123456789012:*',
+    'arn:aws:iam::123456789012:role/op*',
+  ]) {
+    t.ok(isBindableArn(arn), arn);
+  }
+  for (const arn of [
+    '*',
+    'arn:aws:iam::*',
+    'arn:aws:iam::*:role/x',
+    'arn:aws:iam::123456789012:*/x',
+    'arn:aws:iam::123456789012:role/*/x',
+    'arn:aws:iam::123456789012:role/**',
+    'arn:aws:iam::1234*',
+    SESSION,
+  ]) {
+    t.notOk(isBindableArn(arn), arn);
+  }
+  t.ok(matchesArn(ROLE, ROLE));
+  t.notOk(matchesArn(ROLE, `${ROLE}2`));
+  t.ok(matchesArn('arn:aws:iam::123456789012:role/o*', ROLE));
+  t.notOk(matchesArn('arn:aws:iam::123456789012:role/x*', ROLE));
+  t.end();
+});
+
+t.test('aws-iam: refuses a config with the prescribed words', async (t) => {
+  const bound = { BoundIAMPrincipalARNs: [ROLE] };
+  await checkTable(
+    'aws-iam',
+    [
+      [{}, 'BoundIAMPrincipalARNs is required and must have at least 1 entry'],
+      [{ BoundIAMPrincipalARNs: [ROLE, 'x'] }, 'invalid principal ARN: "x"'],
+      [
+        { BoundIAMPrincipalARNs: 'arn:aws:iam::*', EnableIAMEntityDetails: true },
+        'invalid principal ARN: "arn:aws:iam::*"',
+      ],
+      [
+        { BoundIAMPrincipalARNs: `${ROLE}*` },
+        'must set EnableIAMEntityDetails=true to use wildcards in BoundIAMPrincipalARNs',
+      ],
+      [
+        { ...bound, IAMEntityTags: ['a'] },
+        'must set EnableIAMEntityDetails=true to use IAMEntityTags',
+      ],
+      [{ ...bound, STSEndpoint: 'nonsense' }, 'error STSEndpoint is invalid: not an absolute URL'],
+      [
+        { ...bound, IAMEndpoint: 'ftp://x' },
+        'error IAMEndpoint is invalid: the scheme must be https or http',
+      ],
+      [{ ...bound, Bogus: 'x' }, 'error decoding config: invalid key "Bogus"'],
+      [{ ...bound, MaxRetries: 'many' }, 'error decoding config: "MaxRetries" must be an integer'],
+      [
+        { ...bound, EnableIAMEntityDetails: 'perhaps' },
+        'error decoding config: "EnableIAMEntityDetails" must be a bool',
+      ],
+    ],
+    t,
+  );
+  const { types } = createAuthMethods(testSurroundings());
+  const names = types['aws-iam'].attributeNames(
+    authMethod('aws-iam', {
+      boundiamprincipalarns: `${ROLE}*`,
+      EnableIAMEntityDetails: 'true',
+      IAMEntityTags: 'team',
+    }),
+  );
+  t.same(names.interpolatable, [
+    'entity_name',
+    'entity_id',
+    'account_id',
+    'entity_path',
+    'entity_tags.team',
+  ]);
+});
+
+interface Bearer {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+const AUTHORIZATION =
+  'AWS4-HMAC-SHA256 Credential=A/20261121/us-east-1/sts/aws4_request, SignedHeaders=host;x-amz-date;x-consul-iam-serverid, Signature=51675a7e';
+const STS: Bearer = {
+  method: 'POST',
+  url: 'https://sts.amazonaws.com/',
+  headers: {
+    Authorization: [AUTHORIZATION],
+    'Content-Type': ['application/x-www-form-urlencoded; charset=utf-8'],
+    'Content-Length': ['43'],
+    'X-Amz-Date': ['20261121T120000Z'],
+    'X-Consul-IAM-ServerID': ['conclave.test'],
+  },
+  body: 'Action=GetCallerIdentity&Version=2011-06-15',
+};
+
+function bearerOf(changes: Partial<Bearer> = {}): string {
+  const { method, url, headers, body } = { ...STS, ...changes };
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  return JSON.stringify({
+    iam_http_request_method: method,
+    iam_request_url: base64(url),
+    iam_request_headers: base64(JSON.stringify(headers)),
+    iam_request_body: base64(body),
+  });
+}
+
+const withHeaders = (headers: Record<string, unknown>) =>
+  bearerOf({ headers: { ...STS.headers, ...headers } });
+
+function callerXml(arn = SESSION, userId = 'AROAX:i-0f', account = '123456789012'): string {
+  return `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>
+    <Arn>${arn}</Arn><UserId>${userId}</UserId><Account>${account}</Account>
+    </GetCallerIdentityResult><ResponseMetadata><RequestId>1</RequestId></ResponseMetadata></GetCallerIdentityResponse>`;
+}
+
+function roleXml(arn = 'arn:aws:iam::123456789012:role/prod/ops', id = 'AROAX'): string {
+  return `<GetRoleResponse><GetRoleResult><Role><Path>/prod/</Path><Arn>${arn}</Arn><RoleId>${id}</RoleId>
+    <RoleName>ops</RoleName><Tags><member><Key>team</Key><Value>Core</Value></member><member><Key>secret</Key><Value>x</Value></member></Tags>
+    </Role></GetRoleResult></GetRoleResponse>`;
+}
+
+t.test('aws-iam: a signed request goes to AWS and nowhere else', async (t) => {
+  const sent: HttpsRequest[] = [];
+  const http = {
+    request: (request: HttpsRequest) => {
+      sent.push(request);
+      return Promise.resolve({ status: 200, headers: {}, body: Buffer.from(callerXml()) });
+    },
+  };
+  const { types } = createAuthMethods({ ...testSurroundings(), http });
+  const method = authMethod('aws-iam', {
+    BoundIAMPrincipalARNs: ROLE,
+    ServerIDHeaderValue: 'conclave.test',
+    AllowedSTSHeaderValues: ['X-Amz-Extra'],
+  });
+  const login = (bearer: string) => types['aws-iam'].validate(method, bearer);
+  const identity = await login(bearerOf());
+  t.same(Object.fromEntries(identity.interpolatable), {
+    entity_name: 'ops',
+    entity_id: 'AROAX',
+    account_id: '123456789012',
+  });
+  t.match(sent[0], {
+    method: 'POST',
+    url: 'https://sts.amazonaws.com/',
+    body: STS.body,
+    headers: { host: 'sts.amazonaws.com', authorization: [AUTHORIZATION] },
+  });
+  for (const url of [
+    'https://sts.eu-central-1.amazonaws.com',
+    'https://sts-fips.us-gov-west-1.amazonaws.com/',
+    'https://sts.cn-north-1.amazonaws.com.cn/',
+  ]) {
+    await login(bearerOf({ url }));
+  }
+  await login(withHeaders({ 'X-Amz-Extra': 'allowed', Host: 'sts.amazonaws.com' }));
+  t.equal(sent.length, 5);
+  const refused: Readonly<Record<string, string>> = {
+    ...Object.fromEntries(
+      [
+        'https://evil.test/',
+        'https://sts.amazonaws.com.evil.test/',
+        'https://sts.evil.s3.amazonaws.com/',
+        'https://sts.s3.amazonaws.com/',
+        'https://xsts.amazonaws.com/',
+        'https://iam.amazonaws.com/',
+        'https://sts.amazonaws.com@evil.test/',
+        'https://u:p@sts.amazonaws.com/',
+        'http://sts.amazonaws.com/',
+        'https://sts.amazonaws.com:8443/',
+        'https://sts.amazonaws.com/?Action=AssumeRole',
+        'https://sts.amazonaws.com/x',
+        'https://sts.amazonaws.com/#x',
+        'https://127.0.0.1/',
+        'http://169.254.169.254/',
+        'nonsense',
+      ].map((url) => [url, bearerOf({ url })]),
+    ),
+    'GET instead of POST': bearerOf({ method: 'GET' }),
+    'another action': bearerOf({ body: 'Action=GetSessionToken' }),
+    'two actions': bearerOf({ body: 'Action=GetCallerIdentity&Action=GetSessionToken' }),
+    'one more field': bearerOf({ body: `${STS.body}&X=1` }),
+    'no action': bearerOf({ body: 'Version=2011-06-15' }),
+    'a foreign amz header': withHeaders({ 'x-amz-target': 'x' }),
+    'another host header': withHeaders({ Host: 'evil.test' }),
+    'the form of the answer': withHeaders({ 'Accept-Encoding': 'gzip' }),
+    'a connection header': withHeaders({ 'Transfer-Encoding': 'chunked' }),
+    'a header twice in two cases': withHeaders({ 'x-amz-DATE': 'x' }),
+    'a broken header': withHeaders({ 'X-Amz-Date': 'a\r\nX-Evil: 1' }),
+    'a broken header name': withHeaders({ 'X:y': 'a' }),
+    'no server id': bearerOf({ headers: { Authorization: AUTHORIZATION } }),
+    'another server id': withHeaders({ 'X-Consul-IAM-ServerID': ['other'] }),
+    'two server ids': withHeaders({ 'X-Consul-IAM-ServerID': ['conclave.test', 'other'] }),
+    'an unsigned server id': withHeaders({
+      Authorization: [AUTHORIZATION.replace(';x-consul-iam-serverid', '')],
+    }),
+    'a server id that is only mentioned': withHeaders({
+      Authorization: ['x SignedHeaders=host;x-x-consul-iam-serverid, Signature=1'],
+    }),
+    words: 'not json',
+    'a list': '[]',
+    'no fields': '{}',
+  };
+  for (const [name, bearer] of Object.entries(refused)) {
+    const error: unknown = await login(bearer).catch((error: unknown) => error);
+    t.match(error, { name: 'AclError', code: 'login-refused' }, name);
+    t.notMatch(String(error), /51675a7e/, `${name}: the signature is not repeated`);
+  }
+  t.equal(sent.length, 5, 'nothing of that was sent');
+});
+
+t.test('aws-iam: only the expected answer about a bound principal is a login', async (t) => {
+  const server = await startLoopback(t);
+  const surroundings = testSurroundings();
+  const { types } = createAuthMethods(surroundings);
+  let reply: Reply = { body: callerXml() };
+  server.reply = () => reply;
+  const STSEndpoint = `${server.url}/sts/`;
+  const login = (BoundIAMPrincipalARNs = ROLE, bearer = bearerOf()) =>
+    types['aws-iam'].validate(
+      authMethod('aws-iam', { BoundIAMPrincipalARNs, STSEndpoint }),
+      bearer,
+    );
+  await login();
+  t.match(server.seen, [
+    {
+      path: '/sts/',
+      headers: { host: 'sts.amazonaws.com', 'content-length': '43' },
+      body: STS.body,
+    },
+  ]);
+  await login(ROLE, bearerOf({ url: server.url }));
+  await t.rejects(login(ROLE, bearerOf({ url: 'http://127.0.0.1:1/' })), { code: 'login-refused' });
+  await t.rejects(login(`${ROLE}2`), {
+    code: 'login-refused',
+    message: `IAM principal ${ROLE} is not trusted`,
+  });
+  const refusals: readonly Reply[] = [
+    { status: 403, body: '<ErrorResponse/>' },
+    { status: 302, headers: { location: server.url }, body: '' },
+    {
+      body: {
+        GetCallerIdentityResponse: {
+          GetCallerIdentityResult: { Arn: ROLE, UserId: 'x', Account: '123456789012' },
+        },
+      },
+    },
+    { body: `{"junk": "${callerXml().replaceAll('"', "'")}"}` },
+    { body: callerXml().replaceAll('GetCallerIdentityResponse', 'AssumeRoleResponse') },
+    { body: callerXml(SESSION, 'AROAX', '999999999999') },
+    { body: callerXml('arn:aws:iam::123456789012:root') },
+    { body: callerXml().replace('<Arn>', `<Arn>${ROLE}</Arn><Arn>`) },
+    { body: '' },
+  ];
+  for (const answer of refusals) {
+    reply = answer;
+    const code = answer.status === 302 ? 'unavailable' : 'login-refused';
+    await t.rejects(login(), { code }, String(answer.body).slice(0, 40));
+  }
+  const before = server.seen.length;
+  let failures = 1;
+  server.reply = () => {
+    failures -= 1;
+    return failures < 0 ? { body: callerXml() } : { status: 503, body: '' };
+  };
+  await login();
+  t.equal(server.seen.length, before + 2, 'tried again once');
+  server.reply = () => ({ status: 503, body: '' });
+  await t.rejects(login(), {
+    code: 'unavailable',
+    message: 'error asking for the identity of the caller: unexpected status 503',
+  });
+  t.notMatch(surroundings.lines.join(), /51675a7e/);
+});
+
+t.test('aws-iam: entity details are those of the caller, with path and tags', async (t) => {
+  const server = await startLoopback(t);
+  const { types } = createAuthMethods(testSurroundings());
+  const wanted = (
+    body = 'Action=GetRole&RoleName=ops&Version=2010-05-08',
+    url = 'https://iam.amazonaws.com/',
+  ) => ({
+    'X-Consul-IAM-GetEntity-Method': ['POST'],
+    'X-Consul-IAM-GetEntity-URL': [url],
+    'X-Consul-IAM-GetEntity-Headers': [JSON.stringify({ Authorization: ['iam-signature'] })],
+    'X-Consul-IAM-GetEntity-Body': [body],
+  });
+  let entity: Reply = { body: roleXml() };
+  server.reply = ({ path }: Seen) => (path === '/iam/' ? entity : { body: callerXml() });
+  const method = (arn: string) =>
+    authMethod('aws-iam', {
+      BoundIAMPrincipalARNs: arn,
+      EnableIAMEntityDetails: true,
+      IAMEntityTags: ['team', 'absent'],
+      STSEndpoint: `${server.url}/sts`,
+      IAMEndpoint: `${server.url}/iam`,
+    });
+  const login = (arn = 'arn:aws:iam::123456789012:role/prod/*', headers = wanted()) =>
+    types['aws-iam'].validate(method(arn), withHeaders(headers));
+  const identity = await login();
+  t.same(Object.fromEntries(identity.interpolatable), {
+    entity_name: 'ops',
+    entity_id: 'AROAX',
+    account_id: '123456789012',
+    entity_path: '/prod/',
+    'entity_tags.team': 'Core',
+  });
+  t.match(server.seen[1], {
+    path: '/iam/',
+    headers: { authorization: 'iam-signature', host: 'iam.amazonaws.com' },
+  });
+  await t.rejects(login(ROLE), { code: 'login-refused' }, 'with details the path counts');
+  const before = server.seen.length;
+  const malformed = [
+    wanted('Action=GetRole&UserName=ops'),
+    wanted('Action=GetUser&RoleName=ops'),
+    wanted('Action=GetUser'),
+    wanted('Action=DeleteRole&RoleName=ops'),
+    wanted(undefined, 'https://sts.amazonaws.com/'),
+    wanted(undefined, 'https://evil.test/'),
+    { ...wanted(), 'X-Consul-IAM-GetEntity-Method': ['GET'] },
+    { ...wanted(), 'X-Consul-IAM-GetEntity-Headers': ['x'] },
+    { ...wanted(), 'X-Consul-IAM-GetEntity-Headers': [JSON.stringify({ 'X-Amz-Target': 'x' })] },
+  ];
+  for (const headers of malformed) {
+    await t.rejects(
+      login(undefined, headers),
+      { code: 'login-refused' },
+      JSON.stringify(headers).slice(0, 160),
+    );
+  }
+  await t.rejects(types['aws-iam'].validate(method(ROLE), bearerOf()), {
+    message: 'missing header "x-consul-iam-getentity-method"',
+  });
+  t.equal(server.seen.length, before, 'nothing of that was sent');
+  const others = [
+    roleXml('arn:aws:iam::123456789012:role/prod/other'),
+    roleXml('arn:aws:iam::999999999999:role/prod/ops'),
+    roleXml(undefined, 'AROAY'),
+    roleXml().replaceAll('Role', 'User'),
+    '<GetRoleResponse/>',
+  ];
+  for (const body of others) {
+    entity = { body };
+    await t.rejects(login(), { code: 'login-refused' }, body.slice(0, 130));
+  }
+});

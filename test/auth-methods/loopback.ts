@@ -1,0 +1,133 @@
+// Servers on the loopback and surroundings over them, for the tests of auth methods.
+
+import { execFileSync } from 'node:child_process';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { AuthMethod, AuthMethodType } from '../../src/acl/auth-method.ts';
+import type { NamespaceName } from '../../src/acl/ids.ts';
+import type { Surroundings } from '../../src/auth-methods/surroundings.ts';
+import { NodeHttpsClient } from '../../src/platform-node/https-client.ts';
+
+export interface Seen {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+export interface Reply {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** An object is sent as JSON. */
+  readonly body: unknown;
+}
+
+export interface Certificate {
+  readonly key: string;
+  readonly cert: string;
+}
+
+export interface Loopback {
+  readonly url: string;
+  readonly seen: Seen[];
+  /** Replaced by tests; an undefined reply leaves the request unanswered. */
+  reply: (request: Seen) => Reply | undefined;
+}
+
+interface Owner {
+  teardown(action: () => Promise<unknown>): void;
+}
+
+/** A server on a free port that ends with the test. */
+export async function startLoopback(owner: Owner, tls?: Certificate): Promise<Loopback> {
+  const loopback: Loopback = { url: '', seen: [], reply: () => ({ status: 404, body: '' }) };
+  const server = tls === undefined ? createHttpServer() : createHttpsServer({ ...tls });
+  server.on('request', (request: IncomingMessage, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method = '', url: path = '', headers } = request;
+      const seen = { method, path, headers, body: Buffer.concat(chunks).toString() };
+      loopback.seen.push(seen);
+      const reply = loopback.reply(seen);
+      if (reply === undefined) return;
+      response.writeHead(reply.status ?? 200, reply.headers);
+      response.end(typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  owner.teardown(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const { port } = server.address() as AddressInfo;
+  return Object.assign(loopback, {
+    url: tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`,
+  });
+}
+
+/** A self-signed certificate for `localhost`, or undefined where there is no openssl. */
+export function selfSigned(): Certificate | undefined {
+  const directory = mkdtempSync(join(tmpdir(), 'auth-methods-'));
+  const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
+  const options = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2';
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+  try {
+    execFileSync('openssl', [...options.split(' '), ...subject, '-keyout', key, '-out', cert], {
+      stdio: 'pipe',
+    });
+    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+  } catch {
+    return undefined;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+export const START_MS = Date.UTC(2026, 10, 21, 12);
+
+export interface TestSurroundings extends Surroundings {
+  /** Moves the clock. */
+  advance(ms: number): void;
+  /** Every log line as JSON. */
+  readonly lines: string[];
+}
+
+export function testSurroundings(): TestSurroundings {
+  let now = START_MS;
+  const lines: string[] = [];
+  const line = (fields: object, message: string) => {
+    lines.push(JSON.stringify({ ...fields, message }));
+  };
+  return {
+    http: new NodeHttpsClient(),
+    nowMs: () => now,
+    advance: (ms) => {
+      now += ms;
+    },
+    random: { uuid: () => randomUUID(), bytes: (count) => randomBytes(count), fraction: () => 0.5 },
+    logger: { debug: line, info: line, warn: line, error: line },
+    lines,
+  };
+}
+
+export function authMethod(type: AuthMethodType, config: AuthMethod['config']): AuthMethod {
+  return {
+    name: 'm',
+    namespace: 'default' as NamespaceName,
+    type,
+    displayName: '',
+    description: '',
+    maxTokenTtlNs: 600_000_000_000n,
+    tokenLocality: '',
+    config,
+    namespaceRules: [],
+    createIndex: 7,
+    modifyIndex: 7,
+  };
+}
