@@ -25,9 +25,13 @@ export interface ChildPlan {
 export function startChild(plan: ChildPlan): Promise<Child> {
   return new Promise((resolve, reject) => {
     const startedAt = performance.now();
-    const child = spawn(process.execPath, [...(plan.nodeOptions ?? []), plan.script, ...plan.arguments], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
+    const child = spawn(
+      process.execPath,
+      [...(plan.nodeOptions ?? []), plan.script, ...plan.arguments],
+      {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      },
+    );
     let output = '';
     child.on('error', reject);
     child.on('exit', (code) => reject(new Error(`${plan.script} ended with ${code}: ${output}`)));

@@ -89,7 +89,7 @@ function guardClosing(socket: Socket, reject: (error: Error) => void, isOver: ()
 function answerSize(received: Buffer): number | undefined {
   const headEnd = received.indexOf(HEAD_END);
   if (headEnd < 0) return undefined;
-  const head = received.latin1Slice(0, headEnd);
+  const head = received.toString('latin1', 0, headEnd);
   const length = /\r\ncontent-length: *(\d+)/i.exec(head);
   if (length !== null) return headEnd + 4 + Number(length[1]);
   const end = received.indexOf('0\r\n\r\n', headEnd + 4, 'latin1');
@@ -97,7 +97,7 @@ function answerSize(received: Buffer): number | undefined {
 }
 
 function statusOf(received: Buffer): number {
-  return Number(received.latin1Slice(9, 12));
+  return Number(received.toString('latin1', 9, 12));
 }
 
 function quantile(sorted: readonly number[], fraction: number): number {

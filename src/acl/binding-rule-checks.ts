@@ -2,6 +2,7 @@
 // same check decides. Selectors and name templates are read by the auth method's own checkers, which
 // come as functions. The texts are compatibility 4.3 and 7.4.
 
+import { unreachable } from '../../cluster/base/unreachable.ts';
 import { BIND_TYPES, type BindingRule, type BindType } from './binding-rule.ts';
 import type { BindingRuleDraft } from './drafts.ts';
 import { AclError, invalid } from './error.ts';
@@ -10,7 +11,6 @@ import { isIdentityName, isRoleName, nameKey } from './names.ts';
 import { bindingRuleToUpdateMissing, requireSameAddress } from './refusals.ts';
 import type { Unstamped } from './stamped.ts';
 import { templateNamed, templateProblem } from './templates.ts';
-import { unreachable } from '../../cluster/base/unreachable.ts';
 
 /** What the auth method of a rule knows: its own name and the attributes of its identities. */
 export interface BindingTarget {

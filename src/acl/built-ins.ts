@@ -19,7 +19,7 @@ import type { Namespace } from './namespace.ts';
 import type { Policy } from './policy.ts';
 import type { Unstamped } from './stamped.ts';
 import type { Token } from './token.ts';
-import { withTokenHash } from './token-checks.ts';
+import { withHash } from './token-checks.ts';
 
 export const GLOBAL_MANAGEMENT_NAME = 'global-management';
 
@@ -87,7 +87,7 @@ export function initialManagementToken(given: ManagementTokenGiven): Unstamped<T
 function builtinToken(
   given: ManagementTokenGiven & Pick<Token, 'description' | 'policies'>,
 ): Unstamped<Token> {
-  return withTokenHash({
+  return withHash({
     accessorId: given.accessorId,
     secretId: given.secretId,
     namespace: DEFAULT_NAMESPACE,

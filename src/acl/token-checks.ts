@@ -73,7 +73,7 @@ export function buildNewToken(draft: TokenDraft, given: NewTokenGiven): Unstampe
   const links = given.resolveLinks();
   const identities = identityLists(draft, local ? 'local token' : 'global token');
   requireLocalTokens(local, given);
-  return withTokenHash({
+  return withHash({
     accessorId: accessorId as AccessorId,
     secretId: secretId as SecretId,
     namespace: given.namespace,
@@ -121,7 +121,7 @@ export function applyTokenUpdate(
   const links = given.resolveLinks();
   const identities = identityLists(draft, existing.local ? 'local token' : 'global token');
   requireLocalTokens(existing.local, given);
-  return withTokenHash({
+  return withHash({
     accessorId: existing.accessorId,
     secretId: existing.secretId,
     namespace: existing.namespace,
@@ -183,7 +183,7 @@ export function cloneToken(
     requireExpirationWithin(instantNs(source.expirationTime), given);
   }
   const { createIndex: _created, modifyIndex: _modified, hash: _hash, ...copied } = source;
-  return withTokenHash({
+  return withHash({
     ...copied,
     accessorId: given.freshAccessorId,
     secretId: given.freshSecretId,
@@ -207,7 +207,7 @@ export function requireDeletableToken(ids: {
 }
 
 /** Completes a token with the hash of its content. */
-export function withTokenHash(token: Omit<Unstamped<Token>, 'hash'>): Unstamped<Token> {
+export function withHash(token: Omit<Unstamped<Token>, 'hash'>): Unstamped<Token> {
   return { ...token, hash: tokenHash(token) };
 }
 

@@ -95,6 +95,7 @@ async function verifyWithAny(
     keyFits(key, algorithm),
   )) {
     const options = { algorithms: [algorithm] };
+    // Whatever the reason, a key that does not verify is one that did not sign.
     const verified = await compactVerify(bearer, { ...jwk }, options).catch(() => undefined);
     if (verified !== undefined) return verified.payload;
   }

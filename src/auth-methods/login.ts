@@ -108,7 +108,7 @@ export function explainLogin(input: LoginInput): LoginExplanation {
   return {
     ...common,
     namespaceRule: place.rule,
-    rules: bindings.map((binding, index) => explained(binding, input.rules[index])),
+    rules: bindings.map(explained),
     outcome: grant instanceof AclError ? refusalOf(grant) : { kind: 'granted', grant },
   };
 }
@@ -153,6 +153,7 @@ type Target =
   | { readonly kind: 'templated-policy'; readonly variable: string | undefined };
 
 interface Binding {
+  readonly rule: BindingRule;
   readonly result: RuleResult;
   readonly name: string;
   readonly target?: Target;
@@ -163,13 +164,13 @@ type BindContext = LoginInput & Pick<LoginGrant, 'namespace'>;
 
 function bind(rule: BindingRule, context: BindContext): Binding {
   const selected = selects(rule.selector, context);
-  if (selected === 'invalid') return { result: 'selector-invalid', name: '' };
-  if (selected === 'no') return { result: 'not-selected', name: '' };
+  if (selected === 'invalid') return { rule, result: 'selector-invalid', name: '' };
+  if (selected === 'no') return { rule, result: 'not-selected', name: '' };
   const names = attempt(() => boundNames(rule, context.identity));
-  if (names instanceof AclError) return { result: 'failed', name: '', refusal: names };
+  if (names instanceof AclError) return { rule, result: 'failed', name: '', refusal: names };
   const target = targetOf(rule.bindType, names, context);
-  if (target === undefined) return { result: 'target-missing', name: names.name };
-  return { result: 'bound', name: names.name, target };
+  if (target === undefined) return { rule, result: 'target-missing', name: names.name };
+  return { rule, result: 'bound', name: names.name, target };
 }
 
 interface BoundNames {
@@ -270,19 +271,10 @@ function descriptionOf({ flow, meta }: LoginInput): string {
   return `${text}: {${pairs.join(',')}}`;
 }
 
-function explained(
-  { result, name, refusal }: Binding,
-  rule: BindingRule | undefined,
-): RuleExplanation {
-  const { id = '', bindType = 'service', selector = '' } = rule ?? {};
-  return {
-    ruleId: id,
-    bindType,
-    selector,
-    result,
-    name,
-    reason: refusal?.message ?? REASONS[result],
-  };
+function explained({ rule, result, name, refusal }: Binding): RuleExplanation {
+  const { id, bindType, selector } = rule;
+  const reason = refusal?.message ?? REASONS[result];
+  return { ruleId: id, bindType, selector, result, name, reason };
 }
 
 const REASONS: Readonly<Record<RuleResult, string>> = {

@@ -3,7 +3,7 @@
 // its state and hands it to `callback` once. Time and randomness come from the surroundings, which is
 // why the flow is written out instead of left to a library with a clock of its own.
 
-import { base64url, importPKCS8, SignJWT } from 'jose';
+import { base64url, importPKCS8 } from 'jose';
 import { calculatePKCECodeChallenge } from 'openid-client';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import { invalid } from '../acl/error.ts';
@@ -13,24 +13,14 @@ import { invalidConfig } from './config-reader.ts';
 import type { Identity } from './identity.ts';
 import { type Claims, refused } from './jws.ts';
 import { checkDiscoveryUrl, identityOf, type JwtContext, verifyByDiscovery } from './jwt.ts';
-import {
-  decodeOidcConfig,
-  mappedAttributeNames,
-  messageOf,
-  type OidcConfig,
-} from './jwt-config.ts';
-import type { ProviderMetadata } from './providers.ts';
-import {
-  type BoundedRequest,
-  ask,
-  jsonObjectOf,
-  loginUnavailable,
-  RemoteFailure,
-} from './remote.ts';
+import { decodeOidcConfig, mappedAttributeNames, type OidcConfig } from './jwt-config.ts';
+import { exchangeCode, type OidcSession, userInfo } from './oidc-provider.ts';
+import type { ProviderMetadata, Providers } from './providers.ts';
+import { loginUnavailable, RemoteFailure } from './remote.ts';
+import type { Surroundings } from './surroundings.ts';
 
 /** A login must be finished this long after it was begun. */
 export const OIDC_PENDING_MS = 300_000;
-const CLIENT_ASSERTION_S = 300;
 const DEFAULT_LEEWAYS = { expirationNs: 0, notBeforeNs: 0, clockSkewNs: 0 };
 
 /** A login that waits for its callback. Plain data; `pkceVerifier` and `nonce` are secrets. */
@@ -103,7 +93,7 @@ export function createOidcFlow(context: JwtContext): OidcFlow {
         return Promise.reject(refused('the login state is unknown or has expired'));
       }
       return withProvider(context, method, (session) =>
-        finish(session, { pending, code: request.code }),
+        finish(session, context.providers, { pending, code: request.code }),
       );
     },
   };
@@ -121,17 +111,10 @@ async function checkPrivateKey({ client }: OidcConfig): Promise<void> {
   }
 }
 
-interface Session {
-  readonly context: JwtContext;
-  readonly method: AuthMethod;
-  readonly config: OidcConfig;
-  readonly metadata: ProviderMetadata;
-}
-
 async function withProvider<T>(
   context: JwtContext,
   method: AuthMethod,
-  action: (session: Session) => Promise<T>,
+  action: (session: OidcSession) => Promise<T>,
 ): Promise<T> {
   if (method.type !== 'oidc') {
     throw refused(`auth method ${JSON.stringify(method.name)} is not of type "oidc"`);
@@ -139,7 +122,7 @@ async function withProvider<T>(
   const config = decodeOidcConfig(method.config);
   try {
     const metadata = await context.providers.metadata(config.discovery);
-    return await action({ context, method, config, metadata });
+    return await action({ surroundings: context.surroundings, method, config, metadata });
   } catch (failure) {
     if (!(failure instanceof RemoteFailure)) throw failure;
     const what = 'the OIDC provider';
@@ -148,21 +131,23 @@ async function withProvider<T>(
 }
 
 async function begin(
-  { context, method, config, metadata }: Session,
+  { surroundings, method, config, metadata }: OidcSession,
   request: {
     readonly redirectUri: string;
     readonly clientNonce: string;
     readonly meta: Readonly<Record<string, string>>;
   },
 ): Promise<OidcStart> {
-  const { random, nowMs } = clockAndRandom(context);
+  const { random, nowMs } = clockAndRandom(surroundings);
   if (!isAllowedRedirect(request.redirectUri, config.allowedRedirectUris)) {
     throw invalid(`unauthorized redirect_uri: ${request.redirectUri}`);
   }
   const { name, namespace, createIndex } = method;
   const pending: PendingLogin = {
-    ...request,
     method: { name, namespace, createIndex },
+    redirectUri: request.redirectUri,
+    clientNonce: request.clientNonce,
+    meta: request.meta,
     state: random(),
     nonce: random(),
     pkceVerifier: config.usePkce ? random() : '',
@@ -171,7 +156,7 @@ async function begin(
   return { authUrl: await authorizationUrl(config, metadata, pending), pending };
 }
 
-function clockAndRandom({ surroundings }: JwtContext): { random(): string; nowMs: number } {
+function clockAndRandom(surroundings: Surroundings): { random(): string; nowMs: number } {
   const random = () => base64url.encode(surroundings.random.bytes(32));
   return { random, nowMs: surroundings.nowMs() };
 }
@@ -240,12 +225,12 @@ function isLive(
 }
 
 async function finish(
-  session: Session,
+  session: OidcSession,
+  providers: Providers,
   { pending, code }: { readonly pending: PendingLogin; readonly code: string },
 ): Promise<Identity> {
-  const { context, config, metadata } = session;
-  const { surroundings, providers } = context;
-  const tokens = await exchange(session, pending, code);
+  const { surroundings, config, metadata } = session;
+  const tokens = await exchangeCode(session, { ...pending, code });
   const provider = { location: config.discovery, algorithms: config.algorithms };
   const claims = await verifyByDiscovery(providers, provider, tokens.idToken);
   if (claimOf(claims, 'exp') === undefined) throw refused('the ID token has no expiration time');
@@ -273,108 +258,4 @@ function checkClient(claims: Claims, { clientId, boundAudiences }: OidcConfig): 
     throw refused('the ID token is for another client (azp)');
   }
   checkAudience(claims, { bound: boundAudiences, strict: false });
-}
-
-async function exchange(
-  session: Session,
-  pending: PendingLogin,
-  code: string,
-): Promise<{ readonly idToken: string; readonly accessToken: string }> {
-  const url = session.metadata.tokenEndpoint;
-  if (url === undefined) throw new RemoteFailure('the discovery document has no token_endpoint');
-  const form = new URLSearchParams({
-    grant_type: 'authorization_code',
-    code,
-    redirect_uri: pending.redirectUri,
-  });
-  if (pending.pkceVerifier !== '') form.set('code_verifier', pending.pkceVerifier);
-  const headers = await authenticateClient(session, form);
-  const body = form.toString();
-  const response = await ask(session.context.surroundings, {
-    ...toProvider(session, url),
-    method: 'POST',
-    headers: {
-      ...headers,
-      accept: 'application/json',
-      'content-type': 'application/x-www-form-urlencoded',
-    },
-    body,
-  });
-  if (response.status === 400 || response.status === 401) {
-    throw refused('the OIDC provider did not accept the code');
-  }
-  if (response.status !== 200) throw new RemoteFailure(`unexpected status ${response.status}`);
-  const answer = jsonObjectOf(response.body);
-  const { id_token: idToken, access_token: accessToken } = answer;
-  if (typeof idToken !== 'string') throw refused('the OIDC provider sent no ID token');
-  return { idToken, accessToken: typeof accessToken === 'string' ? accessToken : '' };
-}
-
-function toProvider({ config }: Session, url: string): Pick<BoundedRequest, 'url' | 'caPem'> {
-  return { url, caPem: config.discovery.caPem || undefined };
-}
-
-/** Proves who the client is: fills `form`, or returns the header that does it. */
-async function authenticateClient(
-  { context, config, metadata }: Session,
-  form: URLSearchParams,
-): Promise<Readonly<Record<string, string>>> {
-  const { client, clientId } = config;
-  if (client.kind === 'assertion') {
-    form.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer');
-    form.set('client_assertion', await clientAssertion(context, clientId, client));
-    return {};
-  }
-  const offered = metadata.clientAuthentication;
-  if (offered.includes('client_secret_post') && !offered.includes('client_secret_basic')) {
-    form.set('client_id', clientId);
-    form.set('client_secret', client.secret);
-    return {};
-  }
-  const pair = `${formEncoded(clientId)}:${formEncoded(client.secret)}`;
-  return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
-}
-
-async function clientAssertion(
-  { surroundings }: JwtContext,
-  clientId: string,
-  client: Extract<OidcConfig['client'], { kind: 'assertion' }>,
-): Promise<string> {
-  const nowS = Math.floor(surroundings.nowMs() / 1000);
-  const key = await importPKCS8(client.privateKeyPem, client.algorithm);
-  return new SignJWT({ jti: surroundings.random.uuid() })
-    .setProtectedHeader({ alg: client.algorithm, typ: 'JWT' })
-    .setIssuer(clientId)
-    .setSubject(clientId)
-    .setAudience([...client.audience])
-    .setIssuedAt(nowS)
-    .setExpirationTime(nowS + CLIENT_ASSERTION_S)
-    .sign(key);
-}
-
-/** RFC 6749, 2.3.1: id and secret are form-encoded before they go into the header. */
-function formEncoded(text: string): string {
-  return new URLSearchParams({ v: text }).toString().slice(2);
-}
-
-/** More claims from the userinfo endpoint, if it answers and speaks of the same subject. */
-async function userInfo(session: Session, accessToken: string, claims: Claims): Promise<Claims> {
-  const url = session.metadata.userinfoEndpoint;
-  if (url === undefined || accessToken === '') return {};
-  const { surroundings } = session.context;
-  try {
-    const response = await ask(surroundings, {
-      ...toProvider(session, url),
-      method: 'GET',
-      headers: { accept: 'application/json', authorization: `Bearer ${accessToken}` },
-    });
-    const info = response.status === 200 ? jsonObjectOf(response.body) : {};
-    const subject = claimOf(info, 'sub');
-    return subject !== undefined && subject === claimOf(claims, 'sub') ? info : {};
-  } catch (error) {
-    if (!(error instanceof RemoteFailure)) throw error;
-    const fields = { authMethod: session.method.name, error: messageOf(error) };
-    surroundings.logger.warn(fields, 'OIDC userinfo endpoint gave no answer');
-    return {};
-  }
 }

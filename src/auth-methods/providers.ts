@@ -96,7 +96,8 @@ function metadataOf(
   const endpoint = (name: string): string | undefined => {
     const value = document[name];
     if (typeof value !== 'string') return undefined;
-    if (protocol === 'https:' && parseHttpUrl(value).protocol !== 'https:') {
+    const url = parseHttpUrl(value);
+    if (protocol === 'https:' && url.protocol !== 'https:') {
       throw new RemoteFailure(`${name} of the discovery document is not an https URL`);
     }
     return value;

@@ -3,7 +3,7 @@
 
 import { AclError } from '../acl/error.ts';
 import type { NamespaceName } from '../acl/ids.ts';
-import { quoted } from '../rules/source-text.ts';
+import { excerpt, quoted } from '../rules/source-text.ts';
 import type { AccessQuery, Resource } from './access-query.ts';
 
 /** Most questions in one request. */
@@ -61,7 +61,7 @@ export function parseAuthorization(item: AuthorizationItem, namespace: Namespace
   if (!accesses.includes(access)) {
     throw new AclError(
       'malformed',
-      `Invalid access level for ${resource} resource: ${item.access}`,
+      `Invalid access level for ${resource} resource: ${excerpt(item.access)}`,
     );
   }
   // The table above holds only pairs that AccessQuery has.

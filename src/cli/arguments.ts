@@ -17,7 +17,9 @@ export function normaliseArguments(root: Command, given: readonly string[]): rea
       continue;
     }
     const flag = flagIn(argument);
-    const option = command.options.find(({ long }) => long === `--${flag.name}`);
+    const option = command.options.find(
+      ({ long, short }) => long === `--${flag.name}` || short === `--${flag.name}`,
+    );
     written.push(...rewritten(argument, flag, option));
     // What follows is this flag's value even when it begins with a hyphen.
     if (option?.required === true && flag.value === undefined && place + 1 < given.length) {

@@ -3,6 +3,7 @@
 
 import { type Command, InvalidArgumentError } from 'commander';
 import { addConnectionFlags, type ConnectionOptions } from './connection.ts';
+import { CommandFailed, failureText } from './failed.ts';
 import { Session } from './session.ts';
 import type { Surroundings } from './surroundings.ts';
 import { UsageError } from './usage-error.ts';
@@ -34,14 +35,21 @@ export function addLeaf<Options>(
   addConnectionFlags(command);
   command.action(async () => {
     const options = command.opts<Options & ConnectionOptions>();
+    let session: Session | undefined;
     try {
-      const session = new Session(options, surroundings);
+      session = new Session(options, surroundings);
       await leaf.run(session, options, command.args[0]);
     } catch (error) {
       if (error instanceof UsageError) command.error(`error: ${error.message}`, { exitCode: 2 });
-      throw error;
+      throw session === undefined ? error : told(error, session);
     }
   });
+}
+
+/** The error in the words that its reader needs, without any secret of the command line. */
+function told(error: unknown, session: Session): unknown {
+  const text = failureText(error, session.connection.address);
+  return text === undefined ? error : new CommandFailed(session.scrubbed(text), { cause: error });
 }
 
 /** A flag that may be given several times; its values in order. */

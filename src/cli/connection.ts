@@ -50,7 +50,7 @@ export function addConnectionFlags(command: Command): void {
     )
     .option('--consistent', 'reads: the leader proves itself first')
     .addOption(
-      new Option('--format <format>', 'how to print: table or json')
+      new Option('--format <format>', 'how to print')
         .choices(['table', 'json', 'pretty'])
         .default('table'),
     );
@@ -59,15 +59,15 @@ export function addConnectionFlags(command: Command): void {
 /** What flags and environment say together; flags go first. Throws UsageError naming the source. */
 export function connectionOf(options: ConnectionOptions, surroundings: Surroundings): Connection {
   const { environment } = surroundings;
-  const address = options.httpAddr ?? (environment['CONCLAVE_HTTP_ADDR'] || DEFAULT_ADDRESS);
+  const address = options.httpAddr ?? (environment.CONCLAVE_HTTP_ADDR || DEFAULT_ADDRESS);
   const socketPath = address.startsWith('unix://') ? address.slice('unix://'.length) : undefined;
   return {
     address,
     baseUrl: socketPath === undefined ? baseUrlOf(address) : 'http://localhost',
     socketPath,
-    caFile: options.caFile ?? (environment['CONCLAVE_CACERT'] || undefined),
+    caFile: options.caFile ?? (environment.CONCLAVE_CACERT || undefined),
     token: tokenOf(options, surroundings),
-    namespace: options.namespace ?? (environment['CONCLAVE_NAMESPACE'] || undefined),
+    namespace: options.namespace ?? (environment.CONCLAVE_NAMESPACE || undefined),
     datacenter: options.datacenter,
     consistency: options.stale ? 'stale' : options.consistent ? 'consistent' : 'default',
   };
@@ -87,10 +87,9 @@ function tokenOf(options: ConnectionOptions, surroundings: Surroundings): string
   if (options.token !== undefined)
     return sendable('--token', secretInput(surroundings, '--token', options.token));
   if (options.tokenFile !== undefined) return ofFile('--token-file', options.tokenFile);
-  if (environment['CONCLAVE_TOKEN'])
-    return sendable('CONCLAVE_TOKEN', environment['CONCLAVE_TOKEN']);
-  if (environment['CONCLAVE_TOKEN_FILE'])
-    return ofFile('CONCLAVE_TOKEN_FILE', environment['CONCLAVE_TOKEN_FILE']);
+  if (environment.CONCLAVE_TOKEN) return sendable('CONCLAVE_TOKEN', environment.CONCLAVE_TOKEN);
+  if (environment.CONCLAVE_TOKEN_FILE)
+    return ofFile('CONCLAVE_TOKEN_FILE', environment.CONCLAVE_TOKEN_FILE);
   return undefined;
 
   function ofFile(source: string, path: string): string {

@@ -3,27 +3,24 @@
 
 import { ClientError } from '../client/client-error.ts';
 import { TransportError, type TransportFailure } from '../client/transport.ts';
+import { manyLines, oneLine } from './show/safe-text.ts';
 
 /** A command that was understood and did not succeed, in words of our own. Exit status 1. */
 export class CommandFailed extends Error {
   override readonly name = 'CommandFailed';
 }
 
-/** Lines for the person who ran the command, or undefined for an error that nobody foresaw. */
+/** What a refusal or a silence of the server at `address` means, or undefined for other errors. */
 export function failureText(error: unknown, address: string): string | undefined {
-  if (error instanceof CommandFailed) return `Error: ${error.message}\n`;
   if (error instanceof TransportError)
-    return `Error: no answer from ${address}: ${error.message}\n${nextLine(TRANSPORT_HINTS[error.failure])}`;
+    return `no answer from ${address}: ${oneLine(error.message)}\nNext: ${TRANSPORT_HINTS[error.failure]}`;
   if (!(error instanceof ClientError)) return undefined;
   const { method, path } = error.asked;
   const word = error.code === undefined ? '' : ` ${error.code}`;
-  const heading = `Error: ${method} ${path} was refused by ${address} (${error.status}${word}):`;
+  const heading = `${address} refused ${method} ${path} (${error.status}${word}):`;
   const hint = hintOf(error);
-  return `${heading}\n${error.message}\n${hint === undefined ? '' : nextLine(hint)}`;
-}
-
-function nextLine(hint: string): string {
-  return `Next: ${hint}\n`;
+  const next = hint === undefined ? '' : `\nNext: ${hint}`;
+  return `${heading}\n${manyLines(error.message)}${next}`;
 }
 
 const TRANSPORT_HINTS: Readonly<Record<TransportFailure, string>> = {

@@ -130,9 +130,7 @@ function mappedGiven<Item>(
 function serviceIdentity(value: string): { ServiceName: string; Datacenters?: string[] } {
   const [name = '', datacenters = ''] = value.split(':');
   const names = datacenters.split(',').filter((datacenter) => datacenter !== '');
-  return names.length === 0
-    ? { ServiceName: name }
-    : { ServiceName: name, Datacenters: names };
+  return names.length === 0 ? { ServiceName: name } : { ServiceName: name, Datacenters: names };
 }
 
 function nodeIdentity(value: string): { NodeName: string; Datacenter: string } {
@@ -147,9 +145,7 @@ interface TemplateDraft {
 }
 
 /** With one template its variable may stand anywhere; with several, behind the one it belongs to. */
-function templatesOf(
-  flags: readonly TemplateFlag[] | undefined,
-): TemplateDraft[] | undefined {
+function templatesOf(flags: readonly TemplateFlag[] | undefined): TemplateDraft[] | undefined {
   if (flags === undefined) return undefined;
   const drafts: TemplateDraft[] = [];
   const isAlone = flags.filter(({ kind }) => kind === 'template').length === 1;
@@ -163,7 +159,9 @@ function templatesOf(
     if (last === undefined)
       throw new UsageError('--var: stands behind the --templated-policy that it belongs to');
     if (flag.name.toLowerCase() !== 'name')
-      throw new UsageError(`--var: templates have the variable "name" and no other, not ${JSON.stringify(flag.name)}`);
+      throw new UsageError(
+        `--var: templates have the variable "name" and no other, not ${JSON.stringify(flag.name)}`,
+      );
     last.TemplateVariables = { name: flag.value };
   }
   return drafts;
@@ -174,9 +172,7 @@ function rank({ kind }: TemplateFlag): number {
 }
 
 /** Templates as they are sent back: the service fills in their ids itself. */
-function keptTemplates(
-  current: Granting['TemplatedPolicies'],
-): GrantBody['TemplatedPolicies'] {
+function keptTemplates(current: Granting['TemplatedPolicies']): GrantBody['TemplatedPolicies'] {
   return current?.map(({ TemplateName, TemplateVariables, Datacenters }) => ({
     TemplateName,
     ...(TemplateVariables === undefined ? {} : { TemplateVariables }),

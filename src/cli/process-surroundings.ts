@@ -22,6 +22,8 @@ export function processSurroundings(version: string): Surroundings {
 }
 
 function outputTo(stream: NodeJS.WriteStream): Output {
+  // Whoever writes hears of a failure from `write`; without a listener it would end the process.
+  stream.on('error', () => undefined);
   return {
     isTerminal: stream.isTTY === true,
     write: (text) =>

@@ -113,7 +113,9 @@ async function idOf(lookup: Lookup): Promise<string> {
     .slice(0, MATCHES_SHOWN_MAX)
     .map(({ id, name }) => `   ${id}  ${oneLine(name)}\n`);
   const more =
-    matches.length > MATCHES_SHOWN_MAX ? `   … and ${matches.length - MATCHES_SHOWN_MAX} more\n` : '';
+    matches.length > MATCHES_SHOWN_MAX
+      ? `   … and ${matches.length - MATCHES_SHOWN_MAX} more\n`
+      : '';
   throw new CommandFailed(
     `${JSON.stringify(given)} fits ${matches.length} ${nouns}:\n${shown.join('')}${more}Next: give more of the id.`,
   );

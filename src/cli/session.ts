@@ -9,6 +9,10 @@ import { blockLines, type Part } from './show/block.ts';
 import { jsonArrayLines, jsonText } from './show/json.ts';
 import { type Column, tableLines } from './show/table.ts';
 import type { Surroundings } from './surroundings.ts';
+import { secretInput } from './text-input.ts';
+
+/** Shorter texts, such as `anonymous`'s first letters, would tear holes into every message. */
+const SCRUBBED_LENGTH_MIN = 8;
 
 export class Session {
   readonly connection: Connection;
@@ -16,6 +20,7 @@ export class Session {
   readonly client: Client;
   readonly #isJson: boolean;
   readonly #colors: Colors;
+  readonly #secrets = new Set<string>();
 
   constructor(options: ConnectionOptions, surroundings: Surroundings) {
     this.surroundings = surroundings;
@@ -29,6 +34,22 @@ export class Session {
   /** The same client acting with another token. */
   clientFor(secret: string): Client {
     return this.#clientWith(secret);
+  }
+
+  /** A secret that a flag gives: text, `@file` or `-`. Throws UsageError naming the flag. */
+  secretOf(flag: string, value: string): string {
+    const secret = secretInput(this.surroundings, flag, value);
+    this.#secrets.add(secret);
+    return secret;
+  }
+
+  /** The text without the secrets of this command line, whoever put them there. */
+  scrubbed(text: string): string {
+    const { token } = this.connection;
+    const secrets = token === undefined ? [...this.#secrets] : [...this.#secrets, token];
+    return secrets
+      .filter((secret) => secret.length >= SCRUBBED_LENGTH_MIN)
+      .reduce((clean, secret) => clean.replaceAll(secret, '<hidden>'), text);
   }
 
   /** Prints one object. */
@@ -54,6 +75,15 @@ export class Session {
     if (isEmpty) await this.note(`There are no ${nouns}.`);
   }
 
+  /** Prints objects that are all there. */
+  showAll<Item>(
+    items: readonly Item[],
+    columns: readonly Column<Item>[],
+    nouns: string,
+  ): Promise<void> {
+    return this.showList(onePage(items), columns, nouns);
+  }
+
   /** Says in one sentence what was done; as JSON, `value`. */
   async done(value: unknown, sentence: string): Promise<void> {
     await this.surroundings.out.write(this.#isJson ? `${jsonText(value)}\n` : `${sentence}\n`);
@@ -69,4 +99,8 @@ export class Session {
     const transport = this.surroundings.openTransport({ socketPath, caFile });
     return createClient({ address: baseUrl, transport, token, namespace, datacenter, consistency });
   }
+}
+
+async function* onePage<Item>(items: readonly Item[]): AsyncGenerator<readonly Item[]> {
+  yield items;
 }

@@ -36,8 +36,8 @@ function problemOf(response: TransportResponse): { code: string | undefined; tex
   if (response.headers['content-type']?.startsWith('application/problem+json') !== true)
     return { code: undefined, text: bare };
   const problem = parseObject(response.text);
-  const detail = problem['detail'];
-  const code = problem['code'];
+  const detail = problem.detail;
+  const code = problem.code;
   return {
     code: typeof code === 'string' ? code : undefined,
     text: typeof detail === 'string' ? detail : bare,

@@ -125,7 +125,7 @@ class HttpServer {
     this.#app.setErrorHandler((error, request, reply) => {
       reply.hijack();
       const exchange = this.#exchange(this.#unrouted, request, reply);
-      const code = (error as { readonly code?: string }).code ?? '';
+      const code = String((error as { readonly code?: unknown }).code ?? '');
       // The rest of the body is not read, so the connection cannot be used again.
       const headers = ['Connection', 'close'];
       if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
@@ -177,17 +177,19 @@ class HttpServer {
 
   #routeOperation(name: OperationName): void {
     const endpoint: Endpoint = ENDPOINT_BY_OPERATION[name];
-    const whenEmpty = endpoint.whenEmpty ?? {};
+    const { whenEmpty } = endpoint;
     this.#route(endpoint, (exchange, request) => {
       const parameter = parameterOf(request);
       const found = { parameter, body: request.body as Uint8Array | undefined };
-      if (parameter === '' && 'refusal' in whenEmpty) {
-        exchange.fail(new AclError('malformed', whenEmpty.refusal));
-        return undefined;
+      if (parameter !== '' || whenEmpty === undefined) {
+        return serveOperation(name, this.#shared, exchange, found);
       }
-      const isCreate = parameter === '' && 'create' in whenEmpty;
-      const meant = isCreate ? (whenEmpty.create as OperationName) : name;
-      return serveOperation(meant, this.#shared, exchange, found);
+      if ('create' in whenEmpty) {
+        const create = whenEmpty.create as OperationName;
+        return serveOperation(create, this.#shared, exchange, found);
+      }
+      exchange.fail(new AclError('malformed', whenEmpty.refusal));
+      return undefined;
     });
   }
 

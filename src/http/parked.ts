@@ -5,7 +5,7 @@ import type { RawResponse } from './wire-types.ts';
 
 export class Parked {
   readonly #waits = new Set<AbortController>();
-  #isClosing = false;
+  #isClosing: boolean = false;
 
   get count(): number {
     return this.#waits.size;

@@ -5,10 +5,10 @@ const INDENT = '    ';
 
 export class PrettyPrinter {
   #depth = 0;
-  #isInString = false;
-  #isEscaped = false;
+  #isInString: boolean = false;
+  #isEscaped: boolean = false;
   /** An opening bracket whose content has not come yet: `[]` stays on one line. */
-  #hasJustOpened = false;
+  #hasJustOpened: boolean = false;
 
   /** The next piece of text, indented. */
   push(json: string): string {

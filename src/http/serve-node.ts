@@ -96,7 +96,7 @@ function selfOf({ node }: HttpParts): object {
   return {
     Config: config,
     // Deployed clients look for the leader under this name.
-    Stats: { ...stats, consul: { ...stats['consul'], leader_addr: leader } },
+    Stats: { ...stats, consul: { ...stats.consul, leader_addr: leader } },
     Member: self === undefined ? null : memberOf(self),
     Meta: {},
   };

@@ -25,7 +25,10 @@ export function answerUnknownPath(exchange: Exchange): void {
 export function answerRedirect(exchange: Exchange): void {
   const { target } = exchange;
   const found = targetPathOf(target);
-  if (found.kind !== 'redirect') return refusePath(exchange);
+  if (found.kind !== 'redirect') {
+    refusePath(exchange);
+    return;
+  }
   const query = target.indexOf('?');
   const location = found.path + (query === -1 ? '' : target.slice(query));
   const { method } = exchange.request;

@@ -3,6 +3,7 @@
 
 import { hostname } from 'node:os';
 import {
+  existsSync,
   closeSync,
   fchmodSync,
   mkdirSync,
@@ -62,4 +63,13 @@ export function writeSecretFile(path: string, text: string): void {
   } finally {
     closeSync(descriptor);
   }
+}
+
+const NODE_ID_FILE = 'node-id';
+
+/** The id in the data folder's `node-id` file; `fresh` becomes it when there is no file. */
+export function keptNodeId(dataFolder: string, fresh: string): string {
+  const path = join(dataFolder, NODE_ID_FILE);
+  if (!existsSync(path)) writeFileSync(path, `${fresh}\n`, { mode: 0o600 });
+  return readFileSync(path, 'utf8').trim();
 }

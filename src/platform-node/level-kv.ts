@@ -14,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { ClassicLevel, Snapshot } from 'classic-level';
+import type { ClassicLevel, Iterator, Snapshot } from 'classic-level';
 import { Level } from 'level';
 import { assert } from '../../cluster/base/assert.ts';
 import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
@@ -54,7 +54,7 @@ const SLICE_BYTES = 64 * 1024;
 const LOCKED = 'LEVEL_LOCKED';
 
 type Database = ClassicLevel<Uint8Array, Uint8Array>;
-type RowIterator = ReturnType<Database['iterator']>;
+type RowIterator = Iterator<Database, Uint8Array, Uint8Array>;
 
 /** The database cannot be opened, or not any more. The message says what an operator can do. */
 export class LevelKvError extends Error {

@@ -6,12 +6,12 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import { AclError, invalid } from '../acl/error.ts';
 import { anonymousToken } from '../acl/built-ins.ts';
-import { ANONYMOUS_SECRET, ROOT_SECRETS, type SecretId } from '../acl/ids.ts';
+import { ANONYMOUS_SECRET, type NamespaceName, ROOT_SECRETS, type SecretId } from '../acl/ids.ts';
 import { nameKey } from '../acl/names.ts';
-import type { AuthMethodOrigin, Token } from '../acl/token.ts';
-import { isExpired } from '../acl/token-expiry.ts';
+import type { Token } from '../acl/token.ts';
 import type { StateView } from '../state/view.ts';
-import { type AppliedChange, watchKey } from '../state/watch.ts';
+import type { AppliedChange } from '../state/watch.ts';
+import { type AuthMethodLookup, isVoid } from '../state/standing.ts';
 import type { Caller } from './caller.ts';
 import type { Metrics } from './metrics.ts';
 import { dependencyOf } from './linked-policies.ts';
@@ -36,18 +36,22 @@ interface KnownToken {
 export class CallerResolver {
   readonly #deps: CallerResolverDeps;
   readonly #rights: RightsCache;
-  /** By the token's watch key. */
-  readonly #secretByToken = new Map<string, SecretId>();
+  /** By lower-cased accessor id, as changes name it. */
+  readonly #secretByAccessor = new Map<string, SecretId>();
   readonly #tokens: LRUCache<SecretId, KnownToken>;
-  /** CreateIndex of auth methods that logged tokens in; 0 for a method that is gone. */
-  readonly #methods = new LRUCache<string, number>({ max: METHODS_MAX });
+  readonly #methodIndexes = new LRUCache<string, { readonly createIndex: number }>({
+    max: METHODS_MAX,
+  });
+  readonly #methods: AuthMethodLookup = {
+    authMethod: (namespace, name) => this.#methodOf(namespace, name),
+  };
 
   constructor(deps: CallerResolverDeps) {
     this.#deps = deps;
     this.#rights = new RightsCache(deps.view, deps.settings);
     this.#tokens = new LRUCache({
       max: TOKENS_MAX,
-      dispose: ({ token }) => this.#secretByToken.delete(watchKey({ id: token.accessorId })),
+      dispose: ({ token }) => this.#secretByAccessor.delete(token.accessorId.toLowerCase()),
     });
   }
 
@@ -68,14 +72,9 @@ export class CallerResolver {
     return { token: known.token, authorizer: known.rights.authorizer };
   }
 
-  /** Whether a stored token is void at this moment: expired, or made by a method that is gone. */
+  /** Whether a stored token is void at this moment. Cheap enough for every token of a list. */
   isVoid(token: Token): boolean {
-    return isExpired(token, this.#deps.clock.wallMs()) || this.isOrphaned(token);
-  }
-
-  /** Whether the auth method that made the token is gone. A later one of its name is another one. */
-  isOrphaned({ authMethod }: Pick<Token, 'authMethod'>): boolean {
-    return authMethod !== undefined && this.#methodIndex(authMethod) !== authMethod.createIndex;
+    return isVoid(token, this.#methods, this.#deps.clock.wallMs());
   }
 
   /** To be told of every applied change before anybody is answered on account of it. */
@@ -83,14 +82,10 @@ export class CallerResolver {
     for (const change of changes) this.#forget(change);
   }
 
-  #forget({ table, keys: [key] }: AppliedChange): void {
-    if (key === undefined) return;
-    if (table === 'auth-methods') this.#methods.clear();
-    if (table !== 'tokens') {
-      this.#rights.forget(dependencyOf(table, key));
-      return;
-    }
-    const secret = this.#secretByToken.get(key);
+  #forget({ table, key }: AppliedChange): void {
+    if (table === 'auth-methods') this.#methodIndexes.clear();
+    this.#rights.forget(dependencyOf(table, key));
+    const secret = table === 'tokens' ? this.#secretByAccessor.get(key) : undefined;
     if (secret !== undefined) this.#tokens.delete(secret);
   }
 
@@ -106,17 +101,19 @@ export class CallerResolver {
     if (token === undefined) return undefined;
     const fresh = { token, rights: this.#rights.rightsOf(token) };
     this.#tokens.set(secret, fresh);
-    this.#secretByToken.set(watchKey({ id: token.accessorId }), secret);
+    this.#secretByAccessor.set(token.accessorId.toLowerCase(), secret);
     return fresh;
   }
 
-  #methodIndex({ namespace, name }: AuthMethodOrigin): number {
+  #methodOf(namespace: NamespaceName, name: string): { readonly createIndex: number } | undefined {
     const key = `${namespace} ${nameKey(name)}`;
-    const known = this.#methods.get(key);
+    const known = this.#methodIndexes.get(key);
     if (known !== undefined) return known;
-    const createIndex = this.#deps.view.authMethod(namespace, name)?.createIndex ?? 0;
-    this.#methods.set(key, createIndex);
-    return createIndex;
+    const method = this.#deps.view.authMethod(namespace, name);
+    // A method that is gone has no index that a token could have.
+    const found = { createIndex: method?.createIndex ?? -1 };
+    this.#methodIndexes.set(key, found);
+    return found;
   }
 
   /** The anonymous token is made when a datacenter starts; before that, nobody has no rights. */

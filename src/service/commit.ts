@@ -104,10 +104,7 @@ function viewOfAnswer(service: Service, answer: Answer): ViewByAnswer[keyof View
  * The level reached: in one datacenter every level is reached with the write itself. Throws
  * 'wait-timeout' when the caller asked for more than was reached; a default is only reported.
  */
-function ackOf(
-  { settings }: Service,
-  asked: AckLevel | undefined,
-): AckLevel {
+function ackOf({ settings }: Service, asked: AckLevel | undefined): AckLevel {
   if (settings.datacenters.length === 1) return asked ?? 'primary';
   if (asked === undefined || asked === 'primary') return 'primary';
   throw new AclError(

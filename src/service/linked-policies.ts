@@ -14,7 +14,6 @@ import {
 import type { Token } from '../acl/token.ts';
 import type { RoleRef, Via } from '../authz/policy-source.ts';
 import type { StateView, TableName } from '../state/view.ts';
-import { watchKey } from '../state/watch.ts';
 
 /** A policy, stored or synthetic, and the way by which it came to the token. */
 export interface LinkedPolicy {
@@ -35,19 +34,14 @@ export interface LinkedPolicies {
 /** What a token's rights follow from; tokens that are equal in these share their rights. */
 export type RightsOwner = Pick<
   Token,
-  | 'namespace'
-  | 'policies'
-  | 'roles'
-  | 'serviceIdentities'
-  | 'nodeIdentities'
-  | 'templatedPolicies'
+  'namespace' | 'policies' | 'roles' | 'serviceIdentities' | 'nodeIdentities' | 'templatedPolicies'
 >;
 
 type RightsView = Pick<StateView, 'policy' | 'role' | 'namespace'>;
 
-/** What an applied change of an object is known by: its table and its watch key. */
-export function dependencyOf(table: TableName, key: string): string {
-  return `${table} ${key}`;
+/** What an applied change of an object is known by: its table and its id or name. */
+export function dependencyOf(table: TableName, id: string): string {
+  return `${table} ${id.toLowerCase()}`;
 }
 
 /** Reads each linked object once; the reads happen in one go, without a pause between them. */
@@ -112,7 +106,7 @@ class Gathering {
   }
 
   #dependOn(table: TableName, id: string): void {
-    this.dependencies.add(dependencyOf(table, watchKey({ id })));
+    this.dependencies.add(dependencyOf(table, id));
   }
 }
 

@@ -53,12 +53,13 @@ export function permissionDenied(
   name?: string,
 ): AclError {
   const isAnonymous = token.accessorId === ANONYMOUS_ACCESSOR;
-  const who = isAnonymous
-    ? 'anonymous token'
-    : `token with AccessorID '${token.accessorId}'`;
+  const who = isAnonymous ? 'anonymous token' : `token with AccessorID '${token.accessorId}'`;
   const what = `'${permission}'${name === undefined ? '' : ` on "${name}"`}`;
   const hint = isAnonymous
     ? '. The anonymous token is used implicitly when a request does not specify a token.'
     : '';
-  return new AclError('permission-denied', `Permission denied: ${who} lacks permission ${what}${hint}`);
+  return new AclError(
+    'permission-denied',
+    `Permission denied: ${who} lacks permission ${what}${hint}`,
+  );
 }

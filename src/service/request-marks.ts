@@ -4,14 +4,13 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { AclError } from '../acl/error.ts';
+import { REQUEST_MEMORY_MS } from '../state/bookkeeping.ts';
 import type { RequestMark } from '../state/commands.ts';
 import type { Outcome } from '../state/outcome.ts';
 import type { StateView } from '../state/view.ts';
 import type { Call } from './call.ts';
 import type { OperationName } from './operations.ts';
 
-/** How long an outcome is remembered. */
-export const REQUEST_MEMORY_MS = 600_000;
 /** Longer ids are refused. */
 export const REQUEST_ID_MAX = 256;
 
@@ -52,9 +51,9 @@ export function rememberedOutcome(
   nowMs: number,
 ): Applied | undefined {
   const remembered = view.request(mark.key);
-  if (remembered === undefined || remembered.timeMs + REQUEST_MEMORY_MS < nowMs) return undefined;
+  if (remembered === undefined || remembered.timeMs + REQUEST_MEMORY_MS <= nowMs) return undefined;
   if (Buffer.compare(remembered.fingerprint, mark.fingerprint) !== 0) {
-    throw new AclError('invalid', 'The request id was already used for another request');
+    throw new AclError('invalid', 'The request id was used before, for another request');
   }
   const { outcome } = remembered;
   return outcome.kind === 'applied' ? outcome : undefined;

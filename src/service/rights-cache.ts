@@ -124,7 +124,9 @@ function parseStoredRules(name: string, rules: string): RuleSet {
   try {
     return parseRules(rules, { duplicates: 'last-wins' });
   } catch (cause) {
-    throw new AclError('internal', `the stored rules of policy "${name}" cannot be read`, { cause });
+    throw new AclError('internal', `the stored rules of policy "${name}" cannot be read`, {
+      cause,
+    });
   }
 }
 

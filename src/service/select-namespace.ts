@@ -112,10 +112,7 @@ function given(text: string | undefined): string | undefined {
   return text === '' ? undefined : text;
 }
 
-function requireEnabled(
-  { call, isEnabled }: NamespaceSources,
-  body?: NamespaceField,
-): void {
+function requireEnabled({ call, isEnabled }: NamespaceSources, body?: NamespaceField): void {
   if (isEnabled) return;
   if (given(body?.namespace) !== undefined) {
     throw notEnabled(`${body?.kind} decoding failed: json: unknown field "Namespace"`);

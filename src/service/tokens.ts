@@ -3,6 +3,7 @@
 
 import { AclError } from '../acl/error.ts';
 import { type AccessorId, requireLookupUuid, secretIdOf } from '../acl/ids.ts';
+import type { Token } from '../acl/token.ts';
 import { authMethodGone, tokenExpired, tokenMissing } from '../acl/refusals.ts';
 import {
   applyTokenUpdate,
@@ -12,6 +13,7 @@ import {
   requireDeletableToken,
 } from '../acl/token-checks.ts';
 import { isExpired } from '../acl/token-expiry.ts';
+import { isOrphaned } from '../state/standing.ts';
 import { watchKey } from '../state/watch.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { expandedTokenOf } from './expanded-token.ts';
@@ -22,6 +24,7 @@ import { readMetaOf, readResultOf } from './reading.ts';
 import { tokenLinksOf } from './resolve-links.ts';
 import { findVisible, namespaceOf, requireNamespaceExists } from './select-namespace.ts';
 import type { Request, Service } from './service.ts';
+import type { TokenView } from './views.ts';
 
 export async function createToken(
   service: Service,
@@ -65,10 +68,10 @@ export async function readToken(
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('token', accessorId);
   if (token !== undefined && isExpired(token, service.clock.wallMs())) {
-    return readResultOf(meta, undefined, tokenExpired('read'));
+    return readResultOf<TokenView>(meta, undefined, tokenExpired('read'));
   }
   if (token === undefined || service.callers.isVoid(token)) {
-    return readResultOf(meta, undefined, tokenMissing());
+    return readResultOf<TokenView>(meta, undefined, tokenMissing());
   }
   const shown = tokenViewOf(token, new LinkNames(service.view), {
     secretHidden: !mayAcl(caller, 'write', token.namespace),
@@ -118,7 +121,7 @@ export async function updateToken(
     localTokensEnabled: true,
     resolveLinks: () => tokenLinksOf(view, draft, namespace.name),
   });
-  if (token.authMethod !== undefined && service.callers.isOrphaned(token)) {
+  if (token.authMethod !== undefined && isOrphaned(token, view)) {
     throw authMethodGone(token.authMethod.name);
   }
   const result = await commit(
@@ -144,7 +147,8 @@ export async function cloneToken(
   );
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('token', accessorId);
-  const token = buildClone(source, description, freshToken(service));
+  const living = source && withLivingLinks(service, source);
+  const token = buildClone(living, description, freshToken(service));
   const result = await commit(
     service,
     request,
@@ -172,6 +176,15 @@ export async function deleteToken(
   const result = await commit(service, request, change, 'deleted');
   service.metrics.count('acl.token.delete');
   return result;
+}
+
+/** A link to what was deleted in the meantime gave nothing, and is not copied. */
+function withLivingLinks({ view }: Service, token: Token): Token {
+  return {
+    ...token,
+    policies: token.policies.filter((id) => view.policy(id) !== undefined),
+    roles: token.roles.filter((id) => view.role(id) !== undefined),
+  };
 }
 
 /** What is taken anew for each token that did not exist before. */

@@ -37,22 +37,16 @@ export interface ObjectTable<T extends { readonly createIndex: number; readonly 
   indexRowsOf(object: T): readonly IndexRow[];
   /** True: its datacenter alone has it, and no other ever hears of it. */
   isLocal(object: T): boolean;
-  /** Where it counts, as what; undefined for namespaces, which are not in a namespace. */
-  countedAs: keyof ObjectCounts | undefined;
+  /** What it counts as in its namespace; undefined for namespaces, which are in none. */
+  readonly countedAs: keyof ObjectCounts | undefined;
   /** Its namespace; of a namespace, its own name. */
   namespaceOf(object: T): NamespaceName;
+  /** Key of a row that counts objects like this one beside the namespace's own count. */
+  counterKeyOf(object: T): Uint8Array | undefined;
+  /** Key of a row that holds the ids of objects like this one: for those that are read at once. */
+  listKeyOf(object: T): Uint8Array | undefined;
   /** What it is addressed by, one text an address; the first one is the identity that never changes. */
   watchKeysOf(object: T): readonly string[];
-}
-
-/** The objects of each table. */
-export interface ObjectTypes {
-  readonly tokens: Token;
-  readonly policies: Policy;
-  readonly roles: Role;
-  readonly 'auth-methods': AuthMethod;
-  readonly 'binding-rules': BindingRule;
-  readonly namespaces: Namespace;
 }
 
 export const TOKENS: ObjectTable<Token> = {
@@ -63,6 +57,9 @@ export const TOKENS: ObjectTable<Token> = {
   isLocal: (token) => token.local,
   countedAs: 'tokens',
   namespaceOf: (token) => token.namespace,
+  counterKeyOf: ({ authMethod }) =>
+    authMethod === undefined ? undefined : methodKey('methodTokens', authMethod),
+  listKeyOf: () => undefined,
   watchKeysOf: (token) => [idKey(token.accessorId)],
 };
 
@@ -76,6 +73,8 @@ export const POLICIES: ObjectTable<Policy> = {
   isLocal: () => false,
   countedAs: 'policies',
   namespaceOf: (policy) => policy.namespace,
+  counterKeyOf: () => undefined,
+  listKeyOf: () => undefined,
   watchKeysOf: (policy) => [idKey(policy.id), namedObjectKey(policy)],
 };
 
@@ -87,6 +86,8 @@ export const ROLES: ObjectTable<Role> = {
   isLocal: () => false,
   countedAs: 'roles',
   namespaceOf: (role) => role.namespace,
+  counterKeyOf: () => undefined,
+  listKeyOf: () => undefined,
   watchKeysOf: (role) => [idKey(role.id), namedObjectKey(role)],
 };
 
@@ -98,6 +99,8 @@ export const AUTH_METHODS: ObjectTable<AuthMethod> = {
   isLocal: () => false,
   countedAs: 'authMethods',
   namespaceOf: (method) => method.namespace,
+  counterKeyOf: () => undefined,
+  listKeyOf: () => undefined,
   watchKeysOf: (method) => [namedObjectKey(method)],
 };
 
@@ -111,6 +114,8 @@ export const BINDING_RULES: ObjectTable<BindingRule> = {
   isLocal: () => false,
   countedAs: 'bindingRules',
   namespaceOf: (rule) => rule.namespace,
+  counterKeyOf: () => undefined,
+  listKeyOf: ({ namespace, authMethod }) => namedKey('rulesOfMethod', namespace, authMethod),
   watchKeysOf: (rule) => [idKey(rule.id)],
 };
 
@@ -122,6 +127,8 @@ export const NAMESPACES: ObjectTable<Namespace> = {
   isLocal: () => false,
   countedAs: undefined,
   namespaceOf: (namespace) => namespace.name,
+  counterKeyOf: () => undefined,
+  listKeyOf: () => undefined,
   watchKeysOf: (namespace) => [idKey(namespace.name)],
 };
 

@@ -40,3 +40,12 @@ export function orNull<T extends Field>(value: T | undefined): T | null {
 export function orUndefined<T>(value: T | null): T | undefined {
   return value ?? undefined;
 }
+
+/** A row that is one number; a missing row is 0. */
+export function encodeNumber(value: number): Uint8Array {
+  return packr.pack(value);
+}
+
+export function decodeNumber(value: Uint8Array | undefined): number {
+  return value === undefined ? 0 : (packr.unpack(value) as number);
+}

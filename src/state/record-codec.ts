@@ -34,10 +34,8 @@ export function encodeRecord<T extends Stamped>(codec: RecordCodec<T>, object: T
 export function decodeRecord<T extends Stamped>(codec: RecordCodec<T>, value: Uint8Array): T {
   const [format, createIndex, modifyIndex, fields] = unpack(value);
   requireFormat('record', format, FORMAT);
-  const object = codec.objectOf(fields as Fields) as T & { -readonly [Key in keyof Stamped]: number };
-  object.createIndex = createIndex as number;
-  object.modifyIndex = modifyIndex as number;
-  return object;
+  // Stamped in place: this runs for every object of a list.
+  return Object.assign(codec.objectOf(fields as Fields), { createIndex, modifyIndex }) as T;
 }
 
 export const TOKEN_CODEC: RecordCodec<Token> = {

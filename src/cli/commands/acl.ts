@@ -6,7 +6,6 @@ import type { Session } from '../session.ts';
 import { explanationParts } from '../show/explanation.ts';
 import { tokenParts } from '../show/token.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { secretInput } from '../text-input.ts';
 import { UsageError } from '../usage-error.ts';
 import { addAuthMethodCommands } from './auth-method.ts';
 import { addBindingRuleCommands } from './binding-rule.ts';
@@ -45,21 +44,23 @@ export function addAclCommands(program: Command, surroundings: Surroundings): vo
         .option('--resource <resource>', 'such as service, key, node, acl, operator')
         .option('--segment <name>', 'the name that is asked about, such as web')
         .option('--access <level>', 'read or write; for keys also list and write-prefix')
-        .option('--token-of <secret|@file|->', 'ask for this token; default: the one of the request');
+        .option(
+          '--token-of <secret|@file|->',
+          'ask for this token; default: the one of the request',
+        );
     },
     run: explain,
   });
 }
 
 async function bootstrap(session: Session, argument: string | undefined): Promise<void> {
-  const secret =
-    argument === undefined ? undefined : secretInput(session.surroundings, 'secret', argument);
+  const secret = argument === undefined ? undefined : session.secretOf('secret', argument);
   const { value } = await session.client.bootstrap({
     body: secret === undefined ? undefined : { BootstrapSecret: secret },
   });
   await session.show(value, () => tokenParts(value));
   await session.note(
-    'Next: keep the Secret ID safe; commands take it from CONCLAVE_TOKEN or --token-file.',
+    'Next: keep the SecretID safe; commands take it from CONCLAVE_TOKEN or --token-file.',
   );
 }
 
@@ -69,7 +70,7 @@ async function explain(session: Session, options: ExplainOptions): Promise<void>
   const client =
     options.tokenOf === undefined
       ? session.client
-      : session.clientFor(secretInput(session.surroundings, '--token-of', options.tokenOf));
+      : session.clientFor(session.secretOf('--token-of', options.tokenOf));
   const { namespace } = session.connection;
   const { value } = await client.authorize({
     query: { explain: true },

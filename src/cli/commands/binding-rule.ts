@@ -94,8 +94,8 @@ function addContentFlags(command: Command): void {
     .option('--description <text>', 'free text')
     .option('--selector <expression>', 'which identities; default: every one')
     .option('--bind-type <type>', 'service, node, role, policy or templated-policy')
-    .option('--bind-name <name>', 'what is bound; may hold ${…} of the identity')
-    .option('--bind-vars <name=value>', 'variable of a templated policy; may hold ${…}');
+    .option('--bind-name <name>', 'what is bound; attributes of the identity may be put in')
+    .option('--bind-vars <name=value>', 'variable of a templated policy');
 }
 
 /** An empty text takes the variable away. */

@@ -25,7 +25,10 @@ export function addLoginCommands(program: Command, surroundings: Surroundings): 
       command
         .option('--method <name>', 'auth method')
         .option('--bearer-token-file <path|->', 'file with what the auth method validates')
-        .option('--token-sink-file <path>', 'where to write the secret; only you can read the file');
+        .option(
+          '--token-sink-file <path>',
+          'where to write the secret; only you can read the file',
+        );
       addRepeatable(command, '--meta <name=value>', 'shown in the description of the token');
     },
     run: login,

@@ -12,7 +12,7 @@ export function addMembersCommands(program: Command, surroundings: Surroundings)
     says: 'list the servers of the datacenter',
     run: async (session) => {
       const { value } = await session.client.agent.members();
-      await session.showList(onePage(value), MEMBER_COLUMNS, 'members that this token may see');
+      await session.showAll(value, MEMBER_COLUMNS, 'members that this token may see');
     },
   });
   program

@@ -47,7 +47,7 @@ export function addRoleCommands(acl: Command, surroundings: Surroundings): void 
   });
   addLeaf<UpdateOptions>(role, surroundings, {
     name: 'update',
-    says: 'change a role; what no flag mentions stays as it is',
+    says: "change a role; what no flag mentions stays, a list that is given replaces ('' empties it)",
     argument: WHICH,
     flags: addUpdateFlags,
     run: updateRole,
@@ -133,10 +133,7 @@ async function deleteRole(
   await session.done(value, `Deleted role ${id}.`);
 }
 
-async function listRoles(
-  session: Session,
-  options: { readonly policy?: string },
-): Promise<void> {
+async function listRoles(session: Session, options: { readonly policy?: string }): Promise<void> {
   const policy = options.policy && (await policyId(session, options.policy));
   await session.showList(
     session.client.pages('role.list', { query: { policy } }),

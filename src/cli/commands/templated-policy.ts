@@ -1,13 +1,7 @@
 // `conclave acl templated-policy …`: list, read, preview.
 
 import type { Command } from 'commander';
-import {
-  addGroup,
-  addLeaf,
-  addRepeatable,
-  exactlyOne,
-  pairOf,
-} from '../command-line.ts';
+import { addGroup, addLeaf, addRepeatable, exactlyOne, pairOf } from '../command-line.ts';
 import type { Session } from '../session.ts';
 import { policyParts, TEMPLATE_COLUMNS, templateParts } from '../show/policy.ts';
 import type { Surroundings } from '../surroundings.ts';
@@ -59,11 +53,7 @@ function addNameFlag(command: Command): void {
 
 async function listTemplates(session: Session): Promise<void> {
   const { value } = await session.client.templatedPolicy.list();
-  await session.showList(onePage(Object.values(value)), TEMPLATE_COLUMNS, 'templates');
-}
-
-async function* onePage<Item>(items: readonly Item[]): AsyncGenerator<readonly Item[]> {
-  yield items;
+  await session.showAll(Object.values(value), TEMPLATE_COLUMNS, 'templates');
 }
 
 async function readTemplate(

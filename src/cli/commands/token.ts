@@ -16,7 +16,6 @@ import type { Session } from '../session.ts';
 import { namespaceColumn } from '../show/common.ts';
 import { TOKEN_COLUMNS, tokenParts } from '../show/token.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { secretInput } from '../text-input.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface WhichToken {
@@ -73,7 +72,7 @@ export function addTokenCommands(acl: Command, surroundings: Surroundings): void
   });
   addLeaf<UpdateOptions>(token, surroundings, {
     name: 'update',
-    says: 'change a token; what no flag mentions stays as it is',
+    says: "change a token; what no flag mentions stays, a list that is given replaces ('' empties it)",
     argument: WHICH,
     flags: addUpdateFlags,
     run: updateToken,
@@ -145,9 +144,7 @@ async function createToken(session: Session, options: CreateOptions): Promise<vo
     body: {
       AccessorID: options.accessor,
       SecretID:
-        options.secret === undefined
-          ? undefined
-          : secretInput(session.surroundings, '--secret', options.secret),
+        options.secret === undefined ? undefined : session.secretOf('--secret', options.secret),
       Description: options.description,
       ...(await grantsOf(session, options, {})),
       Local: options.local,

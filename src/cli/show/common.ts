@@ -29,13 +29,14 @@ export function grantParts(object: Granting): readonly Part[] {
     list(
       'Service Identities',
       (object.ServiceIdentities ?? []).map(
-        ({ ServiceName, Datacenters }) => `${ServiceName} (${datacentersText(Datacenters)})`,
+        ({ ServiceName, Datacenters }) =>
+          `${ServiceName} (Datacenters: ${datacentersText(Datacenters)})`,
       ),
     ),
     list(
       'Node Identities',
       (object.NodeIdentities ?? []).map(
-        ({ NodeName, Datacenter }) => `${NodeName} (datacenter ${Datacenter})`,
+        ({ NodeName, Datacenter }) => `${NodeName} (Datacenter: ${Datacenter})`,
       ),
     ),
     list('Templated Policies', (object.TemplatedPolicies ?? []).map(templatedText)),
@@ -43,20 +44,18 @@ export function grantParts(object: Granting): readonly Part[] {
 }
 
 export function linkText({ ID, Name }: LinkShape): string {
-  return `${ID}  ${Name}`;
+  return `${ID} - ${Name}`;
 }
 
 function templatedText(policy: Static<typeof TemplatedPolicy>): string {
   const name = policy.TemplateVariables?.name;
   const variables = name === undefined ? '' : ` name=${name}`;
-  return `${policy.TemplateName}${variables} (${datacentersText(policy.Datacenters)})`;
+  return `${policy.TemplateName}${variables} (Datacenters: ${datacentersText(policy.Datacenters)})`;
 }
 
 /** The words for where something is valid: no list means everywhere, also where nothing is yet. */
 export function datacentersText(names: readonly string[] | null | undefined): string {
-  return names === null || names === undefined || names.length === 0
-    ? 'all datacenters'
-    : `datacenters ${names.join(', ')}`;
+  return names === null || names === undefined || names.length === 0 ? 'all' : names.join(', ');
 }
 
 /** The names in one cell; beyond three, how many more there are. */
@@ -90,7 +89,10 @@ export function stampParts(object: Stamped & { readonly Hash?: string | null }):
 export function timeText(text: string): string {
   const milliseconds = Date.parse(text);
   if (Number.isNaN(milliseconds)) return text;
-  return new Date(milliseconds).toISOString().replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
+  return new Date(milliseconds)
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, ' UTC');
 }
 
 /** A column that is only worth its place when objects of several namespaces are listed. */

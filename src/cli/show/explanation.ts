@@ -31,7 +31,9 @@ function reasonParts(why: Explanation): readonly Part[] {
     ...fieldIf('Rule', Rule && `${Rule.Text}  (${placeText(Rule.Line, Rule.Column)})`),
     list(
       'Also matched, without effect',
-      (why.Overruled ?? []).map(({ Policy: name, Rule: rule, Why }) => `${name}: ${rule}  (${Why})`),
+      (why.Overruled ?? []).map(
+        ({ Policy: name, Rule: rule, Why }) => `${name}: ${rule}  (${Why})`,
+      ),
     ),
   ];
 }

@@ -15,7 +15,7 @@ export function policyParts(policy: Policy): readonly Part[] {
     field('Name', policy.Name),
     ...fieldIf('Namespace', policy.Namespace),
     field('Description', policy.Description),
-    field('Valid in', datacentersText(policy.Datacenters)),
+    field('Datacenters', datacentersText(policy.Datacenters)),
     ...stampParts(policy),
     text('Rules', policy.Rules),
   ];
@@ -24,7 +24,7 @@ export function policyParts(policy: Policy): readonly Part[] {
 export const POLICY_COLUMNS: readonly Column<ListItem<'policy.list'>>[] = [
   { heading: 'ID', cell: ({ ID }) => ID },
   { heading: 'Name', cell: ({ Name }) => Name },
-  { heading: 'Valid in', cell: ({ Datacenters }) => datacentersText(Datacenters) },
+  { heading: 'Datacenters', cell: ({ Datacenters }) => datacentersText(Datacenters) },
   { heading: 'Description', cell: ({ Description }) => Description },
 ];
 

@@ -11,8 +11,8 @@ type TokenRead = CallOutput<'token.read'>;
 /** One token; what an expanded read adds comes last. */
 export function tokenParts(token: TokenRead): readonly Part[] {
   return [
-    field('Accessor ID', token.AccessorID),
-    field('Secret ID', token.SecretID),
+    field('AccessorID', token.AccessorID),
+    field('SecretID', token.SecretID),
     ...fieldIf('Namespace', token.Namespace),
     field('Description', token.Description),
     field('Local', token.Local),
@@ -34,7 +34,9 @@ function expandedParts(token: TokenRead): readonly Part[] {
     ...(token.ExpandedPolicies ?? []).map(({ Name, Description, Rules }) =>
       text(
         `Policy in effect, ${Name}`,
-        [Description === '' ? '' : `# ${Description}`, Rules].filter((line) => line !== '').join('\n'),
+        [Description === '' ? '' : `# ${Description}`, Rules]
+          .filter((line) => line !== '')
+          .join('\n'),
       ),
     ),
     list('Where no rule speaks', [
@@ -45,13 +47,16 @@ function expandedParts(token: TokenRead): readonly Part[] {
 
 /** The columns of a list of tokens; the secret is none of them. */
 export const TOKEN_COLUMNS: readonly Column<Token>[] = [
-  { heading: 'Accessor ID', cell: ({ AccessorID }) => AccessorID },
+  { heading: 'AccessorID', cell: ({ AccessorID }) => AccessorID },
   { heading: 'Local', cell: ({ Local }) => (Local ? 'yes' : 'no') },
   {
     heading: 'Expires',
     cell: ({ ExpirationTime }) => (ExpirationTime === undefined ? '' : timeText(ExpirationTime)),
   },
-  { heading: 'Policies', cell: (token) => namesCell((token.Policies ?? []).map(({ Name }) => Name)) },
+  {
+    heading: 'Policies',
+    cell: (token) => namesCell((token.Policies ?? []).map(({ Name }) => Name)),
+  },
   { heading: 'Roles', cell: (token) => namesCell((token.Roles ?? []).map(({ Name }) => Name)) },
   { heading: 'Identities', cell: identitiesCell },
   { heading: 'Description', cell: ({ Description }) => Description },

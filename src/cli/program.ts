@@ -1,0 +1,95 @@
+// The whole tree of commands, and the one way to run it: arguments in, exit status out. 0: done. 1: the
+// server refused, could not be reached, or something broke. 2: the command line itself is wrong.
+
+import { Command, CommanderError } from 'commander';
+import { normaliseArguments } from './arguments.ts';
+import { addAclCommands } from './commands/acl.ts';
+import { addLoginCommands } from './commands/login.ts';
+import { addMembersCommands } from './commands/members.ts';
+import { addNamespaceCommands } from './commands/namespace.ts';
+import { CommandFailed } from './failed.ts';
+import { oneLine } from './show/safe-text.ts';
+import type { Surroundings } from './surroundings.ts';
+import { UsageError } from './usage-error.ts';
+
+/**
+ * Runs one command line, without the names of program and script in front, and resolves with its exit
+ * status. `agent` is the command that runs a server; it is handed in because it needs all of one.
+ */
+export async function runProgram(
+  given: readonly string[],
+  surroundings: Surroundings,
+  agent: Command,
+): Promise<number> {
+  const written: Promise<void>[] = [];
+  const program = assembled(surroundings, agent);
+  for (const command of everyCommand(program)) adapt(command, surroundings, written);
+  try {
+    await program.parseAsync(normaliseArguments(program, given), { from: 'user' });
+    return 0;
+  } catch (error) {
+    return await statusOf(error, surroundings);
+  } finally {
+    await Promise.all(written);
+  }
+}
+
+function assembled(surroundings: Surroundings, agent: Command): Command {
+  const program = new Command('conclave')
+    .description('A replicated, multi-datacenter access-control service.')
+    .version(`conclave ${surroundings.version}`, '--version', 'print the version')
+    .addCommand(agent);
+  addAclCommands(program, surroundings);
+  addNamespaceCommands(program, surroundings);
+  addLoginCommands(program, surroundings);
+  addMembersCommands(program, surroundings);
+  return program;
+}
+
+function* everyCommand(command: Command): Iterable<Command> {
+  yield command;
+  for (const child of command.commands) yield* everyCommand(child);
+}
+
+/** Errors are thrown instead of ending the process, and texts go where the surroundings say. */
+function adapt(command: Command, surroundings: Surroundings, written: Promise<void>[]): void {
+  const path = fullNameOf(command);
+  command
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void written.push(surroundings.out.write(text)),
+      writeErr: (text) => void written.push(surroundings.err.write(text)),
+      outputError: (text, write) => write(withoutValues(text).replace(/^error:/, 'Error:')),
+    })
+    .showHelpAfterError(`Usage: ${path} ${command.usage()}\nNext: \`${path} --help\` says more.`);
+}
+
+function fullNameOf(command: Command): string {
+  return command.parent === null
+    ? command.name()
+    : `${fullNameOf(command.parent)} ${command.name()}`;
+}
+
+/** A mistyped flag may carry a secret: its name is enough to find it. */
+function withoutValues(text: string): string {
+  return text.replace(/unknown option '(--?[^'=]*)=[^']*'/s, "unknown option '$1'");
+}
+
+async function statusOf(error: unknown, surroundings: Surroundings): Promise<number> {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (isClosedPipe(error)) return 0;
+  const message = error instanceof Error ? error.message : String(error);
+  const text = error instanceof CommandFailed ? message : oneLine(message);
+  const stack = surroundings.environment.CONCLAVE_DEBUG === '1' ? stackOf(error) : '';
+  await surroundings.err.write(`Error: ${text}\n${stack}`);
+  return error instanceof UsageError ? 2 : 1;
+}
+
+/** Whoever read the output has seen enough, as in `conclave … | head`. */
+function isClosedPipe(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | undefined)?.code === 'EPIPE';
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? `${error.stack ?? ''}\n` : '';
+}

@@ -1,0 +1,50 @@
+// What the rooms of the node need of its settings, each in its own words.
+
+import type { SecretId } from '../acl/ids.ts';
+import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../http/settings.ts';
+import type { ServiceSettings } from '../service/deps.ts';
+import type { TlsTexts } from './platform.ts';
+import type { Settings } from './settings.ts';
+
+export function serviceSettingsOf(settings: Settings): ServiceSettings {
+  return {
+    nodeName: settings.node_name,
+    datacenter: settings.datacenter,
+    primaryDatacenter: settings.datacenter,
+    datacenters: [settings.datacenter],
+    aclEnabled: settings['acl.enabled'],
+    defaultPolicy: settings['acl.default_policy'],
+    downPolicy: 'extend-cache',
+    tokenLimits: {
+      minTtlNs: settings['acl.token_min_ttl'],
+      maxTtlNs: settings['acl.token_max_ttl'],
+    },
+    defaultSecret: secretOf(settings['acl.tokens.default']),
+    initialManagementSecret: secretOf(settings['acl.tokens.initial_management']),
+    namespacesEnabled: settings['namespaces.enabled'],
+  };
+}
+
+/** `tls` undefined: the settings of the plain interface. */
+export function httpSettingsOf(settings: Settings, tls: TlsTexts | undefined): HttpSettings {
+  return {
+    ...DEFAULT_HTTP_SETTINGS,
+    aclEnabled: settings['acl.enabled'],
+    dialect: settings['http.dialect'],
+    namespaces: settings['namespaces.enabled'],
+    defaultToken: secretOf(settings['acl.tokens.default']),
+    bodyMaxBytes: settings['limits.body_max_bytes'],
+    connectionsPerClientMax: settings['limits.http_max_conns_per_client'],
+    requestLimits: {
+      mode: settings['limits.request_limits.mode'],
+      readRate: settings['limits.request_limits.read_rate'],
+      writeRate: settings['limits.request_limits.write_rate'],
+    },
+    tls:
+      tls === undefined ? undefined : { ...tls, verifyIncoming: settings['tls.verify_incoming'] },
+  };
+}
+
+function secretOf(text: string): SecretId | undefined {
+  return text === '' ? undefined : (text as SecretId);
+}

@@ -1,0 +1,107 @@
+// Answers a batch of "may I?" for any living token, with the reasons on request.
+
+import { parseAuthorization, parseAuthorizations } from '../authz/parse-authorization.ts';
+import type { Explanation, OverruledRule } from '../authz/explanation.ts';
+import type { Via } from '../authz/policy-source.ts';
+import { unreachable } from '../../cluster/base/unreachable.ts';
+import type { NamespaceName } from '../acl/ids.ts';
+import type { ExplanationView } from './authorization-types.ts';
+import type { Caller } from './caller.ts';
+import type { OperationInput, OperationOutput } from './operations.ts';
+import { selectNamespace } from './select-namespace.ts';
+import type { Request, Service } from './service.ts';
+
+export async function authorize(
+  service: Service,
+  { items, explain }: OperationInput<'authorize'>,
+  { call }: Request,
+): Promise<OperationOutput<'authorize'>> {
+  const caller = service.callers.resolve(call.secret);
+  const home = homeOf(service, call, caller);
+  // The whole batch is read first: its size, and one bad item, refuse all of it.
+  parseAuthorizations(items, home);
+  return items.map((item) => {
+    const namespace = service.settings.namespacesEnabled
+      ? ((item.namespace ?? home) as NamespaceName)
+      : home;
+    const query = parseAuthorization(item, namespace);
+    if (!explain) {
+      const allow = caller.authorizer.decide(query) === 'allow';
+      return { ...item, allow, explanation: undefined };
+    }
+    const explanation = caller.authorizer.explain(query);
+    const allow = explanation.decision === 'allow';
+    return { ...item, allow, explanation: explanationViewOf(caller, explanation) };
+  });
+}
+
+/** The namespace of items that name none. While namespaces are off, parameters are ignored here. */
+function homeOf({ settings }: Service, call: Request['call'], caller: Caller): NamespaceName {
+  const { token } = caller;
+  if (!settings.namespacesEnabled) return token.namespace;
+  return selectNamespace({ call, token, isEnabled: true }).name;
+}
+
+function explanationViewOf({ token }: Caller, explanation: Explanation): ExplanationView {
+  const { decision, reason, rule, overruled } = explanation;
+  return {
+    decision,
+    summary: summaryOf(explanation),
+    token: { accessorId: token.accessorId, description: token.description },
+    role: rule && roleOf(rule.via),
+    identity: rule && identityOf(rule.via),
+    policy: rule && { ...rule.policy },
+    rule: rule && { text: rule.text, line: rule.line, column: rule.column },
+    decidedBy: reason,
+    overruled: overruled.map(({ witness, because }) => ({
+      policy: witness.policy.name,
+      rule: witness.text,
+      why: WHY[because],
+    })),
+  };
+}
+
+const WHY: Readonly<Record<OverruledRule['because'], string>> = {
+  precedence: 'a stronger level stands under the same name',
+  'less-specific': 'a rule that fits the name more closely decides',
+};
+
+function summaryOf({ decision, reason, rule }: Explanation): string {
+  const verb = decision === 'allow' ? 'Allowed' : 'Denied';
+  if (rule === undefined) return `${verb} by the default policy: no rule says anything about this.`;
+  const where = `policy "${rule.policy.name}", line ${rule.line}`;
+  const how = reason === 'namespace-default' ? ', a default of the namespace' : wayOf(rule.via);
+  return `${verb} by ${where}${how}.`;
+}
+
+function wayOf(via: Via): string {
+  const role = roleOf(via);
+  const identity = identityOf(via);
+  const parts = [
+    ...(identity === undefined ? [] : [`made from ${identity}`]),
+    ...(role === undefined ? [] : [`through role "${role.name}"`]),
+  ];
+  return parts.length === 0 ? '' : `, ${parts.join(' ')}`;
+}
+
+function roleOf(via: Via): ExplanationView['role'] {
+  const role = via.kind === 'direct' ? undefined : via.role;
+  return role && { id: role.id, name: role.name };
+}
+
+function identityOf(via: Via): string | undefined {
+  switch (via.kind) {
+    case 'service-identity':
+      return `service ${via.serviceName}`;
+    case 'node-identity':
+      return `node ${via.nodeName}`;
+    case 'templated-policy':
+      return via.templateName;
+    case 'direct':
+    case 'role':
+    case 'namespace-default':
+      return undefined;
+    default:
+      return unreachable(via);
+  }
+}

@@ -1,0 +1,211 @@
+// The door of the service. Every operation comes in here: from http, from the command line, from
+// another node. What is the same for all is done here (is it on, is it here, is it fresh, was it done
+// before); what differs is in the operation's own function.
+
+import { unreachable } from '../../cluster/base/unreachable.ts';
+import { AclError } from '../acl/error.ts';
+import type { NamespaceName } from '../acl/ids.ts';
+import type { RequestMark } from '../state/commands.ts';
+import type { Answer } from '../state/outcome.ts';
+import type { Call } from './call.ts';
+import type { Caller } from './caller.ts';
+import { CallerResolver } from './caller-resolver.ts';
+import { writeResultOf } from './commit.ts';
+import type { ServiceDeps } from './deps.ts';
+import { HANDLERS } from './handlers.ts';
+import { OPERATION_TABLE } from './operation-table.ts';
+import type { OperationInput, OperationName, OperationOutput, Operations } from './operations.ts';
+import { requireAcl, requireNamespace } from './permissions.ts';
+import { placementOf } from './placement.ts';
+import { PositionWaiters } from './position-waiters.ts';
+import { awaitFreshness } from './reading.ts';
+import { rememberedOutcome, requestMarkOf } from './request-marks.ts';
+import type { Service } from './service.ts';
+import { tokenLocalityOf } from './token-locality.ts';
+import type { WatchTarget } from './views.ts';
+
+/** Opens the door; from then on the caches hear of every applied change. */
+export function createOperations(deps: ServiceDeps): Operations {
+  const { view, clock, metrics, settings } = deps;
+  const callers = new CallerResolver({ view, clock, metrics, settings });
+  const positions = new PositionWaiters(() => view.position(), clock);
+  deps.watch.onApplied((changes) => {
+    callers.onApplied(changes);
+    positions.onApplied();
+  });
+  const service: Service = { ...deps, callers, positions };
+  return {
+    run: (name, input, call) => runCounted(service, name, input, call),
+    waitForChange: (target, index, timeoutMs, cancel) =>
+      waitForChange(service, target, { index, timeoutMs, cancel }),
+    meta: () => ({ defaultPolicy: settings.defaultPolicy, position: view.position() }),
+  };
+}
+
+async function runCounted<Name extends OperationName>(
+  service: Service,
+  name: Name,
+  input: OperationInput<Name>,
+  call: Call,
+): Promise<OperationOutput<Name>> {
+  try {
+    return await runOperation(service, name, input, call);
+  } catch (error) {
+    if (error instanceof AclError && DENIALS.has(error.code)) {
+      service.metrics.count('acl.denied', { reason: error.code });
+    }
+    throw error;
+  }
+}
+
+const DENIALS: ReadonlySet<string> = new Set([
+  'permission-denied',
+  'token-unknown',
+  'unauthenticated',
+  'login-refused',
+]);
+
+async function runOperation<Name extends OperationName>(
+  service: Service,
+  name: Name,
+  input: OperationInput<Name>,
+  call: Call,
+): Promise<OperationOutput<Name>> {
+  if (!service.settings.aclEnabled) throw new AclError('acl-disabled', 'ACL support disabled');
+  requireHere(service, name, input, call);
+  if (OPERATION_TABLE[name].kind === 'read') await awaitFreshness(service, call);
+  const owned = requestOwnerOf(service, name, input, call);
+  if (owned === undefined) return HANDLERS[name](service, input, { call, mark: undefined });
+  const { id, owner, caller } = owned;
+  const mark = requestMarkOf({ id, owner, operation: name, input }, call);
+  const remembered = answerAgain(service, mark, { call, caller });
+  if (remembered !== undefined) return remembered as OperationOutput<Name>;
+  return HANDLERS[name](service, input, { call, mark });
+}
+
+/** Throws unless the operation is one that this node can run. */
+function requireHere<Name extends OperationName>(
+  service: Service,
+  name: Name,
+  input: OperationInput<Name>,
+  call: Call,
+): void {
+  const facts = OPERATION_TABLE[name];
+  const { datacenter, primaryDatacenter, datacenters } = service.settings;
+  const wanted = facts.takesDatacenter && call.datacenter !== '' ? call.datacenter : undefined;
+  if (wanted !== undefined && !datacenters.includes(wanted)) {
+    throw new AclError('no-such-datacenter', 'No path to datacenter');
+  }
+  const { isLeader } = service.leaderContact();
+  const isLocalToken = tokenLocalityOf(service, name, input, call);
+  const placement = placementOf(
+    { facts, datacenter: wanted, isLocalToken },
+    { datacenter, primaryDatacenter, isLeader },
+  );
+  switch (placement.kind) {
+    case 'here':
+      return;
+    case 'leader':
+      throw new AclError('unavailable', 'No cluster leader');
+    case 'datacenter':
+      throw new AclError('unavailable', 'Remote DC has no server currently reachable');
+    default:
+      unreachable(placement);
+  }
+}
+
+interface OwnedRequest {
+  readonly id: string;
+  /** What nobody else can present; see `requestMarkOf`. */
+  readonly owner: string;
+  /** Undefined where the credential itself is the owner. */
+  readonly caller: Caller | undefined;
+}
+
+/** Undefined for requests without an id, and for operations that remember nothing. */
+function requestOwnerOf<Name extends OperationName>(
+  service: Service,
+  name: Name,
+  input: OperationInput<Name>,
+  call: Call,
+): OwnedRequest | undefined {
+  const { requestId: id } = call;
+  if (id === undefined || id === '' || OPERATION_TABLE[name].kind === 'read') return undefined;
+  // Bootstrap has no owner, only a secret that its caller chose; the other only begins a login.
+  if (name === 'bootstrap' || name === 'oidc.auth-url') return undefined;
+  const credential = credentialOf(input, name === 'logout' ? call : undefined);
+  if (credential !== undefined) return { id, owner: credential, caller: undefined };
+  const caller = service.callers.resolve(call.secret);
+  return { id, owner: `token ${caller.token.accessorId}`, caller };
+}
+
+/** The credential by which a caller without a token of their own is known. */
+function credentialOf(input: object, logout: Call | undefined): string | undefined {
+  if (logout !== undefined) return `secret ${logout.secret ?? ''}`;
+  if ('bearerToken' in input) return `bearer ${String(input.bearerToken)}`;
+  return 'state' in input && 'code' in input ? `code ${String(input.code)}` : undefined;
+}
+
+/** The first answer to a request that was made before, for a caller who might still make it. */
+function answerAgain(
+  service: Service,
+  mark: RequestMark,
+  { call, caller }: { readonly call: Call; readonly caller: Caller | undefined },
+): ReturnType<typeof writeResultOf> | undefined {
+  const outcome = rememberedOutcome(service.view, mark, service.clock.wallMs());
+  if (outcome === undefined) return undefined;
+  if (caller !== undefined) requireStillAllowed(caller, outcome.answer);
+  const { answer } = outcome;
+  const isLocal = answer.type === 'token' && answer.token.local;
+  return writeResultOf(service, { ...outcome, replayed: true }, { asked: call.ack, isLocal });
+}
+
+/** Answers may hold secrets: who lost the right to write does not get them again. */
+function requireStillAllowed(caller: Caller, answer: Answer): void {
+  if (answer.type === 'deleted' || answer.type === 'done') return;
+  if (answer.type === 'namespace') requireNamespace(caller, 'write', answer.namespace.name);
+  else requireAcl(caller, 'write', namespaceOfAnswer(answer));
+}
+
+function namespaceOfAnswer(
+  answer: Exclude<Answer, { type: 'deleted' | 'done' | 'namespace' }>,
+): NamespaceName {
+  switch (answer.type) {
+    case 'token':
+      return answer.token.namespace;
+    case 'policy':
+      return answer.policy.namespace;
+    case 'role':
+      return answer.role.namespace;
+    case 'auth-method':
+      return answer.method.namespace;
+    case 'binding-rule':
+      return answer.rule.namespace;
+    default:
+      return unreachable(answer);
+  }
+}
+
+async function waitForChange(
+  { view, watch, clock }: Service,
+  target: WatchTarget,
+  wait: {
+    readonly index: number;
+    readonly timeoutMs: number;
+    readonly cancel: AbortSignal;
+  },
+): Promise<void> {
+  const ended = new AbortController();
+  const end = (): void => ended.abort();
+  const timer = clock.after(wait.timeoutMs, end);
+  wait.cancel.addEventListener('abort', end, { once: true });
+  if (wait.cancel.aborted) end();
+  try {
+    while (!ended.signal.aborted && view.tableIndex(target.table) <= wait.index) {
+      await watch.waitFor(target, ended.signal);
+    }
+  } finally {
+    timer.cancel();
+    wait.cancel.removeEventListener('abort', end);
+  }
+}

@@ -1,0 +1,95 @@
+// The leader's housekeeping: the objects that must exist are made, what is void or too old is deleted.
+// One call is one pass; how often, and on which node, is for the caller to say.
+
+import {
+  anonymousToken,
+  builtinPolicies,
+  defaultNamespace,
+  initialManagementToken,
+} from '../acl/built-ins.ts';
+import { AclError } from '../acl/error.ts';
+import type { AccessorId } from '../acl/ids.ts';
+import { GLOBAL_MANAGEMENT_RULES, GLOBAL_READ_ONLY_RULES } from '../rules/built-in-rules.ts';
+import { REQUEST_MEMORY_MS } from '../state/bookkeeping.ts';
+import type { Change } from '../state/commands.ts';
+import type { ServiceDeps } from './deps.ts';
+
+/** Most objects of one kind that a pass deletes. */
+export const REAP_BATCH_MAX = 4096;
+
+export type DutyDeps = Pick<
+  ServiceDeps,
+  'view' | 'clock' | 'random' | 'propose' | 'metrics' | 'settings'
+>;
+
+/** What one pass found; a number equal to REAP_BATCH_MAX means that there is more. */
+export interface ReapReport {
+  readonly expiredTokens: number;
+  readonly orphanedTokens: number;
+  readonly oldRequests: number;
+  readonly oldPendingLogins: number;
+}
+
+/** Makes the built-ins that are missing. Rejects when the log does not take the command. */
+export async function ensureBuiltins(deps: DutyDeps): Promise<void> {
+  const nowMs = deps.clock.wallMs();
+  const { initialManagementSecret: secretId } = deps.settings;
+  const management =
+    secretId === undefined
+      ? []
+      : [
+          initialManagementToken({
+            accessorId: deps.random.uuid() as AccessorId,
+            secretId,
+            nowMs,
+          }),
+        ];
+  await perform(deps, {
+    type: 'ensure-builtins',
+    policies: builtinPolicies({
+      globalManagement: GLOBAL_MANAGEMENT_RULES,
+      globalReadOnly: GLOBAL_READ_ONLY_RULES,
+    }),
+    tokens: [anonymousToken(nowMs), ...management],
+    namespace: defaultNamespace(),
+  });
+}
+
+/** One pass over everything that grows old. Proposes nothing when there is nothing to do. */
+export async function reapOnce(deps: DutyDeps): Promise<ReapReport> {
+  const { view, clock } = deps;
+  const nowMs = clock.wallMs();
+  const expired = await view.expiredTokens(nowMs, REAP_BATCH_MAX);
+  const orphaned = await view.orphanedTokens(REAP_BATCH_MAX);
+  await reap(deps, expired);
+  // An orphan may have expired as well; deleting it once is enough.
+  const known = new Set<string>(expired);
+  await reap(
+    deps,
+    orphaned.filter((accessorId) => !known.has(accessorId)),
+  );
+  const requests = await view.oldRequests(nowMs - REQUEST_MEMORY_MS, REAP_BATCH_MAX);
+  if (requests.length > 0) await perform(deps, { type: 'request-id.trim', keys: requests });
+  const logins = await view.oldPendingLogins(nowMs, REAP_BATCH_MAX);
+  if (logins.length > 0) await perform(deps, { type: 'pending-login.delete', keys: logins });
+  return {
+    expiredTokens: expired.length,
+    orphanedTokens: orphaned.length,
+    oldRequests: requests.length,
+    oldPendingLogins: logins.length,
+  };
+}
+
+async function reap(deps: DutyDeps, accessorIds: readonly AccessorId[]): Promise<void> {
+  if (accessorIds.length === 0) return;
+  await perform(deps, { type: 'token.reap', accessorIds });
+  deps.metrics.count('acl.token.reaped', {}, accessorIds.length);
+}
+
+async function perform(deps: DutyDeps, change: Change): Promise<void> {
+  const timeMs = deps.clock.wallMs();
+  const outcome = await deps.propose({ change, timeMs, cas: undefined, request: undefined });
+  if (outcome.kind === 'refused') {
+    throw new AclError('internal', `the duty ${change.type} was refused: ${outcome.message}`);
+  }
+}

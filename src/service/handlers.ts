@@ -1,0 +1,109 @@
+// Which function runs which operation. Total by type: an operation without one does not compile.
+
+import { authorize } from './authorize.ts';
+import {
+  createAuthMethod,
+  deleteAuthMethod,
+  listAuthMethods,
+  readAuthMethod,
+  updateAuthMethod,
+} from './auth-methods.ts';
+import {
+  createBindingRule,
+  deleteBindingRule,
+  listBindingRules,
+  readBindingRule,
+  updateBindingRule,
+} from './binding-rules.ts';
+import { bootstrap } from './bootstrap.ts';
+import { login, logout } from './login.ts';
+import {
+  createNamespace,
+  deleteNamespace,
+  listNamespaces,
+  readNamespace,
+  updateNamespace,
+} from './namespaces.ts';
+import { oidcAuthUrl, oidcCallback } from './oidc-login.ts';
+import type { OperationInput, OperationName, OperationOutput } from './operations.ts';
+import {
+  createPolicy,
+  deletePolicy,
+  listPolicies,
+  readPolicy,
+  readPolicyByName,
+  updatePolicy,
+} from './policies.ts';
+import { replicationStatus } from './replication-status.ts';
+import {
+  createRole,
+  deleteRole,
+  listRoles,
+  readRole,
+  readRoleByName,
+  updateRole,
+} from './roles.ts';
+import type { Request, Service } from './service.ts';
+import { listTemplates, previewTemplatedPolicy, readTemplate } from './templated-policies.ts';
+import { listTokens } from './token-list.ts';
+import {
+  cloneToken,
+  createToken,
+  deleteToken,
+  readSelfToken,
+  readToken,
+  updateToken,
+} from './tokens.ts';
+
+export type Handler<Name extends OperationName> = (
+  service: Service,
+  input: OperationInput<Name>,
+  request: Request,
+) => Promise<OperationOutput<Name>>;
+
+export const HANDLERS: { readonly [Name in OperationName]: Handler<Name> } = {
+  bootstrap,
+  'token.create': createToken,
+  'token.read': readToken,
+  'token.read-self': readSelfToken,
+  'token.update': updateToken,
+  'token.clone': cloneToken,
+  'token.delete': deleteToken,
+  'token.list': listTokens,
+  'policy.create': createPolicy,
+  'policy.read': readPolicy,
+  'policy.read-by-name': readPolicyByName,
+  'policy.update': updatePolicy,
+  'policy.delete': deletePolicy,
+  'policy.list': listPolicies,
+  'role.create': createRole,
+  'role.read': readRole,
+  'role.read-by-name': readRoleByName,
+  'role.update': updateRole,
+  'role.delete': deleteRole,
+  'role.list': listRoles,
+  'auth-method.create': createAuthMethod,
+  'auth-method.read': readAuthMethod,
+  'auth-method.update': updateAuthMethod,
+  'auth-method.delete': deleteAuthMethod,
+  'auth-method.list': listAuthMethods,
+  'binding-rule.create': createBindingRule,
+  'binding-rule.read': readBindingRule,
+  'binding-rule.update': updateBindingRule,
+  'binding-rule.delete': deleteBindingRule,
+  'binding-rule.list': listBindingRules,
+  'namespace.create': createNamespace,
+  'namespace.read': readNamespace,
+  'namespace.update': updateNamespace,
+  'namespace.delete': deleteNamespace,
+  'namespace.list': listNamespaces,
+  'templated-policy.list': listTemplates,
+  'templated-policy.read': readTemplate,
+  'templated-policy.preview': previewTemplatedPolicy,
+  login,
+  logout,
+  'oidc.auth-url': oidcAuthUrl,
+  'oidc.callback': oidcCallback,
+  authorize,
+  'replication.status': replicationStatus,
+};

@@ -1,0 +1,139 @@
+// Logging in through an auth method, and logging out again. Who somebody is decides the method's
+// validator; what they may do, the binding rules; this file makes the token of it.
+
+import type { AuthMethod } from '../acl/auth-method.ts';
+import { AclError } from '../acl/error.ts';
+import { instantNs, instantOfMs, instantOfNs } from '../acl/instant.ts';
+import type { NamespaceName } from '../acl/ids.ts';
+import type { Token } from '../acl/token.ts';
+import { withHash } from '../acl/token-checks.ts';
+import type { Unstamped } from '../acl/stamped.ts';
+import type { Identity } from '../auth-methods/identity.ts';
+import { computeLogin, type LoginGrant } from '../auth-methods/login.ts';
+import { commit } from './commit.ts';
+import type { OperationInput, OperationOutput } from './operations.ts';
+import { namespaceOf } from './select-namespace.ts';
+import type { Request, Service } from './service.ts';
+import { freshToken } from './tokens.ts';
+import type { TokenView, WriteResult } from './views.ts';
+
+export async function login(
+  service: Service,
+  { authMethod, bearerToken, meta, namespace }: OperationInput<'login'>,
+  request: Request,
+): Promise<OperationOutput<'login'>> {
+  const method = requireLoginMethod(service, request, { authMethod, namespace });
+  const result = await counted(service, method, async () => {
+    const identity = await service.authMethods.types[method.type].validate(method, bearerToken);
+    return mintToken(service, { method, identity, meta, flow: 'login' }, request);
+  });
+  return result;
+}
+
+/** The token that is presented is given back. Also an expired one, until it is deleted. */
+export async function logout(
+  service: Service,
+  _input: OperationInput<'logout'>,
+  request: Request,
+): Promise<OperationOutput<'logout'>> {
+  const { secret } = request.call;
+  if (secret === undefined) throw new AclError('unauthenticated', 'Supplied token does not exist');
+  const token = service.view.tokenBySecret(secret);
+  if (token === undefined) throw new AclError('token-unknown', 'ACL not found');
+  if (token.authMethod === undefined) {
+    throw new AclError('permission-denied', "Permission denied: token wasn't created via login");
+  }
+  const change = { type: 'token.delete', accessorId: token.accessorId } as const;
+  const result = await commit(service, request, change, 'deleted');
+  service.metrics.count('acl.logout');
+  return result;
+}
+
+/** The method of a login. Nobody's token counts here, so neither does a token's namespace. */
+export function loginMethodOf(
+  service: Service,
+  request: Pick<Request, 'call'>,
+  wanted: { readonly authMethod: string; readonly namespace: string | undefined },
+): AuthMethod | undefined {
+  const body = { kind: 'Request', namespace: wanted.namespace } as const;
+  const { name } = namespaceOf(service, request, undefined, body);
+  return service.view.authMethod(name, wanted.authMethod);
+}
+
+/** The same; refuses an unknown one. */
+export function requireLoginMethod(
+  service: Service,
+  request: Pick<Request, 'call'>,
+  wanted: { readonly authMethod: string; readonly namespace: string | undefined },
+): AuthMethod {
+  const method = loginMethodOf(service, request, wanted);
+  if (method !== undefined) return method;
+  throw new AclError(
+    'permission-denied',
+    `ACL not found: auth method "${wanted.authMethod}" not found`,
+  );
+}
+
+/** Runs a login and counts how it went. */
+export async function counted<T>(
+  { metrics }: Service,
+  { name }: AuthMethod,
+  action: () => Promise<T>,
+): Promise<T> {
+  try {
+    const result = await action();
+    metrics.count('acl.login', { method: name, result: 'granted' });
+    return result;
+  } catch (error) {
+    const result = error instanceof AclError ? error.code : 'failed';
+    metrics.count('acl.login', { method: name, result });
+    throw error;
+  }
+}
+
+interface Login {
+  readonly method: AuthMethod;
+  readonly identity: Identity;
+  readonly meta: Readonly<Record<string, string>>;
+  readonly flow: 'login' | 'oidc';
+}
+
+/** Makes the token of a validated identity. Rejects with 'permission-denied' when nothing is bound. */
+export function mintToken(
+  service: Service,
+  given: Login,
+  request: Request,
+): Promise<WriteResult<TokenView>> {
+  const { view, settings, authMethods } = service;
+  const { method } = given;
+  const grant = computeLogin({
+    ...given,
+    names: authMethods.types[method.type].attributeNames(method),
+    rules: view.bindingRulesOf(method.namespace, method.name),
+    lookups: {
+      policyId: (name, namespace) => view.policyByName(namespace, name)?.id,
+      roleId: (name, namespace) => view.roleByName(namespace, name)?.id,
+      namespaceExists: (name: NamespaceName) => view.namespace(name) !== undefined,
+    },
+    datacenter: settings.datacenter,
+  });
+  const token = tokenOf(service, method, grant);
+  return commit(service, request, { type: 'token.set', presence: 'create', token }, 'token');
+}
+
+function tokenOf(service: Service, method: AuthMethod, grant: LoginGrant): Unstamped<Token> {
+  const { nowMs, freshAccessorId, freshSecretId } = freshToken(service);
+  const { name, namespace, createIndex, maxTokenTtlNs } = method;
+  const createTime = instantOfMs(nowMs);
+  const expirationTime =
+    maxTokenTtlNs === 0n ? undefined : instantOfNs(instantNs(createTime) + maxTokenTtlNs);
+  return withHash({
+    ...grant,
+    accessorId: freshAccessorId,
+    secretId: freshSecretId,
+    local: method.tokenLocality !== 'global',
+    authMethod: { name, namespace, createIndex },
+    createTime,
+    expirationTime,
+  });
+}

@@ -1,0 +1,84 @@
+// The two halves of a login at an outside identity provider. Between them the pending login lies in
+// the state, so that any node can finish it; it is taken away before the second half begins, so that
+// a callback works once.
+
+import { sha256 } from '@noble/hashes/sha2.js';
+import { AclError } from '../acl/error.ts';
+import type { PendingLogin } from '../auth-methods/oidc.ts';
+import { counted, mintToken, requireLoginMethod } from './login.ts';
+import type { OperationInput, OperationOutput } from './operations.ts';
+import type { Request, Service } from './service.ts';
+
+export async function oidcAuthUrl(
+  service: Service,
+  input: OperationInput<'oidc.auth-url'>,
+  request: Request,
+): Promise<OperationOutput<'oidc.auth-url'>> {
+  const method = requireLoginMethod(service, request, input);
+  const { redirectUri, clientNonce, meta } = input;
+  const { authUrl, pending } = await service.authMethods.oidcFlow.authUrl({
+    method,
+    redirectUri,
+    clientNonce,
+    meta,
+  });
+  await keep(service, pending);
+  return { authUrl };
+}
+
+export async function oidcCallback(
+  service: Service,
+  input: OperationInput<'oidc.callback'>,
+  request: Request,
+): Promise<OperationOutput<'oidc.callback'>> {
+  const method = requireLoginMethod(service, request, input);
+  const result = await counted(service, method, async () => {
+    const pending = await take(service, input.state);
+    const { state, code, clientNonce } = input;
+    const identity = await service.authMethods.oidcFlow.callback({
+      method,
+      pending,
+      state,
+      code,
+      clientNonce,
+    });
+    const meta = pending?.meta ?? {};
+    return mintToken(service, { method, identity, meta, flow: 'oidc' }, request);
+  });
+  return result;
+}
+
+async function keep(service: Service, pending: PendingLogin): Promise<void> {
+  const outcome = await service.propose({
+    change: {
+      type: 'pending-login.set',
+      key: pending.state,
+      value: Buffer.from(JSON.stringify(pending), 'utf8'),
+      expiresMs: pending.expiresAtMs,
+    },
+    timeMs: service.clock.wallMs(),
+    cas: undefined,
+    request: undefined,
+  });
+  if (outcome.kind === 'refused') throw new AclError(outcome.code, outcome.message);
+}
+
+/**
+ * Two callbacks with one state may both find it. The log remembers the first that takes it away, and
+ * refuses the other, whose fingerprint differs.
+ */
+async function take(service: Service, state: string): Promise<PendingLogin | undefined> {
+  const stored = service.view.pendingLogin(state);
+  if (stored === undefined) return undefined;
+  const outcome = await service.propose({
+    change: { type: 'pending-login.delete', keys: [state] },
+    timeMs: service.clock.wallMs(),
+    cas: undefined,
+    request: {
+      key: sha256(Buffer.from(`pending login ${state}`, 'utf8')),
+      fingerprint: service.random.bytes(32),
+    },
+  });
+  if (outcome.kind === 'refused') return undefined;
+  return JSON.parse(Buffer.from(stored.value).toString('utf8')) as PendingLogin;
+}

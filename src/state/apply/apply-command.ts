@@ -1,0 +1,106 @@
+// One committed command on the state. It checks first and writes last; a refusal is an outcome that
+// changed nothing. The same state and the same command give the same bytes on every node.
+
+import { assert } from '../../../cluster/base/assert.ts';
+import { unreachable } from '../../../cluster/base/unreachable.ts';
+import { AclError, invalid } from '../../acl/error.ts';
+import {
+  deletePendingLogin,
+  forgetRequest,
+  readRequest,
+  REQUEST_MEMORY_MS,
+  rememberRequest,
+  setPendingLogin,
+} from '../bookkeeping.ts';
+import type { ChangeSet } from '../change-set.ts';
+import type { Change, Command } from '../commands.ts';
+import type { Answer, Outcome } from '../outcome.ts';
+import { applyAuthMethodDelete, applyAuthMethodSet } from './auth-method.ts';
+import { applyBindingRuleDelete, applyBindingRuleSet } from './binding-rule.ts';
+import { applyBootstrap, applyEnsureBuiltins } from './builtins.ts';
+import type { ApplyContext } from './checks.ts';
+import { applyNamespaceDelete, applyNamespaceSet } from './namespace.ts';
+import { applyPolicyDelete, applyPolicySet } from './policy.ts';
+import { applyRoleDelete, applyRoleSet } from './role.ts';
+import { applyTokenDelete, applyTokenReap, applyTokenSet } from './token.ts';
+
+/** Applies one command. Never throws on what a command says. */
+export function applyCommand(changes: ChangeSet, command: Command): Outcome {
+  changes.beginCommand();
+  try {
+    return answered(changes, command);
+  } catch (error) {
+    if (!(error instanceof AclError)) throw error;
+    assert(changes.isUntouched, 'a refusal changed nothing', { refusal: error.message });
+    return { kind: 'refused', code: error.code, message: error.message };
+  }
+}
+
+function answered(changes: ChangeSet, { change, timeMs, cas, request }: Command): Outcome {
+  const remembered = request === undefined ? undefined : readRequest(changes, request.key);
+  if (request !== undefined && remembered !== undefined) {
+    const isOld = remembered.timeMs + REQUEST_MEMORY_MS <= timeMs;
+    const isSame = Buffer.compare(remembered.fingerprint, request.fingerprint) === 0;
+    if (!isOld && !isSame) throw invalid('The request id was used before, for another request');
+    if (!isOld) return remembered.outcome;
+  }
+  const answer = applyChange({ changes, timeMs, cas }, change);
+  changes.endObjects();
+  const { index, position } = changes;
+  const outcome = { kind: 'applied', answer, index, position, replayed: false } as const;
+  if (request !== undefined) rememberRequest(changes, request, timeMs, outcome);
+  return outcome;
+}
+
+function applyChange(context: ApplyContext, change: Change): Answer {
+  const { changes, timeMs } = context;
+  switch (change.type) {
+    case 'token.set':
+      return applyTokenSet(context, change);
+    case 'token.delete':
+      return applyTokenDelete(context, change);
+    case 'token.reap':
+      return applyTokenReap(context, change);
+    case 'policy.set':
+      return applyPolicySet(context, change);
+    case 'policy.delete':
+      return applyPolicyDelete(context, change);
+    case 'role.set':
+      return applyRoleSet(context, change);
+    case 'role.delete':
+      return applyRoleDelete(context, change);
+    case 'auth-method.set':
+      return applyAuthMethodSet(context, change);
+    case 'auth-method.delete':
+      return applyAuthMethodDelete(context, change);
+    case 'binding-rule.set':
+      return applyBindingRuleSet(context, change);
+    case 'binding-rule.delete':
+      return applyBindingRuleDelete(context, change);
+    case 'namespace.set':
+      return applyNamespaceSet(context, change);
+    case 'namespace.delete':
+      return applyNamespaceDelete(context, change);
+    case 'bootstrap':
+      return applyBootstrap(context, change);
+    case 'ensure-builtins':
+      return applyEnsureBuiltins(context, change);
+    case 'request-id.trim':
+      for (const key of change.keys) trimRequest(changes, key, timeMs);
+      return { type: 'done' };
+    case 'pending-login.set':
+      setPendingLogin(changes, change.key, change);
+      return { type: 'done' };
+    case 'pending-login.delete':
+      for (const key of change.keys) deletePendingLogin(changes, key);
+      return { type: 'done' };
+    default:
+      return unreachable(change);
+  }
+}
+
+function trimRequest(changes: ChangeSet, key: Uint8Array, timeMs: number): void {
+  const remembered = readRequest(changes, key);
+  if (remembered === undefined || remembered.timeMs + REQUEST_MEMORY_MS > timeMs) return;
+  forgetRequest(changes, key);
+}

@@ -1,0 +1,53 @@
+// Auth methods. Deleting one deletes its binding rules in the same command and makes its tokens void
+// at once; the tokens themselves are reaped later, found through the record of the retired method.
+
+import type { AuthMethod } from '../../acl/auth-method.ts';
+import { invalid } from '../../acl/error.ts';
+import type { Unstamped } from '../../acl/stamped.ts';
+import type { Change } from '../commands.ts';
+import { AUTH_METHODS, BINDING_RULES, methodKey } from '../objects.ts';
+import type { Answer } from '../outcome.ts';
+import { readAuthMethod, readRulesOfMethod } from '../reads.ts';
+import { NO_BYTES } from '../tables.ts';
+import { type ApplyContext, requireCas, requireNamespace } from './checks.ts';
+
+export function applyAuthMethodSet(
+  context: ApplyContext,
+  { method }: Extract<Change, { readonly type: 'auth-method.set' }>,
+): Answer {
+  const fresh = setMethod(context, method);
+  context.changes.put(AUTH_METHODS, fresh);
+  return { type: 'auth-method', method: fresh };
+}
+
+/** An existing method is replaced; it keeps its name's letter case, its type and its CreateIndex. */
+function setMethod(context: ApplyContext, method: Unstamped<AuthMethod>): AuthMethod {
+  const { nextIndex } = context.changes;
+  requireNamespace(context, method.namespace);
+  const existing = readAuthMethod(context.changes, method.namespace, method.name);
+  requireCas(context, existing);
+  if (existing === undefined) return { ...method, createIndex: nextIndex, modifyIndex: nextIndex };
+  if (existing.type !== method.type) {
+    throw invalid('the Type field of an Auth Method is immutable');
+  }
+  const { name, createIndex } = existing;
+  return { ...method, name, createIndex, modifyIndex: nextIndex };
+}
+
+export function applyAuthMethodDelete(
+  context: ApplyContext,
+  { namespace, name }: Extract<Change, { readonly type: 'auth-method.delete' }>,
+): Answer {
+  const { changes } = context;
+  const method = readAuthMethod(changes, namespace, name);
+  requireCas(context, method);
+  if (method === undefined) return { type: 'deleted', existed: false };
+  for (const rule of readRulesOfMethod(changes, namespace, name)) {
+    changes.delete(BINDING_RULES, rule);
+  }
+  changes.delete(AUTH_METHODS, method);
+  if (changes.get(methodKey('methodTokens', method)) !== undefined) {
+    changes.putRow(methodKey('retiredMethod', method), NO_BYTES);
+  }
+  return { type: 'deleted', existed: true };
+}

@@ -1,0 +1,58 @@
+// Binding rules. A rule belongs to one auth method for its whole life, and goes with it.
+
+import type { BindingRule } from '../../acl/binding-rule.ts';
+import { invalid } from '../../acl/error.ts';
+import { nameKey } from '../../acl/names.ts';
+import { bindingRuleToUpdateMissing, unknownAuthMethod } from '../../acl/refusals.ts';
+import type { Unstamped } from '../../acl/stamped.ts';
+import type { Change } from '../commands.ts';
+import { BINDING_RULES } from '../objects.ts';
+import type { Answer } from '../outcome.ts';
+import { readAuthMethod, readBindingRule } from '../reads.ts';
+import { type ApplyContext, requireCas, requireFreshId, requireNamespace } from './checks.ts';
+
+export function applyBindingRuleSet(
+  context: ApplyContext,
+  { presence, rule }: Extract<Change, { readonly type: 'binding-rule.set' }>,
+): Answer {
+  const fresh = presence === 'create' ? created(context, rule) : updated(context, rule);
+  context.changes.put(BINDING_RULES, fresh);
+  return { type: 'binding-rule', rule: fresh };
+}
+
+function created(context: ApplyContext, rule: Unstamped<BindingRule>): BindingRule {
+  const { changes } = context;
+  requireNamespace(context, rule.namespace);
+  requireFreshId('Binding Rule', rule.id, readBindingRule(changes, rule.id));
+  requireCas(context, undefined);
+  requireMethod(context, rule);
+  return { ...rule, createIndex: changes.nextIndex, modifyIndex: changes.nextIndex };
+}
+
+function updated(context: ApplyContext, rule: Unstamped<BindingRule>): BindingRule {
+  const { changes } = context;
+  const existing = readBindingRule(changes, rule.id);
+  if (existing?.namespace !== rule.namespace) throw bindingRuleToUpdateMissing(rule.id);
+  requireCas(context, existing);
+  if (nameKey(existing.authMethod) !== nameKey(rule.authMethod)) {
+    throw invalid('the AuthMethod field of an Binding Rule is immutable');
+  }
+  requireMethod(context, rule);
+  const { id, authMethod, createIndex } = existing;
+  return { ...rule, id, authMethod, createIndex, modifyIndex: changes.nextIndex };
+}
+
+function requireMethod({ changes }: ApplyContext, rule: Unstamped<BindingRule>): void {
+  const method = readAuthMethod(changes, rule.namespace, rule.authMethod);
+  if (method === undefined) throw unknownAuthMethod(rule.authMethod);
+}
+
+export function applyBindingRuleDelete(
+  context: ApplyContext,
+  { id }: Extract<Change, { readonly type: 'binding-rule.delete' }>,
+): Answer {
+  const rule = readBindingRule(context.changes, id);
+  requireCas(context, rule);
+  if (rule !== undefined) context.changes.delete(BINDING_RULES, rule);
+  return { type: 'deleted', existed: rule !== undefined };
+}

@@ -1,0 +1,97 @@
+// The objects that every datacenter has: the first management token by bootstrap, and the built-ins
+// that the leader makes sure of. Making sure twice changes nothing.
+
+import { isBuiltinPolicy } from '../../acl/built-ins.ts';
+import { AclError, invalid } from '../../acl/error.ts';
+import { policyHash } from '../../acl/hash.ts';
+import { ANONYMOUS_ACCESSOR } from '../../acl/ids.ts';
+import type { Policy } from '../../acl/policy.ts';
+import type { Unstamped } from '../../acl/stamped.ts';
+import type { Token } from '../../acl/token.ts';
+import type { ChangeSet } from '../change-set.ts';
+import type { Change } from '../commands.ts';
+import { NAMESPACES, POLICIES, TOKENS } from '../objects.ts';
+import type { Answer } from '../outcome.ts';
+import { isIdInUse, readNamespace, readPolicy, readPolicyByName } from '../reads.ts';
+import { type ApplyContext, requireNamespace } from './checks.ts';
+import { requireFreshIds, requireRights } from './token.ts';
+
+export function applyBootstrap(
+  context: ApplyContext,
+  { token, resetIndex }: Extract<Change, { readonly type: 'bootstrap' }>,
+): Answer {
+  const { changes } = context;
+  requireBootstrapAllowed(changes, resetIndex);
+  requireNamespace(context, token.namespace);
+  if (isIdInUse(changes, token.secretId)) {
+    throw new AclError(
+      'duplicate',
+      'Provided token cannot be used because a token with that secret already exists.',
+    );
+  }
+  requireFreshIds(context, token);
+  requireRights(context, token);
+  const fresh = stampedNew(changes, token);
+  changes.markBootstrap();
+  changes.put(TOKENS, fresh);
+  return { type: 'token', token: fresh };
+}
+
+/** Once; and again when the caller names the index of the last time, which only an operator can. */
+function requireBootstrapAllowed(changes: ChangeSet, resetIndex: number | undefined): void {
+  const last = changes.bootstrapIndex;
+  if (last === undefined || last === resetIndex) return;
+  if (resetIndex === undefined) {
+    throw new AclError(
+      'permission-denied',
+      `Permission denied: ACL bootstrap no longer allowed (reset index: ${last})`,
+    );
+  }
+  throw invalid(`Invalid bootstrap reset index (specified ${resetIndex}, reset index: ${last})`);
+}
+
+/** Makes what is missing; a built-in policy whose rules are of another release gets the new ones. */
+export function applyEnsureBuiltins(
+  { changes }: ApplyContext,
+  { policies, tokens, namespace }: Extract<Change, { readonly type: 'ensure-builtins' }>,
+): Answer {
+  if (readNamespace(changes, namespace.name) === undefined) {
+    changes.put(NAMESPACES, stampedNew(changes, namespace));
+  }
+  for (const policy of policies) ensurePolicy(changes, policy);
+  for (const token of tokens) ensureToken(changes, token);
+  return { type: 'done' };
+}
+
+function ensurePolicy(changes: ChangeSet, policy: Unstamped<Policy>): void {
+  const existing = readPolicy(changes, policy.id);
+  if (existing !== undefined) {
+    if (isBuiltinPolicy(existing.id)) refreshRules(changes, existing, policy.rules);
+    return;
+  }
+  // Somebody else's policy of that name came first: it stays, and the built-in has to wait.
+  if (readPolicyByName(changes, policy.namespace, policy.name) !== undefined) return;
+  changes.put(POLICIES, stampedNew(changes, policy));
+}
+
+function refreshRules(changes: ChangeSet, existing: Policy, rules: string): void {
+  if (existing.rules === rules) return;
+  const policy = { ...existing, rules, modifyIndex: changes.nextIndex };
+  changes.put(POLICIES, { ...policy, hash: policyHash(policy) });
+}
+
+/** A management token from the configuration counts as the bootstrap. */
+function ensureToken(changes: ChangeSet, token: Unstamped<Token>): void {
+  if (isIdInUse(changes, token.accessorId) || isIdInUse(changes, token.secretId)) return;
+  if (token.accessorId !== ANONYMOUS_ACCESSOR && changes.bootstrapIndex === undefined) {
+    changes.markBootstrap();
+  }
+  changes.put(TOKENS, stampedNew(changes, token));
+}
+
+function stampedNew<T>(
+  changes: ChangeSet,
+  object: T,
+): T & { readonly createIndex: number; readonly modifyIndex: number } {
+  return { ...object, createIndex: changes.nextIndex, modifyIndex: changes.nextIndex };
+}

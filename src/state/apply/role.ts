@@ -1,0 +1,78 @@
+// Roles. A delete leaves links to it behind; they are skipped by whoever reads them.
+
+import { nameKey } from '../../acl/names.ts';
+import {
+  roleNameTaken,
+  roleToUpdateMissing,
+  unknownPolicyIdOfRole,
+  unknownRoleId,
+} from '../../acl/refusals.ts';
+import type { Role } from '../../acl/role.ts';
+import type { Unstamped } from '../../acl/stamped.ts';
+import type { Change } from '../commands.ts';
+import { ROLES } from '../objects.ts';
+import type { Answer } from '../outcome.ts';
+import { readRole, readRoleByName } from '../reads.ts';
+import {
+  type ApplyContext,
+  requireCas,
+  requireFreshId,
+  requireLinks,
+  requireNamespace,
+} from './checks.ts';
+
+export function applyRoleSet(
+  context: ApplyContext,
+  { presence, role }: Extract<Change, { readonly type: 'role.set' }>,
+): Answer {
+  const fresh = presence === 'create' ? created(context, role) : updated(context, role);
+  context.changes.put(ROLES, fresh);
+  return { type: 'role', role: fresh };
+}
+
+function created(context: ApplyContext, role: Unstamped<Role>): Role {
+  const { changes } = context;
+  requireNamespace(context, role.namespace);
+  requireFreshId('Role', role.id, readRole(changes, role.id));
+  requireCas(context, undefined);
+  requireFreeName(context, role, 'create');
+  requirePolicies(context, role);
+  return { ...role, createIndex: changes.nextIndex, modifyIndex: changes.nextIndex };
+}
+
+function updated(context: ApplyContext, role: Unstamped<Role>): Role {
+  const { changes } = context;
+  const existing = readRole(changes, role.id);
+  if (existing?.namespace !== role.namespace) throw roleToUpdateMissing(role.id);
+  requireCas(context, existing);
+  requireFreeName(context, role, 'update');
+  requirePolicies(context, role);
+  const { id, createIndex } = existing;
+  return { ...role, id, createIndex, modifyIndex: changes.nextIndex };
+}
+
+function requireFreeName(
+  { changes }: ApplyContext,
+  role: Unstamped<Role>,
+  on: 'create' | 'update',
+): void {
+  const bearer = readRoleByName(changes, role.namespace, role.name);
+  if (bearer === undefined || nameKey(bearer.id) === nameKey(role.id)) return;
+  throw roleNameTaken(role.name, on);
+}
+
+function requirePolicies(context: ApplyContext, role: Unstamped<Role>): void {
+  const links = { policies: role.policies, roles: [] };
+  const refusals = { policy: unknownPolicyIdOfRole, role: unknownRoleId };
+  requireLinks(context, role.namespace, links, refusals);
+}
+
+export function applyRoleDelete(
+  context: ApplyContext,
+  { id }: Extract<Change, { readonly type: 'role.delete' }>,
+): Answer {
+  const role = readRole(context.changes, id);
+  requireCas(context, role);
+  if (role !== undefined) context.changes.delete(ROLES, role);
+  return { type: 'deleted', existed: role !== undefined };
+}

@@ -1,0 +1,148 @@
+// Tokens: made, changed, deleted, and reaped once they are void.
+
+import { invalid } from '../../acl/error.ts';
+import { ANONYMOUS_ACCESSOR, lookupBytes } from '../../acl/ids.ts';
+import { compareInstants } from '../../acl/instant.ts';
+import {
+  authMethodGone,
+  tokenIdInUse,
+  tokenToUpdateMissing,
+  unknownPolicyId,
+  unknownRoleId,
+} from '../../acl/refusals.ts';
+import type { Unstamped } from '../../acl/stamped.ts';
+import type { Token } from '../../acl/token.ts';
+import { isExpired } from '../../acl/token-expiry.ts';
+import type { ChangeSet } from '../change-set.ts';
+import type { Change } from '../commands.ts';
+import { methodKey, TOKENS } from '../objects.ts';
+import type { Answer } from '../outcome.ts';
+import { isIdInUse, readAuthMethod, readToken } from '../reads.ts';
+import { isVoid } from '../standing.ts';
+import { type ApplyContext, requireCas, requireLinks, requireNamespace } from './checks.ts';
+
+type TokenChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
+
+export function applyTokenSet(context: ApplyContext, change: TokenChange<'token.set'>): Answer {
+  const { presence, token } = change;
+  const fresh = presence === 'create' ? createdToken(context, token) : updatedToken(context, token);
+  context.changes.put(TOKENS, fresh);
+  return { type: 'token', token: fresh };
+}
+
+function createdToken(context: ApplyContext, token: Unstamped<Token>): Token {
+  requireNamespace(context, token.namespace);
+  requireFreshIds(context, token);
+  requireCas(context, undefined);
+  requireRights(context, token);
+  const { nextIndex } = context.changes;
+  return { ...token, createIndex: nextIndex, modifyIndex: nextIndex };
+}
+
+/** An id is free when no token has it, neither as its accessor id nor as its secret. */
+export function requireFreshIds({ changes }: ApplyContext, token: Unstamped<Token>): void {
+  const { accessorId, secretId } = token;
+  if (lookupBytes(accessorId) === undefined) {
+    throw invalid('Invalid Token: AccessorID - not a valid UUID');
+  }
+  if (isIdInUse(changes, accessorId)) throw tokenIdInUse('AccessorID');
+  const isSame = accessorId.toLowerCase() === secretId.toLowerCase();
+  if (isSame || isIdInUse(changes, secretId)) throw tokenIdInUse('SecretID');
+}
+
+/** What the token's rights come from must be there: its auth method, roles and policies. */
+export function requireRights(context: ApplyContext, token: Unstamped<Token>): void {
+  const origin = token.authMethod;
+  if (origin !== undefined) {
+    const method = readAuthMethod(context.changes, origin.namespace, origin.name);
+    if (method?.createIndex !== origin.createIndex) throw authMethodGone(origin.name);
+  }
+  const refusals = { policy: unknownPolicyId, role: unknownRoleId };
+  requireLinks(context, token.namespace, token, refusals);
+}
+
+function updatedToken(context: ApplyContext, token: Unstamped<Token>): Token {
+  const { changes, timeMs } = context;
+  const existing = readToken(changes, token.accessorId);
+  if (existing === undefined || isExpired(existing, timeMs)) {
+    throw tokenToUpdateMissing(token.accessorId);
+  }
+  if (existing.namespace !== token.namespace) throw tokenToUpdateMissing(token.accessorId);
+  requireCas(context, existing);
+  requireSameIdentity(existing, token);
+  requireRights(context, token);
+  const { accessorId, authMethod, createTime, expirationTime, createIndex } = existing;
+  return {
+    ...token,
+    accessorId,
+    authMethod,
+    createTime,
+    expirationTime,
+    createIndex,
+    modifyIndex: changes.nextIndex,
+  };
+}
+
+function requireSameIdentity(existing: Token, token: Unstamped<Token>): void {
+  const id = token.accessorId;
+  if (existing.secretId !== token.secretId) {
+    throw invalid("Changing a token's SecretID is not permitted");
+  }
+  if (existing.local !== token.local) throw invalid(`Cannot toggle local mode of ${id}`);
+  if (!isSameOrigin(existing, token)) throw invalid(`Cannot change AuthMethod of ${id}`);
+  if (!isSameExpiration(existing, token)) throw invalid(`Cannot change expiration time of ${id}`);
+}
+
+function isSameOrigin(one: Pick<Token, 'authMethod'>, other: Pick<Token, 'authMethod'>): boolean {
+  return (
+    one.authMethod?.name === other.authMethod?.name &&
+    one.authMethod?.namespace === other.authMethod?.namespace &&
+    one.authMethod?.createIndex === other.authMethod?.createIndex
+  );
+}
+
+function isSameExpiration(
+  { expirationTime: one }: Pick<Token, 'expirationTime'>,
+  { expirationTime: other }: Pick<Token, 'expirationTime'>,
+): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return compareInstants(one, other) === 0;
+}
+
+export function applyTokenDelete(
+  context: ApplyContext,
+  { accessorId }: TokenChange<'token.delete'>,
+): Answer {
+  if (accessorId === ANONYMOUS_ACCESSOR) {
+    throw invalid('Delete operation not permitted on the anonymous token');
+  }
+  const token = readToken(context.changes, accessorId);
+  requireCas(context, token);
+  if (token !== undefined) deleteToken(context.changes, token);
+  return { type: 'deleted', existed: token !== undefined };
+}
+
+/** Deletes those that are void at the command's time; what was renewed or never was there stays so. */
+export function applyTokenReap(
+  { changes, timeMs }: ApplyContext,
+  { accessorIds }: TokenChange<'token.reap'>,
+): Answer {
+  const methods = {
+    authMethod: (...address: [Token['namespace'], string]) => readAuthMethod(changes, ...address),
+  };
+  for (const accessorId of accessorIds) {
+    const token = readToken(changes, accessorId);
+    if (token !== undefined && isVoid(token, methods, timeMs)) deleteToken(changes, token);
+  }
+  return { type: 'done' };
+}
+
+/** With the last token of a deleted method, nothing needs to remember the method any more. */
+function deleteToken(changes: ChangeSet, token: Token): void {
+  changes.delete(TOKENS, token);
+  const origin = token.authMethod;
+  if (origin === undefined) return;
+  const retiredKey = methodKey('retiredMethod', origin);
+  const isLast = changes.get(methodKey('methodTokens', origin)) === undefined;
+  if (isLast && changes.get(retiredKey) !== undefined) changes.deleteRow(retiredKey);
+}

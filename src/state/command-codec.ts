@@ -1,0 +1,285 @@
+// How commands are laid out in the log, and remembered answers in the state. The number of a command
+// is for ever: one that is no longer written keeps its number and its reader. History of the formats:
+// 1 is the first and only one.
+
+import { assert } from '../../cluster/base/assert.ts';
+import { unreachable } from '../../cluster/base/unreachable.ts';
+import type { Change, ChangeType, Command, Presence, RequestMark } from './commands.ts';
+import type { Answer, Outcome } from './outcome.ts';
+import { type Field, type Fields, orNull, orUndefined, pack, requireFormat, unpack } from './packing.ts';
+import {
+  AUTH_METHOD_CODEC,
+  BINDING_RULE_CODEC,
+  decodeRecord,
+  encodeRecord,
+  NAMESPACE_CODEC,
+  POLICY_CODEC,
+  type RecordCodec,
+  ROLE_CODEC,
+  TOKEN_CODEC,
+} from './record-codec.ts';
+
+const FORMAT = 1;
+
+/** Numbers of the types of commands in the log. */
+export const CHANGE_NUMBER: Readonly<Record<ChangeType, number>> = {
+  'token.set': 1,
+  'token.delete': 2,
+  'token.reap': 3,
+  'policy.set': 4,
+  'policy.delete': 5,
+  'role.set': 6,
+  'role.delete': 7,
+  'auth-method.set': 8,
+  'auth-method.delete': 9,
+  'binding-rule.set': 10,
+  'binding-rule.delete': 11,
+  'namespace.set': 12,
+  'namespace.delete': 13,
+  bootstrap: 14,
+  'ensure-builtins': 15,
+  'request-id.trim': 16,
+  'pending-login.set': 17,
+  'pending-login.delete': 18,
+};
+
+const PRESENCE_NUMBER: Readonly<Record<Presence, number>> = { create: 1, update: 2, either: 3 };
+
+const ANSWER_NUMBER: Readonly<Record<Answer['type'], number>> = {
+  token: 1,
+  policy: 2,
+  role: 3,
+  'auth-method': 4,
+  'binding-rule': 5,
+  namespace: 6,
+  deleted: 7,
+  done: 8,
+};
+
+type ChangeOf<Type extends ChangeType> = Extract<Change, { readonly type: Type }>;
+
+interface ChangeCodec<C extends Change> {
+  fieldsOf(change: C): Fields;
+  changeOf(fields: Fields): Omit<C, 'type'>;
+}
+
+const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>> } = {
+  'token.set': {
+    fieldsOf: ({ presence, token }) => [PRESENCE_NUMBER[presence], TOKEN_CODEC.fieldsOf(token)],
+    changeOf: ([presence, token]) => ({
+      presence: presenceOf(presence) as 'create' | 'update',
+      token: TOKEN_CODEC.objectOf(token as Fields),
+    }),
+  },
+  'token.delete': {
+    fieldsOf: ({ accessorId }) => [accessorId],
+    changeOf: ([accessorId]) => ({ accessorId }) as ChangeOf<'token.delete'>,
+  },
+  'token.reap': {
+    fieldsOf: ({ accessorIds }) => [accessorIds],
+    changeOf: ([accessorIds]) => ({ accessorIds }) as ChangeOf<'token.reap'>,
+  },
+  'policy.set': {
+    fieldsOf: ({ presence, policy }) => [PRESENCE_NUMBER[presence], POLICY_CODEC.fieldsOf(policy)],
+    changeOf: ([presence, policy]) => ({
+      presence: presenceOf(presence) as 'create' | 'update',
+      policy: POLICY_CODEC.objectOf(policy as Fields),
+    }),
+  },
+  'policy.delete': {
+    fieldsOf: ({ id }) => [id],
+    changeOf: ([id]) => ({ id }) as ChangeOf<'policy.delete'>,
+  },
+  'role.set': {
+    fieldsOf: ({ presence, role }) => [PRESENCE_NUMBER[presence], ROLE_CODEC.fieldsOf(role)],
+    changeOf: ([presence, role]) => ({
+      presence: presenceOf(presence) as 'create' | 'update',
+      role: ROLE_CODEC.objectOf(role as Fields),
+    }),
+  },
+  'role.delete': {
+    fieldsOf: ({ id }) => [id],
+    changeOf: ([id]) => ({ id }) as ChangeOf<'role.delete'>,
+  },
+  'auth-method.set': {
+    fieldsOf: ({ presence, method }) => [
+      PRESENCE_NUMBER[presence],
+      AUTH_METHOD_CODEC.fieldsOf(method),
+    ],
+    changeOf: ([presence, method]) => ({
+      presence: presenceOf(presence) as 'either',
+      method: AUTH_METHOD_CODEC.objectOf(method as Fields),
+    }),
+  },
+  'auth-method.delete': {
+    fieldsOf: ({ namespace, name }) => [namespace, name],
+    changeOf: ([namespace, name]) => ({ namespace, name }) as ChangeOf<'auth-method.delete'>,
+  },
+  'binding-rule.set': {
+    fieldsOf: ({ presence, rule }) => [PRESENCE_NUMBER[presence], BINDING_RULE_CODEC.fieldsOf(rule)],
+    changeOf: ([presence, rule]) => ({
+      presence: presenceOf(presence) as 'create' | 'update',
+      rule: BINDING_RULE_CODEC.objectOf(rule as Fields),
+    }),
+  },
+  'binding-rule.delete': {
+    fieldsOf: ({ id }) => [id],
+    changeOf: ([id]) => ({ id }) as ChangeOf<'binding-rule.delete'>,
+  },
+  'namespace.set': {
+    fieldsOf: ({ presence, namespace }) => [
+      PRESENCE_NUMBER[presence],
+      NAMESPACE_CODEC.fieldsOf(namespace),
+    ],
+    changeOf: ([presence, namespace]) => ({
+      presence: presenceOf(presence),
+      namespace: NAMESPACE_CODEC.objectOf(namespace as Fields),
+    }),
+  },
+  'namespace.delete': {
+    fieldsOf: ({ name }) => [name],
+    changeOf: ([name]) => ({ name }) as ChangeOf<'namespace.delete'>,
+  },
+  bootstrap: {
+    fieldsOf: ({ token, resetIndex }) => [TOKEN_CODEC.fieldsOf(token), orNull(resetIndex)],
+    changeOf: ([token, resetIndex]) => ({
+      token: TOKEN_CODEC.objectOf(token as Fields),
+      resetIndex: orUndefined(resetIndex as number | null),
+    }),
+  },
+  'ensure-builtins': {
+    fieldsOf: ({ policies, tokens, namespace }) => [
+      policies.map(POLICY_CODEC.fieldsOf),
+      tokens.map(TOKEN_CODEC.fieldsOf),
+      NAMESPACE_CODEC.fieldsOf(namespace),
+    ],
+    changeOf: ([policies, tokens, namespace]) => ({
+      policies: (policies as readonly Fields[]).map(POLICY_CODEC.objectOf),
+      tokens: (tokens as readonly Fields[]).map(TOKEN_CODEC.objectOf),
+      namespace: NAMESPACE_CODEC.objectOf(namespace as Fields),
+    }),
+  },
+  'request-id.trim': {
+    fieldsOf: ({ keys }) => [keys],
+    changeOf: ([keys]) => ({ keys: keys as readonly Uint8Array[] }),
+  },
+  'pending-login.set': {
+    fieldsOf: ({ key, value, expiresMs }) => [key, value, expiresMs],
+    changeOf: ([key, value, expiresMs]) =>
+      ({ key, value, expiresMs }) as ChangeOf<'pending-login.set'>,
+  },
+  'pending-login.delete': {
+    fieldsOf: ({ keys }) => [keys],
+    changeOf: ([keys]) => ({ keys }) as ChangeOf<'pending-login.delete'>,
+  },
+};
+
+/** The payload of a log entry. */
+export function encodeCommand({ change, timeMs, cas, request }: Command): Uint8Array {
+  // The type of a change picks the codec of that very type.
+  const codec = CHANGE_CODECS[change.type] as unknown as ChangeCodec<Change>;
+  const mark = request === undefined ? null : [request.key, request.fingerprint];
+  const body = codec.fieldsOf(change);
+  return pack([FORMAT, CHANGE_NUMBER[change.type], timeMs, orNull(cas), mark, body]);
+}
+
+/**
+ * Reads a payload. A format or number that is not known here ends the process: a node that skips
+ * what others apply is not the same state any more.
+ */
+export function decodeCommand(payload: Uint8Array): Command {
+  const [format, number, timeMs, cas, mark, body] = unpack(payload);
+  requireFormat('command', format, FORMAT);
+  const type = keyOfNumber(CHANGE_NUMBER, number);
+  const codec = CHANGE_CODECS[type] as unknown as ChangeCodec<Change>;
+  return {
+    change: { type, ...codec.changeOf(body as Fields) } as Change,
+    timeMs: timeMs as number,
+    cas: orUndefined(cas as number | null),
+    request: mark === null ? undefined : requestMarkOf(mark as Fields),
+  };
+}
+
+function requestMarkOf([key, fingerprint]: Fields): RequestMark {
+  return { key, fingerprint } as RequestMark;
+}
+
+function presenceOf(number: Field | undefined): Presence {
+  return keyOfNumber(PRESENCE_NUMBER, number);
+}
+
+function keyOfNumber<Key extends string>(
+  numbers: Readonly<Record<Key, number>>,
+  number: Field | undefined,
+): Key {
+  for (const key in numbers) if (numbers[key] === number) return key;
+  assert(false, 'a number of the log is known here', { number });
+}
+
+type AppliedOutcome = Extract<Outcome, { readonly kind: 'applied' }>;
+
+/** The fields of an outcome that is remembered for a request id. */
+export function outcomeFields({ answer, index, position }: AppliedOutcome): Fields {
+  return [ANSWER_NUMBER[answer.type], answerField(answer), index, position.epoch, position.seq];
+}
+
+/** The outcome that a repeat is answered with. */
+export function replayedOutcomeOf(fields: Fields): AppliedOutcome {
+  const [number, answer, index, epoch, seq] = fields;
+  return {
+    kind: 'applied',
+    answer: answerOf(keyOfNumber(ANSWER_NUMBER, number), answer),
+    index: index as number,
+    position: { epoch: epoch as number, seq: seq as number },
+    replayed: true,
+  };
+}
+
+function answerField(answer: Answer): Field {
+  switch (answer.type) {
+    case 'token':
+      return encodeRecord(TOKEN_CODEC, answer.token);
+    case 'policy':
+      return encodeRecord(POLICY_CODEC, answer.policy);
+    case 'role':
+      return encodeRecord(ROLE_CODEC, answer.role);
+    case 'auth-method':
+      return encodeRecord(AUTH_METHOD_CODEC, answer.method);
+    case 'binding-rule':
+      return encodeRecord(BINDING_RULE_CODEC, answer.rule);
+    case 'namespace':
+      return encodeRecord(NAMESPACE_CODEC, answer.namespace);
+    case 'deleted':
+      return answer.existed;
+    case 'done':
+      return null;
+    default:
+      return unreachable(answer);
+  }
+}
+
+function answerOf(type: Answer['type'], field: Field | undefined): Answer {
+  const record = <T extends { readonly createIndex: number; readonly modifyIndex: number }>(
+    codec: RecordCodec<T>,
+  ): T => decodeRecord(codec, field as Uint8Array);
+  switch (type) {
+    case 'token':
+      return { type, token: record(TOKEN_CODEC) };
+    case 'policy':
+      return { type, policy: record(POLICY_CODEC) };
+    case 'role':
+      return { type, role: record(ROLE_CODEC) };
+    case 'auth-method':
+      return { type, method: record(AUTH_METHOD_CODEC) };
+    case 'binding-rule':
+      return { type, rule: record(BINDING_RULE_CODEC) };
+    case 'namespace':
+      return { type, namespace: record(NAMESPACE_CODEC) };
+    case 'deleted':
+      return { type, existed: field as boolean };
+    case 'done':
+      return { type };
+    default:
+      return unreachable(type);
+  }
+}

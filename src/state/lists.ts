@@ -1,0 +1,322 @@
+// Lists of the state, in slices of bounded size, as of the moment of the call. A list of one namespace
+// goes through that namespace's own index rows; a list of all namespaces goes through the objects, or
+// merges the index rows of each namespace where only those have the order that the list promises.
+
+import { unreachable } from '../../cluster/base/unreachable.ts';
+import type { Kv, KvReader, KvRow, KvSnapshot } from '../../cluster/platform/kv.ts';
+import type { AuthMethod } from '../acl/auth-method.ts';
+import type { BindingRule } from '../acl/binding-rule.ts';
+import { invalid } from '../acl/error.ts';
+import { lookupBytes, type NamespaceName, type PolicyId } from '../acl/ids.ts';
+import { nameKey } from '../acl/names.ts';
+import type { Namespace } from '../acl/namespace.ts';
+import type { NamespaceScope } from '../acl/namespace-selection.ts';
+import type { Policy } from '../acl/policy.ts';
+import type { Role } from '../acl/role.ts';
+import type { Token } from '../acl/token.ts';
+import { mergedIds } from './merged-ids.ts';
+import {
+  AUTH_METHODS,
+  BINDING_RULES,
+  methodKey,
+  NAMESPACES,
+  namedObjectKey,
+  type ObjectTable,
+  POLICIES,
+  ROLES,
+  TOKENS,
+} from './objects.ts';
+import { idsOf, readAt, readAuthMethod } from './reads.ts';
+import { decodeRecord } from './record-codec.ts';
+import {
+  behind,
+  idAtEnd,
+  namedKey,
+  rangeOf,
+  type RowKind,
+  rowKey,
+  textsInKey,
+} from './tables.ts';
+import type { Page, TokenFilter } from './view.ts';
+
+interface Stamped {
+  readonly createIndex: number;
+  readonly modifyIndex: number;
+}
+
+/**
+ * Where an object stands in its list: give it as `after` to go on behind it. (Of roles that are listed
+ * by a policy, the place is the id.)
+ */
+export function pageKeyOf(
+  object:
+    | Pick<Token, 'accessorId'>
+    | { readonly id: string }
+    | { readonly namespace: NamespaceName; readonly name: string }
+    | Pick<Namespace, 'name'>,
+): string {
+  if ('accessorId' in object) return object.accessorId;
+  if (!('name' in object)) return object.id;
+  // A policy and a role have an id too, but their lists go by name.
+  return 'namespace' in object ? namedObjectKey(object) : object.name;
+}
+
+export function listTokens(
+  kv: Kv,
+  scope: NamespaceScope,
+  filter: TokenFilter | undefined,
+  page: Page,
+): AsyncIterable<readonly Token[]> {
+  const afterId = afterIdOf(page);
+  if (filter === undefined) return listById(kv, TOKENS, 'tokenByNamespace', scope, page);
+  const prefixOf = tokenFilterPrefix(kv, filter);
+  if (prefixOf === undefined) return nothing();
+  return listMerged(kv, TOKENS, { scope, prefixOf, afterId, limit: page.limit });
+}
+
+/** The prefix of the filter's index rows in a namespace; undefined when nothing can match. */
+function tokenFilterPrefix(
+  reader: KvReader,
+  filter: TokenFilter,
+): ((namespace: string) => Uint8Array) | undefined {
+  switch (filter.by) {
+    case 'policy':
+    case 'role': {
+      const id = lookupBytes(filter.id);
+      const kind = filter.by === 'policy' ? 'tokenByPolicy' : 'tokenByRole';
+      return id === undefined ? undefined : (namespace) => rowKey(kind, namespace, id);
+    }
+    case 'service-name':
+      return (namespace) => rowKey('tokenByService', namespace, nameKey(filter.name));
+    case 'auth-method': {
+      const method = readAuthMethod(reader, filter.namespace, filter.name);
+      if (method === undefined) return undefined;
+      return (namespace) => methodKey('tokenByMethod', method, namespace);
+    }
+    default:
+      return unreachable(filter);
+  }
+}
+
+export function listPolicies(
+  kv: Kv,
+  scope: NamespaceScope,
+  page: Page,
+): AsyncIterable<readonly Policy[]> {
+  return listByName(kv, POLICIES, ['policyByName', 'policy'], scope, page);
+}
+
+export function listRoles(
+  kv: Kv,
+  scope: NamespaceScope,
+  policyId: PolicyId | undefined,
+  page: Page,
+): AsyncIterable<readonly Role[]> {
+  if (policyId === undefined) return listByName(kv, ROLES, ['roleByName', 'role'], scope, page);
+  const id = lookupBytes(policyId);
+  if (id === undefined) return nothing();
+  const prefixOf = (namespace: string): Uint8Array => rowKey('roleByPolicy', namespace, id);
+  return listMerged(kv, ROLES, { scope, prefixOf, afterId: afterIdOf(page), limit: page.limit });
+}
+
+export function listAuthMethods(
+  kv: Kv,
+  scope: NamespaceScope,
+  page: Page,
+): AsyncIterable<readonly AuthMethod[]> {
+  const range = namedRange('authMethod', scope, page.after);
+  return decoded(kv.rows(limited(range, page.limit)), AUTH_METHODS);
+}
+
+export function listBindingRules(
+  kv: Kv,
+  scope: NamespaceScope,
+  authMethod: string | undefined,
+  page: Page,
+): AsyncIterable<readonly BindingRule[]> {
+  if (authMethod === undefined) return listById(kv, BINDING_RULES, 'ruleByNamespace', scope, page);
+  const afterId = afterIdOf(page);
+  if (scope.kind === 'one') {
+    const ids = idsOf(kv.get(namedKey('rulesOfMethod', scope.name, authMethod)));
+    const wanted = ids.filter((id) => afterId === undefined || Buffer.compare(id, afterId) > 0);
+    const keys = wanted.slice(0, page.limit).map((id) => rowKey('bindingRule', id));
+    return joined(kv.snapshot(), BINDING_RULES, () => once(keys));
+  }
+  const prefix = rowKey('bindingRule');
+  const range = afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
+  const isWanted = (rule: BindingRule): boolean => nameKey(rule.authMethod) === nameKey(authMethod);
+  return filtered(decoded(kv.rows(range), BINDING_RULES), isWanted, page.limit);
+}
+
+export function listNamespaces(kv: Kv, page: Page): AsyncIterable<readonly Namespace[]> {
+  const whole = rangeOf(rowKey('namespace'));
+  const range =
+    page.after === undefined ? whole : { ...whole, from: behind(rowKey('namespace', page.after)) };
+  return decoded(kv.rows(limited(range, page.limit)), NAMESPACES);
+}
+
+/** By id: all objects of a table, or those that a namespace's index rows point at. */
+function listById<T extends Stamped>(
+  kv: Kv,
+  table: ObjectTable<T>,
+  byNamespace: 'tokenByNamespace' | 'ruleByNamespace',
+  scope: NamespaceScope,
+  page: Page,
+): AsyncIterable<readonly T[]> {
+  const primary = table.name === 'tokens' ? 'token' : 'bindingRule';
+  const prefix = scope.kind === 'all' ? rowKey(primary) : rowKey(byNamespace, scope.name);
+  const afterId = afterIdOf(page);
+  const range = afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
+  if (scope.kind === 'all') return decoded(kv.rows(limited(range, page.limit)), table);
+  return joined(kv.snapshot(), table, (snapshot) =>
+    keysOf(snapshot.rows(limited(range, page.limit)), ({ key }) => rowKey(primary, idAtEnd(key))),
+  );
+}
+
+/** By namespace and lower-cased name. */
+function listByName<T extends Stamped>(
+  kv: Kv,
+  table: ObjectTable<T>,
+  [byName, primary]: readonly [RowKind, RowKind],
+  scope: NamespaceScope,
+  page: Page,
+): AsyncIterable<readonly T[]> {
+  const range = limited(namedRange(byName, scope, page.after), page.limit);
+  return joined(kv.snapshot(), table, (snapshot) =>
+    keysOf(snapshot.rows(range), ({ value }) => rowKey(primary, value)),
+  );
+}
+
+interface MergedList {
+  readonly scope: NamespaceScope;
+  prefixOf(namespace: string): Uint8Array;
+  readonly afterId: Uint8Array | undefined;
+  readonly limit: number | undefined;
+}
+
+/** By id, from index rows that are ordered by id in each namespace only. */
+function listMerged<T extends Stamped>(
+  kv: Kv,
+  table: ObjectTable<T>,
+  { scope, prefixOf, afterId, limit }: MergedList,
+): AsyncIterable<readonly T[]> {
+  const primary = table.name === 'tokens' ? 'token' : 'role';
+  const rangeIn = (namespace: string): Range => {
+    const prefix = prefixOf(namespace);
+    return afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
+  };
+  return joined(kv.snapshot(), table, async function* (snapshot) {
+    const namespaces = scope.kind === 'one' ? [scope.name] : await namespaceNames(snapshot);
+    const ids = mergedIds(snapshot, namespaces.map(rangeIn), limit);
+    for await (const slice of ids) yield slice.map((id) => rowKey(primary, id));
+  });
+}
+
+async function namespaceNames(reader: KvReader): Promise<readonly string[]> {
+  const names: string[] = [];
+  for await (const rows of reader.rows(rangeOf(rowKey('namespace')))) {
+    for (const { key } of rows) names.push(...textsInKey(key, 1));
+  }
+  return names;
+}
+
+interface Range {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+}
+
+/** Keys of names in a scope, behind a page key: `namespace/name`, or a name in the scope's namespace. */
+function namedRange(kind: RowKind, scope: NamespaceScope, after: string | undefined): Range {
+  const prefix = scope.kind === 'all' ? rowKey(kind) : rowKey(kind, scope.name);
+  if (after === undefined) return rangeOf(prefix);
+  const slash = after.indexOf('/');
+  if (slash < 0 && scope.kind === 'all') throw noSuchPage(after);
+  const namespace = slash < 0 && scope.kind === 'one' ? scope.name : after.slice(0, slash);
+  const key = namedKey(kind, namespace as NamespaceName, after.slice(slash + 1));
+  return { from: behind(key), to: rangeOf(prefix).to };
+}
+
+function afterIdOf({ after }: Page): Uint8Array | undefined {
+  if (after === undefined) return undefined;
+  const id = lookupBytes(after);
+  if (id === undefined) throw noSuchPage(after);
+  return id;
+}
+
+function noSuchPage(after: string): Error {
+  return invalid(`"${after}" is no place in this list`);
+}
+
+function behindId(prefix: Uint8Array, id: Uint8Array): Range {
+  return { from: behind(Buffer.concat([prefix, id])), to: rangeOf(prefix).to };
+}
+
+function limited(range: Range, limit: number | undefined): Range & { readonly limit?: number } {
+  return limit === undefined ? range : { ...range, limit };
+}
+
+type Slices<T> = AsyncIterable<readonly T[]>;
+
+/** The objects whose keys `keysIn` finds, all read from one snapshot; closes the snapshot. */
+async function* joinedSlices<T extends Stamped>(
+  snapshot: KvSnapshot,
+  table: ObjectTable<T>,
+  keys: Slices<Uint8Array>,
+): AsyncGenerator<readonly T[]> {
+  try {
+    for await (const slice of keys) {
+      const objects: T[] = [];
+      for (const key of slice) {
+        const object = readAt(snapshot, table, key);
+        if (object !== undefined) objects.push(object);
+      }
+      if (objects.length > 0) yield objects;
+    }
+  } finally {
+    await snapshot.close();
+  }
+}
+
+function joined<T extends Stamped>(
+  snapshot: KvSnapshot,
+  table: ObjectTable<T>,
+  keysIn: (snapshot: KvSnapshot) => Slices<Uint8Array>,
+): Slices<T> {
+  return joinedSlices(snapshot, table, keysIn(snapshot));
+}
+
+async function* keysOf(
+  rows: Slices<KvRow>,
+  keyOf: (row: KvRow) => Uint8Array,
+): AsyncGenerator<readonly Uint8Array[]> {
+  for await (const slice of rows) yield slice.map(keyOf);
+}
+
+async function* decoded<T extends Stamped>(
+  rows: Slices<KvRow>,
+  table: ObjectTable<T>,
+): AsyncGenerator<readonly T[]> {
+  for await (const slice of rows) yield slice.map(({ value }) => decodeRecord(table.codec, value));
+}
+
+async function* filtered<T>(
+  slices: Slices<T>,
+  isWanted: (object: T) => boolean,
+  limit: number | undefined,
+): AsyncGenerator<readonly T[]> {
+  let left = limit ?? Number.POSITIVE_INFINITY;
+  for await (const slice of slices) {
+    const wanted = slice.filter(isWanted).slice(0, left);
+    if (wanted.length > 0) yield wanted;
+    left -= wanted.length;
+    if (left === 0) return;
+  }
+}
+
+async function* once<T>(slice: readonly T[]): AsyncGenerator<readonly T[]> {
+  if (slice.length > 0) yield slice;
+}
+
+function nothing<T>(): Slices<T> {
+  return once<T>([]);
+}

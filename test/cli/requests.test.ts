@@ -1,0 +1,501 @@
+// What each command sends: method, path, query and body, in order.
+
+import t from 'tap';
+import {
+  AUTHORIZATION,
+  MEMBER,
+  METHOD,
+  NAMESPACE,
+  OTHER_POLICY_ID,
+  PLAIN_TOKEN,
+  POLICIES,
+  POLICY,
+  POLICY_ID,
+  ROLE,
+  ROLE_ID,
+  RULE,
+  RULE_ID,
+  SECRET,
+  TEMPLATE,
+  TOKEN,
+  TOKEN_ID,
+} from './fixtures.ts';
+import { run, type Script } from './harness.ts';
+
+const ANONYMOUS = PLAIN_TOKEN.AccessorID;
+const token = `/v1/acl/token/${TOKEN_ID}`;
+const policy = `/v1/acl/policy/${POLICY_ID}`;
+const role = `/v1/acl/role/${ROLE_ID}`;
+const rule = `/v1/acl/binding-rule/${RULE_ID}`;
+const page = 'limit=1000';
+/** What the token of the fixtures grants, as an update sends it back. */
+const kept = {
+  Policies: TOKEN.Policies,
+  Roles: TOKEN.Roles,
+  ServiceIdentities: TOKEN.ServiceIdentities,
+  NodeIdentities: TOKEN.NodeIdentities,
+  TemplatedPolicies: [{ TemplateName: 'builtin/service', TemplateVariables: { name: 'api' } }],
+};
+
+const SERVER: NonNullable<Script['answers']> = {
+  'PUT /v1/acl/bootstrap': { value: { ID: SECRET, ...TOKEN } },
+  'GET /v1/acl/tokens': { value: [TOKEN, PLAIN_TOKEN] },
+  'PUT /v1/acl/token': { value: TOKEN },
+  'GET /v1/acl/token/self': { value: TOKEN },
+  [`GET ${token}`]: { value: TOKEN },
+  [`PUT ${token}`]: { value: TOKEN },
+  [`PUT ${token}/clone`]: { value: TOKEN },
+  [`DELETE ${token}`]: { value: true },
+  [`GET /v1/acl/token/${ANONYMOUS}`]: { value: PLAIN_TOKEN },
+  'GET /v1/acl/policies': { value: POLICIES },
+  'PUT /v1/acl/policy': { value: POLICY },
+  'GET /v1/acl/policy/name/ops': { value: POLICY },
+  [`GET ${policy}`]: { value: POLICY },
+  [`PUT ${policy}`]: { value: POLICY },
+  [`DELETE ${policy}`]: { value: true },
+  'GET /v1/acl/roles': { value: [ROLE] },
+  'PUT /v1/acl/role': { value: ROLE },
+  'GET /v1/acl/role/name/deployers': { value: ROLE },
+  [`GET ${role}`]: { value: ROLE },
+  [`PUT ${role}`]: { value: ROLE },
+  [`DELETE ${role}`]: { value: true },
+  'GET /v1/acl/auth-methods': { value: [METHOD] },
+  'PUT /v1/acl/auth-method': { value: METHOD },
+  'GET /v1/acl/auth-method/ci': { value: METHOD },
+  'PUT /v1/acl/auth-method/ci': { value: METHOD },
+  'DELETE /v1/acl/auth-method/ci': { value: true },
+  'GET /v1/acl/binding-rules': { value: [RULE] },
+  'PUT /v1/acl/binding-rule': { value: RULE },
+  [`GET ${rule}`]: { value: RULE },
+  [`PUT ${rule}`]: { value: RULE },
+  [`DELETE ${rule}`]: { value: true },
+  'GET /v1/acl/templated-policies': { value: { 'builtin/service': TEMPLATE } },
+  'GET /v1/acl/templated-policy/name/builtin%2Fservice': { value: TEMPLATE },
+  'POST /v1/acl/templated-policy/preview/builtin%2Fservice': { value: POLICY },
+  'GET /v1/namespaces': { value: [NAMESPACE] },
+  'PUT /v1/namespace': { value: NAMESPACE },
+  'GET /v1/namespace/team-a': { value: NAMESPACE },
+  'PUT /v1/namespace/team-a': { value: NAMESPACE },
+  'DELETE /v1/namespace/team-a': { value: true },
+  'POST /v1/internal/acl/authorize': { value: [AUTHORIZATION] },
+  'POST /v1/acl/login': { value: TOKEN },
+  'POST /v1/acl/logout': { value: true },
+  'GET /v1/agent/members': { value: [MEMBER] },
+};
+
+const FILES = {
+  'rules.hcl': 'acl = "read"\n',
+  'config.json': '{"BoundIssuer":"https://other.example"}',
+  jwt: 'header.payload.signature\n',
+  secret: `${SECRET}\n`,
+  variables: '{"name":"api"}',
+};
+
+/** Command line → requests; a body stands as a value behind its request. */
+const CASES: readonly (readonly [line: string, ...asked: (string | object)[]])[] = [
+  ['acl bootstrap', 'PUT /v1/acl/bootstrap'],
+  [`acl bootstrap ${SECRET}`, 'PUT /v1/acl/bootstrap', { BootstrapSecret: SECRET }],
+  ['acl bootstrap @secret', 'PUT /v1/acl/bootstrap', { BootstrapSecret: SECRET }],
+  ['acl bootstrap -', 'PUT /v1/acl/bootstrap', { BootstrapSecret: 'from-standard-input' }],
+
+  ['acl token create', 'PUT /v1/acl/token', {}],
+  [
+    `acl token create -accessor ${TOKEN_ID} -secret @secret -description text -policy-id ${POLICY_ID} -policy-name web-read -role-name deployers -service-identity web -service-identity api:dc1,dc2 -node-identity n1:dc1 -templated-policy builtin/service -var name:api -local -expires-ttl=8h`,
+    'PUT /v1/acl/token',
+    {
+      AccessorID: TOKEN_ID,
+      SecretID: SECRET,
+      Description: 'text',
+      Policies: [{ ID: POLICY_ID }, { Name: 'web-read' }],
+      Roles: [{ Name: 'deployers' }],
+      ServiceIdentities: [
+        { ServiceName: 'web' },
+        { ServiceName: 'api', Datacenters: ['dc1', 'dc2'] },
+      ],
+      NodeIdentities: [{ NodeName: 'n1', Datacenter: 'dc1' }],
+      TemplatedPolicies: [{ TemplateName: 'builtin/service', TemplateVariables: { name: 'api' } }],
+      Local: true,
+      ExpirationTTL: '8h',
+    },
+  ],
+  [
+    'acl token create --var name:api --templated-policy builtin/node',
+    'PUT /v1/acl/token',
+    { TemplatedPolicies: [{ TemplateName: 'builtin/node', TemplateVariables: { name: 'api' } }] },
+  ],
+  [
+    'acl token create --templated-policy builtin/service --var name:a --templated-policy builtin/dns --templated-policy builtin/node --var name:b',
+    'PUT /v1/acl/token',
+    {
+      TemplatedPolicies: [
+        { TemplateName: 'builtin/service', TemplateVariables: { name: 'a' } },
+        { TemplateName: 'builtin/dns' },
+        { TemplateName: 'builtin/node', TemplateVariables: { name: 'b' } },
+      ],
+    },
+  ],
+  [
+    'acl token create --policy-id ops --role-id bbbb',
+    `GET /v1/acl/policies?${page}`,
+    `GET /v1/acl/roles?${page}`,
+    'PUT /v1/acl/token',
+    { Policies: [{ ID: POLICY_ID }], Roles: [{ ID: ROLE_ID }] },
+  ],
+  [`acl token read -id-is-wrong`],
+  [`acl token read --accessor-id ${TOKEN_ID}`, `GET ${token}`],
+  [`acl token read --accessor-id ${TOKEN_ID} --expanded`, `GET ${token}?expanded`],
+  ['acl token read 1e2f', `GET /v1/acl/tokens?${page}`, `GET ${token}`],
+  ['acl token read anonymous', `GET /v1/acl/token/${ANONYMOUS}`],
+  ['acl token read -self', 'GET /v1/acl/token/self'],
+  ['acl token read -self -expanded', 'GET /v1/acl/token/self', `GET ${token}?expanded`],
+  [
+    `acl token update ${TOKEN_ID} --description new`,
+    `GET ${token}`,
+    `PUT ${token}?cas=12`,
+    { Description: 'new', ...kept, Local: true },
+  ],
+  [
+    `acl token update ${TOKEN_ID} --policy-name web-read --cas 7`,
+    `GET ${token}`,
+    `PUT ${token}?cas=7`,
+    {
+      Description: TOKEN.Description,
+      ...kept,
+      Policies: [{ Name: 'web-read' }],
+      Local: true,
+    },
+  ],
+  [
+    `acl token update ${TOKEN_ID} --append-policy-name web-read --append-role-name more --append-service-identity db`,
+    `GET ${token}`,
+    `PUT ${token}?cas=12`,
+    {
+      Description: TOKEN.Description,
+      ...kept,
+      Policies: [...TOKEN.Policies, { Name: 'web-read' }],
+      Roles: [...TOKEN.Roles, { Name: 'more' }],
+      ServiceIdentities: [...TOKEN.ServiceIdentities, { ServiceName: 'db' }],
+      Local: true,
+    },
+  ],
+  [
+    `acl token update ${TOKEN_ID} --policy-name= --role-id=`,
+    `GET ${token}`,
+    `PUT ${token}?cas=12`,
+    { Description: TOKEN.Description, ...kept, Policies: [], Roles: [], Local: true },
+  ],
+  [`acl token clone ${TOKEN_ID} --description copy`, `PUT ${token}/clone`, { Description: 'copy' }],
+  [`acl token delete --accessor-id ${TOKEN_ID} --cas 12`, `DELETE ${token}?cas=12`],
+  ['acl token list', `GET /v1/acl/tokens?${page}`],
+  [
+    'acl token list --policy ops --service-name web --auth-method ci',
+    `GET /v1/acl/policies?${page}`,
+    `GET /v1/acl/tokens?${page}&policy=${POLICY_ID}&servicename=web&authmethod=ci`,
+  ],
+
+  [
+    'acl policy create --name ops --rules @rules.hcl --description text --valid-datacenter dc1 --valid-datacenter dc2',
+    'PUT /v1/acl/policy',
+    { Name: 'ops', Description: 'text', Rules: FILES['rules.hcl'], Datacenters: ['dc1', 'dc2'] },
+  ],
+  [
+    'acl policy create --name ops --rules -',
+    'PUT /v1/acl/policy',
+    { Name: 'ops', Rules: 'from-standard-input' },
+  ],
+  [`acl policy read --id ${POLICY_ID}`, `GET ${policy}`],
+  ['acl policy read --name ops', 'GET /v1/acl/policy/name/ops'],
+  ['acl policy read ops', `GET /v1/acl/policies?${page}`, `GET ${policy}`],
+  ['acl policy read aaaa1', `GET /v1/acl/policies?${page}`, `GET ${policy}`],
+  [
+    `acl policy update --id ${POLICY_ID} --name renamed`,
+    `GET ${policy}`,
+    `PUT ${policy}?cas=12`,
+    { Name: 'renamed', Description: POLICY.Description, Rules: POLICY.Rules },
+  ],
+  [
+    'acl policy update --name ops --new-name renamed --rules @rules.hcl',
+    'GET /v1/acl/policy/name/ops',
+    `PUT ${policy}?cas=12`,
+    { Name: 'renamed', Description: POLICY.Description, Rules: FILES['rules.hcl'] },
+  ],
+  [`acl policy delete --id ${POLICY_ID}`, `DELETE ${policy}`],
+  ['acl policy delete --name ops', 'GET /v1/acl/policy/name/ops', `DELETE ${policy}`],
+  ['acl policy list', `GET /v1/acl/policies?${page}`],
+
+  [
+    'acl role create --name deployers --policy-name ops --service-identity web',
+    'PUT /v1/acl/role',
+    {
+      Name: 'deployers',
+      Policies: [{ Name: 'ops' }],
+      ServiceIdentities: [{ ServiceName: 'web' }],
+    },
+  ],
+  ['acl role read --name deployers', 'GET /v1/acl/role/name/deployers'],
+  [
+    `acl role update --id ${ROLE_ID} --append-policy-id ${OTHER_POLICY_ID}`,
+    `GET ${role}`,
+    `PUT ${role}?cas=12`,
+    {
+      Name: 'deployers',
+      Description: 'may deploy',
+      Policies: [...ROLE.Policies, { ID: OTHER_POLICY_ID }],
+      ServiceIdentities: ROLE.ServiceIdentities,
+    },
+  ],
+  [`acl role delete ${ROLE_ID}`, `DELETE ${role}`],
+  [
+    'acl role list --policy ops',
+    `GET /v1/acl/policies?${page}`,
+    `GET /v1/acl/roles?${page}&policy=${POLICY_ID}`,
+  ],
+
+  [
+    'acl auth-method create --name ci --type jwt --max-token-ttl 8h --config @config.json --namespace-rule-selector= --namespace-rule-bind-namespace team-a',
+    'PUT /v1/acl/auth-method',
+    {
+      Name: 'ci',
+      Type: 'jwt',
+      MaxTokenTTL: '8h',
+      Config: { BoundIssuer: 'https://other.example' },
+      NamespaceRules: [{ Selector: '', BindNamespace: 'team-a' }],
+    },
+  ],
+  ['acl auth-method read ci', 'GET /v1/acl/auth-method/ci'],
+  [
+    'acl auth-method update --name ci --description new',
+    'GET /v1/acl/auth-method/ci',
+    'PUT /v1/acl/auth-method/ci?cas=12',
+    {
+      Type: 'jwt',
+      Description: 'new',
+      DisplayName: METHOD.DisplayName,
+      MaxTokenTTL: METHOD.MaxTokenTTL,
+      TokenLocality: 'local',
+      Config: METHOD.Config,
+    },
+  ],
+  ['acl auth-method delete ci', 'DELETE /v1/acl/auth-method/ci'],
+  ['acl auth-method list', `GET /v1/acl/auth-methods?${page}`],
+
+  [
+    'acl binding-rule create --method ci --bind-type templated-policy --bind-name builtin/service --bind-vars name=web --selector a==b',
+    'PUT /v1/acl/binding-rule',
+    {
+      AuthMethod: 'ci',
+      Selector: 'a==b',
+      BindType: 'templated-policy',
+      BindName: 'builtin/service',
+      BindVars: { name: 'web' },
+    },
+  ],
+  ['acl binding-rule read cccc', `GET /v1/acl/binding-rules?${page}`, `GET ${rule}`],
+  [
+    `acl binding-rule update --id ${RULE_ID} --selector=`,
+    `GET ${rule}`,
+    `PUT ${rule}?cas=12`,
+    {
+      AuthMethod: 'ci',
+      Description: 'builds',
+      Selector: '',
+      BindType: RULE.BindType,
+      BindName: RULE.BindName,
+      BindVars: RULE.BindVars,
+    },
+  ],
+  [`acl binding-rule delete ${RULE_ID}`, `DELETE ${rule}`],
+  ['acl binding-rule list --method ci', `GET /v1/acl/binding-rules?${page}&authmethod=ci`],
+
+  ['acl templated-policy list', 'GET /v1/acl/templated-policies'],
+  [
+    'acl templated-policy read --name builtin/service',
+    'GET /v1/acl/templated-policy/name/builtin%2Fservice',
+  ],
+  [
+    'acl templated-policy preview --name builtin/service --var name:api',
+    'POST /v1/acl/templated-policy/preview/builtin%2Fservice',
+    { name: 'api' },
+  ],
+  [
+    'acl templated-policy preview builtin/service --file variables',
+    'POST /v1/acl/templated-policy/preview/builtin%2Fservice',
+    { name: 'api' },
+  ],
+
+  [
+    'acl explain --resource service --segment web --access write --namespace team-a',
+    'POST /v1/internal/acl/authorize?explain',
+    [{ Resource: 'service', Access: 'write', Segment: 'web', Namespace: 'team-a' }],
+  ],
+
+  [
+    'namespace create team-a --default-policy-id ops --meta owner=ann',
+    `GET /v1/acl/policies?${page}`,
+    'PUT /v1/namespace',
+    {
+      Name: 'team-a',
+      Description: '',
+      ACLs: { PolicyDefaults: [{ ID: POLICY_ID }] },
+      Meta: { owner: 'ann' },
+    },
+  ],
+  ['namespace read team-a', 'GET /v1/namespace/team-a'],
+  [
+    'namespace update --name team-a --description new --default-role-name deployers',
+    'GET /v1/namespace/team-a',
+    'PUT /v1/namespace/team-a?cas=12',
+    {
+      Description: 'new',
+      ACLs: {
+        PolicyDefaults: NAMESPACE.ACLs.PolicyDefaults,
+        RoleDefaults: [{ Name: 'deployers' }],
+      },
+      Meta: { owner: 'ann' },
+    },
+  ],
+  ['namespace delete team-a --cas 12', 'DELETE /v1/namespace/team-a?cas=12'],
+  ['namespace list', `GET /v1/namespaces?${page}`],
+
+  [
+    'login --method ci --bearer-token-file jwt --meta pod=a --token-sink-file sink',
+    'POST /v1/acl/login',
+    { AuthMethod: 'ci', BearerToken: 'header.payload.signature', Meta: { pod: 'a' } },
+  ],
+  ['logout', 'POST /v1/acl/logout'],
+  ['members', 'GET /v1/agent/members'],
+  ['version'],
+];
+
+for (const [line, ...expected] of CASES) {
+  t.test(`conclave ${line}: asks for that and nothing else`, async (t) => {
+    const outcome = await run(line.split(' '), {
+      answers: SERVER,
+      files: FILES,
+      standardInput: 'from-standard-input\n'.trimEnd(),
+    });
+    const asked = outcome.requests.flatMap(({ method, url, body }) => {
+      const place = `${method} ${url.replace('http://127.0.0.1:8500', '')}`;
+      return body === undefined ? [place] : [place, JSON.parse(body) as object];
+    });
+    t.same(asked, expected);
+    t.equal(outcome.status, line.includes('-is-wrong') ? 2 : 0, outcome.err);
+  });
+}
+
+t.test('every request: carries the token and nothing of the other dialect', async (t) => {
+  const { requests } = await run(['acl', 'policy', 'create', '-name', 'x', '-token', SECRET], {
+    answers: SERVER,
+  });
+  t.same(requests[0]?.headers, {
+    accept: 'application/json, application/problem+json',
+    'content-type': 'application/json',
+    'x-service-token': SECRET,
+  });
+});
+
+const SOURCES: readonly (readonly [
+  name: string,
+  flags: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  sent: string | undefined,
+])[] = [
+  [
+    'a flag before all else',
+    ['--token', 'from-flag', '--token-file', 'secret'],
+    { CONCLAVE_TOKEN: 'from-env' },
+    'from-flag',
+  ],
+  [
+    'a file named by a flag before the environment',
+    ['--token-file', 'secret'],
+    { CONCLAVE_TOKEN: 'from-env' },
+    SECRET,
+  ],
+  [
+    'CONCLAVE_TOKEN before CONCLAVE_TOKEN_FILE',
+    [],
+    { CONCLAVE_TOKEN: 'from-env', CONCLAVE_TOKEN_FILE: 'secret' },
+    'from-env',
+  ],
+  ['CONCLAVE_TOKEN_FILE', [], { CONCLAVE_TOKEN_FILE: 'secret' }, SECRET],
+  ['a flag that names a file with @', ['--token', '@secret'], {}, SECRET],
+  ['nothing', [], {}, undefined],
+];
+
+for (const [name, flags, environment, sent] of SOURCES) {
+  t.test(`the token: comes from ${name}`, async (t) => {
+    const { requests } = await run(['members', ...flags], {
+      answers: SERVER,
+      environment,
+      files: FILES,
+    });
+    t.equal(requests[0]?.headers['x-service-token'], sent);
+  });
+}
+
+t.test('--token-of: asks in the name of that token, not of the own one', async (t) => {
+  const { requests } = await run(
+    [
+      'acl',
+      'explain',
+      '--resource',
+      'acl',
+      '--access',
+      'read',
+      '--token-of',
+      '@secret',
+      '--token',
+      'mine-mine',
+    ],
+    { answers: SERVER, files: FILES },
+  );
+  t.same(
+    requests.map(({ headers }) => headers['x-service-token']),
+    [SECRET],
+  );
+});
+
+t.test('common flags: reach the query of the request', async (t) => {
+  const { asked } = await run(
+    ['acl', 'policy', 'list', '-stale', '-ns', '*', '-datacenter=dc2', '-consistent=false'],
+    { answers: SERVER },
+  );
+  t.same(asked, [`GET /v1/acl/policies?ns=*&dc=dc2&stale&${page}`]);
+});
+
+t.test('consistency: is not asked of a write', async (t) => {
+  const { asked } = await run(['acl', 'policy', 'delete', POLICY_ID, '--stale'], {
+    answers: SERVER,
+  });
+  t.same(asked, [`DELETE ${policy}`]);
+});
+
+t.test('CONCLAVE_NAMESPACE: is the namespace where endpoints have one', async (t) => {
+  const environment = { CONCLAVE_NAMESPACE: 'team-a' };
+  const list = await run(['acl', 'role', 'list'], { answers: SERVER, environment });
+  const self = await run(['acl', 'token', 'read', '--self'], { answers: SERVER, environment });
+  t.same(list.asked, [`GET /v1/acl/roles?ns=team-a&${page}`]);
+  t.same(self.asked, ['GET /v1/acl/token/self']);
+});
+
+const ADDRESSES: readonly (readonly [
+  given: string,
+  url: string,
+  socketPath: string | undefined,
+])[] = [
+  ['10.0.0.1:9500', 'http://10.0.0.1:9500/v1/agent/members', undefined],
+  ['https://acl.example/', 'https://acl.example/v1/agent/members', undefined],
+  ['unix:///run/conclave.sock', 'http://localhost/v1/agent/members', '/run/conclave.sock'],
+];
+
+for (const [given, url, socketPath] of ADDRESSES) {
+  t.test(`CONCLAVE_HTTP_ADDR=${given}: is where the request goes`, async (t) => {
+    const { requests, transports } = await run(['members'], {
+      answers: SERVER,
+      environment: { CONCLAVE_HTTP_ADDR: given, CONCLAVE_CACERT: 'ca.pem' },
+    });
+    t.equal(requests[0]?.url, url);
+    t.same(transports[0], { socketPath, caFile: 'ca.pem' });
+  });
+}
