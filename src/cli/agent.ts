@@ -8,7 +8,7 @@ import { parse as parseYaml } from 'yaml';
 import { openNode, type RunningNode } from '../node/node.ts';
 import { readSettings, type Settings, SettingsError, shownSettings } from '../node/settings.ts';
 import { flagOf, SETTING_KEYS, type SettingKey, variableOf } from '../node/settings-keys.ts';
-import { readTextFile } from '../platform-node/files.ts';
+import { readTextFile, shortHostName } from '../platform-node/files.ts';
 import { openSystemPlatform } from '../platform-node/system-platform.ts';
 import { CommandFailed } from './failed.ts';
 import { UsageError } from './usage-error.ts';
@@ -46,7 +46,12 @@ function settingsOf(command: Command, options: Readonly<Record<string, unknown>>
     if (value !== undefined) flags[flagOf(key.name)] = String(value);
   }
   try {
-    return readSettings({ flags, files: paths.map(readSettingsFile), environment: process.env });
+    const settings = readSettings({
+      flags,
+      files: paths.map(readSettingsFile),
+      environment: process.env,
+    });
+    return settings.node_name === '' ? { ...settings, node_name: shortHostName() } : settings;
   } catch (error) {
     if (error instanceof SettingsError) throw new UsageError(error.message);
     throw error;

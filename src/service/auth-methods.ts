@@ -4,9 +4,9 @@
 import type { AuthMethod } from '../acl/auth-method.ts';
 import { authMethodNameOf, buildAuthMethod } from '../acl/auth-method-checks.ts';
 import type { AuthMethodDraft } from '../acl/drafts.ts';
-import { nameKey } from '../acl/names.ts';
 import { objectMissing } from '../acl/refusals.ts';
 import { checkNamespaceRules } from '../auth-methods/binding-names.ts';
+import { pageKeyOf } from '../state/lists.ts';
 import { watchKey } from '../state/watch.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { listed } from './listing.ts';
@@ -103,7 +103,7 @@ export async function listAuthMethods(
     page,
     meta,
     fetch: (rest) => service.view.authMethods(scope, rest),
-    keyOf: (method) => nameKey(method.name),
+    keyOf: (method) => pageKeyOf(method),
     keeps: (method) => shows(method.namespace),
     show: (method) => ({ kind: 'auth-method', method }) as const,
   });

@@ -1,7 +1,6 @@
 // The operations on policies. What a valid policy is says src/acl, what valid rules are src/rules.
 
 import { type NamespaceName, type PolicyId, requireLookupUuid } from '../acl/ids.ts';
-import { nameKey } from '../acl/names.ts';
 import {
   applyPolicyUpdate,
   buildNewPolicy,
@@ -11,6 +10,7 @@ import {
 import { objectMissing } from '../acl/refusals.ts';
 import { checkForNamespace } from '../rules/namespace-check.ts';
 import { parseRules } from '../rules/parse-rules.ts';
+import { pageKeyOf } from '../state/lists.ts';
 import { watchKey } from '../state/watch.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { listed } from './listing.ts';
@@ -126,7 +126,7 @@ export async function listPolicies(
     page,
     meta,
     fetch: (rest) => service.view.policies(scope, rest),
-    keyOf: (policy) => nameKey(policy.name),
+    keyOf: (policy) => pageKeyOf(policy),
     keeps: (policy) => shows(policy.namespace),
     show: (policy) => ({ kind: 'policy', policy }) as const,
   });

@@ -1,10 +1,10 @@
 // The operations on roles. What a valid role is says src/acl.
 
 import { type NamespaceName, type PolicyId, type RoleId, requireLookupUuid } from '../acl/ids.ts';
-import { nameKey } from '../acl/names.ts';
 import { objectMissing } from '../acl/refusals.ts';
 import type { RoleDraft } from '../acl/drafts.ts';
 import { applyRoleUpdate, buildNewRole, type RoleLookups } from '../acl/role-checks.ts';
+import { pageKeyOf } from '../state/lists.ts';
 import { watchKey } from '../state/watch.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { listed } from './listing.ts';
@@ -123,7 +123,7 @@ export async function listRoles(
     page,
     meta,
     fetch: (rest) => service.view.roles(scope, policyId, rest),
-    keyOf: (role) => (policyId === undefined ? nameKey(role.name) : role.id),
+    keyOf: (role) => (policyId === undefined ? pageKeyOf(role) : role.id),
     keeps: (role) => shows(role.namespace),
     show: (role) => roleViewOf(role, names),
   });

@@ -121,7 +121,7 @@ export const MEMBER = {
   Name: 'n1',
   Addr: '10.0.0.1',
   Port: 8500,
-  Tags: { dc: 'dc1', build: '0.1.0' },
+  Tags: { role: 'server', voter: 'true' },
   Status: 1,
 };
 

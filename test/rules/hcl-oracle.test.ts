@@ -117,6 +117,11 @@ function reference(text: string): readonly string[] | undefined {
   return lines(meaningOfTree(tree));
 }
 
+/** Damage may mix the labelled forms, which the reference can only read into types of its own. */
+function isBeyondReference(text: string): boolean {
+  return oracle!.parse(text).includes('map must have string keys');
+}
+
 function ours(text: string): readonly string[] | undefined {
   try {
     return meaningOf(parseRules(text));
@@ -314,7 +319,7 @@ t.test(
     fc.assert(
       fc.property(damaged, (text) => {
         const meaning = /^\s*\{/.test(text) ? undefined : ours(text);
-        if (meaning === undefined) return true;
+        if (meaning === undefined || isBeyondReference(text)) return true;
         accepted++;
         deepEqual(meaning, reference(text));
         return true;

@@ -42,7 +42,14 @@ export function blockLines(parts: readonly Part[], colors: Colors): string {
     (width, part) => (isSingle(part) ? Math.max(width, part.name.length) : width),
     0,
   );
-  return parts.map((part) => partLines(part, widest, colors)).join('');
+  return parts
+    .map((part, place) => {
+      const lines = partLines(part, widest, colors);
+      // One text behind another: without a gap their lines would run together.
+      const isApart = part.kind === 'text' && parts[place - 1]?.kind === 'text' && lines !== '';
+      return isApart ? `\n${lines}` : lines;
+    })
+    .join('');
 }
 
 function isSingle({ kind }: Part): boolean {

@@ -46,6 +46,5 @@ export const MEMBER_COLUMNS: readonly Column<Member>[] = [
   { heading: 'Node', cell: ({ Name }) => Name },
   { heading: 'Address', cell: ({ Addr, Port }) => `${Addr}:${Port}` },
   { heading: 'Status', cell: ({ Status }) => STATUS_WORDS.get(Status) ?? `status ${Status}` },
-  { heading: 'Datacenter', cell: ({ Tags }) => Tags.dc ?? '' },
-  { heading: 'Version', cell: ({ Tags }) => Tags.build ?? '' },
+  { heading: 'Voter', cell: ({ Tags }) => (Tags.voter === 'true' ? 'yes' : 'no') },
 ];

@@ -1,0 +1,315 @@
+// `npm run bench`: how fast the server answers on small and on large data, beside ceilings measured
+// in the same run. Prints a table and, as the last line, the same figures as JSON.
+//
+//   npm run bench -- [--sizes 10000,1000000] [--seconds 4] [--rounds 3]
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Child, startChild } from './child.ts';
+import { median, shown, table } from './figures.ts';
+import { type LoadResult, runLoad } from './load.ts';
+import { accessorOf, MANAGEMENT_SECRET, secretOf, seed } from './seed.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    sizes: { type: 'string', default: '10000,1000000' },
+    seconds: { type: 'string', default: '4' },
+    rounds: { type: 'string', default: '3' },
+  },
+});
+const sizes = options.sizes.split(',').map(Number);
+const secondsEach = Number(options.seconds);
+const rounds = Number(options.rounds);
+
+const here = import.meta.dirname;
+const mainScript = join(dirname(dirname(here)), 'src', 'main.js');
+const workFolder = mkdtempSync(join(tmpdir(), 'conclave-bench-'));
+const CONNECTIONS = 64;
+const NODE_OPTIONS = ['--enable-source-maps', '--max-semi-space-size=16'];
+const TOKEN_HEADER = `X-Service-Token: ${MANAGEMENT_SECRET}\r\n`;
+
+interface Row {
+  readonly what: string;
+  readonly tokens: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** The same on the ceiling server, and the median of the ratios of paired rounds. */
+  readonly ceilingPerSecond?: number;
+  readonly ratio?: number;
+}
+
+interface ServerFigures {
+  readonly tokens: number;
+  readonly startMs: number;
+  readonly anonymousMib: number;
+  readonly seedPerSecond: number;
+}
+
+const rows: Row[] = [];
+const servers: ServerFigures[] = [];
+try {
+  for (const size of sizes) await measureSize(size);
+  print();
+} finally {
+  rmSync(workFolder, { recursive: true, force: true });
+}
+
+async function measureSize(tokens: number): Promise<void> {
+  const folder = join(workFolder, `data-${tokens}`);
+  process.stderr.write(`bench: making ${tokens} tokens\n`);
+  const { policyId, createsPerSecond } = await seed(folder, tokens);
+  process.stderr.write(`bench: measuring with ${tokens} tokens\n`);
+  const startTimes: number[] = [];
+  for (let round = 1; round < rounds; round++) {
+    const server = await startServer(folder);
+    startTimes.push(server.startedInMs);
+    await server.stop();
+  }
+  const server = await startServer(folder);
+  startTimes.push(server.startedInMs);
+  try {
+    await measureReads(server, tokens);
+    await measureCreates(server, tokens, policyId);
+    servers.push({
+      tokens,
+      startMs: median(startTimes),
+      anonymousMib: server.anonymousMib(),
+      seedPerSecond: createsPerSecond,
+    });
+  } finally {
+    await server.stop();
+  }
+}
+
+function startServer(folder: string): Promise<Child> {
+  return startChild({
+    script: mainScript,
+    nodeOptions: NODE_OPTIONS,
+    arguments: [
+      'agent',
+      '--data-dir',
+      folder,
+      '--ports-http',
+      '0',
+      '--log-level',
+      'error',
+      '--node-name',
+      'bench',
+    ],
+    portOf: (output) => numberIn(/listening\s+http:\/\/[^:]+:(\d+)/.exec(output)),
+  });
+}
+
+function numberIn(match: RegExpExecArray | null): number | undefined {
+  return match === null ? undefined : Number(match[1]);
+}
+
+async function measureReads(server: Child, tokens: number): Promise<void> {
+  const scattered = (serial: number): number => Math.imul(serial, 2_654_435_761) >>> 0;
+  const get = (path: string, headers = TOKEN_HEADER): string =>
+    `GET ${path} HTTP/1.1\r\nHost: bench\r\n${headers}\r\n`;
+  const read = (serial: number): string =>
+    get(`/v1/acl/token/${accessorOf(scattered(serial) % tokens)}`);
+  await againstBareHttp('token read by accessor', server, tokens, read);
+  const readSelf = (serial: number): string =>
+    get('/v1/acl/token/self', `X-Service-Token: ${secretOf(scattered(serial) % tokens)}\r\n`);
+  await againstBareHttp('token read self', server, tokens, readSelf);
+  const question = JSON.stringify([{ Resource: 'service', Access: 'write', Segment: 'web' }]);
+  const authorize = (serial: number): string =>
+    `POST /v1/internal/acl/authorize HTTP/1.1\r\nHost: bench\r\nX-Service-Token: ${secretOf(scattered(serial) % tokens)}\r\n` +
+    `Content-Length: ${question.length}\r\n\r\n${question}`;
+  await againstBareHttp('authorize', server, tokens, authorize);
+  const page = (serial: number): string =>
+    get(
+      `/v1/acl/tokens?limit=100&next=${encodeURIComponent(accessorOf(scattered(serial) % tokens))}`,
+    );
+  const { results } = await measured(server.port, 200, page, 8);
+  add('list page of 100', tokens, results);
+  const { results: one } = await measured(server.port, 200, page, 1);
+  add('list page of 100, one client', tokens, one);
+}
+
+async function measureCreates(server: Child, tokens: number, policyId: string): Promise<void> {
+  const body = JSON.stringify({
+    Description: 'made by the benchmark',
+    Policies: [{ ID: policyId }],
+  });
+  const create = (): string =>
+    `PUT /v1/acl/token HTTP/1.1\r\nHost: bench\r\n${TOKEN_HEADER}Content-Length: ${body.length}\r\n\r\n${body}`;
+  const ceiling = await startChild({
+    script: join(here, 'append-server', 'main.js'),
+    nodeOptions: NODE_OPTIONS,
+    arguments: [join(workFolder, `append-${tokens}`)],
+    portOf: (output) => numberIn(/^(\d+)\n/.exec(output)),
+  });
+  try {
+    await paired('token create', tokens, server, ceiling, create);
+  } finally {
+    await ceiling.stop();
+  }
+}
+
+/** Measures beside a bare node:http server that answers with the bytes of the first answer. */
+async function againstBareHttp(
+  what: string,
+  server: Child,
+  tokens: number,
+  request: (serial: number) => string,
+): Promise<void> {
+  const ceiling = await startChild({
+    script: join(here, 'bare-http', 'main.js'),
+    arguments: [],
+    input: JSON.stringify(await answerOf(server.port, request(1))),
+    portOf: (output) => numberIn(/^(\d+)\n/.exec(output)),
+  });
+  try {
+    await paired(what, tokens, server, ceiling, request);
+  } finally {
+    await ceiling.stop();
+  }
+}
+
+/** One answer of the server, taken apart, so that the bare server can repeat it. */
+async function answerOf(
+  port: number,
+  request: string,
+): Promise<{
+  readonly status: number;
+  readonly headers: readonly string[];
+  readonly body: string;
+}> {
+  const [head = '', body = ''] = (await rawAnswer(port, request)).split('\r\n\r\n');
+  const [statusLine = '', ...lines] = head.split('\r\n');
+  const pairs = lines.map((line) => [
+    line.slice(0, line.indexOf(':')),
+    line.slice(line.indexOf(':') + 1).trim(),
+  ]);
+  const kept = pairs.filter(([name]) => !/^(connection|keep-alive)$/i.test(name ?? ''));
+  return { status: Number(statusLine.split(' ')[1]), headers: kept.flat() as string[], body };
+}
+
+async function rawAnswer(port: number, request: string): Promise<string> {
+  const { firstUnexpected } = await runLoad({
+    host: '127.0.0.1',
+    port,
+    connections: 1,
+    warmUpMs: 0,
+    durationMs: 50,
+    // No answer has this status, so the first one comes back whole.
+    expectedStatus: -1,
+    request: () => request,
+  });
+  return firstUnexpected ?? '';
+}
+
+/** Product and ceiling in turn, round by round, so that both see the same noise. */
+async function paired(
+  what: string,
+  tokens: number,
+  server: Child,
+  ceiling: Child,
+  request: (serial: number) => string,
+): Promise<void> {
+  const ours: LoadResult[] = [];
+  const theirs: LoadResult[] = [];
+  for (let round = 0; round < rounds; round++) {
+    theirs.push(await loaded(ceiling.port, 200, request, CONNECTIONS));
+    ours.push(await loaded(server.port, 200, request, CONNECTIONS));
+  }
+  const ratios = ours.map(
+    (result, round) => result.requestsPerSecond / (theirs[round]?.requestsPerSecond ?? Number.NaN),
+  );
+  add(what, tokens, ours, {
+    ceilingPerSecond: median(theirs.map(({ requestsPerSecond }) => requestsPerSecond)),
+    ratio: median(ratios),
+  });
+}
+
+async function measured(
+  port: number,
+  expectedStatus: number,
+  request: (serial: number) => string,
+  connections: number,
+): Promise<{ readonly results: readonly LoadResult[] }> {
+  const results: LoadResult[] = [];
+  for (let round = 0; round < rounds; round++)
+    results.push(await loaded(port, expectedStatus, request, connections));
+  return { results };
+}
+
+async function loaded(
+  port: number,
+  expectedStatus: number,
+  request: (serial: number) => string,
+  connections: number,
+): Promise<LoadResult> {
+  const result = await runLoad({
+    host: '127.0.0.1',
+    port,
+    connections,
+    warmUpMs: 1_000,
+    durationMs: secondsEach * 1_000,
+    expectedStatus,
+    request,
+  });
+  if (result.unexpected > 0) {
+    throw new Error(
+      `${result.unexpected} answers were not ${expectedStatus}, the first: ${result.firstUnexpected}`,
+    );
+  }
+  return result;
+}
+
+function add(
+  what: string,
+  tokens: number,
+  results: readonly LoadResult[],
+  beside: Pick<Row, 'ceilingPerSecond' | 'ratio'> = {},
+): void {
+  const row: Row = {
+    what,
+    tokens,
+    perSecond: median(results.map(({ requestsPerSecond }) => requestsPerSecond)),
+    p50Ms: median(results.map(({ p50Ms }) => p50Ms)),
+    p99Ms: median(results.map(({ p99Ms }) => p99Ms)),
+    ...beside,
+  };
+  rows.push(row);
+  process.stderr.write(`bench: ${what}: ${shown(row.perSecond)}/s, ratio ${row.ratio?.toFixed(2) ?? "-"}\n`);
+}
+
+function print(): void {
+  const cells = rows.map((row) => [
+    row.what,
+    row.tokens.toLocaleString('en-US'),
+    shown(row.perSecond),
+    shown(row.p50Ms),
+    shown(row.p99Ms),
+    shown(row.ceilingPerSecond ?? Number.NaN),
+    row.ratio === undefined ? '-' : row.ratio.toFixed(2),
+  ]);
+  process.stdout.write(
+    table(['', 'tokens', 'per s', 'p50 ms', 'p99 ms', 'ceiling per s', 'ratio'], cells),
+  );
+  const processes = servers.map((server) => [
+    'server process',
+    server.tokens.toLocaleString('en-US'),
+    shown(server.startMs),
+    shown(server.anonymousMib),
+    shown(server.seedPerSecond),
+  ]);
+  process.stdout.write(
+    `\n${table(['', 'tokens', 'start ms', 'anonymous MiB', 'made per s'], processes)}`,
+  );
+  const machine = {
+    node: process.version,
+    cores: cpus().length,
+    connections: CONNECTIONS,
+    rounds,
+    secondsEach,
+  };
+  process.stdout.write(`\n${JSON.stringify({ machine, rows, servers })}\n`);
+}

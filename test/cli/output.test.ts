@@ -1,0 +1,451 @@
+// What commands print, what they end with, and what they never print.
+
+import { Command } from 'commander';
+import t from 'tap';
+import { TransportError } from '../../src/client/transport.ts';
+import {
+  AUTHORIZATION,
+  MEMBER,
+  OTHER_POLICY_ID,
+  PLAIN_TOKEN,
+  POLICIES,
+  POLICY,
+  POLICY_ID,
+  ROLE,
+  SECRET,
+  TOKEN,
+  TOKEN_ID,
+} from './fixtures.ts';
+import { run } from './harness.ts';
+
+const problem = (status: number, code: string, detail: string) => ({
+  status,
+  headers: { 'content-type': 'application/problem+json; charset=utf-8' },
+  text: JSON.stringify({ status, code, detail, title: 'x', type: 'about:blank' }),
+});
+
+t.test('one object: is a block of names and values, aligned', async (t) => {
+  const { out } = await run(['acl', 'token', 'read', '--self'], {
+    answers: { 'GET /v1/acl/token/self': { value: TOKEN } },
+  });
+  t.equal(
+    out,
+    `AccessorID:       ${TOKEN_ID}
+SecretID:         ${SECRET}
+Namespace:        default
+Description:      deploys of the web team
+Local:            true
+Create Time:      2026-11-21 07:00:00 UTC
+Expiration Time:  2026-11-21 15:00:00 UTC
+Hash:             aGFzaA==
+Create Index:     10
+Modify Index:     12
+Policies:
+   ${POLICY_ID} - ops
+Roles:
+   ${ROLE.ID} - deployers
+Service Identities:
+   web (Datacenters: dc1)
+Node Identities:
+   n1 (Datacenter: dc1)
+Templated Policies:
+   builtin/service name=api (Datacenters: all)
+`,
+  );
+});
+
+t.test('a policy: ends with its rules as they were written', async (t) => {
+  const { out } = await run(['acl', 'policy', 'read', '--name', 'ops'], {
+    answers: { 'GET /v1/acl/policy/name/ops': { value: POLICY } },
+  });
+  t.match(out, /\nDatacenters: {3}all\n/);
+  t.ok(out.endsWith(`\nRules:\n${POLICY.Rules}`));
+});
+
+t.test('an expanded token: shows every policy behind it', async (t) => {
+  const expanded = {
+    ...PLAIN_TOKEN,
+    ExpandedPolicies: [POLICY, { ...POLICY, Name: 'second', Description: '' }],
+    ExpandedRoles: [ROLE],
+    AgentACLDefaultPolicy: 'deny',
+    ResolvedByAgent: 'n1',
+  };
+  const { out } = await run(['acl', 'token', 'read', 'anonymous', '--expanded'], {
+    answers: { [`GET /v1/acl/token/${PLAIN_TOKEN.AccessorID}`]: { value: expanded } },
+  });
+  t.ok(
+    out.endsWith(`Roles in effect:
+   ${ROLE.ID} - deployers
+Policy in effect, ops:
+# for people on duty
+${POLICY.Rules}
+Policy in effect, second:
+${POLICY.Rules}Where no rule speaks:
+   deny (default policy of n1)
+`),
+    out,
+  );
+});
+
+t.test('a list: is columns, with a hyphen where there is nothing', async (t) => {
+  const { out } = await run(['acl', 'policy', 'list'], {
+    answers: { 'GET /v1/acl/policies': { value: POLICIES } },
+  });
+  t.equal(
+    out,
+    `ID                                    Name      Datacenters  Description
+${POLICY_ID}  ops       all          for people on duty
+${OTHER_POLICY_ID}  web-read  dc1, dc2     -
+`,
+  );
+});
+
+t.test('a list over all namespaces: says which one each object is in', async (t) => {
+  const answers = { 'GET /v1/acl/tokens': { value: [PLAIN_TOKEN] } };
+  const one = await run(['acl', 'token', 'list'], { answers });
+  const all = await run(['acl', 'token', 'list', '--ns', '*'], { answers });
+  t.notMatch(one.out, 'Namespace');
+  t.match(all.out, /^Namespace {2}AccessorID/);
+});
+
+t.test('an empty list: leaves standard output empty and says so beside it', async (t) => {
+  const answers = { 'GET /v1/acl/roles': { value: [] } };
+  const table = await run(['acl', 'role', 'list'], { answers });
+  t.same([table.status, table.out], [0, '']);
+  t.match(table.err, 'There are no roles');
+  const json = await run(['acl', 'role', 'list', '--format', 'json'], { answers });
+  t.same([json.out, json.err], ['[]\n', '']);
+});
+
+t.test('a secret: is in no list', async (t) => {
+  const { out } = await run(['acl', 'token', 'list'], {
+    answers: { 'GET /v1/acl/tokens': { value: [TOKEN] } },
+  });
+  t.match(out, TOKEN_ID);
+  t.notMatch(out, SECRET);
+});
+
+t.test('control characters of a description: cannot reach the terminal', async (t) => {
+  const evil = { ...PLAIN_TOKEN, Description: '\u001b[2Jgone\nAccessorID: forged\u202e' };
+  const answers = {
+    'GET /v1/acl/tokens': { value: [evil] },
+    'GET /v1/acl/token/self': { value: evil },
+  };
+  for (const line of ['acl token list', 'acl token read --self']) {
+    const { out } = await run(line.split(' '), { answers });
+    t.match(out, '\\x1b[2Jgone\\nAccessorID: forged\\u202e');
+    t.notMatch(out, /[\u001b\u202e]/);
+  }
+});
+
+const PAGES = [
+  { value: [POLICIES[0]], headers: { 'x-service-next': 'k/1' } },
+  { value: [{ ...POLICIES[1], Name: 'a-name-wider-than-its-column' }] },
+];
+
+t.test('a list of several pages: asks for each with the word of the one before', async (t) => {
+  const { asked, out } = await run(['acl', 'policy', 'list'], {
+    answers: { 'GET /v1/acl/policies': PAGES },
+  });
+  t.same(asked, ['GET /v1/acl/policies?limit=1000', 'GET /v1/acl/policies?limit=1000&next=k%2F1']);
+  t.match(out, `${OTHER_POLICY_ID}  a-name-wider-than-its-column  dc1, dc2  `);
+});
+
+for (const format of ['table', 'json']) {
+  t.test(`a list as ${format}: prints a page before it asks for the next`, async (t) => {
+    let pagesSent = 0;
+    const outcome = await run(['acl', 'policy', 'list', '--format', format], {
+      send: async () => {
+        pagesSent += 1;
+        if (pagesSent === 3) throw new TransportError('timeout', 'no answer within 60 seconds');
+        const next = { 'x-service-next': String(pagesSent) };
+        return { status: 200, headers: next, text: JSON.stringify(POLICIES) };
+      },
+    });
+    t.equal(outcome.status, 1);
+    t.equal(outcome.out.split(POLICY_ID).length - 1, 2, 'both pages that came are printed');
+    t.match(outcome.err, 'no answer within 60 seconds');
+    t.notMatch(outcome.out, /\]\n$/, 'an array that was cut off is not closed');
+  });
+}
+
+t.test('--format json: is what the server said, as one array over all pages', async (t) => {
+  const { out, outWrites } = await run(['acl', 'policy', 'list', '-format=json'], {
+    answers: { 'GET /v1/acl/policies': PAGES },
+  });
+  t.same(JSON.parse(out), [...PAGES.flatMap(({ value }) => JSON.parse(JSON.stringify(value)))]);
+  t.equal(outWrites.length, 3);
+});
+
+t.test('--format json: is one object for one object, and true for a delete', async (t) => {
+  const read = await run(['acl', 'policy', 'read', '--name', 'ops', '--format', 'json'], {
+    answers: { 'GET /v1/acl/policy/name/ops': { value: POLICY } },
+  });
+  t.equal(read.out, `${JSON.stringify(POLICY, undefined, 2)}\n`);
+  const deleted = await run(['acl', 'policy', 'delete', POLICY_ID, '--format', 'json'], {
+    answers: { [`DELETE /v1/acl/policy/${POLICY_ID}`]: { value: true } },
+  });
+  t.equal(deleted.out, 'true\n');
+});
+
+t.test('explain: tells the decision and the way to it', async (t) => {
+  const { out } = await run(
+    ['acl', 'explain', '--resource', 'service', '--segment', 'web', '--access', 'write'],
+    { answers: { 'POST /v1/internal/acl/authorize': { value: [AUTHORIZATION] } } },
+  );
+  t.equal(
+    out,
+    `Decision:  DENIED  write on service "web"
+Because:   the policy web-read denies it
+Token:     ${TOKEN_ID}  deploys of the web team
+Role:      ${ROLE.ID}  deployers
+Policy:    ${OTHER_POLICY_ID}  web-read
+Rule:      service "web" { policy = "read" }  (line 3, column 1 of the rules)
+Also matched, without effect:
+   ops: service_prefix "" { policy = "write" }  (a longer name goes first)
+`,
+  );
+});
+
+t.test('colours: only on a terminal, and not where NO_COLOR is set', async (t) => {
+  const answers = { 'GET /v1/agent/members': { value: [MEMBER] } };
+  const piped = await run(['members'], { answers });
+  const shown = await run(['members'], { answers, isTerminal: true });
+  const plain = await run(['members'], {
+    answers,
+    isTerminal: true,
+    environment: { NO_COLOR: '1' },
+  });
+  t.match(shown.out, '\u001b[1m');
+  t.notMatch(piped.out, '\u001b');
+  t.equal(plain.out, piped.out);
+});
+
+t.test('login: writes the secret into the sink file and nowhere else', async (t) => {
+  for (const format of ['table', 'json']) {
+    const { out, err, secretFiles, status } = await run(
+      `login --method ci --bearer-token-file jwt --token-sink-file sink --format ${format}`.split(
+        ' ',
+      ),
+      { answers: { 'POST /v1/acl/login': { value: TOKEN } }, files: { jwt: 'a.b.c\n' } },
+    );
+    t.same([status, secretFiles], [0, { sink: SECRET }]);
+    t.match(out, TOKEN_ID);
+    t.notMatch(out + err, SECRET);
+  }
+});
+
+const REFUSALS: readonly (readonly [name: string, answer: object, ...said: string[]])[] = [
+  [
+    'no token',
+    problem(
+      403,
+      'permission-denied',
+      "Permission denied: anonymous token lacks permission 'acl:read'.",
+    ),
+    'http://127.0.0.1:8500 refused GET /v1/acl/tokens (403 permission-denied)',
+    "Permission denied: anonymous token lacks permission 'acl:read'.",
+    'CONCLAVE_TOKEN',
+  ],
+  [
+    'a token without the right',
+    problem(
+      403,
+      'permission-denied',
+      "Permission denied: token with AccessorID 'x' lacks permission 'acl:read'",
+    ),
+    'conclave acl explain',
+  ],
+  [
+    'an unknown token',
+    problem(403, 'token-unknown', 'ACL not found'),
+    'ACL not found',
+    'has expired',
+  ],
+  [
+    'before the bootstrap',
+    problem(403, 'token-unknown', 'ACL system must be bootstrapped before making any requests'),
+    'conclave acl bootstrap',
+  ],
+  ['a bare text', { status: 500, text: 'No cluster leader' }, '(500)', 'No cluster leader'],
+  [
+    'a server without leader',
+    {
+      ...problem(503, 'unavailable', 'No cluster leader'),
+      headers: { 'retry-after': '2', 'content-type': 'application/problem+json' },
+    },
+    'try again in 2 s',
+  ],
+  [
+    'an unknown outcome',
+    problem(504, 'outcome-unknown', 'the leader was lost'),
+    'may have taken effect',
+  ],
+  ['an answer that is no JSON', { status: 200, text: '<html>' }, 'is this a Conclave server?'],
+];
+
+for (const [name, answer, ...said] of REFUSALS) {
+  t.test(
+    `a refusal (${name}): exit status 1, the server's text, and what to do next`,
+    async (t) => {
+      const outcome = await run(['acl', 'token', 'list'], {
+        answers: { 'GET /v1/acl/tokens': answer },
+      });
+      t.same([outcome.status, outcome.out], [1, '']);
+      t.match(outcome.err, /^Error: /);
+      t.match(outcome.err, /\nNext: .*\n$|\nNo cluster leader\n$/);
+      for (const words of said) t.match(outcome.err, words);
+    },
+  );
+}
+
+t.test(
+  'a server that is not there: exit status 1, the address, and how to start one',
+  async (t) => {
+    const { status, err } = await run(['members', '--http-addr', 'localhost:1'], {
+      send: () => Promise.reject(new TransportError('refused', 'connect ECONNREFUSED')),
+    });
+    t.equal(status, 1);
+    t.match(err, 'no answer from localhost:1: connect ECONNREFUSED');
+    t.match(err, 'npm start');
+  },
+);
+
+t.test('a delete of something that is not there: says so with exit status 1', async (t) => {
+  const { status, out, err } = await run(['acl', 'token', 'delete', TOKEN_ID], {
+    answers: { [`DELETE /v1/acl/token/${TOKEN_ID}`]: { value: false } },
+  });
+  t.same([status, out], [1, '']);
+  t.match(err, `there is no token ${TOKEN_ID}: nothing was deleted`);
+});
+
+t.test('the beginning of an id: several that fit are shown, none is chosen', async (t) => {
+  const answers = { 'GET /v1/acl/policies': { value: POLICIES } };
+  const several = await run(['acl', 'policy', 'delete', 'aaaa'], { answers });
+  t.equal(several.status, 1);
+  t.same(several.asked, ['GET /v1/acl/policies?limit=1000']);
+  t.match(several.err, `${POLICY_ID}  ops`);
+  t.match(several.err, `${OTHER_POLICY_ID}  web-read`);
+  const none = await run(['acl', 'policy', 'delete', 'ffff'], { answers });
+  t.equal(none.status, 1);
+  t.match(none.err, 'conclave acl policy list');
+});
+
+t.test('a name: goes before an id that begins with the same letters', async (t) => {
+  const policies = [POLICIES[0], { ...POLICIES[1], Name: 'AAAA1' }];
+  const { asked } = await run(['acl', 'policy', 'delete', 'aaaa1'], {
+    answers: { 'GET /v1/acl/policies': { value: policies } },
+  });
+  t.equal(asked[1], `DELETE /v1/acl/policy/${OTHER_POLICY_ID}`);
+});
+
+t.test('a token: is found by no description', async (t) => {
+  const { asked, status } = await run(['acl', 'token', 'delete', 'Anonymous Token'], {
+    answers: { 'GET /v1/acl/tokens': { value: [PLAIN_TOKEN] } },
+  });
+  t.same([status, asked.length], [1, 1]);
+});
+
+const USAGE: readonly (readonly [line: string, said: string])[] = [
+  ['acl token create --no-such-flag x', '--no-such-flag'],
+  ['acl token create -no-such-flag', '-no-such-flag'],
+  ['acl token create extra', 'too many arguments'],
+  ['acl tokens', "unknown command 'tokens'"],
+  ['acl token read', 'a token id or --accessor-id'],
+  [`acl token read ${TOKEN_ID} --accessor-id ${TOKEN_ID}`, 'give only one of'],
+  [`acl token read --self ${TOKEN_ID}`, '--self'],
+  ['acl token create --node-identity n1', '--node-identity'],
+  ['acl token create --var name:x', '--var'],
+  ['acl token create --templated-policy builtin/service --var other:x', '--var'],
+  ['acl token create --description', '--description'],
+  ['acl policy create --rules acl', '--name'],
+  ['acl policy create --name x --rules @missing', '--rules: cannot read the file missing'],
+  ['acl policy update x --cas soon', '--cas'],
+  ['acl auth-method create --name x', '--type'],
+  ['acl auth-method create --name x --type jwt --config [1]', '--config'],
+  [
+    'acl auth-method create --name x --type jwt --namespace-rule-selector a',
+    '--namespace-rule-bind-namespace',
+  ],
+  ['acl binding-rule create --method ci', '--bind-type'],
+  ['acl explain --access read', '--resource'],
+  ['login --method ci', '--bearer-token-file'],
+  ['members --format xml', '--format'],
+  ['members --stale --consistent', '--stale'],
+  ['members --http-addr http://a/b', '--http-addr'],
+  ['members --token-file missing', '--token-file'],
+  ['acl', 'Usage: conclave acl'],
+];
+
+for (const [line, said] of USAGE) {
+  t.test(`conclave ${line}: exit status 2, names the flag, asks nothing`, async (t) => {
+    const { status, out, err, asked } = await run(line.split(' '));
+    t.same([status, out, asked], [2, '', []]);
+    t.ok(err.includes(said), err);
+    t.match(err, /Usage: conclave /);
+  });
+}
+
+t.test('--help and --version: go to standard output with exit status 0', async (t) => {
+  const help = await run(['acl', 'token', 'update', '-help']);
+  t.same([help.status, help.err], [0, '']);
+  t.match(help.out, /Usage: conclave acl token update .*--append-policy-id.*Connection:/s);
+  const version = await run(['--version']);
+  t.same([version.status, version.out], [0, 'conclave 1.2.3\n']);
+});
+
+const LEAKS: readonly (readonly string[])[] = [
+  ['members', `--tokn=${SECRET}`],
+  ['members', '--token', SECRET],
+  ['acl', 'bootstrap', SECRET],
+  ['acl', 'token', 'create', '--secret', SECRET],
+  ['acl', 'explain', '--resource', 'acl', '--access', 'read', '--token-of', SECRET],
+  [
+    'acl',
+    'auth-method',
+    'create',
+    '--name',
+    'x',
+    '--type',
+    'jwt',
+    '--config',
+    `{"Key": ${SECRET}}`,
+  ],
+];
+
+for (const given of LEAKS) {
+  t.test(`${given.slice(0, -1).join(' ')}: no error repeats the secret`, async (t) => {
+    const { status, err } = await run(given, {
+      answers: {},
+      send: async () => ({ status: 400, headers: {}, text: `who is ${SECRET}?` }),
+    });
+    t.not(status, 0);
+    t.notMatch(err, SECRET);
+  });
+}
+
+t.test('the value of a flag: is passed on although it looks like a flag', async (t) => {
+  const { asked } = await run(
+    ['acl', 'token', 'create', '-description', '-local', '-secret', '-'],
+    { answers: { 'PUT /v1/acl/token': { value: TOKEN } }, standardInput: `${SECRET}\n` },
+  );
+  t.same(asked, [`PUT /v1/acl/token {"SecretID":"${SECRET}","Description":"-local"}`]);
+});
+
+t.test('an error that nobody foresaw: one line, and the stack only when asked for', async (t) => {
+  const agent = () =>
+    new Command('agent').action(() => {
+      throw new Error('the disk\nis gone');
+    });
+  const plain = await run(['agent'], { agent: agent() });
+  t.same([plain.status, plain.err], [1, 'Error: the disk\\nis gone\n']);
+  const debug = await run(['agent'], { agent: agent(), environment: { CONCLAVE_DEBUG: '1' } });
+  t.match(debug.err, /^Error: the disk.*\n {4}at /s);
+});
+
+t.test('a reader that leaves early: is no error', async (t) => {
+  const { status, err } = await run(['members'], {
+    send: () => Promise.reject(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })),
+  });
+  t.same([status, err], [0, '']);
+});

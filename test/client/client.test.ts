@@ -1,0 +1,229 @@
+// The client over a scripted transport, over the real routes, and over real sockets.
+
+import { createServer, type Server } from 'node:http';
+import {
+  type AddressInfo,
+  createServer as createNetServer,
+  type Server as NetServer,
+} from 'node:net';
+import { join } from 'node:path';
+import t from 'tap';
+import { AclError } from '../../src/acl/error.ts';
+import { ENDPOINTS } from '../../src/api/endpoints.ts';
+import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
+import { QUERY_BY_KIND, NAMESPACE_PARAMETER } from '../../src/api/query-parameters.ts';
+import { SHARED_QUERY } from '../../src/client/call-types.ts';
+import {
+  type ClientError,
+  createClient,
+  type Transport,
+  TransportError,
+  type TransportRequest,
+  type TransportResponse,
+} from '../../src/client/entry.ts';
+import { httpTransport } from '../../src/platform-node/http-transport.ts';
+import { listOf, policyView, readMeta, server, WRITE_META } from '../http/support.ts';
+
+const ADDRESS = 'http://127.0.0.1:8500';
+const ID = '22222222-2222-2222-2222-222222222222';
+
+function scripted(...answers: (Partial<TransportResponse> | TransportError)[]) {
+  const requests: TransportRequest[] = [];
+  const transport: Transport = {
+    send: async (request) => {
+      requests.push(request);
+      const answer = answers[Math.min(requests.length, answers.length) - 1] ?? {};
+      if (answer instanceof TransportError) throw answer;
+      return { status: 200, headers: {}, text: 'true', ...answer };
+    },
+  };
+  return { requests, client: createClient({ address: ADDRESS, transport }) };
+}
+
+/** How a call failed to get an answer. */
+function failureOf(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => 'none',
+    (error: unknown) => (error instanceof TransportError ? error.failure : String(error)),
+  );
+}
+
+t.test('named calls: there is one for every endpoint, and nothing else', async (t) => {
+  const { client } = scripted();
+  const names = Object.entries(client).flatMap(([group, member]) =>
+    typeof member === 'function' ? [group] : Object.keys(member).map((name) => `${group}.${name}`),
+  );
+  const camel = (name: string) =>
+    name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const expected = Object.keys({ ...ENDPOINTS, ...NODE_ENDPOINTS }).map(camel);
+  t.same(names.sort(), [...expected, 'call', 'pages'].sort());
+});
+
+t.test('shared query parameters: the service knows every one of them', async (t) => {
+  const known = Object.assign({}, NAMESPACE_PARAMETER, ...Object.values(QUERY_BY_KIND)) as object;
+  t.same(
+    SHARED_QUERY.filter((name) => !(name in known)),
+    [],
+  );
+});
+
+t.test('a path parameter: is encoded, and refused when it is empty', async (t) => {
+  const { client, requests } = scripted();
+  await client.templatedPolicy.read({ path: { name: 'builtin/service' } });
+  t.equal(requests[0]?.url, `${ADDRESS}/v1/acl/templated-policy/name/builtin%2Fservice`);
+  // On the wire an empty id would make the update of a policy into a create.
+  await t.rejects(
+    client.policy.update({ path: { id: '' }, body: { Name: 'x' } }),
+    /id .* is empty/,
+  );
+  t.equal(requests.length, 1);
+});
+
+t.test('a broken connection: a read is sent once more, a write is not', async (t) => {
+  const broken = () => new TransportError('broken', 'socket hang up');
+  const read = scripted(broken(), { text: '[]' });
+  t.same((await read.client.policy.list()).value, []);
+  t.equal(read.requests.length, 2);
+  const write = scripted(broken(), {});
+  t.equal(await failureOf(write.client.policy.delete({ path: { id: ID } })), 'broken');
+  t.equal(write.requests.length, 1);
+  const gone = scripted(broken(), broken(), {});
+  t.equal(await failureOf(gone.client.policy.list()), 'broken');
+  const refused = scripted(new TransportError('refused', 'nobody'), {});
+  t.equal(await failureOf(refused.client.policy.list()), 'refused');
+  t.equal(refused.requests.length, 1);
+});
+
+t.test('no status is tried again', async (t) => {
+  for (const status of [429, 500, 503, 504]) {
+    const { client, requests } = scripted({
+      status,
+      text: 'later',
+      headers: { 'retry-after': '3' },
+    });
+    await t.rejects(client.policy.list(), { status, message: 'later', retryAfterSeconds: 3 });
+    t.equal(requests.length, 1);
+  }
+});
+
+t.test('over the real routes: an object, a list in pages, a write, a refusal', async (t) => {
+  const { app, operations } = server({
+    'policy.read': () => ({ value: policyView(), meta: readMeta(6) }),
+    'policy.list': ({ page }) =>
+      page.after === undefined
+        ? listOf([[policyView()]], { next: 'one' })
+        : listOf([[policyView({ name: 'second' })]]),
+    'policy.delete': () => ({ value: true, meta: WRITE_META }),
+    'policy.create': () => {
+      throw new AclError('duplicate', 'Invalid Policy: A Policy with Name "x" already exists');
+    },
+  });
+  t.teardown(() => app.close());
+  const transport: Transport = {
+    send: async ({ method, url, headers, body }) => {
+      const answer = await app.inject({
+        method: method as 'GET',
+        url: url.slice(ADDRESS.length),
+        headers,
+        ...(body === undefined ? {} : { payload: body }),
+      });
+      return {
+        status: answer.statusCode,
+        headers: answer.headers as Record<string, string>,
+        text: answer.body,
+      };
+    },
+  };
+  const client = createClient({
+    address: ADDRESS,
+    transport,
+    token: '44444444-4444-4444-4444-444444444444',
+    namespace: 'team-a',
+    consistency: 'stale',
+  });
+
+  const read = await client.policy.read({ path: { id: ID } });
+  t.equal(read.value.Rules, 'acl = "read"');
+  t.same([read.meta.index, read.meta.position], [6, '1.6']);
+  const { call } = operations.calls[0]!;
+  t.same(
+    [call.secret, call.namespaceParameter, call.consistency],
+    ['44444444-4444-4444-4444-444444444444', 'team-a', 'stale'],
+  );
+
+  const names: string[] = [];
+  for await (const page of client.pages('policy.list')) names.push(...page.map(({ Name }) => Name));
+  t.same(names, ['reader', 'second']);
+
+  const deleted = await client.policy.delete({ path: { id: ID }, query: { cas: 6 } });
+  t.same([deleted.value, deleted.meta.ack], [true, 'majority']);
+  t.equal(operations.calls.at(-1)?.call.cas, 6);
+
+  const refusal = await client.policy
+    .create({ body: { Name: 'x' } })
+    .catch((error: unknown) => error);
+  const { status, code, message, asked } = refusal as ClientError;
+  t.same(
+    { status, code, message, asked },
+    {
+      status: 409,
+      code: 'duplicate',
+      message: 'Invalid Policy: A Policy with Name "x" already exists',
+      asked: { method: 'PUT', path: '/v1/acl/policy' },
+    },
+  );
+});
+
+t.test(
+  'over sockets: an answer of any status comes back, over TCP and a Unix socket',
+  async (t) => {
+    const echo = createServer((request, response) => {
+      response.setHeader('X-Service-Next', 'x');
+      response.statusCode = 418;
+      request.pipe(response);
+    });
+    const expected = { status: 418, text: 'grüße', headers: { 'x-service-next': 'x' } };
+    const request = { method: 'PUT', headers: { 'x-service-token': 's' }, body: 'grüße' };
+    const port = await listen(t, echo);
+    const tcp = httpTransport({ timeoutMs: 5_000 });
+    t.match(await tcp.send({ ...request, url: `http://127.0.0.1:${port}/v1/x` }), expected);
+
+    const socketPath = join(t.testdir(), 'http.sock');
+    const local = createServer(echo.listeners('request')[0] as () => void);
+    t.teardown(() => local.close());
+    await new Promise<void>((resolve) => local.listen(socketPath, resolve));
+    const unix = httpTransport({ timeoutMs: 5_000, socketPath });
+    t.match(await unix.send({ ...request, url: 'http://localhost/v1/x' }), expected);
+  },
+);
+
+t.test('over sockets: each way to get no answer has its name', async (t) => {
+  const request = { method: 'GET', headers: {}, body: undefined };
+  const transport = httpTransport({ timeoutMs: 100 });
+  const failure = (url: string) => failureOf(transport.send({ ...request, url }));
+  const silent = await listen(
+    t,
+    createServer(() => undefined),
+  );
+  t.equal(await failure(`http://127.0.0.1:${silent}/`), 'timeout');
+  t.equal(await failure(`https://127.0.0.1:${silent}/`), 'tls');
+  const rude = createNetServer((socket) => socket.destroy());
+  t.equal(await failure(`http://127.0.0.1:${await listen(t, rude)}/`), 'broken');
+  const half = createServer((_, response) => {
+    response.writeHead(200, { 'content-length': '100' });
+    response.write('only this', () => response.destroy());
+  });
+  t.equal(await failure(`http://127.0.0.1:${await listen(t, half)}/`), 'broken');
+  const closed = createNetServer();
+  const port = await listen(t, closed);
+  await new Promise((resolve) => closed.close(resolve));
+  t.equal(await failure(`http://127.0.0.1:${port}/`), 'refused');
+});
+
+async function listen(t: { teardown(end: () => unknown): unknown }, listener: Server | NetServer) {
+  await new Promise<void>((resolve) => {
+    listener.listen(0, '127.0.0.1', resolve);
+  });
+  t.teardown(() => listener.close());
+  return (listener.address() as AddressInfo).port;
+}

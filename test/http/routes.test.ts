@@ -1,0 +1,678 @@
+import t from 'tap';
+import { AclError, type AclErrorCode } from '../../src/acl/error.ts';
+import type { Endpoint } from '../../src/api/endpoint.ts';
+import { ENDPOINTS } from '../../src/api/endpoints.ts';
+import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
+import { HEADER_PREFIXES } from '../../src/http/headers.ts';
+import { statusOf } from '../../src/http/status.ts';
+import { targetPathOf } from '../../src/http/target-path.ts';
+import { listOf, policyView, readMeta, server, tokenView, WRITE_META } from './support.ts';
+
+const CONSUL = { 'x-consul-token': 's' };
+const readPolicy = () => ({ value: policyView(), meta: readMeta(10) });
+const refuse =
+  (code: AclErrorCode, message = 'no') =>
+  () => {
+    throw new AclError(code, message);
+  };
+
+t.test('routes: wrong methods, OPTIONS and unknown paths', async (t) => {
+  const { app, operations } = server({});
+  const unknown = 'Invalid URL path: not a recognized HTTP API endpoint\n';
+  const far =
+    "Invalid URL path: if attempting to use the HTTP API, ensure the path starts with '/v1/'\n";
+  const cases: [string, string, number, string, string | undefined][] = [
+    ['PUT', '/v1/acl/token/self', 405, 'method PUT not allowed', 'OPTIONS,GET'],
+    ['DELETE', '/v1/acl/token/self', 405, 'method DELETE not allowed', 'OPTIONS,GET'],
+    ['PUT', '/v1/acl/policy/name/x', 405, 'method PUT not allowed', 'OPTIONS,GET'],
+    ['DELETE', '/v1/acl/role/name/x', 405, 'method DELETE not allowed', 'OPTIONS,GET'],
+    ['POST', '/v1/acl/policy/x', 405, 'method POST not allowed', 'OPTIONS,GET,PUT,DELETE'],
+    ['PATCH', '/v1/acl/policy/x', 405, 'method PATCH not allowed', 'OPTIONS,GET,PUT,DELETE'],
+    ['PROPFIND', '/v1/acl/policy/x', 405, 'method PROPFIND not allowed', 'OPTIONS,GET,PUT,DELETE'],
+    ['PROPFIND', '/v1/acl/policies', 405, 'method PROPFIND not allowed', 'OPTIONS,GET'],
+    ['HEAD', '/v1/acl/policies', 405, '', 'OPTIONS,GET'],
+    ['GET', '/v1/acl/login', 405, 'method GET not allowed', 'OPTIONS,POST'],
+    ['GET', '/v1/acl/bootstrap', 405, 'method GET not allowed', 'OPTIONS,PUT'],
+    ['GET', '/v1/acl/policy', 405, 'method GET not allowed', 'OPTIONS,PUT'],
+    ['DELETE', '/v1/acl/tokens', 405, 'method DELETE not allowed', 'OPTIONS,GET'],
+    ['OPTIONS', '/v1/acl/policy/x', 200, '', 'OPTIONS,GET,PUT,DELETE'],
+    ['OPTIONS', '/v1/internal/acl/authorize', 200, '', 'OPTIONS,POST'],
+    ['GET', '/v1/acl/nothing', 404, unknown, undefined],
+    ['GET', '/v1/acl/policies/', 404, unknown, undefined],
+    ['PUT', '/v1/acl/create', 404, unknown, undefined],
+    ['GET', '/x/v1/y', 404, unknown, undefined],
+    ['GET', '/ui', 404, far, undefined],
+    ['PROPFIND', '/ui', 404, far, undefined],
+    ['GET', '/v1/acl/policy/', 400, 'Missing policy ID', undefined],
+    ['DELETE', '/v1/acl/policy/', 400, 'Missing policy ID', undefined],
+    ['GET', '/v1/acl/policy/name/', 400, 'Missing policy Name', undefined],
+    ['GET', '/v1/acl/role/', 400, 'Missing role ID', undefined],
+    ['GET', '/v1/acl/role/name/', 400, 'Missing role Name', undefined],
+    ['GET', '/v1/acl/binding-rule/', 400, 'Missing binding rule ID', undefined],
+    ['GET', '/v1/acl/auth-method/', 400, 'Missing auth method name', undefined],
+    ['GET', '/v1/acl/token/', 400, 'Missing token AccessorID', undefined],
+    ['GET', '/v1/acl/templated-policy/name/', 400, 'Missing templated policy Name', undefined],
+  ];
+  for (const [method, url, status, body, allow] of cases) {
+    const answer = await app.inject({
+      method: method as 'GET',
+      url,
+      headers: { 'content-type': ';;' },
+    });
+    t.equal(answer.statusCode, status, `${method} ${url}`);
+    t.equal(answer.body, body, `${method} ${url}`);
+    t.equal(answer.headers.allow, allow, `${method} ${url}`);
+    t.equal(answer.headers['content-type'], 'text/plain; charset=utf-8');
+  }
+  t.same(operations.calls, []);
+});
+
+t.test('routes: every endpoint reaches its operation with its parameter', async (t) => {
+  for (const [name, endpoint] of Object.entries<Endpoint>(ENDPOINTS)) {
+    const { app, operations } = server({ [name]: refuse('internal') });
+    const url = endpoint.path.replace(/:\w+/, 'the-id');
+    const payload =
+      endpoint.body === undefined ? {} : { payload: name === 'authorize' ? '[]' : '{}' };
+    await app.inject({ method: endpoint.method, url, ...payload });
+    t.equal(operations.calls[0]?.name, name, `${endpoint.method} ${url}`);
+    const isNamed = endpoint.path.includes(':');
+    t.equal(JSON.stringify(operations.calls[0]?.input).includes('the-id'), isNamed, name);
+  }
+});
+
+t.test(
+  'routes: PUT with an empty id creates, and the clone suffix is known to PUT alone',
+  async (t) => {
+    const { app, operations } = server({});
+    const cases: [string, string, string, string][] = [
+      ['PUT', '/v1/acl/policy/', 'policy.create', ''],
+      ['PUT', '/v1/acl/token/', 'token.create', ''],
+      ['PUT', '/v1/acl/role/', 'role.create', ''],
+      ['PUT', '/v1/acl/binding-rule/', 'binding-rule.create', ''],
+      ['PUT', '/v1/acl/auth-method/', 'auth-method.create', ''],
+      ['PUT', '/v1/acl/token/x/clone', 'token.clone', '"accessorId":"x"'],
+      ['PUT', '/v1/acl/token/clone', 'token.update', '"accessorId":"clone"'],
+      ['GET', '/v1/acl/token/x/clone', 'token.read', '"accessorId":"x/clone"'],
+      [
+        'GET',
+        '/v1/acl/policy/name/builtin%2Fglobal-read-only',
+        'policy.read-by-name',
+        '"name":"builtin/global-read-only"',
+      ],
+      ['GET', '/v1/acl/policy/name/builtin%252Fa+b', 'policy.read-by-name', '"name":"builtin/a b"'],
+      ['GET', '/v1/acl/role/name/a+b', 'role.read-by-name', '"name":"a+b"'],
+      ['GET', '/v1/acl/role/name/a%2Bb%25', 'role.read-by-name', '"name":"a+b%"'],
+      ['GET', '/v1/acl/policy%2Fname/x', 'policy.read-by-name', '"name":"x"'],
+      [
+        'GET',
+        '/v1/acl/templated-policy/name/builtin/service',
+        'templated-policy.read',
+        '"name":"builtin/service"',
+      ],
+      ['GET', `/v1/acl/role/name/${'n'.repeat(256)}`, 'role.read-by-name', 'nnn'],
+      ['GET', '/v1/acl/policy/%C3%A9%3F%23', 'policy.read', '"id":"é?#"'],
+    ];
+    for (const [method, url, name, input] of cases) {
+      operations.calls.length = 0;
+      await app.inject({
+        method: method as 'GET',
+        url,
+        ...(method === 'PUT' ? { payload: '{}' } : {}),
+      });
+      t.equal(operations.calls[0]?.name, name, url);
+      t.match(JSON.stringify(operations.calls[0]?.input), input, url);
+    }
+  },
+);
+
+t.test('paths: cleaned, redirected or refused before they are routed', async (t) => {
+  const cases: [string, unknown][] = [
+    ['/v1/acl/policies?x', { kind: 'clean', path: '/v1/acl/policies' }],
+    ['/v1//acl/policies', { kind: 'redirect', path: '/v1/acl/policies' }],
+    ['//evil.example/%2e%2e', { kind: 'redirect', path: '/' }],
+    ['/v1/./acl/../acl/policies', { kind: 'redirect', path: '/v1/acl/policies' }],
+    ['/v1/acl/policy/a%2F%2Fb', { kind: 'redirect', path: '/v1/acl/policy/a/b' }],
+    ['/v1/acl/policy/x/', { kind: 'clean', path: '/v1/acl/policy/x/' }],
+    ['/..', { kind: 'redirect', path: '/' }],
+    ['http://host/v1/acl/policies', { kind: 'clean', path: '/v1/acl/policies' }],
+    ['/%00', { kind: 'refused' }],
+    ['/%7F', { kind: 'refused' }],
+    ['/%E2%80%AE', { kind: 'refused' }],
+    ['/%zz', { kind: 'refused' }],
+    ['/%ff', { kind: 'refused' }],
+    ['*', { kind: 'refused' }],
+  ];
+  for (const [target, expected] of cases) t.same(targetPathOf(target), expected, target);
+  const { app } = server({});
+  const get = await app.inject('/v1/acl//policies?stale&x=1');
+  t.equal(get.statusCode, 301);
+  t.equal(get.headers.location, '/v1/acl/policies?stale&x=1');
+  const put = await app.inject({ method: 'PUT', url: '/v1//acl/policy', payload: '{}' });
+  t.equal(put.statusCode, 307, 'a write must not become a read');
+  t.equal((await app.inject('/v1/%00')).statusCode, 400);
+  t.equal((await app.inject('/v1/%00')).body, '');
+});
+
+t.test('token: sources in their order', async (t) => {
+  const cases: [string, Record<string, string>, string | undefined, string | undefined][] = [
+    ['?token=q', { 'x-service-token': 'h' }, 'd', 'q'],
+    ['', { 'x-service-token': 'h', authorization: 'Bearer b' }, 'd', 'h'],
+    ['', { 'x-consul-token': 'c', authorization: 'Bearer b' }, 'd', 'c'],
+    ['?token=', { 'x-consul-token': 'c' }, 'd', 'c'],
+    ['', { authorization: 'bEaReR b c' }, 'd', 'b'],
+    ['', { authorization: 'Basic b' }, 'd', 'd'],
+    ['', { authorization: 'Bearer' }, undefined, undefined],
+    ['', {}, undefined, undefined],
+  ];
+  for (const [query, headers, defaultToken, expected] of cases) {
+    const { app, operations } = server({ 'policy.read': readPolicy }, { defaultToken });
+    await app.inject({ url: `/v1/acl/policy/x${query}`, headers });
+    t.equal(operations.calls[0]?.call.secret, expected);
+  }
+});
+
+t.test('token in the query: a warning without the secret, not for every request', async (t) => {
+  const secret = '99999999-8888-7777-6666-555555555555';
+  const failing = () => {
+    throw new Error('broken');
+  };
+  const { app, logger, clock } = server({ 'policy.read': readPolicy, 'role.read': failing });
+  for (let turn = 0; turn < 3; turn += 1) await app.inject(`/v1/acl/policy/x?token=${secret}`);
+  t.equal(logger.lines.filter((line) => line.level === 'warn').length, 1);
+  clock.nowMs += 10_000;
+  await app.inject(`/v1/acl/policy/x?token=${secret}`);
+  t.equal(logger.lines.at(-1)?.fields.requests, 3);
+  const failed = await app.inject({
+    url: `/v1/acl/role/x?token=${secret}`,
+    headers: { 'x-service-token': secret, authorization: `Bearer ${secret}` },
+  });
+  t.equal(failed.statusCode, 500);
+  t.equal(failed.body, 'internal error, see deadbeef in the log of the server');
+  t.match(logger.lines.at(-1)?.fields.cause, 'broken');
+  t.notMatch(JSON.stringify(logger.lines), secret);
+  const metrics = await server({ authorize: () => [{ allow: true }] as never }).app.inject(
+    '/v1/agent/metrics',
+  );
+  t.notMatch(metrics.body, secret);
+});
+
+t.test('headers: both prefixes on every answer, by the kind of the endpoint', async (t) => {
+  const { app } = server({
+    'policy.read': readPolicy,
+    'policy.list': () => listOf([[policyView()]], { index: 0 }),
+    'policy.delete': () => ({ value: true, meta: WRITE_META }),
+    'role.read': () => ({
+      refusal: { code: 'not-found', message: 'Requested role does not exist: ACL not found' },
+      meta: readMeta(12),
+    }),
+    'binding-rule.read': refuse('permission-denied'),
+    'templated-policy.list': () => [],
+    'token.read': refuse('malformed'),
+  });
+  const none = undefined;
+  const cases: [string, string, number, Record<string, string | undefined>][] = [
+    [
+      'GET',
+      '/v1/acl/policy/x',
+      200,
+      {
+        Index: '10',
+        KnownLeader: 'true',
+        LastContact: '0',
+        'Query-Backend': 'blocking-query',
+        Position: '1.10',
+        'Default-ACL-Policy': 'deny',
+        Ack: none,
+      },
+    ],
+    [
+      'GET',
+      '/v1/acl/policies',
+      200,
+      { Index: '1', KnownLeader: 'true', LastContact: '0', Position: '1.0' },
+    ],
+    [
+      'DELETE',
+      '/v1/acl/policy/x',
+      200,
+      { Index: '9', Position: '1.9', Ack: 'majority', KnownLeader: none, 'Query-Backend': none },
+    ],
+    [
+      'GET',
+      '/v1/acl/role/x',
+      404,
+      { Index: '12', KnownLeader: 'true', LastContact: '0', 'Default-ACL-Policy': 'deny' },
+    ],
+    ['GET', '/v1/acl/binding-rule/x', 403, { Index: '1', KnownLeader: 'false', LastContact: '0' }],
+    ['GET', '/v1/acl/binding-rule/x?index=z', 400, { Index: none, 'Default-ACL-Policy': 'deny' }],
+    ['GET', '/v1/acl/templated-policies', 200, { Index: none, Position: '1.7' }],
+    ['POST', '/v1/acl/policies', 405, { 'Default-ACL-Policy': 'deny', Index: none }],
+  ];
+  for (const [method, url, status, expected] of cases) {
+    const answer = await app.inject({ method: method as 'GET', url });
+    t.equal(answer.statusCode, status, url);
+    t.equal(answer.headers.vary, 'Accept-Encoding');
+    for (const prefix of HEADER_PREFIXES) {
+      for (const [name, value] of Object.entries(expected)) {
+        t.equal(answer.headers[(prefix + name).toLowerCase()], value, `${url} ${prefix}${name}`);
+      }
+    }
+  }
+});
+
+t.test(
+  'status: each dialect answers each refusal with its own code and the same text',
+  async (t) => {
+    const expected: Record<AclErrorCode, [number, number]> = {
+      malformed: [400, 400],
+      invalid: [400, 500],
+      'id-mismatch': [400, 400],
+      'acl-disabled': [401, 401],
+      unauthenticated: [401, 401],
+      'permission-denied': [403, 403],
+      'token-unknown': [403, 403],
+      'not-found': [404, 404],
+      'token-not-found': [404, 403],
+      'update-target-missing': [404, 500],
+      duplicate: [409, 500],
+      'cas-mismatch': [409, 409],
+      'login-refused': [403, 500],
+      'method-not-allowed': [405, 405],
+      'body-too-large': [413, 413],
+      'rate-limited': [429, 429],
+      unavailable: [503, 500],
+      'outcome-unknown': [504, 500],
+      'wait-timeout': [504, 504],
+      'no-such-datacenter': [400, 500],
+      'no-such-endpoint': [404, 404],
+      internal: [500, 500],
+    };
+    for (const [code, [service, consul]] of Object.entries(expected)) {
+      const { app } = server({ 'policy.read': refuse(code as AclErrorCode, `text of ${code}`) });
+      const plain = await app.inject('/v1/acl/policy/x');
+      t.equal(plain.statusCode, service, code);
+      const deployed = await app.inject({
+        url: '/v1/acl/policy/x',
+        headers: { 'x-consul-index': '' },
+      });
+      t.equal(deployed.statusCode, consul, code);
+      t.equal(plain.body, `text of ${code}`);
+      t.equal(deployed.body, plain.body);
+      t.equal(plain.headers['retry-after'], service === 503 || service === 429 ? '1' : undefined);
+      t.equal(statusOf(code as AclErrorCode, 'service'), service);
+    }
+  },
+);
+
+t.test('status: the setting goes before the headers', async (t) => {
+  const script = { 'policy.read': refuse('duplicate') };
+  const consul = server(script, { dialect: 'consul' });
+  t.equal((await consul.app.inject('/v1/acl/policy/x')).statusCode, 500);
+  const service = server(script, { dialect: 'service' });
+  const answer = await service.app.inject({ url: '/v1/acl/policy/x', headers: CONSUL });
+  t.equal(answer.statusCode, 409);
+});
+
+t.test('errors: RFC 9457 for those who accept it', async (t) => {
+  const { app } = server({ 'policy.read': refuse('duplicate', 'A "x" exists') });
+  const answer = await app.inject({
+    url: '/v1/acl/policy/x',
+    headers: { accept: 'application/problem+json, */*' },
+  });
+  t.equal(answer.headers['content-type'], 'application/problem+json');
+  t.same(answer.json(), {
+    type: 'about:blank',
+    title: 'Conflict',
+    status: 409,
+    detail: 'A "x" exists',
+    code: 'duplicate',
+  });
+});
+
+t.test('ACLs off: every operation is refused, health is not', async (t) => {
+  const { app } = server({}, { aclEnabled: false });
+  for (const [name, endpoint] of Object.entries<Endpoint>(ENDPOINTS)) {
+    const url = endpoint.path.replace(/:\w+/, 'x');
+    const answer = await app.inject({ method: endpoint.method, url, payload: 'not json' });
+    t.equal(answer.statusCode, 401, name);
+    t.equal(answer.body, 'ACL support disabled');
+  }
+  t.equal((await app.inject('/v1/agent/self')).statusCode, 200);
+  const wrong = await app.inject({ method: 'POST', url: '/v1/acl/policies' });
+  t.equal(wrong.statusCode, 405, 'the method is checked first');
+});
+
+t.test('query: values that cannot be read are refused in the order of the checks', async (t) => {
+  const { app, operations } = server({
+    'policy.list': () => listOf([]),
+    'policy.delete': () => ({ value: true, meta: WRITE_META }),
+  });
+  const list = '/v1/acl/policies';
+  const one = '/v1/acl/policy/x';
+  const stale = 'Cannot specify ?stale with ?consistent, conflicting semantics.';
+  const cases: [string, string, Record<string, string>, string][] = [
+    ['GET', `${list}?stale&consistent&index=x`, {}, stale],
+    ['GET', `${list}?max_stale=5s&consistent`, {}, stale],
+    [
+      'GET',
+      `${list}?cached&consistent`,
+      {},
+      'Cannot specify ?cached with ?consistent, conflicting semantics.',
+    ],
+    ['GET', `${list}?max_stale=x`, {}, 'Invalid max_stale value "x"'],
+    ['GET', `${list}?wait=x`, { 'cache-control': 'max-age=x' }, 'Invalid Cache-Control header.'],
+    ['GET', `${list}?wait=60&index=x`, {}, 'Invalid wait time'],
+    ['GET', `${list}?index=-1`, {}, 'Invalid index'],
+    ['GET', `${list}?index=18446744073709551616`, {}, 'Invalid index'],
+    [
+      'GET',
+      `${list}?index=1&partition=p`,
+      {},
+      'Invalid query parameter: "partition" - Partitions are not enabled',
+    ],
+    [
+      'GET',
+      list,
+      { 'x-service-partition': 'p' },
+      'Invalid header: "X-Service-Partition" - Partitions are not enabled',
+    ],
+    ['GET', `${list}?min-position=1`, {}, 'Invalid min-position'],
+    ['GET', `${list}?limit=0`, {}, 'Invalid limit'],
+    ['GET', `${list}?limit=x`, {}, 'Invalid limit'],
+    ['GET', `${list}?next=%21`, {}, 'Invalid next'],
+    ['DELETE', `${one}?cas=x`, {}, 'Invalid cas'],
+    ['DELETE', `${one}?ack=some`, {}, 'Invalid ack'],
+    ['DELETE', `${one}?ack_timeout=0s`, {}, 'Invalid ack_timeout'],
+    ['DELETE', one, { 'idempotency-key': 'k'.repeat(129) }, 'Invalid request id'],
+    ['GET', `${list}?index=%zz`, {}, ''],
+  ];
+  for (const [method, url, headers, text] of cases) {
+    const answer = await app.inject({ method: method as 'GET', url, headers });
+    t.equal(answer.statusCode, 400, url);
+    t.equal(answer.body, text, url);
+  }
+  t.same(operations.calls, []);
+  const broken = await app.inject({ url: `${list}?index=%zz`, headers: CONSUL });
+  t.equal(broken.statusCode, 500, 'deployed servers answer so');
+  t.equal(broken.body, '');
+});
+
+t.test('query: what is asked arrives in the call', async (t) => {
+  const { app, operations } = server({
+    'policy.read': readPolicy,
+    'policy.delete': () => ({ value: true, meta: WRITE_META }),
+    'token.list': () => listOf([]),
+  });
+  await app.inject('/v1/acl/policy/x?max_stale=1ms&dc=a&datacenter=b&ns=n&min-position=2.30');
+  await app.inject({
+    url: '/v1/acl/policy/x?consistent=false',
+    headers: { 'x-consul-namespace': 'h' },
+  });
+  await app.inject({
+    method: 'DELETE',
+    url: '/v1/acl/policy/x?cas=5&ack=all&ack_timeout=1.5s&leader',
+    headers: { 'x-service-request-id': 'r', 'idempotency-key': 'k' },
+  });
+  await app.inject({
+    method: 'DELETE',
+    url: '/v1/acl/policy/x',
+    headers: { 'idempotency-key': 'k' },
+  });
+  const calls = operations.calls.map(({ call }) => call);
+  t.match(calls[0], {
+    consistency: 'stale',
+    datacenter: 'b',
+    namespaceParameter: 'n',
+    minPosition: { epoch: 2, seq: 30 },
+    cas: undefined,
+  });
+  t.match(calls[1], { consistency: 'consistent', namespaceHeader: 'h' });
+  t.match(calls[2], {
+    cas: 5,
+    ack: 'all',
+    ackTimeoutMs: 1500,
+    requestId: 'r',
+    consistency: 'default',
+  });
+  t.match(calls[3], { requestId: 'k', cas: undefined, ack: undefined });
+  await app.inject(
+    '/v1/acl/tokens?policy=p&role=r&servicename=s&authmethod=m&authmethod-ns=n&limit=5000',
+  );
+  t.same(operations.calls[4]?.input, {
+    policy: 'p',
+    role: 'r',
+    serviceName: 's',
+    authMethod: 'm',
+    authMethodNamespace: 'n',
+    page: { limit: 1000, after: undefined },
+  });
+});
+
+t.test('namespaces off: parameters and headers are refused where they would count', async (t) => {
+  const { app } = server(
+    { 'token.read-self': () => ({ value: tokenView(), meta: readMeta(2) }) },
+    { namespaces: false },
+  );
+  const off = '- Namespaces are not enabled';
+  const cases: [string, Record<string, string>, number, string][] = [
+    ['/v1/acl/policies?ns=x', {}, 400, `Invalid query parameter: "ns" ${off}`],
+    [
+      '/v1/acl/policies',
+      { 'x-consul-namespace': 'x' },
+      400,
+      `Invalid header: "X-Consul-Namespace" ${off}`,
+    ],
+    ['/v1/acl/tokens?authmethod-ns=x', {}, 400, `Invalid query parameter: "authmethod-ns" ${off}`],
+    ['/v1/acl/token/self?ns=x', { 'x-service-namespace': 'x' }, 200, ''],
+  ];
+  for (const [url, headers, status, text] of cases) {
+    const answer = await app.inject({ url, headers });
+    t.equal(answer.statusCode, status, url);
+    if (text !== '') t.equal(answer.body, text);
+    else t.notMatch(answer.body, 'Namespace');
+  }
+});
+
+t.test('bodies: decoding failures carry the label of the endpoint', async (t) => {
+  const { app } = server({});
+  const cases: [string, string, string, string][] = [
+    ['PUT', '/v1/acl/policy', 'x', 'Policy decoding failed'],
+    ['PUT', '/v1/acl/policy/i', 'x', 'Policy decoding failed'],
+    ['PUT', '/v1/acl/token', 'x', 'Token decoding failed'],
+    ['PUT', '/v1/acl/token/i/clone', 'x', 'Token decoding failed'],
+    ['PUT', '/v1/acl/role', 'x', 'Role decoding failed'],
+    ['PUT', '/v1/acl/binding-rule', 'x', 'BindingRule decoding failed'],
+    ['PUT', '/v1/acl/auth-method', 'x', 'AuthMethod decoding failed'],
+    ['PUT', '/v1/acl/bootstrap', 'x', 'Request decoding failed'],
+    ['POST', '/v1/acl/login', 'x', 'Failed to decode request body'],
+    ['POST', '/v1/internal/acl/authorize', 'x', 'Failed to decode request body'],
+    ['POST', '/v1/acl/templated-policy/preview/n', 'x', 'Failed to decode request body'],
+  ];
+  for (const [method, url, payload, label] of cases) {
+    const answer = await app.inject({ method: method as 'PUT', url, payload });
+    t.equal(answer.statusCode, 400, url);
+    t.equal(answer.body, `${label}: invalid character 'x' looking for beginning of value`, url);
+  }
+  const empty = await app.inject({ method: 'PUT', url: '/v1/acl/policy' });
+  t.equal(empty.body, 'Policy decoding failed: EOF');
+});
+
+t.test('bodies: any content type is JSON, and bootstrap and clone need none', async (t) => {
+  const { app, operations } = server({});
+  const types = [
+    'application/json',
+    'application/x-www-form-urlencoded',
+    'text/plain',
+    ';;',
+    'a/b;c',
+  ];
+  for (const type of types) {
+    const headers = { 'content-type': type };
+    await app.inject({ method: 'PUT', url: '/v1/acl/policy', headers, payload: '{"Name":"x"}' });
+    t.match(
+      operations.calls.at(-1),
+      { name: 'policy.create', input: { draft: { name: 'x' } } },
+      type,
+    );
+  }
+  await app.inject({ method: 'PUT', url: '/v1/acl/policy', payload: Buffer.from('{"Name":"y"}') });
+  t.match(operations.calls.at(-1)?.input, { draft: { name: 'y' } }, 'no content type');
+  for (const url of ['/v1/acl/bootstrap', '/v1/acl/token/x/clone']) {
+    const before = operations.calls.length;
+    await app.inject({ method: 'PUT', url, headers: { 'content-type': 'application/json' } });
+    t.equal(operations.calls.length, before + 1, url);
+  }
+  await app.inject({
+    method: 'DELETE',
+    url: '/v1/acl/policy/x',
+    headers: { 'content-type': 'application/json' },
+  });
+  t.equal(operations.calls.at(-1)?.name, 'policy.delete');
+});
+
+t.test('bodies: an id that disagrees with the path is refused', async (t) => {
+  const { app, operations } = server({});
+  const cases: [string, string, string][] = [
+    ['/v1/acl/policy', '{"ID":"a"}', 'Cannot specify the ID when creating a new policy'],
+    ['/v1/acl/policy/x', '{"ID":"a"}', 'Policy ID in URL and payload do not match'],
+    ['/v1/acl/role', '{"ID":"a"}', 'Role ID in URL and payload do not match'],
+    ['/v1/acl/role/x', '{"ID":"X"}', 'Role ID in URL and payload do not match'],
+    ['/v1/acl/binding-rule', '{"ID":"a"}', 'BindingRule ID in URL and payload do not match'],
+    ['/v1/acl/auth-method/x', '{"Name":"a"}', 'AuthMethod Name in URL and payload do not match'],
+    ['/v1/acl/token/x', '{"AccessorID":"a"}', 'Token Accessor ID in URL and payload do not match'],
+  ];
+  for (const [url, payload, text] of cases) {
+    const answer = await app.inject({ method: 'PUT', url, payload, headers: CONSUL });
+    t.equal(answer.statusCode, 400, url);
+    t.equal(answer.body, text, url);
+  }
+  t.same(operations.calls, []);
+});
+
+t.test('authorize: at most 64 questions, explanations on demand', async (t) => {
+  const { app, operations } = server({
+    authorize: ({ items }) =>
+      items.map((item) => ({ ...item, allow: true, explanation: undefined })),
+  });
+  const ask = (count: number, query = '') =>
+    app.inject({
+      method: 'POST',
+      url: `/v1/internal/acl/authorize${query}`,
+      payload: JSON.stringify(Array(count).fill({ Resource: 'key', Access: 'read', Segment: 'a' })),
+    });
+  t.equal((await ask(65)).body, 'Refusing to process more than 64 authorizations at once');
+  t.equal((await ask(65)).statusCode, 400);
+  t.equal((await ask(1)).body, '[{"Resource":"key","Segment":"a","Access":"read","Allow":true}]');
+  await ask(64, '?explain');
+  t.match(operations.calls.at(-1)?.input, { explain: true });
+});
+
+t.test('node: what a server says about itself', async (t) => {
+  const allow = ({ items }: { items: readonly object[] }) =>
+    items.map((item) => ({ ...item, allow: true })) as never;
+  const { app } = server({ authorize: allow });
+  const json = async (url: string) => (await app.inject(url)).json() as unknown;
+  t.equal(await json('/v1/status/leader'), '127.0.0.1:8300');
+  t.same(await json('/v1/status/peers'), ['127.0.0.1:8300', '127.0.0.1:8301']);
+  t.same(await json('/v1/catalog/datacenters'), ['dc1', 'dc2']);
+  t.match(await json('/v1/agent/version'), { HumanVersion: '1.22.0', Conclave: '0.1.0' });
+  t.match(await json('/v1/agent/self'), {
+    Config: { Datacenter: 'dc1', NodeName: 'n1', Server: true, LogLevel: 'info' },
+    Stats: { raft: { term: '3' }, consul: { leader_addr: '127.0.0.1:8300' } },
+    Member: { Name: 'n1', Status: 1 },
+  });
+  t.match(await json('/v1/agent/members'), [
+    { Name: 'n1', Status: 1 },
+    { Name: 'n2', Status: 4 },
+  ]);
+  t.match(await json('/v1/openapi.json'), { openapi: '3.1.0' });
+  t.match(await json('/v1/agent/metrics'), { Counters: [{ Name: 'conclave.http.requests' }] });
+  const text = (await app.inject('/v1/agent/metrics?format=prometheus')).body;
+  t.match(text, 'conclave_http_requests{method="GET",route="/v1/status/leader",status="200"} 1');
+  t.match(
+    text,
+    'conclave_http_request_ms_bucket{method="GET",route="/v1/status/leader",le="+Inf"} 1',
+  );
+  t.equal((await app.inject('/livez')).body, 'ok\n');
+  t.equal((await app.inject('/readyz')).statusCode, 200);
+  const waiting = server({}, {}, { notReadyReasons: () => ['no leader'], leader: () => undefined });
+  t.equal((await waiting.app.inject('/readyz')).statusCode, 503);
+  t.equal((await waiting.app.inject('/readyz')).body, 'no leader\n');
+  t.equal((await waiting.app.inject('/v1/status/leader')).body, '""');
+  for (const endpoint of Object.values<Endpoint>(NODE_ENDPOINTS)) {
+    t.equal((await app.inject(endpoint.path)).statusCode, 200, endpoint.path);
+  }
+});
+
+t.test('node: figures and members only for those who may see them', async (t) => {
+  const deny = ({ items }: { items: readonly { segment: string }[] }) =>
+    items.map((item) => ({ ...item, allow: item.segment === 'n2' })) as never;
+  const { app } = server({ authorize: deny });
+  for (const url of ['/v1/agent/self', '/v1/agent/metrics']) {
+    const answer = await app.inject(url);
+    t.equal(answer.statusCode, 403, url);
+    t.equal(answer.body, `Permission denied: token lacks permission 'agent:read' on "n1"`);
+  }
+  t.match((await app.inject('/v1/agent/members')).json(), [{ Name: 'n2' }]);
+});
+
+t.test('metrics: labels are templates, never what a caller wrote', async (t) => {
+  const { app, metrics } = server({ 'policy.read': readPolicy });
+  await app.inject('/v1/acl/policy/raw-id-of-a-caller');
+  await app.inject('/raw-id-of-a-caller');
+  await app.inject({ method: 'PROPFIND' as 'GET', url: '/v1/acl/policy/raw-id-of-a-caller' });
+  t.match(metrics.prometheus(), 'route="/v1/acl/policy/:id",status="200"} 1');
+  t.notMatch(metrics.prometheus(), 'raw-id-of-a-caller');
+});
+
+t.test('rate limit: refused when enforcing, let through when permissive', async (t) => {
+  const limits = (mode: 'permissive' | 'enforcing') => ({
+    requestLimits: { mode, readRate: 2, writeRate: 1 },
+  });
+  const script = {
+    'policy.read': readPolicy,
+    'policy.delete': () => ({ value: true, meta: WRITE_META }),
+  };
+  const { app, clock } = server(script, limits('enforcing'));
+  const get = async () => (await app.inject('/v1/acl/policy/x')).statusCode;
+  t.same([await get(), await get(), await get()], [200, 200, 429]);
+  const refused = await app.inject('/v1/acl/policy/x');
+  t.match(refused.body, 'rate limit exceeded, try again later or against a different server');
+  t.equal(refused.headers['retry-after'], '1');
+  const write = await app.inject({ method: 'DELETE', url: '/v1/acl/policy/x' });
+  t.equal(write.statusCode, 200, 'writes have a bucket of their own');
+  clock.nowMs += 500;
+  t.same([await get(), await get()], [200, 429]);
+  t.equal((await app.inject('/livez')).statusCode, 200);
+  const permissive = server(script, limits('permissive'));
+  for (let turn = 0; turn < 4; turn += 1) {
+    t.equal((await permissive.app.inject('/v1/acl/policy/x')).statusCode, 200);
+  }
+});
+
+t.test('pretty: four spaces and a newline, for objects and lists', async (t) => {
+  const { app } = server({
+    'policy.read': readPolicy,
+    'templated-policy.list': () => [],
+    'policy.list': () => listOf([[policyView({ rules: 'a "[{,:}]" \\' })], [policyView()]]),
+  });
+  for (const url of ['/v1/acl/policy/x', '/v1/acl/policies', '/v1/acl/templated-policies']) {
+    const plain: unknown = (await app.inject(url)).json();
+    const pretty = await app.inject(`${url}?pretty=false`);
+    t.equal(pretty.body, `${JSON.stringify(plain, null, 4)}\n`, url);
+  }
+});
+
+t.test('pages: bounded, with the way to go on in the header', async (t) => {
+  const { app, operations } = server({
+    'policy.list': ({ page }) =>
+      listOf([[policyView()]], page.after === undefined ? { next: 'kéy/1' } : {}),
+  });
+  const first = await app.inject('/v1/acl/policies?limit=1');
+  const next = first.headers['x-service-next'];
+  t.equal(first.headers['x-consul-next'], next);
+  const second = await app.inject(`/v1/acl/policies?limit=1&next=${String(next)}`);
+  t.same(operations.calls.at(-1)?.input, { page: { limit: 1, after: 'kéy/1' } });
+  t.equal(second.headers['x-service-next'], undefined);
+  t.equal((await app.inject('/v1/acl/policies')).headers['x-service-next'], undefined);
+});

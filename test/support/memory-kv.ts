@@ -1,0 +1,116 @@
+// The key-value store in memory, with the same promises as the one on disk. A batch lands in a later
+// turn of the event loop, as on disk: whoever reads too early sees the old rows.
+
+import { assert } from '../../cluster/base/assert.ts';
+import type { Kv, KvRange, KvReader, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
+
+const SLICE_ROWS = 64;
+
+export class MemoryKv implements Kv {
+  /** By the key's bytes as latin-1 text, which orders as the bytes do. Never changed, only replaced. */
+  #rows: ReadonlyMap<string, Uint8Array>;
+  #isWriting = false;
+  #isClosed = false;
+
+  constructor(rows: Iterable<readonly [string, Uint8Array]> = []) {
+    this.#rows = new Map(rows);
+  }
+
+  get(key: Uint8Array): Uint8Array | undefined {
+    this.#requireOpen();
+    return readerOf(this.#rows).get(key);
+  }
+
+  rows(range: KvRange): AsyncIterable<readonly KvRow[]> {
+    this.#requireOpen();
+    return readerOf(this.#rows).rows(range);
+  }
+
+  async write(writes: readonly KvWrite[]): Promise<void> {
+    this.#requireOpen();
+    assert(!this.#isWriting, 'one batch of a store is in flight at a time');
+    this.#isWriting = true;
+    const rows = new Map(this.#rows);
+    for (const write of writes) {
+      if (write.type === 'put') rows.set(textOf(write.key), Uint8Array.from(write.value));
+      else rows.delete(textOf(write.key));
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#rows = rows;
+    this.#isWriting = false;
+  }
+
+  snapshot(): KvSnapshot {
+    this.#requireOpen();
+    return { ...readerOf(this.#rows), close: () => Promise.resolve() };
+  }
+
+  compact(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return Promise.resolve();
+  }
+
+  /** A store with the same rows, as a restart would find them. */
+  reopened(): MemoryKv {
+    return new MemoryKv(this.#rows);
+  }
+
+  /** All rows in order, as text: for comparing whole stores. */
+  dump(): readonly string[] {
+    return [...this.#rows]
+      .map(([key, value]) => `${hex(bytesOf(key))} ${hex(value)}`)
+      .sort();
+  }
+
+  /** Changes rows behind everybody's back, as a bad disk would. */
+  tamper(change: (rows: Map<string, Uint8Array>) => void): void {
+    const rows = new Map(this.#rows);
+    change(rows);
+    this.#rows = rows;
+  }
+
+  #requireOpen(): void {
+    if (this.#isClosed) throw new Error('the store is closed');
+  }
+}
+
+function readerOf(rows: ReadonlyMap<string, Uint8Array>): KvReader {
+  return {
+    get: (key) => {
+      const value = rows.get(textOf(key));
+      return value === undefined ? undefined : Uint8Array.from(value);
+    },
+    rows: (range) => slicesOf(rows, range),
+  };
+}
+
+async function* slicesOf(
+  rows: ReadonlyMap<string, Uint8Array>,
+  { from, to, reverse, limit }: KvRange,
+): AsyncGenerator<readonly KvRow[]> {
+  const keys = [...rows.keys()].filter((key) => key >= textOf(from) && key < textOf(to)).sort();
+  if (reverse === true) keys.reverse();
+  const wanted = keys.slice(0, limit);
+  for (let at = 0; at < wanted.length; at += SLICE_ROWS) {
+    await Promise.resolve();
+    yield wanted
+      .slice(at, at + SLICE_ROWS)
+      .map((key) => ({ key: bytesOf(key), value: Uint8Array.from(rows.get(key)!) }));
+  }
+}
+
+export function textOf(key: Uint8Array): string {
+  return Buffer.from(key).toString('latin1');
+}
+
+function bytesOf(text: string): Uint8Array {
+  return Buffer.from(text, 'latin1');
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
