@@ -124,7 +124,7 @@ export const ENTRY_FILES: readonly RegExp[] = [
   /^src\/main\.ts$/,
   /^src\/client\/entry\.ts$/,
   /^scripts\/tidy\.ts$/,
-  /^scripts\/[a-z-]+\/main\.ts$/,
+  /^scripts\/.+\/main\.ts$/,
   /\.test\.ts$/,
 ];
 

@@ -137,13 +137,19 @@ function checkClusterWords(source: Source): void {
 
 function checkRealWorld(source: Source): void {
   for (const { module, node } of source.imports)
-    if (BANNED_MODULES.has(module))
+    if (BANNED_MODULES.has(module) && !isTypeOnly(node))
       find(source, node, 'real-world', `imports ${module} outside src/platform-node`);
   walk(source.tree, (node) => {
     const name = usedGlobal(node);
     if (name !== undefined && BANNED_GLOBALS.has(name))
       find(source, node, 'real-world', `uses ${name} outside src/platform-node`);
   });
+}
+
+function isTypeOnly(node: ts.Node): boolean {
+  return (
+    ts.isImportDeclaration(node) && node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword
+  );
 }
 
 /** `Date.now` for a property access on a global, `setTimeout` for a call, `new Date()` without arguments. */

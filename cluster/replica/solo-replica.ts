@@ -189,7 +189,9 @@ class SoloReplica<Outcome> implements Replica<Outcome> {
 
   #hasLogWork(): boolean {
     if (this.#queue.length > 0) return true;
-    return this.#closing === undefined && this.#trimThrough() - this.#log.firstIndex >= TRIM_BATCH_MAX;
+    return (
+      this.#closing === undefined && this.#trimThrough() - this.#log.firstIndex >= TRIM_BATCH_MAX
+    );
   }
 
   async #writeBatch(): Promise<void> {
@@ -274,7 +276,10 @@ class SoloReplica<Outcome> implements Replica<Outcome> {
     const unknown = new ReplicaError('outcome-unknown', 'the disk failed under way', { cause });
     this.#rejectAll(this.#appending, unknown);
     const unanswered = [...this.#applying, ...this.#committed];
-    this.#rejectAll(unanswered.map(({ proposal }) => proposal), unknown);
+    this.#rejectAll(
+      unanswered.map(({ proposal }) => proposal),
+      unknown,
+    );
     this.#queue = [];
     this.#appending = [];
     this.#committed = [];

@@ -124,7 +124,7 @@ async function measureReads(server: Child, tokens: number): Promise<void> {
   await againstBareHttp('authorize', server, tokens, authorize);
   const page = (serial: number): string =>
     get(
-      `/v1/acl/tokens?limit=100&next=${encodeURIComponent(accessorOf(scattered(serial) % tokens))}`,
+      `/v1/acl/tokens?limit=100&next=${Buffer.from(accessorOf(scattered(serial) % tokens)).toString('base64url')}`,
     );
   const { results } = await measured(server.port, 200, page, 8);
   add('list page of 100', tokens, results);
@@ -278,7 +278,9 @@ function add(
     ...beside,
   };
   rows.push(row);
-  process.stderr.write(`bench: ${what}: ${shown(row.perSecond)}/s, ratio ${row.ratio?.toFixed(2) ?? "-"}\n`);
+  process.stderr.write(
+    `bench: ${what}: ${shown(row.perSecond)}/s, ratio ${row.ratio?.toFixed(2) ?? '-'}\n`,
+  );
 }
 
 function print(): void {

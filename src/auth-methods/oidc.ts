@@ -3,8 +3,9 @@
 // its state and hands it to `callback` once. Time and randomness come from the surroundings, which is
 // why the flow is written out instead of left to a library with a clock of its own.
 
+import { sha256 } from '@noble/hashes/sha2.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { base64url, importPKCS8 } from 'jose';
-import { calculatePKCECodeChallenge } from 'openid-client';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import { invalid } from '../acl/error.ts';
 import type { AuthMethodValidator } from './auth-method-validator.ts';
@@ -153,7 +154,7 @@ async function begin(
     pkceVerifier: config.usePkce ? random() : '',
     expiresAtMs: nowMs + OIDC_PENDING_MS,
   };
-  return { authUrl: await authorizationUrl(config, metadata, pending), pending };
+  return { authUrl: authorizationUrl(config, metadata, pending), pending };
 }
 
 function clockAndRandom(surroundings: Surroundings): { random(): string; nowMs: number } {
@@ -161,11 +162,11 @@ function clockAndRandom(surroundings: Surroundings): { random(): string; nowMs: 
   return { random, nowMs: surroundings.nowMs() };
 }
 
-async function authorizationUrl(
+function authorizationUrl(
   config: OidcConfig,
   metadata: ProviderMetadata,
   pending: PendingLogin,
-): Promise<string> {
+): string {
   if (metadata.authorizationEndpoint === undefined) {
     throw new RemoteFailure('the discovery document has no authorization_endpoint');
   }
@@ -180,7 +181,8 @@ async function authorizationUrl(
   };
   if (config.acrValues.length > 0) parameters.acr_values = config.acrValues.join(' ');
   if (pending.pkceVerifier !== '') {
-    parameters.code_challenge = await calculatePKCECodeChallenge(pending.pkceVerifier);
+    // RFC 7636 4.2.
+    parameters.code_challenge = base64url.encode(sha256(utf8ToBytes(pending.pkceVerifier)));
     parameters.code_challenge_method = 'S256';
   }
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);

@@ -13,7 +13,7 @@ export class CommandFailed extends Error {
 /** What a refusal or a silence of the server at `address` means, or undefined for other errors. */
 export function failureText(error: unknown, address: string): string | undefined {
   if (error instanceof TransportError)
-    return `no answer from ${address}: ${oneLine(error.message)}\nNext: ${TRANSPORT_HINTS[error.failure]}`;
+    return `no answer from ${address}: ${oneLine(error.message.trim())}\nNext: ${TRANSPORT_HINTS[error.failure]}`;
   if (!(error instanceof ClientError)) return undefined;
   const { method, path } = error.asked;
   const word = error.code === undefined ? '' : ` ${error.code}`;
@@ -51,22 +51,29 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'lacks permission',
     'use a token that may do this; `conclave acl explain` shows which rule decides.',
   ],
+  [
+    "wasn't created via login",
+    'only tokens of a login can log out; `conclave acl token delete` deletes any token.',
+  ],
   ['token does not exist', 'check the accessor id; it may have expired or been deleted.'],
   [
     'Requested ',
-    'check the name and the namespace; the `list` command next to this one shows what there is.',
+    'check the name and the namespace; `list` in place of `read` shows what there is.',
   ],
 ];
 
 function hintOf(error: ClientError): string | undefined {
   const byText = TEXT_HINTS.find(([words]) => error.message.includes(words));
   if (byText !== undefined) return byText[1];
+  if (error.code === 'duplicate')
+    return 'choose another name or id, or change the one that exists with `update`.';
   if (error.code === 'cas-mismatch')
     return 'somebody else changed it meanwhile: look at it again, then repeat the command.';
   if (error.code === 'outcome-unknown' || error.code === 'wait-timeout')
     return 'a write may have taken effect: read before you try again.';
   switch (error.status) {
     case 403:
+      if (error.code !== 'token-unknown' && error.message !== 'ACL not found') return undefined;
       return 'the token is unknown to the server or has expired: check --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.';
     case 404:
       return 'check the address: is this a Conclave server of this version?';

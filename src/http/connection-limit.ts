@@ -20,14 +20,17 @@ export function limitConnections(
   server.on('connection', (socket) => {
     const client = socket.remoteAddress ?? 'unknown';
     const count = (countByClient.get(client) ?? 0) + 1;
+    if (count > limit.max) {
+      // At once: not a byte of its request may be read and acted upon.
+      if (limit.isPlain) socket.write(REFUSAL);
+      socket.destroy();
+      return;
+    }
     countByClient.set(client, count);
     socket.once('close', () => {
       const left = (countByClient.get(client) ?? 1) - 1;
       if (left === 0) countByClient.delete(client);
       else countByClient.set(client, left);
     });
-    if (count <= limit.max) return;
-    if (limit.isPlain) socket.end(REFUSAL);
-    else socket.destroy();
   });
 }

@@ -110,12 +110,15 @@ export class ChangeSet implements Getter {
     const old = oldValue === undefined ? undefined : decodeRecord(table.codec, oldValue);
     const value = encodeRecord(table.codec, object);
     this.putRow(key, value);
-    this.#replaceIndexRows(old === undefined ? [] : table.indexRowsOf(old), table.indexRowsOf(object));
+    this.#replaceIndexRows(
+      old === undefined ? [] : table.indexRowsOf(old),
+      table.indexRowsOf(object),
+    );
     const isLocal = table.isLocal(object);
     if (old === undefined) this.#count(table, object, 1);
     else this.#takeFromDigests(key, oldValue!, table.isLocal(old));
     this.#addToDigests(key, value, isLocal);
-    this.#note(table, [...(old === undefined ? [] : [old]), object], { key, value, isLocal });
+    this.#note(table, old, object, { key, value, isLocal });
   }
 
   /** Deletes an object that is there, with all that follows from it. */
@@ -128,7 +131,7 @@ export class ChangeSet implements Getter {
     this.#replaceIndexRows(table.indexRowsOf(object), []);
     this.#count(table, object, -1);
     this.#takeFromDigests(key, value, isLocal);
-    this.#note(table, [object], { key, value: undefined, isLocal });
+    this.#note(table, object, object, { key, value: undefined, isLocal });
   }
 
   /** A row that is no object and follows from none: in no digest, and announced to nobody. */
@@ -259,10 +262,17 @@ export class ChangeSet implements Getter {
     if (!isLocal) this.#globalDigest.subtract(hash);
   }
 
-  #note<T extends Stamped>(table: ObjectTable<T>, states: readonly T[], effect: RowEffect): void {
-    const watchKeys = new Set(states.flatMap((state) => table.watchKeysOf(state)));
+  #note<T extends Stamped>(
+    table: ObjectTable<T>,
+    old: T | undefined,
+    object: T,
+    effect: RowEffect,
+  ): void {
+    const watchKeys = table.watchKeysOf(object);
+    const oldKeys = old === undefined || old === object ? [] : table.watchKeysOf(old);
+    const lostKeys = oldKeys.filter((key) => !watchKeys.includes(key));
     const [key = ''] = watchKeys;
-    this.#changes.push({ table: table.name, key, watchKeys: [...watchKeys] });
+    this.#changes.push({ table: table.name, key, watchKeys: [...watchKeys, ...lostKeys] });
     this.#effects.push(effect);
     this.#touchedTables.add(table.name);
   }
@@ -276,5 +286,5 @@ function countsKey(namespace: NamespaceName): Uint8Array {
 
 /** The bytes of a key as text, to be looked up by. */
 function nameOf(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1');
+  return (key instanceof Buffer ? key : Buffer.from(key)).toString('latin1');
 }

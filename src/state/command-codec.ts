@@ -6,7 +6,15 @@ import { assert } from '../../cluster/base/assert.ts';
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import type { Change, ChangeType, Command, Presence, RequestMark } from './commands.ts';
 import type { Answer, Outcome } from './outcome.ts';
-import { type Field, type Fields, orNull, orUndefined, pack, requireFormat, unpack } from './packing.ts';
+import {
+  type Field,
+  type Fields,
+  orNull,
+  orUndefined,
+  pack,
+  requireFormat,
+  unpack,
+} from './packing.ts';
 import {
   AUTH_METHOD_CODEC,
   BINDING_RULE_CODEC,
@@ -116,7 +124,10 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
     changeOf: ([namespace, name]) => ({ namespace, name }) as ChangeOf<'auth-method.delete'>,
   },
   'binding-rule.set': {
-    fieldsOf: ({ presence, rule }) => [PRESENCE_NUMBER[presence], BINDING_RULE_CODEC.fieldsOf(rule)],
+    fieldsOf: ({ presence, rule }) => [
+      PRESENCE_NUMBER[presence],
+      BINDING_RULE_CODEC.fieldsOf(rule),
+    ],
     changeOf: ([presence, rule]) => ({
       presence: presenceOf(presence) as 'create' | 'update',
       rule: BINDING_RULE_CODEC.objectOf(rule as Fields),

@@ -28,15 +28,7 @@ import {
 } from './objects.ts';
 import { idsOf, readAt, readAuthMethod } from './reads.ts';
 import { decodeRecord } from './record-codec.ts';
-import {
-  behind,
-  idAtEnd,
-  namedKey,
-  rangeOf,
-  type RowKind,
-  rowKey,
-  textsInKey,
-} from './tables.ts';
+import { behind, idAtEnd, namedKey, rangeOf, type RowKind, rowKey, textsInKey } from './tables.ts';
 import type { Page, TokenFilter } from './view.ts';
 
 interface Stamped {

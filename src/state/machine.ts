@@ -15,7 +15,12 @@ import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
 import { applyCommand } from './apply/apply-command.ts';
-import { type PendingLogin, readPendingLogin, readRequest, type RememberedRequest } from './bookkeeping.ts';
+import {
+  type PendingLogin,
+  readPendingLogin,
+  readRequest,
+  type RememberedRequest,
+} from './bookkeeping.ts';
 import { ChangeSet, META_KEY } from './change-set.ts';
 import { decodeCommand } from './command-codec.ts';
 import { Digest } from './digest.ts';

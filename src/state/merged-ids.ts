@@ -61,7 +61,10 @@ async function hasRow(run: Run): Promise<boolean> {
 
 function firstOf(runs: readonly Run[]): Run {
   return runs.reduce((first, run) => {
-    const order = Buffer.compare(idAtEnd(run.rows[run.at]!.key), idAtEnd(first.rows[first.at]!.key));
+    const order = Buffer.compare(
+      idAtEnd(run.rows[run.at]!.key),
+      idAtEnd(first.rows[first.at]!.key),
+    );
     return order < 0 ? run : first;
   });
 }

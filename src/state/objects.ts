@@ -30,7 +30,9 @@ export interface IndexRow {
   readonly value: Uint8Array;
 }
 
-export interface ObjectTable<T extends { readonly createIndex: number; readonly modifyIndex: number }> {
+export interface ObjectTable<
+  T extends { readonly createIndex: number; readonly modifyIndex: number },
+> {
   readonly name: TableName;
   readonly codec: RecordCodec<T>;
   keyOf(object: T): Uint8Array;
@@ -137,9 +139,15 @@ export function idBytes(id: string): Uint8Array {
   return must(lookupBytes(id), 'a UUID');
 }
 
+let lastSecret = { secretId: '', hash: NO_BYTES };
+
 /** The key of the row that leads from a secret to its token. The secret itself is in no key. */
 export function secretKey(secretId: string): Uint8Array {
-  return rowKey('tokenBySecret', sha256(Buffer.from(secretId, 'utf8')));
+  // Making a token asks twice in a row: whether the secret is free, and where to put it.
+  if (lastSecret.secretId !== secretId || secretId === '') {
+    lastSecret = { secretId, hash: sha256(Buffer.from(secretId, 'utf8')) };
+  }
+  return rowKey('tokenBySecret', lastSecret.hash);
 }
 
 /** Keys of what belongs to one method: a later method of the same name is another one. */

@@ -123,7 +123,10 @@ function unescaped(text: string): string {
 }
 
 /** The half-open range of all keys that begin with `prefix`. */
-export function rangeOf(prefix: Uint8Array): { readonly from: Uint8Array; readonly to: Uint8Array } {
+export function rangeOf(prefix: Uint8Array): {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+} {
   return { from: prefix, to: afterPrefix(prefix) };
 }
 

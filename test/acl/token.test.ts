@@ -366,14 +366,15 @@ const IDENTITY_REFUSALS: readonly (readonly [string, TokenDraft, string])[] = [
     'validation error for templated policy "builtin/api-gateway": 1 error occurred:\n\t* name is required\n\n',
   ],
   [
-    'gateway template with too long a variable',
+    'gateway template with a name that no service can have',
     {
       templatedPolicies: [
-        { templateName: 'builtin/api-gateway', variables: { name: 'x'.repeat(257) } },
+        { templateName: 'builtin/api-gateway', variables: { name: 'a" {} key "' } },
       ],
     },
     'validation error for templated policy "builtin/api-gateway": ' +
-      '1 error occurred:\n\t* String length must be less than or equal to 256\n\n',
+      'api gateway "a" {} key "" has an invalid name. ' +
+      "Only lowercase alphanumeric characters, '-' and '_' are allowed",
   ],
   [
     'template without variables',

@@ -37,11 +37,7 @@ import {
   renderToken,
   renderTokenListEntry,
 } from '../../src/api/render-token.ts';
-import type {
-  ShownAuthMethod,
-  ShownBindingRule,
-  ShownNamespace,
-} from '../../src/api/shown.ts';
+import type { ShownAuthMethod, ShownBindingRule, ShownNamespace } from '../../src/api/shown.ts';
 import type { RoleView } from '../../src/service/views.ts';
 import { policyView, tokenView } from '../http/support.ts';
 

@@ -1,11 +1,13 @@
 // The client over a scripted transport, over the real routes, and over real sockets.
 
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import {
   type AddressInfo,
   createServer as createNetServer,
   type Server as NetServer,
 } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
@@ -188,7 +190,10 @@ t.test(
     const tcp = httpTransport({ timeoutMs: 5_000 });
     t.match(await tcp.send({ ...request, url: `http://127.0.0.1:${port}/v1/x` }), expected);
 
-    const socketPath = join(t.testdir(), 'http.sock');
+    // A socket's path may be 107 bytes long at most.
+    const folder = mkdtempSync(join(tmpdir(), 'conclave-'));
+    t.teardown(() => rmSync(folder, { recursive: true }));
+    const socketPath = join(folder, 'http.sock');
     const local = createServer(echo.listeners('request')[0] as () => void);
     t.teardown(() => local.close());
     await new Promise<void>((resolve) => local.listen(socketPath, resolve));

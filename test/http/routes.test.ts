@@ -85,11 +85,11 @@ t.test(
   async (t) => {
     const { app, operations } = server({});
     const cases: [string, string, string, string][] = [
-      ['PUT', '/v1/acl/policy/', 'policy.create', ''],
-      ['PUT', '/v1/acl/token/', 'token.create', ''],
-      ['PUT', '/v1/acl/role/', 'role.create', ''],
-      ['PUT', '/v1/acl/binding-rule/', 'binding-rule.create', ''],
-      ['PUT', '/v1/acl/auth-method/', 'auth-method.create', ''],
+      ['PUT', '/v1/acl/policy/', 'policy.create', 'draft'],
+      ['PUT', '/v1/acl/token/', 'token.create', 'draft'],
+      ['PUT', '/v1/acl/role/', 'role.create', 'draft'],
+      ['PUT', '/v1/acl/binding-rule/', 'binding-rule.create', 'draft'],
+      ['PUT', '/v1/acl/auth-method/', 'auth-method.create', 'draft'],
       ['PUT', '/v1/acl/token/x/clone', 'token.clone', '"accessorId":"x"'],
       ['PUT', '/v1/acl/token/clone', 'token.update', '"accessorId":"clone"'],
       ['GET', '/v1/acl/token/x/clone', 'token.read', '"accessorId":"x/clone"'],

@@ -6,6 +6,7 @@ import { GLOBAL_MANAGEMENT_ID, type SecretId } from '../../src/acl/ids.ts';
 import { ensureBuiltins, reapOnce } from '../../src/service/duties.ts';
 import type { OperationInput } from '../../src/service/operations.ts';
 import { POSITION_WAIT_MS } from '../../src/service/position-waiters.ts';
+import { watchKey } from '../../src/state/watch.ts';
 import {
   allOf,
   createHarness,
@@ -18,6 +19,8 @@ import {
 } from './harness.ts';
 
 const NOBODY = 'ffffffff-0000-4000-8000-000000000000';
+/** A template of binding rules. */
+const ATTRIBUTE = ['$', '{value.name}'].join('');
 const NO_FILTER = {
   policy: undefined,
   role: undefined,
@@ -36,7 +39,11 @@ function tokenList(
 }
 
 async function descriptions(running: ReturnType<typeof tokenList>): Promise<string[]> {
-  return (await allOf(await running)).map(({ token }) => token.description).sort();
+  return (await allOf(await running)).map(({ token }) => token.description).sort(byText);
+}
+
+function byText(left: string, right: string): number {
+  return left < right ? -1 : 1;
 }
 
 function newMethod(harness: Harness, name: string, more: object = {}) {
@@ -203,7 +210,7 @@ t.test('tokens: made, read, changed, cloned, deleted', async (t) => {
     expanded: false,
   });
   t.same(read.value?.token, token);
-  t.same(read.meta.watch, { table: 'tokens', object: `id:${accessorId}` });
+  t.same(read.meta.watch, { table: 'tokens', object: watchKey({ id: accessorId }) });
   const updated = await harness.run('token.update', { accessorId, draft: { description: 'two' } });
   t.same(updated.value.policies, [], 'an update replaces the links');
   t.equal(updated.value.token.secretId, token.secretId);
@@ -234,7 +241,8 @@ t.test('tokens: refusals of deletes, clones and expired ones', async (t) => {
     'invalid: Delete operation not permitted on the anonymous token',
   );
   t.equal(await remove('x'), 'invalid: Accessor ID is missing or an invalid UUID');
-  const { accessorId, secretId } = await newToken(harness, { expirationTtlNs: 60_000_000_000n });
+  const draft = { description: 'brief', expirationTtlNs: 60_000_000_000n };
+  const { accessorId, secretId } = await newToken(harness, draft);
   harness.clock.advance(60_001);
   t.equal(
     await refusalOf(harness.run('token.read', { accessorId, expanded: false })),
@@ -254,7 +262,7 @@ t.test('tokens: refusals of deletes, clones and expired ones', async (t) => {
     await refusalOf(harness.run('token.read-self', {}, { secret: secretId })),
     'token-unknown: token has expired: ACL not found',
   );
-  t.notOk((await descriptions(tokenList(harness))).includes(''), 'lists leave it out');
+  t.notOk((await descriptions(tokenList(harness))).includes('brief'), 'lists leave it out');
   t.equal((await harness.run('token.delete', { accessorId })).value, true, 'it can be deleted');
 });
 
@@ -647,7 +655,7 @@ t.test('login: binds, skips what is missing, refuses when nothing is left; logou
   );
   t.equal(await refusalOf(login('jwt', 'junk')), 'login-refused: bad credential');
   await bind(harness, 'jwt', 'role', 'missing');
-  await bind(harness, 'jwt', 'service', 'svc-${value.name}');
+  await bind(harness, 'jwt', 'service', `svc-${ATTRIBUTE}`);
   const { value } = await login('JWT', { name: 'WEB' });
   t.match(value.token, {
     description: 'token created via login: {"a":"2","b":"1"}',
@@ -673,7 +681,7 @@ t.test('login: binds, skips what is missing, refuses when nothing is left; logou
 t.test('login by OIDC: a state works once, also when two come at once', async (t) => {
   const harness = await createHarness();
   await newMethod(harness, 'idp', { type: 'oidc', maxTokenTtlNs: 60_000_000_000n });
-  await bind(harness, 'idp', 'service', '${value.name}');
+  await bind(harness, 'idp', 'service', ATTRIBUTE);
   const common = { authMethod: 'idp', clientNonce: 'n', namespace: undefined };
   const url = await harness.run('oidc.auth-url', {
     ...common,
@@ -706,7 +714,7 @@ t.test(
     t.equal(second.value.method.createIndex, first.value.method.createIndex);
     t.equal(second.value.method.name, 'jwt');
     t.match(
-      await refusalOf(bind(harness, 'jwt', 'service', '${value.nope}')),
+      await refusalOf(bind(harness, 'jwt', 'service', ATTRIBUTE.replace('name', 'nope'))),
       /^invalid: Invalid Binding Rule/,
     );
     t.equal(

@@ -2,7 +2,14 @@
 // turn of the event loop, as on disk: whoever reads too early sees the old rows.
 
 import { assert } from '../../cluster/base/assert.ts';
-import type { Kv, KvRange, KvReader, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
+import type {
+  Kv,
+  KvRange,
+  KvReader,
+  KvRow,
+  KvSnapshot,
+  KvWrite,
+} from '../../cluster/platform/kv.ts';
 
 const SLICE_ROWS = 64;
 
@@ -61,9 +68,7 @@ export class MemoryKv implements Kv {
 
   /** All rows in order, as text: for comparing whole stores. */
   dump(): readonly string[] {
-    return [...this.#rows]
-      .map(([key, value]) => `${hex(bytesOf(key))} ${hex(value)}`)
-      .sort();
+    return [...this.#rows].map(([key, value]) => `${hex(bytesOf(key))} ${hex(value)}`).sort();
   }
 
   /** Changes rows behind everybody's back, as a bad disk would. */

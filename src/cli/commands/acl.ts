@@ -59,8 +59,9 @@ async function bootstrap(session: Session, argument: string | undefined): Promis
     body: secret === undefined ? undefined : { BootstrapSecret: secret },
   });
   await session.show(value, () => tokenParts(value));
+  // Scripts look for the line with the word SecretID: this remark must not be a second one.
   await session.note(
-    'Next: keep the SecretID safe; commands take it from CONCLAVE_TOKEN or --token-file.',
+    'Next: keep the secret safe; commands take it from CONCLAVE_TOKEN or --token-file.',
   );
 }
 

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { addGroup, addLeaf, addRepeatable, exactlyOne, pairOf } from '../command-line.ts';
 import type { Session } from '../session.ts';
-import { policyParts, TEMPLATE_COLUMNS, templateParts } from '../show/policy.ts';
+import { previewParts, TEMPLATE_COLUMNS, templateParts } from '../show/policy.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { fileInput, objectInput } from '../text-input.ts';
 import { UsageError } from '../usage-error.ts';
@@ -76,7 +76,7 @@ async function previewTemplate(
     path: { name },
     body: variablesOf(session, options),
   });
-  await session.show(value, () => policyParts(value));
+  await session.show(value, () => previewParts(value));
 }
 
 /** The service refuses variables that it does not know, so they are passed on as they are. */

@@ -102,3 +102,13 @@ export function namespaceColumn(
   if (connection.namespace !== '*') return [];
   return [{ heading: 'Namespace', cell: ({ Namespace }) => Namespace ?? 'default' }];
 }
+
+/** Whether a policy was made from an identity or a template: its name is a hash and names nothing stored. */
+export function isSynthetic(policyName: string): boolean {
+  return policyName.startsWith('synthetic-policy-');
+}
+
+/** The text with such names cut to what an eye can tell apart. */
+export function withShortNames(text: string): string {
+  return text.replace(/(synthetic-policy-[0-9a-f]{8})[0-9a-f]+/g, '$1…');
+}

@@ -4,6 +4,7 @@
 import type { Colors } from 'picocolors/types.js';
 import type { CallOutput } from '../../client/call-types.ts';
 import { field, fieldIf, list, type Part } from './block.ts';
+import { isSynthetic, withShortNames } from './common.ts';
 
 type Authorization = CallOutput<'authorize'>[number];
 type Explanation = NonNullable<Authorization['Explanation']>;
@@ -23,19 +24,27 @@ export function explanationParts(answer: Authorization, colors: Colors): readonl
 function reasonParts(why: Explanation): readonly Part[] {
   const { Token, Role, Identity, Policy, Rule } = why;
   return [
-    field('Because', why.Summary),
+    field('Because', withShortNames(why.Summary)),
     ...fieldIf('Token', Token && described(Token.AccessorID, Token.Description)),
     ...fieldIf('Role', Role && `${Role.ID}  ${Role.Name}`),
     ...fieldIf('Identity', Identity),
-    ...fieldIf('Policy', Policy && `${Policy.ID}  ${Policy.Name}${inNamespace(Policy.Namespace)}`),
-    ...fieldIf('Rule', Rule && `${Rule.Text}  (${placeText(Rule.Line, Rule.Column)})`),
+    ...fieldIf('Policy', Policy && policyText(Policy)),
+    ...fieldIf('Rule', Rule && `${Rule.Text}  (${placeText(why)})`),
     list(
       'Also matched, without effect',
-      (why.Overruled ?? []).map(
-        ({ Policy: name, Rule: rule, Why }) => `${name}: ${rule}  (${Why})`,
-      ),
+      // One policy may reach a token in two ways, and then its rules are listed twice.
+      [...new Set((why.Overruled ?? []).map(overruledText))],
     ),
   ];
+}
+
+function policyText({ ID, Name, Namespace }: NonNullable<Explanation['Policy']>): string {
+  const id = isSynthetic(Name) ? '' : `${ID}  `;
+  return `${id}${withShortNames(Name)}${inNamespace(Namespace)}`;
+}
+
+function overruledText(other: NonNullable<Explanation['Overruled']>[number]): string {
+  return `${withShortNames(other.Policy)}: ${other.Rule}  (${other.Why})`;
 }
 
 function described(id: string, description: string): string {
@@ -46,7 +55,8 @@ function inNamespace(name: string | undefined): string {
   return name === undefined || name === 'default' ? '' : ` (namespace ${name})`;
 }
 
-/** Rules that are made from an identity stand in no text, so they have no place. */
-function placeText(line: number, column: number): string {
-  return line < 1 ? 'made from the identity' : `line ${line}, column ${column} of the rules`;
+/** Where the rule can be read; what an identity stands for is written nowhere. */
+function placeText({ Identity, Rule }: Explanation): string {
+  if (Identity !== undefined) return 'what the identity stands for';
+  return `line ${Rule?.Line}, column ${Rule?.Column} of the rules`;
 }

@@ -21,6 +21,15 @@ export function policyParts(policy: Policy): readonly Part[] {
   ];
 }
 
+/** A policy that a template would give: its id and name are long hashes that name nothing stored. */
+export function previewParts(policy: Policy): readonly Part[] {
+  return [
+    field('Description', policy.Description),
+    field('Datacenters', datacentersText(policy.Datacenters)),
+    text('Rules', policy.Rules),
+  ];
+}
+
 export const POLICY_COLUMNS: readonly Column<ListItem<'policy.list'>>[] = [
   { heading: 'ID', cell: ({ ID }) => ID },
   { heading: 'Name', cell: ({ Name }) => Name },

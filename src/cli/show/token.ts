@@ -2,7 +2,15 @@
 
 import type { CallOutput } from '../../client/call-types.ts';
 import { field, fieldIf, list, type Part, text } from './block.ts';
-import { grantParts, identitiesCell, linkText, namesCell, stampParts, timeText } from './common.ts';
+import {
+  grantParts,
+  identitiesCell,
+  isSynthetic,
+  linkText,
+  namesCell,
+  stampParts,
+  timeText,
+} from './common.ts';
 import type { Column } from './table.ts';
 
 type Token = CallOutput<'token.read-self'>;
@@ -33,7 +41,7 @@ function expandedParts(token: TokenRead): readonly Part[] {
     list('Namespace default roles', (token.NamespaceDefaultRoles ?? []).map(linkText)),
     ...(token.ExpandedPolicies ?? []).map(({ Name, Description, Rules }) =>
       text(
-        `Policy in effect, ${Name}`,
+        `Policy in effect, ${isSynthetic(Name) ? 'made from an identity' : Name}`,
         [Description === '' ? '' : `# ${Description}`, Rules]
           .filter((line) => line !== '')
           .join('\n'),

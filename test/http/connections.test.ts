@@ -1,0 +1,489 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import t from 'tap';
+import { AclError } from '../../src/acl/error.ts';
+import type { PolicyView, ReadResult } from '../../src/service/views.ts';
+import {
+  listOf,
+  policyView,
+  readMeta,
+  type Server,
+  server,
+  tokenView,
+  WRITE_META,
+} from './support.ts';
+
+const found = (index: number, modifyIndex = index): ReadResult<PolicyView> => ({
+  value: policyView({ modifyIndex }),
+  meta: readMeta(index),
+});
+const missing = (index: number): ReadResult<PolicyView> => ({
+  refusal: { code: 'not-found', message: 'Requested policy does not exist: ACL not found' },
+  meta: readMeta(index),
+});
+/** Gives one answer after the other, and the last one for ever. */
+function inTurn<T>(...answers: readonly T[]): () => T {
+  let turn = 0;
+  return () => answers[Math.min(turn++, answers.length - 1)] as T;
+}
+
+t.test('blocking: an answer that is newer than the index comes at once', async (t) => {
+  const { app, operations } = server({ 'policy.read': () => found(10) });
+  for (const index of ['0', '9', '']) {
+    t.equal((await app.inject(`/v1/acl/policy/x?index=${index}`)).statusCode, 200);
+  }
+  t.equal(operations.waits.length, 0);
+});
+
+t.test(
+  'blocking: waits for the object, runs the operation again, gives the new answer',
+  async (t) => {
+    const { app, operations } = server({
+      'policy.read': inTurn(found(10), found(11, 10), found(12)),
+    });
+    const answer = app.inject('/v1/acl/policy/x?index=10&wait=16s');
+    const first = await operations.wait(1);
+    t.same(first.target, { table: 'policies', object: undefined });
+    t.equal(first.index, 10);
+    t.equal(first.timeoutMs, 16_500, 'half of a sixteenth is the jitter of this test');
+    first.end();
+    const second = await operations.wait(2);
+    t.equal(second.index, 11, 'another object of the table changed: the wait goes on from there');
+    second.end();
+    const { statusCode, headers } = await answer;
+    t.equal(statusCode, 200);
+    t.equal(headers['x-consul-index'], '12');
+    t.equal(operations.calls.length, 3);
+  },
+);
+
+t.test('blocking: the wait is capped, and 0 means the default', async (t) => {
+  const cases: [string, number][] = [
+    ['', 300_000],
+    ['&wait=0s', 300_000],
+    ['&wait=-5s', 300_000],
+    ['&wait=60000ms', 60_000],
+    ['&wait=20m', 600_000],
+  ];
+  for (const [wait, ms] of cases) {
+    const { app, operations } = server({ 'policy.list': () => listOf([]) });
+    const answer = app.inject(`/v1/acl/policies?index=10${wait}`);
+    const parked = await operations.wait(1);
+    t.equal(parked.timeoutMs, ms * (1 + 0.5 / 16), wait);
+    await app.close();
+    await answer;
+  }
+});
+
+t.test('blocking: when the time is over the current answer is given', async (t) => {
+  const { app, operations, clock } = server({ 'policy.read': () => found(10) });
+  const answer = app.inject('/v1/acl/policy/x?index=99&wait=1s');
+  const parked = await operations.wait(1);
+  clock.nowMs += parked.timeoutMs;
+  parked.end();
+  t.equal((await answer).statusCode, 200);
+  t.equal((await answer).headers['x-service-index'], '10');
+});
+
+t.test('blocking: a missing object is waited for, its creation ends the wait', async (t) => {
+  const { app, operations } = server({
+    'policy.read': inTurn(missing(10), missing(11), found(12)),
+  });
+  const answer = app.inject('/v1/acl/policy/x?index=10');
+  (await operations.wait(1)).end();
+  (await operations.wait(2)).end();
+  t.equal((await answer).statusCode, 200);
+  const at = server({ 'policy.read': () => missing(11) });
+  const atOnce = await at.app.inject('/v1/acl/policy/x?index=10');
+  t.equal(atOnce.statusCode, 404, 'the table is beyond the index already');
+  t.equal(atOnce.headers['x-consul-index'], '11');
+});
+
+t.test('blocking: a deletion ends the wait with 404', async (t) => {
+  const { app, operations } = server({ 'policy.read': inTurn(found(10), missing(11)) });
+  const answer = app.inject('/v1/acl/policy/x?index=10');
+  (await operations.wait(1)).end();
+  t.equal((await answer).statusCode, 404);
+});
+
+t.test('blocking: a missing token is refused at once', async (t) => {
+  const { app, operations } = server({
+    'token.read': () => ({
+      refusal: { code: 'token-not-found', message: 'token does not exist: ACL not found' },
+      meta: readMeta(10),
+    }),
+  });
+  const headers = { 'x-consul-token': 's' };
+  const answer = await app.inject({ url: '/v1/acl/token/x?index=10', headers });
+  t.equal(answer.statusCode, 403);
+  t.equal(answer.body, 'token does not exist: ACL not found');
+  t.equal(operations.waits.length, 0);
+});
+
+t.test('blocking: a state that went back ends every wait', async (t) => {
+  const { app, operations } = server({
+    'policy.list': inTurn(listOf([], { index: 10 }), listOf([], { index: 4 })),
+  });
+  const answer = app.inject('/v1/acl/policies?index=10');
+  (await operations.wait(1)).end();
+  t.equal((await answer).headers['x-consul-index'], '4');
+});
+
+t.test('blocking: a token that was revoked meanwhile ends the wait with 403', async (t) => {
+  let isRevoked = false;
+  const { app, operations } = server({
+    'policy.read': () => {
+      if (isRevoked) throw new AclError('token-unknown', 'ACL not found');
+      return found(10);
+    },
+  });
+  const answer = app.inject('/v1/acl/policy/x?index=10');
+  const parked = await operations.wait(1);
+  isRevoked = true;
+  parked.end();
+  t.equal((await answer).statusCode, 403);
+  t.equal((await answer).body, 'ACL not found');
+});
+
+t.test('blocking: closing the server answers everyone who waits', async (t) => {
+  const { app, operations } = server({ 'policy.list': () => listOf([[policyView()]]) });
+  const answer = app.inject('/v1/acl/policies?index=10');
+  await operations.wait(1);
+  await app.close();
+  t.equal((await answer).statusCode, 200);
+  t.equal((await answer).json<unknown[]>().length, 1);
+});
+
+t.test('blocking: lists that are not given let go of what they hold', async (t) => {
+  let returned = 0;
+  const { app, operations } = server({
+    'policy.list': () => {
+      const list = listOf([[policyView()]]);
+      const slices: AsyncIterable<readonly PolicyView[]> = {
+        [Symbol.asyncIterator]: () => {
+          const inner = list.slices[Symbol.asyncIterator]();
+          return {
+            next: () => inner.next(),
+            return: async () => {
+              returned += 1;
+              return { done: true, value: undefined };
+            },
+          };
+        },
+      };
+      return { ...list, slices };
+    },
+  });
+  const answer = app.inject('/v1/acl/policies?index=10');
+  await operations.wait(1);
+  t.equal(returned, 1);
+  await app.close();
+  await answer;
+  t.equal(returned, 2);
+});
+
+async function listening(
+  t: { teardown(action: () => Promise<void>): void },
+  made: Server,
+): Promise<number> {
+  await made.app.listen({ port: 0, host: '127.0.0.1' });
+  t.teardown(async () => {
+    await made.app.close();
+  });
+  return (made.app.server.address() as AddressInfo).port;
+}
+
+/** Sends text, and gives what came back until the server closed or `isEnough` says so. */
+function exchange(
+  port: number,
+  text: string,
+  isEnough?: (answer: string) => boolean,
+): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(text));
+    let answer = '';
+    socket.setEncoding('latin1');
+    socket.on('data', (part: string) => {
+      answer += part;
+      if (isEnough?.(answer) === true) socket.destroy();
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(answer));
+  });
+}
+
+function get(
+  port: number,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    httpRequest({ port, path, headers, host: '127.0.0.1', agent: false }, resolve)
+      .on('error', reject)
+      .end();
+  });
+}
+
+async function bytesOf(message: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const part of message) parts.push(part as Buffer);
+  return Buffer.concat(parts);
+}
+
+t.test('sockets: pipelined requests are answered in their order', async (t) => {
+  const made = server({
+    'policy.read': ({ id }) => ({ value: policyView({ name: id }), meta: readMeta(2) }),
+  });
+  const port = await listening(t, made);
+  const asks = ['a', 'b', 'c'].map((id) => `GET /v1/acl/policy/${id} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  const last = 'GET /v1/acl/policy/d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  const answer = await exchange(port, asks.join('') + last);
+  t.same(
+    [...answer.matchAll(/"Name":"(\w)"/g)].map(([, name]) => name),
+    ['a', 'b', 'c', 'd'],
+  );
+});
+
+t.test('sockets: garbage, aborted uploads and lying lengths do no harm', async (t) => {
+  const made = server({ 'policy.list': () => listOf([]) });
+  const port = await listening(t, made);
+  t.match(await exchange(port, 'hello\r\n\r\n'), 'HTTP/1.1 400 Bad Request');
+  t.match(await exchange(port, 'GET /\u0001 HTTP/1.1\r\nHost: x\r\n\r\n'), 'HTTP/1.1 400');
+  t.match(await exchange(port, 'GET /v1/acl/policies HTTP/1.1\r\n\r\n'), 'HTTP/1.1 400', 'no Host');
+  const huge = `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(1100 * 1024)}\r\n\r\n`;
+  t.match(await exchange(port, huge), 'HTTP/1.1 431');
+  await new Promise<void>((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write(
+        'PUT /v1/acl/policy HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"Name"',
+        () => socket.destroy(),
+      );
+    });
+    socket.on('close', () => resolve());
+  });
+  const chunked =
+    'PUT /v1/acl/policy HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
+  t.match(await exchange(port, chunked), 'HTTP/1.1 400');
+  t.equal((await get(port, '/v1/acl/policies')).statusCode, 200, 'the server is as before');
+  t.same(
+    made.operations.calls.map(({ name }) => name),
+    ['policy.list'],
+  );
+  t.same(made.logger.lines, []);
+});
+
+t.test('sockets: a body beyond the limit is refused with 413', async (t) => {
+  const made = server({}, { bodyMaxBytes: 1000 });
+  const port = await listening(t, made);
+  const head = 'PUT /v1/acl/policy HTTP/1.1\r\nHost: x\r\n';
+  const known = await exchange(port, `${head}Content-Length: 1001\r\n\r\n{`);
+  t.match(known, 'HTTP/1.1 413');
+  t.match(known, 'the body is larger than 1000 bytes');
+  const part = `3e9\r\n${'x'.repeat(1001)}\r\n`;
+  t.match(await exchange(port, `${head}Transfer-Encoding: chunked\r\n\r\n${part}`), 'HTTP/1.1 413');
+  t.same(made.operations.calls, []);
+});
+
+t.test('sockets: a client that goes away ends its wait', async (t) => {
+  const made = server({ 'policy.read': () => found(10) });
+  const port = await listening(t, made);
+  const socket: Socket = connect(port, '127.0.0.1', () => {
+    socket.write('GET /v1/acl/policy/x?index=10 HTTP/1.1\r\nHost: x\r\n\r\n');
+  });
+  await made.operations.wait(1);
+  const gauge = () => /blocking_queries (\d)/.exec(made.metrics.prometheus())?.[1];
+  t.equal(gauge(), '1');
+  socket.destroy();
+  while (gauge() !== '0') await new Promise((resolve) => setImmediate(resolve));
+  t.equal(made.operations.calls.length, 1, 'nobody is there to be answered');
+});
+
+t.test('sockets: one client may hold so many connections', async (t) => {
+  const made = server({ 'policy.list': () => listOf([]) }, { connectionsPerClientMax: 2 });
+  const port = await listening(t, made);
+  const ask = 'GET /v1/acl/policies HTTP/1.1\r\nHost: x\r\n\r\n';
+  const held = [1, 2].map(() => connect(port, '127.0.0.1'));
+  await Promise.all(
+    held.map((socket) => new Promise((resolve) => socket.once('connect', resolve))),
+  );
+  t.match(await exchange(port, ''), 'HTTP/1.1 429 Too Many Requests');
+  held[0]?.destroy();
+  const isAnswered = (answer: string) => answer.endsWith('[]');
+  for (;;) {
+    const answer = await exchange(port, ask, isAnswered);
+    if (answer.includes('HTTP/1.1 200')) break;
+    t.match(answer, /^(HTTP\/1.1 429|$)/);
+  }
+  held[1]?.destroy();
+});
+
+t.test('gzip: for those who accept it, from 1400 bytes on', async (t) => {
+  const script = (rules: string) => ({
+    'policy.read': () => ({ value: policyView({ rules }), meta: readMeta(2) }),
+  });
+  const long = server(script('x'.repeat(1400)));
+  const cases: [string | undefined, boolean][] = [
+    [undefined, false],
+    ['gzip', true],
+    ['deflate, GZIP;q=0.5', true],
+    ['gzip;q=0', false],
+    ['gzip;q=0.0, br', false],
+    ['br, gzip ; q=1', true],
+    ['notgzip', false],
+  ];
+  for (const [accepted, expected] of cases) {
+    const headers = accepted === undefined ? {} : { 'accept-encoding': accepted };
+    const answer = await long.app.inject({ url: '/v1/acl/policy/x', headers });
+    t.equal(answer.headers['content-encoding'] === 'gzip', expected, String(accepted));
+    t.equal(answer.headers.vary, 'Accept-Encoding');
+    const body = expected ? gunzipSync(answer.rawPayload).toString() : answer.body;
+    t.match(JSON.parse(body), { Name: 'reader' }, String(accepted));
+  }
+  const short = await server(script('x')).app.inject({
+    url: '/v1/acl/policy/x',
+    headers: { 'accept-encoding': 'gzip' },
+  });
+  t.equal(short.headers['content-encoding'], undefined);
+});
+
+/** Slices of tokens; counts how many were asked for. */
+function manyTokens(slices: number, failAt = Number.POSITIVE_INFINITY) {
+  const seen = { asked: 0, returned: false };
+  const slice = Array.from({ length: 100 }, () => tokenView({ description: 'd'.repeat(200) }));
+  async function* generate() {
+    try {
+      for (; seen.asked < slices; seen.asked += 1) {
+        if (seen.asked === failAt) throw new Error('the disk is gone');
+        yield slice;
+      }
+    } finally {
+      seen.returned = true;
+    }
+  }
+  return { seen, list: () => ({ ...listOf<never>([]), slices: generate() }) };
+}
+
+t.test('streaming: a long list arrives whole, plain, compressed and indented', async (t) => {
+  const made = server({ 'token.list': () => manyTokens(20).list() });
+  const port = await listening(t, made);
+  for (const [path, headers] of [
+    ['/v1/acl/tokens', {}],
+    ['/v1/acl/tokens', { 'Accept-Encoding': 'gzip' }],
+    ['/v1/acl/tokens?pretty', {}],
+  ] as [string, Record<string, string>][]) {
+    const message = await get(port, path, headers);
+    t.equal(message.headers['transfer-encoding'], 'chunked');
+    t.equal(message.headers['x-consul-index'], '10');
+    const bytes = await bytesOf(message);
+    const isGzip = message.headers['content-encoding'] === 'gzip';
+    const text = (isGzip ? gunzipSync(bytes) : bytes).toString();
+    const tokens = JSON.parse(text) as unknown[];
+    t.equal(tokens.length, 2000);
+    if (path.endsWith('pretty'))
+      t.equal(
+        text,
+        `${JSON.stringify(tokens, null, 4).replace(/[<>&]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`)}\n`,
+      );
+  }
+});
+
+t.test('streaming: the list is read no faster than the client reads', async (t) => {
+  const many = manyTokens(20_000);
+  const made = server({ 'token.list': () => many.list() });
+  const port = await listening(t, made);
+  const message = await get(port, '/v1/acl/tokens');
+  message.pause();
+  let before = -1;
+  while (before !== many.seen.asked) {
+    before = many.seen.asked;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  t.ok(many.seen.asked < 2_000, `read ${many.seen.asked} of 20000 slices`);
+  message.destroy();
+  while (!many.seen.returned) await new Promise((resolve) => setImmediate(resolve));
+  t.pass('and the list is let go when the client goes');
+});
+
+t.test('streaming: a failure in the middle breaks the connection off', async (t) => {
+  for (const headers of [{}, { 'Accept-Encoding': 'gzip' }] as Record<string, string>[]) {
+    const made = server({ 'token.list': () => manyTokens(20, 10).list() });
+    const port = await listening(t, made);
+    const message = await get(port, '/v1/acl/tokens', headers);
+    t.equal(message.statusCode, 200);
+    await t.rejects(bytesOf(message), { code: 'ECONNRESET' });
+    t.match(made.logger.lines, [{ message: 'list broken off', fields: { cause: /disk is gone/ } }]);
+  }
+  const early = server({ 'token.list': () => manyTokens(20, 0).list() });
+  t.equal(
+    (await early.app.inject('/v1/acl/tokens')).statusCode,
+    500,
+    'before the head it is a 500',
+  );
+});
+
+t.test('fuzz: whatever a caller sends, the service dialect never answers 500', async (t) => {
+  const made = server({
+    'policy.list': () => listOf([]),
+    'policy.read': () => found(10),
+    'policy.update': () => ({ value: policyView(), meta: WRITE_META }),
+    'token.create': () => ({ value: tokenView(), meta: WRITE_META }),
+  });
+  const run = made.operations.run.bind(made.operations);
+  made.operations.run = async (name, input, call) => {
+    if (made.operations.script[name] === undefined) throw new AclError('invalid', 'no');
+    return run(name, input, call);
+  };
+  const path = fc.oneof(
+    fc.constantFrom('/v1/acl/policies', '/v1/acl/policy/x', '/v1/acl/policy', '/v1/acl/token'),
+    fc.webPath().map((tail) => `/v1/acl/${tail}`),
+    fc
+      .string({ unit: fc.constantFrom('%', '/', '.', '2', 'F', 'f', 'z', '0', '\u00e9') })
+      .map((s) => `/v1/${encodeURI(s).replaceAll('%25', '%')}`),
+  );
+  const query = fc.oneof(
+    fc.constant(''),
+    fc.webQueryParameters().map((text) => `?${text}`),
+    fc
+      .tuple(
+        fc.constantFrom(
+          'index',
+          'wait',
+          'ns',
+          'limit',
+          'next',
+          'cas',
+          'ack',
+          'min-position',
+          'max_stale',
+          'token',
+        ),
+        fc.webQueryParameters(),
+      )
+      .map(([name, value]) => `?index=0&${name}=${value}`),
+  );
+  const payload = fc.oneof(
+    fc.uint8Array({ maxLength: 50 }).map((bytes) => Buffer.from(bytes)),
+    fc.json().map((text) => Buffer.from(text)),
+    fc
+      .record({ Name: fc.jsonValue(), Config: fc.jsonValue(), ExpirationTTL: fc.jsonValue() })
+      .map((body) => Buffer.from(JSON.stringify(body))),
+  );
+  const method = fc.constantFrom('GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'OPTIONS');
+  await fc.assert(
+    fc.asyncProperty(method, path, query, payload, async (verb, where, what, body) => {
+      const answer = await made.app.inject({
+        method: verb as 'GET',
+        url: where + what,
+        payload: body,
+      });
+      return answer.statusCode < 500;
+    }),
+    { numRuns: 300 },
+  );
+  t.same(
+    made.logger.lines.filter(({ level }) => level === 'error'),
+    [],
+  );
+});

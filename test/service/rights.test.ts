@@ -1,0 +1,368 @@
+// Who may do what: every operation against every kind of caller, and that no change of rights is ever
+// noticed late. Placement, which decides nothing about rights, is at the end.
+
+import fc from 'fast-check';
+import t from 'tap';
+import type { SecretId } from '../../src/acl/ids.ts';
+import { CallerResolver } from '../../src/service/caller-resolver.ts';
+import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
+import type { OperationInput, OperationName } from '../../src/service/operations.ts';
+import { placementOf } from '../../src/service/placement.ts';
+import {
+  createHarness,
+  type Harness,
+  newPolicy,
+  newToken,
+  refusalOf,
+  ROOT,
+  secretWith,
+} from './harness.ts';
+
+const ID = 'ffffffff-0000-4000-8000-000000000000';
+const page = {};
+
+/** An input for each operation, of which only the right to ask is of interest. */
+const INPUTS: { readonly [Name in OperationName]: OperationInput<Name> } = {
+  bootstrap: { secret: undefined },
+  'token.create': { draft: {} },
+  'token.read': { accessorId: ID, expanded: false },
+  'token.read-self': {},
+  'token.update': { accessorId: ID, draft: {} },
+  'token.clone': { accessorId: ID, description: undefined, namespace: undefined },
+  'token.delete': { accessorId: ID },
+  'token.list': {
+    policy: undefined,
+    role: undefined,
+    serviceName: undefined,
+    authMethod: undefined,
+    authMethodNamespace: undefined,
+    page,
+  },
+  'policy.create': { draft: { name: 'p' } },
+  'policy.read': { id: ID },
+  'policy.read-by-name': { name: 'p' },
+  'policy.update': { id: ID, draft: { name: 'p' } },
+  'policy.delete': { id: ID },
+  'policy.list': { page },
+  'role.create': { draft: { name: 'r' } },
+  'role.read': { id: ID },
+  'role.read-by-name': { name: 'r' },
+  'role.update': { id: ID, draft: { name: 'r' } },
+  'role.delete': { id: ID },
+  'role.list': { policy: undefined, page },
+  'auth-method.create': { draft: { name: 'm', type: 'jwt', config: {} } },
+  'auth-method.read': { name: 'm' },
+  'auth-method.update': { name: 'm', draft: { type: 'jwt', config: {} } },
+  'auth-method.delete': { name: 'none' },
+  'auth-method.list': { page },
+  'binding-rule.create': { draft: { authMethod: 'm', bindType: 'service', bindName: 'x' } },
+  'binding-rule.read': { id: ID },
+  'binding-rule.update': { id: ID, draft: {} },
+  'binding-rule.delete': { id: ID },
+  'binding-rule.list': { authMethod: undefined, page },
+  'namespace.create': { draft: { name: 'n' } },
+  'namespace.read': { name: 'default' },
+  'namespace.update': { name: 'n', draft: {} },
+  'namespace.delete': { name: 'none' },
+  'namespace.list': { page },
+  'templated-policy.list': {},
+  'templated-policy.read': { name: 'builtin/dns' },
+  'templated-policy.preview': { name: 'builtin/dns', variables: { name: undefined } },
+  login: { authMethod: 'none', bearerToken: '{}', meta: {}, namespace: undefined },
+  logout: {},
+  'oidc.auth-url': {
+    authMethod: 'none',
+    redirectUri: '',
+    clientNonce: '',
+    meta: {},
+    namespace: undefined,
+  },
+  'oidc.callback': {
+    authMethod: 'none',
+    state: '',
+    code: '',
+    clientNonce: '',
+    namespace: undefined,
+  },
+  authorize: { items: [], explain: false },
+  'replication.status': {},
+};
+
+function ask(harness: Harness, name: OperationName, secret: SecretId | undefined): Promise<string> {
+  return refusalOf(harness.run(name, INPUTS[name], { secret }));
+}
+
+t.test('every operation asks for the right that its table names, of every caller', async (t) => {
+  const harness = await createHarness();
+  const reader = await secretWith(harness, 'acl = "read"\noperator = "read"');
+  const writer = await secretWith(harness, 'acl = "write"\noperator = "write"');
+  const denied = await secretWith(
+    harness,
+    'acl = "deny"\noperator = "deny"\nkey_prefix "" { policy = "write" }',
+  );
+  const ttl = { expirationTtlNs: 60_000_000_000n, policies: [{ name: 'global-management' }] };
+  const expired = (await newToken(harness, ttl)).secretId;
+  harness.clock.advance(60_001);
+  const names = Object.keys(OPERATION_TABLE) as OperationName[];
+  for (const name of names) {
+    const { permission } = OPERATION_TABLE[name];
+    if (permission === 'none') continue;
+    const lacks = /^permission-denied: Permission denied: .* lacks permission '/;
+    t.match(await ask(harness, name, undefined), lacks, `${name} without a token`);
+    t.match(await ask(harness, name, denied), lacks, `${name} with rights on other things`);
+    t.equal(await ask(harness, name, expired), 'token-unknown: ACL not found', `${name}, expired`);
+    t.equal(
+      await ask(harness, name, ID as SecretId),
+      'token-unknown: ACL not found',
+      `${name}, unknown`,
+    );
+    const asReader = await ask(harness, name, reader);
+    if (permission.endsWith(':read')) t.notMatch(asReader, /^permission-denied/, `${name}, reader`);
+    else t.match(asReader, lacks, `${name}, reader`);
+    t.notMatch(await ask(harness, name, writer), /^permission-denied/, `${name}, writer`);
+  }
+});
+
+t.test('operations that ask for no right answer for themselves', async (t) => {
+  const harness = await createHarness();
+  const nobody = (name: OperationName) => ask(harness, name, undefined);
+  t.equal(await nobody('authorize'), 'ok');
+  t.equal(await nobody('replication.status'), 'ok');
+  t.match(await nobody('bootstrap'), /no longer allowed/);
+  t.match(await nobody('logout'), /^unauthenticated/);
+  t.match(await nobody('token.read-self'), /^token-unknown/);
+  for (const name of ['login', 'oidc.auth-url', 'oidc.callback'] as const) {
+    t.match(await nobody(name), /ACL not found: auth method/);
+  }
+  t.equal(await ask(harness, 'authorize', ID as SecretId), 'token-unknown: ACL not found');
+});
+
+t.test('rights: an allowing default policy gives no rights over ACLs', async (t) => {
+  const harness = await createHarness({ defaultPolicy: 'allow' });
+  t.match(await ask(harness, 'policy.list', undefined), /^permission-denied/);
+  t.match(await ask(harness, 'token.create', undefined), /^permission-denied/);
+});
+
+t.test('rights: those of a namespace reach no other; its rules name the object', async (t) => {
+  const harness = await createHarness();
+  for (const name of ['team', 'other']) await harness.run('namespace.create', { draft: { name } });
+  const policy = await newPolicy(harness, 'p', 'acl = "write"', 'team');
+  const { secretId: secret, accessorId } = await newToken(harness, {
+    namespace: 'team',
+    policies: [{ id: policy }],
+  });
+  const list = (namespaceParameter: string | undefined) =>
+    refusalOf(harness.run('policy.list', { page }, { secret, namespaceParameter }));
+  t.equal(await list(undefined), 'ok', 'the own namespace');
+  t.equal(await list('team'), 'ok');
+  t.match(await list('other'), /lacks permission 'acl:read'/);
+  t.match(await list('default'), /lacks permission 'acl:read'/);
+  const other = await newPolicy(harness, 'p', '', 'other');
+  t.match(
+    await refusalOf(harness.run('policy.delete', { id: other }, { secret })),
+    /lacks permission 'acl:write'/,
+    'by id the namespace of the object counts',
+  );
+  t.equal(
+    await refusalOf(harness.run('namespace.read', { name: 'team' }, { secret })),
+    `permission-denied: Permission denied: token with AccessorID '${accessorId}' lacks permission 'namespace:read' on "team"`,
+  );
+  const granted = await secretWith(harness, 'namespace "team" {\n  policy = "write"\n}\n');
+  const read = harness.run('namespace.read', { name: 'team' }, { secret: granted });
+  t.equal(await refusalOf(read), 'ok');
+});
+
+t.test('rights: a policy counts only in its datacenters', async (t) => {
+  const harness = await createHarness();
+  const make = async (name: string, datacenter: string) => {
+    const draft = { name, rules: 'acl = "read"', datacenters: [datacenter] };
+    const { id } = (await harness.run('policy.create', { draft })).value.policy;
+    return (await newToken(harness, { policies: [{ id }] })).secretId;
+  };
+  t.equal(await ask(harness, 'policy.list', await make('here', 'dc1')), 'ok');
+  t.match(await ask(harness, 'policy.list', await make('there', 'dc2')), /^permission-denied/);
+});
+
+t.test('rights: the very next request sees every change of them', async (t) => {
+  const harness = await createHarness();
+  const policy = await newPolicy(harness, 'p', 'acl = "read"');
+  const role = async (name: string) =>
+    (await harness.run('role.create', { draft: { name, policies: [{ id: policy }] } })).value.role
+      .id;
+  const may = async (secret: SecretId) => (await ask(harness, 'policy.list', secret)) === 'ok';
+  const secretOf = async (draft: object) => (await newToken(harness, draft)).secretId;
+  const reading = { name: 'p', rules: 'acl = "read"' };
+
+  const direct = await secretOf({ policies: [{ id: policy }] });
+  const roleId = await role('r');
+  const viaRole = await secretOf({ roles: [{ id: roleId }] });
+  t.ok((await may(direct)) && (await may(viaRole)));
+  await harness.run('policy.update', { id: policy, draft: { name: 'p', rules: '' } });
+  t.notOk((await may(direct)) || (await may(viaRole)), 'a policy changed');
+  await harness.run('policy.update', { id: policy, draft: reading });
+  t.ok((await may(direct)) && (await may(viaRole)), 'and changed back');
+
+  await harness.run('role.update', { id: roleId, draft: { name: 'r' } });
+  t.notOk(await may(viaRole), 'a role changed');
+  await harness.run('role.update', {
+    id: roleId,
+    draft: { name: 'r', policies: [{ id: policy }] },
+  });
+  t.ok(await may(viaRole));
+  await harness.run('role.delete', { id: roleId });
+  t.notOk(await may(viaRole), 'a role deleted');
+
+  const changing = await newToken(harness, { policies: [{ id: policy }] });
+  const { accessorId } = changing;
+  t.ok(await may(changing.secretId));
+  await harness.run('token.update', { accessorId, draft: {} });
+  t.notOk(await may(changing.secretId), 'a token changed');
+  await harness.run('token.update', { accessorId, draft: { policies: [{ id: policy }] } });
+  t.ok(await may(changing.secretId));
+  await harness.run('token.delete', { accessorId });
+  t.equal(await ask(harness, 'policy.list', changing.secretId), 'token-unknown: ACL not found');
+  await newToken(harness, {
+    secretId: changing.secretId,
+    policies: [{ id: policy }],
+  });
+  t.ok(await may(changing.secretId), 'a secret is known at once, though it was unknown before');
+
+  const ttl = { expirationTtlNs: 60_000_000_000n, policies: [{ id: policy }] };
+  const expiring = await secretOf(ttl);
+  t.ok(await may(expiring));
+  harness.clock.advance(60_000);
+  t.ok(await may(expiring), 'its last millisecond');
+  harness.clock.advance(1);
+  t.notOk(await may(expiring), 'a token expired');
+
+  await harness.run('policy.delete', { id: policy });
+  t.notOk(await may(direct), 'a policy deleted');
+});
+
+t.test(
+  'rights: defaults of a namespace are seen at once, and only where nothing is said',
+  async (t) => {
+    const harness = await createHarness();
+    await harness.run('namespace.create', { draft: { name: 'team' } });
+    const reading = await newPolicy(harness, 'reading', 'acl = "read"', 'team');
+    const denying = await newPolicy(harness, 'denying', 'acl = "deny"', 'team');
+    const plain = (await newToken(harness, { namespace: 'team' })).secretId;
+    const policies = [{ id: denying }];
+    const strict = (await newToken(harness, { namespace: 'team', policies })).secretId;
+    const may = async (secret: SecretId) => (await ask(harness, 'policy.list', secret)) === 'ok';
+    t.notOk(await may(plain));
+    const draft = { policyDefaults: [{ id: reading }] };
+    await harness.run('namespace.update', { name: 'team', draft });
+    t.ok(await may(plain));
+    t.notOk(await may(strict));
+    await harness.run('namespace.update', { name: 'team', draft: {} });
+    t.notOk(await may(plain));
+  },
+);
+
+t.test(
+  'rights: a login token ends with its method, and a new method does not revive it',
+  async (t) => {
+    const harness = await createHarness();
+    const make = () =>
+      harness.run('auth-method.create', { draft: { name: 'm', type: 'jwt', config: {} } });
+    await make();
+    await newPolicy(harness, 'reading', 'acl = "read"');
+    const draft = { authMethod: 'm', bindType: 'policy', bindName: 'reading' };
+    await harness.run('binding-rule.create', { draft });
+    const input = { authMethod: 'm', bearerToken: '{}', meta: {}, namespace: undefined };
+    const { secretId } = (await harness.run('login', input, { secret: undefined })).value.token;
+    t.equal(await ask(harness, 'policy.list', secretId), 'ok');
+    await harness.run('auth-method.delete', { name: 'm' });
+    t.match(await ask(harness, 'policy.list', secretId), /^token-unknown/);
+    await make();
+    t.match(await ask(harness, 'policy.list', secretId), /^token-unknown/);
+  },
+);
+
+t.test('the cache: agrees with a fresh one after any history', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(11), { minLength: 5, maxLength: 15 }), async (steps) => {
+      const harness = await createHarness();
+      const ids = [await newPolicy(harness, 'p0', ''), await newPolicy(harness, 'p1', '')];
+      const role = (await harness.run('role.create', { draft: { name: 'r' } })).value.role.id;
+      const tokens = [await newToken(harness), await newToken(harness, { roles: [{ id: role }] })];
+      const levels = ['read', 'write', 'deny'];
+      for (const [place, step] of steps.entries()) {
+        const id = ids[step % 2]!;
+        const { accessorId } = tokens[step % 2]!;
+        const rules = `acl = "${levels[place % 3]}"`;
+        const roles = place % 2 === 0 ? [{ id: role }] : [];
+        if (step < 4) {
+          await harness.run('policy.update', { id, draft: { name: `p${step % 2}`, rules } });
+        } else if (step < 7) {
+          await harness.run('role.update', { id: role, draft: { name: 'r', policies: [{ id }] } });
+        } else {
+          await harness.run('token.update', {
+            accessorId,
+            draft: { roles, policies: step > 9 ? [{ id }] : [] },
+          });
+        }
+        for (const { secretId } of tokens) {
+          const kept = (await ask(harness, 'policy.list', secretId)) === 'ok';
+          const { view, clock, metrics, settings } = harness.deps;
+          const fresh = new CallerResolver({ view, clock, metrics, settings });
+          const query = {
+            resource: 'acl',
+            access: 'read',
+            segment: '',
+            namespace: tokens[0]!.namespace,
+          } as const;
+          const decided = fresh.resolve(secretId).authorizer.decide(query) === 'allow';
+          if (kept !== decided) return false;
+        }
+      }
+      return true;
+    }),
+    { numRuns: 5 },
+  );
+  t.pass();
+});
+
+t.test('the cache: tokens with the same links share one authorizer', async (t) => {
+  const harness = await createHarness();
+  const policies = [{ id: await newPolicy(harness, 'p', 'acl = "read"') }];
+  const { view, clock, metrics, settings } = harness.deps;
+  const resolver = new CallerResolver({ view, clock, metrics, settings });
+  const resolve = async (draft: object) =>
+    resolver.resolve((await newToken(harness, draft)).secretId);
+  const [one, two, other] = [
+    await resolve({ policies }),
+    await resolve({ policies }),
+    await resolve({ policies, serviceIdentities: [{ serviceName: 'web' }] }),
+  ];
+  t.equal(one.authorizer, two.authorizer);
+  t.not(one.authorizer, other.authorizer);
+  t.not(one.token.accessorId, two.token.accessorId);
+});
+
+t.test('placement: by scope, locality and where the leader is', async (t) => {
+  const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1', isLeader: true };
+  const secondary = { datacenter: 'dc2', primaryDatacenter: 'dc1', isLeader: true };
+  const here = { kind: 'here' };
+  const atPrimary = { kind: 'datacenter', name: 'dc1' };
+  const cases = [
+    ['policy.create', undefined, primary, undefined, here],
+    ['policy.create', undefined, secondary, undefined, atPrimary],
+    ['policy.create', undefined, { ...primary, isLeader: false }, undefined, { kind: 'leader' }],
+    ['policy.read', undefined, { ...secondary, isLeader: false }, undefined, here],
+    ['policy.read', undefined, secondary, 'dc1', atPrimary],
+    ['token.create', true, secondary, undefined, here],
+    ['token.create', false, secondary, undefined, atPrimary],
+    ['token.delete', undefined, secondary, undefined, atPrimary],
+    ['login', true, secondary, undefined, here],
+  ] as const;
+  for (const [name, isLocalToken, topology, datacenter, expected] of cases) {
+    const question = { facts: OPERATION_TABLE[name], datacenter, isLocalToken };
+    t.same(placementOf(question, topology), expected, `${name} ${JSON.stringify(topology)}`);
+  }
+  t.equal(
+    await refusalOf((await createHarness()).run('policy.list', { page }, { secret: ROOT })),
+    'ok',
+  );
+});
