@@ -9,7 +9,7 @@ import type { ShownLink, WireStyle } from './shown.ts';
 export function renderLinks(links: readonly ShownLink[]): string {
   let items = '';
   for (const link of links) {
-    items += `${items === '' ? '' : ','}{"ID":${quote(link.id)},"Name":${quote(link.name)}}`;
+    items += `${items === '' ? '' : ','}{"ID":"${link.id}","Name":${quote(link.name)}}`;
   }
   return `[${items}]`;
 }
@@ -73,7 +73,7 @@ export function nullableDatacenters(datacenters: readonly string[]): string {
 
 /** Synthetic policies have no hash. */
 export function renderHash(hash: string): string {
-  return hash === '' ? ',"Hash":null' : `,"Hash":${quote(hash)}`;
+  return hash === '' ? ',"Hash":null' : `,"Hash":"${hash}"`;
 }
 
 interface Stamped {

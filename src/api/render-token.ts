@@ -35,11 +35,12 @@ export function renderBootstrapToken(shown: ShownToken, style: WireStyle): strin
   return `{"ID":${quote(shown.token.secretId)},${fields}`;
 }
 
+// Ids, instants and hashes hold nothing that JSON escapes; the checks of the domain see to that.
 function tokenFields(shown: ShownToken, policies: string, style: WireStyle): string {
   const { token } = shown;
   const secret = shown.secretHidden ? HIDDEN_SECRET : quote(token.secretId);
   return (
-    `"AccessorID":${quote(token.accessorId)},"SecretID":${secret}` +
+    `"AccessorID":"${token.accessorId}","SecretID":${secret}` +
     `,"Description":${quote(token.description)}${policies}` +
     optionalLinks('Roles', shown.roles) +
     renderIdentities(token) +
@@ -47,7 +48,7 @@ function tokenFields(shown: ShownToken, policies: string, style: WireStyle): str
     optionalText('AuthMethod', token.authMethod?.name) +
     (style.namespaces ? optionalText('AuthMethodNamespace', token.authMethod?.namespace) : '') +
     optionalText('ExpirationTime', token.expirationTime) +
-    `,"CreateTime":${quote(token.createTime)}` +
+    `,"CreateTime":"${token.createTime}"` +
     renderHash(token.hash) +
     renderEnd(token, style)
   );

@@ -44,7 +44,8 @@ export function createHttp(parts: HttpParts): FastifyInstance {
   app.addHook('preClose', async () => shared.parked.close());
   const { connectionsPerClientMax: max, tls } = parts.settings;
   limitConnections(app.server, { max, isPlain: tls === undefined });
-  const waiting = parts.metrics.gauge('conclave.http.blocking_queries');
+  const labels = { listener: tls === undefined ? 'http' : 'https' };
+  const waiting = parts.metrics.gauge('conclave.http.blocking_queries', labels);
   parts.metrics.onCollect(() => waiting.set(shared.parked.count));
   return app;
 }

@@ -145,9 +145,12 @@ export class Exchange {
   /** Writes head and body as they are, and counts the request. */
   write(status: number, flat: string[], body: string | Buffer): void {
     if (this.isOver) return;
-    flat.push('Content-Length', String(Buffer.byteLength(body)));
+    const sizeBytes = Buffer.byteLength(body);
+    flat.push('Content-Length', String(sizeBytes));
     this.response.writeHead(status, flat);
-    this.response.end(body);
+    // Text of as many bytes as characters is ASCII, which is written faster under this name.
+    if (sizeBytes === body.length) this.response.end(body, 'latin1');
+    else this.response.end(body);
     this.finished(status);
   }
 
@@ -162,8 +165,19 @@ export class Exchange {
    */
   fail(error: unknown, headers: readonly string[] = []): void {
     if (this.isOver) return;
+    try {
+      this.#failWith(error, headers);
+    } catch (second) {
+      // Not even a refusal can be written, as when the state is closed: leave nobody waiting.
+      this.parts.logger.error({ cause: causeOf(second) }, 'answer failed');
+      this.response.destroy();
+    }
+  }
+
+  #failWith(error: unknown, headers: readonly string[]): void {
     if (error instanceof UndecodableQuery) {
-      this.#refuse(this.dialect === 'consul' ? 500 : 400, { code: 'malformed', text: '' }, headers);
+      const status = this.dialect === 'consul' ? 500 : 400;
+      this.#refuse(status, { code: 'malformed', text: '' }, headers);
       return;
     }
     const refusal = error instanceof AclError ? error : this.#unexpected(error);
@@ -200,10 +214,15 @@ export class Exchange {
   #unexpected(error: unknown): AclError {
     const reference = this.parts.random.uuid().slice(0, 8);
     const { method, template } = this.stats;
-    const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.parts.logger.error({ reference, method, route: template, cause }, 'request failed');
+    const fields = { reference, method, route: template, cause: causeOf(error) };
+    this.parts.logger.error(fields, 'request failed');
     return new AclError('internal', `internal error, see ${reference} in the log of the server`);
   }
+}
+
+/** What the log says about a fault. */
+export function causeOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 /** The query string cannot be read: deployed clients are answered with an empty text. */

@@ -4,7 +4,7 @@
 
 import { constants, createGzip, type Gzip } from 'node:zlib';
 import type { ListResult } from '../service/views.ts';
-import { type Exchange, indexHeaders, JSON_TYPE, nextHeaders } from './exchange.ts';
+import { causeOf, type Exchange, indexHeaders, JSON_TYPE, nextHeaders } from './exchange.ts';
 import { PrettyPrinter } from './pretty.ts';
 import { LIMITS } from './settings.ts';
 import type { RawResponse } from './wire-types.ts';
@@ -104,8 +104,8 @@ class ChunkSender {
   /** Ends the connection without ending the answer. */
   breakOff(error: unknown): void {
     const { logger } = this.#exchange.parts;
-    const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    logger.error({ route: this.#exchange.stats.template, cause }, 'list broken off');
+    const fields = { route: this.#exchange.stats.template, cause: causeOf(error) };
+    logger.error(fields, 'list broken off');
     this.#gzip?.unpipe();
     this.#gzip?.destroy();
     this.#response.destroy();

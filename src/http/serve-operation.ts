@@ -102,23 +102,28 @@ interface Run {
   readonly render: (value: unknown) => string;
 }
 
-async function give(exchange: Exchange, parked: Parked, run: Run): Promise<void> {
+function give(exchange: Exchange, parked: Parked, run: Run): Promise<void> {
   switch (run.endpoint.kind) {
     case 'read':
       return giveRead(exchange, parked, run);
     case 'list':
       return giveList(exchange, parked, run);
-    case 'write': {
-      const { value, meta } = (await run.run()) as WriteResult<unknown>;
-      exchange.sendJson(run.render(value), writeHeaders(meta), meta.position);
-      return;
-    }
+    case 'write':
+      return giveWrite(exchange, run);
     case 'plain':
-      exchange.sendJson(run.render(await run.run()), [], undefined);
-      return;
+      return givePlain(exchange, run);
     default:
-      unreachable(run.endpoint.kind);
+      return unreachable(run.endpoint.kind);
   }
+}
+
+async function giveWrite(exchange: Exchange, run: Run): Promise<void> {
+  const { value, meta } = (await run.run()) as WriteResult<unknown>;
+  exchange.sendJson(run.render(value), writeHeaders(meta), meta.position);
+}
+
+async function givePlain(exchange: Exchange, run: Run): Promise<void> {
+  exchange.sendJson(run.render(await run.run()), [], undefined);
 }
 
 async function giveRead(exchange: Exchange, parked: Parked, run: Run): Promise<void> {

@@ -11,9 +11,12 @@ const PREFIX = 'conclave.';
 
 /** The service's counters, kept in the registry. All of them are there from the start, at zero. */
 export function countersIn(registry: MetricsRegistry): Metrics {
-  for (const name of COUNTER_NAMES) registry.counter(`${PREFIX}${name}`);
+  const plain = new Map(COUNTER_NAMES.map((name) => [name, registry.counter(`${PREFIX}${name}`)]));
   return {
-    count: (name, labels, by) => registry.counter(`${PREFIX}${name}`, labels).add(by),
+    count: (name, labels, by) => {
+      const counter = labels === undefined ? plain.get(name) : undefined;
+      (counter ?? registry.counter(`${PREFIX}${name}`, labels)).add(by);
+    },
   };
 }
 

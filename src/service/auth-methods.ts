@@ -72,7 +72,7 @@ export async function readAuthMethod(
   const meta = readMetaOf(service, 'auth-methods', watchKey({ namespace: namespace.name, name }));
   const method = service.view.authMethod(namespace.name, name);
   const shown = method && ({ kind: 'auth-method', method } as const);
-  return readResultOf(meta, shown, objectMissing('auth method', namedNamespace(namespace)));
+  return readResultOf(meta, shown, () => objectMissing('auth method', namedNamespace(namespace)));
 }
 
 export async function deleteAuthMethod(

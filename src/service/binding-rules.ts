@@ -54,7 +54,7 @@ export async function readBindingRule(
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('binding rule', id);
   const shown = rule && ({ kind: 'binding-rule', rule } as const);
-  return readResultOf(meta, shown, objectMissing('binding rule', namedNamespace(namespace)));
+  return readResultOf(meta, shown, () => objectMissing('binding rule', namedNamespace(namespace)));
 }
 
 export async function updateBindingRule(

@@ -6,20 +6,20 @@ import { AclError, invalid } from '../acl/error.ts';
 import { type AccessorId, requireBootstrapSecret, type SecretId, secretIdOf } from '../acl/ids.ts';
 import type { Token } from '../acl/token.ts';
 import { commit, nothingDeleted } from './commit.ts';
-import { LinkNames, tokenViewOf } from './make-views.ts';
+import { tokenViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
 import type { Request, Service } from './service.ts';
 
-/** Needs no token. Its request id is ignored: guessing one must not give the answer to another. */
+/** Needs no token, so the door takes no request id: guessing one must not give the answer to another. */
 export async function bootstrap(
   service: Service,
   input: OperationInput<'bootstrap'>,
-  { call }: Request,
+  request: Request,
 ): Promise<OperationOutput<'bootstrap'>> {
   const secret = isGiven(input.secret) ? requireBootstrapSecret(input.secret) : undefined;
   const earlier = secret && earlierBootstrap(service, secret);
   if (earlier !== undefined) {
-    const value = tokenViewOf(earlier, new LinkNames(service.view), { secretHidden: false });
+    const value = tokenViewOf(earlier, service.names, { secretHidden: false });
     return { value, meta: { ...nothingDeleted(service).meta, replayed: true } };
   }
   const resetIndex = await requireAllowed(service);
@@ -35,7 +35,7 @@ export async function bootstrap(
     nowMs: service.clock.wallMs(),
   });
   const change = { type: 'bootstrap', token, resetIndex } as const;
-  const result = await commit(service, { call, mark: undefined }, change, 'token');
+  const result = await commit(service, request, change, 'token');
   service.metrics.count('acl.bootstrap');
   return result;
 }

@@ -7,7 +7,7 @@ import { AclError } from '../acl/error.ts';
 import type { Change } from '../state/commands.ts';
 import type { Answer } from '../state/outcome.ts';
 import type { AckLevel } from './call.ts';
-import { LinkNames, namespaceViewOf, roleViewOf, tokenViewOf } from './make-views.ts';
+import { namespaceViewOf, roleViewOf, tokenViewOf } from './make-views.ts';
 import type { Applied } from './request-marks.ts';
 import type { Request, Service } from './service.ts';
 import type {
@@ -77,7 +77,7 @@ export function nothingDeleted({ view }: Service): WriteResult<boolean> {
 }
 
 function viewOfAnswer(service: Service, answer: Answer): ViewByAnswer[keyof ViewByAnswer] {
-  const names = new LinkNames(service.view);
+  const names = service.names;
   switch (answer.type) {
     case 'token':
       return tokenViewOf(answer.token, names, { secretHidden: false });

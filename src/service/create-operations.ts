@@ -13,6 +13,7 @@ import { CallerResolver } from './caller-resolver.ts';
 import { writeResultOf } from './commit.ts';
 import type { ServiceDeps } from './deps.ts';
 import { HANDLERS } from './handlers.ts';
+import { LinkNames } from './link-names.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
 import type { OperationInput, OperationName, OperationOutput, Operations } from './operations.ts';
 import { requireAcl, requireNamespace } from './permissions.ts';
@@ -29,11 +30,13 @@ export function createOperations(deps: ServiceDeps): Operations {
   const { view, clock, metrics, settings } = deps;
   const callers = new CallerResolver({ view, clock, metrics, settings });
   const positions = new PositionWaiters(() => view.position(), clock);
+  const names = new LinkNames(view);
   deps.watch.onApplied((changes) => {
     callers.onApplied(changes);
+    names.onApplied(changes);
     positions.onApplied();
   });
-  const service: Service = { ...deps, callers, positions };
+  const service: Service = { ...deps, callers, names, positions };
   return {
     run: (name, input, call) => runCounted(service, name, input, call),
     waitForChange: (target, index, timeoutMs, cancel) =>

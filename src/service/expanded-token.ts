@@ -5,14 +5,13 @@ import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
 import { linkedPolicies } from './linked-policies.ts';
-import { LinkNames, roleViewOf } from './make-views.ts';
+import { roleViewOf } from './make-views.ts';
 import type { Service } from './service.ts';
 import type { ExpandedToken, NamedLink } from './views.ts';
 
 /** Policies that are not valid in this datacenter are shown too: they say so themselves. */
-export function expandedTokenOf({ view, settings }: Service, token: Token): ExpandedToken {
+export function expandedTokenOf({ view, names, settings }: Service, token: Token): ExpandedToken {
   const { own, defaults, roles } = linkedPolicies(view, token);
-  const names = new LinkNames(view);
   const namespace = view.namespace(token.namespace);
   return {
     policies: distinct([...own, ...defaults].map(({ policy }) => policy)),

@@ -55,7 +55,7 @@ export function loginMethodOf(
   request: Pick<Request, 'call'>,
   wanted: { readonly authMethod: string; readonly namespace: string | undefined },
 ): AuthMethod | undefined {
-  const body = { kind: 'Request', namespace: wanted.namespace } as const;
+  const body = { kind: 'Login', namespace: wanted.namespace } as const;
   const { name } = namespaceOf(service, request, undefined, body);
   return service.view.authMethod(name, wanted.authMethod);
 }

@@ -9,7 +9,7 @@ import { objectMissing } from '../acl/refusals.ts';
 import { watchKey } from '../state/watch.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { listed } from './listing.ts';
-import { LinkNames, namespaceViewOf } from './make-views.ts';
+import { namespaceViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
 import { mayNamespace, permissionDenied, requireNamespace } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
@@ -70,8 +70,8 @@ export async function readNamespace(
   const caller = service.callers.resolve(call.secret);
   requireNamespace(caller, 'read', name);
   const namespace = service.view.namespace(name);
-  const shown = namespace && namespaceViewOf(namespace, new LinkNames(service.view));
-  return readResultOf(meta, shown, objectMissing('namespace', undefined));
+  const shown = namespace && namespaceViewOf(namespace, service.names);
+  return readResultOf(meta, shown, () => objectMissing('namespace', undefined));
 }
 
 export async function deleteNamespace(
@@ -105,7 +105,7 @@ export async function listNamespaces(
     for (const { name } of slice) if (mayNamespace(caller, 'read', name)) readable.add(name);
   }
   if (readable.size === 0) throw permissionDenied(caller, 'operator:read');
-  const names = new LinkNames(service.view);
+  const { names } = service;
   return listed({
     page,
     meta,

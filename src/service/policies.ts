@@ -59,7 +59,7 @@ export async function readPolicy(
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('policy', id);
   const shown = policy && ({ kind: 'policy', policy } as const);
-  return readResultOf(meta, shown, objectMissing('policy', namedNamespace(namespace)));
+  return readResultOf(meta, shown, () => objectMissing('policy', namedNamespace(namespace)));
 }
 
 export async function readPolicyByName(
@@ -73,7 +73,7 @@ export async function readPolicyByName(
   const meta = readMetaOf(service, 'policies', watchKey({ namespace: namespace.name, name }));
   const policy = service.view.policyByName(namespace.name, name);
   const shown = policy && ({ kind: 'policy', policy } as const);
-  return readResultOf(meta, shown, objectMissing('policy', namedNamespace(namespace)));
+  return readResultOf(meta, shown, () => objectMissing('policy', namedNamespace(namespace)));
 }
 
 export async function updatePolicy(

@@ -35,13 +35,13 @@ export function readMetaOf(service: Service, table: TableName, object?: string):
   };
 }
 
-/** A read's answer: the value, or why there is none. */
+/** A read's answer: the value, or why there is none. An error is dear to make, so it is made on demand. */
 export function readResultOf<T>(
   meta: ReadMeta,
   value: T | undefined,
-  refusalWhenMissing: AclError,
+  refusalWhenMissing: () => AclError,
 ): ReadResult<T> {
   if (value !== undefined) return { value, meta };
-  const { code, message } = refusalWhenMissing;
+  const { code, message } = refusalWhenMissing();
   return { refusal: { code, message }, meta };
 }

@@ -9,7 +9,7 @@ import { watchKey } from '../state/watch.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { listed } from './listing.ts';
 import { listScopeOf } from './list-scope.ts';
-import { LinkNames, roleViewOf } from './make-views.ts';
+import { roleViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
 import { requireAcl } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
@@ -54,8 +54,8 @@ export async function readRole(
   const { object: role, namespace } = findVisible(service.view.role(id), selected);
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('role', id);
-  const shown = role && roleViewOf(role, new LinkNames(service.view));
-  return readResultOf(meta, shown, objectMissing('role', namedNamespace(namespace)));
+  const shown = role && roleViewOf(role, service.names);
+  return readResultOf(meta, shown, () => objectMissing('role', namedNamespace(namespace)));
 }
 
 export async function readRoleByName(
@@ -68,8 +68,8 @@ export async function readRoleByName(
   requireAcl(caller, 'read', namespace.name);
   const meta = readMetaOf(service, 'roles', watchKey({ namespace: namespace.name, name }));
   const role = service.view.roleByName(namespace.name, name);
-  const shown = role && roleViewOf(role, new LinkNames(service.view));
-  return readResultOf(meta, shown, objectMissing('role', namedNamespace(namespace)));
+  const shown = role && roleViewOf(role, service.names);
+  return readResultOf(meta, shown, () => objectMissing('role', namedNamespace(namespace)));
 }
 
 export async function updateRole(
@@ -118,7 +118,7 @@ export async function listRoles(
   const { scope, shows } = await listScopeOf(service, request, caller);
   const policyId = policy === undefined || policy === '' ? undefined : (policy as PolicyId);
   if (policyId !== undefined) requireLookupUuid('role', policyId);
-  const names = new LinkNames(service.view);
+  const { names } = service;
   return listed({
     page,
     meta,

@@ -28,7 +28,7 @@ export interface NamespaceSources {
 
 /** The `Namespace` field of a body, which is called by its kind when it cannot be decoded. */
 export interface NamespaceField {
-  readonly kind: 'Policy' | 'Token' | 'Role' | 'BindingRule' | 'AuthMethod' | 'Request';
+  readonly kind: 'Policy' | 'Token' | 'Role' | 'BindingRule' | 'AuthMethod' | 'Login';
   readonly namespace: string | undefined;
 }
 
@@ -115,7 +115,9 @@ function given(text: string | undefined): string | undefined {
 function requireEnabled({ call, isEnabled }: NamespaceSources, body?: NamespaceField): void {
   if (isEnabled) return;
   if (given(body?.namespace) !== undefined) {
-    throw notEnabled(`${body?.kind} decoding failed: json: unknown field "Namespace"`);
+    const what =
+      body?.kind === 'Login' ? 'Failed to decode request body' : `${body?.kind} decoding failed`;
+    throw notEnabled(`${what}: json: unknown field "Namespace"`);
   }
   requireParameterEnabled('ns', call.namespaceParameter, isEnabled);
   if (given(call.namespaceHeader) !== undefined) {

@@ -5,10 +5,12 @@ import type { RequestMark } from '../state/commands.ts';
 import type { Call } from './call.ts';
 import type { CallerResolver } from './caller-resolver.ts';
 import type { ServiceDeps } from './deps.ts';
+import type { LinkNames } from './link-names.ts';
 import type { PositionWaiters } from './position-waiters.ts';
 
 export interface Service extends ServiceDeps {
   readonly callers: CallerResolver;
+  readonly names: LinkNames;
   readonly positions: PositionWaiters;
 }
 

@@ -13,7 +13,7 @@ import type { NamespaceScope } from '../acl/namespace-selection.ts';
 import type { TokenFilter } from '../state/view.ts';
 import { listed } from './listing.ts';
 import { listScopeOf } from './list-scope.ts';
-import { LinkNames, tokenViewOf } from './make-views.ts';
+import { tokenViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
 import { mayAcl } from './permissions.ts';
 import { readMetaOf } from './reading.ts';
@@ -33,7 +33,7 @@ export async function listTokens(
   requireParameterEnabled('authmethod-ns', authMethodNamespace, namespacesEnabled);
   const { scope, shows } = await listScopeOf(service, request, caller);
   const filter = filterOf(input, scope);
-  const names = new LinkNames(view);
+  const { names } = service;
   const hides = memoized((namespace) => !mayAcl(caller, 'write', namespace));
   return listed({
     page: input.page,

@@ -17,7 +17,7 @@ import { isOrphaned } from '../state/standing.ts';
 import { watchKey } from '../state/watch.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { expandedTokenOf } from './expanded-token.ts';
-import { LinkNames, tokenViewOf } from './make-views.ts';
+import { tokenViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
 import { mayAcl, requireAcl } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
@@ -68,16 +68,16 @@ export async function readToken(
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('token', accessorId);
   if (token !== undefined && isExpired(token, service.clock.wallMs())) {
-    return readResultOf<TokenView>(meta, undefined, tokenExpired('read'));
+    return readResultOf<TokenView>(meta, undefined, () => tokenExpired('read'));
   }
   if (token === undefined || service.callers.isVoid(token)) {
-    return readResultOf<TokenView>(meta, undefined, tokenMissing());
+    return readResultOf<TokenView>(meta, undefined, () => tokenMissing());
   }
-  const shown = tokenViewOf(token, new LinkNames(service.view), {
+  const shown = tokenViewOf(token, service.names, {
     secretHidden: !mayAcl(caller, 'write', token.namespace),
     ...(expanded ? { expanded: expandedTokenOf(service, token) } : {}),
   });
-  return readResultOf(meta, shown, tokenMissing());
+  return readResultOf(meta, shown, () => tokenMissing());
 }
 
 /** The caller's own token, by the presented secret alone; nobody needs a right to see what they hold. */
@@ -93,8 +93,8 @@ export async function readSelfToken(
   }
   if (token === undefined || service.callers.isVoid(token)) throw unknownSelf(tokenMissing());
   const meta = readMetaOf(service, 'tokens', watchKey({ id: token.accessorId }));
-  const shown = tokenViewOf(token, new LinkNames(service.view), { secretHidden: false });
-  return readResultOf(meta, shown, tokenMissing());
+  const shown = tokenViewOf(token, service.names, { secretHidden: false });
+  return readResultOf(meta, shown, () => tokenMissing());
 }
 
 /** A secret that is not accepted, in the words of a token that is not found. */

@@ -3,7 +3,6 @@
 import type { Test } from 'tap';
 import type { Kv, KvRange, KvRow, KvWrite } from '../../cluster/platform/kv.ts';
 
-
 const key = (...bytes: readonly number[]): Uint8Array => Uint8Array.from(bytes);
 const put = (at: Uint8Array, value: string): KvWrite => ({
   type: 'put',

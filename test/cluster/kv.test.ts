@@ -63,13 +63,16 @@ t.test('a store on disk', async (test) => {
     );
   });
 
-  await test.test('is not made anew over tables whose VERSION and CURRENT are lost', async (inner) => {
-    const folder = join(root, 'lost-both');
-    mkdirSync(join(folder, 'level'), { recursive: true });
-    writeFileSync(join(folder, 'level', '000005.ldb'), 'rows');
-    await inner.rejects(openAt(folder), { message: /neither CURRENT nor a VERSION/ });
-    inner.ok(existsSync(join(folder, 'level', '000005.ldb')));
-  });
+  await test.test(
+    'is not made anew over tables whose VERSION and CURRENT are lost',
+    async (inner) => {
+      const folder = join(root, 'lost-both');
+      mkdirSync(join(folder, 'level'), { recursive: true });
+      writeFileSync(join(folder, 'level', '000005.ldb'), 'rows');
+      await inner.rejects(openAt(folder), { message: /neither CURRENT nor a VERSION/ });
+      inner.ok(existsSync(join(folder, 'level', '000005.ldb')));
+    },
+  );
 
   await test.test('is not opened as another store, nor twice', async (inner) => {
     const folder = join(root, 'one-purpose');

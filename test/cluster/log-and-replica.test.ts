@@ -3,7 +3,12 @@
 
 import t from 'tap';
 import { DurableLog } from '../../cluster/log/durable-log.ts';
-import { entryKey, type LogEntry, type LogWitness, nextEntry } from '../../cluster/log/log-entry.ts';
+import {
+  entryKey,
+  type LogEntry,
+  type LogWitness,
+  nextEntry,
+} from '../../cluster/log/log-entry.ts';
 import type { Machine, Replica } from '../../cluster/replica/replica.ts';
 import { openSoloReplica, type ReplicaLimits } from '../../cluster/replica/solo-replica.ts';
 import { crc32c } from '../../cluster/log/crc32c.ts';
@@ -199,26 +204,29 @@ const payload = (text: string | number): Uint8Array => Buffer.from(String(text))
 const never = (): Promise<void> => new Promise(() => undefined);
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-t.test('replica: answers each proposal with its own outcome, in the order they came', async (test) => {
-  const { replica, machine } = await openReplica(new MemoryKv());
-  const numbers = Array.from({ length: 100 }, (_, each) => each);
-  const outcomes = await Promise.all(numbers.map((each) => replica.propose(payload(each))));
-  test.same(
-    outcomes,
-    numbers.map((each) => `applied ${each}`),
-  );
-  test.same(
-    machine.applied.map(({ index }) => index),
-    numbers.map((each) => each + 1),
-  );
-  await replica.readBarrier();
-  const { commitIndex, appliedIndex, lastIndex, standing, pendingBytes } = replica.status();
-  test.same([commitIndex, appliedIndex, lastIndex], [100, 100, 100]);
-  test.equal(standing, 'leader');
-  test.equal(pendingBytes, 0);
-  await replica.close();
-  await test.rejects(replica.propose(payload('late')), { code: 'closed' });
-});
+t.test(
+  'replica: answers each proposal with its own outcome, in the order they came',
+  async (test) => {
+    const { replica, machine } = await openReplica(new MemoryKv());
+    const numbers = Array.from({ length: 100 }, (_, each) => each);
+    const outcomes = await Promise.all(numbers.map((each) => replica.propose(payload(each))));
+    test.same(
+      outcomes,
+      numbers.map((each) => `applied ${each}`),
+    );
+    test.same(
+      machine.applied.map(({ index }) => index),
+      numbers.map((each) => each + 1),
+    );
+    await replica.readBarrier();
+    const { commitIndex, appliedIndex, lastIndex, standing, pendingBytes } = replica.status();
+    test.same([commitIndex, appliedIndex, lastIndex], [100, 100, 100]);
+    test.equal(standing, 'leader');
+    test.equal(pendingBytes, 0);
+    await replica.close();
+    await test.rejects(replica.propose(payload('late')), { code: 'closed' });
+  },
+);
 
 t.test('replica: what queues while a batch is written shares the next one', async (test) => {
   const kv = new FailingKv(new MemoryKv());
@@ -268,23 +276,26 @@ t.test('replica: the log writes on while the machine is busy', async (test) => {
   test.same([commitIndex, appliedIndex, unappliedCount], [2, 0, 2]);
 });
 
-t.test('replica: what is in the log and not in the machine is applied at the next start', async (test) => {
-  const kv = new MemoryKv();
-  const crashed = await openReplica(kv);
-  await crashed.replica.propose(payload('answered'));
-  crashed.machine.beforeApply = never;
-  void crashed.replica.propose(payload('in the log'));
-  for (let turns = 0; turns < 5; turns += 1) await turn();
-  const machine = new ListMachine([...crashed.machine.applied]);
-  const { replica, log } = await openReplica(kv.reopened(), { machine });
-  test.same(
-    machine.applied.map((entry) => Buffer.from(entry.payload).toString()),
-    ['answered', 'in the log'],
-  );
-  test.equal(replica.status().term, 2, 'a start is a new term');
-  test.equal(await replica.propose(payload('next')), 'applied next');
-  test.equal(log.entry(3).term, 2);
-});
+t.test(
+  'replica: what is in the log and not in the machine is applied at the next start',
+  async (test) => {
+    const kv = new MemoryKv();
+    const crashed = await openReplica(kv);
+    await crashed.replica.propose(payload('answered'));
+    crashed.machine.beforeApply = never;
+    void crashed.replica.propose(payload('in the log'));
+    for (let turns = 0; turns < 5; turns += 1) await turn();
+    const machine = new ListMachine([...crashed.machine.applied]);
+    const { replica, log } = await openReplica(kv.reopened(), { machine });
+    test.same(
+      machine.applied.map((entry) => Buffer.from(entry.payload).toString()),
+      ['answered', 'in the log'],
+    );
+    test.equal(replica.status().term, 2, 'a start is a new term');
+    test.equal(await replica.propose(payload('next')), 'applied next');
+    test.equal(log.entry(3).term, 2);
+  },
+);
 
 t.test('replica: the first failed write ends it, and nobody is left waiting', async (test) => {
   const kv = new FailingKv(new MemoryKv());
@@ -310,16 +321,19 @@ t.test('replica: a machine that fails ends it too', async (test) => {
   test.equal(failures.length, 1);
 });
 
-t.test('replica: trims what is applied, but for the newest, and opens on the rest', async (test) => {
-  const kv = new MemoryKv();
-  const { replica, machine, log } = await openReplica(kv, { limits: { keptCount: 100 } });
-  for (let round = 0; round < 20; round += 1) {
-    const batch = Array.from({ length: 100 }, (_, each) => replica.propose(payload(each)));
-    await Promise.all(batch);
-  }
-  test.equal(log.lastIndex, 2000);
-  test.ok(log.firstIndex > 1700, `first is ${log.firstIndex}`);
-  await replica.close();
-  const again = await DurableLog.open(kv.reopened(), machine.appliedEntry);
-  test.equal(again.firstIndex, log.firstIndex);
-});
+t.test(
+  'replica: trims what is applied, but for the newest, and opens on the rest',
+  async (test) => {
+    const kv = new MemoryKv();
+    const { replica, machine, log } = await openReplica(kv, { limits: { keptCount: 100 } });
+    for (let round = 0; round < 20; round += 1) {
+      const batch = Array.from({ length: 100 }, (_, each) => replica.propose(payload(each)));
+      await Promise.all(batch);
+    }
+    test.equal(log.lastIndex, 2000);
+    test.ok(log.firstIndex > 1700, `first is ${log.firstIndex}`);
+    await replica.close();
+    const again = await DurableLog.open(kv.reopened(), machine.appliedEntry);
+    test.equal(again.firstIndex, log.firstIndex);
+  },
+);

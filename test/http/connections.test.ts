@@ -293,7 +293,8 @@ t.test('sockets: a client that goes away ends its wait', async (t) => {
     socket.write('GET /v1/acl/policy/x?index=10 HTTP/1.1\r\nHost: x\r\n\r\n');
   });
   await made.operations.wait(1);
-  const gauge = () => /blocking_queries (\d)/.exec(made.metrics.prometheus())?.[1];
+  const gauge = () =>
+    /blocking_queries\{listener="http"\} (\d)/.exec(made.metrics.prometheus())?.[1];
   t.equal(gauge(), '1');
   socket.destroy();
   while (gauge() !== '0') await new Promise((resolve) => setImmediate(resolve));

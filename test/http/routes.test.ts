@@ -304,6 +304,15 @@ t.test(
   },
 );
 
+t.test('errors: when not even a refusal can be written, the connection is closed', async (t) => {
+  const made = server({ 'policy.read': refuse('internal') });
+  made.operations.meta = () => {
+    throw new Error('the state is closed');
+  };
+  await t.rejects(made.app.inject('/v1/acl/policy/x'), /destroyed before completion/);
+  t.match(made.logger.lines, [{ level: 'error', message: 'answer failed' }]);
+});
+
 t.test('status: the setting goes before the headers', async (t) => {
   const script = { 'policy.read': refuse('duplicate') };
   const consul = server(script, { dialect: 'consul' });

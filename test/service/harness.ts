@@ -35,7 +35,7 @@ export const START_MS = Date.parse('2026-01-01T00:00:00Z');
 /** Accepts `{"name": "value"}` as a credential; its entries are the attributes `value.name`. */
 const jsonValidator: AuthMethodValidator = {
   checkConfig: ({ config }) =>
-    config['bad'] === true
+    config.bad === true
       ? Promise.reject(new AclError('invalid', 'Invalid Auth Method: bad Config'))
       : Promise.resolve(),
   attributeNames: () => ({

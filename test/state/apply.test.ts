@@ -59,10 +59,11 @@ const methodSet = (method: ReturnType<typeof anAuthMethod>): Change => ({
   presence: 'either',
   method,
 });
-const ruleSet = (
-  presence: 'create' | 'update',
-  rule: ReturnType<typeof aBindingRule>,
-): Change => ({ type: 'binding-rule.set', presence, rule });
+const ruleSet = (presence: 'create' | 'update', rule: ReturnType<typeof aBindingRule>): Change => ({
+  type: 'binding-rule.set',
+  presence,
+  rule,
+});
 const namespaceSet = (
   presence: 'create' | 'update' | 'either',
   namespace: ReturnType<typeof aNamespace>,
@@ -322,80 +323,92 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   },
 };
 
-t.test('apply: refuses with these words, and a refusal changes nothing but the applied entry', async (test) => {
-  const harness = await furnished();
-  const { machine, kv } = harness;
-  const stateRows = (): readonly string[] => kv.dump().filter((row) => !row.startsWith('01 '));
-  const before = stateRows();
-  const facts = (): unknown => [machine.index(), machine.position(), machine.digests()];
-  const factsBefore = facts();
-  for (const [what, { change, says, given }] of Object.entries(REFUSALS)) {
-    const appliedIndex = machine.appliedIndex();
-    test.equal(await harness.tell(change, given), says, what);
-    test.equal(machine.appliedIndex(), appliedIndex + 1, `${what}: the log moves on`);
-    if (stateRows().join() !== before.join()) test.fail(`${what}: changed rows`);
-  }
-  test.same(facts(), factsBefore);
-});
+t.test(
+  'apply: refuses with these words, and a refusal changes nothing but the applied entry',
+  async (test) => {
+    const harness = await furnished();
+    const { machine, kv } = harness;
+    const stateRows = (): readonly string[] => kv.dump().filter((row) => !row.startsWith('01 '));
+    const before = stateRows();
+    const facts = (): unknown => [machine.index(), machine.position(), machine.digests()];
+    const factsBefore = facts();
+    for (const [what, { change, says, given }] of Object.entries(REFUSALS)) {
+      const appliedIndex = machine.appliedIndex();
+      test.equal(await harness.tell(change, given), says, what);
+      test.equal(machine.appliedIndex(), appliedIndex + 1, `${what}: the log moves on`);
+      if (stateRows().join() !== before.join()) test.fail(`${what}: changed rows`);
+    }
+    test.same(facts(), factsBefore);
+  },
+);
 
-t.test('apply: the same refusals hold within one batch, against what the batch made', async (test) => {
-  const harness = await startedMachine();
-  const outcomes = await harness.run(
-    aCommand(policySet('create', aPolicy(1))),
-    aCommand(policySet('create', aPolicy(2, { name: 'POLICY-1' }))),
-    aCommand(create(aToken(1, { policies: [policyIdNumbered(1)] }))),
-    aCommand(create(aToken(2, { secretId: secretNumbered(1) }))),
-    aCommand({ type: 'policy.delete', id: policyIdNumbered(1) }),
-    aCommand(policySet('update', aPolicy(1, { description: 'lost against the delete' }))),
-    aCommand(create(aToken(3, { policies: [policyIdNumbered(1)] }))),
-    aCommand(policySet('create', aPolicy(2, { name: 'POLICY-1' }))),
-  );
-  test.same(
-    outcomes.map((outcome) => (outcome.kind === 'applied' ? 'ok' : outcome.code)),
-    ['ok', 'duplicate', 'ok', 'duplicate', 'ok', 'update-target-missing', 'invalid', 'ok'],
-  );
-  test.equal(harness.machine.policy(policyIdNumbered(1)), undefined, 'nothing is re-created');
-});
+t.test(
+  'apply: the same refusals hold within one batch, against what the batch made',
+  async (test) => {
+    const harness = await startedMachine();
+    const outcomes = await harness.run(
+      aCommand(policySet('create', aPolicy(1))),
+      aCommand(policySet('create', aPolicy(2, { name: 'POLICY-1' }))),
+      aCommand(create(aToken(1, { policies: [policyIdNumbered(1)] }))),
+      aCommand(create(aToken(2, { secretId: secretNumbered(1) }))),
+      aCommand({ type: 'policy.delete', id: policyIdNumbered(1) }),
+      aCommand(policySet('update', aPolicy(1, { description: 'lost against the delete' }))),
+      aCommand(create(aToken(3, { policies: [policyIdNumbered(1)] }))),
+      aCommand(policySet('create', aPolicy(2, { name: 'POLICY-1' }))),
+    );
+    test.same(
+      outcomes.map((outcome) => (outcome.kind === 'applied' ? 'ok' : outcome.code)),
+      ['ok', 'duplicate', 'ok', 'duplicate', 'ok', 'update-target-missing', 'invalid', 'ok'],
+    );
+    test.equal(harness.machine.policy(policyIdNumbered(1)), undefined, 'nothing is re-created');
+  },
+);
 
-t.test('index: one command is one index; the position counts what other datacenters must have', async (test) => {
-  const harness = await startedMachine();
-  const { machine } = harness;
-  const start = machine.index();
-  const seq = machine.position().seq;
-  const [made, local] = await harness.run(
-    aCommand(policySet('create', aPolicy(1))),
-    aCommand(create(aToken(1, { local: true }))),
-    aCommand(create(aToken(1))),
-    aCommand({ type: 'policy.delete', id: MISSING }),
-  );
-  test.match(made, { index: start + 1, position: { epoch: 1, seq: seq + 1 }, replayed: false });
-  test.match(local, { index: start + 2, position: { epoch: 1, seq: seq + 1 } });
-  test.match(machine.token(accessorNumbered(1)), {
-    createIndex: start + 2,
-    modifyIndex: start + 2,
-  });
-  test.equal(machine.index(), start + 2, 'neither a refusal nor an empty delete moves it');
-  test.equal(machine.tableIndex('policies'), start + 1);
-  test.equal(machine.tableIndex('tokens'), start + 2);
-  test.equal(machine.tableIndex('roles'), 1, 'a table that never changed is at 1');
-  test.equal(new MachineHarness(new MemoryKv()).machine.index(), 1);
-  await harness.one(policySet('update', aPolicy(1)));
-  test.match(machine.policy(policyIdNumbered(1)), {
-    createIndex: start + 1,
-    modifyIndex: start + 3,
-  });
-});
+t.test(
+  'index: one command is one index; the position counts what other datacenters must have',
+  async (test) => {
+    const harness = await startedMachine();
+    const { machine } = harness;
+    const start = machine.index();
+    const seq = machine.position().seq;
+    const [made, local] = await harness.run(
+      aCommand(policySet('create', aPolicy(1))),
+      aCommand(create(aToken(1, { local: true }))),
+      aCommand(create(aToken(1))),
+      aCommand({ type: 'policy.delete', id: MISSING }),
+    );
+    test.match(made, { index: start + 1, position: { epoch: 1, seq: seq + 1 }, replayed: false });
+    test.match(local, { index: start + 2, position: { epoch: 1, seq: seq + 1 } });
+    test.match(machine.token(accessorNumbered(1)), {
+      createIndex: start + 2,
+      modifyIndex: start + 2,
+    });
+    test.equal(machine.index(), start + 2, 'neither a refusal nor an empty delete moves it');
+    test.equal(machine.tableIndex('policies'), start + 1);
+    test.equal(machine.tableIndex('tokens'), start + 2);
+    test.equal(machine.tableIndex('roles'), 1, 'a table that never changed is at 1');
+    test.equal(new MachineHarness(new MemoryKv()).machine.index(), 1);
+    await harness.one(policySet('update', aPolicy(1)));
+    test.match(machine.policy(policyIdNumbered(1)), {
+      createIndex: start + 1,
+      modifyIndex: start + 3,
+    });
+  },
+);
 
-t.test('digest: local tokens count in the digest of all and not in the global one', async (test) => {
-  const harness = await startedMachine();
-  const before = harness.machine.digests();
-  await harness.one(create(aToken(1, { local: true })));
-  const after = harness.machine.digests();
-  test.equal(after.global, before.global);
-  test.not(after.all, before.all);
-  await harness.one({ type: 'token.delete', accessorId: accessorNumbered(1) });
-  test.same(harness.machine.digests(), before);
-});
+t.test(
+  'digest: local tokens count in the digest of all and not in the global one',
+  async (test) => {
+    const harness = await startedMachine();
+    const before = harness.machine.digests();
+    await harness.one(create(aToken(1, { local: true })));
+    const after = harness.machine.digests();
+    test.equal(after.global, before.global);
+    test.not(after.all, before.all);
+    await harness.one({ type: 'token.delete', accessorId: accessorNumbered(1) });
+    test.same(harness.machine.digests(), before);
+  },
+);
 
 t.test('global effects: an effect on a local object is left out', async (test) => {
   const key = Uint8Array.of(1);
@@ -417,159 +430,180 @@ t.test('uuid: the letter case of an id survives, and any case finds it', async (
   test.equal(harness.machine.totals().tokens, 2);
 });
 
-t.test('names: a policy may change its letter case, and its old name is free after a rename', async (test) => {
-  const harness = await startedMachine();
-  const { machine } = harness;
-  await harness.one(policySet('create', aPolicy(1, { name: 'one' })));
-  test.equal(await harness.tell(policySet('update', aPolicy(1, { name: 'ONE' }))), 'ok');
-  test.equal(machine.policyByName(DEFAULT_NAMESPACE, 'One')?.name, 'ONE');
-  test.equal(await harness.tell(policySet('update', aPolicy(1, { name: 'two' }))), 'ok');
-  test.equal(machine.policyByName(DEFAULT_NAMESPACE, 'one'), undefined);
-  test.equal(await harness.tell(policySet('create', aPolicy(2, { name: 'one' }))), 'ok');
-});
+t.test(
+  'names: a policy may change its letter case, and its old name is free after a rename',
+  async (test) => {
+    const harness = await startedMachine();
+    const { machine } = harness;
+    await harness.one(policySet('create', aPolicy(1, { name: 'one' })));
+    test.equal(await harness.tell(policySet('update', aPolicy(1, { name: 'ONE' }))), 'ok');
+    test.equal(machine.policyByName(DEFAULT_NAMESPACE, 'One')?.name, 'ONE');
+    test.equal(await harness.tell(policySet('update', aPolicy(1, { name: 'two' }))), 'ok');
+    test.equal(machine.policyByName(DEFAULT_NAMESPACE, 'one'), undefined);
+    test.equal(await harness.tell(policySet('create', aPolicy(2, { name: 'one' }))), 'ok');
+  },
+);
 
 t.test('auth method: a replacement keeps CreateIndex, name and type', async (test) => {
   const harness = await furnished();
   const before = harness.machine.authMethod(DEFAULT_NAMESPACE, 'login')!;
   await harness.one(methodSet(anAuthMethod('LOGIN', { description: 'new' })));
-  const { createIndex, name, description } = harness.machine.authMethod(DEFAULT_NAMESPACE, 'login')!;
+  const { createIndex, name, description } = harness.machine.authMethod(
+    DEFAULT_NAMESPACE,
+    'login',
+  )!;
   test.same([createIndex, name, description], [before.createIndex, 'login', 'new']);
 });
 
-t.test('auth method: deleting one deletes its rules at once, voids its tokens, and they are reaped', async (test) => {
-  const harness = await furnished();
-  const { machine } = harness;
-  await harness.one(create(aToken(6, { authMethod: originOf(harness, 'login') })));
-  await harness.one(create(aToken(7, { authMethod: originOf(harness, 'Kept') })));
-  const outcome = await harness.one({
-    type: 'auth-method.delete',
-    namespace: DEFAULT_NAMESPACE,
-    name: 'LOGIN',
-  });
-  test.match(outcome, { kind: 'applied', answer: { type: 'deleted', existed: true } });
-  test.equal(machine.bindingRule(ruleIdNumbered(1)), undefined);
-  test.equal(machine.tableIndex('binding-rules'), machine.tableIndex('auth-methods'));
-  const token = machine.token(accessorNumbered(5))!;
-  test.ok(isVoid(token, machine, FIXTURE_TIME_MS));
+t.test(
+  'auth method: deleting one deletes its rules at once, voids its tokens, and they are reaped',
+  async (test) => {
+    const harness = await furnished();
+    const { machine } = harness;
+    await harness.one(create(aToken(6, { authMethod: originOf(harness, 'login') })));
+    await harness.one(create(aToken(7, { authMethod: originOf(harness, 'Kept') })));
+    const outcome = await harness.one({
+      type: 'auth-method.delete',
+      namespace: DEFAULT_NAMESPACE,
+      name: 'LOGIN',
+    });
+    test.match(outcome, { kind: 'applied', answer: { type: 'deleted', existed: true } });
+    test.equal(machine.bindingRule(ruleIdNumbered(1)), undefined);
+    test.equal(machine.tableIndex('binding-rules'), machine.tableIndex('auth-methods'));
+    const token = machine.token(accessorNumbered(5))!;
+    test.ok(isVoid(token, machine, FIXTURE_TIME_MS));
 
-  await harness.one(methodSet(anAuthMethod('login')));
-  test.ok(isVoid(token, machine, FIXTURE_TIME_MS), 'a new method of the name is another one');
-  const listed = { by: 'auth-method', name: 'login', namespace: DEFAULT_NAMESPACE } as const;
-  test.same(await collect(machine.tokens({ kind: 'all' }, listed, {})), []);
-  test.match(
-    await harness.tell(update(aToken(5, { authMethod: token.authMethod }))),
-    /No such auth method with Name: login/,
-  );
+    await harness.one(methodSet(anAuthMethod('login')));
+    test.ok(isVoid(token, machine, FIXTURE_TIME_MS), 'a new method of the name is another one');
+    const listed = { by: 'auth-method', name: 'login', namespace: DEFAULT_NAMESPACE } as const;
+    test.same(await collect(machine.tokens({ kind: 'all' }, listed, {})), []);
+    test.match(
+      await harness.tell(update(aToken(5, { authMethod: token.authMethod }))),
+      /No such auth method with Name: login/,
+    );
 
-  const orphans = await machine.orphanedTokens(10);
-  test.same(orphans, [accessorNumbered(5), accessorNumbered(6)]);
-  test.equal((await machine.orphanedTokens(1)).length, 1);
-  const others = [accessorNumbered(7), accessorNumbered(1), ANONYMOUS_ACCESSOR];
-  await harness.one({ type: 'token.reap', accessorIds: [...orphans, ...others] });
-  test.equal(machine.token(accessorNumbered(5)), undefined);
-  test.ok(machine.token(accessorNumbered(7)), 'only what is void is reaped');
-  test.same(await machine.orphanedTokens(10), []);
-  const retired = harness.kv.dump().filter((row) => row.startsWith('2a') || row.startsWith('29'));
-  test.equal(retired.length, 1, 'only the method that lives has a count of tokens');
-});
+    const orphans = await machine.orphanedTokens(10);
+    test.same(orphans, [accessorNumbered(5), accessorNumbered(6)]);
+    test.equal((await machine.orphanedTokens(1)).length, 1);
+    const others = [accessorNumbered(7), accessorNumbered(1), ANONYMOUS_ACCESSOR];
+    await harness.one({ type: 'token.reap', accessorIds: [...orphans, ...others] });
+    test.equal(machine.token(accessorNumbered(5)), undefined);
+    test.ok(machine.token(accessorNumbered(7)), 'only what is void is reaped');
+    test.same(await machine.orphanedTokens(10), []);
+    const retired = harness.kv.dump().filter((row) => row.startsWith('2a') || row.startsWith('29'));
+    test.equal(retired.length, 1, 'only the method that lives has a count of tokens');
+  },
+);
 
-t.test('expiry: tokens are found once their time has passed, and reaped by the time of the command', async (test) => {
-  const harness = await furnished();
-  const { machine } = harness;
-  const expiry = Date.parse(LATER);
-  test.same(await machine.expiredTokens(expiry, 10), []);
-  test.same(await machine.expiredTokens(expiry + 1, 10), [accessorNumbered(4)]);
-  const reap: Change = { type: 'token.reap', accessorIds: [accessorNumbered(4)] };
-  await harness.one(reap, { timeMs: expiry });
-  test.ok(machine.token(accessorNumbered(4)));
-  await harness.one(reap, { timeMs: expiry + 1 });
-  test.equal(machine.token(accessorNumbered(4)), undefined);
-  test.same(await machine.expiredTokens(expiry + 1, 10), []);
-});
+t.test(
+  'expiry: tokens are found once their time has passed, and reaped by the time of the command',
+  async (test) => {
+    const harness = await furnished();
+    const { machine } = harness;
+    const expiry = Date.parse(LATER);
+    test.same(await machine.expiredTokens(expiry, 10), []);
+    test.same(await machine.expiredTokens(expiry + 1, 10), [accessorNumbered(4)]);
+    const reap: Change = { type: 'token.reap', accessorIds: [accessorNumbered(4)] };
+    await harness.one(reap, { timeMs: expiry });
+    test.ok(machine.token(accessorNumbered(4)));
+    await harness.one(reap, { timeMs: expiry + 1 });
+    test.equal(machine.token(accessorNumbered(4)), undefined);
+    test.same(await machine.expiredTokens(expiry + 1, 10), []);
+  },
+);
 
-t.test('bootstrap: works once, and again only for who knows the index of the last time', async (test) => {
-  const harness = await startedMachine();
-  const bootstrap = (number: number, resetIndex?: number): Change => ({
-    type: 'bootstrap',
-    token: aToken(number, { policies: [GLOBAL_MANAGEMENT_ID] }),
-    resetIndex,
-  });
-  test.equal(harness.machine.bootstrapIndex(), undefined);
-  const first = await harness.one(bootstrap(1));
-  const index = harness.machine.bootstrapIndex();
-  test.match(first, { kind: 'applied', index, answer: { token: { createIndex: index } } });
-  test.equal(
-    await harness.tell(bootstrap(2)),
-    `permission-denied: Permission denied: ACL bootstrap no longer allowed (reset index: ${index})`,
-  );
-  test.equal(
-    await harness.tell(bootstrap(2, 1)),
-    `invalid: Invalid bootstrap reset index (specified 1, reset index: ${index})`,
-  );
-  test.match(
-    await harness.tell({
-      ...bootstrap(2, index),
-      token: aToken(2, { secretId: secretNumbered(1) }),
-    } as Change),
-    /a token with that secret already exists/,
-  );
-  test.equal(await harness.tell(bootstrap(2, index)), 'ok');
-  test.ok(harness.machine.token(accessorNumbered(1)), 'older tokens stay');
-  test.equal(harness.machine.bootstrapIndex(), harness.machine.index());
-});
+t.test(
+  'bootstrap: works once, and again only for who knows the index of the last time',
+  async (test) => {
+    const harness = await startedMachine();
+    const bootstrap = (number: number, resetIndex?: number): Change => ({
+      type: 'bootstrap',
+      token: aToken(number, { policies: [GLOBAL_MANAGEMENT_ID] }),
+      resetIndex,
+    });
+    test.equal(harness.machine.bootstrapIndex(), undefined);
+    const first = await harness.one(bootstrap(1));
+    const index = harness.machine.bootstrapIndex();
+    test.match(first, { kind: 'applied', index, answer: { token: { createIndex: index } } });
+    test.equal(
+      await harness.tell(bootstrap(2)),
+      `permission-denied: Permission denied: ACL bootstrap no longer allowed (reset index: ${index})`,
+    );
+    test.equal(
+      await harness.tell(bootstrap(2, 1)),
+      `invalid: Invalid bootstrap reset index (specified 1, reset index: ${index})`,
+    );
+    test.match(
+      await harness.tell({
+        ...bootstrap(2, index),
+        token: aToken(2, { secretId: secretNumbered(1) }),
+      } as Change),
+      /a token with that secret already exists/,
+    );
+    test.equal(await harness.tell(bootstrap(2, index)), 'ok');
+    test.ok(harness.machine.token(accessorNumbered(1)), 'older tokens stay');
+    test.equal(harness.machine.bootstrapIndex(), harness.machine.index());
+  },
+);
 
-t.test('built-ins: making sure again changes nothing; new rules arrive under the kept name', async (test) => {
-  const harness = await startedMachine();
-  const { machine } = harness;
-  const before = [machine.index(), machine.digests(), machine.position()];
-  test.match(await harness.one(BUILTINS), { kind: 'applied', answer: { type: 'done' } });
-  test.same([machine.index(), machine.digests(), machine.position()], before);
-  const builtin = BUILTINS.policies[0]!;
-  await harness.one(policySet('update', { ...builtin, name: 'root', description: 'ours' }));
-  await harness.one({ ...BUILTINS, policies: [{ ...builtin, rules: 'acl = "read"' }] });
-  const { name, description, rules } = machine.policy(GLOBAL_MANAGEMENT_ID)!;
-  test.same([name, description, rules], ['root', 'ours', 'acl = "read"']);
-  test.equal(machine.bootstrapIndex(), undefined);
-  await harness.one({ ...BUILTINS, tokens: [...BUILTINS.tokens, aToken(1)] });
-  test.equal(machine.bootstrapIndex(), machine.index(), 'a configured token is the bootstrap');
-});
+t.test(
+  'built-ins: making sure again changes nothing; new rules arrive under the kept name',
+  async (test) => {
+    const harness = await startedMachine();
+    const { machine } = harness;
+    const before = [machine.index(), machine.digests(), machine.position()];
+    test.match(await harness.one(BUILTINS), { kind: 'applied', answer: { type: 'done' } });
+    test.same([machine.index(), machine.digests(), machine.position()], before);
+    const builtin = BUILTINS.policies[0]!;
+    await harness.one(policySet('update', { ...builtin, name: 'root', description: 'ours' }));
+    await harness.one({ ...BUILTINS, policies: [{ ...builtin, rules: 'acl = "read"' }] });
+    const { name, description, rules } = machine.policy(GLOBAL_MANAGEMENT_ID)!;
+    test.same([name, description, rules], ['root', 'ours', 'acl = "read"']);
+    test.equal(machine.bootstrapIndex(), undefined);
+    await harness.one({ ...BUILTINS, tokens: [...BUILTINS.tokens, aToken(1)] });
+    test.equal(machine.bootstrapIndex(), machine.index(), 'a configured token is the bootstrap');
+  },
+);
 
-t.test('request id: a repeat gets the first outcome and changes nothing, for ten minutes', async (test) => {
-  const harness = await startedMachine();
-  const { machine } = harness;
-  const mark = (request: number, fingerprint = 1): RequestMark => ({
-    key: new Uint8Array(32).fill(request),
-    fingerprint: new Uint8Array(32).fill(fingerprint),
-  });
-  const request = mark(1);
-  const first = await harness.one(create(aToken(1)), { request });
-  const digests = machine.digests();
-  const repeat = await harness.one(create(aToken(2)), { request, timeMs: FIXTURE_TIME_MS + 1 });
-  test.same(repeat, { ...first, replayed: true });
-  test.equal(machine.token(accessorNumbered(2)), undefined);
-  test.same(machine.digests(), digests);
-  test.match(machine.request(request.key), { outcome: { replayed: true } });
-  test.equal(
-    await harness.tell(create(aToken(2)), { request: mark(1, 2) }),
-    'invalid: The request id was used before, for another request',
-  );
-  const refused = await harness.tell(create(aToken(1)), { request: mark(2) });
-  test.match(refused, /duplicate/);
-  test.equal(machine.request(mark(2).key), undefined, 'refusals are not remembered');
+t.test(
+  'request id: a repeat gets the first outcome and changes nothing, for ten minutes',
+  async (test) => {
+    const harness = await startedMachine();
+    const { machine } = harness;
+    const mark = (request: number, fingerprint = 1): RequestMark => ({
+      key: new Uint8Array(32).fill(request),
+      fingerprint: new Uint8Array(32).fill(fingerprint),
+    });
+    const request = mark(1);
+    const first = await harness.one(create(aToken(1)), { request });
+    const digests = machine.digests();
+    const repeat = await harness.one(create(aToken(2)), { request, timeMs: FIXTURE_TIME_MS + 1 });
+    test.same(repeat, { ...first, replayed: true });
+    test.equal(machine.token(accessorNumbered(2)), undefined);
+    test.same(machine.digests(), digests);
+    test.match(machine.request(request.key), { outcome: { replayed: true } });
+    test.equal(
+      await harness.tell(create(aToken(2)), { request: mark(1, 2) }),
+      'invalid: The request id was used before, for another request',
+    );
+    const refused = await harness.tell(create(aToken(1)), { request: mark(2) });
+    test.match(refused, /duplicate/);
+    test.equal(machine.request(mark(2).key), undefined, 'refusals are not remembered');
 
-  const tenMinutes = FIXTURE_TIME_MS + 600_000;
-  test.same(await machine.oldRequests(FIXTURE_TIME_MS, 10), []);
-  const [due] = await machine.oldRequests(FIXTURE_TIME_MS + 1, 10);
-  test.same(due, request.key);
-  const trim: Change = { type: 'request-id.trim', keys: [request.key] };
-  await harness.one(trim, { timeMs: tenMinutes - 1 });
-  test.ok(machine.request(request.key));
-  const later = await harness.one(create(aToken(2)), { request, timeMs: tenMinutes });
-  test.match(later, { kind: 'applied', replayed: false }, 'too old: it is a new request');
-  await harness.one(trim, { timeMs: tenMinutes + 600_000 });
-  test.equal(machine.request(request.key), undefined);
-  test.same(await machine.oldRequests(tenMinutes * 2, 10), []);
-});
+    const tenMinutes = FIXTURE_TIME_MS + 600_000;
+    test.same(await machine.oldRequests(FIXTURE_TIME_MS, 10), []);
+    const [due] = await machine.oldRequests(FIXTURE_TIME_MS + 1, 10);
+    test.same(due, request.key);
+    const trim: Change = { type: 'request-id.trim', keys: [request.key] };
+    await harness.one(trim, { timeMs: tenMinutes - 1 });
+    test.ok(machine.request(request.key));
+    const later = await harness.one(create(aToken(2)), { request, timeMs: tenMinutes });
+    test.match(later, { kind: 'applied', replayed: false }, 'too old: it is a new request');
+    await harness.one(trim, { timeMs: tenMinutes + 600_000 });
+    test.equal(machine.request(request.key), undefined);
+    test.same(await machine.oldRequests(tenMinutes * 2, 10), []);
+  },
+);
 
 t.test('pending logins: kept until deleted, found by their time', async (test) => {
   const harness = await startedMachine();
@@ -610,7 +644,10 @@ t.test('namespace: can go when it is empty again, counts included', async (test)
 t.test('lists: pages go on behind the key of the last object', async (test) => {
   const harness = await furnished();
   const { machine } = harness;
-  const pages = async <T>(list: (after: string | undefined) => AsyncIterable<readonly T[]>, keyOf: (object: T) => string): Promise<readonly string[]> => {
+  const pages = async <T>(
+    list: (after: string | undefined) => AsyncIterable<readonly T[]>,
+    keyOf: (object: T) => string,
+  ): Promise<readonly string[]> => {
     const seen: string[] = [];
     for (let after: string | undefined; ; ) {
       const [object] = await collect(list(after));
@@ -621,13 +658,19 @@ t.test('lists: pages go on behind the key of the last object', async (test) => {
   };
   const all = { kind: 'all' } as const;
   const one = { kind: 'one', name: TEAM } as const;
-  test.same(
-    await pages((after) => machine.policies(all, { after, limit: 1 }), pageKeyOf),
-    ['default/global-management', 'default/ops', 'other/policy-3', 'team/policy-2'],
-  );
-  test.same(await pages((after) => machine.policies(one, { after, limit: 1 }), ({ name }) => name), [
-    'policy-2',
+  test.same(await pages((after) => machine.policies(all, { after, limit: 1 }), pageKeyOf), [
+    'default/global-management',
+    'default/ops',
+    'other/policy-3',
+    'team/policy-2',
   ]);
+  test.same(
+    await pages(
+      (after) => machine.policies(one, { after, limit: 1 }),
+      ({ name }) => name,
+    ),
+    ['policy-2'],
+  );
   test.same(await pages((after) => machine.namespaces({ after, limit: 1 }), pageKeyOf), [
     'default',
     'other',
@@ -644,39 +687,42 @@ t.test('lists: pages go on behind the key of the last object', async (test) => {
   test.throws(() => machine.tokens(all, undefined, { after: 'nowhere' }), { name: 'AclError' });
 });
 
-t.test('watch: wakes for the table and the object that changed, by id and by both names', async (test) => {
-  const harness = await furnished();
-  const { machine, clock } = harness;
-  const { watch } = machine;
-  const woken: string[] = [];
-  const wait = (label: string, table: 'policies' | 'roles', object?: string): void => {
-    const waiting = watch.waitFor({ table, object }, new AbortController().signal);
-    waiting.then(() => woken.push(label)).catch(() => test.fail(label));
-  };
-  const policyName = (name: string): string => watchKey({ namespace: DEFAULT_NAMESPACE, name });
-  wait('table', 'policies');
-  wait('id', 'policies', watchKey({ id: policyIdNumbered(1).toUpperCase() }));
-  wait('old name', 'policies', policyName('OPS'));
-  wait('new name', 'policies', policyName('renamed'));
-  wait('another policy', 'policies', watchKey({ id: policyIdNumbered(2) }));
-  wait('another table', 'roles');
-  const heard: unknown[] = [];
-  const stop = watch.onApplied((changes) => {
-    heard.push([...changes], machine.policy(policyIdNumbered(1))?.name);
-  });
-  await harness.one(policySet('update', aPolicy(1, { name: 'renamed' })));
-  test.match(heard, [[{ table: 'policies', key: policyIdNumbered(1) }], 'renamed']);
-  test.same(woken, [], 'nobody is woken in the turn of the batch');
-  clock.advance(0);
-  await Promise.resolve();
-  await Promise.resolve();
-  test.same(woken.sort(), ['id', 'new name', 'old name', 'table']);
-  test.equal(watch.waitingCount, 2);
-  stop();
-  watch.releaseAll();
-  clock.advance(0);
-  test.equal(watch.waitingCount, 0);
-});
+t.test(
+  'watch: wakes for the table and the object that changed, by id and by both names',
+  async (test) => {
+    const harness = await furnished();
+    const { machine, clock } = harness;
+    const { watch } = machine;
+    const woken: string[] = [];
+    const wait = (label: string, table: 'policies' | 'roles', object?: string): void => {
+      const waiting = watch.waitFor({ table, object }, new AbortController().signal);
+      waiting.then(() => woken.push(label)).catch(() => test.fail(label));
+    };
+    const policyName = (name: string): string => watchKey({ namespace: DEFAULT_NAMESPACE, name });
+    wait('table', 'policies');
+    wait('id', 'policies', watchKey({ id: policyIdNumbered(1).toUpperCase() }));
+    wait('old name', 'policies', policyName('OPS'));
+    wait('new name', 'policies', policyName('renamed'));
+    wait('another policy', 'policies', watchKey({ id: policyIdNumbered(2) }));
+    wait('another table', 'roles');
+    const heard: unknown[] = [];
+    const stop = watch.onApplied((changes) => {
+      heard.push([...changes], machine.policy(policyIdNumbered(1))?.name);
+    });
+    await harness.one(policySet('update', aPolicy(1, { name: 'renamed' })));
+    test.match(heard, [[{ table: 'policies', key: policyIdNumbered(1) }], 'renamed']);
+    test.same(woken, [], 'nobody is woken in the turn of the batch');
+    clock.advance(0);
+    await Promise.resolve();
+    await Promise.resolve();
+    test.same(woken.sort(), ['id', 'new name', 'old name', 'table']);
+    test.equal(watch.waitingCount, 2);
+    stop();
+    watch.releaseAll();
+    clock.advance(0);
+    test.equal(watch.waitingCount, 0);
+  },
+);
 
 t.test('watch: wakes thousands in slices, and forgets those who gave up', async (test) => {
   const harness = await furnished();

@@ -9,11 +9,7 @@ import type { Kv } from '../../cluster/platform/kv.ts';
 import { FakeClock } from './fake-clock.ts';
 import { aCommand, aNamespace, aPolicy, aToken } from './fixtures.ts';
 import { MemoryKv } from './memory-kv.ts';
-import {
-  ANONYMOUS_ACCESSOR,
-  ANONYMOUS_SECRET,
-  GLOBAL_MANAGEMENT_ID,
-} from '../../src/acl/ids.ts';
+import { ANONYMOUS_ACCESSOR, ANONYMOUS_SECRET, GLOBAL_MANAGEMENT_ID } from '../../src/acl/ids.ts';
 
 export class MachineHarness<Store extends Kv = MemoryKv> {
   readonly kv: Store;

@@ -68,7 +68,8 @@ export class MemoryKv implements Kv {
 
   /** All rows in order, as text: for comparing whole stores. */
   dump(): readonly string[] {
-    return [...this.#rows].map(([key, value]) => `${hex(bytesOf(key))} ${hex(value)}`).sort();
+    const rows = [...this.#rows].map(([key, value]) => `${hex(bytesOf(key))} ${hex(value)}`);
+    return rows.sort(byCodeUnits);
   }
 
   /** Changes rows behind everybody's back, as a bad disk would. */
@@ -97,7 +98,8 @@ async function* slicesOf(
   rows: ReadonlyMap<string, Uint8Array>,
   { from, to, reverse, limit }: KvRange,
 ): AsyncGenerator<readonly KvRow[]> {
-  const keys = [...rows.keys()].filter((key) => key >= textOf(from) && key < textOf(to)).sort();
+  const keys = [...rows.keys()].filter((key) => key >= textOf(from) && key < textOf(to));
+  keys.sort(byCodeUnits);
   if (reverse === true) keys.reverse();
   const wanted = keys.slice(0, limit);
   for (let at = 0; at < wanted.length; at += SLICE_ROWS) {
@@ -106,6 +108,10 @@ async function* slicesOf(
       .slice(at, at + SLICE_ROWS)
       .map((key) => ({ key: bytesOf(key), value: Uint8Array.from(rows.get(key)!) }));
   }
+}
+
+function byCodeUnits(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
 }
 
 export function textOf(key: Uint8Array): string {

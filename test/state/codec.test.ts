@@ -1,0 +1,231 @@
+// The bytes on disk: every record and every command, against bytes that were written once and are kept
+// here for ever. A change of layout adds bytes to this list and never edits them: what old releases
+// wrote must stay readable.
+
+import t from 'tap';
+import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
+import type { Instant } from '../../src/acl/instant.ts';
+import { CHANGE_NUMBER, decodeCommand, encodeCommand } from '../../src/state/command-codec.ts';
+import type { Change, Command } from '../../src/state/commands.ts';
+import { decodeMeta, EMPTY_META, encodeMeta } from '../../src/state/meta.ts';
+import {
+  AUTH_METHOD_CODEC,
+  BINDING_RULE_CODEC,
+  decodeRecord,
+  encodeRecord,
+  NAMESPACE_CODEC,
+  POLICY_CODEC,
+  type RecordCodec,
+  ROLE_CODEC,
+  TOKEN_CODEC,
+} from '../../src/state/record-codec.ts';
+import { afterPrefix, ROW, rowKey, textsInKey } from '../../src/state/tables.ts';
+import {
+  aBindingRule,
+  accessorNumbered,
+  aCommand,
+  aNamespace,
+  anAuthMethod,
+  aPolicy,
+  aRole,
+  aToken,
+  policyIdNumbered,
+  roleIdNumbered,
+  ruleIdNumbered,
+} from '../support/fixtures.ts';
+import { GOLDEN_COMMANDS, GOLDEN_RECORDS } from './golden-bytes.ts';
+
+const FULL_TOKEN = aToken(1, {
+  accessorId: 'ABCDEF01-2222-4333-8444-00000000000A' as never,
+  description: 'übermäßig "quoted"\n',
+  policies: [policyIdNumbered(1), policyIdNumbered(2)],
+  roles: [roleIdNumbered(1)],
+  serviceIdentities: [{ serviceName: 'web', datacenters: ['dc1', 'dc2'] }],
+  nodeIdentities: [{ nodeName: 'n1', datacenter: 'dc1' }],
+  templatedPolicies: [
+    {
+      templateId: 't3',
+      templateName: 'builtin/service',
+      variables: { name: 'api' },
+      datacenters: [],
+    },
+    { templateId: 't5', templateName: 'builtin/dns', variables: undefined, datacenters: ['dc1'] },
+  ],
+  local: true,
+  authMethod: { name: 'login', namespace: DEFAULT_NAMESPACE, createIndex: 2 ** 40 },
+  expirationTime: '2026-01-01T01:00:00.123456789Z' as Instant,
+});
+const FULL_METHOD = anAuthMethod('login', {
+  displayName: 'Log in',
+  maxTokenTtlNs: 2n ** 62n + 1n,
+  tokenLocality: 'global',
+  config: JSON.parse('{"b":[1,null,true],"a":{"__proto__":"x"},"2":"two"}') as never,
+  namespaceRules: [{ selector: 'value.team == "a"', bindNamespace: `\${value.team}` }],
+});
+const FULL_RULE = aBindingRule(1, {
+  selector: 'value.x == "y"',
+  bindType: 'templated-policy',
+  bindName: 'builtin/service',
+  bindVars: { name: `\${value.name}` },
+});
+const FULL_NAMESPACE = aNamespace('team', {
+  policyDefaults: [policyIdNumbered(1)],
+  roleDefaults: [roleIdNumbered(1)],
+  meta: { owner: 'ops', empty: '' },
+});
+const FULL_ROLE = aRole(1, {
+  policies: [policyIdNumbered(1)],
+  serviceIdentities: [{ serviceName: 'web', datacenters: [] }],
+  nodeIdentities: [{ nodeName: 'n1', datacenter: 'dc1' }],
+  templatedPolicies: FULL_TOKEN.templatedPolicies,
+});
+const FULL_POLICY = aPolicy(1, { datacenters: ['dc1'], rules: 'node "" { policy = "read" }' });
+const INDEXES = { createIndex: 7, modifyIndex: 2 ** 33 };
+const MARK = { key: new Uint8Array(32).fill(1), fingerprint: new Uint8Array(32).fill(2) };
+
+interface RecordCase {
+  readonly codec: RecordCodec<{ createIndex: number; modifyIndex: number }>;
+  readonly object: object;
+}
+
+const recordCase = <T extends { readonly createIndex: number; readonly modifyIndex: number }>(
+  codec: RecordCodec<T>,
+  object: Omit<T, 'createIndex' | 'modifyIndex'>,
+): RecordCase => ({ codec: codec as never, object: { ...object, ...INDEXES } });
+
+const RECORDS: Readonly<Record<keyof typeof GOLDEN_RECORDS, RecordCase>> = {
+  token: recordCase(TOKEN_CODEC, FULL_TOKEN),
+  'plain token': recordCase(TOKEN_CODEC, aToken(1)),
+  policy: recordCase(POLICY_CODEC, FULL_POLICY),
+  role: recordCase(ROLE_CODEC, FULL_ROLE),
+  'auth method': recordCase(AUTH_METHOD_CODEC, FULL_METHOD),
+  'binding rule': recordCase(BINDING_RULE_CODEC, FULL_RULE),
+  namespace: recordCase(NAMESPACE_CODEC, FULL_NAMESPACE),
+};
+
+const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { readonly type: Type }> } = {
+  'token.set': { type: 'token.set', presence: 'create', token: FULL_TOKEN },
+  'token.delete': { type: 'token.delete', accessorId: accessorNumbered(1) },
+  'token.reap': { type: 'token.reap', accessorIds: [accessorNumbered(1), accessorNumbered(2)] },
+  'policy.set': { type: 'policy.set', presence: 'update', policy: FULL_POLICY },
+  'policy.delete': { type: 'policy.delete', id: policyIdNumbered(1) },
+  'role.set': { type: 'role.set', presence: 'create', role: FULL_ROLE },
+  'role.delete': { type: 'role.delete', id: roleIdNumbered(1) },
+  'auth-method.set': { type: 'auth-method.set', presence: 'either', method: FULL_METHOD },
+  'auth-method.delete': {
+    type: 'auth-method.delete',
+    namespace: DEFAULT_NAMESPACE,
+    name: 'login',
+  },
+  'binding-rule.set': { type: 'binding-rule.set', presence: 'create', rule: FULL_RULE },
+  'binding-rule.delete': { type: 'binding-rule.delete', id: ruleIdNumbered(1) },
+  'namespace.set': { type: 'namespace.set', presence: 'either', namespace: FULL_NAMESPACE },
+  'namespace.delete': { type: 'namespace.delete', name: FULL_NAMESPACE.name },
+  bootstrap: { type: 'bootstrap', token: aToken(1), resetIndex: 12 },
+  'ensure-builtins': {
+    type: 'ensure-builtins',
+    policies: [aPolicy(1)],
+    tokens: [aToken(1)],
+    namespace: aNamespace('default'),
+  },
+  'request-id.trim': { type: 'request-id.trim', keys: [MARK.key] },
+  'pending-login.set': {
+    type: 'pending-login.set',
+    key: 'state',
+    value: Uint8Array.of(0, 255),
+    expiresMs: 2 ** 41,
+  },
+  'pending-login.delete': { type: 'pending-login.delete', keys: ['state', ''] },
+};
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+/** Byte strings come back as views of another class; what they hold is what counts. */
+function plain(value: unknown): unknown {
+  if (value instanceof Uint8Array) return hex(value);
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plain(each)]));
+}
+
+t.test('records: are written as they always were, and read back whole', async (test) => {
+  for (const [name, { codec, object }] of Object.entries(RECORDS)) {
+    const golden = GOLDEN_RECORDS[name as keyof typeof GOLDEN_RECORDS];
+    test.equal(hex(encodeRecord(codec, object as never)), golden, `${name} is written so`);
+    const read = decodeRecord(codec, Buffer.from(golden, 'hex'));
+    test.strictSame(plain(read), plain(object), `${name} is read so`);
+  }
+});
+
+t.test('commands: are written as they always were, and read back whole', async (test) => {
+  for (const [type, change] of Object.entries(CHANGES)) {
+    const isMarked = type === 'token.set';
+    const command: Command = aCommand(change, {
+      cas: isMarked ? 0 : undefined,
+      request: isMarked ? MARK : undefined,
+    });
+    const golden = GOLDEN_COMMANDS[type as Change['type']];
+    test.equal(hex(encodeCommand(command)), golden, `${type} is written so`);
+    const read = decodeCommand(Buffer.from(golden, 'hex'));
+    test.strictSame(plain(read), plain(command), `${type} is read so`);
+  }
+  const numbers = Object.values(CHANGE_NUMBER);
+  test.equal(new Set(numbers).size, numbers.length, 'no number has two meanings');
+});
+
+t.test('commands: what a newer release wrote is not skipped', async (test) => {
+  test.throws(() => decodeCommand(Buffer.from('960163cf0000000000000000c0c090', 'hex')), {
+    name: 'AssertionError',
+  });
+  test.throws(() => decodeCommand(Buffer.from('960203cf0000000000000000c0c090', 'hex')), {
+    name: 'AssertionError',
+  });
+  test.throws(() => decodeCommand(Buffer.from('96', 'hex')));
+});
+
+t.test('meta: comes back whole', async (test) => {
+  test.same(decodeMeta(encodeMeta(EMPTY_META)), EMPTY_META);
+  const meta = {
+    ...EMPTY_META,
+    appliedEntry: { index: 2 ** 40, term: 3, hash: Buffer.alloc(32, 7) },
+    index: 12,
+    position: { epoch: 2, seq: 34 },
+    bootstrapIndex: 5,
+    tableIndexes: { ...EMPTY_META.tableIndexes, 'binding-rules': 9 },
+    totals: { ...EMPTY_META.totals, tokens: 3, localTokens: 2, namespaces: 1 },
+  };
+  test.same(decodeMeta(encodeMeta(meta)), meta);
+});
+
+t.test('keys: order as their parts do, and no text is the beginning of another', async (test) => {
+  const texts = [
+    '',
+    '\0',
+    '\0\0',
+    '\0a',
+    '\x01',
+    '\x01\x01',
+    '\x01\x02',
+    'a',
+    'a\0',
+    'a\0b',
+    'ab',
+    'b',
+    'é',
+  ];
+  const keys = texts.map((text) => rowKey('roleByName', text, 'x'));
+  const sorted = [...keys].sort(Buffer.compare);
+  test.same(sorted.map(hex), keys.map(hex));
+  for (const [place, key] of keys.entries()) {
+    test.same(textsInKey(key, 2), [texts[place], 'x']);
+    const prefix = rowKey('roleByName', texts[place]!);
+    const inRange = keys.filter(
+      (each) => Buffer.compare(each, prefix) >= 0 && Buffer.compare(each, afterPrefix(prefix)) < 0,
+    );
+    test.same(inRange.map(hex), [hex(key)]);
+  }
+  test.ok(Buffer.compare(rowKey('tokenByExpiry', 255), rowKey('tokenByExpiry', 2 ** 40)) < 0);
+  test.same(afterPrefix(Uint8Array.of(1, 255, 255)), Uint8Array.of(2));
+  const numbers = Object.values(ROW);
+  test.equal(new Set(numbers).size, numbers.length, 'no number has two meanings');
+});
