@@ -4,12 +4,12 @@
 import type { AuthMethod } from '../acl/auth-method.ts';
 import { AclError } from '../acl/error.ts';
 import { instantNs, instantOfMs, instantOfNs } from '../acl/instant.ts';
-import type { NamespaceName } from '../acl/ids.ts';
+import { DEFAULT_NAMESPACE, type NamespaceName } from '../acl/ids.ts';
 import type { Token } from '../acl/token.ts';
 import { withHash } from '../acl/token-checks.ts';
 import type { Unstamped } from '../acl/stamped.ts';
 import type { Identity } from '../auth-methods/identity.ts';
-import { computeLogin, type LoginGrant } from '../auth-methods/login.ts';
+import { computeLogin, type LoginGrant, type LoginLookups } from '../auth-methods/login.ts';
 import { commit } from './commit.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
 import { namespaceOf } from './select-namespace.ts';
@@ -98,6 +98,20 @@ interface Login {
   readonly flow: 'login' | 'oidc';
 }
 
+/**
+ * What the binding rules of a method may bind to. Rules outside `default` are written by
+ * administrators of one namespace, who cannot lend what is not theirs: they reach that one alone.
+ */
+function lookupsFrom(view: Service['view'], home: NamespaceName): LoginLookups {
+  const reaches = (namespace: NamespaceName): boolean =>
+    home === DEFAULT_NAMESPACE || namespace === home;
+  return {
+    policyId: (name, place) => (reaches(place) ? view.policyByName(place, name)?.id : undefined),
+    roleId: (name, place) => (reaches(place) ? view.roleByName(place, name)?.id : undefined),
+    namespaceExists: (name: NamespaceName) => view.namespace(name) !== undefined,
+  };
+}
+
 /** Makes the token of a validated identity. Rejects with 'permission-denied' when nothing is bound. */
 export function mintToken(
   service: Service,
@@ -110,11 +124,7 @@ export function mintToken(
     ...given,
     names: authMethods.types[method.type].attributeNames(method),
     rules: view.bindingRulesOf(method.namespace, method.name),
-    lookups: {
-      policyId: (name, namespace) => view.policyByName(namespace, name)?.id,
-      roleId: (name, namespace) => view.roleByName(namespace, name)?.id,
-      namespaceExists: (name: NamespaceName) => view.namespace(name) !== undefined,
-    },
+    lookups: lookupsFrom(view, method.namespace),
     datacenter: settings.datacenter,
   });
   const token = tokenOf(service, method, grant);

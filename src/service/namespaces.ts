@@ -4,6 +4,7 @@
 import { AclError } from '../acl/error.ts';
 import type { NamespaceDraft } from '../acl/drafts.ts';
 import { requireNamespaceName } from '../acl/names.ts';
+import type { Namespace } from '../acl/namespace.ts';
 import { buildNamespace, requireDeletableNamespace } from '../acl/namespace-checks.ts';
 import { objectMissing } from '../acl/refusals.ts';
 import { watchKey } from '../state/watch.ts';
@@ -11,6 +12,7 @@ import { commit, nothingDeleted } from './commit.ts';
 import { listed } from './listing.ts';
 import { namespaceViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
+import { type Links, NO_LINKS, requireMayLend } from './lent-rights.ts';
 import { mayNamespace, permissionDenied, requireNamespace } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
 import { tokenLinksOf } from './resolve-links.ts';
@@ -54,10 +56,17 @@ async function writeNamespace(
       return tokenLinksOf(service.view, links, requireNamespaceName(pathName ?? draft.name ?? ''));
     },
   });
+  const existing = service.view.namespace(namespace.name);
+  const before = existing === undefined ? NO_LINKS : defaultsOf(existing);
+  requireMayLend(service.view, caller, { after: defaultsOf(namespace), before });
   const change = { type: 'namespace.set', presence, namespace } as const;
   const result = await commit(service, request, change, 'namespace');
   service.metrics.count('acl.namespace.upsert');
   return result;
+}
+
+function defaultsOf(namespace: Pick<Namespace, 'policyDefaults' | 'roleDefaults'>): Links {
+  return { policies: namespace.policyDefaults, roles: namespace.roleDefaults };
 }
 
 export async function readNamespace(

@@ -11,6 +11,7 @@ import { listed } from './listing.ts';
 import { listScopeOf } from './list-scope.ts';
 import { roleViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
+import { NO_LINKS, requireMayLend } from './lent-rights.ts';
 import { requireAcl } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
 import { policyIdsOf } from './resolve-links.ts';
@@ -37,6 +38,8 @@ export async function createRole(
     freshId: service.random.uuid() as RoleId,
     namespace,
   });
+  const { view } = service;
+  requireMayLend(view, caller, { after: { ...role, roles: [] }, before: NO_LINKS });
   const change = { type: 'role.set', presence: 'create', role } as const;
   const result = await commit(service, request, change, 'role');
   service.metrics.count('acl.role.upsert');
@@ -86,6 +89,8 @@ export async function updateRole(
     ...lookupsIn(service, draft, namespace.name),
     pathId: id,
   });
+  const before = { ...NO_LINKS, policies: existing?.policies ?? [] };
+  requireMayLend(service.view, caller, { after: { ...role, roles: [] }, before });
   const change = { type: 'role.set', presence: 'update', role } as const;
   const result = await commit(service, request, change, 'role');
   service.metrics.count('acl.role.upsert');

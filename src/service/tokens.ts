@@ -19,6 +19,7 @@ import { commit, nothingDeleted } from './commit.ts';
 import { expandedTokenOf } from './expanded-token.ts';
 import { tokenViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
+import { NO_LINKS, requireMayLend } from './lent-rights.ts';
 import { mayAcl, requireAcl } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
 import { tokenLinksOf } from './resolve-links.ts';
@@ -44,6 +45,7 @@ export async function createToken(
     idInUse: (id) => view.idInUse(id),
     resolveLinks: () => tokenLinksOf(view, draft, namespace),
   });
+  requireMayLend(view, caller, { after: token, before: NO_LINKS });
   const result = await commit(
     service,
     request,
@@ -121,6 +123,7 @@ export async function updateToken(
     localTokensEnabled: true,
     resolveLinks: () => tokenLinksOf(view, draft, namespace.name),
   });
+  requireMayLend(view, caller, { after: token, before: existing ?? NO_LINKS });
   if (token.authMethod !== undefined && isOrphaned(token, view)) {
     throw authMethodGone(token.authMethod.name);
   }

@@ -172,6 +172,65 @@ t.test('rights: those of a namespace reach no other; its rules name the object',
   t.equal(await refusalOf(read), 'ok');
 });
 
+t.test('rights: nobody lends what lives in a namespace that they may not write', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const admin = await newToken(harness, {
+    namespace: 'team',
+    policies: [{ id: await newPolicy(harness, 'admin', 'acl = "write"', 'team') }],
+  });
+  const { secretId: secret } = admin;
+  const management = [{ id: '00000000-0000-0000-0000-000000000001' }];
+  const rulesOwner = await secretWith(harness, 'namespace "team" { policy = "write" }');
+  const refused = /permission-denied: .* lacks permission 'acl:write' on "namespace default"/;
+  const draft = { name: 'r', policies: management };
+  const tries: Readonly<Record<string, Promise<unknown>>> = {
+    'a new token': harness.run('token.create', { draft: { policies: management } }, { secret }),
+    'a link by name': harness.run(
+      'token.create',
+      { draft: { policies: [{ name: 'global-management' }] } },
+      { secret },
+    ),
+    'its own token': harness.run(
+      'token.update',
+      { accessorId: admin.accessorId, draft: { policies: management } },
+      { secret },
+    ),
+    'a new role': harness.run('role.create', { draft }, { secret }),
+    'defaults of the namespace': harness.run(
+      'namespace.update',
+      { name: 'team', draft: { policyDefaults: management } },
+      { secret: rulesOwner },
+    ),
+  };
+  for (const [what, trying] of Object.entries(tries))
+    t.match(await refusalOf(trying), refused, what);
+
+  const lent = await newToken(harness, { namespace: 'team', policies: management });
+  const keeps = { accessorId: lent.accessorId, draft: { description: 'd', policies: management } };
+  t.equal(
+    await refusalOf(harness.run('token.update', keeps, { secret })),
+    'ok',
+    'a link that was there before may stay',
+  );
+});
+
+t.test('rights: the binding rules of a namespace do not reach out of it', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const inTeam = { namespaceParameter: 'team' };
+  const method = { name: 'm', type: 'jwt', config: {} };
+  await harness.run('auth-method.create', { draft: method }, inTeam);
+  const rule = { authMethod: 'm', bindType: 'policy', bindName: 'global-management' };
+  await harness.run('binding-rule.create', { draft: rule }, inTeam);
+  const login = { authMethod: 'm', bearerToken: '{"name":"eve"}', meta: {}, namespace: 'team' };
+  t.match(await refusalOf(harness.run('login', login)), /permission-denied/, 'nothing is bound');
+  await newPolicy(harness, 'global-management', 'acl = "read"', 'team');
+  const { value } = await harness.run('login', login);
+  t.equal(value.policies.length, 1, 'a policy of its own of that name is bound');
+  t.not(value.policies[0]?.id, '00000000-0000-0000-0000-000000000001');
+});
+
 t.test('rights: a policy counts only in its datacenters', async (t) => {
   const harness = await createHarness();
   const make = async (name: string, datacenter: string) => {

@@ -60,6 +60,7 @@ export class Model {
         const old = this.tokens.get(lower(token.accessorId));
         if (change.presence === 'create') {
           if (!this.namespaces.has(token.namespace)) return 'invalid';
+          if (lower(token.accessorId) === lower(token.secretId)) return 'duplicate';
           if (this.#isTaken(token.accessorId) || this.#isTaken(token.secretId)) return 'duplicate';
         } else {
           const isThere = old?.namespace === token.namespace && !isExpired(old, timeMs);
