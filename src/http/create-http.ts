@@ -81,18 +81,25 @@ function rewriteUrl({ url }: { readonly url?: string | undefined }): string {
   return found.kind === 'redirect' ? REDIRECT_PATH : found.path;
 }
 
+/** The connection of a client; `_httpMessage` is Node's name for the answer that is under way on it. */
+interface ClientSocket {
+  readonly writable: boolean;
+  readonly _httpMessage?: { readonly req: { readonly complete: boolean } } | null;
+  end(text: string): void;
+  destroy(): void;
+}
+
 /** What came is no HTTP: answers with the status alone, and closes. */
-function refuseGarbage(
-  error: Error & { readonly code?: string },
-  socket: { readonly writable: boolean; end(text: string): void; destroy(): void },
-): void {
+function refuseGarbage(error: Error & { readonly code?: string }, socket: ClientSocket): void {
   const line =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? '431 Request Header Fields Too Large'
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? '408 Request Timeout'
         : '400 Bad Request';
-  if (!socket.writable || error.code === 'ECONNRESET') socket.destroy();
+  // A refusal now would be read as the answer to the whole request that came before.
+  const isAnswering = socket._httpMessage?.req.complete === true;
+  if (isAnswering || !socket.writable || error.code === 'ECONNRESET') socket.destroy();
   else socket.end(`HTTP/1.1 ${line}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
 }
 

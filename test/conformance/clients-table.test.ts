@@ -1,13 +1,12 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how binding rules name attributes.
 // What deployed clients send and must get back: every row of the table "request by request" of
 // clients.md, under its own number, over HTTP against the real node. Where decisions.md answers
 // otherwise, the test's name says so.
 
-import { exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
 import { selfSigned, startLoopback } from '../auth-methods/loopback.ts';
-import { Client, type Fields, ROOT, type Reply, runNode } from '../support/running-node.ts';
-
-type Test = typeof t;
+import { jwtIssuer } from '../support/jwt-issuer.ts';
+import { answers, Client, type Fields, type Reply, runNode } from '../support/running-node.ts';
 
 const ID = '7b2c0b4e-5f0a-4d7f-9d3b-1c2d3e4f5a6b';
 const GLOBAL_MANAGEMENT = '00000000-0000-0000-0000-000000000001';
@@ -19,11 +18,6 @@ const consul = new Client(node, 'X-Consul-');
 let serial = 0;
 /** A name that no other test has. */
 const fresh = (what: string): string => `${what}-${serial++}`;
-
-function refused(t: Test, reply: Reply, status: number, text: string | RegExp): void {
-  if (typeof text === 'string') t.same([reply.status, reply.text], [status, text]);
-  else t.match({ status: reply.status, text: reply.text }, { status, text });
-}
 
 const newPolicy = (rules = ''): Promise<Fields> =>
   consul.made('PUT', '/acl/policy', { Name: fresh('policy'), Rules: rules });
@@ -80,11 +74,7 @@ t.test('D1: ACLs disabled answers 401 on every handler', async (t) => {
 
 t.test('bootstrap', async (t) => {
   const bare = async () =>
-    new Client(
-      await runNode(t, { 'acl-tokens-initial-management': '' }),
-      'X-Consul-',
-      '',
-    );
+    new Client(await runNode(t, { 'acl-tokens-initial-management': '' }), 'X-Consul-', '');
 
   await t.test('B1: the first bootstrap answers the token with its secret as ID', async (t) => {
     const reply = await (await bare()).put('/acl/bootstrap');
@@ -103,17 +93,20 @@ t.test('bootstrap', async (t) => {
     const client = await bare();
     await client.put('/acl/bootstrap');
     const text = /^Permission denied: ACL bootstrap no longer allowed \(reset index: \d+\)$/;
-    refused(t, await client.put('/acl/bootstrap'), 403, text);
+    answers(t, await client.put('/acl/bootstrap'), 403, text);
   });
 
-  await t.test('B3: the caller may choose the secret; the body is optional, and JSON', async (t) => {
-    const client = await bare();
-    refused(t, await client.put('/acl/bootstrap', 'x'), 400, /^Request decoding failed: /);
-    const secret = '2b778dd9-f5f1-6f29-b4b4-9a5fa948757a';
-    const token = await client.made('PUT', '/acl/bootstrap', { BootstrapSecret: secret });
-    t.equal(token.SecretID, secret);
-    t.equal((await client.as(secret).get('/acl/tokens')).status, 200);
-  });
+  await t.test(
+    'B3: the caller may choose the secret; the body is optional, and JSON',
+    async (t) => {
+      const client = await bare();
+      answers(t, await client.put('/acl/bootstrap', 'x'), 400, /^Request decoding failed: /);
+      const secret = '2b778dd9-f5f1-6f29-b4b4-9a5fa948757a';
+      const token = await client.made('PUT', '/acl/bootstrap', { BootstrapSecret: secret });
+      t.equal(token.SecretID, secret);
+      t.equal((await client.as(secret).get('/acl/tokens')).status, 200);
+    },
+  );
 
   await t.test('B3: a null secret is no secret', async (t) => {
     const token = await (await bare()).made('PUT', '/acl/bootstrap', { BootstrapSecret: null });
@@ -146,12 +139,12 @@ t.test('policies', async (t) => {
   await t.test('P4: another ID in the body than in the path', async (t) => {
     const { ID: id } = await newPolicy();
     const reply = await consul.put(`/acl/policy/${id}`, { ID, Name: 'p4' });
-    refused(t, reply, 400, 'Policy ID in URL and payload do not match');
+    answers(t, reply, 400, 'Policy ID in URL and payload do not match');
   });
 
   await t.test('P5: no id, no name', async (t) => {
-    refused(t, await consul.get('/acl/policy/'), 400, 'Missing policy ID');
-    refused(t, await consul.get('/acl/policy/name/'), 400, 'Missing policy Name');
+    answers(t, await consul.get('/acl/policy/'), 400, 'Missing policy ID');
+    answers(t, await consul.get('/acl/policy/name/'), 400, 'Missing policy Name');
   });
 
   await t.test('P6: an update without ID in the body may rename', async (t) => {
@@ -163,7 +156,7 @@ t.test('policies', async (t) => {
 
   await t.test('P7: an ID on create', async (t) => {
     const reply = await consul.put('/acl/policy', { ID, Name: 'p7' });
-    refused(t, reply, 400, 'Cannot specify the ID when creating a new policy');
+    answers(t, reply, 400, 'Cannot specify the ID when creating a new policy');
   });
 
   await t.test('P8: bodies that are no JSON', async (t) => {
@@ -176,30 +169,33 @@ t.test('policies', async (t) => {
     };
     for (const [path, label] of Object.entries(labels)) {
       const text = `${label} decoding failed: invalid character 'a' looking for beginning of value`;
-      refused(t, await consul.put(`/acl/${path}`, 'a'), 400, text);
+      answers(t, await consul.put(`/acl/${path}`, 'a'), 400, text);
     }
   });
 
   await t.test('P9: a delete answers true; of what is gone false (decisions 2)', async (t) => {
     const { ID: id } = await newPolicy();
-    refused(t, await consul.delete(`/acl/policy/${id}`), 200, 'true');
-    refused(t, await consul.delete(`/acl/policy/${id}`), 200, 'false');
+    answers(t, await consul.delete(`/acl/policy/${id}`), 200, 'true');
+    answers(t, await consul.delete(`/acl/policy/${id}`), 200, 'false');
   });
 
-  await t.test('P10: the list shows built-ins and the hashes and indexes of the objects', async (t) => {
-    const policy = await newPolicy(RULES);
-    const { list } = await consul.get('/acl/policies');
-    const { Rules: _rules, ...stub } = policy;
-    t.same(
-      list.find((entry) => entry.ID === policy.ID),
-      { ...stub, Datacenters: null },
-    );
-    const builtIns = list.filter(({ ID: id }) => String(id).startsWith('00000000-'));
-    t.same(
-      builtIns.map(({ Name }) => Name),
-      ['builtin/global-read-only', 'global-management'],
-    );
-  });
+  await t.test(
+    'P10: the list shows built-ins and the hashes and indexes of the objects',
+    async (t) => {
+      const policy = await newPolicy(RULES);
+      const { list } = await consul.get('/acl/policies');
+      const { Rules: _rules, ...stub } = policy;
+      t.same(
+        list.find((entry) => entry.ID === policy.ID),
+        { ...stub, Datacenters: null },
+      );
+      const builtIns = list.filter(({ ID: id }) => String(id).startsWith('00000000-'));
+      t.same(
+        builtIns.map(({ Name }) => Name),
+        ['builtin/global-read-only', 'global-management'],
+      );
+    },
+  );
 
   await t.test('P11: reads by id and by name equal what was written', async (t) => {
     const { ID: id } = await newPolicy();
@@ -231,16 +227,16 @@ t.test('roles', async (t) => {
   await t.test('R3: another ID in the body than in the path', async (t) => {
     const { ID: id } = await newRole({});
     const reply = await consul.put(`/acl/role/${id}`, { ID, Name: 'r3' });
-    refused(t, reply, 400, 'Role ID in URL and payload do not match');
+    answers(t, reply, 400, 'Role ID in URL and payload do not match');
   });
 
   await t.test('R4: an ID on create', async (t) => {
     const reply = await consul.put('/acl/role', { ID, Name: 'r4' });
-    refused(t, reply, 400, 'Role ID in URL and payload do not match');
+    answers(t, reply, 400, 'Role ID in URL and payload do not match');
   });
 
   await t.test('R5: no id', async (t) => {
-    refused(t, await consul.get('/acl/role/'), 400, 'Missing role ID');
+    answers(t, await consul.get('/acl/role/'), 400, 'Missing role ID');
   });
 
   await t.test('R6: an update replaces policies by identities', async (t) => {
@@ -332,19 +328,19 @@ t.test('tokens', async (t) => {
   });
 
   await t.test('T9: no id', async (t) => {
-    refused(t, await consul.get('/acl/token/'), 400, 'Missing token AccessorID');
+    answers(t, await consul.get('/acl/token/'), 400, 'Missing token AccessorID');
   });
 
   await t.test('T10: another AccessorID in the body than in the path', async (t) => {
     const { AccessorID } = await newToken();
     const reply = await consul.put(`/acl/token/${AccessorID}`, { AccessorID: ID });
-    refused(t, reply, 400, 'Token Accessor ID in URL and payload do not match');
+    answers(t, reply, 400, 'Token Accessor ID in URL and payload do not match');
   });
 
   await t.test('T11: a delete answers true; of what is gone false (decisions 2)', async (t) => {
     const { AccessorID } = await newToken();
-    refused(t, await consul.delete(`/acl/token/${AccessorID}`), 200, 'true');
-    refused(t, await consul.delete(`/acl/token/${AccessorID}`), 200, 'false');
+    answers(t, await consul.delete(`/acl/token/${AccessorID}`), 200, 'true');
+    answers(t, await consul.delete(`/acl/token/${AccessorID}`), 200, 'false');
   });
 
   await t.test('T12: the list is the live tokens and the two built-in ones', async (t) => {
@@ -353,11 +349,8 @@ t.test('tokens', async (t) => {
     const gone = await other.made('PUT', '/acl/token', {});
     await other.delete(`/acl/token/${gone.AccessorID}`);
     const { list } = await other.get('/acl/tokens');
-    t.same(new Set(list.map(({ Description }) => Description)), [
-      kept.Description,
-      'Initial Management Token',
-      'Anonymous Token',
-    ]);
+    const descriptions = list.map(({ Description }) => Description).sort();
+    t.same(descriptions, ['Anonymous Token', 'Initial Management Token', kept.Description]);
   });
 
   await t.test('T13: of global-management there is the initial management token', async (t) => {
@@ -390,7 +383,7 @@ t.test('tokens', async (t) => {
     ];
     for (const [draft, field] of tries) {
       const reply = await consul.put('/acl/token', draft);
-      refused(t, reply, 500, `Invalid Token: ${field} is already in use`);
+      answers(t, reply, 500, `Invalid Token: ${field} is already in use`);
     }
   });
 
@@ -399,7 +392,7 @@ t.test('tokens', async (t) => {
     for (const field of ['AccessorID', 'SecretID']) {
       const reply = await consul.put('/acl/token', { [field]: `${prefix}aa` });
       const text = `Invalid Token: ${field} - UUIDs with the prefix "${prefix}" are reserved`;
-      refused(t, reply, 500, text);
+      answers(t, reply, 500, text);
     }
   });
 
@@ -409,34 +402,14 @@ t.test('tokens', async (t) => {
       { ServiceIdentities: [{ ServiceName: 'FOO' }] },
     ];
     for (const draft of drafts) {
-      refused(t, await consul.put('/acl/token', draft), 500, /Only lowercase alphanumeric/);
+      answers(t, await consul.put('/acl/token', draft), 500, /Only lowercase alphanumeric/);
     }
   });
 });
 
-/** A signing key, and what a method must know to trust it. */
-async function signingKey() {
-  const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
-  const jwk = { ...(await exportJWK(publicKey)), kid: 'one', alg: 'ES256', use: 'sig' };
-  const nowS = Math.floor(Date.now() / 1000);
-  const sign = (claims: Fields): Promise<string> =>
-    new SignJWT({ iat: nowS, exp: nowS + 300, ...claims })
-      .setProtectedHeader({ alg: 'ES256', kid: 'one' })
-      .sign(privateKey);
-  return { sign, jwk, pem: await exportSPKI(publicKey) };
-}
-
-const KEY = await signingKey();
-const JWT_CONFIG = {
-  JWTValidationPubKeys: [KEY.pem],
-  BoundIssuer: 'https://issuer.test/',
-  BoundAudiences: ['conclave'],
-  ClaimMappings: { first_name: 'name', '/org/primary': 'primary_org' },
-  ListClaimMappings: { 'https://groups.test/groups': 'groups' },
-};
+const ISSUER = await jwtIssuer();
+const JWT_CONFIG = ISSUER.config;
 const CLAIMS = {
-  iss: 'https://issuer.test/',
-  aud: 'conclave',
   first_name: 'jeff2',
   org: { primary: 'engineering' },
   'https://groups.test/groups': ['foo', 'bar'],
@@ -464,7 +437,7 @@ t.test('auth methods', async (t) => {
     const Name = 'm1-unknown';
     const body = { Name, Type: 'jwt', Config: { ...JWT_CONFIG, Bogus: [1] } };
     const text = /^Invalid Auth Method: error decoding config: .*Bogus/;
-    refused(t, await consul.put('/acl/auth-method', body), 500, text);
+    answers(t, await consul.put('/acl/auth-method', body), 500, text);
   });
 
   await t.test('M2: global locality, and a TTL in nanoseconds', async (t) => {
@@ -475,14 +448,14 @@ t.test('auth methods', async (t) => {
   await t.test('M3: an unknown datacenter', async (t) => {
     const body = { Name: 'm3', Type: 'jwt', Config: JWT_CONFIG };
     const reply = await consul.put('/acl/auth-method?dc=remote', body);
-    refused(t, reply, 500, 'No path to datacenter');
+    answers(t, reply, 500, 'No path to datacenter');
     t.equal((await consul.put('/acl/auth-method?dc=dc1', body)).status, 200);
   });
 
   await t.test('M4: another Name in the body than in the path', async (t) => {
     const body = { Name: 'test', Type: 'jwt', Config: JWT_CONFIG };
     const reply = await consul.put('/acl/auth-method/not-test', body);
-    refused(t, reply, 400, 'AuthMethod Name in URL and payload do not match');
+    answers(t, reply, 400, 'AuthMethod Name in URL and payload do not match');
   });
 
   await t.test('M5: an update, on either path (decisions 3: an upsert)', async (t) => {
@@ -513,10 +486,10 @@ t.test('auth methods', async (t) => {
     const method = await newMethod();
     const path = `/acl/auth-method/${method.Name}`;
     t.same((await consul.get(path)).json, method);
-    refused(t, await consul.delete(path), 200, 'true');
+    answers(t, await consul.delete(path), 200, 'true');
     const text = 'Requested auth method does not exist: ACL not found';
-    refused(t, await consul.get(path), 404, text);
-    refused(t, await consul.delete(path), 200, 'false');
+    answers(t, await consul.get(path), 404, text);
+    answers(t, await consul.delete(path), 200, 'false');
   });
 });
 
@@ -542,11 +515,11 @@ t.test('binding rules', async (t) => {
 
   await t.test('L3: an ID on create', async (t) => {
     const reply = await consul.put('/acl/binding-rule', { ...full, ID });
-    refused(t, reply, 400, 'BindingRule ID in URL and payload do not match');
+    answers(t, reply, 400, 'BindingRule ID in URL and payload do not match');
   });
 
   await t.test('L4: no id', async (t) => {
-    refused(t, await consul.get('/acl/binding-rule/'), 400, 'Missing binding rule ID');
+    answers(t, await consul.get('/acl/binding-rule/'), 400, 'Missing binding rule ID');
   });
 
   await t.test('L5: list by method, read, delete', async (t) => {
@@ -556,10 +529,10 @@ t.test('binding rules', async (t) => {
     const rule = await newRule({ ...full, AuthMethod: other });
     t.same((await consul.get(list)).json, [rule]);
     t.same((await consul.get(`/acl/binding-rule/${rule.ID}`)).json, rule);
-    refused(t, await consul.delete(`/acl/binding-rule/${rule.ID}`), 200, 'true');
+    answers(t, await consul.delete(`/acl/binding-rule/${rule.ID}`), 200, 'true');
     t.equal((await consul.get(list)).text, '[]');
     const text = 'Requested binding rule does not exist: ACL not found';
-    refused(t, await consul.get(`/acl/binding-rule/${rule.ID}`), 404, text);
+    answers(t, await consul.get(`/acl/binding-rule/${rule.ID}`), 404, text);
   });
 });
 
@@ -568,11 +541,14 @@ t.test('logins', async (t) => {
   const { Name: AuthMethod } = await newMethod();
   await newRule({ AuthMethod, BindName: 'demo' });
   await newRule({ AuthMethod, BindType: 'role', BindName: 'no-such-role' });
-  const BearerToken = await KEY.sign(CLAIMS);
+  const BearerToken = await ISSUER.sign(CLAIMS);
   const login = (body: Fields = {}): Promise<Reply> =>
     anybody.post('/acl/login', { AuthMethod, BearerToken, ...body });
 
-  const isGranted = (t: Test, { status, json }: Reply): void => {
+  const isGranted = (
+    t: Pick<typeof import('tap').default, 'equal' | 'match' | 'same'>,
+    { status, json }: Reply,
+  ): void => {
     t.equal(status, 200);
     t.match(json, {
       Description: 'token created via login: {"foo":"bar"}',
@@ -599,7 +575,7 @@ t.test('logins', async (t) => {
       path.startsWith('/apis/')
         ? { status: 201, body: { status: { authenticated: true, user } } }
         : { body: {} };
-    const bearer = await KEY.sign({});
+    const bearer = await ISSUER.sign({});
     const Config = { Host: cluster.url, CACert: TLS?.cert, ServiceAccountJWT: bearer };
     const { Name } = await newMethod({ Type: 'kubernetes', Config });
     await newRule({
@@ -622,17 +598,17 @@ t.test('logins', async (t) => {
 
   await t.test('G3: a logout ends the token', async (t) => {
     const { SecretID, AccessorID } = (await login()).json;
-    refused(t, await consul.as(SecretID).post('/acl/logout'), 200, 'true');
+    answers(t, await consul.as(SecretID).post('/acl/logout'), 200, 'true');
     // Compatibility 3.4: reads of a missing token are 403, for these clients.
-    refused(t, await consul.get(`/acl/token/${AccessorID}`), 403, /ACL not found/);
-    refused(t, await consul.as(SecretID).get('/acl/token/self'), 403, /ACL not found/);
+    answers(t, await consul.get(`/acl/token/${AccessorID}`), 403, /ACL not found/);
+    answers(t, await consul.as(SecretID).get('/acl/token/self'), 403, /ACL not found/);
   });
 
   await t.test('G4: logouts without a token, and of tokens that no login made', async (t) => {
-    refused(t, await anybody.post('/acl/logout'), 401, 'Supplied token does not exist');
+    answers(t, await anybody.post('/acl/logout'), 401, 'Supplied token does not exist');
     const text = "Permission denied: token wasn't created via login";
-    refused(t, await consul.post('/acl/logout'), 403, text);
-    refused(t, await consul.as(ID.replace('7', '8')).post('/acl/logout'), 403, 'ACL not found');
+    answers(t, await consul.post('/acl/logout'), 403, text);
+    answers(t, await consul.as(ID.replace('7', '8')).post('/acl/logout'), 403, 'ACL not found');
   });
 
   await t.test('J1: static keys, JWKS and discovery; an invalid bearer', async (t) => {
@@ -642,7 +618,7 @@ t.test('logins', async (t) => {
     for (const server of servers) {
       server.reply = ({ path }) =>
         path === '/keys'
-          ? { body: { keys: [KEY.jwk] } }
+          ? { body: { keys: [ISSUER.jwk] } }
           : {
               body: {
                 issuer: server.url,
@@ -665,14 +641,14 @@ t.test('logins', async (t) => {
         },
       );
     }
-    const stranger = await signingKey();
+    const stranger = await jwtIssuer();
     for (const Config of configs) {
       const what = Object.keys(Config).slice(3).join();
       const { Name } = await newMethod({ Config });
       await newRule({ AuthMethod: Name });
-      const iss = (Config.OIDCDiscoveryURL as string | undefined) ?? CLAIMS.iss;
-      const claims = { ...CLAIMS, iss };
-      const good = await login({ AuthMethod: Name, BearerToken: await KEY.sign(claims) });
+      const iss = Config.OIDCDiscoveryURL;
+      const claims = { ...CLAIMS, ...(iss === undefined ? {} : { iss }) };
+      const good = await login({ AuthMethod: Name, BearerToken: await ISSUER.sign(claims) });
       t.equal(good.status, 200, `${what}: ${good.text}`);
       const forged = await login({ AuthMethod: Name, BearerToken: await stranger.sign(claims) });
       t.equal(forged.status, 500, what);
@@ -682,7 +658,7 @@ t.test('logins', async (t) => {
 
   await t.test('J2: a good bearer, and no rule', async (t) => {
     const { Name } = await newMethod();
-    refused(t, await login({ AuthMethod: Name }), 403, 'Permission denied');
+    answers(t, await login({ AuthMethod: Name }), 403, 'Permission denied');
   });
 
   await t.test('J3: selectors over mapped claims, and names made of them', async (t) => {
@@ -695,8 +671,8 @@ t.test('logins', async (t) => {
     const { status, json } = await login({ AuthMethod: Name });
     t.equal(status, 200);
     t.match(json, { ServiceIdentities: [{ ServiceName: 'test--jeff2--engineering' }] });
-    const other = await KEY.sign({ ...CLAIMS, 'https://groups.test/groups': ['bar'] });
-    refused(t, await login({ AuthMethod: Name, BearerToken: other }), 403, 'Permission denied');
+    const other = await ISSUER.sign({ ...CLAIMS, 'https://groups.test/groups': ['bar'] });
+    answers(t, await login({ AuthMethod: Name, BearerToken: other }), 403, 'Permission denied');
   });
 });
 
@@ -739,17 +715,17 @@ t.test('authorize', async (t) => {
   await t.test('A3: more than 64 questions', async (t) => {
     const questions = (count: number) => Array.from({ length: count }, () => question('acl read'));
     const text = 'Refusing to process more than 64 authorizations at once';
-    refused(t, await ask(consul, questions(100)), 400, text);
+    answers(t, await ask(consul, questions(100)), 400, text);
     t.equal((await ask(consul, questions(64))).list.length, 64);
   });
 
   await t.test('A4: an object instead of a list', async (t) => {
-    refused(t, await ask(consul, question('acl read')), 400, /^Failed to decode request body: /);
+    answers(t, await ask(consul, question('acl read')), 400, /^Failed to decode request body: /);
   });
 
   await t.test('A5: an unknown secret', async (t) => {
     const unknown = consul.as('d908c0be-22e1-433e-84db-8718e1a019de');
-    refused(t, await ask(unknown, [question('acl read')]), 403, 'ACL not found');
+    answers(t, await ask(unknown, [question('acl read')]), 403, 'ACL not found');
   });
 
   await t.test('A6: a local token in its own datacenter, by name', async (t) => {
@@ -768,13 +744,13 @@ t.test('S1: the state of replication needs no token', async (t) => {
 });
 
 t.test('texts: the words that clients see, all with 500', async (t) => {
-  const { ID: policyId, Name: taken } = await newPolicy();
+  const { Name: taken } = await newPolicy();
   const role = await consul.made('PUT', '/acl/role', { Name: fresh('role') });
   const { Name: method } = await newMethod();
   const { Name: otherMethod } = await newMethod();
   const rule = await newRule({ AuthMethod: method });
   await newRule({ AuthMethod: method });
-  const bearer = await KEY.sign(CLAIMS);
+  const bearer = await ISSUER.sign(CLAIMS);
   const login = await consul.made('POST', '/acl/login', {
     AuthMethod: method,
     BearerToken: bearer,
@@ -842,25 +818,17 @@ t.test('texts: the words that clients see, all with 500', async (t) => {
       { ...rules, AuthMethod: otherMethod },
       'the AuthMethod field of an Binding Rule is immutable',
     ],
-    [
-      'binding-rule',
-      { ...rules, AuthMethod: 'none' },
-      'cannot find auth method with name "none"',
-    ],
+    ['binding-rule', { ...rules, AuthMethod: 'none' }, 'cannot find auth method with name "none"'],
     [
       'binding-rule',
       { ...rules, Selector: 'value.name ==' },
       /^invalid Binding Rule: Selector is invalid: /,
     ],
-    [
-      'binding-rule',
-      { ...rules, BindType: 'x' },
-      /: invalid Binding Rule: unknown BindType "x"$/,
-    ],
+    ['binding-rule', { ...rules, BindType: 'x' }, /: invalid Binding Rule: unknown BindType "x"$/],
     ['binding-rule', { ...rules, BindName: '${' }, /^Invalid Binding Rule: invalid BindName/],
   ];
   for (const [path, body, text] of cases) {
-    refused(t, await consul.put(`/acl/${path}`, body), 500, text);
+    answers(t, await consul.put(`/acl/${path}`, body), 500, text);
   }
   const deletes: readonly [Client, string, string][] = [
     [
@@ -881,8 +849,6 @@ t.test('texts: the words that clients see, all with 500', async (t) => {
     ],
   ];
   for (const [client, path, text] of deletes) {
-    refused(t, await client.delete(`/acl/${path}`), 500, text);
+    answers(t, await client.delete(`/acl/${path}`), 500, text);
   }
-  t.ok(policyId);
-  t.equal(ROOT, 'root');
 });

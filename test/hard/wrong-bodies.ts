@@ -47,7 +47,7 @@ function wrongFor(node: Node): readonly unknown[] {
   switch (node['x-form']) {
     case 'duration':
       // Other types than these are left out in silence: deployed clients rely on it.
-      return ['soon', '5', 1.5, 1e300];
+      return ['soon', '5', 1e300];
     case 'time':
       return ['tomorrow', 7, [], {}, '2026-13-01T00:00:00Z'];
     case 'free':
@@ -94,23 +94,25 @@ export const HOSTILE_TEXTS: readonly string[] = [
   '{"key":{"":{"policy":"write"}}',
 ];
 
+const LONG_CHARS = 40_000;
+
 /** Long ones, that tell whether the work grows faster than the text. */
 export const LONG_TEXTS: readonly string[] = [
-  'a'.repeat(200_000),
-  '('.repeat(200_000),
-  '{'.repeat(200_000),
-  '['.repeat(200_000),
-  'not '.repeat(50_000),
-  '"a" == "b" and '.repeat(14_000),
-  '${'.repeat(100_000),
-  '\\'.repeat(200_000),
-  '/*'.repeat(100_000),
-  'key "a" {'.repeat(20_000),
-  '{"key":'.repeat(20_000),
-  '\u0000'.repeat(50_000),
-  '9'.repeat(200_000),
-  'é'.repeat(100_000),
-];
+  'a',
+  '(',
+  '{',
+  '[',
+  'not ',
+  '"a" == "b" and ',
+  '${',
+  '\\',
+  '/*',
+  'key "a" {',
+  '{"key":',
+  '\u0000',
+  '9',
+  'é',
+].map((piece) => piece.repeat(LONG_CHARS / piece.length));
 
 /** A body with `value` in each text field in turn, at every depth. */
 export function* bodiesWithText(schema: TSchema, value: string): Iterable<WrongBody> {

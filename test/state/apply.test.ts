@@ -486,6 +486,8 @@ t.test(
     const orphans = await machine.orphanedTokens(10);
     test.same(orphans, [accessorNumbered(5), accessorNumbered(6)]);
     test.equal((await machine.orphanedTokens(1)).length, 1);
+    await harness.one({ type: 'token.reap', accessorIds: orphans.slice(0, 1) });
+    test.same(await machine.orphanedTokens(10), orphans.slice(1), 'the rest is still found');
     const others = [accessorNumbered(7), accessorNumbered(1), ANONYMOUS_ACCESSOR];
     await harness.one({ type: 'token.reap', accessorIds: [...orphans, ...others] });
     test.equal(machine.token(accessorNumbered(5)), undefined);
@@ -687,6 +689,68 @@ t.test('lists: pages go on behind the key of the last object', async (test) => {
   );
   test.throws(() => machine.tokens(all, undefined, { after: 'nowhere' }), { name: 'AclError' });
 });
+
+t.test(
+  'lists: tokens of all namespaces by a filter come in one order, page by page',
+  async (test) => {
+    const harness = await furnished();
+    const { machine } = harness;
+    const policies = [policyIdNumbered(1)];
+    const wanted = [1];
+    for (let each = 600; each < 1300; each += 1) {
+      const namespace = [DEFAULT_NAMESPACE, TEAM, OTHER][(each * 7) % 3]!;
+      await harness.one(create(aToken(each, { namespace, policies })));
+      wanted.push(each);
+    }
+    const all = { kind: 'all' } as const;
+    const filter = { by: 'policy', id: policyIdNumbered(1) } as const;
+    const listed = async (after: string | undefined, limit?: number): Promise<readonly string[]> =>
+      (await collect(machine.tokens(all, filter, { after, limit }))).map(pageKeyOf);
+    const expected = wanted.map((each) => accessorNumbered(each));
+    test.same(await listed(undefined), expected);
+    test.same(await listed(expected[300], 300), expected.slice(301, 601));
+    test.same(await listed(expected.at(-1)), []);
+  },
+);
+
+t.test(
+  'machine: nothing of a batch is seen, heard or answered before it is on disk',
+  async (test) => {
+    const kv = new FailingKv(new MemoryKv());
+    const harness = new MachineHarness(kv);
+    const { machine } = harness;
+    await harness.one(BUILTINS);
+    const facts = (): unknown => [
+      machine.index(),
+      machine.appliedIndex(),
+      machine.totals(),
+      machine.digests(),
+    ];
+    const before = facts();
+    const heard: unknown[] = [];
+    machine.watch.onApplied((changes) => heard.push(changes));
+    let release = (): void => undefined;
+    kv.beforeWrite = () =>
+      new Promise((resolve) => {
+        release = resolve;
+      });
+    const made = harness.one(create(aToken(1)));
+    await Promise.resolve();
+    test.same(facts(), before);
+    test.equal(machine.token(accessorNumbered(1)), undefined);
+    test.same(heard, []);
+    release();
+    test.match(await made, { kind: 'applied' });
+    test.equal(heard.length, 1);
+    test.ok(machine.token(accessorNumbered(1)));
+
+    const after = facts();
+    kv.beforeWrite = () => Promise.reject(new Error('no space left on device'));
+    await test.rejects(harness.one(create(aToken(2))));
+    test.same(facts(), after, 'a failed batch leaves the state as it was');
+    test.equal(heard.length, 1);
+  },
+);
 
 t.test(
   'watch: wakes for the table and the object that changed, by id and by both names',

@@ -285,6 +285,10 @@ const byKey =
   (left: T, right: T): number =>
     keyOf(left) < keyOf(right) ? -1 : 1;
 
+/** Texts in the order of their code units, as keys order. */
+const inOrder = (texts: readonly string[]): readonly string[] =>
+  [...texts].sort(byKey((text) => text));
+
 async function requireSameLists(view: StateView, model: Model): Promise<void> {
   const scopes = [
     { scope: { kind: 'all' } as const, has: () => true },
@@ -316,10 +320,11 @@ async function requireSameLists(view: StateView, model: Model): Promise<void> {
       requireSame(
         `roles of policy ${each} ${where}`,
         (await collect(view.roles(scope, policyId, {}))).map(({ id }) => id),
-        [...model.roles.values()]
-          .filter(({ namespace, policies }) => has(namespace) && policies.includes(policyId))
-          .map(({ id }) => id)
-          .sort(),
+        inOrder(
+          [...model.roles.values()]
+            .filter(({ namespace, policies }) => has(namespace) && policies.includes(policyId))
+            .map(({ id }) => id),
+        ),
       );
     }
     requireSame(
@@ -368,11 +373,12 @@ async function requireSameLists(view: StateView, model: Model): Promise<void> {
       requireSame(
         'binding rules',
         (await collect(view.bindingRules(scope, authMethod, {}))).map(({ id }) => id),
-        [...model.rules.values()]
-          .filter(({ namespace }) => has(namespace))
-          .filter((rule) => [undefined, rule.authMethod.toUpperCase()].includes(authMethod))
-          .map(({ id }) => id)
-          .sort(),
+        inOrder(
+          [...model.rules.values()]
+            .filter(({ namespace }) => has(namespace))
+            .filter((rule) => [undefined, rule.authMethod.toUpperCase()].includes(authMethod))
+            .map(({ id }) => id),
+        ),
       );
     }
   }
@@ -400,8 +406,8 @@ async function requireSameLists(view: StateView, model: Model): Promise<void> {
   );
   requireSame(
     'orphans',
-    [...(await view.orphanedTokens(100))].sort(),
-    orphans.map(({ accessorId }) => accessorId).sort(),
+    inOrder(await view.orphanedTokens(100)),
+    inOrder(orphans.map(({ accessorId }) => accessorId)),
   );
 }
 
@@ -460,7 +466,7 @@ function requireRowsFromNothing(kv: MemoryKv, view: StateView): void {
   requireSame(
     'index rows',
     rows.filter(({ key }) => DERIVED_KINDS.has(key[0]!)).map(({ row }) => row),
-    [...derived].sort(),
+    inOrder([...derived]),
   );
   requireSame('local tokens', view.totals().localTokens, localTokens);
 }

@@ -66,6 +66,22 @@ export interface Reply {
   readonly list: readonly Fields[];
 }
 
+interface Checker {
+  same(found: unknown, wanted: unknown): boolean;
+  match(found: unknown, wanted: unknown): boolean;
+}
+
+/** The status and the whole text of an answer, or the pattern of the text. */
+export function answers(
+  t: Checker,
+  { status, text }: Reply,
+  wantedStatus: number,
+  wantedText: string | RegExp,
+): void {
+  if (typeof wantedText === 'string') t.same([status, text], [wantedStatus, wantedText]);
+  else t.match({ status, text }, { status: wantedStatus, text: wantedText });
+}
+
 export type Prefix = 'X-Consul-' | 'X-Service-';
 
 export interface Sent {
