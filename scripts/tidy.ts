@@ -245,26 +245,58 @@ function checkUnused(): void {
   }
 }
 
-/** Numbers on disk and on the wire are for ever: each that was ever used must still be named in its registry. */
+/** By file, by the constant that holds them, by number: the name that the number was given once. */
+type Registry = Readonly<
+  Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>
+>;
+
+/** Numbers on disk are for ever: each that was ever used must still stand for what it stood for. */
 function checkRegistry(): void {
-  const registry = JSON.parse(readFileSync(join(root, 'scripts/registry.json'), 'utf8')) as Record<
-    string,
-    Record<string, string>
-  >;
-  for (const [path, numbers] of Object.entries(registry)) {
+  const text = readFileSync(join(root, 'scripts/registry.json'), 'utf8');
+  for (const [path, tables] of Object.entries(JSON.parse(text) as Registry)) {
     const source = sources.get(path);
     if (source === undefined) {
       findings.push({ file: path, line: 1, rule: 'registry', says: 'the registry file is gone' });
       continue;
     }
-    for (const [number, name] of Object.entries(numbers)) {
-      const pattern = new RegExp(
-        `['"]?${name.replace(/[.*+?^$()|[\]\\]/g, '\\$&')}['"]?\\s*:\\s*${number}\\b`,
-      );
-      if (!pattern.test(source.text))
-        find(source, 0, 'registry', `${name} = ${number} is gone; keep it as a tombstone`);
-    }
+    for (const [constant, registered] of Object.entries(tables))
+      checkNumbers(source, constant, registered);
   }
+}
+
+function checkNumbers(
+  source: Source,
+  constant: string,
+  registered: Readonly<Record<string, string>>,
+): void {
+  const { node, numbers } = numbersIn(source, constant);
+  for (const [number, name] of Object.entries(registered))
+    if (numbers.get(name) !== number)
+      find(source, node, 'registry', `${constant}: ${name} was ${number} and must stay so`);
+  for (const [name, number] of numbers)
+    if (registered[number] !== name)
+      find(source, node, 'registry', `${constant}: enter ${name} = ${number} into the registry`);
+}
+
+/** What the object literal of a constant says, `name: number` for `name: number`. */
+function numbersIn(
+  source: Source,
+  constant: string,
+): { readonly node: ts.Node | number; readonly numbers: ReadonlyMap<string, string> } {
+  const numbers = new Map<string, string>();
+  let found: ts.Node | undefined;
+  walk(source.tree, (node) => {
+    if (!ts.isVariableDeclaration(node) || node.name.getText(source.tree) !== constant) return;
+    found = node;
+    walk(node, (inner) => {
+      if (!ts.isPropertyAssignment(inner) || !ts.isNumericLiteral(inner.initializer)) return;
+      const name = ts.isStringLiteral(inner.name)
+        ? inner.name.text
+        : inner.name.getText(source.tree);
+      numbers.set(name, inner.initializer.text);
+    });
+  });
+  return { node: found ?? 0, numbers };
 }
 
 function report(): void {

@@ -76,11 +76,12 @@ export function nextEntry(
   payload: Uint8Array,
 ): LogEntry {
   const index = previous.index + 1;
-  const head = Buffer.allocUnsafe(HASH_BYTES + 16);
-  head.set(previous.hash, 0);
-  writeNumber(head, index, HASH_BYTES);
-  writeNumber(head, term, HASH_BYTES + 8);
-  return { index, term, payload, hash: sha256.create().update(head).update(payload).digest() };
+  const named = Buffer.allocUnsafe(HASH_BYTES + 16 + payload.length);
+  named.set(previous.hash, 0);
+  writeNumber(named, index, HASH_BYTES);
+  writeNumber(named, term, HASH_BYTES + 8);
+  named.set(payload, HASH_BYTES + 16);
+  return { index, term, payload, hash: sha256(named) };
 }
 
 export function encodeEntry(entry: LogEntry, previousHash: Uint8Array): Uint8Array {

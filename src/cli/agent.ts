@@ -4,13 +4,12 @@
 
 import { extname, resolve } from 'node:path';
 import { Command, Option } from 'commander';
-import { parse as parseYaml } from 'yaml';
-import { openNode, type RunningNode } from '../node/node.ts';
+import type { RunningNode } from '../node/node.ts';
 import { readSettings, type Settings, SettingsError, shownSettings } from '../node/settings.ts';
 import { flagOf, SETTING_KEYS, type SettingKey, variableOf } from '../node/settings-keys.ts';
 import { readTextFile, shortHostName } from '../platform-node/files.ts';
-import { openSystemPlatform } from '../platform-node/system-platform.ts';
 import { CommandFailed } from './failed.ts';
+import { parseJsonSettings, parseYamlSettings } from './settings-text.ts';
 import { UsageError } from './usage-error.ts';
 
 /** The command, with a flag for every setting. `version` is the program's. */
@@ -62,7 +61,8 @@ function readSettingsFile(path: string): { readonly path: string; readonly value
   const text = readConfigText(path);
   try {
     // YAML reads JSON too, but says less well what is wrong with it.
-    return { path, value: extname(path) === '.json' ? JSON.parse(text) : parseYaml(text) };
+    const parse = extname(path) === '.json' ? parseJsonSettings : parseYamlSettings;
+    return { path, value: parse(text) };
   } catch (error) {
     throw new UsageError(`${path} cannot be read as settings: ${messageOf(error)}`);
   }
@@ -98,6 +98,9 @@ function nextStopSignal(): Promise<NodeJS.Signals> {
 
 async function openOrExplain(settings: Settings, version: string): Promise<RunningNode> {
   try {
+    // Loaded here, because no other command needs a server's worth of code.
+    const { openSystemPlatform } = await import('../platform-node/system-platform.ts');
+    const { openNode } = await import('../node/node.ts');
     const platform = openSystemPlatform(settings);
     platform.logger.info({ version, settings: shownSettings(settings) }, 'starting');
     return await openNode({ settings, platform, version });

@@ -37,14 +37,15 @@ export interface LevelTuning {
   readonly writeBufferBytes: number;
   readonly blockBytes: number;
   readonly tableBytes: number;
+  /** Also makes most damage of a table an error when it is read, instead of other data. */
   readonly isCompressed: boolean;
 }
 
 const DEFAULT_TUNING: LevelTuning = {
   cacheBytes: 32 * 1024 * 1024,
-  writeBufferBytes: 16 * 1024 * 1024,
+  writeBufferBytes: 8 * 1024 * 1024,
   blockBytes: 4096,
-  tableBytes: 8 * 1024 * 1024,
+  tableBytes: 4 * 1024 * 1024,
   isCompressed: true,
 };
 

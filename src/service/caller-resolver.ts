@@ -72,6 +72,11 @@ export class CallerResolver {
     return { token: known.token, authorizer: known.rights.authorizer };
   }
 
+  /** The stored token of a secret, void or not; undefined when there is none. */
+  tokenOf(secret: SecretId): Token | undefined {
+    return this.#tokenOf(secret)?.token;
+  }
+
   /** Whether a stored token is void at this moment. Cheap enough for every token of a list. */
   isVoid(token: Token): boolean {
     return isVoid(token, this.#methods, this.#deps.clock.wallMs());

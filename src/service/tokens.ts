@@ -89,7 +89,7 @@ export async function readSelfToken(
   { call }: Request,
 ): Promise<OperationOutput<'token.read-self'>> {
   const secret = call.secret ?? service.settings.defaultSecret;
-  const token = secret === undefined ? undefined : service.view.tokenBySecret(secret);
+  const token = secret === undefined ? undefined : service.callers.tokenOf(secret);
   if (token !== undefined && isExpired(token, service.clock.wallMs())) {
     throw unknownSelf(tokenExpired('read'));
   }

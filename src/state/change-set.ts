@@ -145,6 +145,12 @@ export class ChangeSet implements Getter {
     this.#rowsChanged += 1;
   }
 
+  /** Readers of the table see it changed by what the current command does to other tables. */
+  touch(table: TableName): void {
+    this.#changes.push({ table, key: '', watchKeys: [] });
+    this.#touchedTables.add(table);
+  }
+
   /** The current command is the bootstrap: its index is what a later reset must name. */
   markBootstrap(): void {
     this.#bootstrapIndex = this.nextIndex;
@@ -201,6 +207,10 @@ export class ChangeSet implements Getter {
   }
 
   #replaceIndexRows(old: readonly IndexRow[], fresh: readonly IndexRow[]): void {
+    if (old.length === 0) {
+      for (const row of fresh) this.putRow(row.key, row.value);
+      return;
+    }
     const leftOver = new Map(old.map((row) => [nameOf(row.key), row]));
     for (const row of fresh) {
       const name = nameOf(row.key);

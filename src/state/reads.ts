@@ -88,6 +88,10 @@ export function readNamespace(rows: Getter, name: string): Namespace | undefined
   return readAt(rows, NAMESPACES, rowKey('namespace', name));
 }
 
+export function hasNamespace(rows: Getter, name: string): boolean {
+  return rows.get(rowKey('namespace', name)) !== undefined;
+}
+
 /** The rules of one method, by id. */
 export function readRulesOfMethod(
   rows: Getter,

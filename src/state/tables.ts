@@ -80,40 +80,46 @@ export const NO_BYTES = new Uint8Array(0);
 
 const TEXT_END = 0x00;
 
+/** Keys are put together here and copied out; it grows with the largest key. */
+let workspace = Buffer.alloc(1024);
+
 /** The key of a row, or (with some parts left out at the end) the prefix that such keys share. */
 export function rowKey(kind: RowKind, ...parts: readonly KeyPart[]): Uint8Array {
-  let size = 1;
-  for (const part of parts) size += partSize(part);
-  const key = Buffer.allocUnsafe(size);
-  key[0] = ROW[kind];
+  workspace[0] = ROW[kind];
   let at = 1;
-  for (const part of parts) at = writePart(key, part, at);
-  return key;
+  for (const part of parts) at = writePart(part, at);
+  return Buffer.from(workspace.subarray(0, at));
 }
 
-function partSize(part: KeyPart): number {
-  if (typeof part === 'number') return 8;
-  return typeof part === 'string' ? Buffer.byteLength(escaped(part)) + 1 : part.length;
-}
-
-function writePart(key: Buffer, part: KeyPart, at: number): number {
+function writePart(part: KeyPart, at: number): number {
   if (typeof part === 'number') {
-    key.writeUInt32BE(Math.floor(part / 2 ** 32), at);
-    key.writeUInt32BE(part % 2 ** 32, at + 4);
+    reserve(at + 8);
+    workspace.writeUInt32BE(Math.floor(part / 2 ** 32), at);
+    workspace.writeUInt32BE(part % 2 ** 32, at + 4);
     return at + 8;
   }
   if (typeof part === 'string') {
-    const end = at + key.write(escaped(part), at, 'utf8');
-    key[end] = TEXT_END;
+    const text = escaped(part);
+    // No UTF-16 unit becomes more than three bytes.
+    reserve(at + text.length * 3 + 1);
+    const end = at + workspace.write(text, at, 'utf8');
+    workspace[end] = TEXT_END;
     return end + 1;
   }
-  key.set(part, at);
+  reserve(at + part.length);
+  workspace.set(part, at);
   return at + part.length;
 }
 
+function reserve(size: number): void {
+  if (size > workspace.length) workspace = Buffer.concat([workspace], size * 2);
+}
+
+const TO_ESCAPE = /[\0\x01]/;
+
 /** 00 becomes 01 01 and 01 becomes 01 02: no 00 is left inside, and the order of texts stays. */
 function escaped(text: string): string {
-  if (!text.includes('\0') && !text.includes('\x01')) return text;
+  if (!TO_ESCAPE.test(text)) return text;
   return text.replaceAll('\x01', '\x01\x02').replaceAll('\0', '\x01\x01');
 }
 

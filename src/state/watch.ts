@@ -15,7 +15,10 @@ export interface WatchTarget {
 
 export interface AppliedChange {
   readonly table: TableName;
-  /** Its identity: lower-cased id, name of a namespace, or namespace and name of an auth method. */
+  /**
+   * Its identity: lower-cased id, name of a namespace, or namespace and name of an auth method. Empty
+   * when the table changed for its readers without a change of one object.
+   */
   readonly key: string;
   /** Every watch key of the object, before and after the change. */
   readonly watchKeys: readonly string[];

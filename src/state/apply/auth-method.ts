@@ -48,6 +48,8 @@ export function applyAuthMethodDelete(
   changes.delete(AUTH_METHODS, method);
   if (changes.get(methodKey('methodTokens', method)) !== undefined) {
     changes.putRow(methodKey('retiredMethod', method), NO_BYTES);
+    // Its tokens are gone for all who list them, though their rows are still there.
+    changes.touch('tokens');
   }
   return { type: 'deleted', existed: true };
 }

@@ -12,7 +12,7 @@ import type { ChangeSet } from '../change-set.ts';
 import type { Change } from '../commands.ts';
 import { NAMESPACES, POLICIES, TOKENS } from '../objects.ts';
 import type { Answer } from '../outcome.ts';
-import { isIdInUse, readNamespace, readPolicy, readPolicyByName } from '../reads.ts';
+import { hasNamespace, isIdInUse, readPolicy, readPolicyByName } from '../reads.ts';
 import { type ApplyContext, requireNamespace } from './checks.ts';
 import { requireFreshIds, requireRights } from './token.ts';
 
@@ -55,7 +55,7 @@ export function applyEnsureBuiltins(
   { changes }: ApplyContext,
   { policies, tokens, namespace }: Extract<Change, { readonly type: 'ensure-builtins' }>,
 ): Answer {
-  if (readNamespace(changes, namespace.name) === undefined) {
+  if (!hasNamespace(changes, namespace.name)) {
     changes.put(NAMESPACES, stampedNew(changes, namespace));
   }
   for (const policy of policies) ensurePolicy(changes, policy);

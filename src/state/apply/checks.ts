@@ -3,7 +3,7 @@
 import { AclError, invalid } from '../../acl/error.ts';
 import { DEFAULT_NAMESPACE, lookupBytes, type NamespaceName } from '../../acl/ids.ts';
 import type { ChangeSet } from '../change-set.ts';
-import { readNamespace, readPolicy, readRole } from '../reads.ts';
+import { hasNamespace, readPolicy, readRole } from '../reads.ts';
 
 /** What every handler of a command gets. */
 export interface ApplyContext {
@@ -25,7 +25,7 @@ export function requireCas(
 }
 
 export function requireNamespace({ changes }: ApplyContext, name: NamespaceName): void {
-  if (readNamespace(changes, name) !== undefined) return;
+  if (hasNamespace(changes, name)) return;
   throw invalid(`Namespace "${name}" does not exist`);
 }
 

@@ -1,0 +1,136 @@
+// The server as a process of its own, started as a user starts it and ended as an operator, a machine
+// or bad luck ends it. Everything it printed is kept. Only processes started here are ever signalled.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MANAGEMENT } from './asking.ts';
+
+/** The compiled program: this file lies two folders below the root of what was compiled. */
+const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.js');
+const START_MS = 20_000;
+
+export interface Owner {
+  teardown(action: () => Promise<unknown> | undefined): void;
+}
+
+export interface Ending {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface ServerPlan {
+  /** Holds the databases. */
+  readonly dataFolder: string;
+  /** Added to those of the test environment; an empty value takes one of them away. */
+  readonly flags?: Readonly<Record<string, string>>;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly nodeOptions?: readonly string[];
+}
+
+export interface ServerProcess {
+  readonly port: number;
+  readonly pid: number;
+  /** What it printed so far, on both streams. */
+  output(): string;
+  /** Sends a signal and waits for the end. Called again, it only waits. */
+  end(signal: NodeJS.Signals): Promise<Ending>;
+  /** Proportional memory of the process that is its own, in MiB. */
+  anonymousMib(): number;
+}
+
+/** A folder that is removed when the test is over. */
+export function temporaryFolder(owner: Owner): string {
+  const folder = mkdtempSync(join(tmpdir(), 'conclave-hard-'));
+  owner.teardown(() => {
+    rmSync(folder, { recursive: true, force: true });
+    return undefined;
+  });
+  return folder;
+}
+
+/** Starts a server and resolves when it says where it listens. Rejects when it ends before. */
+export async function startServer(owner: Owner, plan: ServerPlan): Promise<ServerProcess> {
+  const started = await startOrEnd(owner, plan);
+  if ('ending' in started) {
+    throw new Error(`the server ended with ${started.ending.code}: ${started.output}`);
+  }
+  return started;
+}
+
+/** Starts a server that is expected to refuse; resolves with how it ended. */
+export async function startRefused(
+  owner: Owner,
+  plan: ServerPlan,
+): Promise<{ readonly ending: Ending; readonly output: string }> {
+  const started = await startOrEnd(owner, plan);
+  if ('ending' in started) return started;
+  await started.end('SIGKILL');
+  throw new Error('the server started although it must not');
+}
+
+async function startOrEnd(
+  owner: Owner,
+  plan: ServerPlan,
+): Promise<ServerProcess | { readonly ending: Ending; readonly output: string }> {
+  const child = spawn(
+    process.execPath,
+    [...(plan.nodeOptions ?? []), MAIN, 'agent', ...argumentsOf(plan)],
+    { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH, ...plan.environment } },
+  );
+  const ended = endOf(child);
+  owner.teardown(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  let output = '';
+  const printed = (resolve: (port: number) => void) => (piece: string) => {
+    output += piece;
+    const port = /listening +https?:\/\/[^\s]+:(\d+)/.exec(output)?.[1];
+    if (port !== undefined) resolve(Number(port));
+  };
+  const listening = new Promise<number>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8');
+      stream.on('data', printed(resolve));
+    }
+    setTimeout(() => reject(new Error(`nothing listens: ${output}`)), START_MS).unref();
+  });
+  const first = await Promise.race([listening, ended]);
+  if (typeof first !== 'number') return { ending: first, output };
+  return {
+    port: first,
+    pid: child.pid ?? 0,
+    output: () => output,
+    end: (signal) => {
+      child.kill(signal);
+      return ended;
+    },
+    anonymousMib: () => anonymousMib(child.pid),
+  };
+}
+
+function argumentsOf({ dataFolder, flags }: ServerPlan): readonly string[] {
+  const all: Readonly<Record<string, string>> = {
+    'data-dir': dataFolder,
+    'node-name': 'hard',
+    'ports-http': '0',
+    'acl-tokens-initial-management': MANAGEMENT,
+    ...flags,
+  };
+  return Object.entries(all).flatMap(([name, value]) => (value === '' ? [] : [`--${name}`, value]));
+}
+
+/** When both streams have ended, too: all that was printed has been read. */
+function endOf(child: ChildProcess): Promise<Ending> {
+  return new Promise((resolve) => {
+    child.once('close', (code, signal) => resolve({ code, signal }));
+  });
+}
+
+function anonymousMib(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const match = /RssAnon:\s+(\d+) kB/.exec(status);
+  return match === null ? Number.NaN : Number(match[1]) / 1024;
+}
