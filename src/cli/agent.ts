@@ -115,6 +115,8 @@ function nextStepOf(error: unknown): string {
     return '\nNext: choose another port with --ports-http, or stop what listens there.';
   if (code === 'EACCES')
     return '\nNext: choose a folder and a port that this user may use (--data-dir, --ports-http).';
+  if (code === 'EEXIST' || code === 'ENOTDIR')
+    return '\nNext: choose another folder with --data-dir; what stands there is no folder.';
   return '';
 }
 

@@ -18,6 +18,7 @@ import type { ClassicLevel, Iterator, Snapshot } from 'classic-level';
 import { Level } from 'level';
 import { assert } from '../../cluster/base/assert.ts';
 import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
+import { findWalHole } from './write-ahead-log.ts';
 
 export interface LevelKvOptions {
   /** Holds the VERSION file and the database. Its parent must exist. */
@@ -68,6 +69,7 @@ export async function openLevelKv(options: LevelKvOptions): Promise<Kv> {
   const location = join(folder, 'level');
   const isNew = !requireOwnFolder(folder, name);
   if (isNew) requireNothingLeft(location);
+  else requireWholeWal(location);
   const database = new Level<Uint8Array, Uint8Array>(location, {
     keyEncoding: 'buffer',
     valueEncoding: 'buffer',
@@ -111,6 +113,17 @@ function requireNothingLeft(location: string): void {
   throw new LevelKvError(
     `${location} holds ${left.length} tables but neither CURRENT nor a VERSION file beside it: ` +
       'restore the folder from a copy, or move it away to begin with an empty store',
+  );
+}
+
+/** LevelDB itself would open and leave out what it cannot read. */
+function requireWholeWal(location: string): void {
+  if (!existsSync(location)) return;
+  const hole = findWalHole(location);
+  if (hole === undefined) return;
+  throw new LevelKvError(
+    `${join(location, hole.file)} is damaged at byte ${hole.offsetBytes}, and acknowledged writes ` +
+      'follow: restore the data folder from a copy, or move it away and let this node join anew',
   );
 }
 

@@ -14,14 +14,12 @@ import type { Position } from './outcome.ts';
 import { decodeNumber, encodeNumber } from './packing.ts';
 import { type Getter, idsOf } from './reads.ts';
 import { decodeRecord, encodeRecord } from './record-codec.ts';
+import type { Stamped } from './stamp.ts';
 import { idAtEnd, rowKey } from './tables.ts';
 import type { ObjectCounts, TableName } from './view.ts';
 import type { AppliedChange } from './watch.ts';
 
-interface Stamped {
-  readonly createIndex: number;
-  readonly modifyIndex: number;
-}
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 interface Row {
   readonly key: Uint8Array;
@@ -41,14 +39,14 @@ export interface Finished {
 export class ChangeSet implements Getter {
   readonly #store: Getter;
   readonly #rows = new Map<string, Row>();
-  readonly #counts = new Map<NamespaceName, ObjectCounts>();
+  readonly #counts = new Map<NamespaceName, Mutable<ObjectCounts>>();
   readonly #globalDigest: Digest;
   readonly #fullDigest: Digest;
   readonly #tableIndexes: Record<TableName, number>;
   readonly #changes: AppliedChange[] = [];
   #index: number;
   #position: Position;
-  #totals: Totals;
+  readonly #totals: Mutable<Totals>;
   #bootstrapIndex: number | undefined;
   /** Of the command that is being applied. */
   #effects: RowEffect[] = [];
@@ -62,7 +60,7 @@ export class ChangeSet implements Getter {
     this.#tableIndexes = { ...meta.tableIndexes };
     this.#index = meta.index;
     this.#position = meta.position;
-    this.#totals = meta.totals;
+    this.#totals = { ...meta.totals };
     this.#bootstrapIndex = meta.bootstrapIndex;
   }
 
@@ -234,17 +232,15 @@ export class ChangeSet implements Getter {
   #countInNamespace<T extends Stamped>(table: ObjectTable<T>, object: T, by: 1 | -1): void {
     const { countedAs } = table;
     if (countedAs === undefined) {
-      this.#totals = { ...this.#totals, namespaces: this.#totals.namespaces + by };
+      this.#totals.namespaces += by;
       return;
     }
     const namespace = table.namespaceOf(object);
-    const counts = this.countsOf(namespace);
-    this.#counts.set(namespace, { ...counts, [countedAs]: counts[countedAs] + by });
-    this.#totals = {
-      ...this.#totals,
-      [countedAs]: this.#totals[countedAs] + by,
-      localTokens: this.#totals.localTokens + (table.isLocal(object) ? by : 0),
-    };
+    const counts = this.#counts.get(namespace) ?? { ...this.countsOf(namespace) };
+    this.#counts.set(namespace, counts);
+    counts[countedAs] += by;
+    this.#totals[countedAs] += by;
+    if (table.isLocal(object)) this.#totals.localTokens += by;
   }
 
   #addToCounter(key: Uint8Array, by: 1 | -1): void {

@@ -26,6 +26,7 @@ import {
   ROLE_CODEC,
   TOKEN_CODEC,
 } from './record-codec.ts';
+import { NOT_STAMPED, type Stamped } from './stamp.ts';
 
 const FORMAT = 1;
 
@@ -76,7 +77,7 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
     fieldsOf: ({ presence, token }) => [PRESENCE_NUMBER[presence], TOKEN_CODEC.fieldsOf(token)],
     changeOf: ([presence, token]) => ({
       presence: presenceOf(presence) as 'create' | 'update',
-      token: TOKEN_CODEC.objectOf(token as Fields),
+      token: TOKEN_CODEC.objectOf(token as Fields, NOT_STAMPED),
     }),
   },
   'token.delete': {
@@ -91,7 +92,7 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
     fieldsOf: ({ presence, policy }) => [PRESENCE_NUMBER[presence], POLICY_CODEC.fieldsOf(policy)],
     changeOf: ([presence, policy]) => ({
       presence: presenceOf(presence) as 'create' | 'update',
-      policy: POLICY_CODEC.objectOf(policy as Fields),
+      policy: POLICY_CODEC.objectOf(policy as Fields, NOT_STAMPED),
     }),
   },
   'policy.delete': {
@@ -102,7 +103,7 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
     fieldsOf: ({ presence, role }) => [PRESENCE_NUMBER[presence], ROLE_CODEC.fieldsOf(role)],
     changeOf: ([presence, role]) => ({
       presence: presenceOf(presence) as 'create' | 'update',
-      role: ROLE_CODEC.objectOf(role as Fields),
+      role: ROLE_CODEC.objectOf(role as Fields, NOT_STAMPED),
     }),
   },
   'role.delete': {
@@ -116,7 +117,7 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
     ],
     changeOf: ([presence, method]) => ({
       presence: presenceOf(presence) as 'either',
-      method: AUTH_METHOD_CODEC.objectOf(method as Fields),
+      method: AUTH_METHOD_CODEC.objectOf(method as Fields, NOT_STAMPED),
     }),
   },
   'auth-method.delete': {
@@ -130,7 +131,7 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
     ],
     changeOf: ([presence, rule]) => ({
       presence: presenceOf(presence) as 'create' | 'update',
-      rule: BINDING_RULE_CODEC.objectOf(rule as Fields),
+      rule: BINDING_RULE_CODEC.objectOf(rule as Fields, NOT_STAMPED),
     }),
   },
   'binding-rule.delete': {
@@ -144,7 +145,7 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
     ],
     changeOf: ([presence, namespace]) => ({
       presence: presenceOf(presence),
-      namespace: NAMESPACE_CODEC.objectOf(namespace as Fields),
+      namespace: NAMESPACE_CODEC.objectOf(namespace as Fields, NOT_STAMPED),
     }),
   },
   'namespace.delete': {
@@ -154,7 +155,7 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
   bootstrap: {
     fieldsOf: ({ token, resetIndex }) => [TOKEN_CODEC.fieldsOf(token), orNull(resetIndex)],
     changeOf: ([token, resetIndex]) => ({
-      token: TOKEN_CODEC.objectOf(token as Fields),
+      token: TOKEN_CODEC.objectOf(token as Fields, NOT_STAMPED),
       resetIndex: orUndefined(resetIndex as number | null),
     }),
   },
@@ -165,9 +166,11 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
       NAMESPACE_CODEC.fieldsOf(namespace),
     ],
     changeOf: ([policies, tokens, namespace]) => ({
-      policies: (policies as readonly Fields[]).map(POLICY_CODEC.objectOf),
-      tokens: (tokens as readonly Fields[]).map(TOKEN_CODEC.objectOf),
-      namespace: NAMESPACE_CODEC.objectOf(namespace as Fields),
+      policies: (policies as readonly Fields[]).map((each) =>
+        POLICY_CODEC.objectOf(each, NOT_STAMPED),
+      ),
+      tokens: (tokens as readonly Fields[]).map((each) => TOKEN_CODEC.objectOf(each, NOT_STAMPED)),
+      namespace: NAMESPACE_CODEC.objectOf(namespace as Fields, NOT_STAMPED),
     }),
   },
   'request-id.trim': {
@@ -270,9 +273,8 @@ function answerField(answer: Answer): Field {
 }
 
 function answerOf(type: Answer['type'], field: Field | undefined): Answer {
-  const record = <T extends { readonly createIndex: number; readonly modifyIndex: number }>(
-    codec: RecordCodec<T>,
-  ): T => decodeRecord(codec, field as Uint8Array);
+  const record = <T extends Stamped>(codec: RecordCodec<T>): T =>
+    decodeRecord(codec, field as Uint8Array);
   switch (type) {
     case 'token':
       return { type, token: record(TOKEN_CODEC) };

@@ -28,13 +28,9 @@ import {
 } from './objects.ts';
 import { idsOf, readAt, readAuthMethod } from './reads.ts';
 import { decodeRecord } from './record-codec.ts';
+import type { Stamped } from './stamp.ts';
 import { behind, idAtEnd, namedKey, rangeOf, type RowKind, rowKey, textsInKey } from './tables.ts';
 import type { Page, TokenFilter } from './view.ts';
-
-interface Stamped {
-  readonly createIndex: number;
-  readonly modifyIndex: number;
-}
 
 /**
  * Where an object stands in its list: give it as `after` to go on behind it. (Of roles that are listed

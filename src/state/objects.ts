@@ -22,6 +22,7 @@ import {
   ROLE_CODEC,
   TOKEN_CODEC,
 } from './record-codec.ts';
+import type { Stamped } from './stamp.ts';
 import { type KeyPart, namedKey, NO_BYTES, type RowKind, rowKey } from './tables.ts';
 import type { ObjectCounts, TableName } from './view.ts';
 
@@ -30,9 +31,7 @@ export interface IndexRow {
   readonly value: Uint8Array;
 }
 
-export interface ObjectTable<
-  T extends { readonly createIndex: number; readonly modifyIndex: number },
-> {
+export interface ObjectTable<T extends Stamped> {
   readonly name: TableName;
   readonly codec: RecordCodec<T>;
   keyOf(object: T): Uint8Array;

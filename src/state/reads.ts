@@ -20,6 +20,7 @@ import {
   TOKENS,
 } from './objects.ts';
 import { decodeRecord } from './record-codec.ts';
+import type { Stamped } from './stamp.ts';
 import { namedKey, type RowKind, rowKey } from './tables.ts';
 
 export interface Getter {
@@ -115,7 +116,7 @@ export function idsOf(list: Uint8Array | undefined): readonly Uint8Array[] {
 }
 
 /** The object whose row has this key. */
-export function readAt<T extends { readonly createIndex: number; readonly modifyIndex: number }>(
+export function readAt<T extends Stamped>(
   rows: Getter,
   table: ObjectTable<T>,
   key: Uint8Array,
@@ -124,7 +125,7 @@ export function readAt<T extends { readonly createIndex: number; readonly modify
   return value === undefined ? undefined : decodeRecord(table.codec, value);
 }
 
-function readById<T extends { readonly createIndex: number; readonly modifyIndex: number }>(
+function readById<T extends Stamped>(
   rows: Getter,
   table: ObjectTable<T>,
   kind: RowKind,

@@ -12,16 +12,12 @@ import type { Role } from '../acl/role.ts';
 import type { Unstamped } from '../acl/stamped.ts';
 import type { AuthMethodOrigin, Token } from '../acl/token.ts';
 import { type Fields, jsonField, pack, requireFormat, unpack } from './packing.ts';
+import type { Stamped } from './stamp.ts';
 
 /** How one type of object is written. `fieldsOf` is everything but the indexes. */
 export interface RecordCodec<T extends Stamped> {
   fieldsOf(object: Unstamped<T>): Fields;
-  objectOf(fields: Fields): Unstamped<T>;
-}
-
-interface Stamped {
-  readonly createIndex: number;
-  readonly modifyIndex: number;
+  objectOf(fields: Fields, indexes: Stamped): T;
 }
 
 const FORMAT = 1;
@@ -34,8 +30,7 @@ export function encodeRecord<T extends Stamped>(codec: RecordCodec<T>, object: T
 export function decodeRecord<T extends Stamped>(codec: RecordCodec<T>, value: Uint8Array): T {
   const [format, createIndex, modifyIndex, fields] = unpack(value);
   requireFormat('record', format, FORMAT);
-  // Stamped in place: this runs for every object of a list.
-  return Object.assign(codec.objectOf(fields as Fields), { createIndex, modifyIndex }) as T;
+  return codec.objectOf(fields as Fields, { createIndex, modifyIndex } as Stamped);
 }
 
 export const TOKEN_CODEC: RecordCodec<Token> = {
@@ -55,26 +50,26 @@ export const TOKEN_CODEC: RecordCodec<Token> = {
     token.expirationTime ?? null,
     token.hash,
   ],
-  objectOf: (fields) => {
-    const [accessorId, secretId, namespace, description, policies, roles, ...rest] = fields;
-    const [services, nodes, templated, local, origin, createTime, expirationTime, hash] = rest;
-    return {
-      accessorId,
-      secretId,
-      namespace,
-      description,
-      policies,
-      roles,
-      serviceIdentities: listOf(services, serviceIdentityOf),
-      nodeIdentities: listOf(nodes, nodeIdentityOf),
-      templatedPolicies: listOf(templated, templatedPolicyOf),
-      local,
-      authMethod: origin === null ? undefined : originOf(origin as Fields),
-      createTime,
-      expirationTime: expirationTime ?? undefined,
-      hash,
-    } as Unstamped<Token>;
-  },
+  // By place and not by pattern: this runs for every token that is read.
+  objectOf: (fields, { createIndex, modifyIndex }) =>
+    ({
+      accessorId: fields[0],
+      secretId: fields[1],
+      namespace: fields[2],
+      description: fields[3],
+      policies: fields[4],
+      roles: fields[5],
+      serviceIdentities: listOf(fields[6], serviceIdentityOf),
+      nodeIdentities: listOf(fields[7], nodeIdentityOf),
+      templatedPolicies: listOf(fields[8], templatedPolicyOf),
+      local: fields[9],
+      authMethod: fields[10] === null ? undefined : originOf(fields[10] as Fields),
+      createTime: fields[11],
+      expirationTime: fields[12] ?? undefined,
+      hash: fields[13],
+      createIndex,
+      modifyIndex,
+    }) as Token,
 };
 
 export const POLICY_CODEC: RecordCodec<Policy> = {
@@ -87,8 +82,21 @@ export const POLICY_CODEC: RecordCodec<Policy> = {
     datacenters,
     hash,
   ],
-  objectOf: ([id, name, namespace, description, rules, datacenters, hash]) =>
-    ({ id, name, namespace, description, rules, datacenters, hash }) as Unstamped<Policy>,
+  objectOf: (
+    [id, name, namespace, description, rules, datacenters, hash],
+    { createIndex, modifyIndex },
+  ) =>
+    ({
+      id,
+      name,
+      namespace,
+      description,
+      rules,
+      datacenters,
+      hash,
+      createIndex,
+      modifyIndex,
+    }) as Policy,
 };
 
 export const ROLE_CODEC: RecordCodec<Role> = {
@@ -103,7 +111,10 @@ export const ROLE_CODEC: RecordCodec<Role> = {
     role.templatedPolicies.map(templatedPolicyFields),
     role.hash,
   ],
-  objectOf: ([id, name, namespace, description, policies, services, nodes, templated, hash]) =>
+  objectOf: (
+    [id, name, namespace, description, policies, services, nodes, templated, hash],
+    { createIndex, modifyIndex },
+  ) =>
     ({
       id,
       name,
@@ -114,7 +125,9 @@ export const ROLE_CODEC: RecordCodec<Role> = {
       nodeIdentities: listOf(nodes, nodeIdentityOf),
       templatedPolicies: listOf(templated, templatedPolicyOf),
       hash,
-    }) as Unstamped<Role>,
+      createIndex,
+      modifyIndex,
+    }) as Role,
 };
 
 export const AUTH_METHOD_CODEC: RecordCodec<AuthMethod> = {
@@ -129,7 +142,10 @@ export const AUTH_METHOD_CODEC: RecordCodec<AuthMethod> = {
     jsonField(method.config),
     method.namespaceRules.map(({ selector, bindNamespace }) => [selector, bindNamespace]),
   ],
-  objectOf: ([name, namespace, type, displayName, description, ttl, locality, config, rules]) =>
+  objectOf: (
+    [name, namespace, type, displayName, description, ttl, locality, config, rules],
+    { createIndex, modifyIndex },
+  ) =>
     ({
       name,
       namespace,
@@ -140,7 +156,9 @@ export const AUTH_METHOD_CODEC: RecordCodec<AuthMethod> = {
       tokenLocality: locality,
       config: JSON.parse(config as string) as AuthMethod['config'],
       namespaceRules: listOf(rules, ([selector, bindNamespace]) => ({ selector, bindNamespace })),
-    }) as Unstamped<AuthMethod>,
+      createIndex,
+      modifyIndex,
+    }) as AuthMethod,
 };
 
 export const BINDING_RULE_CODEC: RecordCodec<BindingRule> = {
@@ -154,7 +172,10 @@ export const BINDING_RULE_CODEC: RecordCodec<BindingRule> = {
     rule.bindName,
     rule.bindVars?.name ?? null,
   ],
-  objectOf: ([id, namespace, description, authMethod, selector, bindType, bindName, variable]) =>
+  objectOf: (
+    [id, namespace, description, authMethod, selector, bindType, bindName, variable],
+    { createIndex, modifyIndex },
+  ) =>
     ({
       id,
       namespace,
@@ -164,7 +185,9 @@ export const BINDING_RULE_CODEC: RecordCodec<BindingRule> = {
       bindType,
       bindName,
       bindVars: variable === null ? undefined : { name: variable },
-    }) as Unstamped<BindingRule>,
+      createIndex,
+      modifyIndex,
+    }) as BindingRule,
 };
 
 export const NAMESPACE_CODEC: RecordCodec<Namespace> = {
@@ -175,14 +198,19 @@ export const NAMESPACE_CODEC: RecordCodec<Namespace> = {
     roleDefaults,
     jsonField(meta),
   ],
-  objectOf: ([name, description, policyDefaults, roleDefaults, meta]) =>
+  objectOf: (
+    [name, description, policyDefaults, roleDefaults, meta],
+    { createIndex, modifyIndex },
+  ) =>
     ({
       name,
       description,
       policyDefaults,
       roleDefaults,
       meta: JSON.parse(meta as string) as Namespace['meta'],
-    }) as Unstamped<Namespace>,
+      createIndex,
+      modifyIndex,
+    }) as Namespace,
 };
 
 function serviceIdentityFields({ serviceName, datacenters }: ServiceIdentity): Fields {

@@ -9,7 +9,6 @@ import { MANAGEMENT } from './asking.ts';
 
 /** The compiled program: this file lies two folders below the root of what was compiled. */
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.js');
-const START_MS = 20_000;
 
 export interface Owner {
   teardown(action: () => Promise<unknown> | undefined): void;
@@ -70,10 +69,41 @@ export async function startRefused(
   throw new Error('the server started although it must not');
 }
 
+/** Starts a server, kills it after a while, wherever it is then, and waits for its end. */
+export async function startAndKill(owner: Owner, plan: ServerPlan, afterMs: number): Promise<void> {
+  const { child, ended } = spawnServer(owner, plan);
+  await new Promise((resolve) => setTimeout(resolve, afterMs));
+  child.kill('SIGKILL');
+  await ended;
+}
+
 async function startOrEnd(
   owner: Owner,
   plan: ServerPlan,
 ): Promise<ServerProcess | { readonly ending: Ending; readonly output: string }> {
+  const { child, ended, listening, output } = spawnServer(owner, plan);
+  const first = await Promise.race([listening, ended]);
+  if (typeof first !== 'number') return { ending: first, output: output() };
+  return {
+    port: first,
+    pid: child.pid ?? 0,
+    output,
+    end: (signal) => {
+      child.kill(signal);
+      return ended;
+    },
+    anonymousMib: () => anonymousMib(child.pid),
+  };
+}
+
+interface Spawned {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ending>;
+  readonly listening: Promise<number>;
+  output(): string;
+}
+
+function spawnServer(owner: Owner, plan: ServerPlan): Spawned {
   const child = spawn(
     process.execPath,
     [...(plan.nodeOptions ?? []), MAIN, 'agent', ...argumentsOf(plan)],
@@ -85,30 +115,17 @@ async function startOrEnd(
     await ended;
   });
   let output = '';
-  const printed = (resolve: (port: number) => void) => (piece: string) => {
-    output += piece;
-    const port = /listening +https?:\/\/[^\s]+:(\d+)/.exec(output)?.[1];
-    if (port !== undefined) resolve(Number(port));
-  };
-  const listening = new Promise<number>((resolve, reject) => {
+  const listening = new Promise<number>((resolve) => {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8');
-      stream.on('data', printed(resolve));
+      stream.on('data', (piece: string) => {
+        output += piece;
+        const port = /listening +https?:\/\/[^\s]+:(\d+)/.exec(output)?.[1];
+        if (port !== undefined) resolve(Number(port));
+      });
     }
-    setTimeout(() => reject(new Error(`nothing listens: ${output}`)), START_MS).unref();
   });
-  const first = await Promise.race([listening, ended]);
-  if (typeof first !== 'number') return { ending: first, output };
-  return {
-    port: first,
-    pid: child.pid ?? 0,
-    output: () => output,
-    end: (signal) => {
-      child.kill(signal);
-      return ended;
-    },
-    anonymousMib: () => anonymousMib(child.pid),
-  };
+  return { child, ended, listening, output: () => output };
 }
 
 function argumentsOf({ dataFolder, flags }: ServerPlan): readonly string[] {

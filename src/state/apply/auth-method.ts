@@ -15,9 +15,9 @@ export function applyAuthMethodSet(
   context: ApplyContext,
   { method }: Extract<Change, { readonly type: 'auth-method.set' }>,
 ): Answer {
-  const fresh = setMethod(context, method);
-  context.changes.put(AUTH_METHODS, fresh);
-  return { type: 'auth-method', method: fresh };
+  const made = setMethod(context, method);
+  context.changes.put(AUTH_METHODS, made);
+  return { type: 'auth-method', method: made };
 }
 
 /** An existing method is replaced; it keeps its name's letter case, its type and its CreateIndex. */

@@ -15,9 +15,9 @@ export function applyBindingRuleSet(
   context: ApplyContext,
   { presence, rule }: Extract<Change, { readonly type: 'binding-rule.set' }>,
 ): Answer {
-  const fresh = presence === 'create' ? created(context, rule) : updated(context, rule);
-  context.changes.put(BINDING_RULES, fresh);
-  return { type: 'binding-rule', rule: fresh };
+  const made = presence === 'create' ? created(context, rule) : updated(context, rule);
+  context.changes.put(BINDING_RULES, made);
+  return { type: 'binding-rule', rule: made };
 }
 
 function created(context: ApplyContext, rule: Unstamped<BindingRule>): BindingRule {

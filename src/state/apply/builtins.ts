@@ -31,10 +31,10 @@ export function applyBootstrap(
   }
   requireFreshIds(context, token);
   requireRights(context, token);
-  const fresh = stampedNew(changes, token);
+  const made = { ...token, createIndex: changes.nextIndex, modifyIndex: changes.nextIndex };
   changes.markBootstrap();
-  changes.put(TOKENS, fresh);
-  return { type: 'token', token: fresh };
+  changes.put(TOKENS, made);
+  return { type: 'token', token: made };
 }
 
 /** Once; and again when the caller names the index of the last time, which only an operator can. */
@@ -56,7 +56,11 @@ export function applyEnsureBuiltins(
   { policies, tokens, namespace }: Extract<Change, { readonly type: 'ensure-builtins' }>,
 ): Answer {
   if (!hasNamespace(changes, namespace.name)) {
-    changes.put(NAMESPACES, stampedNew(changes, namespace));
+    changes.put(NAMESPACES, {
+      ...namespace,
+      createIndex: changes.nextIndex,
+      modifyIndex: changes.nextIndex,
+    });
   }
   for (const policy of policies) ensurePolicy(changes, policy);
   for (const token of tokens) ensureToken(changes, token);
@@ -71,7 +75,11 @@ function ensurePolicy(changes: ChangeSet, policy: Unstamped<Policy>): void {
   }
   // Somebody else's policy of that name came first: it stays, and the built-in has to wait.
   if (readPolicyByName(changes, policy.namespace, policy.name) !== undefined) return;
-  changes.put(POLICIES, stampedNew(changes, policy));
+  changes.put(POLICIES, {
+    ...policy,
+    createIndex: changes.nextIndex,
+    modifyIndex: changes.nextIndex,
+  });
 }
 
 function refreshRules(changes: ChangeSet, existing: Policy, rules: string): void {
@@ -86,12 +94,5 @@ function ensureToken(changes: ChangeSet, token: Unstamped<Token>): void {
   if (token.accessorId !== ANONYMOUS_ACCESSOR && changes.bootstrapIndex === undefined) {
     changes.markBootstrap();
   }
-  changes.put(TOKENS, stampedNew(changes, token));
-}
-
-function stampedNew<T>(
-  changes: ChangeSet,
-  object: T,
-): T & { readonly createIndex: number; readonly modifyIndex: number } {
-  return { ...object, createIndex: changes.nextIndex, modifyIndex: changes.nextIndex };
+  changes.put(TOKENS, { ...token, createIndex: changes.nextIndex, modifyIndex: changes.nextIndex });
 }

@@ -24,12 +24,12 @@ export function applyNamespaceSet(
     throw namespaceToUpdateMissing(namespace.name);
   }
   requireCas(context, existing);
-  const fresh = stamped(context, namespace, existing);
-  context.changes.put(NAMESPACES, fresh);
-  return { type: 'namespace', namespace: fresh };
+  const made = checked(context, namespace, existing);
+  context.changes.put(NAMESPACES, made);
+  return { type: 'namespace', namespace: made };
 }
 
-function stamped(
+function checked(
   context: ApplyContext,
   namespace: Unstamped<Namespace>,
   existing: Namespace | undefined,

@@ -17,9 +17,9 @@ export function applyPolicySet(
   context: ApplyContext,
   { presence, policy }: Extract<Change, { readonly type: 'policy.set' }>,
 ): Answer {
-  const fresh = presence === 'create' ? createdPolicy(context, policy) : updated(context, policy);
-  context.changes.put(POLICIES, fresh);
-  return { type: 'policy', policy: fresh };
+  const made = presence === 'create' ? createdPolicy(context, policy) : updated(context, policy);
+  context.changes.put(POLICIES, made);
+  return { type: 'policy', policy: made };
 }
 
 /** The new policy, checked and stamped. */

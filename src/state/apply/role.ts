@@ -25,9 +25,9 @@ export function applyRoleSet(
   context: ApplyContext,
   { presence, role }: Extract<Change, { readonly type: 'role.set' }>,
 ): Answer {
-  const fresh = presence === 'create' ? created(context, role) : updated(context, role);
-  context.changes.put(ROLES, fresh);
-  return { type: 'role', role: fresh };
+  const made = presence === 'create' ? created(context, role) : updated(context, role);
+  context.changes.put(ROLES, made);
+  return { type: 'role', role: made };
 }
 
 function created(context: ApplyContext, role: Unstamped<Role>): Role {

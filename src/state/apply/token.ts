@@ -25,9 +25,9 @@ type TokenChange<Type extends Change['type']> = Extract<Change, { readonly type:
 
 export function applyTokenSet(context: ApplyContext, change: TokenChange<'token.set'>): Answer {
   const { presence, token } = change;
-  const fresh = presence === 'create' ? createdToken(context, token) : updatedToken(context, token);
-  context.changes.put(TOKENS, fresh);
-  return { type: 'token', token: fresh };
+  const made = presence === 'create' ? createdToken(context, token) : updatedToken(context, token);
+  context.changes.put(TOKENS, made);
+  return { type: 'token', token: made };
 }
 
 function createdToken(context: ApplyContext, token: Unstamped<Token>): Token {
@@ -72,15 +72,8 @@ function updatedToken(context: ApplyContext, token: Unstamped<Token>): Token {
   requireSameIdentity(existing, token);
   requireRights(context, token);
   const { accessorId, authMethod, createTime, expirationTime, createIndex } = existing;
-  return {
-    ...token,
-    accessorId,
-    authMethod,
-    createTime,
-    expirationTime,
-    createIndex,
-    modifyIndex: changes.nextIndex,
-  };
+  const kept = { accessorId, authMethod, createTime, expirationTime };
+  return { ...token, ...kept, createIndex, modifyIndex: changes.nextIndex };
 }
 
 function requireSameIdentity(existing: Token, token: Unstamped<Token>): void {

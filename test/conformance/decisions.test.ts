@@ -1,0 +1,652 @@
+// decisions.md, over HTTP against the real node: pairs of headers, the two dialects, where the document
+// and deployed clients differ, namespaces, expiry, indexes and positions, cas, request ids, explain.
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how namespace rules name attributes.
+
+import t from 'tap';
+import { jwtIssuer } from '../support/jwt-issuer.ts';
+import {
+  answers,
+  Client,
+  type Fields,
+  type Reply,
+  ROOT,
+  runNode,
+  send,
+} from '../support/running-node.ts';
+import { INVALID, MALFORMED, refuses } from './both-dialects.ts';
+
+const NO_ID = '7b2c0b4e-5f0a-4d7f-9d3b-1c2d3e4f5a6b';
+const GLOBAL_MANAGEMENT = '00000000-0000-0000-0000-000000000001';
+
+const node = await runNode(t);
+const root = new Client(node, 'X-Service-');
+const consul = new Client(node, 'X-Consul-');
+const ISSUER = await jwtIssuer();
+
+let serial = 0;
+const fresh = (what: string): string => `${what}-${serial++}`;
+const make = (path: string, body: Fields = {}): Promise<Fields> =>
+  root.made('PUT', `/acl/${path}`, body);
+const newPolicy = (body: Fields = {}): Promise<Fields> =>
+  make('policy', { Name: fresh('policy'), ...body });
+const newNamespace = async (body: Fields = {}): Promise<string> => {
+  const { Name } = await root.made('PUT', '/namespace', { Name: fresh('ns'), ...body });
+  return String(Name);
+};
+
+/** A client whose token has these rules, from a policy in its own namespace. */
+async function callerWith(Rules: string, Namespace = 'default'): Promise<Client> {
+  const { ID } = await newPolicy({ Rules, Namespace });
+  return root.as((await make('token', { Policies: [{ ID }], Namespace })).SecretID);
+}
+
+const mayRead = async (client: Client, item: Fields): Promise<unknown> => {
+  const { list } = await client.post('/internal/acl/authorize', [{ Access: 'read', ...item }]);
+  return list[0]?.Allow;
+};
+
+const pauseMs = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Takes ten seconds to be refused, so it is asked while the other tests run. */
+const tooFar = root.get('/acl/policies?min-position=1.999999&stale');
+
+t.test('headers: every one is sent under both prefixes', async (t) => {
+  const replies: readonly Reply[] = [
+    await root.get('/acl/policies'),
+    await root.get('/acl/policies?limit=1'),
+    await root.get(`/acl/policy/${NO_ID}`),
+    await root.as(NO_ID).get('/acl/policies'),
+    await root.put('/acl/token', {}),
+    await root.get('/acl/replication'),
+  ];
+  for (const { headers } of replies) {
+    const under = (prefix: string): Fields =>
+      Object.fromEntries(
+        Object.entries(headers)
+          .filter(([name]) => name.startsWith(prefix))
+          .map(([name, value]) => [name.slice(prefix.length), value]),
+      );
+    t.same(under('x-service-'), under('x-consul-'));
+    t.match(under('x-service-'), { 'default-acl-policy': 'deny', position: /^1\.\d+$/ });
+  }
+  const [read, page, , , write] = replies;
+  t.match(read?.headers, {
+    'x-service-index': /^[1-9]/,
+    'x-service-knownleader': 'true',
+    'x-service-lastcontact': /^\d+$/,
+  });
+  t.match(page?.headers, { 'x-service-next': /./ });
+  t.match(write?.headers, { 'x-service-index': /^[1-9]/, 'x-service-ack': 'primary' });
+});
+
+t.test('headers: every one is taken under both prefixes', async (t) => {
+  const Namespace = await newNamespace();
+  for (const prefix of ['X-Service-', 'X-Consul-']) {
+    const id = fresh('request');
+    const headers = {
+      [`${prefix}Token`]: ROOT,
+      [`${prefix}Namespace`]: Namespace,
+      [`${prefix}Request-Id`]: id,
+    };
+    const ask = { method: 'PUT', path: '/v1/acl/token', headers, body: {} };
+    const first = await send(node, ask);
+    t.equal(first.json.Namespace, Namespace, prefix);
+    t.equal((await send(node, ask)).text, first.text, prefix);
+  }
+});
+
+t.test('dialects: chosen by the headers of the request, or by the settings', async (t) => {
+  const statusesOn = async (settings: Readonly<Record<string, string>>): Promise<number[]> => {
+    const server = await runNode(t, settings);
+    const ask = { method: 'PUT', path: `/v1/acl/policy?token=${ROOT}`, body: { Name: 'x y' } };
+    const replies = [
+      await send(server, ask),
+      await send(server, { ...ask, headers: { 'X-Consul-Anything': '' } }),
+    ];
+    t.equal(new Set(replies.map(({ text }) => text)).size, 1, 'one text');
+    return replies.map(({ status }) => status);
+  };
+  t.same(await statusesOn({}), [400, 500]);
+  t.same(await statusesOn({ 'http-dialect': 'service' }), [400, 400]);
+  t.same(await statusesOn({ 'http-dialect': 'consul' }), [500, 500]);
+});
+
+t.test('dialects: problem details on request, with the same text and a stable code', async (t) => {
+  const headers = { Accept: 'application/problem+json' };
+  const text = 'Requested policy does not exist: ACL not found';
+  const missing = await root.get(`/acl/policy/${NO_ID}`, { headers });
+  t.equal(missing.headers['content-type'], 'application/problem+json');
+  const problem = { type: 'about:blank', title: 'Not Found', status: 404, code: 'not-found' };
+  t.match(missing.json, { ...problem, detail: text });
+  const [one, other] = [
+    await root.put('/acl/policy', { Name: 'x y' }, { headers }),
+    await consul.put('/acl/policy', { Name: 'x y' }, { headers }),
+  ];
+  t.same([one.status, other.status], [400, 500]);
+  t.equal(one.json.code, other.json.code);
+  t.equal(one.json.detail, other.json.detail);
+});
+
+t.test('limits: bodies that are too large, and clients that ask too often', async (t) => {
+  const small = await runNode(t, { 'limits-body-max-bytes': '1024' });
+  const body = { Name: 'x', Description: 'x'.repeat(2048) };
+  t.equal((await new Client(small, 'X-Service-').put('/acl/policy', body)).status, 413);
+
+  const slow = await runNode(t, {
+    'limits-request-limits-mode': 'enforcing',
+    'limits-request-limits-write-rate': '1',
+  });
+  const client = new Client(slow, 'X-Service-');
+  const replies = [await client.put('/acl/token', {}), await client.put('/acl/token', {})];
+  t.same(
+    replies.map(({ status }) => status),
+    [200, 429],
+  );
+  t.match(replies[1]?.headers['retry-after'], /^[1-9]/);
+});
+
+t.test('differences: bounds of a life are settings', async (t) => {
+  const flags = { 'acl-token-max-ttl': '48h', 'acl-token-min-ttl': '10s' };
+  const client = new Client(await runNode(t, flags), 'X-Service-');
+  for (const [ExpirationTTL, status] of [
+    ['9s', 400],
+    ['10s', 200],
+    ['48h', 200],
+    ['48h1s', 400],
+  ] as const) {
+    t.equal((await client.put('/acl/token', { ExpirationTTL })).status, status, ExpirationTTL);
+  }
+});
+
+t.test('differences: expanded is present, and neither false nor 0', async (t) => {
+  const { AccessorID } = await make('token');
+  for (const [query, isExpanded] of [
+    ['expanded', true],
+    ['expanded=true', true],
+    ['expanded=x', true],
+    ['expanded=false', false],
+    ['expanded=0', false],
+  ] as const) {
+    const { json } = await root.get(`/acl/token/${AccessorID}?${query}`);
+    t.equal('ExpandedPolicies' in json, isExpanded, query);
+  }
+});
+
+t.test('differences: rules in any letter case, and as strict JSON', async (t) => {
+  const client = await callerWith('Node "a" { Policy = "READ" }\nnode "a" { policy = "Deny" }');
+  t.equal(await mayRead(client, { Resource: 'node', Segment: 'a' }), false, 'deny wins');
+  const json = await callerWith('{"node":{"a":{"policy":"read"}}}');
+  t.equal(await mayRead(json, { Resource: 'node', Segment: 'a' }), true);
+  for (const Rules of ['{"acl":"read",}', "{'acl':'read'}", '{"acl":"read"} x', '{acl:"read"}']) {
+    const text = /^Failed to parse ACL rules: /;
+    answers(t, await root.put('/acl/policy', { Name: 'x', Rules }), 400, text);
+  }
+});
+
+t.test('differences: an update that loses against a delete makes nothing anew', async (t) => {
+  for (let round = 0; round < 10; round += 1) {
+    const { AccessorID } = await make('token');
+    const path = `/acl/token/${AccessorID}`;
+    const [deleted, updated] = await Promise.all([root.delete(path), root.put(path, {})]);
+    t.equal(deleted.text, 'true');
+    t.ok([200, 404].includes(updated.status), String(updated.status));
+    t.equal((await root.get(path)).status, 404);
+  }
+});
+
+t.test('namespaces: their own endpoints', async (t) => {
+  const policy = await newPolicy();
+  const role = await make('role', { Name: fresh('role') });
+  const body = {
+    Name: 'team-a',
+    Description: 'd',
+    ACLs: {
+      PolicyDefaults: [{ ID: policy.ID, Name: policy.Name }],
+      RoleDefaults: [{ ID: role.ID, Name: role.Name }],
+    },
+    Meta: { owner: 'us' },
+  };
+  const made = await root.made('PUT', '/namespace', body);
+  const names = 'Name Description ACLs Meta CreateIndex ModifyIndex';
+  t.same(Object.keys(made), names.split(' '));
+  t.match(made, body);
+  t.same((await root.get('/namespace/team-a')).json, made);
+  t.equal((await root.put('/namespace', body)).status, 409);
+  const updated = await root.made('PUT', '/namespace/team-a', { Description: 'less' });
+  t.same(Object.keys(updated), ['Name', 'Description', 'CreateIndex', 'ModifyIndex']);
+  t.equal(updated.CreateIndex, made.CreateIndex);
+  const { list } = await root.get('/namespaces');
+  const listed = list.map(({ Name }) => String(Name));
+  t.ok(listed.includes('default') && listed.includes('team-a'));
+  for (const Name of ['', 'Team', 'a_b', '-a', 'x'.repeat(64)]) {
+    t.equal((await root.put('/namespace', { Name })).status, 400, Name);
+  }
+  answers(t, await root.put('/namespace/team-a', { Name: 'b' }), 400, /do not match$/);
+  await make('token', { Namespace: 'team-a' });
+  answers(t, await root.delete('/namespace/team-a'), 400, /^Namespace "team-a" is not empty/);
+  answers(t, await root.delete('/namespace/default'), 400, /not permitted/);
+  answers(t, await root.delete('/namespace/none'), 200, 'false');
+  answers(t, await root.delete(`/namespace/${await newNamespace()}`), 200, 'true');
+});
+
+t.test('namespaces: who may see and change them', async (t) => {
+  const [mine, other] = [await newNamespace(), await newNamespace()];
+  const cases: readonly [rules: string, mayRead: boolean, mayWrite: boolean, listed: number][] = [
+    ['operator = "write"', true, true, 3],
+    ['operator = "read"', true, false, 3],
+    [`namespace "${mine}" { policy = "write" }`, true, true, 1],
+    [`namespace_prefix "ns-" { policy = "read" }`, true, false, 2],
+    [`namespace "${other}" { policy = "write" }`, false, false, 1],
+    ['acl = "write"', false, false, 0],
+  ];
+  for (const [rules, isReadable, isWritable, count] of cases) {
+    const caller = await callerWith(rules);
+    const read = await caller.get(`/namespace/${mine}`);
+    t.equal(read.status, isReadable ? 200 : 403, rules);
+    t.equal((await caller.put(`/namespace/${mine}`, {})).status, isWritable ? 200 : 403, rules);
+    const list = await caller.get('/namespaces');
+    if (count === 0) t.equal(list.status, 403, rules);
+    else t.ok(list.list.length >= count, rules);
+    t.equal(list.text.includes(`"${mine}"`), isReadable, rules);
+  }
+});
+
+t.test('namespaces: names are unique within one, ids everywhere', async (t) => {
+  const [one, two] = [await newNamespace(), await newNamespace()];
+  const jwt = { Type: 'jwt', Config: ISSUER.config };
+  for (const [path, body] of [
+    ['policy', {}],
+    ['role', {}],
+    ['auth-method', jwt],
+  ] as const) {
+    const Name = fresh('everywhere');
+    for (const Namespace of ['default', one, two]) {
+      const { status } = await root.put(`/acl/${path}`, { ...body, Name, Namespace });
+      t.equal(status, 200, `${path} in ${Namespace}`);
+    }
+    if (path === 'auth-method') continue;
+    t.equal((await root.put(`/acl/${path}`, { Name, Namespace: one })).status, 409);
+  }
+  const { AccessorID } = await make('token', { Namespace: one });
+  t.equal((await root.put('/acl/token', { AccessorID, Namespace: two })).status, 409);
+  const { Namespace } = (await root.get(`/acl/token/${AccessorID}`)).json;
+  t.equal(Namespace, one, 'found by its id without a namespace');
+  answers(
+    t,
+    await root.put('/acl/policy', { Name: 'x', Namespace: 'none' }),
+    400,
+    'Namespace "none" does not exist',
+  );
+});
+
+t.test('namespaces: a link resolves in the own one, then in default', async (t) => {
+  const [mine, other] = [await newNamespace(), await newNamespace()];
+  const Name = fresh('linked');
+  const inDefault = await newPolicy({ Name });
+  const link = { Policies: [{ Name }], Namespace: mine };
+  t.match(await make('token', link), { Policies: [{ ID: inDefault.ID }] });
+  const inMine = await newPolicy({ Name, Namespace: mine });
+  t.match(await make('token', link), { Policies: [{ ID: inMine.ID }] });
+  t.match(await make('token', { Policies: [{ Name }] }), { Policies: [{ ID: inDefault.ID }] });
+  const elsewhere = await newPolicy({ Namespace: other });
+  for (const Policies of [[{ Name: elsewhere.Name }], [{ ID: elsewhere.ID }]]) {
+    answers(t, await root.put('/acl/token', { Policies, Namespace: mine }), 400, /^No such ACL/);
+  }
+});
+
+t.test('namespaces: ns=* shows what the caller may read', async (t) => {
+  const [mine, other] = [await newNamespace(), await newNamespace()];
+  for (const Namespace of [mine, other]) await newPolicy({ Namespace });
+  const spaces = async (caller: Client): Promise<Set<unknown>> =>
+    new Set((await caller.get('/acl/policies?ns=*')).list.map(({ Namespace }) => Namespace));
+  const one = await callerWith(`namespace "${mine}" { acl = "read" }`);
+  t.same([...(await spaces(one))], [mine]);
+  t.ok((await spaces(root)).has(other));
+  const none = await (await callerWith('')).get('/acl/policies?ns=*');
+  t.equal(none.status, 403);
+  const inside = await callerWith('acl = "write"', mine);
+  t.equal((await inside.get('/acl/tokens')).list[0]?.Namespace, mine);
+  t.equal((await inside.get('/acl/tokens?ns=default')).status, 403);
+});
+
+t.test('namespaces: what rules reach', async (t) => {
+  const [mine, other] = [await newNamespace(), await newNamespace()];
+  const blocks = await callerWith(`
+    namespace "${mine}" { acl = "read" node "n" { policy = "read" } }
+    namespace_prefix "${other}" { service_prefix "" { policy = "read" } }`);
+  const cases: readonly [Fields, boolean][] = [
+    [{ Resource: 'acl', Namespace: mine }, true],
+    [{ Resource: 'acl', Namespace: other }, false],
+    [{ Resource: 'acl' }, false],
+    [{ Resource: 'node', Segment: 'n', Namespace: mine }, true],
+    [{ Resource: 'node', Segment: 'n' }, false],
+    [{ Resource: 'service', Segment: 's', Namespace: other }, true],
+  ];
+  for (const [item, wanted] of cases) t.equal(await mayRead(blocks, item), wanted);
+  const inside = await callerWith('key_prefix "" { policy = "read" }', mine);
+  const key = { Resource: 'key', Segment: 'k' };
+  t.equal(await mayRead(inside, key), true, 'its own namespace is meant');
+  t.equal(await mayRead(inside, { ...key, Namespace: other }), false);
+  t.equal(await mayRead(inside, { ...key, Namespace: 'default' }), false);
+  for (const Rules of [
+    ...['operator = "read"', 'keyring = "read"', 'event "e" { policy = "read" }'],
+    ...['query_prefix "" { policy = "read" }', 'namespace "x" { acl = "read" }'],
+  ]) {
+    const draft = { Name: 'x', Rules };
+    t.equal((await root.put(`/acl/policy?ns=${mine}`, draft)).status, 400, Rules);
+    t.equal((await root.put('/acl/policy', { ...draft, Name: fresh('ok') })).status, 200, Rules);
+  }
+});
+
+t.test('namespaces: defaults apply where the own policies say nothing', async (t) => {
+  const rules = (policy: string): string => `key "k" { policy = "${policy}" }`;
+  const byDefault = await newPolicy({ Rules: `${rules('deny')} node "n" { policy = "read" }` });
+  const mine = await newNamespace();
+  const allowing = await callerWith(rules('read'), mine);
+  const silent = await callerWith('', mine);
+  const roleRules = await newPolicy({ Rules: 'session "s" { policy = "read" }', Namespace: mine });
+  const role = await make('role', {
+    Name: 'by-default',
+    Namespace: mine,
+    Policies: [{ ID: roleRules.ID }],
+  });
+  const granting = await newPolicy({
+    Rules: `namespace "${mine}" { ${rules('deny')} node "n" { policy = "read" } }`,
+  });
+  const ACLs = {
+    PolicyDefaults: [{ ID: granting.ID }, { ID: byDefault.ID }],
+    RoleDefaults: [{ ID: role.ID }],
+  };
+  await root.made('PUT', `/namespace/${mine}`, { ACLs });
+  const key = { Resource: 'key', Segment: 'k' };
+  const nodeN = { Resource: 'node', Segment: 'n' };
+  t.equal(await mayRead(allowing, key), true, 'own rule before the default one');
+  t.equal(await mayRead(allowing, nodeN), true);
+  t.equal(await mayRead(silent, key), false);
+  t.equal(await mayRead(silent, nodeN), true);
+  t.equal(await mayRead(silent, { Resource: 'session', Segment: 's' }), true, 'through the role');
+  const { json } = await silent.get('/acl/token/self');
+  const expanded = (await root.get(`/acl/token/${json.AccessorID}?expanded`)).json;
+  t.match(expanded, {
+    NamespaceDefaultPolicyIDs: [granting.ID, byDefault.ID],
+    NamespaceDefaultRoleIDs: [role.ID],
+    NamespaceDefaultPolicies: [{ ID: granting.ID, Name: granting.Name }, { ID: byDefault.ID }],
+    NamespaceDefaultRoles: [{ ID: role.ID, Name: 'by-default' }],
+  });
+});
+
+t.test('namespaces: NamespaceRules decide where a login is', async (t) => {
+  const [engineering, sales] = [await newNamespace(), await newNamespace()];
+  const NamespaceRules = [
+    { Selector: 'value.primary_org == nobody', BindNamespace: 'default' },
+    { Selector: 'value.primary_org != sales and vip in list.groups', BindNamespace: engineering },
+    { Selector: '', BindNamespace: '${value.primary_org}' },
+  ];
+  const body = { Type: 'jwt', Config: ISSUER.config, NamespaceRules };
+  const { Name: AuthMethod } = await make('auth-method', { ...body, Name: fresh('m') });
+  await make('binding-rule', { AuthMethod, BindType: 'service', BindName: 'web' });
+  const login = async (primary: string, groups: readonly string[] = []): Promise<Reply> => {
+    const claims = { org: { primary }, 'https://groups.test/groups': groups };
+    return root.post('/acl/login', { AuthMethod, BearerToken: await ISSUER.sign(claims) });
+  };
+  t.equal((await login('engineers', ['vip'])).json.Namespace, engineering);
+  t.equal((await login(sales)).json.Namespace, sales, 'made from the identity');
+  t.equal((await login('nobody', ['vip'])).json.Namespace, 'default', 'the first one wins');
+  const missing = await login('no-such-namespace');
+  answers(t, missing, 403, /namespace "no-such-namespace" does not exist/);
+  const elsewhere = { ...body, Name: 'x', Namespace: sales };
+  answers(t, await root.put('/acl/auth-method', elsewhere), 400, /can only be used in the default/);
+
+  const inside = { ...body, NamespaceRules: [], Name: fresh('m'), Namespace: sales };
+  const own = await make('auth-method', inside);
+  const rule = { AuthMethod: own.Name, BindType: 'service', BindName: 'web', Namespace: sales };
+  await make('binding-rule', rule);
+  const bearer = { AuthMethod: own.Name, BearerToken: await ISSUER.sign() };
+  const token = await root.made('POST', '/acl/login', { ...bearer, Namespace: sales });
+  t.match(token, { Namespace: sales, AuthMethodNamespace: sales });
+  t.equal((await root.post('/acl/login', bearer)).status, 403, 'no such method in default');
+});
+
+t.test('expiry: a token is void for every reader the moment its time passes', async (t) => {
+  const short = await runNode(t, { 'acl-token-min-ttl': '1s' });
+  const client = new Client(short, 'X-Service-');
+  const policy = await client.made('PUT', '/acl/policy', { Name: 'p', Rules: 'acl = "read"' });
+  const draft = { Policies: [{ ID: policy.ID }], ExpirationTTL: '1s' };
+  const token = await client.made('PUT', '/acl/token', draft);
+  const method = { Name: 'm', Type: 'jwt', Config: ISSUER.config, MaxTokenTTL: '1s' };
+  await client.made('PUT', '/acl/auth-method', method);
+  const rule = { AuthMethod: 'm', BindType: 'policy', BindName: 'p' };
+  await client.made('PUT', '/acl/binding-rule', rule);
+  const bearer = { AuthMethod: 'm', BearerToken: await ISSUER.sign() };
+  const login = await client.made('POST', '/acl/login', bearer);
+
+  for (const { SecretID, ExpirationTime } of [token, login]) {
+    const expiryMs = Date.parse(String(ExpirationTime));
+    for (;;) {
+      const sentMs = Date.now();
+      const { status, text } = await client.as(SecretID).get('/acl/policies');
+      if (status === 200) {
+        if (sentMs > expiryMs) t.fail('it was served after its time');
+        await pauseMs(15);
+        continue;
+      }
+      t.same([status, text], [403, 'ACL not found']);
+      t.ok(Date.now() > expiryMs, 'and not before its time');
+      break;
+    }
+  }
+  // The leader may have deleted it by now: then it is no longer known that it has expired.
+  const { AccessorID, SecretID } = token;
+  const gone = /^token (has expired|is expired|does not exist): ACL not found$/;
+  const path = `/acl/token/${AccessorID}`;
+  answers(t, await client.get(path), 404, gone);
+  answers(t, await client.get(`${path}?expanded`), 404, gone);
+  answers(t, await client.as(SecretID).get('/acl/token/self'), 403, gone);
+  answers(t, await client.put(`${path}/clone`, {}), 404, gone);
+  answers(t, await client.put(path, {}), 404, `Cannot find token "${AccessorID}"`);
+  for (const query of ['', `?policy=${policy.ID}`, '?authmethod=m']) {
+    const { text } = await client.get(`/acl/tokens${query}`);
+    t.notOk(text.includes(String(AccessorID)) || text.includes(String(login.AccessorID)), query);
+  }
+  // Deleted through the log: its id can be used again.
+  for (let tries = 0; ; tries += 1) {
+    const { status } = await client.put('/acl/token', { AccessorID });
+    if (status === 200) break;
+    t.same(status, 409);
+    if (tries > 100) t.fail('it was never deleted');
+    await pauseMs(50);
+  }
+});
+
+t.test('positions: a global write moves it by one, a local one does not', async (t) => {
+  const at = ({ headers }: Reply): number => {
+    const [epoch, seq] = String(headers['x-service-position']).split('.').map(Number);
+    t.equal(epoch, 1);
+    return seq ?? Number.NaN;
+  };
+  const start = at(await root.get('/acl/policies'));
+  const write = await root.put('/acl/token', {});
+  t.equal(at(write), start + 1);
+  t.equal(at(await root.put('/acl/token', { Local: true })), start + 1);
+  t.equal(at(await root.delete(`/acl/token/${NO_ID}`)), start + 1, 'nothing was deleted');
+  t.equal(at(await root.put('/acl/policy', { Name: 'x y' })), start + 1, 'a refusal');
+  t.equal(at(await root.get('/acl/tokens')), start + 1);
+
+  const waiting = root.get(`/acl/policies?min-position=1.${start + 2}&stale`);
+  await pauseMs(40);
+  const { Name } = await newPolicy();
+  t.ok(
+    (await waiting).list.some((policy) => policy.Name === Name),
+    'never silently older',
+  );
+  t.equal((await root.get('/acl/policies?min-position=1.1')).status, 200);
+  await refuses(
+    t,
+    node,
+    ['1', 'x', '1.-1', '1.2.3'].map((value) => ({
+      ask: `GET /acl/policies?min-position=${value}`,
+      statuses: MALFORMED,
+      text: 'Invalid min-position',
+    })),
+  );
+});
+
+t.test('indexes: never 0, never back, never behind an object', async (t) => {
+  let last = 0;
+  for (const path of ['/acl/token', '/acl/policy', '/acl/role', '/acl/token']) {
+    const { headers, json } = await root.put(path, { Name: fresh('n'), Local: undefined });
+    const index = Number(headers['x-service-index'] ?? 0);
+    if (json.ModifyIndex !== undefined) t.ok(index >= Number(json.ModifyIndex), path);
+    t.ok(index >= last, path);
+    last = index;
+  }
+  t.ok(last > 0);
+});
+
+t.test('ack: the level that was reached', async (t) => {
+  const ack = ({ status, headers }: Reply): unknown[] => [status, headers['x-service-ack']];
+  t.same(ack(await root.put('/acl/token', {})), [200, 'primary']);
+  for (const level of ['primary', 'majority', 'all']) {
+    t.same(ack(await root.put(`/acl/token?ack=${level}&ack_timeout=1s`, {})), [200, level]);
+  }
+  t.same(ack(await root.put('/acl/token?ack=all', { Local: true })), [200, undefined]);
+  const { AccessorID } = await make('token');
+  t.same(ack(await root.delete(`/acl/token/${AccessorID}`)), [200, 'primary']);
+  answers(t, await root.put('/acl/token?ack=most', {}), 400, 'Invalid ack');
+  answers(t, await root.put('/acl/token?ack_timeout=x', {}), 400, 'Invalid ack_timeout');
+});
+
+t.test('cas: a write of one object as it is known, and only so', async (t) => {
+  const jwt = { Type: 'jwt', Config: ISSUER.config };
+  const objects: readonly [path: string, object: Fields, body: Fields][] = [];
+  const add = (path: string, object: Fields, body: Fields = {}): void => {
+    (objects as [string, Fields, Fields][]).push([path, object, body]);
+  };
+  const token = await make('token');
+  add(`/acl/token/${token.AccessorID}`, token);
+  const policy = await newPolicy();
+  add(`/acl/policy/${policy.ID}`, policy, { Name: policy.Name });
+  const role = await make('role', { Name: fresh('role') });
+  add(`/acl/role/${role.ID}`, role, { Name: role.Name });
+  const kept = await make('auth-method', { ...jwt, Name: fresh('m') });
+  const bound = { AuthMethod: kept.Name, BindType: 'service', BindName: 'web' };
+  const rule = await make('binding-rule', bound);
+  add(`/acl/binding-rule/${rule.ID}`, rule, bound);
+  const method = await make('auth-method', { ...jwt, Name: fresh('m') });
+  add(`/acl/auth-method/${method.Name}`, method, jwt);
+  const namespace = await root.made('PUT', '/namespace', { Name: fresh('ns') });
+  add(`/namespace/${namespace.Name}`, namespace);
+  for (const [path, { ModifyIndex }, body] of objects) {
+    const before = Number(ModifyIndex);
+    for (const client of [root, consul]) {
+      const text = new RegExp(`cas=${before + 1} .*ModifyIndex is ${before}$`);
+      answers(t, await client.put(`${path}?cas=${before + 1}`, body), 409, text);
+      answers(
+        t,
+        await client.delete(`${path}?cas=${before - 1}`),
+        409,
+        /^The object is not as cas=/,
+      );
+    }
+    const updated = await root.put(`${path}?cas=${before}`, body);
+    t.equal(updated.status, 200, path);
+    t.equal((await root.delete(`${path}?cas=${before}`)).status, 409, path);
+    answers(t, await root.delete(`${path}?cas=${updated.json.ModifyIndex}`), 200, 'true');
+  }
+  answers(t, await root.put('/acl/token?cas=x', {}), 400, 'Invalid cas');
+  const Name = fresh('m');
+  t.equal((await root.put(`/acl/auth-method/${Name}?cas=0`, jwt)).status, 200, '0: there is none');
+  t.equal((await root.put(`/acl/auth-method/${Name}?cas=0`, jwt)).status, 409);
+});
+
+t.test('request ids: a repeat gets the first answer and changes nothing', async (t) => {
+  for (const name of ['X-Service-Request-Id', 'X-Consul-Request-Id', 'Idempotency-Key']) {
+    const headers = { [name]: fresh('id') };
+    const first = await root.put('/acl/token', { Description: name }, { headers });
+    const second = await root.put('/acl/token', { Description: name }, { headers });
+    t.equal(second.text, first.text, name);
+    t.equal(second.headers['x-service-position'], first.headers['x-service-position'], name);
+    const path = `/acl/token/${first.json.AccessorID}`;
+    const remove = { [name]: fresh('id') };
+    answers(t, await root.delete(path, { headers: remove }), 200, 'true');
+    answers(t, await root.delete(path, { headers: remove }), 200, 'true');
+    answers(t, await root.delete(path), 200, 'false');
+  }
+});
+
+t.test('request ids: belong to a caller and to one request', async (t) => {
+  const headers = { 'X-Service-Request-Id': fresh('id') };
+  const first = await root.put('/acl/token', { Description: 'a' }, { headers });
+  const text = 'The request id was used before, for another request';
+  await refuses(t, node, [
+    { ask: 'PUT /acl/token', body: { Description: 'b' }, headers, statuses: INVALID, text },
+    { ask: 'PUT /acl/policy', body: { Name: 'x' }, headers, statuses: INVALID, text },
+  ]);
+  const other = await make('token', { Policies: [{ ID: GLOBAL_MANAGEMENT }] });
+  const theirs = await root.as(other.SecretID).put('/acl/token', { Description: 'a' }, { headers });
+  t.equal(theirs.status, 200);
+  t.not(theirs.json.SecretID, first.json.SecretID);
+  const refused = { 'X-Service-Request-Id': fresh('id') };
+  const bad = await root.put('/acl/policy', { Name: 'x y' }, { headers: refused });
+  t.equal(bad.status, 400);
+  const again = await root.put('/acl/policy', { Name: fresh('p') }, { headers: refused });
+  t.equal(again.status, 200, 'a refusal is not remembered');
+  const long = { 'X-Service-Request-Id': 'x'.repeat(129) };
+  answers(t, await root.put('/acl/token', {}, { headers: long }), 400, 'Invalid request id');
+});
+
+t.test('explain: names what decided', async (t) => {
+  const direct = await newPolicy({ Name: 'direct', Rules: '# first line\nacl = "read"' });
+  const rules = 'key_prefix "" { policy = "write" }\nkey "k" { policy = "deny" }';
+  const behind = await newPolicy({ Name: 'behind', Rules: rules });
+  const role = await make('role', { Name: 'explained', Policies: [{ ID: behind.ID }] });
+  const token = await make('token', {
+    Description: 'explained',
+    Policies: [{ ID: direct.ID }],
+    Roles: [{ ID: role.ID }],
+    ServiceIdentities: [{ ServiceName: 'web' }],
+  });
+  const questions = [
+    { Resource: 'acl', Access: 'read' },
+    { Resource: 'key', Access: 'read', Segment: 'k' },
+    { Resource: 'service', Access: 'write', Segment: 'web' },
+    { Resource: 'agent', Access: 'read', Segment: 'a' },
+  ];
+  const caller = root.as(token.SecretID);
+  const ask = async (query: string): Promise<readonly Fields[]> =>
+    (await caller.post(`/internal/acl/authorize${query}`, questions)).list;
+  t.notOk((await ask('')).some((answer) => 'Explanation' in answer));
+  t.notOk((await ask('?explain=false')).some((answer) => 'Explanation' in answer));
+  const [acl, key, service, agent] = await ask('?explain');
+  const Token = { AccessorID: token.AccessorID, Description: 'explained' };
+  t.match(acl, {
+    Allow: true,
+    Explanation: {
+      Decision: 'allow',
+      Summary: 'Allowed by policy "direct", line 2.',
+      DecidedBy: 'rule',
+      Token,
+      Policy: { ID: direct.ID, Name: 'direct', Namespace: 'default' },
+      Rule: { Text: 'acl = "read"', Line: 2, Column: 1 },
+    },
+  });
+  t.match(key, {
+    Allow: false,
+    Explanation: {
+      Decision: 'deny',
+      Role: { ID: role.ID, Name: 'explained' },
+      Policy: { ID: behind.ID },
+      Rule: { Text: 'key "k" { policy = "deny" }', Line: 2 },
+      Overruled: [{ Policy: 'behind', Rule: 'key_prefix "" { policy = "write" }' }],
+    },
+  });
+  t.match(service, { Allow: true, Explanation: { Identity: 'service web' } });
+  t.match(agent, {
+    Allow: false,
+    Explanation: { Decision: 'deny', DecidedBy: 'default-policy', Token },
+  });
+});
+
+t.test('positions: one that is not reached in time is a 504 that says so', async (t) => {
+  answers(t, await tooFar, 504, /^Position 1\.999999 was not reached in time; .* is at 1\.\d+$/);
+});
