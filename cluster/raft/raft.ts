@@ -64,6 +64,7 @@ export function createRaft(wanted: RaftConfig): Raft {
     readStates: [],
     reads: new ReadQueue(),
     transferTarget: NO_NODE,
+    termStartIndex: 0,
     pendingChangeIndex: 0,
     uncommittedBytes: 0,
     electionElapsed: 0,

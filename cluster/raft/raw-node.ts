@@ -32,6 +32,7 @@ import { applyChange, type MembershipApplied } from './reconfiguration.ts';
 import type { Refusal } from './refusal.ts';
 import type { Snapshot } from './snapshot.ts';
 import {
+  hasCommittedInTerm,
   hardStateChanged,
   hardStateOf,
   type Raft,
@@ -63,6 +64,8 @@ export interface Status extends HardState, SoftState {
   readonly appliedIndex: number;
   readonly lastIndex: number;
   readonly transferTarget: NodeId;
+  /** A leader that has not committed in its term yet should start no change of membership. */
+  readonly hasCommittedInTerm: boolean;
   readonly membership: Membership;
   /** Of every member, ascending; only a leader knows any. */
   readonly progress: readonly (readonly [NodeId, ProgressView])[];
@@ -184,6 +187,7 @@ export class RawNode {
       appliedIndex: raft.log.appliedIndex,
       lastIndex: raft.log.lastIndex,
       transferTarget: raft.transferTarget,
+      hasCommittedInTerm: hasCommittedInTerm(raft),
       membership: raft.membership,
       progress: progress.map(([node, held]) => [node, held.view()] as const),
     };

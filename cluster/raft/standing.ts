@@ -45,6 +45,7 @@ export function becomeLeader(raft: Raft): void {
   own.recentlyActive = true;
   // Any entry taken over from earlier terms may be a membership change that is still to be applied.
   raft.pendingChangeIndex = raft.log.lastIndex;
+  raft.termStartIndex = raft.log.lastIndex + 1;
   const appended = appendToOwnLog(raft, [{ type: 'normal', data: NO_DATA }]);
   assert(appended, 'an empty entry was refused', { term: raft.term });
   observe(raft, { kind: 'became-leader', term: raft.term });
@@ -63,6 +64,7 @@ function reset(raft: Raft, term: number): void {
   raft.transferTarget = NO_NODE;
   raft.votes = new Map();
   raft.pendingChangeIndex = 0;
+  raft.termStartIndex = 0;
   raft.uncommittedBytes = 0;
   raft.reads = new ReadQueue();
   resetProgress(raft);

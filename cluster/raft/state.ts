@@ -48,6 +48,8 @@ export interface Raft {
   readStates: ReadState[];
   reads: ReadQueue;
   transferTarget: NodeId;
+  /** Index of the first entry of this leader's term; what came before is its predecessors'. */
+  termStartIndex: number;
   /** No membership change may be proposed before this index is applied: one may be under way. */
   pendingChangeIndex: number;
   /** Payload of the leader's uncommitted entries; may be too small, never too large. */
@@ -102,9 +104,9 @@ export function progressOf(raft: Raft, node: NodeId): Progress {
   return progress;
 }
 
-/** Whether this node has committed an entry of its own term, and so knows what is committed. */
+/** Whether this leader has committed an entry of its own term, and so knows all that is committed. */
 export function hasCommittedInTerm(raft: Raft): boolean {
-  return raft.log.termOrZero(raft.log.commitIndex) === raft.term;
+  return raft.standing === 'leader' && raft.log.commitIndex >= raft.termStartIndex;
 }
 
 /** A progress for a member about whom nothing is known. */

@@ -3,6 +3,7 @@
 
 import { must } from '../../../cluster/base/assert.ts';
 import {
+  describeEntry,
   describeMessage,
   describeMessageType,
   describeProgress,
@@ -188,6 +189,13 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   'hard-state': (group, { args }) => {
     const { term, vote, commitIndex } = group.node(nodeAt(args, 0)).storage.hardState;
     group.output.print(`Term:${term} Vote:${vote} Commit:${commitIndex}`);
+  },
+  // memory <node>: the entries that the node does not know to be on its disk.
+  memory: (group, { args }) => {
+    const { unstable } = group.node(nodeAt(args, 0)).raft.log;
+    const entries = unstable.slice(unstable.fromIndex, unstable.fromIndex + unstable.count);
+    if (entries.length === 0) group.output.print('everything is on disk');
+    for (const entry of entries) group.output.print(describeEntry(entry, DESCRIBE));
   },
   // state <node>: what the state machine has come to.
   state: (group, { args }) => {
