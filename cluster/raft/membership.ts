@@ -3,7 +3,12 @@
 
 import { assert } from '../base/assert.ts';
 import { unreachable } from '../base/unreachable.ts';
-import type { MemberChange } from './membership-change.ts';
+import {
+  leavesJoint,
+  type MemberChange,
+  type MembershipChange,
+  protocolOf,
+} from './membership-change.ts';
 import { type NodeId, unionOf } from './node-id.ts';
 
 /** The members of a group; every list ascending and without doubles. */
@@ -56,6 +61,20 @@ export function votersOf(membership: Membership): readonly NodeId[] {
 /** Whether old and new voters must both agree at present. */
 export function isJoint(membership: Membership): boolean {
   return membership.votersOutgoing.length > 0;
+}
+
+/**
+ * What a committed change makes of a membership: the next one, or a refusal, the same on every node that
+ * starts from the same membership.
+ */
+export function changeStep(
+  from: Membership,
+  change: MembershipChange,
+): MembershipStep | MembershipRefusal {
+  if (leavesJoint(change)) return leaveJointStep(from);
+  const protocol = protocolOf(change);
+  if (protocol === 'simple') return simpleStep(from, change.changes);
+  return enterJointStep(from, change.changes, { autoLeave: protocol === 'joint-auto-leave' });
 }
 
 /** Applies changes that, taken together, add or remove at most one voter. */

@@ -99,7 +99,7 @@ export interface ReadIndexReply extends Envelope {
   readonly context: string;
 }
 
-/** To the append worker: make this durable, in the order given, then deliver the replies. */
+/** To the append worker: make this durable, a snapshot before entries, then deliver the replies. */
 export interface StorageAppendMessage extends Envelope {
   readonly type: 'storage-append';
   readonly hardState?: HardState;
@@ -115,7 +115,11 @@ export interface StorageAppendReply extends Envelope {
   readonly snapshot?: Snapshot;
 }
 
-/** To the apply worker: apply these committed entries, in the order given, then deliver the replies. */
+/**
+ * To the apply worker: apply these committed entries, in the order given, then deliver the replies. The two
+ * workers do not wait for each other, so a snapshot may be in place before older entries come to be
+ * applied: it contains them, and they must be skipped.
+ */
 export interface StorageApplyMessage extends Envelope {
   readonly type: 'storage-apply';
   readonly entries: readonly Entry[];

@@ -56,6 +56,7 @@ export function createRaft(wanted: RaftConfig): Raft {
     standing: 'follower',
     leader: NO_NODE,
     membership: NO_MEMBERS,
+    membershipIndex: 0,
     members: [],
     progressByNode: new Map(),
     votes: new Map(),
@@ -71,7 +72,7 @@ export function createRaft(wanted: RaftConfig): Raft {
     heartbeatElapsed: 0,
     electionTimeoutTicks: config.electionTicks,
   };
-  restoreMembership(raft, membership);
+  restoreMembership(raft, appliedIndex, membership);
   // The commit index is not synced like a promise: what is applied was committed all the same.
   log.commitTo(Math.max(hardState.commitIndex, appliedIndex));
   if (appliedIndex > 0) log.appliedTo(appliedIndex, 0);

@@ -28,7 +28,7 @@ import { type ProposalResult, propose } from './proposing.ts';
 import { forgetLeader, step, tick } from './raft.ts';
 import type { ApplyRule } from './raft-log.ts';
 import { askRead } from './reading.ts';
-import { applyChange, type MembershipApplied } from './reconfiguration.ts';
+import { applyChange, type ChangeOutcome } from './reconfiguration.ts';
 import type { Refusal } from './refusal.ts';
 import type { Snapshot } from './snapshot.ts';
 import {
@@ -50,7 +50,10 @@ export interface Ready {
   readonly readStates: readonly ReadState[];
   /** To be written, replacing whatever the disk has from the first one's index on. */
   readonly entries: readonly Entry[];
-  /** Replaces the whole log and the state machine. Always to be made durable. */
+  /**
+   * Replaces the whole log and the state machine; `entries`, if any, come after it. Always to be made
+   * durable, whatever mustSync says.
+   */
   readonly snapshot?: Snapshot;
   readonly committedEntries: readonly Entry[];
   readonly messages: readonly Message[];
@@ -116,9 +119,13 @@ export class RawNode {
     return propose(this.#raft, this.#raft.id, [{ type: 'membership', data }]);
   }
 
-  /** Must be called for each membership entry when it is applied, before its application is confirmed. */
-  applyMembership(change: MembershipChange): MembershipApplied {
-    return applyChange(this.#raft, change);
+  /**
+   * Must be called for each membership entry when it is applied, before its application is confirmed. What
+   * the state machine records as its membership is changeStep() of the one it had: raft itself may have
+   * been overtaken by a snapshot that is not written yet.
+   */
+  applyMembership(index: number, change: MembershipChange): ChangeOutcome {
+    return applyChange(this.#raft, index, change);
   }
 
   /**
@@ -143,7 +150,10 @@ export class RawNode {
     onUnreachable(this.#raft, node);
   }
 
-  /** A snapshot has been sent to `node` completely, or could not be. */
+  /**
+   * A snapshot has been sent to `node` completely, or could not be. Must be called for every snapshot
+   * message sooner or later: until then, or until `node` acknowledges, nothing else is sent to it.
+   */
   reportSnapshot(node: NodeId, report: { readonly delivered: boolean }): void {
     onSnapshotReport(this.#raft, node, report);
   }

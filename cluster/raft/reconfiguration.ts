@@ -2,17 +2,15 @@
 // The arithmetic is in membership.ts; this file draws the consequences for a running node.
 
 import {
-  enterJointStep,
-  leaveJointStep,
+  changeStep,
   type Membership,
   type MembershipRefusal,
   type MembershipStep,
   membersOf,
   normalized,
-  simpleStep,
   votersOf,
 } from './membership.ts';
-import { leavesJoint, type MembershipChange, protocolOf } from './membership-change.ts';
+import type { MembershipChange } from './membership-change.ts';
 import { NO_NODE, type NodeId } from './node-id.ts';
 import type { Progress } from './progress.ts';
 import { answerConfirmedReads, releaseParkedReads } from './reading.ts';
@@ -21,36 +19,32 @@ import { becomeFollower } from './standing.ts';
 import { newProgress, observe, otherMembers, type Raft } from './state.ts';
 import { abortTransfer } from './transfer.ts';
 
-/** The membership after an applied change; with a refusal it is the one before. */
-export interface MembershipApplied {
-  readonly membership: Membership;
-  readonly refusal?: MembershipRefusal;
+/** What came of a committed change. `overtaken`: a newer membership has come with a snapshot. */
+export type ChangeOutcome = 'switched' | 'overtaken' | MembershipRefusal;
+
+/**
+ * Applies the change in the entry at `index`. One that does not fit is refused on every node alike, as
+ * all of them have the same membership at the same applied index.
+ */
+export function applyChange(raft: Raft, index: number, change: MembershipChange): ChangeOutcome {
+  if (index <= raft.membershipIndex) return 'overtaken';
+  raft.membershipIndex = index;
+  const step = changeStep(raft.membership, change);
+  if (typeof step === 'string') return step;
+  switchMembership(raft, step);
+  return 'switched';
 }
 
 /**
- * Applies a committed change. One that does not fit is refused on every node alike, as all of them
- * have the same membership at the same applied index.
+ * Takes over the membership as of `index` from a snapshot or from storage; every member's progress begins
+ * anew.
  */
-export function applyChange(raft: Raft, change: MembershipChange): MembershipApplied {
-  const step = stepOf(raft.membership, change);
-  if (typeof step === 'string') return { membership: raft.membership, refusal: step };
-  switchMembership(raft, step);
-  return { membership: raft.membership };
-}
-
-/** Takes over a membership from a snapshot or from storage; every member's progress begins anew. */
-export function restoreMembership(raft: Raft, membership: Membership): void {
+export function restoreMembership(raft: Raft, index: number, membership: Membership): void {
+  raft.membershipIndex = index;
   raft.progressByNode = new Map();
   raft.votes = new Map();
   const restored = normalized(membership);
   switchMembership(raft, { membership: restored, fresh: membersOf(restored) });
-}
-
-function stepOf(from: Membership, change: MembershipChange): MembershipStep | MembershipRefusal {
-  if (leavesJoint(change)) return leaveJointStep(from);
-  const protocol = protocolOf(change);
-  if (protocol === 'simple') return simpleStep(from, change.changes);
-  return enterJointStep(from, change.changes, { autoLeave: protocol === 'joint-auto-leave' });
 }
 
 function switchMembership(raft: Raft, { membership, fresh }: MembershipStep): void {

@@ -43,7 +43,7 @@ function restore(raft: Raft, snapshot: Snapshot): boolean {
     return false;
   }
   log.restore(snapshot);
-  restoreMembership(raft, membership);
+  restoreMembership(raft, snapshot.index, membership);
   const { commitIndex, lastId } = log;
   observe(raft, { kind: 'snapshot-restored', snapshot, commitIndex, last: lastId });
   return true;

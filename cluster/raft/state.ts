@@ -36,6 +36,8 @@ export interface Raft {
   standing: Standing;
   leader: NodeId;
   membership: Membership;
+  /** The entry or snapshot that `membership` was last decided by; older changes are overtaken. */
+  membershipIndex: number;
   /** Keys of progressByNode, ascending; all walks over members go by this list. */
   members: readonly NodeId[];
   progressByNode: ReadonlyMap<NodeId, Progress>;

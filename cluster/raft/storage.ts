@@ -9,9 +9,13 @@ import type { Snapshot } from './snapshot.ts';
 /** Why the log has no answer: the entry is compacted away, or it is not there yet. */
 export type LogRefusal = 'compacted' | 'unavailable';
 
-/** The durable part of a node's log and promises. A read that fails must end the process. */
+/**
+ * The durable part of a node's log and promises. A read that fails must end the process. Entries may be
+ * compacted away up to the applied index that the node itself tells (Status), never beyond.
+ */
 export interface RaftStorage {
-  /** The promises, and the membership as of the applied index, at the moment of starting. */
+  /** The promises, and the membership as of the applied index, at the moment of starting. A log that
+   * starts with a snapshot of some term starts with a hard state of at least that term. */
   initialState(): { readonly hardState: HardState; readonly membership: Membership };
   /** The first entry that is still held; one more than the last one compacted. */
   firstIndex(): number;

@@ -8,7 +8,7 @@ import { type DescribeOptions, describeEntry, describeMessage, describeReady } f
 import type { Entry } from '../../../cluster/raft/entry.ts';
 import { LEVEL_OF_EVENT } from '../../../cluster/raft/events.ts';
 import type { HardState } from '../../../cluster/raft/hard-state.ts';
-import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
+import { changeStep, NO_MEMBERS } from '../../../cluster/raft/membership.ts';
 import { decodeMembershipChange } from '../../../cluster/raft/membership-change.ts';
 import type {
   Message,
@@ -90,10 +90,16 @@ export function wordsForRefusal(refusal: Refusal): string {
 
 /** Nodes 1, 2, 3… and the messages between them. */
 export class Group {
+  readonly #random: (below: number) => number;
   readonly output = new Output();
   readonly nodes: GroupNode[] = [];
   /** Sent and neither delivered nor dropped, in the order of sending. */
   network: Message[] = [];
+
+  /** Without a source of randomness all election timeouts are the shortest. */
+  constructor(random: (below: number) => number = () => 0) {
+    this.#random = random;
+  }
 
   node(id: NodeId): GroupNode {
     return must(this.nodes[id - 1], `node ${id}`);
@@ -217,7 +223,7 @@ export class Group {
       ...options,
       id,
       storage,
-      random: () => 0,
+      random: this.#random,
       observe: (event) => this.output.log(LEVEL_OF_EVENT[event.kind], wordsFor(id, event)),
     };
   }
@@ -281,6 +287,8 @@ export class Group {
   #apply(member: GroupNode, entries: readonly Entry[]): void {
     for (const { type, data, term, index } of entries) {
       const before = must(member.history.at(-1), 'a state to apply to');
+      // A snapshot may have been written while the entry waited to be applied.
+      if (index <= before.index) continue;
       assert(index === before.index + 1, 'entries applied with a gap', { index, at: before.index });
       const state = { term, index, membership: before.membership, data: before.data };
       if (type === 'normal') {
@@ -288,8 +296,12 @@ export class Group {
         continue;
       }
       const change = must(decodeMembershipChange(data), 'a change that can be applied');
-      const { membership } = member.node.applyMembership(change);
-      member.history.push({ ...state, membership });
+      member.node.applyMembership(index, change);
+      const step = changeStep(before.membership, change);
+      member.history.push({
+        ...state,
+        membership: typeof step === 'string' ? before.membership : step.membership,
+      });
     }
   }
 }
@@ -305,7 +317,6 @@ function write(
   const { storage } = member;
   if (hardState !== undefined) storage.hardState = hardState;
   if (snapshot !== undefined) {
-    assert(entries.length === 0, 'entries together with a snapshot');
     storage.applySnapshot(snapshot);
     member.history = [...member.history, snapshot];
   }
