@@ -4,6 +4,7 @@
 import { must } from '../../../cluster/base/assert.ts';
 import {
   describeEntry,
+  describeMembership,
   describeMessage,
   describeMessageType,
   describeProgress,
@@ -196,6 +197,12 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     const entries = unstable.slice(unstable.fromIndex, unstable.fromIndex + unstable.count);
     if (entries.length === 0) group.output.print('everything is on disk');
     for (const entry of entries) group.output.print(describeEntry(entry, DESCRIBE));
+  },
+  // members <node>: the members that raft goes by, and those that the state machine has recorded.
+  members: (group, { args }) => {
+    const { raft, history } = group.node(nodeAt(args, 0));
+    group.output.print(describeMembership(raft.membership));
+    group.output.print(describeMembership(must(history.at(-1), 'a state').membership));
   },
   // state <node>: what the state machine has come to.
   state: (group, { args }) => {

@@ -24,6 +24,8 @@ export interface Outcome {
   readonly actual: string;
 }
 
+const FAILED = 'failed:';
+
 /** Reads all cases of a file. */
 export function readCases(path: string): readonly Case[] {
   const lines = readFileSync(path, 'utf8').split('\n');
@@ -49,15 +51,21 @@ export function readCases(path: string): readonly Case[] {
   return cases;
 }
 
-/** Runs every case in order; `run` keeps its own state from one to the next. */
+/**
+ * Runs the cases in order; `run` keeps its own state from one to the next. A command that throws is the
+ * last one, and its error is its output.
+ */
 export function runCases(path: string, run: (testCase: Case) => string): readonly Outcome[] {
-  return readCases(path).map((testCase) => {
+  const outcomes: Outcome[] = [];
+  for (const testCase of readCases(path)) {
     try {
-      return { testCase, actual: run(testCase).trimEnd() };
-    } catch (cause) {
-      throw new Error(`${path}:${testCase.line}: ${testCase.command}: ${String(cause)}`, { cause });
+      outcomes.push({ testCase, actual: run(testCase).trimEnd() });
+    } catch (error) {
+      outcomes.push({ testCase, actual: `${FAILED} ${String(error)}` });
+      break;
     }
-  });
+  }
+  return outcomes;
 }
 
 /** The first case whose output differs, as text for a person; undefined when all agree. */
@@ -73,8 +81,13 @@ export function firstDifference(
   return undefined;
 }
 
-/** Writes what the commands printed over what a file expects. Read the difference before keeping it. */
+/**
+ * Writes what the commands printed over what a file expects. Read the difference before keeping it. A
+ * file with a command that failed is left as it was.
+ */
 export function rewrite(path: string, outcomes: readonly Outcome[]): void {
+  const failed = outcomes.find(({ actual }) => actual.startsWith(FAILED));
+  if (failed !== undefined) throw new Error(`${path}:${failed.testCase.line}: ${failed.actual}`);
   const lines = readFileSync(path, 'utf8').split('\n');
   for (const { testCase, actual } of [...outcomes].reverse()) {
     const separatorAt = lines.indexOf('----', testCase.line - 1);
