@@ -35,9 +35,11 @@ export interface RaftConfig {
   readonly maxInflightMessages: number;
   /** Most payload bytes on their way to one follower; at least maxMessageBytes. */
   readonly maxInflightBytes?: number;
-  /** The leader steps down when it hears from no quorum; voters hold to a leader they hear. */
+  /**
+   * The leader steps down when it hears from no quorum; voters hold to a leader they hear. Default true.
+   */
   readonly checkQuorum?: boolean;
-  /** A node asks whether it could win before it disturbs the others with a new term. */
+  /** A node asks whether it could win before it disturbs the others with a new term. Default true. */
   readonly preVote?: boolean;
   /**
    * quorum (default): each read is confirmed by a round of heartbeats. lease: the leader trusts
@@ -69,8 +71,8 @@ export function fullConfig(config: RaftConfig): FullRaftConfig {
     maxApplyingBytes: config.maxMessageBytes,
     maxUncommittedBytes: Number.POSITIVE_INFINITY,
     maxInflightBytes: Number.POSITIVE_INFINITY,
-    checkQuorum: false,
-    preVote: false,
+    checkQuorum: true,
+    preVote: true,
     readMode: 'quorum',
     forwardProposals: true,
     validateChanges: true,

@@ -157,14 +157,17 @@ export interface MessageTraits {
   readonly waitsForDisk: boolean;
   /** Comes from a storage worker of this node, never from the network. */
   readonly local: boolean;
+  /** Means the same in every term and carries 0 for it. */
+  readonly termless: boolean;
   /** Answers something, so its sender must be a known member. */
   readonly reply: boolean;
 }
 
-const PLAIN: MessageTraits = { waitsForDisk: false, local: false, reply: false };
+const PLAIN: MessageTraits = { waitsForDisk: false, local: false, termless: false, reply: false };
 const REPLY: MessageTraits = { ...PLAIN, reply: true };
 const PROMISE: MessageTraits = { ...REPLY, waitsForDisk: true };
-const LOCAL: MessageTraits = { ...PLAIN, local: true };
+const TERMLESS: MessageTraits = { ...PLAIN, termless: true };
+const LOCAL: MessageTraits = { ...TERMLESS, local: true };
 
 export const MESSAGE_TRAITS: Readonly<Record<MessageType, MessageTraits>> = {
   append: PLAIN,
@@ -178,11 +181,11 @@ export const MESSAGE_TRAITS: Readonly<Record<MessageType, MessageTraits>> = {
   snapshot: PLAIN,
   'timeout-now': PLAIN,
   'transfer-leader': PLAIN,
-  propose: PLAIN,
-  'read-index': PLAIN,
+  propose: TERMLESS,
+  'read-index': TERMLESS,
   'read-index-reply': REPLY,
   'storage-append': LOCAL,
-  'storage-append-reply': { ...LOCAL, reply: true },
+  'storage-append-reply': { ...LOCAL, termless: false, reply: true },
   'storage-apply': LOCAL,
   'storage-apply-reply': { ...LOCAL, reply: true },
 };

@@ -96,9 +96,10 @@ export class RawNode {
 
   /** Takes a message from the network or a reply of a storage worker. */
   step(message: Message): Refusal | undefined {
-    const { local, reply } = MESSAGE_TRAITS[message.type];
+    const { local, reply, termless } = MESSAGE_TRAITS[message.type];
     const fromWorker = isWorker(message.from);
     if (local !== fromWorker) return 'local-message';
+    if (message.term === 0 && !termless) return 'message-without-term';
     if (reply && !fromWorker && !this.#raft.progressByNode.has(message.from)) {
       return 'unknown-member';
     }

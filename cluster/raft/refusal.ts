@@ -16,5 +16,7 @@ export type Refusal =
   | 'malformed-change'
   /** A reply from somebody who is not in the group. */
   | 'unknown-member'
+  /** A message that must name its term and does not; taken, it would pass for one of the present term. */
+  | 'message-without-term'
   /** A message that only a storage worker of this node may send. */
   | 'local-message';

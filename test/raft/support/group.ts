@@ -37,6 +37,8 @@ export const DEFAULT_OPTIONS: NodeOptions = {
   heartbeatTicks: 1,
   maxMessageBytes: Number.POSITIVE_INFINITY,
   maxInflightMessages: 2 ** 31 - 1,
+  preVote: false,
+  checkQuorum: false,
   stepDownOnRemoval: false,
 };
 
@@ -49,6 +51,7 @@ const REFUSAL_WORDS: Readonly<Record<Refusal, string>> = {
   'malformed-change': 'raft proposal dropped',
   'unknown-member': 'raft: cannot step as peer not found',
   'local-message': 'raft: cannot step raft local message',
+  'message-without-term': 'message without a term',
 };
 
 /** One node with its disk, its state machine and its storage workers' queues. */
