@@ -1,0 +1,37 @@
+// What follows when the state machine has caught up: limits open again, and a joint membership that
+// leaves by itself is left.
+
+import { entriesSizeBytes, NO_DATA, payloadSizeBytes } from './entry.ts';
+import type { StorageApplyReply } from './message.ts';
+import { proposeAsLeader } from './proposing.ts';
+import type { Snapshot } from './snapshot.ts';
+import { observe, type Raft } from './state.ts';
+
+/** The entries of a storage-apply message are applied. */
+export function onApplied(raft: Raft, { entries }: StorageApplyReply): void {
+  const last = entries.at(-1);
+  if (last === undefined) return;
+  appliedTo(raft, last.index, entriesSizeBytes(entries));
+  raft.uncommittedBytes = Math.max(0, raft.uncommittedBytes - payloadSizeBytes(entries));
+}
+
+/** A snapshot is on disk and in the state machine. */
+export function onSnapshotApplied(raft: Raft, snapshot: Snapshot): void {
+  raft.log.unstable.stableSnapshotTo(snapshot.index);
+  appliedTo(raft, snapshot.index, 0);
+}
+
+function appliedTo(raft: Raft, index: number, bytes: number): void {
+  const { log, membership } = raft;
+  log.appliedTo(Math.max(index, log.appliedIndex), bytes);
+  const mayLeave = membership.autoLeave && log.appliedIndex >= raft.pendingChangeIndex;
+  if (!mayLeave || raft.standing !== 'leader') return;
+  // No limit refuses an empty payload; a transfer under way does, and then the next applied entry
+  // brings us here again, or the next leader does it.
+  const result = proposeAsLeader(raft, [{ type: 'membership', data: NO_DATA }]);
+  if (result.kind === 'refused') {
+    observe(raft, { kind: 'auto-leave-postponed', membership, reason: result.reason });
+  } else {
+    observe(raft, { kind: 'auto-leave-started', membership });
+  }
+}

@@ -1,0 +1,156 @@
+// Campaigns and votes: who may ask, who is answered how, and when a campaign is won or lost.
+// A vote is queued behind the disk by its type (state.ts), never sent before it is written.
+
+import { unreachable } from '../base/unreachable.ts';
+import type { EntryId } from './entry.ts';
+import { membersOf, votersOf } from './membership.ts';
+import type { VoteMessage, VoteReply } from './message.ts';
+import { NO_NODE } from './node-id.ts';
+import { quorumVote } from './quorum.ts';
+import { broadcastAppend } from './replication.ts';
+import { becomeCandidate, becomeFollower, becomeLeader, becomePreCandidate } from './standing.ts';
+import { envelope, observe, type Raft, send } from './state.ts';
+
+/**
+ * election: as configured, with a pre-vote first or without; forced: the leader asks its successor
+ * to take over, which needs no pre-vote and passes the voters' lease.
+ */
+export type CampaignKind = 'election' | 'forced';
+
+/** Campaigns, unless this node leads, has no vote, or has a membership change still to apply. */
+export function startElection(raft: Raft, kind: CampaignKind): void {
+  if (raft.standing === 'leader') {
+    observe(raft, { kind: 'campaign-needless' });
+    return;
+  }
+  if (!isPromotable(raft)) {
+    observe(raft, { kind: 'campaign-unpromotable' });
+    return;
+  }
+  // Its quorum might be one that the committed change has done away with.
+  if (raft.log.hasUnappliedMembershipChange()) {
+    observe(raft, { kind: 'campaign-barred-by-change', term: raft.term });
+    return;
+  }
+  observe(raft, { kind: 'election-started', term: raft.term });
+  if (kind === 'election' && raft.config.preVote) campaignForPreVotes(raft);
+  else campaignForVotes(raft, { forced: kind === 'forced' });
+}
+
+/** Whether this node could lead: a voter of its own membership with no snapshot still to install. */
+export function isPromotable(raft: Raft): boolean {
+  const own = raft.progressByNode.get(raft.id);
+  return own !== undefined && !own.isLearner && raft.log.unstable.snapshot === undefined;
+}
+
+/**
+ * Whether a higher-term request must go unanswered: this node has heard its leader within the
+ * shortest election timeout, so nobody who is well connected can have reason to campaign.
+ */
+export function isBarredByLease(raft: Raft, message: VoteMessage): boolean {
+  const { checkQuorum, electionTicks } = raft.config;
+  const inLease = checkQuorum && raft.leader !== NO_NODE && raft.electionElapsed < electionTicks;
+  if (!inLease || message.forced) return false;
+  const remainingTicks = electionTicks - raft.electionElapsed;
+  const { vote, term } = raft;
+  const last = raft.log.lastId;
+  observe(raft, { kind: 'vote-ignored-by-lease', message, last, vote, term, remainingTicks });
+  return true;
+}
+
+/** Grants or refuses a vote. Learners vote too: they may be voters who have not heard of it yet. */
+export function onVoteRequest(raft: Raft, message: VoteMessage): void {
+  const isRepeat = raft.vote === message.from;
+  const isFree = raft.vote === NO_NODE && raft.leader === NO_NODE;
+  const asksForFuture = message.type === 'pre-vote' && message.term > raft.term;
+  const theirs: EntryId = { term: message.lastTerm, index: message.lastIndex };
+  if (!(isRepeat || isFree || asksForFuture) || !raft.log.isUpToDate(theirs)) {
+    refuseVote(raft, message);
+    return;
+  }
+  const { vote, term } = raft;
+  observe(raft, { kind: 'vote-cast', message, last: raft.log.lastId, vote, term });
+  // The answer carries the term asked for: a node that lags behind would drop one of an older term.
+  send(raft, {
+    type: replyTypeOf(message),
+    from: raft.id,
+    to: message.from,
+    term: message.term,
+    rejected: false,
+  });
+  if (message.type === 'vote') {
+    raft.electionElapsed = 0;
+    raft.vote = message.from;
+  }
+}
+
+/** Refuses and tells the own term, so that a node that lags behind can catch up. */
+export function refuseVote(raft: Raft, message: VoteMessage): void {
+  const { vote, term } = raft;
+  observe(raft, { kind: 'vote-refused', message, last: raft.log.lastId, vote, term });
+  send(raft, { type: replyTypeOf(message), ...envelope(raft, message.from), rejected: true });
+}
+
+/** Counts an answer to the present campaign; answers to an earlier kind of campaign are void. */
+export function onVoteReply(raft: Raft, message: VoteReply): void {
+  const expected = raft.standing === 'pre-candidate' ? 'pre-vote-reply' : 'vote-reply';
+  const isCampaigning = raft.standing === 'pre-candidate' || raft.standing === 'candidate';
+  if (!isCampaigning || message.type !== expected) return;
+  recordVote(raft, message);
+  const result = quorumVote(raft.membership, raft.votes);
+  switch (result) {
+    case 'won':
+      if (raft.standing === 'pre-candidate') {
+        campaignForVotes(raft, { forced: false });
+        return;
+      }
+      becomeLeader(raft);
+      broadcastAppend(raft);
+      return;
+    case 'lost':
+      becomeFollower(raft, raft.term, NO_NODE);
+      return;
+    case 'pending':
+      return;
+    default:
+      unreachable(result);
+  }
+}
+
+function campaignForPreVotes(raft: Raft): void {
+  becomePreCandidate(raft);
+  askForVotes(raft, { type: 'pre-vote', term: raft.term + 1, forced: false });
+}
+
+function campaignForVotes(raft: Raft, { forced }: { readonly forced: boolean }): void {
+  becomeCandidate(raft);
+  askForVotes(raft, { type: 'vote', term: raft.term, forced });
+}
+
+function askForVotes(raft: Raft, asked: Pick<VoteMessage, 'type' | 'term' | 'forced'>): void {
+  const last = raft.log.lastId;
+  for (const voter of votersOf(raft.membership)) {
+    const route = { from: raft.id, to: voter };
+    if (voter === raft.id) {
+      // The own vote counts like all others: when it is on disk.
+      send(raft, { type: replyTypeOf(asked), ...route, term: asked.term, rejected: false });
+      continue;
+    }
+    observe(raft, { kind: 'vote-asked', type: asked.type, voter, last, term: raft.term });
+    send(raft, { ...asked, ...route, lastTerm: last.term, lastIndex: last.index });
+  }
+}
+
+function recordVote(raft: Raft, { from, type, rejected }: VoteReply): void {
+  observe(raft, { kind: 'vote-received', type, voter: from, granted: !rejected, term: raft.term });
+  if (!raft.votes.has(from)) raft.votes.set(from, !rejected);
+  const { learners } = raft.membership;
+  const counted = membersOf(raft.membership).filter((member) => !learners.includes(member));
+  const granted = counted.filter((member) => raft.votes.get(member) === true).length;
+  const refused = counted.filter((member) => raft.votes.get(member) === false).length;
+  observe(raft, { kind: 'votes-counted', type, granted, rejected: refused });
+}
+
+function replyTypeOf({ type }: Pick<VoteMessage, 'type'>): VoteReply['type'] {
+  return type === 'vote' ? 'vote-reply' : 'pre-vote-reply';
+}

@@ -1,0 +1,11 @@
+// The full state at an index, as raft sees it: where it stands, who belonged to the group then,
+// and bytes that only the caller understands (or a reference to them).
+
+import type { EntryId } from './entry.ts';
+import type { Membership } from './membership.ts';
+
+/** A snapshot; `term` and `index` are those of the last entry that it contains. */
+export interface Snapshot extends EntryId {
+  readonly membership: Membership;
+  readonly data: Uint8Array;
+}

@@ -1,0 +1,203 @@
+// A node as its driver uses it: what is refused, what a proposal answers, and the order of Ready and advance.
+
+import t from 'tap';
+import type { Entry } from '../../cluster/raft/entry.ts';
+import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
+import { LEAVE_JOINT, type MembershipChange } from '../../cluster/raft/membership-change.ts';
+import type { Message } from '../../cluster/raft/message.ts';
+import { createRaft } from '../../cluster/raft/raft.ts';
+import { RawNode } from '../../cluster/raft/raw-node.ts';
+import { DEFAULT_OPTIONS, type NodeOptions } from './support/group.ts';
+import { MemoryStorage } from './support/memory-storage.ts';
+
+const DATA = new TextEncoder().encode('data');
+
+/** Node 1 of a group whose log begins after index 10; the disk is written with each Ready. */
+function nodeOf({
+  voters = [1],
+  ...options
+}: Partial<NodeOptions> & { voters?: readonly number[] } = {}) {
+  const storage = new MemoryStorage();
+  const membership = { ...NO_MEMBERS, voters };
+  storage.applySnapshot({ term: 1, index: 10, membership, data: new Uint8Array() });
+  storage.membership = membership;
+  storage.hardState = { term: 1, vote: 0, commitIndex: 10 };
+  const config = { ...DEFAULT_OPTIONS, appliedIndex: 10, ...options };
+  const node = new RawNode(createRaft({ ...config, id: 1, storage, random: () => 0 }));
+  return { node, storage };
+}
+
+/** Carries out all that the node wants done, and returns what it sent and applied. */
+function run({ node, storage }: ReturnType<typeof nodeOf>) {
+  const sent: Message[] = [];
+  const applied: Entry[] = [];
+  while (node.hasReady()) {
+    const ready = node.ready();
+    if (ready.hardState !== undefined) storage.hardState = ready.hardState;
+    storage.append(ready.entries);
+    sent.push(...ready.messages);
+    applied.push(...ready.committedEntries);
+    node.advance();
+  }
+  return { sent, applied };
+}
+
+t.test('node: messages that cannot be meant are refused', (t) => {
+  const { node } = nodeOf({ voters: [1, 2] });
+  const route = { from: 2, to: 1, term: 1 };
+  const refused = (message: Message) => node.step(message);
+  t.equal(
+    refused({ type: 'heartbeat-reply', ...route, from: 9, readCount: 0 }),
+    'unknown-member',
+    'a reply of a stranger',
+  );
+  t.equal(
+    refused({ type: 'storage-append-reply', ...route, lastStable: { term: 1, index: 10 } }),
+    'local-message',
+    'news of this node’s disk from somebody else',
+  );
+  t.equal(
+    refused({ type: 'heartbeat', ...route, term: 0, commitIndex: 0, readCount: 0 }),
+    'message-without-term',
+  );
+  t.equal(
+    refused({ type: 'heartbeat', ...route, from: -1, commitIndex: 0, readCount: 0 }),
+    'local-message',
+  );
+  t.equal(refused({ type: 'heartbeat', ...route, commitIndex: 10, readCount: 0 }), undefined);
+  t.equal(node.status().leader, 2);
+  t.end();
+});
+
+t.test('node: a malformed append is neither taken nor answered', (t) => {
+  const subject = nodeOf({ voters: [1, 2] });
+  const gap: Entry = { term: 1, index: 13, type: 'normal', data: DATA };
+  subject.node.step({
+    type: 'append',
+    from: 2,
+    to: 1,
+    term: 1,
+    prevTerm: 1,
+    prevIndex: 10,
+    entries: [gap],
+    commitIndex: 13,
+  });
+  t.same(run(subject).sent, []);
+  t.equal(subject.storage.lastIndex(), 10);
+  t.end();
+});
+
+t.test('node: a proposal says where its entry will be, or why not', (t) => {
+  const subject = nodeOf();
+  const { node } = subject;
+  t.same(node.propose(DATA), { kind: 'refused', reason: 'no-leader' });
+  node.campaign();
+  run(subject);
+  t.same(node.propose(DATA), { kind: 'appended', term: 2, index: 12 });
+  const { applied } = run(subject);
+  t.same(
+    applied.map(({ term, index, data }) => [term, index, new TextDecoder().decode(data)]),
+    [[2, 12, 'data']],
+  );
+  t.end();
+});
+
+t.test('node: a follower hands a proposal on and promises nothing', (t) => {
+  const { node } = nodeOf({ voters: [1, 2] });
+  node.step({ type: 'heartbeat', from: 2, to: 1, term: 1, commitIndex: 10, readCount: 0 });
+  t.same(node.propose(DATA), { kind: 'forwarded', to: 2 });
+  const messages = node.ready().messages.filter(({ type }) => type === 'propose');
+  t.equal(messages.length, 1);
+  t.end();
+});
+
+t.test('node: a membership change that must wait is answered as ignored', (t) => {
+  const subject = nodeOf();
+  const { node } = subject;
+  node.campaign();
+  run(subject);
+  const change: MembershipChange = {
+    transition: 'auto',
+    changes: [{ kind: 'add-learner', node: 2 }],
+    context: DATA,
+  };
+  t.same(node.proposeMembership(change), { kind: 'appended', term: 2, index: 12 });
+  t.same(node.proposeMembership(change), {
+    kind: 'appended',
+    term: 2,
+    index: 13,
+    changeIgnored: { reason: 'unapplied-change', atIndex: 12, appliedIndex: 11 },
+  });
+  run(subject);
+  t.equal(node.applyMembership(12, change), 'switched');
+  t.equal(node.applyMembership(12, change), 'overtaken', 'once is enough');
+  t.same(node.status().membership.learners, [2]);
+  t.equal(node.applyMembership(14, LEAVE_JOINT), 'not-joint');
+  t.end();
+});
+
+t.test('node: bytes that say no membership change never enter the log', (t) => {
+  const subject = nodeOf({ voters: [1, 2] });
+  const { node } = subject;
+  node.campaign();
+  run(subject);
+  node.step({ type: 'vote-reply', from: 2, to: 1, term: 2, rejected: false });
+  const entries = [{ type: 'membership', data: new Uint8Array([9, 9]) }] as const;
+  const refusal = node.step({ type: 'propose', from: 2, to: 1, term: 0, entries });
+  t.equal(refusal, 'malformed-change');
+  t.end();
+});
+
+t.test('node: Ready and advance come in turn, and advance only without storage workers', (t) => {
+  const { node } = nodeOf();
+  node.campaign();
+  node.ready();
+  t.throws(() => node.ready(), /without advance/);
+  node.advance();
+  node.ready();
+  const { node: asyncNode } = nodeOf({ asyncStorage: true });
+  t.throws(() => asyncNode.advance(), /asyncStorage/);
+  t.end();
+});
+
+t.test('node: only promises and entries must be synced', (t) => {
+  const subject = nodeOf();
+  const { node, storage } = subject;
+  node.campaign();
+  const voted = node.ready();
+  t.ok(voted.mustSync, 'a vote');
+  storage.hardState = voted.hardState!;
+  node.advance();
+  const appended = node.ready();
+  t.ok(appended.mustSync, 'an entry');
+  storage.append(appended.entries);
+  node.advance();
+  const committed = node.ready();
+  t.same([committed.mustSync, committed.hardState?.commitIndex], [false, 11]);
+  t.end();
+});
+
+t.test('node: a new leader says when its term has begun', (t) => {
+  const subject = nodeOf();
+  const { node } = subject;
+  node.campaign();
+  node.ready();
+  node.advance();
+  t.same([node.status().standing, node.status().hasCommittedInTerm], ['leader', false]);
+  run(subject);
+  t.equal(node.status().hasCommittedInTerm, true);
+  t.end();
+});
+
+t.test('node: a configuration that contradicts itself does not start', (t) => {
+  const table: readonly [Partial<NodeOptions>, RegExp][] = [
+    [{ heartbeatTicks: 0 }, /heartbeats/],
+    [{ electionTicks: 1 }, /election/],
+    [{ maxInflightMessages: 0 }, /sent/],
+    [{ maxMessageBytes: 10, maxInflightBytes: 9 }, /window/],
+    [{ maxApplyingBytes: 0 }, /applied/],
+    [{ readMode: 'lease', checkQuorum: false }, /checkQuorum/],
+  ];
+  for (const [options, expected] of table) t.throws(() => nodeOf(options), expected);
+  t.end();
+});
