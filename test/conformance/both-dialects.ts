@@ -1,6 +1,6 @@
 // Refusals, asked for in both dialects: the text is the same, the status is each dialect's own.
 
-import { answers, Client, type NodeUnderTest } from '../support/running-node.ts';
+import { answers, Client, type Fields, type NodeUnderTest } from '../support/running-node.ts';
 
 /** The statuses of a refusal: for clients of the `consul` dialect, and for those of `service`. */
 export type Statuses = readonly [consul: number, service: number];
@@ -23,6 +23,15 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>;
   readonly statuses: Statuses;
   readonly text: string | RegExp;
+}
+
+/** Rows of one request with different bodies, all with the same statuses. */
+export function rows(
+  ask: string,
+  statuses: Statuses,
+  cases: readonly (readonly [body: Fields, text: string | RegExp])[],
+): readonly Refusal[] {
+  return cases.map(([body, text]) => ({ ask, body, statuses, text }));
 }
 
 /** Asks for each refusal in both dialects. `secret` as for a Client. */

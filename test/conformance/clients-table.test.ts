@@ -7,6 +7,7 @@ import t from 'tap';
 import { selfSigned, startLoopback } from '../auth-methods/loopback.ts';
 import { jwtIssuer } from '../support/jwt-issuer.ts';
 import { answers, Client, type Fields, type Reply, runNode } from '../support/running-node.ts';
+import { fresh, linkTo, makersOn } from './makers.ts';
 
 const ID = '7b2c0b4e-5f0a-4d7f-9d3b-1c2d3e4f5a6b';
 const GLOBAL_MANAGEMENT = '00000000-0000-0000-0000-000000000001';
@@ -14,15 +15,8 @@ const DAY = '24h0m0s';
 
 const node = await runNode(t);
 const consul = new Client(node, 'X-Consul-');
-
-let serial = 0;
-/** A name that no other test has. */
-const fresh = (what: string): string => `${what}-${serial++}`;
-
-const newPolicy = (rules = ''): Promise<Fields> =>
-  consul.made('PUT', '/acl/policy', { Name: fresh('policy'), Rules: rules });
-const newToken = (body: Fields = {}): Promise<Fields> => consul.made('PUT', '/acl/token', body);
-const linkTo = ({ ID, Name }: Fields): Fields => ({ ID, Name });
+const ISSUER = await jwtIssuer();
+const { newPolicy, newRole, newToken, newMethod, newRule } = makersOn(consul, ISSUER.config);
 
 t.test('D1: ACLs disabled answers 401 on every handler', async (t) => {
   const off = new Client(await runNode(t, { 'acl-enabled': 'false' }), 'X-Consul-', '');
@@ -182,7 +176,7 @@ t.test('policies', async (t) => {
   await t.test(
     'P10: the list shows built-ins and the hashes and indexes of the objects',
     async (t) => {
-      const policy = await newPolicy(RULES);
+      const policy = await newPolicy({ Rules: RULES });
       const { list } = await consul.get('/acl/policies');
       const { Rules: _rules, ...stub } = policy;
       t.same(
@@ -207,9 +201,6 @@ t.test('policies', async (t) => {
 });
 
 t.test('roles', async (t) => {
-  const newRole = (body: Fields): Promise<Fields> =>
-    consul.made('PUT', '/acl/role', { Name: fresh('role'), ...body });
-
   await t.test('R1: policy links and a node identity', async (t) => {
     const links = [linkTo(await newPolicy()), linkTo(await newPolicy())];
     const NodeIdentities = [{ NodeName: 'web-node', Datacenter: 'dc1' }];
@@ -225,7 +216,7 @@ t.test('roles', async (t) => {
   });
 
   await t.test('R3: another ID in the body than in the path', async (t) => {
-    const { ID: id } = await newRole({});
+    const { ID: id } = await newRole();
     const reply = await consul.put(`/acl/role/${id}`, { ID, Name: 'r3' });
     answers(t, reply, 400, 'Role ID in URL and payload do not match');
   });
@@ -407,23 +398,12 @@ t.test('tokens', async (t) => {
   });
 });
 
-const ISSUER = await jwtIssuer();
 const JWT_CONFIG = ISSUER.config;
 const CLAIMS = {
   first_name: 'jeff2',
   org: { primary: 'engineering' },
   'https://groups.test/groups': ['foo', 'bar'],
 };
-
-const newMethod = (body: Fields = {}): Promise<Fields> =>
-  consul.made('PUT', '/acl/auth-method', {
-    Name: fresh('method'),
-    Type: 'jwt',
-    Config: JWT_CONFIG,
-    ...body,
-  });
-const newRule = (body: Fields): Promise<Fields> =>
-  consul.made('PUT', '/acl/binding-rule', { BindType: 'service', BindName: 'web', ...body });
 
 t.test('auth methods', async (t) => {
   await t.test('M1: a create answers with Config', async (t) => {
@@ -703,7 +683,7 @@ t.test('authorize', async (t) => {
   await t.test('A2: what mixed rules allow', async (t) => {
     const rules = `acl = "read" operator = "write" service_prefix "" { policy = "read" }
       node_prefix "" { policy = "write" } key_prefix "/foo" { policy = "write" }`;
-    const { SecretID } = await newToken({ Policies: [linkTo(await newPolicy(rules))] });
+    const { SecretID } = await newToken({ Policies: [linkTo(await newPolicy({ Rules: rules }))] });
     const { list } = await ask(consul.as(SecretID), everything.map(question));
     const allowed = everything.filter((_, place) => list[place]?.Allow);
     t.same(allowed, [

@@ -14,6 +14,7 @@ import {
   refuses,
   TOKEN_MISSING,
 } from './both-dialects.ts';
+import { makersOn } from './makers.ts';
 
 const NO_ID = '7b2c0b4e-5f0a-4d7f-9d3b-1c2d3e4f5a6b';
 const ANONYMOUS = '00000000-0000-0000-0000-000000000002';
@@ -24,12 +25,8 @@ const UNKNOWN_PATH =
 const node = await runNode(t);
 const consul = new Client(node, 'X-Consul-');
 const service = new Client(node, 'X-Service-');
-
-let serial = 0;
-const fresh = (what: string): string => `${what}-${serial++}`;
-const newPolicy = (body: Fields = {}): Promise<Fields> =>
-  consul.made('PUT', '/acl/policy', { Name: fresh('policy'), ...body });
-const newToken = (body: Fields = {}): Promise<Fields> => consul.made('PUT', '/acl/token', body);
+const ISSUER = await jwtIssuer();
+const { newPolicy, newToken, newMethod, newRule } = makersOn(consul, ISSUER.config);
 
 /** A token with these rules alone. */
 async function tokenWith(rules: string): Promise<Fields> {
@@ -92,7 +89,7 @@ t.test('1.1: the longest path wins; clone is a suffix of PUT alone', async (t) =
 });
 
 t.test('1.1: PUT with an empty id creates', async (t) => {
-  const { config: Config } = await jwtIssuer();
+  const { config: Config } = ISSUER;
   const bodies: Readonly<Record<string, Fields>> = {
     policy: { Name: 'empty-id' },
     role: { Name: 'empty-id' },
@@ -178,13 +175,10 @@ t.test('1.2: the secret is the first that is there', async (t) => {
 });
 
 t.test('1.2: login, bootstrap and replication look at no secret', async (t) => {
-  const issuer = await jwtIssuer();
-  const method = { Name: 'unasked', Type: 'jwt', Config: issuer.config };
-  await consul.made('PUT', '/acl/auth-method', method);
-  const rule = { AuthMethod: 'unasked', BindType: 'service', BindName: 'web' };
-  await consul.made('PUT', '/acl/binding-rule', rule);
+  const { Name: AuthMethod } = await newMethod();
+  await newRule({ AuthMethod });
   const stranger = consul.as(NO_ID);
-  const login = { AuthMethod: 'unasked', BearerToken: await issuer.sign() };
+  const login = { AuthMethod, BearerToken: await ISSUER.sign() };
   t.equal((await stranger.post('/acl/login', login)).status, 200);
   t.equal((await stranger.get('/acl/replication')).status, 200);
   const bare = await runNode(t, { 'acl-tokens-initial-management': '' });
@@ -613,7 +607,7 @@ t.test('2.2: parameters of reads that are refused, in this order', async (t) => 
   ]);
 });
 
-t.test('2.2: parameters of reads that are accepted', async (t) => {
+t.test('2.2, 2.4: parameters of reads that are accepted', async (t) => {
   const plain = await consul.get('/acl/policies');
   const queries = [
     ...['index=0', 'index=0&wait=1h', 'wait=0s', 'wait=60000ms', 'hash=x', 'stale', 'consistent'],

@@ -14,6 +14,7 @@ import {
   send,
 } from '../support/running-node.ts';
 import { INVALID, MALFORMED, refuses } from './both-dialects.ts';
+import { fresh, makersOn } from './makers.ts';
 
 const NO_ID = '7b2c0b4e-5f0a-4d7f-9d3b-1c2d3e4f5a6b';
 const GLOBAL_MANAGEMENT = '00000000-0000-0000-0000-000000000001';
@@ -22,13 +23,8 @@ const node = await runNode(t);
 const root = new Client(node, 'X-Service-');
 const consul = new Client(node, 'X-Consul-');
 const ISSUER = await jwtIssuer();
+const { make, newPolicy, newRole, newToken, newRule } = makersOn(root, ISSUER.config);
 
-let serial = 0;
-const fresh = (what: string): string => `${what}-${serial++}`;
-const make = (path: string, body: Fields = {}): Promise<Fields> =>
-  root.made('PUT', `/acl/${path}`, body);
-const newPolicy = (body: Fields = {}): Promise<Fields> =>
-  make('policy', { Name: fresh('policy'), ...body });
 const newNamespace = async (body: Fields = {}): Promise<string> => {
   const { Name } = await root.made('PUT', '/namespace', { Name: fresh('ns'), ...body });
   return String(Name);
@@ -37,7 +33,7 @@ const newNamespace = async (body: Fields = {}): Promise<string> => {
 /** A client whose token has these rules, from a policy in its own namespace. */
 async function callerWith(Rules: string, Namespace = 'default'): Promise<Client> {
   const { ID } = await newPolicy({ Rules, Namespace });
-  return root.as((await make('token', { Policies: [{ ID }], Namespace })).SecretID);
+  return root.as((await newToken({ Policies: [{ ID }], Namespace })).SecretID);
 }
 
 const mayRead = async (client: Client, item: Fields): Promise<unknown> => {
@@ -159,7 +155,7 @@ t.test('differences: bounds of a life are settings', async (t) => {
 });
 
 t.test('differences: expanded is present, and neither false nor 0', async (t) => {
-  const { AccessorID } = await make('token');
+  const { AccessorID } = await newToken();
   for (const [query, isExpanded] of [
     ['expanded', true],
     ['expanded=true', true],
@@ -185,7 +181,7 @@ t.test('differences: rules in any letter case, and as strict JSON', async (t) =>
 
 t.test('differences: an update that loses against a delete makes nothing anew', async (t) => {
   for (let round = 0; round < 10; round += 1) {
-    const { AccessorID } = await make('token');
+    const { AccessorID } = await newToken();
     const path = `/acl/token/${AccessorID}`;
     const [deleted, updated] = await Promise.all([root.delete(path), root.put(path, {})]);
     t.equal(deleted.text, 'true');
@@ -196,7 +192,7 @@ t.test('differences: an update that loses against a delete makes nothing anew', 
 
 t.test('namespaces: their own endpoints', async (t) => {
   const policy = await newPolicy();
-  const role = await make('role', { Name: fresh('role') });
+  const role = await newRole();
   const body = {
     Name: 'team-a',
     Description: 'd',
@@ -222,7 +218,7 @@ t.test('namespaces: their own endpoints', async (t) => {
     t.equal((await root.put('/namespace', { Name })).status, 400, Name);
   }
   answers(t, await root.put('/namespace/team-a', { Name: 'b' }), 400, /do not match$/);
-  await make('token', { Namespace: 'team-a' });
+  await newToken({ Namespace: 'team-a' });
   answers(t, await root.delete('/namespace/team-a'), 400, /^Namespace "team-a" is not empty/);
   answers(t, await root.delete('/namespace/default'), 400, /not permitted/);
   answers(t, await root.delete('/namespace/none'), 200, 'false');
@@ -267,7 +263,7 @@ t.test('namespaces: names are unique within one, ids everywhere', async (t) => {
     if (path === 'auth-method') continue;
     t.equal((await root.put(`/acl/${path}`, { Name, Namespace: one })).status, 409);
   }
-  const { AccessorID } = await make('token', { Namespace: one });
+  const { AccessorID } = await newToken({ Namespace: one });
   t.equal((await root.put('/acl/token', { AccessorID, Namespace: two })).status, 409);
   const { Namespace } = (await root.get(`/acl/token/${AccessorID}`)).json;
   t.equal(Namespace, one, 'found by its id without a namespace');
@@ -284,10 +280,10 @@ t.test('namespaces: a link resolves in the own one, then in default', async (t) 
   const Name = fresh('linked');
   const inDefault = await newPolicy({ Name });
   const link = { Policies: [{ Name }], Namespace: mine };
-  t.match(await make('token', link), { Policies: [{ ID: inDefault.ID }] });
+  t.match(await newToken(link), { Policies: [{ ID: inDefault.ID }] });
   const inMine = await newPolicy({ Name, Namespace: mine });
-  t.match(await make('token', link), { Policies: [{ ID: inMine.ID }] });
-  t.match(await make('token', { Policies: [{ Name }] }), { Policies: [{ ID: inDefault.ID }] });
+  t.match(await newToken(link), { Policies: [{ ID: inMine.ID }] });
+  t.match(await newToken({ Policies: [{ Name }] }), { Policies: [{ ID: inDefault.ID }] });
   const elsewhere = await newPolicy({ Namespace: other });
   for (const Policies of [[{ Name: elsewhere.Name }], [{ ID: elsewhere.ID }]]) {
     answers(t, await root.put('/acl/token', { Policies, Namespace: mine }), 400, /^No such ACL/);
@@ -384,7 +380,7 @@ t.test('namespaces: NamespaceRules decide where a login is', async (t) => {
   ];
   const body = { Type: 'jwt', Config: ISSUER.config, NamespaceRules };
   const { Name: AuthMethod } = await make('auth-method', { ...body, Name: fresh('m') });
-  await make('binding-rule', { AuthMethod, BindType: 'service', BindName: 'web' });
+  await newRule({ AuthMethod });
   const login = async (primary: string, groups: readonly string[] = []): Promise<Reply> => {
     const claims = { org: { primary }, 'https://groups.test/groups': groups };
     return root.post('/acl/login', { AuthMethod, BearerToken: await ISSUER.sign(claims) });
@@ -493,14 +489,14 @@ t.test('positions: a global write moves it by one, a local one does not', async 
 
 t.test('indexes: never 0, never back, never behind an object', async (t) => {
   let last = 0;
-  for (const path of ['/acl/token', '/acl/policy', '/acl/role', '/acl/token']) {
-    const { headers, json } = await root.put(path, { Name: fresh('n'), Local: undefined });
-    const index = Number(headers['x-service-index'] ?? 0);
-    if (json.ModifyIndex !== undefined) t.ok(index >= Number(json.ModifyIndex), path);
-    t.ok(index >= last, path);
+  for (const path of ['token', 'policy', 'role', 'token']) {
+    const body = path === 'token' ? {} : { Name: fresh('n') };
+    const { headers, json } = await root.put(`/acl/${path}`, body);
+    const index = Number(headers['x-service-index']);
+    t.ok(index >= Number(json.ModifyIndex), path);
+    t.ok(index > last, path);
     last = index;
   }
-  t.ok(last > 0);
 });
 
 t.test('ack: the level that was reached', async (t) => {
@@ -510,7 +506,7 @@ t.test('ack: the level that was reached', async (t) => {
     t.same(ack(await root.put(`/acl/token?ack=${level}&ack_timeout=1s`, {})), [200, level]);
   }
   t.same(ack(await root.put('/acl/token?ack=all', { Local: true })), [200, undefined]);
-  const { AccessorID } = await make('token');
+  const { AccessorID } = await newToken();
   t.same(ack(await root.delete(`/acl/token/${AccessorID}`)), [200, 'primary']);
   answers(t, await root.put('/acl/token?ack=most', {}), 400, 'Invalid ack');
   answers(t, await root.put('/acl/token?ack_timeout=x', {}), 400, 'Invalid ack_timeout');
@@ -522,11 +518,11 @@ t.test('cas: a write of one object as it is known, and only so', async (t) => {
   const add = (path: string, object: Fields, body: Fields = {}): void => {
     (objects as [string, Fields, Fields][]).push([path, object, body]);
   };
-  const token = await make('token');
+  const token = await newToken();
   add(`/acl/token/${token.AccessorID}`, token);
   const policy = await newPolicy();
   add(`/acl/policy/${policy.ID}`, policy, { Name: policy.Name });
-  const role = await make('role', { Name: fresh('role') });
+  const role = await newRole();
   add(`/acl/role/${role.ID}`, role, { Name: role.Name });
   const kept = await make('auth-method', { ...jwt, Name: fresh('m') });
   const bound = { AuthMethod: kept.Name, BindType: 'service', BindName: 'web' };
@@ -582,7 +578,7 @@ t.test('request ids: belong to a caller and to one request', async (t) => {
     { ask: 'PUT /acl/token', body: { Description: 'b' }, headers, statuses: INVALID, text },
     { ask: 'PUT /acl/policy', body: { Name: 'x' }, headers, statuses: INVALID, text },
   ]);
-  const other = await make('token', { Policies: [{ ID: GLOBAL_MANAGEMENT }] });
+  const other = await newToken({ Policies: [{ ID: GLOBAL_MANAGEMENT }] });
   const theirs = await root.as(other.SecretID).put('/acl/token', { Description: 'a' }, { headers });
   t.equal(theirs.status, 200);
   t.not(theirs.json.SecretID, first.json.SecretID);
@@ -600,7 +596,7 @@ t.test('explain: names what decided', async (t) => {
   const rules = 'key_prefix "" { policy = "write" }\nkey "k" { policy = "deny" }';
   const behind = await newPolicy({ Name: 'behind', Rules: rules });
   const role = await make('role', { Name: 'explained', Policies: [{ ID: behind.ID }] });
-  const token = await make('token', {
+  const token = await newToken({
     Description: 'explained',
     Policies: [{ ID: direct.ID }],
     Roles: [{ ID: role.ID }],

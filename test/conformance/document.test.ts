@@ -6,6 +6,7 @@ import t from 'tap';
 import { startLoopback } from '../auth-methods/loopback.ts';
 import { jwtIssuer } from '../support/jwt-issuer.ts';
 import { answers, Client, type Fields, type Reply, runNode } from '../support/running-node.ts';
+import { fresh, linkTo, makersOn } from './makers.ts';
 
 const NO_ID = '7b2c0b4e-5f0a-4d7f-9d3b-1c2d3e4f5a6b';
 const GLOBAL_MANAGEMENT = '00000000-0000-0000-0000-000000000001';
@@ -15,22 +16,14 @@ const node = await runNode(t);
 const root = new Client(node, 'X-Service-');
 const ISSUER = await jwtIssuer();
 const CONFIG = ISSUER.config;
+const { make, newPolicy, newRole, newToken, newMethod, newRule } = makersOn(root, CONFIG);
 
-let serial = 0;
-const fresh = (what: string): string => `${what}-${serial++}`;
-const make = (path: string, body: Fields = {}): Promise<Fields> =>
-  root.made('PUT', `/acl/${path}`, body);
-const newPolicy = (body: Fields = {}): Promise<Fields> =>
-  make('policy', { Name: fresh('policy'), ...body });
-const newMethod = (body: Fields = {}): Promise<Fields> =>
-  make('auth-method', { Name: fresh('method'), Type: 'jwt', Config: CONFIG, ...body });
-const linkTo = ({ ID, Name }: Fields): Fields => ({ ID, Name });
 const later = (ms: number): string => new Date(Date.now() + ms).toISOString();
 
 /** A client whose token has these rules. */
 async function callerWith(rules: string): Promise<Client> {
   const { ID } = await newPolicy({ Rules: rules });
-  return root.as((await make('token', { Policies: [{ ID }] })).SecretID);
+  return root.as((await newToken({ Policies: [{ ID }] })).SecretID);
 }
 
 type Checker = Pick<typeof t, 'equal' | 'ok'>;
@@ -46,7 +39,7 @@ t.test('access: what each operation requires', async (t) => {
   const writer = await callerWith('acl = "write"');
   const policy = await newPolicy();
   const gone = await newPolicy();
-  const token = await make('token');
+  const token = await newToken();
   const method = await newMethod();
   const body = (name: string): Fields => ({ Name: name, Type: 'jwt', Config: CONFIG });
   const policyBody = { Name: policy.Name };
@@ -199,7 +192,7 @@ t.test('auth methods: their tokens, and what is deleted with them', async (t) =>
 t.test('tokens: create, read, read self, update, clone, delete', async (t) => {
   const policy = await newPolicy({ Rules: RULES, Description: 'direct' });
   const behind = await newPolicy({ Rules: 'node "n" { policy = "read" }' });
-  const role = await make('role', { Name: fresh('role'), Policies: [{ ID: behind.ID }] });
+  const role = await newRole({ Policies: [{ ID: behind.ID }] });
   const body = {
     AccessorID: '1aaaaaaa-0000-4000-8000-000000000001',
     SecretID: '1aaaaaaa-0000-4000-8000-000000000002',
@@ -212,7 +205,7 @@ t.test('tokens: create, read, read self, update, clone, delete', async (t) => {
   const TemplatedPolicies = [
     { TemplateName: 'builtin/service', TemplateVariables: { name: 'api' } },
   ];
-  const token = await make('token', { ...body, ...names, TemplatedPolicies, ExpirationTTL: '5m' });
+  const token = await newToken({ ...body, ...names, TemplatedPolicies, ExpirationTTL: '5m' });
   t.match(token, {
     ...body,
     Policies: [linkTo(policy)],
@@ -263,7 +256,7 @@ t.test('tokens: create, read, read self, update, clone, delete', async (t) => {
 });
 
 t.test('tokens: what an update may not change', async (t) => {
-  const token = await make('token', { ExpirationTTL: '1h' });
+  const token = await newToken({ ExpirationTTL: '1h' });
   const { AccessorID, SecretID, ExpirationTime } = token;
   const path = `/acl/token/${AccessorID}`;
   const bad: readonly [Fields, string][] = [
@@ -318,7 +311,7 @@ t.test('tokens: bounds', async (t) => {
 });
 
 t.test('tokens: ids and names that are taken are 409', async (t) => {
-  const { AccessorID, SecretID } = await make('token');
+  const { AccessorID, SecretID } = await newToken();
   for (const draft of [{ AccessorID }, { SecretID }, { SecretID: AccessorID }]) {
     t.equal((await root.put('/acl/token', draft)).status, 409);
   }
@@ -338,7 +331,7 @@ t.test('tokens: the list, its built-ins, its filters, and hidden secrets', async
     }),
   );
   const policy = await newPolicy();
-  const role = await make('role', { Name: fresh('role') });
+  const role = await newRole();
   const cases: readonly [string, Fields][] = [
     [`policy=${policy.ID}`, { Policies: [{ ID: policy.ID }] }],
     [`role=${role.ID}`, { Roles: [{ ID: role.ID }] }],
@@ -346,7 +339,7 @@ t.test('tokens: the list, its built-ins, its filters, and hidden secrets', async
   ];
   const reader = await callerWith(RULES);
   for (const [query, draft] of cases) {
-    const token = await make('token', draft);
+    const token = await newToken(draft);
     t.match((await root.get(`/acl/tokens?${query}`)).json, [token]);
     const { list } = await reader.get(`/acl/tokens?${query}`);
     t.match(list, [{ AccessorID: token.AccessorID, SecretID: '<hidden>' }]);
@@ -402,7 +395,7 @@ const SPACES = ['from-body', 'from-query', 'from-header', 'from-token'] as const
 async function callerInNamespace(): Promise<Client> {
   for (const Name of SPACES) await root.put(`/namespace/${Name}`, {});
   const token = { Namespace: 'from-token', Policies: [{ ID: GLOBAL_MANAGEMENT }] };
-  return root.as((await make('token', token)).SecretID);
+  return root.as((await newToken(token)).SecretID);
 }
 
 /** What a request says about namespaces, and the one that it then means. */
@@ -468,7 +461,7 @@ t.test('namespaces: reads by name and clones; lists of all', async (t) => {
   for (const Namespace of [...SPACES, 'default']) {
     const { ID } = await root.made('PUT', '/acl/policy', { Name, Namespace });
     ids.set(Namespace, ID);
-    await make('token', { Namespace });
+    await newToken({ Namespace });
   }
   for (const [wanted, inBody, query, inHeader] of SOURCES) {
     if (inBody) continue;
@@ -493,7 +486,7 @@ t.test('namespaces: the auth method of a filter may live elsewhere', async (t) =
   await root.put('/namespace/team', {});
   const NamespaceRules = [{ BindNamespace: 'team' }];
   const { Name: AuthMethod } = await newMethod({ NamespaceRules });
-  await make('binding-rule', { AuthMethod, BindType: 'service', BindName: 'web' });
+  await newRule({ AuthMethod });
   const login = { AuthMethod, BearerToken: await ISSUER.sign() };
   const token = await root.as('').made('POST', '/acl/login', login);
   t.equal(token.Namespace, 'team');
