@@ -4,6 +4,7 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { Closer } from '../../cluster/base/closer.ts';
+import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import { DurableLog } from '../../cluster/log/durable-log.ts';
 import type { Replica } from '../../cluster/replica/replica.ts';
@@ -111,7 +112,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
   const parts = { operations, node, metrics, logger, clock, random };
   for (const listener of listenersOf(options)) {
     const app = createHttp({ ...parts, settings: httpSettingsOf(settings, listener.tls) });
-    closer.defer(() => app.close());
+    closer.defer(() => closeInTime(app, clock));
     addresses.push(await listen(app, settings.client_addr, listener));
   }
   duties.start();
@@ -154,6 +155,19 @@ function listenersOf({ settings, platform }: NodeOptions): readonly Listener[] {
     { scheme: 'https', port: settings['ports.https'], tls: platform.tls },
   ];
   return all.filter(({ port }) => port !== -1);
+}
+
+/** A connection that is silent, half asked or not read may not keep the node from stopping. */
+const CLOSE_GRACE_MS = 5_000;
+
+/** Lets requests under way finish; whoever has not finished when the grace is over is cut off. */
+async function closeInTime(app: FastifyInstance, clock: Clock): Promise<void> {
+  const cut = clock.after(CLOSE_GRACE_MS, () => app.server.closeAllConnections());
+  try {
+    await app.close();
+  } finally {
+    cut.cancel();
+  }
 }
 
 async function listen(

@@ -34,6 +34,8 @@ import {
   listTokens,
 } from './lists.ts';
 import { decodeCounts, decodeMeta, EMPTY_META, type Meta, type Totals } from './meta.ts';
+import { ObjectCache } from './object-cache.ts';
+import { idKey, namedObjectKey } from './objects.ts';
 import type { Outcome, Position } from './outcome.ts';
 import {
   isIdInUse,
@@ -50,11 +52,17 @@ import {
 } from './reads.ts';
 import { rowKey } from './tables.ts';
 import type { ObjectCounts, Page, StateView, TableName, TokenFilter } from './view.ts';
-import { Watch } from './watch.ts';
+import { type AppliedChange, Watch } from './watch.ts';
 
 export class StateMachine implements StateView {
   readonly watch: Watch;
   readonly #kv: Kv;
+  readonly #policies = new ObjectCache<Policy>(
+    ({ rules, description }) => rules.length + description.length,
+  );
+  readonly #roles = new ObjectCache<Role>(
+    ({ description, policies }) => description.length + policies.length * 36,
+  );
   /** As it is on disk. */
   #meta: Meta;
   #isApplying = false;
@@ -91,8 +99,16 @@ export class StateMachine implements StateView {
     await this.#kv.write(finished.writes);
     this.#meta = finished.meta;
     this.#isApplying = false;
+    this.#forgetChanged(finished.changes);
     this.watch.announce(finished.changes);
     return outcomes;
+  }
+
+  #forgetChanged(changes: readonly AppliedChange[]): void {
+    for (const { table, watchKeys } of changes) {
+      if (table === 'policies') this.#policies.forget(watchKeys);
+      else if (table === 'roles') this.#roles.forget(watchKeys);
+    }
   }
 
   #outcomesOf(entries: readonly LogEntry[], changes: ChangeSet): readonly Outcome[] {
@@ -120,19 +136,21 @@ export class StateMachine implements StateView {
   }
 
   policy(id: string): Policy | undefined {
-    return readPolicy(this.#kv, id);
+    return this.#policies.get(idKey(id), () => readPolicy(this.#kv, id));
   }
 
   policyByName(namespace: NamespaceName, name: string): Policy | undefined {
-    return readPolicyByName(this.#kv, namespace, name);
+    const key = namedObjectKey({ namespace, name });
+    return this.#policies.get(key, () => readPolicyByName(this.#kv, namespace, name));
   }
 
   role(id: string): Role | undefined {
-    return readRole(this.#kv, id);
+    return this.#roles.get(idKey(id), () => readRole(this.#kv, id));
   }
 
   roleByName(namespace: NamespaceName, name: string): Role | undefined {
-    return readRoleByName(this.#kv, namespace, name);
+    const key = namedObjectKey({ namespace, name });
+    return this.#roles.get(key, () => readRoleByName(this.#kv, namespace, name));
   }
 
   authMethod(namespace: NamespaceName, name: string): AuthMethod | undefined {
