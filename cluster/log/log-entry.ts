@@ -8,7 +8,7 @@
 //   start        3                   ->  see WITNESS: the last entry that was trimmed
 // A value begins with the number of its format: 1 is the only one so far.
 
-import { sha256 } from '@noble/hashes/sha2.js';
+import { sha256 } from '../platform/sha256.ts';
 import { crc32c } from './crc32c.ts';
 import { LogDamage } from './log-damage.ts';
 

@@ -80,6 +80,10 @@ function readConfigText(path: string): string {
 async function runAgent(settings: Settings, version: string): Promise<void> {
   const stopped = nextStopSignal();
   const node = await openOrExplain(settings, version);
+  node.logger.info({ urls: node.addresses.map(({ url }) => url) }, 'listening');
+  if (settings['acl.default_policy'] === 'allow') {
+    node.logger.warn({}, 'acl.default_policy is allow: whatever no rule speaks of is allowed');
+  }
   process.stdout.write(banner(settings, version, node));
   const signal = await stopped;
   node.logger.info({ signal }, 'stopping');

@@ -1,6 +1,7 @@
 // The real outside world of a node: this machine's clock, randomness, disk and network.
 
 import { join } from 'node:path';
+import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { Platform, TlsTexts } from '../node/platform.ts';
 import type { Settings } from '../node/settings.ts';
 import { ensureFolder, keptNodeId, readTextFile, takeBootstrapReset } from './files.ts';
@@ -9,6 +10,7 @@ import { openJsonLog } from './json-log.ts';
 import { openLevelKv } from './level-kv.ts';
 import { systemClock } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
+import { systemSha256 } from './system-sha256.ts';
 
 const STANDARD_ERROR = 2;
 
@@ -16,6 +18,7 @@ const STANDARD_ERROR = 2;
 export function openSystemPlatform(settings: Settings): Platform {
   const dataFolder = settings.data_dir;
   ensureFolder(dataFolder);
+  adoptSha256(systemSha256);
   return {
     clock: systemClock,
     random: systemRandom,

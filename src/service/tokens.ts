@@ -38,20 +38,22 @@ export async function createToken(
   const namespace = namespaceOf(service, request, caller, body).name;
   requireAcl(caller, 'write', namespace);
   requireNamespaceExists(view, namespace);
+  const { nowMs, freshAccessorId, freshSecretId, limits } = freshToken(service);
+  // Field by field: spreading objects takes longer than making them, and this is the busiest write.
   const token = buildNewToken(draft, {
-    ...freshToken(service),
+    nowMs,
+    freshAccessorId,
+    freshSecretId,
+    limits,
     namespace,
     localTokensEnabled: true,
     idInUse: (id) => view.idInUse(id),
     resolveLinks: () => tokenLinksOf(view, draft, namespace),
   });
   requireMayLend(view, caller, { after: token, before: NO_LINKS });
-  const result = await commit(
-    service,
-    request,
-    { type: 'token.set', presence: 'create', token },
-    'token',
-  );
+  const isDrawn = token.accessorId === freshAccessorId && token.secretId === freshSecretId;
+  const presence = isDrawn ? 'create-drawn' : 'create';
+  const result = await commit(service, request, { type: 'token.set', presence, token }, 'token');
   service.metrics.count('acl.token.upsert');
   return result;
 }
@@ -152,12 +154,8 @@ export async function cloneToken(
   requireLookupUuid('token', accessorId);
   const living = source && withLivingLinks(service, source);
   const token = buildClone(living, description, freshToken(service));
-  const result = await commit(
-    service,
-    request,
-    { type: 'token.set', presence: 'create', token },
-    'token',
-  );
+  const change = { type: 'token.set', presence: 'create-drawn', token } as const;
+  const result = await commit(service, request, change, 'token');
   service.metrics.count('acl.token.clone');
   return result;
 }

@@ -24,9 +24,9 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 interface Row {
   readonly key: Uint8Array;
   /** Undefined: there is none. */
-  readonly value: Uint8Array | undefined;
+  value: Uint8Array | undefined;
   /** False: only read so far. */
-  readonly isChanged: boolean;
+  isChanged: boolean;
 }
 
 /** What is written and what is announced when a group of commands is done. */
@@ -65,12 +65,7 @@ export class ChangeSet implements Getter {
   }
 
   get(key: Uint8Array): Uint8Array | undefined {
-    const name = nameOf(key);
-    const row = this.#rows.get(name);
-    if (row !== undefined) return row.value;
-    const value = this.#store.get(key);
-    this.#rows.set(name, { key, value, isChanged: false });
-    return value;
+    return this.#rowOf(key).value;
   }
 
   /** The index after the last command. */
@@ -104,10 +99,11 @@ export class ChangeSet implements Getter {
   /** Makes or replaces an object, with all that follows from it. It must carry its indexes. */
   put<T extends Stamped>(table: ObjectTable<T>, object: T): void {
     const key = table.keyOf(object);
-    const oldValue = this.get(key);
+    const row = this.#rowOf(key);
+    const oldValue = row.value;
     const old = oldValue === undefined ? undefined : decodeRecord(table.codec, oldValue);
     const value = encodeRecord(table.codec, object);
-    this.putRow(key, value);
+    this.#change(row, value);
     this.#replaceIndexRows(
       old === undefined ? [] : table.indexRowsOf(old),
       table.indexRowsOf(object),
@@ -196,6 +192,22 @@ export class ChangeSet implements Getter {
       writes.push(value === undefined ? { type: 'del', key } : { type: 'put', key, value });
     }
     return { writes, meta, changes: this.#changes };
+  }
+
+  /** The row as it is now, read from the store at the first time. */
+  #rowOf(key: Uint8Array): Row {
+    const name = nameOf(key);
+    const known = this.#rows.get(name);
+    if (known !== undefined) return known;
+    const row: Row = { key, value: this.#store.get(key), isChanged: false };
+    this.#rows.set(name, row);
+    return row;
+  }
+
+  #change(row: Row, value: Uint8Array): void {
+    row.value = value;
+    row.isChanged = true;
+    this.#rowsChanged += 1;
   }
 
   #putCounts(namespace: NamespaceName, counts: ObjectCounts): void {

@@ -1,6 +1,6 @@
 // How commands are laid out in the log, and remembered answers in the state. The number of a command
 // is for ever: one that is no longer written keeps its number and its reader. History of the formats:
-// 1 is the first and only one.
+// 1 is the first and only one. Presence 4 came later: a release before it ends at such a command.
 
 import { assert } from '../../cluster/base/assert.ts';
 import { unreachable } from '../../cluster/base/unreachable.ts';
@@ -52,7 +52,12 @@ export const CHANGE_NUMBER: Readonly<Record<ChangeType, number>> = {
   'pending-login.delete': 18,
 };
 
-const PRESENCE_NUMBER: Readonly<Record<Presence, number>> = { create: 1, update: 2, either: 3 };
+const PRESENCE_NUMBER: Readonly<Record<Presence, number>> = {
+  create: 1,
+  update: 2,
+  either: 3,
+  'create-drawn': 4,
+};
 
 const ANSWER_NUMBER: Readonly<Record<Answer['type'], number>> = {
   token: 1,
@@ -76,7 +81,7 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
   'token.set': {
     fieldsOf: ({ presence, token }) => [PRESENCE_NUMBER[presence], TOKEN_CODEC.fieldsOf(token)],
     changeOf: ([presence, token]) => ({
-      presence: presenceOf(presence) as 'create' | 'update',
+      presence: presenceOf(presence) as ChangeOf<'token.set'>['presence'],
       token: TOKEN_CODEC.objectOf(token as Fields, NOT_STAMPED),
     }),
   },
@@ -144,7 +149,7 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
       NAMESPACE_CODEC.fieldsOf(namespace),
     ],
     changeOf: ([presence, namespace]) => ({
-      presence: presenceOf(presence),
+      presence: presenceOf(presence) as ChangeOf<'namespace.set'>['presence'],
       namespace: NAMESPACE_CODEC.objectOf(namespace as Fields, NOT_STAMPED),
     }),
   },

@@ -11,13 +11,16 @@ import type { Role } from '../acl/role.ts';
 import type { Unstamped } from '../acl/stamped.ts';
 import type { Token } from '../acl/token.ts';
 
-/** Whether the object must be new or must exist; `either` is the upsert of auth methods. */
-export type Presence = 'create' | 'update' | 'either';
+/**
+ * Whether the object must be new or must exist; `either` is the upsert of auth methods. With
+ * `create-drawn` the proposing leader drew all ids of the new object at random, just now.
+ */
+export type Presence = 'create' | 'create-drawn' | 'update' | 'either';
 
 export type Change =
   | {
       readonly type: 'token.set';
-      readonly presence: 'create' | 'update';
+      readonly presence: 'create' | 'create-drawn' | 'update';
       readonly token: Unstamped<Token>;
     }
   | { readonly type: 'token.delete'; readonly accessorId: AccessorId }

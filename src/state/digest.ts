@@ -2,7 +2,7 @@
 // time, in any order, so two states are equal when two numbers are. It finds mistakes and damage; it
 // is no proof against somebody who chooses rows in order to deceive it.
 
-import { sha256 } from '@noble/hashes/sha2.js';
+import { sha256 } from '../../cluster/platform/sha256.ts';
 
 const BYTES = 32;
 

@@ -11,8 +11,8 @@ import type { Namespace } from '../acl/namespace.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { AuthMethodOrigin, Token } from '../acl/token.ts';
-import { sha256 } from '@noble/hashes/sha2.js';
 import { must } from '../../cluster/base/assert.ts';
+import { sha256 } from '../../cluster/platform/sha256.ts';
 import {
   AUTH_METHOD_CODEC,
   BINDING_RULE_CODEC,
@@ -138,7 +138,10 @@ export function idBytes(id: string): Uint8Array {
   return must(lookupBytes(id), 'a UUID');
 }
 
-let lastSecret = { secretId: '', hash: NO_BYTES };
+let lastSecret: { readonly secretId: string; readonly hash: Uint8Array } = {
+  secretId: '',
+  hash: NO_BYTES,
+};
 
 /** The key of the row that leads from a secret to its token. The secret itself is in no key. */
 export function secretKey(secretId: string): Uint8Array {

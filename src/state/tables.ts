@@ -88,7 +88,10 @@ export function rowKey(kind: RowKind, ...parts: readonly KeyPart[]): Uint8Array 
   workspace[0] = ROW[kind];
   let at = 1;
   for (const part of parts) at = writePart(part, at);
-  return Buffer.from(workspace.subarray(0, at));
+  const key = Buffer.allocUnsafe(at);
+  // Keys are short: going through them here is cheaper than a call that copies.
+  for (let place = 0; place < at; place += 1) key[place] = workspace[place]!;
+  return key;
 }
 
 function writePart(part: KeyPart, at: number): number {

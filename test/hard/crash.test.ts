@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -112,6 +113,23 @@ async function openOn(dataFolder: string) {
   return openNode({ settings, platform, version: 'test' });
 }
 
+/** The newest write-ahead log of a store. */
+function walOf(dataFolder: string, store: string): string {
+  const level = join(dataFolder, store, 'level');
+  const files = readdirSync(level).filter((file) => file.endsWith('.log'));
+  return join(level, String(files.sort().at(-1)));
+}
+
+function sizeOf(path: string): number {
+  return statSync(path).size;
+}
+
+function flip(path: string, at: number): void {
+  const bytes = readFileSync(path);
+  bytes[at] = bytes[at]! ^ 0x10;
+  writeFileSync(path, bytes);
+}
+
 async function take(dataFolder: string): Promise<Taken> {
   try {
     const node = await openOn(dataFolder);
@@ -167,15 +185,12 @@ t.test(
     for (const store of ['log', 'state']) {
       for (let part = 0; part < 8; part += 1) {
         await damage(`a flipped bit in part ${part}`, store, (wal) => {
-          const bytes = readFileSync(wal);
-          const at = Math.floor((bytes.length * (part + 0.5)) / 8);
-          bytes[at] = bytes[at]! ^ 0x10;
-          writeFileSync(wal, bytes);
+          flip(wal, Math.floor((sizeOf(wal) * (part + 0.5)) / 8));
         });
       }
       for (const share of [0, 0.3, 0.99]) {
         await damage(`an end at ${share}`, store, (wal) => {
-          truncateSync(wal, Math.floor(readFileSync(wal).length * share));
+          truncateSync(wal, Math.floor(sizeOf(wal) * share));
         });
       }
       await damage('a sector of zeros', store, (wal) => {
@@ -198,20 +213,29 @@ t.test(
   'damage: half a batch at the end, as a power cut leaves it, is no reason to refuse',
   async (t) => {
     const folder = temporaryFolder(t);
-    const dataFolder = join(folder, 'data');
-    const node = await openOn(dataFolder);
+    const whole = join(folder, 'whole');
+    const node = await openOn(whole);
     const port = node.addresses[0]?.port ?? 0;
-    await askJson(port, { method: 'PUT', path: '/v1/acl/token', body: {} });
+    const create = (Description: string) =>
+      askJson(port, { method: 'PUT', path: '/v1/acl/token', body: { Description } });
+    await create('small');
+    const lastBatchAt = { log: sizeOf(walOf(whole, 'log')), state: sizeOf(walOf(whole, 'state')) };
+    // Large enough for several fragments, of which all but the first one stay readable.
+    await create('x'.repeat(200_000));
     await node.close();
-    for (const store of ['log', 'state']) {
-      const level = join(dataFolder, store, 'level');
-      const wal = readdirSync(level).find((file) => file.endsWith('.log'));
-      const path = join(level, String(wal));
-      const bytes = readFileSync(path);
-      // A record of 100 000 bytes whose first sectors did not reach the disk.
-      const torn = Buffer.concat([bytes, Buffer.alloc(60_000), Buffer.from('the rest of it')]);
-      writeFileSync(path, torn);
-    }
-    t.same(await take(dataFolder), { tokens: 3 });
+
+    const torn = async (...stores: readonly ('log' | 'state')[]) => {
+      const copy = join(folder, stores.join());
+      cpSync(whole, copy, { recursive: true });
+      for (const store of stores) flip(walOf(copy, store), lastBatchAt[store] + 100);
+      return take(copy);
+    };
+    t.same(await torn('state'), { tokens: 4 }, 'what the state lost comes from the log');
+    t.same(
+      await torn('log', 'state'),
+      { tokens: 3 },
+      'a batch that no store has was never told of',
+    );
+    t.match(await torn('log'), { refused: /quarantined/ }, 'a log that lost what the state has');
   },
 );

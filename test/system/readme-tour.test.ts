@@ -3,9 +3,9 @@
 // the other documents list (settings, figures, endpoints, numbers on disk) is all that there is.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import t from 'tap';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { ENDPOINT_BY_OPERATION } from '../../src/http/operation-types.ts';
@@ -192,6 +192,16 @@ t.test('README: its tour can be walked, and prints what it shows', async (t) => 
   t.match(read.out, /^Name: +web-read$/m, 'the data is still there');
   await again.stop();
 });
+
+t.test(
+  'README: npx can start the program',
+  { skip: basename(BUILT) === 'dist' ? false : 'this build is not the one that npx starts' },
+  async (t) => {
+    const { bin } = JSON.parse(documentText('package.json')) as { bin: { conclave: string } };
+    t.equal(join(ROOT_FOLDER, bin.conclave), MAIN);
+    t.ok(statSync(MAIN).mode & 0o100, 'it is executable after every build');
+  },
+);
 
 /** The cells of the tables below a heading, without the backquotes around code. */
 function tableBelow(document: string, heading: string): readonly (readonly string[])[] {

@@ -25,14 +25,20 @@ type TokenChange<Type extends Change['type']> = Extract<Change, { readonly type:
 
 export function applyTokenSet(context: ApplyContext, change: TokenChange<'token.set'>): Answer {
   const { presence, token } = change;
-  const made = presence === 'create' ? createdToken(context, token) : updatedToken(context, token);
+  const made =
+    presence === 'update' ? updatedToken(context, token) : createdToken(context, token, presence);
   context.changes.put(TOKENS, made);
   return { type: 'token', token: made };
 }
 
-function createdToken(context: ApplyContext, token: Unstamped<Token>): Token {
+function createdToken(
+  context: ApplyContext,
+  token: Unstamped<Token>,
+  presence: 'create' | 'create-drawn',
+): Token {
   requireNamespace(context, token.namespace);
-  requireFreshIds(context, token);
+  if (presence === 'create') requireFreshIds(context, token);
+  else requireDrawnIds(context, token);
   requireCas(context, undefined);
   requireRights(context, token);
   const { nextIndex } = context.changes;
@@ -48,6 +54,15 @@ export function requireFreshIds({ changes }: ApplyContext, token: Unstamped<Toke
   if (isIdInUse(changes, accessorId)) throw tokenIdInUse('AccessorID');
   const isSame = accessorId.toLowerCase() === secretId.toLowerCase();
   if (isSame || isIdInUse(changes, secretId)) throw tokenIdInUse('SecretID');
+}
+
+/**
+ * Nobody can have chosen ids that were drawn at random, so they are not searched for. The row that is
+ * written is looked at all the same: it shows a command that comes a second time.
+ */
+function requireDrawnIds({ changes }: ApplyContext, token: Unstamped<Token>): void {
+  const { accessorId } = token;
+  if (readToken(changes, accessorId) !== undefined) throw tokenIdInUse('AccessorID');
 }
 
 /** What the token's rights come from must be there: its auth method, roles and policies. */
