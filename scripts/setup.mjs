@@ -4,7 +4,15 @@
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -72,5 +80,7 @@ if (!upToDate(buildStamp, sourceDigest)) {
     [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json'],
     'compiling',
   );
+  // The compiler writes plain files; this one is started by its name.
+  chmodSync(join(root, 'dist', 'src', 'main.js'), 0o755);
   writeFileSync(buildStamp, sourceDigest);
 }

@@ -7,7 +7,7 @@ const ROOMS: readonly {
   readonly neighbours?: readonly string[];
 }[] = [
   { prefix: 'cluster/base/', floor: 0 },
-  { prefix: 'cluster/platform/', floor: 0 },
+  { prefix: 'cluster/platform/', floor: 0, neighbours: ['cluster/base/'] },
   { prefix: 'cluster/raft/', floor: 1 },
   { prefix: 'src/acl/', floor: 1 },
   { prefix: 'src/rules/', floor: 1, neighbours: ['src/acl/'] },

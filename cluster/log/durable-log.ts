@@ -208,12 +208,13 @@ function requireNothingLost(
   const lost = (promised: number, by: string): LogDamage =>
     new LogDamage(last.index + 1, `it ends at entry ${last.index}, but ${promised} was ${by}`);
   if (hardState.commit > last.index) throw lost(hardState.commit, 'committed');
-  if (witness === undefined) return;
-  if (witness.index > last.index) throw lost(witness.index, 'applied to the state');
-  if (witness.index < start.index) {
+  const appliedIndex = witness?.index ?? 0;
+  if (appliedIndex > last.index) throw lost(appliedIndex, 'applied to the state');
+  if (appliedIndex < start.index) {
+    const applied = appliedIndex === 0 ? 'is empty' : `has applied entry ${appliedIndex}`;
     throw new LogDamage(
-      witness.index + 1,
-      `the state has applied entry ${witness.index}, but the log begins at ${start.index + 1}`,
+      appliedIndex + 1,
+      `the state ${applied}, but the log begins at ${start.index + 1}`,
     );
   }
 }

@@ -120,9 +120,9 @@ export function secretIdOf(text: string): SecretId {
 
 /** A secret that the configuration gives to a token: any text but the words of the system. */
 export function requireConfiguredSecret(text: string): SecretId {
-  if (text === '') throw invalid('the initial management secret is empty');
+  if (text === '') throw invalid('the secret is empty');
   if (text === ANONYMOUS_SECRET || ROOT_SECRETS.has(text)) {
-    throw invalid('the initial management secret is a word that the system keeps for itself');
+    throw invalid('the secret is a word that the system keeps for itself');
   }
   return secretIdOf(text);
 }

@@ -7,6 +7,7 @@ import { AclError } from '../acl/error.ts';
 import type { SecretId } from '../acl/ids.ts';
 import type { Endpoint } from '../api/endpoint.ts';
 import type { AckLevel, Call, Consistency } from '../service/call.ts';
+import { REQUEST_ID_MAX } from '../service/request-marks.ts';
 import type { Position } from '../state/outcome.ts';
 import type { Page } from '../state/view.ts';
 import type { Exchange } from './exchange.ts';
@@ -187,7 +188,7 @@ function requestIdOf(headers: IncomingHttpHeaders): string | undefined {
   const id =
     requestIdHeader(headers) ?? (typeof idempotencyKey === 'string' ? idempotencyKey : undefined);
   if (id === undefined || id === '') return undefined;
-  if (id.length > LIMITS.requestIdMaxChars) throw malformed('Invalid request id');
+  if (id.length > REQUEST_ID_MAX) throw malformed('Invalid request id');
   return id;
 }
 

@@ -10,7 +10,7 @@ export interface HttpSettings {
   readonly namespaces: boolean;
   /** `acl.tokens.default`: the secret of requests that bring none. */
   readonly defaultToken: string | undefined;
-  /** `limits.http_max_body_bytes`. */
+  /** `limits.body_max_bytes`. */
   readonly bodyMaxBytes: number;
   /** `limits.http_max_conns_per_client`; 0 means no limit. */
   readonly connectionsPerClientMax: number;
@@ -20,10 +20,10 @@ export interface HttpSettings {
     readonly readRate: number;
     readonly writeRate: number;
   };
-  /** `default_query_time` and `max_query_time` of blocking queries. */
+  /** How long a blocking query waits when it does not say, and at most. */
   readonly defaultQueryTimeMs: number;
   readonly maxQueryTimeMs: number;
-  /** `tls.https`: PEM texts; undefined serves plain HTTP. */
+  /** PEM texts of the files that `tls.*` names; undefined serves plain HTTP. */
   readonly tls:
     | {
         readonly key: string;
@@ -62,7 +62,6 @@ export const LIMITS = {
   chunkChars: 64 * 1024,
   /** How long a write may wait for its acknowledgement at most. */
   ackTimeoutMaxMs: 600_000,
-  requestIdMaxChars: 128,
   /** Clients whose rates are remembered. */
   rateClientsMax: 10_000,
 } as const;

@@ -103,7 +103,7 @@ export const SETTING_KEYS = [
     name: 'acl.tokens.initial_management',
     type: text,
     default: '',
-    says: 'secret of a management token to create at the first start',
+    says: 'secret of a management token; made at a start when no token has it',
     secret: true,
   },
   {
@@ -141,7 +141,7 @@ export const SETTING_KEYS = [
     name: 'limits.request_limits.mode',
     type: { kind: 'choice', of: ['disabled', 'permissive', 'enforcing'] },
     default: 'disabled',
-    says: 'permissive logs what enforcing would refuse with 429',
+    says: 'permissive logs (at debug) what enforcing refuses with 429',
   },
   {
     name: 'limits.request_limits.read_rate',

@@ -3,6 +3,7 @@
 // where the value came from; the value of a secret is never shown.
 
 import { parseDuration } from '../acl/duration.ts';
+import { requireConfiguredSecret } from '../acl/ids.ts';
 import {
   flagOf,
   SETTING_KEYS,
@@ -59,6 +60,7 @@ export function readSettings(sources: SettingsSources): Settings {
     return [key.name, checked(key, value, from)];
   });
   const settings = Object.fromEntries(entries) as Settings;
+  checkSecrets(settings);
   checkTogether(settings);
   return settings;
 }
@@ -161,6 +163,16 @@ function wholeNumber(value: unknown, min: number, max: number): number | undefin
 function positiveDuration(value: unknown): bigint | undefined {
   const nanoseconds = typeof value === 'string' ? parseDuration(value) : undefined;
   return nanoseconds !== undefined && nanoseconds > 0n ? nanoseconds : undefined;
+}
+
+function checkSecrets(settings: Settings): void {
+  for (const name of ['acl.tokens.initial_management', 'acl.tokens.default'] as const) {
+    try {
+      if (settings[name] !== '') requireConfiguredSecret(settings[name]);
+    } catch (error) {
+      throw new SettingsError(`${name}: ${(error as Error).message}`);
+    }
+  }
 }
 
 /** What only shows when settings are looked at together. */

@@ -21,17 +21,17 @@ export function requireMayLend(
   caller: Caller,
   { after, before }: { readonly after: Links; readonly before: Links },
 ): void {
-  const targets = [
-    ...after.policies.filter((id) => !before.policies.includes(id)).map((id) => view.policy(id)),
-    ...after.roles.filter((id) => !before.roles.includes(id)).map((id) => view.role(id)),
-  ];
-  for (const target of targets) {
-    if (target !== undefined) requireMayLendFrom(caller, target.namespace);
+  for (const id of after.policies) {
+    if (!before.policies.includes(id)) requireMayLendFrom(caller, view.policy(id)?.namespace);
+  }
+  for (const id of after.roles) {
+    if (!before.roles.includes(id)) requireMayLendFrom(caller, view.role(id)?.namespace);
   }
 }
 
-function requireMayLendFrom(caller: Caller, namespace: NamespaceName): void {
-  if (!mayAcl(caller, 'write', namespace)) {
+/** `namespace` is undefined for a target that is gone: a link to nothing lends nothing. */
+function requireMayLendFrom(caller: Caller, namespace: NamespaceName | undefined): void {
+  if (namespace !== undefined && !mayAcl(caller, 'write', namespace)) {
     throw permissionDenied(caller, 'acl:write', `namespace ${namespace}`);
   }
 }

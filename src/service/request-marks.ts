@@ -12,7 +12,7 @@ import type { Call } from './call.ts';
 import type { OperationName } from './operations.ts';
 
 /** Longer ids are refused. */
-export const REQUEST_ID_MAX = 256;
+export const REQUEST_ID_MAX = 128;
 
 export type Applied = Extract<Outcome, { kind: 'applied' }>;
 

@@ -88,6 +88,7 @@ export class Watch {
   announce(changes: readonly AppliedChange[]): void {
     if (changes.length === 0) return;
     for (const listener of this.#listeners) listener(changes);
+    if (this.#waiters.size === 0) return;
     for (const { table, watchKeys } of changes) {
       this.#wake(waiterKey(table, undefined));
       for (const key of watchKeys) this.#wake(waiterKey(table, key));

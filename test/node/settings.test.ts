@@ -90,6 +90,10 @@ t.test('settings: a refusal names the setting and where it came from', async (t)
       { flags: { 'ports-http': '-1' } },
       'ports.http and ports.https are both off: nothing would listen',
     ],
+    [
+      { flags: { 'acl-tokens-initial-management': 'manage' } },
+      'acl.tokens.initial_management: the secret is a word that the system keeps for itself',
+    ],
     [{ flags: { 'ports-https': '0' } }, 'ports.https needs tls.cert_file and tls.key_file'],
     [
       { flags: { datacenter: 'Big DC' } },

@@ -40,6 +40,11 @@ const create = (token: ReturnType<typeof aToken>): Change => ({
   presence: 'create',
   token,
 });
+const createDrawn = (token: ReturnType<typeof aToken>): Change => ({
+  type: 'token.set',
+  presence: 'create-drawn',
+  token,
+});
 const update = (token: ReturnType<typeof aToken>): Change => ({
   type: 'token.set',
   presence: 'update',
@@ -153,6 +158,18 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   'token whose accessor id is no UUID': {
     change: create(aToken(9, { accessorId: 'no-uuid' as never })),
     says: 'invalid: Invalid Token: AccessorID - not a valid UUID',
+  },
+  'drawn token that is there already': {
+    change: createDrawn(aToken(1)),
+    says: 'duplicate: Invalid Token: AccessorID is already in use',
+  },
+  'drawn token in a missing namespace': {
+    change: createDrawn(aToken(9, { namespace: aNamespaceName('gone') })),
+    says: 'invalid: Namespace "gone" does not exist',
+  },
+  'drawn token with an unknown policy': {
+    change: createDrawn(aToken(9, { policies: [MISSING] })),
+    says: `invalid: No such ACL policy with ID "${MISSING}"`,
   },
   'token with an unknown policy': {
     change: create(aToken(9, { policies: [MISSING] })),
@@ -342,6 +359,23 @@ t.test(
     test.same(facts(), factsBefore);
   },
 );
+
+t.test('apply: a drawn create makes what a create makes, and its ids are taken', async (test) => {
+  const [drawn, plain] = await Promise.all([startedMachine(), startedMachine()]);
+  await drawn.one(createDrawn(aToken(1)));
+  await plain.one(create(aToken(1)));
+  test.same(drawn.machine.digests(), plain.machine.digests());
+  const outcomes = await drawn.run(
+    aCommand(createDrawn(aToken(1))),
+    aCommand(create(aToken(2, { accessorId: secretNumbered(1) as string as never }))),
+    aCommand(create(aToken(2, { secretId: secretNumbered(1) }))),
+    aCommand(create(aToken(2, { secretId: accessorNumbered(1) as string as SecretId }))),
+  );
+  test.same(
+    outcomes.map((outcome) => (outcome.kind === 'applied' ? 'ok' : outcome.code)),
+    ['duplicate', 'duplicate', 'duplicate', 'duplicate'],
+  );
+});
 
 t.test(
   'apply: the same refusals hold within one batch, against what the batch made',

@@ -33,7 +33,7 @@ import {
   roleIdNumbered,
   ruleIdNumbered,
 } from '../support/fixtures.ts';
-import { GOLDEN_COMMANDS, GOLDEN_RECORDS } from './golden-bytes.ts';
+import { GOLDEN_COMMANDS, GOLDEN_DRAWN_CREATE, GOLDEN_RECORDS } from './golden-bytes.ts';
 
 const FULL_TOKEN = aToken(1, {
   accessorId: 'ABCDEF01-2222-4333-8444-00000000000A' as never,
@@ -175,6 +175,10 @@ t.test('commands: are written as they always were, and read back whole', async (
     const read = decodeCommand(Buffer.from(golden, 'hex'));
     test.strictSame(plain(read), plain(command), `${type} is read so`);
   }
+  const drawn = aCommand({ type: 'token.set', presence: 'create-drawn', token: aToken(1) });
+  test.equal(hex(encodeCommand(drawn)), GOLDEN_DRAWN_CREATE, 'a drawn create is written so');
+  const readDrawn = decodeCommand(Buffer.from(GOLDEN_DRAWN_CREATE, 'hex'));
+  test.strictSame(plain(readDrawn), plain(drawn), 'a drawn create is read so');
   const numbers = Object.values(CHANGE_NUMBER);
   test.equal(new Set(numbers).size, numbers.length, 'no number has two meanings');
 });

@@ -1,0 +1,126 @@
+// Proposals of this node between being asked for and being answered: queued, then at a place in the
+// leader's log. Each is settled once. Whether an entry at that place is still the proposal's own is
+// told by its term.
+
+import { assert } from '../base/assert.ts';
+import { countWithin, type GroupLimits } from './group-limits.ts';
+import { ReplicaError } from './replica.ts';
+
+export interface Proposal<Outcome> {
+  readonly payload: Uint8Array;
+  resolve(outcome: Outcome): void;
+  reject(error: Error): void;
+}
+
+/** Where an entry stands in the log. */
+interface Place {
+  readonly index: number;
+  readonly term: number;
+}
+
+export class PendingProposals<Outcome> {
+  readonly #limits: GroupLimits;
+  #queue: Proposal<Outcome>[] = [];
+  readonly #appendedByIndex = new Map<number, Proposal<Outcome> & { readonly term: number }>();
+  #bytes = 0;
+  #onEmpty: (() => void) | undefined;
+
+  constructor(limits: GroupLimits) {
+    this.#limits = limits;
+  }
+
+  get queuedCount(): number {
+    return this.#queue.length;
+  }
+
+  get count(): number {
+    return this.#queue.length + this.#appendedByIndex.size;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Rejects with `too-large` or `queue-full` where a limit is met. */
+  add(payload: Uint8Array): Promise<Outcome> {
+    assert(payload.length > 0, 'an empty payload means nothing');
+    const { payloadBytesMax, pendingCountMax, pendingBytesMax } = this.#limits;
+    if (payload.length > payloadBytesMax) {
+      const sizes = `${payload.length} bytes, the limit is ${payloadBytesMax}`;
+      return Promise.reject(new ReplicaError('too-large', `the payload has ${sizes}`));
+    }
+    if (this.count >= pendingCountMax || this.#bytes + payload.length > pendingBytesMax) {
+      const message = `${this.count} writes are under way already`;
+      return Promise.reject(new ReplicaError('queue-full', message));
+    }
+    this.#bytes += payload.length;
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ payload, resolve, reject });
+    });
+  }
+
+  /** The next of the queue; whoever takes them calls appended or reject. */
+  takeBatch(): readonly Proposal<Outcome>[] {
+    const sizes = this.#queue
+      .slice(0, this.#limits.batchCountMax)
+      .map((each) => each.payload.length);
+    return this.#queue.splice(0, countWithin(sizes, this.#limits));
+  }
+
+  /** The batch is in the leader's log from `first` on. */
+  appended(batch: readonly Proposal<Outcome>[], first: Place): void {
+    batch.forEach(({ payload, resolve, reject }, position) => {
+      const index = first.index + position;
+      assert(!this.#appendedByIndex.has(index), 'one proposal a place', { index });
+      this.#appendedByIndex.set(index, { payload, resolve, reject, term: first.term });
+    });
+  }
+
+  /** The entry at a place is applied; if it is a proposal's own, that is answered. */
+  applied({ index, term }: Place, outcome: Outcome): void {
+    const proposal = this.#appendedByIndex.get(index);
+    if (proposal === undefined) return;
+    assert(proposal.term === term, 'nobody waits for an entry that was replaced', { index, term });
+    this.#appendedByIndex.delete(index);
+    this.#release(proposal);
+    proposal.resolve(outcome);
+  }
+
+  reject(batch: readonly Proposal<Outcome>[], error: Error): void {
+    for (const proposal of batch) {
+      this.#release(proposal);
+      proposal.reject(error);
+    }
+  }
+
+  /** Gives up on what is in the log behind `index`. */
+  rejectAfter(index: number, error: Error): void {
+    for (const [each, proposal] of this.#appendedByIndex) {
+      if (each <= index) continue;
+      this.#appendedByIndex.delete(each);
+      this.reject([proposal], error);
+    }
+  }
+
+  rejectQueued(error: Error): void {
+    this.reject(this.#queue.splice(0), error);
+  }
+
+  /** Resolves when every proposal is settled. */
+  async empty(): Promise<void> {
+    if (this.#isEmpty) return;
+    await new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+    });
+  }
+
+  get #isEmpty(): boolean {
+    return this.count === 0;
+  }
+
+  #release({ payload }: Proposal<Outcome>): void {
+    this.#bytes -= payload.length;
+    // A batch that was taken is in neither list until it is appended; its bytes tell that it is there.
+    if (this.#isEmpty && this.#bytes === 0) this.#onEmpty?.();
+  }
+}
