@@ -559,6 +559,18 @@ t.test('cas: a write happens only on the state that the caller has seen', async 
   );
 });
 
+t.test('tokens: of two creates at once with one chosen id, one is made', async (t) => {
+  const harness = await createHarness();
+  const chosen = { accessorId: NOBODY, secretId: NOBODY.replace('ffffffff', 'eeeeeeee') };
+  for (const [field, id] of Object.entries(chosen)) {
+    const draft = { [field]: id };
+    const make = () => refusalOf(harness.run('token.create', { draft }));
+    const [one, two] = await Promise.all([make(), make()]);
+    t.equal(one, 'ok', field);
+    t.match(two, /^duplicate/, field);
+  }
+});
+
 t.test('request ids: a repeat gets the first answer and changes nothing', async (t) => {
   const harness = await createHarness();
   const call = { requestId: 'r1' };

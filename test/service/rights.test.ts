@@ -184,11 +184,19 @@ t.test('rights: nobody lends what lives in a namespace that they may not write',
   const rulesOwner = await secretWith(harness, 'namespace "team" { policy = "write" }');
   const refused = /permission-denied: .* lacks permission 'acl:write' on "namespace default"/;
   const draft = { name: 'r', policies: management };
+  const { value: operators } = await harness.run('role.create', {
+    draft: { name: 'operators', policies: management },
+  });
   const tries: Readonly<Record<string, Promise<unknown>>> = {
     'a new token': harness.run('token.create', { draft: { policies: management } }, { secret }),
     'a link by name': harness.run(
       'token.create',
       { draft: { policies: [{ name: 'global-management' }] } },
+      { secret },
+    ),
+    'a role': harness.run(
+      'token.create',
+      { draft: { roles: [{ id: operators.role.id }] } },
       { secret },
     ),
     'its own token': harness.run(
