@@ -4,7 +4,6 @@
 
 import { assert } from '../base/assert.ts';
 import { type DurableLog, TRIM_BATCH_MAX } from '../log/durable-log.ts';
-import type { Clock } from '../platform/clock.ts';
 import { type Entry, payloadSizeBytes } from '../raft/entry.ts';
 import type { HardState } from '../raft/hard-state.ts';
 import type { Message, StorageAppendMessage } from '../raft/message.ts';
@@ -14,7 +13,6 @@ import type { StoredLog } from './stored-log.ts';
 export interface AppendWorkerOptions {
   readonly log: DurableLog;
   readonly stored: StoredLog;
-  readonly clock: Clock;
   readonly limits: GroupLimits;
   /** Up to where entries may be trimmed now. */
   readonly trimThrough: () => number;
@@ -28,7 +26,7 @@ export class AppendWorker {
   /** The newest one that was taken from the queue. */
   #hardState: HardState;
   #writing: Promise<void> | undefined;
-  #writingSinceMs = 0;
+  #writingTicks = 0;
 
   constructor(options: AppendWorkerOptions) {
     this.#options = options;
@@ -40,10 +38,16 @@ export class AppendWorker {
     this.#queue.push(message);
   }
 
-  /** How long the batch in flight has been so; 0 without one. */
-  get writingForMs(): number {
-    const { clock } = this.#options;
-    return this.#writing === undefined ? 0 : clock.monotonicMs() - this.#writingSinceMs;
+  /**
+   * How many ticks the batch in flight has seen; 0 without one. Not in time: when the process stands
+   * still, that is not the disk's doing.
+   */
+  get writingTicks(): number {
+    return this.#writing === undefined ? 0 : this.#writingTicks;
+  }
+
+  onTick(): void {
+    this.#writingTicks += 1;
   }
 
   /** Resolves when no batch is in flight. */
@@ -59,10 +63,10 @@ export class AppendWorker {
     if (this.#writing !== undefined) return undefined;
     const messages = this.#takeBatch();
     const entries = merged(messages);
-    const replies = messages.flatMap((message) => message.replies);
+    const replies = withoutOvertaken(messages.flatMap((message) => message.replies));
     const trimIndex = this.#options.stored.trimmable(this.#options.trimThrough());
     if (!this.#mustWrite(entries, trimIndex)) return messages.length > 0 ? replies : undefined;
-    this.#writingSinceMs = this.#options.clock.monotonicMs();
+    this.#writingTicks = 0;
     this.#writing = this.#write(entries, trimIndex).then(
       () => {
         this.#writing = undefined;
@@ -114,4 +118,18 @@ function merged(messages: readonly StorageAppendMessage[]): readonly Entry[] {
     for (const entry of entries) all.push(entry);
   }
   return all;
+}
+
+/**
+ * Each storage-append-reply vouches for the log up to its end: of those of one term, the last one says
+ * it all.
+ */
+function withoutOvertaken(replies: readonly Message[]): readonly Message[] {
+  const lastOfTerm = new Map<number, Message>();
+  for (const reply of replies) {
+    if (reply.type === 'storage-append-reply') lastOfTerm.set(reply.term, reply);
+  }
+  return replies.filter(
+    (reply) => reply.type !== 'storage-append-reply' || lastOfTerm.get(reply.term) === reply,
+  );
 }

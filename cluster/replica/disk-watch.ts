@@ -9,20 +9,20 @@ import type { RawNode } from '../raft/raw-node.ts';
 export type StallStep = 'none' | 'hand-over' | 'fall-silent';
 
 export class DiskWatch {
-  readonly #limitMs: number;
+  readonly #limitTicks: number;
   #handedOver = false;
   /** Since a write takes longer than the limit. */
   isStalled = false;
   /** Nothing that keeps followers loyal may leave. */
   isSilent = false;
 
-  constructor(limitMs: number) {
-    this.#limitMs = limitMs;
+  constructor(limitTicks: number) {
+    this.#limitTicks = limitTicks;
   }
 
-  /** To be called at every tick and after every write, with the age of the write in flight. */
-  look(writingForMs: number): StallStep {
-    this.isStalled = writingForMs > this.#limitMs;
+  /** To be called at every tick and after every write, with the age of the write in flight in ticks. */
+  look(writingTicks: number): StallStep {
+    this.isStalled = writingTicks > this.#limitTicks;
     if (!this.isStalled) {
       this.#handedOver = false;
       this.isSilent = false;
@@ -32,7 +32,7 @@ export class DiskWatch {
       this.#handedOver = true;
       return 'hand-over';
     }
-    if (this.isSilent || writingForMs <= 2 * this.#limitMs) return 'none';
+    if (this.isSilent || writingTicks <= 2 * this.#limitTicks) return 'none';
     this.isSilent = true;
     return 'fall-silent';
   }

@@ -65,10 +65,6 @@ export const DEFAULT_GROUP_TIMING: GroupTiming = {
   readTimeoutMs: 5000,
 };
 
-export function electionTimeoutMs({ tickMs, electionTicks }: GroupTiming): number {
-  return tickMs * electionTicks;
-}
-
 export function heartbeatMs({ tickMs, heartbeatTicks }: GroupTiming): number {
   return tickMs * heartbeatTicks;
 }

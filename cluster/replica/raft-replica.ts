@@ -22,7 +22,6 @@ import { DiskWatch, successorOf } from './disk-watch.ts';
 import {
   DEFAULT_GROUP_LIMITS,
   DEFAULT_GROUP_TIMING,
-  electionTimeoutMs,
   type GroupLimits,
   type GroupTiming,
   heartbeatMs,
@@ -132,7 +131,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     this.#timing = timing;
     this.#inbox = new Inbox(limits);
     this.#proposals = new PendingProposals(limits);
-    this.#diskWatch = new DiskWatch(electionTimeoutMs(timing));
+    this.#diskWatch = new DiskWatch(timing.electionTicks);
     const { appliedEntry } = machine;
     const stored = new StoredLog({ log, membership, appliedEntry, limits });
     this.#node = this.#createNode(stored, appliedEntry?.index ?? 0);
@@ -140,7 +139,6 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     this.#appends = new AppendWorker({
       log,
       stored,
-      clock,
       limits,
       trimThrough: () => this.#trimThrough(),
       onDone: (replies) => this.#give({ kind: 'stored', replies }),
@@ -347,6 +345,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   }
 
   #onTick(): void {
+    this.#appends.onTick();
     this.#watchDisk();
     this.#reads.onTick();
     // With a disk that does not answer, this node could only win an election, not lead.
@@ -354,11 +353,11 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   }
 
   #watchDisk(): void {
-    const step = this.#diskWatch.look(this.#appends.writingForMs);
+    const { writingTicks } = this.#appends;
+    const step = this.#diskWatch.look(writingTicks);
     if (step === 'none') return;
-    const { logger } = this.#options;
-    const { writingForMs } = this.#appends;
-    logger.error({ writingForMs, step }, 'the disk does not answer');
+    this.#options.logger.error({ writingTicks, step }, 'the disk does not answer');
+    if (this.#ledTerm === 0) this.#giveUpAfter(this.#applies.appliedIndex);
     if (step !== 'hand-over' || this.#ledTerm === 0) return;
     const successor = successorOf(this.#node.status());
     if (successor !== undefined) this.#node.transferLeadership(successor);
@@ -477,8 +476,12 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   #onLeadershipLost(commitIndex: number): void {
     this.#needSnapshot.clear();
     const knownIndex = this.#diskWatch.isStalled ? this.#applies.appliedIndex : commitIndex;
+    this.#giveUpAfter(knownIndex);
+  }
+
+  #giveUpAfter(index: number): void {
     const says = 'this node lost its leadership under way';
-    this.#proposals.rejectAfter(knownIndex, new ReplicaError('outcome-unknown', says));
+    this.#proposals.rejectAfter(index, new ReplicaError('outcome-unknown', says));
   }
 
   #deliver(messages: readonly Message[]): void {

@@ -561,13 +561,15 @@ t.test('cas: a write happens only on the state that the caller has seen', async 
 
 t.test('tokens: of two creates at once with one chosen id, one is made', async (t) => {
   const harness = await createHarness();
-  const chosen = { accessorId: NOBODY, secretId: NOBODY.replace('ffffffff', 'eeeeeeee') };
-  for (const [field, id] of Object.entries(chosen)) {
-    const draft = { [field]: id };
-    const make = () => refusalOf(harness.run('token.create', { draft }));
-    const [one, two] = await Promise.all([make(), make()]);
-    t.equal(one, 'ok', field);
-    t.match(two, /^duplicate/, field);
+  const fields = ['accessorId', 'secretId'] as const;
+  const pairs = fields.flatMap((first) => fields.map((second) => [first, second] as const));
+  for (const [place, [first, second]] of pairs.entries()) {
+    const id = NOBODY.replace('f', `${place}`);
+    const make = (field: string) =>
+      refusalOf(harness.run('token.create', { draft: { [field]: id } }));
+    const [one, two] = await Promise.all([make(first), make(second)]);
+    t.equal(one, 'ok', `${first}, then ${second}`);
+    t.match(two, /^duplicate/, `${first}, then ${second}`);
   }
 });
 

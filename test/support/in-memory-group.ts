@@ -96,6 +96,7 @@ class SimDisk implements Kv {
         if (this.#inFlight !== land) return;
         this.#finish = () => {
           this.#inFlight = undefined;
+          this.#finish = undefined;
           land();
           resolve();
         };
@@ -106,12 +107,11 @@ class SimDisk implements Kv {
 
   stall(): void {
     this.#isStalled = true;
-    this.#finish = undefined;
   }
 
   resume(): void {
     this.#isStalled = false;
-    if (this.#inFlight !== undefined) this.#finish?.();
+    this.#finish?.();
   }
 
   crash({ lands }: { readonly lands: boolean }): void {
@@ -321,8 +321,9 @@ export class InMemoryGroup {
   async read(id: number): Promise<'done' | 'refused'> {
     const node = this.node(id);
     const floor = this.#ackedIndex;
+    if (node.replica === undefined) return 'refused';
     try {
-      await node.replica?.readBarrier();
+      await node.replica.readBarrier();
     } catch {
       return 'refused';
     }
@@ -341,8 +342,8 @@ export class InMemoryGroup {
     this.diskMs = [1, 5];
     for (const node of this.nodes) {
       node.disk.resume();
-      node.pausedUntilMs = 0;
     }
+    await this.run(Math.max(0, ...this.nodes.map((node) => node.pausedUntilMs - this.nowMs)));
     await this.start();
     let isDone = false;
     for (let tries = 0; tries < 40 && !isDone; tries += 1) {
