@@ -80,7 +80,9 @@ export function buildNewToken(draft: TokenDraft, given: NewTokenGiven): Unstampe
     description: draft.description ?? '',
     policies: uniqueIds(links.policies),
     roles: uniqueIds(links.roles),
-    ...identities,
+    serviceIdentities: identities.serviceIdentities,
+    nodeIdentities: identities.nodeIdentities,
+    templatedPolicies: identities.templatedPolicies,
     local,
     authMethod: undefined,
     createTime: instantOfMs(given.nowMs),
@@ -206,9 +208,27 @@ export function requireDeletableToken(ids: {
   }
 }
 
-/** Completes a token with the hash of its content. */
+/**
+ * Completes a token with the hash of its content. Field by field: a spread gives every token a hidden
+ * class of its own, and all code behind it becomes slower.
+ */
 export function withHash(token: Omit<Unstamped<Token>, 'hash'>): Unstamped<Token> {
-  return { ...token, hash: tokenHash(token) };
+  return {
+    accessorId: token.accessorId,
+    secretId: token.secretId,
+    namespace: token.namespace,
+    description: token.description,
+    policies: token.policies,
+    roles: token.roles,
+    serviceIdentities: token.serviceIdentities,
+    nodeIdentities: token.nodeIdentities,
+    templatedPolicies: token.templatedPolicies,
+    local: token.local,
+    authMethod: token.authMethod,
+    createTime: token.createTime,
+    expirationTime: token.expirationTime,
+    hash: tokenHash(token),
+  };
 }
 
 function requireLocalTokens(local: boolean, given: { readonly localTokensEnabled: boolean }): void {

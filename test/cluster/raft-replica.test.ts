@@ -1,0 +1,453 @@
+// A group of replicas, one situation at a time: elections, lost leaders, partitions, restarts, reads, bad
+// disks, late clocks, bounds. What must hold everywhere is checked by the group itself.
+
+import t from 'tap';
+import { CALM, type GroupOptions, InMemoryGroup, settled } from '../support/in-memory-group.ts';
+
+const IDS = [1, 2, 3];
+
+async function startedGroup(given: Partial<GroupOptions> = {}): Promise<InMemoryGroup> {
+  const group = new InMemoryGroup({ size: 3, seed: 7, ...given });
+  await group.start();
+  return group;
+}
+
+function othersOf(group: InMemoryGroup, id: number): readonly number[] {
+  return group.nodes.map((node) => node.id).filter((each) => each !== id);
+}
+
+/** Starts so many writes at a node and lets time pass until all are answered one way or the other. */
+async function write(group: InMemoryGroup, id: number, count = 1): Promise<readonly string[]> {
+  const results: string[] = [];
+  for (let each = 0; each < count; each += 1) {
+    void group.write(id).then((result) => results.push(result));
+  }
+  await group.until(() => results.length === count);
+  return results;
+}
+
+/** Begins a write; its result is there when it is known. */
+function begin(group: InMemoryGroup, id: number): { result: string | undefined } {
+  const begun: { result: string | undefined } = { result: undefined };
+  void group.write(id).then((result) => {
+    begun.result = result;
+  });
+  return begun;
+}
+
+async function read(group: InMemoryGroup, id: number): Promise<string> {
+  let result: string | undefined;
+  void group.read(id).then((done) => {
+    result = done;
+  });
+  await group.until(() => result !== undefined);
+  return result ?? 'nothing';
+}
+
+t.test('group: elects one leader, and every node applies what it takes', async (test) => {
+  for (const size of [1, 3, 5]) {
+    const group = await startedGroup({ size });
+    const leader = await group.elected();
+    test.same(new Set(await write(group, leader.id, 20)), new Set(['acked']));
+    await group.run(300);
+    for (const { register, replica } of group.nodes) {
+      test.equal(register.applied.length, 21);
+      test.equal(replica?.groupStatus().leader, leader.id);
+    }
+    await group.settle();
+    test.same(group.violations, []);
+  }
+});
+
+t.test('follower: refuses a write, naming the leader, and nothing comes of it', async (test) => {
+  const group = await startedGroup();
+  const leader = await group.elected();
+  await group.run(300);
+  const [other] = othersOf(group, leader.id);
+  await test.rejects(group.node(other!).replica!.propose(Buffer.from('x')), {
+    name: 'GroupRefusal',
+    code: 'not-leader',
+    leader: leader.id,
+  });
+  await group.settle();
+  test.same(group.violations, []);
+});
+
+t.test('leader: is replaced in a fraction of a second when it is killed', async (test) => {
+  const group = await startedGroup();
+  const leader = await group.elected();
+  await write(group, leader.id, 5);
+  const killedAtMs = group.nowMs;
+  group.crash(leader.id);
+  await group.until(() => group.leader() !== undefined);
+  test.ok(group.nowMs - killedAtMs < 500, `it took ${group.nowMs - killedAtMs} ms`);
+  test.same(await write(group, group.leader()!.id), ['acked']);
+  await group.settle();
+  test.same(group.violations, []);
+});
+
+t.test('leader: is replaced after the timeout when it dies without a sign', async (test) => {
+  const group = await startedGroup();
+  group.linksClose = false;
+  const leader = await group.elected();
+  group.crash(leader.id);
+  test.ok(await group.until(() => group.leader() !== undefined, 6500));
+  await group.settle();
+  test.same(group.violations, []);
+});
+
+t.test('follower: whose link alone breaks disturbs nobody', async (test) => {
+  const group = await startedGroup();
+  const leader = await group.elected();
+  await group.run(500);
+  const { term } = leader.replica!.status();
+  group.node(othersOf(group, leader.id)[0]!).replica!.linkClosed(leader.id);
+  await group.run(3000);
+  test.equal(group.leader()?.id, leader.id);
+  test.equal(leader.replica!.status().term, term);
+});
+
+t.test('partition: the cut-off leader answers nothing, the others go on', async (test) => {
+  const group = await startedGroup();
+  const old = await group.elected();
+  await write(group, old.id, 3);
+  group.partition([old.id], othersOf(group, old.id));
+  const lost = begin(group, old.id);
+  const staleRead = read(group, old.id);
+  await group.until(() => group.leader() !== undefined && group.leader() !== old);
+  test.same(await write(group, group.leader()!.id, 3), ['acked', 'acked', 'acked']);
+  test.equal(await staleRead, 'refused', 'no read without a quorum');
+  await group.until(() => lost.result !== undefined);
+  test.equal(lost.result, 'unknown', 'another leader may have it');
+  test.same(await write(group, old.id), ['refused']);
+  await group.settle();
+  test.same(group.violations, []);
+});
+
+t.test(
+  'restart: everything that was answered is there again, and no vote is forgotten',
+  async (test) => {
+    const group = await startedGroup();
+    for (let round = 0; round < 4; round += 1) {
+      const leader = await group.elected();
+      await write(group, leader.id, 5);
+      const { term } = leader.replica!.status();
+      for (const id of IDS) group.crash(id, { lands: round % 2 === 0 });
+      await group.start();
+      for (const { replica } of group.nodes) {
+        test.ok(replica!.status().term >= term - 1, 'the term is on disk');
+      }
+      await group.until(() => group.leader() !== undefined);
+    }
+    await group.settle();
+    test.equal(group.acked.size, 21);
+    test.same(group.violations, []);
+  },
+);
+
+t.test('restart: a term that was answered for is never gone back on', async (test) => {
+  const group = await startedGroup();
+  const spoken = new Map<number, number>();
+  group.onSend = ({ type, from, term }) => {
+    if (type !== 'append-reply' && type !== 'vote-reply') return;
+    if (term < (spoken.get(from) ?? 0)) test.fail(`${from} went back to term ${term}`);
+    spoken.set(from, term);
+  };
+  for (let round = 0; round < 5; round += 1) {
+    const leader = await group.elected();
+    await write(group, leader.id, 2);
+    group.crash(leader.id);
+    await group.elected();
+    await group.start();
+    await group.run(500);
+  }
+  for (const { id, replica } of group.nodes) {
+    test.ok(replica!.status().term >= (spoken.get(id) ?? 0));
+  }
+  await group.settle();
+  test.same(group.violations, []);
+});
+
+t.test('read barrier: on any node, it shows what was answered before', async (test) => {
+  const group = await startedGroup({ size: 5 });
+  const leader = await group.elected();
+  // One follower is slow to apply: its barrier has to wait for it.
+  group.wire = { ...CALM, maxMs: 60 };
+  for (let round = 0; round < 10; round += 1) {
+    await write(group, leader.id, 3);
+    for (const { id } of group.nodes) test.equal(await read(group, id), 'done');
+  }
+  test.same(group.violations, []);
+});
+
+t.test(
+  'read barrier: readers of one moment share one round; no round has the name of another',
+  async (test) => {
+    const group = await startedGroup();
+    const leader = await group.elected();
+    await group.run(300);
+    const contexts: string[] = [];
+    group.onSend = (message) => {
+      if (message.type === 'read-index') contexts.push(message.context);
+    };
+    const follower = group.node(othersOf(group, leader.id)[0]!);
+    for (let life = 0; life < 3; life += 1) {
+      const before = contexts.length;
+      const reads = Array.from({ length: 50 }, () => read(group, follower.id));
+      test.same(new Set(await Promise.all(reads)), new Set(['done']));
+      test.equal(contexts.length, before + 1);
+      group.crash(follower.id);
+      await group.start();
+      await group.run(1000);
+    }
+    test.equal(new Set(contexts).size, contexts.length);
+  },
+);
+
+t.test('read barrier: begins again under the next leader', async (test) => {
+  const group = await startedGroup();
+  const leader = await group.elected();
+  await write(group, leader.id, 3);
+  const follower = group.node(othersOf(group, leader.id)[0]!);
+  let result: string | undefined;
+  void group.read(follower.id).then((done) => {
+    result = done;
+  });
+  group.crash(leader.id);
+  await group.until(() => result !== undefined);
+  test.equal(result, 'done');
+  test.same(group.violations, []);
+});
+
+t.test(
+  'bounds: too many or too large writes and too many reads are refused at once',
+  async (test) => {
+    const limits = {
+      pendingCountMax: 5,
+      pendingBytesMax: 100,
+      payloadBytesMax: 60,
+      readCountMax: 2,
+    };
+    const group = await startedGroup({ limits });
+    const { replica } = await group.elected();
+    const under = Array.from({ length: 5 }, () => replica!.propose(Buffer.from('x')));
+    await test.rejects(replica!.propose(Buffer.from('x')), { code: 'queue-full' });
+    await test.rejects(replica!.propose(Buffer.alloc(61)), { code: 'too-large' });
+    await group.run(200);
+    await Promise.all(under);
+    const large = replica!.propose(Buffer.alloc(60));
+    await test.rejects(replica!.propose(Buffer.alloc(60)), { code: 'queue-full' });
+    const reads = [replica!.readBarrier(), replica!.readBarrier()];
+    await test.rejects(replica!.readBarrier(), { code: 'queue-full' });
+    await group.run(200);
+    await Promise.all([large, ...reads]);
+    test.equal(replica!.status().pendingBytes, 0);
+  },
+);
+
+t.test(
+  'bounds: messages that find the inbox full are lost, counted, and made up for',
+  async (test) => {
+    const group = await startedGroup({ limits: { inboxCountMax: 2 } });
+    const leader = await group.elected();
+    const follower = group.node(othersOf(group, leader.id)[0]!);
+    const term = leader.replica!.status().term;
+    const message = { type: 'heartbeat', from: leader.id, to: follower.id, term } as const;
+    for (let each = 0; each < 5; each += 1) {
+      follower.replica!.receive({ ...message, commitIndex: 0, readCount: 0 });
+    }
+    test.equal(follower.replica!.groupStatus().lostMessageCount, 3);
+    await write(group, leader.id, 30);
+    await group.settle();
+    test.same(group.violations, []);
+  },
+);
+
+t.test(
+  'message: of a stranger, for another node, or of a kind not taken is ignored',
+  async (test) => {
+    const group = await startedGroup();
+    const leader = await group.elected();
+    const follower = group.node(othersOf(group, leader.id)[0]!);
+    await group.run(500);
+    const { term } = follower.replica!.status();
+    const envelope = { from: leader.id, to: follower.id, term };
+    const vote = { type: 'vote', lastTerm: 99, lastIndex: 99, forced: true } as const;
+    const data = new Uint8Array();
+    const strange = [
+      { ...vote, ...envelope, term: 99, from: 9 },
+      { ...vote, ...envelope, term: 99, to: leader.id },
+      { ...vote, ...envelope, term: 99, from: follower.id },
+      { type: 'propose', ...envelope, term: 0, entries: [] } as const,
+      { type: 'storage-append-reply', ...envelope, from: -1 } as const,
+      {
+        type: 'append',
+        ...envelope,
+        prevTerm: 1,
+        prevIndex: 1,
+        commitIndex: 0,
+        entries: [{ type: 'membership', term, index: 2, data } as const],
+      } as const,
+    ];
+    for (const message of strange) follower.replica!.receive(message);
+    await settled();
+    test.equal(follower.replica!.status().term, term);
+    test.equal(follower.log.filter((line) => line.includes('a message was ignored')).length, 6);
+  },
+);
+
+t.test(
+  'disk: a leader whose disk does not answer hands over, and its writes end as unknown',
+  async (test) => {
+    const group = await startedGroup();
+    const slow = await group.elected();
+    await write(group, slow.id, 3);
+    slow.disk.stall();
+    const lost = begin(group, slow.id);
+    const stalledAtMs = group.nowMs;
+    await group.until(() => group.leader() !== undefined && group.leader() !== slow);
+    test.ok(group.nowMs - stalledAtMs < 3000, `it took ${group.nowMs - stalledAtMs} ms`);
+    test.ok(slow.replica!.groupStatus().isDiskStalled);
+    await group.until(() => lost.result !== undefined);
+    test.equal(lost.result, 'unknown');
+    const next = group.leader()!;
+    test.same(await write(group, next.id), ['acked']);
+    await group.run(10_000);
+    test.equal(group.leader()?.id, next.id, 'the stalled node does not campaign');
+    await group.settle();
+    test.same(group.violations, []);
+  },
+);
+
+t.test('disk: a leader that cannot hand over falls silent, so that others elect', async (test) => {
+  const group = await startedGroup();
+  const slow = await group.elected();
+  await write(group, slow.id, 3);
+  group.onSend = (message) => {
+    // Nothing that asks for a campaign arrives.
+    if (message.type === 'timeout-now') group.partition([slow.id], othersOf(group, slow.id));
+    else group.heal();
+  };
+  slow.disk.stall();
+  begin(group, slow.id);
+  test.ok(await group.until(() => group.leader() !== undefined && group.leader() !== slow, 9000));
+  await group.settle();
+  test.same(group.violations, []);
+});
+
+t.test('disk: the first failed write ends the replica', async (test) => {
+  const group = await startedGroup();
+  const leader = await group.elected();
+  const { replica } = leader;
+  await write(group, leader.id);
+  leader.disk.failure = new Error('the disk is full');
+  const proposed = replica!.propose(Buffer.from('x'));
+  const read = replica!.readBarrier();
+  await test.rejects(proposed, { code: 'outcome-unknown' });
+  await test.rejects(read, { code: 'closed' });
+  await test.rejects(replica!.propose(Buffer.from('x')), { code: 'closed' });
+  test.match(leader.fatal, { message: 'the disk is full' });
+  leader.disk.failure = undefined;
+  await group.settle();
+  test.same(group.violations, []);
+});
+
+t.test('ticks: a follower that stood still hears its leader before it campaigns', async (test) => {
+  const group = await startedGroup();
+  const leader = await group.elected();
+  await group.run(500);
+  const follower = group.node(othersOf(group, leader.id)[0]!);
+  const linesBefore = follower.log.length;
+  for (const pauseMs of [400, 1600, 5000, 30_000]) {
+    group.pause(follower.id, pauseMs);
+    await group.run(pauseMs + 1000);
+  }
+  const lines = follower.log.slice(linesBefore);
+  test.ok(lines.some((line) => line.includes('the process stood still')));
+  test.notOk(lines.some((line) => line.includes('election-started')));
+  test.notOk(lines.some((line) => line.includes('the disk does not answer')));
+});
+
+t.test('ticks: a leader that stood still gives no stale read', async (test) => {
+  const group = await startedGroup();
+  const old = await group.elected();
+  await write(group, old.id, 3);
+  group.pause(old.id, 6000);
+  await group.until(() => group.leader() !== undefined && group.leader()?.id !== old.id);
+  const next = group.nodes.find(
+    ({ id, replica }) => id !== old.id && replica?.status().standing === 'leader',
+  );
+  test.same(await write(group, next!.id, 3), ['acked', 'acked', 'acked']);
+  // The old one wakes, and takes a reader before it hears anything.
+  const early = read(group, old.id);
+  await group.settle();
+  test.equal(await early, 'done');
+  test.same(group.violations, []);
+});
+
+t.test('trimming: goes as far as all have applied, and waits for a dead follower', async (test) => {
+  const limits = { keptCount: 10, heldCountMax: 3000, tailCountMax: 100 };
+  const group = await startedGroup({ limits });
+  const leader = await group.elected();
+  await write(group, leader.id, 1300);
+  await group.run(500);
+  for (const { replica } of group.nodes) {
+    test.ok(replica!.status().firstIndex > 1200, `first is ${replica!.status().firstIndex}`);
+  }
+  const [dead] = othersOf(group, leader.id);
+  group.crash(dead!);
+  const { firstIndex } = leader.replica!.status();
+  await write(group, leader.id, 1300);
+  test.ok(leader.replica!.status().firstIndex < firstIndex + 200, 'the follower still needs it');
+  await group.start();
+  await group.settle();
+  test.same(group.violations, []);
+  test.equal(group.node(dead!).register.applied.length, leader.register.applied.length);
+});
+
+t.test('trimming: a follower that needs what is gone is named', async (test) => {
+  const limits = { keptCount: 10, heldCountMax: 100 };
+  const group = await startedGroup({ limits });
+  const leader = await group.elected();
+  const [dead] = othersOf(group, leader.id);
+  group.crash(dead!);
+  await write(group, leader.id, 1300);
+  await group.start();
+  await group.run(1000);
+  const { followers } = leader.replica!.groupStatus();
+  test.match(
+    followers.filter(({ needsSnapshot }) => needsSnapshot),
+    [{ node: dead }],
+  );
+  const told = leader.log.filter((line) => line.includes('error a follower lacks entries'));
+  test.equal(told.length, 1, 'once');
+  test.same(await write(group, leader.id), ['acked'], 'the others go on');
+});
+
+t.test('transfer: another voter leads, and no answered write is lost', async (test) => {
+  const group = await startedGroup();
+  const leader = await group.elected();
+  await write(group, leader.id, 5);
+  const [target] = othersOf(group, leader.id);
+  leader.replica!.transferLeadership(target!);
+  test.ok(await group.until(() => group.leader()?.id === target, 1000));
+  test.same(await write(group, target!), ['acked']);
+  await group.settle();
+  test.same(group.violations, []);
+});
+
+t.test('close: answers what is under way, and takes nothing more', async (test) => {
+  const group = await startedGroup();
+  const leader = await group.elected();
+  const begun = [begin(group, leader.id), begin(group, leader.id)];
+  const closed = leader.replica!.close();
+  await test.rejects(leader.replica!.propose(Buffer.from('x')), { code: 'closed' });
+  await test.rejects(leader.replica!.readBarrier(), { code: 'closed' });
+  await group.run(300);
+  await closed;
+  test.same(
+    begun.map(({ result }) => result),
+    ['acked', 'acked'],
+  );
+  test.ok(await group.until(() => group.leader()?.id !== leader.id, 6500), 'another one leads');
+});
