@@ -68,7 +68,9 @@ export function checkOperations<State, Input, Output>(
     }
     waiting = unfinished;
   }
-  return gaveUp ? { kind: 'unknown', stepCount, exhausted: 'memory' } : { kind: 'legal', stepCount };
+  return gaveUp
+    ? { kind: 'unknown', stepCount, exhausted: 'memory' }
+    : { kind: 'legal', stepCount };
 }
 
 function illegal<State, Input, Output>(

@@ -46,10 +46,7 @@ export class Search<State, Input, Output> {
   #stepCount = 0;
   #deepest: Deepest<Input, Output> | undefined;
 
-  constructor(
-    model: Model<State, Input, Output>,
-    operations: readonly Operation<Input, Output>[],
-  ) {
+  constructor(model: Model<State, Input, Output>, operations: readonly Operation<Input, Output>[]) {
     const events = timedEvents(operations);
     this.#operations = operations;
     this.#sets = new StateSets(model);

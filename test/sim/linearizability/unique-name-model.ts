@@ -23,7 +23,8 @@ export const uniqueNameModel: Model<Names, UniqueNameInput, UniqueNameOutput> = 
   step,
   equal: (left, right) =>
     left.size === right.size && [...left].every(([name, id]) => right.get(name) === id),
-  hash: (names) => [...names].reduce((sum, [name, id]) => (sum + hashText(`${name}\n${id}`)) | 0, 0),
+  hash: (names) =>
+    [...names].reduce((sum, [name, id]) => (sum + hashText(`${name}\n${id}`)) | 0, 0),
   partition,
   describe: (input, output) => `${describeInput(input)} -> ${describeOutput(output)}`,
   describeState: (names) => `{${[...names].map(([name, id]) => `${name}: ${id}`).join(', ')}}`,
@@ -37,7 +38,8 @@ function step(
   const expected = answerOf(names, input);
   if (output !== unknownOutput) {
     if (output.kind !== expected.kind) return [];
-    if (output.kind === 'found' && expected.kind === 'found' && output.id !== expected.id) return [];
+    if (output.kind === 'found' && expected.kind === 'found' && output.id !== expected.id)
+      return [];
   }
   if (expected.kind !== 'done' || input.kind === 'find') return [names];
   const next = new Map([...names].filter(([, id]) => id !== input.id));
