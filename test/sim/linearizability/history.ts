@@ -131,7 +131,7 @@ function isEvent(value: unknown): value is HistoryEvent {
   if (typeof value !== 'object' || value === null) return false;
   const fields = value as Readonly<Record<string, unknown>>;
   if (!['t', 'mono', 'client', 'op'].every((name) => Number.isFinite(fields[name]))) return false;
-  if (fields['ev'] === 'ret') return ['ok', 'fail', 'unknown'].includes(String(fields['status']));
+  if (fields.ev === 'ret') return ['ok', 'fail', 'unknown'].includes(String(fields.status));
   const texts = ['dc', 'node', 'f', 'key'].every((name) => typeof fields[name] === 'string');
-  return fields['ev'] === 'call' && texts;
+  return fields.ev === 'call' && texts;
 }
