@@ -12,7 +12,7 @@ export type Input<Applied> =
   | { readonly kind: 'stored'; readonly replies: readonly Message[] }
   | { readonly kind: 'applied'; readonly applied: Applied }
   | { readonly kind: 'link-closed'; readonly node: NodeId }
-  | { readonly kind: 'campaign'; readonly attempt: number }
+  | { readonly kind: 'campaign' }
   | { readonly kind: 'transfer'; readonly target: NodeId };
 
 export class Inbox<Applied> {

@@ -6,11 +6,7 @@
 
 import { assert } from '../base/assert.ts';
 import { unreachable } from '../base/unreachable.ts';
-import type { DurableLog } from '../log/durable-log.ts';
-import type { Clock, Timer } from '../platform/clock.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Random } from '../platform/random.ts';
-import { type Membership, membersOf } from '../raft/membership.ts';
+import { membersOf } from '../raft/membership.ts';
 import { type Message, MESSAGE_TRAITS } from '../raft/message.ts';
 import { NO_NODE, type NodeId } from '../raft/node-id.ts';
 import { createRaft } from '../raft/raft.ts';
@@ -18,6 +14,7 @@ import { RawNode, type Ready } from '../raft/raw-node.ts';
 import type { Refusal } from '../raft/refusal.ts';
 import { AppendWorker } from './append-worker.ts';
 import { type Applied, ApplyWorker } from './apply-worker.ts';
+import { Campaigner } from './campaigner.ts';
 import { DiskWatch, successorOf } from './disk-watch.ts';
 import {
   DEFAULT_GROUP_LIMITS,
@@ -27,70 +24,14 @@ import {
   heartbeatMs,
 } from './group-limits.ts';
 import { GroupRefusal } from './group-refusal.ts';
+import type { GroupReplica, GroupStatus, RaftReplicaOptions } from './group-replica.ts';
 import { Inbox } from './inbox.ts';
 import { PendingProposals } from './pending-proposals.ts';
 import { loggingTo } from './raft-events.ts';
 import { ReadBarriers } from './read-barriers.ts';
-import {
-  type Machine,
-  type Replica,
-  ReplicaError,
-  type ReplicaStatus,
-  type Standing,
-} from './replica.ts';
+import { ReplicaError, type ReplicaStatus, type Standing } from './replica.ts';
 import { StoredLog } from './stored-log.ts';
 import { Ticker } from './ticker.ts';
-
-export interface RaftReplicaOptions<Outcome> {
-  /** This node's number: one that no other node of the group ever had. */
-  readonly nodeId: NodeId;
-  /** Who belongs to the group, as of the machine's last applied entry. */
-  readonly membership: Membership;
-  /** Opened with the machine's last applied entry as its witness. */
-  readonly log: DurableLog;
-  readonly machine: Machine<Outcome>;
-  /** Sends to another node or loses it; neither waits nor throws. Keeps the order of one node's messages. */
-  readonly send: (to: NodeId, message: Message) => void;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
-  /** Called once, with the first failure. The process should end. */
-  readonly onFatal: (cause: Error) => void;
-  readonly timing?: Partial<GroupTiming>;
-  readonly limits?: Partial<GroupLimits>;
-}
-
-/** A replica as the transport and operators see it. propose and readBarrier reject with GroupRefusal too. */
-export interface GroupReplica<Outcome> extends Replica<Outcome> {
-  /** Takes a message of another node, or loses it when too many wait. */
-  receive(message: Message): void;
-  /** The link to a node is closed: what was sent to it may be lost, and if it leads, it may be dead. */
-  linkClosed(node: NodeId): void;
-  /** Asks that another voter lead; it may come to nothing. */
-  transferLeadership(target: NodeId): void;
-  groupStatus(): GroupStatus;
-}
-
-export interface GroupStatus {
-  readonly leader: NodeId | undefined;
-  /** Only a leader knows any. */
-  readonly followers: readonly FollowerStatus[];
-  /** The write in flight takes longer than an election: this node neither leads nor campaigns. */
-  readonly isDiskStalled: boolean;
-  /** Messages of other nodes that found the inbox full. */
-  readonly lostMessageCount: number;
-}
-
-export interface FollowerStatus {
-  readonly node: NodeId;
-  readonly matchIndex: number;
-  readonly isActive: boolean;
-  /** It lacks entries that this log no longer has: it stays behind until it is set up anew. */
-  readonly needsSnapshot: boolean;
-}
-
-/** How often a follower without a link to its leader tries, before it falls back to its timeout. */
-const CAMPAIGNS_MAX = 3;
 
 /** Starts as a follower; a group of one leads as soon as its disk has its vote. */
 export function openRaftReplica<Outcome>(
@@ -103,6 +44,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   readonly #options: RaftReplicaOptions<Outcome>;
   readonly #limits: GroupLimits;
   readonly #timing: GroupTiming;
+  readonly #members: ReadonlySet<NodeId>;
   readonly #node: RawNode;
   readonly #inbox: Inbox<Applied<Outcome>>;
   readonly #appends: AppendWorker;
@@ -111,11 +53,11 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   readonly #reads: ReadBarriers;
   readonly #ticker: Ticker;
   readonly #diskWatch: DiskWatch;
+  readonly #campaigner: Campaigner;
   /** The term that this node leads, as of the last Ready; 0 if it does not. */
   #ledTerm = 0;
   #leader: NodeId = NO_NODE;
   readonly #needSnapshot = new Set<NodeId>();
-  #campaignTimer: Timer | undefined;
   #isAwake = false;
   #isStopped = false;
   #failure: Error | undefined;
@@ -129,6 +71,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     this.#options = options;
     this.#limits = limits;
     this.#timing = timing;
+    this.#members = new Set(membersOf(membership));
     this.#inbox = new Inbox(limits);
     this.#proposals = new PendingProposals(limits);
     this.#diskWatch = new DiskWatch(timing.electionTicks);
@@ -165,8 +108,13 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
       onTick: () => this.#give({ kind: 'tick' }),
       onPause: (lateByMs) => options.logger.warn({ lateByMs }, 'the process stood still'),
     });
-    if (membersOf(membership).length === 1)
-      this.#give({ kind: 'campaign', attempt: CAMPAIGNS_MAX });
+    this.#campaigner = new Campaigner({
+      clock,
+      random,
+      spreadMs: timing.campaignSpreadMs,
+      onDue: () => this.#give({ kind: 'campaign' }),
+    });
+    if (this.#members.size === 1) this.#give({ kind: 'campaign' });
   }
 
   propose(payload: Uint8Array): Promise<Outcome> {
@@ -278,9 +226,9 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   }
 
   #reasonToIgnore(message: Message): string | undefined {
-    const { nodeId, membership } = this.#options;
+    const { nodeId } = this.#options;
     if (message.to !== nodeId) return 'it is for another node';
-    if (!membersOf(membership).includes(message.from)) return 'its sender is not in the group';
+    if (!this.#members.has(message.from)) return 'its sender is not in the group';
     if (message.from === nodeId) return 'its sender says it is this node';
     if (MESSAGE_TRAITS[message.type].local) return 'only an own worker may say this';
     if (message.type === 'propose') return 'proposals are not handed on';
@@ -334,7 +282,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
         this.#onLinkClosed(input.node);
         return;
       case 'campaign':
-        this.#onCampaign(input.attempt);
+        this.#onCampaign();
         return;
       case 'transfer':
         this.#node.transferLeadership(input.target);
@@ -376,23 +324,15 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     if (this.#node.status().leader !== node || node === this.#options.nodeId) return;
     // From now on this node does not speak against another leader.
     this.#node.forgetLeader();
-    this.#campaignSoon(1);
+    this.#campaigner.begin();
   }
 
-  #campaignSoon(attempt: number): void {
-    const { clock, random } = this.#options;
-    const delayMs = attempt * this.#timing.campaignSpreadMs * random.fraction();
-    this.#campaignTimer?.cancel();
-    this.#campaignTimer = clock.after(delayMs, () => this.#give({ kind: 'campaign', attempt }));
-  }
-
-  /** Others may not have noticed yet and still hold to the leader: then it is worth asking again. */
-  #onCampaign(attempt: number): void {
+  #onCampaign(): void {
     const { leader, standing } = this.#node.status();
     const isIdle = standing === 'follower' || standing === 'pre-candidate';
     if (leader !== NO_NODE || !isIdle || this.#diskWatch.isStalled) return;
     this.#node.campaign();
-    if (attempt < CAMPAIGNS_MAX) this.#campaignSoon(attempt + 1);
+    this.#campaigner.again();
   }
 
   #proposeQueued(): void {
@@ -531,7 +471,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   #stop(): void {
     this.#isStopped = true;
     this.#ticker.stop();
-    this.#campaignTimer?.cancel();
+    this.#campaigner.stop();
   }
 
   #fail(error: unknown): void {

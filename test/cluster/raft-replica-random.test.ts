@@ -2,13 +2,18 @@
 // in-memory-group.ts checks must hold; and when everything is well again, the group must go on.
 // One seed alone: CONCLAVE_SEED=<seed>; more of them: CONCLAVE_RUNS=<count>.
 
+import { createHash } from 'node:crypto';
 import t from 'tap';
+import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import { InMemoryGroup } from '../support/in-memory-group.ts';
 
-const RUNS = Number(process.env.CONCLAVE_RUNS ?? 200);
+const RUNS = Number(process.env.CONCLAVE_RUNS ?? 150);
 const ONE_SEED = process.env.CONCLAVE_SEED;
 const FIRST_SEED = ONE_SEED === undefined ? 1 : Number(ONE_SEED);
 const STEPS = 60;
+
+// Most of the time would go into hashes otherwise.
+adoptSha256((bytes) => createHash('sha256').update(bytes).digest());
 
 /** Small bounds, so that short runs meet them; but nothing is trimmed that a dead node may need. */
 const LIMITS = {
@@ -22,10 +27,12 @@ const LIMITS = {
 /** One fault, or its end. */
 const FAULTS: readonly ((group: InMemoryGroup, id: number) => Promise<void> | void)[] = [
   (group, id) => group.crash(id, { lands: group.chance(0.5) }),
+  (group, id) => group.crash(group.leader()?.id ?? id),
   (group, id) => group.start(id),
   (group, id) => group.start(id),
   (group) => group.start(),
   (group, id) => group.pause(id, 100 + group.below(4000)),
+  (group, id) => group.pause(group.leader()?.id ?? id, 3000 + group.below(3000)),
   (group, id) => group.node(id).disk.stall(),
   (group) => {
     for (const { disk } of group.nodes) disk.resume();
@@ -58,6 +65,7 @@ async function runSeed(seed: number): Promise<InMemoryGroup> {
     maxMs: group.chance(0.5) ? 5 : 150,
   };
   group.diskMs = group.chance(0.7) ? [1, 10] : [1, 400];
+  if (group.chance(0.5)) group.slowDiskId = 1 + group.below(group.nodes.length);
   await group.start();
   await group.run(2500);
   for (let step = 0; step < STEPS; step += 1) {
@@ -68,6 +76,10 @@ async function runSeed(seed: number): Promise<InMemoryGroup> {
       void group.write(group.chance(0.8) ? leader : id);
     }
     if (group.chance(0.5)) void group.read(1 + group.below(group.nodes.length));
+    // Two may believe that they lead: neither may give a stale read.
+    for (const { id: each, replica } of group.nodes) {
+      if (replica?.status().standing === 'leader') void group.read(each);
+    }
     await group.run(group.below(200));
   }
   await group.settle();
@@ -96,7 +108,7 @@ t.test(
       `seeds ${FIRST_SEED}..${FIRST_SEED + count - 1}: ${acked} answered, ${unknown} unknown, ` +
         `${refused} refused, ${reads} reads`,
     );
-    test.ok(ONE_SEED !== undefined || acked > 20 * count, 'writes got through');
+    test.ok(ONE_SEED !== undefined || acked > 15 * count, 'writes got through');
     test.ok(ONE_SEED !== undefined || reads > 5 * count, 'reads got through');
   },
 );

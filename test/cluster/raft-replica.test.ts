@@ -2,7 +2,16 @@
 // disks, late clocks, bounds. What must hold everywhere is checked by the group itself.
 
 import t from 'tap';
+import { DurableLog } from '../../cluster/log/durable-log.ts';
+import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
+import { AppendWorker } from '../../cluster/replica/append-worker.ts';
+import { DEFAULT_GROUP_LIMITS } from '../../cluster/replica/group-limits.ts';
+import { StoredLog } from '../../cluster/replica/stored-log.ts';
+import { Ticker } from '../../cluster/replica/ticker.ts';
+import { FailingKv } from '../support/failing-kv.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { CALM, type GroupOptions, InMemoryGroup, settled } from '../support/in-memory-group.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
 
 const IDS = [1, 2, 3];
 
@@ -335,6 +344,79 @@ t.test('disk: a leader that cannot hand over falls silent, so that others elect'
   test.same(group.violations, []);
 });
 
+t.test('disk: a follower whose disk does not answer campaigns for nothing', async (test) => {
+  const group = await startedGroup();
+  const leader = await group.elected();
+  await group.run(300);
+  const follower = group.node(othersOf(group, leader.id)[0]!);
+  follower.disk.stall();
+  await write(group, leader.id);
+  await group.until(() => follower.replica!.groupStatus().isDiskStalled);
+  group.onSend = ({ type, from }) => {
+    if (from === follower.id && type.includes('vote')) test.fail(`it sent ${type}`);
+  };
+  group.partition([follower.id], othersOf(group, follower.id));
+  await group.run(10_000);
+  group.heal();
+  await group.settle();
+  test.same(group.violations, []);
+});
+
+t.test('disk: what queued while a batch was in flight goes into the next one', async (test) => {
+  const kv = new FailingKv(new MemoryKv());
+  const log = await DurableLog.open(kv, undefined);
+  const stored = new StoredLog({
+    log,
+    membership: NO_MEMBERS,
+    appliedEntry: undefined,
+    limits: DEFAULT_GROUP_LIMITS,
+  });
+  const delivered: number[] = [];
+  const appends = new AppendWorker({
+    log,
+    stored,
+    limits: DEFAULT_GROUP_LIMITS,
+    trimThrough: () => 0,
+    onDone: (replies) => delivered.push(...replies.map(({ to }) => to)),
+    onFailed: (error) => test.fail(String(error)),
+  });
+  const push = (term: number, from: number, through: number, to: number): void => {
+    const entries = Array.from({ length: through - from + 1 }, (_, place) => {
+      const data = Buffer.from(`${term}/${from + place}`);
+      return { term, index: from + place, type: 'normal', data } as const;
+    });
+    const envelope = { from: 1, to, term };
+    appends.push({
+      type: 'storage-append',
+      ...envelope,
+      hardState: { term, vote: 1, commitIndex: 0 },
+      entries,
+      replies: [{ type: 'append-reply', ...envelope, index: through }],
+    });
+  };
+  push(1, 1, 3, 11);
+  appends.start();
+  push(1, 4, 6, 12);
+  // A new leader replaces what is queued, and some of what is being written.
+  push(2, 5, 5, 13);
+  push(3, 3, 7, 14);
+  push(4, 7, 7, 15);
+  test.equal(appends.start(), undefined, 'one batch in flight');
+  await appends.idle();
+  test.same(delivered, [11]);
+  appends.start();
+  await appends.idle();
+  test.same(delivered, [11, 12, 13, 14, 15]);
+  test.equal(kv.writeCount, 2);
+  const again = await DurableLog.open(kv, undefined);
+  const texts = Array.from({ length: again.lastIndex }, (_, place) =>
+    Buffer.from(again.entry(place + 1).payload).toString(),
+  );
+  test.same(texts, ['1/1', '1/2', '3/3', '3/4', '3/5', '3/6', '4/7']);
+  test.same(again.hardState, { term: 4, vote: 1, commit: 0 });
+  test.same([stored.lastIndex(), stored.term(6), stored.term(7)], [7, 3, 4]);
+});
+
 t.test('disk: the first failed write ends the replica', async (test) => {
   const group = await startedGroup();
   const leader = await group.elected();
@@ -358,7 +440,11 @@ t.test('ticks: a follower that stood still hears its leader before it campaigns'
   await group.run(500);
   const follower = group.node(othersOf(group, leader.id)[0]!);
   const linesBefore = follower.log.length;
+  group.diskMs = [50, 50];
   for (const pauseMs of [400, 1600, 5000, 30_000]) {
+    // A write is under way meanwhile: it is not the disk that is slow.
+    begin(group, leader.id);
+    await group.run(20);
     group.pause(follower.id, pauseMs);
     await group.run(pauseMs + 1000);
   }
@@ -366,6 +452,31 @@ t.test('ticks: a follower that stood still hears its leader before it campaigns'
   test.ok(lines.some((line) => line.includes('the process stood still')));
   test.notOk(lines.some((line) => line.includes('election-started')));
   test.notOk(lines.some((line) => line.includes('the disk does not answer')));
+});
+
+t.test('ticks: a late one lets what waits go first, and counts once', async (test) => {
+  const clock = new FakeClock();
+  const seen: string[] = [];
+  const ticker = new Ticker({
+    clock,
+    tickMs: 100,
+    lateMs: 200,
+    onTick: () => seen.push('tick'),
+    onPause: (lateByMs) => seen.push(`late by ${lateByMs}`),
+  });
+  clock.advance(100);
+  clock.advance(130);
+  test.same(seen.splice(0), ['tick', 'tick'], 'a little late is no pause');
+  clock.advance(70);
+  test.same(seen.splice(0), ['tick'], 'and is made up for');
+  clock.advance(5000);
+  test.same(seen.splice(0), ['late by 4900']);
+  clock.advance(1);
+  test.same(seen.splice(0), ['tick']);
+  clock.advance(100);
+  test.same(seen.splice(0), ['tick']);
+  ticker.stop();
+  test.equal(clock.pendingCount, 0);
 });
 
 t.test('ticks: a leader that stood still gives no stale read', async (test) => {

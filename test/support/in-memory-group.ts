@@ -20,7 +20,8 @@ import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
 import type { Message } from '../../cluster/raft/message.ts';
 import type { GroupLimits, GroupTiming } from '../../cluster/replica/group-limits.ts';
 import { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
-import { type GroupReplica, openRaftReplica } from '../../cluster/replica/raft-replica.ts';
+import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
+import { openRaftReplica } from '../../cluster/replica/raft-replica.ts';
 import { type Machine, ReplicaError } from '../../cluster/replica/replica.ts';
 import { MemoryKv, textOf } from './memory-kv.ts';
 
@@ -199,6 +200,8 @@ export class InMemoryGroup {
   readonly violations: string[] = [];
   wire: Wire = CALM;
   diskMs: readonly [number, number] = [1, 5];
+  /** Whose disk takes twenty times as long. */
+  slowDiskId = 0;
   /** Whether others notice a crash at once, by their closed links. */
   linksClose = true;
   /** Every message as it leaves, for a test that watches the wire. */
@@ -340,6 +343,7 @@ export class InMemoryGroup {
     this.heal();
     this.wire = CALM;
     this.diskMs = [1, 5];
+    this.slowDiskId = 0;
     for (const node of this.nodes) {
       node.disk.resume();
     }
@@ -356,7 +360,8 @@ export class InMemoryGroup {
       await this.run(500);
     }
     if (!isDone) this.violations.push('the healed group takes no writes');
-    await this.run(2000);
+    await this.run(500);
+    await this.until(() => this.#isEven());
     await this.#checkEnd();
   }
 
@@ -376,7 +381,7 @@ export class InMemoryGroup {
   #createNode(id: number): GroupNode {
     const node: GroupNode = {
       id,
-      disk: new SimDisk((action) => this.#onNode(node, this.#diskDelayMs(), 'frame', action)),
+      disk: new SimDisk((action) => this.#onNode(node, this.#diskDelayMs(id), 'frame', action)),
       register: new Register(),
       replica: undefined,
       life: 0,
@@ -384,13 +389,14 @@ export class InMemoryGroup {
       fatal: undefined,
       log: [],
     };
-    node.register.schedule = (action) => this.#onNode(node, this.#diskDelayMs(), 'frame', action);
+    node.register.schedule = (action) => this.#onNode(node, this.#diskDelayMs(id), 'frame', action);
     node.register.onApply = (entries) => this.#checkApplied(node, entries);
     return node;
   }
 
-  #diskDelayMs(): number {
-    return this.#between(this.diskMs[0], this.diskMs[1]);
+  #diskDelayMs(id: number): number {
+    const [low, high] = this.diskMs;
+    return this.#between(low, high) * (id === this.slowDiskId ? 20 : 1);
   }
 
   async #startNode(node: GroupNode): Promise<void> {
@@ -550,6 +556,11 @@ export class InMemoryGroup {
     if (entry === undefined || textOf(entry.payload) !== value) {
       this.violations.push(`${value} was answered before ${node.id} had it at ${index}`);
     }
+  }
+
+  #isEven(): boolean {
+    const counts = this.nodes.map(({ register }) => register.applied.length);
+    return counts.every((count) => count === counts[0]);
   }
 
   async #checkEnd(): Promise<void> {
