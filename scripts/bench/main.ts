@@ -27,7 +27,7 @@ const here = import.meta.dirname;
 const mainScript = join(dirname(dirname(here)), 'src', 'main.js');
 const workFolder = mkdtempSync(join(tmpdir(), 'conclave-bench-'));
 const CONNECTIONS = 64;
-const NODE_OPTIONS = ['--max-semi-space-size=32'];
+const NODE_OPTIONS = ['--max-semi-space-size=16'];
 const TOKEN_HEADER = `X-Service-Token: ${MANAGEMENT_SECRET}\r\n`;
 
 interface Row {

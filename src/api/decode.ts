@@ -2,6 +2,7 @@
 // counts as absent, what the service itself sends is dropped, everything else is refused by name.
 // The schema is the only description: there is no second list of fields anywhere.
 
+import { isUtf8 } from 'node:buffer';
 import type { Static, TSchema } from 'typebox';
 import { durationNsOf } from '../acl/duration.ts';
 import { AclError } from '../acl/error.ts';
@@ -63,14 +64,9 @@ interface SchemaNode {
   readonly 'x-form'?: Form;
 }
 
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 function textOf(bytes: Uint8Array): string {
-  try {
-    return decoder.decode(bytes);
-  } catch {
-    throw new JsonTextError('invalid UTF-8 in the body');
-  }
+  if (!isUtf8(bytes)) throw new JsonTextError('invalid UTF-8 in the body');
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
 }
 
 /** Gives undefined for null: the caller leaves the field out. */

@@ -1,7 +1,7 @@
 // The rarer answers as JSON: namespaces, templates, authorization answers, the state of replication.
 
 import { quote, quoteValue } from './quote.ts';
-import { renderLinks, renderStamps } from './render-parts.ts';
+import { optionalText, renderLinks, renderStamps } from './render-parts.ts';
 import type {
   ShownAuthorization,
   ShownExplanation,
@@ -47,17 +47,18 @@ export function renderAuthorizations(answers: readonly ShownAuthorization[]): st
 }
 
 function authorization(answer: ShownAuthorization): string {
-  return quoteValue({
-    Resource: answer.resource,
-    Segment: answer.segment === '' ? undefined : answer.segment,
-    Access: answer.access,
-    Namespace: answer.namespace,
-    Allow: answer.allow,
-    Explanation: answer.explanation === undefined ? undefined : explanation(answer.explanation),
-  });
+  const { namespace, explanation } = answer;
+  return (
+    `{"Resource":${quote(answer.resource)}${optionalText('Segment', answer.segment)}` +
+    `,"Access":${quote(answer.access)}` +
+    (namespace === undefined ? '' : `,"Namespace":${quote(namespace)}`) +
+    `,"Allow":${answer.allow ? 'true' : 'false'}` +
+    (explanation === undefined ? '' : `,"Explanation":${quoteValue(explained(explanation))}`) +
+    '}'
+  );
 }
 
-function explanation(shown: ShownExplanation): object {
+function explained(shown: ShownExplanation): object {
   const { token, role, policy, rule } = shown;
   return {
     Decision: shown.decision,

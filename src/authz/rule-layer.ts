@@ -43,6 +43,8 @@ export class RuleLayer {
   readonly #prefixBlocks: PrefixIndex<readonly BlockPart[]>;
   /** Merged lazily, by the selector and the namespace that make a difference: bounded by rules. */
   readonly #scopes = new Map<string, RuleScope>();
+  /** What was asked for last: most questions are about one namespace. */
+  #last: { readonly namespace: NamespaceName; readonly scope: RuleScope } | undefined;
   #objectPrefixesMemo: PrefixIndex<NamespaceObjectRule> | undefined;
 
   constructor(sources: readonly PolicySource[]) {
@@ -61,6 +63,13 @@ export class RuleLayer {
 
   /** What speaks for things that live in this namespace. */
   scope(namespace: NamespaceName): RuleScope {
+    if (this.#last?.namespace !== namespace) {
+      this.#last = { namespace, scope: this.#mergedScope(namespace) };
+    }
+    return this.#last.scope;
+  }
+
+  #mergedScope(namespace: NamespaceName): RuleScope {
     const selected = this.#selectedBlocks(namespace);
     const own = this.#sourcesIn(namespace);
     const key = own.length > 0 ? `in ${namespace}` : selected.key;

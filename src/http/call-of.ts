@@ -126,19 +126,15 @@ function requireReadableCacheControl(header: string | undefined): void {
 /** Namespaces where they are off, and partitions everywhere, are refused when they are named. */
 function requireKnownScopes(exchange: Exchange): void {
   const { query, request, parts } = exchange;
-  const prefix = HEADER_PREFIXES[exchange.dialect === 'consul' ? 1 : 0];
   if (!parts.settings.namespaces) {
     const off = 'Namespaces are not enabled';
     refuseParameter(query, 'ns', off);
-    refuseHeader(namespaceHeader(request.headers), `${prefix}Namespace`, off);
+    refuseHeader(exchange, { name: 'Namespace', value: namespaceHeader(request.headers) }, off);
     refuseParameter(query, 'authmethod-ns', off);
   }
   refuseParameter(query, 'partition', 'Partitions are not enabled');
-  refuseHeader(
-    partitionHeader(request.headers),
-    `${prefix}Partition`,
-    'Partitions are not enabled',
-  );
+  const partition = { name: 'Partition', value: partitionHeader(request.headers) };
+  refuseHeader(exchange, partition, 'Partitions are not enabled');
 }
 
 function refuseParameter(query: Query, name: string, why: string): void {
@@ -146,8 +142,14 @@ function refuseParameter(query: Query, name: string, why: string): void {
   throw malformed(`Invalid query parameter: "${name}" - ${why}`);
 }
 
-function refuseHeader(value: string | undefined, name: string, why: string): void {
-  if (value !== undefined) throw malformed(`Invalid header: "${name}" - ${why}`);
+function refuseHeader(
+  exchange: Exchange,
+  header: { readonly name: string; readonly value: string | undefined },
+  why: string,
+): void {
+  if (header.value === undefined) return;
+  const prefix = HEADER_PREFIXES[exchange.dialect === 'consul' ? 1 : 0];
+  throw malformed(`Invalid header: "${prefix}${header.name}" - ${why}`);
 }
 
 /** The first source that has a secret: parameter, header, bearer, configuration. */

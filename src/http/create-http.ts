@@ -16,17 +16,19 @@ import { RateLimit, type RequestSort } from './rate-limit.ts';
 import { RouteTable, routePathOf } from './route-table.ts';
 import { RouteStats } from './route-stats.ts';
 import { serveNode } from './serve-node.ts';
-import { serveOperation, type Shared } from './serve-operation.ts';
+import { type Found, operationServer, type Shared } from './serve-operation.ts';
 import { LIMITS } from './settings.ts';
 import { targetPathOf } from './target-path.ts';
 import { TokenInUrlWarning } from './token-in-url.ts';
 import { answerRedirect, answerUnknownPath, answerWrongMethod, refusePath } from './unrouted.ts';
+import type { RawRequest } from './wire-types.ts';
 
 /** Where the router is sent for targets that it must not see. No client can name these paths. */
 const REDIRECT_PATH = '/./redirect';
 const REFUSED_PATH = '/./refused';
 
 type Serve = (exchange: Exchange, request: FastifyRequest) => Promise<void> | void;
+type ServeFound = (exchange: Exchange, found: Found) => Promise<void> | void;
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void;
 
 /**
@@ -74,11 +76,14 @@ function tlsOptionsOf(tls: NonNullable<HttpParts['settings']['tls']>) {
   return { key, cert, ...trusted, requestCert: verifyIncoming, rejectUnauthorized: verifyIncoming };
 }
 
-function rewriteUrl({ url }: { readonly url?: string | undefined }): string {
-  const target = url ?? '/';
-  const found = targetPathOf(target);
-  if (found.kind === 'refused') return REFUSED_PATH;
-  return found.kind === 'redirect' ? REDIRECT_PATH : found.path;
+/** The first that fastify does with a request: here it is made into one that fastify understands. */
+function rewriteUrl({ url, headers }: RawRequest): string {
+  // Fastify refuses types that it cannot read before the parser is asked. No hook sees to this: it
+  // would cost every request, and so does deleting where there is nothing to delete.
+  if (headers['content-type'] !== undefined) delete headers['content-type'];
+  const found = targetPathOf(url ?? '/');
+  if (found.kind === 'clean') return found.path;
+  return found.kind === 'redirect' ? REDIRECT_PATH : REFUSED_PATH;
 }
 
 /** The connection of a client; `_httpMessage` is Node's name for the answer that is under way on it. */
@@ -124,11 +129,6 @@ class HttpServer {
     this.#app.removeAllContentTypeParsers();
     this.#app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
       done(null, body);
-    });
-    // Fastify refuses types that it cannot read before the parser is asked.
-    this.#app.addHook('onRequest', (request, _reply, done) => {
-      delete request.raw.headers['content-type'];
-      done();
     });
     this.#app.setErrorHandler((error, request, reply) => {
       reply.hijack();
@@ -185,20 +185,23 @@ class HttpServer {
 
   #routeOperation(name: OperationName): void {
     const endpoint: Endpoint = ENDPOINT_BY_OPERATION[name];
-    const { whenEmpty } = endpoint;
+    const serve = operationServer(name, this.#shared);
+    const serveEmpty = this.#serverWhenEmpty(endpoint) ?? serve;
     this.#route(endpoint, (exchange, request) => {
       const parameter = parameterOf(request);
       const found = { parameter, body: request.body as Uint8Array | undefined };
-      if (parameter !== '' || whenEmpty === undefined) {
-        return serveOperation(name, this.#shared, exchange, found);
-      }
-      if ('create' in whenEmpty) {
-        const create = whenEmpty.create as OperationName;
-        return serveOperation(create, this.#shared, exchange, found);
-      }
-      exchange.fail(new AclError('malformed', whenEmpty.refusal));
-      return undefined;
+      return parameter === '' ? serveEmpty(exchange, found) : serve(exchange, found);
     });
+  }
+
+  /** Who serves the endpoint's path without its parameter; undefined: the endpoint itself. */
+  #serverWhenEmpty({ whenEmpty }: Endpoint): ServeFound | undefined {
+    if (whenEmpty === undefined) return undefined;
+    if ('create' in whenEmpty) {
+      return operationServer(whenEmpty.create as OperationName, this.#shared);
+    }
+    const { refusal } = whenEmpty;
+    return (exchange) => exchange.fail(new AclError('malformed', refusal));
   }
 
   #route(endpoint: Endpoint, serve: Serve): void {
@@ -210,7 +213,8 @@ class HttpServer {
       onRequest: this.#limitHooks(endpoint, stats),
       handler: (request, reply) => {
         reply.hijack();
-        return serve(this.#exchange(stats, request, reply), request);
+        // It never rejects, and fastify has nothing to do behind it.
+        void serve(this.#exchange(stats, request, reply), request);
       },
     });
   }
@@ -250,6 +254,7 @@ const RATE_TEXT = 'rate limit exceeded, try again later or against a different s
 
 /** What stands in the path where the endpoint has its parameter. */
 function parameterOf(request: FastifyRequest): string {
-  for (const value of Object.values(request.params as Record<string, string>)) return value;
+  const params = request.params as Readonly<Record<string, string>>;
+  for (const name in params) return params[name] ?? '';
   return '';
 }

@@ -27,6 +27,14 @@ const DEFAULT_POLICY = headerNames('Default-ACL-Policy');
 const POSITION = headerNames('Position');
 const ACK = headerNames('Ack');
 const NEXT = headerNames('Next');
+
+/**
+ * The headers made last. They change with a write and not with a request, and their texts, once they
+ * went over the wire, are also written faster than new ones.
+ */
+let lastHead = { type: '', defaultPolicy: '', epoch: 0, seq: 0, flat: [] as readonly string[] };
+let lastIndex = { index: 0, contactMs: 0, knownLeader: false, flat: [] as readonly string[] };
+
 /** What refusals of blocking reads say about an index that they do not know. */
 const UNKNOWN_INDEX: readonly string[] = indexHeaders({
   index: 1,
@@ -88,7 +96,8 @@ export class Exchange {
   }
 
   get isPretty(): boolean {
-    return queryOf(this.target)?.has('pretty') ?? false;
+    this.#query ??= queryOf(this.target);
+    return this.#query?.has('pretty') ?? false;
   }
 
   get acceptsGzip(): boolean {
@@ -105,13 +114,9 @@ export class Exchange {
   }
 
   /** The head of every answer: type, and what all of them carry. */
-  head(type: string, position: Position | undefined): string[] {
+  head(type: string, position: Position | undefined): readonly string[] {
     const meta = this.parts.operations.meta();
-    const { epoch, seq } = position ?? meta.position;
-    const flat = ['Content-Type', type, 'Vary', 'Accept-Encoding'];
-    pushHeader(flat, DEFAULT_POLICY, meta.defaultPolicy);
-    pushHeader(flat, POSITION, `${epoch}.${seq}`);
-    return flat;
+    return headOf(type, meta.defaultPolicy, position ?? meta.position);
   }
 
   /** JSON with status 200. */
@@ -126,8 +131,8 @@ export class Exchange {
   }
 
   send(answer: Answer): void {
-    const flat = this.head(answer.type, answer.position);
-    if (answer.headers !== undefined) flat.push(...answer.headers);
+    const { headers = [] } = answer;
+    const flat = [...this.head(answer.type, answer.position), ...headers];
     if (answer.body.length < LIMITS.gzipMinBytes || !this.acceptsGzip) {
       this.write(answer.status, flat, answer.body);
       return;
@@ -246,15 +251,31 @@ function retryHeaders(refusal: AclError, status: number): readonly string[] {
   return ['Retry-After', String(Math.max(1, Math.ceil(afterMs / 1000)))];
 }
 
+function headOf(type: string, defaultPolicy: string, { epoch, seq }: Position): readonly string[] {
+  const isLast = lastHead.type === type && lastHead.defaultPolicy === defaultPolicy;
+  if (isLast && lastHead.seq === seq && lastHead.epoch === epoch) return lastHead.flat;
+  const flat = ['Content-Type', type, 'Vary', 'Accept-Encoding'];
+  pushHeader(flat, DEFAULT_POLICY, defaultPolicy);
+  pushHeader(flat, POSITION, `${epoch}.${seq}`);
+  lastHead = { type, defaultPolicy, epoch, seq, flat };
+  return flat;
+}
+
 /** Index, KnownLeader, LastContact and backend, in the order in which deployed clients read them. */
 export function indexHeaders(
   meta: Pick<ReadMeta, 'index' | 'knownLeader' | 'lastContactMs'>,
-): string[] {
+): readonly string[] {
+  const index = Math.max(1, meta.index);
+  const contactMs = Math.max(0, Math.round(meta.lastContactMs));
+  const { knownLeader } = meta;
+  const isLast = lastIndex.index === index && lastIndex.contactMs === contactMs;
+  if (isLast && lastIndex.knownLeader === knownLeader) return lastIndex.flat;
   const flat: string[] = [];
-  pushHeader(flat, INDEX, String(Math.max(1, meta.index)));
-  pushHeader(flat, LAST_CONTACT, String(Math.max(0, Math.round(meta.lastContactMs))));
-  pushHeader(flat, KNOWN_LEADER, meta.knownLeader ? 'true' : 'false');
+  pushHeader(flat, INDEX, String(index));
+  pushHeader(flat, LAST_CONTACT, String(contactMs));
+  pushHeader(flat, KNOWN_LEADER, knownLeader ? 'true' : 'false');
   pushHeader(flat, QUERY_BACKEND, 'blocking-query');
+  lastIndex = { index, contactMs, knownLeader, flat };
   return flat;
 }
 

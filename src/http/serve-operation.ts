@@ -7,7 +7,8 @@ import { AclError } from '../acl/error.ts';
 import { decodeBody } from '../api/decode.ts';
 import type { Endpoint } from '../api/endpoint.ts';
 import type { EndpointInput } from '../api/endpoints.ts';
-import type { OperationName } from '../service/operations.ts';
+import type { Call } from '../service/call.ts';
+import type { OperationInput, OperationName, OperationOutput } from '../service/operations.ts';
 import type {
   AuthMethodView,
   BindingRuleView,
@@ -19,11 +20,17 @@ import type {
   TokenView,
   WriteResult,
 } from '../service/views.ts';
+import type { Page } from '../state/view.ts';
 import { answerWhenNewer } from './blocking.ts';
 import { askedOf, type Blocking, pageOf } from './call-of.ts';
 import { type Exchange, indexHeaders, writeHeaders } from './exchange.ts';
 import { OPERATION_ROUTES } from './operation-routes.ts';
-import { ENDPOINT_BY_OPERATION, type RouteRequest, type ValueOf } from './operation-types.ts';
+import {
+  ENDPOINT_BY_OPERATION,
+  type OperationRoute,
+  type RouteRequest,
+  type ValueOf,
+} from './operation-types.ts';
 import type { Parked } from './parked.ts';
 import { sendList } from './send-list.ts';
 import type { TokenInUrlWarning } from './token-in-url.ts';
@@ -42,29 +49,57 @@ export interface Found {
 
 type View = TokenView | PolicyView | RoleView | AuthMethodView | BindingRuleView | NamespaceView;
 
-/** Answers one request of an operation. */
-export async function serveOperation<Name extends OperationName>(
-  name: Name,
-  shared: Shared,
+/** A route with all that is known of it before a request comes. */
+interface Prepared<Name extends OperationName> {
+  readonly name: Name;
+  readonly endpoint: Endpoint;
+  readonly route: OperationRoute<Name>;
+  readonly shared: Shared;
+}
+
+/** Answers one request. */
+export type Serve = (exchange: Exchange, found: Found) => Promise<void>;
+
+/** Prepares the route of an operation. */
+export function operationServer<Name extends OperationName>(name: Name, shared: Shared): Serve {
+  const endpoint: Endpoint = ENDPOINT_BY_OPERATION[name];
+  const prepared: Prepared<Name> = { name, endpoint, route: OPERATION_ROUTES[name], shared };
+  return (exchange, found) => serveOperation(prepared, exchange, found);
+}
+
+async function serveOperation<Name extends OperationName>(
+  prepared: Prepared<Name>,
   exchange: Exchange,
   found: Found,
 ): Promise<void> {
-  const { operations, settings } = exchange.parts;
-  const endpoint: Endpoint = ENDPOINT_BY_OPERATION[name];
-  const route = OPERATION_ROUTES[name];
+  const { endpoint, route, shared } = prepared;
   let hasRun = false;
   try {
-    if (!settings.aclEnabled) throw new AclError('acl-disabled', 'ACL support disabled');
+    if (!exchange.parts.settings.aclEnabled) {
+      throw new AclError('acl-disabled', 'ACL support disabled');
+    }
     shared.tokenInUrl.maybeWarn(exchange);
     const { call, blocking } = askedOf(exchange, endpoint);
     const input = route.input(routeRequestOf<Name>(exchange, endpoint, found));
     hasRun = true;
-    await give(exchange, shared.parked, {
-      endpoint,
-      blocking,
-      run: () => operations.run(name, input, call),
-      render: (value) => route.render(value as ValueOf<Name>, settings),
-    });
+    const run: Run<Name> = { prepared, exchange, input, call, blocking };
+    // No function of its own for each kind that would wait: every turn of the microtask queue counts.
+    switch (endpoint.kind) {
+      case 'read':
+        sendRead(run, await readWhenNewer(run));
+        return;
+      case 'list':
+        await giveList(run);
+        return;
+      case 'write':
+        sendWrite(run, (await runOnce(run)) as WriteResult<ValueOf<Name>>);
+        return;
+      case 'plain':
+        exchange.sendJson(rendered(run, (await runOnce(run)) as ValueOf<Name>), [], undefined);
+        return;
+      default:
+        unreachable(endpoint.kind);
+    }
   } catch (error) {
     if (hasRun && blockingKinds.has(endpoint.kind)) exchange.failRead(error);
     else exchange.fail(error);
@@ -82,9 +117,11 @@ function routeRequestOf<Name extends OperationName>(
     parameter: found.parameter,
     query: exchange.query,
     body: bodyOf(exchange, endpoint, found) as EndpointInput<Name> | undefined,
-    page: endpoint.kind === 'list' ? pageOf(exchange.query) : {},
+    page: endpoint.kind === 'list' ? pageOf(exchange.query) : NO_PAGE,
   };
 }
+
+const NO_PAGE: Page = {};
 
 function bodyOf(exchange: Exchange, { body }: Endpoint, found: Found): unknown {
   if (body === undefined) return undefined;
@@ -94,75 +131,92 @@ function bodyOf(exchange: Exchange, { body }: Endpoint, found: Found): unknown {
   return decodeBody(body.schema, bytes, { label: body.label, namespaces });
 }
 
-/** An operation about to run. Its output is what ENDPOINT_BY_OPERATION says of the endpoint's kind. */
-interface Run {
-  readonly endpoint: Endpoint;
+/**
+ * An operation about to run. Its output is what ENDPOINT_BY_OPERATION says of the endpoint's kind,
+ * which the compiler cannot follow: the functions below that ask for an output say which.
+ */
+interface Run<Name extends OperationName> {
+  readonly prepared: Prepared<Name>;
+  readonly exchange: Exchange;
+  readonly input: OperationInput<Name>;
+  readonly call: Call;
   readonly blocking: Blocking | undefined;
-  readonly run: () => Promise<unknown>;
-  readonly render: (value: unknown) => string;
 }
 
-function give(exchange: Exchange, parked: Parked, run: Run): Promise<void> {
-  switch (run.endpoint.kind) {
-    case 'read':
-      return giveRead(exchange, parked, run);
-    case 'list':
-      return giveList(exchange, parked, run);
-    case 'write':
-      return giveWrite(exchange, run);
-    case 'plain':
-      return givePlain(exchange, run);
-    default:
-      return unreachable(run.endpoint.kind);
-  }
+function runOnce<Name extends OperationName>({
+  prepared,
+  exchange,
+  input,
+  call,
+}: Run<Name>): Promise<OperationOutput<Name>> {
+  return exchange.parts.operations.run(prepared.name, input, call);
 }
 
-async function giveWrite(exchange: Exchange, run: Run): Promise<void> {
-  const { value, meta } = (await run.run()) as WriteResult<unknown>;
-  exchange.sendJson(run.render(value), writeHeaders(meta), meta.position);
+function rendered<Name extends OperationName>(run: Run<Name>, value: ValueOf<Name>): string {
+  return run.prepared.route.render(value, run.exchange.parts.settings);
 }
 
-async function givePlain(exchange: Exchange, run: Run): Promise<void> {
-  exchange.sendJson(run.render(await run.run()), [], undefined);
+function sendWrite<Name extends OperationName>(
+  run: Run<Name>,
+  { value, meta }: WriteResult<ValueOf<Name>>,
+): void {
+  run.exchange.sendJson(rendered(run, value), writeHeaders(meta), meta.position);
 }
 
-async function giveRead(exchange: Exchange, parked: Parked, run: Run): Promise<void> {
-  const watched = {
-    run: run.run as () => Promise<ReadResult<View>>,
-    metaOf: (result: ReadResult<View>) => result.meta,
-    versionOf: (result: ReadResult<View>) =>
-      result.refusal === undefined ? modifyIndexOf(result.value) : 0,
-    // A policy may yet be created; the id of a token that is gone never comes back.
-    isFinal: (result: ReadResult<View>) => result.refusal?.code === 'token-not-found',
-    discard: async () => {},
-  };
+/** Undefined when the client went away while the request waited. */
+function readWhenNewer<Name extends OperationName>(
+  run: Run<Name>,
+): Promise<ReadResult<View> | undefined> {
+  const once = () => runOnce(run) as Promise<ReadResult<View>>;
   const blocking = run.blocking ?? NOT_BLOCKING;
-  const result = await answerWhenNewer(exchange, parked, { blocking, watched });
+  if (blocking.index === 0) return once();
+  const watched = { ...READS, run: once };
+  return answerWhenNewer(run.exchange, run.prepared.shared.parked, { blocking, watched });
+}
+
+const READS = {
+  metaOf: (result: ReadResult<View>) => result.meta,
+  versionOf: (result: ReadResult<View>) =>
+    result.refusal === undefined ? modifyIndexOf(result.value) : 0,
+  // A policy may yet be created; the id of a token that is gone never comes back.
+  isFinal: (result: ReadResult<View>) => result.refusal?.code === 'token-not-found',
+  discard: async () => {},
+};
+
+function sendRead<Name extends OperationName>(
+  run: Run<Name>,
+  result: ReadResult<View> | undefined,
+): void {
   if (result === undefined) return;
+  const { exchange } = run;
   const headers = indexHeaders(result.meta);
   if (result.refusal === undefined) {
-    exchange.sendJson(run.render(result.value), headers, result.meta.position);
+    const body = rendered(run, result.value as ValueOf<Name>);
+    exchange.sendJson(body, headers, result.meta.position);
     return;
   }
   exchange.failRead(new AclError(result.refusal.code, result.refusal.message), headers);
 }
 
-async function giveList(exchange: Exchange, parked: Parked, run: Run): Promise<void> {
-  const watched = {
-    run: run.run as () => Promise<ListResult<unknown>>,
-    metaOf: (result: ListResult<unknown>) => result.meta,
-    versionOf: () => undefined,
-    isFinal: () => false,
-    discard: async (result: ListResult<unknown>) => {
-      await result.slices[Symbol.asyncIterator]().return?.();
-    },
-  };
+async function giveList<Name extends OperationName>(run: Run<Name>): Promise<void> {
+  const { exchange, prepared } = run;
+  const watched = { ...LISTS, run: () => runOnce(run) as Promise<ListResult<ValueOf<Name>>> };
   const blocking = run.blocking ?? NOT_BLOCKING;
-  const list = await answerWhenNewer(exchange, parked, { blocking, watched });
+  const list = await answerWhenNewer(exchange, prepared.shared.parked, { blocking, watched });
   if (list === undefined) return;
   const isPage = exchange.query.has('limit');
-  await sendList(exchange, { list, renderItem: run.render, isPage });
+  const renderItem = (item: ValueOf<Name>) => rendered(run, item);
+  await sendList(exchange, { list, renderItem, isPage });
 }
+
+const LISTS = {
+  metaOf: (result: ListResult<unknown>) => result.meta,
+  versionOf: () => undefined,
+  isFinal: () => false,
+  discard: async (result: ListResult<unknown>) => {
+    await result.slices[Symbol.asyncIterator]().return?.();
+  },
+};
 
 const NOT_BLOCKING: Blocking = { index: 0, waitMs: 0 };
 

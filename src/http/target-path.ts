@@ -10,15 +10,14 @@ export type TargetPath =
   | { readonly kind: 'redirect'; readonly path: string }
   | { readonly kind: 'refused' };
 
-/** Paths of only these need no second look, unless they double a slash or have a dot segment. */
-const PLAIN = /^\/[A-Za-z0-9\-_/:+~.]*$/;
-const DOUBLED_OR_DOT = /\/[/.]/;
+/** Paths of only these need no second look: no slash is doubled, no segment begins with a dot. */
+const PLAIN = /^\/(?:[A-Za-z0-9\-_:+~][A-Za-z0-9\-_:+~.]*(?:\/|$))*$/;
 /** Letters, marks, numbers, punctuation, symbols, and of the blanks only the space. */
 const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
 export function targetPathOf(target: string): TargetPath {
   const path = pathOf(target);
-  if (PLAIN.test(path) && !DOUBLED_OR_DOT.test(path)) return { kind: 'clean', path };
+  if (PLAIN.test(path)) return { kind: 'clean', path };
   const text = decoded(path);
   if (text === undefined || !text.startsWith('/') || UNPRINTABLE.test(text)) {
     return { kind: 'refused' };

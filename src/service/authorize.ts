@@ -1,8 +1,10 @@
 // Answers a batch of "may I?" for any living token, with the reasons on request.
 
 import { parseAuthorization, parseAuthorizations } from '../authz/parse-authorization.ts';
+import type { AccessQuery } from '../authz/access-query.ts';
 import type { Explanation, OverruledRule } from '../authz/explanation.ts';
 import type { Via } from '../authz/policy-source.ts';
+import { must } from '../../cluster/base/assert.ts';
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import type { NamespaceName } from '../acl/ids.ts';
 import type { ExplanationView } from './authorization-types.ts';
@@ -11,28 +13,38 @@ import type { OperationInput, OperationOutput } from './operations.ts';
 import { selectNamespace } from './select-namespace.ts';
 import type { Request, Service } from './service.ts';
 
-export async function authorize(
+export function authorize(
   service: Service,
   { items, explain }: OperationInput<'authorize'>,
   { call }: Request,
-): Promise<OperationOutput<'authorize'>> {
+): OperationOutput<'authorize'> {
   const caller = service.callers.resolve(call.secret);
   const home = homeOf(service, call, caller);
   // The whole batch is read first: its size, and one bad item, refuse all of it.
-  parseAuthorizations(items, home);
-  return items.map((item) => {
-    const namespace = service.settings.namespacesEnabled
-      ? ((item.namespace ?? home) as NamespaceName)
-      : home;
-    const query = parseAuthorization(item, namespace);
-    if (!explain) {
-      const allow = caller.authorizer.decide(query) === 'allow';
-      return { ...item, allow, explanation: undefined };
-    }
-    const explanation = caller.authorizer.explain(query);
-    const allow = explanation.decision === 'allow';
-    return { ...item, allow, explanation: explanationViewOf(caller, explanation) };
+  const queries = parseAuthorizations(items, home);
+  return items.map((item, place) => {
+    const { resource, access, segment, namespace } = item;
+    const isElsewhere = service.settings.namespacesEnabled && namespace !== undefined;
+    const query = isElsewhere
+      ? parseAuthorization(item, namespace as NamespaceName)
+      : must(queries[place], 'a query of each item');
+    const answer = explain
+      ? explained(caller, query)
+      : { allow: caller.authorizer.decide(query) === 'allow', explanation: undefined };
+    const { allow, explanation } = answer;
+    return { resource, access, segment, namespace, allow, explanation };
   });
+}
+
+function explained(
+  caller: Caller,
+  query: AccessQuery,
+): { readonly allow: boolean; readonly explanation: ExplanationView } {
+  const explanation = caller.authorizer.explain(query);
+  return {
+    allow: explanation.decision === 'allow',
+    explanation: explanationViewOf(caller, explanation),
+  };
 }
 
 /** The namespace of items that name none. While namespaces are off, parameters are ignored here. */

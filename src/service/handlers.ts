@@ -59,7 +59,7 @@ export type Handler<Name extends OperationName> = (
   service: Service,
   input: OperationInput<Name>,
   request: Request,
-) => Promise<OperationOutput<Name>>;
+) => OperationOutput<Name> | Promise<OperationOutput<Name>>;
 
 export const HANDLERS: { readonly [Name in OperationName]: Handler<Name> } = {
   bootstrap,

@@ -10,7 +10,7 @@ import type { ExpandedToken, NamespaceView, RoleView, TokenView } from './views.
 export function tokenViewOf(
   token: Token,
   names: LinkNames,
-  shown: { readonly secretHidden: boolean; readonly expanded?: ExpandedToken },
+  shown: { readonly secretHidden: boolean; readonly expanded?: ExpandedToken | undefined },
 ): TokenView {
   return {
     kind: 'token',

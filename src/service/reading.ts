@@ -9,20 +9,22 @@ import type { ReadMeta, ReadResult } from './views.ts';
 
 /**
  * Resolves when the state is as fresh as the call demands: a stale read takes what is there, all
- * others pass the read barrier; a minimal position is waited for by all. Rejects with 'unavailable'
- * or 'wait-timeout'.
+ * others pass the read barrier; a minimal position is waited for by all. Undefined when there is
+ * nothing to wait for. Rejects with 'unavailable' or 'wait-timeout'.
  */
-export async function awaitFreshness(
+export function freshness(
   service: Service,
   { consistency, minPosition }: Pick<Call, 'consistency' | 'minPosition'>,
-): Promise<void> {
-  if (consistency !== 'stale') await service.readBarrier();
-  if (minPosition !== undefined) await service.positions.reached(minPosition);
+): Promise<void> | undefined {
+  const barrier = consistency === 'stale' ? undefined : service.readBarrier();
+  if (minPosition === undefined) return barrier;
+  return Promise.resolve(barrier).then(() => service.positions.reached(minPosition));
 }
 
 /**
  * The meta of an answer. Take it before reading: what changes in between then ends a blocking query
- * too soon, never too late. `object` is what src/state's watch calls the one object of a read.
+ * too soon, never too late. `object` is what src/state's watch calls the one object of a read, in
+ * any letter case.
  */
 export function readMetaOf(service: Service, table: TableName, object?: string): ReadMeta {
   const { knownLeader, lastContactMs } = service.leaderContact();

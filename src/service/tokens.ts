@@ -14,7 +14,6 @@ import {
 } from '../acl/token-checks.ts';
 import { isExpired } from '../acl/token-expiry.ts';
 import { isOrphaned } from '../state/standing.ts';
-import { watchKey } from '../state/watch.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { expandedTokenOf } from './expanded-token.ts';
 import { tokenViewOf } from './make-views.ts';
@@ -58,20 +57,20 @@ export async function createToken(
   return result;
 }
 
-export async function readToken(
+export function readToken(
   service: Service,
   { accessorId, expanded }: OperationInput<'token.read'>,
   { call }: Request,
-): Promise<OperationOutput<'token.read'>> {
-  const meta = readMetaOf(service, 'tokens', watchKey({ id: accessorId }));
+): OperationOutput<'token.read'> {
+  const meta = readMetaOf(service, 'tokens', accessorId);
   const caller = service.callers.resolve(call.secret);
   const { object: token, namespace } = findVisible(
     service.view.token(accessorId),
     namespaceOf(service, { call }, caller),
   );
   requireAcl(caller, 'read', namespace.name);
-  requireLookupUuid('token', accessorId);
-  if (token !== undefined && isExpired(token, service.clock.wallMs())) {
+  if (token === undefined) requireLookupUuid('token', accessorId);
+  else if (token.expirationTime !== undefined && isExpired(token, service.clock.wallMs())) {
     return readResultOf<TokenView>(meta, undefined, () => tokenExpired('read'));
   }
   if (token === undefined || service.callers.isVoid(token)) {
@@ -79,24 +78,24 @@ export async function readToken(
   }
   const shown = tokenViewOf(token, service.names, {
     secretHidden: !mayAcl(caller, 'write', token.namespace),
-    ...(expanded ? { expanded: expandedTokenOf(service, token) } : {}),
+    expanded: expanded ? expandedTokenOf(service, token) : undefined,
   });
   return readResultOf(meta, shown, () => tokenMissing());
 }
 
 /** The caller's own token, by the presented secret alone; nobody needs a right to see what they hold. */
-export async function readSelfToken(
+export function readSelfToken(
   service: Service,
   _input: OperationInput<'token.read-self'>,
   { call }: Request,
-): Promise<OperationOutput<'token.read-self'>> {
+): OperationOutput<'token.read-self'> {
   const secret = call.secret ?? service.settings.defaultSecret;
   const token = secret === undefined ? undefined : service.callers.tokenOf(secret);
   if (token !== undefined && isExpired(token, service.clock.wallMs())) {
     throw unknownSelf(tokenExpired('read'));
   }
   if (token === undefined || service.callers.isVoid(token)) throw unknownSelf(tokenMissing());
-  const meta = readMetaOf(service, 'tokens', watchKey({ id: token.accessorId }));
+  const meta = readMetaOf(service, 'tokens', token.accessorId);
   const shown = tokenViewOf(token, service.names, { secretHidden: false });
   return readResultOf(meta, shown, () => tokenMissing());
 }
