@@ -6,6 +6,7 @@ import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
 import { HEADER_PREFIXES } from '../../src/http/headers.ts';
 import { statusOf } from '../../src/http/status.ts';
 import { targetPathOf } from '../../src/http/target-path.ts';
+import { indexHeaders } from '../../src/http/exchange.ts';
 import { listOf, policyView, readMeta, server, tokenView, WRITE_META } from './support.ts';
 
 const CONSUL = { 'x-consul-token': 's' };
@@ -684,4 +685,21 @@ t.test('pages: bounded, with the way to go on in the header', async (t) => {
   t.same(operations.calls.at(-1)?.input, { page: { limit: 1, after: 'kéy/1' } });
   t.equal(second.headers['x-service-next'], undefined);
   t.equal((await app.inject('/v1/acl/policies')).headers['x-service-next'], undefined);
+});
+
+t.test('headers of reads: each difference from the read before shows', (t) => {
+  const cases = [
+    [10, true, 0],
+    [11, true, 0],
+    [11, false, 0],
+    [11, false, 25],
+    [11, true, 25],
+  ] as const;
+  for (const [index, knownLeader, lastContactMs] of cases) {
+    const flat = indexHeaders({ index, knownLeader, lastContactMs });
+    const headerOf = (name: string) => flat[flat.indexOf(`X-Service-${name}`) + 1];
+    const shown = [headerOf('Index'), headerOf('KnownLeader'), headerOf('LastContact')];
+    t.same(shown, [String(index), String(knownLeader), String(lastContactMs)]);
+  }
+  t.end();
 });

@@ -859,6 +859,19 @@ t.test('authorize: answers batches, refuses what cannot be asked, explains', asy
   );
 });
 
+t.test('authorize: an item that names a namespace is decided there', async (t) => {
+  const harness = await createHarness();
+  const policy = await newPolicy(harness, 'web', 'service "web" {\n  policy = "write"\n}\n');
+  const { secretId: secret } = await newToken(harness, { policies: [{ id: policy }] });
+  const web = { resource: 'service', access: 'write', segment: 'web' };
+  const items = [undefined, 'default', 'elsewhere'].map((namespace) => ({ ...web, namespace }));
+  const answers = await harness.run('authorize', { items, explain: false }, { secret });
+  t.same(
+    answers.map(({ allow }) => allow),
+    [true, true, false],
+  );
+});
+
 t.test('templated policies: catalogue, one, preview', async (t) => {
   const harness = await createHarness();
   t.equal((await harness.run('templated-policy.list', {})).length, 6);
