@@ -9,7 +9,9 @@ export interface Child {
   readonly startedInMs: number;
   /** Anonymous resident memory in MiB, by the kernel; NaN where it does not say. */
   anonymousMib(): number;
+  /** Resolves when it has ended; one that was frozen or killed before, too. */
   stop(): Promise<void>;
+  signal(name: NodeJS.Signals): void;
 }
 
 export interface ChildPlan {
@@ -17,6 +19,8 @@ export interface ChildPlan {
   readonly arguments: readonly string[];
   readonly nodeOptions?: readonly string[];
   readonly input?: string;
+  /** Beside the own environment. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Finds the port in the output; undefined while it is not there. */
   readonly portOf: (output: string) => number | undefined;
 }
@@ -30,6 +34,7 @@ export function startChild(plan: ChildPlan): Promise<Child> {
       [...(plan.nodeOptions ?? []), plan.script, ...plan.arguments],
       {
         stdio: ['pipe', 'pipe', 'inherit'],
+        env: { ...process.env, ...plan.environment },
       },
     );
     let output = '';
@@ -44,6 +49,7 @@ export function startChild(plan: ChildPlan): Promise<Child> {
         startedInMs: performance.now() - startedAt,
         anonymousMib: () => anonymousMib(child.pid),
         stop: () => stop(child),
+        signal: (name) => child.kill(name),
       });
     });
     child.stdin?.end(plan.input ?? '');
@@ -51,8 +57,9 @@ export function startChild(plan: ChildPlan): Promise<Child> {
 }
 
 function stop(child: ChildProcess): Promise<void> {
+  child.removeAllListeners('exit');
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
   return new Promise((resolve) => {
-    child.removeAllListeners('exit');
     child.once('exit', () => resolve());
     child.kill('SIGTERM');
   });

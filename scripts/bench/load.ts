@@ -7,7 +7,8 @@ import { connect, type Socket } from 'node:net';
 
 export interface LoadPlan {
   readonly host: string;
-  readonly port: number;
+  /** Connections are spread over these in turn. */
+  readonly ports: readonly number[];
   readonly connections: number;
   /** Ends after so many milliseconds of measuring, preceded by `warmUpMs` that do not count. */
   readonly durationMs: number;
@@ -39,9 +40,10 @@ export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
   const countFrom = startedAt + plan.warmUpMs;
   const endAt = countFrom + plan.durationMs;
 
-  const runOne = (): Promise<void> =>
+  const runOne = (place: number): Promise<void> =>
     new Promise((resolve, reject) => {
-      const socket = connect({ host: plan.host, port: plan.port, noDelay: true });
+      const port = plan.ports[place % plan.ports.length] ?? 0;
+      const socket = connect({ host: plan.host, port, noDelay: true });
       let received: Buffer = Buffer.alloc(0);
       let sentAt = 0;
       const send = (): void => {
@@ -67,7 +69,7 @@ export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
       guardClosing(socket, reject, () => performance.now() >= endAt);
     });
 
-  await Promise.all(Array.from({ length: plan.connections }, runOne));
+  await Promise.all(Array.from({ length: plan.connections }, (_, place) => runOne(place)));
   latencies.sort((a, b) => a - b);
   return {
     requestsPerSecond: latencies.length / (plan.durationMs / 1000),

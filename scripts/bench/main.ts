@@ -2,6 +2,7 @@
 // in the same run. Prints a table and, as the last line, the same figures as JSON.
 //
 //   npm run bench -- [--sizes 10000,1000000] [--seconds 4] [--rounds 3]
+//   npm run bench -- --servers 3 [--seconds 4] [--rounds 3]: a datacenter of several servers
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
@@ -9,6 +10,7 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Child, startChild } from './child.ts';
 import { median, shown, table } from './figures.ts';
+import { benchGroup } from './group.ts';
 import { type LoadResult, runLoad } from './load.ts';
 import { accessorOf, MANAGEMENT_SECRET, secretOf, seed } from './seed.ts';
 
@@ -17,11 +19,13 @@ const { values: options } = parseArgs({
     sizes: { type: 'string', default: '10000,1000000' },
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
+    servers: { type: 'string', default: '1' },
   },
 });
 const sizes = options.sizes.split(',').map(Number);
 const secondsEach = Number(options.seconds);
 const rounds = Number(options.rounds);
+const serverCount = Number(options.servers);
 
 const here = import.meta.dirname;
 const mainScript = join(dirname(dirname(here)), 'src', 'main.js');
@@ -51,8 +55,11 @@ interface ServerFigures {
 const rows: Row[] = [];
 const servers: ServerFigures[] = [];
 try {
-  for (const size of sizes) await measureSize(size);
-  print();
+  if (serverCount > 1) await benchGroup({ servers: serverCount, secondsEach, rounds, workFolder });
+  else {
+    for (const size of sizes) await measureSize(size);
+    print();
+  }
 } finally {
   rmSync(workFolder, { recursive: true, force: true });
 }
@@ -194,7 +201,7 @@ async function answerOf(
 async function rawAnswer(port: number, request: string): Promise<string> {
   const { firstUnexpected } = await runLoad({
     host: '127.0.0.1',
-    port,
+    ports: [port],
     connections: 1,
     warmUpMs: 0,
     durationMs: 50,
@@ -248,7 +255,7 @@ async function loaded(
 ): Promise<LoadResult> {
   const result = await runLoad({
     host: '127.0.0.1',
-    port,
+    ports: [port],
     connections,
     warmUpMs: 1_000,
     durationMs: secondsEach * 1_000,

@@ -1,0 +1,45 @@
+// Frames between nodes, as the outside world supplies them: WebSockets in production, a scripted
+// network in tests. Frames of one connection arrive whole and in order, or the connection closes.
+// Who the other side is, nobody here knows: that is the handshake's matter.
+
+export interface NetAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface ConnHandlers {
+  /** The bytes belong to the receiver. Never called after `onClose`. */
+  readonly onFrame: (frame: Uint8Array) => void;
+  /** Called once, whoever closed. What was sent and not received by then is lost. */
+  readonly onClose: (why: string) => void;
+}
+
+export interface Conn {
+  /** `host:port` of the other side, for log lines. */
+  readonly remote: string;
+  /** Called once, in the turn in which the connection was handed over: before it nothing is lost. */
+  handle(handlers: ConnHandlers): void;
+  /** Hands a frame to the network; neither waits nor throws. After closing it does nothing. */
+  send(frame: Uint8Array): void;
+  /** Bytes that were sent and have not left this process. */
+  bufferedBytes(): number;
+  /** Closing twice is harmless. */
+  close(why: string): void;
+}
+
+export interface Listening {
+  /** Where it listens, with the port that was taken. */
+  readonly address: NetAddress;
+  /** Takes no more connections; those that are open stay open. */
+  close(): Promise<void>;
+}
+
+export interface Net {
+  /** Port 0 takes a free one. Rejects when the address cannot be had. */
+  listen(address: NetAddress, onConn: (conn: Conn) => void): Promise<Listening>;
+  /** Rejects when there is no connection within `timeoutMs`. */
+  dial(address: NetAddress, options: { readonly timeoutMs: number }): Promise<Conn>;
+}
+
+/** Frames above this size close the connection at both ends, unread. */
+export const FRAME_MAX_BYTES = 16 * 1024 * 1024;

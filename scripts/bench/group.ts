@@ -1,0 +1,420 @@
+// `npm run bench -- --servers N`: what a datacenter of several servers does under load, beside three
+// bare processes that replicate bytes and nothing else; and what its clients see when the leader is
+// killed, leaves or freezes, and while a new server is sent a snapshot.
+
+import { randomBytes } from 'node:crypto';
+import { createServer, type AddressInfo } from 'node:net';
+import { cpus } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type Child, startChild } from './child.ts';
+import { median, shown, table } from './figures.ts';
+import { runLoad } from './load.ts';
+import { type PulseFigures, startPulse } from './pulse.ts';
+import { MANAGEMENT_SECRET } from './seed.ts';
+
+export interface GroupBenchOptions {
+  readonly servers: number;
+  readonly secondsEach: number;
+  readonly rounds: number;
+  /** Empty, for the data; whoever asks deletes it. */
+  readonly workFolder: string;
+}
+
+const here = import.meta.dirname;
+const MAIN_SCRIPT = join(dirname(dirname(here)), 'src', 'main.js');
+const NODE_OPTIONS = ['--max-semi-space-size=16'];
+const CLIENT_COUNTS = [1, 16, 64, 256];
+const TOKEN_HEADER = `X-Service-Token: ${MANAGEMENT_SECRET}\r\n`;
+const LEADER_WAIT_MS = 30_000;
+const PULSE_CLIENTS = 8;
+/** Before and after the event, so that its gap stands between quiet stretches. */
+const PULSE_MARGIN_MS = 2_000;
+const SNAPSHOT_TOKENS = 50_000;
+
+interface Figures {
+  readonly what: string;
+  readonly clients: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly ratio?: number;
+}
+
+interface Server {
+  readonly name: string;
+  readonly clusterPort: number;
+  readonly child: Child;
+}
+
+/** Prints tables and one JSON line. */
+export async function benchGroup(options: GroupBenchOptions): Promise<void> {
+  const load = await measureLoad(options);
+  const stops = await measureStops(options);
+  const snapshot = await measureSnapshot(options);
+  process.stdout.write(
+    table(
+      ['', 'clients', 'per s', 'p50 ms', 'p99 ms', 'of the chain'],
+      load.map((row) => [
+        row.what,
+        String(row.clients),
+        shown(row.perSecond),
+        shown(row.p50Ms),
+        shown(row.p99Ms),
+        row.ratio === undefined ? '-' : row.ratio.toFixed(2),
+      ]),
+    ),
+  );
+  process.stdout.write(
+    `\n${table(
+      ['the leader', 'no write for ms', 'no read for ms', 'reads', 'failed reads'],
+      stops.map(({ what, writes, reads }) => [
+        what,
+        shown(writes.longestGapMs),
+        shown(reads.longestGapMs),
+        String(reads.goodCount),
+        String(reads.failedCount),
+      ]),
+    )}`,
+  );
+  const { before, during, joinedInMs } = snapshot;
+  process.stdout.write(
+    `\na server joins by a snapshot of ${SNAPSHOT_TOKENS} tokens in ${shown(joinedInMs)} ms; ` +
+      `writes/s ${shown(before)} before, ${shown(during)} meanwhile (${(during / before).toFixed(2)})\n`,
+  );
+  const machine = { node: process.version, cores: cpus().length, ...options };
+  process.stdout.write(`\n${JSON.stringify({ machine, load, stops, snapshot })}\n`);
+}
+
+// Load
+
+async function measureLoad(options: GroupBenchOptions): Promise<readonly Figures[]> {
+  const servers = await startServers(options, 'load');
+  const chain = await startChain(options.workFolder);
+  const all: Figures[] = [];
+  try {
+    const leader = await leaderOf(servers);
+    const others = servers.filter((server) => server !== leader);
+    const everywhere = portsOf(servers);
+    for (const clients of CLIENT_COUNTS) {
+      const [bare, ours] = await paired(options, [
+        { ports: [chain.port], request: createRequest, clients },
+        { ports: [leader.child.port], request: createRequest, clients },
+      ]);
+      all.push({ what: 'write, bare chain', clients, ...bare! });
+      const ratio = ours!.perSecond / bare!.perSecond;
+      all.push({ what: 'write at the leader', clients, ...ours!, ratio });
+      const [spread] = await paired(options, [
+        { ports: everywhere, request: createRequest, clients },
+      ]);
+      all.push({ what: 'write at any server', clients, ...spread! });
+    }
+    for (const [what, ports] of [
+      ['linearizable read at the leader', [leader.child.port]],
+      ['linearizable read at a follower', portsOf(others.slice(0, 1))],
+      ['linearizable read at any server', everywhere],
+    ] as const) {
+      const [read] = await paired(options, [{ ports, request: readRequest, clients: 64 }]);
+      all.push({ what, clients: 64, ...read! });
+    }
+  } finally {
+    await chain.stop();
+    await stopAll(servers);
+  }
+  return all;
+}
+
+const createBody = JSON.stringify({ Description: 'made by the benchmark'.padEnd(260, '.') });
+const createRequest = (): string =>
+  `PUT /v1/acl/token HTTP/1.1\r\nHost: bench\r\n${TOKEN_HEADER}` +
+  `Content-Length: ${createBody.length}\r\n\r\n${createBody}`;
+const readRequest = (): string =>
+  `GET /v1/acl/token/self?consistent HTTP/1.1\r\nHost: bench\r\n${TOKEN_HEADER}\r\n`;
+
+interface Load {
+  readonly ports: readonly number[];
+  readonly request: () => string;
+  readonly clients: number;
+}
+
+type Measured = Pick<Figures, 'perSecond' | 'p50Ms' | 'p99Ms'>;
+
+/** Each load in turn, round by round, so that all see the same noise; medians. */
+async function paired(
+  { rounds, secondsEach }: GroupBenchOptions,
+  loads: readonly Load[],
+): Promise<readonly Measured[]> {
+  const results = loads.map((): Measured[] => []);
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [place, { ports, request, clients }] of loads.entries()) {
+      const result = await runLoad({
+        host: '127.0.0.1',
+        ports,
+        connections: clients,
+        warmUpMs: 500,
+        durationMs: secondsEach * 1_000,
+        expectedStatus: 200,
+        request,
+      });
+      if (result.unexpected > 0) throw new Error(`not 200: ${result.firstUnexpected}`);
+      results[place]?.push({
+        perSecond: result.requestsPerSecond,
+        p50Ms: result.p50Ms,
+        p99Ms: result.p99Ms,
+      });
+    }
+  }
+  return results.map((each) => ({
+    perSecond: median(each.map(({ perSecond }) => perSecond)),
+    p50Ms: median(each.map(({ p50Ms }) => p50Ms)),
+    p99Ms: median(each.map(({ p99Ms }) => p99Ms)),
+  }));
+}
+
+// Stops
+
+interface Stop {
+  readonly what: string;
+  readonly writes: PulseFigures;
+  readonly reads: PulseFigures;
+}
+
+/** Each with a group of its own; the figures are those of the run with the middle write gap. */
+async function measureStops(options: GroupBenchOptions): Promise<readonly Stop[]> {
+  const kinds = [
+    ['is killed (-9)', (leader: Child) => leader.signal('SIGKILL')],
+    ['leaves (SIGTERM)', (leader: Child) => leader.signal('SIGTERM')],
+    ['is cut off (SIGSTOP)', (leader: Child) => leader.signal('SIGSTOP')],
+  ] as const;
+  const stops: Stop[] = [];
+  for (const [what, stop] of kinds) {
+    const runs: Stop[] = [];
+    for (let round = 0; round < options.rounds; round += 1) {
+      runs.push({ what, ...(await stopLeader(options, `${what[3]}-${round}`, stop)) });
+    }
+    runs.sort((a, b) => a.writes.longestGapMs - b.writes.longestGapMs);
+    stops.push(runs[runs.length >> 1]!);
+    process.stderr.write(`bench: the leader ${what}: ${gapsOf(runs)} ms without a write\n`);
+  }
+  return stops;
+}
+
+function gapsOf(runs: readonly Stop[]): string {
+  return runs.map(({ writes }) => shown(writes.longestGapMs)).join(', ');
+}
+
+async function stopLeader(
+  options: GroupBenchOptions,
+  name: string,
+  stop: (leader: Child) => void,
+): Promise<Pick<Stop, 'writes' | 'reads'>> {
+  const servers = await startServers(options, `stop-${name}`);
+  try {
+    const leader = await leaderOf(servers);
+    const others = portsOf(servers.filter((server) => server !== leader));
+    const headers = { 'X-Service-Token': MANAGEMENT_SECRET };
+    const writes = startPulse({
+      ports: others,
+      clients: PULSE_CLIENTS,
+      method: 'PUT',
+      path: '/v1/acl/token',
+      headers,
+      body: createBody,
+    });
+    const reads = startPulse({
+      ports: others,
+      clients: PULSE_CLIENTS,
+      method: 'GET',
+      path: '/v1/acl/token/self?consistent',
+      headers,
+    });
+    await pause(PULSE_MARGIN_MS);
+    stop(leader.child);
+    await pause(2 * PULSE_MARGIN_MS);
+    return { writes: await writes.end(), reads: await reads.end() };
+  } finally {
+    await stopAll(servers);
+  }
+}
+
+// Snapshot
+
+async function measureSnapshot(
+  options: GroupBenchOptions,
+): Promise<{ readonly before: number; readonly during: number; readonly joinedInMs: number }> {
+  const servers = await startServers(options, 'snapshot');
+  try {
+    const leader = await leaderOf(servers);
+    const ports = [leader.child.port];
+    const load = (durationMs: number, clients: number): Promise<number> =>
+      runLoad({
+        host: '127.0.0.1',
+        ports,
+        connections: clients,
+        warmUpMs: 0,
+        durationMs,
+        expectedStatus: 200,
+        request: createRequest,
+      }).then(({ requestsPerSecond }) => requestsPerSecond);
+    for (let made = 0; made < SNAPSHOT_TOKENS; ) made += 2 * (await load(2_000, 64));
+    const before = await load(options.secondsEach * 1_000, 16);
+    const startedAt = performance.now();
+    const joining = startServer(options, 'snapshot', {
+      name: 'joiner',
+      clusterPort: await freePort(),
+      join: servers.map(({ clusterPort }) => clusterPort),
+      expect: 1,
+    });
+    const joined = joining.then(async (server) => {
+      servers.push(server);
+      await answering(server.child.port, '/readyz');
+      return performance.now() - startedAt;
+    });
+    const during = await load(options.secondsEach * 1_000, 16);
+    return { before, during, joinedInMs: await joined };
+  } finally {
+    await stopAll(servers);
+  }
+}
+
+// Processes
+
+async function startServers(options: GroupBenchOptions, run: string): Promise<Server[]> {
+  const ports = await Promise.all(Array.from({ length: options.servers }, freePort));
+  const starting = ports.map((clusterPort, place) =>
+    startServer(options, run, {
+      name: `node-${place + 1}`,
+      clusterPort,
+      join: ports,
+      expect: options.servers,
+    }),
+  );
+  const servers = await Promise.all(starting);
+  for (const { child } of servers) await answering(child.port, '/readyz');
+  return servers;
+}
+
+async function startServer(
+  options: GroupBenchOptions,
+  run: string,
+  plan: {
+    readonly name: string;
+    readonly clusterPort: number;
+    readonly join: readonly number[];
+    readonly expect: number;
+  },
+): Promise<Server> {
+  const child = await startChild({
+    script: MAIN_SCRIPT,
+    nodeOptions: NODE_OPTIONS,
+    environment: {
+      CONCLAVE_CLUSTER_KEY: CLUSTER_KEY,
+      CONCLAVE_ACL_TOKENS_INITIAL_MANAGEMENT: MANAGEMENT_SECRET,
+    },
+    arguments: [
+      'agent',
+      '--data-dir',
+      join(options.workFolder, `${run}-${plan.name}`),
+      '--node-name',
+      plan.name,
+      '--ports-http',
+      '0',
+      '--ports-cluster',
+      String(plan.clusterPort),
+      '--bootstrap-expect',
+      String(plan.expect),
+      '--retry-join',
+      plan.join.map((port) => `127.0.0.1:${port}`).join(','),
+      '--log-level',
+      'error',
+    ],
+    portOf: (output) => {
+      const match = /listening\s+http:\/\/[^:]+:(\d+)/.exec(output);
+      return match === null ? undefined : Number(match[1]);
+    },
+  });
+  return { name: plan.name, clusterPort: plan.clusterPort, child };
+}
+
+const CLUSTER_KEY = randomBytes(32).toString('base64');
+
+async function startChain(
+  workFolder: string,
+): Promise<{ readonly port: number; stop(): Promise<void> }> {
+  const script = join(here, 'chain-server', 'main.js');
+  const start = (role: string, folder: string, ports: readonly number[]): Promise<Child> =>
+    startChild({
+      script,
+      nodeOptions: NODE_OPTIONS,
+      arguments: [role, join(workFolder, folder), ...ports.map(String)],
+      portOf: (output) => {
+        const match = /^(\d+)\n/.exec(output);
+        return match === null ? undefined : Number(match[1]);
+      },
+    });
+  const followers = [
+    await start('follower', 'chain-1', []),
+    await start('follower', 'chain-2', []),
+  ];
+  const head = await start(
+    'head',
+    'chain-0',
+    followers.map(({ port }) => port),
+  );
+  return {
+    port: head.port,
+    stop: async () => {
+      for (const child of [head, ...followers]) await child.stop();
+    },
+  };
+}
+
+async function stopAll(servers: readonly Server[]): Promise<void> {
+  for (const { child } of servers) child.signal('SIGKILL');
+  for (const { child } of servers) await child.stop();
+}
+
+function portsOf(servers: readonly Server[]): readonly number[] {
+  return servers.map(({ child }) => child.port);
+}
+
+/** The server that answers for itself when asked who leads. */
+async function leaderOf(servers: readonly Server[]): Promise<Server> {
+  const text = await answering(servers[0]!.child.port, '/v1/status/leader');
+  const port = Number(/:(\d+)"/.exec(text)?.[1]);
+  const leader = servers.find(({ clusterPort }) => clusterPort === port);
+  if (leader === undefined) throw new Error(`no server is the leader ${text}`);
+  return leader;
+}
+
+/** Asks until the answer is 200 and says something. */
+async function answering(port: number, path: string): Promise<string> {
+  let last = '';
+  for (const endAt = performance.now() + LEADER_WAIT_MS; performance.now() < endAt; ) {
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+      last = await answer.text();
+      if (answer.status === 200 && last !== '""') return last;
+    } catch (error) {
+      last = String(error);
+    }
+    await pause(50);
+  }
+  throw new Error(`port ${port} does not answer ${path}: ${last}`);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
