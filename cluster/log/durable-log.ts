@@ -1,19 +1,23 @@
 // The durable log on a key-value store. One call is one synced batch: entries, a cut of the suffix,
-// hard state and a piece of trimming all land together or not at all. Opening reads the whole kept
-// tail and trusts nothing: a hole, a changed byte or a lost end is refused with LogDamage.
+// hard state and a piece of trimming all land together or not at all; and so does the switch to a
+// snapshot. Opening reads the whole kept tail and trusts nothing: a hole, a changed byte or a lost end
+// is refused with LogDamage.
 
 import { assert } from '../base/assert.ts';
-import type { Kv, KvWrite } from '../platform/kv.ts';
+import type { Kv, KvReader, KvWrite } from '../platform/kv.ts';
 import { LogDamage } from './log-damage.ts';
 import {
   decodeEntry,
+  decodeGeneration,
   decodeHardState,
   decodeWitness,
   ENTRY_KEYS_END,
   encodeEntry,
+  encodeGeneration,
   encodeHardState,
   encodeWitness,
   entryKey,
+  GENERATION_KEY,
   HARD_STATE_KEY,
   type HardState,
   indexOfKey,
@@ -34,6 +38,21 @@ export interface LogBatch {
   readonly trimThroughIndex?: number;
 }
 
+/** What a log becomes when a snapshot takes the place of all that is in it. */
+export interface LogReset {
+  /** The last entry that the snapshot contains. */
+  readonly start: LogWitness;
+  readonly hardState: HardState;
+  /** The database in which the snapshot's state is. */
+  readonly generation: number;
+}
+
+/** Which state belongs to this log; to be read before that state is opened. 0 is the first one. */
+export function readGeneration(kv: KvReader): number {
+  const value = kv.get(GENERATION_KEY);
+  return value === undefined ? 0 : decodeGeneration(value);
+}
+
 const NO_HARD_STATE: HardState = { term: 0, vote: 0, commit: 0 };
 
 export class DurableLog {
@@ -42,12 +61,14 @@ export class DurableLog {
   #start: LogWitness;
   #last: LogWitness;
   #hardState: HardState;
+  #leftovers: Leftovers;
 
-  private constructor(kv: Kv, start: LogWitness, last: LogWitness, hardState: HardState) {
+  private constructor(kv: Kv, opened: OpenedLog) {
     this.#kv = kv;
-    this.#start = start;
-    this.#last = last;
-    this.#hardState = hardState;
+    this.#start = opened.start;
+    this.#last = opened.last;
+    this.#hardState = opened.hardState;
+    this.#leftovers = opened.leftovers;
   }
 
   /**
@@ -65,7 +86,8 @@ export class DurableLog {
     const hardState =
       hardStateValue === undefined ? NO_HARD_STATE : decodeHardState(hardStateValue);
     requireNothingLost(start, last, hardState, witness);
-    return new DurableLog(kv, start, last, hardState);
+    const leftovers = await findLeftovers(kv, start);
+    return new DurableLog(kv, { start, last, hardState, leftovers });
   }
 
   /** Index of the first entry that is kept; `lastIndex + 1` when there is none. */
@@ -75,6 +97,16 @@ export class DurableLog {
 
   get lastIndex(): number {
     return this.#last.index;
+  }
+
+  /** What stands before the first entry that is kept. */
+  get start(): LogWitness {
+    return this.#start;
+  }
+
+  /** Rows that a snapshot left behind; each write takes some of them away. */
+  get leftoverCount(): number {
+    return this.#leftovers.throughIndex - this.#leftovers.fromIndex + 1;
   }
 
   /** The last entry, or what stands for it in an empty log. */
@@ -103,6 +135,7 @@ export class DurableLog {
     const writes: KvWrite[] = [];
     const last = this.#addEntries(batch.entries, writes);
     const start = this.#addTrim(batch.trimThroughIndex ?? 0, last, writes);
+    const leftovers = this.#addLeftovers(writes);
     const hardState = batch.hardState ?? this.#hardState;
     if (batch.hardState !== undefined) {
       writes.push({ type: 'put', key: HARD_STATE_KEY, value: encodeHardState(hardState) });
@@ -114,6 +147,45 @@ export class DurableLog {
     await this.#kv.write(writes);
     this.#start = start;
     this.#last = last;
+    this.#hardState = hardState;
+    this.#leftovers = leftovers;
+  }
+
+  /**
+   * Forgets every entry: the log goes on behind `start`, and the state of `generation` is the valid one.
+   * This batch is the switch. The caller waits for other writes before it, and for it before others.
+   */
+  async reset({ start, hardState, generation }: LogReset): Promise<void> {
+    assert(start.index > this.#hardState.commit, 'a snapshot takes nothing back', {
+      startIndex: start.index,
+      commit: this.#hardState.commit,
+    });
+    assert(hardState.commit === start.index, 'a snapshot is what is committed', {
+      commit: hardState.commit,
+      startIndex: start.index,
+    });
+    assert(hardState.term >= start.term && hardState.term >= this.#hardState.term, 'terms grow', {
+      term: hardState.term,
+      startTerm: start.term,
+      before: this.#hardState.term,
+    });
+    const writes: KvWrite[] = [
+      { type: 'put', key: START_KEY, value: encodeWitness(start) },
+      { type: 'put', key: HARD_STATE_KEY, value: encodeHardState(hardState) },
+      { type: 'put', key: GENERATION_KEY, value: encodeGeneration(generation) },
+    ];
+    // What stands behind the start would follow it. What stands before it is out of sight, and may be
+    // more than fits a batch.
+    for (let index = start.index + 1; index <= this.#last.index; index += 1) {
+      writes.push({ type: 'del', key: entryKey(index) });
+    }
+    await this.#kv.write(writes);
+    this.#leftovers = {
+      fromIndex: this.leftoverCount > 0 ? this.#leftovers.fromIndex : this.firstIndex,
+      throughIndex: Math.min(this.#last.index, start.index),
+    };
+    this.#start = start;
+    this.#last = start;
     this.#hardState = hardState;
   }
 
@@ -154,7 +226,7 @@ export class DurableLog {
       this.#last.index,
       last.index,
     );
-    if (throughIndex <= this.#start.index) return this.#start;
+    if (throughIndex <= this.#start.index || this.leftoverCount > 0) return this.#start;
     const { index, term, hash } = this.entry(throughIndex);
     for (let each = this.firstIndex; each <= throughIndex; each += 1) {
       writes.push({ type: 'del', key: entryKey(each) });
@@ -163,6 +235,48 @@ export class DurableLog {
     writes.push({ type: 'put', key: START_KEY, value: encodeWitness(start) });
     return start;
   }
+
+  #addLeftovers(writes: KvWrite[]): Leftovers {
+    const { fromIndex, throughIndex } = this.#leftovers;
+    const beforeIndex = Math.min(fromIndex + TRIM_BATCH_MAX, throughIndex + 1);
+    for (let index = fromIndex; index < beforeIndex; index += 1) {
+      writes.push({ type: 'del', key: entryKey(index) });
+    }
+    return { fromIndex: beforeIndex, throughIndex };
+  }
+}
+
+/** Rows before the start that a snapshot left behind. They count for nothing. */
+interface Leftovers {
+  readonly fromIndex: number;
+  /** Below `fromIndex` when there are none. */
+  readonly throughIndex: number;
+}
+
+interface OpenedLog {
+  readonly start: LogWitness;
+  readonly last: LogWitness;
+  readonly hardState: HardState;
+  readonly leftovers: Leftovers;
+}
+
+async function findLeftovers(kv: Kv, start: LogWitness): Promise<Leftovers> {
+  const none: Leftovers = { fromIndex: 1, throughIndex: 0 };
+  // Trimming leaves none: it takes rows away with the batch that moves the start.
+  if (readGeneration(kv) === 0) return none;
+  const range = { from: entryKey(0), to: entryKey(start.index + 1), limit: 1 };
+  const fromIndex = await firstIndexOf(kv.rows(range));
+  const throughIndex = await firstIndexOf(kv.rows({ ...range, reverse: true }));
+  return fromIndex === undefined || throughIndex === undefined ? none : { fromIndex, throughIndex };
+}
+
+async function firstIndexOf(
+  slices: AsyncIterable<readonly { readonly key: Uint8Array }[]>,
+): Promise<number | undefined> {
+  for await (const [first] of slices) {
+    if (first !== undefined) return indexOfKey(first.key);
+  }
+  return undefined;
 }
 
 /** Goes through all that is kept, each entry against the one before; gives the last one. */

@@ -6,18 +6,31 @@
 //   entry        1, index (8 bytes)  ->  see ENTRY
 //   hard state   2                   ->  see HARD_STATE
 //   start        3                   ->  see WITNESS: the last entry that was trimmed
-// A value begins with the number of its format: 1 is the only one so far.
+//   generation   4                   ->  see GENERATION: which state belongs to this log
+//   cluster      5                   ->  the id of the cluster: cluster-identity.ts
+//   promise      6                   ->  whom this node lets found its group: cluster-identity.ts
+//   quarantine   7                   ->  why this node takes no part any more: cluster-identity.ts
+// A value begins with the number of its format: 1, but for entries of type membership, which are
+// laid out alike and have 2.
 
 import { sha256 } from '../platform/sha256.ts';
+import type { EntryType } from '../raft/entry.ts';
 import { crc32c } from './crc32c.ts';
 import { LogDamage } from './log-damage.ts';
 
-/** One slot of the log. An empty payload does nothing when it is applied. */
+/**
+ * One slot of the log. An empty payload does nothing when it is applied, but for one of type
+ * membership: there it leaves a joint state.
+ */
 export interface LogEntry {
   readonly index: number;
   readonly term: number;
+  readonly type: EntryType;
   readonly payload: Uint8Array;
-  /** SHA-256 over the hash of the entry before, index, term and payload: names the whole log up to here. */
+  /**
+   * SHA-256 over the hash of the entry before, index, term and payload (of type membership: over a
+   * fixed text before these): names the whole log up to here.
+   */
   readonly hash: Uint8Array;
 }
 
@@ -39,20 +52,39 @@ export interface LogWitness {
 export const LOG_ORIGIN: LogWitness = { index: 0, term: 0, hash: new Uint8Array(32) };
 
 /** First bytes of the keys. A number is never given another meaning. */
-const ROW = { entry: 1, hardState: 2, start: 3 } as const;
+const ROW = {
+  entry: 1,
+  hardState: 2,
+  start: 3,
+  generation: 4,
+  cluster: 5,
+  promise: 6,
+  quarantine: 7,
+} as const;
 
 const FORMAT = 1;
+const MEMBERSHIP_FORMAT = 2;
+const ENTRY_FORMATS = [FORMAT, MEMBERSHIP_FORMAT];
 const HASH_BYTES = 32;
+/** Stands where a normal entry has the hash of the one before: no hash comes to a readable text. */
+const MEMBERSHIP_DOMAIN = Buffer.from('conclave log: a membership entry');
+const NO_DOMAIN = new Uint8Array(0);
 /** Format, checksum, index, term, length, hash of the entry before; then the payload. */
 const ENTRY_HEAD_BYTES = 1 + 4 + 8 + 8 + 4 + HASH_BYTES;
 /** Format, checksum, then three numbers. */
 const HARD_STATE_BYTES = 1 + 4 + 3 * 8;
 /** Format, checksum, index, term, hash. */
 const WITNESS_BYTES = 1 + 4 + 8 + 8 + HASH_BYTES;
+/** Format, checksum, number. */
+const GENERATION_BYTES = 1 + 4 + 8;
 const CHECKED_FROM = 5;
 
 export const HARD_STATE_KEY = Uint8Array.of(ROW.hardState);
 export const START_KEY = Uint8Array.of(ROW.start);
+export const GENERATION_KEY = Uint8Array.of(ROW.generation);
+export const CLUSTER_KEY = Uint8Array.of(ROW.cluster);
+export const PROMISE_KEY = Uint8Array.of(ROW.promise);
+export const QUARANTINE_KEY = Uint8Array.of(ROW.quarantine);
 
 export function entryKey(index: number): Uint8Array {
   const key = Buffer.alloc(9);
@@ -74,14 +106,18 @@ export function nextEntry(
   previous: Pick<LogEntry, 'index' | 'hash'>,
   term: number,
   payload: Uint8Array,
+  type: EntryType = 'normal',
 ): LogEntry {
   const index = previous.index + 1;
-  const named = Buffer.allocUnsafe(HASH_BYTES + 16 + payload.length);
-  named.set(previous.hash, 0);
-  writeNumber(named, index, HASH_BYTES);
-  writeNumber(named, term, HASH_BYTES + 8);
-  named.set(payload, HASH_BYTES + 16);
-  return { index, term, payload, hash: sha256(named) };
+  const domain = type === 'normal' ? NO_DOMAIN : MEMBERSHIP_DOMAIN;
+  const hashAt = domain.length;
+  const named = Buffer.allocUnsafe(hashAt + HASH_BYTES + 16 + payload.length);
+  named.set(domain, 0);
+  named.set(previous.hash, hashAt);
+  writeNumber(named, index, hashAt + HASH_BYTES);
+  writeNumber(named, term, hashAt + HASH_BYTES + 8);
+  named.set(payload, hashAt + HASH_BYTES + 16);
+  return { index, term, type, payload, hash: sha256(named) };
 }
 
 export function encodeEntry(entry: LogEntry, previousHash: Uint8Array): Uint8Array {
@@ -91,7 +127,7 @@ export function encodeEntry(entry: LogEntry, previousHash: Uint8Array): Uint8Arr
   bytes.writeUInt32BE(entry.payload.length, 21);
   bytes.set(previousHash, 25);
   bytes.set(entry.payload, ENTRY_HEAD_BYTES);
-  return seal(bytes);
+  return seal(bytes, entry.type === 'normal' ? FORMAT : MEMBERSHIP_FORMAT);
 }
 
 /** Reads the row of `index`. Throws LogDamage when its bytes are not those that were written. */
@@ -99,7 +135,7 @@ export function decodeEntry(
   value: Uint8Array,
   index: number,
 ): { readonly entry: LogEntry; readonly previousHash: Uint8Array } {
-  const bytes = unseal(value, `entry ${index}`, ENTRY_HEAD_BYTES);
+  const bytes = unseal(value, `entry ${index}`, ENTRY_HEAD_BYTES, ENTRY_FORMATS);
   const found = readNumber(bytes, 5);
   if (found !== index) throw new LogDamage(index, `the row of entry ${index} holds entry ${found}`);
   const length = bytes.readUInt32BE(21);
@@ -109,7 +145,8 @@ export function decodeEntry(
   const previousHash = bytes.subarray(25, ENTRY_HEAD_BYTES);
   const payload = bytes.subarray(ENTRY_HEAD_BYTES);
   const previous = { index: index - 1, hash: previousHash };
-  return { entry: nextEntry(previous, readNumber(bytes, 13), payload), previousHash };
+  const type = bytes[0] === FORMAT ? 'normal' : 'membership';
+  return { entry: nextEntry(previous, readNumber(bytes, 13), payload, type), previousHash };
 }
 
 export function encodeHardState(state: HardState): Uint8Array {
@@ -143,19 +180,55 @@ export function decodeWitness(value: Uint8Array): LogWitness {
   };
 }
 
-function seal(bytes: Buffer): Buffer {
-  bytes[0] = FORMAT;
-  bytes.writeUInt32BE(crc32c(bytes.subarray(CHECKED_FROM)), 1);
+/** Which state belongs to the log: the number of its database. */
+export function encodeGeneration(generation: number): Uint8Array {
+  const bytes = Buffer.allocUnsafe(GENERATION_BYTES);
+  writeNumber(bytes, generation, 5);
+  return seal(bytes);
+}
+
+export function decodeGeneration(value: Uint8Array): number {
+  return readNumber(unseal(value, 'the generation', GENERATION_BYTES), 5);
+}
+
+/** A row that is one text. */
+export function encodeText(text: string): Uint8Array {
+  const utf8 = Buffer.from(text);
+  const bytes = Buffer.allocUnsafe(CHECKED_FROM + utf8.length);
+  bytes.set(utf8, CHECKED_FROM);
+  return seal(bytes);
+}
+
+/** `what` is for the refusal of a damaged one. */
+export function decodeText(value: Uint8Array, what: string): string {
+  return unseal(value, what, CHECKED_FROM).toString('utf8', CHECKED_FROM);
+}
+
+function seal(bytes: Buffer, format = FORMAT): Buffer {
+  bytes[0] = format;
+  bytes.writeUInt32BE(checksumOf(bytes), 1);
   return bytes;
 }
 
-function unseal(value: Uint8Array, what: string, leastBytes: number): Buffer {
+/** The format counts, so that a record of one cannot pass for a record of the other. */
+function checksumOf(bytes: Buffer): number {
+  return (crc32c(bytes.subarray(CHECKED_FROM)) ^ (bytes[0]! - FORMAT)) >>> 0;
+}
+
+function unseal(
+  value: Uint8Array,
+  what: string,
+  leastBytes: number,
+  formats: readonly number[] = [FORMAT],
+): Buffer {
   const bytes = viewOf(value);
   if (bytes.length < leastBytes) {
     throw new LogDamage(undefined, `${what} has ${bytes.length} bytes`);
   }
-  if (bytes[0] !== FORMAT) throw new LogDamage(undefined, `${what} has the format ${bytes[0]}`);
-  if (bytes.readUInt32BE(1) !== crc32c(bytes.subarray(CHECKED_FROM))) {
+  if (!formats.includes(bytes[0]!)) {
+    throw new LogDamage(undefined, `${what} has the format ${bytes[0]}`);
+  }
+  if (bytes.readUInt32BE(1) !== checksumOf(bytes)) {
     throw new LogDamage(undefined, `${what} does not match its checksum`);
   }
   return bytes;

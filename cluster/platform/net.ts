@@ -8,7 +8,10 @@ export interface NetAddress {
 }
 
 export interface ConnHandlers {
-  /** The bytes belong to the receiver. Never called after `onClose`. */
+  /**
+   * The bytes belong to the receiver. Never called after `onClose`. In one turn only so many frames come
+   * that a flood on one connection does not hold up everything else.
+   */
   readonly onFrame: (frame: Uint8Array) => void;
   /** Called once, whoever closed. What was sent and not received by then is lost. */
   readonly onClose: (why: string) => void;
@@ -19,11 +22,18 @@ export interface Conn {
   readonly remote: string;
   /** Called once, in the turn in which the connection was handed over: before it nothing is lost. */
   handle(handlers: ConnHandlers): void;
+  /**
+   * It is known who is there. Before that, a connection that was accepted closes when more than
+   * STRANGER_MAX_BYTES come over it.
+   */
+  trust(): void;
   /** Hands a frame to the network; neither waits nor throws. After closing it does nothing. */
   send(frame: Uint8Array): void;
+  /** Bytes that have come over it so far, those of a frame that is not whole yet among them. */
+  receivedBytes(): number;
   /** Bytes that were sent and have not left this process. */
   bufferedBytes(): number;
-  /** Closing twice is harmless. */
+  /** What was sent before goes out still, for a while. Closing twice is harmless. */
   close(why: string): void;
 }
 
@@ -43,3 +53,6 @@ export interface Net {
 
 /** Frames above this size close the connection at both ends, unread. */
 export const FRAME_MAX_BYTES = 16 * 1024 * 1024;
+
+/** So much somebody may say before it is known who it is. */
+export const STRANGER_MAX_BYTES = 64 * 1024;

@@ -191,10 +191,14 @@ export class RawNode {
   status(): Status {
     const raft = this.#raft;
     const progress = raft.standing === 'leader' ? [...raft.progressByNode] : [];
+    // Field by field: drivers ask for this in every turn, and spreading costs them a microsecond.
     return {
       id: raft.id,
-      ...hardStateOf(raft),
-      ...softStateOf(raft),
+      term: raft.term,
+      vote: raft.vote,
+      commitIndex: raft.log.commitIndex,
+      leader: raft.leader,
+      standing: raft.standing,
       appliedIndex: raft.log.appliedIndex,
       lastIndex: raft.log.lastIndex,
       transferTarget: raft.transferTarget,

@@ -1,21 +1,25 @@
-// Raft's append worker: makes entries and promises durable in the order they come, one batch in flight,
-// and whatever queued meanwhile in the next one. Replies leave only when everything before them is on
-// disk. A commit index alone is no promise: it waits for the next batch that has to be written anyway.
+// Raft's append worker: makes entries, promises and snapshots durable in the order they come, one batch
+// in flight, and whatever queued meanwhile in the next one. Replies leave only when everything before
+// them is on disk. A commit index alone is no promise: it waits for the next batch that has to be
+// written anyway.
 
-import { assert } from '../base/assert.ts';
 import { type DurableLog, TRIM_BATCH_MAX } from '../log/durable-log.ts';
 import { type Entry, payloadSizeBytes } from '../raft/entry.ts';
 import type { HardState } from '../raft/hard-state.ts';
 import type { Message, StorageAppendMessage } from '../raft/message.ts';
+import type { Snapshot } from '../raft/snapshot.ts';
 import { countWithin, type GroupLimits } from './group-limits.ts';
 import type { StoredLog } from './stored-log.ts';
+import type { Spare } from './trimming.ts';
 
 export interface AppendWorkerOptions {
   readonly log: DurableLog;
   readonly stored: StoredLog;
   readonly limits: GroupLimits;
-  /** Up to where entries may be trimmed now. */
-  readonly trimThrough: () => number;
+  /** What may be trimmed or forgotten now. */
+  readonly spare: () => Spare;
+  /** Puts a snapshot in the place of log and state; resolves when both are on disk and in use. */
+  readonly install: (snapshot: Snapshot, hardState: HardState) => Promise<void>;
   readonly onDone: (replies: readonly Message[]) => void;
   readonly onFailed: (error: unknown) => void;
 }
@@ -27,6 +31,8 @@ export class AppendWorker {
   #hardState: HardState;
   #writing: Promise<void> | undefined;
   #writingTicks = 0;
+  /** Without entries to write, it is enough to look for old ones to trim now and then. */
+  #isTrimDue = true;
 
   constructor(options: AppendWorkerOptions) {
     this.#options = options;
@@ -34,7 +40,6 @@ export class AppendWorker {
   }
 
   push(message: StorageAppendMessage): void {
-    assert(message.snapshot === undefined, 'no snapshot was taken in');
     this.#queue.push(message);
   }
 
@@ -48,6 +53,7 @@ export class AppendWorker {
 
   onTick(): void {
     this.#writingTicks += 1;
+    this.#isTrimDue = true;
   }
 
   /** Resolves when no batch is in flight. */
@@ -61,13 +67,25 @@ export class AppendWorker {
    */
   start(): readonly Message[] | undefined {
     if (this.#writing !== undefined) return undefined;
+    const [head] = this.#queue;
+    if (head?.snapshot !== undefined) {
+      this.#begin(this.#install(head, head.snapshot), []);
+      return undefined;
+    }
+    if (head === undefined && !this.#isTrimDue) return undefined;
+    this.#isTrimDue = false;
     const messages = this.#takeBatch();
     const entries = merged(messages);
     const replies = withoutOvertaken(messages.flatMap((message) => message.replies));
-    const trimIndex = this.#options.stored.trimmable(this.#options.trimThrough());
+    const trimIndex = this.#trimIndex();
     if (!this.#mustWrite(entries, trimIndex)) return messages.length > 0 ? replies : undefined;
+    this.#begin(this.#write(entries, trimIndex), replies);
+    return undefined;
+  }
+
+  #begin(work: Promise<void>, replies: readonly Message[]): void {
     this.#writingTicks = 0;
-    this.#writing = this.#write(entries, trimIndex).then(
+    this.#writing = work.then(
       () => {
         this.#writing = undefined;
         this.#options.onDone(replies);
@@ -77,14 +95,30 @@ export class AppendWorker {
         this.#options.onFailed(error);
       },
     );
-    return undefined;
+  }
+
+  /** The rest of the message, and its replies, come after the snapshot like any other message. */
+  async #install(message: StorageAppendMessage, snapshot: Snapshot): Promise<void> {
+    const { snapshot: _, ...rest } = message;
+    this.#queue[0] = rest;
+    this.#hardState = message.hardState ?? this.#hardState;
+    await this.#options.install(snapshot, this.#hardState);
   }
 
   #takeBatch(): readonly StorageAppendMessage[] {
-    const sizes = this.#queue.map(({ entries }) => payloadSizeBytes(entries));
+    const nextSnapshotAt = this.#queue.findIndex(({ snapshot }) => snapshot !== undefined);
+    const free = nextSnapshotAt < 0 ? this.#queue : this.#queue.slice(0, nextSnapshotAt);
+    const sizes = free.map(({ entries }) => payloadSizeBytes(entries));
     const batch = this.#queue.splice(0, countWithin(sizes, this.#options.limits));
     for (const { hardState } of batch) this.#hardState = hardState ?? this.#hardState;
     return batch;
+  }
+
+  #trimIndex(): number {
+    const { stored, spare } = this.#options;
+    const { onDiskThrough, inMemoryThrough } = spare();
+    stored.forgetThrough(inMemoryThrough);
+    return stored.trimmable(onDiskThrough);
   }
 
   #mustWrite(entries: readonly Entry[], trimIndex: number): boolean {
@@ -92,7 +126,8 @@ export class AppendWorker {
     const { term, vote } = log.hardState;
     const promises = this.#hardState.term !== term || this.#hardState.vote !== vote;
     const trimCount = trimIndex - (log.firstIndex - 1);
-    return entries.length > 0 || promises || trimCount >= TRIM_BATCH_MAX;
+    const oldCount = Math.max(trimCount, log.leftoverCount);
+    return entries.length > 0 || promises || oldCount >= TRIM_BATCH_MAX;
   }
 
   async #write(entries: readonly Entry[], trimThroughIndex: number): Promise<void> {
@@ -122,7 +157,7 @@ function merged(messages: readonly StorageAppendMessage[]): readonly Entry[] {
 
 /**
  * Each storage-append-reply vouches for the log up to its end: of those of one term, the last one says
- * it all.
+ * it all. But for one that reports a snapshot: only it does.
  */
 function withoutOvertaken(replies: readonly Message[]): readonly Message[] {
   const lastOfTerm = new Map<number, Message>();
@@ -130,6 +165,9 @@ function withoutOvertaken(replies: readonly Message[]): readonly Message[] {
     if (reply.type === 'storage-append-reply') lastOfTerm.set(reply.term, reply);
   }
   return replies.filter(
-    (reply) => reply.type !== 'storage-append-reply' || lastOfTerm.get(reply.term) === reply,
+    (reply) =>
+      reply.type !== 'storage-append-reply' ||
+      reply.snapshot !== undefined ||
+      lastOfTerm.get(reply.term) === reply,
   );
 }

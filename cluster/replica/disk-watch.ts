@@ -11,7 +11,7 @@ export type StallStep = 'none' | 'hand-over' | 'fall-silent';
 export class DiskWatch {
   readonly #limitTicks: number;
   #handedOver = false;
-  /** Since a write takes longer than the limit. */
+  /** Since a write, of log or state, takes longer than the limit. */
   isStalled = false;
   /** Nothing that keeps followers loyal may leave. */
   isSilent = false;
@@ -20,7 +20,7 @@ export class DiskWatch {
     this.#limitTicks = limitTicks;
   }
 
-  /** To be called at every tick and after every write, with the age of the write in flight in ticks. */
+  /** To be called at every tick and after every write, with the age of the oldest write in flight in ticks. */
   look(writingTicks: number): StallStep {
     this.isStalled = writingTicks > this.#limitTicks;
     if (!this.isStalled) {

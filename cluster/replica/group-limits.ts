@@ -22,9 +22,9 @@ export interface GroupLimits {
   /** Entries of the stable log that stay in memory for followers and the machine. */
   readonly tailCountMax: number;
   readonly tailBytesMax: number;
-  /** Applied entries that stay in the log in any case; at least 1. */
+  /** Applied entries that stay in the log in any case. */
   readonly keptCount: number;
-  /** So many entries a leader keeps at most for a follower that lags behind. */
+  /** So many entries a leader keeps at most for a living follower that lags behind. */
   readonly heldCountMax: number;
 }
 
@@ -55,6 +55,8 @@ export interface GroupTiming {
   readonly campaignSpreadMs: number;
   /** A read barrier that is not through by then is refused. */
   readonly readTimeoutMs: number;
+  /** A snapshot that did not get through is tried again after so long. */
+  readonly snapshotRetryMs: number;
 }
 
 export const DEFAULT_GROUP_TIMING: GroupTiming = {
@@ -63,10 +65,16 @@ export const DEFAULT_GROUP_TIMING: GroupTiming = {
   electionTicks: 15,
   campaignSpreadMs: 100,
   readTimeoutMs: 5000,
+  snapshotRetryMs: 1000,
 };
 
 export function heartbeatMs({ tickMs, heartbeatTicks }: GroupTiming): number {
   return tickMs * heartbeatTicks;
+}
+
+/** The shortest time after which a follower campaigns that hears nothing. */
+export function electionMs({ tickMs, electionTicks }: GroupTiming): number {
+  return tickMs * electionTicks;
 }
 
 /** How many of the payloads, from the front, make one batch: at least one if there is one. */

@@ -7,7 +7,11 @@ export type GroupRefusalCode =
   /** Nothing was done: this node does not lead. */
   | 'not-leader'
   /** The read barrier found no leader that could prove itself in time. */
-  | 'no-quorum';
+  | 'no-quorum'
+  /** Another change of membership is under way; this one may be asked for again after it. */
+  | 'change-in-flight'
+  /** What was asked for does not fit the group as it is; asking again is of no use. */
+  | 'refused';
 
 export class GroupRefusal extends Error {
   override readonly name = 'GroupRefusal';

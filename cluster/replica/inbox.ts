@@ -5,12 +5,19 @@ import type { Message } from '../raft/message.ts';
 import { payloadSizeBytes } from '../raft/entry.ts';
 import type { NodeId } from '../raft/node-id.ts';
 import type { GroupLimits } from './group-limits.ts';
+import type { TakenSnapshot } from './snapshot-taker.ts';
 
 export type Input<Applied> =
   | { readonly kind: 'message'; readonly message: Message }
   | { readonly kind: 'tick' }
   | { readonly kind: 'stored'; readonly replies: readonly Message[] }
   | { readonly kind: 'applied'; readonly applied: Applied }
+  /** A snapshot came in whole: does raft want it? */
+  | { readonly kind: 'snapshot-taken'; readonly taken: TakenSnapshot }
+  /** A snapshot is in the place of log and state. */
+  | { readonly kind: 'installed'; readonly index: number }
+  /** A snapshot has reached another node, or has not. */
+  | { readonly kind: 'snapshot-sent'; readonly node: NodeId; readonly delivered: boolean }
   | { readonly kind: 'link-closed'; readonly node: NodeId }
   | { readonly kind: 'campaign' }
   | { readonly kind: 'transfer'; readonly target: NodeId };

@@ -8,6 +8,8 @@ import { ReplicaError } from './replica.ts';
 
 export interface Proposal<Outcome> {
   readonly payload: Uint8Array;
+  /** Of its entry; 0 while it is queued. */
+  term: number;
   resolve(outcome: Outcome): void;
   reject(error: Error): void;
 }
@@ -21,7 +23,7 @@ interface Place {
 export class PendingProposals<Outcome> {
   readonly #limits: GroupLimits;
   #queue: Proposal<Outcome>[] = [];
-  readonly #appendedByIndex = new Map<number, Proposal<Outcome> & { readonly term: number }>();
+  readonly #appendedByIndex = new Map<number, Proposal<Outcome>>();
   #bytes = 0;
   #onEmpty: (() => void) | undefined;
 
@@ -55,7 +57,7 @@ export class PendingProposals<Outcome> {
     }
     this.#bytes += payload.length;
     return new Promise((resolve, reject) => {
-      this.#queue.push({ payload, resolve, reject });
+      this.#queue.push({ payload, term: 0, resolve, reject });
     });
   }
 
@@ -69,10 +71,11 @@ export class PendingProposals<Outcome> {
 
   /** The batch is in the leader's log from `first` on. */
   appended(batch: readonly Proposal<Outcome>[], first: Place): void {
-    batch.forEach(({ payload, resolve, reject }, position) => {
+    batch.forEach((proposal, position) => {
       const index = first.index + position;
       assert(!this.#appendedByIndex.has(index), 'one proposal a place', { index });
-      this.#appendedByIndex.set(index, { payload, resolve, reject, term: first.term });
+      proposal.term = first.term;
+      this.#appendedByIndex.set(index, proposal);
     });
   }
 
@@ -97,6 +100,15 @@ export class PendingProposals<Outcome> {
   rejectAfter(index: number, error: Error): void {
     for (const [each, proposal] of this.#appendedByIndex) {
       if (each <= index) continue;
+      this.#appendedByIndex.delete(each);
+      this.reject([proposal], error);
+    }
+  }
+
+  /** Gives up on what is in the log up to `index`. */
+  rejectThrough(index: number, error: Error): void {
+    for (const [each, proposal] of this.#appendedByIndex) {
+      if (each > index) continue;
       this.#appendedByIndex.delete(each);
       this.reject([proposal], error);
     }

@@ -2,36 +2,50 @@
 // and then carries out what raft wants: messages leave, the log's worker writes, the machine's worker
 // applies. The loop never waits; workers report back as inputs. Nothing that promises leaves before its
 // write is done. The first failure of a store or of an invariant ends it: nothing is tried again.
-// Who may join the group is fixed; snapshots are neither made nor taken, and who needs one is told of.
 
 import { assert } from '../base/assert.ts';
 import { unreachable } from '../base/unreachable.ts';
-import { membersOf } from '../raft/membership.ts';
-import { type Message, MESSAGE_TRAITS } from '../raft/message.ts';
+import { isJoint, membersOf, sameMembership } from '../raft/membership.ts';
+import type { MembershipChange } from '../raft/membership-change.ts';
+import { type Message, MESSAGE_TRAITS, type SnapshotMessage } from '../raft/message.ts';
 import { NO_NODE, type NodeId } from '../raft/node-id.ts';
-import { createRaft } from '../raft/raft.ts';
-import { RawNode, type Ready } from '../raft/raw-node.ts';
+import type { RawNode, Ready } from '../raft/raw-node.ts';
 import type { Refusal } from '../raft/refusal.ts';
 import { AppendWorker } from './append-worker.ts';
-import { type Applied, ApplyWorker } from './apply-worker.ts';
+import { type Applied, type AppliedChange, ApplyWorker, recordOf } from './apply-worker.ts';
 import { Campaigner } from './campaigner.ts';
+import { Contact } from './contact.ts';
 import { DiskWatch, successorOf } from './disk-watch.ts';
+import { membershipAtStart } from './group-at-start.ts';
 import {
   DEFAULT_GROUP_LIMITS,
   DEFAULT_GROUP_TIMING,
+  electionMs,
   type GroupLimits,
   type GroupTiming,
   heartbeatMs,
 } from './group-limits.ts';
+import type { GroupRecord } from './group-record.ts';
 import { GroupRefusal } from './group-refusal.ts';
-import type { GroupReplica, GroupStatus, RaftReplicaOptions } from './group-replica.ts';
-import { Inbox } from './inbox.ts';
+import type {
+  GroupReplica,
+  GroupStatus,
+  RaftReplicaOptions,
+  SnapshotIntake,
+} from './group-replica.ts';
+import { Inbox, type Input } from './inbox.ts';
+import { Listeners } from './listeners.ts';
+import { MembershipProposals } from './membership-proposals.ts';
 import { PendingProposals } from './pending-proposals.ts';
 import { loggingTo } from './raft-events.ts';
+import { createRaftNode } from './raft-node.ts';
 import { ReadBarriers } from './read-barriers.ts';
 import { ReplicaError, type ReplicaStatus, type Standing } from './replica.ts';
+import { SnapshotSender } from './snapshot-sender.ts';
+import { resetOf, SnapshotTaker, type TakenSnapshot } from './snapshot-taker.ts';
 import { StoredLog } from './stored-log.ts';
 import { Ticker } from './ticker.ts';
+import { type Spare, spareOf } from './trimming.ts';
 
 /** Starts as a follower; a group of one leads as soon as its disk has its vote. */
 export function openRaftReplica<Outcome>(
@@ -44,20 +58,35 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   readonly #options: RaftReplicaOptions<Outcome>;
   readonly #limits: GroupLimits;
   readonly #timing: GroupTiming;
-  readonly #members: ReadonlySet<NodeId>;
   readonly #node: RawNode;
   readonly #inbox: Inbox<Applied<Outcome>>;
+  readonly #stored: StoredLog;
   readonly #appends: AppendWorker;
   readonly #applies: ApplyWorker<Outcome>;
   readonly #proposals: PendingProposals<Outcome>;
+  readonly #changes: MembershipProposals;
   readonly #reads: ReadBarriers;
+  readonly #sender: SnapshotSender;
+  readonly #taker: SnapshotTaker;
   readonly #ticker: Ticker;
   readonly #diskWatch: DiskWatch;
   readonly #campaigner: Campaigner;
+  readonly #contact: Contact;
+  readonly #leaderListeners = new Listeners();
+  readonly #groupListeners = new Listeners();
+  /** As raft has heard of it: that of the machine, but for what is still in the inbox. */
+  #record: GroupRecord;
   /** The term that this node leads, as of the last Ready; 0 if it does not. */
   #ledTerm = 0;
+  #ledSinceMs = 0;
   #leader: NodeId = NO_NODE;
-  readonly #needSnapshot = new Set<NodeId>();
+  #hasNewLeader = false;
+  #hasNewRecord = false;
+  /** Followers of whom was logged already that they need what cannot be made. */
+  readonly #withoutSnapshot = new Set<NodeId>();
+  /** Raft's answer to the snapshot that is being stepped. */
+  #tookSnapshot = false;
+  #onSucceeded: (() => void) | undefined;
   #isAwake = false;
   #isStopped = false;
   #failure: Error | undefined;
@@ -66,34 +95,38 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   constructor(options: RaftReplicaOptions<Outcome>) {
     const limits = { ...DEFAULT_GROUP_LIMITS, ...options.limits };
     const timing = { ...DEFAULT_GROUP_TIMING, ...options.timing };
-    const { log, machine, clock, random, membership } = options;
-    assert(limits.keptCount > 0, 'the last trimmed entry is known by the one that is kept');
+    const { log, machine, clock, random } = options;
     this.#options = options;
     this.#limits = limits;
     this.#timing = timing;
-    this.#members = new Set(membersOf(membership));
+    this.#record = recordOf(machine);
     this.#inbox = new Inbox(limits);
     this.#proposals = new PendingProposals(limits);
     this.#diskWatch = new DiskWatch(timing.electionTicks);
-    const { appliedEntry } = machine;
-    const stored = new StoredLog({ log, membership, appliedEntry, limits });
-    this.#node = this.#createNode(stored, appliedEntry?.index ?? 0);
-    const onFailed = (error: unknown): void => this.#fail(error);
-    this.#appends = new AppendWorker({
+    this.#contact = new Contact(clock);
+    this.#sender = this.#createSender();
+    const appliedIndex = machine.appliedEntry?.index ?? 0;
+    const membership = membershipAtStart(options);
+    this.#stored = new StoredLog({
       log,
-      stored,
+      membership,
+      appliedIndex,
+      snapshot: () => this.#sender.make(),
       limits,
-      trimThrough: () => this.#trimThrough(),
-      onDone: (replies) => this.#give({ kind: 'stored', replies }),
-      onFailed,
     });
-    this.#applies = new ApplyWorker({
+    this.#node = this.#createNode(appliedIndex);
+    this.#contact.follow(membersOf(membership));
+    this.#changes = new MembershipProposals({
+      node: this.#node,
+      record: () => this.#record,
+      handOverTicks: 2 * timing.electionTicks,
+    });
+    this.#taker = new SnapshotTaker({
       machine,
-      stored,
-      limits,
-      onDone: (applied) => this.#give({ kind: 'applied', applied }),
-      onFailed,
+      onTaken: (taken) => this.#give({ kind: 'snapshot-taken', taken }),
     });
+    this.#appends = this.#createAppends();
+    this.#applies = this.#createApplies();
     this.#reads = new ReadBarriers({
       clock,
       random,
@@ -114,7 +147,9 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
       spreadMs: timing.campaignSpreadMs,
       onDue: () => this.#give({ kind: 'campaign' }),
     });
-    if (this.#members.size === 1) this.#give({ kind: 'campaign' });
+    this.#campaignIfAlone();
+    // What is committed and not applied need not wait for the first tick.
+    this.#wake();
   }
 
   propose(payload: Uint8Array): Promise<Outcome> {
@@ -133,6 +168,14 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     return passed;
   }
 
+  proposeMembership(change: MembershipChange): Promise<GroupRecord> {
+    const closed = this.#closedError();
+    if (closed !== undefined) return Promise.reject(closed);
+    const applied = this.#changes.ask(change);
+    this.#wake();
+    return applied;
+  }
+
   receive(message: Message): void {
     const why = this.#reasonToIgnore(message);
     if (why === undefined) {
@@ -143,6 +186,14 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     }
   }
 
+  beginSnapshot(message: SnapshotMessage): Promise<SnapshotIntake> {
+    const closed = this.#closedError();
+    if (closed !== undefined) return Promise.reject(closed);
+    const why = this.#reasonToRefuse(message);
+    if (why === undefined) return this.#taker.begin(message);
+    return Promise.reject(new GroupRefusal('refused', `the snapshot is not taken: ${why}`));
+  }
+
   linkClosed(node: NodeId): void {
     this.#give({ kind: 'link-closed', node });
   }
@@ -151,12 +202,25 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     this.#give({ kind: 'transfer', target });
   }
 
+  groupRecord(): GroupRecord {
+    return this.#record;
+  }
+
+  onLeaderChanged(listener: () => void): () => void {
+    return this.#leaderListeners.add(listener);
+  }
+
+  onGroupChanged(listener: () => void): () => void {
+    return this.#groupListeners.add(listener);
+  }
+
   status(): ReplicaStatus {
-    const { standing, term, lastIndex, commitIndex } = this.#node.status();
+    const status = this.#node.status();
+    const { term, lastIndex, commitIndex } = status;
     const { log } = this.#options;
     const { appliedIndex } = this.#applies;
     return {
-      standing: this.#standingOf(standing),
+      standing: standingOf(status),
       term,
       firstIndex: log.firstIndex,
       lastIndex,
@@ -169,16 +233,20 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   }
 
   groupStatus(): GroupStatus {
-    const { id, leader, progress } = this.#node.status();
+    const { id, leader, membership, progress, hasCommittedInTerm } = this.#node.status();
     return {
       leader: leader === NO_NODE ? undefined : leader,
+      lastContactMs: leader === id ? 0 : this.#contact.sinceLeaderMs,
+      isMember: membersOf(membership).includes(id),
+      hasCommittedInTerm,
       followers: progress
         .filter(([node]) => node !== id)
         .map(([node, { matchIndex, recentlyActive, state }]) => ({
           node,
           matchIndex,
+          state,
           isActive: recentlyActive,
-          needsSnapshot: this.#needSnapshot.has(node) && state !== 'replicate',
+          lastHeardMs: this.#contact.sinceMs(node),
         })),
       isDiskStalled: this.#diskWatch.isStalled,
       lostMessageCount: this.#inbox.lostCount,
@@ -190,55 +258,89 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     return this.#closing;
   }
 
-  #createNode(stored: StoredLog, appliedIndex: number): RawNode {
+  #createNode(appliedIndex: number): RawNode {
     const { nodeId, random, logger } = this.#options;
-    const { electionTicks, heartbeatTicks } = this.#timing;
     const log = loggingTo(logger);
-    const raft = createRaft({
-      id: nodeId,
-      electionTicks,
-      heartbeatTicks,
-      storage: stored,
+    return createRaftNode({
+      nodeId,
+      stored: this.#stored,
       appliedIndex,
-      asyncStorage: true,
-      maxMessageBytes: this.#limits.messageBytesMax,
-      maxApplyingBytes: 2 * this.#limits.batchBytesMax,
-      // The own limit of proposals is met first.
-      maxUncommittedBytes: 2 * this.#limits.pendingBytesMax,
-      maxInflightMessages: this.#limits.inflightCountMax,
-      maxInflightBytes: this.#limits.inflightBytesMax,
-      // Another node's proposal is a matter between services: its outcome must find its way back.
-      forwardProposals: false,
-      random: (below) => Math.floor(random.fraction() * below),
+      limits: this.#limits,
+      timing: this.#timing,
+      random,
       observe: (event) => {
-        if (event.kind === 'snapshot-not-ready') this.#onSnapshotNeeded(event.node);
-        else log(event);
+        if (event.kind === 'snapshot-not-ready') this.#onNoSnapshot(event.node);
+        else if (event.kind === 'snapshot-accepted') this.#tookSnapshot = true;
+        log(event);
       },
     });
-    return new RawNode(raft);
   }
 
-  #onSnapshotNeeded(node: NodeId): void {
-    if (this.#needSnapshot.has(node)) return;
-    this.#needSnapshot.add(node);
-    const says = 'a follower lacks entries that the log no longer has: it must be set up anew';
+  #createSender(): SnapshotSender {
+    const { machine, sendSnapshot: send, clock, logger } = this.#options;
+    return new SnapshotSender({
+      machine,
+      send,
+      clock,
+      logger,
+      retryMs: this.#timing.snapshotRetryMs,
+      onEnded: (node, { delivered }) => this.#give({ kind: 'snapshot-sent', node, delivered }),
+    });
+  }
+
+  #createAppends(): AppendWorker {
+    return new AppendWorker({
+      log: this.#options.log,
+      stored: this.#stored,
+      limits: this.#limits,
+      spare: () => this.#spare(),
+      install: (snapshot, hardState) => this.#install(snapshot, hardState),
+      onDone: (replies) => this.#give({ kind: 'stored', replies }),
+      onFailed: (error) => this.#fail(error),
+    });
+  }
+
+  #createApplies(): ApplyWorker<Outcome> {
+    return new ApplyWorker({
+      machine: this.#options.machine,
+      stored: this.#stored,
+      limits: this.#limits,
+      onDone: (applied) => this.#give({ kind: 'applied', applied }),
+      onFailed: (error) => this.#fail(error),
+    });
+  }
+
+  #onNoSnapshot(node: NodeId): void {
+    if (this.#withoutSnapshot.has(node)) return;
+    this.#withoutSnapshot.add(node);
+    const says = 'a follower lacks entries that the log no longer has, and no snapshot can be made';
     this.#options.logger.error({ node }, says);
   }
 
+  /** Strangers are heard: a node that knows nothing yet knows nobody, and a link knows who is at its end. */
   #reasonToIgnore(message: Message): string | undefined {
     const { nodeId } = this.#options;
     if (message.to !== nodeId) return 'it is for another node';
-    if (!this.#members.has(message.from)) return 'its sender is not in the group';
     if (message.from === nodeId) return 'its sender says it is this node';
     if (MESSAGE_TRAITS[message.type].local) return 'only an own worker may say this';
     if (message.type === 'propose') return 'proposals are not handed on';
-    if (message.type === 'snapshot') return 'snapshots are not taken';
-    const changes =
-      message.type === 'append' && message.entries.some(({ type }) => type !== 'normal');
-    return changes ? 'the membership is fixed' : undefined;
+    return message.type === 'snapshot' ? 'snapshots do not come as messages' : undefined;
   }
 
-  #give(input: Parameters<Inbox<Applied<Outcome>>['add']>[0]): void {
+  #reasonToRefuse(message: SnapshotMessage): string | undefined {
+    const { nodeId } = this.#options;
+    const { term, commitIndex } = this.#node.status();
+    const { from, to, snapshot } = message;
+    if (to !== nodeId || from === nodeId) return 'it is for another node';
+    if (message.term < term) return `it is of term ${message.term}, this node is at ${term}`;
+    if (!membersOf(snapshot.membership).includes(nodeId)) return 'this node is not in its group';
+    if (snapshot.index > commitIndex) return undefined;
+    // Its sender does not know how far this node is: the answer tells it.
+    this.#give({ kind: 'message', message });
+    return `all up to ${commitIndex} is here, it has ${snapshot.index}`;
+  }
+
+  #give(input: Input<Applied<Outcome>>): void {
     if (this.#isStopped) return;
     this.#inbox.add(input);
     this.#wake();
@@ -257,15 +359,19 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     try {
       for (const input of this.#inbox.take()) this.#takeInput(input);
       this.#proposeQueued();
+      this.#changes.proposeAsked();
       this.#carryOutAll();
+      this.#sender.endTurn();
+      this.#tellListeners();
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  #takeInput(input: ReturnType<Inbox<Applied<Outcome>>['take']>[number]): void {
+  #takeInput(input: Input<Applied<Outcome>>): void {
     switch (input.kind) {
       case 'message':
+        this.#contact.onMessage(input.message);
         this.#node.step(input.message);
         return;
       case 'tick':
@@ -277,6 +383,16 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
         return;
       case 'applied':
         this.#onApplied(input.applied);
+        this.#watchDisk();
+        return;
+      case 'snapshot-taken':
+        this.#onSnapshotTaken(input.taken);
+        return;
+      case 'installed':
+        this.#onInstalled(input.index);
+        return;
+      case 'snapshot-sent':
+        this.#node.reportSnapshot(input.node, { delivered: input.delivered });
         return;
       case 'link-closed':
         this.#onLinkClosed(input.node);
@@ -294,28 +410,80 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
 
   #onTick(): void {
     this.#appends.onTick();
+    this.#applies.onTick();
     this.#watchDisk();
     this.#reads.onTick();
     // With a disk that does not answer, this node could only win an election, not lead.
     if (!this.#diskWatch.isStalled || this.#ledTerm > 0) this.#node.tick();
+    this.#changes.onTick();
   }
 
+  /** A machine that does not answer is a disk that does not: what is committed has no outcome. */
   #watchDisk(): void {
     const { writingTicks } = this.#appends;
-    const step = this.#diskWatch.look(writingTicks);
+    const { applyingTicks } = this.#applies;
+    const step = this.#diskWatch.look(Math.max(writingTicks, applyingTicks));
     if (step === 'none') return;
-    this.#options.logger.error({ writingTicks, step }, 'the disk does not answer');
+    this.#options.logger.error({ writingTicks, applyingTicks, step }, 'the disk does not answer');
     if (this.#ledTerm === 0) this.#giveUpAfter(this.#applies.appliedIndex);
     if (step !== 'hand-over' || this.#ledTerm === 0) return;
     const successor = successorOf(this.#node.status());
     if (successor !== undefined) this.#node.transferLeadership(successor);
   }
 
-  #onApplied({ entries, outcomes, replies }: Applied<Outcome>): void {
+  #onApplied({ entries, outcomes, changes, replies }: Applied<Outcome>): void {
+    for (const each of changes) this.#onChange(each);
     this.#deliver(replies);
     entries.forEach((entry, position) => {
       this.#proposals.applied(entry, outcomes[position]!);
     });
+    const { appliedIndex } = this.#applies;
+    this.#changes.onApplied(changes, appliedIndex);
+    this.#reads.release(appliedIndex);
+    if (this.#ledTerm === 0) this.#campaignIfAlone();
+  }
+
+  #onChange({ index, change, record }: AppliedChange): void {
+    const outcome = this.#node.applyMembership(index, change);
+    // A snapshot that raft has taken and that is not installed yet tells raft of later changes.
+    const isSame = sameMembership(record.membership, this.#node.status().membership);
+    assert(outcome === 'overtaken' || isSame, 'raft and the group record agree', { index });
+    this.#takeRecord(record);
+  }
+
+  #takeRecord(record: GroupRecord): void {
+    this.#record = record;
+    this.#contact.follow(membersOf(record.membership));
+    this.#hasNewRecord = true;
+  }
+
+  /** Raft decides in this step, and its next Ready has the snapshot. */
+  #onSnapshotTaken({ message, accepted, refused }: TakenSnapshot): void {
+    this.#tookSnapshot = false;
+    this.#node.step(message);
+    if (this.#tookSnapshot) accepted();
+    else refused(new GroupRefusal('refused', 'the snapshot is not needed any more'));
+  }
+
+  /** The append worker's part. Nothing is applied between the switch of the log and that of the machine. */
+  async #install(
+    ...[snapshot, hardState]: Parameters<ConstructorParameters<typeof AppendWorker>[0]['install']>
+  ): Promise<void> {
+    await this.#taker.install(snapshot, async (state) => {
+      await this.#applies.hold();
+      await this.#options.log.reset(resetOf(state, hardState));
+      this.#stored.wasReset();
+    });
+    this.#applies.release();
+    this.#give({ kind: 'installed', index: snapshot.index });
+  }
+
+  /** What the snapshot contains was committed; what came of it is not in it. */
+  #onInstalled(index: number): void {
+    const says = 'a snapshot has brought it without its outcome';
+    this.#proposals.rejectThrough(index, new ReplicaError('outcome-unknown', says));
+    this.#changes.onInstalled(index);
+    this.#takeRecord(recordOf(this.#options.machine));
     this.#reads.release(this.#applies.appliedIndex);
   }
 
@@ -333,6 +501,14 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     if (leader !== NO_NODE || !isIdle || this.#diskWatch.isStalled) return;
     this.#node.campaign();
     this.#campaigner.again();
+  }
+
+  /** The only voter has nobody to wait for. */
+  #campaignIfAlone(): void {
+    const { id, leader, standing, membership } = this.#node.status();
+    const isAlone = membership.voters.length === 1 && membership.voters[0] === id;
+    if (!isAlone || isJoint(membership) || leader !== NO_NODE || standing !== 'follower') return;
+    this.#give({ kind: 'campaign' });
   }
 
   #proposeQueued(): void {
@@ -388,7 +564,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
 
   /** Messages first: followers write while this node does. */
   #carryOut(ready: Ready): void {
-    this.#followStanding();
+    if (ready.softState !== undefined || ready.hardState !== undefined) this.#followStanding();
     for (const { context, index } of ready.readStates) this.#reads.confirm(context, index);
     this.#reads.release(this.#applies.appliedIndex);
     for (const message of ready.messages) {
@@ -402,11 +578,16 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   #followStanding(): void {
     const { standing, term, leader, commitIndex } = this.#node.status();
     const ledTerm = standing === 'leader' ? term : 0;
-    const changed = ledTerm !== this.#ledTerm || leader !== this.#leader;
+    this.#contact.onLeader(leader, term);
+    if (ledTerm === this.#ledTerm && leader === this.#leader) return;
     if (this.#ledTerm > 0 && ledTerm !== this.#ledTerm) this.#onLeadershipLost(commitIndex);
+    if (ledTerm !== this.#ledTerm) this.#ledSinceMs = this.#options.clock.monotonicMs();
     this.#ledTerm = ledTerm;
     this.#leader = leader;
-    if (changed) this.#reads.askAgain();
+    this.#hasNewLeader = true;
+    this.#reads.askAgain();
+    this.#changes.onLeader(leader);
+    if (leader !== NO_NODE && ledTerm === 0) this.#onSucceeded?.();
   }
 
   /**
@@ -414,7 +595,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
    * another leader may commit or replace.
    */
   #onLeadershipLost(commitIndex: number): void {
-    this.#needSnapshot.clear();
+    this.#withoutSnapshot.clear();
     const knownIndex = this.#diskWatch.isStalled ? this.#applies.appliedIndex : commitIndex;
     this.#giveUpAfter(knownIndex);
   }
@@ -422,6 +603,19 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   #giveUpAfter(index: number): void {
     const says = 'this node lost its leadership under way';
     this.#proposals.rejectAfter(index, new ReplicaError('outcome-unknown', says));
+    this.#changes.onLeadershipLost(index);
+  }
+
+  /** Last in a turn: whoever is called may ask this replica for anything. */
+  #tellListeners(): void {
+    if (this.#hasNewLeader) {
+      this.#hasNewLeader = false;
+      this.#leaderListeners.call();
+    }
+    if (this.#hasNewRecord) {
+      this.#hasNewRecord = false;
+      this.#groupListeners.call();
+    }
   }
 
   #deliver(messages: readonly Message[]): void {
@@ -432,24 +626,27 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   }
 
   #send(message: Message): void {
-    const isLeading = message.type === 'append' || message.type === 'heartbeat';
+    const isLeading =
+      message.type === 'append' || message.type === 'heartbeat' || message.type === 'snapshot';
     if (this.#diskWatch.isSilent && isLeading) return;
-    this.#options.send(message.to, message);
+    if (message.type === 'snapshot') this.#sendSnapshot(message);
+    else this.#options.send(message.to, message);
   }
 
-  /** What is applied may go, but for the newest entries and, within a bound, those followers lack. */
-  #trimThrough(): number {
-    const { appliedIndex, lastIndex, progress } = this.#node.status();
-    const { keptCount, heldCountMax } = this.#limits;
-    const matched = progress.map(([, { matchIndex }]) => matchIndex);
-    const neededFrom = Math.max(Math.min(...matched), lastIndex - heldCountMax);
-    return Math.min(appliedIndex - keptCount, neededFrom);
+  #sendSnapshot(message: SnapshotMessage): void {
+    this.#withoutSnapshot.delete(message.to);
+    this.#sender.send(message);
   }
 
-  #standingOf(standing: ReturnType<RawNode['status']>['standing']): Standing {
-    const { membership, nodeId } = this.#options;
-    if (standing === 'pre-candidate') return 'candidate';
-    return standing === 'follower' && membership.learners.includes(nodeId) ? 'learner' : standing;
+  #spare(): Spare {
+    const aliveMs = 2 * electionMs(this.#timing);
+    const isNew = this.#options.clock.monotonicMs() - this.#ledSinceMs < aliveMs;
+    return spareOf({
+      status: this.#node.status(),
+      // A new leader has not had the time to hear everybody.
+      isAlive: (node) => isNew || (this.#contact.sinceMs(node) ?? aliveMs) < aliveMs,
+      limits: this.#limits,
+    });
   }
 
   #closedError(): ReplicaError | undefined {
@@ -461,29 +658,61 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   }
 
   async #drain(): Promise<void> {
-    this.#reads.rejectAll(new ReplicaError('closed', 'the log is closing'));
+    const closed = new ReplicaError('closed', 'the log is closing');
+    this.#reads.rejectAll(closed);
     await this.#proposals.empty();
-    this.#stop();
+    await this.#handOver();
+    this.#stop(closed);
     await this.#appends.idle();
     await this.#applies.idle();
   }
 
-  #stop(): void {
+  /** The others need not find out that this leader is gone; resolves when one leads, or in time. */
+  async #handOver(): Promise<void> {
+    if (this.#isStopped || this.#ledTerm === 0) return;
+    const successor = successorOf(this.#node.status());
+    if (successor === undefined) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.#options.clock.after(electionMs(this.#timing), resolve);
+      this.#onSucceeded = () => {
+        timer.cancel();
+        resolve();
+      };
+      this.transferLeadership(successor);
+    });
+  }
+
+  #stop(why: ReplicaError): void {
     this.#isStopped = true;
     this.#ticker.stop();
     this.#campaigner.stop();
+    this.#sender.stop();
+    this.#taker.stop(why);
+    const says = 'the node ended under way';
+    this.#changes.rejectAll(why, new ReplicaError('outcome-unknown', says));
   }
 
   #fail(error: unknown): void {
     if (this.#failure !== undefined) return;
     const cause = error instanceof Error ? error : new Error(String(error));
     this.#failure = cause;
-    this.#stop();
     const closed = new ReplicaError('closed', 'the log has failed', { cause });
+    this.#stop(closed);
     this.#proposals.rejectQueued(closed);
     const unknown = new ReplicaError('outcome-unknown', 'the node failed under way', { cause });
     this.#proposals.rejectAfter(0, unknown);
     this.#reads.rejectAll(closed);
+    this.#onSucceeded?.();
     this.#options.onFatal(cause);
   }
+}
+
+/** A node that the group has removed is a follower of nobody. */
+function standingOf({
+  standing,
+  membership,
+  id,
+}: Pick<ReturnType<RawNode['status']>, 'standing' | 'membership' | 'id'>): Standing {
+  if (standing === 'pre-candidate') return 'candidate';
+  return standing === 'follower' && membership.learners.includes(id) ? 'learner' : standing;
 }

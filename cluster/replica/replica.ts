@@ -1,18 +1,70 @@
 // What a group of nodes that agree on one log offers to the node that it runs on, and what it asks
-// for: a machine that gives the entries their meaning. Who agrees, and how, is the implementation's
-// matter: solo-replica.ts is the group of one.
+// for: a machine that gives the entries their meaning, and that can hand its whole state to the
+// machine of another node. Who agrees, and how, is the implementation's matter.
 
 import type { LogEntry, LogWitness } from '../log/log-entry.ts';
+
+/** A committed entry on its way to the machine. */
+export interface AppliedEntry extends LogEntry {
+  /** To be remembered with this entry, in the same batch; what it says is not the machine's matter. */
+  readonly groupRecord?: Uint8Array;
+}
 
 /** What committed entries are applied to. It remembers on its own disk how far it came. */
 export interface Machine<Outcome> {
   /** The last applied entry, as it is on disk; undefined before the first one. */
   readonly appliedEntry: LogWitness | undefined;
+  /** The newest group record that was applied; undefined before the first. */
+  readonly groupRecord: Uint8Array | undefined;
   /**
    * Applies entries that follow the last applied one; resolves with one outcome an entry once the
-   * effects are on disk. Never called again before that. An entry with an empty payload does nothing.
+   * effects are on disk. Never called again before that. An entry with an empty payload, or of type
+   * membership, does nothing but be remembered as applied.
    */
-  apply(entries: readonly LogEntry[]): Promise<readonly Outcome[]>;
+  apply(entries: readonly AppliedEntry[]): Promise<readonly Outcome[]>;
+  /** The state as of the last applied entry, held until closed, whatever is applied meanwhile. */
+  snapshot(): MachineSnapshot;
+  /**
+   * Begins to take in another node's state beside the present one; the present one serves on. One at a
+   * time: the one before was adopted or abandoned.
+   */
+  beginInstall(): Promise<MachineIntake>;
+}
+
+/** No chunk of a snapshot is larger. */
+export const SNAPSHOT_CHUNK_MAX_BYTES = 256 * 1024;
+
+export interface MachineSnapshot {
+  readonly appliedEntry: LogWitness | undefined;
+  readonly groupRecord: Uint8Array | undefined;
+  /** To be gone through once; self-checking as a whole. */
+  chunks(): AsyncIterable<Uint8Array>;
+  /** Closing twice is harmless. */
+  close(): Promise<void>;
+}
+
+/** What a state that was taken in says of itself. */
+export interface TakenState {
+  readonly appliedEntry: LogWitness;
+  readonly groupRecord: Uint8Array | undefined;
+  /** Names the database it is in; see DurableLog.reset. */
+  readonly generation: number;
+}
+
+export interface MachineIntake {
+  /** One call at a time, in the order of the chunks. Rejects with SnapshotDamage. */
+  add(chunk: Uint8Array): Promise<void>;
+  /** All is there, checked, and on disk. Rejects with SnapshotDamage. */
+  complete(): Promise<TakenState>;
+  /** The machine becomes it: from now on it serves and applies there. After the log has switched. */
+  adopt(): Promise<void>;
+  /** At any time before adopt; twice is harmless. */
+  abandon(): Promise<void>;
+}
+
+/** The chunks of a snapshot do not come to a whole state; the message says what is wrong. */
+export class SnapshotDamage extends Error {
+  override readonly name = 'SnapshotDamage';
 }
 
 export interface Replica<Outcome> {

@@ -1,13 +1,14 @@
 // The durable log as raft reads it: at once, and mostly from memory. The newest entries stay here, up
-// to a bound; older ones are read from disk. It shows only what is on disk: an entry appears when its
-// write is done, and disappears before its trimming begins.
+// to a bound, and while somebody is to get them; others are read from disk. It shows only what is on disk: an entry appears when its
+// write is done, and disappears before its trimming begins. Snapshots are made by somebody else.
 
 import { assert } from '../base/assert.ts';
 import { type DurableLog, TRIM_BATCH_MAX } from '../log/durable-log.ts';
-import { LOG_ORIGIN, type LogEntry, type LogWitness, nextEntry } from '../log/log-entry.ts';
+import { type LogEntry, type LogWitness, nextEntry } from '../log/log-entry.ts';
 import { type Entry, ENTRY_OVERHEAD_BYTES } from '../raft/entry.ts';
 import type { HardState } from '../raft/hard-state.ts';
 import type { Membership } from '../raft/membership.ts';
+import type { Snapshot } from '../raft/snapshot.ts';
 import type { LogRefusal, RaftStorage } from '../raft/storage.ts';
 import type { GroupLimits } from './group-limits.ts';
 
@@ -18,13 +19,19 @@ export interface StoredLogOptions {
   readonly log: DurableLog;
   /** As of the last applied entry. */
   readonly membership: Membership;
-  readonly appliedEntry: LogWitness | undefined;
+  readonly appliedIndex: number;
+  /** A snapshot that can be sent now, if there is one. */
+  readonly snapshot: () => Snapshot | undefined;
   readonly limits: Pick<GroupLimits, 'tailCountMax' | 'tailBytesMax'>;
 }
+
+/** So many of the newest stay in memory, needed or not; more than that go in portions of it. */
+const TAIL_SPARE = 256;
 
 export class StoredLog implements RaftStorage {
   readonly #log: DurableLog;
   readonly #membership: Membership;
+  readonly #makeSnapshot: StoredLogOptions['snapshot'];
   readonly #limits: StoredLogOptions['limits'];
   /** The entry before the first one that raft may see. */
   #start: LogWitness;
@@ -33,13 +40,13 @@ export class StoredLog implements RaftStorage {
   #tail: StoredEntry[] = [];
   #tailBytes = 0;
 
-  constructor({ log, membership, appliedEntry, limits }: StoredLogOptions) {
+  constructor({ log, membership, appliedIndex, snapshot, limits }: StoredLogOptions) {
     this.#log = log;
     this.#membership = membership;
+    this.#makeSnapshot = snapshot;
     this.#limits = limits;
-    this.#start = startOf(log, appliedEntry);
+    this.#start = log.start;
     this.#lastIndex = log.lastIndex;
-    const appliedIndex = appliedEntry?.index ?? 0;
     assert(appliedIndex >= this.#start.index, 'the log reaches back to what is applied', {
       appliedIndex,
       startIndex: this.#start.index,
@@ -79,9 +86,8 @@ export class StoredLog implements RaftStorage {
     return found;
   }
 
-  /** None is made yet: whoever would need one is told of by the replica. */
-  snapshot(): undefined {
-    return undefined;
+  snapshot(): Snapshot | undefined {
+    return this.#makeSnapshot();
   }
 
   /** An entry that raft may see. */
@@ -101,9 +107,8 @@ export class StoredLog implements RaftStorage {
     if (first === undefined) return [];
     let previous: Pick<LogEntry, 'index' | 'hash'> = this.#before(first.index);
     return entries.map(({ index, term, type, data }) => {
-      assert(type === 'normal', 'the membership is fixed', { index });
       assert(index === previous.index + 1, 'entries follow', { index, after: previous.index });
-      const entry = storedOf(nextEntry(previous, term, data));
+      const entry = storedOf(nextEntry(previous, term, data, type));
       previous = entry;
       return entry;
     });
@@ -122,8 +127,24 @@ export class StoredLog implements RaftStorage {
     this.#boundTail();
   }
 
+  /** Nobody is known to lack entries up to this one: they need not stay in memory. */
+  forgetThrough(throughIndex: number): void {
+    const beforeIndex = Math.min(throughIndex + 1, this.#lastIndex - TAIL_SPARE);
+    const count = beforeIndex - this.#tailFrom;
+    if (count >= TAIL_SPARE) this.#dropTail(count);
+  }
+
+  /** The log on disk begins anew behind a snapshot. */
+  wasReset(): void {
+    this.#start = this.#log.start;
+    this.#lastIndex = this.#log.lastIndex;
+    this.#tail = [];
+    this.#tailBytes = 0;
+  }
+
   /** How much of `throughIndex` the next batch of the log can trim; at most TRIM_BATCH_MAX entries. */
   trimmable(throughIndex: number): number {
+    if (this.#log.leftoverCount > 0) return this.#log.firstIndex - 1;
     return Math.min(throughIndex, this.#log.firstIndex - 1 + TRIM_BATCH_MAX, this.#lastIndex);
   }
 
@@ -152,24 +173,14 @@ export class StoredLog implements RaftStorage {
     const { tailCountMax, tailBytesMax } = this.#limits;
     if (this.#tail.length <= tailCountMax && this.#tailBytes <= tailBytesMax) return;
     // Half of it at once, so that not every write moves the whole array.
-    const dropped = this.#tail.splice(0, Math.ceil(this.#tail.length / 2));
-    for (const { data } of dropped) this.#tailBytes -= data.length;
+    this.#dropTail(Math.ceil(this.#tail.length / 2));
+  }
+
+  #dropTail(count: number): void {
+    for (const { data } of this.#tail.splice(0, count)) this.#tailBytes -= data.length;
   }
 }
 
-/**
- * The log does not tell the term of the entry that it trimmed last. Where nobody else knows it, its
- * first entry stands in.
- */
-function startOf(log: DurableLog, appliedEntry: LogWitness | undefined): LogWitness {
-  const startIndex = log.firstIndex - 1;
-  if (startIndex === 0) return LOG_ORIGIN;
-  if (startIndex === log.lastIndex) return log.last;
-  if (appliedEntry?.index === startIndex) return appliedEntry;
-  const { index, term, hash } = log.entry(log.firstIndex);
-  return { index, term, hash };
-}
-
-function storedOf({ index, term, payload, hash }: LogEntry): StoredEntry {
-  return { index, term, type: 'normal', data: payload, payload, hash };
+function storedOf({ index, term, type, payload, hash }: LogEntry): StoredEntry {
+  return { index, term, type, data: payload, payload, hash };
 }

@@ -101,6 +101,8 @@ function startServer(folder: string): Promise<Child> {
       folder,
       '--ports-http',
       '0',
+      '--ports-cluster',
+      '-1',
       '--log-level',
       'error',
       '--node-name',

@@ -54,6 +54,7 @@ export async function seed(dataFolder: string, count: number): Promise<Seeded> {
       'data-dir': dataFolder,
       'node-name': 'bench',
       'ports-http': '0',
+      'ports-cluster': '-1',
       'log-level': 'error',
       'acl-tokens-initial-management': MANAGEMENT_SECRET,
     },

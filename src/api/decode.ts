@@ -87,6 +87,8 @@ function walk(node: SchemaNode, value: unknown, place: Place): unknown {
     case 'boolean':
       if (typeof value !== 'boolean') throw wrongType(value, 'bool', place);
       return value;
+    case 'integer':
+      return wholeNumberOf(value, place);
     default:
       throw new Error(`the schema of "${place.path}" has no type that a body may have`);
   }
@@ -129,6 +131,13 @@ function arrayOf(node: SchemaNode, value: unknown, place: Place): unknown {
     (item: unknown, index) =>
       walk(items, item, { ...place, path: `${place.path}[${index}]` }) ?? emptyOf(items),
   );
+}
+
+/** Every whole number of a body counts something. */
+function wholeNumberOf(value: unknown, place: Place): number {
+  if (typeof value !== 'number') throw wrongType(value, 'uint', place);
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new ShapeError(`json: ${place.path} must be a whole number from 0 to 2^53-1`);
 }
 
 /** Kinds other than text and number are left out in silence, as deployed clients expect. */

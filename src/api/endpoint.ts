@@ -7,9 +7,12 @@ export type Method = 'GET' | 'PUT' | 'POST' | 'DELETE';
 
 /**
  * How an endpoint answers. `read` and `list` have index headers and can block, `write` has the index
- * of what it did, `plain` has neither.
+ * of what it did, `plain` has neither; `control` changes the group of servers and nothing stored.
  */
-export type EndpointKind = 'read' | 'list' | 'write' | 'plain';
+export type EndpointKind = 'read' | 'list' | 'write' | 'plain' | 'control';
+
+/** An archive of the state travels in place of JSON, as the body of the request or of the answer. */
+export type ArchivePlace = 'body' | 'answer';
 
 export interface Endpoint {
   readonly kind: EndpointKind;
@@ -25,6 +28,9 @@ export interface Endpoint {
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: EndpointBody;
   readonly answer: TSchema;
+  /** A status beside 200 that comes with the same answer. */
+  readonly alsoAnswers?: { readonly status: number; readonly says: string };
+  readonly archive?: ArchivePlace;
   /** What an empty parameter at the end of the path means. */
   readonly whenEmpty?: { readonly refusal: string } | { readonly create: string };
 }

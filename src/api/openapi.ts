@@ -4,7 +4,16 @@
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { NODE_ENDPOINTS, TEXT_ENDPOINTS } from './endpoints-node.ts';
+import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from './endpoints-operator.ts';
 import { NAMESPACE_PARAMETER, QUERY_BY_KIND } from './query-parameters.ts';
+import { ARCHIVE_TYPE, archive } from './schema.ts';
+
+const ALL_ENDPOINTS = {
+  ...ENDPOINTS,
+  ...NODE_ENDPOINTS,
+  ...OPERATOR_ENDPOINTS,
+  ...SNAPSHOT_ENDPOINTS,
+};
 
 type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 interface JsonObject {
@@ -19,7 +28,7 @@ const DESCRIPTION =
 export function openApiDocument(version: string): JsonObject {
   const components = new Map<string, Json>();
   const paths: Record<string, Record<string, Json>> = {};
-  for (const [name, endpoint] of Object.entries<Endpoint>({ ...ENDPOINTS, ...NODE_ENDPOINTS })) {
+  for (const [name, endpoint] of Object.entries<Endpoint>(ALL_ENDPOINTS)) {
     const path = endpoint.path.replace(/:(\w+)/g, '{$1}');
     paths[path] ??= {};
     paths[path][endpoint.method.toLowerCase()] = operationOf(name, endpoint, components);
@@ -68,7 +77,10 @@ const REFUSAL: JsonObject = {
 };
 
 function operationOf(name: string, endpoint: Endpoint, components: Map<string, Json>): Json {
-  const contentType = TEXT_ENDPOINTS.has(name) ? 'text/plain' : 'application/json';
+  const { alsoAnswers } = endpoint;
+  const answered = {
+    [typeOfAnswer(name, endpoint)]: { schema: hoisted(endpoint.answer, components) },
+  };
   return {
     operationId: name,
     tags: [name.replace(/\..*$/, '')],
@@ -77,13 +89,18 @@ function operationOf(name: string, endpoint: Endpoint, components: Map<string, J
     parameters: parametersOf(endpoint),
     ...requestBodyOf(endpoint, components),
     responses: {
-      '200': {
-        description: 'Done.',
-        content: { [contentType]: { schema: hoisted(endpoint.answer, components) } },
-      },
+      '200': { description: 'Done.', content: answered },
+      ...(alsoAnswers === undefined
+        ? {}
+        : { [alsoAnswers.status]: { description: alsoAnswers.says, content: answered } }),
       default: { $ref: '#/components/responses/Refusal' },
     },
   };
+}
+
+function typeOfAnswer(name: string, { archive: place }: Endpoint): string {
+  if (place === 'answer') return ARCHIVE_TYPE;
+  return TEXT_ENDPOINTS.has(name) ? 'text/plain' : 'application/json';
 }
 
 function parametersOf(endpoint: Endpoint): Json[] {
@@ -108,6 +125,10 @@ function parametersOf(endpoint: Endpoint): Json[] {
 }
 
 function requestBodyOf(endpoint: Endpoint, components: Map<string, Json>): JsonObject {
+  if (endpoint.archive === 'body') {
+    const schema = hoisted(archive('An archive, as `GET` on this path gives it.'), components);
+    return { requestBody: { required: true, content: { [ARCHIVE_TYPE]: { schema } } } };
+  }
   if (endpoint.body === undefined) return {};
   const schema = hoisted(endpoint.body.schema, components);
   return {

@@ -49,4 +49,5 @@ export const QUERY_BY_KIND: Record<EndpointKind, Readonly<Record<string, string>
   list: { ...EVERYWHERE, ...BLOCKING, ...PAGING },
   write: { ...EVERYWHERE, ...DATACENTER, ...WRITING },
   plain: { ...EVERYWHERE, ...READING },
+  control: { ...EVERYWHERE, ...DATACENTER },
 };

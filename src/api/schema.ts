@@ -45,6 +45,28 @@ export function flag(description: string) {
   return Type.Boolean({ description });
 }
 
+/** A whole number, not below zero. */
+export function count(description: string) {
+  return Type.Integer({ description, minimum: 0 });
+}
+
+/** Says that something was done: always true. */
+export function done(description: string) {
+  return Type.Literal(true, { description });
+}
+
+/** Bytes that are no JSON: an archive of the state. */
+export function archive(description: string) {
+  return Type.Unsafe<Uint8Array>({
+    type: 'string',
+    contentMediaType: ARCHIVE_TYPE,
+    description,
+  });
+}
+
+/** The content type of an archive of the state. */
+export const ARCHIVE_TYPE = 'application/x-gzip';
+
 export function nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }

@@ -4,6 +4,7 @@
 
 import { extname, resolve } from 'node:path';
 import { Command, Option } from 'commander';
+import { textOfAddress } from '../node/net-address.ts';
 import type { RunningNode } from '../node/node.ts';
 import { readSettings, type Settings, SettingsError, shownSettings } from '../node/settings.ts';
 import { flagOf, SETTING_KEYS, type SettingKey, variableOf } from '../node/settings-keys.ts';
@@ -19,7 +20,7 @@ export function agentCommand(version: string): Command {
     .option(
       '--config-file <path>',
       'JSON or YAML file with settings; may be given several times, later ones win',
-      (path: string, before: readonly string[]) => [...before, path],
+      collected,
       [] as readonly string[],
     );
   for (const key of SETTING_KEYS) command.addOption(optionOf(key));
@@ -29,11 +30,19 @@ export function agentCommand(version: string): Command {
 }
 
 function optionOf(key: SettingKey): Option {
-  const value = key.type.kind === 'flag' ? '[true|false]' : `<${key.type.kind}>`;
-  const fallback = key.default === '' ? '' : ` (default: ${key.default})`;
+  const { kind } = key.type;
+  const value = kind === 'flag' ? '[true|false]' : `<${kind}>`;
+  const shown = String(key.default);
+  const fallback = shown === '' ? '' : ` (default: ${shown})`;
   const says = `${key.says}${fallback} [${variableOf(key.name)}]`;
   const option = new Option(`--${flagOf(key.name)} ${value}`, says);
-  return key.type.kind === 'flag' ? option.preset('true') : option;
+  if (kind === 'list') return option.argParser(collected);
+  return kind === 'flag' ? option.preset('true') : option;
+}
+
+/** Of a flag that may be given several times. */
+function collected(text: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), text];
 }
 
 function settingsOf(command: Command, options: Readonly<Record<string, unknown>>): Settings {
@@ -42,6 +51,7 @@ function settingsOf(command: Command, options: Readonly<Record<string, unknown>>
   for (const key of SETTING_KEYS) {
     const option = command.options.find(({ long }) => long === `--${flagOf(key.name)}`);
     const value = option === undefined ? undefined : options[option.attributeName()];
+    // The texts of a list end up with commas between them.
     if (value !== undefined) flags[flagOf(key.name)] = String(value);
   }
   try {
@@ -85,6 +95,9 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
     node.logger.warn({}, 'acl.default_policy is allow: whatever no rule speaks of is allowed');
   }
   process.stdout.write(banner(settings, version, node));
+  if (node.info.notReadyReasons().length > 0) {
+    void node.opened.then(() => process.stdout.write(readyText(settings, node)));
+  }
   const signal = await stopped;
   node.logger.info({ signal }, 'stopping');
   await node.close();
@@ -109,19 +122,33 @@ async function openOrExplain(settings: Settings, version: string): Promise<Runni
     platform.logger.info({ version, settings: shownSettings(settings) }, 'starting');
     return await openNode({ settings, platform, version });
   } catch (error) {
-    throw new CommandFailed(`the server did not start: ${messageOf(error)}${nextStepOf(error)}`);
+    const next = nextStepOf(error, settings);
+    throw new CommandFailed(`the server did not start: ${messageOf(error)}${next}`);
   }
 }
 
-function nextStepOf(error: unknown): string {
-  const code = (error as { readonly code?: unknown }).code;
+function nextStepOf(error: unknown, settings: Settings): string {
+  const { code, port } = systemErrorIn(error);
+  if (code === 'EADDRINUSE' && port === settings['ports.cluster'])
+    return (
+      '\nNext: another server uses ports.cluster. Choose another port with --ports-cluster; ' +
+      '-1 turns it off for a server that stays alone.'
+    );
   if (code === 'EADDRINUSE')
     return '\nNext: choose another port with --ports-http, or stop what listens there.';
+  if (code === 'EADDRNOTAVAIL')
+    return '\nNext: bind_addr and client_addr must be addresses of this machine (--bind-addr, --client-addr).';
   if (code === 'EACCES')
     return '\nNext: choose a folder and a port that this user may use (--data-dir, --ports-http).';
   if (code === 'EEXIST' || code === 'ENOTDIR')
     return '\nNext: choose another folder with --data-dir; what stands there is no folder.';
   return '';
+}
+
+/** What the system said, however it was put into words on the way. */
+function systemErrorIn(error: unknown): { readonly code?: unknown; readonly port?: unknown } {
+  const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown };
+  return code === undefined && cause instanceof Error ? systemErrorIn(cause) : (error as object);
 }
 
 function messageOf(error: unknown): string {
@@ -130,20 +157,37 @@ function messageOf(error: unknown): string {
 
 /** What a person who just started the server wants to know, ending with the next thing to type. */
 function banner(settings: Settings, version: string, node: RunningNode): string {
-  const [address] = node.addresses;
+  const reasons = node.info.notReadyReasons();
+  const standing = reasons.length === 0 ? 'is ready.' : `is not ready yet: ${reasons.join('; ')}.`;
+  const { clusterAddress } = node;
+  const cluster = clusterAddress === undefined ? [] : [textOfAddress(clusterAddress)];
   const lines = [
-    `Conclave ${version}: node ${settings.node_name} of datacenter ${settings.datacenter} is ready.`,
+    `Conclave ${version}: node ${settings.node_name} of datacenter ${settings.datacenter} ${standing}`,
     ...node.addresses.map((each) => `  listening   ${each.url}`),
+    ...cluster.map((address) => `  cluster     ${address}`),
     `  data        ${resolve(settings.data_dir)}`,
     `  default     ${settings['acl.default_policy']} (what no rule allows is ${settings['acl.default_policy'] === 'deny' ? 'denied' : 'allowed'})`,
   ];
-  const atOtherAddress = address === undefined || address.url === 'http://127.0.0.1:8500';
-  const environment = atOtherAddress ? '' : `CONCLAVE_HTTP_ADDR=${address.url} `;
-  const next = node.isBootstrapped()
+  const next = reasons.length === 0 ? ['', ...nextThing(node)] : [];
+  return `${[...lines, ...next, ''].join('\n')}\n`;
+}
+
+/** For a server that had to wait for others. */
+function readyText(settings: Settings, node: RunningNode): string {
+  const leader = node.info.leader();
+  const led = leader === undefined ? '' : `, led by the server at ${leader}`;
+  const line = `Node ${settings.node_name} of datacenter ${settings.datacenter} is ready${led}.`;
+  return `${[line, '', ...nextThing(node), ''].join('\n')}\n`;
+}
+
+function nextThing(node: RunningNode): readonly string[] {
+  const [address] = node.addresses;
+  const atUsualAddress = address === undefined || address.url === 'http://127.0.0.1:8500';
+  const environment = atUsualAddress ? '' : `CONCLAVE_HTTP_ADDR=${address.url} `;
+  return node.isBootstrapped()
     ? [`Next, with a token in CONCLAVE_TOKEN:`, `  ${environment}npx conclave acl token list`]
     : [
         'Next, in another terminal (once; keep the SecretID it prints):',
         `  ${environment}npx conclave acl bootstrap`,
       ];
-  return `${[...lines, '', ...next, ''].join('\n')}\n`;
 }

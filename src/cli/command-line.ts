@@ -2,8 +2,9 @@
 // several times. Everything that is the same for every command is said here once.
 
 import { type Command, InvalidArgumentError } from 'commander';
-import { addConnectionFlags, type ConnectionOptions } from './connection.ts';
+import { addConnectionFlags, addFormatFlag, type ConnectionOptions } from './connection.ts';
 import { CommandFailed, failureText } from './failed.ts';
+import { type Format, Printer } from './printer.ts';
 import { Session } from './session.ts';
 import type { Surroundings } from './surroundings.ts';
 import { UsageError } from './usage-error.ts';
@@ -46,6 +47,32 @@ export function addLeaf<Options>(
   });
 }
 
+export interface LocalLeafDescription<Options>
+  extends Pick<LeafDescription<Options>, 'name' | 'says' | 'argument' | 'flags'> {
+  readonly run: (printer: Printer, options: Options, argument: string | undefined) => Promise<void>;
+}
+
+/** A command that needs no server. */
+export function addLocalLeaf<Options>(
+  parent: Command,
+  surroundings: Surroundings,
+  leaf: LocalLeafDescription<Options>,
+): void {
+  const command = parent.command(leaf.name).description(leaf.says);
+  if (leaf.argument !== undefined) command.argument(...leaf.argument);
+  leaf.flags?.(command);
+  addFormatFlag(command);
+  command.action(async () => {
+    const options = command.opts<Options & { readonly format?: Format }>();
+    try {
+      await leaf.run(new Printer(options.format, surroundings), options, command.args[0]);
+    } catch (error) {
+      if (error instanceof UsageError) command.error(`error: ${error.message}`, { exitCode: 2 });
+      throw error;
+    }
+  });
+}
+
 /** The error in the words that its reader needs, without any secret of the command line. */
 function told(error: unknown, session: Session): unknown {
   const text = failureText(error, session.connection.address);
@@ -66,7 +93,8 @@ export function addCasFlag(command: Command): void {
   command.option('--cas <index>', 'only if the ModifyIndex is still this one', wholeNumber);
 }
 
-function wholeNumber(value: string): number {
+/** Reads the value of a flag that counts. */
+export function wholeNumber(value: string): number {
   if (!/^\d{1,15}$/.test(value)) throw new InvalidArgumentError('Expected a whole number.');
   return Number(value);
 }

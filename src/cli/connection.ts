@@ -2,6 +2,7 @@
 // server is, which token is sent, which namespace and datacenter are meant, how output looks.
 
 import { type Command, Option } from 'commander';
+import type { Format } from './printer.ts';
 import type { Surroundings } from './surroundings.ts';
 import { fileInput, secretInput } from './text-input.ts';
 import { UsageError } from './usage-error.ts';
@@ -17,7 +18,7 @@ export interface ConnectionOptions {
   readonly datacenter?: string;
   readonly stale?: boolean;
   readonly consistent?: boolean;
-  readonly format?: 'table' | 'json' | 'pretty';
+  readonly format?: Format;
 }
 
 export interface Connection {
@@ -48,12 +49,17 @@ export function addConnectionFlags(command: Command): void {
         'consistent',
       ),
     )
-    .option('--consistent', 'reads: the leader proves itself first')
-    .addOption(
-      new Option('--format <format>', 'how to print')
-        .choices(['table', 'json', 'pretty'])
-        .default('table'),
-    );
+    .option('--consistent', 'reads: the leader proves itself first');
+  addFormatFlag(command);
+}
+
+/** `--format`, for commands that print what they found. */
+export function addFormatFlag(command: Command): void {
+  command.addOption(
+    new Option('--format <format>', 'how to print')
+      .choices(['table', 'json', 'pretty'])
+      .default('table'),
+  );
 }
 
 /** What flags and environment say together; flags go first. Throws UsageError naming the source. */

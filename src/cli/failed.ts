@@ -52,6 +52,10 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'use a token that may do this; `conclave acl explain` shows which rule decides.',
   ],
   [
+    'was not found in the Raft configuration',
+    '`conclave operator raft list-peers` shows who belongs to the group.',
+  ],
+  [
     "wasn't created via login",
     'only tokens of a login can log out; `conclave acl token delete` deletes any token.',
   ],
@@ -79,8 +83,16 @@ function hintOf(error: ClientError): string | undefined {
       return 'check the address: is this a Conclave server of this version?';
     case 429:
     case 503:
-      return `try again ${error.retryAfterSeconds === undefined ? 'in a moment' : `in ${error.retryAfterSeconds} s`}; nothing was changed.`;
+      return `try again ${whenOf(error)}; nothing was changed.${error.message === NO_LEADER ? IF_IT_LASTS : ''}`;
     default:
       return undefined;
   }
+}
+
+const NO_LEADER = 'No cluster leader';
+const IF_IT_LASTS =
+  ' If it lasts: more than half of the servers must run; `conclave operator raft list-peers --stale` shows them.';
+
+function whenOf({ retryAfterSeconds }: ClientError): string {
+  return retryAfterSeconds === undefined ? 'in a moment' : `in ${retryAfterSeconds} s`;
 }

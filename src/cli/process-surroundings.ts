@@ -2,6 +2,9 @@
 
 import { httpTransport } from '../platform-node/http-transport.ts';
 import { readStandardInput, readTextFile, writeSecretFile } from '../platform-node/files.ts';
+import { isSealed, sealed, unsealed } from '../platform-node/sealed-archive.ts';
+import { systemRandom } from '../platform-node/system-random.ts';
+import { createWholeFile, readChunks } from '../platform-node/whole-file.ts';
 import type { Output, Surroundings } from './surroundings.ts';
 
 /** Longer than a server waits for a leader, shorter than a person waits for an answer. */
@@ -17,6 +20,10 @@ export function processSurroundings(version: string): Surroundings {
     readTextFile,
     readStandardInput,
     writeSecretFile,
+    createFile: createWholeFile,
+    readChunks,
+    randomBytes: (count) => systemRandom.bytes(count),
+    sealing: { isSealed, sealed, unsealed },
     openTransport: (options) => httpTransport({ ...options, timeoutMs: ANSWER_TIMEOUT_MS }),
   };
 }
@@ -26,9 +33,9 @@ function outputTo(stream: NodeJS.WriteStream): Output {
   stream.on('error', () => undefined);
   return {
     isTerminal: stream.isTTY === true,
-    write: (text) =>
+    write: (content) =>
       new Promise((resolve, reject) => {
-        stream.write(text, (error) => {
+        stream.write(content, (error) => {
           if (error === null || error === undefined) resolve();
           else reject(error);
         });

@@ -4,9 +4,12 @@
 import { Command, CommanderError } from 'commander';
 import { normaliseArguments } from './arguments.ts';
 import { addAclCommands } from './commands/acl.ts';
+import { addKeygenCommand } from './commands/keygen.ts';
 import { addLoginCommands } from './commands/login.ts';
 import { addMembersCommands } from './commands/members.ts';
 import { addNamespaceCommands } from './commands/namespace.ts';
+import { addOperatorCommands } from './commands/operator.ts';
+import { addSnapshotCommands } from './commands/snapshot.ts';
 import { CommandFailed } from './failed.ts';
 import { oneLine } from './show/safe-text.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -43,6 +46,9 @@ function assembled(surroundings: Surroundings, agent: Command): Command {
   addNamespaceCommands(program, surroundings);
   addLoginCommands(program, surroundings);
   addMembersCommands(program, surroundings);
+  addOperatorCommands(program, surroundings);
+  addSnapshotCommands(program, surroundings);
+  addKeygenCommand(program, surroundings);
   return program;
 }
 

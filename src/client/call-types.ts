@@ -5,9 +5,10 @@ import type { Static, TSchema } from 'typebox';
 import type { Endpoint } from '../api/endpoint.ts';
 import { ENDPOINTS } from '../api/endpoints.ts';
 import { NODE_ENDPOINTS } from '../api/endpoints-node.ts';
+import { OPERATOR_ENDPOINTS } from '../api/endpoints-operator.ts';
 
-/** Every endpoint that a client can call, by name. */
-export const CALLABLE = { ...ENDPOINTS, ...NODE_ENDPOINTS };
+/** Every endpoint that takes and gives JSON or text, by name. */
+export const CALLABLE = { ...ENDPOINTS, ...NODE_ENDPOINTS, ...OPERATOR_ENDPOINTS };
 
 export type CallName = keyof typeof CALLABLE;
 type Definition<Name extends CallName> = (typeof CALLABLE)[Name];

@@ -16,9 +16,28 @@ export interface TransportResponse {
   readonly text: string;
 }
 
+/** A request whose body, or whose answer, is longer than one wants to hold. */
+export interface StreamRequest extends Omit<TransportRequest, 'body'> {
+  /** Taken as fast as the server reads, and left where the server answers before its end. */
+  readonly body: AsyncIterable<Uint8Array> | undefined;
+}
+
+export interface StreamResponse extends Omit<TransportResponse, 'text'> {
+  /**
+   * The body as it comes; throws TransportError when it breaks off. To be read to its end, or left by
+   * ending the loop.
+   */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
 export interface Transport {
   /** Rejects with TransportError when no whole answer came. */
   send(request: TransportRequest): Promise<TransportResponse>;
+  /**
+   * Rejects with TransportError when no answer began, and with what the body of the request threw. An
+   * answer may take as long as it needs to begin once the whole body is sent.
+   */
+  stream(request: StreamRequest): Promise<StreamResponse>;
 }
 
 export type TransportFailure =

@@ -178,7 +178,8 @@ function positionOf(query: Query): Position | undefined {
   return { epoch: Number(parts[1]), seq: Number(parts[2]) };
 }
 
-function wholeNumberOf(query: Query, name: string): number | undefined {
+/** A parameter that counts or numbers something. Throws 'malformed' with its name. */
+export function wholeNumberOf(query: Query, name: string): number | undefined {
   const text = textOf(query, name);
   if (text === undefined) return undefined;
   if (!/^\d{1,15}$/.test(text)) throw malformed(`Invalid ${name}`);

@@ -6,6 +6,12 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { AclError } from '../acl/error.ts';
 import type { Endpoint } from '../api/endpoint.ts';
 import { NODE_ENDPOINTS, type NodeEndpointName } from '../api/endpoints-node.ts';
+import {
+  OPERATOR_ENDPOINTS,
+  type OperatorEndpointName,
+  SNAPSHOT_ENDPOINTS,
+  type SnapshotEndpointName,
+} from '../api/endpoints-operator.ts';
 import type { OperationName } from '../service/operations.ts';
 import { limitConnections } from './connection-limit.ts';
 import { Exchange, RetryLater } from './exchange.ts';
@@ -16,8 +22,11 @@ import { RateLimit, type RequestSort } from './rate-limit.ts';
 import { RouteTable, routePathOf } from './route-table.ts';
 import { RouteStats } from './route-stats.ts';
 import { serveNode } from './serve-node.ts';
+import { serveOperator } from './serve-operator.ts';
+import { serveSnapshot } from './serve-snapshot.ts';
 import { type Found, operationServer, type Shared } from './serve-operation.ts';
 import { LIMITS } from './settings.ts';
+import { mayTakeItsTime } from './slow-body.ts';
 import { targetPathOf } from './target-path.ts';
 import { TokenInUrlWarning } from './token-in-url.ts';
 import { answerRedirect, answerUnknownPath, answerWrongMethod, refusePath } from './unrouted.ts';
@@ -42,6 +51,7 @@ export function createHttp(parts: HttpParts): FastifyInstance {
   server.acceptAnyBody();
   server.routeOperations();
   server.routeNode();
+  server.routeOperator();
   server.routeTheRest();
   app.addHook('preClose', async () => shared.parked.close());
   const { connectionsPerClientMax: max, tls } = parts.settings;
@@ -94,8 +104,9 @@ interface ClientSocket {
   destroy(): void;
 }
 
-/** What came is no HTTP: answers with the status alone, and closes. */
+/** What came is no HTTP, or comes too slowly: answers with the status alone, and closes. */
 function refuseGarbage(error: Error & { readonly code?: string }, socket: ClientSocket): void {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && mayTakeItsTime(socket)) return;
   const line =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? '431 Request Header Fields Too Large'
@@ -160,11 +171,27 @@ class HttpServer {
     }
   }
 
+  routeOperator(): void {
+    const shared = this.#shared;
+    for (const name of Object.keys(OPERATOR_ENDPOINTS) as OperatorEndpointName[]) {
+      this.#route(OPERATOR_ENDPOINTS[name], (exchange, request) => {
+        const found = { parameter: '', body: request.body as Uint8Array | undefined };
+        return serveOperator(name, exchange, { found, shared });
+      });
+    }
+    for (const name of Object.keys(SNAPSHOT_ENDPOINTS) as SnapshotEndpointName[]) {
+      const serve = (exchange: Exchange) => serveSnapshot(name, exchange, shared);
+      this.#routeUnread(SNAPSHOT_ENDPOINTS[name], serve);
+    }
+  }
+
   /** Wrong methods, unknown paths, paths that are not clean. */
   routeTheRest(): void {
     const table = new RouteTable([
       ...Object.values<Endpoint>(ENDPOINT_BY_OPERATION),
       ...Object.values<Endpoint>(NODE_ENDPOINTS),
+      ...Object.values<Endpoint>(OPERATOR_ENDPOINTS),
+      ...Object.values<Endpoint>(SNAPSHOT_ENDPOINTS),
     ]);
     const methods = this.#app.supportedMethods;
     for (const path of table.paths) {
@@ -219,6 +246,18 @@ class HttpServer {
     });
   }
 
+  /** The body, if there is one, is left to whoever serves the endpoint. */
+  #routeUnread(endpoint: Endpoint, serve: (exchange: Exchange) => Promise<void>): void {
+    const { method, path } = endpoint;
+    const stats = new RouteStats(this.#parts.metrics, { method, template: path });
+    const atOnce = (request: FastifyRequest, reply: FastifyReply) => {
+      reply.hijack();
+      void serve(this.#exchange(stats, request, reply));
+    };
+    const onRequest = [...this.#limitHooks(endpoint, stats), atOnce];
+    this.#app.route({ method, url: routePathOf(endpoint), onRequest, handler: atOnce });
+  }
+
   /** Answers before the body is read. */
   #routeAtOnce(methods: string[], url: string, answer: (exchange: Exchange) => void): void {
     const atOnce = (request: FastifyRequest, reply: FastifyReply) => {
@@ -231,7 +270,8 @@ class HttpServer {
   #limitHooks(endpoint: Endpoint, stats: RouteStats): Hook[] {
     const { mode } = this.#parts.settings.requestLimits;
     if (mode === 'disabled' || !endpoint.path.startsWith('/v1/')) return [];
-    const sort: RequestSort = endpoint.kind === 'write' ? 'write' : 'read';
+    const isWrite = endpoint.kind === 'write' || endpoint.kind === 'control';
+    const sort: RequestSort = isWrite ? 'write' : 'read';
     return [
       (request, reply, done) => {
         const exchange = this.#exchange(stats, request, reply);

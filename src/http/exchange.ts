@@ -119,15 +119,20 @@ export class Exchange {
     return headOf(type, meta.defaultPolicy, position ?? meta.position);
   }
 
-  /** JSON with status 200. */
-  sendJson(body: string, headers: readonly string[], position: Position | undefined): void {
+  /** JSON, indented for those who ask for it. */
+  sendJson(
+    body: string,
+    headers: readonly string[],
+    position: Position | undefined,
+    status = 200,
+  ): void {
     if (!this.isPretty) {
-      this.send({ status: 200, type: JSON_TYPE, body, headers, position });
+      this.send({ status, type: JSON_TYPE, body, headers, position });
       return;
     }
     const printer = new PrettyPrinter();
     const pretty = printer.push(body) + printer.end();
-    this.send({ status: 200, type: JSON_TYPE, body: pretty, headers, position });
+    this.send({ status, type: JSON_TYPE, body: pretty, headers, position });
   }
 
   send(answer: Answer): void {

@@ -9,6 +9,7 @@ export interface Counter {
 }
 
 export interface Gauge {
+  /** NaN: there is nothing to show. */
   set(value: number): void;
 }
 
@@ -96,7 +97,7 @@ export class MetricsRegistry {
 
   #collected(): readonly Series[] {
     for (const action of this.#collectors) action();
-    return [...this.#series.values()];
+    return [...this.#series.values()].filter(({ value }) => !Number.isNaN(value));
   }
 
   #seriesOf(type: Series['type'], name: string, labels: Labels): Series {

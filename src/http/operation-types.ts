@@ -43,7 +43,10 @@ export interface OperationRoute<Name extends OperationName> {
   readonly render: (value: ValueOf<Name>, style: WireStyle) => string;
 }
 
+/** The endpoint of an operation. */
+export type OperationEndpoint = Endpoint & { readonly kind: Exclude<EndpointKind, 'control'> };
+
 /** Every operation has its endpoint, and the endpoint's kind is what the operation gives. */
 export const ENDPOINT_BY_OPERATION: {
-  readonly [Name in OperationName]: Endpoint & { readonly kind: KindOf<Name> & EndpointKind };
+  readonly [Name in OperationName]: OperationEndpoint & { readonly kind: KindOf<Name> };
 } = ENDPOINTS;

@@ -4,12 +4,14 @@ import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { Random } from '../../cluster/platform/random.ts';
 import type { Operations } from '../service/operations.ts';
+import type { Operator } from '../service/operator-operations.ts';
 import type { MetricsRegistry } from './metrics.ts';
 import type { NodeInfo } from './node-info.ts';
 import type { HttpSettings } from './settings.ts';
 
 export interface HttpParts {
   readonly operations: Operations;
+  readonly operator: Operator;
   readonly settings: HttpSettings;
   readonly node: NodeInfo;
   readonly metrics: MetricsRegistry;

@@ -27,6 +27,7 @@ import { type Exchange, indexHeaders, writeHeaders } from './exchange.ts';
 import { OPERATION_ROUTES } from './operation-routes.ts';
 import {
   ENDPOINT_BY_OPERATION,
+  type OperationEndpoint,
   type OperationRoute,
   type RouteRequest,
   type ValueOf,
@@ -52,7 +53,7 @@ type View = TokenView | PolicyView | RoleView | AuthMethodView | BindingRuleView
 /** A route with all that is known of it before a request comes. */
 interface Prepared<Name extends OperationName> {
   readonly name: Name;
-  readonly endpoint: Endpoint;
+  readonly endpoint: OperationEndpoint;
   readonly route: OperationRoute<Name>;
   readonly shared: Shared;
 }
@@ -62,7 +63,7 @@ export type Serve = (exchange: Exchange, found: Found) => Promise<void>;
 
 /** Prepares the route of an operation. */
 export function operationServer<Name extends OperationName>(name: Name, shared: Shared): Serve {
-  const endpoint: Endpoint = ENDPOINT_BY_OPERATION[name];
+  const endpoint: OperationEndpoint = ENDPOINT_BY_OPERATION[name];
   const prepared: Prepared<Name> = { name, endpoint, route: OPERATION_ROUTES[name], shared };
   return (exchange, found) => serveOperation(prepared, exchange, found);
 }

@@ -12,6 +12,8 @@ export interface HttpSettings {
   readonly defaultToken: string | undefined;
   /** `limits.body_max_bytes`. */
   readonly bodyMaxBytes: number;
+  /** `limits.snapshot_max_bytes`: the largest archive that is taken in. */
+  readonly snapshotMaxBytes: number;
   /** `limits.http_max_conns_per_client`; 0 means no limit. */
   readonly connectionsPerClientMax: number;
   /** `limits.request_limits`: requests a second and client. */
@@ -41,6 +43,7 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
   namespaces: true,
   defaultToken: undefined,
   bodyMaxBytes: 1024 * 1024,
+  snapshotMaxBytes: 4 * 1024 * 1024 * 1024,
   connectionsPerClientMax: 200,
   requestLimits: { mode: 'disabled', readRate: 0, writeRate: 0 },
   defaultQueryTimeMs: 300_000,
@@ -54,6 +57,8 @@ export const LIMITS = {
   headerMaxBytes: 1024 * 1024,
   /** A request that is not complete by then is dropped: slow bodies hold no connection for ever. */
   requestTimeoutMs: 60_000,
+  /** So long the sender of an archive may pause, and so long its reader may. */
+  archiveStallMs: 60_000,
   /** Objects on one page of a list. */
   pageMax: 1000,
   /** Answers from this size on are compressed when the client accepts it. */

@@ -34,6 +34,7 @@ export function httpSettingsOf(settings: Settings, tls: TlsTexts | undefined): H
     namespaces: settings['namespaces.enabled'],
     defaultToken: secretOf(settings['acl.tokens.default']),
     bodyMaxBytes: settings['limits.body_max_bytes'],
+    snapshotMaxBytes: settings['limits.snapshot_max_bytes'],
     connectionsPerClientMax: settings['limits.http_max_conns_per_client'],
     requestLimits: {
       mode: settings['limits.request_limits.mode'],

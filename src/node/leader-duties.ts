@@ -1,18 +1,23 @@
-// The leader's clock-work: once a second it deletes what is void or too old. A pass that fails is
-// tried again at the next beat; void tokens stay void meanwhile, so nothing hangs on it but space.
+// The leader's clock-work: once a second it deletes what is void or too old, in small passes that follow
+// each other sooner while there is more. A pass that fails is tried again at the next beat; void tokens
+// stay void meanwhile, so nothing hangs on it but space.
 
 import type { Timer } from '../../cluster/platform/clock.ts';
 import { REAP_BATCH_MAX, reapOnce } from '../service/duties.ts';
 import type { ServiceDeps } from '../service/deps.ts';
+import { LeaderAway } from '../service/remote.ts';
 
 const BEAT_MS = 1_000;
+/** When a pass has found more than it may take at once. */
+const BUSY_BEAT_MS = 100;
 
 export class LeaderDuties {
   readonly #deps: ServiceDeps;
   #timer: Timer | undefined;
   #pass: Promise<void> | undefined;
-  #isClosed = false;
+  #isOn = false;
   #backlog = 0;
+  #hasToldOfMore = false;
 
   constructor(deps: ServiceDeps) {
     this.#deps = deps;
@@ -23,36 +28,63 @@ export class LeaderDuties {
     return this.#backlog;
   }
 
+  /** This node leads now. */
   start(): void {
-    this.#timer = this.#deps.clock.after(BEAT_MS, () => {
-      this.#pass = this.#beat();
-    });
+    this.#isOn = true;
+    this.#awaitBeat(BEAT_MS);
   }
 
-  /** Stops the beat and waits for the pass under way. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
+  /** It does not any more: the pass under way comes to nothing. */
+  stop(): void {
+    this.#isOn = false;
+    this.#backlog = 0;
     this.#timer?.cancel();
+  }
+
+  /** Stops, and waits for the pass under way. */
+  async close(): Promise<void> {
+    this.stop();
     await this.#pass;
   }
 
-  async #beat(): Promise<void> {
-    if (this.#deps.leaderContact().isLeader) await this.#reap();
-    if (!this.#isClosed) this.start();
+  #awaitBeat(delayMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#deps.clock.after(delayMs, () => {
+      this.#pass = this.#beat(this.#pass);
+    });
   }
 
-  async #reap(): Promise<void> {
+  /** One pass at a time, also across two reigns. */
+  async #beat(before: Promise<void> | undefined): Promise<void> {
+    await before;
+    const isBusy = this.#isOn && (await this.#reap());
+    if (this.#isOn) this.#awaitBeat(isBusy ? BUSY_BEAT_MS : BEAT_MS);
+  }
+
+  /** Once for as long as it lasts. */
+  #tell(): void {
+    const isMore = this.#backlog >= REAP_BATCH_MAX;
+    if (isMore && !this.#hasToldOfMore) {
+      this.#deps.logger.info({ deleted: this.#backlog }, 'void tokens deleted, more are waiting');
+    }
+    this.#hasToldOfMore = isMore;
+  }
+
+  /** Whether there is more of anything. */
+  async #reap(): Promise<boolean> {
     try {
       const report = await reapOnce(this.#deps);
       this.#backlog = report.expiredTokens + report.orphanedTokens;
-      if (this.#backlog >= REAP_BATCH_MAX) {
-        this.#deps.logger.info({ deleted: this.#backlog }, 'void tokens deleted, more are waiting');
-      }
+      this.#tell();
+      return Object.values(report).some((count) => count >= REAP_BATCH_MAX);
     } catch (error) {
+      // Somebody else leads by now, whose duty it is.
+      if (error instanceof LeaderAway) return false;
       this.#deps.logger.warn(
         { cause: error },
         'deleting void tokens failed; the next beat tries again',
       );
+      return false;
     }
   }
 }

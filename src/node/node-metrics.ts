@@ -1,11 +1,14 @@
-// The figures of a node beside those of its requests: the log, the state, the duties, the process.
+// The figures of a node beside those of its requests: the group and its log, the state, the duties, the
+// process. Those that deployed dashboards look for have the names that they look for.
 
-import type { Replica } from '../../cluster/replica/replica.ts';
+import type { Member } from '../../cluster/member/group-member.ts';
+import type { Clock } from '../../cluster/platform/clock.ts';
 import type { MetricsRegistry } from '../http/metrics.ts';
 import { COUNTER_NAMES, type Metrics } from '../service/metrics.ts';
-import type { Outcome } from '../state/outcome.ts';
 import type { StateView } from '../state/view.ts';
+import type { Forwarding } from './forwarding.ts';
 import type { LeaderDuties } from './leader-duties.ts';
+import type { LoopWatch } from './loop-watch.ts';
 
 const PREFIX = 'conclave.';
 
@@ -20,10 +23,28 @@ export function countersIn(registry: MetricsRegistry): Metrics {
   };
 }
 
+/** Counts what this node puts into the log, and how long it takes until it is applied. */
+export function commitTimesIn(
+  registry: MetricsRegistry,
+  clock: Clock,
+): <Output>(propose: () => Promise<Output>) => Promise<Output> {
+  const applied = registry.counter(`${PREFIX}raft.apply`);
+  const commitTime = registry.histogram(`${PREFIX}raft.commitTime`);
+  return async (propose) => {
+    const startedMs = clock.monotonicMs();
+    const output = await propose();
+    applied.add();
+    commitTime.observe(clock.monotonicMs() - startedMs);
+    return output;
+  };
+}
+
 export interface NodeFigures {
-  readonly replica: Replica<Outcome>;
+  readonly member: Member<unknown>;
   readonly view: StateView;
   readonly duties: LeaderDuties;
+  readonly forwarding: Forwarding;
+  readonly loop: LoopWatch;
 }
 
 /** Shows the node's figures; they are asked for only when somebody looks. */
@@ -32,14 +53,24 @@ export function exportNodeMetrics(registry: MetricsRegistry, figures: NodeFigure
     const shown = registry.gauge(`${PREFIX}${name}`);
     registry.onCollect(() => shown.set(read()));
   };
-  const { replica, view, duties } = figures;
-  gauge('raft.applied_index', () => replica.status().appliedIndex);
-  gauge('raft.last_index', () => replica.status().lastIndex);
-  gauge('raft.state.leader', () => (replica.status().standing === 'leader' ? 1 : 0));
-  gauge(
-    'raft.pending_writes',
-    () => replica.status().queuedCount + replica.status().unappliedCount,
-  );
+  const { member, view, duties, forwarding, loop } = figures;
+  const is = (standing: string) => (): number => Number(member.status().standing === standing);
+  gauge('server.isLeader', is('leader'));
+  for (const standing of ['leader', 'follower', 'candidate', 'learner']) {
+    gauge(`raft.state.${standing}`, is(standing));
+  }
+  gauge('raft.term', () => member.status().term);
+  gauge('raft.applied_index', () => member.status().appliedIndex);
+  gauge('raft.commit_index', () => member.status().commitIndex);
+  gauge('raft.last_index', () => member.status().lastIndex);
+  gauge('raft.leader.lastContact', () => lastContactMs(member));
+  gauge('raft.pending_writes', () => {
+    const { queuedCount, unappliedCount } = member.status();
+    return queuedCount + unappliedCount;
+  });
+  gauge('raft.forwarded_writes', () => forwarding.count);
+  gauge('autopilot.healthy', () => Number(autopilotOf(member)?.isHealthy ?? Number.NaN));
+  gauge('autopilot.failure_tolerance', () => autopilotOf(member)?.failureTolerance ?? Number.NaN);
   gauge('state.index', () => view.index());
   gauge('state.tokens', () => view.totals().tokens);
   gauge('state.local_tokens', () => view.totals().localTokens);
@@ -49,4 +80,33 @@ export function exportNodeMetrics(registry: MetricsRegistry, figures: NodeFigure
   gauge('state.namespaces', () => view.totals().namespaces);
   gauge('acl.token.void_backlog', () => duties.backlog);
   gauge('process.resident_memory_bytes', () => process.memoryUsage.rss());
+  gauge('process.loop_delay_p50_ms', () => loop.figures().p50Ms);
+  gauge('process.loop_delay_p99_ms', () => loop.figures().p99Ms);
+  gauge('process.loop_delay_max_ms', () => loop.figures().maxMs);
+}
+
+/**
+ * On the leader: since it last heard those followers that make up a quorum with it, the quickest ones.
+ * Elsewhere: since the leader was heard. NaN where there is nothing to tell.
+ */
+function lastContactMs(member: Member<unknown>): number {
+  const at = member.standing();
+  if (at.kind !== 'member') return Number.NaN;
+  if (!at.isLeader) return at.lastContactMs ?? Number.NaN;
+  const voters = member.members().filter(({ isVoter }) => isVoter);
+  const heardMs = voters
+    .filter(({ isSelf }) => !isSelf)
+    .map((voter) => voter.lastContactMs ?? Number.POSITIVE_INFINITY)
+    .sort((one, other) => one - other);
+  const othersNeeded = Math.floor(voters.length / 2);
+  const found = othersNeeded === 0 ? 0 : heardMs[othersNeeded - 1];
+  return found === undefined || found === Number.POSITIVE_INFINITY ? Number.NaN : found;
+}
+
+/** Undefined where this server does not lead: no other knows. */
+function autopilotOf(
+  member: Member<unknown>,
+): ReturnType<Member<unknown>['autopilotState']> | undefined {
+  const at = member.standing();
+  return at.kind === 'member' && at.isLeader ? member.autopilotState() : undefined;
 }

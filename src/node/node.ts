@@ -1,30 +1,24 @@
 // One node: opens its parts in order, closes them in reverse. The parts run unchanged on any Platform,
-// so a simulated node is this node.
+// so a simulated node is this node. It listens before it belongs to a group, and says what it waits for.
 
-import type { AddressInfo } from 'node:net';
-import type { FastifyInstance } from 'fastify';
 import { Closer } from '../../cluster/base/closer.ts';
-import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
-import { DurableLog } from '../../cluster/log/durable-log.ts';
-import type { Replica } from '../../cluster/replica/replica.ts';
-import { openSoloReplica } from '../../cluster/replica/solo-replica.ts';
-import { createAuthMethods } from '../auth-methods/auth-method-types.ts';
+import type { NetAddress } from '../../cluster/platform/net.ts';
 import { createHttp } from '../http/create-http.ts';
 import { MetricsRegistry } from '../http/metrics.ts';
-import type { ServiceDeps } from '../service/deps.ts';
-import { createOperations } from '../service/create-operations.ts';
+import type { NodeInfo } from '../http/node-info.ts';
+import type { HttpParts } from '../http/parts.ts';
 import type { Operations } from '../service/operations.ts';
-import type { Outcome } from '../state/outcome.ts';
-import { StateMachine } from '../state/machine.ts';
-import { httpSettingsOf, serviceSettingsOf } from './derive-settings.ts';
-import { ensureBuiltins } from '../service/duties.ts';
-import { LeaderDuties } from './leader-duties.ts';
-import { LocalNodeInfo } from './local-node-info.ts';
-import { countersIn, exportNodeMetrics } from './node-metrics.ts';
+import { groupPlanOf } from './cluster-settings.ts';
+import { httpSettingsOf } from './derive-settings.ts';
+import { GroupNodeInfo } from './group-node-info.ts';
+import { LoopWatch } from './loop-watch.ts';
+import { textOfAddress } from './net-address.ts';
+import { exportNodeMetrics } from './node-metrics.ts';
+import { openNodeService } from './node-service.ts';
+import { type OpenGroup, openGroup } from './open-group.ts';
+import { openOperators } from './operators.ts';
 import type { Platform } from './platform.ts';
-import { proposerOf } from './proposer.ts';
-import { resetIndexOf } from './reset-index.ts';
 import type { Settings } from './settings.ts';
 
 export interface NodeOptions {
@@ -38,19 +32,30 @@ export interface RunningNode {
   readonly logger: Logger;
   /** Where it listens: HTTP first, then HTTPS. */
   readonly addresses: readonly ListeningAddress[];
+  /** Where it listens for other servers; undefined when nowhere. */
+  readonly clusterAddress: NetAddress | undefined;
   readonly operations: Operations;
+  readonly info: NodeInfo;
+  /** Resolves when it is ready for the first time; never when it is closed before. */
+  readonly opened: Promise<void>;
   isBootstrapped(): boolean;
-  /** Ends blocking queries, finishes what is under way, and closes the databases. */
+  /** Hands its leadership over, finishes what is under way, and closes the databases. */
   close(): Promise<void>;
 }
 
-export interface ListeningAddress {
-  readonly host: string;
-  readonly port: number;
+export interface ListeningAddress extends NetAddress {
   readonly url: string;
 }
 
-/** Opens the databases, replays the log, makes the built-ins, and listens. Rejects with what failed. */
+/** So long a node that waits for nobody may take to be ready, before it is said to run all the same. */
+const ALONE_READY_MS = 10_000;
+/** For this part of an election timeout the event loop may stand still before the log says so. */
+const ALARM_FRACTION = 1 / 3;
+
+/**
+ * Opens the databases, joins the group and listens. Resolves when it listens; a node that is alone,
+ * when it is ready. Rejects with what failed.
+ */
 export async function openNode(options: NodeOptions): Promise<RunningNode> {
   const closer = new Closer();
   try {
@@ -64,83 +69,59 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
 async function openParts(options: NodeOptions, closer: Closer): Promise<RunningNode> {
   const { settings, platform } = options;
   const { clock, random, logger } = platform;
-  const onFatal = (cause: Error): void => {
-    logger.error(
-      { cause },
-      'a store failed; the process ends, because what is on disk is not known',
-    );
-    platform.exitAfterFatal();
-  };
-
-  const stateKv = await platform.openKv('state', onFatal);
-  closer.defer(() => stateKv.close());
-  const logKv = await platform.openKv('log', onFatal);
-  closer.defer(() => logKv.close());
-  const machine = await StateMachine.open(stateKv, { clock });
-  const log = await DurableLog.open(logKv, machine.appliedEntry);
-  const pendingCountMax = settings['limits.pending_writes_max'];
-  const replica = await openSoloReplica({ log, machine, onFatal, limits: { pendingCountMax } });
-  closer.defer(() => replica.close());
-
-  const metrics = new MetricsRegistry();
-  const deps: ServiceDeps = {
-    view: machine,
-    watch: machine.watch,
-    propose: proposerOf(replica),
-    readBarrier: () => replica.readBarrier(),
-    leaderContact: () => ({ isLeader: true, knownLeader: true, lastContactMs: 0 }),
-    takeResetIndex: async () => resetIndexOf(platform.takeBootstrapReset()),
-    authMethods: createAuthMethods({
-      http: platform.https,
-      nowMs: () => clock.wallMs(),
-      random,
-      logger,
-    }),
-    clock,
-    random,
-    logger,
-    metrics: countersIn(metrics),
-    settings: serviceSettingsOf(settings),
-  };
-  await ensureBuiltins(deps);
-  const operations = createOperations(deps);
-  const duties = new LeaderDuties(deps);
-  exportNodeMetrics(metrics, { replica, view: machine, duties });
-
   const addresses: ListeningAddress[] = [];
-  const node = nodeInfoOf(options, replica, machine, addresses);
-  const parts = { operations, node, metrics, logger, clock, random };
+  const httpAddress = (): string => (addresses[0] === undefined ? '' : textOfAddress(addresses[0]));
+  const onFatal = fatalOf(platform);
+  const group = await openGroup({ ...options, onFatal, httpAddress }, closer);
+  const { member, machine } = group;
+  const metrics = new MetricsRegistry();
+  const service = openNodeService({ settings, platform, member, machine, metrics }, closer);
+  const { door: operations, opening } = service;
+  const operator = openOperators({ platform, version: options.version, group, service }, closer);
+  const loop = watchLoop(options, closer);
+  exportNodeMetrics(metrics, { ...service, member, view: machine, loop });
+
+  const info = new GroupNodeInfo({
+    ...{
+      settings,
+      nodeId: platform.nodeId,
+      version: options.version,
+      group: member,
+      view: machine,
+    },
+    httpAddress: () => addresses[0],
+    notReadyReasons: () => opening.notReadyReasons(),
+  });
+  const parts = { operations, operator, node: info, metrics, logger, clock, random };
   for (const listener of listenersOf(options)) {
-    const app = createHttp({ ...parts, settings: httpSettingsOf(settings, listener.tls) });
-    closer.defer(() => closeInTime(app, clock));
-    addresses.push(await listen(app, settings.client_addr, listener));
+    addresses.push(await listen(options, listener, { parts, closer }));
   }
-  duties.start();
-  closer.defer(() => duties.close());
+  if (waitsForNobody(settings, group)) await ready(opening.opened, platform);
   return {
-    logger,
-    addresses,
-    operations,
+    ...{ logger, addresses, clusterAddress: member.address, operations, info },
+    opened: opening.opened,
     isBootstrapped: () => machine.bootstrapIndex() !== undefined,
-    close: () => closer.close(),
+    close: async () => {
+      await handOver(group, logger);
+      await closer.close();
+    },
   };
 }
 
-function nodeInfoOf(
-  { settings, platform, version }: NodeOptions,
-  replica: Replica<Outcome>,
-  view: StateMachine,
-  addresses: readonly ListeningAddress[],
-): LocalNodeInfo {
-  const { nodeId } = platform;
-  return new LocalNodeInfo({
-    settings,
-    nodeId,
-    version,
-    replica,
-    view,
-    address: () => addresses[0],
-  });
+function fatalOf({ logger, exitAfterFatal }: Platform): (cause: Error) => void {
+  return (cause) => {
+    const says = 'a store failed; the process ends, because what is on disk is not known';
+    logger.error({ cause }, says);
+    exitAfterFatal();
+  };
+}
+
+function watchLoop({ settings, platform }: NodeOptions, closer: Closer): LoopWatch {
+  const { clock, logger } = platform;
+  const alarmMs = groupPlanOf(settings).electionMs * ALARM_FRACTION;
+  const loop = new LoopWatch({ delay: platform.watchLoopDelay(), clock, logger, alarmMs });
+  closer.defer(() => loop.close());
+  return loop;
 }
 
 interface Listener {
@@ -157,26 +138,42 @@ function listenersOf({ settings, platform }: NodeOptions): readonly Listener[] {
   return all.filter(({ port }) => port !== -1);
 }
 
-/** A connection that is silent, half asked or not read may not keep the node from stopping. */
-const CLOSE_GRACE_MS = 5_000;
-
-/** Lets requests under way finish; whoever has not finished when the grace is over is cut off. */
-async function closeInTime(app: FastifyInstance, clock: Clock): Promise<void> {
-  const cut = clock.after(CLOSE_GRACE_MS, () => app.server.closeAllConnections());
-  try {
-    await app.close();
-  } finally {
-    cut.cancel();
-  }
+async function listen(
+  { settings, platform }: NodeOptions,
+  { scheme, port, tls }: Listener,
+  { parts, closer }: { readonly parts: Omit<HttpParts, 'settings'>; readonly closer: Closer },
+): Promise<ListeningAddress> {
+  const app = createHttp({ ...parts, settings: httpSettingsOf(settings, tls) });
+  const served = await platform.serveHttp(app, { host: settings.client_addr, port });
+  closer.defer(() => served.close());
+  return { ...served.address, url: `${scheme}://${textOfAddress(served.address)}` };
 }
 
-async function listen(
-  app: FastifyInstance,
-  host: string,
-  { scheme, port }: Listener,
-): Promise<ListeningAddress> {
-  await app.listen({ host, port });
-  const bound = app.server.address() as AddressInfo;
-  const shownHost = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
-  return { host: bound.address, port: bound.port, url: `${scheme}://${shownHost}:${bound.port}` };
+/** Whether nobody else is needed for it to be ready. */
+function waitsForNobody(settings: Settings, { member }: OpenGroup): boolean {
+  const { kind } = member.standing();
+  const isOver = kind === 'removed' || kind === 'quarantined';
+  const isAlone = settings.bootstrap_expect === 1 && settings.retry_join.length === 0;
+  return !isOver && isAlone && member.members().length <= 1;
+}
+
+async function ready(opened: Promise<void>, { clock }: Platform): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = clock.after(ALONE_READY_MS, resolve);
+    void opened.then(() => {
+      timer.cancel();
+      resolve();
+    });
+  });
+}
+
+/** While everything still runs, so that clients of all servers hardly notice. */
+async function handOver({ member }: OpenGroup, logger: Logger): Promise<void> {
+  const at = member.standing();
+  if (at.kind !== 'member' || !at.isLeader || member.members().length <= 1) return;
+  try {
+    await member.transferLeadership(undefined);
+  } catch (cause) {
+    logger.warn({ cause }, 'nobody took the leadership over; the others will elect');
+  }
 }

@@ -1,8 +1,10 @@
 // The outside world of one node: what differs between a real process and a simulated one.
 
+import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
+import type { Net, NetAddress } from '../../cluster/platform/net.ts';
 import type { Random } from '../../cluster/platform/random.ts';
 import type { HttpsClient } from '../auth-methods/https-client.ts';
 
@@ -10,12 +12,25 @@ export interface Platform {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** To the other servers of the datacenter. */
+  readonly net: Net;
+  /** Lets an application of HTTP be asked. Rejects when the address cannot be had. */
+  serveHttp(app: FastifyInstance, at: HttpListening): Promise<ServedAt>;
+  /** Starts to measure how long the event loop keeps others waiting. */
+  watchLoopDelay(): LoopDelay;
   /** For auth methods that ask an identity provider. */
   readonly https: HttpsClient;
   /** This node's id: made once, kept in the data folder. */
   readonly nodeId: string;
-  /** Opens one of the node's databases. `onFatal` is called once, with its first failure. */
-  openKv(name: 'log' | 'state', onFatal: (cause: Error) => void): Promise<Kv>;
+  /**
+   * Opens one of the node's databases. Of the state there may be several generations; of the log there
+   * is 0 alone. `onFatal` is called once, with its first failure.
+   */
+  openKv(name: 'log' | 'state', generation: number, onFatal: (cause: Error) => void): Promise<Kv>;
+  /** Deletes a generation that is not open; harmless when it is not there. */
+  dropKv(name: 'state', generation: number): Promise<void>;
+  /** The generations that are on disk, whole or not. */
+  kvGenerations(name: 'state'): Promise<readonly number[]>;
   /** Reads and deletes the operator's bootstrap reset file; undefined when there is none. */
   takeBootstrapReset(): string | undefined;
   /** PEM texts of the HTTPS interface, read from the files that the settings name. */
@@ -28,4 +43,30 @@ export interface TlsTexts {
   readonly key: string;
   readonly cert: string;
   readonly ca: string | undefined;
+}
+
+export interface HttpListening {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+}
+
+export interface ServedAt {
+  /** With the port that was taken. */
+  readonly address: NetAddress;
+  /** Ends blocking queries, lets what is under way finish, but not for ever. */
+  close(): Promise<void>;
+}
+
+export interface LoopDelay {
+  /** What was measured since the last call. */
+  take(): LoopDelays;
+  close(): void;
+}
+
+/** How late the event loop got round to what was due. */
+export interface LoopDelays {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
 }

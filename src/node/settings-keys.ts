@@ -8,18 +8,23 @@ export type SettingType =
   | { readonly kind: 'port' }
   | { readonly kind: 'count'; readonly min: number; readonly max: number }
   /** Go duration text such as `1m30s`. */
-  | { readonly kind: 'duration' };
+  | { readonly kind: 'duration' }
+  /** Texts: a list in files; one text with commas in flags and variables, and in files too. */
+  | { readonly kind: 'list' };
 
 export interface SettingKey {
   /** Dotted name, as in a configuration file. */
   readonly name: string;
   readonly type: SettingType;
   /** As it would be written in a file. */
-  readonly default: string | number | boolean;
+  readonly default: string | number | boolean | readonly string[];
   readonly says: string;
   /** The value never appears in a log line or an error. */
   readonly secret?: true;
 }
+
+/** The usual port between servers: where addresses without one are looked for. */
+export const CLUSTER_PORT = 8300;
 
 const text = { kind: 'text' } as const;
 const flag = { kind: 'flag' } as const;
@@ -44,6 +49,18 @@ export const SETTING_KEYS = [
     says: 'folder of the databases; created when missing',
   },
   {
+    name: 'bind_addr',
+    type: text,
+    default: '127.0.0.1',
+    says: 'address that the port between servers listens on',
+  },
+  {
+    name: 'advertise_addr',
+    type: text,
+    default: '',
+    says: 'address at which the other servers reach this one; default: bind_addr',
+  },
+  {
     name: 'client_addr',
     type: text,
     default: '127.0.0.1',
@@ -60,6 +77,61 @@ export const SETTING_KEYS = [
     type: { kind: 'port' },
     default: -1,
     says: 'port of the HTTPS interface; -1 turns it off',
+  },
+  {
+    name: 'ports.cluster',
+    type: { kind: 'port' },
+    default: CLUSTER_PORT,
+    says: 'port between servers; 0 takes a free one, -1 turns it off',
+  },
+  {
+    name: 'bootstrap_expect',
+    type: { kind: 'count', min: 1, max: 31 },
+    default: 1,
+    says: 'how many servers found a new datacenter together; 1 and no retry_join: this one alone',
+  },
+  {
+    name: 'retry_join',
+    type: { kind: 'list' },
+    default: [],
+    says: 'addresses (host or host:port) of other servers of the datacenter',
+  },
+  {
+    name: 'cluster_key',
+    type: text,
+    default: '',
+    says: 'secret that servers prove to each other: 32 bytes in base64, see conclave keygen',
+    secret: true,
+  },
+  {
+    name: 'raft.heartbeat_interval',
+    type: { kind: 'duration' },
+    default: '100ms',
+    says: 'how often the leader shows that it lives; the same on all servers',
+  },
+  {
+    name: 'raft.election_timeout',
+    type: { kind: 'duration' },
+    default: '1500ms',
+    says: 'silence of the leader after which another is elected; the same on all servers',
+  },
+  {
+    name: 'tls.cluster.cert_file',
+    type: text,
+    default: '',
+    says: 'PEM file with the certificate of the port between servers',
+  },
+  {
+    name: 'tls.cluster.key_file',
+    type: text,
+    default: '',
+    says: 'PEM file with its private key',
+  },
+  {
+    name: 'tls.cluster.ca_file',
+    type: text,
+    default: '',
+    says: 'PEM file with the authority that the certificates of all servers come from',
   },
   {
     name: 'tls.cert_file',
@@ -136,6 +208,12 @@ export const SETTING_KEYS = [
     type: { kind: 'count', min: 1024, max: 67_108_864 },
     default: 1_048_576,
     says: 'largest request body',
+  },
+  {
+    name: 'limits.snapshot_max_bytes',
+    type: { kind: 'count', min: 1_048_576, max: 1_099_511_627_776 },
+    default: 4_294_967_296,
+    says: 'largest archive that a restore takes in',
   },
   {
     name: 'limits.request_limits.mode',

@@ -4,6 +4,7 @@
 
 import { parseDuration } from '../acl/duration.ts';
 import { requireConfiguredSecret } from '../acl/ids.ts';
+import { clusterFaultOf } from './cluster-settings.ts';
 import {
   flagOf,
   SETTING_KEYS,
@@ -28,7 +29,9 @@ type ValueOf<Key extends { readonly type: SettingKey['type'] }> = Key['type'] ex
       ? number
       : Key['type'] extends { readonly kind: 'duration' }
         ? bigint
-        : string;
+        : Key['type'] extends { readonly kind: 'list' }
+          ? readonly string[]
+          : string;
 
 export interface SettingsSources {
   /** By flag name, without the leading hyphens. */
@@ -42,6 +45,9 @@ export interface SettingsSources {
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
+
+/** Texts of one list. */
+const LIST_MAX = 100;
 
 interface Found {
   readonly value: unknown;
@@ -142,6 +148,8 @@ function checked(key: SettingKey, value: unknown, from: string): unknown {
       );
     case 'duration':
       return positiveDuration(value) ?? refuse('a duration above zero such as 90s or 1h30m');
+    case 'list':
+      return textList(value) ?? refuse('a list of texts, or one text with commas between them');
     default:
       return type satisfies never;
   }
@@ -165,6 +173,21 @@ function positiveDuration(value: unknown): bigint | undefined {
   return nanoseconds !== undefined && nanoseconds > 0n ? nanoseconds : undefined;
 }
 
+function textList(value: unknown): readonly string[] | undefined {
+  const parts: readonly unknown[] = Array.isArray(value)
+    ? value
+    : typeof value === 'string'
+      ? value.split(',')
+      : [undefined];
+  const texts: string[] = [];
+  for (const part of parts) {
+    if (typeof part !== 'string') return undefined;
+    const text = part.trim();
+    if (text !== '') texts.push(text);
+  }
+  return texts.length <= LIST_MAX ? texts : undefined;
+}
+
 function checkSecrets(settings: Settings): void {
   for (const name of ['acl.tokens.initial_management', 'acl.tokens.default'] as const) {
     try {
@@ -177,6 +200,8 @@ function checkSecrets(settings: Settings): void {
 
 /** What only shows when settings are looked at together. */
 function checkTogether(settings: Settings): void {
+  const clusterFault = clusterFaultOf(settings);
+  if (clusterFault !== undefined) throw new SettingsError(clusterFault);
   if (settings['acl.token_min_ttl'] > settings['acl.token_max_ttl'])
     throw new SettingsError('acl.token_min_ttl is longer than acl.token_max_ttl');
   if (settings['ports.http'] === -1 && settings['ports.https'] === -1)

@@ -1,5 +1,5 @@
 // The few plain files that a server reads: its configuration, certificates, and the file that allows
-// bootstrapping again.
+// bootstrapping again. And the folders of its databases by name and number, which come and go whole.
 
 import { hostname } from 'node:os';
 import {
@@ -8,10 +8,12 @@ import {
   fchmodSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** The whole file as text. Throws with the path in the message. */
@@ -32,6 +34,28 @@ export function ensureFolder(path: string): void {
 /** The name of this machine without its domain. */
 export function shortHostName(): string {
   return hostname().split('.')[0] ?? 'localhost';
+}
+
+/** The folder of one database: its bare name is generation 0. */
+export function databaseFolder(dataFolder: string, name: string, generation: number): string {
+  return join(dataFolder, generation === 0 ? name : `${name}-${generation}`);
+}
+
+/** The generations of a database that are there, whole or not, in ascending order. */
+export function databaseGenerations(dataFolder: string, name: string): readonly number[] {
+  const generations: number[] = [];
+  for (const file of readdirSync(dataFolder)) {
+    const number = file === name ? '0' : file.slice(name.length + 1);
+    const generation = Number(number);
+    const isOne = /^\d{1,15}$/.test(number);
+    if (isOne && file === databaseFolder('', name, generation)) generations.push(generation);
+  }
+  return generations.sort((left, right) => left - right);
+}
+
+/** Deletes a folder and all in it; harmless when there is none. */
+export async function deleteFolder(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true });
 }
 
 const BOOTSTRAP_RESET_FILE = 'acl-bootstrap-reset';

@@ -2,9 +2,16 @@
 // global fetch knows neither of the last two without another package, so this uses Node's own client.
 
 import { readFileSync } from 'node:fs';
-import { type IncomingMessage, type RequestOptions, request as httpRequest } from 'node:http';
+import {
+  type ClientRequest,
+  type IncomingMessage,
+  type RequestOptions,
+  request as httpRequest,
+} from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import {
+  type StreamRequest,
+  type StreamResponse,
   type Transport,
   TransportError,
   type TransportFailure,
@@ -21,51 +28,137 @@ export interface HttpTransportOptions {
   readonly timeoutMs: number;
 }
 
+/** So long a server may think about a whole body that it was sent chunk by chunk. */
+const AFTER_BODY_MS = 600_000;
+
+type Headers = TransportRequest['headers'];
+
 /** A transport over Node's HTTP client. Throws when the authority's file cannot be read. */
 export function httpTransport(options: HttpTransportOptions): Transport {
   const ca = options.caFile === undefined ? undefined : readFileSync(options.caFile, 'utf8');
-  return { send: (request) => send(request, options, ca) };
+  return {
+    send: (request) => send(request, options, ca),
+    stream: (request) => stream(request, options, ca),
+  };
 }
 
-function send(
+async function send(
   request: TransportRequest,
   options: HttpTransportOptions,
   ca: string | undefined,
 ): Promise<TransportResponse> {
-  return new Promise((resolve, reject) => {
-    const body = request.body === undefined ? undefined : Buffer.from(request.body);
-    const settings: RequestOptions & { readonly ca?: string } = {
-      method: request.method,
-      headers: { ...request.headers, 'content-length': String(body?.length ?? 0) },
-      timeout: options.timeoutMs,
-      ...(options.socketPath === undefined ? {} : { socketPath: options.socketPath }),
-      ...(ca === undefined ? {} : { ca }),
+  const body = request.body === undefined ? undefined : Buffer.from(request.body);
+  const headers = { ...request.headers, 'content-length': String(body?.length ?? 0) };
+  const begun = begin({ ...request, headers }, options, ca);
+  begun.outgoing.end(body);
+  const incoming = await begun.answer;
+  const parts: Uint8Array[] = [];
+  for await (const part of chunksOf(incoming, begun)) parts.push(part);
+  return { ...headOf(incoming), text: Buffer.concat(parts).toString('utf8') };
+}
+
+async function stream(
+  request: StreamRequest,
+  options: HttpTransportOptions,
+  ca: string | undefined,
+): Promise<StreamResponse> {
+  const begun = begin(request, options, ca);
+  if (request.body === undefined) begun.outgoing.end();
+  else void sendBody(request.body, begun);
+  const incoming = await begun.answer;
+  return { ...headOf(incoming), body: chunksOf(incoming, begun) };
+}
+
+/** A request on its way. */
+interface Begun {
+  readonly outgoing: ClientRequest;
+  /** Rejects with TransportError, or with what the body threw. */
+  readonly answer: Promise<IncomingMessage>;
+  /** Why this side gave up, if it did. */
+  givenUp: Error | undefined;
+  hasAnswer: boolean;
+  /** How long it waits at present. */
+  timeoutMs: number;
+}
+
+function begin(
+  request: { readonly method: string; readonly url: string; readonly headers: Headers },
+  options: HttpTransportOptions,
+  ca: string | undefined,
+): Begun {
+  const settings: RequestOptions & { readonly ca?: string } = {
+    method: request.method,
+    headers: request.headers,
+    timeout: options.timeoutMs,
+    ...(options.socketPath === undefined ? {} : { socketPath: options.socketPath }),
+    ...(ca === undefined ? {} : { ca }),
+  };
+  const start = request.url.startsWith('https:') ? httpsRequest : httpRequest;
+  const outgoing = start(request.url, settings);
+  const answer = new Promise<IncomingMessage>((resolve, reject) => {
+    outgoing.once('response', (incoming) => {
+      begun.hasAnswer = true;
+      resolve(incoming);
+    });
+    outgoing.on('error', (error) => reject(begun.givenUp ?? failureOf(error)));
+  });
+  const { timeoutMs } = options;
+  const begun: Begun = { outgoing, answer, givenUp: undefined, hasAnswer: false, timeoutMs };
+  outgoing.on('timeout', () => {
+    const seconds = Math.round(begun.timeoutMs / 1000);
+    begun.givenUp = new TransportError('timeout', `no answer within ${seconds} seconds`);
+    outgoing.destroy(begun.givenUp);
+  });
+  return begun;
+}
+
+/** Sends the body as fast as it is read; a server that has answered reads no further. */
+async function sendBody(body: AsyncIterable<Uint8Array>, begun: Begun): Promise<void> {
+  const { outgoing } = begun;
+  try {
+    for await (const chunk of body) {
+      if (begun.hasAnswer || outgoing.destroyed) break;
+      if (!outgoing.write(chunk)) await drained(begun);
+    }
+    // What was cut short must not look whole.
+    if (begun.hasAnswer) return;
+    begun.timeoutMs = AFTER_BODY_MS;
+    outgoing.setTimeout(AFTER_BODY_MS);
+    outgoing.end();
+  } catch (error) {
+    begun.givenUp = error instanceof Error ? error : new Error(String(error));
+    outgoing.destroy(begun.givenUp);
+  }
+}
+
+function drained({ outgoing }: Begun): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      for (const event of ['drain', 'close', 'response']) outgoing.off(event, done);
+      resolve();
     };
-    const start = request.url.startsWith('https:') ? httpsRequest : httpRequest;
-    const outgoing = start(request.url, settings, (incoming) => {
-      readAnswer(incoming).then(resolve, (error: unknown) => reject(failureOf(error)));
-    });
-    outgoing.on('timeout', () => {
-      const seconds = Math.round(options.timeoutMs / 1000);
-      outgoing.destroy(new TransportError('timeout', `no answer within ${seconds} seconds`));
-    });
-    outgoing.on('error', (error) => reject(failureOf(error)));
-    outgoing.end(body);
+    for (const event of ['drain', 'close', 'response']) outgoing.once(event, done);
   });
 }
 
-async function readAnswer(incoming: IncomingMessage): Promise<TransportResponse> {
-  const parts: Buffer[] = [];
-  for await (const part of incoming) parts.push(part as Buffer);
+async function* chunksOf(incoming: IncomingMessage, begun: Begun): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of incoming) yield chunk as Uint8Array;
+  } catch (error) {
+    throw begun.givenUp ?? failureOf(error);
+  } finally {
+    // A body that is only half sent holds the connection for nothing.
+    if (!begun.outgoing.writableEnded) begun.outgoing.destroy();
+  }
+}
+
+function headOf(incoming: IncomingMessage): Pick<TransportResponse, 'status' | 'headers'> {
   const headers = Object.entries(incoming.headers).map(([name, value]) => [
     name,
     Array.isArray(value) ? value.join(', ') : (value ?? ''),
   ]);
-  return {
-    status: incoming.statusCode ?? 0,
-    headers: Object.fromEntries(headers) as Record<string, string>,
-    text: Buffer.concat(parts).toString('utf8'),
-  };
+  const byName = Object.fromEntries(headers) as Record<string, string>;
+  return { status: incoming.statusCode ?? 0, headers: byName };
 }
 
 const FAILURES: ReadonlyMap<string, TransportFailure> = new Map([

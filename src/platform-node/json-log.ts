@@ -15,6 +15,8 @@ const SECRET_FIELDS = [
   'authorization',
   'clientSecret',
   'password',
+  'clusterKey',
+  'cluster_key',
 ];
 
 /** A logger that writes lines of at least `level` to `descriptor` (2 is standard error), in order. */

@@ -13,7 +13,7 @@ import {
   renameSync,
   writeSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ClassicLevel, Iterator, Snapshot } from 'classic-level';
 import { Level } from 'level';
 import { assert } from '../../cluster/base/assert.ts';
@@ -95,7 +95,11 @@ const versionText = (name: string): string => `${JSON.stringify({ format: FORMAT
 
 /** Whether the folder holds a store already. Refuses one of another format or purpose. */
 function requireOwnFolder(folder: string, name: string): boolean {
-  if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
+  if (!existsSync(folder)) {
+    mkdirSync(folder, { mode: 0o700 });
+    // What others rely on must be found again after a power cut.
+    syncFolder(dirname(folder));
+  }
   if (!existsSync(versionPath(folder))) return false;
   const text = readFileSync(versionPath(folder), 'utf8');
   if (text === versionText(name)) return true;
@@ -146,7 +150,11 @@ function writeVersion(folder: string, name: string): void {
   fsyncSync(file);
   closeSync(file);
   renameSync(aside, versionPath(folder));
-  const directory = openSync(folder, 'r');
+  syncFolder(folder);
+}
+
+function syncFolder(path: string): void {
+  const directory = openSync(path, 'r');
   fsyncSync(directory);
   closeSync(directory);
 }

@@ -1,16 +1,26 @@
 // The real outside world of a node: this machine's clock, randomness, disk and network.
 
-import { join } from 'node:path';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { Platform, TlsTexts } from '../node/platform.ts';
 import type { Settings } from '../node/settings.ts';
-import { ensureFolder, keptNodeId, readTextFile, takeBootstrapReset } from './files.ts';
+import {
+  databaseFolder,
+  databaseGenerations,
+  deleteFolder,
+  ensureFolder,
+  keptNodeId,
+  readTextFile,
+  takeBootstrapReset,
+} from './files.ts';
+import { serveHttp } from './http-serving.ts';
 import { NodeHttpsClient } from './https-client.ts';
 import { openJsonLog } from './json-log.ts';
 import { openLevelKv } from './level-kv.ts';
+import { watchLoopDelay } from './loop-delay.ts';
 import { systemClock } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 import { systemSha256 } from './system-sha256.ts';
+import { type ClusterTls, openWsNet } from './ws-net.ts';
 
 const STANDARD_ERROR = 2;
 
@@ -19,13 +29,20 @@ export function openSystemPlatform(settings: Settings): Platform {
   const dataFolder = settings.data_dir;
   ensureFolder(dataFolder);
   adoptSha256(systemSha256);
+  const logger = openJsonLog(settings.log_level, STANDARD_ERROR);
   return {
     clock: systemClock,
     random: systemRandom,
-    logger: openJsonLog(settings.log_level, STANDARD_ERROR),
+    logger,
+    net: openWsNet({ tls: clusterTlsOf(settings), clock: systemClock, logger }),
+    serveHttp: (app, at) => serveHttp(app, at, systemClock),
+    watchLoopDelay,
     https: new NodeHttpsClient(),
     nodeId: keptNodeId(dataFolder, systemRandom.uuid()),
-    openKv: (name, onFatal) => openLevelKv({ folder: join(dataFolder, name), name, onFatal }),
+    openKv: (name, generation, onFatal) =>
+      openLevelKv({ folder: databaseFolder(dataFolder, name, generation), name, onFatal }),
+    dropKv: (name, generation) => deleteFolder(databaseFolder(dataFolder, name, generation)),
+    kvGenerations: async (name) => databaseGenerations(dataFolder, name),
     takeBootstrapReset: () => takeBootstrapReset(dataFolder),
     tls: tlsTextsOf(settings),
     exitAfterFatal: () => process.exit(1),
@@ -38,6 +55,17 @@ function tlsTextsOf(settings: Settings): TlsTexts | undefined {
   return {
     key: readTextFile(settings['tls.key_file']),
     cert: readTextFile(settings['tls.cert_file']),
+    ca: ca === '' ? undefined : readTextFile(ca),
+  };
+}
+
+function clusterTlsOf(settings: Settings): ClusterTls | undefined {
+  const cert = settings['tls.cluster.cert_file'];
+  if (cert === '' || settings['ports.cluster'] === -1) return undefined;
+  const ca = settings['tls.cluster.ca_file'];
+  return {
+    key: readTextFile(settings['tls.cluster.key_file']),
+    cert: readTextFile(cert),
     ca: ca === '' ? undefined : readTextFile(ca),
   };
 }

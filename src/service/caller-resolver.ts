@@ -3,6 +3,7 @@
 // changed, and expiry is looked at each time, so no request is answered by rights of the past.
 
 import { LRUCache } from 'lru-cache';
+import { unreachable } from '../../cluster/base/unreachable.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import { AclError, invalid } from '../acl/error.ts';
 import { anonymousToken } from '../acl/built-ins.ts';
@@ -10,7 +11,7 @@ import { ANONYMOUS_SECRET, type NamespaceName, ROOT_SECRETS, type SecretId } fro
 import { nameKey } from '../acl/names.ts';
 import type { Token } from '../acl/token.ts';
 import type { StateView } from '../state/view.ts';
-import type { AppliedChange } from '../state/watch.ts';
+import type { AppliedChange, AppliedEvent } from '../state/watch.ts';
 import { type AuthMethodLookup, isVoid } from '../state/standing.ts';
 import type { Caller } from './caller.ts';
 import type { Metrics } from './metrics.ts';
@@ -85,8 +86,19 @@ export class CallerResolver {
   }
 
   /** To be told of every applied change before anybody is answered on account of it. */
-  onApplied(changes: readonly AppliedChange[]): void {
-    for (const change of changes) this.#forget(change);
+  onApplied(event: AppliedEvent): void {
+    switch (event.kind) {
+      case 'changed':
+        for (const change of event.changes) this.#forget(change);
+        return;
+      case 'replaced':
+        this.#tokens.clear();
+        this.#methodIndexes.clear();
+        this.#rights.forgetAll();
+        return;
+      default:
+        unreachable(event);
+    }
   }
 
   #forget({ table, key }: AppliedChange): void {

@@ -37,13 +37,15 @@ interface ViewByAnswer {
  */
 export async function commit<Type extends keyof ViewByAnswer>(
   service: Service,
-  { call, mark }: Request,
+  { call, mark, attempt }: Request,
   change: Change,
   expected: Type,
 ): Promise<WriteResult<ViewByAnswer[Type]>> {
   const timeMs = service.clock.wallMs();
   const isLocal = concernsLocalToken(service, change);
-  const outcome = await service.propose({ change, timeMs, cas: call.cas, request: mark });
+  if (attempt !== undefined) attempt.isDecided = true;
+  const command = { change, timeMs, cas: call.cas, request: mark };
+  const outcome = await service.propose(command, attempt?.reign);
   if (outcome.kind === 'refused') throw new AclError(outcome.code, outcome.message);
   assert(outcome.answer.type === expected, 'the outcome fits the change', { expected });
   const result = writeResultOf(service, outcome, { asked: call.ack, isLocal });

@@ -12,6 +12,7 @@ import type { Caller } from './caller.ts';
 import { CallerResolver } from './caller-resolver.ts';
 import { writeResultOf } from './commit.ts';
 import type { ServiceDeps } from './deps.ts';
+import { GoalWaiters } from './goal-waiters.ts';
 import { HANDLERS } from './handlers.ts';
 import { LinkNames } from './link-names.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
@@ -20,49 +21,85 @@ import { requireAcl, requireNamespace } from './permissions.ts';
 import { placementOf } from './placement.ts';
 import { PositionWaiters } from './position-waiters.ts';
 import { freshness } from './reading.ts';
+import { type Attempt, runAsLeader } from './run-as-leader.ts';
+import { runWrite, type Write } from './run-write.ts';
 import { rememberedOutcome, requestMarkOf } from './request-marks.ts';
 import type { Service } from './service.ts';
 import { tokenLocalityOf } from './token-locality.ts';
 import type { WatchTarget } from './views.ts';
 
+export interface Door extends Operations {
+  /** Runs a write that another server sends: here, or with LeaderAway not at all. */
+  runForOther<Name extends OperationName>(write: Write<Name>): Promise<OperationOutput<Name>>;
+}
+
 /** Opens the door; from then on the caches hear of every applied change. */
-export function createOperations(deps: ServiceDeps): Operations {
+export function createOperations(deps: ServiceDeps): Door {
   const { view, clock, metrics, settings } = deps;
   const callers = new CallerResolver({ view, clock, metrics, settings });
   const positions = new PositionWaiters(() => view.position(), clock);
   const names = new LinkNames(view);
-  deps.watch.onApplied((changes) => {
-    callers.onApplied(changes);
-    names.onApplied(changes);
+  const indexes = new GoalWaiters<number>({ clock, isReached: (wanted) => view.index() >= wanted });
+  deps.watch.onApplied((event) => {
+    callers.onApplied(event);
+    names.onApplied(event);
     positions.onApplied();
+    indexes.onApplied();
   });
-  const service: Service = { ...deps, callers, names, positions };
+  const service: Service = { ...deps, callers, names, positions, indexes };
   return {
-    run: (name, input, call) => runCounted(service, name, input, call),
+    run: (name, input, call) => runPlaced(service, name, input, call),
+    runForOther: async (write) => {
+      requireOpen(service);
+      return runHere(service, write);
+    },
     waitForChange: (target, index, timeoutMs, cancel) =>
       waitForChange(service, target, { index, timeoutMs, cancel }),
     meta: () => ({ defaultPolicy: settings.defaultPolicy, position: view.position() }),
   };
 }
 
-async function runCounted<Name extends OperationName>(
+async function runPlaced<Name extends OperationName>(
   service: Service,
   name: Name,
   input: OperationInput<Name>,
   call: Call,
 ): Promise<OperationOutput<Name>> {
+  requireOpen(service);
+  requireReachable(service, name, input, call);
+  if (OPERATION_TABLE[name].kind === 'write') {
+    return runWrite(service, { name, input, call }, (write) => runHere(service, write));
+  }
   try {
-    requireHere(service, name, input, call);
-    if (OPERATION_TABLE[name].kind === 'read') await freshness(service, call);
-    const output = runOperation(service, name, input, call);
+    await freshness(service, call);
+    const output = HANDLERS[name](service, input, { call, mark: undefined, attempt: undefined });
     // Reads answer at once: a turn of the microtask queue more would be a good part of their time.
     return output instanceof Promise ? await output : output;
   } catch (error) {
-    if (error instanceof AclError && DENIALS.has(error.code)) {
-      service.metrics.count('acl.denied', { reason: error.code });
-    }
-    throw error;
+    throw counted(service, error);
   }
+}
+
+/** A write at this server, which leads or rejects with LeaderAway. */
+async function runHere<Name extends OperationName>(
+  service: Service,
+  { name, input, call }: Write<Name>,
+): Promise<OperationOutput<Name>> {
+  try {
+    return await runAsLeader(service, name, (attempt) =>
+      runOnce(service, { name, input, call }, attempt),
+    );
+  } catch (error) {
+    throw counted(service, error);
+  }
+}
+
+/** A refusal for want of rights is counted where it is decided. */
+function counted(service: Service, error: unknown): unknown {
+  if (error instanceof AclError && DENIALS.has(error.code)) {
+    service.metrics.count('acl.denied', { reason: error.code });
+  }
+  return error;
 }
 
 const DENIALS: ReadonlySet<string> = new Set([
@@ -72,23 +109,29 @@ const DENIALS: ReadonlySet<string> = new Set([
   'login-refused',
 ]);
 
-function runOperation<Name extends OperationName>(
+function runOnce<Name extends OperationName>(
   service: Service,
-  name: Name,
-  input: OperationInput<Name>,
-  call: Call,
+  { name, input, call }: Write<Name>,
+  attempt: Attempt,
 ): OperationOutput<Name> | Promise<OperationOutput<Name>> {
   const owned = requestOwnerOf(service, name, input, call);
-  if (owned === undefined) return HANDLERS[name](service, input, { call, mark: undefined });
+  if (owned === undefined)
+    return HANDLERS[name](service, input, { call, mark: undefined, attempt });
   const { id, owner, caller } = owned;
   const mark = requestMarkOf({ id, owner, operation: name, input }, call);
   const remembered = answerAgain(service, mark, { call, caller });
-  if (remembered !== undefined) return remembered as OperationOutput<Name>;
-  return HANDLERS[name](service, input, { call, mark });
+  if (remembered === undefined) return HANDLERS[name](service, input, { call, mark, attempt });
+  attempt.isDecided = true;
+  return remembered as OperationOutput<Name>;
 }
 
-/** Throws unless the operation is on, and one that this node can run. */
-function requireHere<Name extends OperationName>(
+function requireOpen({ notOpenBecause }: Service): void {
+  const reason = notOpenBecause();
+  if (reason !== undefined) throw new AclError('unavailable', reason);
+}
+
+/** Throws unless the operation is on, and the datacenter that runs it can be reached. */
+function requireReachable<Name extends OperationName>(
   service: Service,
   name: Name,
   input: OperationInput<Name>,
@@ -98,7 +141,7 @@ function requireHere<Name extends OperationName>(
   const { aclEnabled, datacenter, primaryDatacenter, datacenters } = service.settings;
   if (!aclEnabled) throw new AclError('acl-disabled', 'ACL support disabled');
   const wanted = facts.takesDatacenter && call.datacenter !== '' ? call.datacenter : undefined;
-  // Every node answers such reads itself, whoever leads.
+  // Every server answers such reads itself.
   if (facts.kind === 'read' && facts.scope === 'local' && wanted === undefined) return;
   if (wanted !== undefined && !datacenters.includes(wanted)) {
     throw new AclError('no-such-datacenter', 'No path to datacenter');
@@ -111,9 +154,8 @@ function requireHere<Name extends OperationName>(
   );
   switch (placement.kind) {
     case 'here':
-      return;
     case 'leader':
-      throw new AclError('unavailable', 'No cluster leader');
+      return;
     case 'datacenter':
       throw new AclError('unavailable', 'Remote DC has no server currently reachable');
     default:

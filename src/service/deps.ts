@@ -12,6 +12,7 @@ import type { Outcome } from '../state/outcome.ts';
 import type { StateView } from '../state/view.ts';
 import type { Watch } from '../state/watch.ts';
 import type { Metrics } from './metrics.ts';
+import type { Remote } from './remote.ts';
 
 export interface ServiceSettings {
   readonly nodeName: string;
@@ -41,11 +42,26 @@ export interface LeaderContact {
 export interface ServiceDeps {
   readonly view: StateView;
   readonly watch: Watch;
-  /** Resolves once the command is applied and on disk. Rejects with `unavailable` or `outcome-unknown`. */
-  propose(command: Command): Promise<Outcome>;
-  /** Resolves when the state holds every write that was answered before the call. */
-  readBarrier(): Promise<void>;
+  /**
+   * Resolves once the command is applied and on disk. Rejects with LeaderAway (nothing was done, also
+   * when this node leads in another reign than the one that is named), 'unavailable' or
+   * 'outcome-unknown'.
+   */
+  propose(command: Command, reign?: number): Promise<Outcome>;
+  /**
+   * Resolves when the state holds every write that was answered before the call; undefined when it
+   * does already. Rejects with LeaderAway or 'unavailable'.
+   */
+  readBarrier(): Promise<void> | undefined;
   leaderContact(): LeaderContact;
+  /**
+   * The reign of this node, once its state holds all that earlier leaders answered. Rejects with
+   * LeaderAway when it does not lead, or no longer.
+   */
+  reign(): number | Promise<number>;
+  /** Why no operation can run here yet, in words; undefined as soon as one can. */
+  notOpenBecause(): string | undefined;
+  readonly remote: Remote;
   /** Reads the operator's reset index and deletes it, so that it works once. */
   takeResetIndex(): Promise<number | undefined>;
   readonly authMethods: AuthMethods;

@@ -12,10 +12,11 @@ import type { AccessorId } from '../acl/ids.ts';
 import { GLOBAL_MANAGEMENT_RULES, GLOBAL_READ_ONLY_RULES } from '../rules/built-in-rules.ts';
 import { REQUEST_MEMORY_MS } from '../state/bookkeeping.ts';
 import type { Change } from '../state/commands.ts';
+import { RESTORE_IDLE_MS } from '../state/restore-progress.ts';
 import type { ServiceDeps } from './deps.ts';
 
-/** Most objects of one kind that a pass deletes. */
-export const REAP_BATCH_MAX = 4096;
+/** Most objects of one kind that a pass deletes: applying them must not keep the event loop for long. */
+export const REAP_BATCH_MAX = 512;
 
 export type DutyDeps = Pick<
   ServiceDeps,
@@ -72,6 +73,10 @@ export async function reapOnce(deps: DutyDeps): Promise<ReapReport> {
   if (requests.length > 0) await perform(deps, { type: 'request-id.trim', keys: requests });
   const logins = await view.oldPendingLogins(nowMs, REAP_BATCH_MAX);
   if (logins.length > 0) await perform(deps, { type: 'pending-login.delete', keys: logins });
+  const restore = view.restoreUnderWay();
+  if (restore !== undefined && restore.timeMs + RESTORE_IDLE_MS <= nowMs) {
+    await perform(deps, { type: 'restore.abandon', id: restore.id });
+  }
   return {
     expiredTokens: expired.length,
     orphanedTokens: orphaned.length,

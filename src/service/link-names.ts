@@ -2,9 +2,10 @@
 // than a policy is renamed. A name is dropped the moment the state tells that its object changed.
 
 import { LRUCache } from 'lru-cache';
+import { unreachable } from '../../cluster/base/unreachable.ts';
 import type { PolicyId, RoleId } from '../acl/ids.ts';
 import type { StateView } from '../state/view.ts';
-import type { AppliedChange } from '../state/watch.ts';
+import type { AppliedChange, AppliedEvent } from '../state/watch.ts';
 import type { NamedLink } from './views.ts';
 
 const NAMES_MAX = 10_000;
@@ -30,11 +31,23 @@ export class LinkNames {
   }
 
   /** To be told of every applied change before anybody is answered on account of it. */
-  onApplied(changes: readonly AppliedChange[]): void {
-    for (const { table, key } of changes) {
-      if (table === 'policies') this.#policies.delete(key);
-      else if (table === 'roles') this.#roles.delete(key);
+  onApplied(event: AppliedEvent): void {
+    switch (event.kind) {
+      case 'changed':
+        for (const change of event.changes) this.#forget(change);
+        return;
+      case 'replaced':
+        this.#policies.clear();
+        this.#roles.clear();
+        return;
+      default:
+        unreachable(event);
     }
+  }
+
+  #forget({ table, key }: AppliedChange): void {
+    if (table === 'policies') this.#policies.delete(key);
+    else if (table === 'roles') this.#roles.delete(key);
   }
 }
 

@@ -13,7 +13,7 @@ import type { ReadMeta, ReadResult } from './views.ts';
  * nothing to wait for. Rejects with 'unavailable' or 'wait-timeout'.
  */
 export function freshness(
-  service: Service,
+  service: Pick<Service, 'readBarrier' | 'positions'>,
   { consistency, minPosition }: Pick<Call, 'consistency' | 'minPosition'>,
 ): Promise<void> | undefined {
   const barrier = consistency === 'stale' ? undefined : service.readBarrier();

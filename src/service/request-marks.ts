@@ -2,7 +2,7 @@
 // first answer and changes nothing. The memory is the state's (ten minutes); this file makes the mark
 // that goes into the log and answers from the memory before any work is done again.
 
-import { sha256 } from '@noble/hashes/sha2.js';
+import { sha256 } from '../../cluster/platform/sha256.ts';
 import { AclError } from '../acl/error.ts';
 import { REQUEST_MEMORY_MS } from '../state/bookkeeping.ts';
 import type { RequestMark } from '../state/commands.ts';

@@ -72,6 +72,11 @@ export class RightsCache {
     for (const { key } of [...(this.#dependents.get(dependency) ?? [])]) this.#entries.delete(key);
   }
 
+  /** Nothing holds of what the authorizers were made from. */
+  forgetAll(): void {
+    this.#entries.clear();
+  }
+
   #compile(key: string, owner: RightsOwner): Entry {
     const { own, defaults, dependencies } = linkedPolicies(this.#view, owner);
     const authorizer = compileAuthorizer({

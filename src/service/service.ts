@@ -5,13 +5,16 @@ import type { RequestMark } from '../state/commands.ts';
 import type { Call } from './call.ts';
 import type { CallerResolver } from './caller-resolver.ts';
 import type { ServiceDeps } from './deps.ts';
+import type { GoalWaiters } from './goal-waiters.ts';
 import type { LinkNames } from './link-names.ts';
 import type { PositionWaiters } from './position-waiters.ts';
+import type { Attempt } from './run-as-leader.ts';
 
 export interface Service extends ServiceDeps {
   readonly callers: CallerResolver;
   readonly names: LinkNames;
   readonly positions: PositionWaiters;
+  readonly indexes: GoalWaiters<number>;
 }
 
 /** One run of an operation. */
@@ -19,4 +22,6 @@ export interface Request {
   readonly call: Call;
   /** Set when the caller gave the request an id. */
   readonly mark: RequestMark | undefined;
+  /** Of a write. */
+  readonly attempt: Attempt | undefined;
 }

@@ -8,6 +8,7 @@ import type { KvWrite } from '../../cluster/platform/kv.ts';
 import type { NamespaceName } from '../acl/ids.ts';
 import { Digest, rowHash } from './digest.ts';
 import { globalEffectsOf, type RowEffect } from './global-effects.ts';
+import type { KeyspaceStep } from './keyspaces.ts';
 import { decodeCounts, encodeCounts, encodeMeta, type Meta, type Totals } from './meta.ts';
 import type { IndexRow, ObjectTable } from './objects.ts';
 import type { Position } from './outcome.ts';
@@ -15,7 +16,7 @@ import { decodeNumber, encodeNumber } from './packing.ts';
 import { type Getter, idsOf } from './reads.ts';
 import { decodeRecord, encodeRecord } from './record-codec.ts';
 import type { Stamped } from './stamp.ts';
-import { idAtEnd, rowKey } from './tables.ts';
+import { idAtEnd, META_KEY, rowKey } from './tables.ts';
 import type { ObjectCounts, TableName } from './view.ts';
 import type { AppliedChange } from './watch.ts';
 
@@ -34,20 +35,24 @@ export interface Finished {
   readonly writes: readonly KvWrite[];
   readonly meta: Meta;
   readonly changes: readonly AppliedChange[];
+  /** With 'adopt', it is another state than before. */
+  readonly keyspaceStep: KeyspaceStep | undefined;
 }
 
 export class ChangeSet implements Getter {
   readonly #store: Getter;
   readonly #rows = new Map<string, Row>();
   readonly #counts = new Map<NamespaceName, Mutable<ObjectCounts>>();
-  readonly #globalDigest: Digest;
-  readonly #fullDigest: Digest;
+  #globalDigest: Digest;
+  #fullDigest: Digest;
   readonly #tableIndexes: Record<TableName, number>;
   readonly #changes: AppliedChange[] = [];
   #index: number;
   #position: Position;
-  readonly #totals: Mutable<Totals>;
+  #totals: Mutable<Totals>;
   #bootstrapIndex: number | undefined;
+  #groupRecord: Uint8Array | undefined;
+  #keyspaceStep: KeyspaceStep | undefined;
   /** Of the command that is being applied. */
   #effects: RowEffect[] = [];
   #touchedTables = new Set<TableName>();
@@ -62,6 +67,7 @@ export class ChangeSet implements Getter {
     this.#position = meta.position;
     this.#totals = { ...meta.totals };
     this.#bootstrapIndex = meta.bootstrapIndex;
+    this.#groupRecord = meta.groupRecord;
   }
 
   get(key: Uint8Array): Uint8Array | undefined {
@@ -89,6 +95,11 @@ export class ChangeSet implements Getter {
   /** Whether the current command has changed nothing yet. */
   get isUntouched(): boolean {
     return this.#rowsChanged === 0;
+  }
+
+  /** The full digest as of the last command. */
+  get fullDigestHex(): string {
+    return this.#fullDigest.hex();
   }
 
   /** What a namespace holds, the current command included. */
@@ -151,6 +162,35 @@ export class ChangeSet implements Getter {
     this.#rowsChanged += 1;
   }
 
+  /** Who belongs to the group from here on. Nothing that users see moves. */
+  setGroupRecord(groupRecord: Uint8Array): void {
+    this.#groupRecord = groupRecord;
+  }
+
+  /** The batch opens or drops what collects a restore. A command that does is alone in its batch. */
+  setKeyspaceStep(step: 'stage' | 'drop'): void {
+    this.#keyspaceStep = step;
+  }
+
+  /**
+   * What was collected is the state from now on, as `restored` describes it. Nothing that was given out
+   * comes back: index, position and the index of the last bootstrap go on from the larger one.
+   */
+  adoptRestored(restored: Meta): void {
+    this.#keyspaceStep = 'adopt';
+    this.#rowsChanged += 1;
+    this.#index = Math.max(this.#index, restored.index) + 1;
+    this.#position = positionAfter(this.#position, restored.position);
+    for (const table of Object.keys(this.#tableIndexes) as TableName[]) {
+      this.#tableIndexes[table] = this.#index;
+    }
+    const wasBootstrapped = this.#bootstrapIndex ?? restored.bootstrapIndex;
+    this.#bootstrapIndex = wasBootstrapped === undefined ? undefined : this.#index;
+    this.#globalDigest = new Digest(restored.globalDigest);
+    this.#fullDigest = new Digest(restored.fullDigest);
+    this.#totals = { ...restored.totals };
+  }
+
   beginCommand(): void {
     this.#rowsChanged = 0;
   }
@@ -184,6 +224,7 @@ export class ChangeSet implements Getter {
       globalDigest: this.#globalDigest.bytes(),
       fullDigest: this.#fullDigest.bytes(),
       totals: this.#totals,
+      groupRecord: this.#groupRecord,
     };
     this.putRow(META_KEY, encodeMeta(meta));
     const writes: KvWrite[] = [];
@@ -191,7 +232,7 @@ export class ChangeSet implements Getter {
       if (!isChanged) continue;
       writes.push(value === undefined ? { type: 'del', key } : { type: 'put', key, value });
     }
-    return { writes, meta, changes: this.#changes };
+    return { writes, meta, changes: this.#changes, keyspaceStep: this.#keyspaceStep };
   }
 
   /** The row as it is now, read from the store at the first time. */
@@ -296,7 +337,11 @@ export class ChangeSet implements Getter {
   }
 }
 
-export const META_KEY = rowKey('meta');
+function positionAfter(left: Position, right: Position): Position {
+  const isLeftLater = left.epoch === right.epoch ? left.seq >= right.seq : left.epoch > right.epoch;
+  const { epoch, seq } = isLeftLater ? left : right;
+  return { epoch, seq: seq + 1 };
+}
 
 function countsKey(namespace: NamespaceName): Uint8Array {
   return rowKey('counts', namespace);

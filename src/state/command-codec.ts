@@ -50,6 +50,10 @@ export const CHANGE_NUMBER: Readonly<Record<ChangeType, number>> = {
   'request-id.trim': 16,
   'pending-login.set': 17,
   'pending-login.delete': 18,
+  'restore.begin': 19,
+  'restore.chunk': 20,
+  'restore.commit': 21,
+  'restore.abandon': 22,
 };
 
 const PRESENCE_NUMBER: Readonly<Record<Presence, number>> = {
@@ -190,6 +194,23 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
   'pending-login.delete': {
     fieldsOf: ({ keys }) => [keys],
     changeOf: ([keys]) => ({ keys }) as ChangeOf<'pending-login.delete'>,
+  },
+  'restore.begin': {
+    fieldsOf: ({ id }) => [id],
+    changeOf: ([id]) => ({ id }) as ChangeOf<'restore.begin'>,
+  },
+  'restore.chunk': {
+    fieldsOf: ({ id, number, rows }) => [id, number, rows],
+    changeOf: ([id, number, rows]) => ({ id, number, rows }) as ChangeOf<'restore.chunk'>,
+  },
+  'restore.commit': {
+    fieldsOf: ({ id, chunkCount, chain, metaRow }) => [id, chunkCount, chain, metaRow],
+    changeOf: ([id, chunkCount, chain, metaRow]) =>
+      ({ id, chunkCount, chain, metaRow }) as ChangeOf<'restore.commit'>,
+  },
+  'restore.abandon': {
+    fieldsOf: ({ id }) => [id],
+    changeOf: ([id]) => ({ id }) as ChangeOf<'restore.abandon'>,
   },
 };
 

@@ -84,7 +84,29 @@ export type Change =
       readonly value: Uint8Array;
       readonly expiresMs: number;
     }
-  | { readonly type: 'pending-login.delete'; readonly keys: readonly string[] };
+  | { readonly type: 'pending-login.delete'; readonly keys: readonly string[] }
+  /** Another state begins to come in, out of sight; one that was coming in before is dropped. */
+  | { readonly type: 'restore.begin'; readonly id: string }
+  /** The next rows of it, as row-parser.ts reads them. */
+  | {
+      readonly type: 'restore.chunk';
+      readonly id: string;
+      /** From 1 on, without a gap. */
+      readonly number: number;
+      readonly rows: Uint8Array;
+    }
+  /** All rows are there: it becomes the state, if it is what is said here. */
+  | {
+      readonly type: 'restore.commit';
+      readonly id: string;
+      readonly chunkCount: number;
+      /** See `chained` in snapshot-format.ts: over the rows of all chunks. */
+      readonly chain: Uint8Array;
+      /** The meta row of the state that is restored. */
+      readonly metaRow: Uint8Array;
+    }
+  /** Drops what came in, if it is this one. */
+  | { readonly type: 'restore.abandon'; readonly id: string };
 
 export type ChangeType = Change['type'];
 

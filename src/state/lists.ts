@@ -32,6 +32,9 @@ import type { Stamped } from './stamp.ts';
 import { behind, idAtEnd, namedKey, rangeOf, type RowKind, rowKey, textsInKey } from './tables.ts';
 import type { Page, TokenFilter } from './view.ts';
 
+/** What lists are made from. */
+type Listed = Pick<Kv, 'get' | 'rows' | 'snapshot'>;
+
 /**
  * Where an object stands in its list: give it as `after` to go on behind it. (Of roles that are listed
  * by a policy, the place is the id.)
@@ -50,7 +53,7 @@ export function pageKeyOf(
 }
 
 export function listTokens(
-  kv: Kv,
+  kv: Listed,
   scope: NamespaceScope,
   filter: TokenFilter | undefined,
   page: Page,
@@ -87,7 +90,7 @@ function tokenFilterPrefix(
 }
 
 export function listPolicies(
-  kv: Kv,
+  kv: Listed,
   scope: NamespaceScope,
   page: Page,
 ): AsyncIterable<readonly Policy[]> {
@@ -95,7 +98,7 @@ export function listPolicies(
 }
 
 export function listRoles(
-  kv: Kv,
+  kv: Listed,
   scope: NamespaceScope,
   policyId: PolicyId | undefined,
   page: Page,
@@ -108,7 +111,7 @@ export function listRoles(
 }
 
 export function listAuthMethods(
-  kv: Kv,
+  kv: Listed,
   scope: NamespaceScope,
   page: Page,
 ): AsyncIterable<readonly AuthMethod[]> {
@@ -117,7 +120,7 @@ export function listAuthMethods(
 }
 
 export function listBindingRules(
-  kv: Kv,
+  kv: Listed,
   scope: NamespaceScope,
   authMethod: string | undefined,
   page: Page,
@@ -136,7 +139,7 @@ export function listBindingRules(
   return filtered(decoded(kv.rows(range), BINDING_RULES), isWanted, page.limit);
 }
 
-export function listNamespaces(kv: Kv, page: Page): AsyncIterable<readonly Namespace[]> {
+export function listNamespaces(kv: Listed, page: Page): AsyncIterable<readonly Namespace[]> {
   const whole = rangeOf(rowKey('namespace'));
   const range =
     page.after === undefined ? whole : { ...whole, from: behind(rowKey('namespace', page.after)) };
@@ -145,7 +148,7 @@ export function listNamespaces(kv: Kv, page: Page): AsyncIterable<readonly Names
 
 /** By id: all objects of a table, or those that a namespace's index rows point at. */
 function listById<T extends Stamped>(
-  kv: Kv,
+  kv: Listed,
   table: ObjectTable<T>,
   byNamespace: 'tokenByNamespace' | 'ruleByNamespace',
   scope: NamespaceScope,
@@ -163,7 +166,7 @@ function listById<T extends Stamped>(
 
 /** By namespace and lower-cased name. */
 function listByName<T extends Stamped>(
-  kv: Kv,
+  kv: Listed,
   table: ObjectTable<T>,
   [byName, primary]: readonly [RowKind, RowKind],
   scope: NamespaceScope,
@@ -184,7 +187,7 @@ interface MergedList {
 
 /** By id, from index rows that are ordered by id in each namespace only. */
 function listMerged<T extends Stamped>(
-  kv: Kv,
+  kv: Listed,
   table: ObjectTable<T>,
   { scope, prefixOf, afterId, limit }: MergedList,
 ): AsyncIterable<readonly T[]> {

@@ -1,264 +1,261 @@
 // The state machine: committed entries go in, outcomes come out, and the state in between is on disk.
 // A group of entries is one synced batch; only when it is there do readers see it, listeners hear of
-// it and callers get their outcomes. Opening reads one row, however large the state is.
+// it and callers get their outcomes. Opening reads one row, however large the state is. A whole state
+// can leave as a snapshot, and come in beside the present one, which serves until the other takes over.
 
-import { assert } from '../../cluster/base/assert.ts';
+import { assert, must } from '../../cluster/base/assert.ts';
 import type { LogEntry, LogWitness } from '../../cluster/log/log-entry.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
-import type { AuthMethod } from '../acl/auth-method.ts';
-import type { BindingRule } from '../acl/binding-rule.ts';
-import type { AccessorId, NamespaceName, PolicyId, SecretId } from '../acl/ids.ts';
-import type { Namespace } from '../acl/namespace.ts';
-import type { NamespaceScope } from '../acl/namespace-selection.ts';
-import type { Policy } from '../acl/policy.ts';
-import type { Role } from '../acl/role.ts';
-import type { Token } from '../acl/token.ts';
 import { applyCommand } from './apply/apply-command.ts';
-import {
-  type PendingLogin,
-  readPendingLogin,
-  readRequest,
-  type RememberedRequest,
-} from './bookkeeping.ts';
-import { ChangeSet, META_KEY } from './change-set.ts';
+import { ChangeSet } from './change-set.ts';
 import { decodeCommand } from './command-codec.ts';
-import { Digest } from './digest.ts';
-import { expiredTokens, oldPendingLogins, oldRequests, orphanedTokens } from './due.ts';
-import {
-  listAuthMethods,
-  listBindingRules,
-  listNamespaces,
-  listPolicies,
-  listRoles,
-  listTokens,
-} from './lists.ts';
-import { decodeCounts, decodeMeta, EMPTY_META, type Meta, type Totals } from './meta.ts';
-import { ObjectCache } from './object-cache.ts';
-import { idKey, namedObjectKey } from './objects.ts';
-import type { Outcome, Position } from './outcome.ts';
-import {
-  isIdInUse,
-  readAuthMethod,
-  readBindingRule,
-  readNamespace,
-  readPolicy,
-  readPolicyByName,
-  readRole,
-  readRoleByName,
-  readRulesOfMethod,
-  readToken,
-  readTokenBySecret,
-} from './reads.ts';
-import { rowKey } from './tables.ts';
-import type { ObjectCounts, Page, StateView, TableName, TokenFilter } from './view.ts';
-import { type AppliedChange, Watch } from './watch.ts';
+import type { Command } from './commands.ts';
+import { type DigestCheckpoint, DigestCheckpoints, isCheckpoint } from './digest-checkpoints.ts';
+import type { Generations } from './generations.ts';
+import { decodeMeta, EMPTY_META, type Meta } from './meta.ts';
+import type { Outcome } from './outcome.ts';
+import { SnapshotIntake } from './snapshot-intake.ts';
+import { type StateSnapshot, snapshotOf } from './snapshot-writer.ts';
+import { StateStore } from './state-store.ts';
+import { StoredState } from './stored-state.ts';
+import { META_KEY } from './tables.ts';
+import { Watch } from './watch.ts';
 
-export class StateMachine implements StateView {
+/** An entry of the log, and what is to be remembered with it. */
+export interface AppliedEntry extends LogEntry {
+  /** Who belongs to the group from this entry on. */
+  readonly groupRecord?: Uint8Array;
+}
+
+export interface MachineDeps {
+  readonly clock: Clock;
+  /** Left out where no other state is ever taken in. */
+  readonly generations?: Generations;
+}
+
+export class StateMachine extends StoredState {
   readonly watch: Watch;
-  readonly #kv: Kv;
-  readonly #policies = new ObjectCache<Policy>(
-    ({ rules, description }) => rules.length + description.length,
-  );
-  readonly #roles = new ObjectCache<Role>(
-    ({ description, policies }) => description.length + policies.length * 36,
-  );
-  /** As it is on disk. */
-  #meta: Meta;
+  readonly #clock: Clock;
+  readonly #generations: Generations | undefined;
+  readonly #checkpoints = new DigestCheckpoints();
   #isApplying = false;
+  #opening: Promise<SnapshotIntake> | undefined;
+  #isForRestore = false;
+  #intake: SnapshotIntake | undefined;
+  /** States that were replaced and are still read. */
+  readonly #retired = new Map<StateStore, Promise<void>>();
+  #isClosing = false;
 
-  private constructor(kv: Kv, meta: Meta, clock: Clock) {
-    this.#kv = kv;
-    this.#meta = meta;
+  private constructor(store: StateStore, meta: Meta, { clock, generations }: MachineDeps) {
+    super(store, meta);
     this.watch = new Watch(clock);
+    this.#clock = clock;
+    this.#generations = generations;
   }
 
-  /** Opens the state on a store. Throws when another release wrote it. */
-  static open(kv: Kv, deps: { readonly clock: Clock }): StateMachine {
-    const value = kv.get(META_KEY);
-    return new StateMachine(kv, value === undefined ? EMPTY_META : decodeMeta(value), deps.clock);
+  /** Opens the state on a store, which is the machine's from then on. Throws when another release wrote it. */
+  static open(kv: Kv, deps: MachineDeps): StateMachine {
+    const store = new StateStore(kv, deps.generations?.current ?? 0, deps.clock);
+    return new StateMachine(store, metaIn(store), deps);
   }
 
   get appliedEntry(): LogWitness | undefined {
-    return this.#meta.appliedEntry;
+    return this.meta.appliedEntry;
+  }
+
+  /** Of the last applied entry; undefined before the first one. */
+  get groupRecord(): Uint8Array | undefined {
+    return this.meta.groupRecord;
+  }
+
+  /** The newest digest that servers can compare; undefined when none was passed since the start. */
+  get lastCheckpoint(): DigestCheckpoint | undefined {
+    return this.#checkpoints.last;
+  }
+
+  /** The digest as of an entry of the log, in hex, for the newest places of comparison. */
+  digestAt(logIndex: number): string | undefined {
+    return this.#checkpoints.at(logIndex);
   }
 
   /**
    * Applies entries that follow the last one, as one batch; resolves with one outcome an entry when
-   * it is on disk. Never while another call is under way.
+   * it is on disk. Never while another call is under way. (Steps of a restore are batches of their own.)
    */
-  async apply(entries: readonly LogEntry[]): Promise<readonly Outcome[]> {
+  async apply(entries: readonly AppliedEntry[]): Promise<readonly Outcome[]> {
     assert(!this.#isApplying, 'one group of entries is applied at a time');
-    const last = entries.at(-1);
-    if (last === undefined) return [];
     this.#isApplying = true;
-    const changes = new ChangeSet(this.#kv, this.#meta);
-    const outcomes = this.#outcomesOf(entries, changes);
-    const { index, term, hash } = last;
-    const finished = changes.finish({ index, term, hash });
-    await this.#kv.write(finished.writes);
-    this.#meta = finished.meta;
+    const outcomes: Outcome[] = [];
+    for (const batch of batchesOf(entries)) outcomes.push(...(await this.#applyBatch(batch)));
     this.#isApplying = false;
-    this.#forgetChanged(finished.changes);
-    this.watch.announce(finished.changes);
     return outcomes;
   }
 
-  #forgetChanged(changes: readonly AppliedChange[]): void {
-    for (const { table, watchKeys } of changes) {
-      if (table === 'policies') this.#policies.forget(watchKeys);
-      else if (table === 'roles') this.#roles.forget(watchKeys);
+  async #applyBatch(batch: readonly Decoded[]): Promise<readonly Outcome[]> {
+    const changes = new ChangeSet(this.store, this.meta);
+    const checkpoints: DigestCheckpoint[] = [];
+    const outcomes = this.#outcomesOf(batch, changes, checkpoints);
+    const { index, term, hash } = must(batch.at(-1), 'a last entry').entry;
+    const finished = changes.finish({ index, term, hash });
+    await this.store.write(finished.writes, finished.keyspaceStep);
+    this.#checkpoints.add(checkpoints);
+    if (finished.keyspaceStep === 'adopt') {
+      this.replace(this.store, finished.meta);
+      this.watch.announceReplaced();
+    } else {
+      this.moveOn(finished.meta, finished.changes);
+      this.watch.announce(finished.changes);
     }
+    return outcomes;
   }
 
-  #outcomesOf(entries: readonly LogEntry[], changes: ChangeSet): readonly Outcome[] {
+  #outcomesOf(
+    batch: readonly Decoded[],
+    changes: ChangeSet,
+    checkpoints: DigestCheckpoint[],
+  ): readonly Outcome[] {
     let appliedIndex = this.appliedIndex();
-    return entries.map(({ index, payload }) => {
+    return batch.map((decoded) => {
+      const { index } = decoded.entry;
       assert(index === appliedIndex + 1, 'entries are applied in order', { index, appliedIndex });
       appliedIndex = index;
-      // A new leader's first entry says nothing.
-      if (payload.length > 0) return applyCommand(changes, decodeCommand(payload));
-      const { index: at, position } = changes;
-      return { kind: 'applied', answer: { type: 'done' }, index: at, position, replayed: false };
+      const outcome = outcomeOf(decoded, changes);
+      if (isCheckpoint(index)) checkpoints.push({ index, digest: changes.fullDigestHex });
+      return outcome;
     });
   }
 
-  token(accessorId: string): Token | undefined {
-    return readToken(this.#kv, accessorId);
+  /** The state as of the last applied entry, whatever is applied meanwhile; to be closed. */
+  snapshot(): StateSnapshot {
+    return snapshotOf(this.store);
   }
 
-  tokenBySecret(secretId: SecretId): Token | undefined {
-    return readTokenBySecret(this.#kv, secretId);
+  /**
+   * Begins to take in another state beside this one, which serves on. At most one at a time: one that
+   * is being abandoned is waited for, and one that is taken in to be restored gives way.
+   */
+  async beginInstall(): Promise<SnapshotIntake> {
+    await this.#opening?.catch(() => undefined);
+    if (this.#isForRestore) await this.#intake?.abandon();
+    else await this.#intake?.abandoned;
+    return this.#begin({ isForRestore: false });
   }
 
-  idInUse(id: string): boolean {
-    return isIdInUse(this.#kv, id);
+  /**
+   * Begins to take in a state that is only to be read out again: what an operator wants restored. It is
+   * abandoned without asking when another node's state must be taken in. Undefined when one is under way.
+   */
+  async beginRestore(): Promise<SnapshotIntake | undefined> {
+    if (this.#opening !== undefined || this.#intake !== undefined) return undefined;
+    return this.#begin({ isForRestore: true });
   }
 
-  policy(id: string): Policy | undefined {
-    return this.#policies.get(idKey(id), () => readPolicy(this.#kv, id));
+  #begin({ isForRestore }: { readonly isForRestore: boolean }): Promise<SnapshotIntake> {
+    const isFree = this.#intake === undefined && this.#opening === undefined;
+    assert(isFree, 'one state is taken in at a time');
+    this.#isForRestore = isForRestore;
+    this.#opening = this.#openIntake();
+    return this.#opening;
   }
 
-  policyByName(namespace: NamespaceName, name: string): Policy | undefined {
-    const key = namedObjectKey({ namespace, name });
-    return this.#policies.get(key, () => readPolicyByName(this.#kv, namespace, name));
+  async #openIntake(): Promise<SnapshotIntake> {
+    const generations = must(this.#generations, 'generations, to take in another state');
+    const generation = this.store.generation + 1;
+    try {
+      const kv = await generations.open(generation);
+      if (this.#isClosing) {
+        await generations.discard(generation, kv);
+        throw new Error('the state machine is closing');
+      }
+      this.#intake = new SnapshotIntake({
+        kv,
+        generation,
+        onAdopt: (meta) => this.#adopt(new StateStore(kv, generation, this.#clock), meta),
+        onAbandon: async () => {
+          await generations.discard(generation, kv);
+          this.#intake = undefined;
+        },
+      });
+      return this.#intake;
+    } finally {
+      this.#opening = undefined;
+    }
   }
 
-  role(id: string): Role | undefined {
-    return this.#roles.get(idKey(id), () => readRole(this.#kv, id));
+  #adopt(store: StateStore, meta: Meta): void {
+    assert(!this.#isApplying, 'nothing is applied while another state takes over');
+    const old = this.store;
+    this.#intake = undefined;
+    this.#checkpoints.clear();
+    this.replace(store, meta);
+    this.#generations?.adopted(store.generation);
+    this.watch.announceReplaced();
+    const retired = this.#retire(old);
+    this.#retired.set(old, retired);
   }
 
-  roleByName(namespace: NamespaceName, name: string): Role | undefined {
-    const key = namedObjectKey({ namespace, name });
-    return this.#roles.get(key, () => readRoleByName(this.#kv, namespace, name));
+  /** Lets those who read it finish, and deletes it. */
+  async #retire(old: StateStore): Promise<void> {
+    await old.lastReaderDone();
+    if (this.#isClosing) await old.close();
+    else await this.#generations?.discard(old.generation, old.kv);
+    this.#retired.delete(old);
   }
 
-  authMethod(namespace: NamespaceName, name: string): AuthMethod | undefined {
-    return readAuthMethod(this.#kv, namespace, name);
+  /** Closes the store, and what is left of others. Nothing may be under way but reads. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.watch.releaseAll();
+    await this.#intake?.abandon();
+    for (const [old, retired] of this.#retired) {
+      old.sendReadersAway();
+      await retired;
+    }
+    await this.store.close();
   }
+}
 
-  bindingRule(id: string): BindingRule | undefined {
-    return readBindingRule(this.#kv, id);
-  }
+function metaIn(store: StateStore): Meta {
+  const row = store.get(META_KEY);
+  return row === undefined ? EMPTY_META : decodeMeta(row);
+}
 
-  namespace(name: string): Namespace | undefined {
-    return readNamespace(this.#kv, name);
-  }
+interface Decoded {
+  readonly entry: AppliedEntry;
+  /** Undefined where the entry says nothing to the state. */
+  readonly command: Command | undefined;
+}
 
-  pendingLogin(key: string): PendingLogin | undefined {
-    return readPendingLogin(this.#kv, key);
+/** The entries in order. Each step of a restore stands alone: it moves what the others read and write. */
+function batchesOf(entries: readonly AppliedEntry[]): readonly (readonly Decoded[])[] {
+  const batches: Decoded[][] = [];
+  let open: Decoded[] | undefined;
+  for (const entry of entries) {
+    const decoded = { entry, command: commandIn(entry) };
+    const standsAlone = isRestoreStep(decoded.command);
+    if (open === undefined || standsAlone) {
+      open = [];
+      batches.push(open);
+    }
+    open.push(decoded);
+    if (standsAlone) open = undefined;
   }
+  return batches;
+}
 
-  request(key: Uint8Array): RememberedRequest | undefined {
-    return readRequest(this.#kv, key);
-  }
+/** Who belongs to the group is no matter of users; and a new leader's first entry says nothing. */
+function commandIn({ type, payload }: AppliedEntry): Command | undefined {
+  return type === 'membership' || payload.length === 0 ? undefined : decodeCommand(payload);
+}
 
-  tokens(
-    scope: NamespaceScope,
-    filter: TokenFilter | undefined,
-    page: Page,
-  ): AsyncIterable<readonly Token[]> {
-    return listTokens(this.#kv, scope, filter, page);
-  }
+function isRestoreStep(command: Command | undefined): boolean {
+  return command?.change.type.startsWith('restore.') ?? false;
+}
 
-  policies(scope: NamespaceScope, page: Page): AsyncIterable<readonly Policy[]> {
-    return listPolicies(this.#kv, scope, page);
-  }
-
-  roles(
-    scope: NamespaceScope,
-    policyId: PolicyId | undefined,
-    page: Page,
-  ): AsyncIterable<readonly Role[]> {
-    return listRoles(this.#kv, scope, policyId, page);
-  }
-
-  authMethods(scope: NamespaceScope, page: Page): AsyncIterable<readonly AuthMethod[]> {
-    return listAuthMethods(this.#kv, scope, page);
-  }
-
-  bindingRules(
-    scope: NamespaceScope,
-    authMethod: string | undefined,
-    page: Page,
-  ): AsyncIterable<readonly BindingRule[]> {
-    return listBindingRules(this.#kv, scope, authMethod, page);
-  }
-
-  namespaces(page: Page): AsyncIterable<readonly Namespace[]> {
-    return listNamespaces(this.#kv, page);
-  }
-
-  bindingRulesOf(namespace: NamespaceName, authMethod: string): readonly BindingRule[] {
-    return readRulesOfMethod(this.#kv, namespace, authMethod);
-  }
-
-  expiredTokens(nowMs: number, limit: number): Promise<readonly AccessorId[]> {
-    return expiredTokens(this.#kv, nowMs, limit);
-  }
-
-  orphanedTokens(limit: number): Promise<readonly AccessorId[]> {
-    return orphanedTokens(this.#kv, limit);
-  }
-
-  oldRequests(beforeMs: number, limit: number): Promise<readonly Uint8Array[]> {
-    return oldRequests(this.#kv, beforeMs, limit);
-  }
-
-  oldPendingLogins(nowMs: number, limit: number): Promise<readonly string[]> {
-    return oldPendingLogins(this.#kv, nowMs, limit);
-  }
-
-  index(): number {
-    return Math.max(1, this.#meta.index);
-  }
-
-  tableIndex(table: TableName): number {
-    return Math.max(1, this.#meta.tableIndexes[table]);
-  }
-
-  position(): Position {
-    return this.#meta.position;
-  }
-
-  bootstrapIndex(): number | undefined {
-    return this.#meta.bootstrapIndex;
-  }
-
-  appliedIndex(): number {
-    return this.#meta.appliedEntry?.index ?? 0;
-  }
-
-  counts(namespace: NamespaceName): ObjectCounts {
-    return decodeCounts(this.#kv.get(rowKey('counts', namespace)));
-  }
-
-  totals(): Totals {
-    return this.#meta.totals;
-  }
-
-  digests(): { readonly global: string; readonly all: string } {
-    const { globalDigest, fullDigest } = this.#meta;
-    return { global: new Digest(globalDigest).hex(), all: new Digest(fullDigest).hex() };
-  }
+function outcomeOf({ entry, command }: Decoded, changes: ChangeSet): Outcome {
+  if (entry.groupRecord !== undefined) changes.setGroupRecord(entry.groupRecord);
+  if (command !== undefined) return applyCommand(changes, command);
+  const { index, position } = changes;
+  return { kind: 'applied', answer: { type: 'done' }, index, position, replayed: false };
 }

@@ -1,6 +1,6 @@
 // The one row that says how far the state is: the last applied entry, the index, the position, the
-// digests and the totals. It is written in the same batch as the effects that it speaks of, and held
-// in memory, so that asking for it costs nothing.
+// digests, the totals and who belongs to the group. It is written in the same batch as the effects that
+// it speaks of, and held in memory, so that asking for it costs nothing.
 
 import type { LogWitness } from '../../cluster/log/log-entry.ts';
 import type { Position } from './outcome.ts';
@@ -19,6 +19,8 @@ export interface Meta {
   readonly globalDigest: Uint8Array;
   readonly fullDigest: Uint8Array;
   readonly totals: Totals;
+  /** Who belongs to the group that agrees on the log: bytes that mean nothing here. */
+  readonly groupRecord: Uint8Array | undefined;
 }
 
 export type Totals = ObjectCounts & {
@@ -50,9 +52,13 @@ export const EMPTY_META: Meta = {
   globalDigest: new Uint8Array(32),
   fullDigest: new Uint8Array(32),
   totals: { ...NO_COUNTS, localTokens: 0, namespaces: 0 },
+  groupRecord: undefined,
 };
 
-const FORMAT = 1;
+/** Format 1 ended before the group record. */
+const FORMAT = 2;
+const FORMAT_WITHOUT_GROUP = 1;
+const COUNTS_FORMAT = 1;
 
 export function encodeMeta(meta: Meta): Uint8Array {
   const { appliedEntry, tableIndexes: at, totals } = meta;
@@ -66,15 +72,17 @@ export function encodeMeta(meta: Meta): Uint8Array {
     meta.globalDigest,
     meta.fullDigest,
     [...countFields(totals), totals.localTokens, totals.namespaces],
+    meta.groupRecord ?? null,
   ]);
 }
 
 export function decodeMeta(value: Uint8Array): Meta {
-  const [format, applied, index, position, tables, bootstrap, globalDigest, fullDigest, totals] =
-    unpack(value);
-  requireFormat('meta row', format, FORMAT);
+  const fields = unpack(value);
+  const [format, applied, index, position, tables, bootstrap, globalDigest, fullDigest] = fields;
+  if (format !== FORMAT_WITHOUT_GROUP) requireFormat('meta row', format, FORMAT);
   const [epoch, seq] = position as readonly number[];
   const [tokens, policies, roles, methods, rules, namespaces] = tables as readonly number[];
+  const [totals, groupRecord = null] = fields.slice(8);
   const counts = totals as readonly number[];
   return {
     appliedEntry: applied === null ? undefined : appliedEntryOf(applied as Fields),
@@ -92,6 +100,7 @@ export function decodeMeta(value: Uint8Array): Meta {
     globalDigest,
     fullDigest,
     totals: { ...countsOf(counts), localTokens: counts[5], namespaces: counts[6] },
+    groupRecord: groupRecord ?? undefined,
   } as Meta;
 }
 
@@ -111,12 +120,12 @@ function countsOf(fields: readonly number[]): ObjectCounts {
 
 /** The value of a namespace's counts row. */
 export function encodeCounts(counts: ObjectCounts): Uint8Array {
-  return pack([FORMAT, ...countFields(counts)]);
+  return pack([COUNTS_FORMAT, ...countFields(counts)]);
 }
 
 export function decodeCounts(value: Uint8Array | undefined): ObjectCounts {
   if (value === undefined) return NO_COUNTS;
   const [format, ...fields] = unpack(value);
-  requireFormat('counts row', format, FORMAT);
+  requireFormat('counts row', format, COUNTS_FORMAT);
   return countsOf(fields as readonly number[]);
 }

@@ -28,6 +28,11 @@ export class ObjectCache<T extends object> {
     return found;
   }
 
+  /** Drops all. */
+  clear(): void {
+    this.#objects.clear();
+  }
+
   /** Drops the objects of these watch keys. */
   forget(watchKeys: readonly string[]): void {
     for (const key of watchKeys) this.#objects.delete(key);

@@ -69,9 +69,56 @@ export const ROW = {
   pendingLogin: 80,
   /** expiry in milliseconds, key text -> () */
   pendingLoginByTime: 81,
+
+  /** () -> how far the restore under way is */
+  restore: 90,
+  /** key of a row -> its value, of the state that the restore brings; see keyspaces.ts */
+  staged: 91,
+
+  /** () -> which keyspaces there are, and what for */
+  keyspaces: 100,
+  /** number of a keyspace in four bytes, key of a row -> its value */
+  inKeyspace: 101,
 } as const;
 
 export type RowKind = keyof typeof ROW;
+
+/** Said apart from the rows, or true of one store alone. */
+const NOT_SENT: ReadonlySet<number> = new Set([ROW.meta, ROW.keyspaces, ROW.inKeyspace]);
+const SENT_KINDS: ReadonlySet<number> = new Set(
+  Object.values(ROW).filter((kind) => !NOT_SENT.has(kind)),
+);
+const PASSING_KINDS: ReadonlySet<number> = new Set([
+  ROW.request,
+  ROW.requestByTime,
+  ROW.pendingLogin,
+  ROW.pendingLoginByTime,
+  ROW.restore,
+  ROW.staged,
+]);
+const OBJECT_KINDS: ReadonlySet<number> = new Set([
+  ROW.token,
+  ROW.policy,
+  ROW.role,
+  ROW.authMethod,
+  ROW.bindingRule,
+  ROW.namespace,
+]);
+
+/** Whether a snapshot has rows whose keys begin with this byte. */
+export function isSentRow(kind: number): boolean {
+  return SENT_KINDS.has(kind);
+}
+
+/** Whether such a row comes back when a state is restored: what was under way then does not. */
+export function isRestoredRow(kind: number): boolean {
+  return SENT_KINDS.has(kind) && !PASSING_KINDS.has(kind);
+}
+
+/** Whether such a row is an object: the digests count it, and other rows follow from it. */
+export function isObjectRow(kind: number): boolean {
+  return OBJECT_KINDS.has(kind);
+}
 
 /** What a key is put together from, after its first byte. Bytes are taken as they are. */
 export type KeyPart = string | number | Uint8Array;
@@ -93,6 +140,9 @@ export function rowKey(kind: RowKind, ...parts: readonly KeyPart[]): Uint8Array 
   for (let place = 0; place < at; place += 1) key[place] = workspace[place]!;
   return key;
 }
+
+/** The key of the one meta row. */
+export const META_KEY = rowKey('meta');
 
 function writePart(part: KeyPart, at: number): number {
   if (typeof part === 'number') {

@@ -106,6 +106,8 @@ export interface StateView {
   position(): Position;
   /** Index of the last bootstrap, or undefined when there was none. */
   bootstrapIndex(): number | undefined;
+  /** A restore that was begun and neither ended nor dropped. */
+  restoreUnderWay(): { readonly id: string; readonly timeMs: number } | undefined;
   appliedIndex(): number;
   counts(namespace: NamespaceName): ObjectCounts;
   totals(): ObjectCounts & { readonly localTokens: number; readonly namespaces: number };

@@ -24,6 +24,12 @@ export interface AppliedChange {
   readonly watchKeys: readonly string[];
 }
 
+/** What is told to those who hear of everything: what a batch changed, or that all may be another. */
+export type AppliedEvent =
+  | { readonly kind: 'changed'; readonly changes: readonly AppliedChange[] }
+  /** Another state took the place of this one: nothing that was derived from it holds. */
+  | { readonly kind: 'replaced' };
+
 /** One object: by id (a namespace: its name as `id`), or by its name where it is read by name. */
 export type ObjectRef =
   | { readonly id: string }
@@ -41,7 +47,7 @@ type Wake = () => void;
 export class Watch {
   readonly #clock: Clock;
   readonly #waiters = new Map<string, Set<Wake>>();
-  readonly #listeners = new Set<(changes: readonly AppliedChange[]) => void>();
+  readonly #listeners = new Set<(event: AppliedEvent) => void>();
   #waking: Wake[] = [];
 
   constructor(clock: Clock) {
@@ -71,8 +77,8 @@ export class Watch {
     });
   }
 
-  /** Calls `listener` with the changes of every batch, at once after it is on disk. Returns its end. */
-  onApplied(listener: (changes: readonly AppliedChange[]) => void): () => void {
+  /** Calls `listener` with every event, at once after it is on disk. Returns its end. */
+  onApplied(listener: (event: AppliedEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -87,7 +93,7 @@ export class Watch {
   /** Tells the listeners, then wakes those who wait. For the owner of the state alone. */
   announce(changes: readonly AppliedChange[]): void {
     if (changes.length === 0) return;
-    for (const listener of this.#listeners) listener(changes);
+    this.#tell({ kind: 'changed', changes });
     if (this.#waiters.size === 0) return;
     for (const { table, watchKeys } of changes) {
       this.#wake(waiterKey(table, undefined));
@@ -95,9 +101,19 @@ export class Watch {
     }
   }
 
+  /** Tells the listeners that the state was replaced, and wakes all. For the owner of the state alone. */
+  announceReplaced(): void {
+    this.#tell({ kind: 'replaced' });
+    this.releaseAll();
+  }
+
   /** Wakes all: the state was replaced or is closing. */
   releaseAll(): void {
     for (const key of [...this.#waiters.keys()]) this.#wake(key);
+  }
+
+  #tell(event: AppliedEvent): void {
+    for (const listener of this.#listeners) listener(event);
   }
 
   #wake(key: string): void {

@@ -16,6 +16,7 @@ import { authMethodDraftOf, tokenDraftOf } from '../../src/api/draft-of.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { ENDPOINTS } from '../../src/api/endpoints.ts';
 import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
+import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
 import { endOfFirstValue, parseFirstValue } from '../../src/api/json-text.ts';
 import { openApiDocument } from '../../src/api/openapi.ts';
 import { quote, quoteValue } from '../../src/api/quote.ts';
@@ -453,7 +454,13 @@ t.test('openapi: every endpoint is in it, and every schema compiles', async (t) 
     paths: Record<string, Record<string, { operationId: string }>>;
     components: { schemas: Record<string, object> };
   };
-  for (const [name, endpoint] of Object.entries<Endpoint>({ ...ENDPOINTS, ...NODE_ENDPOINTS })) {
+  const all = {
+    ...ENDPOINTS,
+    ...NODE_ENDPOINTS,
+    ...OPERATOR_ENDPOINTS,
+    ...SNAPSHOT_ENDPOINTS,
+  };
+  for (const [name, endpoint] of Object.entries<Endpoint>(all)) {
     const path = endpoint.path.replace(/:(\w+)/g, '{$1}');
     t.equal(document.paths[path]?.[endpoint.method.toLowerCase()]?.operationId, name);
   }

@@ -3,7 +3,13 @@
 import { Command } from 'commander';
 import { runProgram } from '../../src/cli/program.ts';
 import type { TransportOptions } from '../../src/cli/surroundings.ts';
-import type { TransportRequest, TransportResponse } from '../../src/client/transport.ts';
+import type {
+  StreamRequest,
+  StreamResponse,
+  TransportRequest,
+  TransportResponse,
+} from '../../src/client/transport.ts';
+import { isSealed, sealed, unsealed } from '../../src/platform-node/sealed-archive.ts';
 
 /** A whole response, or the value of a 200. */
 export type Scripted = Partial<TransportResponse> & { readonly value?: unknown };
@@ -13,8 +19,12 @@ export interface Script {
   readonly answers?: Readonly<Record<string, Scripted | readonly Scripted[]>>;
   /** Used in place of `answers`. */
   readonly send?: (request: TransportRequest) => Promise<TransportResponse>;
+  /** Answers what travels in chunks. */
+  readonly stream?: (request: StreamRequest) => Promise<StreamResponse>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly files?: Readonly<Record<string, string>>;
+  /** Files that are read in chunks; `-` is standard input. */
+  readonly bytes?: Readonly<Record<string, Uint8Array>>;
   readonly standardInput?: string;
   readonly isTerminal?: boolean;
   readonly agent?: Command;
@@ -31,10 +41,19 @@ export interface Outcome {
   readonly requests: readonly TransportRequest[];
   readonly transports: readonly TransportOptions[];
   readonly secretFiles: Readonly<Record<string, string>>;
+  /** What was written to files and took its place. */
+  readonly written: Readonly<Record<string, Buffer>>;
+  /** Files that were begun and given up. */
+  readonly discarded: readonly string[];
+  /** What was written to standard output, as bytes. */
+  readonly outBytes: Buffer;
 }
 
 export async function run(given: readonly string[], script: Script = {}): Promise<Outcome> {
   const outWrites: string[] = [];
+  const outBytes: Uint8Array[] = [];
+  const written: Record<string, Buffer> = {};
+  const discarded: string[] = [];
   const errWrites: string[] = [];
   const requests: TransportRequest[] = [];
   const transports: TransportOptions[] = [];
@@ -45,8 +64,14 @@ export async function run(given: readonly string[], script: Script = {}): Promis
     given,
     {
       environment: script.environment ?? {},
-      out: { isTerminal, write: async (text) => void outWrites.push(text) },
-      err: { isTerminal, write: async (text) => void errWrites.push(text) },
+      out: {
+        isTerminal,
+        write: async (content) => {
+          outWrites.push(typeof content === 'string' ? content : '');
+          outBytes.push(Buffer.from(content));
+        },
+      },
+      err: { isTerminal, write: async (text) => void errWrites.push(String(text)) },
       version: '1.2.3',
       readTextFile: (path) => {
         const text = script.files?.[path];
@@ -58,12 +83,35 @@ export async function run(given: readonly string[], script: Script = {}): Promis
       writeSecretFile: (path, text) => {
         secretFiles[path] = text;
       },
+      createFile: async (path) => {
+        const parts: Uint8Array[] = [];
+        let isOver = false;
+        return {
+          write: async (chunk) => void parts.push(Buffer.from(chunk)),
+          readBack: () => chunksOf(Buffer.concat(parts)),
+          commit: async () => {
+            isOver = true;
+            written[path] = Buffer.concat(parts);
+          },
+          discard: async () => {
+            if (!isOver) discarded.push(path);
+          },
+        };
+      },
+      readChunks: (path) => chunksOf(script.bytes?.[path], path),
+      randomBytes: (count) => new Uint8Array(count).fill(7),
+      sealing: { isSealed, sealed, unsealed },
       openTransport: (options) => {
         transports.push(options);
         return {
           send: (request) => {
             requests.push(request);
             return answer(request);
+          },
+          stream: (request) => {
+            requests.push({ ...request, body: undefined });
+            if (script.stream === undefined) throw new Error('the test does not expect a stream');
+            return script.stream(request);
           },
         };
       },
@@ -72,7 +120,14 @@ export async function run(given: readonly string[], script: Script = {}): Promis
   );
   const asked = requests.map(askedBy);
   const [out, err] = [outWrites.join(''), errWrites.join('')];
-  return { status, out, outWrites, err, asked, requests, transports, secretFiles };
+  const files = { secretFiles, written, discarded, outBytes: Buffer.concat(outBytes) };
+  return { status, out, outWrites, err, asked, requests, transports, ...files };
+}
+
+/** In small pieces, so that nothing hangs on where they end. */
+async function* chunksOf(bytes: Uint8Array | undefined, path = ''): AsyncGenerator<Uint8Array> {
+  if (bytes === undefined) throw new Error(`ENOENT: no such file or directory, open '${path}'`);
+  for (let at = 0; at < bytes.length; at += 1000) yield bytes.subarray(at, at + 1000);
 }
 
 function askedBy({ method, url, body }: TransportRequest): string {

@@ -13,11 +13,13 @@ import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
 import { ENDPOINTS } from '../../src/api/endpoints.ts';
 import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
+import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
 import { QUERY_BY_KIND, NAMESPACE_PARAMETER } from '../../src/api/query-parameters.ts';
 import { SHARED_QUERY } from '../../src/client/call-types.ts';
 import {
   type ClientError,
   createClient,
+  type StreamRequest,
   type Transport,
   TransportError,
   type TransportRequest,
@@ -26,6 +28,7 @@ import {
 import { httpTransport } from '../../src/platform-node/http-transport.ts';
 import { listOf, policyView, readMeta, server, WRITE_META } from '../http/support.ts';
 
+const stream: Transport['stream'] = () => Promise.reject(new Error('not expected'));
 const ADDRESS = 'http://127.0.0.1:8500';
 const ID = '22222222-2222-2222-2222-222222222222';
 
@@ -38,6 +41,7 @@ function scripted(...answers: (Partial<TransportResponse> | TransportError)[]) {
       if (answer instanceof TransportError) throw answer;
       return { status: 200, headers: {}, text: 'true', ...answer };
     },
+    stream,
   };
   return { requests, client: createClient({ address: ADDRESS, transport }) };
 }
@@ -57,7 +61,12 @@ t.test('named calls: there is one for every endpoint, and nothing else', async (
   );
   const camel = (name: string) =>
     name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-  const expected = Object.keys({ ...ENDPOINTS, ...NODE_ENDPOINTS }).map(camel);
+  const expected = Object.keys({
+    ...ENDPOINTS,
+    ...NODE_ENDPOINTS,
+    ...OPERATOR_ENDPOINTS,
+    ...SNAPSHOT_ENDPOINTS,
+  }).map(camel);
   t.same(names.sort(), [...expected, 'call', 'pages'].sort());
 });
 
@@ -135,6 +144,7 @@ t.test('over the real routes: an object, a list in pages, a write, a refusal', a
         text: answer.body,
       };
     },
+    stream,
   };
   const client = createClient({
     address: ADDRESS,
@@ -224,6 +234,174 @@ t.test('over sockets: each way to get no answer has its name', async (t) => {
   await new Promise((resolve) => closed.close(resolve));
   t.equal(await failure(`http://127.0.0.1:${port}/`), 'refused');
 });
+
+t.test('streams: what is long comes and goes in pieces', async (t) => {
+  const counting = createServer((request, response) => {
+    let sizeBytes = 0;
+    request.on('data', (part: Buffer) => {
+      sizeBytes += part.length;
+    });
+    request.on('end', () => {
+      response.statusCode = 201;
+      response.end(Buffer.alloc(sizeBytes));
+    });
+  });
+  const url = `http://127.0.0.1:${await listen(t, counting)}/`;
+  const transport = httpTransport({ timeoutMs: 5_000 });
+  const body = inPieces(100, 100_000);
+  const answer = await transport.stream({ method: 'PUT', url, headers: {}, body });
+  t.equal(answer.status, 201);
+  let sizeBytes = 0;
+  for await (const chunk of answer.body) sizeBytes += chunk.length;
+  t.equal(sizeBytes, 10_000_000);
+});
+
+t.test('streams: no more is taken from a body than the server reads', async (t) => {
+  let resume = (): void => undefined;
+  const slow = createServer((request, response) => {
+    request.pause();
+    resume = () => void request.resume().on('end', () => response.end());
+  });
+  const url = `http://127.0.0.1:${await listen(t, slow)}/`;
+  const taken = { count: 0 };
+  const body = inPieces(1_000, 100_000, taken);
+  const transport = httpTransport({ timeoutMs: 20_000 });
+  const answer = transport.stream({ method: 'PUT', url, headers: {}, body });
+  let before = -1;
+  while (before !== taken.count || before === 0) {
+    before = taken.count;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  t.ok(taken.count < 500, `${taken.count} of 1000 pieces wait in sockets`);
+  resume();
+  t.equal((await answer).status, 200);
+  t.equal(taken.count, 1_000);
+});
+
+t.test(
+  'streams: a refusal in the middle of a body is heard, and the rest is not sent',
+  async (t) => {
+    const refusing = createServer((request, response) => {
+      response.statusCode = 403;
+      response.write('Permission ');
+      request.resume();
+      setTimeout(() => response.end('denied'), 200);
+    });
+    const url = `http://127.0.0.1:${await listen(t, refusing)}/`;
+    const taken = { count: 0 };
+    const body = inPieces(100_000, 100_000, taken);
+    const transport = httpTransport({ timeoutMs: 5_000 });
+    const answer = await transport.stream({ method: 'PUT', url, headers: {}, body });
+    const before = taken.count;
+    const parts: Uint8Array[] = [];
+    for await (const part of answer.body) parts.push(part);
+    t.same([answer.status, Buffer.concat(parts).toString()], [403, 'Permission denied']);
+    t.ok(taken.count <= before + 1, `${taken.count - before} pieces were taken behind the answer`);
+  },
+);
+
+t.test('streams: a body that fails is not sent as if it were whole', async (t) => {
+  let isWhole: boolean | undefined;
+  let begun = (): void => undefined;
+  const hasBegun = new Promise<void>((resolve) => {
+    begun = resolve;
+  });
+  const reading = createServer((request) => {
+    begun();
+    request.on('error', () => undefined);
+    request.on('close', () => {
+      isWhole = request.complete;
+    });
+    request.resume();
+  });
+  const url = `http://127.0.0.1:${await listen(t, reading)}/`;
+  async function* failing(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('half');
+    await hasBegun;
+    throw new Error('the file is damaged');
+  }
+  const transport = httpTransport({ timeoutMs: 5_000 });
+  const answer = transport.stream({ method: 'PUT', url, headers: {}, body: failing() });
+  await t.rejects(answer, { message: 'the file is damaged' });
+  while (isWhole === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
+  t.equal(isWhole, false);
+});
+
+t.test('streams: an answer that breaks off, or stops, is no answer', async (t) => {
+  const half = createServer((_, response) => {
+    response.write('only this', () => response.destroy());
+  });
+  const silent = createServer((_, response) => void response.write('only this'));
+  t.teardown(() => silent.closeAllConnections());
+  const transport = httpTransport({ timeoutMs: 200 });
+  const failure = async (listener: Server) => {
+    const url = `http://127.0.0.1:${await listen(t, listener)}/`;
+    const request = { method: 'GET', url, headers: {}, body: undefined };
+    const { body } = await transport.stream(request);
+    const reading = async () => {
+      for await (const part of body) t.equal(Buffer.from(part).toString(), 'only this');
+    };
+    return failureOf(reading());
+  };
+  t.equal(await failure(half), 'broken');
+  t.equal(await failure(silent), 'timeout');
+});
+
+t.test('snapshots: refusals are those of every other call', async (t) => {
+  const requests: StreamRequest[] = [];
+  const answers = [
+    { status: 200, headers: { 'x-service-index': '9' }, text: 'bytes' },
+    { status: 403, headers: {}, text: 'Permission denied' },
+    { status: 200, headers: {}, text: '{"Index":42}' },
+    { status: 200, headers: {}, text: 'no JSON' },
+  ];
+  const transport: Transport = {
+    send: () => Promise.reject(new Error('not expected')),
+    stream: async (request) => {
+      requests.push(request);
+      const { text, ...head } = answers[requests.length - 1]!;
+      return { ...head, body: inPieces(1, text) };
+    },
+  };
+  const options = { address: ADDRESS, transport, token: 'a-secret', consistency: 'stale' } as const;
+  const { snapshot } = createClient(options);
+  const saved = await snapshot.save();
+  t.equal(saved.meta.index, 9);
+  for await (const part of saved.value) t.equal(Buffer.from(part).toString(), 'bytes');
+  await t.rejects(snapshot.save(), { status: 403, message: 'Permission denied' });
+  t.same((await snapshot.restore(inPieces(1, 'x'))).value, { Index: 42 });
+  t.equal(await failureOf(snapshot.restore(inPieces(1, 'x'))), 'unreadable');
+  t.same(
+    requests.map(({ method, url }) => `${method} ${url.slice(ADDRESS.length)}`),
+    ['GET /v1/snapshot?stale', 'GET /v1/snapshot?stale', 'PUT /v1/snapshot', 'PUT /v1/snapshot'],
+  );
+  t.equal(requests[0]?.headers['x-service-token'], 'a-secret');
+});
+
+t.test('health: 429 with the answer is an answer, 429 with a text a refusal', async (t) => {
+  const headers = { 'content-type': 'application/json' };
+  const text = '{"Healthy":false}';
+  const sick = scripted({ status: 429, headers, text });
+  t.same((await sick.client.operator.autopilotHealth()).value, { Healthy: false });
+  const limited = scripted({
+    status: 429,
+    headers: { 'content-type': 'text/plain' },
+    text: 'slow',
+  });
+  await t.rejects(limited.client.operator.autopilotHealth(), { status: 429, message: 'slow' });
+  const other = scripted({ status: 429, headers, text });
+  await t.rejects(other.client.operator.autopilotState(), { name: 'ClientError', status: 429 });
+});
+
+/** `count` pieces, of so many bytes or of this text; notes how many were taken. */
+async function* inPieces(
+  count: number,
+  content: number | string,
+  taken: { count: number } = { count: 0 },
+): AsyncGenerator<Uint8Array> {
+  const piece = typeof content === 'string' ? Buffer.from(content) : Buffer.alloc(content);
+  for (; taken.count < count; taken.count += 1) yield piece;
+}
 
 async function listen(t: { teardown(end: () => unknown): unknown }, listener: Server | NetServer) {
   await new Promise<void>((resolve) => {

@@ -100,6 +100,29 @@ const CASES: Readonly<Record<string, (test: Test, kv: Kv) => Promise<void>>> = {
     await first;
     test.equal(Buffer.from(kv.get(key(1)) ?? []).toString(), 'first');
   },
+  'closing breaks off lists and snapshots that are not through; none of them just ends': async (
+    test,
+    kv,
+  ) => {
+    const writes = Array.from({ length: 2000 }, (_, each) =>
+      put(key(each >> 8, each & 255), 'x'.repeat(200)),
+    );
+    await kv.write(writes);
+    const snapshot = kv.snapshot();
+    const lists = [kv.rows(ALL), snapshot.rows(ALL), kv.rows(ALL)].map((slices) =>
+      slices[Symbol.asyncIterator](),
+    );
+    for (const list of lists.slice(0, 2)) test.equal((await list.next()).done, false);
+    await kv.close();
+    for (const list of lists) {
+      const rest = (async () => {
+        while ((await list.next()).done !== true);
+      })();
+      await test.rejects(rest);
+    }
+    test.throws(() => snapshot.get(key(0, 0)));
+    test.throws(() => snapshot.rows(ALL));
+  },
   'a closed store refuses everything, and closing twice is harmless': async (test, kv) => {
     await kv.write([put(key(1), 'one')]);
     await kv.close();

@@ -4,54 +4,20 @@
 import t from 'tap';
 import { DurableLog } from '../../cluster/log/durable-log.ts';
 import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
+import type { Message } from '../../cluster/raft/message.ts';
 import { AppendWorker } from '../../cluster/replica/append-worker.ts';
 import { DEFAULT_GROUP_LIMITS } from '../../cluster/replica/group-limits.ts';
 import { StoredLog } from '../../cluster/replica/stored-log.ts';
 import { Ticker } from '../../cluster/replica/ticker.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { CALM, type GroupOptions, InMemoryGroup, settled } from '../support/in-memory-group.ts';
+import { begin, othersOf, read, startedGroup, write } from '../support/group-actions.ts';
+import { CALM } from '../support/in-memory-group.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import { settled } from '../support/simulated-world.ts';
 
 const IDS = [1, 2, 3];
-
-async function startedGroup(given: Partial<GroupOptions> = {}): Promise<InMemoryGroup> {
-  const group = new InMemoryGroup({ size: 3, seed: 7, ...given });
-  await group.start();
-  return group;
-}
-
-function othersOf(group: InMemoryGroup, id: number): readonly number[] {
-  return group.nodes.map((node) => node.id).filter((each) => each !== id);
-}
-
-/** Starts so many writes at a node and lets time pass until all are answered one way or the other. */
-async function write(group: InMemoryGroup, id: number, count = 1): Promise<readonly string[]> {
-  const results: string[] = [];
-  for (let each = 0; each < count; each += 1) {
-    void group.write(id).then((result) => results.push(result));
-  }
-  await group.until(() => results.length === count);
-  return results;
-}
-
-/** Begins a write; its result is there when it is known. */
-function begin(group: InMemoryGroup, id: number): { result: string | undefined } {
-  const begun: { result: string | undefined } = { result: undefined };
-  void group.write(id).then((result) => {
-    begun.result = result;
-  });
-  return begun;
-}
-
-async function read(group: InMemoryGroup, id: number): Promise<string> {
-  let result: string | undefined;
-  void group.read(id).then((done) => {
-    result = done;
-  });
-  await group.until(() => result !== undefined);
-  return result ?? 'nothing';
-}
+const EMPTY_LOG = { lastTerm: 0, lastIndex: 0 };
 
 t.test('group: elects one leader, and every node applies what it takes', async (test) => {
   for (const size of [1, 3, 5]) {
@@ -60,7 +26,7 @@ t.test('group: elects one leader, and every node applies what it takes', async (
     test.same(new Set(await write(group, leader.id, 20)), new Set(['acked']));
     await group.run(300);
     for (const { register, replica } of group.nodes) {
-      test.equal(register.applied.length, 21);
+      test.equal(register.applied.length, size + 21, 'the founding, the leader, the writes');
       test.equal(replica?.groupStatus().leader, leader.id);
     }
     await group.settle();
@@ -273,7 +239,7 @@ t.test(
 );
 
 t.test(
-  'message: of a stranger, for another node, or of a kind not taken is ignored',
+  'message: for another node, or of a kind that does not come as one, is ignored',
   async (test) => {
     const group = await startedGroup();
     const leader = await group.elected();
@@ -282,26 +248,44 @@ t.test(
     const { term } = follower.replica!.status();
     const envelope = { from: leader.id, to: follower.id, term };
     const vote = { type: 'vote', lastTerm: 99, lastIndex: 99, forced: true } as const;
-    const data = new Uint8Array();
+    const membership = { ...NO_MEMBERS, voters: [1, 2, 3] };
+    const snapshot = { index: 99, term, membership, data: new Uint8Array() };
     const strange = [
-      { ...vote, ...envelope, term: 99, from: 9 },
       { ...vote, ...envelope, term: 99, to: leader.id },
       { ...vote, ...envelope, term: 99, from: follower.id },
       { type: 'propose', ...envelope, term: 0, entries: [] } as const,
       { type: 'storage-append-reply', ...envelope, from: -1 } as const,
-      {
-        type: 'append',
-        ...envelope,
-        prevTerm: 1,
-        prevIndex: 1,
-        commitIndex: 0,
-        entries: [{ type: 'membership', term, index: 2, data } as const],
-      } as const,
+      { type: 'snapshot', ...envelope, snapshot } as const,
     ];
     for (const message of strange) follower.replica!.receive(message);
     await settled();
     test.equal(follower.replica!.status().term, term);
-    test.equal(follower.log.filter((line) => line.includes('a message was ignored')).length, 6);
+    test.equal(follower.log.filter((line) => line.includes('a message was ignored')).length, 5);
+  },
+);
+
+t.test(
+  'message: a stranger is heard, since a newcomer knows nobody, but not believed',
+  async (test) => {
+    const group = await startedGroup();
+    const leader = await group.elected();
+    await group.run(500);
+    const { term } = leader.replica!.status();
+    const stranger = { from: 9, to: leader.id, term };
+    leader.replica!.receive({ type: 'append-reply', ...stranger, index: 99 });
+    leader.replica!.receive({
+      type: 'pre-vote',
+      ...stranger,
+      term: 99,
+      ...EMPTY_LOG,
+      forced: false,
+    });
+    await group.run(3000);
+    test.equal(group.leader()?.id, leader.id);
+    test.equal(leader.replica!.status().term, term);
+    test.same(await write(group, leader.id), ['acked']);
+    await group.settle();
+    test.same(group.violations, []);
   },
 );
 
@@ -311,7 +295,7 @@ t.test(
     const group = await startedGroup();
     const slow = await group.elected();
     await write(group, slow.id, 3);
-    slow.disk.stall();
+    slow.queue.stall();
     const lost = begin(group, slow.id);
     const stalledAtMs = group.nowMs;
     await group.until(() => group.leader() !== undefined && group.leader() !== slow);
@@ -337,7 +321,7 @@ t.test('disk: a leader that cannot hand over falls silent, so that others elect'
     if (message.type === 'timeout-now') group.partition([slow.id], othersOf(group, slow.id));
     else group.heal();
   };
-  slow.disk.stall();
+  slow.queue.stall();
   begin(group, slow.id);
   test.ok(await group.until(() => group.leader() !== undefined && group.leader() !== slow, 9000));
   await group.settle();
@@ -349,7 +333,7 @@ t.test('disk: a follower whose disk does not answer campaigns for nothing', asyn
   const leader = await group.elected();
   await group.run(300);
   const follower = group.node(othersOf(group, leader.id)[0]!);
-  follower.disk.stall();
+  follower.queue.stall();
   await write(group, leader.id);
   await group.until(() => follower.replica!.groupStatus().isDiskStalled);
   group.onSend = ({ type, from }) => {
@@ -362,13 +346,35 @@ t.test('disk: a follower whose disk does not answer campaigns for nothing', asyn
   test.same(group.violations, []);
 });
 
+t.test('disk: a machine that does not answer is a disk that does not', async (test) => {
+  const group = await startedGroup();
+  const slow = await group.elected();
+  await write(group, slow.id, 3);
+  slow.stateQueue.stall();
+  const lost = begin(group, slow.id);
+  const stalledAtMs = group.nowMs;
+  await group.until(() => group.leader() !== undefined && group.leader() !== slow);
+  test.ok(group.nowMs - stalledAtMs < 3000, `it took ${group.nowMs - stalledAtMs} ms`);
+  test.ok(slow.replica!.groupStatus().isDiskStalled);
+  await group.until(() => lost.result !== undefined);
+  test.equal(lost.result, 'unknown', 'it is in the log, and nobody can tell what came of it');
+  test.same(await write(group, group.leader()!.id), ['acked']);
+  await group.run(5000);
+  test.not(group.leader(), slow, 'the stalled node does not campaign');
+  slow.stateQueue.resume();
+  await group.until(() => !slow.replica!.groupStatus().isDiskStalled);
+  await group.settle();
+  test.same(group.violations, []);
+});
+
 t.test('disk: what queued while a batch was in flight goes into the next one', async (test) => {
   const kv = new FailingKv(new MemoryKv());
   const log = await DurableLog.open(kv, undefined);
   const stored = new StoredLog({
     log,
     membership: NO_MEMBERS,
-    appliedEntry: undefined,
+    appliedIndex: 0,
+    snapshot: () => undefined,
     limits: DEFAULT_GROUP_LIMITS,
   });
   const delivered: number[] = [];
@@ -376,7 +382,8 @@ t.test('disk: what queued while a batch was in flight goes into the next one', a
     log,
     stored,
     limits: DEFAULT_GROUP_LIMITS,
-    trimThrough: () => 0,
+    spare: () => ({ onDiskThrough: 0, inMemoryThrough: 0 }),
+    install: () => Promise.reject(new Error('no snapshot came')),
     onDone: (replies) => delivered.push(...replies.map(({ to }) => to)),
     onFailed: (error) => test.fail(String(error)),
   });
@@ -416,6 +423,63 @@ t.test('disk: what queued while a batch was in flight goes into the next one', a
   test.same(again.hardState, { term: 4, vote: 1, commit: 0 });
   test.same([stored.lastIndex(), stored.term(6), stored.term(7)], [7, 3, 4]);
 });
+
+t.test('disk: a snapshot is written between what comes before and behind it', async (test) => {
+  const kv = new FailingKv(new MemoryKv());
+  const log = await DurableLog.open(kv, undefined);
+  const done: string[] = [];
+  const stored = new StoredLog({
+    log,
+    membership: NO_MEMBERS,
+    appliedIndex: 0,
+    snapshot: () => undefined,
+    limits: DEFAULT_GROUP_LIMITS,
+  });
+  const appends = new AppendWorker({
+    log,
+    stored,
+    limits: DEFAULT_GROUP_LIMITS,
+    spare: () => ({ onDiskThrough: 0, inMemoryThrough: 0 }),
+    install: async ({ index, term }, { vote }) => {
+      done.push(`install ${index} behind ${log.lastIndex}`);
+      const start = { index, term, hash: new Uint8Array(32) };
+      await log.reset({ start, hardState: { term, vote, commit: index }, generation: 1 });
+      stored.wasReset();
+    },
+    onDone: (replies) => done.push(...replies.map(describe)),
+    onFailed: (error) => test.fail(String(error)),
+  });
+  const envelope = { from: 1, to: 1, term: 1 };
+  const snapshot = { index: 50, term: 1, membership: NO_MEMBERS, data: new Uint8Array() };
+  const push = (index: number, given: object = {}): void => {
+    const entries = [{ term: 1, index, type: 'normal', data: Buffer.from(`${index}`) } as const];
+    const lastStable = { term: 1, index };
+    appends.push({
+      type: 'storage-append',
+      ...envelope,
+      hardState: { term: 1, vote: 1, commitIndex: 'snapshot' in given ? 50 : 0 },
+      entries: 'snapshot' in given ? [] : entries,
+      replies: [{ type: 'storage-append-reply', ...envelope, lastStable, ...given }],
+      ...given,
+    });
+  };
+  push(1);
+  push(50, { snapshot });
+  push(51);
+  push(52);
+  for (let each = 0; each < 4; each += 1) {
+    done.push(...(appends.start() ?? []).map(describe));
+    await appends.idle();
+  }
+  test.same(done, ['stored 1', 'install 50 behind 1', 'installed 50', 'stored 52']);
+  test.equal((await DurableLog.open(kv, log.start)).lastIndex, 52);
+});
+
+function describe(reply: Message): string {
+  if (reply.type !== 'storage-append-reply') return reply.type;
+  const { snapshot, lastStable } = reply;
+  return snapshot === undefined ? `stored ${lastStable?.index}` : `installed ${snapshot.index}`;
+}
 
 t.test('disk: the first failed write ends the replica', async (test) => {
   const group = await startedGroup();
@@ -496,45 +560,6 @@ t.test('ticks: a leader that stood still gives no stale read', async (test) => {
   test.same(group.violations, []);
 });
 
-t.test('trimming: goes as far as all have applied, and waits for a dead follower', async (test) => {
-  const limits = { keptCount: 10, heldCountMax: 3000, tailCountMax: 100 };
-  const group = await startedGroup({ limits });
-  const leader = await group.elected();
-  await write(group, leader.id, 1300);
-  await group.run(500);
-  for (const { replica } of group.nodes) {
-    test.ok(replica!.status().firstIndex > 1000, `first is ${replica!.status().firstIndex}`);
-  }
-  const [dead] = othersOf(group, leader.id);
-  group.crash(dead!);
-  const neededFrom = group.node(dead!).register.applied.length + 1;
-  await write(group, leader.id, 1300);
-  test.ok(leader.replica!.status().firstIndex <= neededFrom, 'the follower still needs it');
-  await group.start();
-  await group.settle();
-  test.same(group.violations, []);
-  test.equal(group.node(dead!).register.applied.length, leader.register.applied.length);
-});
-
-t.test('trimming: a follower that needs what is gone is named', async (test) => {
-  const limits = { keptCount: 10, heldCountMax: 100 };
-  const group = await startedGroup({ limits });
-  const leader = await group.elected();
-  const [dead] = othersOf(group, leader.id);
-  group.crash(dead!);
-  await write(group, leader.id, 1300);
-  await group.start();
-  await group.run(1000);
-  const { followers } = leader.replica!.groupStatus();
-  test.match(
-    followers.filter(({ needsSnapshot }) => needsSnapshot),
-    [{ node: dead }],
-  );
-  const told = leader.log.filter((line) => line.includes('error a follower lacks entries'));
-  test.equal(told.length, 1, 'once');
-  test.same(await write(group, leader.id), ['acked'], 'the others go on');
-});
-
 t.test('transfer: another voter leads, and no answered write is lost', async (test) => {
   const group = await startedGroup();
   const leader = await group.elected();
@@ -547,18 +572,87 @@ t.test('transfer: another voter leads, and no answered write is lost', async (te
   test.same(group.violations, []);
 });
 
-t.test('close: answers what is under way, and takes nothing more', async (test) => {
+t.test('close: answers what is under way, takes nothing more, and hands over', async (test) => {
   const group = await startedGroup();
   const leader = await group.elected();
+  await group.run(300);
   const begun = [begin(group, leader.id), begin(group, leader.id)];
   const closed = leader.replica!.close();
   await test.rejects(leader.replica!.propose(Buffer.from('x')), { code: 'closed' });
   await test.rejects(leader.replica!.readBarrier(), { code: 'closed' });
-  await group.run(300);
+  const closingAtMs = group.nowMs;
+  test.ok(await group.until(() => group.leader()?.id !== leader.id, 1000), 'another one leads');
+  test.ok(group.nowMs - closingAtMs <= 100, `after ${group.nowMs - closingAtMs} ms`);
+  await group.run(100);
   await closed;
   test.same(
     begun.map(({ result }) => result),
     ['acked', 'acked'],
   );
-  test.ok(await group.until(() => group.leader()?.id !== leader.id, 6500), 'another one leads');
+  test.same(await write(group, group.leader()!.id), ['acked']);
+  test.same(group.violations, []);
+});
+
+t.test('close: of a leader whom nobody can succeed ends in time', async (test) => {
+  const group = await startedGroup();
+  group.linksClose = false;
+  const leader = await group.elected();
+  await write(group, leader.id);
+  for (const id of othersOf(group, leader.id)) group.crash(id);
+  let isClosed = false;
+  void leader.replica!.close().then(() => {
+    isClosed = true;
+  });
+  await group.run(1400);
+  test.notOk(isClosed, 'it waits for a successor');
+  await group.run(200);
+  test.ok(isClosed, 'for one election timeout');
+  const lone = await startedGroup({ size: 1 });
+  const { replica } = await lone.elected();
+  await lone.run(200);
+  const atMs = lone.nowMs;
+  await replica!.close();
+  test.equal(lone.nowMs, atMs, 'alone it waits for nobody');
+});
+
+t.test('status: says who was heard when, and who leads', async (test) => {
+  const group = await startedGroup();
+  const heard: string[] = [];
+  for (const { id, replica } of group.nodes) {
+    replica!.onLeaderChanged(() => heard.push(`${id}: ${replica!.groupStatus().leader}`));
+  }
+  const silenced: string[] = [];
+  group.node(1).replica!.onLeaderChanged(() => silenced.push('heard'))();
+  const leader = await group.elected();
+  await group.run(1000);
+  test.same(
+    IDS.map((id) => heard.filter((line) => line.startsWith(`${id}:`)).at(-1)),
+    IDS.map((id) => `${id}: ${leader.id}`),
+  );
+  test.same(silenced, []);
+  const [dead, living] = othersOf(group, leader.id);
+  const status = leader.replica!.groupStatus();
+  test.equal(status.lastContactMs, 0);
+  test.ok(status.hasCommittedInTerm);
+  for (const { lastHeardMs, state, matchIndex } of status.followers) {
+    test.ok(lastHeardMs !== undefined && lastHeardMs <= 110, `${lastHeardMs}`);
+    test.equal(state, 'replicate');
+    test.equal(matchIndex, leader.replica!.status().lastIndex);
+  }
+  const contactOf = (id: number): number | undefined =>
+    group.node(id).replica!.groupStatus().lastContactMs;
+  test.ok((contactOf(living!) ?? Number.NaN) <= 110);
+  group.linksClose = false;
+  group.crash(dead!);
+  await group.run(1000);
+  const gone = leader.replica!.groupStatus().followers.find(({ node }) => node === dead);
+  test.ok((gone?.lastHeardMs ?? 0) >= 900);
+  group.partition([leader.id], [living!]);
+  await group.run(1000);
+  test.ok(
+    (contactOf(living!) ?? 0) >= 900,
+    'it still believes, and says since when it heard nothing',
+  );
+  await group.run(3000);
+  test.equal(contactOf(living!), undefined, 'now nobody leads');
 });

@@ -103,6 +103,7 @@ async function openOn(dataFolder: string) {
       'data-dir': dataFolder,
       'node-name': 'hard',
       'ports-http': '0',
+      'ports-cluster': '-1',
       'log-level': 'error',
       'acl-tokens-initial-management': MANAGEMENT,
     },

@@ -83,6 +83,7 @@ async function openOn(dataFolder: string, held: Held): Promise<RunningNode> {
       'data-dir': dataFolder,
       'node-name': 'hard',
       'ports-http': '0',
+      'ports-cluster': '-1',
       'log-level': 'error',
       'acl-tokens-initial-management': MANAGEMENT,
     },
@@ -90,8 +91,8 @@ async function openOn(dataFolder: string, held: Held): Promise<RunningNode> {
     environment: {},
   });
   const platform = openSystemPlatform(settings);
-  const openKv: typeof platform.openKv = async (name, onFatal) =>
-    held.over(await platform.openKv(name, onFatal));
+  const openKv: typeof platform.openKv = async (name, generation, onFatal) =>
+    held.over(await platform.openKv(name, generation, onFatal));
   return openNode({ settings, platform: { ...platform, openKv }, version: 'test' });
 }
 

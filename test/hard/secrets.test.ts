@@ -2,7 +2,7 @@
 // and wrongly; then each secret that it ever saw is searched for in its log, its refusals, its headers,
 // its figures, and in what it shows to those who may only read.
 
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exportPKCS8, exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
@@ -106,14 +106,17 @@ t.test(
       return { status: 401, body: 'no' };
     };
     const defaultToken = randomUUID();
+    const clusterKey = randomBytes(32).toString('base64');
     const server = await startServer(t, {
       dataFolder: join(temporaryFolder(t), 'data'),
       flags: { 'log-level': 'debug', 'acl-tokens-default': defaultToken },
+      environment: { CONCLAVE_CLUSTER_KEY: clusterKey },
     });
     const recorder = new Recorder(server.port);
     const { ask: send } = { ask: recorder.ask.bind(recorder) };
     recorder.keep('initial management', MANAGEMENT);
     recorder.keep('default token', defaultToken);
+    recorder.keep('cluster key', clusterKey);
     recorder.keep('access token', accessToken);
 
     // Tokens, in all ways in which one comes to be.

@@ -133,6 +133,7 @@ function argumentsOf({ dataFolder, flags }: ServerPlan): readonly string[] {
     'data-dir': dataFolder,
     'node-name': 'hard',
     'ports-http': '0',
+    'ports-cluster': '-1',
     'acl-tokens-initial-management': MANAGEMENT,
     ...flags,
   };

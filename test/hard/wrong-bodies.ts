@@ -59,6 +59,8 @@ function wrongFor(node: Node): readonly unknown[] {
       return [7, true, [], {}, ['text']];
     case 'boolean':
       return ['true', 1, [], {}];
+    case 'integer':
+      return ['7', -1, 1.5, 2 ** 53, true, [], {}];
     case 'array':
       return ['text', 7, true, {}];
     default:
@@ -171,6 +173,7 @@ function rightOf(node: Node, known: fc.Arbitrary<string>): fc.Arbitrary<unknown>
       .subarray(fields, { maxLength: Math.min(5, fields.length) })
       .chain((some) => fc.record(Object.fromEntries(some), { requiredKeys: some.map(first) }));
   }
+  if (node.type === 'integer') return fc.nat();
   return node.type === 'boolean' ? fc.boolean() : text;
 }
 

@@ -12,6 +12,7 @@ import { MetricsRegistry } from '../../src/http/metrics.ts';
 import type { NodeInfo } from '../../src/http/node-info.ts';
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.ts';
 import type { Call } from '../../src/service/call.ts';
+import type { Operator } from '../../src/service/operator-operations.ts';
 import type {
   OperationInput,
   OperationName,
@@ -156,6 +157,7 @@ export function server(
   script: Script,
   settings: Partial<HttpSettings> = {},
   node: Partial<NodeInfo> = {},
+  operator: Partial<Operator> = {},
 ): Server {
   const operations = new FakeOperations(script);
   const clock = new FakeClock();
@@ -163,6 +165,7 @@ export function server(
   const metrics = new MetricsRegistry();
   const app = createHttp({
     operations,
+    operator: { run: unexpected, save: unexpected, beginRestore: unexpected, ...operator },
     settings: { ...DEFAULT_HTTP_SETTINGS, ...settings },
     node: { ...NODE, ...node },
     metrics,
@@ -172,6 +175,10 @@ export function server(
   });
   return { app, operations, clock, logger, metrics };
 }
+
+const unexpected = (): Promise<never> => {
+  throw new Error('the test does not expect an operator');
+};
 
 export function readMeta(index: number): ReadMeta {
   return {

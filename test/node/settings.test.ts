@@ -1,6 +1,7 @@
 // Settings: where values come from, what is refused, and that secrets stay hidden.
 
 import t from 'tap';
+import { groupPlanOf } from '../../src/node/cluster-settings.ts';
 import { readSettings, SettingsError, shownSettings } from '../../src/node/settings.ts';
 import { flagOf, SETTING_KEYS, variableOf } from '../../src/node/settings-keys.ts';
 
@@ -99,9 +100,132 @@ t.test('settings: a refusal names the setting and where it came from', async (t)
       { flags: { datacenter: 'Big DC' } },
       'datacenter: expected lower-case letters, digits, - and _ (at most 64), not "Big DC"',
     ],
+    [
+      { files: [{ path: 'f.json', value: { retry_join: [1] } }] },
+      'retry_join (f.json): expected a list of texts, or one text with commas between them, not [1]',
+    ],
   ];
   for (const [sources, expected] of cases) t.equal(refusalOf(sources), expected);
 });
+
+t.test('settings: a list is a list in files, and a text with commas everywhere', async (t) => {
+  const wanted = ['10.0.0.2', '10.0.0.3:9300', '[::1]:8300'];
+  const text = '10.0.0.2, 10.0.0.3:9300,,[::1]:8300';
+  const sources: readonly Partial<Parameters<typeof readSettings>[0]>[] = [
+    { flags: { 'retry-join': text } },
+    { environment: { CONCLAVE_RETRY_JOIN: text } },
+    { files: [{ path: 'f.yaml', value: { retry_join: text } }] },
+    { files: [{ path: 'f.yaml', value: { retry_join: wanted } }] },
+  ];
+  for (const each of sources) t.same(readSettings({ ...nothing, ...each }).retry_join, wanted);
+  t.same(readSettings(nothing).retry_join, []);
+  const long = Array.from({ length: 101 }, () => 'a').join();
+  t.match(
+    refusalOf({ flags: { 'retry-join': long } }),
+    /^retry_join \(flag --retry-join\): expected a list/,
+  );
+});
+
+const KEY = Buffer.alloc(32, 7).toString('base64');
+
+t.test('settings: what several servers need of each other is looked at together', async (t) => {
+  const open =
+    'bind_addr 10.0.0.1 can be reached from other machines, and nothing keeps strangers out of the group. ' +
+    'Either set the same cluster_key on all servers (make one with `conclave keygen` (or `openssl rand -base64 32`)), ' +
+    'or set tls.cluster.cert_file, tls.cluster.key_file and tls.cluster.ca_file';
+  const tls = { 'tls-cluster-cert-file': 'c.pem', 'tls-cluster-key-file': 'k.pem' };
+  const cases: readonly (readonly [Readonly<Record<string, string>>, string])[] = [
+    [{ 'bind-addr': '10.0.0.1' }, open],
+    [{ 'bind-addr': '10.0.0.1', 'cluster-key': KEY }, 'accepted'],
+    [{ 'bind-addr': '10.0.0.1', 'ports-cluster': '-1' }, 'accepted'],
+    [{ 'bind-addr': '10.0.0.1', ...tls }, open],
+    [{ 'bind-addr': '10.0.0.1', ...tls, 'tls-cluster-ca-file': 'a.pem' }, 'accepted'],
+    [{ 'bind-addr': '127.0.0.53' }, 'accepted'],
+    [{ 'bind-addr': '::1' }, 'accepted'],
+    [
+      { 'bind-addr': '0.0.0.0', 'cluster-key': KEY },
+      'bind_addr 0.0.0.0 names no address that other servers could reach: set advertise_addr',
+    ],
+    [{ 'bind-addr': '0.0.0.0', 'cluster-key': KEY, 'advertise-addr': '10.0.0.1' }, 'accepted'],
+    [
+      { 'advertise-addr': '0.0.0.0' },
+      'advertise_addr: expected an address such as 10.0.0.1 or 10.0.0.1:8300, not "0.0.0.0"',
+    ],
+    [
+      { 'advertise-addr': '10.0.0.1', 'ports-cluster': '0' },
+      'advertise_addr needs a port of its own when ports.cluster is 0: the others must know it',
+    ],
+    [{ 'advertise-addr': '10.0.0.1:9300', 'ports-cluster': '0' }, 'accepted'],
+    [
+      { 'retry-join': '10.0.0.2:99999' },
+      'retry_join: expected addresses such as 10.0.0.2 or 10.0.0.2:8300, not "10.0.0.2:99999"',
+    ],
+    [
+      { 'bootstrap-expect': '3' },
+      'bootstrap_expect is 3 and retry_join is empty: name the addresses of the other servers in retry_join',
+    ],
+    [
+      { 'ports-cluster': '-1', 'retry-join': '10.0.0.2' },
+      'ports.cluster is off and retry_join is set: servers reach each other through that port',
+    ],
+    [
+      { 'tls-cluster-key-file': 'k.pem' },
+      'tls.cluster.cert_file and tls.cluster.key_file: one is set, and both are needed',
+    ],
+    [
+      { 'tls-cluster-ca-file': 'a.pem' },
+      'tls.cluster.ca_file needs tls.cluster.cert_file and tls.cluster.key_file: every server shows a certificate of its own',
+    ],
+    [{ 'raft-heartbeat-interval': '5ms' }, 'raft.heartbeat_interval: expected at least 10ms'],
+    [
+      { 'raft-election-timeout': '400ms' },
+      'raft.election_timeout: expected at least 5 times raft.heartbeat_interval',
+    ],
+    [{ 'raft-election-timeout': '2m' }, 'raft.election_timeout: expected at most 1m'],
+  ];
+  for (const [flags, expected] of cases) t.equal(refusalOf({ flags }), expected);
+});
+
+t.test('settings: a cluster key that is none is refused, and not shown', async (t) => {
+  const makeOne = 'make one with `conclave keygen` (or `openssl rand -base64 32`)';
+  const start = 'cluster_key: expected 32 bytes in base64, and';
+  t.equal(
+    refusalOf({ flags: { 'cluster-key': 'open sesame' } }),
+    `${start} it is no base64; ${makeOne}`,
+  );
+  const short = Buffer.alloc(16).toString('base64');
+  t.equal(refusalOf({ flags: { 'cluster-key': short } }), `${start} it has 16; ${makeOne}`);
+  const settings = readSettings({ ...nothing, flags: { 'cluster-key': KEY } });
+  t.same(groupPlanOf(settings).clusterKey, Buffer.alloc(32, 7));
+  t.equal(shownSettings(settings).cluster_key, '<hidden>');
+});
+
+t.test(
+  'settings: a member is told where it listens, where it is reached, whom to ask',
+  async (t) => {
+    const flags = {
+      'bind-addr': '0.0.0.0',
+      'advertise-addr': '10.0.0.1',
+      'cluster-key': KEY,
+      'bootstrap-expect': '3',
+      'retry-join': '10.0.0.2,node-3:9300',
+    };
+    t.match(groupPlanOf(readSettings({ ...nothing, flags })), {
+      listen: { host: '0.0.0.0', port: 8300 },
+      advertise: { host: '10.0.0.1', port: 8300 },
+      bootstrapExpect: 3,
+      retryJoin: [
+        { host: '10.0.0.2', port: 8300 },
+        { host: 'node-3', port: 9300 },
+      ],
+      heartbeatMs: 100,
+      electionMs: 1500,
+    });
+    const alone = groupPlanOf(readSettings({ ...nothing, flags: { 'ports-cluster': '-1' } }));
+    t.equal(alone.listen, undefined);
+    t.equal(alone.advertise, undefined);
+  },
+);
 
 t.test('settings: a secret is shown nowhere, not even when it is refused', async (t) => {
   const files = [{ path: 'f.json', value: { acl: { tokens: { initial_management: 123456 } } } }];

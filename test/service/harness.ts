@@ -15,6 +15,7 @@ import type { Call } from '../../src/service/call.ts';
 import { createOperations } from '../../src/service/create-operations.ts';
 import type { ServiceDeps, ServiceSettings } from '../../src/service/deps.ts';
 import { ensureBuiltins } from '../../src/service/duties.ts';
+import { NO_REMOTE } from '../../src/service/remote.ts';
 import type {
   OperationInput,
   OperationName,
@@ -54,7 +55,7 @@ const jsonValidator: AuthMethodValidator = {
   },
 };
 
-const authMethods: AuthMethods = {
+export const authMethods: AuthMethods = {
   types: {
     'aws-iam': jsonValidator,
     jwt: jsonValidator,
@@ -100,7 +101,7 @@ export interface Harness {
   ): Promise<OperationOutput<Name>>;
 }
 
-const SETTINGS: ServiceSettings = {
+export const SETTINGS: ServiceSettings = {
   nodeName: 'n1',
   datacenter: 'dc1',
   primaryDatacenter: 'dc1',
@@ -114,7 +115,7 @@ const SETTINGS: ServiceSettings = {
   namespacesEnabled: true,
 };
 
-const CALL: Call = {
+export const CALL: Call = {
   secret: ROOT,
   namespaceParameter: undefined,
   namespaceHeader: undefined,
@@ -136,7 +137,7 @@ export async function createHarness(settings: Partial<ServiceSettings> = {}): Pr
   let queue: Promise<unknown> = Promise.resolve();
   const applyOne = async (payload: Uint8Array): Promise<Outcome> => {
     const index = machine.appliedIndex() + 1;
-    const entry: LogEntry = { index, term: 1, payload, hash: new Uint8Array(32) };
+    const entry: LogEntry = { index, term: 1, type: 'normal', payload, hash: new Uint8Array(32) };
     return must((await machine.apply([entry]))[0], 'an outcome');
   };
   const deps: ServiceDeps = {
@@ -154,6 +155,9 @@ export async function createHarness(settings: Partial<ServiceSettings> = {}): Pr
       return Promise.resolve();
     },
     leaderContact: () => ({ isLeader: true, knownLeader: true, lastContactMs: 0 }),
+    reign: () => 1,
+    notOpenBecause: () => undefined,
+    remote: NO_REMOTE,
     takeResetIndex: () => {
       const given = harness.resetIndex;
       harness.resetIndex = undefined;

@@ -762,7 +762,7 @@ t.test(
     ];
     const before = facts();
     const heard: unknown[] = [];
-    machine.watch.onApplied((changes) => heard.push(changes));
+    machine.watch.onApplied((event) => heard.push(event));
     let release = (): void => undefined;
     kv.beforeWrite = () =>
       new Promise((resolve) => {
@@ -805,11 +805,12 @@ t.test(
     wait('another policy', 'policies', watchKey({ id: policyIdNumbered(2) }));
     wait('another table', 'roles');
     const heard: unknown[] = [];
-    const stop = watch.onApplied((changes) => {
-      heard.push([...changes], machine.policy(policyIdNumbered(1))?.name);
+    const stop = watch.onApplied((event) => {
+      heard.push(event, machine.policy(policyIdNumbered(1))?.name);
     });
     await harness.one(policySet('update', aPolicy(1, { name: 'renamed' })));
-    test.match(heard, [[{ table: 'policies', key: policyIdNumbered(1) }], 'renamed']);
+    const change = { table: 'policies', key: policyIdNumbered(1) };
+    test.match(heard, [{ kind: 'changed', changes: [change] }, 'renamed']);
     test.same(woken, [], 'nobody is woken in the turn of the batch');
     clock.advance(0);
     await Promise.resolve();

@@ -7,7 +7,7 @@ import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
 import { CHANGE_NUMBER, decodeCommand, encodeCommand } from '../../src/state/command-codec.ts';
 import type { Change, Command } from '../../src/state/commands.ts';
-import { decodeMeta, EMPTY_META, encodeMeta } from '../../src/state/meta.ts';
+import { decodeMeta, EMPTY_META, encodeMeta, type Meta } from '../../src/state/meta.ts';
 import {
   AUTH_METHOD_CODEC,
   BINDING_RULE_CODEC,
@@ -33,7 +33,12 @@ import {
   roleIdNumbered,
   ruleIdNumbered,
 } from '../support/fixtures.ts';
-import { GOLDEN_COMMANDS, GOLDEN_DRAWN_CREATE, GOLDEN_RECORDS } from './golden-bytes.ts';
+import {
+  GOLDEN_COMMANDS,
+  GOLDEN_DRAWN_CREATE,
+  GOLDEN_META,
+  GOLDEN_RECORDS,
+} from './golden-bytes.ts';
 
 const FULL_TOKEN = aToken(1, {
   accessorId: 'ABCDEF01-2222-4333-8444-00000000000A' as never,
@@ -136,6 +141,16 @@ const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { readonly t
     expiresMs: 2 ** 41,
   },
   'pending-login.delete': { type: 'pending-login.delete', keys: ['state', ''] },
+  'restore.begin': { type: 'restore.begin', id: 'one' },
+  'restore.chunk': { type: 'restore.chunk', id: 'one', number: 300, rows: Uint8Array.of(1, 2) },
+  'restore.commit': {
+    type: 'restore.commit',
+    id: 'one',
+    chunkCount: 300,
+    chain: new Uint8Array(32).fill(3),
+    metaRow: Uint8Array.of(4, 5),
+  },
+  'restore.abandon': { type: 'restore.abandon', id: 'one' },
 };
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -193,18 +208,28 @@ t.test('commands: what a newer release wrote is not skipped', async (test) => {
   test.throws(() => decodeCommand(Buffer.from('96', 'hex')));
 });
 
-t.test('meta: comes back whole', async (test) => {
+t.test('meta: is written as it always was, and read back whole in every format', async (test) => {
   test.same(decodeMeta(encodeMeta(EMPTY_META)), EMPTY_META);
-  const meta = {
+  const meta: Meta = {
     ...EMPTY_META,
     appliedEntry: { index: 2 ** 40, term: 3, hash: Buffer.alloc(32, 7) },
     index: 12,
     position: { epoch: 2, seq: 34 },
     bootstrapIndex: 5,
+    globalDigest: Buffer.alloc(32, 1),
+    fullDigest: Buffer.alloc(32, 2),
     tableIndexes: { ...EMPTY_META.tableIndexes, 'binding-rules': 9 },
     totals: { ...EMPTY_META.totals, tokens: 3, localTokens: 2, namespaces: 1 },
+    groupRecord: Buffer.of(1, 2, 3),
   };
-  test.same(decodeMeta(encodeMeta(meta)), meta);
+  test.equal(hex(encodeMeta(meta)), GOLDEN_META[2]);
+  const read = (golden: string): unknown => plain(decodeMeta(Buffer.from(golden, 'hex')));
+  test.strictSame(read(GOLDEN_META[2]), plain(meta));
+  const withoutGroup: Meta = { ...meta, groupRecord: undefined };
+  test.strictSame(read(GOLDEN_META[1]), plain(withoutGroup), 'format 1 knew of no group');
+  test.throws(() => decodeMeta(Buffer.from(`9903${GOLDEN_META[1].slice(4)}`, 'hex')), {
+    name: 'AssertionError',
+  });
 });
 
 t.test('keys: order as their parts do, and no text is the beginning of another', async (test) => {

@@ -9,211 +9,21 @@ import { DurableLog } from '../../cluster/log/durable-log.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
 import { openSoloReplica } from '../../cluster/replica/solo-replica.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../../src/acl/ids.ts';
-import type { Instant } from '../../src/acl/instant.ts';
 import type { Token } from '../../src/acl/token.ts';
 import { openLevelKv } from '../../src/platform-node/level-kv.ts';
 import { encodeCommand } from '../../src/state/command-codec.ts';
-import type { Change, Command } from '../../src/state/commands.ts';
-import { Digest, rowHash } from '../../src/state/digest.ts';
+import type { Command } from '../../src/state/commands.ts';
 import { StateMachine } from '../../src/state/machine.ts';
-import {
-  AUTH_METHODS,
-  BINDING_RULES,
-  NAMESPACES,
-  type ObjectTable,
-  POLICIES,
-  ROLES,
-  TOKENS,
-} from '../../src/state/objects.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
-import { decodeRecord } from '../../src/state/record-codec.ts';
-import { ROW } from '../../src/state/tables.ts';
 import type { StateView } from '../../src/state/view.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import {
-  aBindingRule,
-  accessorNumbered,
-  aNamespace,
-  aNamespaceName,
-  anAuthMethod,
-  aPolicy,
-  aRole,
-  aToken,
-  FIXTURE_TIME_MS,
-  policyIdNumbered,
-  roleIdNumbered,
-  ruleIdNumbered,
-  secretNumbered,
-} from '../support/fixtures.ts';
+import { policyIdNumbered, roleIdNumbered } from '../support/fixtures.ts';
 import { collect, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import { history, NAMESPACE_NAMES } from './histories.ts';
+import { byKey, inOrder, requireRowsFromNothing, requireSame } from './rows-from-nothing.ts';
 import { Model } from './model.ts';
-
-const NAMESPACE_NAMES = ['default', 'team', 'other'].map(aNamespaceName);
-const MINUTE_MS = 60_000;
-
-/** Undefined but for one time in so many. */
-function rarely<T>(arbitrary: fc.Arbitrary<T>, times = 4): fc.Arbitrary<T | undefined> {
-  return fc.oneof(
-    { weight: times - 1, arbitrary: fc.constant(undefined) },
-    { weight: 1, arbitrary },
-  );
-}
-
-const number = fc.integer({ min: 1, max: 5 });
-const namespaceName = fc.oneof(
-  { weight: 3, arbitrary: fc.constant(DEFAULT_NAMESPACE) },
-  { weight: 1, arbitrary: fc.constantFrom(...NAMESPACE_NAMES) },
-);
-const policyIds = fc
-  .uniqueArray(number, { maxLength: 2 })
-  .map((all) => all.map((each) => policyIdNumbered(each)));
-const roleIds = fc
-  .uniqueArray(number, { maxLength: 1 })
-  .map((all) => all.map((each) => roleIdNumbered(each)));
-const presence = fc.constantFrom('create', 'create', 'update');
-const methodName = fc.constantFrom('login', 'Login', 'other');
-const minute = fc.integer({ min: 0, max: 30 });
-const momentOf = (minutes: number): Instant =>
-  new Date(FIXTURE_TIME_MS + minutes * MINUTE_MS).toISOString() as Instant;
-
-const token = fc
-  .record({
-    number,
-    secret: number,
-    secretIsAccessor: fc.boolean(),
-    namespace: namespaceName,
-    policies: policyIds,
-    roles: roleIds,
-    local: rarely(fc.constant(true)).map((each) => each ?? false),
-    expiry: rarely(minute),
-    service: rarely(fc.constantFrom('web', 'api')),
-    template: rarely(fc.constantFrom('builtin/service', 'builtin/node')),
-    method: rarely(fc.record({ name: methodName, createIndex: fc.integer({ min: 6, max: 9 }) })),
-  })
-  .map((given) =>
-    aToken(given.number, {
-      secretId: (given.secretIsAccessor && given.secret === 5
-        ? accessorNumbered(given.secret)
-        : secretNumbered(given.secret)) as never,
-      namespace: given.namespace,
-      policies: given.policies,
-      roles: given.roles,
-      local: given.local,
-      expirationTime: given.expiry === undefined ? undefined : momentOf(given.expiry),
-      serviceIdentities:
-        given.service === undefined ? [] : [{ serviceName: given.service, datacenters: [] }],
-      templatedPolicies:
-        given.template === undefined
-          ? []
-          : [
-              {
-                templateId: 'x',
-                templateName: given.template,
-                variables: { name: 'Web' },
-                datacenters: [],
-              },
-            ],
-      authMethod:
-        given.method === undefined ? undefined : { ...given.method, namespace: DEFAULT_NAMESPACE },
-    }),
-  );
-
-const change: fc.Arbitrary<Change> = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({ type: fc.constant('token.set' as const), presence, token }),
-  },
-  number.map((each) => ({ type: 'token.delete', accessorId: accessorNumbered(each) }) as const),
-  fc.constant({ type: 'token.reap', accessorIds: [1, 2, 3, 4, 5].map(accessorNumbered) } as const),
-  {
-    weight: 3,
-    arbitrary: fc
-      .record({ presence, number, name: number, namespace: namespaceName })
-      .map(({ name, ...rest }) => ({
-        type: 'policy.set' as const,
-        presence: rest.presence,
-        policy: aPolicy(rest.number, { name: `Policy-${name}`, namespace: rest.namespace }),
-      })),
-  },
-  number.map((each) => ({ type: 'policy.delete', id: policyIdNumbered(each) }) as const),
-  {
-    weight: 2,
-    arbitrary: fc
-      .record({ presence, number, name: number, namespace: namespaceName, policies: policyIds })
-      .map(({ name, ...rest }) => ({
-        type: 'role.set' as const,
-        presence: rest.presence,
-        role: aRole(rest.number, {
-          name: `role-${name}`,
-          namespace: rest.namespace,
-          policies: rest.policies,
-        }),
-      })),
-  },
-  number.map((each) => ({ type: 'role.delete', id: roleIdNumbered(each) }) as const),
-  {
-    weight: 2,
-    arbitrary: fc
-      .record({ name: methodName, namespace: namespaceName, isOidc: fc.boolean() })
-      .map(({ name, namespace, isOidc }) => ({
-        type: 'auth-method.set' as const,
-        presence: 'either' as const,
-        method: anAuthMethod(name, { namespace, type: isOidc ? 'oidc' : 'jwt' }),
-      })),
-  },
-  fc
-    .record({ name: methodName, namespace: namespaceName })
-    .map((address) => ({ type: 'auth-method.delete' as const, ...address })),
-  {
-    weight: 2,
-    arbitrary: fc
-      .record({ presence, number, authMethod: methodName, namespace: namespaceName })
-      .map(({ presence: on, number: each, ...rest }) => ({
-        type: 'binding-rule.set' as const,
-        presence: on,
-        rule: aBindingRule(each, rest),
-      })),
-  },
-  number.map((each) => ({ type: 'binding-rule.delete', id: ruleIdNumbered(each) }) as const),
-  {
-    weight: 2,
-    arbitrary: fc
-      .record({
-        presence: fc.constantFrom('create', 'update', 'either'),
-        name: fc.constantFrom(...NAMESPACE_NAMES),
-        policyDefaults: policyIds,
-      })
-      .map(({ presence: on, name, policyDefaults }) => ({
-        type: 'namespace.set' as const,
-        presence: on,
-        namespace: aNamespace(name, { policyDefaults }),
-      })),
-  },
-  fc.constantFrom(...NAMESPACE_NAMES).map((name) => ({ type: 'namespace.delete', name }) as const),
-) as fc.Arbitrary<Change>;
-
-const command: fc.Arbitrary<Command> = fc.record({
-  change,
-  timeMs: minute.map((each) => FIXTURE_TIME_MS + each * MINUTE_MS),
-  cas: rarely(fc.integer({ min: 0, max: 12 }), 8),
-  request: fc.constant(undefined),
-});
-
-/** Every run begins with what tokens and rules need, so that most commands have something to do. */
-const OPENING: readonly Command[] = [
-  { type: 'namespace.set', presence: 'either', namespace: aNamespace('default') } as const,
-  { type: 'namespace.set', presence: 'either', namespace: aNamespace('team') } as const,
-  { type: 'policy.set', presence: 'create', policy: aPolicy(1, { name: 'First' }) } as const,
-  { type: 'policy.set', presence: 'create', policy: aPolicy(2, { name: 'Second' }) } as const,
-  { type: 'role.set', presence: 'create', role: aRole(1, { name: 'first' }) } as const,
-  { type: 'auth-method.set', presence: 'either', method: anAuthMethod('login') } as const,
-].map((each) => ({ change: each, timeMs: FIXTURE_TIME_MS, cas: undefined, request: undefined }));
-
-const history = fc
-  .array(command, { minLength: 20, maxLength: 80, size: 'max' })
-  .map((commands) => [...OPENING, ...commands]);
 
 const saidBy = (outcome: Outcome): string => (outcome.kind === 'applied' ? 'ok' : outcome.code);
 
@@ -268,26 +78,6 @@ async function runInGroups(
   }
   return { machine: harness.machine, kv: harness.kv, outcomes };
 }
-
-function requireSame(what: string, found: unknown, expected: unknown): void {
-  const [left, right] = [jsonOf(found), jsonOf(expected)];
-  if (left !== right) throw new Error(`${what}: found ${left}, expected ${right}`);
-}
-
-function jsonOf(value: unknown): string {
-  return JSON.stringify(value, (_, each: unknown) =>
-    typeof each === 'bigint' ? `${each}n` : each,
-  );
-}
-
-const byKey =
-  <T>(keyOf: (object: T) => string) =>
-  (left: T, right: T): number =>
-    keyOf(left) < keyOf(right) ? -1 : 1;
-
-/** Texts in the order of their code units, as keys order. */
-const inOrder = (texts: readonly string[]): readonly string[] =>
-  [...texts].sort(byKey((text) => text));
 
 async function requireSameLists(view: StateView, model: Model): Promise<void> {
   const scopes = [
@@ -425,66 +215,6 @@ function namesWeb({ serviceIdentities, templatedPolicies }: Token): boolean {
     serviceIdentities.some(({ serviceName }) => serviceName === 'web') ||
     templatedPolicies.some(({ templateName }) => templateName === 'builtin/service')
   );
-}
-
-const DERIVED_KINDS: ReadonlySet<number> = new Set([
-  ROW.tokenBySecret,
-  ROW.tokenByNamespace,
-  ROW.tokenByPolicy,
-  ROW.tokenByRole,
-  ROW.tokenByService,
-  ROW.tokenByMethod,
-  ROW.tokenByExpiry,
-  ROW.policyByName,
-  ROW.roleByName,
-  ROW.roleByPolicy,
-  ROW.ruleByNamespace,
-]);
-
-/** Digests, totals and index rows, made again from the rows of the objects alone. */
-function requireRowsFromNothing(kv: MemoryKv, view: StateView): void {
-  const rows = kv.dump().map((row) => {
-    const [key = '', value = ''] = row.split(' ');
-    return { row, key: Buffer.from(key, 'hex'), value: Buffer.from(value, 'hex') };
-  });
-  const [global, all] = [new Digest(), new Digest()];
-  const derived = new Set<string>();
-  let localTokens = 0;
-  for (const { key, value } of rows) {
-    const table = tableOf(key[0]!);
-    if (table === undefined) continue;
-    const object = decodeRecord(table.codec, value);
-    const isLocal = table.isLocal(object);
-    all.add(rowHash(key, value));
-    if (!isLocal) global.add(rowHash(key, value));
-    if (isLocal) localTokens += 1;
-    for (const row of table.indexRowsOf(object)) {
-      derived.add(`${hex(row.key)} ${hex(row.value)}`);
-    }
-  }
-  requireSame('digests', view.digests(), { global: global.hex(), all: all.hex() });
-  requireSame(
-    'index rows',
-    rows.filter(({ key }) => DERIVED_KINDS.has(key[0]!)).map(({ row }) => row),
-    inOrder([...derived]),
-  );
-  requireSame('local tokens', view.totals().localTokens, localTokens);
-}
-
-const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
-
-function tableOf(
-  kind: number,
-): ObjectTable<{ readonly createIndex: number; readonly modifyIndex: number }> | undefined {
-  const tables: Readonly<Record<number, unknown>> = {
-    [ROW.token]: TOKENS,
-    [ROW.policy]: POLICIES,
-    [ROW.role]: ROLES,
-    [ROW.authMethod]: AUTH_METHODS,
-    [ROW.bindingRule]: BINDING_RULES,
-    [ROW.namespace]: NAMESPACES,
-  };
-  return tables[kind] as ReturnType<typeof tableOf>;
 }
 
 t.test('determinism: the same log gives the same bytes, however it was grouped', async () => {

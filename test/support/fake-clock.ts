@@ -5,6 +5,7 @@ import type { Clock, Timer } from '../../cluster/platform/clock.ts';
 interface Pending {
   readonly atMs: number;
   readonly action: () => void;
+  isCancelled: boolean;
 }
 
 export class FakeClock implements Clock {
@@ -24,10 +25,11 @@ export class FakeClock implements Clock {
   }
 
   after(delayMs: number, action: () => void): Timer {
-    const pending = { atMs: this.#nowMs + delayMs, action };
+    const pending: Pending = { atMs: this.#nowMs + delayMs, action, isCancelled: false };
     this.#pending.push(pending);
     return {
       cancel: () => {
+        pending.isCancelled = true;
         this.#pending = this.#pending.filter((each) => each !== pending);
       },
     };
@@ -39,7 +41,10 @@ export class FakeClock implements Clock {
     const due = this.#pending.filter(({ atMs }) => atMs <= this.#nowMs);
     this.#pending = this.#pending.filter(({ atMs }) => atMs > this.#nowMs);
     due.sort((left, right) => left.atMs - right.atMs);
-    for (const { action } of due) action();
+    for (const each of due) {
+      // One that came due at the same time may have cancelled it.
+      if (!each.isCancelled) each.action();
+    }
   }
 
   get pendingCount(): number {

@@ -1,174 +1,37 @@
 // A whole group in one process: simulated time, wire and disks, all drawn from one seed, around real
-// replicas. Whatever happens, it checks what must always hold: one leader a term, no promise before the
-// disk has it, one sequence everywhere, answers that stay true. Violations are collected, not thrown.
+// replicas. It is founded, grows, shrinks and sends snapshots as the test says; group-checks.ts looks at
+// what must always hold. Violations are collected, not thrown.
 
-import { DurableLog } from '../../cluster/log/durable-log.ts';
-import {
-  decodeEntry,
-  decodeHardState,
-  decodeWitness,
-  entryKey,
-  HARD_STATE_KEY,
-  type LogEntry,
-  type LogWitness,
-  START_KEY,
-} from '../../cluster/log/log-entry.ts';
+import { writeFounding } from '../../cluster/log/cluster-identity.ts';
+import { DurableLog, readGeneration } from '../../cluster/log/durable-log.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
-import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
 import type { Random } from '../../cluster/platform/random.ts';
-import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
-import type { Message } from '../../cluster/raft/message.ts';
+import { membersOf, NO_MEMBERS } from '../../cluster/raft/membership.ts';
+import {
+  encodeMembershipChange,
+  type MemberChangeKind,
+  type MembershipChange,
+} from '../../cluster/raft/membership-change.ts';
+import type { Message, SnapshotMessage } from '../../cluster/raft/message.ts';
 import type { GroupLimits, GroupTiming } from '../../cluster/replica/group-limits.ts';
+import { encodeGroupContext, type MemberRecord } from '../../cluster/replica/group-record.ts';
 import { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
 import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
 import { openRaftReplica } from '../../cluster/replica/raft-replica.ts';
-import { type Machine, ReplicaError } from '../../cluster/replica/replica.ts';
-import { MemoryKv, textOf } from './memory-kv.ts';
-
-/** A reproducible stream of numbers in [0, 1). */
-export function streamOf(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** Simulated time: events run one by one, each with all that it sets off at once. */
-class World {
-  nowMs = 0;
-  #events: { readonly atMs: number; readonly action: () => void }[] = [];
-
-  after(delayMs: number, action: () => void): void {
-    const atMs = this.nowMs + delayMs;
-    let place = this.#events.length;
-    while (place > 0 && this.#events[place - 1]!.atMs > atMs) place -= 1;
-    this.#events.splice(place, 0, { atMs, action });
-  }
-
-  async run(forMs: number): Promise<void> {
-    const untilMs = this.nowMs + forMs;
-    for (let next = this.#events[0]; next !== undefined; next = this.#events[0]) {
-      if (next.atMs > untilMs) break;
-      this.#events.shift();
-      this.nowMs = next.atMs;
-      next.action();
-      await settled();
-    }
-    this.nowMs = untilMs;
-  }
-}
-
-/** All that can go on without time has gone on. */
-export function settled(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
-/** Rows survive a crash; a write in flight is lost, or lands and nobody hears of it. */
-class SimDisk implements Kv {
-  readonly #rows = new MemoryKv();
-  readonly #schedule: (action: () => void) => void;
-  #inFlight: (() => void) | undefined;
-  #finish: (() => void) | undefined;
-  /** Writes never come back while it is so. */
-  #isStalled = false;
-  failure: Error | undefined;
-
-  constructor(schedule: (action: () => void) => void) {
-    this.#schedule = schedule;
-  }
-
-  get(key: Uint8Array): Uint8Array | undefined {
-    return this.#rows.get(key);
-  }
-
-  rows(range: KvRange): AsyncIterable<readonly KvRow[]> {
-    return this.#rows.rows(range);
-  }
-
-  write(writes: readonly KvWrite[]): Promise<void> {
-    if (this.failure !== undefined) return Promise.reject(this.failure);
-    return new Promise((resolve) => {
-      const land = (): void => this.#land(writes);
-      this.#inFlight = land;
-      this.#schedule(() => {
-        if (this.#inFlight !== land) return;
-        this.#finish = () => {
-          this.#inFlight = undefined;
-          this.#finish = undefined;
-          land();
-          resolve();
-        };
-        if (!this.#isStalled) this.#finish();
-      });
-    });
-  }
-
-  stall(): void {
-    this.#isStalled = true;
-  }
-
-  resume(): void {
-    this.#isStalled = false;
-    this.#finish?.();
-  }
-
-  crash({ lands }: { readonly lands: boolean }): void {
-    if (lands) this.#inFlight?.();
-    this.#inFlight = undefined;
-    this.#finish = undefined;
-    this.#isStalled = false;
-  }
-
-  snapshot(): KvSnapshot {
-    return this.#rows.snapshot();
-  }
-
-  compact(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  #land(writes: readonly KvWrite[]): void {
-    this.#rows.tamper((rows) => {
-      for (const write of writes) {
-        if (write.type === 'put') rows.set(textOf(write.key), Uint8Array.from(write.value));
-        else rows.delete(textOf(write.key));
-      }
-    });
-  }
-}
-
-/** A register: its value is the last payload. Its outcome is the index. `applied` is its disk. */
-class Register implements Machine<number> {
-  readonly applied: LogEntry[] = [];
-  /** Set by the node's present life. */
-  schedule: (action: () => void) => void = () => undefined;
-  onApply: (entries: readonly LogEntry[]) => void = () => undefined;
-
-  get appliedEntry(): LogWitness | undefined {
-    return this.applied.at(-1);
-  }
-
-  apply(entries: readonly LogEntry[]): Promise<readonly number[]> {
-    this.onApply(entries);
-    return new Promise((resolve) => {
-      this.schedule(() => {
-        this.applied.push(...entries);
-        resolve(entries.map(({ index }) => index));
-      });
-    });
-  }
-}
+import { type MachineSnapshot, ReplicaError } from '../../cluster/replica/replica.ts';
+import { GroupChecks } from './group-checks.ts';
+import { textOf } from './memory-kv.ts';
+import { Register } from './register-machine.ts';
+import { SimulatedKv, WriteQueue } from './simulated-disk.ts';
+import { streamOf, World } from './simulated-world.ts';
 
 export interface GroupNode {
   readonly id: number;
-  readonly disk: SimDisk;
+  /** Of the log's disk. */
+  readonly queue: WriteQueue;
+  /** Of the machine's. */
+  readonly stateQueue: WriteQueue;
+  readonly disk: SimulatedKv;
   readonly register: Register;
   /** Undefined while it is down. */
   replica: GroupReplica<number> | undefined;
@@ -187,6 +50,7 @@ export interface Wire {
 }
 
 export interface GroupOptions {
+  /** So many nodes, 1 and up, found the group. */
   readonly size: number;
   readonly seed: number;
   readonly limits?: Partial<GroupLimits>;
@@ -195,9 +59,11 @@ export interface GroupOptions {
 
 export const CALM: Wire = { lossRate: 0, doubleRate: 0, minMs: 1, maxMs: 3 };
 
+export type Result = 'acked' | 'refused' | 'unknown';
+
 export class InMemoryGroup {
-  readonly nodes: readonly GroupNode[];
-  readonly violations: string[] = [];
+  readonly nodes: GroupNode[];
+  readonly checks = new GroupChecks();
   wire: Wire = CALM;
   diskMs: readonly [number, number] = [1, 5];
   /** Whose disk takes twenty times as long. */
@@ -206,10 +72,13 @@ export class InMemoryGroup {
   linksClose = true;
   /** Every message as it leaves, for a test that watches the wire. */
   onSend: (message: Message) => void = () => undefined;
+  /** Before each chunk of a snapshot that is sent, with their number so far; may throw. */
+  onChunk: (message: SnapshotMessage, count: number) => void = () => undefined;
   readonly acked = new Map<string, number>();
   readonly refused = new Set<string>();
   readonly unknown = new Set<string>();
   readsDone = 0;
+  changesDone = 0;
   readonly #world = new World();
   readonly #options: GroupOptions;
   readonly #draw: () => number;
@@ -218,15 +87,15 @@ export class InMemoryGroup {
   #ackedIndex = 0;
   /** Groups of nodes that reach each other; undefined: all do. */
   #sides: readonly (readonly number[])[] | undefined;
-  readonly #leaderByTerm = new Map<number, number>();
-  readonly #hashByIndex = new Map<number, string>();
-  /** What a leader has sent for a place: term of leader and index, to the entry's term. */
-  readonly #sentTerms = new Map<string, number>();
 
   constructor(options: GroupOptions) {
     this.#options = options;
     this.#draw = streamOf(options.seed);
     this.nodes = Array.from({ length: options.size }, (_, place) => this.#createNode(place + 1));
+  }
+
+  get violations(): string[] {
+    return this.checks.violations;
   }
 
   get nowMs(): number {
@@ -239,6 +108,13 @@ export class InMemoryGroup {
 
   node(id: number): GroupNode {
     return this.nodes[id - 1]!;
+  }
+
+  /** A node with empty disks that belongs to no group, and is not started. */
+  addNode(): GroupNode {
+    const node = this.#createNode(this.nodes.length + 1);
+    this.nodes.push(node);
+    return node;
   }
 
   run(forMs: number): Promise<void> {
@@ -267,7 +143,8 @@ export class InMemoryGroup {
     node.replica = undefined;
     node.life += 1;
     node.pausedUntilMs = 0;
-    node.disk.crash({ lands });
+    node.queue.crash({ lands });
+    node.stateQueue.crash({ lands });
     if (!this.linksClose) return;
     for (const other of this.nodes) {
       if (!this.#isCut(id, other.id)) {
@@ -300,7 +177,7 @@ export class InMemoryGroup {
   }
 
   /** Proposes a value of its own; what comes of it is noted and checked. Resolves when it is known. */
-  async write(id: number): Promise<'acked' | 'refused' | 'unknown'> {
+  async write(id: number): Promise<Result> {
     const node = this.node(id);
     const { replica, life } = node;
     this.#writeCount += 1;
@@ -312,11 +189,28 @@ export class InMemoryGroup {
     } catch (error) {
       // The next life has nothing to do with it.
       if (node.life !== life) return 'unknown';
-      const isUnknown = error instanceof ReplicaError && error.code === 'outcome-unknown';
-      const isKnown = error instanceof ReplicaError || error instanceof GroupRefusal;
-      if (!isKnown) this.violations.push(`${value} failed with ${String(error)}`);
-      (isUnknown ? this.unknown : this.refused).add(value);
-      return isUnknown ? 'unknown' : 'refused';
+      const result = this.#resultOf(value, error);
+      (result === 'unknown' ? this.unknown : this.refused).add(value);
+      return result;
+    }
+  }
+
+  /** Proposes a change of the group; when it is through, the record must say so. */
+  async change(id: number, change: MembershipChange): Promise<Result> {
+    const node = this.node(id);
+    const { replica, life } = node;
+    if (replica === undefined) return 'refused';
+    try {
+      const record = await replica.proposeMembership(change);
+      const members = membersOf(record.membership);
+      for (const { kind, node: changed } of change.changes) {
+        if (members.includes(changed) === (kind !== 'remove')) continue;
+        this.violations.push(`${kind} ${changed} is through, the members are ${members.join()}`);
+      }
+      this.changesDone += 1;
+      return 'acked';
+    } catch (error) {
+      return node.life === life ? this.#resultOf('a change', error) : 'unknown';
     }
   }
 
@@ -344,8 +238,10 @@ export class InMemoryGroup {
     this.wire = CALM;
     this.diskMs = [1, 5];
     this.slowDiskId = 0;
-    for (const node of this.nodes) {
-      node.disk.resume();
+    this.onChunk = () => undefined;
+    for (const queue of this.nodes.flatMap((node) => [node.queue, node.stateQueue])) {
+      queue.onWrite = () => undefined;
+      queue.resume();
     }
     await this.run(Math.max(0, ...this.nodes.map((node) => node.pausedUntilMs - this.nowMs)));
     await this.start();
@@ -362,6 +258,10 @@ export class InMemoryGroup {
     if (!isDone) this.violations.push('the healed group takes no writes');
     await this.run(500);
     await this.until(() => this.#isEven());
+    // Snapshots that nobody waits for any more come to their end.
+    const isQuiet = ({ register, disk }: GroupNode): boolean =>
+      register.snapshotCount === 0 && register.generation === readGeneration(disk);
+    await this.until(() => this.nodes.every(isQuiet));
     await this.#checkEnd();
   }
 
@@ -379,18 +279,31 @@ export class InMemoryGroup {
   }
 
   #createNode(id: number): GroupNode {
+    const schedule = (action: () => void): void => {
+      this.#onNode(node, this.#diskDelayMs(id), 'frame', action);
+    };
+    const queue = new WriteQueue(schedule);
+    const stateQueue = new WriteQueue(schedule);
+    const disk = new SimulatedKv(queue);
+    const register = new Register({
+      queue: stateQueue,
+      validGeneration: () => readGeneration(disk),
+      onApply: (entries) => this.checks.onApply(node, entries),
+      onAdopt: (entries) => this.checks.onAdopt(node, entries),
+      complain: (what) => this.violations.push(`${id}: ${what}`),
+    });
     const node: GroupNode = {
       id,
-      disk: new SimDisk((action) => this.#onNode(node, this.#diskDelayMs(id), 'frame', action)),
-      register: new Register(),
+      queue,
+      stateQueue,
+      disk,
+      register,
       replica: undefined,
       life: 0,
       pausedUntilMs: 0,
       fatal: undefined,
       log: [],
     };
-    node.register.schedule = (action) => this.#onNode(node, this.#diskDelayMs(id), 'frame', action);
-    node.register.onApply = (entries) => this.#checkApplied(node, entries);
     return node;
   }
 
@@ -399,8 +312,21 @@ export class InMemoryGroup {
     return this.#between(low, high) * (id === this.slowDiskId ? 20 : 1);
   }
 
+  /** The founders' disks begin with the founding; those of others are left as they are. */
+  async found(id: number): Promise<void> {
+    const { size } = this.#options;
+    const payloads = Array.from({ length: size }, (_, place) =>
+      encodeMembershipChange(changeOf(['add-voter', place + 1])),
+    );
+    await writeFounding(this.node(id).disk.now, { clusterId: 'a-cluster', payloads });
+  }
+
   async #startNode(node: GroupNode): Promise<void> {
     node.fatal = undefined;
+    if (node.life === 0 && node.id <= this.#options.size && node.disk.isNew) {
+      await this.found(node.id);
+    }
+    node.register.open();
     const log = await DurableLog.open(node.disk, node.register.appliedEntry);
     const { life } = node;
     const line =
@@ -410,12 +336,12 @@ export class InMemoryGroup {
       };
     node.replica = openRaftReplica({
       nodeId: node.id,
-      membership: { ...NO_MEMBERS, voters: this.nodes.map(({ id }) => id) },
       log,
       machine: node.register,
       send: (to, message) => {
         if (node.life === life) this.#send(node, to, message);
       },
+      sendSnapshot: (to, message, snapshot) => this.#transfer(node, to, message, snapshot),
       clock: this.#clockOf(node),
       random: this.#randomOf(),
       logger: {
@@ -484,8 +410,7 @@ export class InMemoryGroup {
   }
 
   #send(from: GroupNode, to: number, message: Message): void {
-    this.#checkPromise(from, message);
-    this.#checkLeader(message);
+    this.checks.onSend(from, message);
     this.onSend(message);
     const copies = this.chance(this.wire.doubleRate) ? 2 : 1;
     for (let copy = 0; copy < copies; copy += 1) {
@@ -498,55 +423,63 @@ export class InMemoryGroup {
     }
   }
 
-  #checkLeader(message: Message): void {
-    if (message.type !== 'append' && message.type !== 'heartbeat') return;
-    const { from, term } = message;
-    const known = this.#leaderByTerm.get(term) ?? from;
-    if (known !== from) this.violations.push(`${known} and ${from} both lead term ${term}`);
-    this.#leaderByTerm.set(term, from);
-    if (message.type !== 'append') return;
-    this.#sentTerms.set(`${term}/${message.prevIndex}`, message.prevTerm);
-    for (const entry of message.entries) this.#sentTerms.set(`${term}/${entry.index}`, entry.term);
-  }
-
-  /** The disk knows what is synced at the moment when a promise leaves. */
-  #checkPromise({ id, disk }: GroupNode, message: Message): void {
-    const value = disk.get(HARD_STATE_KEY);
-    const { term, vote } = value === undefined ? { term: 0, vote: 0 } : decodeHardState(value);
-    const broken = (what: string): void => {
-      this.violations.push(`${id} sent ${message.type} of term ${message.term} before ${what}`);
-    };
-    if (message.type === 'vote-reply' && !message.rejected) {
-      const isKept = term > message.term || (term === message.term && vote === message.to);
-      if (!isKept) broken('its vote was on disk');
-    }
-    if (message.type !== 'append-reply' || message.rejection !== undefined) return;
-    if (term < message.term) broken('its term was on disk');
-    if (message.index === 0) return;
-    const row = disk.get(entryKey(message.index));
-    const start = disk.get(START_KEY);
-    const isTrimmed = start !== undefined && decodeWitness(start).index >= message.index;
-    if (row === undefined) {
-      if (!isTrimmed) broken(`entry ${message.index} was on disk`);
-      return;
-    }
-    const entry = decodeEntry(row, message.index).entry;
-    const sentTerm = this.#sentTerms.get(`${message.term}/${message.index}`);
-    if (sentTerm !== undefined && sentTerm !== entry.term && term === message.term) {
-      broken(`the leader's entry ${message.index} was on disk`);
-    }
-  }
-
-  #checkApplied({ id, disk }: GroupNode, entries: readonly LogEntry[]): void {
-    for (const { index, hash } of entries) {
-      const text = Buffer.from(hash).toString('hex');
-      const known = this.#hashByIndex.get(index) ?? text;
-      if (known !== text) this.violations.push(`${id} applies another entry at ${index}`);
-      this.#hashByIndex.set(index, known);
-      if (disk.get(entryKey(index)) === undefined) {
-        this.violations.push(`${id} applies entry ${index} before its own disk has it`);
+  /** Chunk after chunk. What breaks it off, the receiver hears of at once, later, or never. */
+  async #transfer(
+    from: GroupNode,
+    to: number,
+    message: SnapshotMessage,
+    snapshot: MachineSnapshot,
+  ): Promise<void> {
+    const target = this.node(to);
+    const { life } = target;
+    const passes = this.#passage(from, target);
+    await passes();
+    const intake = await alive(target, target.replica!.beginSnapshot(message));
+    try {
+      let count = 0;
+      for await (const chunk of snapshot.chunks()) {
+        count += 1;
+        this.onChunk(message, count);
+        await passes();
+        await alive(target, intake.add(chunk));
       }
+      await passes();
+      await alive(target, intake.finish());
+      await passes();
+    } catch (error) {
+      const abandon = (): void => {
+        if (target.life === life) void intake.abandon();
+      };
+      if (this.chance(0.7)) this.#world.after(this.#between(0, 3000), abandon);
+      throw error;
     }
+  }
+
+  /** The way of one piece from one node to the other, while both live as they do now. */
+  #passage(from: GroupNode, target: GroupNode): () => Promise<void> {
+    const lives = [from.life, target.life];
+    return async () => {
+      const delayMs = this.#between(this.wire.minMs, this.wire.maxMs);
+      await this.#wait(Math.max(delayMs, target.pausedUntilMs - this.nowMs));
+      const isBroken =
+        from.life !== lives[0] ||
+        target.life !== lives[1] ||
+        target.replica === undefined ||
+        this.#isCut(from.id, target.id) ||
+        this.chance(this.wire.lossRate / 4);
+      if (isBroken) throw new Error('the connection broke');
+    };
+  }
+
+  #wait(forMs: number): Promise<void> {
+    return new Promise((resolve) => this.#world.after(forMs, resolve));
+  }
+
+  #resultOf(what: string, error: unknown): Result {
+    const isUnknown = error instanceof ReplicaError && error.code === 'outcome-unknown';
+    const isKnown = error instanceof ReplicaError || error instanceof GroupRefusal;
+    if (!isKnown) this.violations.push(`${what} failed with ${String(error)}`);
+    return isUnknown ? 'unknown' : 'refused';
   }
 
   #onAcked(node: GroupNode, value: string, index: number): void {
@@ -558,34 +491,57 @@ export class InMemoryGroup {
     }
   }
 
+  /** Those who belong to the group, as its leader knows. */
+  members(): readonly GroupNode[] {
+    const record = this.leader()?.replica?.groupRecord();
+    return membersOf(record?.membership ?? NO_MEMBERS).map((id) => this.node(id));
+  }
+
   #isEven(): boolean {
-    const counts = this.nodes.map(({ register }) => register.applied.length);
-    return counts.every((count) => count === counts[0]);
+    const counts = this.members().map(({ register }) => register.applied.length);
+    return counts.length > 0 && counts.every((count) => count === counts[0]);
   }
 
   async #checkEnd(): Promise<void> {
-    const [first, ...rest] = this.nodes.map(({ register }) =>
-      register.applied.map(({ payload }) => textOf(payload)),
-    );
-    for (const [place, sequence] of rest.entries()) {
-      if (sequence.join() === first!.join()) continue;
-      this.violations.push(`1 and ${place + 2} applied ${first!.length} and ${sequence.length}`);
+    const members = this.members();
+    const all = this.nodes.map(({ register }) => register.applied);
+    const longest = all.reduce((most, each) => (each.length > most.length ? each : most), []);
+    const sequence = longest.map(({ payload }) => textOf(payload));
+    for (const { id, register } of this.nodes) {
+      const isPrefix = register.applied.every(
+        ({ payload }, place) => textOf(payload) === sequence[place],
+      );
+      const isWhole = register.applied.length === sequence.length;
+      if (isPrefix && (isWhole || !members.some((member) => member.id === id))) continue;
+      this.violations.push(`${id} applied ${register.applied.length} of ${sequence.length}`);
     }
     for (const [value, index] of this.acked) {
-      if (first![index - 1] !== value) this.violations.push(`${value} was answered and is lost`);
+      if (sequence[index - 1] !== value) this.violations.push(`${value} was answered and is lost`);
     }
-    const values = first!.filter((value) => value !== '');
+    const values = longest
+      .filter(({ type, payload }) => type === 'normal' && payload.length > 0)
+      .map(({ payload }) => textOf(payload));
     if (new Set(values).size !== values.length) this.violations.push('a value is there twice');
     for (const value of values) {
       if (this.refused.has(value)) this.violations.push(`${value} was refused and is there`);
+    }
+    for (const { id, register, replica } of this.nodes) {
+      if (register.snapshotCount > 0) {
+        this.violations.push(`${id} holds ${register.snapshotCount} snapshots`);
+      }
+      const { queuedCount = 0 } = replica?.status() ?? {};
+      if (queuedCount > 0) this.violations.push(`${id} has ${queuedCount} writes unanswered`);
     }
     await this.#checkLogs();
   }
 
   async #checkLogs(): Promise<void> {
     const hashByPlace = new Map<string, string>();
-    for (const { disk, register } of this.nodes) {
-      const log = await DurableLog.open(disk, register.appliedEntry);
+    for (const { id, disk, register } of this.nodes) {
+      const log = await DurableLog.open(disk, register.appliedEntry).catch((error: unknown) => {
+        this.violations.push(`${id}: ${String(error)}`);
+      });
+      if (log === undefined) continue;
       for (let index = log.firstIndex; index <= log.lastIndex; index += 1) {
         const { term, hash } = log.entry(index);
         const text = Buffer.from(hash).toString('hex');
@@ -597,6 +553,31 @@ export class InMemoryGroup {
   }
 }
 
+export function memberRecordOf(node: number): MemberRecord {
+  const address = { host: '127.0.0.1', port: 8300 + node };
+  return { node, id: `uuid-${node}`, name: `n${node}`, address, httpAddress: '', version: '1' };
+}
+
+/** A change with the records of those who are added. */
+export function changeOf(
+  ...steps: readonly (readonly [kind: MemberChangeKind, node: number])[]
+): MembershipChange {
+  const changes = steps.map(([kind, node]) => ({ kind, node }));
+  const members = changes
+    .filter(({ kind }) => kind !== 'remove')
+    .map(({ node }) => memberRecordOf(node));
+  const context = encodeGroupContext(members.length === 0 ? {} : { members });
+  return { transition: 'auto', changes, context };
+}
+
 function termOf(node: GroupNode): number {
   return node.replica?.status().term ?? 0;
+}
+
+/** What a node promises is worth nothing when it has died. */
+function alive<T>(node: GroupNode, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    work.then(resolve, reject);
+    node.queue.onCrash(() => reject(new Error('the node died')));
+  });
 }

@@ -4,6 +4,7 @@ import { encodeCommand } from '../../src/state/command-codec.ts';
 import type { Change, Command } from '../../src/state/commands.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
+import type { Generations } from '../../src/state/generations.ts';
 import { type LogEntry, nextEntry } from '../../cluster/log/log-entry.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -17,9 +18,13 @@ export class MachineHarness<Store extends Kv = MemoryKv> {
   readonly machine: StateMachine;
   #last: Pick<LogEntry, 'index' | 'hash'>;
 
-  constructor(kv: Store) {
+  /** Without generations, no other state can be taken in. */
+  constructor(kv: Store, generations?: Generations) {
     this.kv = kv;
-    this.machine = StateMachine.open(kv, { clock: this.clock });
+    this.machine = StateMachine.open(kv, {
+      clock: this.clock,
+      ...(generations !== undefined && { generations }),
+    });
     this.#last = this.machine.appliedEntry ?? { index: 0, hash: new Uint8Array(32) };
   }
 
@@ -33,6 +38,18 @@ export class MachineHarness<Store extends Kv = MemoryKv> {
     return this.machine.apply(entries);
   }
 
+  /** One batch of one entry that says who belongs to the group. */
+  async group(record: Uint8Array): Promise<void> {
+    const entry = nextEntry(this.#last, 1, Uint8Array.of(1), 'membership');
+    this.#last = entry;
+    await this.machine.apply([{ ...entry, groupRecord: record }]);
+  }
+
+  /** The log goes on behind what the machine has applied. */
+  followMachine(): void {
+    this.#last = this.machine.appliedEntry ?? this.#last;
+  }
+
   async one(change: Change, given: Partial<Omit<Command, 'change'>> = {}): Promise<Outcome> {
     const [outcome] = await this.run(aCommand(change, given));
     return outcome!;
@@ -43,6 +60,44 @@ export class MachineHarness<Store extends Kv = MemoryKv> {
     const outcome = await this.one(change, given);
     return outcome.kind === 'applied' ? 'ok' : `${outcome.code}: ${outcome.message}`;
   }
+}
+
+/** Stores by generation, as a disk keeps them. */
+export class MemoryGenerations implements Generations {
+  readonly current: number;
+  /** What is there: those that were discarded are not. */
+  readonly stores: Map<number, MemoryKv>;
+  readonly #wrap: (kv: Kv, generation: number) => Kv;
+
+  /** `wrap` puts something around each store that is opened, to fail or to watch it. */
+  constructor(
+    first: MemoryKv,
+    given: { readonly current?: number; readonly wrap?: (kv: Kv, generation: number) => Kv } = {},
+  ) {
+    this.current = given.current ?? 0;
+    this.stores = new Map([[this.current, first]]);
+    this.#wrap = given.wrap ?? ((kv) => kv);
+  }
+
+  open(generation: number): Promise<Kv> {
+    const kv = new MemoryKv();
+    this.stores.set(generation, kv);
+    return Promise.resolve(this.#wrap(kv, generation));
+  }
+
+  adopted(): void {}
+
+  async discard(generation: number, kv: Kv): Promise<void> {
+    await kv.close();
+    this.stores.delete(generation);
+  }
+}
+
+/** A machine in memory that can take in others beside it. */
+export function replaceableMachine(): MachineHarness & { readonly generations: MemoryGenerations } {
+  const kv = new MemoryKv();
+  const generations = new MemoryGenerations(kv);
+  return Object.assign(new MachineHarness(kv, generations), { generations });
 }
 
 /** A policy, the anonymous token and the default namespace: what a datacenter begins with. */

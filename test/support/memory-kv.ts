@@ -14,8 +14,10 @@ import type {
 const SLICE_ROWS = 64;
 
 export class MemoryKv implements Kv {
-  /** By the key's bytes as latin-1 text, which orders as the bytes do. Never changed, only replaced. */
-  #rows: ReadonlyMap<string, Uint8Array>;
+  /** By the key's bytes as latin-1 text, which orders as the bytes do. */
+  #rows: Map<string, Uint8Array>;
+  /** Somebody reads these rows as of a moment: they are copied before they change. */
+  #isShared = false;
   #isWriting = false;
   #isClosed = false;
 
@@ -25,31 +27,33 @@ export class MemoryKv implements Kv {
 
   get(key: Uint8Array): Uint8Array | undefined {
     this.#requireOpen();
-    return readerOf(this.#rows).get(key);
+    return valueIn(this.#rows, key);
   }
 
   rows(range: KvRange): AsyncIterable<readonly KvRow[]> {
-    this.#requireOpen();
-    return readerOf(this.#rows).rows(range);
+    return this.#readerNow().rows(range);
   }
 
   async write(writes: readonly KvWrite[]): Promise<void> {
     this.#requireOpen();
     assert(!this.#isWriting, 'one batch of a store is in flight at a time');
     this.#isWriting = true;
-    const rows = new Map(this.#rows);
-    for (const write of writes) {
-      if (write.type === 'put') rows.set(textOf(write.key), Uint8Array.from(write.value));
-      else rows.delete(textOf(write.key));
-    }
+    const copies = writes.map((write) => ({
+      name: textOf(write.key),
+      value: write.type === 'put' ? Uint8Array.from(write.value) : undefined,
+    }));
     await new Promise((resolve) => setImmediate(resolve));
-    this.#rows = rows;
+    const rows = this.#ownRows();
+    for (const { name, value } of copies) {
+      if (value === undefined) rows.delete(name);
+      else rows.set(name, value);
+    }
     this.#isWriting = false;
   }
 
   snapshot(): KvSnapshot {
     this.#requireOpen();
-    return { ...readerOf(this.#rows), close: () => Promise.resolve() };
+    return { ...this.#readerNow(), close: () => Promise.resolve() };
   }
 
   compact(): Promise<void> {
@@ -74,9 +78,22 @@ export class MemoryKv implements Kv {
 
   /** Changes rows behind everybody's back, as a bad disk would. */
   tamper(change: (rows: Map<string, Uint8Array>) => void): void {
-    const rows = new Map(this.#rows);
-    change(rows);
-    this.#rows = rows;
+    change(this.#ownRows());
+  }
+
+  /** Rows that may be changed: nobody reads them as they were. */
+  #ownRows(): Map<string, Uint8Array> {
+    if (this.#isShared) this.#rows = new Map(this.#rows);
+    this.#isShared = false;
+    return this.#rows;
+  }
+
+  /** What is there now, as long as the store is open. */
+  #readerNow(): KvReader {
+    const requireOpen = (): void => this.#requireOpen();
+    requireOpen();
+    this.#isShared = true;
+    return readerOf(this.#rows, requireOpen);
   }
 
   #requireOpen(): void {
@@ -84,18 +101,28 @@ export class MemoryKv implements Kv {
   }
 }
 
-function readerOf(rows: ReadonlyMap<string, Uint8Array>): KvReader {
+function readerOf(rows: ReadonlyMap<string, Uint8Array>, requireOpen: () => void): KvReader {
   return {
     get: (key) => {
-      const value = rows.get(textOf(key));
-      return value === undefined ? undefined : Uint8Array.from(value);
+      requireOpen();
+      return valueIn(rows, key);
     },
-    rows: (range) => slicesOf(rows, range),
+    rows: (range) => {
+      requireOpen();
+      return slicesOf(rows, requireOpen, range);
+    },
   };
+}
+
+/** A copy: the bytes belong to whoever asks. */
+function valueIn(rows: ReadonlyMap<string, Uint8Array>, key: Uint8Array): Uint8Array | undefined {
+  const value = rows.get(textOf(key));
+  return value === undefined ? undefined : Uint8Array.from(value);
 }
 
 async function* slicesOf(
   rows: ReadonlyMap<string, Uint8Array>,
+  requireOpen: () => void,
   { from, to, reverse, limit }: KvRange,
 ): AsyncGenerator<readonly KvRow[]> {
   const keys = [...rows.keys()].filter((key) => key >= textOf(from) && key < textOf(to));
@@ -104,6 +131,7 @@ async function* slicesOf(
   const wanted = keys.slice(0, limit);
   for (let at = 0; at < wanted.length; at += SLICE_ROWS) {
     await Promise.resolve();
+    requireOpen();
     yield wanted
       .slice(at, at + SLICE_ROWS)
       .map((key) => ({ key: bytesOf(key), value: Uint8Array.from(rows.get(key)!) }));

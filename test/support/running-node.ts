@@ -35,6 +35,7 @@ export async function runNode(
       'data-dir': dataFolder,
       'node-name': 'node-1',
       'ports-http': '0',
+      'ports-cluster': '-1',
       'log-level': 'error',
       'acl-tokens-initial-management': ROOT,
       ...flags,

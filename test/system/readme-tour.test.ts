@@ -10,6 +10,7 @@ import t from 'tap';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { ENDPOINT_BY_OPERATION } from '../../src/http/operation-types.ts';
 import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
+import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
 import { flagOf, SETTING_KEYS, type SettingKey } from '../../src/node/settings-keys.ts';
 import { CHANGE_NUMBER } from '../../src/state/command-codec.ts';
 import { ROW } from '../../src/state/tables.ts';
@@ -120,12 +121,22 @@ function runInShell(line: string, environment: Readonly<Record<string, string>>)
 interface Server {
   readonly banner: readonly string[];
   readonly url: string;
+  readonly clusterAddress: string;
   stop(): Promise<number | null>;
 }
 
 /** Resolves when the server has printed what to type next. */
 function startServer(dataFolder: string): Promise<Server> {
-  const flags = ['--data-dir', dataFolder, '--node-name', 'vm', '--ports-http', '0'];
+  const flags = [
+    '--data-dir',
+    dataFolder,
+    '--node-name',
+    'vm',
+    '--ports-http',
+    '0',
+    '--ports-cluster',
+    '0',
+  ];
   const child: ChildProcess = spawn(process.execPath, [MAIN, 'agent', ...flags], {
     stdio: ['ignore', 'pipe', 'ignore'],
     env: { PATH: process.env.PATH },
@@ -140,12 +151,13 @@ function startServer(dataFolder: string): Promise<Server> {
     child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
       out += piece;
       const url = /listening +(\S+)\n/.exec(out)?.[1];
-      if (url === undefined || !out.endsWith('\n\n')) return;
+      const clusterAddress = /cluster +(\S+)\n/.exec(out)?.[1];
+      if (url === undefined || clusterAddress === undefined || !out.endsWith('\n\n')) return;
       const stop = (): Promise<number | null> => {
         child.kill('SIGINT');
         return ended;
       };
-      resolve({ banner: out.trimEnd().split('\n'), url, stop });
+      resolve({ banner: out.trimEnd().split('\n'), url, clusterAddress, stop });
     });
     child.once('close', (status) => reject(new Error(`the server ended with ${status}: ${out}`)));
     setTimeout(() => reject(new Error(`the server is not ready: ${out}`)), START_MS).unref();
@@ -165,6 +177,7 @@ t.test('README: its tour can be walked, and prints what it shows', async (t) => 
   const names = new Names({
     '/home/you/conclave/data': folder,
     'http://127.0.0.1:8500': server.url,
+    '127.0.0.1:8300': server.clusterAddress,
     // At another address than the usual one, the next thing to type begins with it.
     '  npx': `  CONCLAVE_HTTP_ADDR=${server.url} npx`,
   });
@@ -247,6 +260,8 @@ t.test('HTTP: every endpoint is listed with its method and its right, and no oth
   const all: readonly Endpoint[] = [
     ...Object.values<Endpoint>(ENDPOINT_BY_OPERATION),
     ...Object.values<Endpoint>(NODE_ENDPOINTS),
+    ...Object.values<Endpoint>(OPERATOR_ENDPOINTS),
+    ...Object.values<Endpoint>(SNAPSHOT_ENDPOINTS),
   ];
   const wanted = all.map(({ method, path, access }) => `${method} ${path} ${access}`);
   const found = rows.map(([method, path, access]) => `${method} ${path} ${access}`);

@@ -14,6 +14,7 @@ import { openJsonLog } from '../../../src/platform-node/json-log.ts';
 import { openLevelKv } from '../../../src/platform-node/level-kv.ts';
 import { systemClock } from '../../../src/platform-node/system-clock.ts';
 import { systemRandom } from '../../../src/platform-node/system-random.ts';
+import type { Operator } from '../../../src/service/operator-operations.ts';
 import type { OperationInput, Operations } from '../../../src/service/operations.ts';
 import type { TokenView, WriteResult } from '../../../src/service/views.ts';
 
@@ -104,6 +105,7 @@ const operations = {
 
 const app = createHttp({
   operations,
+  operator: {} as Operator,
   settings: DEFAULT_HTTP_SETTINGS,
   node: {} as NodeInfo,
   metrics: new MetricsRegistry(),

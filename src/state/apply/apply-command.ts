@@ -21,6 +21,12 @@ import { applyBootstrap, applyEnsureBuiltins } from './builtins.ts';
 import type { ApplyContext } from './checks.ts';
 import { applyNamespaceDelete, applyNamespaceSet } from './namespace.ts';
 import { applyPolicyDelete, applyPolicySet } from './policy.ts';
+import {
+  applyRestoreAbandon,
+  applyRestoreBegin,
+  applyRestoreChunk,
+  applyRestoreCommit,
+} from './restore.ts';
 import { applyRoleDelete, applyRoleSet } from './role.ts';
 import { applyTokenDelete, applyTokenReap, applyTokenSet } from './token.ts';
 
@@ -94,6 +100,14 @@ function applyChange(context: ApplyContext, change: Change): Answer {
     case 'pending-login.delete':
       for (const key of change.keys) deletePendingLogin(changes, key);
       return { type: 'done' };
+    case 'restore.begin':
+      return applyRestoreBegin(context, change);
+    case 'restore.chunk':
+      return applyRestoreChunk(context, change);
+    case 'restore.commit':
+      return applyRestoreCommit(context, change);
+    case 'restore.abandon':
+      return applyRestoreAbandon(context, change);
     default:
       return unreachable(change);
   }

@@ -1,0 +1,403 @@
+// How a node without a group comes to one: it asks the addresses that it was told, joins the group that
+// it finds there, or founds one with those who have none either. founding.ts says who founds, and
+// identity.ts what binds. A node that has promised itself asks its founder what became of it; nothing
+// but that answer frees it.
+
+import type { Clock, Timer } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { NetAddress } from '../platform/net.ts';
+import type { Random } from '../platform/random.ts';
+import type { MemberRecord } from '../replica/group-record.ts';
+import { RpcRefusal } from '../transport/rpc-error.ts';
+import { addressText, messageOf } from './describe.ts';
+import {
+  type FoundingPromise,
+  fateOf,
+  foundingPayloads,
+  foundingStep,
+  isBinding,
+  type Neighbour,
+  promiseOf,
+  promiseText,
+  waitsForFounder,
+} from './founding.ts';
+import type { Identity } from './identity.ts';
+import {
+  decodeFateAnswer,
+  decodeFoundingOrder,
+  decodeIntroduction,
+  decodeText,
+  encodeFateAnswer,
+  encodeFoundingOrder,
+  encodeIntroduction,
+  encodeText,
+  type FateAnswer,
+  type FoundingOrder,
+  type Introduction,
+} from './member-frames.ts';
+import type { HandlerByMethod } from './member-calls.ts';
+import type { MemberTiming } from './member-timing.ts';
+
+/** Nodes that introduced themselves; a stranger beyond it is not remembered. */
+const NEIGHBOURS_MAX = 64;
+const FAILURES_SHOWN_MAX = 3;
+
+export interface GatheringOptions {
+  readonly identity: Identity;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly timing: MemberTiming;
+  readonly self: () => MemberRecord;
+  readonly expect: number;
+  readonly retryJoin: readonly NetAddress[];
+  /** Rejects with RpcError. */
+  readonly call: (to: NetAddress, method: string, payload: Uint8Array) => Promise<Uint8Array>;
+  /** Called once, when the node belongs to a cluster; with the members that it was told of. */
+  readonly onGathered: (members: readonly MemberRecord[]) => void;
+}
+
+interface Seen {
+  readonly introduction: Introduction;
+  readonly atMs: number;
+}
+
+export class Gathering {
+  /** What other nodes may ask while this one looks for a group. */
+  readonly handlers: HandlerByMethod = {
+    'member.intro': async ({ payload }) => this.#onIntroduction(payload),
+    'member.promise': ({ payload }) => this.#onPromiseAsked(payload),
+    'member.found': ({ payload }) => this.#onFounded(payload),
+    'member.fate': async ({ payload }) => this.#onFateAsked(payload),
+  };
+  readonly #options: GatheringOptions;
+  readonly #seenById = new Map<string, Seen>();
+  /** Addresses that are being asked. */
+  readonly #asked = new Set<string>();
+  /** Why an address did not answer the last time. */
+  readonly #failureByAddress = new Map<string, string>();
+  /** What was written down here just now: who asks gets it. */
+  #order: FoundingOrder | undefined;
+  #says = 'looking for other servers';
+  #timer: Timer | undefined;
+  #isOver = false;
+
+  constructor(options: GatheringOptions) {
+    this.#options = options;
+  }
+
+  /** What it waits for, for people, and who does not answer. */
+  get says(): string {
+    const failures = [...this.#failureByAddress].slice(0, FAILURES_SHOWN_MAX);
+    if (failures.length === 0) return this.#says;
+    const shown = failures.map(([address, why]) => `${address} (${why})`).join(', ');
+    return `${this.#says}. Not answering: ${shown}`;
+  }
+
+  start(): void {
+    this.#timer = this.#options.clock.after(0, () => void this.#round());
+  }
+
+  close(): void {
+    this.#isOver = true;
+    this.#timer?.cancel();
+  }
+
+  /** Another node tells who it is, and hears who this one is. */
+  #onIntroduction(payload: Uint8Array): Uint8Array {
+    this.#note(decodeIntroduction(payload));
+    return encodeIntroduction(this.#introduction());
+  }
+
+  /** A founder asks for the promise of this node; answers when it is on disk. */
+  async #onPromiseAsked(payload: Uint8Array): Promise<Uint8Array> {
+    const { identity, logger, self, expect } = this.#options;
+    const asked = promiseOf(decodeText(payload));
+    const { name } = self();
+    if (expect === 1) throw new RpcRefusal('joins-only', `server ${name} founds with nobody`);
+    try {
+      await identity.grant(asked);
+    } catch (error) {
+      if (error instanceof RpcRefusal) {
+        throw new RpcRefusal(error.code, `server ${name}: ${error.message}`);
+      }
+      throw error;
+    }
+    logger.info({ founder: asked.founderName, cluster: asked.foundingId }, 'promised to a founder');
+    return encodeText(asked.foundingId);
+  }
+
+  /** The founder has all promises: this node writes the founding down too. */
+  async #onFounded(payload: Uint8Array): Promise<Uint8Array> {
+    const order = decodeFoundingOrder(payload);
+    if (!(await this.#writeFounding(order, []))) {
+      throw new RpcRefusal('not-promised', 'this server has not promised itself to that founding');
+    }
+    return encodeText(order.clusterId);
+  }
+
+  /** A node that gave this one its promise asks what became of it. */
+  #onFateAsked(payload: Uint8Array): Uint8Array {
+    const { identity, self } = this.#options;
+    const fate = fateOf(decodeText(payload), identity);
+    const payloads = fate === 'founded' ? (this.#order?.payloads ?? []) : [];
+    return encodeFateAnswer({ answererId: self().id, fate, payloads });
+  }
+
+  #introduction(): Introduction {
+    const { self, expect } = this.#options;
+    return { record: self(), expect, clusterId: '', leader: undefined, members: [] };
+  }
+
+  async #round(): Promise<void> {
+    const { clock, random, timing, logger } = this.#options;
+    try {
+      this.#look();
+      await this.#step();
+    } catch (error) {
+      logger.error({ cause: error }, 'looking for a cluster failed; it goes on');
+    }
+    if (this.#isOver) return;
+    const delayMs = timing.gatherMs * (1 + random.fraction());
+    this.#timer = clock.after(delayMs, () => void this.#round());
+  }
+
+  /** Asks every address that is known; what they say counts when it comes. */
+  #look(): void {
+    const introduction = encodeIntroduction(this.#introduction());
+    const addresses = this.#addresses();
+    const current = new Set(addresses.map(addressText));
+    for (const address of this.#failureByAddress.keys()) {
+      if (!current.has(address)) this.#failureByAddress.delete(address);
+    }
+    for (const address of addresses) void this.#ask(address, introduction);
+  }
+
+  async #ask(address: NetAddress, introduction: Uint8Array): Promise<void> {
+    const key = addressText(address);
+    if (this.#asked.has(key)) return;
+    this.#asked.add(key);
+    try {
+      this.#note(
+        decodeIntroduction(await this.#options.call(address, 'member.intro', introduction)),
+      );
+      this.#failureByAddress.delete(key);
+    } catch (error) {
+      this.#onSilent(key, messageOf(error));
+    } finally {
+      this.#asked.delete(key);
+    }
+  }
+
+  /** Said once, not at every round. */
+  #onSilent(address: string, why: string): void {
+    if (this.#failureByAddress.get(address) === why) return;
+    this.#failureByAddress.set(address, why);
+    this.#options.logger.warn({ address, why }, 'an address did not answer');
+  }
+
+  #addresses(): readonly NetAddress[] {
+    const { retryJoin, self } = this.#options;
+    const learned = this.#fresh().flatMap(({ record, members }) => [
+      record.address,
+      ...members.map(({ address }) => address),
+    ]);
+    const byText = new Map(
+      [...retryJoin, ...learned].map((address) => [addressText(address), address]),
+    );
+    byText.delete(addressText(self().address));
+    return [...byText.values()].slice(0, NEIGHBOURS_MAX);
+  }
+
+  #note(introduction: Introduction): void {
+    const { id } = introduction.record;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (id === this.#options.self().id) return;
+    if (!this.#seenById.has(id) && this.#seenById.size >= NEIGHBOURS_MAX) this.#forgetOldest();
+    this.#seenById.set(id, { introduction, atMs: nowMs });
+  }
+
+  #forgetOldest(): void {
+    const oldest = [...this.#seenById].sort(([, one], [, other]) => one.atMs - other.atMs)[0];
+    if (oldest !== undefined) this.#seenById.delete(oldest[0]);
+  }
+
+  #fresh(): readonly Introduction[] {
+    const { clock, timing } = this.#options;
+    const sinceMs = clock.monotonicMs() - timing.neighbourMs;
+    return [...this.#seenById.values()]
+      .filter(({ atMs }) => atMs >= sinceMs)
+      .map(({ introduction }) => introduction);
+  }
+
+  async #step(): Promise<void> {
+    const { identity } = this.#options;
+    const { promise, given } = identity;
+    if (given !== undefined) {
+      await this.#askFate(given);
+      return;
+    }
+    // A founding of this node that came to nothing, in this life or an earlier one: from here on it says
+    // so to everybody who gave their promise and asks.
+    if (promise !== undefined) await identity.release(promise.foundingId);
+    const fresh = this.#fresh();
+    const settled = fresh.filter(({ clusterId }) => clusterId !== '');
+    if (settled.length > 0) {
+      await this.#join(settled);
+      return;
+    }
+    const step = foundingStep(this.#introduction(), fresh);
+    if (step.kind === 'wait') this.#say(step.says);
+    else await this.#found(step.founders);
+  }
+
+  /** The founder, and whoever belongs to the cluster by now, know what became of the founding. */
+  async #askFate(promise: FoundingPromise): Promise<void> {
+    const { founderId, founderAddress, foundingId } = promise;
+    const knowing = this.#fresh().filter(
+      ({ record, clusterId }) => record.id === founderId || clusterId === foundingId,
+    );
+    const addresses = [founderAddress, ...knowing.map(({ record }) => record.address)];
+    const byText = new Map(addresses.map((address) => [addressText(address), address]));
+    const payload = encodeText(foundingId);
+    this.#say(waitsForFounder(promise));
+    for (const address of byText.values()) {
+      const answer = await this.#fateAt(address, payload);
+      if (answer === undefined || !isBinding(answer.fate, answer.answererId, promise)) continue;
+      await this.#onFate(promise, answer, knowing);
+      return;
+    }
+  }
+
+  async #fateAt(address: NetAddress, payload: Uint8Array): Promise<FateAnswer | undefined> {
+    try {
+      return decodeFateAnswer(await this.#options.call(address, 'member.fate', payload));
+    } catch {
+      // It is asked again in the next round, and the node says all the while what it waits for.
+      return undefined;
+    }
+  }
+
+  async #onFate(
+    { foundingId, founderName }: FoundingPromise,
+    { fate, payloads }: FateAnswer,
+    knowing: readonly Introduction[],
+  ): Promise<void> {
+    const { identity, logger } = this.#options;
+    const members = knowing.flatMap((each) => [each.record, ...each.members]);
+    if (fate === 'founded' && payloads.length > 0) {
+      await this.#writeFounding({ clusterId: foundingId, payloads }, members);
+    } else if (fate === 'founded') {
+      // Its first entries are gone by now: an empty log is as good, since this node never had a say.
+      if (await identity.join(foundingId)) this.#gathered('joined the founded cluster', members);
+    } else if (fate === 'released' && (await identity.release(foundingId))) {
+      logger.info({ founder: founderName }, 'released from a promise to a founder');
+    }
+  }
+
+  async #writeFounding(order: FoundingOrder, members: readonly MemberRecord[]): Promise<boolean> {
+    const { identity } = this.#options;
+    if (identity.clusterId === order.clusterId) return true;
+    if (!(await identity.found(order))) return false;
+    this.#order = order;
+    this.#gathered('the cluster is founded', members);
+    return true;
+  }
+
+  /** Any of them says who leads; the leader lets this node in. */
+  async #join(settled: readonly Introduction[]): Promise<void> {
+    const { identity, call } = this.#options;
+    const clusterIds = new Set(settled.map(({ clusterId }) => clusterId));
+    if (clusterIds.size > 1) {
+      const names = settled
+        .map(({ record, clusterId }) => `${record.name} (${clusterId})`)
+        .join(', ');
+      this.#say(`the addresses of retry_join lead to different clusters: ${names}`);
+      return;
+    }
+    const [clusterId = ''] = clusterIds;
+    const { leader } = settled.find((each) => each.leader !== undefined) ?? {};
+    if (leader === undefined) {
+      this.#say('found the cluster, and waiting until it has a leader');
+      return;
+    }
+    try {
+      await call(leader.address, 'member.join', encodeIntroduction(this.#introduction()));
+    } catch (error) {
+      this.#say(`server ${leader.name} has not let this one join: ${messageOf(error)}`);
+      return;
+    }
+    const members = settled.flatMap((each) => [each.record, ...each.members]);
+    if (await identity.join(clusterId)) {
+      this.#gathered('joined a cluster', [leader, ...members]);
+    }
+  }
+
+  async #found(founders: readonly Neighbour[]): Promise<void> {
+    const { identity, random, self, logger } = this.#options;
+    const own = self();
+    const promise: FoundingPromise = {
+      foundingId: random.uuid(),
+      founderId: own.id,
+      founderName: own.name,
+      founderAddress: own.address,
+    };
+    const others = founders.filter(({ record }) => record.id !== own.id);
+    if (!(await identity.begin(promise))) return;
+    const why = await this.#collect(promise, others);
+    if (why !== undefined) {
+      this.#say(`the cluster could not be founded yet: ${why}`);
+      return;
+    }
+    const records = founders.map(({ record }) => record);
+    const order = { clusterId: promise.foundingId, payloads: foundingPayloads(records) };
+    if (!(await identity.found(order))) return;
+    this.#order = order;
+    logger.info({ servers: records.map(({ name }) => name), cluster: order.clusterId }, 'founded');
+    await this.#tell(others, encodeFoundingOrder(order));
+    this.#gathered('the cluster is founded', records);
+  }
+
+  /** Undefined when all have promised. */
+  async #collect(
+    promise: FoundingPromise,
+    others: readonly Neighbour[],
+  ): Promise<string | undefined> {
+    const payload = encodeText(promiseText(promise));
+    const answers = await Promise.allSettled(
+      others.map(({ record }) => this.#options.call(record.address, 'member.promise', payload)),
+    );
+    const refused = answers.find((answer) => answer.status === 'rejected');
+    return refused === undefined ? undefined : messageOf(refused.reason);
+  }
+
+  /** Who does not hear of it now asks; nobody waits long for that. */
+  async #tell(others: readonly Neighbour[], order: Uint8Array): Promise<void> {
+    const { call, clock, timing, logger } = this.#options;
+    const told = others.map(async ({ record }) => {
+      try {
+        await call(record.address, 'member.found', order);
+      } catch (error) {
+        const fields = { server: record.name, why: messageOf(error) };
+        logger.warn(fields, 'a founding server was not told yet');
+      }
+    });
+    const late = new Promise<void>((resolve) => {
+      clock.after(timing.gatherMs, resolve);
+    });
+    await Promise.race([Promise.all(told), late]);
+  }
+
+  #gathered(says: string, members: readonly MemberRecord[]): void {
+    if (this.#isOver) return;
+    this.close();
+    this.#say(says);
+    this.#options.onGathered(members);
+  }
+
+  #say(says: string): void {
+    if (says === this.#says) return;
+    this.#says = says;
+    this.#options.logger.info({}, says);
+  }
+}

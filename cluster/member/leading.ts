@@ -1,0 +1,206 @@
+// What a member does while it leads, beside leading: it takes others on record, lets them in and out,
+// and carries out what autopilot finds due. Every change goes through one line, so none overlaps another.
+
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { MembershipChange } from '../raft/membership-change.ts';
+import type { NodeId } from '../raft/node-id.ts';
+import {
+  type AutopilotSettings,
+  encodeGroupContext,
+  type GroupRecord,
+  type MemberRecord,
+} from '../replica/group-record.ts';
+import { GroupRefusal } from '../replica/group-refusal.ts';
+import type { GroupReplica } from '../replica/group-replica.ts';
+import { RpcRefusal } from '../transport/rpc-error.ts';
+import { type Asking, admissionOf, type KnownOf, selfRecordChange } from './admission.ts';
+import { Autopilot, type Observation } from './autopilot.ts';
+import { Changes } from './changes.ts';
+import type { AutopilotState, MemberView } from './group-member.ts';
+import type { MemberLimits, MemberTiming } from './member-timing.ts';
+import { removalChange } from './removal.ts';
+
+export interface LeadingOptions {
+  readonly replica: GroupReplica<unknown>;
+  readonly self: () => MemberRecord;
+  readonly views: () => readonly MemberView[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly timing: MemberTiming;
+  readonly limits: MemberLimits;
+  readonly heartbeatMs: number;
+  readonly electionMs: number;
+}
+
+export class Leading {
+  readonly #options: LeadingOptions;
+  readonly #changes: Changes;
+  #autopilot = new Autopilot();
+  /** The term that this node's observations are of, and when they began. */
+  #observedTerm = 0;
+  #observedSinceMs = 0;
+
+  constructor(options: LeadingOptions) {
+    this.#options = options;
+    this.#changes = new Changes(options);
+  }
+
+  /** Whether this node leads and may change the group. */
+  get isLeading(): boolean {
+    const { replica } = this.#options;
+    return replica.status().standing === 'leader' && replica.groupStatus().hasCommittedInTerm;
+  }
+
+  /** To be done again and again while this node leads. */
+  async look(): Promise<void> {
+    await this.#changes.propose((group) => this.#selfChange(group));
+    await this.#changes.propose((group) => this.#observe(group));
+  }
+
+  /** Another node wants to join, or is on record with what is not so any more. Rejects with RpcRefusal. */
+  async admit(asking: Asking): Promise<void> {
+    const { replica, logger } = this.#options;
+    if (!this.isLeading) throw new RpcRefusal('not-leader', 'this server does not lead');
+    // What an earlier leader has answered is in the record only when it is applied here.
+    await replica.readBarrier();
+    await this.#changes.propose((group) => {
+      if (this.#selfChange(group) !== undefined) {
+        throw new RpcRefusal('not-leader', 'the leader is not ready yet');
+      }
+      const admission = admissionOf(asking, group, ({ node }) => this.#knownOf(node));
+      if (admission.kind === 'known') return undefined;
+      if (admission.kind === 'change') {
+        logger.info(describe(admission.change, asking.record), 'a server comes on record');
+        return admission.change;
+      }
+      throw new RpcRefusal(admission.kind, admission.says);
+    });
+  }
+
+  /** Rejects with GroupRefusal or ReplicaError. */
+  async remove(node: NodeId): Promise<void> {
+    this.#requireLeader();
+    await this.#changes.propose(() => removalChange(node, this.#options.views()));
+  }
+
+  /** False when `ifIndex` does not fit. */
+  setAutopilot(autopilot: AutopilotSettings, ifIndex: number | undefined): Promise<boolean> {
+    this.#requireLeader();
+    const { node } = this.#options.self();
+    const context = encodeGroupContext({ autopilot });
+    return this.#changes.propose(({ autopilotIndex }) => {
+      if (ifIndex !== undefined && ifIndex !== autopilotIndex) return undefined;
+      return { transition: 'auto', changes: [{ kind: 'update', node }], context };
+    });
+  }
+
+  autopilotState(): AutopilotState {
+    this.#requireLeader();
+    const { replica, views } = this.#options;
+    this.#takeIn(replica.groupRecord());
+    return this.#autopilot.state({ members: views(), term: replica.status().term });
+  }
+
+  /** Resolves when another node leads. Rejects with GroupRefusal. */
+  async transfer(to: NodeId | undefined): Promise<void> {
+    this.#requireLeader();
+    const { replica, electionMs, clock } = this.#options;
+    const target = to ?? this.#successor();
+    const { voters } = replica.groupRecord().membership;
+    const { node: self } = this.#options.self();
+    if (target === self) return;
+    if (target === undefined || !voters.includes(target)) {
+      throw new GroupRefusal('refused', 'there is no other voter that could lead');
+    }
+    const isDone = (): boolean => {
+      const { leader } = replica.groupStatus();
+      return leader !== undefined && leader !== self;
+    };
+    await new Promise<void>((resolve, reject) => {
+      const stopListening = replica.onLeaderChanged(() => {
+        if (!isDone()) return;
+        timer.cancel();
+        stopListening();
+        resolve();
+      });
+      const timer = clock.after(2 * electionMs, () => {
+        stopListening();
+        if (isDone()) resolve();
+        else reject(new GroupRefusal('refused', 'the other server did not take over in time'));
+      });
+      replica.transferLeadership(target);
+    });
+  }
+
+  /** The one that has come farthest of those who are well. */
+  #successor(): NodeId | undefined {
+    const others = this.#options.views().filter((each) => each.isVoter && !each.isSelf);
+    const living = others.filter(({ isAlive }) => isAlive);
+    living.sort((one, other) => (other.lastIndex ?? 0) - (one.lastIndex ?? 0));
+    return living[0]?.node;
+  }
+
+  /** Whoever a new leader has not heard yet may only be slower than its election was. */
+  #knownOf(node: NodeId): KnownOf {
+    const { views, clock, timing } = this.#options;
+    this.#followTerm();
+    const isNew = clock.monotonicMs() - this.#observedSinceMs < timing.aliveMs;
+    const view = views().find((each) => each.node === node);
+    const isReliedOn = view?.isVoter === true || (view?.lastIndex ?? 0) > 0;
+    return { isAlive: isNew || view?.isAlive === true, isReliedOn };
+  }
+
+  #followTerm(): void {
+    const { replica, clock } = this.#options;
+    const { term } = replica.status();
+    if (term === this.#observedTerm) return;
+    this.#autopilot = new Autopilot();
+    this.#observedTerm = term;
+    this.#observedSinceMs = clock.monotonicMs();
+  }
+
+  #requireLeader(): void {
+    const { replica } = this.#options;
+    if (replica.status().standing === 'leader') return;
+    throw new GroupRefusal('not-leader', 'this server does not lead', replica.groupStatus().leader);
+  }
+
+  #selfChange(group: GroupRecord): MembershipChange | undefined {
+    if (!this.isLeading) return undefined;
+    return selfRecordChange(this.#options.self(), group);
+  }
+
+  #observe(group: GroupRecord): MembershipChange | undefined {
+    if (!this.isLeading) return undefined;
+    const change = this.#takeIn(group);
+    if (change !== undefined)
+      this.#options.logger.info(describe(change), 'autopilot changes the group');
+    return change;
+  }
+
+  #takeIn(group: GroupRecord): MembershipChange | undefined {
+    const { replica, views, clock, timing, heartbeatMs } = this.#options;
+    const { term, lastIndex } = replica.status();
+    this.#followTerm();
+    const observation: Observation = {
+      nowMs: clock.monotonicMs(),
+      wallMs: clock.wallMs(),
+      members: views(),
+      lastIndex,
+      term,
+      settings: group.autopilot,
+      heartbeatMs,
+      timing,
+    };
+    return this.#autopilot.observe(observation);
+  }
+}
+
+function describe(
+  { changes }: MembershipChange,
+  record?: MemberRecord,
+): Readonly<Record<string, string>> {
+  const steps = changes.map(({ kind, node }) => `${kind} ${node}`).join(', ');
+  return record === undefined ? { steps } : { steps, name: record.name, id: record.id };
+}

@@ -1,0 +1,380 @@
+// A node's place in its group, from the moment when it belongs to one: the replica, who the others are
+// and where, and what keeps both right. Opened over a log and a machine; the transport is the caller's,
+// since it was there before the group and is there after it.
+
+import { FOUNDING_TERM } from '../log/cluster-identity.ts';
+import type { DurableLog } from '../log/durable-log.ts';
+import type { NodeId } from '../raft/node-id.ts';
+import { DEFAULT_GROUP_TIMING, electionMs, heartbeatMs } from '../replica/group-limits.ts';
+import type { GroupRecord, MemberRecord } from '../replica/group-record.ts';
+import type { GroupReplica } from '../replica/group-replica.ts';
+import { openRaftReplica } from '../replica/raft-replica.ts';
+import { RpcError, RpcRefusal } from '../transport/rpc-error.ts';
+import type { RpcRequest, Transport } from '../transport/transport.ts';
+import { removedText } from './admission.ts';
+import { Announcing } from './announcing.ts';
+import { messageOf } from './describe.ts';
+import { DigestWatch } from './digest-watch.ts';
+import { Directory } from './directory.ts';
+import { fateOf } from './founding.ts';
+import type { DigestedMachine, MemberOptions, MemberView } from './group-member.ts';
+import { Leading } from './leading.ts';
+import type { HandlerByMethod } from './member-calls.ts';
+import {
+  decodeFoundingOrder,
+  decodeIntroduction,
+  decodeText,
+  encodeFateAnswer,
+  encodeIntroduction,
+  encodeText,
+  type Introduction,
+} from './member-frames.ts';
+import type { MemberLimits, MemberTiming } from './member-timing.ts';
+import { memberViews } from './member-views.ts';
+import { Repeated } from './repeated.ts';
+import { SnapshotInbox } from './snapshot-inbox.ts';
+import { SnapshotOutbox } from './snapshot-outbox.ts';
+
+export interface SeatOptions<Outcome> {
+  readonly options: MemberOptions<Outcome>;
+  readonly timing: MemberTiming;
+  readonly limits: MemberLimits;
+  readonly clusterId: string;
+  readonly log: DurableLog;
+  readonly machine: DigestedMachine<Outcome>;
+  readonly transport: Transport | undefined;
+  readonly self: () => MemberRecord;
+  /** Members that this node was told of when it found the group. */
+  readonly told: readonly MemberRecord[];
+  /** The standing towards a leader, or in the group, is another one. */
+  readonly onChanged: () => void;
+  /** The node may not go on as a member. */
+  readonly onOver: (kind: 'removed' | 'quarantined', says: string) => void;
+}
+
+export class Seat<Outcome> {
+  readonly replica: GroupReplica<Outcome>;
+  readonly leading: Leading;
+  readonly directory: Directory;
+  readonly #handlers: HandlerByMethod;
+  readonly #seat: SeatOptions<Outcome>;
+  readonly #node: NodeId;
+  readonly #outbox: SnapshotOutbox;
+  readonly #inbox: SnapshotInbox;
+  readonly #announcing: Announcing;
+  readonly #digests: DigestWatch;
+  readonly #looks: Repeated;
+  readonly #comparisons: Repeated;
+  /** As the peers were set by it. */
+  #group: GroupRecord;
+  #leaderSeenAtMs: number;
+  #isClosed = false;
+  #loopsEnd: Promise<unknown> = Promise.resolve();
+
+  constructor(seat: SeatOptions<Outcome>) {
+    const { options, timing, limits, machine } = seat;
+    const { clock, logger } = options;
+    this.#seat = seat;
+    this.#node = seat.self().node;
+    this.directory = new Directory(this.#node);
+    this.directory.tell(seat.told);
+    this.#outbox = new SnapshotOutbox({ clock, timing, limits, call: this.#call });
+    this.replica = this.#openReplica();
+    this.#group = this.replica.groupRecord();
+    this.#leaderSeenAtMs = clock.monotonicMs();
+    this.#inbox = new SnapshotInbox({
+      clock,
+      logger,
+      timing,
+      begin: (message) => this.replica.beginSnapshot(message),
+    });
+    this.leading = this.#createLeading();
+    this.#announcing = this.#createAnnouncing();
+    this.#digests = new DigestWatch({
+      self: this.#node,
+      machine,
+      clock,
+      logger,
+      timing,
+      members: () => this.views(),
+      call: (to, method, payload) => this.#call(to, method, payload, timing.callMs),
+      onWrong: (says) => seat.onOver('quarantined', says),
+    });
+    this.#handlers = this.#createHandlers();
+    this.replica.onGroupChanged(() => this.#onGroupChanged());
+    this.replica.onLeaderChanged(() => this.#onLeaderChanged());
+    this.directory.follow(this.#group);
+    this.#link();
+    const onFailed = (error: unknown): void => {
+      if (!this.#isClosed) logger.warn({ why: messageOf(error) }, 'looking after the group failed');
+    };
+    this.#looks = new Repeated({
+      clock,
+      everyMs: timing.lookMs,
+      work: () => this.#look(),
+      onFailed,
+    });
+    this.#comparisons = new Repeated({
+      clock,
+      everyMs: timing.digestMs,
+      work: async () => {
+        if (this.leading.isLeading) await this.#digests.compare();
+      },
+      onFailed,
+    });
+  }
+
+  views(): readonly MemberView[] {
+    const { transport, timing } = this.#seat;
+    return memberViews({
+      self: this.#node,
+      group: this.replica.groupRecord(),
+      status: this.replica.status(),
+      groupStatus: this.replica.groupStatus(),
+      peers: transport?.peers() ?? [],
+      aliveMs: timing.aliveMs,
+    });
+  }
+
+  /** Who leads, as far as this node knows, with where it is. */
+  leader(): MemberRecord | undefined {
+    const { leader } = this.replica.groupStatus();
+    if (leader === undefined) return undefined;
+    return leader === this.#node ? this.#seat.self() : this.directory.memberOf(leader);
+  }
+
+  /** What other nodes may ask a member. */
+  get handlers(): HandlerByMethod {
+    return this.#handlers;
+  }
+
+  /** Hands leadership over, if it is held here. The links stay as they are. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#loopsEnd = Promise.all([this.#looks.close(), this.#comparisons.close()]);
+    await this.#inbox.close();
+    await this.replica.close();
+  }
+
+  /** After the links are closed: nobody waits for an answer any more. */
+  async ended(): Promise<void> {
+    await this.#loopsEnd;
+  }
+
+  /** A message of another node. */
+  readonly onMessage: GroupReplica<Outcome>['receive'] = (message) => this.replica.receive(message);
+
+  readonly #call = async (
+    to: NodeId,
+    method: string,
+    payload: Uint8Array,
+    deadlineMs: number,
+  ): Promise<Uint8Array> => {
+    const { transport } = this.#seat;
+    if (transport === undefined) throw new RpcError('unreachable', 'this node has no cluster port');
+    return transport.call(to, { method, payload, deadlineMs, hops: 0 });
+  };
+
+  #openReplica(): GroupReplica<Outcome> {
+    const { options, log, machine, transport } = this.#seat;
+    const { clock, random, logger, onFatal, groupTiming, groupLimits } = options;
+    return openRaftReplica({
+      nodeId: this.#node,
+      log,
+      machine,
+      send: (_to, message) => transport?.send(message),
+      sendSnapshot: (to, message, snapshot) => this.#outbox.send(to, message, snapshot),
+      clock,
+      random,
+      logger,
+      onFatal,
+      ...(groupTiming !== undefined && { timing: groupTiming }),
+      ...(groupLimits !== undefined && { limits: groupLimits }),
+    });
+  }
+
+  #createLeading(): Leading {
+    const { options, timing, limits, self } = this.#seat;
+    const groupTiming = { ...DEFAULT_GROUP_TIMING, ...options.groupTiming };
+    return new Leading({
+      replica: this.replica,
+      self,
+      views: () => this.views(),
+      clock: options.clock,
+      logger: options.logger,
+      timing,
+      limits,
+      heartbeatMs: heartbeatMs(groupTiming),
+      electionMs: electionMs(groupTiming),
+    });
+  }
+
+  #createAnnouncing(): Announcing {
+    const { options, timing, transport, onOver } = this.#seat;
+    const { clock, logger, retryJoin } = options;
+    return new Announcing({
+      logger,
+      directory: this.directory,
+      retryJoin,
+      introduction: () => this.#introduction(),
+      group: () => this.replica.groupRecord(),
+      leader: () => this.replica.groupStatus().leader,
+      leaderlessMs: () => clock.monotonicMs() - this.#leaderSeenAtMs,
+      searchAfterMs: timing.searchAfterMs,
+      call: async (to, method, payload) => {
+        if (transport === undefined) throw new RpcError('unreachable', 'there is no cluster port');
+        return transport.call(to, { method, payload, deadlineMs: timing.callMs, hops: 0 });
+      },
+      onTold: () => this.#link(),
+      onRemoved: (says) => onOver('removed', says),
+    });
+  }
+
+  #createHandlers(): HandlerByMethod {
+    const inbox = this.#inbox;
+    return {
+      'member.intro': (request) => this.#onIntroduction(request),
+      'member.join': (request) => this.#onJoin(request),
+      'member.removed': (request) => this.#onRemovedTold(request),
+      'member.promise': () => this.#refuseFounding(),
+      'member.found': (request) => this.#onFounded(request),
+      'member.fate': (request) => this.#onFateAsked(request),
+      'member.digest': ({ payload }) => this.#digests.onAsked(payload),
+      'member.diverged': async ({ payload }) => this.#digests.onTold(payload),
+      'member.snapshot-begin': ({ from, payload }) => inbox.begin(from.node, payload),
+      'member.snapshot-chunk': ({ from, payload }) => inbox.chunk(from.node, payload),
+      'member.snapshot-finish': ({ from, payload }) => inbox.finish(from.node, payload),
+      'member.snapshot-abandon': ({ from, payload }) => inbox.abandon(from.node, payload),
+    };
+  }
+
+  #introduction(): Introduction {
+    const { self, options, clusterId } = this.#seat;
+    return {
+      record: self(),
+      expect: options.bootstrapExpect,
+      clusterId,
+      leader: this.leader(),
+      members: this.replica.groupRecord().members,
+    };
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isClosed) return;
+    const { leader } = this.replica.groupStatus();
+    if (leader !== undefined) this.#leaderSeenAtMs = this.#seat.options.clock.monotonicMs();
+    if (this.leading.isLeading) await this.leading.look();
+    else if (leader !== this.#node) await this.#announcing.look();
+  }
+
+  #onLeaderChanged(): void {
+    this.directory.settle(this.replica.groupStatus().leader);
+    this.#link();
+    this.#looks.now();
+    this.#seat.onChanged();
+  }
+
+  #onGroupChanged(): void {
+    const before = this.#group;
+    this.#group = this.replica.groupRecord();
+    this.directory.follow(this.#group);
+    this.directory.settle(this.replica.groupStatus().leader);
+    const gone = before.members.filter(({ node }) => !this.#isOnRecord(node));
+    const { name } = this.#seat.self();
+    if (gone.some(({ node }) => node === this.#node)) {
+      this.#seat.onOver('removed', removedText(name));
+      return;
+    }
+    this.#link(gone);
+    void this.#tellRemoved(gone).then(() => this.#link());
+    this.#looks.now();
+    this.#seat.onChanged();
+  }
+
+  #isOnRecord(node: NodeId): boolean {
+    return this.#group.members.some((member) => member.node === node);
+  }
+
+  /** As leader, while there is a link still; who cannot be told asks when it is back. */
+  async #tellRemoved(gone: readonly MemberRecord[]): Promise<void> {
+    if (gone.length === 0 || this.replica.status().standing !== 'leader') return;
+    const { timing, clusterId } = this.#seat;
+    const payload = encodeText(clusterId);
+    const told = gone.map(({ node }) => this.#call(node, 'member.removed', payload, timing.callMs));
+    await Promise.allSettled(told);
+  }
+
+  /** Those who leave are linked until they have been told. */
+  #link(leaving: readonly MemberRecord[] = []): void {
+    if (this.#isClosed) return;
+    const left = leaving.filter(({ address }) => address.port > 0);
+    const last = left.map(({ node, address }) => [node, address] as const);
+    this.#seat.transport?.setPeers(new Map([...last, ...this.directory.peers()]));
+  }
+
+  async #onIntroduction({ payload, from }: RpcRequest): Promise<Uint8Array> {
+    const introduction = decodeIntroduction(payload);
+    requireOwnWord(introduction, from.id);
+    if (introduction.clusterId === this.#seat.clusterId) {
+      this.directory.heard(introduction.record);
+      this.#link();
+    }
+    return encodeIntroduction(this.#introduction());
+  }
+
+  async #onJoin({ payload, from }: RpcRequest): Promise<Uint8Array> {
+    const { record, clusterId } = decodeIntroduction(payload);
+    const introduction = { record, clusterId };
+    requireOwnWord(introduction, from.id);
+    const { clusterId: own } = this.#seat;
+    if (clusterId !== '' && clusterId !== own) {
+      throw new RpcRefusal('other-cluster', `${record.name} belongs to the cluster ${clusterId}`);
+    }
+    await this.leading.admit({ record, isOurs: clusterId === own });
+    return encodeText(own);
+  }
+
+  async #refuseFounding(): Promise<never> {
+    const { name } = this.#seat.self();
+    throw new RpcRefusal('has-cluster', `server ${name} belongs to a cluster already`);
+  }
+
+  /** Told once more by a founder that did not hear the answer. */
+  async #onFounded({ payload }: RpcRequest): Promise<Uint8Array> {
+    const { clusterId } = decodeFoundingOrder(payload);
+    return clusterId === this.#seat.clusterId ? encodeText(clusterId) : this.#refuseFounding();
+  }
+
+  async #onFateAsked({ payload }: RpcRequest): Promise<Uint8Array> {
+    const { clusterId, self, log } = this.#seat;
+    const fate = fateOf(decodeText(payload), { clusterId, promise: undefined });
+    const payloads = fate === 'founded' ? foundingEntriesOf(log) : [];
+    return encodeFateAnswer({ answererId: self().id, fate, payloads });
+  }
+
+  async #onRemovedTold({ payload }: RpcRequest): Promise<Uint8Array> {
+    if (decodeText(payload) !== this.#seat.clusterId) {
+      throw new RpcRefusal('other-cluster', 'this server belongs to another cluster');
+    }
+    this.#seat.onOver('removed', removedText(this.#seat.self().name));
+    return encodeText(this.#seat.clusterId);
+  }
+}
+
+/** The entries by which the group was founded, if the log has them still: no election is of that term. */
+function foundingEntriesOf(log: DurableLog): readonly Uint8Array[] {
+  const payloads: Uint8Array[] = [];
+  if (log.firstIndex !== 1) return payloads;
+  for (let index = 1; index <= log.lastIndex; index += 1) {
+    const { term, type, payload } = log.entry(index);
+    if (term !== FOUNDING_TERM || type !== 'membership') break;
+    payloads.push(payload);
+  }
+  return payloads;
+}
+
+/** A node speaks for itself only. */
+function requireOwnWord({ record }: Pick<Introduction, 'record'>, callerId: string): void {
+  if (record.id === callerId) return;
+  throw new RpcRefusal('not-yours', `node ${callerId} speaks for node ${record.id}`);
+}

@@ -1,0 +1,92 @@
+// Snapshots on their way to other members, as calls: begin, pieces in order, finish. One piece is on its
+// way while the next one is read, and no faster than a limit, so that writes get their turn.
+
+import type { Clock } from '../platform/clock.ts';
+import type { SnapshotMessage } from '../raft/message.ts';
+import type { NodeId } from '../raft/node-id.ts';
+import type { MachineSnapshot } from '../replica/replica.ts';
+import type { MemberLimits, MemberTiming } from './member-timing.ts';
+import { beginOf, encodeBegin, encodePiece, NOTHING } from './snapshot-frames.ts';
+
+export interface SnapshotOutboxOptions {
+  readonly clock: Clock;
+  readonly timing: MemberTiming;
+  readonly limits: MemberLimits;
+  /** Rejects with RpcError. */
+  readonly call: (
+    to: NodeId,
+    method: string,
+    payload: Uint8Array,
+    deadlineMs: number,
+  ) => Promise<Uint8Array>;
+}
+
+export class SnapshotOutbox {
+  readonly #options: SnapshotOutboxOptions;
+  #count = 0;
+
+  constructor(options: SnapshotOutboxOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the other node has taken in the snapshot, all of it; rejects when it has not. */
+  async send(to: NodeId, message: SnapshotMessage, snapshot: MachineSnapshot): Promise<void> {
+    const { limits } = this.#options;
+    if (this.#count >= limits.snapshotsMax) {
+      throw new Error(`${this.#count} snapshots are being sent already; this one comes later`);
+    }
+    this.#count += 1;
+    try {
+      await this.#transfer(to, message, snapshot);
+    } finally {
+      this.#count -= 1;
+    }
+  }
+
+  async #transfer(to: NodeId, message: SnapshotMessage, snapshot: MachineSnapshot): Promise<void> {
+    const { call, timing } = this.#options;
+    const begun = await call(to, 'member.snapshot-begin', encodeBegin(message), timing.chunkMs);
+    const transfer = beginOf(begun);
+    try {
+      const count = await this.#sendChunks(to, transfer, snapshot);
+      const end = encodePiece({ transfer, number: count, bytes: NOTHING });
+      await call(to, 'member.snapshot-finish', end, timing.finishMs);
+    } catch (error) {
+      const end = encodePiece({ transfer, number: 0, bytes: NOTHING });
+      // If it is the connection that failed, silence ends the intake.
+      call(to, 'member.snapshot-abandon', end, timing.callMs).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #sendChunks(to: NodeId, transfer: number, snapshot: MachineSnapshot): Promise<number> {
+    const { call, timing, clock } = this.#options;
+    const chunks = snapshot.chunks()[Symbol.asyncIterator]();
+    let number = 0;
+    try {
+      let next = await chunks.next();
+      while (next.done !== true) {
+        const beganAtMs = clock.monotonicMs();
+        const piece = encodePiece({ transfer, number, bytes: next.value });
+        const sent = call(to, 'member.snapshot-chunk', piece, timing.chunkMs);
+        const sizeBytes = next.value.length;
+        [next] = await Promise.all([chunks.next(), sent]);
+        number += 1;
+        await this.#pace(sizeBytes, beganAtMs);
+      }
+    } finally {
+      await chunks.return?.();
+    }
+    return number;
+  }
+
+  async #pace(sizeBytes: number, beganAtMs: number): Promise<void> {
+    const { clock, limits } = this.#options;
+    const dueAtMs = beganAtMs + (sizeBytes / limits.snapshotBytesPerSecond) * 1000;
+    const waitMs = dueAtMs - clock.monotonicMs();
+    if (waitMs <= 0) return;
+    await new Promise<void>((resolve) => {
+      clock.after(waitMs, resolve);
+    });
+  }
+}

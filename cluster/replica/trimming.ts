@@ -1,0 +1,37 @@
+// What of the log nobody needs any more. What is applied may be trimmed, but for the newest entries, and
+// for those that living followers still lack, within a bound. Whoever lacks more gets a snapshot, and
+// then the entries behind it. What all of them have need not stay in memory either.
+
+import type { Status } from '../raft/raw-node.ts';
+import type { GroupLimits } from './group-limits.ts';
+
+/** The last entries that may go; below the start of the log when none may. */
+export interface Spare {
+  readonly onDiskThrough: number;
+  readonly inMemoryThrough: number;
+}
+
+export interface SpareFacts {
+  readonly status: Pick<Status, 'appliedIndex' | 'lastIndex' | 'progress' | 'id'>;
+  readonly isAlive: (node: number) => boolean;
+  readonly limits: Pick<GroupLimits, 'keptCount' | 'heldCountMax'>;
+}
+
+/** Entries go in portions of this part of what is kept: each portion costs the reading of its last one. */
+const PORTIONS = 32;
+
+export function spareOf({ status, isAlive, limits }: SpareFacts): Spare {
+  const { appliedIndex, lastIndex, progress, id } = status;
+  let knownIndex = Number.POSITIVE_INFINITY;
+  for (const [node, { matchIndex, pendingSnapshotIndex }] of progress) {
+    if (node === id || !isAlive(node)) continue;
+    knownIndex = Math.min(knownIndex, Math.max(matchIndex, pendingSnapshotIndex));
+  }
+  const heldFrom = Math.max(knownIndex, lastIndex - limits.heldCountMax);
+  const index = Math.min(appliedIndex - limits.keptCount, heldFrom);
+  const portion = Math.ceil((limits.keptCount + 1) / PORTIONS);
+  return {
+    onDiskThrough: index - (index % portion),
+    inMemoryThrough: Math.min(appliedIndex, knownIndex),
+  };
+}

@@ -1,0 +1,160 @@
+// Connections for calls alone, to addresses of nodes that are no peers: whoever looks for a group to join
+// asks by address. Each is shared by the calls to its address and stays open a little after the last one.
+
+import type { Timer } from '../platform/clock.ts';
+import type { Conn, ConnHandlers, NetAddress } from '../platform/net.ts';
+import type { Frame } from '../wire/frame.ts';
+import { WireDamage } from '../wire/wire-damage.ts';
+import type { CallTable } from './call-table.ts';
+import type { DialAttempt } from './dial-attempt.ts';
+import type { Proved } from './handshake.ts';
+import { HandshakeRefusal } from './handshake-refusal.ts';
+import { LaneConn } from './lane-conn.ts';
+import { type LinkParts, newCallTable } from './link-parts.ts';
+import { RpcError } from './rpc-error.ts';
+import type { RpcCall } from './transport.ts';
+
+export class Guests {
+  readonly #parts: LinkParts;
+  readonly #guestByAddress = new Map<string, Guest>();
+
+  constructor(parts: LinkParts) {
+    this.#parts = parts;
+  }
+
+  /** Rejects with RpcError. */
+  async call(address: NetAddress, request: RpcCall): Promise<Uint8Array> {
+    const key = `${address.host}:${address.port}`;
+    const known = this.#guestByAddress.get(key);
+    const { guestsMax } = this.#parts.limits;
+    if (known === undefined && this.#guestByAddress.size >= guestsMax) {
+      const says = `${request.method} was not sent: calls to ${guestsMax} addresses are under way`;
+      throw new RpcError('unreachable', says);
+    }
+    const guest = known ?? new Guest(this.#parts, address, () => this.#guestByAddress.delete(key));
+    if (known === undefined) this.#guestByAddress.set(key, guest);
+    return guest.call(request);
+  }
+
+  close(why: string): void {
+    for (const guest of [...this.#guestByAddress.values()]) guest.close(why);
+  }
+}
+
+/** Waits for the connection to be made, or not. */
+interface Asker {
+  readonly onMade: (lane: LaneConn) => void;
+  readonly onFailed: (why: string) => void;
+}
+
+class Guest {
+  readonly #parts: LinkParts;
+  readonly #onGone: () => void;
+  readonly #attempt: DialAttempt;
+  readonly #calls: CallTable;
+  readonly #askers = new Set<Asker>();
+  #lane: LaneConn | undefined;
+  #idle: Timer | undefined;
+  #isGone = false;
+
+  constructor(parts: LinkParts, address: NetAddress, onGone: () => void) {
+    this.#parts = parts;
+    this.#onGone = onGone;
+    this.#calls = newCallTable(parts);
+    this.#attempt = parts.dial({
+      address,
+      lane: 'call',
+      expected: undefined,
+      onProved: (conn, proved) => this.#onProved(conn, proved),
+      onFailed: ({ message }) => this.#end(message),
+    });
+  }
+
+  async call(request: RpcCall): Promise<Uint8Array> {
+    const { clock } = this.#parts;
+    this.#idle?.cancel();
+    const startMs = clock.monotonicMs();
+    const lane = this.#lane ?? (await this.#made(request));
+    const deadlineMs = Math.max(0, request.deadlineMs - (clock.monotonicMs() - startMs));
+    if (!lane.hasRoomFor(request.payload.length)) {
+      throw new RpcError('unreachable', `${request.method} was not sent: ${lane.remote} is busy`);
+    }
+    const answer = this.#calls.call({ ...request, deadlineMs }, (frame) =>
+      lane.sendFrame(frame, request.payload.length),
+    );
+    return answer.finally(() => this.#endWhenIdle());
+  }
+
+  close(why: string): void {
+    this.#attempt.end(new HandshakeRefusal('closing', why));
+    this.#lane?.refuse('closing', why);
+    this.#end(why);
+  }
+
+  #made({ method, deadlineMs }: RpcCall): Promise<LaneConn> {
+    return new Promise((resolve, reject) => {
+      const fail = (why: string): void => {
+        this.#askers.delete(asker);
+        timer.cancel();
+        reject(new RpcError('unreachable', `${method} was not sent: ${why}`));
+      };
+      const asker: Asker = {
+        onMade: (lane) => {
+          timer.cancel();
+          resolve(lane);
+        },
+        onFailed: fail,
+      };
+      const timer = this.#parts.clock.after(deadlineMs, () =>
+        fail(`no connection within ${deadlineMs} ms`),
+      );
+      this.#askers.add(asker);
+    });
+  }
+
+  #onProved(conn: Conn, { hello }: Proved): ConnHandlers {
+    const { clock, limits, timing } = this.#parts;
+    const lane = new LaneConn({
+      conn,
+      peer: hello,
+      side: 'dialler',
+      clock,
+      pingMs: timing.pingMs,
+      silenceMs: timing.silenceMs,
+      waitingMaxBytes: limits.bulkLaneMaxBytes,
+      messagesFrameBytes: limits.messagesFrameBytes,
+      onFrame: (frame) => this.#onFrame(frame),
+      onClosed: (why) => this.#end(why),
+    });
+    this.#lane = lane;
+    for (const { onMade } of this.#askers) onMade(lane);
+    this.#askers.clear();
+    this.#endWhenIdle();
+    return lane;
+  }
+
+  #onFrame(frame: Frame): void {
+    if (frame.kind !== 'answer' && frame.kind !== 'refusal') {
+      throw new WireDamage(`a frame ${frame.kind} came where answers are due`);
+    }
+    this.#calls.settle(frame);
+  }
+
+  #endWhenIdle(): void {
+    this.#idle?.cancel();
+    if (this.#isGone || this.#calls.count > 0) return;
+    const { clock, timing } = this.#parts;
+    this.#idle = clock.after(timing.guestIdleMs, () => {
+      if (this.#calls.count === 0) this.close('there are no more calls');
+    });
+  }
+
+  #end(why: string): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    this.#idle?.cancel();
+    this.#onGone();
+    for (const { onFailed } of [...this.#askers]) onFailed(why);
+    this.#calls.failAll(why);
+  }
+}

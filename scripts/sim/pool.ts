@@ -1,0 +1,64 @@
+// Processes that run seeds, one task each at a time. One that dies takes its task with it, and says so.
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
+import type { Task, TaskResult } from './tasks.ts';
+
+interface Waiting {
+  readonly task: Task;
+  resolve(result: TaskResult): void;
+  reject(error: Error): void;
+}
+
+export class Pool {
+  readonly #idle: ChildProcess[] = [];
+  readonly #all = new Set<ChildProcess>();
+  readonly #queue: Waiting[] = [];
+
+  constructor(jobCount: number) {
+    for (let place = 0; place < jobCount; place += 1) {
+      const child = fork(join(import.meta.dirname, 'worker.js'), {
+        execArgv: ['--enable-source-maps'],
+      });
+      this.#all.add(child);
+      this.#idle.push(child);
+    }
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  run(task: Task): Promise<TaskResult> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ task, resolve, reject });
+      this.#assign();
+    });
+  }
+
+  close(): void {
+    for (const child of this.#all) child.kill();
+  }
+
+  #assign(): void {
+    const child = this.#idle.pop();
+    if (child === undefined) return;
+    const next = this.#queue.shift();
+    if (next === undefined) {
+      this.#idle.push(child);
+      return;
+    }
+    const onExit = (code: number | null): void => {
+      this.#all.delete(child);
+      next.reject(new Error(`seed ${next.task.seed}: its process ended with ${code}`));
+    };
+    child.once('exit', onExit);
+    child.once('message', (result: TaskResult) => {
+      child.off('exit', onExit);
+      this.#idle.push(child);
+      next.resolve(result);
+      this.#assign();
+    });
+    child.send(next.task);
+  }
+}

@@ -1,0 +1,20 @@
+// What the simulator's processes say to each other: one run asked for, one result given.
+
+import type { Cuts } from '../../test/sim/run/cuts.ts';
+import type { SubjectName } from '../../test/sim/run/run-options.ts';
+import type { RunResult } from '../../test/sim/run/run-seed.ts';
+
+export interface Task {
+  readonly seed: number;
+  readonly subject: SubjectName;
+  readonly cuts: Cuts;
+  readonly mutant: string | undefined;
+  /** Runs it twice: both must come to the same. */
+  readonly isTwice: boolean;
+  readonly isTraced: boolean;
+}
+
+export type TaskResult = RunResult & {
+  /** What the second run came to, if there was one. */
+  readonly secondHash: string | undefined;
+};

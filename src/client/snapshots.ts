@@ -1,0 +1,60 @@
+// The whole state of a datacenter as an archive: taken from a server chunk by chunk, and given to one.
+// What the bytes mean, and whether they are whole, is looked at elsewhere.
+
+import type { Static } from 'typebox';
+import { SNAPSHOT_ENDPOINTS, type SnapshotEndpointName } from '../api/endpoints-operator.ts';
+import type { Answer } from './call-types.ts';
+import { ClientError } from './client-error.ts';
+import { type StreamRequest, type StreamResponse, TransportError } from './transport.ts';
+import { type ClientOptions, metaOf, requestOf } from './wire.ts';
+
+type Chunks = AsyncIterable<Uint8Array>;
+type Restored = Static<(typeof SNAPSHOT_ENDPOINTS)['snapshot.restore']['answer']>;
+
+export interface SnapshotCalls {
+  /** An archive as it comes; what follows may still break off. */
+  save(): Promise<Answer<Chunks>>;
+  /** Replaces the state of the whole datacenter. It is sent once, whatever happens. */
+  restore(archive: Chunks): Promise<Answer<Restored>>;
+}
+
+/** Both reject as the calls of the client do. */
+export function snapshotCalls(options: ClientOptions): SnapshotCalls {
+  async function exchanged(
+    name: SnapshotEndpointName,
+    body: Chunks | undefined,
+  ): Promise<StreamResponse> {
+    const plain = requestOf(SNAPSHOT_ENDPOINTS[name], {}, options);
+    const request: StreamRequest = { ...plain, body };
+    const response = await options.transport.stream(request);
+    if (response.status >= 200 && response.status <= 299) return response;
+    const asked = { method: request.method, path: new URL(request.url).pathname };
+    throw new ClientError(asked, { ...response, text: await textOf(response.body) });
+  }
+
+  return {
+    save: async () => {
+      const response = await exchanged('snapshot.save', undefined);
+      return { value: response.body, meta: metaOf(response) };
+    },
+    restore: async (archive) => {
+      const response = await exchanged('snapshot.restore', archive);
+      const text = await textOf(response.body);
+      return { value: parsed(text), meta: metaOf(response) };
+    },
+  };
+}
+
+async function textOf(chunks: Chunks): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return Buffer.concat(parts).toString('utf8');
+}
+
+function parsed(text: string): Restored {
+  try {
+    return JSON.parse(text) as Restored;
+  } catch (error) {
+    throw new TransportError('unreadable', 'the answer is no JSON', { cause: error });
+  }
+}

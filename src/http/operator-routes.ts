@@ -1,0 +1,129 @@
+// What each operator endpoint asks of the operators' door, and how its answer is written. Everything
+// that these routes have in common is in serve-operator.ts.
+
+import { AclError } from '../acl/error.ts';
+import { autopilotSettingsOf } from '../api/autopilot-settings.ts';
+import { OPERATOR_ENDPOINTS, type OperatorEndpointName } from '../api/endpoints-operator.ts';
+import type { AutopilotConfigurationBody } from '../api/operator-schemas.ts';
+import {
+  renderAutopilotConfiguration,
+  renderAutopilotState,
+  renderRaftConfiguration,
+  renderServersHealth,
+  renderTransferred,
+} from '../api/render-operator.ts';
+import type { Call } from '../service/call.ts';
+import type {
+  Operator,
+  OperatorInput,
+  OperatorName,
+  OperatorOutput,
+  ServerName,
+} from '../service/operator-operations.ts';
+import { wholeNumberOf } from './call-of.ts';
+import { type Query, textOf } from './query.ts';
+import type { Dialect } from './status.ts';
+
+/** What a request brings, after decoding. */
+export interface OperatorRequest {
+  readonly query: Query;
+  /** Undefined where the endpoint takes no body. */
+  readonly body: unknown;
+  readonly dialect: Dialect;
+  readonly call: Call;
+}
+
+export interface OperatorAnswer {
+  readonly json: string;
+  readonly status: number;
+}
+
+/** Asks the door and writes down what it says. Rejects with AclError. */
+export type OperatorRoute = (
+  operator: Operator,
+  request: OperatorRequest,
+) => Promise<OperatorAnswer>;
+
+/** The parts in which routes differ; `render` throws where an output is a refusal in some dialect. */
+function route<Name extends OperatorName>(
+  name: Name,
+  input: (request: OperatorRequest) => OperatorInput<Name>,
+  render: (output: OperatorOutput<Name>, request: OperatorRequest) => string,
+  statusOf: (output: OperatorOutput<Name>) => number = () => 200,
+): OperatorRoute {
+  return async (operator, request) => {
+    const output = await operator.run(name, input(request), request.call);
+    return { json: render(output, request), status: statusOf(output) };
+  };
+}
+
+const nothing = () => ({});
+const transferLeader = route(
+  'raft-transfer-leader',
+  // Deployed clients send an empty id where any server will do.
+  ({ query }) => ({ id: textOf(query, 'id') }),
+  renderTransferred,
+);
+
+export const OPERATOR_ROUTES: Readonly<Record<OperatorEndpointName, OperatorRoute>> = {
+  'operator.raft-configuration': route('raft-configuration', nothing, renderRaftConfiguration),
+  'operator.raft-remove-peer': route(
+    'raft-remove-peer',
+    ({ query }) => ({ server: serverNameOf(query) }),
+    () => 'true',
+  ),
+  'operator.raft-transfer-leader': transferLeader,
+  'operator.raft-transfer-leader-by-put': transferLeader,
+  'operator.autopilot-configuration': route(
+    'autopilot-configuration',
+    nothing,
+    renderAutopilotConfiguration,
+  ),
+  'operator.autopilot-set-configuration': route(
+    'autopilot-set-configuration',
+    ({ query, body }) => ({
+      settings: autopilotSettingsOf(
+        body as AutopilotConfigurationBody,
+        OPERATOR_ENDPOINTS['operator.autopilot-set-configuration'].body.label,
+      ),
+      ifIndex: casOf(query),
+    }),
+    renderWhetherSet,
+  ),
+  'operator.autopilot-health': route(
+    'autopilot-state',
+    nothing,
+    renderServersHealth,
+    ({ isHealthy }) =>
+      isHealthy ? 200 : OPERATOR_ENDPOINTS['operator.autopilot-health'].alsoAnswers.status,
+  ),
+  'operator.autopilot-state': route('autopilot-state', nothing, renderAutopilotState),
+};
+
+function serverNameOf(query: Query): ServerName {
+  const id = textOf(query, 'id');
+  const address = textOf(query, 'address');
+  if (query.has('id') && query.has('address')) {
+    throw new AclError('malformed', 'Must specify only one of ?id or ?address');
+  }
+  if (id !== undefined) return { id };
+  if (address !== undefined) return { address };
+  throw new AclError(
+    'malformed',
+    "Must specify either ?id with the server's ID or ?address with IP:port of peer to remove",
+  );
+}
+
+/** An empty one is no way to say that the index does not matter. */
+function casOf(query: Query): number | undefined {
+  if (query.get('cas') === '') throw new AclError('malformed', 'Invalid cas');
+  return wholeNumberOf(query, 'cas');
+}
+
+/** Deployed clients look for `false`; for everyone else nothing that failed is a 200. */
+function renderWhetherSet(wasSet: boolean, { dialect, query }: OperatorRequest): string {
+  if (wasSet) return 'true';
+  if (dialect === 'consul') return 'false';
+  const text = `the ModifyIndex of the autopilot configuration is not ${query.get('cas')}`;
+  throw new AclError('cas-mismatch', text);
+}

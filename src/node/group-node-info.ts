@@ -1,0 +1,162 @@
+// What this node tells over HTTP about itself and the others of its group, as far as it knows.
+
+import type { Member, MemberView } from '../../cluster/member/group-member.ts';
+import type { NetAddress } from '../../cluster/platform/net.ts';
+import type { MemberInfo, NodeInfo } from '../http/node-info.ts';
+import type { StateView } from '../state/view.ts';
+import { textOfAddress } from './net-address.ts';
+import type { Settings } from './settings.ts';
+
+type Group = Pick<Member<unknown>, 'standing' | 'members' | 'status' | 'address'>;
+
+export interface NodeInfoParts {
+  readonly settings: Settings;
+  readonly nodeId: string;
+  /** The version of the program. */
+  readonly version: string;
+  readonly group: Group;
+  readonly view: StateView;
+  /** Of the HTTP interface; undefined before it listens. */
+  httpAddress(): NetAddress | undefined;
+  /** Why the node is not ready, apart from its HTTP interface. */
+  notReadyReasons(): readonly string[];
+}
+
+export class GroupNodeInfo implements NodeInfo {
+  readonly #parts: NodeInfoParts;
+
+  constructor(parts: NodeInfoParts) {
+    this.#parts = parts;
+  }
+
+  get nodeName(): string {
+    return this.#parts.settings.node_name;
+  }
+
+  get nodeId(): string {
+    return this.#parts.nodeId;
+  }
+
+  get datacenter(): string {
+    return this.#parts.settings.datacenter;
+  }
+
+  get primaryDatacenter(): string {
+    return this.#parts.settings.datacenter;
+  }
+
+  get version(): string {
+    return this.#parts.version;
+  }
+
+  leader(): string | undefined {
+    const at = this.#parts.group.standing();
+    if (at.kind !== 'member' || at.leader === undefined) return undefined;
+    const address = at.isLeader ? this.#ownAddress(at.leader.address) : at.leader.address;
+    return address === undefined ? undefined : textOfAddress(address);
+  }
+
+  peers(): readonly string[] {
+    const voters = this.members().filter(({ isVoter, port }) => isVoter && port > 0);
+    return voters.map(({ address, port }) => textOfAddress({ host: address, port }));
+  }
+
+  members(): readonly MemberInfo[] {
+    const members = this.#parts.group.members();
+    const all = members.map((member) => this.#infoOf(member));
+    return members.some(({ isSelf }) => isSelf) ? all : [this.#ownInfo(), ...all];
+  }
+
+  datacenters(): readonly string[] {
+    return [this.datacenter];
+  }
+
+  config(): Readonly<Record<string, string | number | boolean>> {
+    const { settings } = this.#parts;
+    return {
+      ACLsEnabled: settings['acl.enabled'],
+      ACLDefaultPolicy: settings['acl.default_policy'],
+      NamespacesEnabled: settings['namespaces.enabled'],
+      HTTPDialect: settings['http.dialect'],
+      BootstrapExpect: settings.bootstrap_expect,
+      RaftElectionTimeoutMs: Number(settings['raft.election_timeout']) / 1e6,
+    };
+  }
+
+  stats(): Readonly<Record<string, Readonly<Record<string, string>>>> {
+    const { group, view } = this.#parts;
+    const status = group.status();
+    const voters = group.members().filter(({ isVoter, isSelf }) => isVoter && !isSelf);
+    const { epoch, seq } = view.position();
+    const digests = view.digests();
+    return {
+      raft: {
+        state: stateOf(group),
+        term: String(status.term),
+        first_log_index: String(status.firstIndex),
+        last_log_index: String(status.lastIndex),
+        commit_index: String(status.commitIndex),
+        applied_index: String(status.appliedIndex),
+        num_peers: String(voters.length),
+        last_contact: lastContactOf(group),
+      },
+      state: {
+        index: String(view.index()),
+        position: `${epoch}.${seq}`,
+        digest_global: digests.global,
+        digest_all: digests.all,
+      },
+    };
+  }
+
+  notReadyReasons(): readonly string[] {
+    const { group, notReadyReasons, httpAddress } = this.#parts;
+    const reasons = [...notReadyReasons()];
+    if (httpAddress() === undefined) reasons.push('the HTTP interface does not listen yet');
+    const { commitIndex, appliedIndex } = group.status();
+    // What is under way at this moment is no lag: it is answered within the same second.
+    if (commitIndex - appliedIndex > APPLY_LAG_MAX) {
+      reasons.push(`${commitIndex - appliedIndex} committed entries are not applied yet`);
+    }
+    return reasons;
+  }
+
+  #infoOf({ name, isSelf, address, isAlive, isVoter }: MemberView): MemberInfo {
+    const at = isSelf ? this.#ownAddress(address) : address;
+    return { name, address: at?.host ?? '', port: at?.port ?? 0, isAlive, isVoter };
+  }
+
+  /** This node is at least itself: before it belongs to a group, and before it is on its record. */
+  #ownInfo(): MemberInfo {
+    const { host = '', port = 0 } = this.#ownAddress() ?? {};
+    const isVoter = this.#parts.group.standing().kind === 'member';
+    return { name: this.nodeName, address: host, port, isAlive: true, isVoter };
+  }
+
+  /** Of the port between servers; of a node without one, where HTTP is answered. */
+  #ownAddress(onRecord?: NetAddress): NetAddress | undefined {
+    const { group, httpAddress } = this.#parts;
+    return group.address === undefined ? httpAddress() : (onRecord ?? group.address);
+  }
+}
+
+const APPLY_LAG_MAX = 10_000;
+
+/** In the words that deployed clients know. */
+function stateOf(group: Group): string {
+  switch (group.status().standing) {
+    case 'leader':
+      return 'Leader';
+    case 'candidate':
+      return 'Candidate';
+    default:
+      return 'Follower';
+  }
+}
+
+/** As deployed servers say it. */
+function lastContactOf(group: Group): string {
+  const at = group.standing();
+  if (at.kind !== 'member' || at.lastContactMs === undefined) return 'never';
+  return at.isLeader ? '0' : `${Math.round(at.lastContactMs)}ms`;
+}

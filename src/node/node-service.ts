@@ -1,0 +1,158 @@
+// The service of one node: its operations over the state, the way to the leader, and what this node does
+// while it leads itself. Everything that runs is closed by the closer.
+
+import type { Closer } from '../../cluster/base/closer.ts';
+import type { Member } from '../../cluster/member/group-member.ts';
+import { createAuthMethods } from '../auth-methods/auth-method-types.ts';
+import type { MetricsRegistry } from '../http/metrics.ts';
+import { createOperations, type Door } from '../service/create-operations.ts';
+import type { ServiceDeps } from '../service/deps.ts';
+import { ensureBuiltins } from '../service/duties.ts';
+import { LeaderAway } from '../service/remote.ts';
+import type { Command } from '../state/commands.ts';
+import type { StateMachine } from '../state/machine.ts';
+import type { Outcome } from '../state/outcome.ts';
+import { answeringWith } from './answer-questions.ts';
+import { serviceSettingsOf } from './derive-settings.ts';
+import { Forwarding, OPERATION_METHOD } from './forwarding.ts';
+import { LeaderDuties } from './leader-duties.ts';
+import { type Lead, Leadership } from './leadership.ts';
+import { commitTimesIn, countersIn } from './node-metrics.ts';
+import { Opening } from './opening.ts';
+import type { Platform } from './platform.ts';
+import { passBarrier, propose } from './proposer.ts';
+import { resetIndexOf } from './reset-index.ts';
+import type { Settings } from './settings.ts';
+
+export interface NodeServiceOptions {
+  readonly settings: Settings;
+  readonly platform: Platform;
+  readonly member: Member<Outcome>;
+  readonly machine: StateMachine;
+  readonly metrics: MetricsRegistry;
+}
+
+export interface NodeService {
+  readonly deps: ServiceDeps;
+  readonly door: Door;
+  readonly forwarding: Forwarding;
+  readonly leadership: Leadership;
+  readonly duties: LeaderDuties;
+  readonly opening: Opening;
+}
+
+/** Calls that one connection between servers carries at once. */
+const FORWARDED_MAX = 4_096;
+
+export function openNodeService(options: NodeServiceOptions, closer: Closer): NodeService {
+  const { settings, platform, member, machine } = options;
+  const { clock, random, logger } = platform;
+  const countMax = Math.min(FORWARDED_MAX, settings['limits.pending_writes_max']);
+  const forwarding = new Forwarding({ line: lineOf(member), clock, countMax });
+  closer.defer(() => forwarding.close());
+  const onLeaderChanged = (listener: () => void) => member.onLeaderChanged(listener);
+  const hasBuiltins = (): boolean => machine.totals().namespaces > 0;
+  const readBarrier = () => passBarrier(member);
+  const standing = () => member.standing();
+  const opening = new Opening({
+    standing,
+    onLeaderChanged,
+    hasBuiltins,
+    readBarrier,
+    clock,
+    logger,
+  });
+  closer.defer(() => opening.close());
+
+  const deps = depsOf(options, { forwarding, opening, leadership: () => leadership });
+  const duties = new LeaderDuties(deps);
+  const leadership: Leadership = new Leadership({
+    lead: () => leadOf(member),
+    onLeaderChanged,
+    prepare: () => ensureBuiltins(deps),
+    onReign: () => {
+      duties.start();
+      opening.look();
+    },
+    onReignOver: () => duties.stop(),
+    clock,
+    logger,
+  });
+  closer.defer(() => duties.close());
+  closer.defer(() => leadership.close());
+  const door = createOperations(deps);
+  const answer = answeringWith({ door, countMax, random, logger });
+  member.serve(OPERATION_METHOD, ({ payload }) => answer(payload));
+  return { deps, door, forwarding, leadership, duties, opening };
+}
+
+interface Parts {
+  readonly forwarding: Forwarding;
+  readonly opening: Opening;
+  /** Made after what it prepares its reign with. */
+  readonly leadership: () => Leadership;
+}
+
+function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
+  const { settings, platform, member, machine, metrics } = options;
+  const { forwarding, opening, leadership } = parts;
+  const { clock, random, logger, https } = platform;
+  const timed = commitTimesIn(metrics, clock);
+  const isSoleVoter = soleVoterOf(member);
+  return {
+    view: machine,
+    watch: machine.watch,
+    propose: async (command: Command, reign?: number) => {
+      if (reign !== undefined && !leadership().isReign(reign)) throw new LeaderAway();
+      return timed(() => propose(member, command));
+    },
+    // A leader whom nobody else can elect away has applied whatever it answered.
+    readBarrier: () => (leadership().isReigning && isSoleVoter() ? undefined : passBarrier(member)),
+    leaderContact: () => leadership().contact(),
+    reign: () => leadership().reign(),
+    notOpenBecause: () => opening.notOpenBecause(),
+    remote: forwarding,
+    takeResetIndex: async () => resetIndexOf(platform.takeBootstrapReset()),
+    authMethods: createAuthMethods({ http: https, nowMs: () => clock.wallMs(), random, logger }),
+    clock,
+    random,
+    logger,
+    metrics: countersIn(metrics),
+    settings: serviceSettingsOf(settings),
+  };
+}
+
+function lineOf(member: Member<Outcome>) {
+  return {
+    self: member.node,
+    leader: () => {
+      const at = member.standing();
+      return at.kind === 'member' ? at.leader?.node : undefined;
+    },
+    call: member.call.bind(member),
+    onLeaderChanged: member.onLeaderChanged.bind(member),
+  };
+}
+
+function leadOf(member: Member<Outcome>): Lead {
+  const at = member.standing();
+  if (at.kind !== 'member') return NO_LEAD;
+  const { isLeader, leader, lastContactMs, term } = at;
+  return { isSelf: isLeader, isKnown: isLeader || leader !== undefined, lastContactMs, term };
+}
+
+const NO_LEAD: Lead = { isSelf: false, isKnown: false, lastContactMs: undefined, term: 0 };
+
+/** Whether nobody else has a vote, without looking through the record each time. */
+function soleVoterOf(member: Member<Outcome>): () => boolean {
+  let seen: unknown;
+  let isSole = false;
+  return () => {
+    const record = member.groupRecord();
+    if (record === seen) return isSole;
+    seen = record;
+    const { voters, votersOutgoing } = record.membership;
+    isSole = votersOutgoing.length === 0 && voters.length === 1 && voters[0] === member.node;
+    return isSole;
+  };
+}

@@ -1,0 +1,82 @@
+// Opens this node's databases and makes it a member of its group: alone, with those it founds it with,
+// or with those it joins. Which of them, the settings say; how, is the member's matter.
+
+import { must } from '../../cluster/base/assert.ts';
+import type { Closer } from '../../cluster/base/closer.ts';
+import type { Member } from '../../cluster/member/group-member.ts';
+import { readClusterId } from '../../cluster/log/cluster-identity.ts';
+import { openMember } from '../../cluster/member.ts';
+import type { Outcome } from '../state/outcome.ts';
+import { StateMachine } from '../state/machine.ts';
+import { groupPlanOf } from './cluster-settings.ts';
+import { dropOtherGenerations, generationsOf, requireLogOfState } from './generations.ts';
+import type { Platform } from './platform.ts';
+import type { Settings } from './settings.ts';
+
+export interface GroupOptions {
+  readonly settings: Settings;
+  readonly platform: Platform;
+  /** The version of the program. */
+  readonly version: string;
+  readonly onFatal: (cause: Error) => void;
+  /** `host:port` that people are shown; empty before it listens. */
+  readonly httpAddress: () => string;
+}
+
+export interface OpenGroup {
+  readonly member: Member<Outcome>;
+  /** The id that its founder gave the group; undefined while this node belongs to none. */
+  readonly clusterId: () => string | undefined;
+  readonly machine: StateMachine;
+}
+
+/** What it opens it leaves to the closer. Rejects with what failed. */
+export async function openGroup(options: GroupOptions, closer: Closer): Promise<OpenGroup> {
+  const { settings, platform, version, onFatal, httpAddress } = options;
+  const { net, clock, random, logger, nodeId: id } = platform;
+  const { node_name: name, datacenter } = settings;
+  const logKv = await platform.openKv('log', 0, onFatal);
+  closer.defer(() => logKv.close());
+  await requireLogOfState(platform, logKv);
+  let machine: StateMachine | undefined;
+  const openMachine = async (generation: number): Promise<StateMachine> => {
+    machine = await openState(options, generation);
+    closer.defer(() => machine?.close());
+    // Before the member begins: from then on it may take in another one beside this.
+    await dropOtherGenerations(platform, generation);
+    return machine;
+  };
+  const member = await openMember<Outcome>({
+    ...groupSettingsOf(settings),
+    ...{ net, clock, random, logger, onFatal, logKv, openMachine },
+    self: { id, name, datacenter, version, httpAddress },
+  });
+  closer.defer(() => member.close());
+  return {
+    member,
+    clusterId: () => readClusterId(logKv),
+    machine: must(machine, 'the state that the member opened'),
+  };
+}
+
+async function openState(
+  { platform, onFatal }: GroupOptions,
+  generation: number,
+): Promise<StateMachine> {
+  const kv = await platform.openKv('state', generation, onFatal);
+  const generations = generationsOf(platform, generation, onFatal);
+  return StateMachine.open(kv, { clock: platform.clock, generations });
+}
+
+function groupSettingsOf(settings: Settings) {
+  const { heartbeatMs, electionMs, ...plan } = groupPlanOf(settings);
+  return {
+    ...plan,
+    groupTiming: {
+      tickMs: heartbeatMs,
+      heartbeatTicks: 1,
+      electionTicks: Math.round(electionMs / heartbeatMs),
+    },
+    groupLimits: { pendingCountMax: settings['limits.pending_writes_max'] },
+  };
+}

@@ -1,0 +1,109 @@
+// Whether this node can serve: it must belong to a group, and its state must have the built-in objects.
+// To be ready it must besides know a leader, and have caught up with it once since its start. Why it
+// cannot yet, or not any more, is told in words.
+
+import type { Clock, Timer } from '../../cluster/platform/clock.ts';
+import type { Logger } from '../../cluster/platform/logger.ts';
+import type { MemberStanding } from '../../cluster/member/group-member.ts';
+
+export interface OpeningOptions {
+  readonly standing: () => MemberStanding;
+  /** Gives what takes the listener away. */
+  readonly onLeaderChanged: (listener: () => void) => () => void;
+  /** Whether the built-in objects are in the state of this node. */
+  readonly hasBuiltins: () => boolean;
+  readonly readBarrier: () => Promise<void>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** How often a node that is not open looks whether it can be, and an open one whether it still is. */
+const LOOK_MS = 250;
+
+const NOT_SET_UP = 'the leader has not made the built-in objects yet';
+
+export class Opening {
+  readonly #options: OpeningOptions;
+  readonly #opened: Promise<void>;
+  readonly #stopListening: () => void;
+  #open: () => void = () => undefined;
+  #closedReason: string | undefined = 'the server is starting';
+  #hasCaughtUp = false;
+  #isAsking = false;
+  #timer: Timer | undefined;
+  /** What the log was told last. */
+  #told = '';
+
+  constructor(options: OpeningOptions) {
+    this.#options = options;
+    this.#opened = new Promise((resolve) => {
+      this.#open = resolve;
+    });
+    this.#stopListening = options.onLeaderChanged(() => this.look());
+    this.#lookAgain();
+  }
+
+  /** Resolves when the node is ready for the first time; never when it is closed before. */
+  get opened(): Promise<void> {
+    return this.#opened;
+  }
+
+  /** Why no operation can run here; undefined when one can. Asked at every operation. */
+  notOpenBecause(): string | undefined {
+    return this.#closedReason;
+  }
+
+  /** Why this node does not serve as it should, one sentence each. */
+  notReadyReasons(): readonly string[] {
+    const at = this.#options.standing();
+    if (at.kind !== 'member') return [at.says];
+    if (at.leader === undefined) return ['no leader is known'];
+    if (!this.#hasCaughtUp) return ['the state has not caught up with the leader yet'];
+    return this.#closedReason === undefined ? [] : [this.#closedReason];
+  }
+
+  /** Something has changed. */
+  look(): void {
+    const { standing, hasBuiltins } = this.#options;
+    const at = standing();
+    if (at.kind !== 'member') this.#closedReason = at.says;
+    else if (hasBuiltins()) this.#closedReason = undefined;
+    else this.#closedReason = at.leader === undefined ? 'No cluster leader' : NOT_SET_UP;
+    if (at.kind === 'member' && at.leader !== undefined) void this.#catchUp();
+    if (this.#hasCaughtUp && this.#closedReason === undefined) this.#open();
+    this.#tell();
+  }
+
+  close(): void {
+    this.#stopListening();
+    this.#timer?.cancel();
+  }
+
+  #tell(): void {
+    const reasons = this.notReadyReasons();
+    const told = reasons.length === 0 ? 'ready' : reasons.join();
+    if (told === this.#told) return;
+    this.#told = told;
+    if (reasons.length === 0) this.#options.logger.info({}, 'ready');
+    else this.#options.logger.info({ reasons }, 'not ready');
+  }
+
+  #lookAgain(): void {
+    this.look();
+    this.#timer = this.#options.clock.after(LOOK_MS, () => this.#lookAgain());
+  }
+
+  /** Once: later, each read asks for itself. */
+  async #catchUp(): Promise<void> {
+    if (this.#hasCaughtUp || this.#isAsking) return;
+    this.#isAsking = true;
+    try {
+      await this.#options.readBarrier();
+      this.#hasCaughtUp = true;
+    } catch {
+      // The next look asks again.
+    }
+    this.#isAsking = false;
+    if (this.#hasCaughtUp) this.look();
+  }
+}

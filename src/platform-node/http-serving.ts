@@ -1,0 +1,30 @@
+// Lets an HTTP application listen on a real socket, and closes it in time.
+
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import type { Clock } from '../../cluster/platform/clock.ts';
+import type { HttpListening, ServedAt } from '../node/platform.ts';
+
+/** A connection that is silent, half asked or not read may not keep the node from stopping. */
+const CLOSE_GRACE_MS = 5_000;
+
+/** Rejects with what the system says, as `EADDRINUSE`. */
+export async function serveHttp(
+  app: FastifyInstance,
+  at: HttpListening,
+  clock: Clock,
+): Promise<ServedAt> {
+  await app.listen(at);
+  const { address, port } = app.server.address() as AddressInfo;
+  return { address: { host: address, port }, close: () => closeInTime(app, clock) };
+}
+
+/** Lets requests under way finish; whoever has not finished when the grace is over is cut off. */
+async function closeInTime(app: FastifyInstance, clock: Clock): Promise<void> {
+  const cut = clock.after(CLOSE_GRACE_MS, () => app.server.closeAllConnections());
+  try {
+    await app.close();
+  } finally {
+    cut.cancel();
+  }
+}

@@ -1,0 +1,182 @@
+// Frames between nodes over WebSockets, plain or in TLS. Whatever is no WebSocket, too large or not binary
+// ends its own connection and nothing else, with the reason in the log.
+
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { WebSocket, WebSocketServer } from 'ws';
+import type { Clock } from '../../cluster/platform/clock.ts';
+import type { Logger } from '../../cluster/platform/logger.ts';
+import {
+  type Conn,
+  FRAME_MAX_BYTES,
+  type Listening,
+  type Net,
+  type NetAddress,
+} from '../../cluster/platform/net.ts';
+import { RefusalLog } from '../../cluster/transport/refusal-log.ts';
+import { WsConn } from './ws-conn.ts';
+
+/** PEM texts of the port between nodes. */
+export interface ClusterTls {
+  readonly key: string;
+  readonly cert: string;
+  /**
+   * With it, each side must show a certificate that this authority has signed, for whatever host name: that
+   * says that a node belongs, and the handshake says which one it is. Without it, whoever is dialled must show
+   * one for its host name from an authority that this machine trusts.
+   */
+  readonly ca: string | undefined;
+}
+
+export interface WsNetOptions {
+  /** Undefined: plain WebSockets. */
+  readonly tls: ClusterTls | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Of one listener, strangers and nodes together. */
+const CONNECTIONS_MAX = 1024;
+/** So long a stranger has for TLS, and for the request that makes a connection a WebSocket. */
+const STRANGER_TIMEOUT_MS = 5_000;
+const HEADERS_MAX_BYTES = 8 * 1024;
+const TLS_VERSION = 'TLSv1.3';
+
+const WEB_SOCKET_OPTIONS = {
+  perMessageDeflate: false,
+  maxPayload: FRAME_MAX_BYTES,
+  // Nodes ping each other in frames of their own.
+  autoPong: false,
+} as const;
+
+/** The network of this machine. */
+export function openWsNet({ tls, clock, logger }: WsNetOptions): Net {
+  const refusals = new RefusalLog({ clock, logger });
+  const onRefused = (socket: Socket, why: string): void =>
+    refusals.note({ remote: remoteOf(socket), why, level: 'warn' });
+  return {
+    listen: (address, onConn) => listen({ address, tls, onConn, onRefused }),
+    dial: (address, { timeoutMs }) => dial(address, tls, timeoutMs),
+  };
+}
+
+interface ListenOptions {
+  readonly address: NetAddress;
+  readonly tls: ClusterTls | undefined;
+  readonly onConn: (conn: Conn) => void;
+  readonly onRefused: (socket: Socket, why: string) => void;
+}
+
+async function listen(options: ListenOptions): Promise<Listening> {
+  const { host, port } = options.address;
+  const server = serverFor(options);
+  const webSockets = new WebSocketServer({ server, clientTracking: false, ...WEB_SOCKET_OPTIONS });
+  await new Promise<void>((resolve, reject) => {
+    // It passes on what the server says.
+    webSockets.on('error', (cause) =>
+      reject(new Error(`cannot listen at ${host}:${port}: ${cause.message}`, { cause })),
+    );
+    server.listen({ host, port }, resolve);
+  });
+  webSockets.on('connection', (webSocket, { socket }) => {
+    const conn = new WsConn({ webSocket, socket, remote: remoteOf(socket) });
+    conn.distrust();
+    options.onConn(conn);
+  });
+  return {
+    address: { host, port: (server.address() as AddressInfo).port },
+    close: () => stopListening(server),
+  };
+}
+
+/** Ends those that never became WebSockets; the others are their owners' to close. */
+function stopListening(server: Server): Promise<void> {
+  server.close();
+  server.closeAllConnections();
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function serverFor({ tls, onRefused }: ListenOptions): Server {
+  const http: ServerOptions = {
+    maxHeaderSize: HEADERS_MAX_BYTES,
+    headersTimeout: STRANGER_TIMEOUT_MS,
+    requestTimeout: STRANGER_TIMEOUT_MS,
+    connectionsCheckingInterval: STRANGER_TIMEOUT_MS,
+  };
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    onRefused(request.socket, 'what came is a plain HTTP request, and this port is for nodes');
+    refuseHttp(response);
+  };
+  const server = tls === undefined ? createServer(http, onRequest) : secured(tls, http, onRequest);
+  server.maxConnections = CONNECTIONS_MAX;
+  server.on('clientError', (error: Error, socket: Socket) => {
+    onRefused(socket, `what came is no WebSocket: ${error.message}`);
+    socket.destroy();
+  });
+  server.on('tlsClientError', (error: Error, socket: Socket) => {
+    onRefused(socket, `TLS failed: ${error.message}`);
+  });
+  return server;
+}
+
+function secured(
+  { key, cert, ca }: ClusterTls,
+  http: ServerOptions,
+  onRequest: (request: IncomingMessage, response: ServerResponse) => void,
+): Server {
+  const isMutual = ca !== undefined;
+  const tls = { key, cert, ca, requestCert: isMutual, rejectUnauthorized: isMutual };
+  const handshakeTimeout = STRANGER_TIMEOUT_MS;
+  return createTlsServer({ ...http, ...tls, minVersion: TLS_VERSION, handshakeTimeout }, onRequest);
+}
+
+function refuseHttp(response: ServerResponse): void {
+  response.writeHead(426, { Connection: 'close', 'Content-Type': 'text/plain' });
+  response.end('This port is for the servers of a cluster. HTTP is answered on ports.http.\n');
+}
+
+function dial(
+  { host, port }: NetAddress,
+  tls: ClusterTls | undefined,
+  timeoutMs: number,
+): Promise<Conn> {
+  const remote = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return new Promise((resolve, reject) => {
+    const webSocket = new WebSocket(`${tls === undefined ? 'ws' : 'wss'}://${remote}/`, {
+      ...WEB_SOCKET_OPTIONS,
+      handshakeTimeout: timeoutMs,
+      // Masks guard proxies against scripts in browsers; there is neither here, and zeros cost nothing.
+      generateMask: (mask) => mask.fill(0),
+      ...(tls === undefined ? {} : tlsToDial(tls)),
+    });
+    webSocket.once('error', reject);
+    webSocket.once('upgrade', ({ socket }) => {
+      webSocket.once('open', () => {
+        webSocket.off('error', reject);
+        resolve(new WsConn({ webSocket, socket, remote }));
+      });
+    });
+  });
+}
+
+function tlsToDial({ key, cert, ca }: ClusterTls): WebSocket.ClientOptions {
+  const own = { key, cert, minVersion: TLS_VERSION } as const;
+  return ca === undefined ? own : { ...own, ca, checkServerIdentity: hasNoObjection };
+}
+
+/** Any host name will do. Node asks for the objection, if there is one. */
+function hasNoObjection(): boolean {
+  return false;
+}
+
+function remoteOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
+  const host = remoteAddress.includes(':') ? `[${remoteAddress}]` : remoteAddress;
+  return `${host}:${remotePort}`;
+}

@@ -1,0 +1,129 @@
+// Archives of the state: saved from what this server has, and restored at the leader. A restore is taken in
+// and checked as a whole before anything is proposed; then its rows go through the log, and the last
+// command makes them the state on every server at once.
+
+import { AclError } from '../acl/error.ts';
+import { ArchiveDamage, ArchiveReader } from '../state/archive-reader.ts';
+import { writeArchive } from '../state/archive-writer.ts';
+import type { StateMachine } from '../state/machine.ts';
+import { SnapshotDamage } from '../state/snapshot-damage.ts';
+import type { SnapshotIntake, TakenIn } from '../state/snapshot-intake.ts';
+import type { ServiceDeps } from './deps.ts';
+import { ensureBuiltins } from './duties.ts';
+import type { Archives, RestoreIntake } from './operator-port.ts';
+import { proposeRestore } from './propose-restore.ts';
+
+export interface ArchivesDeps
+  extends Pick<
+    ServiceDeps,
+    'view' | 'propose' | 'reign' | 'clock' | 'random' | 'logger' | 'metrics' | 'settings'
+  > {
+  readonly machine: Pick<StateMachine, 'appliedEntry' | 'snapshot' | 'beginRestore'>;
+  /** The id of the group; undefined before there is one. */
+  readonly clusterId: () => string | undefined;
+  /** The version of the program. */
+  readonly release: string;
+}
+
+export function openArchives(deps: ArchivesDeps): Archives {
+  return {
+    save: () => {
+      const { machine, settings, clock, release, clusterId } = deps;
+      if (machine.appliedEntry === undefined) {
+        throw new AclError('unavailable', 'this server has no state yet');
+      }
+      const snapshot = machine.snapshot();
+      const { datacenter } = settings;
+      const origin = { release, datacenter, cluster: clusterId() ?? '', createdMs: clock.wallMs() };
+      return {
+        chunks: () => writeArchive(snapshot, origin),
+        close: () => snapshot.close(),
+      };
+    },
+    beginRestore: async () => {
+      const reign = await deps.reign();
+      const intake = await deps.machine.beginRestore();
+      if (intake !== undefined) return new ArchiveIntake(deps, intake, reign);
+      throw new AclError('unavailable', 'another state is being taken in at this moment');
+    },
+  };
+}
+
+class ArchiveIntake implements RestoreIntake {
+  readonly #deps: ArchivesDeps;
+  readonly #intake: SnapshotIntake;
+  /** All is proposed under the leadership that the right was asked under. */
+  readonly #reign: number;
+  readonly #reader = new ArchiveReader();
+  #failure: unknown;
+
+  constructor(deps: ArchivesDeps, intake: SnapshotIntake, reign: number) {
+    this.#deps = deps;
+    this.#intake = intake;
+    this.#reign = reign;
+  }
+
+  add(bytes: Uint8Array): Promise<void> {
+    return this.#orRefusal(async () => {
+      for (const chunk of this.#reader.take(bytes)) {
+        this.#requireDatacenter();
+        await this.#intake.add(chunk);
+      }
+    });
+  }
+
+  async finish(): Promise<{ readonly index: number }> {
+    const taken = await this.#orRefusal(() => this.#complete());
+    const rows = this.#intake.restoredRows();
+    const index = await proposeRestore(this.#deps, this.#reign, { rows, metaRow: taken.metaRow });
+    this.#deps.logger.warn({ index, logIndex: taken.appliedEntry.index }, 'the state was restored');
+    await this.#addMissing();
+    return { index };
+  }
+
+  abandon(): Promise<void> {
+    return this.#intake.abandon();
+  }
+
+  async #complete(): Promise<TakenIn> {
+    this.#reader.end();
+    this.#requireDatacenter();
+    return this.#intake.complete();
+  }
+
+  #requireDatacenter(): void {
+    const { datacenter } = this.#deps.settings;
+    const found = this.#reader.info?.datacenter;
+    if (found === undefined || found === datacenter) return;
+    const text = `the archive is of datacenter "${found}", this is "${datacenter}": nothing was changed`;
+    throw new AclError('invalid', text);
+  }
+
+  /** An older state may lack what this release, or this configuration, takes for granted. */
+  async #addMissing(): Promise<void> {
+    try {
+      await ensureBuiltins(this.#deps);
+    } catch (cause) {
+      const says =
+        'built-in objects may be missing in the restored state until another server leads';
+      this.#deps.logger.warn({ cause }, says);
+    }
+  }
+
+  async #orRefusal<T>(work: () => Promise<T>): Promise<T> {
+    // What came behind it was not looked at.
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      return await work();
+    } catch (error) {
+      this.#failure = refusalOf(error);
+      throw this.#failure;
+    }
+  }
+}
+
+function refusalOf(error: unknown): unknown {
+  const isDamage = error instanceof ArchiveDamage || error instanceof SnapshotDamage;
+  if (!isDamage) return error;
+  return new AclError('malformed', `nothing was changed: ${error.message}`, { cause: error });
+}

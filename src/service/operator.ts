@@ -1,0 +1,271 @@
+// The use cases of operators: who may look at the group and change it, and where each is answered. The
+// leader answers, from what it knows, after it has asked the rights itself; a stale look at the
+// members is answered by any server, so that a group without a leader can still be looked at.
+
+import { AclError, invalid } from '../acl/error.ts';
+import { DEFAULT_NAMESPACE } from '../acl/ids.ts';
+import type { ShownServer } from '../api/shown-operator.ts';
+import type { Call } from './call.ts';
+import { CallerResolver } from './caller-resolver.ts';
+import type { ServiceDeps } from './deps.ts';
+import { GoalWaiters } from './goal-waiters.ts';
+import type {
+  OperatorDoor,
+  OperatorInput,
+  OperatorName,
+  OperatorOutput,
+  RunAtLeader,
+  SavedArchive,
+  ServerName,
+} from './operator-operations.ts';
+import type { Archives, Group, RestoreIntake } from './operator-port.ts';
+import { permissionDenied } from './permissions.ts';
+import { PositionWaiters } from './position-waiters.ts';
+import { freshness } from './reading.ts';
+import { LeaderAway } from './remote.ts';
+import { CATCH_UP_MS } from './run-write.ts';
+
+export interface OperatorDeps
+  extends Pick<
+    ServiceDeps,
+    | 'view'
+    | 'watch'
+    | 'readBarrier'
+    | 'leaderContact'
+    | 'notOpenBecause'
+    | 'remote'
+    | 'clock'
+    | 'metrics'
+    | 'settings'
+    | 'logger'
+  > {
+  readonly group: Group;
+  readonly archives: Archives;
+  /** Asks the leader, which is another server: one try. Rejects with LeaderAway when nothing was done. */
+  readonly runAtLeader: RunAtLeader;
+  /** As `Archives.beginRestore` there; likewise. */
+  readonly beginRestoreAtLeader: (call: Call) => Promise<RestoreIntake>;
+}
+
+type Right = 'operator:read' | 'operator:write' | 'snapshot:read' | 'snapshot:write';
+
+const RIGHT: Readonly<Record<OperatorName, Right>> = {
+  'raft-configuration': 'operator:read',
+  'raft-remove-peer': 'operator:write',
+  'raft-transfer-leader': 'operator:write',
+  'autopilot-configuration': 'operator:read',
+  'autopilot-set-configuration': 'operator:write',
+  'autopilot-state': 'operator:read',
+};
+
+/** Whether what another server sends is the name of an operation. */
+export function isOperatorName(name: string): name is OperatorName {
+  return Object.hasOwn(RIGHT, name);
+}
+
+/** What a server can say of the group without asking its leader. */
+const KNOWN_EVERYWHERE: ReadonlySet<OperatorName> = new Set([
+  'raft-configuration',
+  'autopilot-configuration',
+]);
+
+/** After this no other try begins. */
+const TRIES_MS = 5_000;
+/** Between two tries, unless the leader changes before. */
+const PAUSE_MS = 100;
+
+/** Opens the operators' door. */
+export function createOperator(deps: OperatorDeps): OperatorDoor {
+  return new CheckedOperator(deps);
+}
+
+class CheckedOperator implements OperatorDoor {
+  readonly #deps: OperatorDeps;
+  readonly #callers: CallerResolver;
+  readonly #positions: PositionWaiters;
+  readonly #indexes: GoalWaiters<number>;
+
+  constructor(deps: OperatorDeps) {
+    const { view, clock, watch } = deps;
+    this.#deps = deps;
+    this.#callers = new CallerResolver(deps);
+    this.#positions = new PositionWaiters(() => view.position(), clock);
+    const isReached = (wanted: number): boolean => view.index() >= wanted;
+    this.#indexes = new GoalWaiters({ clock, isReached });
+    watch.onApplied((event) => {
+      this.#callers.onApplied(event);
+      this.#positions.onApplied();
+      this.#indexes.onApplied();
+    });
+  }
+
+  run<Name extends OperatorName>(
+    name: Name,
+    input: OperatorInput<Name>,
+    call: Call,
+  ): Promise<OperatorOutput<Name>> {
+    return this.#tried(call, (isLeader) => {
+      const isKnownHere = call.consistency === 'stale' && KNOWN_EVERYWHERE.has(name);
+      if (isLeader || isKnownHere) return this.#runHere(name, input, call);
+      return this.#deps.runAtLeader(name, input, call);
+    });
+  }
+
+  async runForOther<Name extends OperatorName>(
+    name: Name,
+    input: OperatorInput<Name>,
+    call: Call,
+  ): Promise<OperatorOutput<Name>> {
+    if (!this.#deps.leaderContact().isLeader) throw new LeaderAway();
+    return await this.#runHere(name, input, call);
+  }
+
+  save(call: Call): Promise<SavedArchive> {
+    return this.#tried(call, async () => {
+      const { view, leaderContact, archives, logger } = this.#deps;
+      const by = await this.#require('snapshot:read', call);
+      logger.info({ name: 'snapshot-save', by }, 'operator acted');
+      const { knownLeader, lastContactMs } = leaderContact();
+      const { chunks, close } = archives.save();
+      const meta = { index: view.index(), position: view.position(), knownLeader, lastContactMs };
+      return { chunks, close, meta };
+    });
+  }
+
+  beginRestore(call: Call): Promise<RestoreIntake> {
+    return this.#tried(call, (isLeader) =>
+      isLeader ? this.#beginRestoreHere(call) : this.#beginRestoreElsewhere(call),
+    );
+  }
+
+  async beginRestoreForOther(call: Call): Promise<RestoreIntake> {
+    if (!this.#deps.leaderContact().isLeader) throw new LeaderAway();
+    return await this.#beginRestoreHere(call);
+  }
+
+  /** At its end this server has what was restored, too, if that does not take long. */
+  async #beginRestoreElsewhere(call: Call): Promise<RestoreIntake> {
+    const intake = await this.#deps.beginRestoreAtLeader(call);
+    return {
+      add: (chunk) => intake.add(chunk),
+      finish: async () => {
+        const restored = await intake.finish();
+        await this.#indexes.reached(restored.index, CATCH_UP_MS);
+        return restored;
+      },
+      abandon: () => intake.abandon(),
+    };
+  }
+
+  async #beginRestoreHere(call: Call): Promise<RestoreIntake> {
+    const by = await this.#require('snapshot:write', { ...call, consistency: 'default' });
+    this.#deps.logger.warn({ name: 'snapshot-restore', by }, 'operator acted');
+    return await this.#deps.archives.beginRestore();
+  }
+
+  async #runHere<Name extends OperatorName>(
+    name: Name,
+    input: OperatorInput<Name>,
+    call: Call,
+  ): Promise<OperatorOutput<Name>> {
+    const { group, logger } = this.#deps;
+    const isChange = RIGHT[name] === 'operator:write';
+    // Nothing is changed on account of rights that may be of the past.
+    const asked: Call = isChange ? { ...call, consistency: 'default' } : call;
+    const by = await this.#require(RIGHT[name], asked);
+    const output = await ANSWER_BY_NAME[name](group, input);
+    if (isChange) logger.info({ name, input, by }, 'operator acted');
+    return output;
+  }
+
+  /** Tries again, within bounds, while it is certain that nothing was done for want of a leader. */
+  async #tried<Output>(
+    call: Call,
+    attempt: (isLeader: boolean) => Promise<Output>,
+  ): Promise<Output> {
+    const { clock, leaderContact, remote, notOpenBecause } = this.#deps;
+    const reason = notOpenBecause();
+    if (reason !== undefined) throw new AclError('unavailable', reason);
+    this.#requireDatacenter(call);
+    const deadlineMs = clock.monotonicMs() + TRIES_MS;
+    for (;;) {
+      try {
+        return await attempt(leaderContact().isLeader);
+      } catch (error) {
+        const leftMs = deadlineMs - clock.monotonicMs();
+        if (!(error instanceof LeaderAway) || leftMs <= 0) throw error;
+        await remote.leaderChanged(Math.min(leftMs, PAUSE_MS));
+      }
+    }
+  }
+
+  #requireDatacenter({ datacenter }: Call): void {
+    if (datacenter === undefined || datacenter === this.#deps.settings.datacenter) return;
+    throw new AclError('no-such-datacenter', 'No path to datacenter');
+  }
+
+  /**
+   * The accessor id of the caller, who has the right; everybody has it while ACLs are off. Throws
+   * 'permission-denied'.
+   */
+  async #require(right: Right, call: Call): Promise<string> {
+    const { readBarrier, settings, metrics } = this.#deps;
+    await freshness({ readBarrier, positions: this.#positions }, call);
+    if (!settings.aclEnabled) return ANYBODY;
+    const caller = this.#callers.resolve(call.secret);
+    const [resource, access] = right.split(':') as ['operator' | 'snapshot', 'read' | 'write'];
+    const query = { resource, access, segment: '', namespace: DEFAULT_NAMESPACE } as const;
+    if (caller.authorizer.decide(query) === 'allow') return caller.token.accessorId;
+    metrics.count('acl.denied', { reason: 'permission-denied' });
+    // Whoever takes the state takes every secret in it: there is no lesser right to it.
+    throw permissionDenied(caller, resource === 'snapshot' ? 'acl:write' : right);
+  }
+}
+
+/** Stands for the caller while ACLs are off. */
+const ANYBODY = '';
+
+type Answer<Name extends OperatorName> = (
+  group: Group,
+  input: OperatorInput<Name>,
+) => OperatorOutput<Name> | Promise<OperatorOutput<Name>>;
+
+const ANSWER_BY_NAME: { readonly [Name in OperatorName]: Answer<Name> } = {
+  'raft-configuration': (group) => group.servers(),
+  'raft-remove-peer': async (group, { server }) => {
+    await group.remove(knownServer(group, server).id);
+    return 'done' as const;
+  },
+  'raft-transfer-leader': async (group, { id }) => {
+    await group.transferLeadership(id === undefined ? undefined : transferTarget(group, id));
+    return 'done' as const;
+  },
+  'autopilot-configuration': (group) => group.autopilot(),
+  'autopilot-set-configuration': (group, { settings, ifIndex }) =>
+    group.setAutopilot(settings, ifIndex),
+  'autopilot-state': (group) => group.autopilotState(),
+};
+
+/** So much of what the caller sent is repeated. */
+const GIVEN_MAX = 128;
+
+/** Ids in any letter case. Throws 'update-target-missing' in the words that deployed clients know. */
+function knownServer(group: Group, name: ServerName): ShownServer {
+  const { servers } = group.servers();
+  const isMeant = (server: ShownServer): boolean =>
+    'id' in name
+      ? server.id.toLowerCase() === name.id.toLowerCase()
+      : server.address === name.address;
+  const found = servers.find(isMeant);
+  if (found !== undefined) return found;
+  const [kind, given] = 'id' in name ? ['id', name.id] : ['address', name.address];
+  const shown = JSON.stringify(given.slice(0, GIVEN_MAX));
+  const text = `${kind} ${shown} was not found in the Raft configuration`;
+  throw new AclError('update-target-missing', text);
+}
+
+function transferTarget(group: Group, id: string): string {
+  const server = knownServer(group, { id });
+  if (!server.isVoter) throw invalid(`${server.name} has no vote yet: it cannot lead`);
+  return server.id;
+}

@@ -1,0 +1,34 @@
+// The way to the leader of this datacenter, for what this server cannot decide alone. Declared here,
+// where it is used; src/node carries the calls from server to server. One call is one try: how often to
+// try is decided by whoever calls.
+
+import { AclError } from '../acl/error.ts';
+import type { Call } from './call.ts';
+import type { OperationInput, OperationName, OperationOutput } from './operations.ts';
+
+export interface Remote {
+  /**
+   * Runs an operation at the leader, which is another server. Rejects with LeaderAway when nothing was
+   * done, with 'outcome-unknown' when that is not known, else with what the leader refuses.
+   */
+  runAtLeader<Name extends OperationName>(
+    name: Name,
+    input: OperationInput<Name>,
+    call: Call,
+  ): Promise<OperationOutput<Name>>;
+  /** Resolves when another server may lead by now, at the latest after `limitMs`. */
+  leaderChanged(limitMs: number): Promise<void>;
+}
+
+/** A server that is no member of a group: nobody else leads. */
+export const NO_REMOTE: Remote = {
+  runAtLeader: () => Promise.reject(new LeaderAway()),
+  leaderChanged: () => Promise.resolve(),
+};
+
+/** Nothing was done, because nobody is known to lead or somebody else does. Another try may work. */
+export class LeaderAway extends AclError {
+  constructor(options?: { readonly cause?: unknown }) {
+    super('unavailable', 'No cluster leader', options);
+  }
+}

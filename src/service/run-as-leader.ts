@@ -1,0 +1,55 @@
+// A write at the leader itself. It is authorized and proposed under one reign, so that it cannot enter
+// the log on account of rights that another leader has taken away meanwhile. What enters the log is
+// thereby proven; a refusal, or an answer that needed no change, is proven by a read barrier before it
+// is given: a leader that was replaced without noticing might speak of the past.
+
+import { AclError } from '../acl/error.ts';
+import type { OperationName } from './operations.ts';
+import type { ServiceDeps } from './deps.ts';
+
+/** One run of a write. */
+export interface Attempt {
+  /** The term of this leader in which it began. */
+  readonly reign: number;
+  /** The answer is the log's own: it was proposed, or found among the remembered ones. */
+  isDecided: boolean;
+}
+
+/** They ask somebody outside, or use something up: they are run once, and what they read is proven first. */
+const RUN_ONCE: ReadonlySet<OperationName> = new Set([
+  'bootstrap',
+  'login',
+  'oidc.auth-url',
+  'oidc.callback',
+  'auth-method.create',
+  'auth-method.update',
+]);
+
+/** Rejects with LeaderAway when this server does not lead, or not in one piece. */
+export async function runAsLeader<Output>(
+  service: Pick<ServiceDeps, 'reign' | 'readBarrier' | 'view'>,
+  name: OperationName,
+  run: (attempt: Attempt) => Output | Promise<Output>,
+): Promise<Output> {
+  const known = service.reign();
+  const reign = typeof known === 'number' ? known : await known;
+  if (RUN_ONCE.has(name)) {
+    await service.readBarrier();
+    return await run({ reign, isDecided: false });
+  }
+  const attempt: Attempt = { reign, isDecided: false };
+  const index = service.view.index();
+  let refusal: unknown;
+  let output: Output | undefined;
+  try {
+    output = await run(attempt);
+    if (attempt.isDecided) return output;
+  } catch (error) {
+    if (attempt.isDecided || !(error instanceof AclError)) throw error;
+    refusal = error;
+  }
+  await service.readBarrier();
+  if (service.view.index() !== index) return await run({ reign, isDecided: false });
+  if (output === undefined) throw refusal;
+  return output;
+}

@@ -1,0 +1,99 @@
+// Where a write runs, and how often it is tried. Here if this server leads, else at the leader; and
+// again, within bounds, while it is certain that nothing was done, or that doing it again changes
+// nothing: a write that leaves this server has a request id for that reason. What became of it is
+// either known at the end, or said to be not known.
+
+import { AclError } from '../acl/error.ts';
+import type { Call } from './call.ts';
+import type { OperationInput, OperationName, OperationOutput } from './operations.ts';
+import { LeaderAway } from './remote.ts';
+import type { Service } from './service.ts';
+import type { WriteResult } from './views.ts';
+
+/** After this no other try begins. One that was begun before may take longer. */
+export const WRITE_TRIES_MS = 5_000;
+/** Between two tries, unless the leader changes before. */
+const PAUSE_MS = 100;
+/** How long an answer of the leader waits for this server's own state. */
+export const CATCH_UP_MS = 1_000;
+
+export interface Write<Name extends OperationName> {
+  readonly name: Name;
+  readonly input: OperationInput<Name>;
+  readonly call: Call;
+}
+
+/** Rejects with AclError: what was refused, 'unavailable', or 'outcome-unknown'. */
+export async function runWrite<Name extends OperationName>(
+  service: Service,
+  given: Write<Name>,
+  runHere: (write: Write<Name>) => Promise<OperationOutput<Name>>,
+): Promise<OperationOutput<Name>> {
+  const { clock, remote } = service;
+  const deadlineMs = clock.monotonicMs() + WRITE_TRIES_MS;
+  // Who loses the answer of a bootstrap is locked out: it can be repeated wherever it runs.
+  let write = given.name === 'bootstrap' ? repeatableOf(service, given) : given;
+  /** Of an earlier try: it may have taken effect. */
+  let unknown: AclError | undefined;
+  for (;;) {
+    let failure: unknown;
+    try {
+      if (service.leaderContact().isLeader) return await runHere(write);
+      write = repeatableOf(service, write);
+      return await runElsewhere(service, write, given);
+    } catch (error) {
+      failure = error;
+    }
+    if (isUnknown(failure)) unknown = failure;
+    const leftMs = deadlineMs - clock.monotonicMs();
+    const mayTryAgain = failure instanceof LeaderAway || (isUnknown(failure) && hasId(write));
+    // Another server that has no room for it says nothing of what became of the earlier try.
+    if (!mayTryAgain || leftMs <= 0) throw isUnavailable(failure) ? (unknown ?? failure) : failure;
+    await remote.leaderChanged(Math.min(leftMs, PAUSE_MS));
+  }
+}
+
+/** Runs at the leader; then waits, but not for long, until this server has what the answer speaks of. */
+async function runElsewhere<Name extends OperationName>(
+  { remote, indexes }: Service,
+  { name, input, call }: Write<Name>,
+  given: Write<Name>,
+): Promise<OperationOutput<Name>> {
+  const output = await remote.runAtLeader(name, input, call);
+  if (!('meta' in output)) return output;
+  const { meta } = output as WriteResult<unknown>;
+  await indexes.reached(meta.index, CATCH_UP_MS);
+  // Nobody repeated anything but this server.
+  if (!meta.replayed || hasId(given)) return output;
+  return { ...output, meta: { ...meta, replayed: false } };
+}
+
+/** The same write with what makes a second try harmless, unless it has it already. */
+function repeatableOf<Name extends OperationName>(
+  { random }: Service,
+  write: Write<Name>,
+): Write<Name> {
+  // A bootstrap with a secret gives the same answer again; it knows no request ids.
+  if (write.name === 'bootstrap') {
+    const { secret } = write.input as OperationInput<'bootstrap'>;
+    return secret === undefined || secret === ''
+      ? { ...write, input: { secret: random.uuid() } as OperationInput<Name> }
+      : write;
+  }
+  if (hasId(write)) return write;
+  return { ...write, call: { ...write.call, requestId: `server/${random.uuid()}` } };
+}
+
+/** Whether a second try of the same write changes nothing when the first took effect. */
+function hasId({ name, input, call }: Write<OperationName>): boolean {
+  if (name === 'bootstrap') return (input as OperationInput<'bootstrap'>).secret !== undefined;
+  return call.requestId !== undefined && call.requestId !== '';
+}
+
+function isUnknown(error: unknown): error is AclError {
+  return error instanceof AclError && error.code === 'outcome-unknown';
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof AclError && error.code === 'unavailable';
+}

@@ -1,0 +1,124 @@
+// Another state in place of this one: its rows come in one command after the other, where nobody sees
+// them, and become the state in one. What a command says is checked against what came in before, so
+// that a lost, doubled or foreign piece is refused by all servers alike.
+
+import { AclError } from '../../acl/error.ts';
+import type { Change } from '../commands.ts';
+import { Digest, rowHash } from '../digest.ts';
+import { decodeMeta, type Meta } from '../meta.ts';
+import type { Answer } from '../outcome.ts';
+import {
+  decodeRestore,
+  encodeRestore,
+  newRestore,
+  RESTORE_KEY,
+  type RestoreProgress,
+} from '../restore-progress.ts';
+import { RowParser } from '../row-parser.ts';
+import { chained } from '../snapshot-format.ts';
+import { isObjectRow, isRestoredRow, ROW } from '../tables.ts';
+import type { ApplyContext } from './checks.ts';
+
+type RestoreChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
+
+const DONE: Answer = { type: 'done' };
+
+export function applyRestoreBegin(
+  { changes, timeMs }: ApplyContext,
+  { id }: RestoreChange<'restore.begin'>,
+): Answer {
+  changes.putRow(RESTORE_KEY, encodeRestore(newRestore(id, timeMs)));
+  changes.setKeyspaceStep('stage');
+  return DONE;
+}
+
+export function applyRestoreChunk(
+  context: ApplyContext,
+  { id, number, rows: packed }: RestoreChange<'restore.chunk'>,
+): Answer {
+  const { changes, timeMs } = context;
+  const before = requireRestore(context, id);
+  if (number !== before.chunkCount + 1) {
+    throw refused(`piece ${number} came behind piece ${before.chunkCount}`);
+  }
+  const parser = new RowParser(refused);
+  const rows = parser.take(packed);
+  if (parser.begunBytes > 0) throw refused(`piece ${number} is cut off`);
+  const digest = new Digest(before.digest);
+  let { lastKey } = before;
+  for (const { key, value } of rows) {
+    const isNext = isRestoredRow(key[0]!) && Buffer.compare(key, lastKey) > 0;
+    if (!isNext) throw refused(`piece ${number} has a row that does not belong there`);
+    lastKey = key;
+    if (isObjectRow(key[0]!)) digest.add(rowHash(key, value));
+  }
+  for (const { key, value } of rows) changes.putRow(stagedKey(key), value);
+  const progress: RestoreProgress = {
+    id,
+    timeMs,
+    chunkCount: number,
+    rowCount: before.rowCount + rows.length,
+    chain: chained(before.chain, packed),
+    digest: digest.bytes(),
+    lastKey,
+  };
+  changes.putRow(RESTORE_KEY, encodeRestore(progress));
+  return DONE;
+}
+
+export function applyRestoreCommit(
+  context: ApplyContext,
+  { id, chunkCount, chain, metaRow }: RestoreChange<'restore.commit'>,
+): Answer {
+  const progress = requireRestore(context, id);
+  if (progress.chunkCount !== chunkCount) {
+    throw refused(`${progress.chunkCount} of ${chunkCount} pieces are there`);
+  }
+  if (Buffer.compare(progress.chain, chain) !== 0) throw refused('its pieces are not those sent');
+  const restored = metaOf(metaRow);
+  if (Buffer.compare(progress.digest, restored.fullDigest) !== 0) {
+    throw refused('its objects do not have the digest that it says');
+  }
+  context.changes.deleteRow(RESTORE_KEY);
+  context.changes.adoptRestored(restored);
+  return DONE;
+}
+
+export function applyRestoreAbandon(
+  { changes }: ApplyContext,
+  { id }: RestoreChange<'restore.abandon'>,
+): Answer {
+  const value = changes.get(RESTORE_KEY);
+  if (value === undefined || decodeRestore(value).id !== id) return DONE;
+  changes.deleteRow(RESTORE_KEY);
+  changes.setKeyspaceStep('drop');
+  return DONE;
+}
+
+function requireRestore({ changes }: ApplyContext, id: string): RestoreProgress {
+  const value = changes.get(RESTORE_KEY);
+  const progress = value === undefined ? undefined : decodeRestore(value);
+  if (progress?.id === id) return progress;
+  throw refused(progress === undefined ? 'it was given up' : 'a later one took its place');
+}
+
+function metaOf(metaRow: Uint8Array): Meta {
+  try {
+    return decodeMeta(metaRow);
+  } catch (cause) {
+    throw new AclError('unavailable', 'the restore was refused: its meta row cannot be read', {
+      cause,
+    });
+  }
+}
+
+function stagedKey(key: Uint8Array): Uint8Array {
+  const staged = new Uint8Array(key.length + 1);
+  staged[0] = ROW.staged;
+  staged.set(key, 1);
+  return staged;
+}
+
+function refused(why: string): AclError {
+  return new AclError('unavailable', `the restore was refused, and nothing was changed: ${why}`);
+}

@@ -1,0 +1,236 @@
+// The state as it is on disk, for its readers: single objects at once, lists in slices, and how far it
+// is without reading anything. Policies and roles, which very many requests name, are kept decoded.
+// Who changes it, and when, is machine.ts.
+
+import type { AuthMethod } from '../acl/auth-method.ts';
+import type { BindingRule } from '../acl/binding-rule.ts';
+import type { AccessorId, NamespaceName, PolicyId, SecretId } from '../acl/ids.ts';
+import type { Namespace } from '../acl/namespace.ts';
+import type { NamespaceScope } from '../acl/namespace-selection.ts';
+import type { Policy } from '../acl/policy.ts';
+import type { Role } from '../acl/role.ts';
+import type { Token } from '../acl/token.ts';
+import {
+  type PendingLogin,
+  readPendingLogin,
+  readRequest,
+  type RememberedRequest,
+} from './bookkeeping.ts';
+import { Digest } from './digest.ts';
+import { expiredTokens, oldPendingLogins, oldRequests, orphanedTokens } from './due.ts';
+import {
+  listAuthMethods,
+  listBindingRules,
+  listNamespaces,
+  listPolicies,
+  listRoles,
+  listTokens,
+} from './lists.ts';
+import { decodeCounts, type Meta, type Totals } from './meta.ts';
+import { ObjectCache } from './object-cache.ts';
+import { idKey, namedObjectKey } from './objects.ts';
+import type { Position } from './outcome.ts';
+import {
+  isIdInUse,
+  readAuthMethod,
+  readBindingRule,
+  readNamespace,
+  readPolicy,
+  readPolicyByName,
+  readRole,
+  readRoleByName,
+  readRulesOfMethod,
+  readToken,
+  readTokenBySecret,
+} from './reads.ts';
+import { decodeRestore, RESTORE_KEY, type RestoreProgress } from './restore-progress.ts';
+import type { StateStore } from './state-store.ts';
+import { rowKey } from './tables.ts';
+import type { ObjectCounts, Page, StateView, TableName, TokenFilter } from './view.ts';
+import type { AppliedChange } from './watch.ts';
+
+export class StoredState implements StateView {
+  readonly #policies = new ObjectCache<Policy>(
+    ({ rules, description }) => rules.length + description.length,
+  );
+  readonly #roles = new ObjectCache<Role>(
+    ({ description, policies }) => description.length + policies.length * 36,
+  );
+  #store: StateStore;
+  /** As it is on disk. */
+  #meta: Meta;
+
+  constructor(store: StateStore, meta: Meta) {
+    this.#store = store;
+    this.#meta = meta;
+  }
+
+  protected get store(): StateStore {
+    return this.#store;
+  }
+
+  protected get meta(): Meta {
+    return this.#meta;
+  }
+
+  /** A batch is on disk. */
+  protected moveOn(meta: Meta, changes: readonly AppliedChange[]): void {
+    this.#meta = meta;
+    for (const { table, watchKeys } of changes) {
+      if (table === 'policies') this.#policies.forget(watchKeys);
+      else if (table === 'roles') this.#roles.forget(watchKeys);
+    }
+  }
+
+  /** From now on another store has the state. */
+  protected replace(store: StateStore, meta: Meta): void {
+    this.#store = store;
+    this.#meta = meta;
+    this.#policies.clear();
+    this.#roles.clear();
+  }
+
+  token(accessorId: string): Token | undefined {
+    return readToken(this.#store, accessorId);
+  }
+
+  tokenBySecret(secretId: SecretId): Token | undefined {
+    return readTokenBySecret(this.#store, secretId);
+  }
+
+  idInUse(id: string): boolean {
+    return isIdInUse(this.#store, id);
+  }
+
+  policy(id: string): Policy | undefined {
+    return this.#policies.get(idKey(id), () => readPolicy(this.#store, id));
+  }
+
+  policyByName(namespace: NamespaceName, name: string): Policy | undefined {
+    const key = namedObjectKey({ namespace, name });
+    return this.#policies.get(key, () => readPolicyByName(this.#store, namespace, name));
+  }
+
+  role(id: string): Role | undefined {
+    return this.#roles.get(idKey(id), () => readRole(this.#store, id));
+  }
+
+  roleByName(namespace: NamespaceName, name: string): Role | undefined {
+    const key = namedObjectKey({ namespace, name });
+    return this.#roles.get(key, () => readRoleByName(this.#store, namespace, name));
+  }
+
+  authMethod(namespace: NamespaceName, name: string): AuthMethod | undefined {
+    return readAuthMethod(this.#store, namespace, name);
+  }
+
+  bindingRule(id: string): BindingRule | undefined {
+    return readBindingRule(this.#store, id);
+  }
+
+  namespace(name: string): Namespace | undefined {
+    return readNamespace(this.#store, name);
+  }
+
+  pendingLogin(key: string): PendingLogin | undefined {
+    return readPendingLogin(this.#store, key);
+  }
+
+  request(key: Uint8Array): RememberedRequest | undefined {
+    return readRequest(this.#store, key);
+  }
+
+  tokens(
+    scope: NamespaceScope,
+    filter: TokenFilter | undefined,
+    page: Page,
+  ): AsyncIterable<readonly Token[]> {
+    return listTokens(this.#store, scope, filter, page);
+  }
+
+  policies(scope: NamespaceScope, page: Page): AsyncIterable<readonly Policy[]> {
+    return listPolicies(this.#store, scope, page);
+  }
+
+  roles(
+    scope: NamespaceScope,
+    policyId: PolicyId | undefined,
+    page: Page,
+  ): AsyncIterable<readonly Role[]> {
+    return listRoles(this.#store, scope, policyId, page);
+  }
+
+  authMethods(scope: NamespaceScope, page: Page): AsyncIterable<readonly AuthMethod[]> {
+    return listAuthMethods(this.#store, scope, page);
+  }
+
+  bindingRules(
+    scope: NamespaceScope,
+    authMethod: string | undefined,
+    page: Page,
+  ): AsyncIterable<readonly BindingRule[]> {
+    return listBindingRules(this.#store, scope, authMethod, page);
+  }
+
+  namespaces(page: Page): AsyncIterable<readonly Namespace[]> {
+    return listNamespaces(this.#store, page);
+  }
+
+  bindingRulesOf(namespace: NamespaceName, authMethod: string): readonly BindingRule[] {
+    return readRulesOfMethod(this.#store, namespace, authMethod);
+  }
+
+  expiredTokens(nowMs: number, limit: number): Promise<readonly AccessorId[]> {
+    return expiredTokens(this.#store, nowMs, limit);
+  }
+
+  orphanedTokens(limit: number): Promise<readonly AccessorId[]> {
+    return orphanedTokens(this.#store, limit);
+  }
+
+  oldRequests(beforeMs: number, limit: number): Promise<readonly Uint8Array[]> {
+    return oldRequests(this.#store, beforeMs, limit);
+  }
+
+  oldPendingLogins(nowMs: number, limit: number): Promise<readonly string[]> {
+    return oldPendingLogins(this.#store, nowMs, limit);
+  }
+
+  index(): number {
+    return Math.max(1, this.#meta.index);
+  }
+
+  tableIndex(table: TableName): number {
+    return Math.max(1, this.#meta.tableIndexes[table]);
+  }
+
+  position(): Position {
+    return this.#meta.position;
+  }
+
+  bootstrapIndex(): number | undefined {
+    return this.#meta.bootstrapIndex;
+  }
+
+  restoreUnderWay(): RestoreProgress | undefined {
+    const value = this.#store.get(RESTORE_KEY);
+    return value === undefined ? undefined : decodeRestore(value);
+  }
+
+  appliedIndex(): number {
+    return this.#meta.appliedEntry?.index ?? 0;
+  }
+
+  counts(namespace: NamespaceName): ObjectCounts {
+    return decodeCounts(this.#store.get(rowKey('counts', namespace)));
+  }
+
+  totals(): Totals {
+    return this.#meta.totals;
+  }
+
+  digests(): { readonly global: string; readonly all: string } {
+    const { globalDigest, fullDigest } = this.#meta;
+    return { global: new Digest(globalDigest).hex(), all: new Digest(fullDigest).hex() };
+  }
+}

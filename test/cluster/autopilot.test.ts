@@ -1,0 +1,265 @@
+// What a leader does about its members by itself: as rules over what it sees, and in groups on simulated
+// clocks, network and disks.
+
+import t from 'tap';
+import { Autopilot, type Observation } from '../../cluster/member/autopilot.ts';
+import type { MemberView } from '../../cluster/member/group-member.ts';
+import type { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
+import { DEFAULT_AUTOPILOT } from '../../cluster/replica/group-record.ts';
+import { removalChange } from '../../cluster/member/removal.ts';
+import { type MemberNode, MemberWorld } from '../support/member-world.ts';
+
+function member(node: number, changed: Partial<MemberView> = {}): MemberView {
+  return {
+    node,
+    id: `${node}`,
+    name: `n${node}`,
+    address: { host: `n${node}`, port: 8300 },
+    httpAddress: '',
+    version: '1',
+    isSelf: node === 1,
+    isLeader: node === 1,
+    isVoter: true,
+    isAlive: true,
+    lastContactMs: node === 1 ? 0 : 50,
+    lastIndex: 1_000,
+    ...changed,
+  };
+}
+
+const SECOND_MS = 1_000;
+const HOUR_MS = 3_600_000;
+
+/** Watches the same members second by second; says what it did first, and when. */
+function firstDeed(
+  members: readonly MemberView[],
+  changed: Partial<Observation> = {},
+  forMs = 2 * HOUR_MS,
+  autopilot = new Autopilot(),
+): string {
+  for (let nowMs = 0; nowMs <= forMs; nowMs += SECOND_MS) {
+    const silentForMs = nowMs;
+    const seen = members.map((each) =>
+      each.isAlive || each.lastContactMs === undefined
+        ? each
+        : { ...each, lastContactMs: each.lastContactMs + silentForMs },
+    );
+    const change = autopilot.observe(observation(seen, { nowMs, ...changed }));
+    if (change === undefined) continue;
+    const steps = change.changes.map(({ kind, node }) => `${kind} ${node}`).join(', ');
+    return `${steps} after ${nowMs / SECOND_MS} s`;
+  }
+  return 'nothing';
+}
+
+function observation(
+  members: readonly MemberView[],
+  changed: Partial<Observation> = {},
+): Observation {
+  return {
+    nowMs: 0,
+    wallMs: 0,
+    members,
+    lastIndex: 1_000,
+    term: 3,
+    settings: DEFAULT_AUTOPILOT,
+    heartbeatMs: 100,
+    timing: { replaceAfterMs: 60_000, cleanupAfterMs: HOUR_MS },
+    ...changed,
+  };
+}
+
+const DEAD = { isAlive: false };
+
+t.test('autopilot: a learner votes when it was healthy for long enough', async (test) => {
+  const voters = [1, 2, 3].map((node) => member(node));
+  const learner = member(4, { isVoter: false });
+  test.equal(firstDeed([...voters, learner]), 'add-voter 4 after 10 s');
+  const settings = { ...DEFAULT_AUTOPILOT, serverStabilizationTimeMs: 60_000 };
+  test.equal(firstDeed([...voters, learner], { settings }), 'add-voter 4 after 60 s');
+  const trailing = { ...learner, lastIndex: 1_000 - 251 };
+  test.equal(firstDeed([...voters, trailing]), 'nothing');
+  test.equal(firstDeed([...voters, { ...trailing, lastIndex: 750 }]), 'add-voter 4 after 10 s');
+  const silent = { ...learner, lastContactMs: 301 };
+  test.equal(firstDeed([...voters, silent]), 'nothing');
+  test.equal(firstDeed([...voters, { ...silent, lastContactMs: 300 }]), 'add-voter 4 after 10 s');
+  test.equal(
+    firstDeed([...voters, { ...learner, lastContactMs: undefined }]),
+    'remove 4 after 3600 s',
+    'it never came',
+  );
+  test.equal(firstDeed(voters), 'nothing');
+});
+
+t.test('autopilot: health that comes and goes begins anew', async (test) => {
+  const autopilot = new Autopilot();
+  const voters = [1, 2, 3].map((node) => member(node));
+  const learner = member(4, { isVoter: false });
+  const sick = { ...learner, lastContactMs: 5_000 };
+  for (let nowMs = 0; nowMs < 30_000; nowMs += SECOND_MS) {
+    const now = nowMs % 9_000 === 0 ? sick : learner;
+    test.equal(autopilot.observe(observation([...voters, now], { nowMs })), undefined);
+  }
+});
+
+t.test(
+  'autopilot: a dead server is removed late, and only where that weakens nothing',
+  async (test) => {
+    const voters = (alive: number, dead: number): readonly MemberView[] => [
+      ...Array.from({ length: alive }, (_, place) => member(place + 1)),
+      ...Array.from({ length: dead }, (_, place) => member(alive + place + 1, DEAD)),
+    ];
+    test.equal(firstDeed(voters(3, 2)), 'remove 4 after 3600 s');
+    test.equal(firstDeed(voters(3, 1)), 'remove 4 after 3600 s');
+    test.equal(firstDeed(voters(2, 1)), 'nothing', 'three voters stay');
+    test.equal(firstDeed(voters(2, 3)), 'nothing', 'the healthy ones are no quorum');
+    test.equal(firstDeed(voters(2, 2)), 'nothing', 'the healthy ones are no quorum');
+    const off = { ...DEFAULT_AUTOPILOT, cleanupDeadServers: false };
+    test.equal(firstDeed(voters(3, 2), { settings: off }), 'nothing');
+    const five = { ...DEFAULT_AUTOPILOT, minQuorum: 5 };
+    test.equal(firstDeed(voters(4, 1), { settings: five }), 'nothing', 'five are wanted');
+    test.equal(firstDeed(voters(5, 1), { settings: five }), 'remove 6 after 3600 s');
+    // One that this leader never heard is dead from when it first saw it.
+    const never = member(4, { isAlive: false, lastContactMs: undefined });
+    test.equal(firstDeed([...voters(3, 0), never]), 'remove 4 after 3600 s');
+    // A learner has no vote to lose.
+    const learner = member(4, { isAlive: false, isVoter: false });
+    test.equal(firstDeed([...voters(2, 1), learner]), 'remove 4 after 3600 s');
+  },
+);
+
+t.test('autopilot: a learner that is ready takes the place of a dead voter', async (test) => {
+  const voters = [member(1), member(2), member(3, DEAD)];
+  const learner = member(4, { isVoter: false });
+  const longDead = { ...voters[2]!, lastContactMs: 120_000 };
+  // Heard of by this leader once, a minute and more ago.
+  const autopilot = new Autopilot();
+  const seen = (nowMs: number): Observation =>
+    observation([voters[0]!, voters[1]!, { ...longDead, lastContactMs: nowMs }], { nowMs });
+  for (let nowMs = 0; nowMs <= 60_000; nowMs += SECOND_MS) autopilot.observe(seen(nowMs));
+  const steps: string[] = [];
+  for (let nowMs = 61_000; nowMs < 80_000 && steps.length === 0; nowMs += SECOND_MS) {
+    const { members } = seen(nowMs);
+    const change = autopilot.observe(observation([...members, learner], { nowMs }));
+    for (const { kind, node } of change?.changes ?? []) steps.push(`${kind} ${node}`);
+  }
+  test.same(steps, ['remove 3', 'add-voter 4']);
+  // One that is gone for a moment only keeps its place.
+  test.equal(firstDeed([...voters, learner]), 'add-voter 4 after 10 s');
+});
+
+t.test(
+  'autopilot: its state says who is healthy, since when, and how many may fail',
+  async (test) => {
+    const state = (members: readonly MemberView[]) => {
+      const autopilot = new Autopilot();
+      autopilot.observe(observation(members, { wallMs: 77 }));
+      return autopilot.state({ members, term: 3 });
+    };
+    const healthy = [1, 2, 3, 4, 5].map((node) => member(node));
+    test.equal(state(healthy).failureTolerance, 2);
+    test.equal(state(healthy).isHealthy, true);
+    const sick = state([...healthy.slice(0, 4), member(5, { lastContactMs: 900 })]);
+    test.equal(sick.failureTolerance, 1);
+    test.equal(sick.isHealthy, false);
+    test.same(
+      sick.servers.map(({ isHealthy }) => isHealthy),
+      [true, true, true, true, false],
+    );
+    test.equal(sick.servers[4]?.stableSinceMs, 77);
+    test.equal(sick.servers[4]?.lastTerm, 3);
+    const lost = state([
+      member(1),
+      member(2, { lastContactMs: undefined }),
+      member(3, { lastIndex: 1 }),
+    ]);
+    test.equal(lost.failureTolerance, 0, 'never below none');
+    test.equal(lost.servers[1]?.lastTerm, 0);
+    test.equal(state([member(1)]).failureTolerance, 0);
+    const learner = member(4, { isVoter: false });
+    test.equal(
+      state([...healthy.slice(0, 3), learner]).failureTolerance,
+      1,
+      'learners do not count',
+    );
+  },
+);
+
+t.test("removal: at an operator's word, while a quorum of the others is alive", async (test) => {
+  const says = (node: number, members: readonly MemberView[]): string => {
+    try {
+      return removalChange(node, members)
+        .changes.map(({ kind, node: gone }) => `${kind} ${gone}`)
+        .join();
+    } catch (error) {
+      return (error as GroupRefusal).message;
+    }
+  };
+  const three = [member(1), member(2), member(3, DEAD)];
+  test.equal(says(3, three), 'remove 3');
+  test.match(says(2, three), /only 1 of them are alive/);
+  test.match(says(9, three), /no member/);
+  test.match(says(1, [member(1)]), /only voter/);
+  test.equal(says(2, [member(1), member(2)]), 'remove 2');
+  const learner = member(4, { isVoter: false });
+  test.equal(says(4, [member(1), member(2, DEAD), learner]), 'remove 4');
+});
+
+const QUICK = { replaceAfterMs: 5_000, cleanupAfterMs: 20_000 };
+
+function leaderOf(nodes: readonly MemberNode[]): MemberNode {
+  return nodes.find((node) => node.isLeader)!;
+}
+
+t.test('autopilot: of five servers the two dead ones go, and not a third', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(5, { timing: QUICK });
+  const dead = nodes.filter((node) => !node.isLeader).slice(0, 3);
+  for (const node of dead.slice(0, 2)) world.crash(node);
+  await world.until('they are gone', () => leaderOf(nodes).group.split(' ').length === 3);
+  const rest = nodes.filter((node) => !dead.slice(0, 2).includes(node));
+  await world.settled(rest);
+  world.crash(dead[2]!);
+  const living = rest.filter((node) => node !== dead[2]);
+  await world.settled(living);
+  await world.run(60_000);
+  test.equal(leaderOf(living).group, rest.map(({ name }) => name).join(' '));
+  test.equal(leaderOf(living).up.autopilotState().failureTolerance, 0);
+  // One of those that are gone comes back, and is told.
+  await world.start(dead[0]!);
+  await world.until('it is told', () => dead[0]!.stands === 'removed');
+  await world.write(leaderOf(living));
+  await world.checkEven(living);
+  test.same(world.violations, []);
+});
+
+t.test('autopilot: without a quorum of healthy voters nobody is removed', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(5, { timing: QUICK });
+  const leader = leaderOf(nodes);
+  const dead = nodes.filter((node) => node !== leader).slice(0, 3);
+  for (const node of dead) world.crash(node);
+  await world.run(120_000);
+  for (const node of dead) await world.start(node);
+  await world.settled(nodes);
+  test.equal(leaderOf(nodes).group, 'a b c d e');
+  test.same(world.violations, []);
+});
+
+t.test('autopilot: a new server takes the place of a dead one with another name', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3, { timing: QUICK });
+  const leader = leaderOf(nodes);
+  const dead = nodes.find((node) => !node.isLeader)!;
+  world.crash(dead);
+  const d = world.node('d', { join: [leader.name], timing: QUICK });
+  await world.start(d);
+  const now = [...nodes.filter((node) => node !== dead), d];
+  const names = ['a', 'b', 'c', 'd'].filter((name) => name !== dead.name);
+  await world.until('it took the place', () => leader.group === names.join(' '));
+  await world.settled(now);
+  test.equal(leader.up.groupRecord().membership.voters.length, 3);
+  await world.write(leader);
+  await world.checkEven(now);
+  test.same(world.violations, []);
+});

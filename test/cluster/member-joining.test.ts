@@ -1,0 +1,512 @@
+// How members come and go while the group goes on: joining, replacing, moving, removing, restarting,
+// on simulated clocks, network and disks.
+
+import t, { type Test } from 'tap';
+import { admissionOf, isSameRecord, selfRecordChange } from '../../cluster/member/admission.ts';
+import { Leading } from '../../cluster/member/leading.ts';
+import {
+  DEFAULT_MEMBER_LIMITS,
+  DEFAULT_MEMBER_TIMING,
+} from '../../cluster/member/member-timing.ts';
+import type { Logger } from '../../cluster/platform/logger.ts';
+import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
+import { Directory } from '../../cluster/member/directory.ts';
+import { nodeNumberOf } from '../../cluster/member/node-number.ts';
+import { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
+import { EMPTY_GROUP, type MemberRecord } from '../../cluster/replica/group-record.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { type MemberNode, MemberWorld } from '../support/member-world.ts';
+
+function clean(test: Test, world: MemberWorld): void {
+  test.same(world.violations, []);
+}
+
+function leaderOf(nodes: readonly MemberNode[]): MemberNode {
+  const leader = nodes.find((node) => node.isLeader);
+  if (leader === undefined) throw new Error('nobody leads');
+  return leader;
+}
+
+function followersOf(nodes: readonly MemberNode[]): readonly MemberNode[] {
+  return nodes.filter((node) => node.isUp && !node.isLeader);
+}
+
+t.test(
+  'joining: a server becomes a learner, takes in the log, and votes when it is stable',
+  async (test) => {
+    const world = new MemberWorld();
+    const nodes = await world.group(3);
+    await world.writes(leaderOf(nodes), 20);
+    const [follower] = followersOf(nodes) as [MemberNode];
+    // It was told of one follower only.
+    const d = world.node('d', { join: [follower.name] });
+    await world.start(d);
+    const all = [...nodes, d];
+    await world.settled(all);
+    test.equal(d.group, '(d) a b c');
+    test.equal(d.up.status().standing, 'learner');
+    const learnedAtMs = world.nowMs;
+    await world.until('d votes', () => d.group === 'a b c d');
+    test.ok(world.nowMs - learnedAtMs >= 9_000, 'not before it was stable for 10 s');
+    await world.writes(leaderOf(all), 3);
+    await world.checkEven(all);
+    clean(test, world);
+  },
+);
+
+t.test('joining: a server that dies at any of its writes joins when it is back', async (test) => {
+  for (let writes = 1; writes <= 5; writes += 1) {
+    for (const lands of [false, true]) {
+      const world = new MemberWorld(writes);
+      const nodes = await world.group(1);
+      await world.writes(nodes[0]!, 3);
+      const b = world.node('b', { join: ['a'] });
+      b.queue.onWrite = (count) => {
+        if (count === writes) queueMicrotask(() => world.crash(b, { lands }));
+      };
+      await world.start(b);
+      await world.until('b dies', () => !b.isUp);
+      await world.run(2_000);
+      await world.start(b);
+      await world.settled([...nodes, b]);
+      await world.until('b votes', () => b.group === 'a b');
+      await world.write(leaderOf([...nodes, b]));
+      await world.checkEven([...nodes, b]);
+      clean(test, world);
+    }
+  }
+});
+
+t.test('joining: whoever is asked says who leads, and waits while nobody does', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3);
+  const [one, two] = followersOf(nodes) as [MemberNode, MemberNode];
+  world.crash(leaderOf(nodes));
+  world.crash(two);
+  const d = world.node('d', { join: [one.name] });
+  await world.start(d);
+  await world.run(10_000);
+  test.match(d.says, /waiting until it has a leader|has not let this one join/);
+  await world.start(two);
+  await world.settled([one, two, d]);
+  clean(test, world);
+});
+
+t.test(
+  'replacing: a server on a new disk takes the place of the dead one with its name',
+  async (test) => {
+    const world = new MemberWorld();
+    const nodes = await world.group(3);
+    const [one, two] = followersOf(nodes) as [MemberNode, MemberNode];
+    const old = two;
+    // While the one with that name is alive, nobody takes it.
+    const twin = world.node('twin', { join: [one.name], shownName: two.name });
+    await world.start(twin);
+    await world.run(10_000);
+    test.match(twin.says, new RegExp(`a server with the name ${two.name} belongs to the cluster`));
+    test.equal(leaderOf(nodes).group, 'a b c');
+    await world.stop(twin);
+    world.crash(two);
+    const fresh = world.node(two.name, { join: [one.name] });
+    await world.start(fresh);
+    const now = [...nodes.filter((node) => node !== old), fresh];
+    await world.settled(now);
+    const names = leaderOf(now)
+      .up.groupRecord()
+      .members.map(({ name, id }) => `${name} ${id}`);
+    test.equal(names.filter((name) => name.startsWith(`${old.name} `)).length, 1);
+    test.ok(names.includes(`${fresh.name} ${fresh.id}`));
+    await world.until('it votes', () => leaderOf(now).group === 'a b c');
+    await world.writes(leaderOf(now), 3);
+    await world.checkEven(now);
+    clean(test, world);
+  },
+);
+
+t.test('replacing: the old disk, put back, is told that it was removed', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3);
+  const [one, old] = followersOf(nodes) as [MemberNode, MemberNode];
+  world.crash(old);
+  const fresh = world.node(old.name, { join: [one.name] });
+  await world.start(fresh);
+  const now = [...nodes.filter((node) => node !== old), fresh];
+  await world.settled(now);
+  // The machine of the new one is switched off and the old disk put into it.
+  await world.stop(fresh);
+  await world.start(old);
+  await world.until('it is told', () => old.stands === 'removed');
+  test.match(old.says, /was removed from the cluster.*empty its data folder/);
+  test.ok(old.hasLogged(/error server . was removed from the cluster/));
+  await world.start(world.nodes.get(fresh.name)!).catch(() => undefined);
+  clean(test, world);
+});
+
+t.test(
+  'replacing: a log that is lost under a kept id does not come back as if nothing were',
+  async (test) => {
+    const world = new MemberWorld();
+    const nodes = await world.group(3);
+    const [one, amnesiac] = followersOf(nodes) as [MemberNode, MemberNode];
+    world.crash(amnesiac);
+    const same = world.node(amnesiac.name, { join: [one.name] }, amnesiac.id);
+    await world.start(same);
+    await world.run(10_000);
+    test.match(
+      same.says,
+      /its log is gone: it must not come back under its old id.*empty its whole/,
+    );
+    test.equal(same.clusterId, undefined);
+    await world.stop(same);
+    const fresh = world.node(amnesiac.name, { join: [one.name] });
+    await world.start(fresh);
+    await world.settled([...nodes.filter((node) => node !== amnesiac), fresh]);
+    clean(test, world);
+  },
+);
+
+t.test('replacing: a leader that has just begun takes nobody for dead', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3);
+  const [a, b, c] = nodes as [MemberNode, MemberNode, MemberNode];
+  for (const node of nodes) world.crash(node);
+  const twin = world.node('twin', { join: ['a', 'b'], shownName: 'c' });
+  await world.start(a, b, twin);
+  await world.until('one leads', () => a.isLeader || b.isLeader);
+  await world.run(1_500);
+  await world.start(c);
+  await world.settled(nodes);
+  await world.run(10_000);
+  test.equal(twin.clusterId, undefined);
+  test.ok(a.up.groupRecord().members.some(({ id }) => id === c.id));
+  clean(test, world);
+});
+
+t.test('removing: a server that cannot take in its removal is told all the same', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3);
+  const [gone] = followersOf(nodes) as [MemberNode];
+  gone.queue.stall();
+  await world.result(leaderOf(nodes).up.removeMember(gone.up.node));
+  await world.until('it is told', () => gone.stands === 'removed', 500);
+  clean(test, world);
+});
+
+t.test('removing: a server is told, stops, and does not disturb the others', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3);
+  const [gone, stays] = followersOf(nodes) as [MemberNode, MemberNode];
+  const leader = leaderOf(nodes);
+  await world.result(leader.up.removeMember(gone.up.node));
+  await world.until('it is told', () => gone.stands === 'removed', 2_000);
+  test.match(gone.says, /was removed from the cluster/);
+  test.match(await world.refusal(gone.up.propose(Buffer.from('x'))), /was removed/);
+  const { term } = leader.up.status();
+  await world.run(30_000);
+  test.equal(leader.up.status().term, term, 'no election');
+  test.equal(leader.group, [leader.name, stays.name].sort().join(' '));
+  // Started again it is told again; emptied it joins anew.
+  await world.stop(gone);
+  await world.start(gone);
+  await world.until('it is told again', () => gone.stands === 'removed');
+  await world.stop(gone);
+  const fresh = world.node(gone.name, { join: [leader.name] });
+  await world.start(fresh);
+  await world.settled([leader, stays, fresh]);
+  await world.until('it votes', () => leader.group === 'a b c');
+  clean(test, world);
+});
+
+t.test('removing: a server that was away is told when it comes back', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3);
+  const [gone] = followersOf(nodes) as [MemberNode];
+  const leader = leaderOf(nodes);
+  const { node } = gone.up;
+  world.crash(gone);
+  await world.run(5_000);
+  await world.result(leader.up.removeMember(node));
+  const { term } = leader.up.status();
+  await world.start(gone);
+  await world.until('it is told', () => gone.stands === 'removed');
+  await world.run(10_000);
+  test.equal(leader.up.status().term, term, 'no election');
+  clean(test, world);
+});
+
+t.test('removing: a leader hands over first, and the next one removes it', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3);
+  const old = leaderOf(nodes);
+  const { node } = old.up;
+  try {
+    await world.result(old.up.removeMember(node));
+    test.fail('it does not remove itself');
+  } catch (error) {
+    test.ok(error instanceof GroupRefusal);
+    test.equal((error as GroupRefusal).code, 'not-leader');
+  }
+  await world.settled(nodes);
+  const next = leaderOf(nodes);
+  test.not(next, old);
+  await world.result(next.up.removeMember(node));
+  await world.until('it is told', () => old.stands === 'removed');
+  await world.write(next);
+  clean(test, world);
+});
+
+t.test('removing: what would leave no quorum is refused, and so is a stranger', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3);
+  const [one, two] = followersOf(nodes) as [MemberNode, MemberNode];
+  const leader = leaderOf(nodes);
+  world.crash(one);
+  await world.run(5_000);
+  test.match(
+    await world.refusal(leader.up.removeMember(two.up.node)),
+    /there would be 2 voters, and only 1 of them are alive/,
+  );
+  test.match(
+    await world.refusal(leader.up.removeMember(99)),
+    /no member of the cluster has the number 99/,
+  );
+  test.match(await world.refusal(two.up.removeMember(99)), /does not lead/);
+  const alone = new MemberWorld();
+  const [a] = (await alone.group(1)) as [MemberNode];
+  test.match(await alone.refusal(a.up.removeMember(a.up.node)), /is the only voter/);
+});
+
+t.test('removing: two at once go one after the other', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(5);
+  const leader = leaderOf(nodes);
+  const [one, two] = followersOf(nodes) as [MemberNode, MemberNode];
+  const both = [one, two].map((node) => leader.up.removeMember(node.up.node));
+  await world.result(Promise.all(both));
+  const rest = nodes.filter((node) => node !== one && node !== two);
+  await world.settled(rest);
+  test.equal(leader.group, rest.map(({ name }) => name).join(' '));
+  clean(test, world);
+});
+
+t.test(
+  'restarting: one server after the other, with a new version and address, while writes go on',
+  async (test) => {
+    const world = new MemberWorld();
+    const nodes = await world.group(3);
+    let writeCount = 0;
+    for (const node of nodes) {
+      await world.stop(node);
+      const others = nodes.filter((each) => each !== node);
+      await world.settled(others);
+      await world.write(leaderOf(others));
+      node.settings = { ...node.settings, version: '2.0', port: 9_000 + writeCount };
+      writeCount += 1;
+      await world.start(node);
+      await world.settled(nodes);
+      await world.write(leaderOf(nodes));
+      await world.until('it is on record', () =>
+        nodes.every((each) => each.view(node.name)?.version === '2.0'),
+      );
+    }
+    const ports = leaderOf(nodes)
+      .up.groupRecord()
+      .members.map(({ address }) => address.port);
+    test.same(ports, [9_000, 9_001, 9_002]);
+    await world.checkEven(nodes);
+    clean(test, world);
+  },
+);
+
+t.test('restarting: servers that all moved find each other through retry_join', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3);
+  for (const node of nodes) world.crash(node);
+  nodes.forEach((node, place) => {
+    node.settings = { ...node.settings, port: 9_000 + place };
+  });
+  await world.start(...nodes);
+  await world.settled(nodes);
+  await world.until('all are on record', () =>
+    leaderOf(nodes)
+      .up.groupRecord()
+      .members.every(({ address }) => address.port >= 9_000),
+  );
+  await world.write(leaderOf(nodes));
+  await world.checkEven(nodes);
+  clean(test, world);
+});
+
+t.test(
+  'restarting: a server that was away while all others were replaced finds the new ones',
+  async (test) => {
+    const world = new MemberWorld();
+    const nodes = await world.group(3);
+    const away = followersOf(nodes)[0]!;
+    world.crash(away);
+    let group = nodes.filter((node) => node !== away);
+    for (const name of ['d', 'e']) {
+      const fresh = world.node(name, { join: group.map((node) => node.name) });
+      await world.start(fresh);
+      group = [...group, fresh];
+      await world.settled(group);
+      await world.until(`${name} votes`, () => fresh.group.split(' ').includes(name));
+    }
+    for (const old of nodes.filter((node) => node !== away)) {
+      const leader = leaderOf(group);
+      if (leader === old) await world.refusal(leader.up.removeMember(old.up.node));
+      await world.settled(group);
+      await world.result(leaderOf(group).up.removeMember(old.up.node));
+      group = group.filter((node) => node !== old);
+      await world.stop(old);
+    }
+    await world.settled(group);
+    await world.writes(leaderOf(group), 3);
+    await world.start(away);
+    await world.settled([...group, away]);
+    await world.checkEven([...group, away]);
+    clean(test, world);
+  },
+);
+
+t.test(
+  'strangers: wrong key, wrong datacenter, wrong cluster are refused, and nothing else happens',
+  async (test) => {
+    const key = (fill: number): Uint8Array => new Uint8Array(32).fill(fill);
+    const world = new MemberWorld();
+    const nodes = await world.group(3, { clusterKey: key(1) });
+    const leader = leaderOf(nodes);
+    const { term } = leader.up.status();
+    const join = nodes.map(({ name }) => name);
+    const strangers = [
+      world.node('keyless', { join }),
+      world.node('wrong-key', { join, clusterKey: key(2) }),
+      world.node('far', { join, clusterKey: key(1), datacenter: 'dc2' }),
+    ];
+    await world.start(...strangers);
+    await world.run(10_000);
+    const reasons = [/cluster_key/, /cluster_key/, /datacenter/];
+    strangers.forEach((stranger, place) => {
+      test.equal(stranger.clusterId, undefined, stranger.name);
+      test.ok(stranger.hasLogged(reasons[place]!), `${stranger.name} knows why`);
+      test.match(stranger.says, reasons[place]!, 'and says so');
+      test.ok(
+        nodes.some((node) => node.hasLogged(reasons[place]!)),
+        'and so do the others',
+      );
+    });
+    const other = world.node('other', { clusterKey: key(1) });
+    await world.start(other);
+    await world.settled([other]);
+    await world.stop(other);
+    other.settings = { clusterKey: key(1), join };
+    await world.start(other);
+    await world.run(10_000);
+    test.equal(other.group, 'other');
+    test.equal(leader.up.status().term, term);
+    test.equal(leader.group, 'a b c');
+    await world.writes(leader, 3);
+    await world.checkEven(nodes);
+    clean(test, world);
+  },
+);
+
+function recordOf(number: number, changed: Partial<MemberRecord> = {}): MemberRecord {
+  const id = `0000000${number}-0000-4000-8000-000000000000`;
+  const address = { host: `n${number}`, port: 8300 };
+  const name = `n${number}`;
+  return { node: nodeNumberOf(id), id, name, address, httpAddress: '', version: '1', ...changed };
+}
+
+t.test('admission: what a leader answers to whom', async (test) => {
+  const [one, two, three] = [1, 2, 3].map((number) => recordOf(number)) as [
+    MemberRecord,
+    MemberRecord,
+    MemberRecord,
+  ];
+  const group = { ...EMPTY_GROUP, members: [one, two] };
+  const alive = { isAlive: true, isReliedOn: true };
+  const dead = { isAlive: false, isReliedOn: true };
+  const fresh = { isAlive: true, isReliedOn: false };
+  const answer = (record: MemberRecord, isOurs: boolean, known = alive): string => {
+    const admission = admissionOf({ record, isOurs }, group, () => known);
+    if (admission.kind !== 'change') return admission.kind;
+    return admission.change.changes.map(({ kind }) => kind).join(' ');
+  };
+  test.equal(answer(one, true), 'known');
+  test.equal(answer(one, false, fresh), 'known', 'it was let in and does not know it yet');
+  test.equal(answer(one, false), 'refused', 'it has lost what it promised');
+  test.equal(answer({ ...one, version: '2' }, true), 'update');
+  test.equal(answer({ ...one, address: { host: 'x', port: 1 } }, true), 'update');
+  test.equal(answer({ ...one, name: 'n2' }, true, dead), 'refused', 'a name is taken');
+  test.equal(answer(three, false), 'add-learner');
+  test.equal(answer(three, true), 'removed');
+  test.equal(answer({ ...three, name: 'n2' }, false), 'refused');
+  test.equal(answer({ ...three, name: 'n2' }, false, dead), 'remove add-learner');
+  test.equal(answer({ ...three, name: 'n2' }, true, dead), 'removed');
+  test.equal(answer({ ...one, id: '00000001-0000-4000-8000-000000000001' }, false), 'refused');
+  test.equal(selfRecordChange(one, group), undefined);
+  test.equal(selfRecordChange(three, group)?.changes[0]?.kind, 'add-voter');
+  test.equal(selfRecordChange({ ...one, version: '2' }, group)?.changes[0]?.kind, 'update');
+  test.notOk(isSameRecord(one, { ...one, httpAddress: 'x' }));
+});
+
+t.test('admission: a leader answers of the group as it is when all is applied', async (test) => {
+  const [self, joined] = [recordOf(1), recordOf(2)];
+  let group = { ...EMPTY_GROUP, members: [self] };
+  const leading = new Leading({
+    replica: {
+      status: () => ({ standing: 'leader', term: 3, lastIndex: 9 }),
+      groupStatus: () => ({ hasCommittedInTerm: true }),
+      groupRecord: () => group,
+      // What the leader before this one has let in is committed, and not applied here yet.
+      readBarrier: async () => {
+        group = { ...group, members: [self, joined] };
+      },
+    } as unknown as GroupReplica<unknown>,
+    self: () => self,
+    views: () => [],
+    clock: new FakeClock(),
+    logger: new Proxy({} as Logger, { get: () => () => undefined }),
+    timing: DEFAULT_MEMBER_TIMING,
+    limits: DEFAULT_MEMBER_LIMITS,
+    heartbeatMs: 100,
+    electionMs: 1_500,
+  });
+  await leading.admit({ record: joined, isOurs: true });
+  await test.rejects(leading.admit({ record: recordOf(3), isOurs: true }), { code: 'removed' });
+});
+
+t.test('directory: what is on record, what was told, and who moved', async (test) => {
+  const [one, two, three] = [1, 2, 3].map((number) => recordOf(number)) as [
+    MemberRecord,
+    MemberRecord,
+    MemberRecord,
+  ];
+  const directory = new Directory(one.node);
+  const peers = (): readonly string[] =>
+    [...directory.peers().values()].map(({ host, port }) => `${host}:${port}`);
+  directory.tell([one, three]);
+  test.same(peers(), ['n3:8300'], 'never itself');
+  const voters = [one.node, two.node];
+  const group = {
+    ...EMPTY_GROUP,
+    membership: { ...EMPTY_GROUP.membership, voters },
+    members: [one, two],
+  };
+  directory.follow(group);
+  test.same(peers(), ['n2:8300', 'n3:8300']);
+  directory.settle(three.node);
+  test.same(peers(), ['n2:8300', 'n3:8300'], 'the leader is not on record yet');
+  directory.settle(two.node);
+  test.same(peers(), ['n2:8300'], 'all who count are on record');
+  const moved = { ...two, address: { host: 'x', port: 1 } };
+  directory.heard(moved);
+  test.same(peers(), ['x:1']);
+  directory.heard(three);
+  test.same(peers(), ['x:1'], 'a stranger is not heard');
+  directory.follow({ ...group, members: [one, { ...two, address: { host: 'y', port: 2 } }] });
+  test.same(peers(), ['y:2'], 'what is on record is newer');
+  directory.follow({ ...group, members: [one, { ...two, address: { host: '', port: 0 } }] });
+  test.same(peers(), [], 'a member without a port');
+});

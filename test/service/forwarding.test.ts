@@ -1,0 +1,435 @@
+// Writes on any server of several: they run at the leader, once, whatever is lost on the way; what is
+// not known is said to be not known; and no leader of the past speaks or lets anybody write.
+
+import t from 'tap';
+import { AclError } from '../../src/acl/error.ts';
+import type { SecretId } from '../../src/acl/ids.ts';
+import type { Call } from '../../src/service/call.ts';
+import type {
+  OperationInput,
+  OperationName,
+  OperationOutput,
+} from '../../src/service/operations.ts';
+import { CATCH_UP_MS, WRITE_TRIES_MS } from '../../src/service/run-write.ts';
+import { HOUR_NS } from '../../src/acl/duration.ts';
+import { uuidNumbered } from '../support/fake-random.ts';
+import { ServiceGroup } from '../support/service-group.ts';
+import { authMethods, CALL, refusalOf, SETTINGS } from './harness.ts';
+
+/** A template of a binding rule, not of this language. */
+const NAME_OF_LOGIN = ['$', '{value.name}'].join('');
+const STALE: Partial<Call> = { consistency: 'stale' };
+
+class Group extends ServiceGroup {
+  /** Runs it at a server; the time moves on until it is settled. */
+  at<Name extends OperationName>(
+    node: number,
+    name: Name,
+    input: OperationInput<Name>,
+    call: Partial<Call> = {},
+  ): Promise<OperationOutput<Name>> {
+    return this.settled(this.server(node).door.run(name, input, { ...CALL, ...call }));
+  }
+
+  /** The applied state of every server is the same. */
+  digests(): ReadonlySet<string> {
+    return new Set(this.servers.map(({ machine }) => machine.digests().all));
+  }
+}
+
+/** Three servers, the first one leads and has made the built-ins. */
+async function groupOfThree(): Promise<Group> {
+  const group = new Group({ count: 3, settings: SETTINGS, authMethods });
+  group.lead(1);
+  await group.settled(Promise.resolve(group.server(1).leadership.reign()));
+  return group;
+}
+
+const NAMED = { draft: { name: 'p1', rules: '' } };
+
+t.test('forwarding: a write runs at the leader, and is there where it was asked for', async (t) => {
+  const group = await groupOfThree();
+  const { value, meta } = await group.at(2, 'token.create', { draft: { description: 'x' } });
+  t.equal(group.arrived, 1);
+  t.equal(group.server(2).proposals, 0);
+  t.match(value.token, { description: 'x' });
+  t.equal(meta.replayed, false);
+  const { accessorId } = value.token;
+  const read = await group.at(2, 'token.read', { accessorId, expanded: false }, STALE);
+  t.same(read.value?.token, value.token, 'a stale read right here finds it');
+  t.equal(group.server(1).counts.get('acl.token.upsert'), 1, 'counted where it ran');
+  t.equal(group.server(2).counts.get('acl.token.upsert'), undefined);
+});
+
+t.test('forwarding: what the leader refuses is refused in the same words', async (t) => {
+  const group = await groupOfThree();
+  await group.at(2, 'policy.create', NAMED);
+  t.equal(
+    await refusalOf(group.at(3, 'policy.create', NAMED)),
+    'duplicate: Invalid Policy: A Policy with Name "p1" already exists',
+  );
+  const unknown = { secret: 'nobody' as SecretId };
+  t.equal(
+    await refusalOf(group.at(3, 'policy.create', NAMED, unknown)),
+    'token-unknown: ACL not found',
+  );
+  t.equal(group.server(1).counts.get('acl.denied'), 1, 'counted once, where it was decided');
+  t.equal(group.server(3).counts.get('acl.denied'), undefined);
+});
+
+t.test('forwarding: whatever is lost on the way, the write is applied once', async (t) => {
+  for (const fault of ['lose-answer', 'lose-question', 'unreachable'] as const) {
+    const group = await groupOfThree();
+    const before = group.log.length;
+    group.faults.push(fault);
+    const { value, meta } = await group.at(2, 'token.create', { draft: { description: fault } });
+    t.equal(group.log.length, before + 1, `${fault}: one entry`);
+    t.equal(group.server(1).machine.totals().tokens, 3, `${fault}: one token`);
+    t.equal(meta.replayed, false, 'the caller repeated nothing');
+    const { accessorId } = value.token;
+    t.equal(group.server(3).machine.token(accessorId)?.secretId, value.token.secretId);
+    t.equal(group.digests().size, 1);
+  }
+});
+
+t.test('forwarding: an outcome is lost and the leader with it; the next one knows', async (t) => {
+  const group = await groupOfThree();
+  group.faults.push('lose-answer');
+  const running = group.server(2).door.run('policy.create', NAMED, CALL);
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  group.lead(3);
+  const { value } = await group.settled(running);
+  t.equal(value.policy.name, 'p1');
+  t.equal(group.server(1).machine.totals().policies, 3);
+});
+
+t.test('forwarding: the request id of the caller is kept, and told of', async (t) => {
+  const group = await groupOfThree();
+  const call = { requestId: 'mine' };
+  group.faults.push('lose-answer');
+  const first = await group.at(2, 'policy.create', NAMED, call);
+  t.equal(first.meta.replayed, true);
+  const again = await group.at(3, 'policy.create', NAMED, call);
+  t.same(again, first);
+});
+
+t.test(
+  'forwarding: without a leader writes are refused in time, and go through in time',
+  async (t) => {
+    const group = await groupOfThree();
+    group.lead(0);
+    const startMs = group.clock.monotonicMs();
+    for (const node of [1, 2]) {
+      t.equal(
+        await refusalOf(group.at(node, 'policy.create', NAMED)),
+        'unavailable: No cluster leader',
+      );
+    }
+    t.ok(group.clock.monotonicMs() - startMs <= 2 * WRITE_TRIES_MS + 500);
+    const waiting = group.server(2).door.run('policy.create', NAMED, CALL);
+    group.clock.advance(WRITE_TRIES_MS / 2);
+    group.lead(3);
+    t.match((await group.settled(waiting)).value.policy, { name: 'p1' });
+    t.equal(group.server(1).machine.totals().policies, 3);
+  },
+);
+
+t.test('forwarding: a leader out of reach has done nothing, and that is known', async (t) => {
+  const group = await groupOfThree();
+  group.faults.push(...Array.from({ length: 1000 }, () => 'unreachable' as const));
+  t.equal(await refusalOf(group.at(2, 'policy.create', NAMED)), 'unavailable: No cluster leader');
+});
+
+t.test(
+  'forwarding: who is asked and does not lead says so, and the next one is found',
+  async (t) => {
+    const group = await groupOfThree();
+    group.lead(3, [2]);
+    const running = group.server(2).door.run('policy.create', NAMED, CALL);
+    for (let turn = 0; turn < 20; turn += 1) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    t.equal(group.arrived, 1, 'the old leader was asked');
+    group.server(2).hearOfLeader(3, group.term);
+    t.match((await group.settled(running)).value.policy, { name: 'p1' });
+    t.equal(group.server(1).machine.totals().policies, 3);
+  },
+);
+
+t.test('forwarding: a new leader is asked at once', async (t) => {
+  const group = await groupOfThree();
+  group.lead(0);
+  let isOver = false;
+  const running = group.server(2).door.run('policy.create', NAMED, CALL);
+  void running.then(() => {
+    isOver = true;
+  });
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  group.lead(3);
+  for (let turn = 0; turn < 50; turn += 1) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  t.ok(isOver, 'while the clock stood still');
+});
+
+t.test('forwarding: what is not known in the end is said to be not known', async (t) => {
+  const group = await groupOfThree();
+  group.faults.push('lose-answer');
+  const running = group.server(2).door.run('policy.create', NAMED, CALL);
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  group.lead(0);
+  t.match(await refusalOf(group.settled(running)), /^outcome-unknown: /);
+  t.equal(group.server(3).machine.totals().policies, 3, 'it did take effect');
+});
+
+t.test('forwarding: a leader repeats by itself only what has a request id', async (t) => {
+  const group = await groupOfThree();
+  group.server(1).loseNextOutcome = true;
+  t.match(await refusalOf(group.at(1, 'policy.create', NAMED)), /^outcome-unknown: /);
+  group.server(1).loseNextOutcome = true;
+  const other = { draft: { name: 'p2', rules: '' } };
+  const { value } = await group.at(1, 'policy.create', other, { requestId: 'mine' });
+  t.equal(value.policy.name, 'p2');
+  t.equal(group.server(1).machine.totals().policies, 4);
+});
+
+t.test('forwarding: a bootstrap whose answer is lost locks nobody out', async (t) => {
+  const settings = { ...SETTINGS, initialManagementSecret: undefined };
+  const group = new Group({ count: 3, settings, authMethods });
+  group.lead(1);
+  group.faults.push('lose-answer');
+  const { value } = await group.at(2, 'bootstrap', { secret: undefined });
+  const self = await group.at(3, 'token.read-self', {}, { secret: value.token.secretId });
+  t.equal(self.value?.token.accessorId, value.token.accessorId);
+  t.match(await refusalOf(group.at(3, 'bootstrap', { secret: undefined })), /^permission-denied: /);
+});
+
+t.test('forwarding: nor does one whose outcome is lost at the leader itself', async (t) => {
+  const settings = { ...SETTINGS, initialManagementSecret: undefined };
+  const group = new Group({ count: 3, settings, authMethods });
+  group.lead(1);
+  await group.settled(Promise.resolve(group.server(1).leadership.reign()));
+  group.server(1).loseNextOutcome = true;
+  const { value } = await group.at(1, 'bootstrap', { secret: undefined });
+  t.match(value.token.description, /^Bootstrap Token/);
+});
+
+t.test('forwarding: logins run anywhere, and an OIDC login may end elsewhere', async (t) => {
+  const group = await groupOfThree();
+  const draft = { name: 'm', type: 'jwt', config: {} };
+  await group.at(2, 'auth-method.create', { draft });
+  const rule = { authMethod: 'm', bindType: 'service', bindName: NAME_OF_LOGIN };
+  await group.at(3, 'binding-rule.create', { draft: rule });
+  const login = { authMethod: 'm', bearerToken: '{"name":"web"}', meta: {}, namespace: undefined };
+  group.faults.push('lose-answer');
+  const made = await group.at(2, 'login', login, { secret: undefined });
+  t.match(made.value.token.serviceIdentities, [{ serviceName: 'web' }]);
+  const { secretId } = made.value.token;
+  t.equal((await group.at(3, 'logout', {}, { secret: secretId })).value, true);
+
+  await group.at(2, 'auth-method.create', {
+    draft: { ...draft, name: 'o', type: 'oidc', maxTokenTtlNs: HOUR_NS },
+  });
+  await group.at(3, 'binding-rule.create', { draft: { ...rule, authMethod: 'o' } });
+  const begun = { authMethod: 'o', redirectUri: 'http://x/', clientNonce: 'n', meta: {} };
+  await group.at(2, 'oidc.auth-url', { ...begun, namespace: undefined }, { secret: undefined });
+  const came = { authMethod: 'o', state: 'state-1', code: '{"name":"api"}', clientNonce: 'n' };
+  const ended = { ...came, namespace: undefined };
+  const token = await group.at(3, 'oidc.callback', ended, { secret: undefined });
+  t.match(token.value.token.serviceIdentities, [{ serviceName: 'api' }]);
+  t.match(
+    await refusalOf(group.at(2, 'oidc.callback', ended, { secret: undefined, requestId: 'b' })),
+    /^login-refused: /,
+    'a callback works once, wherever it lands',
+  );
+});
+
+t.test('forwarding: a leader that was replaced unaware refuses nothing of its own', async (t) => {
+  const group = await groupOfThree();
+  group.server(1).isApplying = false;
+  group.lead(2, [1]);
+  await group.settled(Promise.resolve(group.server(2).leadership.reign()));
+  const { value } = await group.at(2, 'policy.create', NAMED);
+  t.equal(group.server(1).machine.policy(value.policy.id), undefined, 'it knows nothing of it');
+  const { id } = value.policy;
+  const update = { id, draft: { name: 'p1', rules: 'acl = "read"' } };
+  const updating = group.server(1).door.run('policy.update', update, CALL);
+  const missing = { id: uuidNumbered(99) };
+  const deleting = group.server(1).door.run('policy.delete', missing, CALL);
+  for (let turn = 0; turn < 20; turn += 1) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  group.server(1).isApplying = true;
+  group.server(1).hearOfLeader(2, group.term);
+  t.match((await group.settled(updating)).value.policy, { rules: 'acl = "read"' });
+  t.equal((await group.settled(deleting)).value, false);
+});
+
+t.test('forwarding: a refusal is looked at again when the state was behind', async (t) => {
+  const group = await groupOfThree();
+  group.server(1).isApplying = false;
+  group.lead(2, [1]);
+  const { value } = await group.at(2, 'policy.create', NAMED);
+  // It leads again, and has not noticed that it did not for a while.
+  group.lead(1, [1]);
+  const { id } = value.policy;
+  const update = { id, draft: { name: 'p1', rules: 'acl = "read"' } };
+  const running = group.server(1).door.run('policy.update', update, CALL);
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  group.server(1).isApplying = true;
+  t.match((await group.settled(running)).value.policy, { rules: 'acl = "read"' });
+});
+
+t.test('forwarding: a write is authorized and proposed under one reign', async (t) => {
+  const group = await groupOfThree();
+  const { deps } = group.server(1);
+  let checks = 0;
+  let release: () => void = () => undefined;
+  const type = deps.authMethods.types.jwt as { checkConfig: (method: unknown) => Promise<void> };
+  const { checkConfig } = type;
+  t.teardown(() => {
+    type.checkConfig = checkConfig;
+  });
+  type.checkConfig = async () => {
+    checks += 1;
+    if (checks > 1) return;
+    await new Promise<void>((resolve) => {
+      release = resolve;
+    });
+  };
+  const draft = { name: 'm', type: 'jwt', config: {} };
+  const running = group.server(1).door.run('auth-method.create', { draft }, CALL);
+  while (checks === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+  group.lead(2);
+  group.lead(1);
+  await group.settled(Promise.resolve(group.server(1).leadership.reign()));
+  release();
+  t.equal((await group.settled(running)).value.method.name, 'm');
+  t.equal(checks, 2, 'it was run again as a whole');
+});
+
+t.test(
+  'forwarding: a new leader takes no write before it has applied what came before',
+  async (t) => {
+    const group = await groupOfThree();
+    const made = await group.at(1, 'token.create', { draft: { description: 'x' } });
+    group.server(2).isApplying = false;
+    const { accessorId } = made.value.token;
+    t.equal((await group.at(1, 'token.delete', { accessorId })).value, true);
+    group.lead(2);
+    group.server(2).isApplying = true;
+    const secret = made.value.token.secretId;
+    t.match(
+      await refusalOf(group.at(2, 'policy.create', NAMED, { secret })),
+      /^token-unknown: /,
+      'the token was deleted by the leader before',
+    );
+  },
+);
+
+t.test('forwarding: a server that lags behind keeps an answer back for a while only', async (t) => {
+  const group = await groupOfThree();
+  group.server(2).isApplying = false;
+  const startMs = group.clock.monotonicMs();
+  const { value } = await group.at(2, 'policy.create', NAMED);
+  t.equal(value.policy.name, 'p1');
+  t.ok(group.clock.monotonicMs() - startMs >= CATCH_UP_MS);
+});
+
+t.test('forwarding: who leads when the call is under way may be somebody else soon', async (t) => {
+  const group = await groupOfThree();
+  group.faults.push('hang');
+  const running = group.server(2).door.run('policy.create', NAMED, CALL);
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  group.lead(3);
+  t.match((await group.settled(running)).value.policy, { name: 'p1' });
+});
+
+t.test('forwarding: calls under way are bounded, on both sides', async (t) => {
+  const group = await groupOfThree();
+  group.faults.push('hang', 'hang', 'hang', 'hang');
+  for (let count = 0; count < 4; count += 1) {
+    void group
+      .server(2)
+      .door.run('policy.create', NAMED, CALL)
+      .catch(() => undefined);
+  }
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  t.equal(group.server(2).forwarding.count, 4);
+  t.match(
+    await refusalOf(group.at(2, 'policy.create', NAMED)),
+    /^unavailable: 4 writes wait for the leader already/,
+  );
+  group.server(2).forwarding.close();
+});
+
+t.test('forwarding: nothing runs on a server that is not open, and it says why', async (t) => {
+  const group = await groupOfThree();
+  const { deps } = group.server(2);
+  const reason = 'waiting for 2 more servers';
+  Object.assign(deps, { notOpenBecause: () => reason });
+  const { createOperations } = await import('../../src/service/create-operations.ts');
+  const door = createOperations(deps);
+  const found = [
+    await refusalOf(door.run('policy.create', NAMED, CALL)),
+    await refusalOf(door.run('policy.list', { page: {} }, { ...CALL, consistency: 'stale' })),
+    await refusalOf(door.runForOther({ name: 'policy.create', input: NAMED, call: CALL })),
+  ];
+  t.same(new Set(found), new Set([`unavailable: ${reason}`]));
+});
+
+t.test('leadership: the duties run where the reign is, and nowhere else', async (t) => {
+  const group = await groupOfThree();
+  const duties = (): readonly number[] => group.servers.map((server) => server.duties);
+  t.same(duties(), [1, 0, 0]);
+  group.lead(3);
+  await group.settled(Promise.resolve(group.server(3).leadership.reign()));
+  t.same(duties(), [0, 0, 1]);
+  group.lead(0);
+  t.same(duties(), [0, 0, 0]);
+  await t.rejects(Promise.resolve(group.server(3).leadership.reign()), { code: 'unavailable' });
+});
+
+t.test('leadership: what a server without a leader says of its last contact grows', async (t) => {
+  const group = await groupOfThree();
+  const contact = () => group.server(2).leadership.contact();
+  t.same(contact(), { isLeader: false, knownLeader: true, lastContactMs: 7 });
+  group.lead(0);
+  group.clock.advance(300);
+  t.same(contact(), { isLeader: false, knownLeader: false, lastContactMs: 307 });
+  t.same(group.server(1).leadership.contact().knownLeader, false);
+});
+
+t.test('leadership: who waits for a reign that does not come goes elsewhere', async (t) => {
+  const group = await groupOfThree();
+  const { deps } = group.server(3);
+  const { propose } = deps;
+  Object.assign(deps, { propose: () => new Promise(() => undefined) });
+  group.lead(3);
+  const running = group.server(3).door.run('policy.create', NAMED, CALL);
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  Object.assign(deps, { propose });
+  group.lead(2);
+  t.match((await group.settled(running)).value.policy, { name: 'p1' });
+});
+
+t.test('leadership: a preparation that fails is tried again, and writes wait for it', async (t) => {
+  const group = await groupOfThree();
+  group.lead(2);
+  await group.settled(Promise.resolve(group.server(2).leadership.reign()));
+  const { deps } = group.server(3);
+  const { propose } = deps;
+  let failures = 2;
+  Object.assign(deps, {
+    propose: (...given: Parameters<typeof propose>) => {
+      failures -= 1;
+      return failures >= 0
+        ? Promise.reject(new AclError('unavailable', 'the queue is full'))
+        : propose(...given);
+    },
+  });
+  group.lead(3);
+  const { value } = await group.at(3, 'policy.create', NAMED);
+  t.equal(value.policy.name, 'p1');
+  t.ok(failures < 0);
+});

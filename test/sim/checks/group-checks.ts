@@ -1,0 +1,387 @@
+// What must hold at every moment of a run, told from disks and frames alone:
+//   elections    one leader a term; one vote a node and term; term, vote and commit never go back on a disk
+//   promises     a granted vote and an acknowledged entry are on the disk before the word of it leaves
+//   commits      what is committed is on a quorum of disks, is one history, and every later leader has it
+//   logs         two logs that agree about an entry's index and term agree about all before it
+//   states       equal states at equal applied entries; nothing is applied that the own log does not hold
+//   membership   memberships that follow each other share every quorum; each applied one is the log's
+// The names are those of the checkers in docs/TESTING.md.
+
+import {
+  decodeEntry,
+  ENTRY_KEYS_END,
+  entryKey,
+  GENERATION_KEY,
+  HARD_STATE_KEY,
+  type HardState,
+  indexOfKey,
+  type LogEntry,
+  type LogWitness,
+} from '../../../cluster/log/log-entry.ts';
+import type { KvWrite } from '../../../cluster/platform/kv.ts';
+import type { Membership } from '../../../cluster/raft/membership.ts';
+import { decodeMembershipChange } from '../../../cluster/raft/membership-change.ts';
+import type { AppendReply, Message, VoteReply } from '../../../cluster/raft/message.ts';
+import {
+  EMPTY_GROUP,
+  encodeGroupRecord,
+  type GroupRecord,
+  nextGroupRecord,
+} from '../../../cluster/replica/group-record.ts';
+import { isStateStore, LOG_STORE, stateStoreName, type Subject } from '../subject/subject.ts';
+import { textOf } from '../world/key-text.ts';
+import type { SimStore } from '../world/sim-disk.ts';
+import type { SimHost } from '../world/sim-host.ts';
+import { type LogImage, logOn } from './log-image.ts';
+import { everyQuorumMeets, isQuorumOf } from './quorums.ts';
+import type { Violations } from './violations.ts';
+
+const ENTRY_FROM = textOf(entryKey(0));
+const ENTRY_TO = textOf(ENTRY_KEYS_END);
+const HARD_STATE = textOf(HARD_STATE_KEY);
+const GENERATION = textOf(GENERATION_KEY);
+
+/** Of the entries that a group begins with; nobody voted for them. */
+const FOUNDING_TERM = 1;
+
+/** A committed entry, with who belongs to the group as of it. */
+interface Committed {
+  readonly entry: LogEntry;
+  readonly group: GroupRecord;
+}
+
+/** What one disk said before. */
+interface DiskMemory {
+  readonly diskNumber: number;
+  hardState: HardState;
+  appliedIndex: number;
+}
+
+export interface GroupChecksOptions {
+  readonly subject: Subject;
+  readonly violations: Violations;
+  readonly hosts: () => readonly SimHost[];
+  /** The last entry that a running node has, on disk or not. */
+  readonly lastIndexOf: (host: SimHost) => number | undefined;
+}
+
+export class GroupChecks {
+  readonly #subject: Subject;
+  readonly #violations: Violations;
+  readonly #leaderByTerm = new Map<number, string>();
+  /** By host, disk and term: whom the vote went to. */
+  readonly #voteByVoter = new Map<string, number>();
+  /** By index and term: the hash of the entry, which names all before it. */
+  readonly #hashByPlace = new Map<string, string>();
+  /** By leader's term and index: the term of the entry that it sent for that place. */
+  readonly #sentTerms = new Map<string, number>();
+  readonly #committed: Committed[] = [];
+  /** Disks as they were before they were damaged or replaced: what they promised counted. */
+  readonly #lost: (readonly [number, LogImage])[] = [];
+  /** As of the change before the last one. */
+  #groupBefore: GroupRecord = EMPTY_GROUP;
+  readonly #memoryByHost = new Map<SimHost, DiskMemory>();
+  /** By applied index: what the state's rows come to, and who said so first. */
+  readonly #digestByIndex = new Map<number, { readonly digest: string; readonly host: string }>();
+  readonly #options: GroupChecksOptions;
+
+  constructor(options: GroupChecksOptions) {
+    this.#options = options;
+    this.#subject = options.subject;
+    this.#violations = options.violations;
+  }
+
+  /** In order, from index 1. */
+  get committed(): readonly Committed[] {
+    return this.#committed;
+  }
+
+  get leaderCount(): number {
+    return this.#leaderByTerm.size;
+  }
+
+  get comparedStateCount(): number {
+    return this.#digestByIndex.size;
+  }
+
+  /** What the rows of a state came to that has applied everything up to there. */
+  digestAt(index: number): string | undefined {
+    return this.#digestByIndex.get(index)?.digest;
+  }
+
+  /** Whether any disk ever held an entry of that term at that index. */
+  isKnown(index: number, term: number): boolean {
+    return this.#hashByPlace.has(`${index}/${term}`);
+  }
+
+  /** Who belongs to the group as of what a host has applied; undefined where that is nothing. */
+  believedBy(host: SimHost): GroupRecord | undefined {
+    const store = host.disk.store(stateStoreName(logOn(host).generation));
+    const standing = store === undefined ? undefined : this.#subject.standingIn(store);
+    return this.#committed[(standing?.appliedEntry.index ?? 0) - 1]?.group;
+  }
+
+  /** The host's disk is about to be damaged, or replaced. */
+  onLosing(host: SimHost): void {
+    this.#lost.push([this.#subject.nodeOf(host), logOn(host)]);
+  }
+
+  onLanded(host: SimHost, store: SimStore, writes: readonly KvWrite[]): void {
+    if (store.name === LOG_STORE) this.#onLogLanded(host, store, writes);
+    else if (isStateStore(store.name)) this.#onStateLanded(host, store);
+  }
+
+  onMessage(host: SimHost, message: Message): void {
+    switch (message.type) {
+      case 'vote-reply':
+        if (!message.rejected) this.#onVote(host, message);
+        return;
+      case 'append-reply':
+        if (message.rejection === undefined) this.#onAcknowledged(host, message);
+        return;
+      case 'append':
+        this.#onLeaderSpoke(host, message.term);
+        this.#noteSent(message.term, message.prevIndex, message.prevTerm);
+        for (const { index, term } of message.entries) this.#noteSent(message.term, index, term);
+        return;
+      case 'heartbeat':
+      case 'snapshot':
+      case 'timeout-now':
+        this.#onLeaderSpoke(host, message.term);
+        return;
+      default:
+    }
+  }
+
+  #onLeaderSpoke(host: SimHost, term: number): void {
+    const name = nameOf(host);
+    const known = this.#leaderByTerm.get(term);
+    if (known === name) return;
+    this.#violations.require(known === undefined, 'elections', () => {
+      return `${known} and ${name} both lead in term ${term}`;
+    });
+    this.#leaderByTerm.set(term, name);
+    const lastIndex = this.#options.lastIndexOf(host);
+    const promised = this.#committed.findLast(({ entry }) => entry.term < term)?.entry.index ?? 0;
+    this.#violations.require(lastIndex === undefined || lastIndex >= promised, 'commits', () => {
+      return `${name} leads in term ${term} with entries up to ${lastIndex}, committed are ${promised}`;
+    });
+  }
+
+  #onVote(host: SimHost, { term, to }: VoteReply): void {
+    const voter = `${nameOf(host)}/${term}`;
+    const before = this.#voteByVoter.get(voter) ?? to;
+    this.#voteByVoter.set(voter, to);
+    this.#violations.require(before === to, 'elections', () => {
+      return `${host.name} votes for ${to} in term ${term}, after it voted for ${before}`;
+    });
+    const kept = logOn(host).hardState;
+    const isKept = kept.term > term || (kept.term === term && kept.vote === to);
+    this.#violations.require(isKept, 'promises', () => {
+      return `${host.name} votes for ${to} in term ${term} while its disk says ${shown(kept)}`;
+    });
+  }
+
+  #onAcknowledged(host: SimHost, { term, index }: AppendReply): void {
+    const log = logOn(host);
+    const kept = log.hardState;
+    this.#violations.require(kept.term >= term, 'promises', () => {
+      return `${host.name} acknowledges entry ${index} in term ${term}, its disk says ${shown(kept)}`;
+    });
+    if (kept.term > term || index <= log.start.index) return;
+    const entry = log.entry(index);
+    const sentTerm = this.#sentTerms.get(`${term}/${index}`) ?? entry?.term;
+    this.#violations.require(entry !== undefined && entry.term === sentTerm, 'promises', () => {
+      const found = entry === undefined ? 'nothing' : `an entry of term ${entry.term}`;
+      return `${host.name} acknowledges entry ${index} of term ${sentTerm}, its disk holds ${found}`;
+    });
+  }
+
+  #noteSent(leaderTerm: number, index: number, term: number): void {
+    if (index > 0) this.#sentTerms.set(`${leaderTerm}/${index}`, term);
+  }
+
+  #onLogLanded(host: SimHost, store: SimStore, writes: readonly KvWrite[]): void {
+    // What is said to be on disk and is not, is checked when it is relied upon.
+    if (store.unsynced.length > 0) return;
+    const memory = this.#memoryOf(host);
+    for (const write of writes) {
+      const key = textOf(write.key);
+      if (write.type === 'put' && key >= ENTRY_FROM && key < ENTRY_TO) {
+        this.#onEntryLanded(host, memory, decodeEntry(write.value, indexOfKey(write.key)).entry);
+      }
+    }
+    const keys = writes.map(({ key }) => textOf(key));
+    if (keys.includes(HARD_STATE)) this.#onHardState(host, memory);
+    if (keys.includes(GENERATION)) this.#onSwitched(host);
+  }
+
+  /** A state that came in takes over. */
+  #onSwitched(host: SimHost): void {
+    const store = host.disk.store(stateStoreName(logOn(host).generation));
+    if (store !== undefined) this.#onStateLanded(host, store);
+  }
+
+  #onEntryLanded(host: SimHost, memory: DiskMemory, entry: LogEntry): void {
+    const place = `${entry.index}/${entry.term}`;
+    const hash = textOf(entry.hash);
+    const known = this.#hashByPlace.get(place) ?? hash;
+    this.#hashByPlace.set(place, hash);
+    this.#violations.require(known === hash, 'logs', () => {
+      return `${host.name} has another log before entry ${entry.index} of term ${entry.term}`;
+    });
+    const committed = this.#committed[entry.index - 1];
+    if (committed === undefined || entry.index > memory.hardState.commit) return;
+    this.#violations.require(isSame(committed.entry, entry), 'commits', () => {
+      return `${host.name} replaces entry ${entry.index}, which it knows to be committed`;
+    });
+  }
+
+  #onHardState(host: SimHost, memory: DiskMemory): void {
+    const before = memory.hardState;
+    const now = logOn(host).hardState;
+    memory.hardState = now;
+    const keepsVote = now.term > before.term || before.vote === 0 || now.vote === before.vote;
+    const goesOn = now.term >= before.term && keepsVote && now.commit >= before.commit;
+    this.#violations.require(goesOn, 'elections', () => {
+      return `the disk of ${host.name} went back from ${shown(before)} to ${shown(now)}`;
+    });
+    this.#commitThrough(host, now.commit);
+  }
+
+  /** The disk says that all up to there is committed. */
+  #commitThrough(host: SimHost, index: number): void {
+    const known = this.#committed[index - 1];
+    if (known !== undefined) {
+      this.#violations.require(logOn(host).holds(known.entry), 'commits', () => {
+        return `${host.name} commits another entry ${index} than ${known.entry.term}/${index}`;
+      });
+      return;
+    }
+    const log = logOn(host);
+    for (let next = this.#committed.length + 1; next <= index; next += 1) {
+      const entry = log.entry(next);
+      if (entry === undefined) return;
+      this.#commit(host, entry);
+    }
+  }
+
+  #commit(host: SimHost, entry: LogEntry): void {
+    const before = this.#committed.at(-1)?.group ?? EMPTY_GROUP;
+    const group = groupAfter(before, entry);
+    this.#committed.push({ entry, group });
+    if (entry.type === 'membership') this.#onMembership(before, group);
+    this.#requireOnQuorum(host, entry, before);
+    if (group !== before) this.#groupBefore = before;
+  }
+
+  /**
+   * Counted by the membership before the entry, or by the one before that: a change counts from its
+   * application on, and one at a time is under way. A founding entry is committed by itself.
+   */
+  #requireOnQuorum(host: SimHost, entry: LogEntry, group: GroupRecord): void {
+    if (group.membership.voters.length === 0 || entry.term === FOUNDING_TERM) return;
+    const present = this.#options
+      .hosts()
+      .map((each) => [this.#subject.nodeOf(each), logOn(each)] as const);
+    const holders = [...present, ...this.#lost]
+      .filter(([, log]) => log.holds(entry))
+      .map(([node]) => node);
+    const isOnQuorum = [group, this.#groupBefore].some(({ membership }) => {
+      return membership.voters.length > 0 && isQuorumOf(holders, membership);
+    });
+    this.#violations.require(isOnQuorum, 'commits', () => {
+      const says = said(group.membership);
+      return `${host.name} takes entry ${entry.index} for committed, but of ${says} only ${holders.join()} hold it`;
+    });
+  }
+
+  #onMembership(before: GroupRecord, after: GroupRecord): void {
+    if (before.membership.voters.length === 0) return;
+    this.#violations.require(
+      everyQuorumMeets(before.membership, after.membership),
+      'membership',
+      () => `${said(before.membership)} is followed by ${said(after.membership)}`,
+    );
+  }
+
+  /** Of a state that is still coming in nothing is known. */
+  #onStateLanded(host: SimHost, store: SimStore): void {
+    if (store.unsynced.length > 0 || store.name !== stateStoreName(logOn(host).generation)) return;
+    const standing = this.#subject.standingIn(store);
+    if (standing === undefined) return;
+    const { appliedEntry, groupRecord } = standing;
+    this.#onApplied(host, appliedEntry);
+    this.#compareState(host, store, appliedEntry.index);
+    const committed = this.#committed[appliedEntry.index - 1];
+    if (committed === undefined || groupRecord === undefined) return;
+    const isLogs = Buffer.compare(encodeGroupRecord(committed.group), groupRecord) === 0;
+    this.#violations.require(isLogs, 'membership', () => {
+      return `the group record of ${host.name} at ${appliedEntry.index} is not what the log says`;
+    });
+  }
+
+  #onApplied(host: SimHost, applied: LogWitness): void {
+    const memory = this.#memoryOf(host);
+    this.#violations.require(applied.index >= memory.appliedIndex, 'states', () => {
+      return `${host.name} applied ${memory.appliedIndex} and now stands at ${applied.index}`;
+    });
+    memory.appliedIndex = applied.index;
+    this.#violations.require(logOn(host).holds(applied), 'states', () => {
+      return `${host.name} applied entry ${applied.index} of term ${applied.term}, which its own log does not hold`;
+    });
+    this.#commitThrough(host, applied.index);
+    const known = this.#committed[applied.index - 1];
+    this.#violations.require(known === undefined || isSame(known.entry, applied), 'commits', () => {
+      return `${host.name} applied another entry ${applied.index} than is committed`;
+    });
+  }
+
+  #compareState(host: SimHost, store: SimStore, index: number): void {
+    const digest = store.digest;
+    const known = this.#digestByIndex.get(index);
+    if (known === undefined) {
+      this.#digestByIndex.set(index, { digest, host: host.name });
+      return;
+    }
+    this.#violations.require(known.digest === digest, 'states', () => {
+      return `the states of ${known.host} and ${host.name} differ at entry ${index}`;
+    });
+  }
+
+  #memoryOf(host: SimHost): DiskMemory {
+    const known = this.#memoryByHost.get(host);
+    if (known?.diskNumber === host.diskNumber) return known;
+    const memory = {
+      diskNumber: host.diskNumber,
+      hardState: { term: 0, vote: 0, commit: 0 },
+      appliedIndex: 0,
+    };
+    this.#memoryByHost.set(host, memory);
+    return memory;
+  }
+}
+
+export function groupAfter(group: GroupRecord, { type, payload }: LogEntry): GroupRecord {
+  if (type !== 'membership') return group;
+  const change = decodeMembershipChange(payload);
+  return change === undefined ? group : nextGroupRecord(group, change);
+}
+
+function nameOf(host: SimHost): string {
+  return `${host.name}/${host.diskNumber}`;
+}
+
+function isSame(left: LogWitness, right: LogWitness): boolean {
+  return left.term === right.term && Buffer.compare(left.hash, right.hash) === 0;
+}
+
+function shown({ term, vote, commit }: HardState): string {
+  return `term ${term}, vote ${vote}, commit ${commit}`;
+}
+
+function said({ voters, votersOutgoing }: Membership): string {
+  return votersOutgoing.length === 0
+    ? `voters ${voters.join()}`
+    : `voters ${voters.join()} with ${votersOutgoing.join()}`;
+}

@@ -1,0 +1,316 @@
+// Carries a fault plan out on a world. Faults of one kind may overlap: what several of them hold down
+// comes back when the last one lets go.
+
+import { unreachable } from '../../../cluster/base/unreachable.ts';
+import { isStateStore, LOG_STORE } from '../subject/subject.ts';
+import type { SimGroup } from '../run/sim-group.ts';
+import type { SimHost } from '../world/sim-host.ts';
+import type { Link } from '../world/sim-net.ts';
+import type { World } from '../world/world.ts';
+import type { Direction, Fault, FaultAction, FaultPlan, Target } from './fault-plan.ts';
+import { Holds } from './holds.ts';
+
+export interface FaultsOptions {
+  readonly world: World;
+  readonly group: SimGroup;
+  /** Whether a disk may be damaged for good, or replaced, without taking too many at once. */
+  readonly maySpend: (host: SimHost) => boolean;
+  /** A host's disk is about to be damaged, or replaced. */
+  readonly onLosing: (host: SimHost) => void;
+}
+
+export class Faults {
+  readonly #options: FaultsOptions;
+  readonly #cuts = new Holds<Link>({
+    begin: (link) => link.cut(),
+    end: (link) => link.heal(),
+  });
+  readonly #downs: Holds<SimHost>;
+  readonly #freezes: Holds<SimHost>;
+  readonly #diskFreezes = new Holds<SimHost>({
+    begin: ({ disk }) => disk.freeze(),
+    end: ({ disk }) => disk.thaw(),
+  });
+  readonly #fullDisks = new Holds<SimHost>({
+    begin: ({ disk }) => disk.fill(),
+    end: ({ disk }) => disk.free(),
+  });
+  /** How many of each kind were carried out. */
+  readonly counts = new Map<string, number>();
+
+  constructor(options: FaultsOptions) {
+    this.#options = options;
+    const { group } = options;
+    this.#downs = new Holds<SimHost>({
+      begin: () => undefined,
+      end: (host) => group.start(host),
+    });
+    this.#freezes = new Holds<SimHost>({
+      begin: (host) => host.process?.freeze(),
+      end: (host) => host.process?.thaw(),
+    });
+  }
+
+  schedule(plan: FaultPlan): void {
+    const { time } = this.#options.world;
+    for (const fault of plan) time.after(fault.atMs - time.nowMs, () => this.#begin(fault));
+  }
+
+  /** Everything among these hosts is well again, for good. */
+  healAmong(hosts: readonly SimHost[]): void {
+    const { world } = this.#options;
+    for (const host of hosts) {
+      this.#freezes.endAll(host);
+      this.#diskFreezes.endAll(host);
+      this.#fullDisks.endAll(host);
+      host.disk.speed = { leastMs: 0.2, meanMs: 1 };
+      for (const other of hosts) {
+        const link = world.net.link(host.name, other.name);
+        this.#cuts.endAll(link);
+        link.leastMs = 0.2;
+        link.meanMs = 0.5;
+        link.lossRate = 0;
+      }
+      this.#downs.endAll(host);
+      this.#options.group.start(host);
+    }
+  }
+
+  /** For good: the hosts outside can hear those inside, or be heard, or neither, or they are down. */
+  breakOff(host: SimHost, inside: readonly SimHost[], how: Direction | 'down'): void {
+    if (how === 'down') {
+      this.#downs.begin(host);
+      this.#options.group.crash(host, 'process');
+      return;
+    }
+    for (const link of this.#linksBetween([host], inside, how)) this.#cuts.begin(link);
+  }
+
+  #begin(fault: Fault): void {
+    const { world } = this.#options;
+    const { kind } = fault.action;
+    world.trace.note('fault', kind, fault.atMs, () => JSON.stringify(fault));
+    if (!this.#strike(fault)) return;
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
+  }
+
+  /** False where it meets nothing that it could strike. */
+  #strike({ action, forMs }: Fault): boolean {
+    const { world } = this.#options;
+    switch (action.kind) {
+      case 'crash':
+        return this.#onTarget(action.target, (host) => this.#crash(host, action.ending, forMs));
+      case 'blackout':
+        for (const [place, host] of world.hosts.entries()) {
+          this.#crash(host, 'power', forMs / 4 + place * action.staggerMs);
+        }
+        return true;
+      case 'stop':
+        return this.#onTarget(action.target, (host) => this.#stop(host, forMs));
+      case 'freeze':
+        return this.#onTarget(action.target, (host) => this.#freeze(host, forMs));
+      case 'split': {
+        const side = action.side.map((number) => world.host(number));
+        const rest = world.hosts.filter((host) => !side.includes(host));
+        return this.#cut(this.#linksBetween(side, rest, action.direction), forMs);
+      }
+      case 'isolate':
+        return this.#onTarget(action.target, (host) => {
+          const others = world.hosts.filter((each) => each !== host);
+          this.#cut(this.#linksBetween([host], others, action.direction), forMs);
+        });
+      case 'cut-link':
+        return this.#cut([this.#link(action.from, action.to)], forMs);
+      case 'swizzle':
+        return this.#swizzle(action, forMs);
+      case 'transfer':
+        return this.#transfer(world.host(action.to));
+      case 'step-clock':
+        return this.#onTarget(action.target, ({ clocks }) => {
+          clocks.wallOffsetMs += action.byMs;
+        });
+      case 'reset-links':
+        return this.#onTarget(action.target, (host) => {
+          for (const other of world.hosts) world.net.reset(host.name, other.name);
+        });
+      case 'slow-link':
+      case 'lossy-link':
+        return this.#onTarget(action.target, (host) => this.#spoilLinks(host, action, forMs));
+      case 'slow-disk':
+      case 'freeze-disk':
+      case 'full-disk':
+        return this.#onTarget(action.target, (host) => this.#spoilDisk(host, action, forMs));
+      case 'rot-log':
+      case 'rot-state':
+      case 'hole':
+      case 'replace':
+        return this.#damage(world.host(action.target), action.kind, forMs);
+      default:
+        return unreachable(action);
+    }
+  }
+
+  #onTarget(target: Target, strike: (host: SimHost) => void): boolean {
+    const { world, group } = this.#options;
+    const host = target === 'leader' ? group.leader() : world.host(target);
+    if (host === undefined) return false;
+    strike(host);
+    return true;
+  }
+
+  #crash(host: SimHost, ending: 'process' | 'power', forMs: number): void {
+    this.#options.group.crash(host, ending);
+    this.#hold(this.#downs, host, forMs);
+  }
+
+  #stop(host: SimHost, forMs: number): void {
+    void this.#options.group.stop(host);
+    this.#hold(this.#downs, host, forMs);
+  }
+
+  #freeze(host: SimHost, forMs: number): void {
+    if (host.process !== undefined) this.#hold(this.#freezes, host, forMs);
+  }
+
+  #transfer(to: SimHost): boolean {
+    const leader = this.#options.group.leader();
+    const live = leader === undefined ? undefined : this.#options.group.live(leader);
+    if (live === undefined || leader === to) return false;
+    live.transferLeadership(to);
+    return true;
+  }
+
+  #cut(links: readonly Link[], forMs: number): boolean {
+    for (const link of links) this.#hold(this.#cuts, link, forMs);
+    return links.length > 0;
+  }
+
+  #swizzle(
+    { hosts, healOrder }: Extract<FaultAction, { readonly kind: 'swizzle' }>,
+    forMs: number,
+  ): boolean {
+    const { world } = this.#options;
+    const stepMs = forMs / (2 * hosts.length);
+    for (const [place, number] of hosts.entries()) {
+      const host = world.host(number);
+      const others = world.hosts.filter((each) => each !== host);
+      const healAtMs = forMs / 2 + healOrder.indexOf(number) * stepMs;
+      const cutAtMs = place * stepMs;
+      world.time.after(cutAtMs, () => {
+        this.#cut(this.#linksBetween([host], others, 'both'), healAtMs - cutAtMs);
+      });
+    }
+    return hosts.length > 0;
+  }
+
+  #spoilLinks(
+    host: SimHost,
+    action: Extract<FaultAction, { readonly kind: 'slow-link' | 'lossy-link' }>,
+    forMs: number,
+  ): void {
+    const { world } = this.#options;
+    const others = world.hosts.filter((each) => each !== host);
+    for (const link of this.#linksBetween([host], others, 'both')) {
+      const { meanMs, lossRate } = link;
+      if (action.kind === 'slow-link') link.meanMs = action.meanMs;
+      else link.lossRate = action.rate;
+      world.time.after(forMs, () => {
+        if (action.kind === 'slow-link') link.meanMs = Math.min(meanMs, link.meanMs);
+        else link.lossRate = Math.min(lossRate, link.lossRate);
+      });
+    }
+  }
+
+  #spoilDisk(
+    host: SimHost,
+    action: Extract<FaultAction, { readonly kind: 'slow-disk' | 'freeze-disk' | 'full-disk' }>,
+    forMs: number,
+  ): void {
+    switch (action.kind) {
+      case 'freeze-disk':
+        this.#hold(this.#diskFreezes, host, forMs);
+        return;
+      case 'full-disk':
+        this.#options.group.failing.add(host);
+        this.#hold(this.#fullDisks, host, forMs);
+        return;
+      case 'slow-disk': {
+        const { speed } = host.disk;
+        host.disk.speed = { ...speed, meanMs: action.meanMs };
+        this.#options.world.time.after(forMs, () => {
+          host.disk.speed = { ...speed, meanMs: Math.min(speed.meanMs, host.disk.speed.meanMs) };
+        });
+        return;
+      }
+      default:
+        unreachable(action);
+    }
+  }
+
+  #damage(
+    host: SimHost,
+    kind: 'rot-log' | 'rot-state' | 'hole' | 'replace',
+    forMs: number,
+  ): boolean {
+    const { group, maySpend, world, onLosing } = this.#options;
+    if (!maySpend(host)) return false;
+    group.crash(host, 'process');
+    onLosing(host);
+    if (kind === 'replace') {
+      host.replaceDisk();
+      group.damaged.delete(host);
+    } else if (!damageDisk(host, kind, world)) {
+      this.#hold(this.#downs, host, forMs);
+      return false;
+    } else {
+      group.damaged.add(host);
+    }
+    this.#hold(this.#downs, host, forMs);
+    return true;
+  }
+
+  #hold<T>(holds: Holds<T>, what: T, forMs: number): void {
+    holds.begin(what);
+    this.#options.world.time.after(forMs, () => holds.end(what));
+  }
+
+  #link(from: number, to: number): Link {
+    const { world } = this.#options;
+    return world.net.link(world.host(from).name, world.host(to).name);
+  }
+
+  #linksBetween(
+    near: readonly SimHost[],
+    far: readonly SimHost[],
+    direction: Direction,
+  ): readonly Link[] {
+    return near.flatMap((host) =>
+      far.flatMap((other) => {
+        const out = direction === 'in' ? [] : [this.#link(host.number, other.number)];
+        return direction === 'out' ? out : [...out, this.#link(other.number, host.number)];
+      }),
+    );
+  }
+}
+
+function damageDisk(host: SimHost, kind: 'rot-log' | 'rot-state' | 'hole', world: World): boolean {
+  const stream = world.stream.fork(`damage ${host.name} ${world.time.nowMs}`);
+  const log = host.disk.store(LOG_STORE);
+  const stateName = host.disk.storeNames.find(isStateStore);
+  const state = stateName === undefined ? undefined : host.disk.store(stateName);
+  if (log === undefined || state === undefined || log.rows.size === 0) return false;
+  switch (kind) {
+    case 'rot-log':
+      return log.rot(stream) !== undefined;
+    case 'rot-state': {
+      const row = state.rows.at(stream.below(state.rows.size));
+      if (row === undefined) return false;
+      state.damagedKeys.add(row.key);
+      return true;
+    }
+    case 'hole':
+      return log.punchHole(stream);
+    default:
+      return unreachable(kind);
+  }
+}

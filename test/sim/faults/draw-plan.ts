@@ -1,0 +1,107 @@
+// Draws a fault plan from a seed by swarm: each run leaves most kinds of faults out, and has plenty of
+// those that are left. What all runs had a little of, none would have enough of.
+
+import type { Stream } from '../world/stream.ts';
+import type { Fault, FaultAction, FaultKind, FaultPlan, Target } from './fault-plan.ts';
+
+export interface PlanFrame {
+  readonly hostCount: number;
+  readonly safetyMs: number;
+  /** Faults last about so long, or a few times that. */
+  readonly electionMs: number;
+  readonly kinds: readonly FaultKind[];
+}
+
+/** How likely a kind is to be in a run, and how often it comes then, for each election timeout. */
+const KINDS: Readonly<Record<FaultKind, readonly [inRun: number, perElection: number]>> = {
+  crash: [0.5, 0.25],
+  blackout: [0.15, 0.04],
+  stop: [0.25, 0.12],
+  freeze: [0.35, 0.2],
+  isolate: [0.4, 0.2],
+  'cut-link': [0.35, 0.3],
+  split: [0.3, 0.15],
+  swizzle: [0.15, 0.08],
+  'slow-link': [0.25, 0.15],
+  'lossy-link': [0.25, 0.15],
+  'reset-links': [0.3, 0.3],
+  'slow-disk': [0.3, 0.15],
+  'freeze-disk': [0.25, 0.12],
+  'full-disk': [0.12, 0.06],
+  'step-clock': [0.15, 0.1],
+  transfer: [0.3, 0.2],
+  'rot-log': [0.06, 0.04],
+  'rot-state': [0.06, 0.04],
+  hole: [0.06, 0.04],
+  replace: [0.2, 0.08],
+};
+
+export const ALL_KINDS = Object.keys(KINDS) as readonly FaultKind[];
+
+/** Which kinds a run of this seed has. */
+export function drawKinds(stream: Stream): readonly FaultKind[] {
+  if (stream.chance(0.03)) return [];
+  const chosen = ALL_KINDS.filter((kind) => stream.chance(KINDS[kind][0]));
+  return chosen.length > 0 ? chosen : ['crash'];
+}
+
+export function drawPlan(stream: Stream, frame: PlanFrame): FaultPlan {
+  const { safetyMs, electionMs, kinds } = frame;
+  const faults: Fault[] = [];
+  const intensity = stream.spread(0.4, 2.5);
+  for (const kind of kinds) {
+    const own = stream.fork(kind);
+    const gapMs = electionMs / (KINDS[kind][1] * intensity);
+    // A moment of quiet first, so that there is something to break.
+    for (let atMs = 1.5 * electionMs; ; ) {
+      atMs += own.exponential(0, gapMs);
+      if (atMs >= safetyMs) break;
+      const forMs = electionMs * own.spread(0.2, 6);
+      faults.push({ atMs, forMs, action: drawAction(own, kind, frame) });
+    }
+  }
+  return faults.sort((left, right) => left.atMs - right.atMs);
+}
+
+function drawAction(
+  stream: Stream,
+  kind: FaultKind,
+  { hostCount, electionMs }: PlanFrame,
+): FaultAction {
+  const hosts = Array.from({ length: hostCount }, (_, place) => place + 1);
+  const host = stream.pick(hosts);
+  const target: Target = stream.chance(0.4) ? 'leader' : host;
+  const direction = stream.pick(['in', 'out', 'both'] as const);
+  const side = hosts.filter(() => stream.chance(0.5));
+  switch (kind) {
+    case 'crash':
+      return { kind, target, ending: stream.pick(['process', 'power'] as const) };
+    case 'blackout':
+      return { kind, staggerMs: stream.between(0, electionMs) };
+    case 'isolate':
+      return { kind, target, direction };
+    case 'cut-link':
+      return { kind, from: host, to: (host % hostCount) + 1 };
+    case 'split':
+      return { kind, side, direction };
+    case 'swizzle':
+      return { kind, hosts: stream.shuffled(side), healOrder: stream.shuffled(side) };
+    case 'slow-link':
+      return { kind, target, meanMs: stream.spread(2, electionMs) };
+    case 'lossy-link':
+      return { kind, target, rate: stream.between(0.02, 0.5) };
+    case 'slow-disk':
+      return { kind, target, meanMs: stream.spread(5, electionMs) };
+    case 'step-clock':
+      return { kind, target, byMs: stream.between(-3_600_000, 3_600_000) };
+    case 'transfer':
+      return { kind, to: host };
+    case 'rot-log':
+    case 'rot-state':
+    case 'hole':
+    case 'replace':
+      return { kind, target: host };
+    default:
+      return { kind, target };
+  }
+}

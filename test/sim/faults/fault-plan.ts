@@ -1,0 +1,53 @@
+// A fault plan is data: what goes wrong, when, where and for how long. Each fault holds its own end, so
+// any part of a plan is a plan, and one that fails can be made shorter.
+
+/** Whom a fault strikes: a host by its number, or whoever leads at that moment. */
+export type Target = number | 'leader';
+
+/** Seen from the target: what does not come in, what does not go out, or both. */
+export type Direction = 'in' | 'out' | 'both';
+
+export type FaultAction =
+  /** The process is killed, or the machine loses power. */
+  | { readonly kind: 'crash'; readonly target: Target; readonly ending: 'process' | 'power' }
+  /** All machines lose power at one moment, and come back one by one. */
+  | { readonly kind: 'blackout'; readonly staggerMs: number }
+  | { readonly kind: 'stop'; readonly target: Target }
+  | { readonly kind: 'freeze'; readonly target: Target }
+  | { readonly kind: 'isolate'; readonly target: Target; readonly direction: Direction }
+  | { readonly kind: 'cut-link'; readonly from: number; readonly to: number }
+  | { readonly kind: 'split'; readonly side: readonly number[]; readonly direction: Direction }
+  /** Links of some are cut one by one, and healed in another order. */
+  | { readonly kind: 'swizzle'; readonly hosts: readonly number[]; readonly healOrder: readonly number[] }
+  | { readonly kind: 'slow-link'; readonly target: Target; readonly meanMs: number }
+  | { readonly kind: 'lossy-link'; readonly target: Target; readonly rate: number }
+  | { readonly kind: 'reset-links'; readonly target: Target }
+  | { readonly kind: 'slow-disk'; readonly target: Target; readonly meanMs: number }
+  | { readonly kind: 'freeze-disk'; readonly target: Target }
+  | { readonly kind: 'full-disk'; readonly target: Target }
+  | { readonly kind: 'step-clock'; readonly target: Target; readonly byMs: number }
+  | { readonly kind: 'transfer'; readonly to: number }
+  /** While it is down, its disk is damaged: it must refuse to start, or nothing must come of it. */
+  | { readonly kind: 'rot-log'; readonly target: number }
+  | { readonly kind: 'rot-state'; readonly target: number }
+  | { readonly kind: 'hole'; readonly target: number }
+  /** A new machine takes the place of one: empty disk, new identity. */
+  | { readonly kind: 'replace'; readonly target: number };
+
+export type FaultKind = FaultAction['kind'];
+
+export interface Fault {
+  readonly atMs: number;
+  /** Until it ends; of no meaning where nothing lasts. */
+  readonly forMs: number;
+  readonly action: FaultAction;
+}
+
+export type FaultPlan = readonly Fault[];
+
+/** One line. */
+export function describeFault({ atMs, forMs, action }: Fault): string {
+  const { kind, ...rest } = action;
+  const details = Object.entries(rest).map(([name, value]) => `${name} ${String(value)}`);
+  return `at ${Math.round(atMs)} ms for ${Math.round(forMs)} ms: ${[kind, ...details].join(', ')}`;
+}

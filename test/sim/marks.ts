@@ -1,0 +1,24 @@
+// Corners that a long series of runs must have been in: lines that the product logs, and what the
+// simulator notes itself. A mark that is not hit any more says that a corner is not simulated any more.
+
+import type { SubjectName } from './run/run-options.ts';
+
+const RAFT = [
+  'became-leader',
+  'quorum-lost',
+  'vote-ignored-by-lease',
+  'log-conflict',
+  'transfer-caught-up',
+  'campaign-barred-by-change',
+  'auto-leave-started',
+  'a snapshot is being sent',
+  'the process stood still',
+  'the disk does not answer',
+].map((message) => `says: ${message}`);
+
+const WORLD = ['a node ended itself', 'a node refused to start'];
+
+export const EXPECTED_MARKS: Readonly<Record<SubjectName, readonly string[]>> = {
+  replica: [...RAFT, ...WORLD],
+  node: [...RAFT, ...WORLD],
+};

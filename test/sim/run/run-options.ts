@@ -1,0 +1,106 @@
+// Everything about a run that its seed decides, drawn at once and printed first. What a run is made of
+// is data: the command line can take parts of it away and nothing else changes.
+
+import type { GroupLimits, GroupTiming } from '../../../cluster/replica/group-limits.ts';
+import { drawKinds, drawPlan } from '../faults/draw-plan.ts';
+import type { FaultPlan } from '../faults/fault-plan.ts';
+import type { Direction } from '../faults/fault-plan.ts';
+import { Stream } from '../world/stream.ts';
+
+/** How much of the product runs: the replica alone, or the whole node. */
+export type SubjectName = 'replica' | 'node';
+
+export function isSubjectName(name: string): name is SubjectName {
+  return name === 'replica' || name === 'node';
+}
+
+export interface RunOptions {
+  readonly seed: number;
+  readonly subject: SubjectName;
+  readonly hostCount: number;
+  readonly clientCount: number;
+  readonly keyCount: number;
+  readonly thinkMs: number;
+  readonly weights: Readonly<Record<'write' | 'cas' | 'read' | 'stale', number>>;
+  readonly timing: GroupTiming;
+  readonly limits: Partial<GroupLimits>;
+  readonly linkLeastMs: number;
+  readonly linkMeanMs: number;
+  readonly diskMeanMs: number;
+  readonly clientLossRate: number;
+  readonly demotionRate: number;
+  /** Of each host. */
+  readonly clocks: readonly { readonly rate: number; readonly wallDrift: number }[];
+  readonly safetyMs: number;
+  readonly livenessMs: number;
+  /** How those outside of the core are broken for good, by host. */
+  readonly outside: readonly (Direction | 'down')[];
+  readonly plan: FaultPlan;
+}
+
+const ELECTIONS_MIN = 14;
+const ELECTIONS_MAX = 30;
+
+export function drawOptions(seed: number, subject: SubjectName): RunOptions {
+  const stream = new Stream(seed, 'options');
+  const hostCount = stream.chance(0.7) ? 3 : stream.chance(0.7) ? 5 : stream.pick([1, 4]);
+  const timing = drawTiming(stream.fork('timing'));
+  const electionMs = timing.tickMs * timing.electionTicks;
+  const safetyMs = electionMs * stream.between(ELECTIONS_MIN, ELECTIONS_MAX);
+  const kinds = drawKinds(stream.fork('kinds'));
+  const hosts = Array.from({ length: hostCount });
+  return {
+    seed,
+    subject,
+    hostCount,
+    clientCount: 1 + stream.below(4),
+    keyCount: stream.chance(0.5) ? 1 + stream.below(2) : 8,
+    thinkMs: electionMs * stream.spread(0.03, 0.6),
+    weights: {
+      write: stream.between(0.2, 1),
+      cas: stream.chance(0.5) ? stream.between(0.2, 1) : 0,
+      read: stream.between(0.2, 1.5),
+      stale: stream.chance(0.3) ? 0.3 : 0,
+    },
+    timing,
+    limits: drawLimits(stream.fork('limits')),
+    linkLeastMs: stream.spread(0.05, 2),
+    linkMeanMs: stream.spread(0.1, electionMs / 40),
+    diskMeanMs: stream.spread(0.2, electionMs / 30),
+    clientLossRate: stream.chance(0.5) ? 0 : stream.between(0, 0.15),
+    demotionRate: stream.chance(0.25) ? stream.between(0.02, 0.3) : 0,
+    clocks: hosts.map(() => ({
+      rate: stream.chance(0.5) ? 1 : stream.between(0.9, 1.1),
+      wallDrift: stream.chance(0.5) ? 1 : stream.between(0.99, 1.01),
+    })),
+    safetyMs,
+    livenessMs: 30 * electionMs + 15_000,
+    outside: hosts.map(() => stream.pick(['in', 'out', 'both', 'down'] as const)),
+    plan: drawPlan(stream.fork('plan'), { hostCount, safetyMs, electionMs, kinds }),
+  };
+}
+
+function drawTiming(stream: Stream): GroupTiming {
+  const tickMs = stream.pick([20, 50, 100]);
+  return {
+    tickMs,
+    heartbeatTicks: stream.pick([1, 1, 2]),
+    electionTicks: stream.pick([10, 10, 15]),
+    campaignSpreadMs: tickMs * stream.pick([0.5, 1, 2]),
+    readTimeoutMs: tickMs * stream.pick([30, 60]),
+    snapshotRetryMs: tickMs * 10,
+  };
+}
+
+/** Small ones, so that short runs meet them. */
+function drawLimits(stream: Stream): Partial<GroupLimits> {
+  const isSmall = stream.chance(0.7);
+  return {
+    batchCountMax: isSmall ? 1 + stream.below(6) : 256,
+    messageBytesMax: isSmall ? 100 + stream.below(400) : 512 * 1024,
+    inflightCountMax: isSmall ? 1 + stream.below(8) : 128,
+    tailCountMax: isSmall ? 3 + stream.below(20) : 10_000,
+    keptCount: stream.chance(0.5) ? 1 + stream.below(30) : 10_000,
+    heldCountMax: stream.chance(0.5) ? 5 + stream.below(60) : 65_536,
+  };
+}

@@ -1,0 +1,246 @@
+// The whole node, as it is opened in production, on a platform of simulated hosts: member, transport,
+// state machine, service and HTTP. Only what src/platform-node does otherwise is another.
+
+import type { FastifyInstance } from 'fastify';
+import type { Message } from '../../../cluster/raft/message.ts';
+import { nodeNumberOf } from '../../../cluster/member/node-number.ts';
+import type { GroupTiming } from '../../../cluster/replica/group-limits.ts';
+import type { ReplicaStatus, Standing } from '../../../cluster/replica/replica.ts';
+import { decodeFrame } from '../../../cluster/wire/frame-codec.ts';
+import { openNode, type RunningNode } from '../../../src/node/node.ts';
+import type { Platform, ServedAt } from '../../../src/node/platform.ts';
+import { readSettings, type Settings } from '../../../src/node/settings.ts';
+import { decodeMeta } from '../../../src/state/meta.ts';
+import { META_KEY } from '../../../src/state/tables.ts';
+import { textOf } from '../world/key-text.ts';
+import type { SimStore } from '../world/sim-disk.ts';
+import type { SimHost } from '../world/sim-host.ts';
+import type { LeavingFrame } from '../world/sim-net.ts';
+import type { SimProcess } from '../world/sim-process.ts';
+import { Stream } from '../world/stream.ts';
+import type { World } from '../world/world.ts';
+import {
+  isStateStore,
+  type LiveNode,
+  LOG_STORE,
+  stateStoreName,
+  type StoredStanding,
+  type Subject,
+} from './subject.ts';
+
+export interface HttpQuestion {
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly text: string;
+}
+
+/** A node that is up, and answers over HTTP. */
+export interface LiveServer extends LiveNode {
+  http(question: HttpQuestion): Promise<HttpAnswer>;
+}
+
+export interface NodeSubjectOptions {
+  readonly world: World;
+  /** The hosts that found the group. */
+  readonly founderCount: number;
+  readonly timing: GroupTiming;
+}
+
+/** The secret that clients present. */
+export const MANAGEMENT_SECRET = '5ec3e700-0000-4000-8000-000000000001';
+const CLUSTER_KEY = Buffer.alloc(32, 7).toString('base64');
+const CLUSTER_PORT = 8300;
+const META = textOf(META_KEY);
+
+export class NodeSubject implements Subject {
+  readonly name = 'node';
+  readonly timing: GroupTiming;
+  readonly #options: NodeSubjectOptions;
+  readonly #idByDisk = new Map<string, string>();
+
+  constructor(options: NodeSubjectOptions) {
+    this.#options = options;
+    this.timing = options.timing;
+  }
+
+  /** As the data folder keeps it: a new disk has a new one. */
+  idOf(host: SimHost): string {
+    const disk = `${host.name}/${host.diskNumber}`;
+    const id = this.#idByDisk.get(disk) ?? new Stream(host.diskNumber, disk).uuid();
+    this.#idByDisk.set(disk, id);
+    return id;
+  }
+
+  nodeOf(host: SimHost): number {
+    return nodeNumberOf(this.idOf(host));
+  }
+
+  hostOf(node: number): SimHost | undefined {
+    return this.#options.world.hosts.find((host) => this.nodeOf(host) === node);
+  }
+
+  messagesIn({ frame }: LeavingFrame): readonly Message[] {
+    const said = decodeFrame(frame);
+    return said.kind === 'messages' ? said.messages : [];
+  }
+
+  standingIn({ synced }: SimStore): StoredStanding | undefined {
+    const row = synced.get(META);
+    if (row === undefined) return undefined;
+    const { appliedEntry, groupRecord } = decodeMeta(row);
+    return appliedEntry === undefined ? undefined : { appliedEntry, groupRecord };
+  }
+
+  async start(
+    host: SimHost,
+    process: SimProcess,
+    onExit: (cause: Error) => void,
+  ): Promise<LiveServer> {
+    const served: Served = { app: undefined };
+    const platform = this.#platformOf(host, process, served, onExit);
+    const node = await openNode({ settings: this.#settingsOf(host), platform, version: 'sim' });
+    return liveServerOf(node, served, (to) => this.idOf(to));
+  }
+
+  #platformOf(
+    host: SimHost,
+    process: SimProcess,
+    served: Served,
+    onExit: (cause: Error) => void,
+  ): Platform {
+    const { clock, random, logger } = process;
+    let lastCause: unknown;
+    return {
+      clock,
+      random,
+      logger: {
+        ...logger,
+        error: (fields, message) => {
+          lastCause = fields.cause ?? message;
+          logger.error(fields, message);
+        },
+      },
+      net: host.netOf(process),
+      serveHttp: (app, { host: address, port }) => serve(served, app, { host: address, port }),
+      watchLoopDelay: () => ({
+        take: () => ({ p50Ms: 0, p99Ms: 0, maxMs: 0 }),
+        close: () => undefined,
+      }),
+      https: { request: () => Promise.reject(new Error('there is no world outside')) },
+      nodeId: this.idOf(host),
+      openKv: (name, generation, onFatal) =>
+        host.openKv(name === 'log' ? LOG_STORE : stateStoreName(generation), process, onFatal),
+      dropKv: (_name, generation) => {
+        if (!process.isOver) host.disk.drop(stateStoreName(generation));
+        return Promise.resolve();
+      },
+      kvGenerations: () =>
+        Promise.resolve(host.disk.storeNames.filter(isStateStore).map(generationOf)),
+      takeBootstrapReset: () => undefined,
+      tls: undefined,
+      exitAfterFatal: () =>
+        onExit(lastCause instanceof Error ? lastCause : new Error(String(lastCause))),
+    };
+  }
+
+  #settingsOf(host: SimHost): Settings {
+    const { world, founderCount, timing } = this.#options;
+    const others = world.hosts.filter((each) => each !== host);
+    const heartbeatMs = timing.tickMs * timing.heartbeatTicks;
+    return readSettings({
+      flags: {
+        'node-name': host.name,
+        'bind-addr': host.name,
+        'client-addr': host.name,
+        'ports-cluster': String(CLUSTER_PORT),
+        'bootstrap-expect': String(founderCount),
+        'cluster-key': CLUSTER_KEY,
+        'raft-heartbeat-interval': `${heartbeatMs}ms`,
+        'raft-election-timeout': `${timing.tickMs * timing.electionTicks}ms`,
+        'acl-tokens-initial-management': MANAGEMENT_SECRET,
+        'retry-join': others.map(({ name }) => `${name}:${CLUSTER_PORT}`).join(','),
+      },
+      files: [],
+      environment: {},
+    });
+  }
+}
+
+interface Served {
+  app: FastifyInstance | undefined;
+}
+
+function serve(
+  served: Served,
+  app: FastifyInstance,
+  address: { readonly host: string; readonly port: number },
+): Promise<ServedAt> {
+  served.app = app;
+  return Promise.resolve({
+    address,
+    close: async () => {
+      served.app = undefined;
+      await app.close();
+    },
+  });
+}
+
+function generationOf(storeName: string): number {
+  return storeName === stateStoreName(0) ? 0 : Number(storeName.slice('state-'.length));
+}
+
+function liveServerOf(
+  node: RunningNode,
+  served: Served,
+  idOf: (host: SimHost) => string,
+): LiveServer {
+  let last: ReplicaStatus | undefined;
+  let closing: Promise<void> | undefined;
+  const http = async ({ method, path, headers, body }: HttpQuestion): Promise<HttpAnswer> => {
+    if (served.app === undefined) throw new Error('ECONNREFUSED: nobody listens');
+    const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
+    const answer = await served.app.inject({ method, url: path, headers, ...payload });
+    return { status: answer.statusCode, headers: answer.headers, text: answer.payload };
+  };
+  return {
+    http,
+    status: () => last ?? statusOf(node),
+    transferLeadership: (to) => {
+      const path = `/v1/operator/raft/transfer-leader?id=${idOf(to)}`;
+      const headers = { 'X-Service-Token': MANAGEMENT_SECRET };
+      http({ method: 'POST', path, headers }).catch(() => undefined);
+    },
+    close: () => {
+      last = statusOf(node);
+      closing ??= node.close();
+      return closing;
+    },
+  };
+}
+
+const STANDINGS: readonly string[] = ['leader', 'follower', 'candidate', 'learner'];
+
+/** As the node itself shows it. */
+function statusOf(node: RunningNode): ReplicaStatus {
+  const { raft } = node.info.stats();
+  const figure = (name: string): number => Number(raft?.[name]);
+  const state = raft?.state?.toLowerCase() ?? '';
+  return {
+    standing: STANDINGS.includes(state) ? (state as Standing) : 'follower',
+    term: figure('term'),
+    firstIndex: figure('first_log_index'),
+    lastIndex: figure('last_log_index'),
+    commitIndex: figure('commit_index'),
+    appliedIndex: figure('applied_index'),
+    queuedCount: 0,
+    unappliedCount: 0,
+    pendingBytes: 0,
+  };
+}

@@ -1,0 +1,131 @@
+// What clients of the service ask in a run, as requests, and what the answers say. Policies are known
+// by their names, tokens by their accessor ids; both carry a value of their own in their description.
+
+import type { HttpAnswer, HttpQuestion } from '../subject/node-subject.ts';
+import type { ObjectInput, ObjectOutput } from './object-model.ts';
+
+/** One object that clients fight over. */
+export type Target =
+  | { readonly kind: 'policy'; readonly key: string; readonly name: string }
+  | {
+      readonly kind: 'token';
+      readonly key: string;
+      readonly accessorId: string;
+      readonly secret: string;
+      /** The policy that it is linked to. */
+      readonly policy: string;
+    };
+
+/** What a client remembers of an object that it saw. */
+export interface Known {
+  /** Of a policy: what the service calls it. */
+  readonly id: string;
+  readonly index: number;
+}
+
+export type Consistency = 'default' | 'consistent' | 'stale';
+
+export function policyTarget(number: number): Target {
+  return { kind: 'policy', key: `policy p${number}`, name: `p${number}` };
+}
+
+export function tokenTarget(number: number, policy: string): Target {
+  const digits = number.toString(16).padStart(12, '0');
+  return {
+    kind: 'token',
+    key: `token t${number}`,
+    accessorId: `aaaaaaaa-0000-4000-8000-${digits}`,
+    secret: `bbbbbbbb-0000-4000-8000-${digits}`,
+    policy,
+  };
+}
+
+/** What asks for a write; undefined when the client cannot name the object yet. */
+export function writeQuestion(
+  target: Target,
+  input: ObjectInput,
+  known: Known | undefined,
+): Omit<HttpQuestion, 'headers'> | undefined {
+  const cas = 'cas' in input && input.cas !== undefined ? `?cas=${input.cas}` : '';
+  const body = 'value' in input ? bodyOf(target, input.value) : undefined;
+  const noun = target.kind;
+  if (input.kind === 'create') {
+    const ids =
+      target.kind === 'token' ? { AccessorID: target.accessorId, SecretID: target.secret } : {};
+    return { method: 'PUT', path: `/v1/acl/${noun}`, body: { ...body, ...ids } };
+  }
+  const id = target.kind === 'token' ? target.accessorId : known?.id;
+  if (id === undefined) return undefined;
+  const path = `/v1/acl/${noun}/${id}${cas}`;
+  return input.kind === 'delete' ? { method: 'DELETE', path } : { method: 'PUT', path, body };
+}
+
+/** Rules follow from the value, so that a decision tells which value it was made by. */
+function bodyOf(target: Target, value: string): Readonly<Record<string, unknown>> {
+  return target.kind === 'policy'
+    ? { Name: target.name, Description: value, Rules: `key "x" { policy = "${accessOf(value)}" }` }
+    : { Description: value, Policies: [{ Name: target.policy }] };
+}
+
+/** Whether a policy of this value lets its tokens write. */
+export function mayWrite(value: string): boolean {
+  return accessOf(value) === 'write';
+}
+
+function accessOf(value: string): 'read' | 'write' {
+  return Number(value.slice(1)) % 2 === 0 ? 'write' : 'read';
+}
+
+export function readQuestion(target: Target, consistency: Consistency): Omit<HttpQuestion, 'headers'> {
+  const query = consistency === 'default' ? '' : `?${consistency}`;
+  const path =
+    target.kind === 'policy'
+      ? `/v1/acl/policy/name/${target.name}`
+      : `/v1/acl/token/${target.accessorId}`;
+  return { method: 'GET', path: path + query };
+}
+
+/** Of the service dialect. */
+export function outputOf(
+  input: ObjectInput,
+  { status, text }: HttpAnswer,
+): ObjectOutput | 'unavailable' | 'unknown' | 'impossible' {
+  switch (status) {
+    case 200:
+      return doneOutput(input, text);
+    case 400:
+      return text.startsWith('No such ACL policy') ? { kind: 'refused' } : 'impossible';
+    case 404:
+      return { kind: 'missing' };
+    case 409:
+      return input.kind === 'create' ? { kind: 'taken' } : { kind: 'mismatch' };
+    case 503:
+      return 'unavailable';
+    case 504:
+      return 'unknown';
+    default:
+      return 'impossible';
+  }
+}
+
+function doneOutput(input: ObjectInput, text: string): ObjectOutput {
+  const said = JSON.parse(text) as boolean | ObjectText;
+  if (typeof said === 'boolean') return said ? { kind: 'deleted' } : { kind: 'missing' };
+  const { Description: value, ModifyIndex: index } = said;
+  return input.kind === 'read' ? { kind: 'found', value, index } : { kind: 'written', index };
+}
+
+interface ObjectText {
+  readonly ID?: string;
+  readonly AccessorID?: string;
+  readonly Description: string;
+  readonly ModifyIndex: number;
+}
+
+/** What a client may remember of an answer that shows an object. */
+export function knownFrom({ status, text }: HttpAnswer): Known | undefined {
+  if (status !== 200) return undefined;
+  const said = JSON.parse(text) as boolean | ObjectText;
+  if (typeof said === 'boolean') return undefined;
+  return { id: said.ID ?? said.AccessorID ?? '', index: said.ModifyIndex };
+}

@@ -1,0 +1,86 @@
+// A machine of the simulated world: a name on the network, a disk, clocks, and one life of a node after
+// the other. How a life is begun is the matter of whoever runs something on it.
+
+import type { Kv } from '../../../cluster/platform/kv.ts';
+import type { Net } from '../../../cluster/platform/net.ts';
+import { SimDisk, type Ending } from './sim-disk.ts';
+import { type ClockFaults, SimProcess } from './sim-process.ts';
+import type { World } from './world.ts';
+
+export class SimHost {
+  /** Its address on the network. */
+  readonly name: string;
+  readonly number: number;
+  readonly disk: SimDisk;
+  readonly clocks: ClockFaults;
+  readonly #world: World;
+  #lifeCount = 0;
+  #process: SimProcess | undefined;
+  /** Which disk it has; grows when one is replaced. */
+  diskNumber = 1;
+
+  constructor(world: World, number: number, clocks: ClockFaults) {
+    this.#world = world;
+    this.number = number;
+    this.name = `n${number}`;
+    this.clocks = clocks;
+    const { time, trace, stream } = world;
+    this.disk = new SimDisk({
+      time,
+      trace,
+      host: this.name,
+      stream: stream.fork(`disk ${number}`),
+      onLanded: (store, writes) => world.watchers.onLanded(this, store, writes),
+    });
+  }
+
+  get lifeCount(): number {
+    return this.#lifeCount;
+  }
+
+  /** The present life; undefined while it is down. */
+  get process(): SimProcess | undefined {
+    return this.#process?.isOver === true ? undefined : this.#process;
+  }
+
+  /** Begins a life. */
+  boot(): SimProcess {
+    const { time, trace, stream, net } = this.#world;
+    this.#lifeCount += 1;
+    const process = new SimProcess({
+      time,
+      trace,
+      name: this.name,
+      stream: stream.fork(`life ${this.number}/${this.diskNumber}/${this.#lifeCount}`),
+      clocks: this.clocks,
+    });
+    net.lighten(this.name);
+    this.#process = process;
+    trace.note('boot', this.name, this.#lifeCount);
+    return process;
+  }
+
+  netOf(process: SimProcess): Net {
+    return this.#world.net.of(this.name, process);
+  }
+
+  openKv(name: string, process: SimProcess, onFatal: (cause: Error) => void): Promise<Kv> {
+    return this.disk.open(name, process, onFatal);
+  }
+
+  /** Ends the present life, as a kill does or as a power cut does. */
+  crash(ending: Ending): void {
+    const process = this.process;
+    if (process === undefined) return;
+    this.#world.trace.note('down', this.name, this.#lifeCount, () => ending);
+    if (ending === 'power') this.#world.net.darken(this.name);
+    process.end();
+    this.disk.crash(ending);
+  }
+
+  /** A new disk, while it is down. */
+  replaceDisk(): void {
+    this.disk.wipe();
+    this.diskNumber += 1;
+  }
+}

@@ -1,0 +1,650 @@
+// Archives and restores: what comes back is what was saved, on every server alike, and until the last
+// command nothing of it is seen. What is not whole, or not meant for here, changes nothing.
+
+import fc from 'fast-check';
+import t from 'tap';
+import { adoptSha256 } from '../../cluster/platform/sha256.ts';
+import { AclError } from '../../src/acl/error.ts';
+import { ANONYMOUS_ACCESSOR, DEFAULT_NAMESPACE, GLOBAL_MANAGEMENT_ID } from '../../src/acl/ids.ts';
+import { systemSha256 } from '../../src/platform-node/system-sha256.ts';
+import { openArchives } from '../../src/service/archives.ts';
+import type { Archives } from '../../src/service/operator-port.ts';
+import { reapOnce } from '../../src/service/duties.ts';
+import { inspectArchive } from '../../src/state/archive-reader.ts';
+import type { Change, Command } from '../../src/state/commands.ts';
+import { SWEEP_PAUSE_MS } from '../../src/state/keyspace-sweeper.ts';
+import type { StateMachine } from '../../src/state/machine.ts';
+import { decodeMeta, encodeMeta } from '../../src/state/meta.ts';
+import type { Outcome } from '../../src/state/outcome.ts';
+import { RESTORE_IDLE_MS } from '../../src/state/restore-progress.ts';
+import { packedRows } from '../../src/state/snapshot-format.ts';
+import { rowKey } from '../../src/state/tables.ts';
+import { createHarness, refusalOf } from '../service/harness.ts';
+import type { FakeClock } from '../support/fake-clock.ts';
+import { FakeRandom } from '../support/fake-random.ts';
+import {
+  accessorNumbered,
+  aCommand,
+  aNamespace,
+  anAuthMethod,
+  aPolicy,
+  aRole,
+  aToken,
+  FIXTURE_TIME_MS,
+  policyIdNumbered,
+  secretNumbered,
+} from '../support/fixtures.ts';
+import {
+  BUILTINS,
+  collect,
+  MachineHarness,
+  MemoryGenerations,
+  replaceableMachine,
+} from '../support/machine-harness.ts';
+import type { MemoryKv } from '../support/memory-kv.ts';
+import { GOLDEN_ARCHIVE } from './golden-bytes.ts';
+import { history } from './histories.ts';
+import { requireRowsFromNothing, requireSame } from './rows-from-nothing.ts';
+
+adoptSha256(systemSha256);
+
+type Server = ReturnType<typeof replaceableMachine>;
+type Propose = (command: Command) => Promise<Outcome>;
+
+const SILENT = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+/** Like openAt, but what would be missing in the states made up here is left missing. */
+function archivesOf(server: Server, propose: Propose): Archives {
+  const done: Outcome = {
+    kind: 'applied',
+    answer: { type: 'done' },
+    index: 0,
+    position: { epoch: 1, seq: 0 },
+    replayed: false,
+  };
+  return openAt(server, (command) =>
+    command.change.type === 'ensure-builtins' ? Promise.resolve(done) : propose(command),
+  );
+}
+
+/** What archives need at a server; its commands go to `propose`. */
+function openAt({ machine, clock }: Server, propose: Propose): Archives {
+  return openArchives({
+    machine,
+    view: machine,
+    propose,
+    reign: () => 1,
+    clock,
+    random: new FakeRandom(),
+    logger: SILENT,
+    metrics: { count: () => undefined },
+    settings: { datacenter: 'dc1', initialManagementSecret: undefined } as never,
+    clusterId: () => 'a-cluster',
+    release: '1.2.3',
+  });
+}
+
+type Step = Command | Uint8Array;
+
+/** Servers that apply the same log; each groups its entries in its own way. */
+class Group {
+  readonly leader = replaceableMachine();
+  readonly follower = replaceableMachine();
+  /** Commands, and records of the group. */
+  readonly steps: Step[] = [];
+  #followedCount = 0;
+  #applying: Promise<unknown> = Promise.resolve();
+
+  readonly propose: Propose = async (command) => {
+    this.steps.push(command);
+    const applied = this.#applying.then(() => this.leader.run(command));
+    this.#applying = applied;
+    const [outcome] = await applied;
+    return outcome!;
+  };
+
+  readonly archives = archivesOf(this.leader, (command) => this.propose(command));
+
+  one(change: Change): Promise<Outcome> {
+    return this.propose(aCommand(change));
+  }
+
+  async group(record: Uint8Array): Promise<void> {
+    this.steps.push(record);
+    await this.leader.group(record);
+  }
+
+  /** The follower applies all that the leader did, as many entries at a time as it can. */
+  async catchUp(server: Server = this.follower): Promise<void> {
+    const steps = this.steps.slice(this.#followedCount);
+    this.#followedCount = this.steps.length;
+    await applyAll(server, steps);
+  }
+}
+
+async function applyAll(server: MachineHarness, steps: readonly Step[]): Promise<void> {
+  let commands: Command[] = [];
+  for (const step of steps) {
+    if (!(step instanceof Uint8Array)) {
+      commands.push(step);
+      continue;
+    }
+    await server.run(...commands);
+    await server.group(step);
+    commands = [];
+  }
+  await server.run(...commands);
+}
+
+async function archived({ machine, clock }: Server): Promise<Uint8Array> {
+  const saved = archivesOf({ machine, clock } as Server, () => Promise.reject(new Error())).save();
+  const parts: Uint8Array[] = [];
+  for await (const part of saved.chunks()) parts.push(part);
+  await saved.close();
+  return Buffer.concat(parts);
+}
+
+async function restore(archives: Archives, archive: Uint8Array): Promise<number> {
+  const intake = await archives.beginRestore();
+  try {
+    for (let at = 0; at < archive.length; at += 10_007) {
+      await intake.add(archive.subarray(at, at + 10_007));
+    }
+    return (await intake.finish()).index;
+  } finally {
+    await intake.abandon();
+  }
+}
+
+/** The rows of a machine's state under their own keys, wherever it has them: as a snapshot brings them. */
+async function plainStore(machine: StateMachine): Promise<{ kv: MemoryKv; machine: StateMachine }> {
+  const receiver = replaceableMachine();
+  const intake = await receiver.machine.beginInstall();
+  const snapshot = machine.snapshot();
+  for await (const chunk of snapshot.chunks()) await intake.add(chunk);
+  await snapshot.close();
+  await intake.complete();
+  await intake.adopt();
+  await turn();
+  return { kv: receiver.generations.stores.get(1)!, machine: receiver.machine };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Lets time pass until nothing is left to be deleted. */
+async function swept({ clock, kv }: Server): Promise<void> {
+  for (let rounds = 0; rounds < 200; rounds += 1) {
+    clock.advance(SWEEP_PAUSE_MS);
+    for (let turns = 0; turns < 4; turns += 1) await turn();
+    if (clock.pendingCount === 0) return;
+  }
+  throw new Error(`${kv.dump().length} rows, and still something to delete`);
+}
+
+const PASSING_KINDS = /^(?:01|46|47|50|51|5a|5b|64|65)/;
+/** The rows that a restore brings back, as text. */
+const restoredRows = (kv: MemoryKv): readonly string[] =>
+  kv.dump().filter((row) => !PASSING_KINDS.test(row));
+
+/** A state with something of everything, and with something under way. */
+async function furnished(): Promise<Server> {
+  const server = replaceableMachine();
+  await server.one(BUILTINS);
+  await server.group(Buffer.from('the group of then'));
+  for (let number = 1; number <= 3; number += 1) {
+    const policy = aPolicy(number, { rules: `# ${'x'.repeat(50_000)}` });
+    await server.one({ type: 'policy.set', presence: 'create', policy });
+  }
+  await server.one({ type: 'role.set', presence: 'create', role: aRole(1) });
+  await server.one({ type: 'bootstrap', token: aToken(1), resetIndex: undefined });
+  await server.one({ type: 'auth-method.set', presence: 'either', method: anAuthMethod('login') });
+  for (let number = 2; number <= 40; number += 1) {
+    const token = aToken(number, { policies: [policyIdNumbered(1)], local: number % 3 === 0 });
+    await server.one({ type: 'token.set', presence: 'create', token });
+  }
+  const request = { key: new Uint8Array(32).fill(1), fingerprint: new Uint8Array(32).fill(2) };
+  await server.one({ type: 'token.delete', accessorId: accessorNumbered(40) }, { request });
+  const login = { key: 'state', value: Uint8Array.of(1), expiresMs: FIXTURE_TIME_MS + 1000 };
+  await server.one({ type: 'pending-login.set', ...login });
+  return server;
+}
+
+t.test('archive: says what is in it, and is read as it was written', async (test) => {
+  const server = await furnished();
+  const archive = await archived(server);
+  const info = await inspectArchive(piecesOf(archive, 1000));
+  test.same(info, {
+    release: '1.2.3',
+    datacenter: 'dc1',
+    cluster: 'a-cluster',
+    createdMs: server.clock.wallMs(),
+    index: server.machine.index(),
+    position: `1.${server.machine.position().seq}`,
+    logIndex: server.machine.appliedIndex(),
+    logTerm: 1,
+    totals: server.machine.totals(),
+  });
+  for (const sizeBytes of [1, 7, archive.length]) {
+    test.same(await inspectArchive(piecesOf(archive, sizeBytes)), info, `in ${sizeBytes} bytes`);
+  }
+  const old = Buffer.from(GOLDEN_ARCHIVE, 'hex');
+  test.match(await inspectArchive(piecesOf(old, 100)), { release: '1.2.3', index: 5 });
+  const group = new Group();
+  await group.one(BUILTINS);
+  await restore(group.archives, old);
+  const { machine } = group.leader;
+  test.match(machine.totals(), { tokens: 3, localTokens: 1, authMethods: 1, roles: 1 });
+  test.equal(machine.tokenBySecret(secretNumbered(2))?.local, true);
+});
+
+async function* piecesOf(bytes: Uint8Array, sizeBytes: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += sizeBytes) yield bytes.subarray(at, at + sizeBytes);
+}
+
+t.test('archive: no changed byte and no lost end passes', async (test) => {
+  const archive = await archived(await furnished());
+  const refusal = async (bytes: Uint8Array): Promise<string> => {
+    const error = await inspectArchive(piecesOf(bytes, 4096)).catch((cause: Error) => cause);
+    if (!(error instanceof Error)) return 'none';
+    const isExpected = ['ArchiveDamage', 'SnapshotDamage'].includes(error.name);
+    return isExpected ? error.message : `another error: ${error.stack}`;
+  };
+  let unseen = 0;
+  for (let at = 0; at < archive.length; at += 3) {
+    const changed = Uint8Array.from(archive);
+    changed[at]! ^= 1 << (at % 8);
+    if (!/archive|snapshot/.test(await refusal(changed))) unseen += 1;
+    if (
+      at % 5 === 0 &&
+      !/is cut off: it ends at byte/.test(await refusal(archive.subarray(0, at)))
+    ) {
+      unseen += 1;
+    }
+  }
+  test.equal(unseen, 0);
+  test.match(await refusal(Buffer.concat([archive, Buffer.of(0)])), /more follows behind its end/);
+  test.equal(await refusal(Buffer.from('{"json": true}')), 'this is no archive of a state');
+  const newer = Buffer.from(archive);
+  newer[17] = '2'.charCodeAt(0);
+  test.match(await refusal(newer), /has format 2, this release knows 1/);
+});
+
+t.test('restore: all servers have what was saved, and nothing that was under way', async (test) => {
+  const source = await furnished();
+  const archive = await archived(source);
+  const group = new Group();
+  const { leader, follower } = group;
+  await group.one(BUILTINS);
+  await group.group(Buffer.from('the group of now'));
+  for (let number = 100; number < 160; number += 1) {
+    await group.one({ type: 'token.set', presence: 'create', token: aToken(number) });
+  }
+  await group.one({
+    type: 'policy.set',
+    presence: 'create',
+    policy: aPolicy(1, { name: 'other' }),
+  });
+  test.equal(leader.machine.policy(policyIdNumbered(1))?.name, 'other', 'kept decoded');
+  const before = { index: leader.machine.index(), position: leader.machine.position() };
+  const heard: string[] = [];
+  leader.machine.watch.onApplied(({ kind }) => heard.push(kind));
+
+  const index = await restore(group.archives, archive);
+  test.equal(heard.filter((kind) => kind === 'replaced').length, 1);
+  const { machine } = leader;
+  test.equal(machine.index(), index);
+  test.equal(index, Math.max(before.index, source.machine.index()) + 1);
+  test.same(machine.position(), { epoch: 1, seq: before.position.seq + 1 });
+  for (const table of ['tokens', 'policies', 'namespaces'] as const) {
+    test.equal(machine.tableIndex(table), index, `${table} are news`);
+  }
+  test.same(machine.digests(), source.machine.digests());
+  test.same(machine.totals(), source.machine.totals());
+  test.equal(machine.bootstrapIndex(), index, 'no reset of the past works again');
+  test.equal(Buffer.from(machine.groupRecord!).toString(), 'the group of now');
+  test.equal(machine.policy(policyIdNumbered(1))?.name, 'policy-1');
+  test.equal(machine.token(accessorNumbered(100)), undefined);
+  test.equal(machine.tokenBySecret(secretNumbered(2))?.accessorId, accessorNumbered(2));
+  test.equal(machine.request(new Uint8Array(32).fill(1)), undefined);
+  test.equal(machine.pendingLogin('state'), undefined);
+  test.equal(machine.restoreUnderWay(), undefined);
+
+  await group.catchUp();
+  test.same(follower.machine.digests(), machine.digests());
+  await group.one({ type: 'token.set', presence: 'create', token: aToken(200) });
+  await group.one({ type: 'auth-method.delete', namespace: DEFAULT_NAMESPACE, name: 'login' });
+  await group.catchUp();
+  const plain = await plainStore(machine);
+  requireRowsFromNothing(plain.kv, machine);
+  requireSame('the servers', (await plainStore(follower.machine)).kv.dump(), plain.kv.dump());
+  await swept(leader);
+  await swept(follower);
+  requireSame('the stores', follower.kv.dump(), leader.kv.dump());
+  test.ok(leader.kv.dump().length <= plain.kv.dump().length + 1, 'the old rows are gone');
+  const again = new MachineHarness(leader.kv.reopened());
+  test.same(again.machine.digests(), machine.digests(), 'it is there after a restart');
+  test.equal(again.machine.token(accessorNumbered(200))?.description, 'token 200');
+});
+
+t.test(
+  'restore: what the restored state lacks and a leader takes for granted is made',
+  async (test) => {
+    const source = replaceableMachine();
+    await source.group(Uint8Array.of(1));
+    await source.one({ type: 'namespace.set', presence: 'either', namespace: aNamespace('team') });
+    const group = new Group();
+    await group.one(BUILTINS);
+    await restore(openAt(group.leader, group.propose), await archived(source));
+    const { machine } = group.leader;
+    test.ok(machine.policy(GLOBAL_MANAGEMENT_ID));
+    test.ok(machine.namespace('default'));
+    test.ok(machine.namespace('team'));
+    test.ok(machine.token(ANONYMOUS_ACCESSOR));
+    test.equal(machine.bootstrapIndex(), undefined, 'neither state was ever bootstrapped');
+  },
+);
+
+t.test('restore: any state comes back whole in the place of any other', async () => {
+  await fc.assert(
+    fc.asyncProperty(history, history, history, async (saved, present, later) => {
+      const source = replaceableMachine();
+      await source.run(...saved);
+      const archive = await archived(source);
+      const group = new Group();
+      for (const each of present) await group.propose(each);
+      await restore(group.archives, archive);
+      const { leader } = group;
+      requireSame(
+        'the restored rows',
+        restoredRows((await plainStore(leader.machine)).kv),
+        restoredRows(source.kv),
+      );
+      for (const each of later) await group.propose(each);
+      await group.catchUp();
+      const plain = await plainStore(leader.machine);
+      requireRowsFromNothing(plain.kv, leader.machine);
+      requireSame('lists', await namesOf(plain.machine), await namesOf(leader.machine));
+      const other = await plainStore(group.follower.machine);
+      requireSame('the servers', other.kv.dump(), plain.kv.dump());
+      await restore(group.archives, archive);
+      await swept(leader);
+      requireSame(
+        'the rows of a second restore',
+        restoredRows((await plainStore(leader.machine)).kv),
+        restoredRows(source.kv),
+      );
+    }),
+    { numRuns: 25 },
+  );
+});
+
+/** What lists of several kinds give: by index rows, by names, through a snapshot. */
+async function namesOf(machine: StateMachine): Promise<unknown> {
+  const scope = { kind: 'all' } as const;
+  const ofDefault = { kind: 'one', name: DEFAULT_NAMESPACE } as const;
+  return [
+    (await collect(machine.tokens(scope, undefined, {}))).map(({ accessorId }) => accessorId),
+    (await collect(machine.tokens(ofDefault, undefined, {}))).map(({ secretId }) => secretId),
+    (await collect(machine.policies(ofDefault, {}))).map(({ name }) => name),
+    (await collect(machine.roles(scope, policyIdNumbered(1), {}))).map(({ id }) => id),
+    await machine.orphanedTokens(100),
+    machine.counts(DEFAULT_NAMESPACE),
+  ];
+}
+
+/** The commands of a restore of `archive`, as the leader would propose them. */
+async function commandsOf(archive: Uint8Array): Promise<readonly Command[]> {
+  const group = new Group();
+  await group.one(BUILTINS);
+  const count = group.steps.length;
+  await restore(group.archives, archive);
+  return group.steps.slice(count) as Command[];
+}
+
+t.test(
+  'restore: goes on at a server that takes in a snapshot in the middle of it',
+  async (test) => {
+    const archive = await archived(await furnished());
+    const commands = await commandsOf(archive);
+    test.ok(commands.length >= 4, 'begin, some rows, commit, what is missing');
+    for (let cut = 1; cut < commands.length; cut += 1) {
+      const whole = replaceableMachine();
+      await whole.one(BUILTINS);
+      await whole.run(...commands.slice(0, cut));
+      const late = await plainStore(whole.machine);
+      const joined = new MachineHarness(late.kv.reopened());
+      for (const server of [whole, joined]) await server.run(...commands.slice(cut));
+      test.same(joined.machine.digests(), whole.machine.digests());
+      test.equal(joined.machine.index(), whole.machine.index());
+      requireSame(
+        `after command ${cut}`,
+        (await plainStore(joined.machine)).kv.dump(),
+        (await plainStore(whole.machine)).kv.dump(),
+      );
+    }
+  },
+);
+
+t.test(
+  'restore: whichever write is the last one, starting again comes to the same',
+  async (test) => {
+    const archive = await archived(await furnished());
+    const group = new Group();
+    for (const each of (await commandsOf(archive)).toSpliced(0, 0, aCommand(BUILTINS))) {
+      await group.propose(each);
+    }
+    const expected = (await plainStore(group.leader.machine)).kv.dump();
+    const commands = group.steps as Command[];
+    for (let applied = 0; applied <= commands.length; applied += 1) {
+      for (const sweeps of [0, 1, 2]) {
+        const first = replaceableMachine();
+        await first.run(...commands.slice(0, applied));
+        for (let each = 0; each < sweeps; each += 1) {
+          first.clock.advance(SWEEP_PAUSE_MS);
+          await turn();
+        }
+        const second = new MachineHarness(first.kv.reopened());
+        await second.run(...commands.slice(applied));
+        requireSame('the state', (await plainStore(second.machine)).kv.dump(), expected);
+        await swept(Object.assign(second, { generations: new MemoryGenerations(second.kv) }));
+        const current = second.kv.dump().filter((row) => row.startsWith('65'));
+        const others = second.kv.dump().filter((row) => /^(?!01|64|65)/.test(row));
+        test.same(others, [], 'the old rows are gone');
+        test.ok(current.length > 100);
+      }
+    }
+  },
+);
+
+t.test('restore: what does not belong to it is refused, by all servers alike', async (test) => {
+  const server = replaceableMachine();
+  await server.one(BUILTINS);
+  const row = { key: rowKey('roleByName', 'default', 'x'), value: new Uint8Array(16) };
+  const chunk = (id: string, number: number, rows = packedRows([row])): Promise<string> =>
+    server.tell({ type: 'restore.chunk', id, number, rows });
+  const commit = (id: string, chunkCount: number): Promise<string> =>
+    server.tell({
+      type: 'restore.commit',
+      id,
+      chunkCount,
+      chain: new Uint8Array(32),
+      metaRow: new Uint8Array(1),
+    });
+  const prefix = 'unavailable: the restore was refused, and nothing was changed:';
+  test.equal(await chunk('a', 1), `${prefix} it was given up`);
+  test.equal(await server.tell({ type: 'restore.abandon', id: 'a' }), 'ok');
+  await server.one({ type: 'restore.begin', id: 'a' });
+  test.equal(await chunk('b', 1), `${prefix} a later one took its place`);
+  test.equal(await chunk('a', 2), `${prefix} piece 2 came behind piece 0`);
+  test.match(await chunk('a', 1, packedRows([row]).subarray(0, -1)), /piece 1 is cut off/);
+  test.match(await chunk('a', 1, packedRows([row, row])), /has a row that does not belong there/);
+  for (const kind of ['meta', 'request', 'restore', 'staged', 'keyspaces', 'inKeyspace'] as const) {
+    const foreign = packedRows([{ key: rowKey(kind, 'x'), value: new Uint8Array() }]);
+    test.match(await chunk('a', 1, foreign), /has a row that does not belong there/, kind);
+  }
+  test.match(await chunk('a', 1, Uint8Array.of(0, 0)), /row 1 has a key of 0/);
+  test.match(await chunk('a', 1, new Uint8Array(9).fill(255)), /row 1 has no length/);
+  test.equal(await chunk('a', 1), 'ok');
+  test.equal(await chunk('a', 1), `${prefix} piece 1 came behind piece 1`);
+  test.equal(await commit('a', 2), `${prefix} 1 of 2 pieces are there`);
+  test.equal(await commit('a', 1), `${prefix} its pieces are not those sent`);
+  test.match(server.machine.restoreUnderWay(), { id: 'a', timeMs: FIXTURE_TIME_MS });
+  const facts = [server.machine.index(), server.machine.digests(), server.machine.totals()];
+  await server.one({ type: 'restore.begin', id: 'b' });
+  test.equal(await chunk('a', 2), `${prefix} a later one took its place`);
+  test.equal(await chunk('b', 1), 'ok');
+  await server.one({ type: 'restore.abandon', id: 'a' });
+  test.equal(server.machine.restoreUnderWay()?.id, 'b');
+  await server.one({ type: 'restore.abandon', id: 'b' });
+  test.equal(server.machine.restoreUnderWay(), undefined);
+  test.same([server.machine.index(), server.machine.digests(), server.machine.totals()], facts);
+  await swept(server);
+  test.same(
+    server.kv.dump().filter((each) => each.startsWith('65')),
+    [],
+    'nothing is left of what was dropped',
+  );
+});
+
+t.test('restore: a state that is not what it says is refused at its end', async (test) => {
+  const archive = await archived(await furnished());
+  const commands = await commandsOf(archive);
+  const changeOf = (type: Change['type']): Change =>
+    commands.find(({ change }) => change.type === type)!.change;
+  const whole = changeOf('restore.commit') as Extract<Change, { type: 'restore.commit' }>;
+  const foreignDigest = { ...decodeMeta(whole.metaRow), fullDigest: new Uint8Array(32) };
+  for (const [metaRow, says] of [
+    [Uint8Array.of(0xc1), /its meta row cannot be read/],
+    [encodeMeta(foreignDigest), /its objects do not have the digest that it says/],
+  ] as const) {
+    const server = replaceableMachine();
+    await server.one(BUILTINS);
+    await server.run(...commands.filter(({ change }) => change.type !== 'restore.commit'));
+    test.match(await server.tell({ ...whole, metaRow }), says);
+    test.equal(server.machine.totals().tokens, 1);
+    test.equal(await server.tell(whole), 'ok', 'and what is right still passes');
+    test.equal(server.machine.totals().tokens, 40);
+  }
+});
+
+t.test('restore: what is damaged, foreign or too late changes nothing', async (test) => {
+  const archive = await archived(await furnished());
+  const group = new Group();
+  await group.one(BUILTINS);
+  const { leader } = group;
+  const refusal = async (bytes: Uint8Array, archives = group.archives): Promise<unknown> =>
+    restore(archives, bytes).catch((error: AclError) => [error.code, error.message]);
+  const broken = Buffer.from(archive);
+  broken[broken.length - 40]! ^= 1;
+  for (const bytes of [archive.subarray(0, -10), broken, Buffer.from('hello')]) {
+    test.match(await refusal(bytes), ['malformed', /^nothing was changed: /]);
+  }
+  const elsewhere = archivesOf(leader, group.propose);
+  test.match(await refusal(archive.subarray(0, 0), elsewhere), ['malformed', /cut off/]);
+  const foreign = openArchives({
+    ...({ machine: leader.machine, clock: leader.clock, clusterId: () => undefined } as object),
+    settings: { datacenter: 'dc2' },
+    reign: () => 1,
+    propose: group.propose,
+  } as never);
+  test.match(await refusal(archive, foreign), [
+    'invalid',
+    /is of datacenter "dc1", this is "dc2": nothing was changed/,
+  ]);
+  test.equal(group.steps.length, 1, 'nothing of it was proposed');
+  const { archives: ofNobody } = new Group();
+  test.throws(() => ofNobody.save(), { code: 'unavailable', message: /has no state yet/ });
+
+  const first = await group.archives.beginRestore();
+  await test.rejects(group.archives.beginRestore(), { code: 'unavailable' }, 'one at a time');
+  await first.add(archive.subarray(0, 1000));
+  const intake = await leader.machine.beginInstall();
+  await test.rejects(first.add(archive.subarray(1000)), { name: 'AclError', code: 'unavailable' });
+  await test.rejects(first.finish(), { code: 'unavailable' });
+  await test.rejects(group.archives.beginRestore(), { code: 'unavailable' });
+  await intake.abandon();
+  await first.abandon();
+  test.same([...leader.generations.stores.keys()], [0], 'no trace is left');
+});
+
+t.test('restore: a leader that is lost on the way leaves nothing behind', async (test) => {
+  const archive = await archived(await furnished());
+  for (const lostAt of [1, 2, 3]) {
+    const group = new Group();
+    await group.one(BUILTINS);
+    let count = 0;
+    const archives = archivesOf(group.leader, (command) => {
+      count += 1;
+      const lost = new AclError('outcome-unknown', 'the leader is gone');
+      return count === lostAt ? Promise.reject(lost) : group.propose(command);
+    });
+    await test.rejects(restore(archives, archive), { code: 'outcome-unknown' });
+    test.equal(group.leader.machine.restoreUnderWay(), undefined);
+    test.equal(group.leader.machine.totals().tokens, 1);
+    await swept(group.leader);
+  }
+  const { leader, propose } = new Group();
+  await propose(aCommand(BUILTINS));
+  await propose(aCommand({ type: 'restore.begin', id: 'forgotten' }));
+  const duties = () =>
+    reapOnce({
+      view: leader.machine,
+      clock: leader.clock,
+      random: new FakeRandom(),
+      propose,
+      metrics: { count: () => undefined },
+      settings: {} as never,
+    });
+  leader.clock.advance(RESTORE_IDLE_MS - 1);
+  await duties();
+  test.equal(leader.machine.restoreUnderWay()?.id, 'forgotten');
+  leader.clock.advance(1);
+  await duties();
+  test.equal(leader.machine.restoreUnderWay(), undefined, 'its leader drops it after a while');
+});
+
+t.test('restore: nobody is answered by rights or names of the state before', async (test) => {
+  const secret = secretNumbered(7);
+  const token = aToken(7, { policies: [policyIdNumbered(1)] });
+  const made = (server: { one(change: Change): Promise<unknown> }, name: string, rules: string) =>
+    server
+      .one({ type: 'policy.set', presence: 'create', policy: aPolicy(1, { name, rules }) })
+      .then(() => server.one({ type: 'token.set', presence: 'create', token }));
+  const source = replaceableMachine();
+  await source.one(BUILTINS);
+  await made(source, 'reader', 'acl = "read"');
+  const commands = await commandsOf(await archived(source));
+
+  const { deps, run, operations } = await createHarness({ initialManagementSecret: undefined });
+  const one = async (change: Change): Promise<Outcome> => deps.propose(aCommand(change));
+  await made({ one }, 'writer', 'acl = "write"');
+  await one({ type: 'token.set', presence: 'create', token: aToken(8) });
+  const call = { secret };
+  const draft = { name: 'p' };
+  const nameOf = async (): Promise<unknown> => {
+    const { value } = await run('token.read-self', {}, call);
+    return value?.policies[0]?.name;
+  };
+  test.equal(await refusalOf(run('policy.create', { draft }, call)), 'ok');
+  test.equal(await nameOf(), 'writer');
+  test.equal(await refusalOf(run('token.read-self', {}, { secret: secretNumbered(8) })), 'ok');
+  const before = (await run('policy.list', { page: {} }, call)).meta;
+  let isWoken = false;
+  const waiting = operations
+    .waitForChange(before.watch, before.index, 60_000, new AbortController().signal)
+    .then(() => (isWoken = true));
+
+  for (const command of commands) await deps.propose(command);
+  test.match(await refusalOf(run('policy.create', { draft }, call)), /^permission-denied/);
+  test.equal(await nameOf(), 'reader');
+  const gone = run('token.read-self', {}, { secret: secretNumbered(8) });
+  test.match(await refusalOf(gone), /^token-unknown/);
+  (deps.clock as FakeClock).advance(0);
+  await waiting;
+  test.ok(isWoken, 'whoever waited for a change hears of it');
+});

@@ -1,0 +1,585 @@
+// Snapshots: a state that left and came in somewhere else is the same state, whatever happens under way;
+// and as long as it is not there as a whole, the present one is as it was.
+
+import fc from 'fast-check';
+import t from 'tap';
+import { DurableLog, readGeneration } from '../../cluster/log/durable-log.ts';
+import { type LogEntry, LOG_ORIGIN, nextEntry } from '../../cluster/log/log-entry.ts';
+import { SNAPSHOT_CHUNK_MAX_BYTES as REPLICA_CHUNK_MAX_BYTES } from '../../cluster/replica/replica.ts';
+import type { KvRange, KvRow } from '../../cluster/platform/kv.ts';
+import { adoptSha256 } from '../../cluster/platform/sha256.ts';
+import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
+import { systemSha256 } from '../../src/platform-node/system-sha256.ts';
+import { encodeCommand } from '../../src/state/command-codec.ts';
+import type { Command } from '../../src/state/commands.ts';
+import { CHECKPOINT_INTERVAL } from '../../src/state/digest-checkpoints.ts';
+import { StateMachine } from '../../src/state/machine.ts';
+import { pack } from '../../src/state/packing.ts';
+import { SNAPSHOT_CHUNK_MAX_BYTES } from '../../src/state/snapshot-format.ts';
+import type { SnapshotIntake } from '../../src/state/snapshot-intake.ts';
+import { SnapshotReader } from '../../src/state/snapshot-reader.ts';
+import { type StateSnapshot, snapshotOf } from '../../src/state/snapshot-writer.ts';
+import { READERS_GRACE_MS } from '../../src/state/state-store.ts';
+import { META_KEY } from '../../src/state/tables.ts';
+import { FailingKv } from '../support/failing-kv.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import {
+  accessorNumbered,
+  aCommand,
+  aPolicy,
+  aRole,
+  aToken,
+  policyIdNumbered,
+  roleIdNumbered,
+} from '../support/fixtures.ts';
+import {
+  BUILTINS,
+  MachineHarness,
+  MemoryGenerations,
+  replaceableMachine,
+} from '../support/machine-harness.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
+import { GOLDEN_SNAPSHOT } from './golden-bytes.ts';
+import { history } from './histories.ts';
+import { requireSame } from './rows-from-nothing.ts';
+
+adoptSha256(systemSha256);
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+async function chunksOf(snapshot: StateSnapshot): Promise<readonly Uint8Array[]> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of snapshot.chunks()) chunks.push(Uint8Array.from(chunk));
+  await snapshot.close();
+  return chunks;
+}
+
+/** What a machine has now, sent and taken in by another one. */
+async function installed(
+  chunks: readonly Uint8Array[],
+  into = replaceableMachine(),
+): Promise<ReturnType<typeof replaceableMachine>> {
+  const intake = await into.machine.beginInstall();
+  for (const chunk of chunks) await intake.add(chunk);
+  await intake.complete();
+  await intake.adopt();
+  into.followMachine();
+  return into;
+}
+
+const dumpOf = (
+  { generations, machine }: ReturnType<typeof replaceableMachine>,
+  number: number,
+) => {
+  if (generations.stores.size !== 1) throw new Error(`${generations.stores.size} stores are left`);
+  void machine;
+  return generations.stores.get(number)!.dump();
+};
+
+/** All that readers can learn without asking for single objects. */
+const factsOf = (machine: StateMachine): unknown => [
+  machine.index(),
+  machine.position(),
+  machine.appliedIndex(),
+  machine.totals(),
+  machine.digests(),
+  machine.bootstrapIndex(),
+  hex(machine.groupRecord ?? new Uint8Array()),
+];
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+t.test('snapshot: with the tail behind it, it is the whole history', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      history,
+      fc.integer({ min: 1, max: 9 }),
+      fc.nat(),
+      async (commands, groupSize, at) => {
+        const cut = 1 + (at % (commands.length - 1));
+        const whole = replaceableMachine();
+        const sender = replaceableMachine();
+        for (const each of commands) await whole.run(each);
+        for (let from = 0; from < cut; from += groupSize) {
+          await sender.run(...commands.slice(from, Math.min(cut, from + groupSize)));
+        }
+        const receiver = await installed(await chunksOf(sender.machine.snapshot()));
+        await turn();
+        requireSame('the rows that came in', dumpOf(receiver, 1), dumpOf(sender, 0));
+        for (const each of commands.slice(cut)) await receiver.run(each);
+        requireSame('the rows after the tail', dumpOf(receiver, 1), dumpOf(whole, 0));
+        requireSame('the facts', factsOf(receiver.machine), factsOf(whole.machine));
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
+
+/** No piece of it is like another. */
+function rulesOf(length: number): string {
+  let rules = 'acl = "read"';
+  for (let line = 0; rules.length < length; line += 1) rules += `\n# ${line}`;
+  return rules.slice(0, length);
+}
+
+/** Some rows are larger than a chunk, if they are asked for. */
+async function largeMachine(
+  tokenCount: number,
+  ruleChars = 50,
+): Promise<ReturnType<typeof replaceableMachine>> {
+  const harness = replaceableMachine();
+  await harness.one(BUILTINS);
+  await harness.group(Buffer.from('who belongs to the group'));
+  for (let number = 1; number <= 3; number += 1) {
+    const rules = rulesOf(number * ruleChars);
+    await harness.one({
+      type: 'policy.set',
+      presence: 'create',
+      policy: aPolicy(number, { rules }),
+    });
+  }
+  const commands: Command[] = [];
+  for (let number = 1; number <= tokenCount; number += 1) {
+    const token = aToken(number, { policies: [policyIdNumbered(1 + (number % 3))] });
+    commands.push(aCommand({ type: 'token.set', presence: 'create-drawn', token }));
+  }
+  for (let at = 0; at < commands.length; at += 500)
+    await harness.run(...commands.slice(at, at + 500));
+  return harness;
+}
+
+t.test('snapshot: chunks are bounded, and rows of any size pass', async (test) => {
+  const sender = await largeMachine(2000, 200_000);
+  const chunks = await chunksOf(sender.machine.snapshot());
+  test.equal(SNAPSHOT_CHUNK_MAX_BYTES, REPLICA_CHUNK_MAX_BYTES, 'both rooms mean the same');
+  test.ok(chunks.length > 8, `${chunks.length} chunks`);
+  test.ok(chunks.every(({ length }) => length > 0 && length <= SNAPSHOT_CHUNK_MAX_BYTES));
+  const receiver = await installed(chunks);
+  await turn();
+  test.same(dumpOf(receiver, 1), dumpOf(sender, 0));
+  test.same(factsOf(receiver.machine), factsOf(sender.machine));
+  test.equal(Buffer.from(receiver.machine.groupRecord!).toString(), 'who belongs to the group');
+  test.equal(receiver.machine.policy(policyIdNumbered(3))?.rules.length, 600_000);
+});
+
+t.test('snapshot: is as of its moment, while writes go on', async (test) => {
+  const sender = await largeMachine(1000, 50_000);
+  const before = factsOf(sender.machine);
+  const dump = dumpOf(sender, 0);
+  const snapshot = sender.machine.snapshot();
+  await sender.one({ type: 'token.delete', accessorId: accessorNumbered(1) });
+  const chunks: Uint8Array[] = [];
+  let next = 2;
+  for await (const chunk of snapshot.chunks()) {
+    chunks.push(Uint8Array.from(chunk));
+    await sender.one({ type: 'token.delete', accessorId: accessorNumbered(next) });
+    await sender.one({
+      type: 'role.set',
+      presence: 'create',
+      role: aRole(next, { name: `r${next}` }),
+    });
+    next += 1;
+  }
+  await snapshot.close();
+  await snapshot.close();
+  const receiver = await installed(chunks);
+  await turn();
+  test.same(factsOf(receiver.machine), before);
+  test.same(dumpOf(receiver, 1), dump);
+  test.not(sender.machine.digests().all, receiver.machine.digests().all);
+});
+
+t.test('snapshot: what old releases sent is taken in', async (test) => {
+  const sender = replaceableMachine();
+  await sender.one(BUILTINS);
+  await sender.group(Uint8Array.of(1, 2, 3));
+  await sender.one({ type: 'role.set', presence: 'create', role: aRole(1) });
+  const chunks = await chunksOf(sender.machine.snapshot());
+  test.same(chunks.map(hex), GOLDEN_SNAPSHOT, 'is sent so');
+  const receiver = await installed(GOLDEN_SNAPSHOT.map((text) => Buffer.from(text, 'hex')));
+  await turn();
+  test.same(dumpOf(receiver, 1), dumpOf(sender, 0), 'is read so');
+});
+
+/** Takes in what must be refused; gives the words of the refusal, or undefined. */
+async function refusalOf(chunks: readonly Uint8Array[]): Promise<string | undefined> {
+  const reader = new SnapshotReader();
+  try {
+    for (const chunk of chunks) reader.take(chunk);
+    reader.content();
+    return undefined;
+  } catch (error) {
+    if ((error as Error).name !== 'SnapshotDamage') throw error;
+    return (error as Error).message;
+  }
+}
+
+t.test('damage: no changed, lost, doubled or swapped byte passes', async (test) => {
+  const sender = await largeMachine(20, 100_000);
+  const chunks = await chunksOf(sender.machine.snapshot());
+  test.equal(await refusalOf(chunks), undefined);
+  const without = (place: number): readonly Uint8Array[] => chunks.toSpliced(place, 1);
+  const doubled = (place: number): readonly Uint8Array[] =>
+    chunks.toSpliced(place, 0, chunks[place]!);
+  for (const place of chunks.keys()) {
+    test.ok(await refusalOf(without(place)), `without chunk ${place + 1}`);
+    test.ok(await refusalOf(doubled(place)), `with chunk ${place + 1} twice`);
+    const [left, right] = [chunks[place]!, chunks[(place + 1) % chunks.length]!];
+    const swapped = chunks.with(place, right).with((place + 1) % chunks.length, left);
+    test.ok(await refusalOf(swapped), `with chunk ${place + 1} behind the next one`);
+    for (const at of placesIn(chunks[place]!)) {
+      const bad = Uint8Array.from(chunks[place]!);
+      bad[at]! ^= 1 << (at % 8);
+      const says = await refusalOf(chunks.with(place, bad));
+      if (says === undefined) test.fail(`byte ${at} of chunk ${place + 1} was changed unseen`);
+      test.match(says, /^the snapshot is damaged: (?:chunk \d+: |it ends behind chunk)/);
+    }
+    test.ok(await refusalOf(chunks.with(place, chunks[place]!.subarray(0, -1))), 'cut off');
+    test.ok(await refusalOf(chunks.slice(0, place)), 'ended early');
+  }
+  test.match(await refusalOf([...chunks, chunks[1]!]), /more follows/);
+  test.match(await refusalOf([new Uint8Array()]), /it has 0 bytes/);
+  const tooLarge = Buffer.alloc(SNAPSHOT_CHUNK_MAX_BYTES + 1, 2);
+  test.match(await refusalOf([chunks[0]!, tooLarge]), /it has 262145 bytes/);
+  test.match(await refusalOf(chunks.slice(0, 2)), /ends behind chunk 2/);
+});
+
+/** All places of a small chunk; of a large one some, both ends among them. */
+function placesIn(chunk: Uint8Array): readonly number[] {
+  const step = Math.max(1, Math.floor(chunk.length / 41));
+  const places: number[] = [];
+  for (let at = 0; at < chunk.length; at += step) places.push(at);
+  return [...places, chunk.length - 1];
+}
+
+/** A snapshot of rows that somebody made up, whole in itself. */
+async function chunksOfRows(change: (rows: Map<string, Uint8Array>) => void) {
+  const sender = replaceableMachine();
+  await sender.one(BUILTINS);
+  await sender.one({ type: 'role.set', presence: 'create', role: aRole(1) });
+  sender.kv.tamper(change);
+  return chunksOf(sender.machine.snapshot());
+}
+
+t.test('damage: a state that is not what it says of itself is refused', async (test) => {
+  const keyOf = (rows: Map<string, Uint8Array>, kind: number): string =>
+    [...rows.keys()].find((key) => key.charCodeAt(0) === kind)!;
+  const changed = await chunksOfRows((rows) => {
+    const key = keyOf(rows, 30);
+    const value = Uint8Array.from(rows.get(key)!);
+    value[value.length - 1]! ^= 1;
+    rows.set(key, value);
+  });
+  test.match(await refusalOf(changed), /its objects have the digest .*, and it says/);
+  const lost = await chunksOfRows((rows) => void rows.delete(keyOf(rows, 30)));
+  test.match(await refusalOf(lost), /it has 0 rows of kind 30, and says 1/);
+  const unknown = await chunksOfRows((rows) => void rows.set('\x59', new Uint8Array()));
+  test.match(await refusalOf(unknown), /of a kind \(89\) that is not known here/);
+  const { kv } = await largeMachine(3);
+  const disordered = { ...kv.snapshot(), rows: (range: KvRange) => backwards(kv.rows(range)) };
+  const backward = await chunksOf(snapshotOf({ snapshot: () => disordered }));
+  test.match(await refusalOf(backward), /row 2 is not behind the one before it/);
+  const foreign = await chunksOfRows((rows) => void rows.set('\x5b\x0a', new Uint8Array()));
+  await test.rejects(installed(foreign), /rows of a restore that is not under way/);
+  const newer = await chunksOfRows((rows) => {
+    rows.set(Buffer.from(META_KEY).toString('latin1'), pack([99]));
+  }).catch((error: Error) => error);
+  test.match(newer, { name: 'AssertionError' }, 'a state that cannot be read is not sent');
+  const empty = await chunksOf(replaceableMachine().machine.snapshot());
+  test.match(await refusalOf(empty), /of a state without any entry/);
+  test.match(
+    await refusalOf([Buffer.concat([Uint8Array.of(1), pack([2, new Uint8Array(1)])])]),
+    /its format is 2, known here is 1/,
+  );
+});
+
+async function* backwards(slices: AsyncIterable<readonly KvRow[]>) {
+  for await (const rows of slices) yield [...rows].reverse();
+}
+
+t.test('install: what is refused or given up leaves everything as it was', async (test) => {
+  const chunks = await chunksOf((await largeMachine(50)).machine.snapshot());
+  const receiver = replaceableMachine();
+  await receiver.one(BUILTINS);
+  const [facts, dump] = [factsOf(receiver.machine), receiver.kv.dump()];
+  const damaged = await receiver.machine.beginInstall();
+  for (const chunk of chunks.slice(0, 2)) await damaged.add(chunk);
+  await test.rejects(damaged.add(chunks[0]!), { name: 'SnapshotDamage' });
+  await test.rejects(damaged.add(chunks[2]!), { name: 'SnapshotDamage' }, 'and nothing more');
+  await test.rejects(damaged.complete(), { name: 'SnapshotDamage' });
+  await test.rejects(damaged.adopt(), { name: 'AssertionError' });
+  await test.rejects(receiver.machine.beginInstall(), { name: 'AssertionError' }, 'one at a time');
+  await damaged.abandon();
+  await damaged.abandon();
+  test.same([...receiver.generations.stores.keys()], [0]);
+
+  const cutOff = await receiver.machine.beginInstall();
+  for (const chunk of chunks.slice(0, -1)) await cutOff.add(chunk);
+  await test.rejects(cutOff.complete(), /before its own end/);
+  const abandoning = cutOff.abandon();
+  const whole = await receiver.machine.beginInstall();
+  await abandoning;
+  for (const chunk of chunks) await whole.add(chunk);
+  test.match(await whole.complete(), { generation: 1, appliedEntry: { index: 55 } });
+  test.same([factsOf(receiver.machine), receiver.kv.dump()], [facts, dump], 'nothing has changed');
+  await receiver.one({ type: 'role.set', presence: 'create', role: aRole(9) });
+  await whole.abandon();
+  test.equal(receiver.machine.role(roleIdNumbered(9))?.name, 'role-9', 'the old one goes on');
+  test.same([...receiver.generations.stores.keys()], [0]);
+});
+
+t.test('install: the new state is served and written to from one moment on', async (test) => {
+  const sender = await largeMachine(600);
+  await sender.one({ type: 'policy.set', presence: 'update', policy: aPolicy(1, { name: 'new' }) });
+  const chunks = await chunksOf(sender.machine.snapshot());
+  const receiver = replaceableMachine();
+  await receiver.one(BUILTINS);
+  await receiver.one({
+    type: 'policy.set',
+    presence: 'create',
+    policy: aPolicy(1, { name: 'old' }),
+  });
+  const { machine, clock } = receiver;
+  test.equal(machine.policy(policyIdNumbered(1))?.name, 'old', 'kept decoded');
+  const heard: unknown[] = [];
+  machine.watch.onApplied(({ kind }) =>
+    heard.push([kind, machine.policy(policyIdNumbered(1))?.name]),
+  );
+  let wokenCount = 0;
+  for (const target of [{ table: 'roles' }, { table: 'tokens', object: 'no such' }] as const) {
+    const waiting = machine.watch.waitFor(target, new AbortController().signal);
+    waiting.then(() => (wokenCount += 1)).catch(() => test.fail());
+  }
+  const intake = await machine.beginInstall();
+  for (const chunk of chunks) await intake.add(chunk);
+  await intake.complete();
+  test.equal(machine.policyByName(DEFAULT_NAMESPACE, 'old')?.name, 'old');
+  const adopting = intake.adopt();
+  test.same(heard, [['replaced', 'new']], 'whoever keeps something hears of it at once');
+  test.equal(machine.policyByName(DEFAULT_NAMESPACE, 'old'), undefined);
+  test.same(factsOf(machine), factsOf(sender.machine));
+  await adopting;
+  await intake.abandon();
+  clock.advance(0);
+  await turn();
+  test.equal(wokenCount, 2, 'all who wait look again');
+  test.same([...receiver.generations.stores.keys()], [1], 'the old store is gone');
+  receiver.followMachine();
+  await receiver.one({ type: 'policy.delete', id: policyIdNumbered(1) });
+  await sender.one({ type: 'policy.delete', id: policyIdNumbered(1) });
+  test.same(dumpOf(receiver, 1), dumpOf(sender, 0));
+  await installed(chunks, receiver);
+  await turn();
+  test.same([...receiver.generations.stores.keys()], [2], 'and so it goes on');
+});
+
+t.test('install: nothing takes over while entries are applied', async (test) => {
+  const chunks = await chunksOf((await largeMachine(5)).machine.snapshot());
+  const receiver = replaceableMachine();
+  const intake = await receiver.machine.beginInstall();
+  for (const chunk of chunks) await intake.add(chunk);
+  await intake.complete();
+  const applying = receiver.one(BUILTINS);
+  await test.rejects(intake.adopt(), /nothing is applied while another state takes over/);
+  await applying;
+});
+
+t.test('readers: a list on a replaced state ends whole, or is refused', async (test) => {
+  const chunks = await chunksOf((await largeMachine(5)).machine.snapshot());
+  const scope = { kind: 'all' } as const;
+  const begun = async (listed: number) => {
+    const receiver = await largeMachine(listed);
+    const list = receiver.machine.tokens(scope, undefined, {})[Symbol.asyncIterator]();
+    const filter = { by: 'policy', id: policyIdNumbered(1) } as const;
+    const joined = receiver.machine.tokens(scope, filter, {})[Symbol.asyncIterator]();
+    const first = [await list.next(), await joined.next()];
+    await installed(chunks, receiver);
+    await turn();
+    test.equal(receiver.generations.stores.size, 2, 'the old store waits for its readers');
+    test.equal(receiver.machine.totals().tokens, 6, 'new readers have the new state');
+    return { receiver, list, joined, first };
+  };
+  const patient = await begun(1000);
+  const [all, some] = await Promise.all([restOf(patient.list), restOf(patient.joined)]);
+  test.equal(all + sizeOf(patient.first[0]!), 1001);
+  test.equal(some + sizeOf(patient.first[1]!), 333);
+  await turn();
+  test.same([...patient.receiver.generations.stores.keys()], [1], 'then it goes');
+
+  const slow = await begun(1000);
+  slow.receiver.clock.advance(READERS_GRACE_MS);
+  await turn();
+  test.same([...slow.receiver.generations.stores.keys()], [1]);
+  await test.rejects(restOf(slow.list), { name: 'AclError', code: 'unavailable' });
+  await test.rejects(restOf(slow.joined), { name: 'AclError', code: 'unavailable' });
+
+  const closing = await begun(1000);
+  const snapshot = closing.receiver.machine.snapshot();
+  await closing.receiver.machine.close();
+  await test.rejects(restOf(closing.list), { code: 'unavailable' });
+  await snapshot.close();
+  await closing.receiver.machine.close();
+});
+
+type Slice = IteratorResult<readonly unknown[]>;
+const sizeOf = (slice: Slice): number => (slice.done === true ? 0 : slice.value.length);
+
+async function restOf(list: AsyncIterator<readonly unknown[]>): Promise<number> {
+  let count = 0;
+  for (let next = await list.next(); next.done !== true; next = await list.next()) {
+    count += next.value.length;
+  }
+  return count;
+}
+
+interface Disk {
+  readonly log: MemoryKv;
+  readonly states: ReadonlyMap<number, MemoryKv>;
+}
+
+/** Opens what is on the disk as a node does. */
+async function openNode(disk: Disk) {
+  const generation = readGeneration(disk.log);
+  const kv = disk.states.get(generation)!;
+  const machine = StateMachine.open(kv, { clock: new FakeClock() });
+  const log = await DurableLog.open(disk.log, machine.appliedEntry);
+  return { generation, machine, log };
+}
+
+t.test(
+  'crash: whichever write of an install is the last one, old or new is there whole',
+  async (test) => {
+    const sender = await largeMachine(700);
+    const chunks = await chunksOf(sender.machine.snapshot());
+    const seen = { old: 0, new: 0 };
+    for (let lastWrite = 0; ; lastWrite += 1) {
+      const disk = await diskOfFollower();
+      const before = factsOf((await openNode(disk)).machine);
+      const { ended, states } = await installUntilWrite(disk, chunks, lastWrite);
+      const after = await openNode({ log: disk.log.reopened(), states: reopened(states) });
+      const expected = after.generation === 0 ? before : factsOf(sender.machine);
+      requireSame(`after write ${lastWrite}`, factsOf(after.machine), expected);
+      test.equal(after.log.last.index, after.machine.appliedIndex());
+      seen[after.generation === 0 ? 'old' : 'new'] += 1;
+      if (ended) break;
+    }
+    test.ok(seen.old > 5 && seen.new === 1, JSON.stringify(seen));
+  },
+);
+
+/** A follower that has applied two entries of a log of its own. */
+async function diskOfFollower(): Promise<Disk> {
+  const [logKv, stateKv] = [new MemoryKv(), new MemoryKv()];
+  const log = await DurableLog.open(logKv, undefined);
+  const machine = StateMachine.open(stateKv, { clock: new FakeClock() });
+  const entries: LogEntry[] = [];
+  for (const payload of [encodeCommand(aCommand(BUILTINS)), new Uint8Array()]) {
+    entries.push(nextEntry(entries.at(-1) ?? LOG_ORIGIN, 1, payload));
+  }
+  await log.write({ entries, hardState: { term: 1, vote: 0, commit: 2 } });
+  await machine.apply(entries);
+  return { log: logKv, states: new Map([[0, stateKv]]) };
+}
+
+/** Installs as a replica does, until the write of that number on any store fails. */
+async function installUntilWrite(disk: Disk, chunks: readonly Uint8Array[], lastWrite: number) {
+  let writeCount = 0;
+  const failing = (kv: FailingKv): FailingKv => {
+    kv.beforeWrite = () => {
+      writeCount += 1;
+      if (writeCount > lastWrite) throw new Error('crash');
+    };
+    return kv;
+  };
+  const generations = new MemoryGenerations(disk.states.get(0)!, {
+    wrap: (kv) => failing(new FailingKv(kv)),
+  });
+  const machine = StateMachine.open(disk.states.get(0)!, { clock: new FakeClock(), generations });
+  const log = await DurableLog.open(failing(new FailingKv(disk.log)), machine.appliedEntry);
+  try {
+    const intake = await machine.beginInstall();
+    await install(intake, chunks, log);
+  } catch (error) {
+    if ((error as Error).message !== 'crash') throw error;
+    return { ended: false, states: generations.stores };
+  }
+  await turn();
+  return { ended: true, states: generations.stores };
+}
+
+async function install(
+  intake: SnapshotIntake,
+  chunks: readonly Uint8Array[],
+  log: DurableLog,
+): Promise<void> {
+  for (const chunk of chunks) await intake.add(chunk);
+  const { appliedEntry, generation } = await intake.complete();
+  const hardState = { term: 1, vote: 0, commit: appliedEntry.index };
+  await log.reset({ start: appliedEntry, hardState, generation });
+  await intake.adopt();
+}
+
+const reopened = (states: ReadonlyMap<number, MemoryKv>): ReadonlyMap<number, MemoryKv> =>
+  new Map([...states].map(([generation, kv]) => [generation, kv.reopened()]));
+
+t.test('group record: moves with the applied entry and with nothing else', async (test) => {
+  const harness = replaceableMachine();
+  await harness.one(BUILTINS);
+  test.equal(harness.machine.groupRecord, undefined);
+  const facts = () => {
+    const { machine } = harness;
+    return [machine.index(), machine.position(), machine.digests(), machine.tableIndex('tokens')];
+  };
+  const before = facts();
+  const heard: unknown[] = [];
+  harness.machine.watch.onApplied((event) => heard.push(event));
+  await harness.group(Uint8Array.of(7));
+  test.same(facts(), before);
+  test.same(heard, []);
+  test.equal(harness.machine.appliedIndex(), 2);
+  test.same([...(harness.machine.groupRecord ?? [])], [7]);
+  await harness.one({ type: 'role.set', presence: 'create', role: aRole(1) });
+  const again = new MachineHarness(harness.kv.reopened());
+  test.same([...(again.machine.groupRecord ?? [])], [7], 'it is remembered');
+  test.equal(again.machine.appliedIndex(), 3);
+});
+
+t.test(
+  'checkpoints: are digests of the same places, however entries were grouped',
+  async (test) => {
+    const commands = Array.from({ length: 20 * CHECKPOINT_INTERVAL }, (_, number) =>
+      aCommand({
+        type: 'role.set',
+        presence: 'create',
+        role: aRole(number, { name: `r${number}` }),
+      }),
+    );
+    const runs = [];
+    for (const groupSize of [37, CHECKPOINT_INTERVAL, 1000]) {
+      const harness = replaceableMachine();
+      await harness.one(BUILTINS);
+      test.equal(harness.machine.lastCheckpoint, undefined);
+      for (let at = 0; at < commands.length; at += groupSize) {
+        await harness.run(...commands.slice(at, at + groupSize));
+      }
+      runs.push(harness);
+    }
+    const places = Array.from({ length: 21 }, (_, each) => each * CHECKPOINT_INTERVAL);
+    const [first, ...others] = runs.map(({ machine }) =>
+      places.map((each) => machine.digestAt(each)),
+    );
+    for (const other of others) test.same(other, first);
+    test.equal(first!.filter((digest) => digest !== undefined).length, 16, 'the newest are kept');
+    test.equal(new Set(first).size, 17, 'each is another one');
+    const [{ machine }] = runs as [ReturnType<typeof replaceableMachine>];
+    const last = { index: 20 * CHECKPOINT_INTERVAL, digest: first!.at(-1) };
+    test.same(machine.lastCheckpoint, last);
+    test.equal(machine.digestAt(last.index + 1), undefined);
+
+    const upTo = new MachineHarness(new MemoryKv());
+    await upTo.run(aCommand(BUILTINS), ...commands.slice(0, last.index - 1));
+    test.equal(upTo.machine.digests().all, last.digest, 'it is the digest of that very entry');
+    await installed(await chunksOf(upTo.machine.snapshot()), runs[0]);
+    test.equal(machine.lastCheckpoint, undefined, 'those of another state are not compared');
+  },
+);

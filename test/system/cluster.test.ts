@@ -1,0 +1,271 @@
+// Three servers as their operators start them, each a process of its own: a leader that is killed while
+// clients are at work, a signal that ends one in good order, settings that cannot be used together, and
+// the command line at each of them.
+
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import t from 'tap';
+import { ask, MANAGEMENT } from '../hard/asking.ts';
+import {
+  type ServerProcess,
+  startRefused,
+  startServer,
+  temporaryFolder,
+} from '../hard/server-process.ts';
+import { freePorts, GROUP_KEY, until } from '../support/running-group.ts';
+
+const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.js');
+
+interface Plan {
+  readonly name: string;
+  readonly folder: string;
+  readonly clusterPort: number;
+  readonly join: readonly number[];
+}
+
+interface Running {
+  readonly plan: Plan;
+  readonly process: ServerProcess;
+}
+
+function start(owner: Tap, plan: Plan): Promise<ServerProcess> {
+  return startServer(owner, {
+    dataFolder: plan.folder,
+    flags: {
+      'node-name': plan.name,
+      'log-level': 'debug',
+      'ports-cluster': String(plan.clusterPort),
+      'bootstrap-expect': '3',
+      'retry-join': plan.join.map((port) => `127.0.0.1:${port}`).join(','),
+    },
+    environment: { CONCLAVE_CLUSTER_KEY: GROUP_KEY },
+  });
+}
+
+type Tap = Parameters<typeof startServer>[0];
+
+async function startThree(owner: Tap): Promise<readonly Running[]> {
+  const root = temporaryFolder(owner);
+  const ports = await freePorts(3);
+  const plans = ports.map((clusterPort, place) => ({
+    name: `server-${place + 1}`,
+    folder: join(root, `server-${place + 1}`),
+    clusterPort,
+    join: ports.filter((port) => port !== clusterPort),
+  }));
+  const running = await Promise.all(
+    plans.map(async (plan) => ({ plan, process: await start(owner, plan) })),
+  );
+  await Promise.all(running.map(({ process }) => ready(process)));
+  return running;
+}
+
+async function ready({ port }: ServerProcess): Promise<void> {
+  await until(
+    'the server is ready',
+    async () => (await ask(port, { path: '/readyz' })).status === 200,
+  );
+}
+
+/** By the address that all of these tell. */
+async function leaderOf(servers: readonly Running[]): Promise<Running> {
+  let found: Running | undefined;
+  await until('there is a leader', async () => {
+    const told = await Promise.all(
+      servers.map(({ process }) => ask(process.port, { path: '/v1/status/leader' })),
+    );
+    const [first = ''] = told.map(({ text }) => text);
+    found = servers.find(({ plan }) => first === `"127.0.0.1:${plan.clusterPort}"`);
+    return told.every(({ text }) => text === first) && found !== undefined;
+  });
+  return found as Running;
+}
+
+async function digestOf({ process }: Running): Promise<string> {
+  const { text } = await ask(process.port, { path: '/v1/agent/self' });
+  const self = JSON.parse(text) as { Stats?: { state: { digest_all: string } } };
+  return self.Stats?.state.digest_all ?? '';
+}
+
+/** What clients of two servers see without a pause. */
+class Clients {
+  readonly failedReads: string[] = [];
+  readonly failedWrites: string[] = [];
+  readonly written: string[] = [];
+  readonly secrets: string[] = [];
+  reads = 0;
+  longestGapMs = 0;
+  #isOn = true;
+  readonly #loops: readonly Promise<void>[];
+
+  constructor(ports: readonly number[]) {
+    this.#loops = ports.flatMap((port) => [this.#write(port), this.#read(port)]);
+  }
+
+  async stop(): Promise<void> {
+    this.#isOn = false;
+    await Promise.all(this.#loops);
+  }
+
+  async #write(port: number): Promise<void> {
+    let lastMs = performance.now();
+    while (this.#isOn) {
+      const path = '/v1/acl/token';
+      const { status, text } = await ask(port, { method: 'PUT', path, body: {} });
+      if (status === 200) {
+        const made = JSON.parse(text) as { AccessorID: string; SecretID: string };
+        this.written.push(made.AccessorID);
+        this.secrets.push(made.SecretID);
+      } else this.failedWrites.push(`${status} ${text}`);
+      this.longestGapMs = Math.max(this.longestGapMs, performance.now() - lastMs);
+      lastMs = performance.now();
+    }
+  }
+
+  async #read(port: number): Promise<void> {
+    while (this.#isOn) {
+      const accessor = this.written.at(-1) ?? 'self';
+      const { status, text } = await ask(port, { path: `/v1/acl/token/${accessor}` });
+      if (status === 200) this.reads += 1;
+      else this.failedReads.push(`${status} ${text}`);
+    }
+  }
+}
+
+t.test('servers: the leader is killed, and no client of the others sees a failure', async (t) => {
+  const servers = await startThree(t);
+  const leader = await leaderOf(servers);
+  const rest = servers.filter((server) => server !== leader);
+  const clients = new Clients(rest.map(({ process }) => process.port));
+  await until('clients are at work', () => clients.written.length > 20 && clients.reads > 20);
+  await leader.process.end('SIGKILL');
+  const before = clients.written.length;
+  await until('writes go on', () => clients.written.length > before + 20);
+  await clients.stop();
+  t.same(clients.failedReads, [], 'no read failed');
+  t.same(clients.failedWrites, [], 'no write failed');
+  t.comment(`the longest write took ${Math.round(clients.longestGapMs)} ms`);
+
+  const back = { plan: leader.plan, process: await start(t, leader.plan) };
+  await ready(back.process);
+  const all = [...rest, back];
+  for (const accessor of [clients.written[0], clients.written.at(-1)]) {
+    for (const { process } of all) {
+      const { status } = await ask(process.port, { path: `/v1/acl/token/${accessor}` });
+      t.equal(status, 200, 'what was answered is there');
+    }
+  }
+  await until('all hold the same', async () => {
+    const digests = await Promise.all(all.map(digestOf));
+    return digests[0] !== '' && new Set(digests).size === 1;
+  });
+  const tokens = await ask(back.process.port, { path: '/v1/acl/tokens' });
+  const accessors = (JSON.parse(tokens.text) as { AccessorID: string }[]).map(
+    (token) => token.AccessorID,
+  );
+  t.same(
+    clients.written.filter((accessor) => !accessors.includes(accessor)),
+    [],
+    'nothing is lost',
+  );
+  t.equal(accessors.length, clients.written.length + 2, 'and nothing was written twice');
+
+  for (const { process } of all) {
+    const env = {
+      CONCLAVE_HTTP_ADDR: `http://127.0.0.1:${process.port}`,
+      CONCLAVE_TOKEN: MANAGEMENT,
+    };
+    const members = await command(['members'], env);
+    t.equal(members.status, 0);
+    t.equal([...members.out.matchAll(/server-\d/g)].length, 3, members.out);
+    const policy = ['acl', 'policy', 'create', '--name', `at-${process.port}`];
+    t.equal((await command(policy, env)).status, 0, 'the command line writes at any server');
+  }
+
+  for (const { process } of all) {
+    const output = process.output();
+    for (const secret of [MANAGEMENT, GROUP_KEY, ...clients.secrets]) {
+      if (output.includes(secret)) t.fail(`a secret is in the log: ${secret}`);
+    }
+  }
+
+  const next = await leaderOf(all);
+  const ended = await next.process.end('SIGTERM');
+  t.same(ended, { code: 0, signal: null }, 'a leader leaves in good order');
+  const made = await ask((all.find((server) => server !== next) as Running).process.port, {
+    method: 'PUT',
+    path: '/v1/acl/token',
+    body: {},
+  });
+  t.equal(made.status, 200, 'and the others go on at once');
+});
+
+t.test('servers: what cannot work is refused at the start, with what to do', async (t) => {
+  const folder = temporaryFolder(t);
+  const refused = async (flags: Readonly<Record<string, string>>): Promise<string> => {
+    const { ending, output } = await startRefused(t, { dataFolder: join(folder, 'data'), flags });
+    return `${ending.code} ${output}`;
+  };
+  const open = await refused({
+    'bind-addr': '0.0.0.0',
+    'advertise-addr': '127.0.0.1',
+    'ports-cluster': '0',
+  });
+  t.match(open, /^2 /);
+  t.match(open, 'advertise_addr needs a port of its own');
+  t.match(await refused({ 'bind-addr': '10.1.2.3', 'ports-cluster': '8300' }), 'conclave keygen');
+  const running = await startServer(t, {
+    dataFolder: join(folder, 'first'),
+    flags: { 'ports-cluster': '0' },
+  });
+  const [, port = ''] = /cluster +127\.0\.0\.1:(\d+)/.exec(running.output()) ?? [];
+  t.match(port, /^\d+$/, 'it says where the others reach it');
+  const taken = await refused({ 'ports-cluster': port });
+  t.match(taken, `127.0.0.1:${port}`);
+  t.match(taken, 'Next: another server uses ports.cluster');
+  await running.end('SIGTERM');
+});
+
+t.test(
+  'servers: one that waits for others listens, says so, and leaves when told to',
+  async (t) => {
+    const [own = 0, other = 0] = await freePorts(2);
+    const plan = {
+      name: 'early',
+      folder: join(temporaryFolder(t), 'early'),
+      clusterPort: own,
+      join: [other],
+    };
+    const early = await start(t, plan);
+    t.match(early.output(), /node early of datacenter dc1 is not ready yet: /);
+  let readyz = await ask(early.port, { path: '/readyz' });
+  await until('it says for whom it waits', async () => {
+    readyz = await ask(early.port, { path: '/readyz' });
+    return /waiting for 2 more of 3 servers/.test(readyz.text);
+  });
+  t.equal(readyz.status, 503);
+    for (const path of ['/v1/acl/tokens', '/v1/acl/tokens?stale']) {
+      const refused = await ask(early.port, { path });
+      t.equal(refused.status, 503, path);
+      t.equal(`${refused.text}\n`, readyz.text, 'the reason is the answer');
+      t.ok(refused.headers['retry-after']);
+    }
+    t.equal((await ask(early.port, { path: '/livez' })).status, 200);
+    t.same(await early.end('SIGTERM'), { code: 0, signal: null });
+  },
+);
+
+function command(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<{ readonly status: number | null; readonly out: string }> {
+  const child = spawn(process.execPath, [MAIN, ...words], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { PATH: process.env.PATH, ...environment },
+  });
+  let out = '';
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+    out += piece;
+  });
+  return new Promise((resolve) => child.once('close', (status) => resolve({ status, out })));
+}
