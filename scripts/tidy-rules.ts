@@ -126,11 +126,10 @@ export const ENTRY_FILES: readonly RegExp[] = [
   /^src\/client\/entry\.ts$/,
   /^scripts\/tidy\.ts$/,
   /^scripts\/.+\/main\.ts$/,
+  // Begun as a process of its own.
+  /^scripts\/sim\/worker\.ts$/,
   /\.test\.ts$/,
 ];
-
-/** Finished parts whose user is still to come: the driver that turns a group of one into a group of several. */
-export const AWAITING_USER: ReadonlySet<string> = new Set(['cluster/replica/raft-replica.ts']);
 
 /** Words of the glossary's last column that an exported name must not use, with the word to use. */
 export const DO_NOT_SAY: ReadonlyMap<string, string> = new Map([

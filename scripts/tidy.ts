@@ -5,7 +5,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import ts from 'typescript';
 import {
-  AWAITING_USER,
   BANNED_GLOBALS,
   BANNED_MODULES,
   BARREL_ALLOWED,
@@ -241,11 +240,7 @@ function checkUnused(): void {
   for (const source of sources.values()) {
     if (ENTRY_FILES.some((pattern) => pattern.test(source.path))) continue;
     if (!imported.has(source.path)) find(source, 0, 'unused', 'nobody imports this file');
-    else if (
-      !source.path.startsWith('test/') &&
-      !productImported.has(source.path) &&
-      !AWAITING_USER.has(source.path)
-    )
+    else if (!source.path.startsWith('test/') && !productImported.has(source.path))
       find(source, 0, 'unused', 'only tests import this file');
   }
 }

@@ -37,10 +37,7 @@ import {
 } from './member-frames.ts';
 import type { HandlerByMethod } from './member-calls.ts';
 import type { MemberTiming } from './member-timing.ts';
-
-/** Nodes that introduced themselves; a stranger beyond it is not remembered. */
-const NEIGHBOURS_MAX = 64;
-const FAILURES_SHOWN_MAX = 3;
+import { Neighbourhood } from './neighbourhood.ts';
 
 export interface GatheringOptions {
   readonly identity: Identity;
@@ -57,11 +54,6 @@ export interface GatheringOptions {
   readonly onGathered: (members: readonly MemberRecord[]) => void;
 }
 
-interface Seen {
-  readonly introduction: Introduction;
-  readonly atMs: number;
-}
-
 export class Gathering {
   /** What other nodes may ask while this one looks for a group. */
   readonly handlers: HandlerByMethod = {
@@ -71,11 +63,7 @@ export class Gathering {
     'member.fate': async ({ payload }) => this.#onFateAsked(payload),
   };
   readonly #options: GatheringOptions;
-  readonly #seenById = new Map<string, Seen>();
-  /** Addresses that are being asked. */
-  readonly #asked = new Set<string>();
-  /** Why an address did not answer the last time. */
-  readonly #failureByAddress = new Map<string, string>();
+  readonly #neighbourhood: Neighbourhood;
   /** What was written down here just now: who asks gets it. */
   #order: FoundingOrder | undefined;
   #says = 'looking for other servers';
@@ -84,14 +72,21 @@ export class Gathering {
 
   constructor(options: GatheringOptions) {
     this.#options = options;
+    const { clock, logger, timing, retryJoin, call } = options;
+    this.#neighbourhood = new Neighbourhood({
+      clock,
+      logger,
+      neighbourMs: timing.neighbourMs,
+      retryJoin,
+      introduction: () => this.#introduction(),
+      call,
+    });
   }
 
   /** What it waits for, for people, and who does not answer. */
   get says(): string {
-    const failures = [...this.#failureByAddress].slice(0, FAILURES_SHOWN_MAX);
-    if (failures.length === 0) return this.#says;
-    const shown = failures.map(([address, why]) => `${address} (${why})`).join(', ');
-    return `${this.#says}. Not answering: ${shown}`;
+    const { failures } = this.#neighbourhood;
+    return failures === undefined ? this.#says : `${this.#says}. Not answering: ${failures}`;
   }
 
   start(): void {
@@ -105,7 +100,7 @@ export class Gathering {
 
   /** Another node tells who it is, and hears who this one is. */
   #onIntroduction(payload: Uint8Array): Uint8Array {
-    this.#note(decodeIntroduction(payload));
+    this.#neighbourhood.note(decodeIntroduction(payload));
     return encodeIntroduction(this.#introduction());
   }
 
@@ -152,7 +147,7 @@ export class Gathering {
   async #round(): Promise<void> {
     const { clock, random, timing, logger } = this.#options;
     try {
-      this.#look();
+      this.#neighbourhood.look();
       await this.#step();
     } catch (error) {
       logger.error({ cause: error }, 'looking for a cluster failed; it goes on');
@@ -160,74 +155,6 @@ export class Gathering {
     if (this.#isOver) return;
     const delayMs = timing.gatherMs * (1 + random.fraction());
     this.#timer = clock.after(delayMs, () => void this.#round());
-  }
-
-  /** Asks every address that is known; what they say counts when it comes. */
-  #look(): void {
-    const introduction = encodeIntroduction(this.#introduction());
-    const addresses = this.#addresses();
-    const current = new Set(addresses.map(addressText));
-    for (const address of this.#failureByAddress.keys()) {
-      if (!current.has(address)) this.#failureByAddress.delete(address);
-    }
-    for (const address of addresses) void this.#ask(address, introduction);
-  }
-
-  async #ask(address: NetAddress, introduction: Uint8Array): Promise<void> {
-    const key = addressText(address);
-    if (this.#asked.has(key)) return;
-    this.#asked.add(key);
-    try {
-      this.#note(
-        decodeIntroduction(await this.#options.call(address, 'member.intro', introduction)),
-      );
-      this.#failureByAddress.delete(key);
-    } catch (error) {
-      this.#onSilent(key, messageOf(error));
-    } finally {
-      this.#asked.delete(key);
-    }
-  }
-
-  /** Said once, not at every round. */
-  #onSilent(address: string, why: string): void {
-    if (this.#failureByAddress.get(address) === why) return;
-    this.#failureByAddress.set(address, why);
-    this.#options.logger.warn({ address, why }, 'an address did not answer');
-  }
-
-  #addresses(): readonly NetAddress[] {
-    const { retryJoin, self } = this.#options;
-    const learned = this.#fresh().flatMap(({ record, members }) => [
-      record.address,
-      ...members.map(({ address }) => address),
-    ]);
-    const byText = new Map(
-      [...retryJoin, ...learned].map((address) => [addressText(address), address]),
-    );
-    byText.delete(addressText(self().address));
-    return [...byText.values()].slice(0, NEIGHBOURS_MAX);
-  }
-
-  #note(introduction: Introduction): void {
-    const { id } = introduction.record;
-    const nowMs = this.#options.clock.monotonicMs();
-    if (id === this.#options.self().id) return;
-    if (!this.#seenById.has(id) && this.#seenById.size >= NEIGHBOURS_MAX) this.#forgetOldest();
-    this.#seenById.set(id, { introduction, atMs: nowMs });
-  }
-
-  #forgetOldest(): void {
-    const oldest = [...this.#seenById].sort(([, one], [, other]) => one.atMs - other.atMs)[0];
-    if (oldest !== undefined) this.#seenById.delete(oldest[0]);
-  }
-
-  #fresh(): readonly Introduction[] {
-    const { clock, timing } = this.#options;
-    const sinceMs = clock.monotonicMs() - timing.neighbourMs;
-    return [...this.#seenById.values()]
-      .filter(({ atMs }) => atMs >= sinceMs)
-      .map(({ introduction }) => introduction);
   }
 
   async #step(): Promise<void> {
@@ -240,7 +167,7 @@ export class Gathering {
     // A founding of this node that came to nothing, in this life or an earlier one: from here on it says
     // so to everybody who gave their promise and asks.
     if (promise !== undefined) await identity.release(promise.foundingId);
-    const fresh = this.#fresh();
+    const fresh = this.#neighbourhood.heard();
     const settled = fresh.filter(({ clusterId }) => clusterId !== '');
     if (settled.length > 0) {
       await this.#join(settled);
@@ -254,9 +181,9 @@ export class Gathering {
   /** The founder, and whoever belongs to the cluster by now, know what became of the founding. */
   async #askFate(promise: FoundingPromise): Promise<void> {
     const { founderId, founderAddress, foundingId } = promise;
-    const knowing = this.#fresh().filter(
-      ({ record, clusterId }) => record.id === founderId || clusterId === foundingId,
-    );
+    const knowing = this.#neighbourhood
+      .heard()
+      .filter(({ record, clusterId }) => record.id === founderId || clusterId === foundingId);
     const addresses = [founderAddress, ...knowing.map(({ record }) => record.address)];
     const byText = new Map(addresses.map((address) => [addressText(address), address]));
     const payload = encodeText(foundingId);

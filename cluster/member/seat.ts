@@ -2,36 +2,27 @@
 // and where, and what keeps both right. Opened over a log and a machine; the transport is the caller's,
 // since it was there before the group and is there after it.
 
-import { FOUNDING_TERM } from '../log/cluster-identity.ts';
 import type { DurableLog } from '../log/durable-log.ts';
 import type { NodeId } from '../raft/node-id.ts';
 import { DEFAULT_GROUP_TIMING, electionMs, heartbeatMs } from '../replica/group-limits.ts';
 import type { GroupRecord, MemberRecord } from '../replica/group-record.ts';
 import type { GroupReplica } from '../replica/group-replica.ts';
 import { openRaftReplica } from '../replica/raft-replica.ts';
-import { RpcError, RpcRefusal } from '../transport/rpc-error.ts';
-import type { RpcRequest, Transport } from '../transport/transport.ts';
+import { RpcError } from '../transport/rpc-error.ts';
+import type { Transport } from '../transport/transport.ts';
 import { removedText } from './admission.ts';
 import { Announcing } from './announcing.ts';
 import { messageOf } from './describe.ts';
 import { DigestWatch } from './digest-watch.ts';
 import { Directory } from './directory.ts';
-import { fateOf } from './founding.ts';
 import type { DigestedMachine, MemberOptions, MemberView } from './group-member.ts';
 import { Leading } from './leading.ts';
 import type { HandlerByMethod } from './member-calls.ts';
-import {
-  decodeFoundingOrder,
-  decodeIntroduction,
-  decodeText,
-  encodeFateAnswer,
-  encodeIntroduction,
-  encodeText,
-  type Introduction,
-} from './member-frames.ts';
+import { encodeText, type Introduction } from './member-frames.ts';
 import type { MemberLimits, MemberTiming } from './member-timing.ts';
 import { memberViews } from './member-views.ts';
 import { Repeated } from './repeated.ts';
+import { answersOf } from './seat-answers.ts';
 import { SnapshotInbox } from './snapshot-inbox.ts';
 import { SnapshotOutbox } from './snapshot-outbox.ts';
 
@@ -231,14 +222,22 @@ export class Seat<Outcome> {
   }
 
   #createHandlers(): HandlerByMethod {
+    const { clusterId, self, log, onOver } = this.#seat;
     const inbox = this.#inbox;
+    const answers = answersOf({
+      clusterId,
+      self,
+      log,
+      leading: this.leading,
+      introduction: () => this.#introduction(),
+      onHeard: (member) => {
+        this.directory.heard(member);
+        this.#link();
+      },
+      onRemoved: (says) => onOver('removed', says),
+    });
     return {
-      'member.intro': (request) => this.#onIntroduction(request),
-      'member.join': (request) => this.#onJoin(request),
-      'member.removed': (request) => this.#onRemovedTold(request),
-      'member.promise': () => this.#refuseFounding(),
-      'member.found': (request) => this.#onFounded(request),
-      'member.fate': (request) => this.#onFateAsked(request),
+      ...answers,
       'member.digest': ({ payload }) => this.#digests.onAsked(payload),
       'member.diverged': async ({ payload }) => this.#digests.onTold(payload),
       'member.snapshot-begin': ({ from, payload }) => inbox.begin(from.node, payload),
@@ -311,70 +310,4 @@ export class Seat<Outcome> {
     const last = left.map(({ node, address }) => [node, address] as const);
     this.#seat.transport?.setPeers(new Map([...last, ...this.directory.peers()]));
   }
-
-  async #onIntroduction({ payload, from }: RpcRequest): Promise<Uint8Array> {
-    const introduction = decodeIntroduction(payload);
-    requireOwnWord(introduction, from.id);
-    if (introduction.clusterId === this.#seat.clusterId) {
-      this.directory.heard(introduction.record);
-      this.#link();
-    }
-    return encodeIntroduction(this.#introduction());
-  }
-
-  async #onJoin({ payload, from }: RpcRequest): Promise<Uint8Array> {
-    const { record, clusterId } = decodeIntroduction(payload);
-    const introduction = { record, clusterId };
-    requireOwnWord(introduction, from.id);
-    const { clusterId: own } = this.#seat;
-    if (clusterId !== '' && clusterId !== own) {
-      throw new RpcRefusal('other-cluster', `${record.name} belongs to the cluster ${clusterId}`);
-    }
-    await this.leading.admit({ record, isOurs: clusterId === own });
-    return encodeText(own);
-  }
-
-  async #refuseFounding(): Promise<never> {
-    const { name } = this.#seat.self();
-    throw new RpcRefusal('has-cluster', `server ${name} belongs to a cluster already`);
-  }
-
-  /** Told once more by a founder that did not hear the answer. */
-  async #onFounded({ payload }: RpcRequest): Promise<Uint8Array> {
-    const { clusterId } = decodeFoundingOrder(payload);
-    return clusterId === this.#seat.clusterId ? encodeText(clusterId) : this.#refuseFounding();
-  }
-
-  async #onFateAsked({ payload }: RpcRequest): Promise<Uint8Array> {
-    const { clusterId, self, log } = this.#seat;
-    const fate = fateOf(decodeText(payload), { clusterId, promise: undefined });
-    const payloads = fate === 'founded' ? foundingEntriesOf(log) : [];
-    return encodeFateAnswer({ answererId: self().id, fate, payloads });
-  }
-
-  async #onRemovedTold({ payload }: RpcRequest): Promise<Uint8Array> {
-    if (decodeText(payload) !== this.#seat.clusterId) {
-      throw new RpcRefusal('other-cluster', 'this server belongs to another cluster');
-    }
-    this.#seat.onOver('removed', removedText(this.#seat.self().name));
-    return encodeText(this.#seat.clusterId);
-  }
-}
-
-/** The entries by which the group was founded, if the log has them still: no election is of that term. */
-function foundingEntriesOf(log: DurableLog): readonly Uint8Array[] {
-  const payloads: Uint8Array[] = [];
-  if (log.firstIndex !== 1) return payloads;
-  for (let index = 1; index <= log.lastIndex; index += 1) {
-    const { term, type, payload } = log.entry(index);
-    if (term !== FOUNDING_TERM || type !== 'membership') break;
-    payloads.push(payload);
-  }
-  return payloads;
-}
-
-/** A node speaks for itself only. */
-function requireOwnWord({ record }: Pick<Introduction, 'record'>, callerId: string): void {
-  if (record.id === callerId) return;
-  throw new RpcRefusal('not-yours', `node ${callerId} speaks for node ${record.id}`);
 }

@@ -20,17 +20,12 @@ export class AskedLane {
   readonly #served: CallServer;
 
   constructor({ parts, conn, proved, onClosed }: AskedLaneOptions) {
-    const { clock, limits, timing } = parts;
     this.#served = newCallServer(parts);
     this.lane = new LaneConn({
+      parts,
       conn,
       peer: proved.hello,
       side: 'listener',
-      clock,
-      pingMs: timing.pingMs,
-      silenceMs: timing.silenceMs,
-      waitingMaxBytes: limits.bulkLaneMaxBytes,
-      messagesFrameBytes: limits.messagesFrameBytes,
       onFrame: (frame) => this.#onFrame(frame),
       onClosed,
     });

@@ -113,16 +113,11 @@ class Guest {
   }
 
   #onProved(conn: Conn, { hello }: Proved): ConnHandlers {
-    const { clock, limits, timing } = this.#parts;
     const lane = new LaneConn({
+      parts: this.#parts,
       conn,
       peer: hello,
       side: 'dialler',
-      clock,
-      pingMs: timing.pingMs,
-      silenceMs: timing.silenceMs,
-      waitingMaxBytes: limits.bulkLaneMaxBytes,
-      messagesFrameBytes: limits.messagesFrameBytes,
       onFrame: (frame) => this.#onFrame(frame),
       onClosed: (why) => this.#end(why),
     });

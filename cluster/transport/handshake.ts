@@ -8,6 +8,7 @@ import { type Hello, type Lane, NEWEST_PROTOCOL, OLDEST_PROTOCOL } from '../wire
 import { decodeFrame, encodeFrame } from '../wire/frame-codec.ts';
 import { hmacSha256, isSameSecret } from '../wire/hmac.ts';
 import { HandshakeRefusal } from './handshake-refusal.ts';
+import { refusalOfHello, whoIs } from './hello-check.ts';
 import type { TransportSelf } from './transport.ts';
 
 export type Side = 'dialler' | 'listener';
@@ -101,7 +102,7 @@ export class Handshake {
 
   #onHello(hello: Hello, bytes: Uint8Array): HandshakeStep {
     const { side } = this.#options;
-    const refusal = this.#reasonAgainst(hello);
+    const refusal = this.#refusalOf(hello);
     if (refusal !== undefined) throw refusal;
     this.#theirHello = { hello, bytes: new Uint8Array(bytes) };
     if (side.kind === 'listener') return { reply: this.#sayHello(hello.lane) };
@@ -129,58 +130,19 @@ export class Handshake {
     return { proved: { hello, version } };
   }
 
-  #reasonAgainst(hello: Hello): HandshakeRefusal | undefined {
-    const who = whoIs(hello);
-    const reason =
-      this.#versionReason(hello, who) ??
-      this.#groupReason(hello, who) ??
-      this.#keyReason(hello, who);
-    if (reason !== undefined) return new HandshakeRefusal('refused', reason);
-    return this.#nodeReason(hello, who);
-  }
-
-  #versionReason({ oldestVersion, newestVersion }: Hello, who: string): string | undefined {
-    if (oldestVersion <= NEWEST_PROTOCOL && newestVersion >= OLDEST_PROTOCOL) return undefined;
-    const theirs = rangeText(oldestVersion, newestVersion);
-    const own = rangeText(OLDEST_PROTOCOL, NEWEST_PROTOCOL);
-    const older = oldestVersion > NEWEST_PROTOCOL ? this.#options.self.name : who;
-    return `${who} speaks protocol ${theirs}, ${this.#options.self.name} speaks ${own}: upgrade ${older}`;
-  }
-
-  #groupReason(hello: Hello, who: string): string | undefined {
-    const { self, clusterId } = this.#options;
-    if (hello.datacenter !== self.datacenter) {
-      return `${who} is of datacenter "${hello.datacenter}", ${self.name} of "${self.datacenter}"`;
-    }
-    if (hello.clusterId !== '' && clusterId !== '' && hello.clusterId !== clusterId) {
-      return `${who} is of cluster ${hello.clusterId}, ${self.name} of cluster ${clusterId}`;
-    }
-    return undefined;
-  }
-
-  #keyReason({ hasKey }: Hello, who: string): string | undefined {
-    const { self, clusterKey } = this.#options;
-    if (hasKey === (clusterKey !== undefined)) return undefined;
-    const [having, lacking] = hasKey ? [who, self.name] : [self.name, who];
-    return `${having} has a cluster_key and ${lacking} has none: give every node the same one`;
-  }
-
-  #nodeReason(hello: Hello, who: string): HandshakeRefusal | undefined {
-    const { self, side } = this.#options;
-    if (hello.node === self.node) {
-      if (hello.id === self.id) {
-        return new HandshakeRefusal('self', `${self.name} is the node at both ends`);
-      }
-      const says = `${who} has the same number as ${self.name} (${self.id}): give one a new data folder`;
-      return new HandshakeRefusal('refused', says);
-    }
-    if (side.kind === 'listener') return undefined;
+  #refusalOf(hello: Hello): HandshakeRefusal | undefined {
+    const { self, clusterId, clusterKey, side } = this.#options;
+    const refusal = refusalOfHello(hello, { self, clusterId, hasKey: clusterKey !== undefined });
+    if (refusal !== undefined || side.kind === 'listener') return refusal;
     if (side.expected !== undefined && hello.node !== side.expected) {
-      const says = `${who} is node ${hello.node}, and node ${side.expected} was looked for there`;
+      const says = `${whoIs(hello)} is node ${hello.node}, and node ${side.expected} was looked for there`;
       return new HandshakeRefusal('refused', says);
     }
     if (hello.lane === side.lane) return undefined;
-    return new HandshakeRefusal('refused', `${who} answers for another lane than it was asked for`);
+    return new HandshakeRefusal(
+      'refused',
+      `${whoIs(hello)} answers for another lane than was asked`,
+    );
   }
 
   #requireProof(mac: Uint8Array, of: Side): void {
@@ -232,14 +194,6 @@ export class Handshake {
 
 function commonVersion({ newestVersion }: Hello): number {
   return Math.min(newestVersion, NEWEST_PROTOCOL);
-}
-
-function rangeText(oldest: number, newest: number): string {
-  return oldest === newest ? `${oldest}` : `${oldest} to ${newest}`;
-}
-
-function whoIs({ name, id }: Hello): string {
-  return `node ${name} (${id})`;
 }
 
 /** No two lists of parts give the same bytes. */

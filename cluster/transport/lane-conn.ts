@@ -2,13 +2,14 @@
 // frame; what finds too much waiting is lost, as on a bad wire. Silence ends it, and so does whatever cannot
 // be read, with the reason told to the other side and nothing else affected.
 
-import type { Clock, Timer } from '../platform/clock.ts';
+import type { Timer } from '../platform/clock.ts';
 import { type Conn, type ConnHandlers, FRAME_MAX_BYTES } from '../platform/net.ts';
 import type { Message } from '../raft/message.ts';
 import { type Frame, type Hello, MESSAGES_MAX, type RefusedCode } from '../wire/frame.ts';
 import { decodeFrame, encodeFrame } from '../wire/frame-codec.ts';
 import { WireDamage } from '../wire/wire-damage.ts';
 import type { Side } from './handshake.ts';
+import type { LinkParts } from './link-parts.ts';
 
 /** What a frame holds beside its messages or its payload. */
 const HEAD_MAX_BYTES = 64 * 1024;
@@ -20,15 +21,12 @@ export interface WaitingMessage {
 }
 
 export interface LaneConnOptions {
+  readonly parts: LinkParts;
   readonly conn: Conn;
-  /** Who is there. */
+  /** Who is there, and for which lane. */
   readonly peer: Hello;
+  /** Which of the two this node is. */
   readonly side: Side;
-  readonly clock: Clock;
-  readonly pingMs: number;
-  readonly silenceMs: number;
-  readonly waitingMaxBytes: number;
-  readonly messagesFrameBytes: number;
   /** Whatever is not this connection's own matter. Throws WireDamage at what should not have come. */
   readonly onFrame: (frame: Frame, lane: LaneConn) => void;
   /** Called once, whoever closed. */
@@ -59,7 +57,7 @@ export class LaneConn implements ConnHandlers {
     this.#options = options;
     this.peer = options.peer;
     this.side = options.side;
-    this.openedAtMs = options.clock.monotonicMs();
+    this.openedAtMs = options.parts.clock.monotonicMs();
     this.#lastHeardAtMs = this.openedAtMs;
     this.#sendPing();
   }
@@ -79,7 +77,9 @@ export class LaneConn implements ConnHandlers {
   /** Whether something of this size would be sent now, or be lost. */
   hasRoomFor(sizeBytes: number): boolean {
     if (this.#closedWhy !== undefined || sizeBytes > FRAME_MAX_BYTES - HEAD_MAX_BYTES) return false;
-    const { conn, waitingMaxBytes } = this.#options;
+    const { conn, parts } = this.#options;
+    const { bulkLaneMaxBytes, controlLaneMaxBytes } = parts.limits;
+    const waitingMaxBytes = this.peer.lane === 'control' ? controlLaneMaxBytes : bulkLaneMaxBytes;
     return this.#waitingBytes + conn.bufferedBytes() + sizeBytes <= waitingMaxBytes;
   }
 
@@ -105,12 +105,12 @@ export class LaneConn implements ConnHandlers {
 
   onFrame(bytes: Uint8Array): void {
     if (this.#closedWhy !== undefined) return;
-    this.#lastHeardAtMs = this.#options.clock.monotonicMs();
+    this.#lastHeardAtMs = this.#options.parts.clock.monotonicMs();
     try {
       this.#take(decodeFrame(bytes));
     } catch (error) {
       if (!(error instanceof WireDamage)) throw error;
-      this.refuse('refused', `a frame of ${bytes.length} bytes is damaged: ${error.message}`);
+      this.#onDamage(`a frame of ${bytes.length} bytes is damaged: ${error.message}`);
     }
   }
 
@@ -118,11 +118,18 @@ export class LaneConn implements ConnHandlers {
     this.#end(why);
   }
 
+  #onDamage(why: string): void {
+    const { node, name, lane } = this.peer;
+    const fields = { node, name, lane, remote: this.remote, why };
+    this.#options.parts.logger.warn(fields, 'a connection is closed because of what came over it');
+    this.refuse('refused', why);
+  }
+
   #take(frame: Frame): void {
     if (frame.kind === 'ping') {
       if (this.hasRoomFor(0)) this.sendFrame({ kind: 'pong', sentAtMs: frame.sentAtMs }, 0);
     } else if (frame.kind === 'pong') {
-      const tookMs = Math.floor(this.#options.clock.monotonicMs()) - frame.sentAtMs;
+      const tookMs = Math.floor(this.#options.parts.clock.monotonicMs()) - frame.sentAtMs;
       this.#roundTripMs = Math.max(0, tookMs);
     } else if (frame.kind === 'refused') {
       this.#end(`node ${this.peer.name} closed it: ${frame.why}`);
@@ -133,7 +140,7 @@ export class LaneConn implements ConnHandlers {
 
   #await(sizeBytes: number): void {
     this.#waitingBytes += sizeBytes;
-    this.#flush ??= this.#options.clock.after(0, () => this.#sendWaiting());
+    this.#flush ??= this.#options.parts.clock.after(0, () => this.#sendWaiting());
   }
 
   #sendWaiting(): void {
@@ -144,15 +151,17 @@ export class LaneConn implements ConnHandlers {
     this.#waitingMessages = [];
     this.#waitingFrames = [];
     this.#waitingBytes = 0;
-    const { conn, messagesFrameBytes } = this.#options;
-    for (const batch of inBatches(messages, messagesFrameBytes)) {
+    const { conn, parts } = this.#options;
+    for (const batch of inBatches(messages, parts.limits.messagesFrameBytes)) {
       conn.send(encodeFrame({ kind: 'messages', messages: batch }));
     }
     for (const frame of frames) conn.send(encodeFrame(frame));
   }
 
   #sendPing(): void {
-    const { clock, conn, pingMs, silenceMs } = this.#options;
+    const { conn, parts } = this.#options;
+    const { clock } = parts;
+    const { pingMs, silenceMs } = parts.timing;
     const receivedBytes = conn.receivedBytes();
     if (receivedBytes !== this.#receivedBytes) this.#silentPingCount = 0;
     this.#receivedBytes = receivedBytes;

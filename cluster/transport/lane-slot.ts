@@ -69,18 +69,12 @@ export class LaneSlot {
   }
 
   take(conn: Conn, { hello }: Proved, side: Side): ConnHandlers {
-    const { parts, lane, onFrame, onReplaced, onUp } = this.#options;
-    const { clock, limits, timing } = parts;
-    const { controlLaneMaxBytes, bulkLaneMaxBytes, messagesFrameBytes } = limits;
+    const { parts, onFrame, onReplaced, onUp } = this.#options;
     const fresh = new LaneConn({
+      parts,
       conn,
       peer: hello,
       side,
-      clock,
-      pingMs: timing.pingMs,
-      silenceMs: timing.silenceMs,
-      waitingMaxBytes: lane === 'control' ? controlLaneMaxBytes : bulkLaneMaxBytes,
-      messagesFrameBytes,
       onFrame,
       onClosed: (why, closed) => this.#onClosed(why, closed),
     });

@@ -19,13 +19,15 @@ export interface RefusedConnection {
 }
 
 /** The same refusal of the same host is in the log once in so long. */
-const LOG_AGAIN_MS = 60_000;
-/** So many refusals are told apart; then older ones may be in the log again. */
-const LOGGED_MAX = 256;
+const WINDOW_MS = 60_000;
+/** So many different ones are; of more there is one line. */
+const LINES_MAX = 60;
 
 export class RefusalLog {
   readonly #options: RefusalLogOptions;
-  readonly #loggedAtMs = new Map<string, number>();
+  /** Of this window. */
+  readonly #logged = new Set<string>();
+  #windowStartMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: RefusalLogOptions) {
     this.#options = options;
@@ -33,13 +35,17 @@ export class RefusalLog {
 
   note({ remote, name, why, level }: RefusedConnection): void {
     const { clock, logger } = this.#options;
-    const key = `${hostOf(remote)} ${why}`;
     const nowMs = clock.monotonicMs();
-    const loggedAtMs = this.#loggedAtMs.get(key) ?? Number.NEGATIVE_INFINITY;
-    if (nowMs - loggedAtMs < LOG_AGAIN_MS) return;
-    if (this.#loggedAtMs.size >= LOGGED_MAX) this.#loggedAtMs.clear();
-    this.#loggedAtMs.set(key, nowMs);
-    logger[level]({ remote, name, why }, 'a connection was refused');
+    if (nowMs - this.#windowStartMs >= WINDOW_MS) {
+      this.#windowStartMs = nowMs;
+      this.#logged.clear();
+    }
+    const key = `${hostOf(remote)} ${why}`;
+    if (this.#logged.has(key) || this.#logged.size > LINES_MAX) return;
+    this.#logged.add(key);
+    if (this.#logged.size <= LINES_MAX)
+      logger[level]({ remote, name, why }, 'a connection was refused');
+    else logger.warn({ remote }, 'more connections are refused than are logged');
   }
 }
 

@@ -39,6 +39,8 @@ export async function replay({
     console.log(`seed ${seed} is clean`);
     return hash === secondHash;
   }
-  console.log(`seed ${seed} fails after ${violation.atMs} ms: ${violation.checker}\n${violation.says}`);
+  console.log(
+    `seed ${seed} fails after ${violation.atMs} ms: ${violation.checker}\n${violation.says}`,
+  );
   return false;
 }

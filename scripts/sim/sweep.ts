@@ -77,7 +77,9 @@ class Sweep {
     const { seed, hash, secondHash, violation } = result;
     if (secondHash !== undefined && secondHash !== hash) {
       this.#failureCount += 1;
-      console.log(`seed ${seed}: two runs came to ${hash} and ${secondHash}: something is not simulated`);
+      console.log(
+        `seed ${seed}: two runs came to ${hash} and ${secondHash}: something is not simulated`,
+      );
     }
     if (violation === undefined) return;
     this.#failureCount += 1;
@@ -89,7 +91,9 @@ class Sweep {
       this.#pool.run({ ...this.#taskOf(seed), isTwice: false, cuts }),
     );
     const left = cut(options, shrunk.cuts).plan.map(describeFault);
-    console.log(`  shortest of ${shrunk.runCount} runs: ${shrunk.result.violation?.says.slice(0, 500)}`);
+    console.log(
+      `  shortest of ${shrunk.runCount} runs: ${shrunk.result.violation?.says.slice(0, 500)}`,
+    );
     console.log(indented(left.join('\n')));
     const of = subject === 'replica' ? '' : ` --subject ${subject}`;
     console.log(`  npm run sim -- --seed ${seed}${of}${describeCuts(shrunk.cuts)} --trace`);

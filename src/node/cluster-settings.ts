@@ -31,7 +31,12 @@ export interface GroupPlan {
   readonly clusterKey: Uint8Array | undefined;
   readonly heartbeatMs: number;
   readonly electionMs: number;
+  /** How long reads and writes wait for a leader: a few elections fit into it. */
+  readonly leaderWaitMs: number;
 }
+
+const LEADER_WAIT_MIN_MS = 5_000;
+const ELECTIONS_WAITED = 3;
 
 const KEY_BYTES = 32;
 const HEARTBEAT_MIN_NS = 10_000_000n;
@@ -56,6 +61,7 @@ export function clusterFaultOf(settings: ClusterSettings): string | undefined {
 export function groupPlanOf(settings: ClusterSettings): GroupPlan {
   const port = settings['ports.cluster'];
   const { bind_addr, advertise_addr, retry_join, cluster_key } = settings;
+  const electionMs = msOf(settings['raft.election_timeout']);
   return {
     listen: port === -1 ? undefined : { host: bind_addr, port },
     // With port 0 the port is known when it listens.
@@ -63,9 +69,14 @@ export function groupPlanOf(settings: ClusterSettings): GroupPlan {
     bootstrapExpect: settings.bootstrap_expect,
     retryJoin: retry_join.flatMap((text) => parseNetAddress(text, CLUSTER_PORT) ?? []),
     clusterKey: cluster_key === '' ? undefined : Buffer.from(cluster_key, 'base64'),
-    heartbeatMs: Number(settings['raft.heartbeat_interval']) / 1e6,
-    electionMs: Number(settings['raft.election_timeout']) / 1e6,
+    heartbeatMs: msOf(settings['raft.heartbeat_interval']),
+    electionMs,
+    leaderWaitMs: Math.max(LEADER_WAIT_MIN_MS, ELECTIONS_WAITED * electionMs),
   };
+}
+
+function msOf(durationNs: bigint): number {
+  return Number(durationNs) / 1e6;
 }
 
 /** Never shows the key: also a wrong one may be somebody's secret. */

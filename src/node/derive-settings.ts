@@ -3,6 +3,7 @@
 import type { SecretId } from '../acl/ids.ts';
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../http/settings.ts';
 import type { ServiceSettings } from '../service/deps.ts';
+import { groupPlanOf } from './cluster-settings.ts';
 import type { TlsTexts } from './platform.ts';
 import type { Settings } from './settings.ts';
 
@@ -22,6 +23,7 @@ export function serviceSettingsOf(settings: Settings): ServiceSettings {
     defaultSecret: secretOf(settings['acl.tokens.default']),
     initialManagementSecret: secretOf(settings['acl.tokens.initial_management']),
     namespacesEnabled: settings['namespaces.enabled'],
+    leaderWaitMs: groupPlanOf(settings).leaderWaitMs,
   };
 }
 

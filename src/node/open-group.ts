@@ -69,13 +69,14 @@ async function openState(
 }
 
 function groupSettingsOf(settings: Settings) {
-  const { heartbeatMs, electionMs, ...plan } = groupPlanOf(settings);
+  const { heartbeatMs, electionMs, leaderWaitMs, ...plan } = groupPlanOf(settings);
   return {
     ...plan,
     groupTiming: {
       tickMs: heartbeatMs,
       heartbeatTicks: 1,
       electionTicks: Math.round(electionMs / heartbeatMs),
+      readTimeoutMs: leaderWaitMs,
     },
     groupLimits: { pendingCountMax: settings['limits.pending_writes_max'] },
   };

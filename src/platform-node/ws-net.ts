@@ -59,7 +59,7 @@ const WEB_SOCKET_OPTIONS = {
 /** The network of this machine. */
 export function openWsNet({ tls, clock, logger }: WsNetOptions): Net {
   const refusals = new RefusalLog({ clock, logger });
-  const onRefused = (socket: Socket, why: string): void =>
+  const onRefused = (socket: End, why: string): void =>
     refusals.note({ remote: remoteOf(socket), why, level: 'warn' });
   return {
     listen: (address, onConn) => listen({ address, tls, onConn, onRefused }),
@@ -67,11 +67,17 @@ export function openWsNet({ tls, clock, logger }: WsNetOptions): Net {
   };
 }
 
+/** The other end of a socket, as far as it is known. */
+interface End {
+  readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
+}
+
 interface ListenOptions {
   readonly address: NetAddress;
   readonly tls: ClusterTls | undefined;
   readonly onConn: (conn: Conn) => void;
-  readonly onRefused: (socket: Socket, why: string) => void;
+  readonly onRefused: (socket: End, why: string) => void;
 }
 
 async function listen(options: ListenOptions): Promise<Listening> {
@@ -116,6 +122,7 @@ function serverFor({ tls, onRefused }: ListenOptions): Server {
   };
   const server = tls === undefined ? createServer(http, onRequest) : secured(tls, http, onRequest);
   server.maxConnections = CONNECTIONS_MAX;
+  server.on('drop', (from?: End) => onRefused(from ?? {}, 'too many connections are open'));
   server.on('clientError', (error: Error, socket: Socket) => {
     onRefused(socket, `what came is no WebSocket: ${error.message}`);
     socket.destroy();
@@ -176,7 +183,7 @@ function hasNoObjection(): boolean {
   return false;
 }
 
-function remoteOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
+function remoteOf({ remoteAddress = '', remotePort = 0 }: End): string {
   const host = remoteAddress.includes(':') ? `[${remoteAddress}]` : remoteAddress;
   return `${host}:${remotePort}`;
 }

@@ -29,6 +29,8 @@ export interface ServiceSettings {
   readonly defaultSecret: SecretId | undefined;
   readonly initialManagementSecret: SecretId | undefined;
   readonly namespacesEnabled: boolean;
+  /** How long a write is tried while there is no leader, or none that answers. */
+  readonly leaderWaitMs: number;
 }
 
 /** How this node stands to its datacenter's leader. */

@@ -10,8 +10,6 @@ import { LeaderAway } from './remote.ts';
 import type { Service } from './service.ts';
 import type { WriteResult } from './views.ts';
 
-/** After this no other try begins. One that was begun before may take longer. */
-export const WRITE_TRIES_MS = 5_000;
 /** Between two tries, unless the leader changes before. */
 const PAUSE_MS = 100;
 /** How long an answer of the leader waits for this server's own state. */
@@ -29,8 +27,9 @@ export async function runWrite<Name extends OperationName>(
   given: Write<Name>,
   runHere: (write: Write<Name>) => Promise<OperationOutput<Name>>,
 ): Promise<OperationOutput<Name>> {
-  const { clock, remote } = service;
-  const deadlineMs = clock.monotonicMs() + WRITE_TRIES_MS;
+  const { clock, remote, settings } = service;
+  // After this no other try begins; one that was begun before may take longer.
+  const deadlineMs = clock.monotonicMs() + settings.leaderWaitMs;
   // Who loses the answer of a bootstrap is locked out: it can be repeated wherever it runs.
   let write = given.name === 'bootstrap' ? repeatableOf(service, given) : given;
   /** Of an earlier try: it may have taken effect. */

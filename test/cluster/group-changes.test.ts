@@ -14,7 +14,7 @@ import {
   watched,
   write,
 } from '../support/group-actions.ts';
-import { changeOf, type InMemoryGroup, memberRecordOf } from '../support/in-memory-group.ts';
+import { CALM, changeOf, type InMemoryGroup, memberRecordOf } from '../support/in-memory-group.ts';
 import { settled } from '../support/simulated-world.ts';
 
 function votersAt(group: InMemoryGroup, id: number): readonly number[] {
@@ -202,7 +202,9 @@ t.test('removing: is through when a quorum of those who stay knows', async (test
   for (let seed = 1; seed <= 20; seed += 1) {
     const { group, leader } = await electedGroup({ seed, size: 4 });
     const [gone, ...stay] = othersOf(group, leader.id);
+    group.wire = { ...CALM, lossRate: 0.4 };
     test.match(await change(group, leader.id, changeOf(['remove', gone!])), {});
+    group.wire = CALM;
     group.crash(gone!);
     group.crash(leader.id);
     // Of the four that they were, two would be too few.

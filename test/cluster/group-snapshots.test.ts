@@ -25,7 +25,8 @@ async function laggingGroup(seed = 7, hasApplied: 'all' | 'little' = 'all'): Pro
   const { group, leader } = await electedGroup({ seed, limits: SHORT });
   const laggard = group.node(othersOf(group, leader.id)[0]!);
   if (hasApplied === 'little') laggard.stateQueue.stall();
-  await write(group, leader.id, 10);
+  await write(group, leader.id, 5);
+  await write(group, leader.id, 5);
   await group.run(200);
   group.crash(laggard.id);
   // Longer than a leader holds entries for somebody whom it does not hear.
@@ -197,7 +198,7 @@ t.test(
   async (test) => {
     const lagging = await laggingGroup();
     const { group, leader, laggard } = lagging;
-    group.wire = { ...CALM, minMs: 60, maxMs: 80 };
+    group.wire = { ...CALM, minMs: 100, maxMs: 130 };
     let isUnderWay = false;
     group.onChunk = () => {
       isUnderWay = true;

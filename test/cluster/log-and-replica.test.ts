@@ -45,11 +45,9 @@ import {
   nextGroupRecord,
 } from '../../cluster/replica/group-record.ts';
 import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
-import { openRaftReplica } from '../../cluster/replica/raft-replica.ts';
 import type { AppliedEntry, Machine } from '../../cluster/replica/replica.ts';
 import { FailingKv } from '../support/failing-kv.ts';
-import { FakeClock } from '../support/fake-clock.ts';
-import { FakeRandom } from '../support/fake-random.ts';
+import { openLoneGroup } from '../support/lone-group.ts';
 import { MemoryKv, textOf } from '../support/memory-kv.ts';
 import { FIRST_RELEASE, GROUPS } from './golden-log-bytes.ts';
 
@@ -515,25 +513,8 @@ async function openReplica(
   if (isNew) await writeFounding(kv, { clusterId: CLUSTER, payloads });
   const failures: Error[] = [];
   const log = await DurableLog.open(kv, machine.appliedEntry);
-  const silent = (): void => undefined;
-  const replica = openRaftReplica<string>({
-    nodeId: 1,
-    log,
-    machine,
-    send: silent,
-    sendSnapshot: () => Promise.reject(new Error('there is nobody')),
-    // Time stands: whoever is alone waits for no tick.
-    clock: new FakeClock(),
-    random: new FakeRandom(),
-    logger: { debug: silent, info: silent, warn: silent, error: silent },
-    onFatal: (cause) => void failures.push(cause),
-    limits,
-  });
-  const isReady = (): boolean => {
-    const { standing, appliedIndex, commitIndex, lastIndex } = replica.status();
-    return standing === 'leader' && appliedIndex === lastIndex && commitIndex === lastIndex;
-  };
-  for (let turns = 0; turns < 100 && !isReady(); turns += 1) await turn();
+  const onFatal = (cause: Error): void => void failures.push(cause);
+  const replica = await openLoneGroup<string>({ log, machine, onFatal, limits });
   return { replica, machine, log, failures };
 }
 

@@ -649,6 +649,13 @@ t.test('status: says who was heard when, and who leads', async (test) => {
   test.ok((gone?.lastHeardMs ?? 0) >= 900);
   group.partition([leader.id], [living!]);
   await group.run(1000);
+  // Not what a leader says, and not of this term.
+  const { term } = leader.replica!.status();
+  const words = { from: leader.id, to: living! };
+  group.node(living!).replica!.receive({ type: 'vote-reply', ...words, term, rejected: true });
+  const beat = { type: 'heartbeat', ...words, commitIndex: 0, readCount: 0 } as const;
+  group.node(living!).replica!.receive({ ...beat, term: term - 1 });
+  await settled();
   test.ok(
     (contactOf(living!) ?? 0) >= 900,
     'it still believes, and says since when it heard nothing',

@@ -382,6 +382,23 @@ t.test('handshake: many strangers do not keep a node out', async (test) => {
   test.ok(await rig.until(() => one.isLinkedWith(two), 100));
 });
 
+t.test('handshake: strangers cannot fill the log', async (test) => {
+  const rig = new Rig();
+  const one = await rig.open('one', { node: 1 });
+  for (let each = 0; each < 100; each += 1) {
+    const stranger = await Impostor.dial(rig, one, `host-${each % 7}`);
+    stranger.send({ kind: 'refused', code: 'refused', why: `invented reason ${each}` });
+  }
+  await rig.run(10);
+  test.equal(one.warnings.length, 61);
+  test.match(one.warnings.at(-1), /more connections are refused than are logged/);
+  await rig.run(60_000);
+  const again = await Impostor.dial(rig, one);
+  again.send({ kind: 'refused', code: 'refused', why: 'and again' });
+  await rig.run(10);
+  test.equal(one.warnings.at(-1), 'a connection was refused: and again');
+});
+
 t.test(
   'link: a node that is no peer may link when it is of the same cluster, and is answered',
   async (test) => {
@@ -575,6 +592,7 @@ t.test('link: damage on one lane ends that lane and nothing else', async (test) 
     two.log.find(({ text }) => text === 'a lane of a link ended'),
     { fields: { lane: 'bulk', why: /a frame of \d+ bytes is damaged: .* items/ } },
   );
+  test.match(two.warnings, [/because of what came over it: a frame of \d+ bytes is damaged/]);
   test.same([one.closedLinks, two.closedLinks], [[], []]);
   test.ok(await rig.until(() => one.isLinkedWith(two) && two.isLinkedWith(one), 200));
   one.transport.send(append);
@@ -958,6 +976,7 @@ t.test(
     });
     await rig.run(10);
     test.match(guests[0]!.refusedWhy, /a frame messages came where calls are due/);
+    test.match(one.warnings.at(-1), /because of what came over it: .* a frame messages came where/);
     test.same(one.messages, []);
     test.match(guests[1]!.frames.at(-1), { kind: 'answer', id: 5 });
   },

@@ -220,7 +220,10 @@ t.test(
       ],
       heartbeatMs: 100,
       electionMs: 1500,
+      leaderWaitMs: 5000,
     });
+    const slow = { 'raft-election-timeout': '4s', 'raft-heartbeat-interval': '500ms' };
+    t.equal(groupPlanOf(readSettings({ ...nothing, flags: slow })).leaderWaitMs, 12_000);
     const alone = groupPlanOf(readSettings({ ...nothing, flags: { 'ports-cluster': '-1' } }));
     t.equal(alone.listen, undefined);
     t.equal(alone.advertise, undefined);

@@ -410,5 +410,11 @@ t.test(
     duties.stop();
     t.equal(await beat(5_000), 4, 'nobody else does it here');
     t.equal(duties.backlog, 0);
+    duties.start();
+    clock.advance(1_000);
+    duties.stop();
+    await turns();
+    const before = passes;
+    t.equal(await beat(5_000), before, 'nor is a pass that was under way the first of many');
   },
 );

@@ -10,7 +10,7 @@ import type {
   OperationName,
   OperationOutput,
 } from '../../src/service/operations.ts';
-import { CATCH_UP_MS, WRITE_TRIES_MS } from '../../src/service/run-write.ts';
+import { CATCH_UP_MS } from '../../src/service/run-write.ts';
 import { HOUR_NS } from '../../src/acl/duration.ts';
 import { uuidNumbered } from '../support/fake-random.ts';
 import { ServiceGroup } from '../support/service-group.ts';
@@ -125,9 +125,9 @@ t.test(
         'unavailable: No cluster leader',
       );
     }
-    t.ok(group.clock.monotonicMs() - startMs <= 2 * WRITE_TRIES_MS + 500);
+    t.ok(group.clock.monotonicMs() - startMs <= 2 * SETTINGS.leaderWaitMs + 500);
     const waiting = group.server(2).door.run('policy.create', NAMED, CALL);
-    group.clock.advance(WRITE_TRIES_MS / 2);
+    group.clock.advance(SETTINGS.leaderWaitMs / 2);
     group.lead(3);
     t.match((await group.settled(waiting)).value.policy, { name: 'p1' });
     t.equal(group.server(1).machine.totals().policies, 3);

@@ -113,6 +113,7 @@ export const SETTINGS: ServiceSettings = {
   defaultSecret: undefined,
   initialManagementSecret: ROOT,
   namespacesEnabled: true,
+  leaderWaitMs: 5_000,
 };
 
 export const CALL: Call = {

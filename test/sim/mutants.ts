@@ -140,15 +140,13 @@ export function mutantNamed(name: string): Mutant {
   return mutant;
 }
 
-type Method = (...values: never[]) => unknown;
-
 /** Puts another method in the place of one; the result puts the real one back. */
 function replaced<Owner extends object, Name extends keyof Owner & string>(
   owner: Owner,
   name: Name,
-  make: (real: Owner[Name] & Method) => Owner[Name],
+  make: (real: Owner[Name]) => Owner[Name],
 ): () => void {
-  const real = owner[name] as Owner[Name] & Method;
+  const real = owner[name];
   owner[name] = make(real);
   return () => {
     owner[name] = real;

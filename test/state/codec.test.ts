@@ -7,6 +7,12 @@ import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
 import { CHANGE_NUMBER, decodeCommand, encodeCommand } from '../../src/state/command-codec.ts';
 import type { Change, Command } from '../../src/state/commands.ts';
+import {
+  decodeKeyspaces,
+  encodeKeyspaces,
+  type Keyspaces,
+  ONE_KEYSPACE,
+} from '../../src/state/keyspaces.ts';
 import { decodeMeta, EMPTY_META, encodeMeta, type Meta } from '../../src/state/meta.ts';
 import {
   AUTH_METHOD_CODEC,
@@ -19,6 +25,11 @@ import {
   ROLE_CODEC,
   TOKEN_CODEC,
 } from '../../src/state/record-codec.ts';
+import {
+  decodeRestore,
+  encodeRestore,
+  type RestoreProgress,
+} from '../../src/state/restore-progress.ts';
 import { afterPrefix, ROW, rowKey, textsInKey } from '../../src/state/tables.ts';
 import {
   aBindingRule,
@@ -36,8 +47,10 @@ import {
 import {
   GOLDEN_COMMANDS,
   GOLDEN_DRAWN_CREATE,
+  GOLDEN_KEYSPACES,
   GOLDEN_META,
   GOLDEN_RECORDS,
+  GOLDEN_RESTORE,
 } from './golden-bytes.ts';
 
 const FULL_TOKEN = aToken(1, {
@@ -231,6 +244,34 @@ t.test('meta: is written as it always was, and read back whole in every format',
     name: 'AssertionError',
   });
 });
+
+t.test(
+  'restores: their rows are written as they always were, and read back whole',
+  async (test) => {
+    const progress: RestoreProgress = {
+      id: 'one',
+      timeMs: 2 ** 41,
+      chunkCount: 300,
+      rowCount: 70_000,
+      chain: new Uint8Array(32).fill(3),
+      digest: new Uint8Array(32).fill(4),
+      lastKey: Uint8Array.of(10, 1),
+    };
+    test.equal(hex(encodeRestore(progress)), GOLDEN_RESTORE);
+    const read = decodeRestore(Buffer.from(GOLDEN_RESTORE, 'hex'));
+    test.strictSame(plain(read), plain(progress));
+    const keyspaces: Readonly<Record<keyof typeof GOLDEN_KEYSPACES, Keyspaces>> = {
+      restored: { current: 1, staged: undefined, unused: [0, 300] },
+      restoring: { current: 0, staged: 1, unused: [] },
+    };
+    for (const [name, each] of Object.entries(keyspaces)) {
+      const golden = GOLDEN_KEYSPACES[name as keyof typeof GOLDEN_KEYSPACES];
+      test.equal(hex(encodeKeyspaces(each)), golden);
+      test.strictSame(decodeKeyspaces(Buffer.from(golden, 'hex')), each);
+    }
+    test.strictSame(decodeKeyspaces(undefined), ONE_KEYSPACE);
+  },
+);
 
 t.test('keys: order as their parts do, and no text is the beginning of another', async (test) => {
   const texts = [

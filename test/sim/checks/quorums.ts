@@ -8,7 +8,9 @@ import type { NodeId } from '../../../cluster/raft/node-id.ts';
 export function isQuorumOf(nodes: readonly NodeId[], membership: Membership): boolean {
   const { voters, votersOutgoing } = membership;
   return [voters, votersOutgoing].every((half) => {
-    return half.length === 0 || 2 * half.filter((voter) => nodes.includes(voter)).length > half.length;
+    return (
+      half.length === 0 || 2 * half.filter((voter) => nodes.includes(voter)).length > half.length
+    );
   });
 }
 

@@ -5,10 +5,7 @@
 import { groupAfter } from './group-checks.ts';
 import type { LogEntry } from '../../../cluster/log/log-entry.ts';
 import type { Kv, KvRange, KvReader, KvRow, KvWrite } from '../../../cluster/platform/kv.ts';
-import {
-  EMPTY_GROUP,
-  encodeGroupRecord,
-} from '../../../cluster/replica/group-record.ts';
+import { EMPTY_GROUP, encodeGroupRecord } from '../../../cluster/replica/group-record.ts';
 import { decodeCommand } from '../../../src/state/command-codec.ts';
 import type { Command } from '../../../src/state/commands.ts';
 import { StateMachine } from '../../../src/state/machine.ts';

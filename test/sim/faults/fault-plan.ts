@@ -18,7 +18,11 @@ export type FaultAction =
   | { readonly kind: 'cut-link'; readonly from: number; readonly to: number }
   | { readonly kind: 'split'; readonly side: readonly number[]; readonly direction: Direction }
   /** Links of some are cut one by one, and healed in another order. */
-  | { readonly kind: 'swizzle'; readonly hosts: readonly number[]; readonly healOrder: readonly number[] }
+  | {
+      readonly kind: 'swizzle';
+      readonly hosts: readonly number[];
+      readonly healOrder: readonly number[];
+    }
   | { readonly kind: 'slow-link'; readonly target: Target; readonly meanMs: number }
   | { readonly kind: 'lossy-link'; readonly target: Target; readonly rate: number }
   | { readonly kind: 'reset-links'; readonly target: Target }

@@ -10,6 +10,7 @@ import { Faults } from '../faults/carry-out.ts';
 import { membersOf } from '../../../cluster/raft/membership.ts';
 import type { Subject } from '../subject/subject.ts';
 import type { Workload } from '../workload/workload.ts';
+import { makeArraysCheap } from '../world/cheap-arrays.ts';
 import { SealedGlobals } from '../world/sealed-globals.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import { World } from '../world/world.ts';
@@ -37,7 +38,7 @@ export interface RunHow {
 
 export async function runSeed(options: RunOptions, how: RunHow): Promise<RunResult> {
   const globals = new SealedGlobals();
-  const undo = how.mutant?.install();
+  const undos = [makeArraysCheap(), ...(how.mutant === undefined ? [] : [how.mutant.install()])];
   const run = new Run(options, how, globals);
   const onRejection = (error: unknown): void => run.onStray(error);
   process.on('unhandledRejection', onRejection);
@@ -46,7 +47,7 @@ export async function runSeed(options: RunOptions, how: RunHow): Promise<RunResu
   } finally {
     process.off('unhandledRejection', onRejection);
     globals.unseal();
-    undo?.();
+    for (const undo of undos.reverse()) undo();
   }
 }
 
@@ -58,7 +59,7 @@ class Run {
   readonly #group: SimGroup;
   readonly #checks: GroupChecks;
   readonly #commitWatch: CommitWatch;
-  /** Hosts that did something in the last event. */
+  /** Hosts whose disks took something in the last event. */
   readonly #active = new Set<SimHost>();
   readonly #faults: Faults;
   readonly #keeper: Keeper;
@@ -78,7 +79,6 @@ class Run {
         onFrame: (leaving) => {
           const host = this.#world.hosts.find(({ name }) => name === leaving.from);
           if (host === undefined) return;
-          this.#active.add(host);
           for (const message of this.#subject.messagesIn(leaving)) {
             this.#checks.onMessage(host, message);
           }
@@ -219,7 +219,9 @@ class Run {
       trace.mark('the majority was none any more');
       return;
     }
-    const standings = core.map((host) => `${host.name} ${JSON.stringify(this.#group.live(host)?.status())}`);
+    const standings = core.map(
+      (host) => `${host.name} ${JSON.stringify(this.#group.live(host)?.status())}`,
+    );
     this.#violations.add(
       'liveness',
       `the healed majority ${core.map(({ name }) => name).join()} does not go on: ` +

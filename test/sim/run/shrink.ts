@@ -34,11 +34,7 @@ class Shrinking {
   #result: RunResult;
   #runCount = 0;
 
-  constructor(
-    options: RunOptions,
-    failed: RunResult,
-    run: (cuts: Cuts) => Promise<RunResult>,
-  ) {
+  constructor(options: RunOptions, failed: RunResult, run: (cuts: Cuts) => Promise<RunResult>) {
     this.#options = options;
     this.#run = run;
     this.#result = failed;

@@ -106,7 +106,11 @@ export class SimGroup {
   }
 
   /** Asks a node, over the wire of a client. */
-  ask<T>(host: SimHost, timeoutMs: number, question: (node: LiveNode) => Promise<T>): Promise<Reply<T>> {
+  ask<T>(
+    host: SimHost,
+    timeoutMs: number,
+    question: (node: LiveNode) => Promise<T>,
+  ): Promise<Reply<T>> {
     const { time, net } = this.#options.world;
     return new Promise((resolve) => {
       let sent = false;
@@ -163,7 +167,9 @@ export class SimGroup {
     const { subject, world } = this.#options;
     const process = host.boot();
     try {
-      const live = await subject.start(host, process, (cause) => this.#onExit(host, process, cause));
+      const live = await subject.start(host, process, (cause) =>
+        this.#onExit(host, process, cause),
+      );
       if (process.isOver) return;
       this.#liveByHost.set(host, live);
       this.#failedStarts.delete(host);

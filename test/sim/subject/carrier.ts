@@ -61,7 +61,11 @@ export class Carrier {
     conn.send(framed(KIND.messages, frame));
   }
 
-  async sendSnapshot(to: NodeId, message: SnapshotMessage, snapshot: MachineSnapshot): Promise<void> {
+  async sendSnapshot(
+    to: NodeId,
+    message: SnapshotMessage,
+    snapshot: MachineSnapshot,
+  ): Promise<void> {
     const frame = encodeFrame({ kind: 'messages', messages: [message] });
     await this.#step(to, framed(KIND.begin, frame));
     for await (const chunk of snapshot.chunks()) await this.#step(to, framed(KIND.chunk, chunk));

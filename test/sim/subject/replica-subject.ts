@@ -17,8 +17,19 @@ import type { SimProcess } from '../world/sim-process.ts';
 import type { SimStore } from '../world/sim-disk.ts';
 import type { World } from '../world/world.ts';
 import { Carrier, CARRIER_PORT, messagesInFrame } from './carrier.ts';
-import { GROUP_ROW, RegisterMachine, type RegisterOutcome, WITNESS_ROW } from './register-machine.ts';
-import { type LiveNode, LOG_STORE, stateStoreName, type StoredStanding, type Subject } from './subject.ts';
+import {
+  GROUP_ROW,
+  RegisterMachine,
+  type RegisterOutcome,
+  WITNESS_ROW,
+} from './register-machine.ts';
+import {
+  type LiveNode,
+  LOG_STORE,
+  stateStoreName,
+  type StoredStanding,
+  type Subject,
+} from './subject.ts';
 
 /** A replica that is up, with what a client asks of it. */
 export interface LiveReplica extends LiveNode {

@@ -268,7 +268,9 @@ function isByName({ target, input, output }: WriteRecord, effect: Applied | unde
 }
 
 function changedSomething({ outcome }: Applied): boolean {
-  return outcome.kind === 'applied' && !(outcome.answer.type === 'deleted' && !outcome.answer.existed);
+  return (
+    outcome.kind === 'applied' && !(outcome.answer.type === 'deleted' && !outcome.answer.existed)
+  );
 }
 
 function modifyIndexOf({ outcome }: Applied): number {
@@ -318,4 +320,3 @@ function managementIdIn({ commands }: Replay): string {
 function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
-

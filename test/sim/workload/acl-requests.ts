@@ -76,7 +76,10 @@ function accessOf(value: string): 'read' | 'write' {
   return Number(value.slice(1)) % 2 === 0 ? 'write' : 'read';
 }
 
-export function readQuestion(target: Target, consistency: Consistency): Omit<HttpQuestion, 'headers'> {
+export function readQuestion(
+  target: Target,
+  consistency: Consistency,
+): Omit<HttpQuestion, 'headers'> {
   const query = consistency === 'default' ? '' : `?${consistency}`;
   const path =
     target.kind === 'policy'

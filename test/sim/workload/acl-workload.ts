@@ -6,7 +6,12 @@ import type { LogEntry } from '../../../cluster/log/log-entry.ts';
 import { replayLog } from '../checks/shadow.ts';
 import type { Violations } from '../checks/violations.ts';
 import type { SimGroup } from '../run/sim-group.ts';
-import { type HttpAnswer, type LiveServer, MANAGEMENT_SECRET } from '../subject/node-subject.ts';
+import {
+  type HttpAnswer,
+  type HttpQuestion,
+  type LiveServer,
+  MANAGEMENT_SECRET,
+} from '../subject/node-subject.ts';
 import type { LiveNode } from '../subject/subject.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { Stream } from '../world/stream.ts';
@@ -70,7 +75,14 @@ export class AclWorkload implements Workload {
   #valueCount = 0;
   #openCount = 0;
   #isStopped = false;
-  readonly counts = { acknowledged: 0, refused: 0, nothing: 0, unknown: 0, reads: 0, refusedReads: 0 };
+  readonly counts = {
+    acknowledged: 0,
+    refused: 0,
+    nothing: 0,
+    unknown: 0,
+    reads: 0,
+    refusedReads: 0,
+  };
 
   constructor(options: AclWorkloadOptions) {
     this.#options = options;
@@ -212,7 +224,8 @@ export class AclWorkload implements Workload {
       const output = typeof came === 'string' ? cameAs(came) : outputOf(input, came);
       if (output === 'unknown') mayBeDone = true;
       else if (output === 'impossible') this.#complain(record, came);
-      else if (output !== 'unavailable') return this.#settle(client, record, output, came, mayBeDone);
+      else if (output !== 'unavailable')
+        return this.#settle(client, record, output, came, mayBeDone);
       host = client.stream.pick(world.hosts);
     }
     if (mayBeDone) {
@@ -309,13 +322,15 @@ export class AclWorkload implements Workload {
   async #observe(
     client: Client,
     host: SimHost,
-    question: { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: unknown },
+    question: Omit<HttpQuestion, 'headers'>,
     secret: string,
     {
       seen,
       ...what
     }: Pick<ReadRecord, 'kind' | 'target' | 'isStale'> & {
-      readonly seen: (answer: HttpAnswer) => ReadRecord['output'] | 'unavailable' | 'unknown' | 'impossible';
+      readonly seen: (
+        answer: HttpAnswer,
+      ) => ReadRecord['output'] | 'unavailable' | 'unknown' | 'impossible';
     },
   ): Promise<boolean> {
     const { world, violations } = this.#options;
@@ -381,7 +396,10 @@ function cameAs(came: 'not-sent' | 'lost'): 'unavailable' | 'unknown' {
   return came === 'lost' ? 'unknown' : 'unavailable';
 }
 
-function headersOf(secret: string, requestId: string | undefined): Readonly<Record<string, string>> {
+function headersOf(
+  secret: string,
+  requestId: string | undefined,
+): Readonly<Record<string, string>> {
   return {
     'X-Service-Token': secret,
     ...(requestId !== undefined && { 'X-Service-Request-Id': requestId }),
@@ -391,4 +409,3 @@ function headersOf(secret: string, requestId: string | undefined): Readonly<Reco
 function serverOf(node: LiveNode): LiveServer {
   return node as LiveServer;
 }
-

@@ -89,7 +89,8 @@ export class GroupKeeper {
     const ready = membership.learners.find((node) =>
       followers.some((each) => each.node === node && each.matchIndex + LAG_MAX >= lastIndex),
     );
-    if (ready !== undefined && this.#stream.chance(0.7)) return [{ kind: 'add-voter', node: ready }];
+    if (ready !== undefined && this.#stream.chance(0.7))
+      return [{ kind: 'add-voter', node: ready }];
     const own = subject.nodeOf(leader);
     const others = membership.voters.filter((node) => node !== own);
     if (others.length < 2 || !this.#stream.chance(demotionRate)) return [];

@@ -43,11 +43,7 @@ export const objectModel: Model<Version, ObjectInput, ObjectOutput> = {
   describeState: (version) => JSON.stringify(version),
 };
 
-function after(
-  version: Version,
-  input: ObjectInput,
-  output: ObjectOutput,
-): Version | 'impossible' {
+function after(version: Version, input: ObjectInput, output: ObjectOutput): Version | 'impossible' {
   switch (output.kind) {
     case 'written':
       if (input.kind !== 'create' && input.kind !== 'update') return 'impossible';

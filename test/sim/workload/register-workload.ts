@@ -83,7 +83,14 @@ export class RegisterWorkload implements Workload {
   #isStopped = false;
   /** The newest entry that anybody was answered about. */
   #acknowledgedIndex = 0;
-  readonly counts = { acknowledged: 0, nothing: 0, unknown: 0, reads: 0, stale: 0, refusedReads: 0 };
+  readonly counts = {
+    acknowledged: 0,
+    nothing: 0,
+    unknown: 0,
+    reads: 0,
+    stale: 0,
+    refusedReads: 0,
+  };
 
   constructor(options: RegisterWorkloadOptions) {
     this.#options = options;
@@ -114,10 +121,18 @@ export class RegisterWorkload implements Workload {
     const probes = hosts.map(async (host, place) => {
       const stream = world.stream.fork(`probe ${place}`);
       this.#clientCount += 1;
-      const client: Client = { number: this.#clientCount, stream, seen: new Map(), favourite: host };
+      const client: Client = {
+        number: this.#clientCount,
+        stream,
+        seen: new Map(),
+        favourite: host,
+      };
       const wrote = await this.#until(endMs, () => this.#write(client, 'write', hosts));
       const read = await this.#until(endMs, () => this.#read(client, host));
-      return [...(wrote ? [] : [`a write through ${host.name}`]), ...(read ? [] : [`a read at ${host.name}`])];
+      return [
+        ...(wrote ? [] : [`a write through ${host.name}`]),
+        ...(read ? [] : [`a read at ${host.name}`]),
+      ];
     });
     return (await Promise.all(probes)).flat();
   }
@@ -159,7 +174,8 @@ export class RegisterWorkload implements Workload {
     if (verdict.kind === 'illegal') {
       this.#options.violations.add('linearizability', verdict.text);
     }
-    if (verdict.kind === 'unknown') this.#options.world.trace.mark('a history was too hard to check');
+    if (verdict.kind === 'unknown')
+      this.#options.world.trace.mark('a history was too hard to check');
   }
 
   #thenNext(client: Client): void {
@@ -185,11 +201,7 @@ export class RegisterWorkload implements Workload {
   }
 
   /** True when it was answered. */
-  async #write(
-    client: Client,
-    kind: 'write' | 'cas',
-    hosts: readonly SimHost[],
-  ): Promise<boolean> {
+  async #write(client: Client, kind: 'write' | 'cas', hosts: readonly SimHost[]): Promise<boolean> {
     const { world } = this.#options;
     const key = this.#drawKey(client);
     this.#valueCount += 1;
@@ -202,7 +214,13 @@ export class RegisterWorkload implements Workload {
     const input: RegisterInput =
       kind === 'write' ? { kind, key, value } : { kind, key, expected, value };
     const { number } = client;
-    const open = { client: number, callTime, returnTime: callTime, input, output: unknownOutput };
+    const open: Operation<RegisterInput, RegisterOutput> = {
+      client: number,
+      callTime,
+      returnTime: callTime,
+      input,
+      output: unknownOutput,
+    };
     this.#open.add(open);
     const came = await this.#attempts(client, command, hosts);
     this.#open.delete(open);

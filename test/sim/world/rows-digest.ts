@@ -34,7 +34,8 @@ export class RowsDigest {
 
   #add(key: string, value: Uint8Array, sign: 1 | -1): void {
     let hash = 0x811c9dc5;
-    for (let at = 0; at < key.length; at += 1) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
+    for (let at = 0; at < key.length; at += 1)
+      hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
     let other = hash ^ value.length;
     for (let at = 0; at < value.length; at += 1) {
       hash = Math.imul(hash ^ value[at]!, 0x01000193);

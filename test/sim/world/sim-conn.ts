@@ -7,20 +7,30 @@ import {
   FRAME_MAX_BYTES,
   STRANGER_MAX_BYTES,
 } from '../../../cluster/platform/net.ts';
-import type { Link, SimNet } from './sim-net.ts';
 import type { SimProcess } from './sim-process.ts';
 import type { Stream } from './stream.ts';
 
 /** What the kernels at both ends hold: only what is beyond it waits in the process. */
 const KERNEL_BYTES = 128 * 1024;
 
+/** One direction between two hosts, and the network that it belongs to, as an end needs them. */
+export interface LinkOfConn {
+  drawMs(stream: Stream): number;
+}
+
+export interface NetOfConn {
+  readonly nowMs: number;
+  isDark(host: string): boolean;
+  send(link: LinkOfConn, delayMs: number, arrive: () => void): void;
+}
+
 export interface EndpointOptions {
-  readonly net: SimNet;
+  readonly net: NetOfConn;
   readonly process: SimProcess;
   readonly host: string;
   readonly remoteHost: string;
   readonly remotePort: number;
-  readonly there: Link;
+  readonly there: LinkOfConn;
   readonly stream: Stream;
   /** Whether it is the end that was dialled. */
   readonly isAccepted: boolean;

@@ -1,11 +1,25 @@
 // A machine of the simulated world: a name on the network, a disk, clocks, and one life of a node after
 // the other. How a life is begun is the matter of whoever runs something on it.
 
-import type { Kv } from '../../../cluster/platform/kv.ts';
+import type { Kv, KvWrite } from '../../../cluster/platform/kv.ts';
 import type { Net } from '../../../cluster/platform/net.ts';
-import { SimDisk, type Ending } from './sim-disk.ts';
+import { type Ending, SimDisk, type SimStore } from './sim-disk.ts';
+import type { SimNet } from './sim-net.ts';
 import { type ClockFaults, SimProcess } from './sim-process.ts';
-import type { World } from './world.ts';
+import type { Stream } from './stream.ts';
+import type { Trace } from './trace.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+/** What a host needs of its world. */
+export interface WorldOfHost {
+  readonly time: VirtualTime;
+  readonly trace: Trace;
+  readonly stream: Stream;
+  readonly net: SimNet;
+  readonly watchers: {
+    onLanded(host: SimHost, store: SimStore, writes: readonly KvWrite[]): void;
+  };
+}
 
 export class SimHost {
   /** Its address on the network. */
@@ -13,13 +27,13 @@ export class SimHost {
   readonly number: number;
   readonly disk: SimDisk;
   readonly clocks: ClockFaults;
-  readonly #world: World;
+  readonly #world: WorldOfHost;
   #lifeCount = 0;
   #process: SimProcess | undefined;
   /** Which disk it has; grows when one is replaced. */
   diskNumber = 1;
 
-  constructor(world: World, number: number, clocks: ClockFaults) {
+  constructor(world: WorldOfHost, number: number, clocks: ClockFaults) {
     this.#world = world;
     this.number = number;
     this.name = `n${number}`;

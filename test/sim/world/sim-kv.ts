@@ -11,15 +11,27 @@ import type {
   KvWrite,
 } from '../../../cluster/platform/kv.ts';
 import { bytesOf, textOf } from './key-text.ts';
-import type { SimDisk, SimStore } from './sim-disk.ts';
 import type { SimProcess } from './sim-process.ts';
 import type { SortedRows } from './sorted-rows.ts';
 
 const SLICE_ROWS = 64;
 
+/** The rows as they lie on the disk. */
+export interface StoreOfKv {
+  readonly rows: SortedRows;
+  readonly damagedKeys: ReadonlySet<string>;
+}
+
+/** What a database asks of the disk that it lies on. */
+export interface DiskOfKv {
+  drawReadMs(): number;
+  drawWriteMs(): number;
+  write(store: StoreOfKv, writes: readonly KvWrite[], onDone: (failure?: Error) => void): void;
+}
+
 export interface KvOptions {
-  readonly store: SimStore;
-  readonly disk: SimDisk;
+  readonly store: StoreOfKv;
+  readonly disk: DiskOfKv;
   readonly process: SimProcess;
   readonly onFatal: (cause: Error) => void;
 }

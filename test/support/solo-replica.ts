@@ -3,10 +3,15 @@
 // goes into the next batch. An entry is committed once this node's own disk has it, never before.
 // The first failed write of either store ends it: nothing is tried again.
 
-import { assert } from '../base/assert.ts';
-import { type DurableLog, TRIM_BATCH_MAX } from '../log/durable-log.ts';
-import { type LogEntry, nextEntry } from '../log/log-entry.ts';
-import { type Machine, type Replica, ReplicaError, type ReplicaStatus } from './replica.ts';
+import { assert } from '../../cluster/base/assert.ts';
+import { type DurableLog, TRIM_BATCH_MAX } from '../../cluster/log/durable-log.ts';
+import { type LogEntry, nextEntry } from '../../cluster/log/log-entry.ts';
+import {
+  type Machine,
+  type Replica,
+  ReplicaError,
+  type ReplicaStatus,
+} from '../../cluster/replica/replica.ts';
 
 export interface SoloReplicaOptions<Outcome> {
   readonly log: DurableLog;

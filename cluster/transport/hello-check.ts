@@ -1,0 +1,59 @@
+// What speaks against a node by what it says of itself, at either side of a connection, in words that tell
+// an operator which of the two to change. Whether it says the truth is the proof's matter.
+
+import { type Hello, NEWEST_PROTOCOL, OLDEST_PROTOCOL } from '../wire/frame.ts';
+import { HandshakeRefusal } from './handshake-refusal.ts';
+import type { TransportSelf } from './transport.ts';
+
+export interface OwnSide {
+  readonly self: TransportSelf;
+  /** Empty: none yet. */
+  readonly clusterId: string;
+  readonly hasKey: boolean;
+}
+
+export function refusalOfHello(hello: Hello, own: OwnSide): HandshakeRefusal | undefined {
+  const reason = versionReason(hello, own) ?? groupReason(hello, own) ?? keyReason(hello, own);
+  if (reason !== undefined) return new HandshakeRefusal('refused', reason);
+  const { self } = own;
+  if (hello.node !== self.node) return undefined;
+  if (hello.id === self.id) {
+    return new HandshakeRefusal('self', `${self.name} is the node at both ends`);
+  }
+  const says = `${whoIs(hello)} has the same number as ${self.name} (${self.id}): give one a new data folder`;
+  return new HandshakeRefusal('refused', says);
+}
+
+export function whoIs({ name, id }: Hello): string {
+  return `node ${name} (${id})`;
+}
+
+function versionReason(hello: Hello, { self }: OwnSide): string | undefined {
+  const { oldestVersion, newestVersion } = hello;
+  if (oldestVersion <= NEWEST_PROTOCOL && newestVersion >= OLDEST_PROTOCOL) return undefined;
+  const theirs = rangeText(oldestVersion, newestVersion);
+  const ours = rangeText(OLDEST_PROTOCOL, NEWEST_PROTOCOL);
+  const older = oldestVersion > NEWEST_PROTOCOL ? self.name : whoIs(hello);
+  return `${whoIs(hello)} speaks protocol ${theirs}, ${self.name} speaks ${ours}: upgrade ${older}`;
+}
+
+function groupReason(hello: Hello, { self, clusterId }: OwnSide): string | undefined {
+  if (hello.datacenter !== self.datacenter) {
+    const { datacenter } = hello;
+    return `${whoIs(hello)} is of datacenter "${datacenter}", ${self.name} of "${self.datacenter}"`;
+  }
+  if (hello.clusterId !== '' && clusterId !== '' && hello.clusterId !== clusterId) {
+    return `${whoIs(hello)} is of cluster ${hello.clusterId}, ${self.name} of cluster ${clusterId}`;
+  }
+  return undefined;
+}
+
+function keyReason(hello: Hello, { self, hasKey }: OwnSide): string | undefined {
+  if (hello.hasKey === hasKey) return undefined;
+  const [having, lacking] = hasKey ? [self.name, whoIs(hello)] : [whoIs(hello), self.name];
+  return `${having} has a cluster_key and ${lacking} has none: give every node the same one`;
+}
+
+function rangeText(oldest: number, newest: number): string {
+  return oldest === newest ? `${oldest}` : `${oldest} to ${newest}`;
+}

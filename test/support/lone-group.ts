@@ -1,0 +1,51 @@
+// A group of one node on whatever store and machine a test has. Its time stands: whoever is alone waits
+// for no tick.
+
+import type { DurableLog } from '../../cluster/log/durable-log.ts';
+import type { GroupLimits } from '../../cluster/replica/group-limits.ts';
+import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
+import { openRaftReplica } from '../../cluster/replica/raft-replica.ts';
+import type { Machine } from '../../cluster/replica/replica.ts';
+import { FakeClock } from './fake-clock.ts';
+import { FakeRandom } from './fake-random.ts';
+
+export interface LoneGroupOptions<Outcome> {
+  /** Founded by node 1, or of a release that knew no groups. */
+  readonly log: DurableLog;
+  readonly machine: Machine<Outcome>;
+  readonly onFatal: (cause: Error) => void;
+  readonly limits?: Partial<GroupLimits>;
+}
+
+/** Turns of the event loop after which a node that does not lead by then never will. */
+const TURNS_MAX = 200;
+
+/** Resolves when it leads and has applied what it has, or has failed. */
+export async function openLoneGroup<Outcome>(
+  options: LoneGroupOptions<Outcome>,
+): Promise<GroupReplica<Outcome>> {
+  const silent = (): void => undefined;
+  let hasFailed = false;
+  const replica = openRaftReplica<Outcome>({
+    ...options,
+    nodeId: 1,
+    send: silent,
+    sendSnapshot: () => Promise.reject(new Error('there is nobody')),
+    clock: new FakeClock(),
+    random: new FakeRandom(),
+    logger: { debug: silent, info: silent, warn: silent, error: silent },
+    onFatal: (cause) => {
+      hasFailed = true;
+      options.onFatal(cause);
+    },
+  });
+  const isReady = (): boolean => {
+    const { standing, appliedIndex, commitIndex, lastIndex } = replica.status();
+    const isThrough = appliedIndex === lastIndex && commitIndex === lastIndex;
+    return hasFailed || (standing === 'leader' && isThrough);
+  };
+  for (let turns = 0; turns < TURNS_MAX && !isReady(); turns += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return replica;
+}
