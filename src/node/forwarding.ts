@@ -140,8 +140,8 @@ const REFUSAL_BY_CODE: Readonly<Record<RpcErrorCode, (cause: RpcError) => AclErr
   'too-many-hops': (cause) => new LeaderAway({ cause }),
   lost: unknownOf,
   timeout: unknownOf,
-  refused: (cause) =>
-    new AclError('unavailable', `nothing was written: ${cause.message}`, { cause }),
+  // It starts, or stops, or does not know this server yet.
+  refused: (cause) => new LeaderAway({ cause }),
   'too-large': (cause) => new AclError('body-too-large', cause.message, { cause }),
 };
 

@@ -10,6 +10,7 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
@@ -59,8 +60,8 @@ const WEB_SOCKET_OPTIONS = {
 /** The network of this machine. */
 export function openWsNet({ tls, clock, logger }: WsNetOptions): Net {
   const refusals = new RefusalLog({ clock, logger });
-  const onRefused = (socket: End, why: string): void =>
-    refusals.note({ remote: remoteOf(socket), why, level: 'warn' });
+  const onRefused: OnRefused = (end, why, level) =>
+    refusals.note({ remote: remoteOf(end), why, level });
   return {
     listen: (address, onConn) => listen({ address, tls, onConn, onRefused }),
     dial: (address, { timeoutMs }) => dial(address, tls, timeoutMs),
@@ -73,11 +74,13 @@ interface End {
   readonly remotePort?: number | undefined;
 }
 
+type OnRefused = (end: End, why: string, level: 'warn' | 'debug') => void;
+
 interface ListenOptions {
   readonly address: NetAddress;
   readonly tls: ClusterTls | undefined;
   readonly onConn: (conn: Conn) => void;
-  readonly onRefused: (socket: End, why: string) => void;
+  readonly onRefused: OnRefused;
 }
 
 async function listen(options: ListenOptions): Promise<Listening> {
@@ -109,7 +112,8 @@ function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-function serverFor({ tls, onRefused }: ListenOptions): Server {
+function serverFor(options: ListenOptions): Server {
+  const { tls, onRefused } = options;
   const http: ServerOptions = {
     maxHeaderSize: HEADERS_MAX_BYTES,
     headersTimeout: STRANGER_TIMEOUT_MS,
@@ -117,31 +121,65 @@ function serverFor({ tls, onRefused }: ListenOptions): Server {
     connectionsCheckingInterval: STRANGER_TIMEOUT_MS,
   };
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    onRefused(request.socket, 'what came is a plain HTTP request, and this port is for nodes');
+    onRefused(
+      request.socket,
+      'what came is a plain HTTP request, and this port is for nodes',
+      'warn',
+    );
     refuseHttp(response);
   };
-  const server = tls === undefined ? createServer(http, onRequest) : secured(tls, http, onRequest);
+  const server =
+    tls === undefined
+      ? createServer(http, onRequest)
+      : secured({ ...options, tls }, http, onRequest);
   server.maxConnections = CONNECTIONS_MAX;
-  server.on('drop', (from?: End) => onRefused(from ?? {}, 'too many connections are open'));
-  server.on('clientError', (error: Error, socket: Socket) => {
-    onRefused(socket, `what came is no WebSocket: ${error.message}`);
+  server.on('drop', (from?: End) => onRefused(from ?? {}, 'too many connections are open', 'warn'));
+  // What goes wrong in TLS comes here, too.
+  server.on('clientError', (error: ClientError, socket: Socket) => {
+    // Somebody looked whether the port is open.
+    const level = error.code === 'ECONNRESET' ? 'debug' : 'warn';
+    onRefused(socket, `what came is no node: ${error.reason ?? error.message}`, level);
     socket.destroy();
-  });
-  server.on('tlsClientError', (error: Error, socket: Socket) => {
-    onRefused(socket, `TLS failed: ${error.message}`);
   });
   return server;
 }
 
+interface ClientError extends Error {
+  readonly code?: string;
+  /** What OpenSSL says in few words. */
+  readonly reason?: string;
+}
+
 function secured(
-  { key, cert, ca }: ClusterTls,
+  { tls, onRefused }: ListenOptions & { readonly tls: ClusterTls },
   http: ServerOptions,
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
-  const isMutual = ca !== undefined;
-  const tls = { key, cert, ca, requestCert: isMutual, rejectUnauthorized: isMutual };
-  const handshakeTimeout = STRANGER_TIMEOUT_MS;
-  return createTlsServer({ ...http, ...tls, minVersion: TLS_VERSION, handshakeTimeout }, onRequest);
+  const { key, cert, ca } = tls;
+  const limits = { minVersion: TLS_VERSION, handshakeTimeout: STRANGER_TIMEOUT_MS } as const;
+  if (ca === undefined) return createTlsServer({ ...http, ...limits, key, cert }, onRequest);
+  const mutual = { key, cert, ca, requestCert: true, rejectUnauthorized: false };
+  const server = createTlsServer({ ...http, ...limits, ...mutual }, onRequest);
+  // Refused here and not in TLS, where nobody would learn from whom it came and what is wrong with it.
+  server.on('secureConnection', (socket) => {
+    const objection = objectionTo(socket);
+    if (objection === undefined) return;
+    onRefused(socket, objection, 'warn');
+    socket.destroy();
+  });
+  return server;
+}
+
+/**
+ * A session that is resumed counts as authorized even if no certificate was ever shown, so it must be shown
+ * each time.
+ */
+function objectionTo(socket: TLSSocket): string | undefined {
+  if (!socket.authorized) {
+    return `its certificate is not from the authority of this cluster: ${socket.authorizationError}`;
+  }
+  const hasShownIt = socket.getPeerX509Certificate() !== undefined && !socket.isSessionReused();
+  return hasShownIt ? undefined : 'it resumes a session instead of showing a certificate';
 }
 
 function refuseHttp(response: ServerResponse): void {

@@ -47,7 +47,7 @@ import {
 import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
 import type { AppliedEntry, Machine } from '../../cluster/replica/replica.ts';
 import { FailingKv } from '../support/failing-kv.ts';
-import { openLoneGroup } from '../support/lone-group.ts';
+import { foundAlone, openLoneGroup } from '../support/lone-group.ts';
 import { MemoryKv, textOf } from '../support/memory-kv.ts';
 import { FIRST_RELEASE, GROUPS } from './golden-log-bytes.ts';
 
@@ -508,9 +508,7 @@ async function openReplica(
   given: { readonly machine?: ListMachine; readonly limits?: Partial<GroupLimits> } = {},
 ): Promise<Opened> {
   const { machine = new ListMachine(), limits = {} } = given;
-  const isNew = kv.get(HARD_STATE_KEY) === undefined;
-  const payloads = [encodeMembershipChange(adding(1))];
-  if (isNew) await writeFounding(kv, { clusterId: CLUSTER, payloads });
+  await foundAlone(kv, adding(1).context);
   const failures: Error[] = [];
   const log = await DurableLog.open(kv, machine.appliedEntry);
   const onFatal = (cause: Error): void => void failures.push(cause);

@@ -216,10 +216,10 @@ t.test(
       [
         '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
         /^$/,
-        /what came is no WebSocket: Parse Error/,
+        /what came is no node: Invalid method/,
       ],
-      ['\x00\x01\x02\xff\r\n\r\n', /^$/, /what came is no WebSocket/],
-      [`GET / HTTP/1.1\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, /^$/, /what came is no WebSocket/],
+      ['\x00\x01\x02\xff\r\n\r\n', /^$/, /what came is no node/],
+      [`GET / HTTP/1.1\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, /^$/, /what came is no node/],
       [
         'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
         /^HTTP\/1\.1 400/,
@@ -388,10 +388,46 @@ t.test(
     const [error] = (await once(old, 'error')) as [Error];
     test.match(error.message, /version/);
     await until(() => port.log.lines.length >= 4);
-    test.match(port.log.lines.join('\n'), /TLS failed: /);
+    const said = port.log.lines.join('\n');
+    const by =
+      /127\.0\.0\.1:\d+","why":"its certificate is not from the authority of this cluster: /;
+    test.match(said, new RegExp(`${by.source}UNABLE_TO_VERIFY_LEAF_SIGNATURE`));
+    test.match(said, by, 'who shows none');
+    test.match(said, /what came is no node: unsupported protocol/);
+    test.match(said, /what came is no node: http request/);
     near.conn.send(Buffer.from('all is well'));
     await until(() => port.ends[0]?.frames.length === 1);
     test.equal(port.ends.length, 1);
+  },
+);
+
+t.test(
+  'ws-net: in TLS with an authority, a resumed session does not stand for a certificate',
+  async (test) => {
+    const port = await listen(test, MUTUAL);
+    const options = {
+      port: port.listening.address.port,
+      host: '127.0.0.1',
+      rejectUnauthorized: false,
+    };
+    let session: Buffer | undefined;
+    const first = tlsConnect(options);
+    first.on('session', (given) => {
+      session = given;
+    });
+    first.on('error', () => undefined);
+    await closed(first);
+    test.ok(session !== undefined, 'the stranger was given a session');
+    const heard: string[] = [];
+    const second = tlsConnect({ ...options, session: session! }, () => {
+      test.ok(second.isSessionReused());
+      second.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    });
+    second.on('data', (data) => heard.push(data.toString()));
+    second.on('error', () => undefined);
+    await closed(second);
+    test.same(heard, []);
+    test.match(port.log.lines.join('\n'), /it resumes a session instead of showing a certificate/);
   },
 );
 

@@ -78,7 +78,7 @@ t.test('forwarding: what the leader refuses is refused in the same words', async
 });
 
 t.test('forwarding: whatever is lost on the way, the write is applied once', async (t) => {
-  for (const fault of ['lose-answer', 'lose-question', 'unreachable'] as const) {
+  for (const fault of ['lose-answer', 'lose-question', 'unreachable', 'refused'] as const) {
     const group = await groupOfThree();
     const before = group.log.length;
     group.faults.push(fault);

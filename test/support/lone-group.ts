@@ -1,7 +1,11 @@
 // A group of one node on whatever store and machine a test has. Its time stands: whoever is alone waits
 // for no tick.
 
+import { writeFounding } from '../../cluster/log/cluster-identity.ts';
 import type { DurableLog } from '../../cluster/log/durable-log.ts';
+import { HARD_STATE_KEY } from '../../cluster/log/log-entry.ts';
+import type { Kv } from '../../cluster/platform/kv.ts';
+import { encodeMembershipChange } from '../../cluster/raft/membership-change.ts';
 import type { GroupLimits } from '../../cluster/replica/group-limits.ts';
 import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
 import { openRaftReplica } from '../../cluster/replica/raft-replica.ts';
@@ -16,6 +20,16 @@ export interface LoneGroupOptions<Outcome> {
   readonly onFatal: (cause: Error) => void;
   readonly limits?: Partial<GroupLimits>;
 }
+
+/** Founds a group of node 1 where the store of the log is empty. */
+export async function foundAlone(kv: Kv, context: Uint8Array = NO_CONTEXT): Promise<void> {
+  if (kv.get(HARD_STATE_KEY) !== undefined) return;
+  const changes = [{ kind: 'add-voter' as const, node: 1 }];
+  const payloads = [encodeMembershipChange({ transition: 'auto', changes, context })];
+  await writeFounding(kv, { clusterId: 'a-cluster', payloads });
+}
+
+const NO_CONTEXT = new Uint8Array(0);
 
 /** Turns of the event loop after which a node that does not lead by then never will. */
 const TURNS_MAX = 200;

@@ -33,7 +33,7 @@ export class ServiceGroup {
   readonly servers: readonly GroupServer[];
   readonly log: LogEntry[] = [];
   /** What happens to the next calls between servers, one each; afterwards they arrive. */
-  readonly faults: ('lose-question' | 'lose-answer' | 'unreachable' | 'hang')[] = [];
+  readonly faults: ('lose-question' | 'lose-answer' | 'unreachable' | 'refused' | 'hang')[] = [];
   /** Calls that arrived. */
   arrived = 0;
   #leader = 0;
@@ -83,6 +83,7 @@ export class ServiceGroup {
   async call(to: number, request: RpcCall): Promise<Uint8Array> {
     const fault = this.faults.shift();
     if (fault === 'unreachable') throw new RpcError('unreachable', 'there is no link');
+    if (fault === 'refused') throw new RpcError('refused', 'it does not answer this now');
     if (fault === 'lose-question') throw new RpcError('lost', 'the link was closed');
     if (fault === 'hang') return new Promise(() => undefined);
     this.arrived += 1;
