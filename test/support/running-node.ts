@@ -44,6 +44,9 @@ export async function runNode(
     environment: {},
   });
   const platform = openSystemPlatform(settings);
+  // The timers of a node do not keep a process alive, and a test waits for them.
+  const awake = setInterval(() => undefined, 1_000);
+  owner.teardown(async () => clearInterval(awake));
   const node = await openNode({ settings, platform, version: 'test' });
   const agent = new Agent({ keepAlive: true });
   owner.teardown(async () => {
