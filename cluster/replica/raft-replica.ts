@@ -489,17 +489,18 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
 
   #onLinkClosed(node: NodeId): void {
     this.#node.reportUnreachable(node);
-    if (this.#node.status().leader !== node || node === this.#options.nodeId) return;
+    const status = this.#node.status();
+    if (status.leader !== node || node === this.#options.nodeId) return;
     // From now on this node does not speak against another leader.
     this.#node.forgetLeader();
-    this.#campaigner.begin();
+    this.#campaigner.begin(status);
   }
 
   #onCampaign(): void {
-    const { leader, standing } = this.#node.status();
-    const isIdle = standing === 'follower' || standing === 'pre-candidate';
-    if (leader !== NO_NODE || !isIdle || this.#diskWatch.isStalled) return;
-    this.#node.campaign();
+    const status = this.#node.status();
+    // A leader knows itself. A candidate first asks anew whether it could win, and opens no term before.
+    if (status.leader !== NO_NODE || this.#diskWatch.isStalled) return;
+    if (this.#campaigner.isTimely(status)) this.#node.campaign();
     this.#campaigner.again();
   }
 
@@ -508,7 +509,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     const { id, leader, standing, membership } = this.#node.status();
     const isAlone = membership.voters.length === 1 && membership.voters[0] === id;
     if (!isAlone || isJoint(membership) || leader !== NO_NODE || standing !== 'follower') return;
-    this.#give({ kind: 'campaign' });
+    if (!this.#diskWatch.isStalled) this.#node.campaign();
   }
 
   #proposeQueued(): void {

@@ -12,7 +12,7 @@ import { Ticker } from '../../cluster/replica/ticker.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { begin, othersOf, read, startedGroup, write } from '../support/group-actions.ts';
-import { CALM } from '../support/in-memory-group.ts';
+import { CALM, type GroupOptions, type Wire } from '../support/in-memory-group.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { settled } from '../support/simulated-world.ts';
 
@@ -60,6 +60,40 @@ t.test('leader: is replaced in a fraction of a second when it is killed', async 
   await group.settle();
   test.same(group.violations, []);
 });
+
+t.test(
+  'leader: votes that were split after its death are settled before the timeout',
+  async (test) => {
+    // The wire is slow for so short a spread: two begin before they hear of each other.
+    for (let seed = 1; seed <= 25; seed += 1) {
+      const timing = { campaignSpreadMs: 30 };
+      const tookMs = await succession({ size: 3, seed, timing }, { ...CALM, minMs: 8, maxMs: 12 });
+      if (tookMs >= 1000) test.fail(`seed ${seed} took ${tookMs} ms`);
+    }
+  },
+);
+
+t.test(
+  'leader: who gave its vote lets that candidate win before it campaigns itself',
+  async (test) => {
+    for (let seed = 30; seed <= 50; seed += 1) {
+      const tookMs = await succession({ size: 5, seed }, { ...CALM, minMs: 2.4, maxMs: 3.6 });
+      if (tookMs >= 1000) test.fail(`seed ${seed} took ${tookMs} ms`);
+    }
+  },
+);
+
+/** Milliseconds from the death of a leader, noticed by all, until another one leads. */
+async function succession(given: Partial<GroupOptions>, wire: Wire): Promise<number> {
+  const group = await startedGroup(given);
+  group.wire = wire;
+  const leader = await group.elected();
+  await group.run(400);
+  const killedAtMs = group.nowMs;
+  group.crash(leader.id);
+  await group.until(() => group.leader() !== undefined);
+  return group.nowMs - killedAtMs;
+}
 
 t.test('leader: is replaced after the timeout when it dies without a sign', async (test) => {
   const group = await startedGroup();
