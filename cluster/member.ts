@@ -16,7 +16,7 @@ import type {
   MemberStanding,
   MemberView,
 } from './member/group-member.ts';
-import { type HandlerByMethod, MemberCalls } from './member/member-calls.ts';
+import { type HandlerByMethod, MemberCalls, type ServiceCallers } from './member/member-calls.ts';
 import { DEFAULT_MEMBER_LIMITS, DEFAULT_MEMBER_TIMING } from './member/member-timing.ts';
 import { nodeNumberOf } from './member/node-number.ts';
 import { Seat } from './member/seat.ts';
@@ -79,6 +79,9 @@ class OpenMember<Outcome> implements Member<Outcome> {
     this.#limits = { ...DEFAULT_MEMBER_LIMITS, ...options.limits };
     this.#identity = new Identity(options.logKv, options.self.id);
     this.#calls = new MemberCalls({
+      clock: options.clock,
+      logger: options.logger,
+      self: options.self,
       ownHandlers: () => this.#ownHandlers(),
       isMember: (node) => this.groupRecord().members.some((member) => member.node === node),
     });
@@ -143,15 +146,15 @@ class OpenMember<Outcome> implements Member<Outcome> {
     return this.#seat?.views() ?? [];
   }
 
-  call(to: NodeId, request: RpcCall): Promise<Uint8Array> {
+  call(to: NodeId | NetAddress, request: RpcCall): Promise<Uint8Array> {
     if (to === this.node) return this.#calls.answerOwn({ ...request, from: this.#caller() });
     if (this.#transport !== undefined) return this.#transport.call(to, request);
     const says = `${request.method} was not sent: this server has no cluster port`;
     return Promise.reject(new RpcError('unreachable', says));
   }
 
-  serve(method: string, handler: RpcServer): void {
-    this.#calls.serve(method, handler);
+  serve(method: string, handler: RpcServer, options?: { readonly from: ServiceCallers }): void {
+    this.#calls.serve(method, handler, options?.from ?? 'own-datacenter');
   }
 
   async transferLeadership(to: NodeId | undefined): Promise<void> {
@@ -190,7 +193,7 @@ class OpenMember<Outcome> implements Member<Outcome> {
 
   #openTransport(listen: NetAddress): Promise<Transport> {
     const { net, clock, random, logger, self, clusterKey, ...rest } = this.#options;
-    const { transportTiming, transportLimits } = rest;
+    const { federationId, transportTiming, transportLimits } = rest;
     const { id, name, datacenter, version } = self;
     return openTransport({
       net,
@@ -199,6 +202,7 @@ class OpenMember<Outcome> implements Member<Outcome> {
       logger,
       self: { node: this.node, id, name, datacenter, version },
       clusterId: () => this.#identity.clusterId,
+      ...(federationId !== undefined && { federationId }),
       clusterKey,
       listen,
       onMessage: (message) => this.#replicaNow()?.receive(message),
@@ -316,9 +320,18 @@ class OpenMember<Outcome> implements Member<Outcome> {
   }
 
   #caller(): RpcCaller {
-    const { id, name, version } = this.#options.self;
-    const clusterId = this.#identity.clusterId ?? '';
-    return { node: this.node, id, name, version, clusterId, remote: 'this server' };
+    const { federationId, self } = this.#options;
+    const { id, name, version, datacenter } = self;
+    return {
+      node: this.node,
+      id,
+      name,
+      version,
+      datacenter,
+      clusterId: this.#identity.clusterId ?? '',
+      federationId: federationId?.() ?? '',
+      remote: 'this server',
+    };
   }
 
   /** Undefined before there is a place in a group, and after it is lost. */

@@ -12,6 +12,7 @@ import type { AutopilotSettings, GroupRecord, MemberRecord } from '../replica/gr
 import type { Machine, Replica } from '../replica/replica.ts';
 import type { RpcCall, RpcServer } from '../transport/transport.ts';
 import type { TransportLimits, TransportTiming } from '../transport/transport-limits.ts';
+import type { ServiceCallers } from './member-calls.ts';
 import type { MemberLimits, MemberTiming } from './member-timing.ts';
 
 export interface MemberSelf {
@@ -56,6 +57,8 @@ export interface MemberOptions<Outcome> {
   readonly bootstrapExpect: number;
   readonly retryJoin: readonly NetAddress[];
   readonly clusterKey: Uint8Array | undefined;
+  /** Which datacenters belong together, as far as this one knows: asked at every handshake. */
+  readonly federationId?: () => string | undefined;
   readonly timing?: Partial<MemberTiming>;
   readonly limits?: Partial<MemberLimits>;
   readonly groupTiming?: Partial<GroupTiming>;
@@ -117,10 +120,16 @@ export interface Member<Outcome> extends Replica<Outcome> {
   standing(): MemberStanding;
   groupRecord(): GroupRecord;
   members(): readonly MemberView[];
-  /** Calls a service of another member, or of this one. Rejects with RpcError. */
-  call(to: NodeId, request: RpcCall): Promise<Uint8Array>;
-  /** Answers calls of that name. One handler a name. */
-  serve(method: string, handler: RpcServer): void;
+  /**
+   * Calls a service of another member, of this one, or, by its address, of a server of another
+   * datacenter. Rejects with RpcError.
+   */
+  call(to: NodeId | NetAddress, request: RpcCall): Promise<Uint8Array>;
+  /**
+   * Answers calls of that name, one handler a name: those of members, and only with `from` those of
+   * servers of the other datacenters of the federation.
+   */
+  serve(method: string, handler: RpcServer, options?: { readonly from: ServiceCallers }): void;
   /** Leader only. To that voter, or to the best one. Resolves when another node leads. */
   transferLeadership(to: NodeId | undefined): Promise<void>;
   /** Leader only. Resolves when the node is out of the group. */

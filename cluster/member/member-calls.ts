@@ -1,44 +1,61 @@
 // What this node answers to calls, by their names. Those of members among themselves begin with
-// 'member.'; all others are services, which only members of the group may ask.
+// 'member.', and no other datacenter has a part in them. All others are services: each says whether only
+// members of the group may ask, or nodes of the other datacenters of the federation too.
 
 import { assert } from '../base/assert.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
 import type { NodeId } from '../raft/node-id.ts';
 import { GroupRefusal } from '../replica/group-refusal.ts';
 import { ReplicaError } from '../replica/replica.ts';
 import { RpcError, RpcRefusal } from '../transport/rpc-error.ts';
-import type { RpcRequest, RpcServer } from '../transport/transport.ts';
+import { RefusalLog } from '../transport/refusal-log.ts';
+import type { RpcCaller, RpcRequest, RpcServer } from '../transport/transport.ts';
 import { WireDamage } from '../wire/wire-damage.ts';
 
 /** Of calls of members among themselves. */
 export type HandlerByMethod = Readonly<Record<string, RpcServer>>;
 
+/** Whom a service answers. */
+export type ServiceCallers = 'own-datacenter' | 'datacenters';
+
 export interface MemberCallsOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly self: { readonly name: string; readonly datacenter: string };
   /** As the node stands at the moment: looking for a group, in one, or out of it. */
   readonly ownHandlers: () => HandlerByMethod;
   readonly isMember: (node: NodeId) => boolean;
+}
+
+interface Service {
+  readonly handler: RpcServer;
+  readonly from: ServiceCallers;
 }
 
 const OWN_PREFIX = 'member.';
 
 export class MemberCalls {
   readonly #options: MemberCallsOptions;
-  readonly #services = new Map<string, RpcServer>();
+  readonly #refusals: RefusalLog;
+  readonly #services = new Map<string, Service>();
 
   constructor(options: MemberCallsOptions) {
     this.#options = options;
+    this.#refusals = new RefusalLog(options);
   }
 
-  serve(method: string, handler: RpcServer): void {
+  serve(method: string, handler: RpcServer, from: ServiceCallers): void {
     assert(!method.startsWith(OWN_PREFIX), 'these are for members among themselves', { method });
     assert(!this.#services.has(method), 'a method has one handler', { method });
-    this.#services.set(method, handler);
+    this.#services.set(method, { handler, from });
   }
 
   /** Rejects with RpcRefusal; any other failure is this node's. */
   async answer(request: RpcRequest): Promise<Uint8Array> {
     const { method } = request;
     const handler = method.startsWith(OWN_PREFIX)
-      ? this.#options.ownHandlers()[method]
+      ? this.#ownHandlerFor(request)
       : this.#serviceFor(request);
     if (handler === undefined) {
       throw new RpcRefusal('unknown-method', `this server does not answer ${method} now`);
@@ -60,10 +77,38 @@ export class MemberCalls {
     }
   }
 
+  #ownHandlerFor({ method, from }: RpcRequest): RpcServer | undefined {
+    if (!this.#isOfOther(from)) return this.#options.ownHandlers()[method];
+    throw this.#otherDatacenter(method, from);
+  }
+
   #serviceFor({ method, from }: RpcRequest): RpcServer | undefined {
-    if (this.#options.isMember(from.node)) return this.#services.get(method);
+    const service = this.#services.get(method);
+    if (this.#isOfOther(from)) {
+      if (service?.from === 'own-datacenter') throw this.#otherDatacenter(method, from);
+      return service?.handler;
+    }
+    if (this.#options.isMember(from.node)) return service?.handler;
     const says = `server ${from.name} (${from.id}) is no member of the cluster of this one`;
     throw new RpcRefusal('no-member', says);
+  }
+
+  #isOfOther({ datacenter }: RpcCaller): boolean {
+    return datacenter !== this.#options.self.datacenter;
+  }
+
+  #otherDatacenter(method: string, from: RpcCaller): RpcRefusal {
+    const { self } = this.#options;
+    const two = `${from.name} is of datacenter "${from.datacenter}", ${self.name} of "${self.datacenter}"`;
+    const says = `${method} is for servers of one datacenter: server ${two}`;
+    this.#refusals.note({
+      what: 'a call',
+      remote: from.remote,
+      name: from.name,
+      why: says,
+      level: 'warn',
+    });
+    return new RpcRefusal('other-datacenter', says);
   }
 }
 

@@ -19,6 +19,8 @@ export interface HandshakeOptions {
   readonly life: string;
   /** Empty: none yet. */
   readonly clusterId: string;
+  /** Empty: none yet. */
+  readonly federationId: string;
   readonly clusterKey: Uint8Array | undefined;
   readonly nonce: Uint8Array;
   readonly side: DiallingSide | ListeningSide;
@@ -131,8 +133,9 @@ export class Handshake {
   }
 
   #refusalOf(hello: Hello): HandshakeRefusal | undefined {
-    const { self, clusterId, clusterKey, side } = this.#options;
-    const refusal = refusalOfHello(hello, { self, clusterId, hasKey: clusterKey !== undefined });
+    const { self, clusterId, federationId, clusterKey, side } = this.#options;
+    const hasKey = clusterKey !== undefined;
+    const refusal = refusalOfHello(hello, { self, clusterId, federationId, hasKey });
     if (refusal !== undefined || side.kind === 'listener') return refusal;
     if (side.expected !== undefined && hello.node !== side.expected) {
       const says = `${whoIs(hello)} is node ${hello.node}, and node ${side.expected} was looked for there`;
@@ -153,7 +156,7 @@ export class Handshake {
   }
 
   #sayHello(lane: Lane): Uint8Array {
-    const { self, life, clusterId, clusterKey, nonce } = this.#options;
+    const { self, life, clusterId, federationId, clusterKey, nonce } = this.#options;
     const hello: Hello = {
       kind: 'hello',
       oldestVersion: OLDEST_PROTOCOL,
@@ -168,6 +171,7 @@ export class Handshake {
       lane,
       hasKey: clusterKey !== undefined,
       nonce,
+      federationId,
     };
     const bytes = encodeFrame(hello);
     this.#ownHello = { hello, bytes };

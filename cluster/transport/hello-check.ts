@@ -9,6 +9,8 @@ export interface OwnSide {
   readonly self: TransportSelf;
   /** Empty: none yet. */
   readonly clusterId: string;
+  /** Empty: none yet. */
+  readonly federationId: string;
   readonly hasKey: boolean;
 }
 
@@ -37,15 +39,26 @@ function versionReason(hello: Hello, { self }: OwnSide): string | undefined {
   return `${whoIs(hello)} speaks protocol ${theirs}, ${self.name} speaks ${ours}: upgrade ${older}`;
 }
 
-function groupReason(hello: Hello, { self, clusterId }: OwnSide): string | undefined {
-  if (hello.datacenter !== self.datacenter) {
-    const { datacenter } = hello;
-    return `${whoIs(hello)} is of datacenter "${datacenter}", ${self.name} of "${self.datacenter}"`;
-  }
+function groupReason(hello: Hello, own: OwnSide): string | undefined {
+  const { self, clusterId } = own;
+  if (hello.datacenter !== self.datacenter) return federationReason(hello, own);
   if (hello.clusterId !== '' && clusterId !== '' && hello.clusterId !== clusterId) {
     return `${whoIs(hello)} is of cluster ${hello.clusterId}, ${self.name} of cluster ${clusterId}`;
   }
   return undefined;
+}
+
+/** Nodes of two datacenters only call each other, and only those of one federation. */
+function federationReason(hello: Hello, own: OwnSide): string | undefined {
+  const { self, clusterId, federationId } = own;
+  const two = `${whoIs(hello)} is of datacenter "${hello.datacenter}", ${self.name} of "${self.datacenter}"`;
+  if (hello.lane !== 'call') return two;
+  if (clusterId !== '' && hello.clusterId === clusterId) {
+    return `${two}, and both are of cluster ${clusterId}: a cluster is one datacenter`;
+  }
+  if (federationId === '' || hello.federationId === '') return undefined;
+  if (hello.federationId === federationId) return undefined;
+  return `${two}, and they are of two federations: ${hello.federationId} and ${federationId}`;
 }
 
 function keyReason(hello: Hello, { self, hasKey }: OwnSide): string | undefined {

@@ -36,6 +36,6 @@ export function newCallServer({ serve, logger, limits }: LinkParts): CallServer 
 
 /** How a handler sees who asks. */
 export function callerOf(peer: Hello, remote: string): RpcCaller {
-  const { node, id, name, programVersion, clusterId } = peer;
-  return { node, id, name, version: programVersion, clusterId, remote };
+  const { node, id, name, programVersion, datacenter, clusterId, federationId } = peer;
+  return { node, id, name, version: programVersion, datacenter, clusterId, federationId, remote };
 }

@@ -238,11 +238,12 @@ class NodeTransport implements Transport {
   }
 
   #handshake(side: HandshakeOptions['side']): Handshake {
-    const { self, clusterId, clusterKey, random } = this.#options;
+    const { self, clusterId, federationId, clusterKey, random } = this.#options;
     return new Handshake({
       self,
       life: this.#life,
       clusterId: clusterId() ?? '',
+      federationId: federationId?.() ?? '',
       clusterKey,
       nonce: random.bytes(NONCE_BYTES),
       side,

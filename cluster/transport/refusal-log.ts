@@ -1,4 +1,4 @@
-// Refused connections in the log, each with its reason, though not so often that strangers could fill it.
+// Refused connections and calls in the log, each with its reason, though not so often that strangers could fill it.
 
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -8,7 +8,9 @@ export interface RefusalLogOptions {
   readonly logger: Logger;
 }
 
-export interface RefusedConnection {
+export interface Refused {
+  /** `a connection` unless it says otherwise. */
+  readonly what?: string;
   /** `host:port` of the other side. */
   readonly remote: string;
   /** As the other side calls itself, if it came so far. */
@@ -33,7 +35,7 @@ export class RefusalLog {
     this.#options = options;
   }
 
-  note({ remote, name, why, level }: RefusedConnection): void {
+  note({ what = 'a connection', remote, name, why, level }: Refused): void {
     const { clock, logger } = this.#options;
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#windowStartMs >= WINDOW_MS) {
@@ -43,9 +45,8 @@ export class RefusalLog {
     const key = `${hostOf(remote)} ${why}`;
     if (this.#logged.has(key) || this.#logged.size > LINES_MAX) return;
     this.#logged.add(key);
-    if (this.#logged.size <= LINES_MAX)
-      logger[level]({ remote, name, why }, 'a connection was refused');
-    else logger.warn({ remote }, 'more connections are refused than are logged');
+    if (this.#logged.size <= LINES_MAX) logger[level]({ remote, name, why }, `${what} was refused`);
+    else logger.warn({ remote }, 'more is refused than is logged');
   }
 }
 

@@ -29,6 +29,11 @@ export interface TransportOptions {
   readonly self: TransportSelf;
   /** Asked at every handshake; undefined until the node belongs to a cluster. */
   readonly clusterId: () => string | undefined;
+  /**
+   * Which datacenters belong together, asked at every handshake; undefined while the node knows of none.
+   * A node of another federation is refused, one that knows of none yet is not.
+   */
+  readonly federationId?: () => string | undefined;
   /** With it, both sides of every connection prove that they have it; it never leaves the node. */
   readonly clusterKey: Uint8Array | undefined;
   readonly listen: NetAddress;
@@ -54,7 +59,7 @@ export interface Transport {
   setPeers(peers: ReadonlyMap<NodeId, NetAddress>): void;
   /** To `message.to`; lost when there is no link, or too much waits on it. Neither waits nor throws. */
   send(message: Message): void;
-  /** Rejects with RpcError. An address is for nodes that are no peers (yet). */
+  /** Rejects with RpcError. An address is for nodes that are no peers (yet), or of another datacenter. */
   call(to: NodeId | NetAddress, request: RpcCall): Promise<Uint8Array>;
   peers(): readonly PeerStatus[];
   /**
@@ -96,8 +101,11 @@ export interface RpcCaller {
   readonly id: string;
   readonly name: string;
   readonly version: string;
+  readonly datacenter: string;
   /** As of the handshake; empty: it belonged to no cluster. */
   readonly clusterId: string;
+  /** As of the handshake; empty: it knew of no federation. */
+  readonly federationId: string;
   /** `host:port` of its end of the connection. */
   readonly remote: string;
 }

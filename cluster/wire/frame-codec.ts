@@ -63,6 +63,7 @@ const KINDS = namesByNumber(FRAME_NUMBER);
 const LANES = namesByNumber(LANE_NUMBER);
 const REFUSED_CODES = namesByNumber(REFUSED_NUMBER);
 
+/** Those that every release sends. */
 const HELLO_FIELDS = 12;
 const REFUSED_FIELDS = 2;
 /** Room for fields that later versions add to a hello. */
@@ -172,6 +173,7 @@ function helloFields(hello: Hello): Fields {
     LANE_NUMBER[hello.lane],
     hello.hasKey,
     hello.nonce,
+    hello.federationId,
   ];
 }
 
@@ -192,6 +194,7 @@ function helloOf(fields: Fields): Hello {
     lane: namedBy(known[9], 'the lane', LANES),
     hasKey: flagOf(known[10], 'hasKey'),
     nonce: exactBytesOf(known[11], 'nonce', NONCE_BYTES),
+    federationId: textOf(fields[HELLO_FIELDS] ?? '', 'federationId', NAME_MAX),
   };
 }
 

@@ -33,6 +33,8 @@ export interface Hello {
   readonly hasKey: boolean;
   /** 32 random bytes: no proof can be used twice. */
   readonly nonce: Uint8Array;
+  /** Which datacenters belong together; empty while the node knows of none. The first release lacks it. */
+  readonly federationId: string;
 }
 
 /** The second frame of the dialling side. */

@@ -357,6 +357,44 @@ t.test('services: whoever has the key and is no member is refused', async (test)
   await world.result(transport.close());
 });
 
+t.test('services: other datacenters are answered where a service says so', async (test) => {
+  const world = new MemberWorld();
+  const settings = { clusterKey: new Uint8Array(32).fill(7), federationId: () => 'all-of-us' };
+  const [near] = (await world.group(1, settings)) as [MemberNode];
+  const far = world.node('far', { ...settings, datacenter: 'dc2' });
+  await world.start(far);
+  await world.settled([far]);
+  near.up.serve('service.own', async () => Buffer.from('never'));
+  near.up.serve(
+    'service.all',
+    async ({ from, payload }) => Buffer.from(`${Buffer.from(payload)} ${from.datacenter}`),
+    {
+      from: 'datacenters',
+    },
+  );
+  const call = async (from: MemberNode, method: string): Promise<string> => {
+    const request = { method, payload: Buffer.from('x'), deadlineMs: 1_000, hops: 0 };
+    const answer = from.up.call({ host: near.name, port: 8300 }, request);
+    return world.result(
+      answer.then(
+        (bytes) => Buffer.from(bytes).toString(),
+        (error: RpcError) => `${error.refusal?.code}: ${error.message}`,
+      ),
+    );
+  };
+  test.equal(await call(far, 'service.all'), 'x dc2');
+  const two = 'server far is of datacenter "dc2", a of "dc1"';
+  for (const method of ['service.own', 'member.join', 'member.intro']) {
+    const says = `other-datacenter: ${method} is for servers of one datacenter: ${two}`;
+    test.equal(await call(far, method), says);
+    test.ok(near.hasLogged(/a call was refused/), 'its log says so');
+  }
+  test.match(await call(far, 'service.none'), /^unknown-method/);
+  const own = { method: 'service.all', payload: Buffer.from('x'), deadlineMs: 1_000, hops: 0 };
+  test.equal(Buffer.from(await near.up.call(near.up.node, own)).toString(), 'x dc1');
+  clean(test, world);
+});
+
 t.test('calls: a node speaks for itself, and for its own cluster', async (test) => {
   const world = new MemberWorld();
   const nodes = await world.group(3);

@@ -87,6 +87,7 @@ export class RigNode {
 export type NodeGiven = Partial<Pick<TransportOptions, 'clusterKey' | 'limits' | 'timing'>> & {
   readonly node: number;
   readonly clusterId?: string | undefined;
+  readonly federationId?: string | undefined;
   readonly datacenter?: string;
   readonly id?: string;
   readonly port?: number;
@@ -114,6 +115,7 @@ export class Rig {
       logger: opened.logger,
       self: { node, id, name, datacenter, version: '1.0.0' },
       clusterId: () => clusterId,
+      federationId: () => given.federationId,
       clusterKey: Object.hasOwn(given, 'clusterKey') ? given.clusterKey : KEY,
       listen: { host: name, port },
       onMessage: (message) => opened.messages.push(message),

@@ -133,7 +133,7 @@ const REFUSALS: readonly RefusalCase[] = [
   },
   {
     title: 'another datacenter',
-    two: { datacenter: 'dc2' },
+    two: { datacenter: 'dc2', clusterId: 'dddddddd-2222-4333-8444-000000000001' },
     says: /is of datacenter "dc(1|2)", (one|two) of "dc(1|2)"/,
   },
   {
@@ -391,7 +391,7 @@ t.test('handshake: strangers cannot fill the log', async (test) => {
   }
   await rig.run(10);
   test.equal(one.warnings.length, 61);
-  test.match(one.warnings.at(-1), /more connections are refused than are logged/);
+  test.match(one.warnings.at(-1), /more is refused than is logged/);
   await rig.run(60_000);
   const again = await Impostor.dial(rig, one);
   again.send({ kind: 'refused', code: 'refused', why: 'and again' });
@@ -942,6 +942,94 @@ t.test('call: to an address where it cannot be made says why', async (test) => {
     one.transport.call({ host: 'dark', port: 1 }, aCall({ deadlineMs: 300 })),
   );
   test.match(await dark, /unreachable: .* no connection within 300 ms/);
+});
+
+const FEDERATION = 'fedfedfe-2222-4333-8444-000000000001';
+const CLUSTER_2 = 'dddddddd-2222-4333-8444-000000000001';
+
+interface FarCase {
+  readonly title: string;
+  readonly far: Partial<NodeGiven>;
+  readonly says: RegExp;
+}
+
+const FAR: readonly FarCase[] = [
+  { title: 'one of the same federation', far: {}, says: /^answer hello$/ },
+  {
+    title: 'one that knows of no federation yet',
+    far: { federationId: undefined },
+    says: /^answer hello$/,
+  },
+  {
+    title: 'one that has no cluster yet',
+    far: { federationId: undefined, clusterId: undefined },
+    says: /^answer hello$/,
+  },
+  {
+    title: 'one of another federation',
+    far: { federationId: 'another' },
+    says: /node (near|far) \(.*\) is of datacenter "dc(1|2)", .* two federations: .*another/,
+  },
+  {
+    title: 'one of the same cluster',
+    far: { clusterId: CLUSTER },
+    says: /both are of cluster cccccccc.*: a cluster is one datacenter/,
+  },
+  {
+    title: 'one with another key',
+    far: { clusterKey: new Uint8Array(32) },
+    says: /does not have the cluster_key of (near|far)/,
+  },
+];
+
+for (const { title, far: given, says } of FAR) {
+  t.test(`call: of another datacenter, ${title}, whoever of the two asks`, async (test) => {
+    const rig = new Rig();
+    const near = await rig.open('near', { node: 1, federationId: FEDERATION });
+    const far = await rig.open('far', {
+      node: 2,
+      datacenter: 'dc2',
+      clusterId: CLUSTER_2,
+      federationId: FEDERATION,
+      ...given,
+    });
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      const outcome = await rig.outcome(from.transport.call(addressOf(to), aCall({ hops: 2 })));
+      test.match(outcome, says, `${from.name} asks ${to.name}`);
+    }
+    test.same([near.messages, far.messages], [[], []]);
+    if (far.requests.length === 0) {
+      test.ok(
+        near.warnings.some((line) => says.test(line)),
+        'its log says why',
+      );
+      return;
+    }
+    test.match(far.requests, [
+      {
+        hops: 2,
+        from: { node: 1, datacenter: 'dc1', clusterId: CLUSTER, federationId: FEDERATION },
+      },
+    ]);
+    const { federationId = '', clusterId = '' } = { federationId: FEDERATION, ...given };
+    test.match(near.requests, [{ from: { node: 2, datacenter: 'dc2', federationId } }]);
+    test.equal(near.requests[0]!.from.clusterId, 'clusterId' in given ? clusterId : CLUSTER_2);
+  });
+}
+
+t.test('call: of another datacenter, keeps its hops and its deadline', async (test) => {
+  const rig = new Rig();
+  const near = await rig.open('near', { node: 1 });
+  const far = await rig.open('far', { node: 2, datacenter: 'dc2', clusterId: CLUSTER_2 });
+  const tooFar = near.transport.call(addressOf(far), aCall({ hops: 4 }));
+  test.match(await rig.outcome(tooFar), /too-many-hops: test.echo was handed on 4 times/);
+  far.serve = () => new Promise(() => undefined);
+  const late = near.transport.call(addressOf(far), aCall({ deadlineMs: 300 }));
+  test.match(await rig.outcome(late), /^timeout: no answer to test.echo within/);
+  test.ok(far.requests[0]!.deadlineMs < 300, 'the other side knows how long it has');
 });
 
 t.test(

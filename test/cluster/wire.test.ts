@@ -13,7 +13,13 @@ import { decodeFrame, encodeFrame } from '../../cluster/wire/frame-codec.ts';
 import { hmacSha256, isSameSecret } from '../../cluster/wire/hmac.ts';
 import { WireDamage } from '../../cluster/wire/wire-damage.ts';
 import { streamOf } from '../support/simulated-world.ts';
-import { FRAMES, GOLDEN_FRAMES, GOLDEN_MESSAGES, MESSAGES } from './wire-frames.ts';
+import {
+  FRAMES,
+  GOLDEN_FIRST_HELLO,
+  GOLDEN_FRAMES,
+  GOLDEN_MESSAGES,
+  MESSAGES,
+} from './wire-frames.ts';
 
 const SEED = Number(process.env.CONCLAVE_SEED ?? 20_261);
 const RERUN = `CONCLAVE_SEED=${SEED} node ${process.argv[1]}`;
@@ -84,13 +90,22 @@ t.test(
   async (test) => {
     const { hello } = FRAMES;
     const bytes = encodeFrame(hello);
-    const longer = Uint8Array.from([0xdc, 0, 15, ...bytes.subarray(1), 0x01, 0xc3]);
+    const longer = Uint8Array.from([0xdc, 0, 16, ...bytes.subarray(1), 0x01, 0xc3]);
     test.same(plain(decodeFrame(longer)), plain(hello));
     test.same(decodeFrame(bytesOfHex('94 04 1f a3 6e 6577 01')), {
       kind: 'refused',
       code: 'refused',
       why: 'new',
     });
+  },
+);
+
+t.test(
+  'wire: the hello of the first release can be read: it knew of no federation',
+  async (test) => {
+    const { hello } = FRAMES;
+    const first = decodeFrame(bytesOfHex(GOLDEN_FIRST_HELLO));
+    test.same(plain(first), plain({ ...hello, federationId: '' }));
   },
 );
 

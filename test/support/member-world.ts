@@ -36,6 +36,7 @@ export type MemberSettings = Partial<
     | 'groupLimits'
     | 'advertise'
     | 'transportTiming'
+    | 'federationId'
   >
 > & {
   /** Names of nodes whose addresses are in retry_join. */
@@ -390,6 +391,7 @@ export class MemberWorld {
       bootstrapExpect,
       retryJoin: join.map((name) => this.#addressOf(name)),
       clusterKey,
+      ...(rest.federationId && { federationId: rest.federationId }),
       ...(rest.timing && { timing: rest.timing }),
       ...(rest.limits && { limits: rest.limits }),
       ...(rest.groupTiming && { groupTiming: rest.groupTiming }),
