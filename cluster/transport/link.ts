@@ -158,7 +158,9 @@ export class Link {
         for (const message of frame.messages) this.#onMessage(message);
         return;
       case 'call':
-        this.#served.take(frame, callerOf(lane.peer, lane.remote), (reply) => this.#reply(reply));
+        this.#served.take(frame, callerOf(lane.peer, lane.remote), (reply) =>
+          this.#reply(reply, lane),
+        );
         return;
       case 'answer':
       case 'refusal':
@@ -179,13 +181,18 @@ export class Link {
     parts.onMessage(message);
   }
 
-  /** An answer that finds no way is lost: its caller waits until its deadline. */
-  #reply(reply: CallReply): void {
+  /**
+   * Whoever asked has given its call up when the connection that it asked over is gone; another life of
+   * it, whose calls have the same ids, must never get the answer. One that finds no room is lost: its
+   * caller waits until its deadline.
+   */
+  #reply(reply: CallReply, asked: LaneConn): void {
+    if (this.#slotOf(asked.peer.lane).up !== asked) return;
     const bytes = reply.kind === 'answer' ? reply.payload.length : 0;
-    const fitting = this.#laneFor(bytes).up;
-    const lane = fitting ?? this.#control.up ?? this.#bulk.up;
-    if (lane?.hasRoomFor(bytes)) lane.sendFrame(reply, bytes);
-    else if (lane !== undefined) this.#onLost(lane);
+    // Both lanes are with one life, see #onUp.
+    const lane = this.#laneFor(bytes).up ?? asked;
+    if (lane.hasRoomFor(bytes)) lane.sendFrame(reply, bytes);
+    else this.#onLost(lane);
   }
 
   /** Once for each time that the lane is full, not for each message. */

@@ -7,6 +7,7 @@ import type { Conn } from '../../cluster/platform/net.ts';
 import { RpcRefusal } from '../../cluster/transport/rpc-error.ts';
 import type { Frame, Hello } from '../../cluster/wire/frame.ts';
 import { decodeFrame, encodeFrame } from '../../cluster/wire/frame-codec.ts';
+import { uuidNumbered } from '../support/fake-random.ts';
 import { streamOf } from '../support/simulated-world.ts';
 import {
   aCall,
@@ -724,6 +725,56 @@ t.test('link: ends what is left of an earlier life', async (test) => {
   test.equal(rig.net.countBetween('one', 'two'), 0);
   test.same(one.closedLinks, [2]);
 });
+
+t.test('call: its answer goes to the life that asked, and to no other', async (test) => {
+  for (const size of [6, 100_000]) {
+    const rig = new Rig();
+    const [one, two] = await rig.pair();
+    const held: ((payload: Uint8Array) => void)[] = [];
+    one.serve = () => new Promise((resolve) => held.push(resolve));
+    const before = rig.outcome(two.transport.call(1, aCall()));
+    await rig.until(() => held.length === 1);
+    // It dies unnoticed, and its next life counts its calls from the beginning, too.
+    rig.net.cut('two', 'one');
+    rig.net.cut('one', 'two');
+    const again = await rig.open('again', { node: 2, id: uuidNumbered(2) });
+    introduce(one, again);
+    await rig.until(() => again.isLinkedWith(one));
+    const after = rig.outcome(again.transport.call(1, aCall()));
+    await rig.until(() => held.length === 2);
+    held[0]!(Buffer.alloc(size, 'secret'));
+    await rig.run(20);
+    held[1]!(Buffer.from('yours'));
+    test.equal(await after, 'answer yours');
+    test.match(await before, /^(lost|timeout): /);
+  }
+});
+
+t.test(
+  'call: an answer whose connection broke is dropped, though there is a new one',
+  async (test) => {
+    const rig = new Rig();
+    const [one, two] = await rig.pair();
+    let answer: (payload: Uint8Array) => void = () => undefined;
+    one.serve = () =>
+      new Promise((resolve) => {
+        answer = resolve;
+      });
+    const lost = rig.outcome(two.transport.call(1, aCall()));
+    await rig.run(10);
+    rig.net.breakAll('one', 'two');
+    test.match(await lost, /^lost: /);
+    await rig.until(() => one.isLinkedWith(two) && two.isLinkedWith(one));
+    await rig.run(20);
+    let framesAfter = 0;
+    rig.net.onFrame = () => {
+      framesAfter += 1;
+    };
+    answer(Buffer.from('late'));
+    await rig.run(20);
+    test.equal(framesAfter, 0);
+  },
+);
 
 t.test('call: is answered from either side, small and large, many at once', async (test) => {
   const rig = new Rig();
