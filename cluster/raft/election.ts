@@ -104,6 +104,8 @@ export function onVoteReply(raft: Raft, message: VoteReply): void {
         campaignForVotes(raft, { forced: false });
         return;
       }
+      // Whoever leads before its vote is on disk might, after a crash, win the same term once more.
+      if (raft.votes.get(raft.id) !== true) return;
       becomeLeader(raft);
       broadcastAppend(raft);
       return;
