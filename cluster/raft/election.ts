@@ -5,8 +5,9 @@ import { unreachable } from '../base/unreachable.ts';
 import type { EntryId } from './entry.ts';
 import { membersOf, votersOf } from './membership.ts';
 import type { VoteMessage, VoteReply } from './message.ts';
-import { NO_NODE } from './node-id.ts';
+import { NO_NODE, unionOf } from './node-id.ts';
 import { quorumVote } from './quorum.ts';
+import { membershipInLog } from './reconfiguration.ts';
 import { broadcastAppend } from './replication.ts';
 import { becomeCandidate, becomeFollower, becomeLeader, becomePreCandidate } from './standing.ts';
 import { envelope, observe, type Raft, send } from './state.ts';
@@ -37,10 +38,16 @@ export function startElection(raft: Raft, kind: CampaignKind): void {
   else campaignForVotes(raft, { forced: kind === 'forced' });
 }
 
-/** Whether this node could lead: a voter of its own membership with no snapshot still to install. */
+/**
+ * Whether this node could lead: with no snapshot still to install, and a voter, or a learner that its log
+ * has made one. If the others have applied that and it has the longest log, nobody else can win: it asks
+ * the voters that it knows, of whom a quorum meets every quorum of the next membership, and its own vote
+ * does not count.
+ */
 export function isPromotable(raft: Raft): boolean {
   const own = raft.progressByNode.get(raft.id);
-  return own !== undefined && !own.isLearner && raft.log.unstable.snapshot === undefined;
+  if (own === undefined || raft.log.unstable.snapshot !== undefined) return false;
+  return !own.isLearner || votersOf(membershipInLog(raft)).includes(raft.id);
 }
 
 /**
@@ -131,10 +138,10 @@ function campaignForVotes(raft: Raft, { forced }: { readonly forced: boolean }):
 
 function askForVotes(raft: Raft, asked: Pick<VoteMessage, 'type' | 'term' | 'forced'>): void {
   const last = raft.log.lastId;
-  for (const voter of votersOf(raft.membership)) {
+  for (const voter of unionOf(votersOf(raft.membership), [raft.id])) {
     const route = { from: raft.id, to: voter };
     if (voter === raft.id) {
-      // The own vote counts like all others: when it is on disk.
+      // The own vote counts like all others, if it does: when it is on disk.
       send(raft, { type: replyTypeOf(asked), ...route, term: asked.term, rejected: false });
       continue;
     }

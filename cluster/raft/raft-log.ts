@@ -263,17 +263,20 @@ export class RaftLog {
     this.unstable.restore(snapshot);
   }
 
-  /** Whether a committed membership change waits to be applied. Reads in pages of the apply limit. */
+  /** Whether a committed membership change waits to be applied. */
   hasUnappliedMembershipChange(): boolean {
-    const beforeIndex = this.#commitIndex + 1;
+    return this.unappliedChanges(this.#commitIndex + 1).next().done !== true;
+  }
+
+  /** The membership entries before `beforeIndex` that wait to be applied. Reads in pages of the apply limit. */
+  *unappliedChanges(beforeIndex: number): Generator<Entry, void> {
     let fromIndex = this.#appliedIndex + 1;
     while (fromIndex < beforeIndex) {
       const page = this.slice(fromIndex, beforeIndex, this.#maxApplyingBytes);
       assert(page !== 'compacted' && page.length > 0, 'unapplied entries are gone', { fromIndex });
-      if (page.some((entry) => entry.type === 'membership')) return true;
+      yield* page.filter(({ type }) => type === 'membership');
       fromIndex += page.length;
     }
-    return false;
   }
 
   #maxAppliableIndex({ allowUnstable }: ApplyRule): number {

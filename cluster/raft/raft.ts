@@ -95,7 +95,7 @@ export function tick(raft: Raft): void {
     tickLeader(raft);
     return;
   }
-  if (!isPromotable(raft) || raft.electionElapsed < raft.electionTimeoutTicks) return;
+  if (raft.electionElapsed < raft.electionTimeoutTicks || !isPromotable(raft)) return;
   raft.electionElapsed = 0;
   startElection(raft, 'election');
 }

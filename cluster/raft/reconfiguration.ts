@@ -10,7 +10,7 @@ import {
   normalized,
   votersOf,
 } from './membership.ts';
-import type { MembershipChange } from './membership-change.ts';
+import { decodeMembershipChange, type MembershipChange } from './membership-change.ts';
 import { NO_NODE, type NodeId } from './node-id.ts';
 import type { Progress } from './progress.ts';
 import { answerConfirmedReads, releaseParkedReads } from './reading.ts';
@@ -45,6 +45,17 @@ export function restoreMembership(raft: Raft, index: number, membership: Members
   raft.votes = new Map();
   const restored = normalized(membership);
   switchMembership(raft, { membership: restored, fresh: membersOf(restored) });
+}
+
+/** The membership when all that is in the log will be applied, committed or not. */
+export function membershipInLog(raft: Raft): Membership {
+  let { membership } = raft;
+  for (const { data } of raft.log.unappliedChanges(raft.log.lastIndex + 1)) {
+    const change = decodeMembershipChange(data);
+    const step = change && changeStep(membership, change);
+    if (typeof step === 'object') membership = step.membership;
+  }
+  return membership;
 }
 
 function switchMembership(raft: Raft, { membership, fresh }: MembershipStep): void {
