@@ -197,7 +197,7 @@ t.test(
     const expected = { status: 418, text: 'grüße', headers: { 'x-service-next': 'x' } };
     const request = { method: 'PUT', headers: { 'x-service-token': 's' }, body: 'grüße' };
     const port = await listen(t, echo);
-    const tcp = httpTransport({ timeoutMs: 5_000 });
+    const tcp = httpTransport({ timeoutMs: 60_000 });
     t.match(await tcp.send({ ...request, url: `http://127.0.0.1:${port}/v1/x` }), expected);
 
     // A socket's path may be 107 bytes long at most.
@@ -207,20 +207,20 @@ t.test(
     const local = createServer(echo.listeners('request')[0] as () => void);
     t.teardown(() => local.close());
     await new Promise<void>((resolve) => local.listen(socketPath, resolve));
-    const unix = httpTransport({ timeoutMs: 5_000, socketPath });
+    const unix = httpTransport({ timeoutMs: 60_000, socketPath });
     t.match(await unix.send({ ...request, url: 'http://localhost/v1/x' }), expected);
   },
 );
 
 t.test('over sockets: each way to get no answer has its name', async (t) => {
   const request = { method: 'GET', headers: {}, body: undefined };
-  const transport = httpTransport({ timeoutMs: 100 });
-  const failure = (url: string) => failureOf(transport.send({ ...request, url }));
+  const failure = (url: string, timeoutMs = 60_000) =>
+    failureOf(httpTransport({ timeoutMs }).send({ ...request, url }));
   const silent = await listen(
     t,
     createServer(() => undefined),
   );
-  t.equal(await failure(`http://127.0.0.1:${silent}/`), 'timeout');
+  t.equal(await failure(`http://127.0.0.1:${silent}/`, 100), 'timeout');
   t.equal(await failure(`https://127.0.0.1:${silent}/`), 'tls');
   const rude = createNetServer((socket) => socket.destroy());
   t.equal(await failure(`http://127.0.0.1:${await listen(t, rude)}/`), 'broken');
@@ -247,7 +247,7 @@ t.test('streams: what is long comes and goes in pieces', async (t) => {
     });
   });
   const url = `http://127.0.0.1:${await listen(t, counting)}/`;
-  const transport = httpTransport({ timeoutMs: 5_000 });
+  const transport = httpTransport({ timeoutMs: 60_000 });
   const body = inPieces(100, 100_000);
   const answer = await transport.stream({ method: 'PUT', url, headers: {}, body });
   t.equal(answer.status, 201);
@@ -265,7 +265,7 @@ t.test('streams: no more is taken from a body than the server reads', async (t) 
   const url = `http://127.0.0.1:${await listen(t, slow)}/`;
   const taken = { count: 0 };
   const body = inPieces(1_000, 100_000, taken);
-  const transport = httpTransport({ timeoutMs: 20_000 });
+  const transport = httpTransport({ timeoutMs: 60_000 });
   const answer = transport.stream({ method: 'PUT', url, headers: {}, body });
   let before = -1;
   while (before !== taken.count || before === 0) {
@@ -290,7 +290,7 @@ t.test(
     const url = `http://127.0.0.1:${await listen(t, refusing)}/`;
     const taken = { count: 0 };
     const body = inPieces(100_000, 100_000, taken);
-    const transport = httpTransport({ timeoutMs: 5_000 });
+    const transport = httpTransport({ timeoutMs: 60_000 });
     const answer = await transport.stream({ method: 'PUT', url, headers: {}, body });
     const before = taken.count;
     const parts: Uint8Array[] = [];
@@ -320,7 +320,7 @@ t.test('streams: a body that fails is not sent as if it were whole', async (t) =
     await hasBegun;
     throw new Error('the file is damaged');
   }
-  const transport = httpTransport({ timeoutMs: 5_000 });
+  const transport = httpTransport({ timeoutMs: 60_000 });
   const answer = transport.stream({ method: 'PUT', url, headers: {}, body: failing() });
   await t.rejects(answer, { message: 'the file is damaged' });
   while (isWhole === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -333,8 +333,8 @@ t.test('streams: an answer that breaks off, or stops, is no answer', async (t) =
   });
   const silent = createServer((_, response) => void response.write('only this'));
   t.teardown(() => silent.closeAllConnections());
-  const transport = httpTransport({ timeoutMs: 200 });
-  const failure = async (listener: Server) => {
+  const failure = async (listener: Server, timeoutMs: number) => {
+    const transport = httpTransport({ timeoutMs });
     const url = `http://127.0.0.1:${await listen(t, listener)}/`;
     const request = { method: 'GET', url, headers: {}, body: undefined };
     const { body } = await transport.stream(request);
@@ -343,8 +343,8 @@ t.test('streams: an answer that breaks off, or stops, is no answer', async (t) =
     };
     return failureOf(reading());
   };
-  t.equal(await failure(half), 'broken');
-  t.equal(await failure(silent), 'timeout');
+  t.equal(await failure(half, 60_000), 'broken');
+  t.equal(await failure(silent, 2_000), 'timeout');
 });
 
 t.test('snapshots: refusals are those of every other call', async (t) => {

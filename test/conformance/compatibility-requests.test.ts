@@ -4,6 +4,7 @@
 
 import t from 'tap';
 import { jwtIssuer } from '../support/jwt-issuer.ts';
+import { until } from '../support/running-group.ts';
 import { answers, Client, type Fields, ROOT, runNode, send } from '../support/running-node.ts';
 import {
   DENIED,
@@ -623,17 +624,23 @@ t.test('2.2, 2.4: parameters of reads that are accepted', async (t) => {
   t.equal(pretty.text, `${JSON.stringify(JSON.parse(plain.text), null, 4)}\n`);
 });
 
-/** Long enough for a request to be there, and for an answer that was wrongly given to be here. */
+/** Long enough for an answer that was wrongly given to be here. */
 const aMoment = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 60));
 
 /** A read that waits, once it does, and whether its answer is there. */
 async function waiting(path: string, index: unknown) {
   const state = { isOver: false };
-  const reply = consul.get(`${path}?index=${index}&wait=20s`).finally(() => {
+  const reply = consul.get(`${path}?index=${index}&wait=60s`).finally(() => {
     state.isOver = true;
   });
-  await aMoment();
+  await until('it waits, or is answered', async () => state.isOver || (await waitingCount()) > 0);
   return { state, reply };
+}
+
+/** Blocking queries at the server; each test here has one at a time. */
+async function waitingCount(): Promise<number> {
+  const { text } = await consul.get('/agent/metrics?format=prometheus');
+  return Number(/^conclave_http_blocking_queries(?:\{.*\})? (\d+)/m.exec(text)?.[1]);
 }
 
 const indexOf = async (path: string): Promise<string | undefined> =>

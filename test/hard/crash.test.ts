@@ -20,6 +20,7 @@ import { readSettings } from '../../src/node/settings.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import { ask, askJson, MANAGEMENT, stateOf } from './asking.ts';
 import { CrashLoad, randomFrom } from './crash-load.ts';
+import { until } from '../support/running-group.ts';
 import { startAndKill, startRefused, startServer, temporaryFolder } from './server-process.ts';
 
 const ROUNDS = 3;
@@ -34,7 +35,8 @@ t.test('crash: what was acknowledged survives, what was not is whole or absent',
   for (let round = 0; round < ROUNDS; round += 1) {
     const before = load.acknowledgedCount;
     const running = load.run(server.port);
-    await new Promise((resolve) => setTimeout(resolve, 50 + random() * 400));
+    await until('a write is acknowledged', () => load.acknowledgedCount > before);
+    await new Promise((resolve) => setTimeout(resolve, random() * 400));
     await server.end('SIGKILL');
     await running;
     t.ok(load.acknowledgedCount > before, `${load.acknowledgedCount - before} acknowledged`);

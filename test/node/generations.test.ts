@@ -108,7 +108,7 @@ t.test(
 
 /** Waits for what happens in the background; the test says what came of it. */
 async function soon(isSo: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 200 && !isSo(); turn += 1) {
+  for (let turn = 0; turn < 2_400 && !isSo(); turn += 1) {
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }

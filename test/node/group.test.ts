@@ -14,11 +14,11 @@ import type { Change } from '../../src/state/commands.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import { selfSigned } from '../auth-methods/loopback.ts';
 import { aCommand, aToken } from '../support/fixtures.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { BUILTINS } from '../support/machine-harness.ts';
 import { type Reply, send } from '../support/running-node.ts';
 import {
   allReady,
-  freePorts,
   joiningServer,
   leaderOf,
   runServers,

@@ -22,7 +22,7 @@ import { type ClusterTls, openWsNet } from '../../src/platform-node/ws-net.ts';
 import { certify, makeAuthority } from '../support/certificates.ts';
 
 const HERE = { host: '127.0.0.1', port: 0 };
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 
 /** What a network wrote to its log. */
 class Log {

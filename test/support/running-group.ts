@@ -3,12 +3,12 @@
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent } from 'node:http';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openNode, type RunningNode } from '../../src/node/node.ts';
 import { readSettings } from '../../src/node/settings.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
+import { freePorts } from './free-ports.ts';
 import { Client, ROOT } from './running-node.ts';
 
 interface Owner {
@@ -159,24 +159,4 @@ export async function until(what: string, isSo: () => boolean | Promise<boolean>
     if (Date.now() > deadline) throw new Error(`waited too long until ${what}`);
     await new Promise<void>((resolve) => setTimeout(resolve, 20));
   }
-}
-
-/** Ports that nobody uses at this moment. */
-export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve) => {
-          server.listen({ host: '127.0.0.1', port: 0 }, () => {
-            const address = server.address();
-            resolve(typeof address === 'object' && address !== null ? address.port : 0);
-          });
-        }),
-    ),
-  );
-  await Promise.all(
-    servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))),
-  );
-  return ports;
 }

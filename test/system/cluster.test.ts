@@ -12,7 +12,8 @@ import {
   startServer,
   temporaryFolder,
 } from '../hard/server-process.ts';
-import { freePorts, GROUP_KEY, until } from '../support/running-group.ts';
+import { freePorts } from '../support/free-ports.ts';
+import { GROUP_KEY, until } from '../support/running-group.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.js');
 

@@ -22,7 +22,7 @@ const ROOT_FOLDER = join(BUILT, '..');
 const MAIN = join(BUILT, 'src', 'main.js');
 const ELLIPSIS = '…';
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-const START_MS = 20_000;
+const START_MS = 60_000;
 
 interface Step {
   readonly command: string;
