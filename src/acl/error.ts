@@ -33,6 +33,8 @@ export type AclErrorCode =
   | 'rate-limited'
   /** No leader, or the primary datacenter is out of reach: nothing was done. */
   | 'unavailable'
+  /** A global write that came to a datacenter which is not, or not any more, the primary: nothing was done. */
+  | 'not-primary'
   /** Sent into the log, but whether it took effect is not known. */
   | 'outcome-unknown'
   /** A wait that the caller asked for ended before its condition held. */

@@ -32,6 +32,7 @@ const STATUS_BY_CODE: Record<AclErrorCode, Statuses> = {
   'body-too-large': { service: 413, consul: 413 },
   'rate-limited': { service: 429, consul: 429 },
   unavailable: { service: 503, consul: 500 },
+  'not-primary': { service: 503, consul: 500 },
   'outcome-unknown': { service: 504, consul: 500 },
   'wait-timeout': { service: 504, consul: 504 },
   'no-such-datacenter': { service: 400, consul: 500 },

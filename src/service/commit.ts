@@ -4,9 +4,10 @@
 import { assert } from '../../cluster/base/assert.ts';
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import { AclError } from '../acl/error.ts';
+import type { AccessorId } from '../acl/ids.ts';
 import type { Change } from '../state/commands.ts';
 import type { Answer } from '../state/outcome.ts';
-import type { AckLevel } from './call.ts';
+import type { AckLevel, Call } from './call.ts';
 import { namespaceViewOf, roleViewOf, tokenViewOf } from './make-views.ts';
 import type { Applied } from './request-marks.ts';
 import type { Request, Service } from './service.ts';
@@ -44,12 +45,18 @@ export async function commit<Type extends keyof ViewByAnswer>(
   const timeMs = service.clock.wallMs();
   const isLocal = concernsLocalToken(service, change);
   if (attempt !== undefined) attempt.isDecided = true;
-  const command = { change, timeMs, cas: call.cas, request: mark };
+  const principal = principalOf(service, call);
+  const command = { change, timeMs, cas: call.cas, request: mark, principal };
   const outcome = await service.propose(command, attempt?.reign);
   if (outcome.kind === 'refused') throw new AclError(outcome.code, outcome.message);
   assert(outcome.answer.type === expected, 'the outcome fits the change', { expected });
   const result = writeResultOf(service, outcome, { asked: call.ack, isLocal });
   return result as WriteResult<ViewByAnswer[Type]>;
+}
+
+/** The accessor id of who asks, as the global log tells it. */
+function principalOf({ callers }: Service, { secret }: Call): AccessorId | undefined {
+  return secret === undefined ? undefined : callers.tokenOf(secret)?.accessorId;
 }
 
 function concernsLocalToken({ view }: Service, change: Change): boolean {
@@ -96,6 +103,7 @@ function viewOfAnswer(service: Service, answer: Answer): ViewByAnswer[keyof View
     case 'deleted':
       return answer.existed;
     case 'done':
+    case 'verdict':
       throw new AclError('internal', 'a duty has no answer for a caller');
     default:
       return unreachable(answer);

@@ -211,13 +211,13 @@ function answerAgain(
 
 /** Answers may hold secrets: who lost the right to write does not get them again. */
 function requireStillAllowed(caller: Caller, answer: Answer): void {
-  if (answer.type === 'deleted' || answer.type === 'done') return;
+  if (answer.type === 'deleted' || answer.type === 'done' || answer.type === 'verdict') return;
   if (answer.type === 'namespace') requireNamespace(caller, 'write', answer.namespace.name);
   else requireAcl(caller, 'write', namespaceOfAnswer(answer));
 }
 
 function namespaceOfAnswer(
-  answer: Exclude<Answer, { type: 'deleted' | 'done' | 'namespace' }>,
+  answer: Exclude<Answer, { type: 'deleted' | 'done' | 'verdict' | 'namespace' }>,
 ): NamespaceName {
   switch (answer.type) {
     case 'token':

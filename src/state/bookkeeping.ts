@@ -1,12 +1,12 @@
 // Rows that are no objects: remembered requests and pending logins, each with a row that finds it by
 // its time. They are the same on every node, but no digest counts them and nobody watches them.
 
-import type { Outcome } from './outcome.ts';
+import { outcomeFields, replayedOutcomeOf } from './answer-codec.ts';
+import type { AppliedOutcome, Outcome } from './outcome.ts';
 import type { ChangeSet } from './change-set.ts';
-import { outcomeFields, replayedOutcomeOf } from './command-codec.ts';
 import type { RequestMark } from './commands.ts';
 import { type Fields, pack, requireFormat, unpack } from './packing.ts';
-import type { Getter } from './reads.ts';
+import type { Getter } from './getter.ts';
 import { NO_BYTES, rowKey } from './tables.ts';
 
 /** A remembered request answers repeats for so long, by the clocks of proposing leaders. */
@@ -42,7 +42,7 @@ export function rememberRequest(
   changes: ChangeSet,
   { key, fingerprint }: RequestMark,
   timeMs: number,
-  outcome: Extract<Outcome, { readonly kind: 'applied' }>,
+  outcome: AppliedOutcome,
 ): void {
   forgetRequest(changes, key);
   const value = pack([FORMAT, fingerprint, timeMs, outcomeFields(outcome)]);

@@ -1,34 +1,29 @@
 // What a group of commands changes, held in memory until it is written as one batch. Reads see what
 // was changed before in the group. Beside the rows that a command asks for, it keeps everything that
-// follows from them: index rows, counts, digests, the index, the position and who is to be told.
+// follows from them: what object-rows.ts says of objects, the index, the position, the entries of the
+// global log, and who is to be told.
 
-import { assert } from '../../cluster/base/assert.ts';
+import { assert, must } from '../../cluster/base/assert.ts';
 import type { LogWitness } from '../../cluster/log/log-entry.ts';
 import type { KvWrite } from '../../cluster/platform/kv.ts';
-import type { NamespaceName } from '../acl/ids.ts';
-import { Digest, rowHash } from './digest.ts';
+import type { AccessorId, NamespaceName } from '../acl/ids.ts';
 import { globalEffectsOf, type RowEffect } from './global-effects.ts';
+import type { GlobalCursor } from './global-log/cursor.ts';
+import type { EntryBody, EntryRequest, GlobalEntry } from './global-log/global-entry.ts';
+import { GlobalLogWriter } from './global-log/global-log-writer.ts';
+import { isPrimary, type Replication } from './global-log/replication.ts';
 import type { KeyspaceStep } from './keyspaces.ts';
-import { decodeCounts, encodeCounts, encodeMeta, type Meta, type Totals } from './meta.ts';
-import type { IndexRow, ObjectTable } from './objects.ts';
+import { encodeMeta, type Meta } from './meta.ts';
+import { ObjectRows } from './object-rows.ts';
+import type { ObjectTable } from './objects.ts';
 import type { Position } from './outcome.ts';
-import { decodeNumber, encodeNumber } from './packing.ts';
-import { type Getter, idsOf } from './reads.ts';
-import { decodeRecord, encodeRecord } from './record-codec.ts';
+import type { Getter } from './getter.ts';
+import { notPrimary } from './refusals.ts';
+import { RowBuffer } from './row-buffer.ts';
 import type { Stamped } from './stamp.ts';
-import { idAtEnd, META_KEY, rowKey } from './tables.ts';
+import { META_KEY } from './tables.ts';
 import type { ObjectCounts, TableName } from './view.ts';
 import type { AppliedChange } from './watch.ts';
-
-type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
-
-interface Row {
-  readonly key: Uint8Array;
-  /** Undefined: there is none. */
-  value: Uint8Array | undefined;
-  /** False: only read so far. */
-  isChanged: boolean;
-}
 
 /** What is written and what is announced when a group of commands is done. */
 export interface Finished {
@@ -37,41 +32,47 @@ export interface Finished {
   readonly changes: readonly AppliedChange[];
   /** With 'adopt', it is another state than before. */
   readonly keyspaceStep: KeyspaceStep | undefined;
+  /** Whether this datacenter stands elsewhere in the global log than before. */
+  readonly hasMoved: boolean;
+}
+
+/** What an entry of the global log says of the command that it comes from. */
+export interface CommandOrigin {
+  readonly timeMs: number;
+  readonly principal: AccessorId | undefined;
+  readonly request: EntryRequest | undefined;
 }
 
 export class ChangeSet implements Getter {
-  readonly #store: Getter;
-  readonly #rows = new Map<string, Row>();
-  readonly #counts = new Map<NamespaceName, Mutable<ObjectCounts>>();
-  #globalDigest: Digest;
-  #fullDigest: Digest;
+  readonly #rows: RowBuffer;
+  #objects: ObjectRows;
+  readonly #log: GlobalLogWriter;
   readonly #tableIndexes: Record<TableName, number>;
   readonly #changes: AppliedChange[] = [];
   #index: number;
   #position: Position;
-  #totals: Mutable<Totals>;
   #bootstrapIndex: number | undefined;
   #groupRecord: Uint8Array | undefined;
   #keyspaceStep: KeyspaceStep | undefined;
   /** Of the command that is being applied. */
   #effects: RowEffect[] = [];
   #touchedTables = new Set<TableName>();
+  #isBootstrap = false;
   #rowsChanged = 0;
 
   constructor(store: Getter, meta: Meta) {
-    this.#store = store;
-    this.#globalDigest = new Digest(meta.globalDigest);
-    this.#fullDigest = new Digest(meta.fullDigest);
+    this.#rows = new RowBuffer(store);
+    this.#objects = new ObjectRows(this.#rows, meta);
+    this.#log = new GlobalLogWriter(this.#rows);
     this.#tableIndexes = { ...meta.tableIndexes };
     this.#index = meta.index;
     this.#position = meta.position;
-    this.#totals = { ...meta.totals };
     this.#bootstrapIndex = meta.bootstrapIndex;
     this.#groupRecord = meta.groupRecord;
   }
 
   get(key: Uint8Array): Uint8Array | undefined {
-    return this.#rowOf(key).value;
+    return this.#rows.get(key);
   }
 
   /** The index after the last command. */
@@ -99,54 +100,68 @@ export class ChangeSet implements Getter {
 
   /** The full digest as of the last command. */
   get fullDigestHex(): string {
-    return this.#fullDigest.hex();
+    return this.#objects.fullDigestHex;
+  }
+
+  /** Of all global objects, the current command included. */
+  get globalDigest(): Uint8Array {
+    return this.#objects.globalDigest;
+  }
+
+  /** How the datacenter stands in the global log; undefined before it began one. */
+  get replication(): Replication | undefined {
+    return this.#log.replication;
   }
 
   /** What a namespace holds, the current command included. */
   countsOf(namespace: NamespaceName): ObjectCounts {
-    return this.#counts.get(namespace) ?? decodeCounts(this.get(countsKey(namespace)));
+    return this.#objects.countsOf(namespace);
   }
 
   /** Makes or replaces an object, with all that follows from it. It must carry its indexes. */
   put<T extends Stamped>(table: ObjectTable<T>, object: T): void {
-    const key = table.keyOf(object);
-    const row = this.#rowOf(key);
-    const oldValue = row.value;
-    const old = oldValue === undefined ? undefined : decodeRecord(table.codec, oldValue);
-    const value = encodeRecord(table.codec, object);
-    this.#change(row, value);
-    this.#replaceIndexRows(
-      old === undefined ? [] : table.indexRowsOf(old),
-      table.indexRowsOf(object),
-    );
     const isLocal = table.isLocal(object);
-    if (old === undefined) this.#count(table, object, 1);
-    else this.#takeFromDigests(key, oldValue!, table.isLocal(old));
-    this.#addToDigests(key, value, isLocal);
-    this.#note(table, old, object, { key, value, isLocal });
+    this.#assertMayWrite(isLocal);
+    this.#put(table, object, isLocal);
   }
 
   /** Deletes an object that is there, with all that follows from it. */
   delete<T extends Stamped>(table: ObjectTable<T>, object: T): void {
-    const key = table.keyOf(object);
-    const value = this.get(key);
-    assert(value !== undefined, 'what is deleted is there', { table: table.name });
     const isLocal = table.isLocal(object);
-    this.deleteRow(key);
-    this.#replaceIndexRows(table.indexRowsOf(object), []);
-    this.#count(table, object, -1);
-    this.#takeFromDigests(key, value, isLocal);
-    this.#note(table, object, object, { key, value: undefined, isLocal });
+    this.#assertMayWrite(isLocal);
+    this.#delete(table, object, isLocal);
+  }
+
+  /** As an entry of the global log says, whose bytes they are. */
+  putArrived<T extends Stamped>(table: ObjectTable<T>, object: T, value: Uint8Array): void {
+    this.#put(table, object, false, value);
+  }
+
+  /** As an entry of the global log says. */
+  deleteArrived<T extends Stamped>(table: ObjectTable<T>, object: T): void {
+    this.#delete(table, object, table.isLocal(object));
+  }
+
+  /** Whether global objects may be changed here: before there is a global log, and in the primary. */
+  get mayWriteGlobal(): boolean {
+    const { replication } = this.#log;
+    return replication === undefined || isPrimary(replication);
+  }
+
+  /** Throws the refusal of a datacenter that is not the primary. */
+  requireGlobalWrites(): void {
+    const { replication } = this.#log;
+    if (replication !== undefined && !isPrimary(replication)) throw notPrimary(replication);
   }
 
   /** A row that is no object and follows from none: in no digest, and announced to nobody. */
   putRow(key: Uint8Array, value: Uint8Array): void {
-    this.#rows.set(nameOf(key), { key, value, isChanged: true });
+    this.#rows.put(key, value);
     this.#rowsChanged += 1;
   }
 
   deleteRow(key: Uint8Array): void {
-    this.#rows.set(nameOf(key), { key, value: undefined, isChanged: true });
+    this.#rows.delete(key);
     this.#rowsChanged += 1;
   }
 
@@ -158,7 +173,7 @@ export class ChangeSet implements Getter {
 
   /** The current command is the bootstrap: its index is what a later reset must name. */
   markBootstrap(): void {
-    this.#bootstrapIndex = this.nextIndex;
+    this.#isBootstrap = true;
     this.#rowsChanged += 1;
   }
 
@@ -176,19 +191,15 @@ export class ChangeSet implements Getter {
    * What was collected is the state from now on, as `restored` describes it. Nothing that was given out
    * comes back: index, position and the index of the last bootstrap go on from the larger one.
    */
-  adoptRestored(restored: Meta): void {
+  adoptRestored(restored: Meta, origin: CommandOrigin): void {
     this.#keyspaceStep = 'adopt';
     this.#rowsChanged += 1;
-    this.#index = Math.max(this.#index, restored.index) + 1;
+    this.#moveIndexOfAll(Math.max(this.#index, restored.index) + 1);
     this.#position = positionAfter(this.#position, restored.position);
-    for (const table of Object.keys(this.#tableIndexes) as TableName[]) {
-      this.#tableIndexes[table] = this.#index;
-    }
     const wasBootstrapped = this.#bootstrapIndex ?? restored.bootstrapIndex;
     this.#bootstrapIndex = wasBootstrapped === undefined ? undefined : this.#index;
-    this.#globalDigest = new Digest(restored.globalDigest);
-    this.#fullDigest = new Digest(restored.fullDigest);
-    this.#totals = { ...restored.totals };
+    this.#objects = new ObjectRows(this.#rows, restored);
+    this.#append({ kind: 'reset' }, origin, this.#position);
   }
 
   beginCommand(): void {
@@ -196,129 +207,134 @@ export class ChangeSet implements Getter {
   }
 
   /**
-   * The command has changed all the objects that it will: the index moves if it changed one, the
-   * position if a global one. Bookkeeping rows may still follow.
+   * The command has changed all the objects that it will: the index moves if it changed one; if a global
+   * one, so does the position, and the global log has an entry. Bookkeeping rows may still follow.
    */
-  endObjects(): void {
-    if (this.#effects.length > 0) {
-      this.#index += 1;
-      for (const table of this.#touchedTables) this.#tableIndexes[table] = this.#index;
-    }
-    if (globalEffectsOf(this.#effects).length > 0) {
+  endObjects(origin: CommandOrigin): void {
+    if (this.#effects.length > 0) this.#moveIndex(this.#index + 1);
+    if (this.#isBootstrap) this.#bootstrapIndex = this.#index;
+    const effects = globalEffectsOf(this.#effects);
+    if (effects.length > 0) {
       this.#position = { epoch: this.#position.epoch, seq: this.#position.seq + 1 };
+      this.#append({ kind: 'effects', effects }, origin, this.#position);
     }
-    this.#effects = [];
-    this.#touchedTables.clear();
+    this.#clearCommand();
+  }
+
+  /** The global log begins here, as `replication` says. */
+  beginLog(replication: Replication): void {
+    this.changeReplication(replication);
+    const { epoch, seq } = replication.cursor;
+    this.#position = { epoch, seq };
+  }
+
+  /** How the datacenter stands in the global log, but for what an entry says. */
+  changeReplication(replication: Replication): void {
+    this.#log.change(replication);
+    this.#rowsChanged += 1;
+  }
+
+  /** The primary says something that is not of objects: the next entry, of `epoch`. */
+  appendEntry(body: EntryBody, origin: CommandOrigin, epoch: number): void {
+    this.#position = { epoch, seq: this.#position.seq + 1 };
+    this.#rowsChanged += 1;
+    this.#append(body, origin, this.#position);
+  }
+
+  /**
+   * The next entry of the primary is in the objects: its index counts here as a change made elsewhere.
+   * `bytes` are its own.
+   */
+  endArrived(entry: GlobalEntry, bytes: Uint8Array): void {
+    if (this.#effects.length > 0) this.#moveIndex(Math.max(this.#index + 1, entry.index));
+    else this.#index = Math.max(this.#index, entry.index);
+    if (entry.isBootstrap) this.#bootstrapIndex = entry.index;
+    this.#position = { epoch: entry.epoch, seq: entry.seq };
+    this.#rowsChanged += 1;
+    this.#log.append(entry, bytes);
+    this.#clearCommand();
   }
 
   /** Ends the group: all that is to be written, up to and with the applied entry. */
   finish(appliedEntry: LogWitness): Finished {
     assert(this.#effects.length === 0, 'every command of a group is ended');
-    for (const [namespace, counts] of this.#counts) this.#putCounts(namespace, counts);
+    this.#objects.putCounts();
+    const hasMoved = this.#log.finish();
     const meta: Meta = {
       appliedEntry,
       index: this.#index,
       position: this.#position,
       tableIndexes: this.#tableIndexes,
       bootstrapIndex: this.#bootstrapIndex,
-      globalDigest: this.#globalDigest.bytes(),
-      fullDigest: this.#fullDigest.bytes(),
-      totals: this.#totals,
+      ...this.#objects.sums(),
       groupRecord: this.#groupRecord,
     };
-    this.putRow(META_KEY, encodeMeta(meta));
-    const writes: KvWrite[] = [];
-    for (const { key, value, isChanged } of this.#rows.values()) {
-      if (!isChanged) continue;
-      writes.push(value === undefined ? { type: 'del', key } : { type: 'put', key, value });
-    }
-    return { writes, meta, changes: this.#changes, keyspaceStep: this.#keyspaceStep };
+    this.#rows.put(META_KEY, encodeMeta(meta));
+    return {
+      writes: this.#rows.writes(),
+      meta,
+      changes: this.#changes,
+      keyspaceStep: this.#keyspaceStep,
+      hasMoved,
+    };
   }
 
-  /** The row as it is now, read from the store at the first time. */
-  #rowOf(key: Uint8Array): Row {
-    const name = nameOf(key);
-    const known = this.#rows.get(name);
-    if (known !== undefined) return known;
-    const row: Row = { key, value: this.#store.get(key), isChanged: false };
-    this.#rows.set(name, row);
-    return row;
+  #assertMayWrite(isLocal: boolean): void {
+    assert(isLocal || this.mayWriteGlobal, 'global objects are changed by the primary alone');
   }
 
-  #change(row: Row, value: Uint8Array): void {
-    row.value = value;
-    row.isChanged = true;
+  #put<T extends Stamped>(
+    table: ObjectTable<T>,
+    object: T,
+    isLocal: boolean,
+    bytes?: Uint8Array,
+  ): void {
+    const { key, value, old } = this.#objects.put(table, object, bytes);
     this.#rowsChanged += 1;
+    this.#note(table, old, object, { key, value, isLocal });
   }
 
-  #putCounts(namespace: NamespaceName, counts: ObjectCounts): void {
-    const key = countsKey(namespace);
-    if (Object.values(counts).every((count) => count === 0)) this.deleteRow(key);
-    else this.putRow(key, encodeCounts(counts));
+  #delete<T extends Stamped>(table: ObjectTable<T>, object: T, isLocal: boolean): void {
+    const key = this.#objects.delete(table, object);
+    this.#rowsChanged += 1;
+    this.#note(table, object, object, { key, value: undefined, isLocal });
   }
 
-  #replaceIndexRows(old: readonly IndexRow[], fresh: readonly IndexRow[]): void {
-    if (old.length === 0) {
-      for (const row of fresh) this.putRow(row.key, row.value);
-      return;
+  #append(body: EntryBody, origin: CommandOrigin, position: Position): void {
+    const { replication } = this.#log;
+    if (replication === undefined) return;
+    assert(
+      isPrimary(replication) || body.kind === 'epoch-start',
+      'only the primary writes entries of the global log',
+    );
+    const cursor: GlobalCursor = must(replication, 'a global log').cursor;
+    this.#log.write({
+      ...position,
+      prevHash: cursor.hash,
+      index: this.#index,
+      body,
+      digest: this.globalDigest,
+      isBootstrap: this.#isBootstrap,
+      ...origin,
+    });
+  }
+
+  #moveIndex(index: number): void {
+    this.#index = index;
+    for (const table of this.#touchedTables) this.#tableIndexes[table] = index;
+  }
+
+  #moveIndexOfAll(index: number): void {
+    this.#index = index;
+    for (const table of Object.keys(this.#tableIndexes) as TableName[]) {
+      this.#tableIndexes[table] = index;
     }
-    const leftOver = new Map(old.map((row) => [nameOf(row.key), row]));
-    for (const row of fresh) {
-      const name = nameOf(row.key);
-      const same = leftOver.get(name);
-      leftOver.delete(name);
-      if (same !== undefined && Buffer.compare(same.value, row.value) === 0) continue;
-      this.putRow(row.key, row.value);
-    }
-    for (const row of leftOver.values()) this.deleteRow(row.key);
   }
 
-  /** All that counts objects or lists them: `by` is 1 for one more, -1 for one less. */
-  #count<T extends Stamped>(table: ObjectTable<T>, object: T, by: 1 | -1): void {
-    this.#countInNamespace(table, object, by);
-    const counterKey = table.counterKeyOf(object);
-    if (counterKey !== undefined) this.#addToCounter(counterKey, by);
-    const listKey = table.listKeyOf(object);
-    if (listKey !== undefined) this.#changeList(listKey, idAtEnd(table.keyOf(object)), by);
-  }
-
-  #countInNamespace<T extends Stamped>(table: ObjectTable<T>, object: T, by: 1 | -1): void {
-    const { countedAs } = table;
-    if (countedAs === undefined) {
-      this.#totals.namespaces += by;
-      return;
-    }
-    const namespace = table.namespaceOf(object);
-    const counts = this.#counts.get(namespace) ?? { ...this.countsOf(namespace) };
-    this.#counts.set(namespace, counts);
-    counts[countedAs] += by;
-    this.#totals[countedAs] += by;
-    if (table.isLocal(object)) this.#totals.localTokens += by;
-  }
-
-  #addToCounter(key: Uint8Array, by: 1 | -1): void {
-    const count = decodeNumber(this.get(key)) + by;
-    if (count === 0) this.deleteRow(key);
-    else this.putRow(key, encodeNumber(count));
-  }
-
-  #changeList(key: Uint8Array, id: Uint8Array, by: 1 | -1): void {
-    const others = idsOf(this.get(key)).filter((each) => Buffer.compare(each, id) !== 0);
-    const ids = by === 1 ? [...others, id].sort(Buffer.compare) : others;
-    if (ids.length === 0) this.deleteRow(key);
-    else this.putRow(key, Buffer.concat(ids));
-  }
-
-  #addToDigests(key: Uint8Array, value: Uint8Array, isLocal: boolean): void {
-    const hash = rowHash(key, value);
-    this.#fullDigest.add(hash);
-    if (!isLocal) this.#globalDigest.add(hash);
-  }
-
-  #takeFromDigests(key: Uint8Array, value: Uint8Array, isLocal: boolean): void {
-    const hash = rowHash(key, value);
-    this.#fullDigest.subtract(hash);
-    if (!isLocal) this.#globalDigest.subtract(hash);
+  #clearCommand(): void {
+    this.#effects = [];
+    this.#touchedTables.clear();
+    this.#isBootstrap = false;
   }
 
   #note<T extends Stamped>(
@@ -341,13 +357,4 @@ function positionAfter(left: Position, right: Position): Position {
   const isLeftLater = left.epoch === right.epoch ? left.seq >= right.seq : left.epoch > right.epoch;
   const { epoch, seq } = isLeftLater ? left : right;
   return { epoch, seq: seq + 1 };
-}
-
-function countsKey(namespace: NamespaceName): Uint8Array {
-  return rowKey('counts', namespace);
-}
-
-/** The bytes of a key as text, to be looked up by. */
-function nameOf(key: Uint8Array): string {
-  return (key instanceof Buffer ? key : Buffer.from(key)).toString('latin1');
 }

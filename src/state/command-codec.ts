@@ -1,14 +1,15 @@
-// How commands are laid out in the log, and remembered answers in the state. The number of a command
+// How commands are laid out in the log. The number of a command
 // is for ever: one that is no longer written keeps its number and its reader. History of the formats:
-// 1 is the first and only one. Presence 4 came later: a release before it ends at such a command.
+// 1 is the first and only one. Presence 4 came later, and commands from 23 on: a release before them ends
+// at such a command. Who asked stands at the end where it is known: a release before that passes it over.
 
-import { assert } from '../../cluster/base/assert.ts';
-import { unreachable } from '../../cluster/base/unreachable.ts';
 import type { Change, ChangeType, Command, Presence, RequestMark } from './commands.ts';
-import type { Answer, Outcome } from './outcome.ts';
+import type { AccessorId } from '../acl/ids.ts';
+import { cursorFields, cursorOf } from './global-log/replication.ts';
 import {
   type Field,
   type Fields,
+  keyOfNumber,
   orNull,
   orUndefined,
   pack,
@@ -18,15 +19,12 @@ import {
 import {
   AUTH_METHOD_CODEC,
   BINDING_RULE_CODEC,
-  decodeRecord,
-  encodeRecord,
   NAMESPACE_CODEC,
   POLICY_CODEC,
-  type RecordCodec,
   ROLE_CODEC,
   TOKEN_CODEC,
 } from './record-codec.ts';
-import { NOT_STAMPED, type Stamped } from './stamp.ts';
+import { NOT_STAMPED } from './stamp.ts';
 
 const FORMAT = 1;
 
@@ -54,6 +52,9 @@ export const CHANGE_NUMBER: Readonly<Record<ChangeType, number>> = {
   'restore.chunk': 20,
   'restore.commit': 21,
   'restore.abandon': 22,
+  'global-log.begin': 23,
+  'global-log.apply': 24,
+  'global-log.trim': 25,
 };
 
 const PRESENCE_NUMBER: Readonly<Record<Presence, number>> = {
@@ -61,17 +62,6 @@ const PRESENCE_NUMBER: Readonly<Record<Presence, number>> = {
   update: 2,
   either: 3,
   'create-drawn': 4,
-};
-
-const ANSWER_NUMBER: Readonly<Record<Answer['type'], number>> = {
-  token: 1,
-  policy: 2,
-  role: 3,
-  'auth-method': 4,
-  'binding-rule': 5,
-  namespace: 6,
-  deleted: 7,
-  done: 8,
 };
 
 type ChangeOf<Type extends ChangeType> = Extract<Change, { readonly type: Type }>;
@@ -212,15 +202,40 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
     fieldsOf: ({ id }) => [id],
     changeOf: ([id]) => ({ id }) as ChangeOf<'restore.abandon'>,
   },
+  'global-log.begin': {
+    fieldsOf: ({ datacenter, primary, isWitness }) => [datacenter, primary, isWitness],
+    changeOf: ([datacenter, primary, isWitness]) =>
+      ({ datacenter, primary, isWitness }) as ChangeOf<'global-log.begin'>,
+  },
+  'global-log.apply': {
+    fieldsOf: ({ epoch, from, entries, to }) => [
+      epoch,
+      cursorFields(from),
+      entries,
+      cursorFields(to),
+    ],
+    changeOf: ([epoch, from, entries, to]) => ({
+      epoch: epoch as number,
+      from: cursorOf(from as Fields),
+      entries: entries as readonly Uint8Array[],
+      to: cursorOf(to as Fields),
+    }),
+  },
+  'global-log.trim': {
+    fieldsOf: ({ upTo }) => [upTo],
+    changeOf: ([upTo]) => ({ upTo }) as ChangeOf<'global-log.trim'>,
+  },
 };
 
 /** The payload of a log entry. */
-export function encodeCommand({ change, timeMs, cas, request }: Command): Uint8Array {
+export function encodeCommand(command: Command): Uint8Array {
+  const { change, timeMs, cas, request, principal } = command;
   // The type of a change picks the codec of that very type.
   const codec = CHANGE_CODECS[change.type] as unknown as ChangeCodec<Change>;
   const mark = request === undefined ? null : [request.key, request.fingerprint];
   const body = codec.fieldsOf(change);
-  return pack([FORMAT, CHANGE_NUMBER[change.type], timeMs, orNull(cas), mark, body]);
+  const fields = [FORMAT, CHANGE_NUMBER[change.type], timeMs, orNull(cas), mark, body];
+  return pack(principal === undefined ? fields : [...fields, principal]);
 }
 
 /**
@@ -228,7 +243,7 @@ export function encodeCommand({ change, timeMs, cas, request }: Command): Uint8A
  * what others apply is not the same state any more.
  */
 export function decodeCommand(payload: Uint8Array): Command {
-  const [format, number, timeMs, cas, mark, body] = unpack(payload);
+  const [format, number, timeMs, cas, mark, body, principal] = unpack(payload);
   requireFormat('command', format, FORMAT);
   const type = keyOfNumber(CHANGE_NUMBER, number);
   const codec = CHANGE_CODECS[type] as unknown as ChangeCodec<Change>;
@@ -237,6 +252,7 @@ export function decodeCommand(payload: Uint8Array): Command {
     timeMs: timeMs as number,
     cas: orUndefined(cas as number | null),
     request: mark === null ? undefined : requestMarkOf(mark as Fields),
+    ...(principal !== undefined && { principal: principal as AccessorId }),
   };
 }
 
@@ -246,79 +262,4 @@ function requestMarkOf([key, fingerprint]: Fields): RequestMark {
 
 function presenceOf(number: Field | undefined): Presence {
   return keyOfNumber(PRESENCE_NUMBER, number);
-}
-
-function keyOfNumber<Key extends string>(
-  numbers: Readonly<Record<Key, number>>,
-  number: Field | undefined,
-): Key {
-  for (const key in numbers) if (numbers[key] === number) return key;
-  assert(false, 'a number of the log is known here', { number });
-}
-
-type AppliedOutcome = Extract<Outcome, { readonly kind: 'applied' }>;
-
-/** The fields of an outcome that is remembered for a request id. */
-export function outcomeFields({ answer, index, position }: AppliedOutcome): Fields {
-  return [ANSWER_NUMBER[answer.type], answerField(answer), index, position.epoch, position.seq];
-}
-
-/** The outcome that a repeat is answered with. */
-export function replayedOutcomeOf(fields: Fields): AppliedOutcome {
-  const [number, answer, index, epoch, seq] = fields;
-  return {
-    kind: 'applied',
-    answer: answerOf(keyOfNumber(ANSWER_NUMBER, number), answer),
-    index: index as number,
-    position: { epoch: epoch as number, seq: seq as number },
-    replayed: true,
-  };
-}
-
-function answerField(answer: Answer): Field {
-  switch (answer.type) {
-    case 'token':
-      return encodeRecord(TOKEN_CODEC, answer.token);
-    case 'policy':
-      return encodeRecord(POLICY_CODEC, answer.policy);
-    case 'role':
-      return encodeRecord(ROLE_CODEC, answer.role);
-    case 'auth-method':
-      return encodeRecord(AUTH_METHOD_CODEC, answer.method);
-    case 'binding-rule':
-      return encodeRecord(BINDING_RULE_CODEC, answer.rule);
-    case 'namespace':
-      return encodeRecord(NAMESPACE_CODEC, answer.namespace);
-    case 'deleted':
-      return answer.existed;
-    case 'done':
-      return null;
-    default:
-      return unreachable(answer);
-  }
-}
-
-function answerOf(type: Answer['type'], field: Field | undefined): Answer {
-  const record = <T extends Stamped>(codec: RecordCodec<T>): T =>
-    decodeRecord(codec, field as Uint8Array);
-  switch (type) {
-    case 'token':
-      return { type, token: record(TOKEN_CODEC) };
-    case 'policy':
-      return { type, policy: record(POLICY_CODEC) };
-    case 'role':
-      return { type, role: record(ROLE_CODEC) };
-    case 'auth-method':
-      return { type, method: record(AUTH_METHOD_CODEC) };
-    case 'binding-rule':
-      return { type, rule: record(BINDING_RULE_CODEC) };
-    case 'namespace':
-      return { type, namespace: record(NAMESPACE_CODEC) };
-    case 'deleted':
-      return { type, existed: field as boolean };
-    case 'done':
-      return { type };
-    default:
-      return unreachable(type);
-  }
 }

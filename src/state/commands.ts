@@ -10,6 +10,7 @@ import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Unstamped } from '../acl/stamped.ts';
 import type { Token } from '../acl/token.ts';
+import type { GlobalCursor } from './global-log/cursor.ts';
 
 /**
  * Whether the object must be new or must exist; `either` is the upsert of auth methods. With
@@ -106,7 +107,27 @@ export type Change =
       readonly metaRow: Uint8Array;
     }
   /** Drops what came in, if it is this one. */
-  | { readonly type: 'restore.abandon'; readonly id: string };
+  | { readonly type: 'restore.abandon'; readonly id: string }
+  /** The datacenter has a name and a global log from here on. Beginning again changes nothing. */
+  | {
+      readonly type: 'global-log.begin';
+      readonly datacenter: string;
+      readonly primary: string;
+      readonly isWitness: boolean;
+    }
+  /** The next entries of the primary, in order. Answered by a verdict. */
+  | {
+      readonly type: 'global-log.apply';
+      /** Of the log that they were taken from, at that time. */
+      readonly epoch: number;
+      /** Where this datacenter is. */
+      readonly from: GlobalCursor;
+      readonly entries: readonly Uint8Array[];
+      /** Where it is after them. */
+      readonly to: GlobalCursor;
+    }
+  /** Drops kept entries up to and with this seq, and unused ones, some at a time. */
+  | { readonly type: 'global-log.trim'; readonly upTo: number };
 
 export type ChangeType = Change['type'];
 
@@ -119,6 +140,8 @@ export interface Command {
   readonly cas: number | undefined;
   /** Remembers the outcome, so that a repeat changes nothing. */
   readonly request: RequestMark | undefined;
+  /** Who asked for it, for the global log; absent for duties. */
+  readonly principal?: AccessorId | undefined;
 }
 
 export interface RequestMark {

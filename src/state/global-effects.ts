@@ -1,8 +1,10 @@
 // What a command did to objects that every datacenter has: full values and deletions, in the order
-// they were made. This list is what will enter the global log; today it decides whether the position
-// moves. It is made here alone, and nothing local can get into it.
+// they were made, the last one of each row. This list is what enters the global log. It is made here
+// alone, and nothing local can get into it.
 
 import { assert } from '../../cluster/base/assert.ts';
+import { decodeRecord, TOKEN_CODEC } from './record-codec.ts';
+import { isObjectRow, ROW } from './tables.ts';
 
 /** What a command did to one object's row. */
 export interface RowEffect {
@@ -19,7 +21,31 @@ export type GlobalEffect = RowEffect & { readonly isLocal: false; readonly [bran
 
 /** The effects that other datacenters must have too, in order. */
 export function globalEffectsOf(effects: readonly RowEffect[]): readonly GlobalEffect[] {
-  return effects.filter((effect) => !effect.isLocal).map(requireGlobal);
+  const last = new Map<string, RowEffect>();
+  for (const effect of effects) {
+    if (effect.isLocal) continue;
+    const name = Buffer.from(effect.key).toString('latin1');
+    last.delete(name);
+    last.set(name, effect);
+  }
+  return [...last.values()].map(requireGlobal);
+}
+
+/** The effect that another datacenter tells of; undefined for a row that may not leave its own. */
+export function arrivedEffect(
+  key: Uint8Array,
+  value: Uint8Array | undefined,
+): GlobalEffect | undefined {
+  if (!isGlobalRow(key, value)) return undefined;
+  return { key, value, isLocal: false } as GlobalEffect;
+}
+
+/** Looks at the bytes, whoever says what of them. */
+export function isGlobalRow(key: Uint8Array, value: Uint8Array | undefined): boolean {
+  const kind = key[0];
+  if (kind === undefined || !isObjectRow(kind)) return false;
+  if (kind !== ROW.token || value === undefined) return true;
+  return !decodeRecord(TOKEN_CODEC, value).local;
 }
 
 function requireGlobal(effect: RowEffect): GlobalEffect {

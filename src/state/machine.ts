@@ -39,6 +39,7 @@ export class StateMachine extends StoredState {
   readonly #clock: Clock;
   readonly #generations: Generations | undefined;
   readonly #checkpoints = new DigestCheckpoints();
+  readonly #moveListeners = new Set<() => void>();
   #isApplying = false;
   #opening: Promise<SnapshotIntake> | undefined;
   #isForRestore = false;
@@ -107,6 +108,7 @@ export class StateMachine extends StoredState {
       this.moveOn(finished.meta, finished.changes);
       this.watch.announce(finished.changes);
     }
+    if (finished.hasMoved) this.#tellOfMove();
     return outcomes;
   }
 
@@ -124,6 +126,19 @@ export class StateMachine extends StoredState {
       if (isCheckpoint(index)) checkpoints.push({ index, digest: changes.fullDigestHex });
       return outcome;
     });
+  }
+
+  /**
+   * Calls `listener` whenever `replication` says something else, at once after it is on disk: an entry
+   * more, a promise, another primary. Returns its end.
+   */
+  onGlobalLogMoved(listener: () => void): () => void {
+    this.#moveListeners.add(listener);
+    return () => this.#moveListeners.delete(listener);
+  }
+
+  #tellOfMove(): void {
+    for (const listener of this.#moveListeners) listener();
   }
 
   /** The state as of the last applied entry, whatever is applied meanwhile; to be closed. */
@@ -191,6 +206,7 @@ export class StateMachine extends StoredState {
     this.replace(store, meta);
     this.#generations?.adopted(store.generation);
     this.watch.announceReplaced();
+    this.#tellOfMove();
     const retired = this.#retire(old);
     this.#retired.set(old, retired);
   }

@@ -23,7 +23,7 @@ import {
   TOKEN_CODEC,
 } from './record-codec.ts';
 import type { Stamped } from './stamp.ts';
-import { type KeyPart, namedKey, NO_BYTES, type RowKind, rowKey } from './tables.ts';
+import { type KeyPart, namedKey, NO_BYTES, ROW, type RowKind, rowKey } from './tables.ts';
 import type { ObjectCounts, TableName } from './view.ts';
 
 export interface IndexRow {
@@ -132,6 +132,22 @@ export const NAMESPACES: ObjectTable<Namespace> = {
   listKeyOf: () => undefined,
   watchKeysOf: (namespace) => [idKey(namespace.name)],
 };
+
+const TABLE_BY_KIND: ReadonlyMap<number, ObjectTable<Stamped>> = new Map(
+  [
+    [ROW.token, TOKENS],
+    [ROW.policy, POLICIES],
+    [ROW.role, ROLES],
+    [ROW.authMethod, AUTH_METHODS],
+    [ROW.bindingRule, BINDING_RULES],
+    [ROW.namespace, NAMESPACES],
+  ].map(([kind, table]) => [kind as number, table as unknown as ObjectTable<Stamped>]),
+);
+
+/** The table of the objects whose rows have keys that begin with this byte. */
+export function tableOfRow(kind: number): ObjectTable<Stamped> {
+  return must(TABLE_BY_KIND.get(kind), 'the kind of an object');
+}
 
 /** The 16 bytes of an id that is stored: it passed `isUuid` before it came here. */
 export function idBytes(id: string): Uint8Array {

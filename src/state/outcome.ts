@@ -7,6 +7,7 @@ import type { Namespace } from '../acl/namespace.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
+import type { VerdictAnswer } from './global-log/verdict.ts';
 
 export type Answer =
   | { readonly type: 'token'; readonly token: Token }
@@ -18,7 +19,9 @@ export type Answer =
   /** Of a delete: whether there was something to delete. */
   | { readonly type: 'deleted'; readonly existed: boolean }
   /** Of duties that no caller waits for. */
-  | { readonly type: 'done' };
+  | { readonly type: 'done' }
+  /** Of commands about the global log. */
+  | VerdictAnswer;
 
 export type Outcome =
   | {
@@ -31,6 +34,8 @@ export type Outcome =
       readonly replayed: boolean;
     }
   | { readonly kind: 'refused'; readonly code: AclErrorCode; readonly message: string };
+
+export type AppliedOutcome = Extract<Outcome, { readonly kind: 'applied' }>;
 
 /** A place in the global log. */
 export interface Position {

@@ -49,3 +49,12 @@ export function encodeNumber(value: number): Uint8Array {
 export function decodeNumber(value: Uint8Array | undefined): number {
   return value === undefined ? 0 : (packr.unpack(value) as number);
 }
+
+/** The name that has the number. A number that is not known ends the process. */
+export function keyOfNumber<Key extends string>(
+  numbers: Readonly<Record<Key, number>>,
+  number: Field | undefined,
+): Key {
+  for (const key in numbers) if (numbers[key] === number) return key;
+  assert(false, 'a number of the log is known here', { number });
+}

@@ -9,6 +9,7 @@ import type { Namespace } from '../acl/namespace.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
+import type { Getter } from './getter.ts';
 import {
   AUTH_METHODS,
   BINDING_RULES,
@@ -22,10 +23,6 @@ import {
 import { decodeRecord } from './record-codec.ts';
 import type { Stamped } from './stamp.ts';
 import { namedKey, type RowKind, rowKey } from './tables.ts';
-
-export interface Getter {
-  get(key: Uint8Array): Uint8Array | undefined;
-}
 
 export function readToken(rows: Getter, accessorId: string): Token | undefined {
   return readById(rows, TOKENS, 'token', accessorId);

@@ -16,11 +16,12 @@ import {
 } from './snapshot-format.ts';
 import { META_KEY, NO_BYTES, ROW } from './tables.ts';
 
-/** All rows but the meta row: those of the state, and of a restore that is under way. */
+/** All rows but the meta row: those of the state, of one that is coming in, and of the global log. */
 const SENT_RANGES: readonly KvRange[] = [
   { from: Uint8Array.of(ROW.meta + 1), to: Uint8Array.of(ROW.restore) },
   { from: Uint8Array.of(ROW.restore), to: Uint8Array.of(ROW.staged) },
   { from: Uint8Array.of(ROW.staged), to: Uint8Array.of(ROW.staged + 1) },
+  { from: Uint8Array.of(ROW.replication), to: Uint8Array.of(ROW.globalEntry + 1) },
 ];
 
 /** The state as of one moment. Whoever takes one closes it, read or not. */

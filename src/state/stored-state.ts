@@ -17,6 +17,16 @@ import {
   type RememberedRequest,
 } from './bookkeeping.ts';
 import { Digest } from './digest.ts';
+import type { GlobalCursor } from './global-log/cursor.ts';
+import type { GlobalEntry } from './global-log/global-entry.ts';
+import {
+  divergentEntries,
+  entriesAfter,
+  hashAt,
+  type KeptRange,
+  oldestEntryMs,
+} from './global-log/kept-entries.ts';
+import { readReplication, type Replication } from './global-log/replication.ts';
 import { expiredTokens, oldPendingLogins, oldRequests, orphanedTokens } from './due.ts';
 import {
   listAuthMethods,
@@ -59,6 +69,8 @@ export class StoredState implements StateView {
   #store: StateStore;
   /** As it is on disk. */
   #meta: Meta;
+  /** As it is on disk, once somebody asked. */
+  #replication: { readonly known: Replication | undefined } | undefined;
 
   constructor(store: StateStore, meta: Meta) {
     this.#store = store;
@@ -76,6 +88,7 @@ export class StoredState implements StateView {
   /** A batch is on disk. */
   protected moveOn(meta: Meta, changes: readonly AppliedChange[]): void {
     this.#meta = meta;
+    this.#replication = undefined;
     for (const { table, watchKeys } of changes) {
       if (table === 'policies') this.#policies.forget(watchKeys);
       else if (table === 'roles') this.#roles.forget(watchKeys);
@@ -86,6 +99,7 @@ export class StoredState implements StateView {
   protected replace(store: StateStore, meta: Meta): void {
     this.#store = store;
     this.#meta = meta;
+    this.#replication = undefined;
     this.#policies.clear();
     this.#roles.clear();
   }
@@ -206,6 +220,46 @@ export class StoredState implements StateView {
 
   position(): Position {
     return this.#meta.position;
+  }
+
+  replication(): Replication | undefined {
+    this.#replication ??= { known: readReplication(this.#store) };
+    return this.#replication.known;
+  }
+
+  cursor(): GlobalCursor | undefined {
+    return this.replication()?.cursor;
+  }
+
+  keptEntries(): KeptRange | undefined {
+    const replication = this.replication();
+    if (replication === undefined || replication.isDiverged) return undefined;
+    const { first, cursor, keptBytes } = replication;
+    return { first, head: cursor, bytes: keptBytes };
+  }
+
+  async globalEntries(
+    afterSeq: number,
+    limitBytes: number,
+  ): Promise<readonly Uint8Array[] | undefined> {
+    const replication = this.replication();
+    if (replication === undefined) return undefined;
+    return await entriesAfter(this.#store, replication, afterSeq, limitBytes);
+  }
+
+  globalHashAt(seq: number): Uint8Array | undefined {
+    const replication = this.replication();
+    return replication === undefined ? undefined : hashAt(this.#store, replication, seq);
+  }
+
+  oldestEntryMs(): number | undefined {
+    const replication = this.replication();
+    return replication === undefined ? undefined : oldestEntryMs(this.#store, replication);
+  }
+
+  async divergentEntries(limit: number): Promise<readonly GlobalEntry[]> {
+    const replication = this.replication();
+    return replication === undefined ? [] : await divergentEntries(this.#store, replication, limit);
   }
 
   bootstrapIndex(): number | undefined {

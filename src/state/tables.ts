@@ -70,10 +70,18 @@ export const ROW = {
   /** expiry in milliseconds, key text -> () */
   pendingLoginByTime: 81,
 
-  /** () -> how far the restore under way is */
+  /** namespace text -> of a deleted namespace that still holds local tokens: up to which index, and how many */
+  retiredNamespace: 85,
+
+  /** () -> how far the restore, or the snapshot of the primary, is that is under way */
   restore: 90,
   /** key of a row -> its value, of the state that the restore brings; see keyspaces.ts */
   staged: 91,
+
+  /** () -> how this datacenter stands in the global log; see global-log/replication.ts */
+  replication: 92,
+  /** epoch, seq -> entry of the global log */
+  globalEntry: 93,
 
   /** () -> which keyspaces there are, and what for */
   keyspaces: 100,
@@ -95,6 +103,8 @@ const PASSING_KINDS: ReadonlySet<number> = new Set([
   ROW.pendingLoginByTime,
   ROW.restore,
   ROW.staged,
+  ROW.replication,
+  ROW.globalEntry,
 ]);
 const OBJECT_KINDS: ReadonlySet<number> = new Set([
   ROW.token,

@@ -10,6 +10,10 @@ import type { NamespaceScope } from '../acl/namespace-selection.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
+import type { GlobalCursor } from './global-log/cursor.ts';
+import type { GlobalEntry } from './global-log/global-entry.ts';
+import type { KeptRange } from './global-log/kept-entries.ts';
+import type { Replication } from './global-log/replication.ts';
 import type { Outcome, Position } from './outcome.ts';
 
 /** The five tables whose index clients see, and namespaces. */
@@ -104,6 +108,23 @@ export interface StateView {
   /** The index of a table's last change. At least 1. */
   tableIndex(table: TableName): number;
   position(): Position;
+  /** How the datacenter stands in the global log; undefined before it began one. */
+  replication(): Replication | undefined;
+  /** The last entry of the global log that the objects have in them, as `replication` says. */
+  cursor(): GlobalCursor | undefined;
+  /** Which entries can be sent to others; undefined before the log was begun, and where they are not the chain's. */
+  keptEntries(): KeptRange | undefined;
+  /**
+   * The bytes of the entries behind a seq, in order: at least one where there is one, no more than fit in
+   * `limitBytes`. Undefined where they are not kept: a snapshot leads on.
+   */
+  globalEntries(afterSeq: number, limitBytes: number): Promise<readonly Uint8Array[] | undefined>;
+  /** The hash after the entry of a seq; undefined where it is not known. */
+  globalHashAt(seq: number): Uint8Array | undefined;
+  /** When the oldest kept entry was made, by the primary's clock; undefined when none is kept. */
+  oldestEntryMs(): number | undefined;
+  /** What this datacenter wrote and no later epoch has, oldest first. */
+  divergentEntries(limit: number): Promise<readonly GlobalEntry[]>;
   /** Index of the last bootstrap, or undefined when there was none. */
   bootstrapIndex(): number | undefined;
   /** A restore that was begun and neither ended nor dropped. */

@@ -282,6 +282,7 @@ t.test(
       'body-too-large': [413, 413],
       'rate-limited': [429, 429],
       unavailable: [503, 500],
+      'not-primary': [503, 500],
       'outcome-unknown': [504, 500],
       'wait-timeout': [504, 504],
       'no-such-datacenter': [400, 500],

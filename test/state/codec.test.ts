@@ -164,6 +164,20 @@ const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { readonly t
     metaRow: Uint8Array.of(4, 5),
   },
   'restore.abandon': { type: 'restore.abandon', id: 'one' },
+  'global-log.begin': {
+    type: 'global-log.begin',
+    datacenter: 'dc2',
+    primary: 'dc1',
+    isWitness: false,
+  },
+  'global-log.apply': {
+    type: 'global-log.apply',
+    epoch: 3,
+    from: { epoch: 2, seq: 300, hash: new Uint8Array(32).fill(5) },
+    entries: [Uint8Array.of(1), Uint8Array.of(2, 3)],
+    to: { epoch: 3, seq: 302, hash: new Uint8Array(32).fill(6) },
+  },
+  'global-log.trim': { type: 'global-log.trim', upTo: 300 },
 };
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

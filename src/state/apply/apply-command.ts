@@ -13,12 +13,15 @@ import {
   setPendingLogin,
 } from '../bookkeeping.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { Change, Command } from '../commands.ts';
+import type { Change, Command, RequestMark } from '../commands.ts';
+import type { EntryRequest } from '../global-log/global-entry.ts';
 import type { Answer, Outcome } from '../outcome.ts';
 import { applyAuthMethodDelete, applyAuthMethodSet } from './auth-method.ts';
 import { applyBindingRuleDelete, applyBindingRuleSet } from './binding-rule.ts';
 import { applyBootstrap, applyEnsureBuiltins } from './builtins.ts';
 import type { ApplyContext } from './checks.ts';
+import { isGlobalChange } from './global-changes.ts';
+import { applyGlobalLogApply, applyGlobalLogBegin, applyGlobalLogTrim } from './global-log.ts';
 import { applyNamespaceDelete, applyNamespaceSet } from './namespace.ts';
 import { applyPolicyDelete, applyPolicySet } from './policy.ts';
 import {
@@ -42,7 +45,8 @@ export function applyCommand(changes: ChangeSet, command: Command): Outcome {
   }
 }
 
-function answered(changes: ChangeSet, { change, timeMs, cas, request }: Command): Outcome {
+function answered(changes: ChangeSet, command: Command): Outcome {
+  const { change, timeMs, cas, request, principal } = command;
   const remembered = request === undefined ? undefined : readRequest(changes, request.key);
   if (request !== undefined && remembered !== undefined) {
     const isOld = remembered.timeMs + REQUEST_MEMORY_MS <= timeMs;
@@ -50,8 +54,9 @@ function answered(changes: ChangeSet, { change, timeMs, cas, request }: Command)
     if (!isOld && !isSame) throw invalid('The request id was used before, for another request');
     if (!isOld) return remembered.outcome;
   }
-  const answer = applyChange({ changes, timeMs, cas }, change);
-  changes.endObjects();
+  if (isGlobalChange(changes, change)) changes.requireGlobalWrites();
+  const answer = applyChange({ changes, timeMs, cas, principal }, change);
+  changes.endObjects({ timeMs, principal, request: entryRequestOf(request, answer) });
   const { index, position } = changes;
   const outcome = { kind: 'applied', answer, index, position, replayed: false } as const;
   if (request !== undefined) rememberRequest(changes, request, timeMs, outcome);
@@ -108,9 +113,23 @@ function applyChange(context: ApplyContext, change: Change): Answer {
       return applyRestoreCommit(context, change);
     case 'restore.abandon':
       return applyRestoreAbandon(context, change);
+    case 'global-log.begin':
+      return applyGlobalLogBegin(context, change);
+    case 'global-log.apply':
+      return applyGlobalLogApply(context, change);
+    case 'global-log.trim':
+      return applyGlobalLogTrim(context, change);
     default:
       return unreachable(change);
   }
+}
+
+/** What the global log remembers of the request: repeats are known wherever the primary is. */
+function entryRequestOf(
+  request: RequestMark | undefined,
+  answer: Answer,
+): EntryRequest | undefined {
+  return request === undefined || answer.type === 'verdict' ? undefined : { ...request, answer };
 }
 
 function trimRequest(changes: ChangeSet, key: Uint8Array, timeMs: number): void {

@@ -4,6 +4,7 @@
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import { invalid } from '../../acl/error.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
+import type { ChangeSet } from '../change-set.ts';
 import type { Change } from '../commands.ts';
 import { AUTH_METHODS, BINDING_RULES, methodKey } from '../objects.ts';
 import type { Answer } from '../outcome.ts';
@@ -46,10 +47,14 @@ export function applyAuthMethodDelete(
     changes.delete(BINDING_RULES, rule);
   }
   changes.delete(AUTH_METHODS, method);
-  if (changes.get(methodKey('methodTokens', method)) !== undefined) {
-    changes.putRow(methodKey('retiredMethod', method), NO_BYTES);
-    // Its tokens are gone for all who list them, though their rows are still there.
-    changes.touch('tokens');
-  }
+  retireMethod(changes, method);
   return { type: 'deleted', existed: true };
+}
+
+/** The method was deleted: its tokens are void, and found by its record until they are reaped. */
+export function retireMethod(changes: ChangeSet, method: AuthMethod): void {
+  if (changes.get(methodKey('methodTokens', method)) === undefined) return;
+  changes.putRow(methodKey('retiredMethod', method), NO_BYTES);
+  // Its tokens are gone for all who list them, though their rows are still there.
+  changes.touch('tokens');
 }

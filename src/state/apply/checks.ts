@@ -1,7 +1,12 @@
 // Checks that several commands share. Each throws the refusal; none changes anything.
 
 import { AclError, invalid } from '../../acl/error.ts';
-import { DEFAULT_NAMESPACE, lookupBytes, type NamespaceName } from '../../acl/ids.ts';
+import {
+  type AccessorId,
+  DEFAULT_NAMESPACE,
+  lookupBytes,
+  type NamespaceName,
+} from '../../acl/ids.ts';
 import type { ChangeSet } from '../change-set.ts';
 import { hasNamespace, readPolicy, readRole } from '../reads.ts';
 
@@ -11,6 +16,8 @@ export interface ApplyContext {
   /** The proposing leader's wall clock. */
   readonly timeMs: number;
   readonly cas: number | undefined;
+  /** Who asked; undefined for duties. */
+  readonly principal: AccessorId | undefined;
 }
 
 /** `cas`: the object's ModifyIndex as the caller knows it; 0 means that there is none. */

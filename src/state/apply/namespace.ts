@@ -1,14 +1,21 @@
 // Namespaces. One is deleted only when it holds nothing; `default` stays for ever.
 
 import { AclError, invalid } from '../../acl/error.ts';
-import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
+import { DEFAULT_NAMESPACE, type NamespaceName } from '../../acl/ids.ts';
 import type { Namespace } from '../../acl/namespace.ts';
 import { namespaceToUpdateMissing, unknownPolicyId, unknownRoleId } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
+import type { Token } from '../../acl/token.ts';
+import type { ChangeSet } from '../change-set.ts';
 import type { Change } from '../commands.ts';
 import { NAMESPACES } from '../objects.ts';
 import type { Answer } from '../outcome.ts';
 import { readNamespace } from '../reads.ts';
+import {
+  encodeRetiredNamespace,
+  readRetiredNamespace,
+  retiredNamespaceKey,
+} from '../retired-namespace.ts';
 import type { ObjectCounts } from '../view.ts';
 import { type ApplyContext, requireCas, requireLinks } from './checks.ts';
 
@@ -56,6 +63,30 @@ export function applyNamespaceDelete(
   if (held !== '') throw invalid(`Namespace "${name}" is not empty: it holds ${held}`);
   context.changes.delete(NAMESPACES, namespace);
   return { type: 'deleted', existed: true };
+}
+
+/**
+ * The primary deleted the namespace: the tokens that are left in it live in this datacenter alone, and
+ * are void. They are found by its record until they are reaped.
+ */
+export function retireNamespace(changes: ChangeSet, name: NamespaceName): void {
+  const { tokens } = changes.countsOf(name);
+  if (tokens === 0) return;
+  changes.putRow(
+    retiredNamespaceKey(name),
+    encodeRetiredNamespace({ upTo: changes.index, tokens }),
+  );
+  changes.touch('tokens');
+}
+
+/** A token is gone: the last of those that were in a deleted namespace takes its record along. */
+export function forgetRetiredNamespace(changes: ChangeSet, token: Token): void {
+  const retired = readRetiredNamespace(changes, token.namespace);
+  if (retired === undefined || token.createIndex > retired.upTo) return;
+  const key = retiredNamespaceKey(token.namespace);
+  const tokens = retired.tokens - 1;
+  if (tokens === 0) changes.deleteRow(key);
+  else changes.putRow(key, encodeRetiredNamespace({ ...retired, tokens }));
 }
 
 /** `2 tokens, 1 policy`, or the empty text. */

@@ -15,8 +15,9 @@ import {
   type RestoreProgress,
 } from '../restore-progress.ts';
 import { RowParser } from '../row-parser.ts';
+import { stagedKey } from '../row-buffer.ts';
 import { chained } from '../snapshot-format.ts';
-import { isObjectRow, isRestoredRow, ROW } from '../tables.ts';
+import { isObjectRow, isRestoredRow } from '../tables.ts';
 import type { ApplyContext } from './checks.ts';
 
 type RestoreChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
@@ -79,8 +80,9 @@ export function applyRestoreCommit(
   if (Buffer.compare(progress.digest, restored.fullDigest) !== 0) {
     throw refused('its objects do not have the digest that it says');
   }
-  context.changes.deleteRow(RESTORE_KEY);
-  context.changes.adoptRestored(restored);
+  const { changes, timeMs, principal } = context;
+  changes.adoptRestored(restored, { timeMs, principal, request: undefined });
+  changes.deleteRow(RESTORE_KEY);
   return DONE;
 }
 
@@ -110,13 +112,6 @@ function metaOf(metaRow: Uint8Array): Meta {
       cause,
     });
   }
-}
-
-function stagedKey(key: Uint8Array): Uint8Array {
-  const staged = new Uint8Array(key.length + 1);
-  staged[0] = ROW.staged;
-  staged.set(key, 1);
-  return staged;
 }
 
 function refused(why: string): AclError {

@@ -19,6 +19,7 @@ import { methodKey, TOKENS } from '../objects.ts';
 import type { Answer } from '../outcome.ts';
 import { isIdInUse, readAuthMethod, readToken } from '../reads.ts';
 import { isVoid } from '../standing.ts';
+import { forgetRetiredNamespace } from './namespace.ts';
 import { type ApplyContext, requireCas, requireLinks, requireNamespace } from './checks.ts';
 
 type TokenChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
@@ -140,14 +141,23 @@ export function applyTokenReap(
   };
   for (const accessorId of accessorIds) {
     const token = readToken(changes, accessorId);
-    if (token !== undefined && isVoid(token, methods, timeMs)) deleteToken(changes, token);
+    if (token === undefined || !isVoid(token, methods, timeMs)) continue;
+    if (token.local || changes.mayWriteGlobal) deleteToken(changes, token);
   }
   return { type: 'done' };
 }
 
-/** With the last token of a deleted method, nothing needs to remember the method any more. */
 function deleteToken(changes: ChangeSet, token: Token): void {
   changes.delete(TOKENS, token);
+  forgetOrigin(changes, token);
+}
+
+/**
+ * The token was deleted. With the last token of a deleted method or namespace, nothing needs to
+ * remember that any more.
+ */
+export function forgetOrigin(changes: ChangeSet, token: Token): void {
+  forgetRetiredNamespace(changes, token);
   const origin = token.authMethod;
   if (origin === undefined) return;
   const retiredKey = methodKey('retiredMethod', origin);

@@ -1,0 +1,44 @@
+// Which commands change objects that every datacenter has. Only the primary takes them.
+
+import { unreachable } from '../../../cluster/base/unreachable.ts';
+import type { Change } from '../commands.ts';
+import type { Getter } from '../getter.ts';
+import { readToken } from '../reads.ts';
+
+/** Whether only the primary may apply it. A token that is not there can only be the primary's to know. */
+export function isGlobalChange(rows: Getter, change: Change): boolean {
+  switch (change.type) {
+    case 'token.set':
+      return !change.token.local;
+    case 'token.delete':
+      return readToken(rows, change.accessorId)?.local !== true;
+    case 'policy.set':
+    case 'policy.delete':
+    case 'role.set':
+    case 'role.delete':
+    case 'auth-method.set':
+    case 'auth-method.delete':
+    case 'binding-rule.set':
+    case 'binding-rule.delete':
+    case 'namespace.set':
+    case 'namespace.delete':
+    case 'bootstrap':
+    case 'ensure-builtins':
+    case 'restore.begin':
+    case 'restore.commit':
+      return true;
+    // Of the named tokens, those that are not this datacenter's own to delete are left out.
+    case 'token.reap':
+    case 'request-id.trim':
+    case 'pending-login.set':
+    case 'pending-login.delete':
+    case 'restore.chunk':
+    case 'restore.abandon':
+    case 'global-log.begin':
+    case 'global-log.apply':
+    case 'global-log.trim':
+      return false;
+    default:
+      return unreachable(change);
+  }
+}

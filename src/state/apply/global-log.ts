@@ -1,0 +1,197 @@
+// The global log: begun, followed, trimmed. Following is compare-and-set: a batch of entries says where
+// it starts, and what does not fit is told by a verdict and changes nothing. Entries that were proposed
+// twice, by two leaders or out of order, are harmless for that reason alone.
+
+import { AssertionError, must } from '../../../cluster/base/assert.ts';
+import { AclError, invalid } from '../../acl/error.ts';
+import { rememberRequest } from '../bookkeeping.ts';
+import type { ChangeSet } from '../change-set.ts';
+import type { Change } from '../commands.ts';
+import { epochAt } from '../global-log/chain.ts';
+import { type GlobalCursor, isSameCursor, originHash } from '../global-log/cursor.ts';
+import {
+  cursorAfter,
+  decodeEntry,
+  entryHash,
+  entryLinks,
+  type GlobalEntry,
+} from '../global-log/global-entry.ts';
+import { entryKey } from '../global-log/global-log-writer.ts';
+import { type EntryRange, isPrimary, type Replication } from '../global-log/replication.ts';
+import type { Verdict, VerdictAnswer } from '../global-log/verdict.ts';
+import type { Answer } from '../outcome.ts';
+import { applyEffects, digestAfter } from './arrived-effects.ts';
+import type { ApplyContext } from './checks.ts';
+
+type LogChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
+
+/** Entries that one command drops: deleting them must not keep the event loop for long. */
+export const TRIM_ENTRIES_MAX = 1024;
+
+export function applyGlobalLogBegin(
+  { changes }: ApplyContext,
+  { datacenter, primary, isWitness }: LogChange<'global-log.begin'>,
+): Answer {
+  const { replication, position } = changes;
+  if (replication !== undefined) {
+    if (replication.datacenter === datacenter) return { type: 'done' };
+    throw invalid(`This datacenter is called ${replication.datacenter}, and not ${datacenter}`);
+  }
+  if (isWitness && primary === datacenter) throw invalid('A witness cannot be the primary');
+  const hash = originHash(position, changes.globalDigest);
+  const { epoch, seq } = position;
+  changes.beginLog({
+    datacenter,
+    isWitness,
+    cursor: { epoch, seq, hash },
+    epochs: [{ epoch, startSeq: seq + 1, startHash: hash, primary }],
+    maxEpochPromised: epoch,
+    votedFor: primary,
+    datacenters: [{ name: primary, isVoter: true, isWitness: false }],
+    datacentersSeq: 0,
+    first: seq + 1,
+    keptBytes: 0,
+    divergent: [],
+    unused: [],
+    isDiverged: false,
+  });
+  return { type: 'done' };
+}
+
+export function applyGlobalLogApply(
+  { changes }: ApplyContext,
+  { epoch, from, entries, to }: LogChange<'global-log.apply'>,
+): VerdictAnswer {
+  const { replication } = changes;
+  const refusal = replication === undefined ? 'not-begun' : refusalOf(replication, epoch, from);
+  if (replication === undefined || refusal !== undefined) return verdictOf(changes, refusal!);
+  if (!isChain(epoch, from, entries, to)) return verdictOf(changes, 'broken-chain');
+  // Whoever sends it has begun that epoch: no lower one is heard any more.
+  if (epoch > replication.maxEpochPromised) {
+    changes.changeReplication({ ...replication, maxEpochPromised: epoch, votedFor: undefined });
+  }
+  for (const bytes of entries) {
+    const verdict = arrive(changes, bytes);
+    if (verdict !== undefined) return verdictOf(changes, verdict);
+  }
+  return verdictOf(changes, 'applied');
+}
+
+/** What a verdict says of the datacenter, as the command leaves it. */
+export function verdictOf({ replication }: ChangeSet, verdict: Verdict): VerdictAnswer {
+  return {
+    type: 'verdict',
+    verdict,
+    cursor: replication?.cursor,
+    maxEpochPromised: replication?.maxEpochPromised ?? 0,
+  };
+}
+
+function refusalOf(
+  replication: Replication,
+  epoch: number,
+  from: GlobalCursor,
+): Verdict | undefined {
+  if (isPrimary(replication)) return 'primary';
+  if (epoch < replication.maxEpochPromised) return 'fenced';
+  if (replication.isDiverged) return 'reset';
+  return isSameCursor(from, replication.cursor) ? undefined : 'other-cursor';
+}
+
+/** Whether the entries lead from one place to the other, in a log of that epoch. */
+function isChain(
+  logEpoch: number,
+  from: GlobalCursor,
+  entries: readonly Uint8Array[],
+  to: GlobalCursor,
+): boolean {
+  let at = from;
+  for (const bytes of entries) {
+    const links = entryLinks(bytes);
+    if (links === undefined) return false;
+    const { epoch, seq, prevHash } = links;
+    if (epoch < at.epoch || epoch > logEpoch || seq <= at.seq) return false;
+    if (Buffer.compare(prevHash, at.hash) !== 0) return false;
+    at = cursorAfter(links, entryHash(bytes));
+  }
+  return isSameCursor(at, to);
+}
+
+/** Takes the next entry in; undefined when it did. */
+function arrive(changes: ChangeSet, bytes: Uint8Array): Verdict | undefined {
+  const replication = must(changes.replication, 'a global log');
+  const entry = readEntry(bytes);
+  if (entry === undefined || !isNext(replication.cursor, entry)) return 'broken-chain';
+  if (entry.body.kind === 'reset')
+    return replication.isWitness ? take(changes, entry, bytes) : 'reset';
+  if (replication.isWitness) return take(changes, entry, bytes);
+  const effects = entry.body.kind === 'effects' ? entry.body.effects : [];
+  if (Buffer.compare(digestAfter(changes, effects), entry.digest) !== 0) return 'diverged';
+  applyEffects(changes, effects);
+  take(changes, entry, bytes);
+  const { request, timeMs } = entry;
+  if (request !== undefined) {
+    const { index, position } = changes;
+    const { answer } = request;
+    const outcome = { kind: 'applied', answer, index, position, replayed: false } as const;
+    rememberRequest(changes, request, timeMs, outcome);
+  }
+  return undefined;
+}
+
+function take(changes: ChangeSet, entry: GlobalEntry, bytes: Uint8Array): undefined {
+  changes.endArrived(entry, bytes);
+}
+
+/** Only a primary's first entry begins an epoch, and only a restore leaves seqs out. */
+function isNext(cursor: GlobalCursor, { epoch, seq, body }: GlobalEntry): boolean {
+  if (body.kind === 'reset') return true;
+  return seq === cursor.seq + 1 && epoch > cursor.epoch === (body.kind === 'epoch-start');
+}
+
+/** Bytes that are no entry are refused; a format that is not known here ends the process. */
+function readEntry(bytes: Uint8Array): GlobalEntry | undefined {
+  try {
+    return decodeEntry(bytes);
+  } catch (error) {
+    if (error instanceof AssertionError) throw error;
+    return undefined;
+  }
+}
+
+export function applyGlobalLogTrim(
+  { changes }: ApplyContext,
+  { upTo }: LogChange<'global-log.trim'>,
+): Answer {
+  const { replication } = changes;
+  if (replication === undefined) throw new AclError('unavailable', 'there is no global log here');
+  let left = TRIM_ENTRIES_MAX;
+  const unused: EntryRange[] = [];
+  for (const range of replication.unused) {
+    const count = Math.min(left, range.last - range.first + 1);
+    for (let at = 0; at < count; at += 1) {
+      changes.deleteRow(entryKey(range.epoch, range.first + at));
+    }
+    left -= count;
+    if (range.first + count <= range.last) unused.push({ ...range, first: range.first + count });
+  }
+  changes.changeReplication({ ...replication, ...trimmed(changes, upTo, left), unused });
+  return { type: 'done' };
+}
+
+function trimmed(
+  changes: ChangeSet,
+  upTo: number,
+  countMax: number,
+): Pick<Replication, 'first' | 'keptBytes'> {
+  const replication = must(changes.replication, 'a global log');
+  const { epochs, cursor } = replication;
+  let { first, keptBytes } = replication;
+  const end = Math.min(upTo, cursor.seq, first + countMax - 1);
+  for (; first <= end; first += 1) {
+    const key = entryKey(epochAt(epochs, first), first);
+    keptBytes -= changes.get(key)?.length ?? 0;
+    changes.deleteRow(key);
+  }
+  return { first, keptBytes };
+}

@@ -1,0 +1,80 @@
+// The one chain of entries over all epochs, as the starts of its epochs tell it. Pure.
+
+import { type GlobalPlace, type GlobalCursor, comparePlaces } from './cursor.ts';
+import type { EntryRange, EpochStart, Replication } from './replication.ts';
+
+type Chain = Pick<Replication, 'epochs' | 'cursor'>;
+
+/** The epoch that the entry of this seq belongs to. */
+export function epochAt(epochs: readonly EpochStart[], seq: number): number {
+  let { epoch } = epochs[0]!;
+  for (const each of epochs) if (each.startSeq <= seq) epoch = each.epoch;
+  return epoch;
+}
+
+/** The entries from `first` to `last` of the chain, epoch by epoch. */
+export function rangesOf(
+  epochs: readonly EpochStart[],
+  first: number,
+  last: number,
+): readonly EntryRange[] {
+  const ranges: EntryRange[] = [];
+  for (let from = first; from <= last; ) {
+    const epoch = epochAt(epochs, from);
+    const next = epochs.find(({ startSeq }) => startSeq > from);
+    const to = Math.min(last, next === undefined ? last : next.startSeq - 1);
+    ranges.push({ epoch, first: from, last: to });
+    from = to + 1;
+  }
+  return ranges;
+}
+
+/** Where a place stands to a datacenter's chain. */
+export type PlaceStanding =
+  /** On the chain, and its entry is in the objects. */
+  | 'replicated'
+  /** May still come. */
+  | 'pending'
+  /** Its epoch ended before it: no later entry leads there. */
+  | 'lost';
+
+export function standingOf({ epochs, cursor }: Chain, place: GlobalPlace): PlaceStanding {
+  const next = epochs.find(({ epoch }) => epoch > place.epoch);
+  if (next !== undefined && place.seq >= next.startSeq) return 'lost';
+  return comparePlaces(place, cursor) <= 0 ? 'replicated' : 'pending';
+}
+
+/**
+ * The last place that two chains share, by the epochs that both know. `hash` is undefined where only the
+ * chain itself knows it. Undefined when they share nothing: they are logs of different systems.
+ */
+export function forkOf(
+  own: Chain,
+  theirs: readonly EpochStart[],
+): (GlobalPlace & { readonly hash: Uint8Array | undefined }) | undefined {
+  const shared = own.epochs.findLast((each) => theirs.some((other) => isSameStart(each, other)));
+  if (shared === undefined) return undefined;
+  const ownEnd = endOf(own.epochs, shared, own.cursor);
+  const next = theirs.find(({ epoch }) => epoch > shared.epoch);
+  if (next === undefined || ownEnd.seq < next.startSeq) return { ...ownEnd, epoch: shared.epoch };
+  return { epoch: shared.epoch, seq: next.startSeq - 1, hash: next.startHash };
+}
+
+function endOf(
+  epochs: readonly EpochStart[],
+  { epoch }: EpochStart,
+  cursor: GlobalCursor,
+): { readonly seq: number; readonly hash: Uint8Array } {
+  const next = epochs.find((each) => each.epoch > epoch);
+  if (next === undefined) return { seq: cursor.seq, hash: cursor.hash };
+  return { seq: next.startSeq - 1, hash: next.startHash };
+}
+
+function isSameStart(left: EpochStart, right: EpochStart): boolean {
+  return (
+    left.epoch === right.epoch &&
+    left.startSeq === right.startSeq &&
+    left.primary === right.primary &&
+    Buffer.compare(left.startHash, right.startHash) === 0
+  );
+}

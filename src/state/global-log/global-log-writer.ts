@@ -1,0 +1,96 @@
+// The global log as a group of commands leaves it: entries go into rows, and what follows from them into
+// the row that says how the datacenter stands. Both are in the batch of the effects that they speak of.
+
+import { must } from '../../../cluster/base/assert.ts';
+import type { Rows } from '../row-buffer.ts';
+import { rowKey } from '../tables.ts';
+import { rangesOf } from './chain.ts';
+import { cursorAfter, encodeEntry, entryHash, type GlobalEntry } from './global-entry.ts';
+import {
+  currentEpoch,
+  encodeReplication,
+  type EpochStart,
+  readReplication,
+  REPLICATION_KEY,
+  type Replication,
+} from './replication.ts';
+
+export class GlobalLogWriter {
+  readonly #rows: Rows;
+  /** Undefined while nobody asked. */
+  #known: { replication: Replication | undefined } | undefined;
+  #hasMoved = false;
+
+  constructor(rows: Rows) {
+    this.#rows = rows;
+  }
+
+  get replication(): Replication | undefined {
+    this.#known ??= { replication: readReplication(this.#rows) };
+    return this.#known.replication;
+  }
+
+  change(replication: Replication): void {
+    this.#known = { replication };
+    this.#hasMoved = true;
+  }
+
+  /** Writes an entry of this primary. */
+  write(entry: GlobalEntry): void {
+    this.append(entry, encodeEntry(entry));
+  }
+
+  /** The entry whose bytes these are follows the last one. */
+  append(entry: GlobalEntry, bytes: Uint8Array): void {
+    const { epoch, seq, body } = entry;
+    this.#rows.put(entryKey(epoch, seq), bytes);
+    const before = must(this.replication, 'a global log');
+    // Nothing leads from before a restore to behind it.
+    const kept = body.kind === 'reset' ? withoutKept(before, seq) : before;
+    this.change({
+      ...kept,
+      ...promisedWith(kept, epoch),
+      ...(body.kind === 'datacenters' && { datacenters: body.datacenters, datacentersSeq: seq }),
+      cursor: cursorAfter(entry, entryHash(bytes)),
+      epochs: epochsWith(kept, entry),
+      keptBytes: kept.keptBytes + bytes.length,
+    });
+  }
+
+  /** Puts the row among the rows, if it changed; gives whether it did. */
+  finish(): boolean {
+    if (!this.#hasMoved) return false;
+    const replication = must(this.replication, 'a global log');
+    this.#rows.put(REPLICATION_KEY, encodeReplication(replication));
+    return true;
+  }
+}
+
+/** The key of the row of an entry. */
+export function entryKey(epoch: number, seq: number): Uint8Array {
+  return rowKey('globalEntry', epoch, seq);
+}
+
+/** None of the entries so far is kept; the next one has the seq `first`. */
+export function withoutKept(replication: Replication, first: number): Replication {
+  const { epochs, cursor, unused } = replication;
+  const dropped = rangesOf(epochs, replication.first, cursor.seq);
+  return { ...replication, first, keptBytes: 0, unused: [...unused, ...dropped] };
+}
+
+function epochsWith(replication: Replication, entry: GlobalEntry): readonly EpochStart[] {
+  const { epochs, datacenter } = replication;
+  const { epoch, seq, prevHash, body } = entry;
+  if (epoch === currentEpoch(replication).epoch) return epochs;
+  const primary = body.kind === 'epoch-start' ? body.primary : datacenter;
+  return [...epochs, { epoch, startSeq: seq, startHash: prevHash, primary }];
+}
+
+/** An epoch that has begun is as good as promised. */
+function promisedWith(
+  { maxEpochPromised, votedFor }: Replication,
+  epoch: number,
+): Pick<Replication, 'maxEpochPromised' | 'votedFor'> {
+  if (epoch <= maxEpochPromised) return { maxEpochPromised, votedFor };
+  return { maxEpochPromised: epoch, votedFor: undefined };
+}

@@ -1,0 +1,102 @@
+// The entries of the global log that a datacenter keeps, read back: for those who follow it, for the
+// hash at a place, and for an operator who looks at what diverged.
+
+import type { KvReader, KvRow } from '../../../cluster/platform/kv.ts';
+import { numberInKey, rangeOf, rowKey } from '../tables.ts';
+import type { Getter } from '../getter.ts';
+import { epochAt, rangesOf } from './chain.ts';
+import type { GlobalCursor } from './cursor.ts';
+import { decodeEntry, entryLinks, type GlobalEntry } from './global-entry.ts';
+import { entryKey } from './global-log-writer.ts';
+import type { EntryRange, Replication } from './replication.ts';
+
+/** The entries that a datacenter can send to others. */
+export interface KeptRange {
+  /** One more than `head.seq` when none is kept. */
+  readonly first: number;
+  readonly head: GlobalCursor;
+  readonly bytes: number;
+}
+
+/** Of the seq in the key of an entry: behind the kind and the epoch. */
+const SEQ_AT = 9;
+
+/**
+ * The hash after the entry of this seq; undefined where it is not kept, is beyond the head, or where the
+ * objects are not those of the chain.
+ */
+export function hashAt(
+  rows: Getter,
+  replication: Replication,
+  seq: number,
+): Uint8Array | undefined {
+  const { cursor, epochs, first, isDiverged } = replication;
+  if (isDiverged) return undefined;
+  if (seq === cursor.seq) return cursor.hash;
+  if (seq < first - 1 || seq > cursor.seq) return undefined;
+  const next = rows.get(entryKey(epochAt(epochs, seq + 1), seq + 1));
+  return next === undefined ? undefined : entryLinks(next)?.prevHash;
+}
+
+/**
+ * The bytes of the entries behind `afterSeq` in order, at least one where there is one, and no more than
+ * fit in `limitBytes`. Undefined where they are not kept any more.
+ */
+export async function entriesAfter(
+  reader: KvReader,
+  replication: Replication,
+  afterSeq: number,
+  limitBytes: number,
+): Promise<readonly Uint8Array[] | undefined> {
+  const { cursor, epochs, first, isDiverged } = replication;
+  if (isDiverged || afterSeq + 1 < first) return undefined;
+  const entries: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for (const range of rangesOf(epochs, afterSeq + 1, cursor.seq)) {
+    for await (const rows of rowsIn(reader, range)) {
+      for (const { key, value } of rows) {
+        const isFull = entries.length > 0 && sizeBytes + value.length > limitBytes;
+        // Entries can be dropped between two ranges.
+        const isNext = numberInKey(key, SEQ_AT) === afterSeq + 1 + entries.length;
+        if (isFull || !isNext) return entries;
+        entries.push(value);
+        sizeBytes += value.length;
+      }
+    }
+  }
+  return entries;
+}
+
+/** When the oldest kept entry was made; undefined when none is kept. */
+export function oldestEntryMs(rows: Getter, replication: Replication): number | undefined {
+  const { cursor, epochs, first } = replication;
+  if (first > cursor.seq) return undefined;
+  const oldest = rows.get(entryKey(epochAt(epochs, first), first));
+  return oldest === undefined ? undefined : entryLinks(oldest)?.timeMs;
+}
+
+/** What this datacenter wrote and no later epoch has, oldest first. */
+export async function divergentEntries(
+  reader: KvReader,
+  { divergent }: Replication,
+  limit: number,
+): Promise<readonly GlobalEntry[]> {
+  const entries: GlobalEntry[] = [];
+  for (const range of divergent) {
+    for await (const rows of rowsIn(reader, range)) {
+      for (const { value } of rows) {
+        if (entries.length >= limit) return entries;
+        entries.push(decodeEntry(value));
+      }
+    }
+  }
+  return entries;
+}
+
+function rowsIn(
+  reader: KvReader,
+  { epoch, first, last }: EntryRange,
+): AsyncIterable<readonly KvRow[]> {
+  const to = rangeOf(rowKey('globalEntry', epoch, last)).to;
+  return reader.rows({ from: entryKey(epoch, first), to });
+}

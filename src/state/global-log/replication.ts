@@ -1,0 +1,161 @@
+// How a datacenter stands in the global log: one row of the replicated state, the same on each of its
+// servers. What it holds is a function of the datacenter's own log. The rules over it are pure and in
+// their own files; see docs/decisions/0017.
+
+import { must } from '../../../cluster/base/assert.ts';
+import { type Fields, orNull, orUndefined, pack, requireFormat, unpack } from '../packing.ts';
+import type { Getter } from '../getter.ts';
+import { rowKey } from '../tables.ts';
+import type { GlobalCursor } from './cursor.ts';
+
+/** An epoch: all entries of one primary, between two promotions. */
+export interface EpochStart {
+  readonly epoch: number;
+  /** Of its first entry. */
+  readonly startSeq: number;
+  /** Of the entry before its first one. */
+  readonly startHash: Uint8Array;
+  /** The datacenter that writes it. */
+  readonly primary: string;
+}
+
+/** A datacenter as all datacenters know it. */
+export interface Datacenter {
+  readonly name: string;
+  /** Whether its promise counts, and its acknowledgement for `majority`. */
+  readonly isVoter: boolean;
+  /** Whether it keeps votes and the tail of the log, and no objects. */
+  readonly isWitness: boolean;
+}
+
+/** Entries of one epoch, from the first to the last. */
+export interface EntryRange {
+  readonly epoch: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+export interface Replication {
+  /** Its own name. */
+  readonly datacenter: string;
+  readonly isWitness: boolean;
+  /** The last entry that its objects have in them. */
+  readonly cursor: GlobalCursor;
+  /** Ascending, at least one; the last one is that of the cursor, or one that has no entry yet. */
+  readonly epochs: readonly EpochStart[];
+  /** Nothing of a lower epoch's primary is taken any more. */
+  readonly maxEpochPromised: number;
+  /** Whom the greatest epoch was promised to; undefined when it was only heard of. */
+  readonly votedFor: string | undefined;
+  /** By name. */
+  readonly datacenters: readonly Datacenter[];
+  /** Of the entry that said so; 0 when none did. */
+  readonly datacentersSeq: number;
+  /** The first entry that is kept; one more than the cursor's seq when none is. */
+  readonly first: number;
+  /** Bytes of the entries that are kept. */
+  readonly keptBytes: number;
+  /** Entries that this datacenter wrote and that are not on the chain of later epochs. */
+  readonly divergent: readonly EntryRange[];
+  /** Entries that nobody wants; they are dropped in their own time. */
+  readonly unused: readonly EntryRange[];
+  /** The objects have entries in them that are not on the chain: only a snapshot brings it back. */
+  readonly isDiverged: boolean;
+}
+
+export const REPLICATION_KEY = rowKey('replication');
+
+const FORMAT = 1;
+
+export function encodeReplication(replication: Replication): Uint8Array {
+  return pack([
+    FORMAT,
+    replication.datacenter,
+    replication.isWitness,
+    cursorFields(replication.cursor),
+    replication.epochs.map(epochFields),
+    replication.maxEpochPromised,
+    orNull(replication.votedFor),
+    replication.datacenters.map(datacenterFields),
+    replication.datacentersSeq,
+    replication.first,
+    replication.keptBytes,
+    replication.divergent.map(rangeFields),
+    replication.unused.map(rangeFields),
+    replication.isDiverged,
+  ]);
+}
+
+export function decodeReplication(value: Uint8Array): Replication {
+  const [format, datacenter, isWitness, cursor, epochs, promised, votedFor, ...rest] =
+    unpack(value);
+  requireFormat('replication row', format, FORMAT);
+  const [datacenters, datacentersSeq, first, keptBytes, divergent, unused, isDiverged] = rest;
+  return {
+    datacenter,
+    isWitness,
+    cursor: cursorOf(cursor as Fields),
+    epochs: (epochs as readonly Fields[]).map(epochOf),
+    maxEpochPromised: promised,
+    votedFor: orUndefined(votedFor as string | null),
+    datacenters: (datacenters as readonly Fields[]).map(datacenterOf),
+    datacentersSeq,
+    first,
+    keptBytes,
+    divergent: (divergent as readonly Fields[]).map(rangeOfFields),
+    unused: (unused as readonly Fields[]).map(rangeOfFields),
+    isDiverged,
+  } as Replication;
+}
+
+/** Undefined before the datacenter began its global log. */
+export function readReplication(rows: Getter): Replication | undefined {
+  const value = rows.get(REPLICATION_KEY);
+  return value === undefined ? undefined : decodeReplication(value);
+}
+
+export function currentEpoch({ epochs }: Pick<Replication, 'epochs'>): EpochStart {
+  return must(epochs.at(-1), 'an epoch');
+}
+
+/** Whether this datacenter may write global objects: a promise to anybody else ends that. */
+export function isPrimary(replication: Replication): boolean {
+  const { epoch, primary } = currentEpoch(replication);
+  return (
+    primary === replication.datacenter &&
+    epoch === replication.maxEpochPromised &&
+    !replication.isDiverged
+  );
+}
+
+export function cursorFields({ epoch, seq, hash }: GlobalCursor): Fields {
+  return [epoch, seq, hash];
+}
+
+export function cursorOf([epoch, seq, hash]: Fields): GlobalCursor {
+  return { epoch, seq, hash } as GlobalCursor;
+}
+
+export function epochFields({ epoch, startSeq, startHash, primary }: EpochStart): Fields {
+  return [epoch, startSeq, startHash, primary];
+}
+
+export function epochOf([epoch, startSeq, startHash, primary]: Fields): EpochStart {
+  return { epoch, startSeq, startHash, primary } as EpochStart;
+}
+
+export function datacenterFields({ name, isVoter, isWitness }: Datacenter): Fields {
+  return [name, isVoter, isWitness];
+}
+
+export function datacenterOf([name, isVoter, isWitness]: Fields): Datacenter {
+  return { name, isVoter, isWitness } as Datacenter;
+}
+
+function rangeFields({ epoch, first, last }: EntryRange): Fields {
+  return [epoch, first, last];
+}
+
+function rangeOfFields([epoch, first, last]: Fields): EntryRange {
+  return { epoch, first, last } as EntryRange;
+}

@@ -1,0 +1,393 @@
+// The global log: what the primary writes into it, and what a datacenter that follows it makes of it.
+
+import t, { type Test } from 'tap';
+import type { NamespaceName } from '../../src/acl/ids.ts';
+import type { Change } from '../../src/state/commands.ts';
+import type { GlobalCursor } from '../../src/state/global-log/cursor.ts';
+import {
+  cursorAfter,
+  decodeEntry,
+  encodeEntry,
+  entryHash,
+  type GlobalEntry,
+} from '../../src/state/global-log/global-entry.ts';
+import type { Verdict } from '../../src/state/global-log/verdict.ts';
+import type { Outcome } from '../../src/state/outcome.ts';
+import { aBindingRule, aNamespace, anAuthMethod, aPolicy, aToken } from '../support/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
+
+const PRIMARY: Change = {
+  type: 'global-log.begin',
+  datacenter: 'dc1',
+  primary: 'dc1',
+  isWitness: false,
+};
+const FOLLOWER: Change = { ...PRIMARY, datacenter: 'dc2' };
+
+async function primary(): Promise<MachineHarness> {
+  const harness = new MachineHarness(new MemoryKv());
+  await harness.one(PRIMARY);
+  await harness.one(BUILTINS);
+  return harness;
+}
+
+async function follower(): Promise<MachineHarness> {
+  const harness = new MachineHarness(new MemoryKv());
+  await harness.one(FOLLOWER);
+  return harness;
+}
+
+const cursorIn = ({ machine }: MachineHarness): GlobalCursor => machine.cursor()!;
+
+/** The command that brings `to` as far as `from` is. */
+async function nextFor(
+  from: MachineHarness,
+  to: MachineHarness,
+  given: Partial<Extract<Change, { readonly type: 'global-log.apply' }>> = {},
+): Promise<Extract<Change, { readonly type: 'global-log.apply' }>> {
+  const cursor = cursorIn(to);
+  const entries = (await from.machine.globalEntries(cursor.seq, 1 << 20)) ?? [];
+  const { epoch } = cursorIn(from);
+  return { type: 'global-log.apply', epoch, from: cursor, entries, to: cursorIn(from), ...given };
+}
+
+function verdictOf(outcome: Outcome): Verdict | string {
+  if (outcome.kind === 'refused') return outcome.code;
+  return outcome.answer.type === 'verdict' ? outcome.answer.verdict : outcome.answer.type;
+}
+
+async function follow(from: MachineHarness, to: MachineHarness): Promise<Verdict | string> {
+  return verdictOf(await to.one(await nextFor(from, to)));
+}
+
+const globalDigest = ({ machine }: MachineHarness): string => machine.digests().global;
+
+t.test('the log: each command that changes global objects is one entry, in order', async (test) => {
+  const dc1 = await primary();
+  await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+  await dc1.one({ type: 'token.set', presence: 'create', token: aToken(1, { local: true }) });
+  await dc1.one(
+    { type: 'token.set', presence: 'create', token: aToken(2) },
+    { principal: aToken(2).accessorId },
+  );
+  await dc1.one({ type: 'token.delete', accessorId: aToken(2).accessorId });
+  const bytes = (await dc1.machine.globalEntries(0, 1 << 20))!;
+  const entries = bytes.map(decodeEntry);
+  test.same(
+    entries.map(({ epoch, seq, index }) => [epoch, seq, index]),
+    [
+      [1, 1, 1],
+      [1, 2, 2],
+      [1, 3, 4],
+      [1, 4, 5],
+    ],
+  );
+  test.equal(entries[2]!.principal, aToken(2).accessorId, 'who asked is in it');
+  const effects = entries.map(({ body }) => (body.kind === 'effects' ? body.effects : []));
+  test.same(
+    effects.map(({ length }) => length),
+    [3, 1, 1, 1],
+  );
+  test.equal(effects[3]![0]!.value, undefined, 'a deletion has no value');
+  let at = { ...cursorIn(dc1), seq: 0, hash: entries[0]!.prevHash };
+  for (const [place, entry] of entries.entries()) {
+    test.same(entry.prevHash, at.hash, `entry ${place} follows`);
+    at = cursorAfter(entry, entryHash(bytes[place]!));
+  }
+  test.same(at, cursorIn(dc1));
+  test.same(dc1.machine.position(), { epoch: 1, seq: 4 });
+  test.match(dc1.machine.keptEntries(), {
+    first: 1,
+    bytes: bytes.reduce((sum, { length }) => sum + length, 0),
+  });
+});
+
+t.test(
+  'following: the same objects, byte for byte, and the index of a Lamport clock',
+  async (test) => {
+    const [dc1, dc2] = [await primary(), await follower()];
+    await dc2.one({ type: 'token.set', presence: 'create', token: aToken(9, { local: true }) }, {});
+    test.equal(dc2.machine.index(), 1, 'a local token needs its namespace');
+    test.equal(await follow(dc1, dc2), 'applied');
+    for (const each of [1, 2, 3]) {
+      await dc2.one({
+        type: 'token.set',
+        presence: 'create',
+        token: aToken(each + 10, { local: true }),
+      });
+    }
+    test.equal(dc2.machine.index(), 4, 'changes of its own count on');
+    await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+    test.equal(await follow(dc1, dc2), 'applied');
+    test.equal(dc2.machine.index(), 5, 'one that is made elsewhere counts as well');
+    test.equal(dc2.machine.policy(aPolicy(1).id)?.modifyIndex, 2, 'and its object keeps its index');
+    for (let each = 1; each < 9; each += 1) {
+      await dc1.one({
+        type: 'token.set',
+        presence: 'create',
+        token: aToken(each, { local: true }),
+      });
+    }
+    await dc1.one({ type: 'policy.set', presence: 'update', policy: aPolicy(1) });
+    test.equal(await follow(dc1, dc2), 'applied');
+    test.equal(dc2.machine.index(), 11, 'no object has an index beyond that of its datacenter');
+    test.equal(globalDigest(dc2), globalDigest(dc1));
+    test.same(cursorIn(dc2), cursorIn(dc1));
+    test.same(dc2.machine.position(), dc1.machine.position());
+    test.same(
+      await dc2.machine.globalEntries(0, 1 << 20),
+      await dc1.machine.globalEntries(0, 1 << 20),
+    );
+  },
+);
+
+t.test('following: what does not fit changes nothing and says what it is', async (test) => {
+  const [dc1, dc2] = [await primary(), await follower()];
+  await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+  const good = await nextFor(dc1, dc2);
+  const [first, second] = good.entries.map((each) => decodeEntry(each));
+  const without = { ...dc2.machine.cursor()! };
+  const changed = (entry: GlobalEntry): Change => {
+    const bytes = encodeEntry(entry);
+    const rest = good.entries.slice(1);
+    const to = cursorAfter(entry, entryHash(bytes));
+    return { ...good, entries: [bytes, ...rest.slice(1)], to };
+  };
+  const wrong: Readonly<Record<string, readonly [Change, Verdict]>> = {
+    'another place': [{ ...good, from: { ...good.from, seq: 7 } }, 'other-cursor'],
+    'another history': [{ ...good, from: { ...good.from, hash: good.to.hash } }, 'other-cursor'],
+    'a gap': [{ ...good, entries: good.entries.slice(1) }, 'broken-chain'],
+    'a lost end': [{ ...good, entries: good.entries.slice(0, 1) }, 'broken-chain'],
+    'an entry twice': [{ ...good, entries: [good.entries[0]!, ...good.entries] }, 'broken-chain'],
+    'no entry at all': [{ ...good, entries: [Uint8Array.of(7)] }, 'broken-chain'],
+    'an epoch of nobody': [changed({ ...first!, epoch: 2 }), 'broken-chain'],
+    'a seq left out': [changed({ ...first!, seq: 2 }), 'broken-chain'],
+    'another digest': [changed({ ...first!, digest: second!.digest }), 'diverged'],
+    'an old primary': [{ ...good, epoch: 0 }, 'fenced'],
+    'a restore': [changed({ ...first!, body: { kind: 'reset' } }), 'reset'],
+  };
+  for (const [what, [change, verdict]] of Object.entries(wrong)) {
+    const before = { ...dc2.machine.digests(), index: dc2.machine.index() };
+    const outcome = await dc2.one(change);
+    test.equal(verdictOf(outcome), verdict, what);
+    test.same({ ...dc2.machine.digests(), index: dc2.machine.index() }, before, what);
+    test.same(cursorIn(dc2), without, what);
+  }
+  test.equal(verdictOf(await dc1.one(good)), 'primary');
+  test.equal(verdictOf(await dc2.one(good)), 'applied');
+  test.equal(verdictOf(await dc2.one(good)), 'other-cursor', 'a second time it fits nowhere');
+  const fresh = new MachineHarness(new MemoryKv());
+  test.equal(verdictOf(await fresh.one(good)), 'not-begun');
+});
+
+t.test('following: entries before the one that does not fit stay', async (test) => {
+  const [dc1, dc2] = [await primary(), await follower()];
+  await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+  const good = await nextFor(dc1, dc2);
+  const last = decodeEntry(good.entries[1]!);
+  const bytes = encodeEntry({ ...last, digest: new Uint8Array(32) });
+  const to = cursorAfter(last, entryHash(bytes));
+  const outcome = await dc2.one({ ...good, entries: [good.entries[0]!, bytes], to });
+  test.equal(verdictOf(outcome), 'diverged');
+  test.equal(cursorIn(dc2).seq, 1);
+  test.equal(await follow(dc1, dc2), 'applied');
+});
+
+t.test(
+  'a datacenter that follows: refuses global commands, whoever proposes them',
+  async (test) => {
+    const [dc1, dc2] = [await primary(), await follower()];
+    await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+    await dc1.one({ type: 'token.set', presence: 'create', token: aToken(1) });
+    await dc1.one({ type: 'auth-method.set', presence: 'either', method: anAuthMethod('login') });
+    await dc1.one({ type: 'binding-rule.set', presence: 'create', rule: aBindingRule(1) });
+    await dc1.one({ type: 'namespace.set', presence: 'create', namespace: aNamespace('team') });
+    await follow(dc1, dc2);
+    await dc2.one({ type: 'token.set', presence: 'create', token: aToken(8, { local: true }) });
+    const team = 'team' as NamespaceName;
+    const refused: readonly Change[] = [
+      BUILTINS,
+      { type: 'policy.set', presence: 'create', policy: aPolicy(2) },
+      { type: 'policy.set', presence: 'create', policy: aPolicy(1) },
+      { type: 'policy.delete', id: aPolicy(1).id },
+      { type: 'policy.delete', id: aPolicy(7).id },
+      { type: 'token.set', presence: 'create', token: aToken(2) },
+      { type: 'token.set', presence: 'update', token: aToken(1) },
+      { type: 'token.delete', accessorId: aToken(1).accessorId },
+      { type: 'token.delete', accessorId: aToken(7).accessorId },
+      { type: 'auth-method.set', presence: 'either', method: anAuthMethod('login') },
+      { type: 'auth-method.delete', namespace: anAuthMethod('login').namespace, name: 'login' },
+      { type: 'binding-rule.delete', id: aBindingRule(1).id },
+      { type: 'namespace.set', presence: 'either', namespace: aNamespace('team') },
+      { type: 'namespace.delete', name: team },
+      { type: 'bootstrap', token: aToken(3), resetIndex: undefined },
+      { type: 'restore.begin', id: 'one' },
+    ];
+    for (const change of refused) {
+      const before = dc2.machine.digests();
+      const outcome = await dc2.one(change);
+      test.equal(verdictOf(outcome), 'not-primary', change.type);
+      test.same(dc2.machine.digests(), before);
+    }
+    const allowed: readonly Change[] = [
+      { type: 'token.set', presence: 'update', token: aToken(8, { local: true }) },
+      { type: 'token.delete', accessorId: aToken(8).accessorId },
+      { type: 'token.reap', accessorIds: [aToken(1).accessorId] },
+    ];
+    for (const change of allowed) test.equal((await dc2.one(change)).kind, 'applied', change.type);
+  },
+);
+
+t.test(
+  'locality: no local row gets into an entry, whatever says that it is global',
+  async (test) => {
+    const dc1 = await primary();
+    await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+    const local = aToken(1, { local: true });
+    const kv = dc1.kv;
+    await dc1.one({ type: 'token.set', presence: 'create', token: local });
+    const secretRow = kv
+      .dump()
+      .find((row) => row.startsWith('0a') && row.includes(hexOf(local.secretId)));
+    const [key = '', value = ''] = secretRow!.split(' ');
+    const [bytes] = (await dc1.machine.globalEntries(0, 1 << 20))!;
+    const entry = decodeEntry(bytes!);
+    const effect = {
+      key: Buffer.from(key, 'hex'),
+      value: Buffer.from(value, 'hex'),
+      isLocal: false,
+    };
+    const body = { kind: 'effects', effects: [effect] } as unknown as GlobalEntry['body'];
+    test.throws(() => encodeEntry({ ...entry, body }), { name: 'AssertionError' });
+    for (const each of (await dc1.machine.globalEntries(0, 1 << 20))!) {
+      test.notOk(
+        Buffer.from(each).includes(local.secretId),
+        'no byte of its secret is in an entry',
+      );
+    }
+  },
+);
+
+const hexOf = (text: string): string => Buffer.from(text).toString('hex');
+
+t.test(
+  'auth methods: their deletion makes local tokens void as the entry arrives',
+  async (test) => {
+    const [dc1, dc2] = [await primary(), await follower()];
+    const method = anAuthMethod('login');
+    await dc1.one({ type: 'auth-method.set', presence: 'either', method });
+    await dc1.one({ type: 'binding-rule.set', presence: 'create', rule: aBindingRule(1) });
+    await follow(dc1, dc2);
+    const { createIndex } = dc2.machine.authMethod(method.namespace, 'login')!;
+    const authMethod = { name: 'login', namespace: method.namespace, createIndex };
+    const token = aToken(1, { local: true, authMethod });
+    await dc2.one({ type: 'token.set', presence: 'create', token });
+    await dc1.one({ type: 'auth-method.delete', namespace: method.namespace, name: 'login' });
+    await dc1.one({ type: 'auth-method.set', presence: 'either', method });
+    test.equal(await follow(dc1, dc2), 'applied');
+    test.same(dc2.machine.bindingRulesOf(method.namespace, 'login'), []);
+    test.same(await dc2.machine.orphanedTokens(10), [token.accessorId]);
+    await dc2.one({ type: 'token.reap', accessorIds: [token.accessorId] });
+    test.equal(dc2.machine.token(token.accessorId), undefined);
+    test.same(await dc2.machine.orphanedTokens(10), []);
+  },
+);
+
+t.test('ids: a local token gives way to one of the primary that has its ids', async (test) => {
+  const [dc1, dc2] = [await primary(), await follower()];
+  await follow(dc1, dc2);
+  await dc2.one({ type: 'token.set', presence: 'create', token: aToken(1, { local: true }) });
+  const sameSecret = aToken(2, { local: true, secretId: aToken(3).secretId });
+  await dc2.one({ type: 'token.set', presence: 'create', token: sameSecret });
+  await dc1.one({ type: 'token.set', presence: 'create', token: aToken(1) });
+  await dc1.one({ type: 'token.set', presence: 'create', token: aToken(3) });
+  test.equal(await follow(dc1, dc2), 'applied');
+  test.equal(dc2.machine.token(aToken(1).accessorId)?.local, false);
+  test.equal(dc2.machine.token(sameSecret.accessorId), undefined);
+  test.equal(dc2.machine.tokenBySecret(aToken(3).secretId)?.accessorId, aToken(3).accessorId);
+  test.same(globalDigest(dc2), globalDigest(dc1));
+  test.equal(dc2.machine.totals().localTokens, 0);
+});
+
+t.test('requests: a repeat is known in each datacenter that has the entry', async (test) => {
+  const [dc1, dc2] = [await primary(), await follower()];
+  const request = { key: new Uint8Array(32).fill(1), fingerprint: new Uint8Array(32).fill(2) };
+  await dc1.one({ type: 'token.set', presence: 'create', token: aToken(1) }, { request });
+  test.equal(await follow(dc1, dc2), 'applied');
+  const [there, here] = [dc1, dc2].map(({ machine }) => machine.request(request.key)!);
+  test.same(here!.fingerprint, request.fingerprint);
+  test.match(here!.outcome, { kind: 'applied', replayed: true, answer: { type: 'token' } });
+  test.same(here!.outcome, there!.outcome);
+});
+
+t.test('bootstrap: it is done in each datacenter that has the entry', async (test: Test) => {
+  const [dc1, dc2] = [await primary(), await follower()];
+  await dc1.one({ type: 'bootstrap', token: aToken(1), resetIndex: undefined });
+  test.equal(await follow(dc1, dc2), 'applied');
+  test.equal(dc2.machine.bootstrapIndex(), dc1.machine.bootstrapIndex());
+});
+
+t.test('trimming: what is dropped cannot be sent, and the rest can', async (test) => {
+  const dc1 = await primary();
+  for (const each of [1, 2, 3]) {
+    await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(each) });
+  }
+  const all = (await dc1.machine.globalEntries(0, 1 << 20))!;
+  await dc1.one({ type: 'global-log.trim', upTo: 2 });
+  test.equal(await dc1.machine.globalEntries(0, 1 << 20), undefined);
+  test.equal(await dc1.machine.globalEntries(1, 1 << 20), undefined);
+  test.same(await dc1.machine.globalEntries(2, 1 << 20), all.slice(2));
+  test.same(dc1.machine.globalHashAt(2), entryHash(all[1]!));
+  test.equal(dc1.machine.globalHashAt(1), undefined);
+  test.match(dc1.machine.keptEntries(), { first: 3, bytes: all[2]!.length + all[3]!.length });
+  await dc1.one({ type: 'global-log.trim', upTo: 100 });
+  test.same(await dc1.machine.globalEntries(4, 1 << 20), []);
+  test.match(dc1.machine.keptEntries(), { first: 5, bytes: 0 });
+  test.equal(dc1.kv.dump().filter((row) => row.startsWith('5d')).length, 0, 'no row is left');
+  test.same((await dc1.machine.globalEntries(4, 1))!.length, 0);
+});
+
+t.test('sending: no more than fits, and at least one', async (test) => {
+  const dc1 = await primary();
+  for (const each of [1, 2, 3]) {
+    await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(each) });
+  }
+  const all = (await dc1.machine.globalEntries(0, 1 << 20))!;
+  test.same(await dc1.machine.globalEntries(0, 1), all.slice(0, 1));
+  test.same(await dc1.machine.globalEntries(1, all[1]!.length + all[2]!.length), all.slice(1, 3));
+  test.same(await dc1.machine.globalEntries(4, 1 << 20), []);
+});
+
+t.test('begin: a state that is there already begins its log where it is', async (test) => {
+  const dc1 = new MachineHarness(new MemoryKv());
+  await dc1.one(BUILTINS);
+  await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+  test.equal(dc1.machine.cursor(), undefined);
+  await dc1.one(PRIMARY);
+  test.match(cursorIn(dc1), { epoch: 1, seq: 2 });
+  test.match(dc1.machine.keptEntries(), { first: 3 });
+  const again = cursorIn(dc1);
+  await dc1.one(PRIMARY);
+  test.same(cursorIn(dc1), again, 'beginning again changes nothing');
+  test.equal((await dc1.one({ ...PRIMARY, datacenter: 'dc7' })).kind, 'refused');
+  await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(2) });
+  test.match(cursorIn(dc1), { epoch: 1, seq: 3 });
+  const dc2 = await follower();
+  test.equal(await dc1.machine.globalEntries(cursorIn(dc2).seq, 1 << 20), undefined);
+});
+
+t.test('moves: whoever asked hears of each', async (test) => {
+  const dc1 = await primary();
+  let heard = 0;
+  const end = dc1.machine.onGlobalLogMoved(() => {
+    heard += 1;
+  });
+  await dc1.one({ type: 'token.set', presence: 'create', token: aToken(1, { local: true }) });
+  test.equal(heard, 0, 'a local token moves nothing');
+  await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+  test.equal(heard, 1);
+  end();
+  await dc1.one({ type: 'policy.delete', id: aPolicy(1).id });
+  test.equal(heard, 1);
+});
