@@ -6,7 +6,7 @@ import { assert } from './base/assert.ts';
 import { readQuarantine, writeQuarantine } from './log/cluster-identity.ts';
 import { DurableLog, readGeneration } from './log/durable-log.ts';
 import { foundingPayloads } from './member/founding.ts';
-import { Gathering } from './member/gathering.ts';
+import { type Gathered, Gathering } from './member/gathering.ts';
 import { Identity } from './member/identity.ts';
 import type {
   AutopilotState,
@@ -105,7 +105,8 @@ class OpenMember<Outcome> implements Member<Outcome> {
     }
     if (listen !== undefined) this.#transport = await this.#openTransport(listen);
     if (this.#identity.clusterId === undefined && this.#isAlone) await this.#foundAlone();
-    if (this.#identity.clusterId !== undefined) await this.#takeSeat([]);
+    if (this.#identity.clusterId !== undefined)
+      await this.#takeSeat({ told: [], isFounder: false });
     else this.#gather();
   }
 
@@ -241,8 +242,8 @@ class OpenMember<Outcome> implements Member<Outcome> {
         if (this.#transport === undefined) throw new RpcError('unreachable', 'no cluster port');
         return this.#transport.call(to, { method, payload, deadlineMs: callMs, hops: 0 });
       },
-      onGathered: (told) => {
-        this.#work = this.#takeSeat(told).catch((error: unknown) => {
+      onGathered: (gathered) => {
+        this.#work = this.#takeSeat(gathered).catch((error: unknown) => {
           const cause = error instanceof Error ? error : new Error(String(error));
           this.#options.onFatal(cause);
         });
@@ -251,7 +252,7 @@ class OpenMember<Outcome> implements Member<Outcome> {
     this.#gathering.start();
   }
 
-  async #takeSeat(told: readonly MemberRecord[]): Promise<void> {
+  async #takeSeat({ told, isFounder }: Gathered): Promise<void> {
     const { logKv, logger } = this.#options;
     const { clusterId } = this.#identity;
     assert(clusterId !== undefined, 'a node takes its place in a cluster that it belongs to');
@@ -268,6 +269,7 @@ class OpenMember<Outcome> implements Member<Outcome> {
       transport: this.#transport,
       self: () => this.#record(),
       told,
+      isFounder,
       onChanged: () => this.#listeners.call(),
       onOver: (kind, says) => this.#end(kind, says),
     });

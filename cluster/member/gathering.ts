@@ -50,8 +50,16 @@ export interface GatheringOptions {
   readonly retryJoin: readonly NetAddress[];
   /** Rejects with RpcError. */
   readonly call: (to: NetAddress, method: string, payload: Uint8Array) => Promise<Uint8Array>;
-  /** Called once, when the node belongs to a cluster; with the members that it was told of. */
-  readonly onGathered: (members: readonly MemberRecord[]) => void;
+  /** Called once, when the node belongs to a cluster. */
+  readonly onGathered: (gathered: Gathered) => void;
+}
+
+/** How a node came to its cluster. */
+export interface Gathered {
+  /** Members that it was told of. */
+  readonly told: readonly MemberRecord[];
+  /** It has founded the cluster itself: nobody can lead it yet. */
+  readonly isFounder: boolean;
 }
 
 export class Gathering {
@@ -216,7 +224,7 @@ export class Gathering {
       await this.#writeFounding({ clusterId: foundingId, payloads }, members);
     } else if (fate === 'founded') {
       // Its first entries are gone by now: an empty log is as good, since this node never had a say.
-      if (await identity.join(foundingId)) this.#gathered('joined the founded cluster', members);
+      if (await identity.join(foundingId)) this.#joined('joined the founded cluster', members);
     } else if (fate === 'released' && (await identity.release(foundingId))) {
       logger.info({ founder: founderName }, 'released from a promise to a founder');
     }
@@ -227,7 +235,7 @@ export class Gathering {
     if (identity.clusterId === order.clusterId) return true;
     if (!(await identity.found(order))) return false;
     this.#order = order;
-    this.#gathered('the cluster is founded', members);
+    this.#joined('the cluster is founded', members);
     return true;
   }
 
@@ -256,7 +264,7 @@ export class Gathering {
     }
     const members = settled.flatMap((each) => [each.record, ...each.members]);
     if (await identity.join(clusterId)) {
-      this.#gathered('joined a cluster', [leader, ...members]);
+      this.#joined('joined a cluster', [leader, ...members]);
     }
   }
 
@@ -282,7 +290,7 @@ export class Gathering {
     this.#order = order;
     logger.info({ servers: records.map(({ name }) => name), cluster: order.clusterId }, 'founded');
     await this.#tell(others, encodeFoundingOrder(order));
-    this.#gathered('the cluster is founded', records);
+    this.#gathered('the cluster is founded', { told: records, isFounder: true });
   }
 
   /** Undefined when all have promised. */
@@ -309,17 +317,24 @@ export class Gathering {
         logger.warn(fields, 'a founding server was not told yet');
       }
     });
-    const late = new Promise<void>((resolve) => {
-      clock.after(timing.gatherMs, resolve);
+    await new Promise<void>((resolve) => {
+      const timer = clock.after(timing.gatherMs, resolve);
+      void Promise.all(told).then(() => {
+        timer.cancel();
+        resolve();
+      });
     });
-    await Promise.race([Promise.all(told), late]);
   }
 
-  #gathered(says: string, members: readonly MemberRecord[]): void {
+  #joined(says: string, told: readonly MemberRecord[]): void {
+    this.#gathered(says, { told, isFounder: false });
+  }
+
+  #gathered(says: string, gathered: Gathered): void {
     if (this.#isOver) return;
     this.close();
     this.#say(says);
-    this.#options.onGathered(members);
+    this.#options.onGathered(gathered);
   }
 
   #say(says: string): void {

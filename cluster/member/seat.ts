@@ -37,6 +37,8 @@ export interface SeatOptions<Outcome> {
   readonly self: () => MemberRecord;
   /** Members that this node was told of when it found the group. */
   readonly told: readonly MemberRecord[];
+  /** This node has just founded the group. */
+  readonly isFounder: boolean;
   /** The standing towards a leader, or in the group, is another one. */
   readonly onChanged: () => void;
   /** The node may not go on as a member. */
@@ -167,12 +169,13 @@ export class Seat<Outcome> {
   };
 
   #openReplica(): GroupReplica<Outcome> {
-    const { options, log, machine, transport } = this.#seat;
+    const { options, log, machine, transport, isFounder } = this.#seat;
     const { clock, random, logger, onFatal, groupTiming, groupLimits } = options;
     return openRaftReplica({
       nodeId: this.#node,
       log,
       machine,
+      isFounder,
       send: (_to, message) => transport?.send(message),
       sendSnapshot: (to, message, snapshot) => this.#outbox.send(to, message, snapshot),
       clock,

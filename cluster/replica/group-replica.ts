@@ -20,6 +20,8 @@ export interface RaftReplicaOptions<Outcome> {
   readonly log: DurableLog;
   /** Who belongs to the group is in its group record. */
   readonly machine: Machine<Outcome>;
+  /** It has just founded its group: nobody leads it, so it campaigns at once. Default false. */
+  readonly isFounder?: boolean;
   /** Sends to another node or loses it; neither waits nor throws. Keeps the order of one node's messages. */
   readonly send: (to: NodeId, message: Message) => void;
   /**

@@ -87,6 +87,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   /** Raft's answer to the snapshot that is being stepped. */
   #tookSnapshot = false;
   #onSucceeded: (() => void) | undefined;
+  #isFounding: boolean;
   #isAwake = false;
   #isStopped = false;
   #failure: Error | undefined;
@@ -99,6 +100,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     this.#options = options;
     this.#limits = limits;
     this.#timing = timing;
+    this.#isFounding = options.isFounder === true;
     this.#record = recordOf(machine);
     this.#inbox = new Inbox(limits);
     this.#proposals = new PendingProposals(limits);
@@ -441,6 +443,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     this.#changes.onApplied(changes, appliedIndex);
     this.#reads.release(appliedIndex);
     if (this.#ledTerm === 0) this.#campaignIfAlone();
+    if (this.#isFounding) this.#campaignAsFounder();
   }
 
   #onChange({ index, change, record }: AppliedChange): void {
@@ -510,6 +513,12 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     const isAlone = membership.voters.length === 1 && membership.voters[0] === id;
     if (!isAlone || isJoint(membership) || leader !== NO_NODE || standing !== 'follower') return;
     if (!this.#diskWatch.isStalled) this.#node.campaign();
+  }
+
+  /** Once it knows the members. The others may not be there yet: then it tries again. */
+  #campaignAsFounder(): void {
+    this.#isFounding = false;
+    this.#campaigner.begin(this.#node.status());
   }
 
   #proposeQueued(): void {

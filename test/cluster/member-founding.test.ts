@@ -57,6 +57,23 @@ t.test('founding: three nodes, and five, found one group that writes', async (te
   }
 });
 
+t.test('founding: the founder leads long before the election timeout', async (test) => {
+  for (const count of [3, 5]) {
+    for (let seed = 1; seed <= 12; seed += 1) {
+      const world = new MemberWorld(seed);
+      const nodes = world.founders(count);
+      await world.start(...nodes);
+      const founder = nodes[0]!;
+      await world.until('it is founded', () => founder.hasLogged(/ founded /));
+      const foundedAtMs = world.nowMs;
+      const leader = await world.settled(nodes);
+      const tookMs = world.nowMs - foundedAtMs;
+      const says = `${leader.name} led after ${tookMs} ms, ${count} nodes, seed ${seed}`;
+      if (leader !== founder || tookMs >= 1_000) test.fail(says);
+    }
+  }
+});
+
 t.test('founding: whoever dies at any of its writes comes back to one group', async (test) => {
   for (const victim of [0, 1]) {
     for (let writes = 1; writes <= 4; writes += 1) {

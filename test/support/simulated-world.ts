@@ -24,6 +24,8 @@ export class World {
 
   async run(forMs: number): Promise<void> {
     const untilMs = this.nowMs + forMs;
+    // What the caller has begun goes on before time does.
+    await settled();
     for (let next = this.#events[0]; next !== undefined; next = this.#events[0]) {
       if (next.atMs > untilMs) break;
       this.#events.shift();
