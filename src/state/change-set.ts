@@ -20,6 +20,7 @@ import type { Position } from './outcome.ts';
 import type { Getter } from './getter.ts';
 import { notPrimary } from './refusals.ts';
 import { RowBuffer } from './row-buffer.ts';
+import type { RowsBefore } from './rows-before.ts';
 import type { Stamped } from './stamp.ts';
 import { META_KEY } from './tables.ts';
 import type { ObjectCounts, TableName } from './view.ts';
@@ -28,6 +29,8 @@ import type { AppliedChange } from './watch.ts';
 /** What is written and what is announced when a group of commands is done. */
 export interface Finished {
   readonly writes: readonly KvWrite[];
+  /** What rows of objects, and all that follows from them, hold before these writes. */
+  readonly before: RowsBefore;
   readonly meta: Meta;
   readonly changes: readonly AppliedChange[];
   /** With 'adopt', it is another state than before. */
@@ -272,6 +275,7 @@ export class ChangeSet implements Getter {
     this.#rows.put(META_KEY, encodeMeta(meta));
     return {
       writes: this.#rows.writes(),
+      before: this.#rows.before(),
       meta,
       changes: this.#changes,
       keyspaceStep: this.#keyspaceStep,

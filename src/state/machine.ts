@@ -99,7 +99,8 @@ export class StateMachine extends StoredState {
     const outcomes = this.#outcomesOf(batch, changes, checkpoints);
     const { index, term, hash } = must(batch.at(-1), 'a last entry').entry;
     const finished = changes.finish({ index, term, hash });
-    await this.store.write(finished.writes, finished.keyspaceStep);
+    await this.store.write(finished.writes, finished.before, finished.keyspaceStep);
+    this.store.show();
     this.#checkpoints.add(checkpoints);
     if (finished.keyspaceStep === 'adopt') {
       this.replace(this.store, finished.meta);

@@ -9,7 +9,8 @@ import type { IndexRow, ObjectTable } from './objects.ts';
 import { decodeNumber, encodeNumber } from './packing.ts';
 import { idsOf } from './reads.ts';
 import { decodeRecord, encodeRecord } from './record-codec.ts';
-import { nameOf, type Rows } from './row-buffer.ts';
+import type { Rows } from './row-buffer.ts';
+import { nameOf } from './rows-before.ts';
 import type { Stamped } from './stamp.ts';
 import { idAtEnd, rowKey } from './tables.ts';
 import type { ObjectCounts } from './view.ts';
@@ -113,7 +114,7 @@ export class ObjectRows {
 
   #replaceIndexRows(old: readonly IndexRow[], fresh: readonly IndexRow[]): void {
     if (old.length === 0) {
-      for (const row of fresh) this.#rows.put(row.key, row.value);
+      for (const { key, value } of fresh) this.#rows.replace(key, { from: undefined, to: value });
       return;
     }
     const leftOver = new Map(old.map((row) => [nameOf(row.key), row]));
@@ -122,9 +123,11 @@ export class ObjectRows {
       const same = leftOver.get(name);
       leftOver.delete(name);
       if (same !== undefined && Buffer.compare(same.value, row.value) === 0) continue;
-      this.#rows.put(row.key, row.value);
+      this.#rows.replace(row.key, { from: same?.value, to: row.value });
     }
-    for (const row of leftOver.values()) this.#rows.delete(row.key);
+    for (const { key, value } of leftOver.values()) {
+      this.#rows.replace(key, { from: value, to: undefined });
+    }
   }
 
   /** All that counts objects or lists them: `by` is 1 for one more, -1 for one less. */

@@ -2,21 +2,35 @@
 
 import type { KvWrite } from '../../cluster/platform/kv.ts';
 import type { Getter } from './getter.ts';
+import { nameOf, type RowsBefore } from './rows-before.ts';
 import { ROW } from './tables.ts';
 
 /** Rows that can be changed. */
 export interface Rows extends Getter {
   put(key: Uint8Array, value: Uint8Array): void;
   delete(key: Uint8Array): void;
+  /** Puts or deletes a row that follows from others: what it held is known without reading it. */
+  replace(key: Uint8Array, change: Replaced): void;
+}
+
+/** Undefined: there is no such row. */
+export interface Replaced {
+  readonly from: Uint8Array | undefined;
+  readonly to: Uint8Array | undefined;
 }
 
 interface Row {
   readonly key: Uint8Array;
   /** Undefined: there is none. */
-  readonly value: Uint8Array | undefined;
+  value: Uint8Array | undefined;
   /** False: only read so far. */
-  readonly isChanged: boolean;
+  isChanged: boolean;
+  /** What the store holds. */
+  readonly before: Uint8Array | undefined | typeof UNREAD;
 }
+
+/** Rows of bookkeeping are written unseen; no reader puts them together with other rows. */
+const UNREAD = Symbol('unread');
 
 export class RowBuffer implements Rows {
   readonly #store: Getter;
@@ -32,16 +46,20 @@ export class RowBuffer implements Rows {
     const known = this.#rows.get(name);
     if (known !== undefined) return known.value;
     const value = this.#store.get(key);
-    this.#rows.set(name, { key, value, isChanged: false });
+    this.#rows.set(name, { key, value, isChanged: false, before: value });
     return value;
   }
 
   put(key: Uint8Array, value: Uint8Array): void {
-    this.#rows.set(nameOf(key), { key, value, isChanged: true });
+    this.#change(key, value, UNREAD);
   }
 
   delete(key: Uint8Array): void {
-    this.#rows.set(nameOf(key), { key, value: undefined, isChanged: true });
+    this.#change(key, undefined, UNREAD);
+  }
+
+  replace(key: Uint8Array, { from, to }: Replaced): void {
+    this.#change(key, to, from);
   }
 
   /** All that was changed. */
@@ -53,6 +71,26 @@ export class RowBuffer implements Rows {
     }
     return writes;
   }
+
+  /** What the rows that were changed hold in the store, as far as that is known. */
+  before(): RowsBefore {
+    const rows = new Map<string, Uint8Array | undefined>();
+    for (const [name, { isChanged, before }] of this.#rows) {
+      if (isChanged && before !== UNREAD) rows.set(name, before);
+    }
+    return rows;
+  }
+
+  #change(key: Uint8Array, value: Uint8Array | undefined, before: Row['before']): void {
+    const name = nameOf(key);
+    const known = this.#rows.get(name);
+    if (known === undefined) {
+      this.#rows.set(name, { key, value, isChanged: true, before });
+      return;
+    }
+    known.value = value;
+    known.isChanged = true;
+  }
 }
 
 /** The rows of the state that is coming in, under the keys that they will have. */
@@ -61,6 +99,7 @@ export function stagedRows(rows: Rows): Rows {
     get: (key) => rows.get(stagedKey(key)),
     put: (key, value) => rows.put(stagedKey(key), value),
     delete: (key) => rows.delete(stagedKey(key)),
+    replace: (key, change) => rows.replace(stagedKey(key), change),
   };
 }
 
@@ -70,9 +109,4 @@ export function stagedKey(key: Uint8Array): Uint8Array {
   staged[0] = ROW.staged;
   staged.set(key, 1);
   return staged;
-}
-
-/** The bytes of a key as text, to be looked up by. */
-export function nameOf(key: Uint8Array): string {
-  return (key instanceof Buffer ? key : Buffer.from(key)).toString('latin1');
 }

@@ -25,6 +25,7 @@ import {
   placeOfRange,
   withoutUnused,
 } from './keyspaces.ts';
+import { nameOf, type RowsBefore } from './rows-before.ts';
 
 /** So long a replaced store stays open for lists and snapshots that were begun on it. */
 export const READERS_GRACE_MS = 30_000;
@@ -36,6 +37,8 @@ export class StateStore implements KvReader {
   readonly #sweeper: KeyspaceSweeper;
   #keyspaces: Keyspaces;
   #writing: Promise<void> | undefined;
+  /** Of the batch that was written last, until it is shown. */
+  #before: RowsBefore | undefined;
   #readerCount = 0;
   #onLastReaderDone: (() => void) | undefined;
   #isGone = false;
@@ -55,7 +58,13 @@ export class StateStore implements KvReader {
     this.#sweeper.maybeStart();
   }
 
+  /** A row as of the last batch that was shown. */
   get(key: Uint8Array): Uint8Array | undefined {
+    if (this.#before !== undefined) {
+      const name = nameOf(key);
+      const before = this.#before.get(name);
+      if (before !== undefined || this.#before.has(name)) return before;
+    }
     return this.kv.get(placeOf(this.#keyspaces, key));
   }
 
@@ -83,8 +92,12 @@ export class StateStore implements KvReader {
     };
   }
 
-  /** Writes all and does the step, or nothing. The caller waits for one call before the next. */
-  write(writes: readonly KvWrite[], step?: KeyspaceStep): Promise<void> {
+  /**
+   * Writes all and does the step, or nothing; single reads give what is in `before` until `show`. The
+   * caller waits for one call before the next.
+   */
+  write(writes: readonly KvWrite[], before: RowsBefore, step?: KeyspaceStep): Promise<void> {
+    this.#before = before;
     return this.#inTurn(async () => {
       const keyspaces = step === undefined ? this.#keyspaces : afterStep(this.#keyspaces, step);
       const placed = placedIn(this.#keyspaces, writes);
@@ -96,6 +109,11 @@ export class StateStore implements KvReader {
       this.#keyspaces = keyspaces;
       this.#sweeper.maybeStart();
     });
+  }
+
+  /** What was written last is what readers see from now on. */
+  show(): void {
+    this.#before = undefined;
   }
 
   /**

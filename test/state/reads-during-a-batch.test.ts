@@ -1,0 +1,113 @@
+// A batch lands on the disk before the machine has heard of it. Whoever reads in between sees one state,
+// the one from before, however many rows are read.
+
+import fc from 'fast-check';
+import t from 'tap';
+import type { KvWrite } from '../../cluster/platform/kv.ts';
+import type { Command } from '../../src/state/commands.ts';
+import type { StateView } from '../../src/state/view.ts';
+import { FailingKv } from '../support/failing-kv.ts';
+import {
+  accessorNumbered,
+  aCommand,
+  aNamespace,
+  aPolicy,
+  aToken,
+  policyIdNumbered,
+  roleIdNumbered,
+  ruleIdNumbered,
+  secretNumbered,
+} from '../support/fixtures.ts';
+import { MachineHarness } from '../support/machine-harness.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
+import { history, NAMESPACE_NAMES } from './histories.ts';
+import { requireSame } from './rows-from-nothing.ts';
+
+/** A store whose batches are on the disk for a while before it says so. */
+class LandedKv extends FailingKv {
+  onLanded: () => void = () => undefined;
+
+  override async write(writes: readonly KvWrite[]): Promise<void> {
+    await super.write(writes);
+    this.onLanded();
+    await new Promise((resolve) => setImmediate(resolve));
+    this.onLanded();
+  }
+}
+
+const NUMBERS = [1, 2, 3, 4, 5];
+const NAMES = ['Policy-1', 'Policy-2', 'Policy-3', 'First', 'Second'];
+const METHODS = ['login', 'other'];
+
+/** All that single reads give, none of it from memory that a later read would change. */
+function allReads(view: StateView): unknown {
+  return {
+    index: view.index(),
+    position: view.position(),
+    digests: view.digests(),
+    tokens: NUMBERS.map((each) => view.token(accessorNumbered(each))),
+    bySecret: NUMBERS.map((each) => view.tokenBySecret(secretNumbered(each))),
+    inUse: NUMBERS.map((each) => view.idInUse(secretNumbered(each))),
+    policies: NUMBERS.map((each) => view.policy(policyIdNumbered(each))),
+    roles: NUMBERS.map((each) => view.role(roleIdNumbered(each))),
+    rules: NUMBERS.map((each) => view.bindingRule(ruleIdNumbered(each))),
+    namespaces: NAMESPACE_NAMES.map((name) => ({
+      namespace: view.namespace(name),
+      counts: view.counts(name),
+      policies: NAMES.map((each) => view.policyByName(name, each)),
+      roles: NUMBERS.map((each) => view.roleByName(name, `role-${each}`)),
+      methods: METHODS.map((each) => view.authMethod(name, each)),
+      rulesOf: METHODS.map((each) => view.bindingRulesOf(name, each)),
+    })),
+  };
+}
+
+t.test(
+  'reads: while a batch has landed and nobody was told, all are of the state before',
+  async (test) => {
+    let differed = 0;
+    await fc.assert(
+      fc.asyncProperty(history, fc.integer({ min: 1, max: 9 }), async (commands, groupSize) => {
+        const kv = new LandedKv(new MemoryKv());
+        const harness = new MachineHarness(kv);
+        for (let at = 0; at < commands.length; at += groupSize) {
+          const index = harness.machine.index();
+          const before = allReads(harness.machine);
+          kv.onLanded = () => requireSame(`reads at ${at}`, allReads(harness.machine), before);
+          await harness.run(...commands.slice(at, at + groupSize));
+          if (harness.machine.index() !== index) differed += 1;
+        }
+      }),
+      { numRuns: 40, seed: 20_261_122 },
+    );
+    test.ok(differed > 200, `${differed} batches changed what is read`);
+  },
+);
+
+t.test('reads: a right that no state gave is never seen', async (test) => {
+  const kv = new LandedKv(new MemoryKv());
+  const harness = new MachineHarness(kv);
+  const command = (change: Command['change']): Command => aCommand(change);
+  const weak = aPolicy(1, { name: 'p', rules: 'key_prefix "" { policy = "read" }' });
+  const strong = aPolicy(1, { name: 'p', rules: 'key_prefix "" { policy = "write" }' });
+  await harness.run(
+    command({ type: 'namespace.set', presence: 'either', namespace: aNamespace('default') }),
+    command({ type: 'policy.set', presence: 'create', policy: weak }),
+    command({ type: 'token.set', presence: 'create', token: aToken(1, { policies: [weak.id] }) }),
+  );
+  const seen: string[] = [];
+  const look = (): void => {
+    const token = harness.machine.tokenBySecret(secretNumbered(1));
+    const rules = token?.policies.map((id) => harness.machine.policy(id)?.rules) ?? [];
+    seen.push(rules.join());
+  };
+  look();
+  kv.onLanded = look;
+  // First the token loses the policy, then the policy gains a right.
+  await harness.run(
+    command({ type: 'token.set', presence: 'update', token: aToken(1, { policies: [] }) }),
+    command({ type: 'policy.set', presence: 'update', policy: strong }),
+  );
+  look();
+  test.same(seen, [weak.rules, weak.rules, weak.rules, '']);
+});
