@@ -8,7 +8,7 @@ import { countOf, textOf } from '../wire/shape.ts';
 import { messageOf } from './describe.ts';
 import { type DigestSaid, digestVerdict } from './digest-verdict.ts';
 import type { Checkpoint, DigestedMachine } from './group-member.ts';
-import { packed, unpacked } from './member-frames.ts';
+import { packed, unpacked } from '../wire/call-payload.ts';
 import type { MemberTiming } from './member-timing.ts';
 
 const DIGEST_MAX = 256;

@@ -15,7 +15,7 @@ import {
 import type { Kv } from '../platform/kv.ts';
 import { RpcRefusal } from '../transport/rpc-error.ts';
 import { type FoundingPromise, promiseOf, promiseText } from './founding.ts';
-import { SerialWork } from './serial-work.ts';
+import { SerialWork } from '../base/serial-work.ts';
 
 export class Identity {
   readonly #kv: Kv;

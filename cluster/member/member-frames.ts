@@ -1,15 +1,13 @@
-// What members say to each other about membership, as bytes of calls: positional msgpack, the first
-// field the number of the format. Nothing that came over the wire is trusted before it has the shape
-// that it should have. Snapshots and digests have frames of their own beside their code.
+// What members say to each other about membership, as bytes of calls. Nothing that came over the wire is
+// trusted before it has the shape that it should have. Snapshots and digests have frames of their own
+// beside their code.
 
-import { Packr } from 'msgpackr';
 import type { MemberRecord } from '../replica/group-record.ts';
-import { checkMsgpack } from '../wire/check-msgpack.ts';
+import { packed, unpacked } from '../wire/call-payload.ts';
 import {
   arrayOf,
   bytesOf,
   countOf,
-  type Fields,
   fieldsOf,
   namedBy,
   namesByNumber,
@@ -42,15 +40,12 @@ export interface FoundingOrder {
   readonly payloads: readonly Uint8Array[];
 }
 
-const FORMAT = 1;
 const TEXT_MAX = 1024;
 const NAME_MAX = 256;
 const MEMBERS_MAX = 255;
 const PORT_MAX = 65_535;
 const FATE_NUMBER = { pending: 1, released: 2, founded: 3 } as const;
 const FATE_BY_NUMBER = namesByNumber(FATE_NUMBER);
-
-const packr = new Packr({ useRecords: false });
 
 export function encodeIntroduction(introduction: Introduction): Uint8Array {
   const { record, expect, clusterId, leader, members } = introduction;
@@ -107,26 +102,6 @@ export function encodeText(text: string): Uint8Array {
 /** Throws WireDamage. */
 export function decodeText(bytes: Uint8Array): string {
   return textOf(unpacked(bytes, 'a text', 1)[0], 'text', TEXT_MAX);
-}
-
-export function packed(...fields: readonly unknown[]): Uint8Array {
-  return packr.pack([FORMAT, ...fields]);
-}
-
-/** The fields behind the format. Throws WireDamage. */
-export function unpacked(bytes: Uint8Array, what: string, count: number): Fields {
-  const [format, ...fields] = fieldsOf(valueIn(bytes, what), what, count + 1);
-  if (format !== FORMAT) throw new WireDamage(`${what} has the format ${String(format)}`);
-  return fields;
-}
-
-function valueIn(bytes: Uint8Array, what: string): unknown {
-  checkMsgpack(bytes);
-  try {
-    return packr.unpack(bytes);
-  } catch (error) {
-    throw new WireDamage(`${what} is no msgpack`, { cause: error });
-  }
 }
 
 function payloadsOf(value: unknown): readonly Uint8Array[] {

@@ -11,7 +11,7 @@ import { ReplicaError, SnapshotDamage } from '../replica/replica.ts';
 import { RpcRefusal } from '../transport/rpc-error.ts';
 import { messageOf } from './describe.ts';
 import type { MemberTiming } from './member-timing.ts';
-import { SerialWork } from './serial-work.ts';
+import { SerialWork } from '../base/serial-work.ts';
 import { decodeBegin, decodePiece, encodeBegun, NOTHING } from './snapshot-frames.ts';
 
 export interface SnapshotInboxOptions {

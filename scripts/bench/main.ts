@@ -3,12 +3,14 @@
 //
 //   npm run bench -- [--sizes 10000,1000000] [--seconds 4] [--rounds 3]
 //   npm run bench -- --servers 3 [--seconds 4] [--rounds 3]: a datacenter of several servers
+//   npm run bench -- --feed [--seconds 4] [--rounds 3]: the feed between two datacenters
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Child, startChild } from './child.ts';
+import { benchFeed } from './feed.ts';
 import { median, shown, table } from './figures.ts';
 import { benchGroup } from './group.ts';
 import { type LoadResult, runLoad } from './load.ts';
@@ -20,6 +22,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
     servers: { type: 'string', default: '1' },
+    feed: { type: 'boolean', default: false },
   },
 });
 const sizes = options.sizes.split(',').map(Number);
@@ -55,7 +58,9 @@ interface ServerFigures {
 const rows: Row[] = [];
 const servers: ServerFigures[] = [];
 try {
-  if (serverCount > 1) await benchGroup({ servers: serverCount, secondsEach, rounds, workFolder });
+  if (options.feed) await benchFeed({ secondsEach, rounds });
+  else if (serverCount > 1)
+    await benchGroup({ servers: serverCount, secondsEach, rounds, workFolder });
   else {
     for (const size of sizes) await measureSize(size);
     print();

@@ -11,7 +11,6 @@ import {
   encodeFoundingOrder,
   encodeIntroduction,
   encodeText,
-  packed,
 } from '../../cluster/member/member-frames.ts';
 import { nodeNumberOf } from '../../cluster/member/node-number.ts';
 import {
@@ -25,6 +24,7 @@ import {
 import { foundingPayloads } from '../../cluster/member/founding.ts';
 import type { SnapshotMessage } from '../../cluster/raft/message.ts';
 import type { MemberRecord } from '../../cluster/replica/group-record.ts';
+import { packed } from '../../cluster/wire/call-payload.ts';
 import { messageFields } from '../../cluster/wire/message-codec.ts';
 import { WireDamage } from '../../cluster/wire/wire-damage.ts';
 

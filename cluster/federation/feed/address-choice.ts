@@ -1,0 +1,45 @@
+// Which server of the primary to ask next: one that works as long as it does, one after the other while
+// none does, and where a redirection points first.
+
+import type { NetAddress } from '../../platform/net.ts';
+
+export class AddressChoice {
+  readonly #all: () => readonly NetAddress[];
+  readonly #redirectsMax: number;
+  #turn = 0;
+  #hint: NetAddress | undefined;
+  #redirectCount = 0;
+
+  constructor(all: () => readonly NetAddress[], redirectsMax: number) {
+    this.#all = all;
+    this.#redirectsMax = redirectsMax;
+  }
+
+  next(): NetAddress | undefined {
+    if (this.#hint !== undefined) return this.#hint;
+    const all = this.#all();
+    return all[this.#turn % Math.max(1, all.length)];
+  }
+
+  /** It serves: it is asked again. */
+  worked(): void {
+    this.#hint = this.next();
+    this.#redirectCount = 0;
+  }
+
+  /** Another one's turn. */
+  failed(): void {
+    this.#hint = undefined;
+    this.#redirectCount = 0;
+    this.#turn += 1;
+  }
+
+  /** False when there is nowhere to go, or it has gone round in circles. */
+  redirected(to: readonly NetAddress[]): boolean {
+    const [first] = to;
+    if (first === undefined || this.#redirectCount >= this.#redirectsMax) return false;
+    this.#redirectCount += 1;
+    this.#hint = first;
+    return true;
+  }
+}

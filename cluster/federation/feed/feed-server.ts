@@ -1,0 +1,319 @@
+// The primary's side of the feed, on every server: the one that leads the primary answers followers, every
+// other tells where that one is. What a follower has acknowledged counts for majorities and for what may be
+// trimmed; only the newest session of a datacenter acknowledges.
+
+import { unreachable } from '../../base/unreachable.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { NetAddress } from '../../platform/net.ts';
+import type { Random } from '../../platform/random.ts';
+import { RpcRefusal } from '../../transport/rpc-error.ts';
+import type { RpcCaller, RpcRequest, RpcServer } from '../../transport/transport.ts';
+import type { EntrySource } from '../entry-source.ts';
+import { type AckLevel, type AckResult, AckWaiters, type AckWish } from './ack-waiters.ts';
+import {
+  decodeAck,
+  decodeHello,
+  decodePull,
+  encodeHelloAnswer,
+  FEED_METHOD,
+  type FeedHello,
+  type FeedNews,
+  type HelloAnswer,
+} from './feed-frames.ts';
+import { DEFAULT_FEED_LIMITS, type FeedLimits } from './feed-limits.ts';
+import { FEED_REFUSAL, FeedSession } from './feed-session.ts';
+import { Follower, type FollowerView } from './follower.ts';
+import { FramePacker } from './frame-packer.ts';
+import { allSeqOf, majoritySeqOf } from './majority.ts';
+
+/** Whether this server answers followers. */
+export type FeedStanding =
+  /** It leads the primary, and has applied what came before its reign. */
+  | {
+      readonly kind: 'primary';
+      readonly federationId: string;
+      readonly epoch: number;
+      /** The first entry of this epoch. */
+      readonly epochStartSeq: number;
+      /** The datacenters that count for majorities, this one among them. */
+      readonly voters: readonly string[];
+    }
+  /** Another one does: at these addresses, as far as is known. */
+  | {
+      readonly kind: 'elsewhere';
+      readonly addresses: readonly NetAddress[];
+      readonly says: string;
+    };
+
+export interface FeedServerOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** The own one. */
+  readonly datacenter: string;
+  readonly source: EntrySource;
+  /** Asked at every call; `standingChanged` tells when it has changed. */
+  readonly standing: () => FeedStanding;
+  /** A follower knows of a later reign than this primary's: it must stop being primary. */
+  readonly onNewerEpoch: (epoch: number) => void;
+  readonly limits?: Partial<FeedLimits>;
+}
+
+export class FeedServer {
+  /** To be served for all datacenters, by their methods. */
+  readonly handlers: Readonly<Record<string, RpcServer>> = {
+    [FEED_METHOD.hello]: async (request) => encodeHelloAnswer(this.#onHello(request)),
+    [FEED_METHOD.pull]: (request) => this.#onPull(request),
+    [FEED_METHOD.ack]: async (request) => this.#onAck(request),
+  };
+  readonly #options: FeedServerOptions;
+  readonly #limits: FeedLimits;
+  readonly #packer: FramePacker;
+  readonly #followers = new Map<string, Follower>();
+  readonly #waiters: AckWaiters;
+  readonly #stopListening: () => void;
+  /** Of the reign in which what is known here was heard; undefined: no reign. */
+  #epoch: number | undefined;
+  #majoritySeq = 0;
+  #allSeq = 0;
+  #lastSession: number;
+
+  constructor(options: FeedServerOptions) {
+    this.#options = options;
+    const { clock, random, source } = options;
+    this.#limits = { ...DEFAULT_FEED_LIMITS, ...options.limits };
+    this.#packer = new FramePacker(source, this.#limits.packedMax);
+    this.#waiters = new AckWaiters({
+      clock,
+      waitersMax: this.#limits.waitersMax,
+      reachedSeq: (level) => this.acknowledgedSeq(level),
+    });
+    // What a session of an earlier life was told, no session of this one is.
+    this.#lastSession = Math.floor(random.fraction() * 2 ** 32);
+    this.#stopListening = source.onMoved(() => this.#onMoved());
+    this.standingChanged();
+  }
+
+  /** This server began or ended to lead the primary, an epoch began, or who counts has changed. */
+  standingChanged(): void {
+    const standing = this.#options.standing();
+    const epoch = standing.kind === 'primary' ? standing.epoch : undefined;
+    if (epoch !== this.#epoch) this.#endReign(epoch);
+    this.#count();
+  }
+
+  /** Every datacenter that was heard in this reign. */
+  followers(): readonly FollowerView[] {
+    const { clock, source } = this.#options;
+    const now = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+    return [...this.#followers.values()].map((follower) =>
+      follower.view({ now, source, silentMs: this.#limits.silentMs }),
+    );
+  }
+
+  /** Nothing is known of that datacenter any more; another cluster may take its name. */
+  forget(datacenter: string): void {
+    const follower = this.#followers.get(datacenter);
+    follower?.session?.end(`an operator has made the primary forget ${datacenter}`);
+    this.#followers.delete(datacenter);
+    this.#count();
+  }
+
+  /** The last seq that so many datacenters are known to have; 0 while none is, in this reign. */
+  acknowledgedSeq(level: AckLevel): number {
+    return level === 'majority' ? this.#majoritySeq : this.#allSeq;
+  }
+
+  /** Waits until other datacenters have an entry of this reign. */
+  awaitAck(wish: AckWish): Promise<AckResult> {
+    return this.#epoch === undefined ? Promise.resolve('reign-over') : this.#waiters.wait(wish);
+  }
+
+  close(): void {
+    this.#stopListening();
+    this.#endReign(undefined);
+  }
+
+  #onHello({ from, payload }: RpcRequest): HelloAnswer {
+    const standing = this.#options.standing();
+    const hello = decodeHello(payload);
+    this.#requireOther(from);
+    if (standing.kind === 'elsewhere') {
+      return { kind: 'redirect', addresses: standing.addresses, says: standing.says };
+    }
+    const { epoch, federationId } = standing;
+    if (hello.federationId !== '' && hello.federationId !== federationId) {
+      const says = `${from.datacenter} is of federation ${hello.federationId}, ${this.#options.datacenter} of ${federationId}`;
+      throw new RpcRefusal(FEED_REFUSAL.stranger, says);
+    }
+    const newest = Math.max(hello.maxEpoch, hello.cursor?.epoch ?? 0);
+    if (newest > epoch) return this.#yieldTo(newest, from);
+    const follower = this.#admit(from, hello);
+    const answer = this.#begin(follower, from, hello, standing);
+    this.#options.logger.info(
+      { datacenter: from.datacenter, node: from.name, answer: answer.kind },
+      'a datacenter asks for the global log',
+    );
+    this.#count();
+    return answer;
+  }
+
+  #begin(
+    follower: Follower,
+    { name, remote }: RpcCaller,
+    { cursor, term }: FeedHello,
+    { federationId, epoch }: Extract<FeedStanding, { readonly kind: 'primary' }>,
+  ): HelloAnswer {
+    const { clock, logger, source } = this.#options;
+    follower.begin({ term, name, remote, atMs: clock.monotonicMs() });
+    if (cursor === undefined) {
+      follower.stands('snapshot');
+      return { kind: 'snapshot-needed', federationId, epoch };
+    }
+    const location = source.locate(cursor);
+    switch (location.kind) {
+      case 'trimmed':
+        follower.stands('snapshot');
+        return { kind: 'snapshot-needed', federationId, epoch };
+      case 'diverged':
+        follower.stands('diverged');
+        return { kind: 'diverged', epoch, forkSeq: location.forkSeq };
+      case 'kept': {
+        this.#lastSession += 1;
+        const session = new FeedSession({
+          clock,
+          logger,
+          packer: this.#packer,
+          session: this.#lastSession,
+          term,
+          after: cursor,
+          pullsMax: this.#limits.pullsMax,
+          heartbeatMs: this.#limits.heartbeatMs,
+          headSeq: () => source.head.seq,
+          news: () => this.#news(epoch),
+        });
+        follower.follow(session, cursor);
+        return { kind: 'tail', session: session.session, federationId, news: this.#news(epoch) };
+      }
+      default:
+        return unreachable(location);
+    }
+  }
+
+  #onPull({ from, payload }: RpcRequest): Promise<Uint8Array> {
+    const { session, number } = decodePull(payload);
+    return this.#sessionOf(from, session).pull(number);
+  }
+
+  #onAck({ from, payload }: RpcRequest): Uint8Array {
+    const { session: number, cursor } = decodeAck(payload);
+    const session = this.#sessionOf(from, number);
+    if (cursor.seq > session.sentSeq) {
+      const says = `${cursor.seq} is acknowledged, and ${session.sentSeq} was sent`;
+      session.end(says);
+      throw new RpcRefusal(FEED_REFUSAL.over, says);
+    }
+    this.#followers.get(from.datacenter)?.acknowledge(cursor);
+    this.#count();
+    return NOTHING;
+  }
+
+  /** Of the datacenter that asks, and its newest. Throws RpcRefusal. */
+  #sessionOf(from: RpcCaller, number: number): FeedSession {
+    const follower = this.#followers.get(from.datacenter);
+    const { session } = follower ?? {};
+    if (session === undefined || session.session !== number || session.isOver) {
+      const says = `session ${number} of ${from.datacenter} is over`;
+      throw new RpcRefusal(FEED_REFUSAL.over, says);
+    }
+    follower?.heard(this.#options.clock.monotonicMs());
+    return session;
+  }
+
+  #requireOther({ datacenter, name }: RpcCaller): void {
+    if (datacenter !== this.#options.datacenter) return;
+    const says = `${name} is of ${datacenter} itself: the feed is for other datacenters`;
+    throw new RpcRefusal(FEED_REFUSAL.stranger, says);
+  }
+
+  #yieldTo(epoch: number, { datacenter }: RpcCaller): HelloAnswer {
+    this.#options.logger.warn(
+      { datacenter, epoch, ownEpoch: this.#epoch },
+      'another datacenter knows of a later reign',
+    );
+    this.#options.onNewerEpoch(epoch);
+    return { kind: 'fenced', epoch };
+  }
+
+  /** Throws RpcRefusal. */
+  #admit({ datacenter }: RpcCaller, { clusterId, term }: FeedHello): Follower {
+    const { followersMax } = this.#limits;
+    const known = this.#followers.get(datacenter);
+    if (known === undefined) {
+      if (this.#followers.size >= followersMax) {
+        throw new RpcRefusal(FEED_REFUSAL.busy, `${followersMax} datacenters follow already`);
+      }
+      const follower = new Follower(datacenter, clusterId);
+      this.#followers.set(datacenter, follower);
+      return follower;
+    }
+    if (known.clusterId !== clusterId) {
+      const says = `${datacenter} is cluster ${known.clusterId} here, not ${clusterId}: an operator can have the primary forget it`;
+      throw new RpcRefusal(FEED_REFUSAL.stranger, says);
+    }
+    if (term < known.term) {
+      const says = `${datacenter} has a later leader, of term ${known.term}`;
+      throw new RpcRefusal(FEED_REFUSAL.superseded, says);
+    }
+    return known;
+  }
+
+  #news(epoch: number): FeedNews {
+    const { clock, source } = this.#options;
+    const { seq } = source.head;
+    return {
+      epoch,
+      headSeq: seq,
+      headAtMs: source.writtenAtMs(seq) ?? 0,
+      nowMs: Math.floor(clock.wallMs()),
+      majoritySeq: this.#majoritySeq,
+    };
+  }
+
+  #onMoved(): void {
+    if (this.#epoch === undefined) return;
+    this.#count();
+    for (const { session } of this.#followers.values()) session?.onMoved();
+  }
+
+  /** What is known of the other datacenters grows, and never shrinks within a reign. */
+  #count(): void {
+    const standing = this.#options.standing();
+    if (standing.kind !== 'primary' || standing.epoch !== this.#epoch) return;
+    const { voters, epochStartSeq } = standing;
+    const acknowledged = {
+      voters,
+      epochStartSeq,
+      datacenter: this.#options.datacenter,
+      headSeq: this.#options.source.head.seq,
+      ackedSeqOf: (each: string) => this.#followers.get(each)?.acked?.seq,
+    };
+    this.#majoritySeq = Math.max(this.#majoritySeq, majoritySeqOf(acknowledged));
+    this.#allSeq = Math.max(this.#allSeq, allSeqOf(acknowledged));
+    this.#waiters.onAcknowledged();
+  }
+
+  #endReign(epoch: number | undefined): void {
+    const says = 'the primary has changed, or who leads it';
+    for (const { session } of this.#followers.values()) session?.end(says);
+    this.#followers.clear();
+    this.#packer.clear();
+    this.#epoch = epoch;
+    this.#majoritySeq = 0;
+    this.#allSeq = 0;
+    this.#waiters.onReignOver();
+  }
+}
+
+const NOTHING = new Uint8Array(0);

@@ -1,0 +1,110 @@
+// Takes a snapshot of the primary over into the own group. What an earlier leader has staged is gone on with
+// as long as the primary still lends that snapshot; else it begins anew. The next piece is fetched while
+// one is staged, and no more: memory stays flat.
+
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { sha256 } from '../../platform/sha256.ts';
+import { RpcError } from '../../transport/rpc-error.ts';
+import { WireDamage } from '../../wire/wire-damage.ts';
+import { positionText } from '../global-log.ts';
+import {
+  decodeChunk,
+  decodeOffer,
+  encodeOpen,
+  encodeWish,
+  SNAPSHOT_METHOD,
+  SNAPSHOT_REFUSAL,
+  type SnapshotChunk,
+} from './snapshot-frames.ts';
+import type { SnapshotSink } from './snapshot-sink.ts';
+
+export interface BorrowOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly sink: SnapshotSink;
+  /** Empty: none is known yet. */
+  readonly federationId: string;
+  /** A snapshot of an earlier reign is not taken. */
+  readonly epochMin: number;
+  readonly call: (method: string, payload: Uint8Array, deadlineMs: number) => Promise<Uint8Array>;
+  readonly isOver: () => boolean;
+}
+
+/** The primary opens its state, or reads on in it. */
+const OPEN_MS = 30_000;
+const CHUNK_MS = 30_000;
+
+/** Resolves when the snapshot is the global state here. Rejects with whatever went wrong; nothing is lost. */
+export async function borrowSnapshot(options: BorrowOptions): Promise<void> {
+  const { clock, logger, sink } = options;
+  const beganAtMs = clock.monotonicMs();
+  const begun = (await resumed(options)) ?? (await begunAnew(options));
+  const { snapshotId } = begun;
+  let { next } = begun;
+  let sizeBytes = 0;
+  while (!next.isEnd) {
+    const { number, bytes } = next;
+    const following = chunkOf(options, snapshotId, number + 1);
+    // It is waited for below, also when staging fails.
+    following.catch(() => undefined);
+    if (options.isOver()) return;
+    await sink.add({ snapshotId, number, bytes });
+    sizeBytes += bytes.length;
+    next = await following;
+  }
+  if (options.isOver()) return;
+  await sink.commit({ snapshotId, pieceCount: next.number });
+  const tookMs = Math.round(clock.monotonicMs() - beganAtMs);
+  logger.info({ snapshotId, pieces: next.number, sizeBytes, tookMs }, 'a snapshot is in place');
+}
+
+interface Begun {
+  readonly snapshotId: string;
+  readonly next: SnapshotChunk;
+}
+
+/** Undefined when there is nothing to go on with. */
+async function resumed(options: BorrowOptions): Promise<Begun | undefined> {
+  const staged = options.sink.staged();
+  if (staged === undefined) return undefined;
+  const { snapshotId, nextNumber } = staged;
+  try {
+    const next = await chunkOf(options, snapshotId, nextNumber);
+    options.logger.info({ snapshotId, nextNumber }, 'goes on with a snapshot');
+    return { snapshotId, next };
+  } catch (error) {
+    const isGone = error instanceof RpcError && error.refusal?.code === SNAPSHOT_REFUSAL.gone;
+    if (isGone) return undefined;
+    throw error;
+  }
+}
+
+async function begunAnew(options: BorrowOptions): Promise<Begun> {
+  const { call, epochMin, federationId, logger, sink } = options;
+  const offer = decodeOffer(await call(SNAPSHOT_METHOD.open, encodeOpen(federationId), OPEN_MS));
+  if (federationId !== '' && offer.federationId !== federationId) {
+    throw new WireDamage(`the snapshot is of federation ${offer.federationId}`);
+  }
+  if (offer.epoch < epochMin) {
+    throw new WireDamage(`the snapshot is of epoch ${offer.epoch}, and ${epochMin} is promised`);
+  }
+  const { snapshotId, cursor } = offer;
+  logger.info({ snapshotId, position: positionText(cursor) }, 'takes a snapshot');
+  await sink.begin(offer);
+  return { snapshotId, next: await chunkOf(options, snapshotId, 0) };
+}
+
+async function chunkOf(
+  { call }: BorrowOptions,
+  snapshotId: string,
+  number: number,
+): Promise<SnapshotChunk> {
+  const payload = encodeWish({ snapshotId, number });
+  const chunk = decodeChunk(await call(SNAPSHOT_METHOD.chunk, payload, CHUNK_MS));
+  if (chunk.number !== number) {
+    throw new WireDamage(`chunk ${chunk.number} came where ${number} was asked for`);
+  }
+  if (Buffer.compare(sha256(chunk.bytes), chunk.hash) === 0) return chunk;
+  throw new WireDamage(`chunk ${number} of the snapshot has not the hash that it came with`);
+}

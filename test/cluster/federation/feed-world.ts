@@ -1,0 +1,328 @@
+// A primary and its secondaries on simulated time and a scripted network: transports, feed servers and
+// subscribers are those of production, the states behind them are models.
+
+import type { Clock } from '../../../cluster/platform/clock.ts';
+import type { Logger } from '../../../cluster/platform/logger.ts';
+import type { NetAddress } from '../../../cluster/platform/net.ts';
+import type { Random } from '../../../cluster/platform/random.ts';
+import type { FeedLimits, SubscriberLimits } from '../../../cluster/federation/feed/feed-limits.ts';
+import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
+import { Subscriber, type SubscriberState } from '../../../cluster/federation/feed/subscriber.ts';
+import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
+import { openTransport } from '../../../cluster/transport/open-transport.ts';
+import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
+import type { RpcServer, Transport } from '../../../cluster/transport/transport.ts';
+import { FakeNet } from '../../support/fake-net.ts';
+import { uuidNumbered } from '../../support/fake-random.ts';
+import { settled, streamOf, World } from '../../support/simulated-world.ts';
+import { MemoryLog } from './memory-log.ts';
+import { SecondaryState } from './secondary-state.ts';
+
+export const FEDERATION = 'fedfedfe-2222-4333-8444-000000000001';
+const KEY = new Uint8Array(32).fill(9);
+const WALL_MS = 1_767_225_600_000;
+
+export class FeedWorld {
+  readonly time = new World();
+  readonly draw: () => number;
+  readonly clock: Clock;
+  readonly net: FakeNet;
+  readonly log: string[] = [];
+  #nodeCount = 0;
+
+  constructor(seed = 1) {
+    this.draw = streamOf(seed);
+    this.clock = {
+      monotonicMs: () => this.time.nowMs,
+      wallMs: () => WALL_MS + this.time.nowMs,
+      after: (delayMs, action) => {
+        let isCancelled = false;
+        // A timer never fires in the turn that sets it.
+        this.time.after(Math.max(delayMs, 0.01), () => {
+          if (!isCancelled) action();
+        });
+        return {
+          cancel: () => {
+            isCancelled = true;
+          },
+        };
+      },
+    };
+    this.net = new FakeNet(this.clock);
+  }
+
+  get random(): Random {
+    return {
+      uuid: () => uuidNumbered(Math.floor(this.draw() * 2 ** 40)),
+      bytes: (count) => Uint8Array.from({ length: count }, () => Math.floor(this.draw() * 256)),
+      fraction: () => this.draw(),
+    };
+  }
+
+  logger(name: string): Logger {
+    const line =
+      (level: string) =>
+      (fields: object, text: string): void => {
+        this.log.push(
+          `${this.time.nowMs.toFixed(0)} ${name} ${level} ${text} ${JSON.stringify(fields)}`,
+        );
+      };
+    return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
+  }
+
+  takeNumber(): number {
+    this.#nodeCount += 1;
+    return this.#nodeCount;
+  }
+
+  async run(forMs: number): Promise<void> {
+    await this.time.run(forMs);
+  }
+
+  /** Throws when it does not come to it. */
+  async until(what: string, condition: () => boolean, withinMs = 60_000): Promise<void> {
+    const untilMs = this.time.nowMs + withinMs;
+    while (!condition()) {
+      if (this.time.nowMs >= untilMs) throw new Error(`not within ${withinMs} ms: ${what}`);
+      await this.time.run(1);
+    }
+  }
+
+  /** What a promise comes to, with as much time as it takes. */
+  async result<T>(promise: Promise<T>): Promise<T> {
+    let isDone = false;
+    const done = (): void => {
+      isDone = true;
+    };
+    promise.then(done, done);
+    await settled();
+    await this.until('a promise settles', () => isDone);
+    return promise;
+  }
+}
+
+/** A node of some datacenter, with its transport. */
+export class WorldNode {
+  readonly world: FeedWorld;
+  readonly name: string;
+  readonly datacenter: string;
+  transport!: Transport;
+  handlers: Readonly<Record<string, RpcServer>> = {};
+
+  constructor(world: FeedWorld, datacenter: string, name: string) {
+    this.world = world;
+    this.datacenter = datacenter;
+    this.name = name;
+  }
+
+  get address(): NetAddress {
+    return this.transport.address;
+  }
+
+  async open(federationId: () => string | undefined): Promise<void> {
+    const { world, name, datacenter } = this;
+    const node = world.takeNumber();
+    this.transport = await openTransport({
+      net: world.net.host(name),
+      clock: world.clock,
+      random: world.random,
+      logger: world.logger(name),
+      self: { node, id: uuidNumbered(node), name, datacenter, version: '1' },
+      clusterId: () => `cluster of ${datacenter}`,
+      federationId,
+      clusterKey: KEY,
+      listen: { host: name, port: 0 },
+      onMessage: () => undefined,
+      onLinkClosed: () => undefined,
+      serve: (request) => {
+        const handler = this.handlers[request.method];
+        if (handler === undefined) throw new RpcRefusal('unknown-method', request.method);
+        return handler(request);
+      },
+    });
+  }
+}
+
+/** A node of the primary. */
+export class PrimaryNode extends WorldNode {
+  readonly source: MemoryLog;
+  standing: FeedStanding;
+  readonly newerEpochs: number[] = [];
+  feed!: FeedServer;
+  lender!: SnapshotLender;
+  chunkBytes = 64;
+
+  constructor(world: FeedWorld, name: string, source: MemoryLog) {
+    super(world, 'dc1', name);
+    this.source = source;
+    this.standing = primaryStanding();
+  }
+
+  async start(limits: Partial<FeedLimits> = {}): Promise<this> {
+    await this.open(() => FEDERATION);
+    this.serve(limits);
+    return this;
+  }
+
+  /** A new life of its process: what the one before knew is gone. */
+  serve(limits: Partial<FeedLimits> = {}): void {
+    const { clock, random } = this.world;
+    const parts = { clock, random, logger: this.world.logger(this.name) };
+    const standing = (): FeedStanding => this.standing;
+    this.feed = new FeedServer({
+      ...parts,
+      datacenter: this.datacenter,
+      source: this.source,
+      standing,
+      onNewerEpoch: (epoch) => this.newerEpochs.push(epoch),
+      limits,
+    });
+    this.lender = new SnapshotLender({ ...parts, standing, open: async () => this.#snapshot() });
+    this.handlers = { ...this.feed.handlers, ...this.lender.handlers };
+  }
+
+  become(standing: FeedStanding): void {
+    this.standing = standing;
+    this.feed.standingChanged();
+    void this.lender.standingChanged();
+  }
+
+  #snapshot() {
+    const { chunkBytes, source } = this;
+    const cursor = source.head;
+    const texts = source.entries.map(({ bytes }) => Buffer.from(bytes).toString());
+    const all = Buffer.from(texts.join('\n'));
+    return {
+      cursor,
+      chunks: async function* (): AsyncGenerator<Uint8Array> {
+        for (let at = 0; at < all.length; at += chunkBytes) yield all.subarray(at, at + chunkBytes);
+      },
+      close: async () => undefined,
+    };
+  }
+}
+
+export function primaryStanding(
+  given: Partial<Extract<FeedStanding, { readonly kind: 'primary' }>> = {},
+): FeedStanding {
+  return {
+    kind: 'primary',
+    federationId: FEDERATION,
+    epoch: 1,
+    epochStartSeq: 1,
+    voters: ['dc1', 'dc2', 'dc3'],
+    ...given,
+  };
+}
+
+/** A node of a secondary that may lead it. */
+export class SecondaryNode extends WorldNode {
+  readonly state: SecondaryState;
+  readonly states: SubscriberState[] = [];
+  subscriber!: Subscriber;
+  addresses: readonly NetAddress[] = [];
+  maxEpoch = 0;
+  /** How long the own group takes for a command. */
+  applyMs: () => number = () => 2;
+  /** What the own group does with a command besides; the default: nothing. */
+  onApply: () => 'done' | 'unknown' = () => 'done';
+
+  constructor(world: FeedWorld, datacenter: string, name: string, state: SecondaryState) {
+    super(world, datacenter, name);
+    this.state = state;
+  }
+
+  async start(limits: Partial<SubscriberLimits> = {}): Promise<this> {
+    await this.open(() => (this.state.federationId === '' ? undefined : this.state.federationId));
+    this.subscribe(limits);
+    return this;
+  }
+
+  subscribe(limits: Partial<SubscriberLimits> = {}): void {
+    const { clock, random } = this.world;
+    const { state } = this;
+    this.subscriber = new Subscriber({
+      clock,
+      random,
+      logger: this.world.logger(this.name),
+      call: (to, request) => this.transport.call(to, request),
+      addresses: () => this.addresses,
+      clusterId: () => `cluster of ${this.datacenter}`,
+      federationId: () => state.federationId,
+      cursor: () => state.cursor,
+      maxEpoch: () => Math.max(this.maxEpoch, state.cursor?.epoch ?? 0),
+      apply: (batch) => this.#through(() => state.apply(batch)),
+      sink: {
+        staged: () =>
+          state.staged === undefined
+            ? undefined
+            : {
+                snapshotId: state.staged.offer.snapshotId,
+                nextNumber: state.staged.pieces.length,
+              },
+        begin: (offer) => this.#through(() => state.stage(offer)),
+        add: ({ snapshotId, number, bytes }) =>
+          this.#through(() => state.add(snapshotId, number, Buffer.from(bytes))),
+        commit: ({ snapshotId, pieceCount }) =>
+          this.#through(() => state.commit(snapshotId, pieceCount)),
+      },
+      onState: (each) => this.states.push(each),
+      limits,
+    });
+  }
+
+  /** A command through the own group's log. */
+  #through<T>(effect: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.world.clock.after(this.applyMs(), () => {
+        try {
+          const result = effect();
+          if (this.onApply() === 'done') resolve(result);
+          else reject(new Error('the outcome is not known'));
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+      });
+    });
+  }
+}
+
+/** One primary node, one secondary node of each name, which know each other. */
+export async function twoDatacenters(seed = 1): Promise<{
+  readonly world: FeedWorld;
+  readonly log: MemoryLog;
+  readonly primary: PrimaryNode;
+  readonly secondary: SecondaryNode;
+}> {
+  const world = new FeedWorld(seed);
+  const log = new MemoryLog(() => world.clock.wallMs());
+  const primary = await new PrimaryNode(world, 'p1', log).start();
+  const secondary = await aSecondary(world, 'dc2', 's1', [primary]);
+  return { world, log, primary, secondary };
+}
+
+export async function aSecondary(
+  world: FeedWorld,
+  datacenter: string,
+  name: string,
+  primaries: readonly PrimaryNode[],
+  limits: Partial<SubscriberLimits> = {},
+): Promise<SecondaryNode> {
+  const node = await new SecondaryNode(world, datacenter, name, new SecondaryState()).start(limits);
+  node.addresses = primaries.map(({ address }) => address);
+  return node;
+}
+
+/** What the secondary has is a prefix of the primary's chain, each entry once (G2, G3). */
+export function chainViolations(log: MemoryLog, state: SecondaryState): readonly string[] {
+  const found = [...state.violations];
+  const { cursor } = state;
+  if (cursor === undefined) return found;
+  const due = cursor.seq <= log.entries.length ? log.at(cursor.seq) : undefined;
+  if (due === undefined || Buffer.compare(due.hash, cursor.hash) !== 0) {
+    found.push(`G2: ${cursor.seq} is not on the primary's chain`);
+  }
+  const texts = log.entries.slice(0, cursor.seq).map(({ bytes }) => Buffer.from(bytes).toString());
+  if (texts.join('|') !== state.entries.join('|')) found.push(`G3: other effects at ${cursor.seq}`);
+  return found;
+}
