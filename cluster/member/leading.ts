@@ -1,6 +1,7 @@
 // What a member does while it leads, beside leading: it takes others on record, lets them in and out,
 // and carries out what autopilot finds due. Every change goes through one line, so none overlaps another.
 
+import { unreachable } from '../base/unreachable.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { MembershipChange } from '../raft/membership-change.ts';
@@ -30,7 +31,6 @@ export interface LeadingOptions {
   readonly timing: MemberTiming;
   readonly limits: MemberLimits;
   readonly heartbeatMs: number;
-  readonly electionMs: number;
 }
 
 export class Leading {
@@ -105,40 +105,21 @@ export class Leading {
   /** Resolves when another node leads. Rejects with GroupRefusal. */
   async transfer(to: NodeId | undefined): Promise<void> {
     this.#requireLeader();
-    const { replica, electionMs, clock } = this.#options;
-    const target = to ?? this.#successor();
+    const { replica } = this.#options;
+    if (to === this.#options.self().node) return;
     const { voters } = replica.groupRecord().membership;
-    const { node: self } = this.#options.self();
-    if (target === self) return;
-    if (target === undefined || !voters.includes(target)) {
-      throw new GroupRefusal('refused', 'there is no other voter that could lead');
+    const isVoter = to === undefined || voters.includes(to);
+    const result = isVoter ? await replica.handOver(to) : 'nobody';
+    switch (result) {
+      case 'done':
+        return;
+      case 'nobody':
+        throw new GroupRefusal('refused', 'there is no other voter that could lead');
+      case 'not-in-time':
+        throw new GroupRefusal('refused', 'the other server did not take over in time');
+      default:
+        unreachable(result);
     }
-    const isDone = (): boolean => {
-      const { leader } = replica.groupStatus();
-      return leader !== undefined && leader !== self;
-    };
-    await new Promise<void>((resolve, reject) => {
-      const stopListening = replica.onLeaderChanged(() => {
-        if (!isDone()) return;
-        timer.cancel();
-        stopListening();
-        resolve();
-      });
-      const timer = clock.after(2 * electionMs, () => {
-        stopListening();
-        if (isDone()) resolve();
-        else reject(new GroupRefusal('refused', 'the other server did not take over in time'));
-      });
-      replica.transferLeadership(target);
-    });
-  }
-
-  /** The one that has come farthest of those who are well. */
-  #successor(): NodeId | undefined {
-    const others = this.#options.views().filter((each) => each.isVoter && !each.isSelf);
-    const living = others.filter(({ isAlive }) => isAlive);
-    living.sort((one, other) => (other.lastIndex ?? 0) - (one.lastIndex ?? 0));
-    return living[0]?.node;
   }
 
   /** Whoever a new leader has not heard yet may only be slower than its election was. */

@@ -4,7 +4,7 @@
 
 import type { DurableLog } from '../log/durable-log.ts';
 import type { NodeId } from '../raft/node-id.ts';
-import { DEFAULT_GROUP_TIMING, electionMs, heartbeatMs } from '../replica/group-limits.ts';
+import { DEFAULT_GROUP_TIMING, heartbeatMs } from '../replica/group-limits.ts';
 import type { GroupRecord, MemberRecord } from '../replica/group-record.ts';
 import type { GroupReplica } from '../replica/group-replica.ts';
 import { openRaftReplica } from '../replica/raft-replica.ts';
@@ -199,7 +199,6 @@ export class Seat<Outcome> {
       timing,
       limits,
       heartbeatMs: heartbeatMs(groupTiming),
-      electionMs: electionMs(groupTiming),
     });
   }
 

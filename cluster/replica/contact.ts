@@ -9,6 +9,8 @@ export class Contact {
   readonly #clock: Clock;
   /** Of all members; undefined before the first word. */
   readonly #heardAtMs = new Map<NodeId, number | undefined>();
+  /** Members whose links closed, and that were not heard since. */
+  readonly #lost = new Set<NodeId>();
   #leader: NodeId = NO_NODE;
   #term = 0;
   #leaderHeardAtMs = 0;
@@ -20,8 +22,13 @@ export class Contact {
   onMessage({ type, from, term }: Message): void {
     const nowMs = this.#clock.monotonicMs();
     if (this.#heardAtMs.has(from)) this.#heardAtMs.set(from, nowMs);
+    this.#lost.delete(from);
     const isLeading = type === 'append' || type === 'heartbeat';
     if (isLeading && from === this.#leader && term === this.#term) this.#leaderHeardAtMs = nowMs;
+  }
+
+  onLinkClosed(node: NodeId): void {
+    if (this.#heardAtMs.has(node)) this.#lost.add(node);
   }
 
   /** Who leads, by its own word: it was just heard. NO_NODE for none. */
@@ -34,9 +41,16 @@ export class Contact {
   /** Keeps account of these from now on, and of no others. */
   follow(nodes: readonly NodeId[]): void {
     for (const node of [...this.#heardAtMs.keys()]) {
-      if (!nodes.includes(node)) this.#heardAtMs.delete(node);
+      if (nodes.includes(node)) continue;
+      this.#heardAtMs.delete(node);
+      this.#lost.delete(node);
     }
     for (const node of nodes) this.#heardAtMs.set(node, this.#heardAtMs.get(node));
+  }
+
+  /** Whether its link closed, and nothing came from it since. */
+  hasLost(node: NodeId): boolean {
+    return this.#lost.has(node);
   }
 
   /** Undefined while no leader is known. */

@@ -2,10 +2,6 @@
 // hang, and nobody would take over. So a leader hands over at first, then falls silent until the group
 // has another; a follower does not campaign.
 
-import type { NodeId } from '../raft/node-id.ts';
-import type { ProgressView } from '../raft/progress.ts';
-import type { RawNode } from '../raft/raw-node.ts';
-
 export type StallStep = 'none' | 'hand-over' | 'fall-silent';
 
 export class DiskWatch {
@@ -36,14 +32,4 @@ export class DiskWatch {
     this.isSilent = true;
     return 'fall-silent';
   }
-}
-
-/** The voter to hand leadership to: alive, and with the longest log. */
-export function successorOf(status: ReturnType<RawNode['status']>): NodeId | undefined {
-  const isFit = ([node, progress]: readonly [NodeId, ProgressView]): boolean =>
-    node !== status.id && !progress.isLearner && progress.recentlyActive;
-  const [best] = status.progress
-    .filter(isFit)
-    .sort(([, left], [, right]) => right.matchIndex - left.matchIndex);
-  return best?.[0];
 }

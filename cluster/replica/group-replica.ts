@@ -11,6 +11,7 @@ import type { NodeId } from '../raft/node-id.ts';
 import type { ProgressState } from '../raft/progress.ts';
 import type { GroupLimits, GroupTiming } from './group-limits.ts';
 import type { GroupRecord } from './group-record.ts';
+import type { HandOverResult } from './hand-over.ts';
 import type { Machine, MachineSnapshot, Replica } from './replica.ts';
 
 export interface RaftReplicaOptions<Outcome> {
@@ -50,6 +51,11 @@ export interface GroupReplica<Outcome> extends Replica<Outcome> {
   linkClosed(node: NodeId): void;
   /** Asks that another voter lead; it may come to nothing. */
   transferLeadership(target: NodeId): void;
+  /**
+   * Hands this node's leadership to that voter, or to the best one, and to the next when that one is gone;
+   * takes one election timeout at most. 'done' at once when this node does not lead.
+   */
+  handOver(target?: NodeId): Promise<HandOverResult>;
   /**
    * Takes in a snapshot that another node sends. One at a time: a new one takes the place of one that
    * is not finishing yet. Rejects with GroupRefusal 'refused' when it is not needed here.

@@ -15,7 +15,6 @@ import {
 import { NO_NODE, type NodeId } from '../raft/node-id.ts';
 import type { RawNode, Status } from '../raft/raw-node.ts';
 import type { AppliedChange } from './apply-worker.ts';
-import { successorOf } from './disk-watch.ts';
 import { type GroupRecord, nextGroupRecord } from './group-record.ts';
 import { GroupRefusal } from './group-refusal.ts';
 import { ReplicaError } from './replica.ts';
@@ -45,6 +44,8 @@ export interface MembershipProposalsOptions {
   readonly node: RawNode;
   /** As of the last applied entry. */
   readonly record: () => GroupRecord;
+  /** Who could take the leadership over, the best one first. */
+  readonly successors: () => readonly NodeId[];
   /** A leader that is to be removed finds a successor in that time, or stays. */
   readonly handOverTicks: number;
 }
@@ -74,7 +75,7 @@ export class MembershipProposals {
     const status = this.#options.node.status();
     const next = this.#nextOf(change, status);
     if (next instanceof Error) this.#reject(next);
-    else if (!next.voters.includes(status.id)) this.#handOver(status, next);
+    else if (!next.voters.includes(status.id)) this.#handOver(next);
     else this.#propose(change);
   }
 
@@ -168,9 +169,8 @@ export class MembershipProposals {
     }
   }
 
-  #handOver(status: Status, next: Membership): void {
-    const stays = status.progress.filter(([node]) => next.voters.includes(node));
-    const successor = successorOf({ ...status, progress: stays });
+  #handOver(next: Membership): void {
+    const successor = this.#options.successors().find((node) => next.voters.includes(node));
     if (successor === undefined) {
       this.#reject(refused('it removes the leader, and no voter that stays is alive'));
       return;

@@ -15,7 +15,7 @@ import { AppendWorker } from './append-worker.ts';
 import { type Applied, type AppliedChange, ApplyWorker, recordOf } from './apply-worker.ts';
 import { Campaigner } from './campaigner.ts';
 import { Contact } from './contact.ts';
-import { DiskWatch, successorOf } from './disk-watch.ts';
+import { DiskWatch } from './disk-watch.ts';
 import { membershipAtStart } from './group-at-start.ts';
 import {
   DEFAULT_GROUP_LIMITS,
@@ -33,6 +33,7 @@ import type {
   RaftReplicaOptions,
   SnapshotIntake,
 } from './group-replica.ts';
+import { HandOver, type HandOverResult } from './hand-over.ts';
 import { Inbox, type Input } from './inbox.ts';
 import { Listeners } from './listeners.ts';
 import { MembershipProposals } from './membership-proposals.ts';
@@ -44,8 +45,14 @@ import { ReplicaError, type ReplicaStatus, type Standing } from './replica.ts';
 import { SnapshotSender } from './snapshot-sender.ts';
 import { resetOf, SnapshotTaker, type TakenSnapshot } from './snapshot-taker.ts';
 import { StoredLog } from './stored-log.ts';
+import { successorsOf } from './successors.ts';
 import { Ticker } from './ticker.ts';
 import { type Spare, spareOf } from './trimming.ts';
+
+/** So many successors are tried before a leader that leaves gives up. */
+const HAND_OVER_TRIES = 3;
+/** Whoever answered one of the last heartbeats is there. */
+const FRESH_HEARTBEATS = 3;
 
 /** Starts as a follower; a group of one leads as soon as its disk has its vote. */
 export function openRaftReplica<Outcome>(
@@ -72,6 +79,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   readonly #diskWatch: DiskWatch;
   readonly #campaigner: Campaigner;
   readonly #contact: Contact;
+  readonly #handOver: HandOver;
   readonly #leaderListeners = new Listeners();
   readonly #groupListeners = new Listeners();
   /** As raft has heard of it: that of the machine, but for what is still in the inbox. */
@@ -86,7 +94,6 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   readonly #withoutSnapshot = new Set<NodeId>();
   /** Raft's answer to the snapshot that is being stepped. */
   #tookSnapshot = false;
-  #onSucceeded: (() => void) | undefined;
   #isFounding: boolean;
   #isAwake = false;
   #isStopped = false;
@@ -121,6 +128,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     this.#changes = new MembershipProposals({
       node: this.#node,
       record: () => this.#record,
+      successors: () => this.#successors(),
       handOverTicks: 2 * timing.electionTicks,
     });
     this.#taker = new SnapshotTaker({
@@ -148,6 +156,14 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
       random,
       spreadMs: timing.campaignSpreadMs,
       onDue: () => this.#give({ kind: 'campaign' }),
+    });
+    this.#handOver = new HandOver({
+      self: options.nodeId,
+      clock,
+      tryMs: electionMs(timing) / HAND_OVER_TRIES,
+      limitMs: electionMs(timing),
+      successors: () => this.#successors(),
+      transfer: (target) => this.transferLeadership(target),
     });
     this.#campaignIfAlone();
     // What is committed and not applied need not wait for the first tick.
@@ -202,6 +218,12 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
 
   transferLeadership(target: NodeId): void {
     this.#give({ kind: 'transfer', target });
+  }
+
+  handOver(target?: NodeId): Promise<HandOverResult> {
+    const isLeading = this.#node.status().standing === 'leader';
+    if (this.#isStopped || !isLeading) return Promise.resolve('done');
+    return this.#handOver.begin(target);
   }
 
   groupRecord(): GroupRecord {
@@ -429,8 +451,17 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     this.#options.logger.error({ writingTicks, applyingTicks, step }, 'the disk does not answer');
     if (this.#ledTerm === 0) this.#giveUpAfter(this.#applies.appliedIndex);
     if (step !== 'hand-over' || this.#ledTerm === 0) return;
-    const successor = successorOf(this.#node.status());
+    const [successor] = this.#successors();
     if (successor !== undefined) this.#node.transferLeadership(successor);
+  }
+
+  #successors(): readonly NodeId[] {
+    return successorsOf({
+      status: this.#node.status(),
+      contact: this.#contact,
+      freshMs: FRESH_HEARTBEATS * heartbeatMs(this.#timing),
+      goneMs: electionMs(this.#timing),
+    });
   }
 
   #onApplied({ entries, outcomes, changes, replies }: Applied<Outcome>): void {
@@ -492,6 +523,8 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
 
   #onLinkClosed(node: NodeId): void {
     this.#node.reportUnreachable(node);
+    this.#contact.onLinkClosed(node);
+    this.#handOver.onLinkClosed(node);
     const status = this.#node.status();
     if (status.leader !== node || node === this.#options.nodeId) return;
     // From now on this node does not speak against another leader.
@@ -597,7 +630,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     this.#hasNewLeader = true;
     this.#reads.askAgain();
     this.#changes.onLeader(leader);
-    if (leader !== NO_NODE && ledTerm === 0) this.#onSucceeded?.();
+    this.#handOver.onLeader(leader);
   }
 
   /**
@@ -671,31 +704,17 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     const closed = new ReplicaError('closed', 'the log is closing');
     this.#reads.rejectAll(closed);
     await this.#proposals.empty();
-    await this.#handOver();
+    await this.handOver();
     this.#stop(closed);
     await this.#appends.idle();
     await this.#applies.idle();
-  }
-
-  /** The others need not find out that this leader is gone; resolves when one leads, or in time. */
-  async #handOver(): Promise<void> {
-    if (this.#isStopped || this.#ledTerm === 0) return;
-    const successor = successorOf(this.#node.status());
-    if (successor === undefined) return;
-    await new Promise<void>((resolve) => {
-      const timer = this.#options.clock.after(electionMs(this.#timing), resolve);
-      this.#onSucceeded = () => {
-        timer.cancel();
-        resolve();
-      };
-      this.transferLeadership(successor);
-    });
   }
 
   #stop(why: ReplicaError): void {
     this.#isStopped = true;
     this.#ticker.stop();
     this.#campaigner.stop();
+    this.#handOver.stop();
     this.#sender.stop();
     this.#taker.stop(why);
     const says = 'the node ended under way';
@@ -712,7 +731,6 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     const unknown = new ReplicaError('outcome-unknown', 'the node failed under way', { cause });
     this.#proposals.rejectAfter(0, unknown);
     this.#reads.rejectAll(closed);
-    this.#onSucceeded?.();
     this.#options.onFatal(cause);
   }
 }

@@ -471,7 +471,6 @@ t.test('admission: a leader answers of the group as it is when all is applied', 
     timing: DEFAULT_MEMBER_TIMING,
     limits: DEFAULT_MEMBER_LIMITS,
     heartbeatMs: 100,
-    electionMs: 1_500,
   });
   await leading.admit({ record: joined, isOurs: true });
   await test.rejects(leading.admit({ record: recordOf(3), isOurs: true }), { code: 'removed' });

@@ -67,6 +67,20 @@ t.test('leaving: a leader that closes hands over within a few round trips', asyn
   }
 });
 
+t.test('leaving: the last ones that stop wait for nobody who is gone', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3);
+  await world.writes(leaderOf(nodes), 3);
+  for (const node of nodes) {
+    const fromMs = world.nowMs;
+    await world.result(node.up.transferLeadership(undefined).catch(() => undefined));
+    await world.stop(node);
+    const tookMs = world.nowMs - fromMs;
+    test.ok(tookMs <= 100, `${node.name} took ${tookMs} ms`);
+  }
+  clean(test, world);
+});
+
 t.test('dying: a leader that is killed is replaced as soon as its links are gone', async (test) => {
   const world = new MemberWorld();
   const nodes = await world.group(3);
