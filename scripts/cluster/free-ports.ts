@@ -1,5 +1,5 @@
-// Ports that nobody uses at this moment, below those that systems give to outgoing connections: a server
-// that was killed finds its port free when it comes back.
+// Ports that nobody uses at this moment, below those that systems give to outgoing connections and those of
+// the tests: a server that was killed finds its port free when it comes back.
 
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
@@ -7,7 +7,7 @@ import { HOST } from './cluster-plan.ts';
 import { ClusterRefusal } from './cluster-refusal.ts';
 
 const FIRST = 10_000;
-const LAST = 31_999;
+const LAST = 11_999;
 /** Ports looked at before giving up. */
 const LOOKED_AT_MAX = 2_000;
 

@@ -19,7 +19,8 @@ import { HelloReader } from '../../scripts/cluster/hello-reader.ts';
 import { LineProxy } from '../../scripts/cluster/line-proxy.ts';
 import { lineFaultTexts } from '../../scripts/cluster/line-faults-text.ts';
 import { Lines } from '../../scripts/cluster/lines.ts';
-import { freePorts, until } from '../support/running-group.ts';
+import { freePorts } from '../support/free-ports.ts';
+import { until } from '../support/running-group.ts';
 
 const LOGGER = { debug() {}, info() {}, warn() {}, error() {} };
 const SECRETS = { managementToken: 'm', clusterKey: 'k' };
@@ -34,6 +35,7 @@ function helloOf(name: string): Uint8Array {
     ...{ kind: 'hello', oldestVersion: 1, newestVersion: 1, clusterId: '', datacenter: 'dc1' },
     ...{ node: 1, id: 'id', name, programVersion: '0', life: 'l', lane: 'control', hasKey: false },
     nonce: new Uint8Array(32),
+    federationId: '',
   };
   return encodeFrame(hello);
 }

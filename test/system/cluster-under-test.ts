@@ -9,9 +9,9 @@ import {
   PORTS_OF_A_NODE,
 } from '../../scripts/cluster/cluster-plan.ts';
 import { figuresOfAll } from '../../scripts/cluster/figures.ts';
-import { freePorts } from '../../scripts/cluster/free-ports.ts';
 import { LocalCluster } from '../../scripts/cluster/local-cluster.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { until } from '../support/running-group.ts';
 
 interface Owner {

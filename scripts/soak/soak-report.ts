@@ -1,0 +1,145 @@
+// What a soak came to: figures in words, and the same as a picture. Pure: samples in, texts out.
+
+import type { Sample } from './sampler.ts';
+import type { FaultSpan } from './soak-faults.ts';
+import { type Curve, svgPlot } from './svg-plot.ts';
+
+export interface SoakOutcome {
+  readonly seed: number;
+  readonly samples: readonly Sample[];
+  readonly spans: readonly FaultSpan[];
+  readonly tokensMade: number;
+  /** Whatever must not be; empty when all is well. */
+  readonly faults: readonly string[];
+}
+
+const COLORS = [
+  '#1b6ca8',
+  '#c0392b',
+  '#1e8449',
+  '#8e44ad',
+  '#b9770e',
+  '#117a65',
+  '#5d6d7e',
+] as const;
+
+export function soakPicture({ seed, samples, spans }: SoakOutcome): string {
+  const perSecond = (pick: (sample: Sample) => number): readonly number[] =>
+    samples.map((sample) => (pick(sample) * 1_000) / sample.tookMs);
+  const byNode = (pick: (node: Sample['nodes'][number]) => number | undefined): readonly Curve[] =>
+    namesIn(samples).map((name, place) => ({
+      name,
+      color: COLORS[place % COLORS.length]!,
+      values: samples.map(({ nodes }) => {
+        const node = nodes.find((each) => each.name === name);
+        return node === undefined ? undefined : pick(node);
+      }),
+    }));
+  const curve = (name: string, color: number, values: Curve['values']): Curve => ({
+    ...{ name, color: COLORS[color]!, values },
+  });
+  return svgPlot({
+    title: `Soak with seed ${seed}; marked: a fault is under way`,
+    timesMs: samples.map(({ atMs }) => atMs),
+    spans,
+    panels: [
+      {
+        title: 'Answers a second',
+        curves: [
+          curve(
+            'reads',
+            0,
+            perSecond(({ counts }) => counts.reads),
+          ),
+          curve(
+            'writes',
+            2,
+            perSecond(({ counts }) => counts.writes),
+          ),
+          curve(
+            'refused',
+            4,
+            perSecond(({ counts }) => counts.refused),
+          ),
+          curve(
+            'not known',
+            1,
+            perSecond(({ counts }) => counts.unknown),
+          ),
+        ],
+      },
+      {
+        title: 'Slowest answer, milliseconds',
+        curves: [
+          curve(
+            'slowest',
+            0,
+            samples.map(({ counts }) => counts.slowestMs),
+          ),
+        ],
+      },
+      {
+        title: 'Lag, entries that were committed and are not applied',
+        curves: byNode(({ lag }) => lag),
+      },
+      { title: 'Term: each step is an election', curves: byNode(({ term }) => term) },
+      { title: 'Memory, MiB resident', curves: byNode(({ residentMib }) => residentMib) },
+      { title: 'Open handles', curves: byNode(({ handles }) => handles) },
+    ],
+  });
+}
+
+/** As Markdown. */
+export function soakText(outcome: SoakOutcome): string {
+  const { seed, samples, spans, faults, tokensMade } = outcome;
+  const total = (pick: (counts: Sample['counts']) => number): number =>
+    samples.reduce((sum, { counts }) => sum + pick(counts), 0);
+  const minutes = (samples.at(-1)?.atMs ?? 0) / 60_000;
+  const lines = [
+    '# Soak',
+    '',
+    `${minutes.toFixed(1)} minutes, seed ${seed}: ${faults.length === 0 ? 'nothing was lost' : `${faults.length} faults were found`}.`,
+    '',
+    ...faults.map((fault) => `- ${fault}`),
+    ...(faults.length > 0 ? [''] : []),
+    '| | |',
+    '|---|---|',
+    `| reads answered | ${total(({ reads }) => reads)} |`,
+    `| writes answered | ${total(({ writes }) => writes)} |`,
+    `| refused, nothing done | ${total(({ refused }) => refused)} |`,
+    `| outcome not known | ${total(({ unknown }) => unknown)} |`,
+    `| tokens made and held against the end | ${tokensMade} |`,
+    `| slowest answer | ${Math.round(Math.max(0, ...samples.map(({ counts }) => counts.slowestMs)))} ms |`,
+    '',
+    '| node | memory at first, at last, most (MiB) | handles at first, at last, most | elections seen |',
+    '|---|---|---|---|',
+    ...namesIn(samples).map((name) => nodeLine(name, samples)),
+    '',
+    '| from | to | fault |',
+    '|---|---|---|',
+    ...spans.map(({ says, fromMs, toMs }) => `| ${seconds(fromMs)} | ${seconds(toMs)} | ${says} |`),
+    '',
+  ];
+  return lines.join('\n');
+}
+
+function nodeLine(name: string, samples: readonly Sample[]): string {
+  const own = samples.flatMap(({ nodes }) => nodes.filter((node) => node.name === name));
+  const range = (values: readonly (number | undefined)[]): string => {
+    const known = values.filter((value) => value !== undefined);
+    if (known.length === 0) return 'not known here';
+    return [known[0]!, known.at(-1)!, Math.max(...known)].map(Math.round).join(', ');
+  };
+  const terms = own.map(({ term }) => term).filter((term) => term !== undefined);
+  const elections = terms.length === 0 ? 0 : terms.at(-1)! - terms[0]!;
+  const memory = range(own.map(({ residentMib }) => residentMib));
+  return `| ${name} | ${memory} | ${range(own.map(({ handles }) => handles))} | ${elections} |`;
+}
+
+function namesIn(samples: readonly Sample[]): readonly string[] {
+  return [...new Set(samples.flatMap(({ nodes }) => nodes.map(({ name }) => name)))];
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}

@@ -1,0 +1,132 @@
+// One soak: a local cluster under load and faults for a while, then quiet, then the reckoning.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { askNode } from '../cluster/ask-node.ts';
+import {
+  type ClusterShape,
+  datacentersOf,
+  nodesNamed,
+  planCluster,
+  PORTS_OF_A_NODE,
+} from '../cluster/cluster-plan.ts';
+import { figuresOfAll } from '../cluster/figures.ts';
+import { freePorts } from '../cluster/free-ports.ts';
+import { LocalCluster } from '../cluster/local-cluster.ts';
+import { Sampler } from './sampler.ts';
+import { SoakFaults } from './soak-faults.ts';
+import { SoakLoad } from './soak-load.ts';
+import type { SoakOutcome } from './soak-report.ts';
+
+export interface SoakPlan {
+  readonly shape: ClusterShape;
+  readonly minutes: number;
+  readonly clientsPerNode: number;
+  readonly seed: number;
+  readonly random: () => number;
+  readonly tell: (says: string) => void;
+  /** Ends it early, in good order. */
+  readonly signal: AbortSignal;
+}
+
+const LIST_MAX_MS = 60_000;
+const CONVERGE_MAX_MS = 60_000;
+const LOOK_MS = 200;
+/** What a server of this load may take at most; beyond it something leaks. */
+const RESIDENT_MAX_MIB = 1_024;
+const HANDLES_MAX = 1_024;
+
+export async function soak(plan: SoakPlan): Promise<SoakOutcome> {
+  const { shape, tell, random, clientsPerNode, seed } = plan;
+  const folder = mkdtempSync(join(tmpdir(), 'conclave-soak-'));
+  const ports = await freePorts(shape.datacenters * shape.servers * PORTS_OF_A_NODE);
+  const cluster = await LocalCluster.open(
+    folder,
+    planCluster(shape, ports, {
+      managementToken: randomUUID(),
+      clusterKey: randomBytes(32).toString('base64'),
+    }),
+  );
+  try {
+    await cluster.startAll(tell);
+    const load = new SoakLoad({ cluster: cluster.describe(), clientsPerNode, random });
+    const sampler = new Sampler(cluster, load);
+    const elapsedMs = (): number => sampler.elapsedMs();
+    const stamped = (says: string): void => tell(`${(elapsedMs() / 1_000).toFixed(0)} s: ${says}`);
+    const faults = new SoakFaults({ cluster, random, elapsedMs, tell: stamped });
+    load.start();
+    sampler.start();
+    faults.start();
+    await passed(plan.minutes * 60_000, plan.signal);
+    tell('The time is over; everything is mended.');
+    const found: string[] = [];
+    await faults.stop().catch((error: Error) => found.push(error.message));
+    await load.stop();
+    await sampler.stop();
+    found.push(...(await reckoning(cluster, load)), ...greedy(sampler));
+    const { samples } = sampler;
+    const { acknowledgedCount: tokensMade } = load;
+    return { seed, samples, spans: faults.spans, tokensMade, faults: [...load.faults, ...found] };
+  } finally {
+    await cluster.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function passed(forMs: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, forMs);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/** What is wrong when all is quiet again. */
+async function reckoning(cluster: LocalCluster, load: SoakLoad): Promise<readonly string[]> {
+  const faults: string[] = [];
+  for (const datacenter of datacentersOf(cluster.plan)) {
+    const fault = await differenceIn(cluster, datacenter);
+    if (fault !== undefined) faults.push(fault);
+  }
+  const { nodes, management_token: secret } = cluster.describe();
+  for (const { name, http } of nodes) {
+    const answer = await askNode({ http, path: '/v1/acl/tokens', secret, timeoutMs: LIST_MAX_MS });
+    if (answer.status === 200) load.faultsOf(name, JSON.parse(answer.text));
+    else faults.push(`${name}: the list of tokens: ${answer.status} ${answer.text}`);
+  }
+  return faults;
+}
+
+/** Undefined: all its servers hold the same. */
+async function differenceIn(
+  cluster: LocalCluster,
+  datacenter: string,
+): Promise<string | undefined> {
+  const names = nodesNamed(cluster.plan, datacenter);
+  const deadlineMs = performance.now() + CONVERGE_MAX_MS;
+  for (;;) {
+    const figures = await figuresOfAll(cluster.describe());
+    const digests = names.map((name) => figures.get(name)?.digestAll ?? 'not known');
+    if (new Set(digests).size === 1 && digests[0] !== 'not known') return undefined;
+    if (performance.now() > deadlineMs)
+      return `the servers of ${datacenter} do not hold the same: ${digests.join(', ')}`;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+}
+
+function greedy({ samples }: Sampler): readonly string[] {
+  const faults = new Set<string>();
+  for (const { nodes } of samples) {
+    for (const { name, residentMib = 0, handles = 0 } of nodes) {
+      if (residentMib > RESIDENT_MAX_MIB)
+        faults.add(`${name} took more than ${RESIDENT_MAX_MIB} MiB`);
+      if (handles > HANDLES_MAX) faults.add(`${name} had more than ${HANDLES_MAX} open handles`);
+    }
+  }
+  return [...faults];
+}
