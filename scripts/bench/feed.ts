@@ -3,13 +3,16 @@
 // are in memory and applying costs nothing: what is measured is the feed. Both sides are this one process.
 
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
+import type { NetAddress } from '../../cluster/platform/net.ts';
 import { openTransport } from '../../cluster/transport/open-transport.ts';
 import { RpcRefusal } from '../../cluster/transport/rpc-error.ts';
 import type { RpcServer, Transport } from '../../cluster/transport/transport.ts';
+import { Gossip } from '../../cluster/federation/directory/gossip.ts';
 import { FeedServer, type FeedStanding } from '../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../cluster/federation/feed/subscriber.ts';
 import type { GlobalEntry } from '../../cluster/federation/global-log.ts';
 import { SnapshotLender } from '../../cluster/federation/snapshot/snapshot-lender.ts';
+import { Slots } from '../../cluster/federation/slots/slots.ts';
 import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { systemSha256 } from '../../src/platform-node/system-sha256.ts';
 import { systemRandom } from '../../src/platform-node/system-random.ts';
@@ -71,11 +74,27 @@ async function oneRound(secondsEach: number): Promise<Round> {
     ...parts,
     open: async () => ({ cursor: log.head, chunks: manyChunks, close: async () => undefined }),
   });
-  const primary = await open('dc1', { ...feed.handlers, ...lender.handlers });
+  const gossip = newGossip('dc1', () => primary);
+  const handlers = { ...feed.handlers, ...lender.handlers, ...gossip.handlers };
+  const primary: Transport = await open('dc1', handlers);
   const secondary = await open('dc2', {});
+  const slots = new Slots({
+    clock: systemClock,
+    logger,
+    datacenter: 'dc1',
+    source: log,
+    datacenters: () => ['dc1', 'dc2'],
+    followers: () => feed.followers(),
+    pinnedSeq: () => lender.pinnedSeq,
+    trim: async (upToSeq) => {
+      log.trimmedSeq = upToSeq;
+    },
+  });
+  slots.start();
   try {
     return await measure(log, primary, secondary, secondsEach);
   } finally {
+    slots.stop();
     feed.close();
     await lender.close();
     await Promise.all([primary.close(), secondary.close()]);
@@ -91,13 +110,14 @@ async function measure(
   const state = new SecondaryState();
   let wantsSnapshot = true;
   let snapshotBytes = 0;
+  const finding = newGossip('dc2', () => secondary, [primary.address]);
   let onEntries: (entries: readonly GlobalEntry[]) => void = silent;
   const subscriber = new Subscriber({
     clock: systemClock,
     random: systemRandom,
     logger,
     call: (to, request) => secondary.call(to, request),
-    addresses: () => [primary.address],
+    addresses: () => finding.directory.primary()?.addresses ?? [],
     clusterId: () => 'cluster of dc2',
     federationId: () => '',
     cursor: () => (wantsSnapshot ? undefined : state.cursor),
@@ -121,6 +141,8 @@ async function measure(
     },
     onState: silent,
   });
+  finding.start();
+  await until(() => finding.directory.primary() !== undefined);
   const beganAtMs = systemClock.monotonicMs();
   subscriber.start(1);
   try {
@@ -134,7 +156,36 @@ async function measure(
     return { entriesPerSecond, snapshotMibPerSecond, lagsMs };
   } finally {
     subscriber.stop();
+    finding.close();
   }
+}
+
+/** A follower finds the primary as it does in production. */
+function newGossip(
+  datacenter: string,
+  transport: () => Transport,
+  seeds: readonly NetAddress[] = [],
+): Gossip {
+  return new Gossip({
+    clock: systemClock,
+    random: systemRandom,
+    logger,
+    datacenter,
+    clusterId: () => `cluster of ${datacenter}`,
+    federationId: () => '',
+    own: () => ({
+      clusterId: `cluster of ${datacenter}`,
+      federationId: '',
+      addresses: [transport().address],
+      primary: 'dc1',
+      epoch: 1,
+      term: 1,
+    }),
+    seeds,
+    neighbours: () => [],
+    call: (to, request) => transport().call(to, request),
+    onChanged: silent,
+  });
 }
 
 async function catchUp(log: MemoryLog, state: SecondaryState): Promise<number> {

@@ -1,0 +1,137 @@
+// Which datacenters there are, at which addresses, and who each says is primary: what one server knows of it.
+// Each datacenter's leader writes the record of its own; a record never changes on its way, a later one takes
+// its place, and one that nobody renews is forgotten after a time that is the same wherever it has been.
+
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { NetAddress } from '../../platform/net.ts';
+import { ADDRESSES_MAX, DATACENTERS_MAX, type DirectoryRecord } from './directory-frames.ts';
+
+/** What the leader of the own datacenter says of it. */
+export type OwnRecord = Pick<
+  DirectoryRecord,
+  'clusterId' | 'federationId' | 'addresses' | 'primary' | 'epoch' | 'term'
+>;
+
+export interface DirectoryOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The own one. */
+  readonly datacenter: string;
+  /** Empty while this server belongs to none. */
+  readonly clusterId: () => string;
+  /** Empty while none is known. */
+  readonly federationId: () => string;
+  readonly forgetAfterMs: number;
+}
+
+export interface PrimaryClaim {
+  readonly datacenter: string;
+  readonly epoch: number;
+  /** Of its servers; none while nobody has told. */
+  readonly addresses: readonly NetAddress[];
+}
+
+interface Known {
+  readonly record: DirectoryRecord;
+  /** By the own monotonic clock. */
+  readonly writtenAtMs: number;
+}
+
+export class Directory {
+  readonly #options: DirectoryOptions;
+  readonly #known = new Map<string, Known>();
+  #count = 0;
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options;
+  }
+
+  /** By name. */
+  records(): readonly DirectoryRecord[] {
+    this.#forgetOld();
+    const nowMs = this.#options.clock.monotonicMs();
+    return [...this.#known.values()]
+      .map(({ record, writtenAtMs }) => ({ ...record, ageMs: Math.max(0, nowMs - writtenAtMs) }))
+      .sort((left, right) => (left.datacenter < right.datacenter ? -1 : 1));
+  }
+
+  /** None while nobody has told. */
+  addressesOf(datacenter: string): readonly NetAddress[] {
+    return this.#known.get(datacenter)?.record.addresses ?? [];
+  }
+
+  /** Of the latest reign that anybody has told of. Undefined while nobody has. */
+  primary(): PrimaryClaim | undefined {
+    const claims = this.records().filter(({ epoch, primary }) => epoch > 0 && primary !== '');
+    const [latest] = claims.sort((left, right) => right.epoch - left.epoch);
+    if (latest === undefined) return undefined;
+    const { primary, epoch } = latest;
+    return { datacenter: primary, epoch, addresses: this.addressesOf(primary) };
+  }
+
+  /** The leader of the own datacenter writes its record anew. */
+  write(own: OwnRecord): void {
+    this.#count += 1;
+    const addresses = own.addresses.slice(0, ADDRESSES_MAX);
+    const { datacenter } = this.#options;
+    this.#take({ ...own, addresses, datacenter, count: this.#count, ageMs: 0 });
+  }
+
+  /** What another server has told. Whether it says anything else than was known. */
+  learn(records: readonly DirectoryRecord[]): boolean {
+    const news = records.filter((record) => this.#isWelcome(record) && this.#take(record));
+    return news.length > 0;
+  }
+
+  /** Until somebody tells of it again. */
+  forget(datacenter: string): void {
+    this.#known.delete(datacenter);
+  }
+
+  /** Whether it is news, and not just a sign of life. */
+  #take(record: DirectoryRecord): boolean {
+    const known = this.#known.get(record.datacenter)?.record;
+    if (known !== undefined && !isLater(record, known)) return false;
+    const writtenAtMs = this.#options.clock.monotonicMs() - record.ageMs;
+    this.#known.set(record.datacenter, { record, writtenAtMs });
+    return known === undefined || contentOf(record) !== contentOf(known);
+  }
+
+  #isWelcome(record: DirectoryRecord): boolean {
+    const { clusterId, datacenter, federationId, forgetAfterMs } = this.#options;
+    if (record.datacenter === '' || record.ageMs > forgetAfterMs) return false;
+    const own = federationId();
+    if (own !== '' && record.federationId !== '' && record.federationId !== own) {
+      return this.#refuse(record, `it is of federation ${record.federationId}, not of ${own}`);
+    }
+    if (record.datacenter === datacenter && record.clusterId !== clusterId()) {
+      return this.#refuse(record, 'it has the name of this datacenter');
+    }
+    this.#forgetOld();
+    const known = this.#known.get(record.datacenter);
+    if (known === undefined) return this.#known.size < DATACENTERS_MAX;
+    if (known.record.clusterId === record.clusterId) return true;
+    return this.#refuse(record, `the datacenter of that name is cluster ${known.record.clusterId}`);
+  }
+
+  #refuse({ datacenter, clusterId }: DirectoryRecord, why: string): false {
+    this.#options.logger.warn({ datacenter, cluster: clusterId, why }, 'a datacenter is left out');
+    return false;
+  }
+
+  #forgetOld(): void {
+    const oldestMs = this.#options.clock.monotonicMs() - this.#options.forgetAfterMs;
+    for (const [datacenter, { writtenAtMs }] of this.#known) {
+      if (writtenAtMs < oldestMs) this.#known.delete(datacenter);
+    }
+  }
+}
+
+function isLater(one: DirectoryRecord, other: DirectoryRecord): boolean {
+  return one.term === other.term ? one.count > other.count : one.term > other.term;
+}
+
+function contentOf({ federationId, addresses, primary, epoch }: DirectoryRecord): string {
+  return JSON.stringify([federationId, addresses, primary, epoch]);
+}

@@ -1,0 +1,138 @@
+// Spreads what is known of the datacenters: every server exchanges it with one other at a time, drawn from
+// the own datacenter, from those that it knows of, and from the addresses that it was told at the start.
+
+import type { Clock, Timer } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { NetAddress } from '../../platform/net.ts';
+import type { Random } from '../../platform/random.ts';
+import type { RpcCall, RpcRequest, RpcServer } from '../../transport/transport.ts';
+import { Directory, type OwnRecord } from './directory.ts';
+import { decodeRecords, DIRECTORY_METHOD, encodeRecords } from './directory-frames.ts';
+
+export interface GossipTiming {
+  /** Between two exchanges, with as much again at random. */
+  readonly everyMs: number;
+  readonly callMs: number;
+  /** A datacenter of which nothing new is heard for so long is forgotten. */
+  readonly forgetAfterMs: number;
+}
+
+export const DEFAULT_GOSSIP_TIMING: GossipTiming = {
+  everyMs: 1_000,
+  callMs: 3_000,
+  forgetAfterMs: 24 * 3_600_000,
+};
+
+export interface GossipOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** The own one. */
+  readonly datacenter: string;
+  /** Empty while this server belongs to none. */
+  readonly clusterId: () => string;
+  /** Empty while none is known. */
+  readonly federationId: () => string;
+  /** What the own datacenter is; undefined on every server but its leader. */
+  readonly own: () => OwnRecord | undefined;
+  /** `retry_join_wan`: where to ask while nothing is known, and now and then after that. */
+  readonly seeds: readonly NetAddress[];
+  /** The other servers of the own datacenter. */
+  readonly neighbours: () => readonly NetAddress[];
+  /** Rejects with RpcError. */
+  readonly call: (to: NetAddress, request: RpcCall) => Promise<Uint8Array>;
+  /** A datacenter is new, or says something else than before. */
+  readonly onChanged: () => void;
+  readonly timing?: Partial<GossipTiming>;
+}
+
+export class Gossip {
+  readonly directory: Directory;
+  /** To be served for all datacenters, by its method. */
+  readonly handlers: Readonly<Record<string, RpcServer>> = {
+    [DIRECTORY_METHOD]: async (request) => this.#onExchange(request),
+  };
+  readonly #options: GossipOptions;
+  readonly #timing: GossipTiming;
+  #timer: Timer | undefined;
+  #isClosed = false;
+  #lastFailure: string | undefined;
+
+  constructor(options: GossipOptions) {
+    this.#options = options;
+    this.#timing = { ...DEFAULT_GOSSIP_TIMING, ...options.timing };
+    this.directory = new Directory({ ...options, forgetAfterMs: this.#timing.forgetAfterMs });
+  }
+
+  /** Whom the last exchange did not reach and why, for people; undefined when it did. */
+  get lastFailure(): string | undefined {
+    return this.#lastFailure;
+  }
+
+  /** The first exchange comes at once. */
+  start(): void {
+    this.#await(0);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#timer?.cancel();
+  }
+
+  #onExchange({ payload }: RpcRequest): Uint8Array {
+    this.#learn(payload);
+    return this.#told();
+  }
+
+  #await(delayMs: number): void {
+    if (this.#isClosed) return;
+    this.#timer = this.#options.clock.after(delayMs, () => {
+      void this.#exchange().then(() => {
+        this.#await(this.#timing.everyMs * (1 + this.#options.random.fraction()));
+      });
+    });
+  }
+
+  async #exchange(): Promise<void> {
+    const { call, logger } = this.#options;
+    const { callMs } = this.#timing;
+    const to = this.#draw();
+    if (to === undefined) return;
+    const request = {
+      method: DIRECTORY_METHOD,
+      payload: this.#told(),
+      deadlineMs: callMs,
+      hops: 0,
+    };
+    try {
+      this.#learn(await call(to, request));
+      this.#lastFailure = undefined;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.#lastFailure = `${to.host}:${to.port}: ${why}`;
+      logger.debug({ to: `${to.host}:${to.port}`, why }, 'an exchange of datacenters failed');
+    }
+  }
+
+  #told(): Uint8Array {
+    const own = this.#options.own();
+    if (own !== undefined) this.directory.write(own);
+    return encodeRecords(this.directory.records());
+  }
+
+  #learn(bytes: Uint8Array): void {
+    if (this.directory.learn(decodeRecords(bytes)) && !this.#isClosed) this.#options.onChanged();
+  }
+
+  /** Near, far and told each get their turn, as far as there are any. */
+  #draw(): NetAddress | undefined {
+    const { datacenter, neighbours, random, seeds } = this.#options;
+    const far = this.directory
+      .records()
+      .filter((record) => record.datacenter !== datacenter)
+      .flatMap(({ addresses }) => addresses);
+    const kinds = [neighbours(), far, seeds].filter((kind) => kind.length > 0);
+    const kind = kinds[Math.floor(random.fraction() * kinds.length)] ?? [];
+    return kind[Math.floor(random.fraction() * kind.length)];
+  }
+}

@@ -1,0 +1,230 @@
+// The directory of datacenters: what spreads, what takes whose place, and what is left out.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  ADDRESSES_MAX,
+  DATACENTERS_MAX,
+  decodeRecords,
+  DIRECTORY_METHOD,
+  type DirectoryRecord,
+  encodeRecords,
+} from '../../../cluster/federation/directory/directory-frames.ts';
+import { Directory, type OwnRecord } from '../../../cluster/federation/directory/directory.ts';
+import { Gossip } from '../../../cluster/federation/directory/gossip.ts';
+import type { NetAddress } from '../../../cluster/platform/net.ts';
+import { WireDamage } from '../../../cluster/wire/wire-damage.ts';
+import { FeedWorld, WorldNode } from './feed-world.ts';
+
+const RECORD: DirectoryRecord = {
+  datacenter: 'dc2',
+  clusterId: 'cluster of dc2',
+  federationId: 'fed',
+  addresses: [{ host: '10.0.0.1', port: 8300 }],
+  primary: 'dc1',
+  epoch: 3,
+  term: 9,
+  count: 70_000,
+  ageMs: 250,
+};
+
+/** Format 1. Never edit the bytes. */
+const GOLDEN =
+  '92019199a3646332ae636c7573746572206f6620646332a36665649192a831302e302e302e31cd206ca36463310309' +
+  'ce00011170ccfa';
+
+t.test('directory frames: have the bytes of the first release, both ways', async (test) => {
+  test.equal(Buffer.from(encodeRecords([RECORD])).toString('hex'), GOLDEN);
+  const bytes = new Uint8Array(Buffer.from(GOLDEN, 'hex'));
+  test.same(decodeRecords(bytes), [RECORD]);
+  for (let length = 0; length < bytes.length; length += 1) {
+    test.throws(() => decodeRecords(bytes.slice(0, length)), WireDamage, `${length} bytes`);
+  }
+  const text = readFileSync(join(import.meta.dirname, '../../../../docs/WIRE.md'), 'utf8');
+  test.ok(text.includes(`\`${DIRECTORY_METHOD}\``), 'docs/WIRE.md names it');
+});
+
+function aDirectory(world: FeedWorld, given: { readonly federationId?: string } = {}): Directory {
+  return new Directory({
+    clock: world.clock,
+    logger: world.logger('d'),
+    datacenter: 'dc1',
+    clusterId: () => 'cluster of dc1',
+    federationId: () => given.federationId ?? 'fed',
+    forgetAfterMs: 10_000,
+  });
+}
+
+t.test(
+  'directory: the later record of a datacenter takes the place of the earlier',
+  async (test) => {
+    const directory = aDirectory(new FeedWorld());
+    test.equal(directory.learn([RECORD]), true);
+    test.equal(directory.learn([RECORD]), false, 'nothing new');
+    test.equal(directory.learn([{ ...RECORD, count: 70_001 }]), false, 'a sign of life is no news');
+    const older: readonly Partial<DirectoryRecord>[] = [
+      { term: 8, count: 99_999, primary: 'dc8' },
+      { term: 9, count: 70_000, primary: 'dc8' },
+    ];
+    for (const each of older) test.equal(directory.learn([{ ...RECORD, ...each }]), false);
+    test.equal(directory.primary()?.datacenter, 'dc1');
+    test.equal(
+      directory.learn([{ ...RECORD, term: 10, count: 1, primary: 'dc4', epoch: 5 }]),
+      true,
+    );
+    test.same(directory.primary(), { datacenter: 'dc4', epoch: 5, addresses: [] });
+    directory.forget('dc2');
+    test.equal(directory.primary(), undefined);
+  },
+);
+
+t.test('directory: the primary is who the latest reign is said to be of', async (test) => {
+  const directory = aDirectory(new FeedWorld());
+  directory.learn([
+    { ...RECORD, datacenter: 'dc2', clusterId: '2', primary: 'dc3', epoch: 4 },
+    { ...RECORD, datacenter: 'dc3', clusterId: '3', primary: 'dc3', epoch: 4 },
+    { ...RECORD, datacenter: 'dc4', clusterId: '4', primary: 'dc1', epoch: 3 },
+    { ...RECORD, datacenter: 'dc5', clusterId: '5', primary: '', epoch: 0 },
+  ]);
+  test.same(directory.primary(), { datacenter: 'dc3', epoch: 4, addresses: RECORD.addresses });
+});
+
+t.test('directory: strangers are left out, and there are only so many', async (test) => {
+  const world = new FeedWorld();
+  const directory = aDirectory(world);
+  directory.learn([RECORD]);
+  const strangers: readonly (readonly [Partial<DirectoryRecord>, RegExp])[] = [
+    [{ datacenter: 'dc3', federationId: 'other' }, /of federation other, not of fed/],
+    [{ datacenter: 'dc1', clusterId: 'x' }, /it has the name of this datacenter/],
+    [{ clusterId: 'x', term: 99 }, /of that name is cluster cluster of dc2/],
+  ];
+  for (const [given, says] of strangers) {
+    test.equal(directory.learn([{ ...RECORD, ...given }]), false);
+    test.match(world.log.at(-1), says);
+  }
+  test.same(
+    directory.records().map(({ clusterId }) => clusterId),
+    ['cluster of dc2'],
+  );
+  const many = Array.from({ length: 100 }, (_, number) => ({
+    ...RECORD,
+    datacenter: `far-${number}`,
+  }));
+  directory.learn(many);
+  test.equal(directory.records().length, DATACENTERS_MAX);
+  const addresses = Array.from({ length: 99 }, (_, port) => ({ host: 'h', port }));
+  directory.forget('far-1');
+  directory.write({ ...RECORD, addresses });
+  test.equal(directory.addressesOf('dc1').length, ADDRESSES_MAX);
+});
+
+t.test(
+  'directory: what nobody renews is forgotten everywhere, however it is passed on',
+  async (test) => {
+    const world = new FeedWorld();
+    const [one, two] = [aDirectory(world), aDirectory(world)];
+    one.learn([RECORD]);
+    for (let round = 0; round < 12; round += 1) {
+      await world.run(1_000);
+      two.learn(one.records());
+      one.learn(two.records());
+    }
+    test.same([one.records(), two.records()], [[], []]);
+  },
+);
+
+class GossipNode extends WorldNode {
+  gossip!: Gossip;
+  own: OwnRecord | undefined;
+  changedCount = 0;
+
+  async join(seeds: readonly NetAddress[], neighbours: () => readonly NetAddress[]): Promise<this> {
+    await this.open(() => undefined);
+    this.gossip = new Gossip({
+      clock: this.world.clock,
+      random: this.world.random,
+      logger: this.world.logger(this.name),
+      datacenter: this.datacenter,
+      clusterId: () => `cluster of ${this.datacenter}`,
+      federationId: () => '',
+      own: () => this.own,
+      seeds,
+      neighbours,
+      call: (to, request) => this.transport.call(to, request),
+      onChanged: () => {
+        this.changedCount += 1;
+      },
+    });
+    this.handlers = this.gossip.handlers;
+    this.gossip.start();
+    return this;
+  }
+
+  lead(term: number, claim: { readonly primary: string; readonly epoch: number }): void {
+    const addresses = [this.address];
+    const clusterId = `cluster of ${this.datacenter}`;
+    this.own = { clusterId, federationId: '', addresses, term, ...claim };
+  }
+
+  get names(): string {
+    return this.gossip.directory
+      .records()
+      .map(({ datacenter }) => datacenter)
+      .join(' ');
+  }
+}
+
+t.test(
+  'gossip: every server learns of every datacenter from one address, and of changes',
+  async (test) => {
+    const world = new FeedWorld(5);
+    const first = await new GossipNode(world, 'dc1', 'a1').join([], () => []);
+    const seeds = [first.address];
+    const nodes = [first];
+    for (const datacenter of ['dc2', 'dc3']) {
+      const pair: GossipNode[] = [];
+      for (const number of [1, 2]) {
+        const node = new GossipNode(world, datacenter, `${datacenter}-${number}`);
+        const others = (): readonly NetAddress[] =>
+          pair.filter((each) => each !== node).map(({ address }) => address);
+        // Only one of the two was told where to ask.
+        pair.push(await node.join(number === 1 ? seeds : [], others));
+      }
+      nodes.push(...pair);
+      pair[1]!.lead(1, { primary: 'dc1', epoch: 1 });
+    }
+    first.lead(1, { primary: 'dc1', epoch: 1 });
+    await world.until('all know all', () => nodes.every(({ names }) => names === 'dc1 dc2 dc3'));
+    const primaries = (): readonly string[] =>
+      nodes.map(({ gossip }) => `${gossip.directory.primary()?.datacenter}`);
+    test.same(new Set(primaries()), new Set(['dc1']));
+    const counts = nodes.map(({ changedCount }) => changedCount);
+    await world.run(5_000);
+    test.same(
+      nodes.map(({ changedCount }) => changedCount),
+      counts,
+      'signs of life are no changes',
+    );
+    nodes[4]!.lead(2, { primary: 'dc3', epoch: 2 });
+    await world.until('all know the new one', () => primaries().every((name) => name === 'dc3'));
+    world.net.kill('a1');
+    await world.run(6_000);
+    test.equal(new Set(primaries()).size, 1, 'those that are left go on');
+    for (const { gossip } of nodes) gossip.close();
+  },
+);
+
+t.test('gossip: says whom it does not reach', async (test) => {
+  const world = new FeedWorld();
+  const node = await new GossipNode(world, 'dc1', 'a').join(
+    [{ host: 'nowhere', port: 9 }],
+    () => [],
+  );
+  await world.until('it knows', () => node.gossip.lastFailure !== undefined);
+  test.match(
+    node.gossip.lastFailure,
+    /^nowhere:9: directory.exchange was not sent: .* cannot be reached/,
+  );
+  node.gossip.close();
+});

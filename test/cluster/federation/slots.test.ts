@@ -1,0 +1,185 @@
+// Retention of the primary's log by what each datacenter has acknowledged, within bounds.
+
+import t from 'tap';
+import type { FollowerView } from '../../../cluster/federation/feed/follower.ts';
+import {
+  type RetentionQuestion,
+  retentionOf,
+} from '../../../cluster/federation/slots/retention.ts';
+import { Slots } from '../../../cluster/federation/slots/slots.ts';
+import { FeedWorld } from './feed-world.ts';
+import { MemoryLog } from './memory-log.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** A thousand entries of 100 bytes each, one a minute, the last one now. */
+const QUESTION: RetentionQuestion = {
+  headSeq: 1_000,
+  kept: { afterSeq: 0, sizeBytes: 100_000 },
+  slots: [
+    { datacenter: 'dc2', ackedSeq: 900 },
+    { datacenter: 'dc3', ackedSeq: 800 },
+  ],
+  pinnedSeq: undefined,
+  nowMs: 100 * HOUR_MS,
+  writtenAtMs: (seq) => 100 * HOUR_MS - (1_000 - seq) * 60_000,
+  limits: { maxBytes: 1_000_000, maxAgeMs: 24 * HOUR_MS, keepEntries: 50 },
+};
+
+interface Case {
+  readonly title: string;
+  readonly given: Partial<RetentionQuestion>;
+  readonly trimSeq: number;
+  readonly dropped?: readonly string[];
+}
+
+const CASES: readonly Case[] = [
+  { title: 'what the last one has', given: {}, trimSeq: 800 },
+  { title: 'a tail when nobody follows', given: { slots: [] }, trimSeq: 950 },
+  {
+    title: 'a tail when all have everything',
+    given: { slots: [{ datacenter: 'dc2', ackedSeq: 1_000 }] },
+    trimSeq: 950,
+  },
+  {
+    title: 'all, for one that is not heard yet',
+    given: { slots: [{ datacenter: 'dc2', ackedSeq: undefined }] },
+    trimSeq: 0,
+  },
+  { title: 'what a snapshot pins', given: { pinnedSeq: 300 }, trimSeq: 300 },
+  {
+    title: 'no more bytes than the bound, and drops who is before them',
+    given: { limits: { ...QUESTION.limits, maxBytes: 15_000 } },
+    trimSeq: 850,
+    dropped: ['dc3'],
+  },
+  {
+    title: 'nothing older than the bound, and drops who is before it',
+    given: { limits: { ...QUESTION.limits, maxAgeMs: 2 * HOUR_MS } },
+    trimSeq: 879,
+    dropped: ['dc3'],
+  },
+  {
+    title: 'nothing older than the bound, heard or not',
+    given: {
+      slots: [{ datacenter: 'dc2', ackedSeq: undefined }],
+      limits: { ...QUESTION.limits, maxAgeMs: 2 * HOUR_MS },
+    },
+    trimSeq: 879,
+    dropped: ['dc2'],
+  },
+  {
+    title: 'the last entry, however old and large',
+    given: { limits: { maxBytes: 0, maxAgeMs: -1, keepEntries: 0 } },
+    trimSeq: 999,
+    dropped: ['dc2', 'dc3'],
+  },
+  {
+    title: 'what is gone stays gone',
+    given: { kept: { afterSeq: 850, sizeBytes: 15_000 }, slots: [], pinnedSeq: 400 },
+    trimSeq: 850,
+  },
+];
+
+for (const { title, given, trimSeq, dropped = [] } of CASES) {
+  t.test(`retention: keeps ${title}`, async (test) => {
+    const retention = retentionOf({ ...QUESTION, ...given });
+    test.equal(retention.trimSeq, trimSeq);
+    test.same(
+      retention.dropped.map(({ datacenter }) => datacenter),
+      dropped,
+    );
+    for (const { says } of retention.dropped) test.match(says, /it will need a snapshot/);
+  });
+}
+
+function aView(datacenter: string, given: Partial<FollowerView>): FollowerView {
+  return {
+    datacenter,
+    clusterId: '',
+    node: '',
+    remote: '',
+    state: 'tail',
+    acked: undefined,
+    lastHeardMs: 0,
+    lagEntries: 0,
+    lagMs: 0,
+    ...given,
+  };
+}
+
+t.test(
+  'slots: are trimmed in a reign, with an alarm for whom the log does not wait',
+  async (test) => {
+    const world = new FeedWorld();
+    const log = new MemoryLog(() => world.clock.wallMs());
+    let views: readonly FollowerView[] = [];
+    const trimmed: number[] = [];
+    const slots = new Slots({
+      clock: world.clock,
+      logger: world.logger('slots'),
+      datacenter: 'dc1',
+      source: log,
+      datacenters: () => ['dc1', 'dc2', 'dc3'],
+      followers: () => views,
+      pinnedSeq: () => undefined,
+      trim: async (upToSeq) => {
+        trimmed.push(upToSeq);
+        log.trimmedSeq = upToSeq;
+      },
+      limits: { maxBytes: 100_000, keepEntries: 10 },
+      reviewMs: 1_000,
+    });
+    for (let number = 0; number < 1_000; number += 1) log.write(Buffer.alloc(50));
+    await world.run(3_000);
+    test.same(trimmed, [], 'nothing outside a reign');
+    slots.start();
+    await world.run(1_500);
+    test.same(trimmed, [], 'nobody was heard: all may be needed');
+    views = [aView('dc2', { acked: log.at(900) }), aView('dc3', { acked: log.at(400) })];
+    await world.run(1_000);
+    test.same(trimmed, [400]);
+    for (let number = 0; number < 2_000; number += 1) log.write(Buffer.alloc(50));
+    views = [aView('dc2', { acked: log.at(3_000) }), views[1]!];
+    await world.run(1_000);
+    test.same(trimmed, [400, 1_000]);
+    test.match(slots.alarms(), [{ datacenter: 'dc3', says: /dc3 has acknowledged 400 of 3000/ }]);
+    test.equal(world.log.filter((line) => /error/.test(line)).length, 1, 'told once');
+    await world.run(1_000);
+    test.same(trimmed, [400, 1_000, 2_990], 'who is dropped holds nothing');
+    test.equal(slots.alarms().length, 1);
+    views = [views[0]!, aView('dc3', { acked: log.at(2_995) })];
+    await world.run(1_000);
+    test.same(slots.alarms(), [], 'it has a slot again');
+    slots.stop();
+    for (let number = 0; number < 500; number += 1) log.write(Buffer.alloc(50));
+    await world.run(5_000);
+    test.equal(trimmed.length, 3);
+  },
+);
+
+t.test('slots: a trim that fails is tried again', async (test) => {
+  const world = new FeedWorld();
+  const log = new MemoryLog(() => world.clock.wallMs());
+  for (let number = 0; number < 1_000; number += 1) log.write('x');
+  let tries = 0;
+  const slots = new Slots({
+    clock: world.clock,
+    logger: world.logger('slots'),
+    datacenter: 'dc1',
+    source: log,
+    datacenters: () => ['dc1'],
+    followers: () => [],
+    pinnedSeq: () => undefined,
+    trim: async () => {
+      tries += 1;
+      throw new Error('not now');
+    },
+    limits: { keepEntries: 0 },
+    reviewMs: 1_000,
+  });
+  slots.start();
+  await world.run(3_500);
+  test.equal(tries, 3);
+  slots.stop();
+});
