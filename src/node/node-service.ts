@@ -21,6 +21,7 @@ import { commitTimesIn, countersIn } from './node-metrics.ts';
 import { Opening } from './opening.ts';
 import type { Platform } from './platform.ts';
 import { passBarrier, propose } from './proposer.ts';
+import { answeringReign, passReignBarrier, REIGN_METHOD } from './reign-barrier.ts';
 import { resetIndexOf } from './reset-index.ts';
 import type { Settings } from './settings.ts';
 
@@ -51,20 +52,11 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   const forwarding = new Forwarding({ line: lineOf(member), clock, countMax });
   closer.defer(() => forwarding.close());
   const onLeaderChanged = (listener: () => void) => member.onLeaderChanged(listener);
-  const hasBuiltins = (): boolean => machine.totals().namespaces > 0;
-  const readBarrier = () => passBarrier(member);
-  const standing = () => member.standing();
-  const opening = new Opening({
-    standing,
-    onLeaderChanged,
-    hasBuiltins,
-    readBarrier,
-    clock,
-    logger,
+  const deps = depsOf(options, {
+    forwarding,
+    opening: () => opening,
+    leadership: () => leadership,
   });
-  closer.defer(() => opening.close());
-
-  const deps = depsOf(options, { forwarding, opening, leadership: () => leadership });
   const duties = new LeaderDuties(deps);
   const leadership: Leadership = new Leadership({
     lead: () => leadOf(member),
@@ -80,16 +72,27 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   });
   closer.defer(() => duties.close());
   closer.defer(() => leadership.close());
+  const readBarrier = () => passBarrier(member);
+  const opening = new Opening({
+    standing: () => member.standing(),
+    onLeaderChanged,
+    hasBuiltins: () => machine.totals().namespaces > 0,
+    catchUp: () => passReignBarrier({ leadership, forwarding, readBarrier }),
+    clock,
+    logger,
+  });
+  closer.defer(() => opening.close());
   const door = createOperations(deps);
   const answer = answeringWith({ door, countMax, random, logger });
   member.serve(OPERATION_METHOD, ({ payload }) => answer(payload));
+  member.serve(REIGN_METHOD, answeringReign(leadership));
   return { deps, door, forwarding, leadership, duties, opening };
 }
 
 interface Parts {
   readonly forwarding: Forwarding;
-  readonly opening: Opening;
-  /** Made after what it prepares its reign with. */
+  /** Both are made after what they are made with. */
+  readonly opening: () => Opening;
   readonly leadership: () => Leadership;
 }
 
@@ -110,7 +113,7 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
     readBarrier: () => (leadership().isReigning && isSoleVoter() ? undefined : passBarrier(member)),
     leaderContact: () => leadership().contact(),
     reign: () => leadership().reign(),
-    notOpenBecause: () => opening.notOpenBecause(),
+    notOpenBecause: () => opening().notOpenBecause(),
     remote: forwarding,
     takeResetIndex: async () => resetIndexOf(platform.takeBootstrapReset()),
     authMethods: createAuthMethods({ http: https, nowMs: () => clock.wallMs(), random, logger }),

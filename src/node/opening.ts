@@ -1,6 +1,6 @@
 // Whether this node can serve: it must belong to a group, and its state must have the built-in objects.
-// To be ready it must besides know a leader, and have caught up with it once since its start. Why it
-// cannot yet, or not any more, is told in words.
+// To be ready it must besides know a leader, and have caught up once since its start with what that leader
+// began its reign with. Why it cannot yet, or not any more, is told in words.
 
 import type { Clock, Timer } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
@@ -12,7 +12,8 @@ export interface OpeningOptions {
   readonly onLeaderChanged: (listener: () => void) => () => void;
   /** Whether the built-in objects are in the state of this node. */
   readonly hasBuiltins: () => boolean;
-  readonly readBarrier: () => Promise<void>;
+  /** Resolves when the state has what the present leader began its reign with; rejects when that fails. */
+  readonly catchUp: () => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -98,7 +99,7 @@ export class Opening {
     if (this.#hasCaughtUp || this.#isAsking) return;
     this.#isAsking = true;
     try {
-      await this.#options.readBarrier();
+      await this.#options.catchUp();
       this.#hasCaughtUp = true;
     } catch {
       // The next look asks again.

@@ -59,7 +59,7 @@ function openingOf(t: { teardown(action: () => void): void }) {
     standing: () => world.standing,
     onLeaderChanged: () => () => undefined,
     hasBuiltins: () => world.hasBuiltins,
-    readBarrier: () => {
+    catchUp: () => {
       world.barriers += 1;
       return world.canRead ? Promise.resolve() : Promise.reject(new Error('no quorum'));
     },
