@@ -12,7 +12,7 @@ import { nameKey } from '../acl/names.ts';
 import type { Token } from '../acl/token.ts';
 import type { StateView } from '../state/view.ts';
 import type { AppliedChange, AppliedEvent } from '../state/watch.ts';
-import { type AuthMethodLookup, isVoid } from '../state/standing.ts';
+import { hasLostNamespace, isVoid, type StandingLookup } from '../state/standing.ts';
 import type { Caller } from './caller.ts';
 import type { Metrics } from './metrics.ts';
 import { dependencyOf } from './linked-policies.ts';
@@ -20,6 +20,7 @@ import { type Rights, RightsCache, type RightsSettings } from './rights-cache.ts
 
 const TOKENS_MAX = 10_000;
 const METHODS_MAX = 10_000;
+const NAMESPACES_MAX = 10_000;
 
 export interface CallerResolverDeps {
   readonly view: StateView;
@@ -43,8 +44,10 @@ export class CallerResolver {
   readonly #methodIndexes = new LRUCache<string, { readonly createIndex: number }>({
     max: METHODS_MAX,
   });
-  readonly #methods: AuthMethodLookup = {
+  readonly #lostNamespaces = new LRUCache<NamespaceName, number>({ max: NAMESPACES_MAX });
+  readonly #lookup: StandingLookup = {
     authMethod: (namespace, name) => this.#methodOf(namespace, name),
+    namespaceLostUpTo: (name) => this.#lostUpTo(name),
   };
 
   constructor(deps: CallerResolverDeps) {
@@ -81,8 +84,10 @@ export class CallerResolver {
   /** Whether a stored token is void at this moment. Cheap enough for every token of a list. */
   isVoid(token: Token): boolean {
     // Most tokens have neither, and asking the clock is dear beside all else here.
-    if (token.expirationTime === undefined && token.authMethod === undefined) return false;
-    return isVoid(token, this.#methods, this.#deps.clock.wallMs());
+    if (token.expirationTime === undefined && token.authMethod === undefined) {
+      return hasLostNamespace(token, this.#lookup);
+    }
+    return isVoid(token, this.#lookup, this.#deps.clock.wallMs());
   }
 
   /** To be told of every applied change before anybody is answered on account of it. */
@@ -94,6 +99,7 @@ export class CallerResolver {
       case 'replaced':
         this.#tokens.clear();
         this.#methodIndexes.clear();
+        this.#lostNamespaces.clear();
         this.#rights.forgetAll();
         return;
       default:
@@ -103,6 +109,7 @@ export class CallerResolver {
 
   #forget({ table, key }: AppliedChange): void {
     if (table === 'auth-methods') this.#methodIndexes.clear();
+    if (table === 'namespaces') this.#lostNamespaces.clear();
     this.#rights.forget(dependencyOf(table, key));
     const secret = table === 'tokens' ? this.#secretByAccessor.get(key) : undefined;
     if (secret !== undefined) this.#tokens.delete(secret);
@@ -132,6 +139,14 @@ export class CallerResolver {
     // A method that is gone has no index that a token could have.
     const found = { createIndex: method?.createIndex ?? -1 };
     this.#methodIndexes.set(key, found);
+    return found;
+  }
+
+  #lostUpTo(name: NamespaceName): number {
+    const known = this.#lostNamespaces.get(name);
+    if (known !== undefined) return known;
+    const found = this.#deps.view.namespaceLostUpTo(name);
+    this.#lostNamespaces.set(name, found);
     return found;
   }
 

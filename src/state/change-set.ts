@@ -7,22 +7,24 @@ import { assert, must } from '../../cluster/base/assert.ts';
 import type { LogWitness } from '../../cluster/log/log-entry.ts';
 import type { KvWrite } from '../../cluster/platform/kv.ts';
 import type { AccessorId, NamespaceName } from '../acl/ids.ts';
+import type { Token } from '../acl/token.ts';
 import { globalEffectsOf, type RowEffect } from './global-effects.ts';
 import type { GlobalCursor } from './global-log/cursor.ts';
 import type { EntryBody, EntryRequest, GlobalEntry } from './global-log/global-entry.ts';
-import { GlobalLogWriter } from './global-log/global-log-writer.ts';
+import { GlobalLogWriter, promisedWith, withoutKept } from './global-log/global-log-writer.ts';
 import { isPrimary, type Replication } from './global-log/replication.ts';
+import { StagedImport } from './global-log/staged-import.ts';
 import type { KeyspaceStep } from './keyspaces.ts';
 import { encodeMeta, type Meta } from './meta.ts';
-import { ObjectRows } from './object-rows.ts';
+import { ObjectRows, type Sums } from './object-rows.ts';
 import type { ObjectTable } from './objects.ts';
 import type { Position } from './outcome.ts';
 import type { Getter } from './getter.ts';
 import { notPrimary } from './refusals.ts';
-import { RowBuffer } from './row-buffer.ts';
+import { RowBuffer, type WritableRows } from './row-buffer.ts';
 import type { RowsBefore } from './rows-before.ts';
 import type { Stamped } from './stamp.ts';
-import { META_KEY } from './tables.ts';
+import { isBookkeepingRow, META_KEY } from './tables.ts';
 import type { ObjectCounts, TableName } from './view.ts';
 import type { AppliedChange } from './watch.ts';
 
@@ -46,7 +48,7 @@ export interface CommandOrigin {
   readonly request: EntryRequest | undefined;
 }
 
-export class ChangeSet implements Getter {
+export class ChangeSet implements WritableRows {
   readonly #rows: RowBuffer;
   #objects: ObjectRows;
   readonly #log: GlobalLogWriter;
@@ -62,6 +64,8 @@ export class ChangeSet implements Getter {
   #touchedTables = new Set<TableName>();
   #isBootstrap = false;
   #rowsChanged = 0;
+  /** Undefined while nobody asked. */
+  #staging: { readonly staged: StagedImport | undefined } | undefined;
 
   constructor(store: Getter, meta: Meta) {
     this.#rows = new RowBuffer(store);
@@ -116,6 +120,17 @@ export class ChangeSet implements Getter {
     return this.#log.replication;
   }
 
+  /** The snapshot of another datacenter that is coming in. */
+  get staged(): StagedImport | undefined {
+    this.#staging ??= { staged: StagedImport.in(this.#rows) };
+    return this.#staging.staged;
+  }
+
+  /** Digests and totals, the current command included. */
+  get sums(): Sums {
+    return this.#objects.sums();
+  }
+
   /** What a namespace holds, the current command included. */
   countsOf(namespace: NamespaceName): ObjectCounts {
     return this.#objects.countsOf(namespace);
@@ -159,13 +174,15 @@ export class ChangeSet implements Getter {
 
   /** A row that is no object and follows from none: in no digest, and announced to nobody. */
   putRow(key: Uint8Array, value: Uint8Array): void {
-    this.#rows.put(key, value);
+    this.#rows.putRow(key, value);
     this.#rowsChanged += 1;
+    if (isBookkeepingRow(key[0]!)) this.#carrying?.copyRow(key, value);
   }
 
   deleteRow(key: Uint8Array): void {
-    this.#rows.delete(key);
+    this.#rows.deleteRow(key);
     this.#rowsChanged += 1;
+    if (isBookkeepingRow(key[0]!)) this.#carrying?.copyRow(key, undefined);
   }
 
   /** Readers of the table see it changed by what the current command does to other tables. */
@@ -203,6 +220,34 @@ export class ChangeSet implements Getter {
     this.#bootstrapIndex = wasBootstrapped === undefined ? undefined : this.#index;
     this.#objects = new ObjectRows(this.#rows, restored);
     this.#append({ kind: 'reset' }, origin, this.#position);
+  }
+
+  /**
+   * The global objects of another datacenter, and the local ones that were carried over, are the state
+   * from now on.
+   */
+  adoptStaged(): void {
+    const staged = must(this.staged, 'a snapshot that came in');
+    const before = must(this.#log.replication, 'a global log');
+    const { cursor, epochs, datacenters, datacentersSeq, ...header } = staged.progress.header;
+    const { epoch } = must(epochs.at(-1), 'an epoch');
+    staged.end();
+    this.#staging = { staged: undefined };
+    this.#keyspaceStep = 'adopt';
+    this.#rowsChanged += 1;
+    this.#moveIndexOfAll(Math.max(this.#index + 1, header.index));
+    this.#position = { epoch: cursor.epoch, seq: cursor.seq };
+    this.#bootstrapIndex = header.bootstrapIndex;
+    this.#objects = new ObjectRows(this.#rows, staged.sums);
+    this.#log.change({
+      ...withoutKept(before, cursor.seq + 1),
+      ...promisedWith(before, epoch),
+      cursor,
+      epochs,
+      datacenters,
+      datacentersSeq,
+      isDiverged: false,
+    });
   }
 
   beginCommand(): void {
@@ -262,6 +307,7 @@ export class ChangeSet implements Getter {
   finish(appliedEntry: LogWitness): Finished {
     assert(this.#effects.length === 0, 'every command of a group is ended');
     this.#objects.putCounts();
+    this.#staging?.staged?.finish();
     const hasMoved = this.#log.finish();
     const meta: Meta = {
       appliedEntry,
@@ -272,7 +318,7 @@ export class ChangeSet implements Getter {
       ...this.#objects.sums(),
       groupRecord: this.#groupRecord,
     };
-    this.#rows.put(META_KEY, encodeMeta(meta));
+    this.#rows.putRow(META_KEY, encodeMeta(meta));
     return {
       writes: this.#rows.writes(),
       before: this.#rows.before(),
@@ -296,12 +342,21 @@ export class ChangeSet implements Getter {
     const { key, value, old } = this.#objects.put(table, object, bytes);
     this.#rowsChanged += 1;
     this.#note(table, old, object, { key, value, isLocal });
+    // Only tokens can be local.
+    if (isLocal) this.#carrying?.putLocal(object as unknown as Token);
   }
 
   #delete<T extends Stamped>(table: ObjectTable<T>, object: T, isLocal: boolean): void {
     const key = this.#objects.delete(table, object);
     this.#rowsChanged += 1;
     this.#note(table, object, object, { key, value: undefined, isLocal });
+    if (isLocal) this.#carrying?.deleteLocal(object as unknown as Token);
+  }
+
+  /** What is written locally is written there too. */
+  get #carrying(): StagedImport | undefined {
+    const { staged } = this;
+    return staged?.isCarrying === true ? staged : undefined;
   }
 
   #append(body: EntryBody, origin: CommandOrigin, position: Position): void {

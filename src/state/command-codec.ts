@@ -55,6 +55,10 @@ export const CHANGE_NUMBER: Readonly<Record<ChangeType, number>> = {
   'global-log.begin': 23,
   'global-log.apply': 24,
   'global-log.trim': 25,
+  'global-snapshot.begin': 28,
+  'global-snapshot.chunk': 29,
+  'global-snapshot.carry': 30,
+  'global-snapshot.commit': 31,
 };
 
 const PRESENCE_NUMBER: Readonly<Record<Presence, number>> = {
@@ -224,6 +228,23 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
   'global-log.trim': {
     fieldsOf: ({ upTo }) => [upTo],
     changeOf: ([upTo]) => ({ upTo }) as ChangeOf<'global-log.trim'>,
+  },
+  'global-snapshot.begin': {
+    fieldsOf: ({ id, header }) => [id, header],
+    changeOf: ([id, header]) => ({ id, header }) as ChangeOf<'global-snapshot.begin'>,
+  },
+  'global-snapshot.chunk': {
+    fieldsOf: ({ id, number, rows }) => [id, number, rows],
+    changeOf: ([id, number, rows]) => ({ id, number, rows }) as ChangeOf<'global-snapshot.chunk'>,
+  },
+  'global-snapshot.carry': {
+    fieldsOf: ({ id, number, keys, isLast }) => [id, number, keys, isLast],
+    changeOf: ([id, number, keys, isLast]) =>
+      ({ id, number, keys, isLast }) as ChangeOf<'global-snapshot.carry'>,
+  },
+  'global-snapshot.commit': {
+    fieldsOf: ({ id }) => [id],
+    changeOf: ([id]) => ({ id }) as ChangeOf<'global-snapshot.commit'>,
   },
 };
 

@@ -127,7 +127,37 @@ export type Change =
       readonly to: GlobalCursor;
     }
   /** Drops kept entries up to and with this seq, and unused ones, some at a time. */
-  | { readonly type: 'global-log.trim'; readonly upTo: number };
+  | { readonly type: 'global-log.trim'; readonly upTo: number }
+  /** The global objects of another datacenter begin to come in, out of sight. Answered by a verdict, as all of these. */
+  | {
+      readonly type: 'global-snapshot.begin';
+      readonly id: string;
+      /** See global-log/global-snapshot.ts. */
+      readonly header: Uint8Array;
+    }
+  /** The next piece of it. */
+  | {
+      readonly type: 'global-snapshot.chunk';
+      readonly id: string;
+      /** From 1 on, without a gap. */
+      readonly number: number;
+      readonly rows: Uint8Array;
+    }
+  /**
+   * Copies local rows as they are now. The first one has no keys: from it on, what changes goes into both
+   * states, and the proposer lists what there is.
+   */
+  | {
+      readonly type: 'global-snapshot.carry';
+      readonly id: string;
+      /** From 1 on, without a gap. */
+      readonly number: number;
+      readonly keys: readonly Uint8Array[];
+      /** There are no others. */
+      readonly isLast: boolean;
+    }
+  /** It becomes the state. Giving it up is `restore.abandon`. */
+  | { readonly type: 'global-snapshot.commit'; readonly id: string };
 
 export type ChangeType = Change['type'];
 

@@ -3,35 +3,79 @@
 
 import type { KvReader, KvRow } from '../../cluster/platform/kv.ts';
 import { type AccessorId, uuidOfBytes } from '../acl/ids.ts';
+import { TOKENS } from './objects.ts';
+import { readAt } from './reads.ts';
+import { decodeRetiredNamespace } from './retired-namespace.ts';
 import { idAtEnd, rangeOf, type RowKind, ROW, rowKey, textsInKey } from './tables.ts';
+
+export interface TokenSearch {
+  readonly limit: number;
+  /** The tokens that are looked for; all, when it is left out. */
+  readonly isOwn?: ((accessorId: AccessorId) => boolean) | undefined;
+}
 
 /** Accessor ids of tokens whose time lies before `nowMs`, oldest first. */
 export async function expiredTokens(
   reader: KvReader,
-  nowMs: number,
-  limit: number,
-): Promise<readonly AccessorId[]> {
-  const keys = await keysBefore(reader, 'tokenByExpiry', nowMs, limit);
-  return keys.map(accessorOf);
-}
-
-/** Accessor ids of tokens whose auth method is gone. */
-export async function orphanedTokens(
-  reader: KvReader,
-  limit: number,
+  { nowMs, limit, isOwn = () => true }: TokenSearch & { readonly nowMs: number },
 ): Promise<readonly AccessorId[]> {
   const found: AccessorId[] = [];
+  const range = { from: rowKey('tokenByExpiry'), to: rowKey('tokenByExpiry', Math.max(0, nowMs)) };
+  for await (const rows of reader.rows(range)) {
+    for (const { key } of rows) {
+      if (found.length >= limit) return found;
+      const accessorId = accessorOf(key);
+      if (isOwn(accessorId)) found.push(accessorId);
+    }
+  }
+  return found;
+}
+
+/** Accessor ids of tokens whose auth method or namespace is gone. */
+export async function orphanedTokens(
+  reader: KvReader,
+  { limit, isOwn = () => true }: TokenSearch,
+): Promise<readonly AccessorId[]> {
+  const found: AccessorId[] = [];
+  await addNamespaceless(found, reader, limit);
   for await (const methods of reader.rows(rangeOf(rowKey('retiredMethod')))) {
     for (const method of methods) {
       if (found.length >= limit) return found;
       // Both kinds of keys name a method in the same way.
       const prefix = Uint8Array.from(method.key);
       prefix[0] = ROW.tokenByMethod;
-      const range = { ...rangeOf(prefix), limit: limit - found.length };
-      for (const { key } of await allRows(reader.rows(range))) found.push(accessorOf(key));
+      for await (const rows of reader.rows(rangeOf(prefix))) {
+        for (const { key } of rows) {
+          if (found.length >= limit) return found;
+          const accessorId = accessorOf(key);
+          if (isOwn(accessorId)) found.push(accessorId);
+        }
+      }
     }
   }
   return found;
+}
+
+/** Local tokens that were made in a namespace that is gone. */
+async function addNamespaceless(
+  found: AccessorId[],
+  reader: KvReader,
+  limit: number,
+): Promise<void> {
+  for await (const namespaces of reader.rows(rangeOf(rowKey('retiredNamespace')))) {
+    for (const namespace of namespaces) {
+      const { upTo } = decodeRetiredNamespace(namespace.value);
+      const prefix = Uint8Array.from(namespace.key);
+      prefix[0] = ROW.tokenByNamespace;
+      for await (const rows of reader.rows(rangeOf(prefix))) {
+        for (const { key } of rows) {
+          if (found.length >= limit) return;
+          const token = readAt(reader, TOKENS, rowKey('token', idAtEnd(key)));
+          if (token?.local === true && token.createIndex <= upTo) found.push(token.accessorId);
+        }
+      }
+    }
+  }
 }
 
 /** Keys of requests that were remembered before `beforeMs`, oldest first. */

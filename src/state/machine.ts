@@ -13,6 +13,7 @@ import { decodeCommand } from './command-codec.ts';
 import type { Command } from './commands.ts';
 import { type DigestCheckpoint, DigestCheckpoints, isCheckpoint } from './digest-checkpoints.ts';
 import type { Generations } from './generations.ts';
+import { type GlobalSnapshot, globalSnapshotOf } from './global-log/global-snapshot.ts';
 import { decodeMeta, EMPTY_META, type Meta } from './meta.ts';
 import type { Outcome } from './outcome.ts';
 import { SnapshotIntake } from './snapshot-intake.ts';
@@ -148,6 +149,14 @@ export class StateMachine extends StoredState {
   }
 
   /**
+   * The global objects as of the last applied entry, with their place in the global log; to be closed.
+   * Undefined where they are not those of a place in it.
+   */
+  globalSnapshot(): Promise<GlobalSnapshot | undefined> {
+    return globalSnapshotOf(this.store);
+  }
+
+  /**
    * Begins to take in another state beside this one, which serves on. At most one at a time: one that
    * is being abandoned is waited for, and one that is taken in to be restored gives way.
    */
@@ -244,13 +253,13 @@ interface Decoded {
   readonly command: Command | undefined;
 }
 
-/** The entries in order. Each step of a restore stands alone: it moves what the others read and write. */
+/** The entries in order. Each step that brings another state stands alone: it moves what the others use. */
 function batchesOf(entries: readonly AppliedEntry[]): readonly (readonly Decoded[])[] {
   const batches: Decoded[][] = [];
   let open: Decoded[] | undefined;
   for (const entry of entries) {
     const decoded = { entry, command: commandIn(entry) };
-    const standsAlone = isRestoreStep(decoded.command);
+    const standsAlone = isStep(decoded.command);
     if (open === undefined || standsAlone) {
       open = [];
       batches.push(open);
@@ -266,8 +275,9 @@ function commandIn({ type, payload }: AppliedEntry): Command | undefined {
   return type === 'membership' || payload.length === 0 ? undefined : decodeCommand(payload);
 }
 
-function isRestoreStep(command: Command | undefined): boolean {
-  return command?.change.type.startsWith('restore.') ?? false;
+function isStep(command: Command | undefined): boolean {
+  const type = command?.change.type ?? '';
+  return type.startsWith('restore.') || type.startsWith('global-snapshot.');
 }
 
 function outcomeOf({ entry, command }: Decoded, changes: ChangeSet): Outcome {

@@ -71,7 +71,7 @@ export function encodeMeta(meta: Meta): Uint8Array {
     meta.bootstrapIndex ?? null,
     meta.globalDigest,
     meta.fullDigest,
-    [...countFields(totals), totals.localTokens, totals.namespaces],
+    totalsFields(totals),
     meta.groupRecord ?? null,
   ]);
 }
@@ -83,7 +83,6 @@ export function decodeMeta(value: Uint8Array): Meta {
   const [epoch, seq] = position as readonly number[];
   const [tokens, policies, roles, methods, rules, namespaces] = tables as readonly number[];
   const [totals, groupRecord = null] = fields.slice(8);
-  const counts = totals as readonly number[];
   return {
     appliedEntry: applied === null ? undefined : appliedEntryOf(applied as Fields),
     index,
@@ -99,13 +98,22 @@ export function decodeMeta(value: Uint8Array): Meta {
     bootstrapIndex: bootstrap ?? undefined,
     globalDigest,
     fullDigest,
-    totals: { ...countsOf(counts), localTokens: counts[5], namespaces: counts[6] },
+    totals: countsTotals(totals as Fields),
     groupRecord: groupRecord ?? undefined,
   } as Meta;
 }
 
 function appliedEntryOf([index, term, hash]: Fields): LogWitness {
   return { index, term, hash } as LogWitness;
+}
+
+export function totalsFields(totals: Totals): Fields {
+  return [...countFields(totals), totals.localTokens, totals.namespaces];
+}
+
+export function countsTotals(fields: Fields): Totals {
+  const counts = fields as readonly number[];
+  return { ...countsOf(counts), localTokens: counts[5], namespaces: counts[6] } as Totals;
 }
 
 function countFields(counts: ObjectCounts): readonly number[] {

@@ -77,7 +77,7 @@ export class ObjectRows {
     const oldValue = this.#rows.get(key);
     const old = oldValue === undefined ? undefined : decodeRecord(table.codec, oldValue);
     const isLocal = table.isLocal(object);
-    this.#rows.put(key, value);
+    this.#rows.putRow(key, value);
     this.#replaceIndexRows(
       old === undefined ? [] : table.indexRowsOf(old),
       table.indexRowsOf(object),
@@ -96,7 +96,7 @@ export class ObjectRows {
     const key = table.keyOf(object);
     const value = this.#rows.get(key);
     assert(value !== undefined, 'what is deleted is there', { table: table.name });
-    this.#rows.delete(key);
+    this.#rows.deleteRow(key);
     this.#replaceIndexRows(table.indexRowsOf(object), []);
     this.#count(table, object, -1);
     this.#takeFromDigests(key, value, table.isLocal(object));
@@ -107,8 +107,8 @@ export class ObjectRows {
   putCounts(): void {
     for (const [namespace, counts] of this.#counts) {
       const key = countsKey(namespace);
-      if (Object.values(counts).every((count) => count === 0)) this.#rows.delete(key);
-      else this.#rows.put(key, encodeCounts(counts));
+      if (Object.values(counts).every((count) => count === 0)) this.#rows.deleteRow(key);
+      else this.#rows.putRow(key, encodeCounts(counts));
     }
   }
 
@@ -155,15 +155,15 @@ export class ObjectRows {
 
   #addToCounter(key: Uint8Array, by: 1 | -1): void {
     const count = decodeNumber(this.#rows.get(key)) + by;
-    if (count === 0) this.#rows.delete(key);
-    else this.#rows.put(key, encodeNumber(count));
+    if (count === 0) this.#rows.deleteRow(key);
+    else this.#rows.putRow(key, encodeNumber(count));
   }
 
   #changeList(key: Uint8Array, id: Uint8Array, by: 1 | -1): void {
     const others = idsOf(this.#rows.get(key)).filter((each) => Buffer.compare(each, id) !== 0);
     const ids = by === 1 ? [...others, id].sort(Buffer.compare) : others;
-    if (ids.length === 0) this.#rows.delete(key);
-    else this.#rows.put(key, Buffer.concat(ids));
+    if (ids.length === 0) this.#rows.deleteRow(key);
+    else this.#rows.putRow(key, Buffer.concat(ids));
   }
 
   #addToDigests(key: Uint8Array, value: Uint8Array, isLocal: boolean): void {

@@ -23,6 +23,16 @@ export function unpack(bytes: Uint8Array): Fields {
   return fields as Fields;
 }
 
+/** The fields in bytes that nobody vouches for; undefined when they are none. */
+export function fieldsOrNone(bytes: Uint8Array): Fields | undefined {
+  try {
+    const fields: unknown = packr.unpack(bytes);
+    return Array.isArray(fields) ? (fields as Fields) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A record that this release cannot read: a newer one wrote it, or it is damaged. */
 export function requireFormat(what: string, found: Field | undefined, known: number): void {
   assert(found === known, `the format of a stored ${what} is known here`, { found, known });

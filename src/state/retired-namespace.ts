@@ -28,7 +28,10 @@ export function readRetiredNamespace(
   name: NamespaceName,
 ): RetiredNamespace | undefined {
   const value = rows.get(retiredNamespaceKey(name));
-  if (value === undefined) return undefined;
+  return value === undefined ? undefined : decodeRetiredNamespace(value);
+}
+
+export function decodeRetiredNamespace(value: Uint8Array): RetiredNamespace {
   const [format, upTo, tokens] = unpack(value);
   requireFormat('retired namespace', format, FORMAT);
   return { upTo: upTo as number, tokens: tokens as number };

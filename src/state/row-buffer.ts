@@ -6,9 +6,12 @@ import { nameOf, type RowsBefore } from './rows-before.ts';
 import { ROW } from './tables.ts';
 
 /** Rows that can be changed. */
-export interface Rows extends Getter {
-  put(key: Uint8Array, value: Uint8Array): void;
-  delete(key: Uint8Array): void;
+export interface WritableRows extends Getter {
+  putRow(key: Uint8Array, value: Uint8Array): void;
+  deleteRow(key: Uint8Array): void;
+}
+
+export interface Rows extends WritableRows {
   /** Puts or deletes a row that follows from others: what it held is known without reading it. */
   replace(key: Uint8Array, change: Replaced): void;
 }
@@ -50,11 +53,11 @@ export class RowBuffer implements Rows {
     return value;
   }
 
-  put(key: Uint8Array, value: Uint8Array): void {
+  putRow(key: Uint8Array, value: Uint8Array): void {
     this.#change(key, value, UNREAD);
   }
 
-  delete(key: Uint8Array): void {
+  deleteRow(key: Uint8Array): void {
     this.#change(key, undefined, UNREAD);
   }
 
@@ -97,8 +100,8 @@ export class RowBuffer implements Rows {
 export function stagedRows(rows: Rows): Rows {
   return {
     get: (key) => rows.get(stagedKey(key)),
-    put: (key, value) => rows.put(stagedKey(key), value),
-    delete: (key) => rows.delete(stagedKey(key)),
+    putRow: (key, value) => rows.putRow(stagedKey(key), value),
+    deleteRow: (key) => rows.deleteRow(stagedKey(key)),
     replace: (key, change) => rows.replace(stagedKey(key), change),
   };
 }

@@ -18,6 +18,8 @@ import {
 } from './bookkeeping.ts';
 import { Digest } from './digest.ts';
 import type { GlobalCursor } from './global-log/cursor.ts';
+import { decodeImport } from './global-log/import-progress.ts';
+import { localRows } from './local-rows.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
 import {
   divergentEntries,
@@ -26,7 +28,7 @@ import {
   type KeptRange,
   oldestEntryMs,
 } from './global-log/kept-entries.ts';
-import { readReplication, type Replication } from './global-log/replication.ts';
+import { isPrimary, readReplication, type Replication } from './global-log/replication.ts';
 import { expiredTokens, oldPendingLogins, oldRequests, orphanedTokens } from './due.ts';
 import {
   listAuthMethods,
@@ -53,10 +55,18 @@ import {
   readToken,
   readTokenBySecret,
 } from './reads.ts';
+import { readRetiredNamespace } from './retired-namespace.ts';
 import { decodeRestore, RESTORE_KEY, type RestoreProgress } from './restore-progress.ts';
 import type { StateStore } from './state-store.ts';
 import { rowKey } from './tables.ts';
-import type { ObjectCounts, Page, StateView, TableName, TokenFilter } from './view.ts';
+import type {
+  ImportUnderWay,
+  ObjectCounts,
+  Page,
+  StateView,
+  TableName,
+  TokenFilter,
+} from './view.ts';
 import type { AppliedChange } from './watch.ts';
 
 export class StoredState implements StateView {
@@ -146,6 +156,10 @@ export class StoredState implements StateView {
     return readNamespace(this.#store, name);
   }
 
+  namespaceLostUpTo(name: NamespaceName): number {
+    return readRetiredNamespace(this.#store, name)?.upTo ?? 0;
+  }
+
   pendingLogin(key: string): PendingLogin | undefined {
     return readPendingLogin(this.#store, key);
   }
@@ -195,11 +209,11 @@ export class StoredState implements StateView {
   }
 
   expiredTokens(nowMs: number, limit: number): Promise<readonly AccessorId[]> {
-    return expiredTokens(this.#store, nowMs, limit);
+    return expiredTokens(this.#store, { nowMs, limit, isOwn: this.#ownTokens() });
   }
 
   orphanedTokens(limit: number): Promise<readonly AccessorId[]> {
-    return orphanedTokens(this.#store, limit);
+    return orphanedTokens(this.#store, { limit, isOwn: this.#ownTokens() });
   }
 
   oldRequests(beforeMs: number, limit: number): Promise<readonly Uint8Array[]> {
@@ -208,6 +222,13 @@ export class StoredState implements StateView {
 
   oldPendingLogins(nowMs: number, limit: number): Promise<readonly string[]> {
     return oldPendingLogins(this.#store, nowMs, limit);
+  }
+
+  /** Which tokens this datacenter deletes when they are void: undefined for all of them. */
+  #ownTokens(): ((accessorId: string) => boolean) | undefined {
+    const replication = this.replication();
+    if (replication === undefined || isPrimary(replication)) return undefined;
+    return (accessorId) => this.token(accessorId)?.local === true;
   }
 
   index(): number {
@@ -266,9 +287,21 @@ export class StoredState implements StateView {
     return this.#meta.bootstrapIndex;
   }
 
-  restoreUnderWay(): RestoreProgress | undefined {
+  restoreUnderWay(): Pick<RestoreProgress, 'id' | 'timeMs'> | undefined {
     const value = this.#store.get(RESTORE_KEY);
-    return value === undefined ? undefined : decodeRestore(value);
+    return value === undefined ? undefined : (decodeImport(value) ?? decodeRestore(value));
+  }
+
+  importUnderWay(): ImportUnderWay | undefined {
+    const value = this.#store.get(RESTORE_KEY);
+    const progress = value === undefined ? undefined : decodeImport(value);
+    if (progress === undefined) return undefined;
+    const { id, timeMs, header, chunkCount, carryCount, isCarried } = progress;
+    return { id, timeMs, cursor: header.cursor, chunkCount, carryCount, isCarried };
+  }
+
+  localRows(after: Uint8Array | undefined, limit: number): Promise<readonly Uint8Array[]> {
+    return localRows(this.#store, after, limit);
   }
 
   appliedIndex(): number {

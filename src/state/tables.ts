@@ -96,17 +96,21 @@ const NOT_SENT: ReadonlySet<number> = new Set([ROW.meta, ROW.keyspaces, ROW.inKe
 const SENT_KINDS: ReadonlySet<number> = new Set(
   Object.values(ROW).filter((kind) => !NOT_SENT.has(kind)),
 );
-const PASSING_KINDS: ReadonlySet<number> = new Set([
+const BOOKKEEPING_KINDS: ReadonlySet<number> = new Set([
   ROW.request,
   ROW.requestByTime,
   ROW.pendingLogin,
   ROW.pendingLoginByTime,
+]);
+const PASSING_KINDS: ReadonlySet<number> = new Set([
+  ...BOOKKEEPING_KINDS,
   ROW.restore,
   ROW.staged,
   ROW.replication,
   ROW.globalEntry,
 ]);
-const OBJECT_KINDS: ReadonlySet<number> = new Set([
+/** The kinds of rows that are objects, in the order of their keys. */
+export const OBJECT_KINDS: ReadonlySet<number> = new Set([
   ROW.token,
   ROW.policy,
   ROW.role,
@@ -128,6 +132,11 @@ export function isRestoredRow(kind: number): boolean {
 /** Whether such a row is an object: the digests count it, and other rows follow from it. */
 export function isObjectRow(kind: number): boolean {
   return OBJECT_KINDS.has(kind);
+}
+
+/** Whether such a row is of a remembered request or a pending login: no object, and of one datacenter. */
+export function isBookkeepingRow(kind: number): boolean {
+  return BOOKKEEPING_KINDS.has(kind);
 }
 
 /** What a key is put together from, after its first byte. Bytes are taken as they are. */

@@ -48,6 +48,20 @@ export interface ObjectCounts {
   readonly bindingRules: number;
 }
 
+/** How far a snapshot of another datacenter is on its way in. */
+export interface ImportUnderWay {
+  readonly id: string;
+  /** When its last command was made. */
+  readonly timeMs: number;
+  /** What it is of. */
+  readonly cursor: GlobalCursor;
+  /** Pieces that came. */
+  readonly chunkCount: number;
+  /** Batches of local rows. */
+  readonly carryCount: number;
+  readonly isCarried: boolean;
+}
+
 export interface StateView {
   token(accessorId: string): Token | undefined;
   tokenBySecret(secretId: SecretId): Token | undefined;
@@ -60,6 +74,8 @@ export interface StateView {
   authMethod(namespace: NamespaceName, name: string): AuthMethod | undefined;
   bindingRule(id: string): BindingRule | undefined;
   namespace(name: string): Namespace | undefined;
+  /** Local tokens of the namespace with a CreateIndex up to this one lost it; 0 when none did. */
+  namespaceLostUpTo(name: NamespaceName): number;
   pendingLogin(key: string): { readonly value: Uint8Array; readonly expiresMs: number } | undefined;
   /** The remembered outcome of a request key, with its fingerprint and time, if it is still there. */
   request(
@@ -127,7 +143,14 @@ export interface StateView {
   divergentEntries(limit: number): Promise<readonly GlobalEntry[]>;
   /** Index of the last bootstrap, or undefined when there was none. */
   bootstrapIndex(): number | undefined;
-  /** A restore that was begun and neither ended nor dropped. */
+  /** A snapshot of another datacenter that was begun and neither ended nor dropped. */
+  importUnderWay(): ImportUnderWay | undefined;
+  /**
+   * Keys of rows that live in this datacenter alone, behind a key, in order: fewer than `limit` are the
+   * last ones.
+   */
+  localRows(after: Uint8Array | undefined, limit: number): Promise<readonly Uint8Array[]>;
+  /** A restore, or a snapshot of another datacenter, that was begun and neither ended nor dropped. */
   restoreUnderWay(): { readonly id: string; readonly timeMs: number } | undefined;
   appliedIndex(): number;
   counts(namespace: NamespaceName): ObjectCounts;

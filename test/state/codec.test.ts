@@ -178,6 +178,25 @@ const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { readonly t
     to: { epoch: 3, seq: 302, hash: new Uint8Array(32).fill(6) },
   },
   'global-log.trim': { type: 'global-log.trim', upTo: 300 },
+  'global-snapshot.begin': {
+    type: 'global-snapshot.begin',
+    id: 'one',
+    header: Uint8Array.of(4, 5),
+  },
+  'global-snapshot.chunk': {
+    type: 'global-snapshot.chunk',
+    id: 'one',
+    number: 300,
+    rows: Uint8Array.of(1, 2),
+  },
+  'global-snapshot.carry': {
+    type: 'global-snapshot.carry',
+    id: 'one',
+    number: 2,
+    keys: [Uint8Array.of(10, 1), Uint8Array.of(70)],
+    isLast: true,
+  },
+  'global-snapshot.commit': { type: 'global-snapshot.commit', id: 'one' },
 };
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

@@ -2,6 +2,7 @@
 
 import t, { type Test } from 'tap';
 import type { NamespaceName } from '../../src/acl/ids.ts';
+import type { Instant } from '../../src/acl/instant.ts';
 import type { Change } from '../../src/state/commands.ts';
 import type { GlobalCursor } from '../../src/state/global-log/cursor.ts';
 import {
@@ -13,17 +14,25 @@ import {
 } from '../../src/state/global-log/global-entry.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
-import { aBindingRule, aNamespace, anAuthMethod, aPolicy, aToken } from '../support/fixtures.ts';
+import { isVoid } from '../../src/state/standing.ts';
+import {
+  aBindingRule,
+  aNamespace,
+  anAuthMethod,
+  aPolicy,
+  aToken,
+  FIXTURE_TIME_MS,
+} from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 
-const PRIMARY: Change = {
+const PRIMARY: Extract<Change, { readonly type: 'global-log.begin' }> = {
   type: 'global-log.begin',
   datacenter: 'dc1',
   primary: 'dc1',
   isWitness: false,
 };
-const FOLLOWER: Change = { ...PRIMARY, datacenter: 'dc2' };
+const FOLLOWER = { ...PRIMARY, datacenter: 'dc2' };
 
 async function primary(): Promise<MachineHarness> {
   const harness = new MachineHarness(new MemoryKv());
@@ -293,6 +302,48 @@ t.test(
     test.same(await dc2.machine.orphanedTokens(10), []);
   },
 );
+
+t.test('namespaces: their deletion makes local tokens void as the entry arrives', async (test) => {
+  const [dc1, dc2] = [await primary(), await follower()];
+  const team = aNamespace('team');
+  await dc1.one({ type: 'namespace.set', presence: 'create', namespace: team });
+  await follow(dc1, dc2);
+  const made = (number: number): Change => {
+    const token = aToken(number, { local: true, namespace: team.name });
+    return { type: 'token.set', presence: 'create', token };
+  };
+  await dc2.one(made(1));
+  await dc2.one(made(2));
+  await dc1.one({ type: 'namespace.delete', name: team.name });
+  await dc1.one({ type: 'namespace.set', presence: 'create', namespace: team });
+  test.equal(await follow(dc1, dc2), 'applied');
+  await dc2.one(made(3));
+  const standing = (number: number): boolean =>
+    !isVoid(dc2.machine.token(aToken(number).accessorId)!, dc2.machine, FIXTURE_TIME_MS);
+  test.same([1, 2, 3].map(standing), [false, false, true], 'the new namespace is another one');
+  const lost = [1, 2].map((number) => aToken(number).accessorId);
+  test.same(await dc2.machine.orphanedTokens(10), lost);
+  await dc2.one({ type: 'token.reap', accessorIds: [1, 2, 3].map((n) => aToken(n).accessorId) });
+  test.same(await dc2.machine.orphanedTokens(10), []);
+  test.equal(dc2.machine.namespaceLostUpTo(team.name), 0, 'nothing is left to remember');
+  test.ok(dc2.machine.token(aToken(3).accessorId));
+});
+
+t.test('reaping: a datacenter that follows leaves global tokens to the primary', async (test) => {
+  const [dc1, dc2] = [await primary(), await follower()];
+  const expirationTime = '2026-01-01T00:00:01Z' as Instant;
+  await dc1.one({ type: 'token.set', presence: 'create', token: aToken(1, { expirationTime }) });
+  await follow(dc1, dc2);
+  const local = aToken(2, { expirationTime, local: true });
+  await dc2.one({ type: 'token.set', presence: 'create', token: local });
+  const nowMs = FIXTURE_TIME_MS + 60_000;
+  test.same(await dc2.machine.expiredTokens(nowMs, 1), [local.accessorId]);
+  test.same(await dc1.machine.expiredTokens(nowMs, 1), [aToken(1).accessorId]);
+  const accessorIds = [aToken(1).accessorId, local.accessorId];
+  await dc2.one({ type: 'token.reap', accessorIds }, { timeMs: nowMs });
+  test.ok(dc2.machine.token(aToken(1).accessorId));
+  test.equal(dc2.machine.token(local.accessorId), undefined);
+});
 
 t.test('ids: a local token gives way to one of the primary that has its ids', async (test) => {
   const [dc1, dc2] = [await primary(), await follower()];

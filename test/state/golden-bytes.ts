@@ -143,6 +143,10 @@ export const GOLDEN_COMMANDS: Readonly<Record<Change['type'], string>> = {
     '0505050505050505050505050592c40101c40202039303cd012ec4200606060606060606060606060606' +
     '060606060606060606060606060606060606',
   'global-log.trim': '960119cb4279b76daa800000c0c091cd012c',
+  'global-snapshot.begin': '96011ccb4279b76daa800000c0c092a36f6e65c4020405',
+  'global-snapshot.chunk': '96011dcb4279b76daa800000c0c093a36f6e65cd012cc4020102',
+  'global-snapshot.carry': '96011ecb4279b76daa800000c0c094a36f6e650292c4020a01c40146c3',
+  'global-snapshot.commit': '96011fcb4279b76daa800000c0c091a36f6e65',
 };
 
 /** Presence 4, which came after the others. */

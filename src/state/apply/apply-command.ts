@@ -20,6 +20,12 @@ import { applyAuthMethodDelete, applyAuthMethodSet } from './auth-method.ts';
 import { applyBindingRuleDelete, applyBindingRuleSet } from './binding-rule.ts';
 import { applyBootstrap, applyEnsureBuiltins } from './builtins.ts';
 import type { ApplyContext } from './checks.ts';
+import {
+  applyGlobalSnapshotBegin,
+  applyGlobalSnapshotCarry,
+  applyGlobalSnapshotChunk,
+  applyGlobalSnapshotCommit,
+} from './global-snapshot.ts';
 import { isGlobalChange } from './global-changes.ts';
 import { applyGlobalLogApply, applyGlobalLogBegin, applyGlobalLogTrim } from './global-log.ts';
 import { applyNamespaceDelete, applyNamespaceSet } from './namespace.ts';
@@ -119,6 +125,14 @@ function applyChange(context: ApplyContext, change: Change): Answer {
       return applyGlobalLogApply(context, change);
     case 'global-log.trim':
       return applyGlobalLogTrim(context, change);
+    case 'global-snapshot.begin':
+      return applyGlobalSnapshotBegin(context, change);
+    case 'global-snapshot.chunk':
+      return applyGlobalSnapshotChunk(context, change);
+    case 'global-snapshot.carry':
+      return applyGlobalSnapshotCarry(context, change);
+    case 'global-snapshot.commit':
+      return applyGlobalSnapshotCommit(context, change);
     default:
       return unreachable(change);
   }

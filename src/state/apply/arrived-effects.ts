@@ -12,7 +12,7 @@ import { decodeRecord } from '../record-codec.ts';
 import { rowKey, ROW } from '../tables.ts';
 import { retireMethod } from './auth-method.ts';
 import { retireNamespace } from './namespace.ts';
-import { forgetOrigin } from './token.ts';
+import { forgetOrigin } from '../token-origin.ts';
 
 /** The digest of all global objects once the effects are done; nothing is changed. */
 export function digestAfter(changes: ChangeSet, effects: readonly GlobalEffect[]): Uint8Array {

@@ -37,6 +37,10 @@ export function isGlobalChange(rows: Getter, change: Change): boolean {
     case 'global-log.begin':
     case 'global-log.apply':
     case 'global-log.trim':
+    case 'global-snapshot.begin':
+    case 'global-snapshot.chunk':
+    case 'global-snapshot.carry':
+    case 'global-snapshot.commit':
       return false;
     default:
       return unreachable(change);

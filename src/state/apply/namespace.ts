@@ -5,17 +5,12 @@ import { DEFAULT_NAMESPACE, type NamespaceName } from '../../acl/ids.ts';
 import type { Namespace } from '../../acl/namespace.ts';
 import { namespaceToUpdateMissing, unknownPolicyId, unknownRoleId } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
-import type { Token } from '../../acl/token.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { Change } from '../commands.ts';
 import { NAMESPACES } from '../objects.ts';
 import type { Answer } from '../outcome.ts';
 import { readNamespace } from '../reads.ts';
-import {
-  encodeRetiredNamespace,
-  readRetiredNamespace,
-  retiredNamespaceKey,
-} from '../retired-namespace.ts';
+import { encodeRetiredNamespace, retiredNamespaceKey } from '../retired-namespace.ts';
 import type { ObjectCounts } from '../view.ts';
 import { type ApplyContext, requireCas, requireLinks } from './checks.ts';
 
@@ -77,16 +72,6 @@ export function retireNamespace(changes: ChangeSet, name: NamespaceName): void {
     encodeRetiredNamespace({ upTo: changes.index, tokens }),
   );
   changes.touch('tokens');
-}
-
-/** A token is gone: the last of those that were in a deleted namespace takes its record along. */
-export function forgetRetiredNamespace(changes: ChangeSet, token: Token): void {
-  const retired = readRetiredNamespace(changes, token.namespace);
-  if (retired === undefined || token.createIndex > retired.upTo) return;
-  const key = retiredNamespaceKey(token.namespace);
-  const tokens = retired.tokens - 1;
-  if (tokens === 0) changes.deleteRow(key);
-  else changes.putRow(key, encodeRetiredNamespace({ ...retired, tokens }));
 }
 
 /** `2 tokens, 1 policy`, or the empty text. */

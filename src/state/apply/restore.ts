@@ -5,6 +5,7 @@
 import { AclError } from '../../acl/error.ts';
 import type { Change } from '../commands.ts';
 import { Digest, rowHash } from '../digest.ts';
+import { decodeImport } from '../global-log/import-progress.ts';
 import { decodeMeta, type Meta } from '../meta.ts';
 import type { Answer } from '../outcome.ts';
 import {
@@ -91,7 +92,9 @@ export function applyRestoreAbandon(
   { id }: RestoreChange<'restore.abandon'>,
 ): Answer {
   const value = changes.get(RESTORE_KEY);
-  if (value === undefined || decodeRestore(value).id !== id) return DONE;
+  if (value === undefined) return DONE;
+  const underWay = decodeImport(value) ?? decodeRestore(value);
+  if (underWay.id !== id) return DONE;
   changes.deleteRow(RESTORE_KEY);
   changes.setKeyspaceStep('drop');
   return DONE;
@@ -99,7 +102,8 @@ export function applyRestoreAbandon(
 
 function requireRestore({ changes }: ApplyContext, id: string): RestoreProgress {
   const value = changes.get(RESTORE_KEY);
-  const progress = value === undefined ? undefined : decodeRestore(value);
+  const isRestore = value !== undefined && decodeImport(value) === undefined;
+  const progress = isRestore ? decodeRestore(value) : undefined;
   if (progress?.id === id) return progress;
   throw refused(progress === undefined ? 'it was given up' : 'a later one took its place');
 }

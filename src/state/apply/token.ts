@@ -15,11 +15,12 @@ import type { Token } from '../../acl/token.ts';
 import { isExpired } from '../../acl/token-expiry.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { Change } from '../commands.ts';
-import { methodKey, TOKENS } from '../objects.ts';
+import { TOKENS } from '../objects.ts';
 import type { Answer } from '../outcome.ts';
 import { isIdInUse, readAuthMethod, readToken } from '../reads.ts';
-import { isVoid } from '../standing.ts';
-import { forgetRetiredNamespace } from './namespace.ts';
+import { readRetiredNamespace } from '../retired-namespace.ts';
+import { isVoid, type StandingLookup } from '../standing.ts';
+import { forgetOrigin } from '../token-origin.ts';
 import { type ApplyContext, requireCas, requireLinks, requireNamespace } from './checks.ts';
 
 type TokenChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
@@ -136,12 +137,13 @@ export function applyTokenReap(
   { changes, timeMs }: ApplyContext,
   { accessorIds }: TokenChange<'token.reap'>,
 ): Answer {
-  const methods = {
-    authMethod: (...address: [Token['namespace'], string]) => readAuthMethod(changes, ...address),
+  const state: StandingLookup = {
+    authMethod: (namespace, name) => readAuthMethod(changes, namespace, name),
+    namespaceLostUpTo: (name) => readRetiredNamespace(changes, name)?.upTo ?? 0,
   };
   for (const accessorId of accessorIds) {
     const token = readToken(changes, accessorId);
-    if (token === undefined || !isVoid(token, methods, timeMs)) continue;
+    if (token === undefined || !isVoid(token, state, timeMs)) continue;
     if (token.local || changes.mayWriteGlobal) deleteToken(changes, token);
   }
   return { type: 'done' };
@@ -150,17 +152,4 @@ export function applyTokenReap(
 function deleteToken(changes: ChangeSet, token: Token): void {
   changes.delete(TOKENS, token);
   forgetOrigin(changes, token);
-}
-
-/**
- * The token was deleted. With the last token of a deleted method or namespace, nothing needs to
- * remember that any more.
- */
-export function forgetOrigin(changes: ChangeSet, token: Token): void {
-  forgetRetiredNamespace(changes, token);
-  const origin = token.authMethod;
-  if (origin === undefined) return;
-  const retiredKey = methodKey('retiredMethod', origin);
-  const isLast = changes.get(methodKey('methodTokens', origin)) === undefined;
-  if (isLast && changes.get(retiredKey) !== undefined) changes.deleteRow(retiredKey);
 }

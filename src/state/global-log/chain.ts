@@ -60,6 +60,20 @@ export function forkOf(
   return { epoch: shared.epoch, seq: next.startSeq - 1, hash: next.startHash };
 }
 
+/** What a chain has beyond the last place that it shares with another one: all of it, if there is none. */
+export function suffixOf(own: Chain, theirs: readonly EpochStart[]): readonly EntryRange[] {
+  const first = (forkOf(own, theirs)?.seq ?? own.epochs[0]!.startSeq - 1) + 1;
+  return rangesOf(own.epochs, first, own.cursor.seq);
+}
+
+/** Whether this datacenter itself wrote the entries. */
+export function isOwn(
+  { epochs, datacenter }: Pick<Replication, 'epochs' | 'datacenter'>,
+  range: EntryRange,
+): boolean {
+  return epochs.find(({ epoch }) => epoch === range.epoch)?.primary === datacenter;
+}
+
 function endOf(
   epochs: readonly EpochStart[],
   { epoch }: EpochStart,

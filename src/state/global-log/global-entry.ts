@@ -11,6 +11,7 @@ import { arrivedEffect, type GlobalEffect, isGlobalRow } from '../global-effects
 import {
   type Field,
   type Fields,
+  fieldsOrNone,
   orNull,
   orUndefined,
   pack,
@@ -121,12 +122,8 @@ export function decodeEntry(bytes: Uint8Array): GlobalEntry {
 export function entryLinks(
   bytes: Uint8Array,
 ): (Pick<GlobalEntry, 'epoch' | 'seq' | 'prevHash'> & { readonly timeMs: number }) | undefined {
-  let fields: Fields;
-  try {
-    fields = unpack(bytes);
-  } catch {
-    return undefined;
-  }
+  const fields = fieldsOrNone(bytes);
+  if (fields === undefined) return undefined;
   const [, epoch, seq, prevHash, , timeMs] = fields;
   const areNumbers = [epoch, seq, timeMs].every((each) => Number.isSafeInteger(each));
   if (!areNumbers || !(prevHash instanceof Uint8Array)) return undefined;
@@ -187,7 +184,7 @@ function bodyOf(number: Field | undefined, fields: Fields): EntryBody {
 
 function effectOf([key, value]: Fields): GlobalEffect {
   const effect = arrivedEffect(key as Uint8Array, orUndefined(value as Uint8Array | null));
-  assert(effect !== undefined, 'only global rows are in the global log');
+  if (effect === undefined) throw new TypeError('a row that lives in one datacenter alone');
   return effect;
 }
 

@@ -43,7 +43,7 @@ export class GlobalLogWriter {
   /** The entry whose bytes these are follows the last one. */
   append(entry: GlobalEntry, bytes: Uint8Array): void {
     const { epoch, seq, body } = entry;
-    this.#rows.put(entryKey(epoch, seq), bytes);
+    this.#rows.putRow(entryKey(epoch, seq), bytes);
     const before = must(this.replication, 'a global log');
     // Nothing leads from before a restore to behind it.
     const kept = body.kind === 'reset' ? withoutKept(before, seq) : before;
@@ -61,7 +61,7 @@ export class GlobalLogWriter {
   finish(): boolean {
     if (!this.#hasMoved) return false;
     const replication = must(this.replication, 'a global log');
-    this.#rows.put(REPLICATION_KEY, encodeReplication(replication));
+    this.#rows.putRow(REPLICATION_KEY, encodeReplication(replication));
     return true;
   }
 }
@@ -87,7 +87,7 @@ function epochsWith(replication: Replication, entry: GlobalEntry): readonly Epoc
 }
 
 /** An epoch that has begun is as good as promised. */
-function promisedWith(
+export function promisedWith(
   { maxEpochPromised, votedFor }: Replication,
   epoch: number,
 ): Pick<Replication, 'maxEpochPromised' | 'votedFor'> {

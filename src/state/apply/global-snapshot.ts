@@ -1,0 +1,156 @@
+// The objects of the primary in place of those that a datacenter has, when entries do not lead there any
+// more: they come in piece by piece where nobody sees them, what lives here alone is carried over, and
+// one command makes both the state, with the place in the global log that they are of.
+
+import { AssertionError, must } from '../../../cluster/base/assert.ts';
+import type { ChangeSet } from '../change-set.ts';
+import type { Change } from '../commands.ts';
+import { Digest } from '../digest.ts';
+import { isGlobalRow } from '../global-effects.ts';
+import { isOwn, suffixOf } from '../global-log/chain.ts';
+import { comparePlaces } from '../global-log/cursor.ts';
+import { decodeHeader, type GlobalSnapshotHeader } from '../global-log/global-snapshot.ts';
+import { encodeImport } from '../global-log/import-progress.ts';
+import { isPrimary } from '../global-log/replication.ts';
+import type { StagedImport } from '../global-log/staged-import.ts';
+import type { Verdict, VerdictAnswer } from '../global-log/verdict.ts';
+import { EMPTY_META } from '../meta.ts';
+import type { Sums } from '../object-rows.ts';
+import { fieldsOrNone } from '../packing.ts';
+import { RESTORE_KEY } from '../restore-progress.ts';
+import { RowParser } from '../row-parser.ts';
+import { NO_BYTES } from '../tables.ts';
+import type { ApplyContext } from './checks.ts';
+import { verdictOf } from './global-log.ts';
+
+type SnapshotChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
+
+export function applyGlobalSnapshotBegin(
+  { changes, timeMs }: ApplyContext,
+  { id, header: bytes }: SnapshotChange<'global-snapshot.begin'>,
+): VerdictAnswer {
+  const header = readHeader(bytes);
+  const refusal = header === undefined ? 'broken-chain' : refusalOf(changes, header);
+  if (header === undefined || refusal !== undefined) return verdictOf(changes, refusal!);
+  const { globalDigest, fullDigest, totals } = EMPTY_META;
+  const progress = {
+    id,
+    timeMs,
+    header,
+    chunkCount: 0,
+    lastKey: NO_BYTES,
+    carryCount: 0,
+    isCarried: false,
+    hasDropped: false,
+    sums: { globalDigest, fullDigest, totals },
+  };
+  changes.putRow(RESTORE_KEY, encodeImport(progress));
+  changes.setKeyspaceStep('stage');
+  return verdictOf(changes, 'applied');
+}
+
+export function applyGlobalSnapshotChunk(
+  { changes, timeMs }: ApplyContext,
+  { id, number, rows: packed }: SnapshotChange<'global-snapshot.chunk'>,
+): VerdictAnswer {
+  const staged = stagedOf(changes, id);
+  const { chunkCount, carryCount, lastKey: before } = staged?.progress ?? NOTHING;
+  if (staged === undefined || number !== chunkCount + 1 || carryCount > 0) {
+    return verdictOf(changes, 'other-cursor');
+  }
+  const rows = rowsIn(packed);
+  if (rows === undefined) return verdictOf(changes, 'broken-chain');
+  let lastKey = before;
+  for (const { key, value } of rows) {
+    const isNext = Buffer.compare(key, lastKey) > 0 && isGlobalRow(key, value);
+    if (!isNext) return verdictOf(changes, 'broken-chain');
+    lastKey = key;
+  }
+  for (const { key, value } of rows) staged.putGlobal(key, value);
+  staged.moveOn({ timeMs, chunkCount: number, lastKey });
+  return verdictOf(changes, 'applied');
+}
+
+export function applyGlobalSnapshotCarry(
+  { changes, timeMs }: ApplyContext,
+  { id, number, keys, isLast }: SnapshotChange<'global-snapshot.carry'>,
+): VerdictAnswer {
+  const staged = stagedOf(changes, id);
+  const { carryCount, isCarried } = staged?.progress ?? NOTHING;
+  const isListedLater = number > 1 || (keys.length === 0 && !isLast);
+  if (staged === undefined || number !== carryCount + 1 || isCarried || !isListedLater) {
+    return verdictOf(changes, 'other-cursor');
+  }
+  for (const key of keys) staged.carry(key);
+  staged.moveOn({ timeMs, carryCount: number, isCarried: isLast });
+  return verdictOf(changes, 'applied');
+}
+
+export function applyGlobalSnapshotCommit(
+  { changes }: ApplyContext,
+  { id }: SnapshotChange<'global-snapshot.commit'>,
+): VerdictAnswer {
+  const staged = stagedOf(changes, id);
+  if (staged?.progress.isCarried !== true) return verdictOf(changes, 'other-cursor');
+  const { header, hasDropped } = staged.progress;
+  const refusal = refusalOf(changes, header);
+  if (refusal !== undefined) return verdictOf(changes, refusal);
+  const { sums } = staged;
+  const { isWitness } = must(changes.replication, 'a global log');
+  const isWhole = isWitness || Buffer.compare(sums.globalDigest, header.digest) === 0;
+  const isCarried =
+    hasDropped || Buffer.compare(localDigest(sums), localDigest(changes.sums)) === 0;
+  if (!isWhole || !isCarried) return verdictOf(changes, 'diverged');
+  changes.adoptStaged();
+  return verdictOf(changes, 'applied');
+}
+
+const NOTHING = { chunkCount: 0, carryCount: 0, isCarried: false, lastKey: NO_BYTES };
+
+function stagedOf({ staged }: ChangeSet, id: string): StagedImport | undefined {
+  return staged?.progress.id === id ? staged : undefined;
+}
+
+/** Why the objects of that place may not become the state; undefined when they may. */
+function refusalOf({ replication }: ChangeSet, header: GlobalSnapshotHeader): Verdict | undefined {
+  if (replication === undefined) return 'not-begun';
+  if (isPrimary(replication)) return 'primary';
+  const epoch = must(header.epochs.at(-1), 'an epoch').epoch;
+  if (epoch < replication.maxEpochPromised) return 'fenced';
+  if (replication.isDiverged) return undefined;
+  // What it wrote itself and others lack is set apart first, by `epoch.fence`.
+  if (suffixOf(replication, header.epochs).some((each) => isOwn(replication, each))) {
+    return 'not-allowed';
+  }
+  return comparePlaces(header.cursor, replication.cursor) < 0 ? 'other-cursor' : undefined;
+}
+
+function localDigest({ globalDigest, fullDigest }: Sums): Uint8Array {
+  const digest = new Digest(fullDigest);
+  digest.subtract(globalDigest);
+  return digest.bytes();
+}
+
+/** Bytes that are no header are refused; a format that is not known here ends the process. */
+function readHeader(bytes: Uint8Array): GlobalSnapshotHeader | undefined {
+  if (fieldsOrNone(bytes) === undefined) return undefined;
+  try {
+    const header = decodeHeader(bytes);
+    return header.epochs.length === 0 ? undefined : header;
+  } catch (error) {
+    if (error instanceof AssertionError) throw error;
+    return undefined;
+  }
+}
+
+function rowsIn(packed: Uint8Array): ReturnType<RowParser['take']> | undefined {
+  const damage = new Error('the piece is damaged');
+  const parser = new RowParser(() => damage);
+  try {
+    const rows = parser.take(packed);
+    return parser.begunBytes === 0 ? rows : undefined;
+  } catch (error) {
+    if (error === damage) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,131 @@
+// All global objects as of one entry of the global log, for a datacenter that cannot follow entry by
+// entry: a header that says what they are, and pieces of rows. Local tokens are left out, byte for byte.
+
+import type { KvReader, KvRow, KvSnapshot } from '../../../cluster/platform/kv.ts';
+import { isGlobalRow } from '../global-effects.ts';
+import { decodeMeta, type Meta } from '../meta.ts';
+import { type Fields, orNull, orUndefined, pack, requireFormat, unpack } from '../packing.ts';
+import { packedRows, packedSize } from '../snapshot-format.ts';
+import { META_KEY, OBJECT_KINDS } from '../tables.ts';
+import type { GlobalCursor } from './cursor.ts';
+import {
+  cursorFields,
+  cursorOf,
+  type Datacenter,
+  datacenterFields,
+  datacenterOf,
+  epochFields,
+  epochOf,
+  type EpochStart,
+  readReplication,
+  type Replication,
+} from './replication.ts';
+
+/** Of the rows in one piece; a single larger row makes a piece of its own. */
+export const GLOBAL_PIECE_BYTES = 64 * 1024;
+
+/** What a snapshot is of. */
+export interface GlobalSnapshotHeader {
+  readonly cursor: GlobalCursor;
+  readonly epochs: readonly EpochStart[];
+  readonly datacenters: readonly Datacenter[];
+  readonly datacentersSeq: number;
+  /** Of the datacenter that sends it: no object has a greater one. */
+  readonly index: number;
+  readonly bootstrapIndex: number | undefined;
+  /** Of all global objects. */
+  readonly digest: Uint8Array;
+}
+
+/** Whoever takes one closes it. */
+export interface GlobalSnapshot {
+  readonly cursor: GlobalCursor;
+  /** The bytes of the header. */
+  readonly header: Uint8Array;
+  /** In an order that is always the same: the piece of a number can be asked for again. */
+  pieces(): AsyncIterable<Uint8Array>;
+  /** Closing twice is harmless. */
+  close(): Promise<void>;
+}
+
+const FORMAT = 1;
+
+export function encodeHeader(header: GlobalSnapshotHeader): Uint8Array {
+  return pack([
+    FORMAT,
+    cursorFields(header.cursor),
+    header.epochs.map(epochFields),
+    header.datacenters.map(datacenterFields),
+    header.datacentersSeq,
+    header.index,
+    orNull(header.bootstrapIndex),
+    header.digest,
+  ]);
+}
+
+export function decodeHeader(bytes: Uint8Array): GlobalSnapshotHeader {
+  const [format, cursor, epochs, datacenters, datacentersSeq, index, bootstrap, digest] =
+    unpack(bytes);
+  requireFormat('global snapshot', format, FORMAT);
+  return {
+    cursor: cursorOf(cursor as Fields),
+    epochs: (epochs as readonly Fields[]).map(epochOf),
+    datacenters: (datacenters as readonly Fields[]).map(datacenterOf),
+    datacentersSeq,
+    index,
+    bootstrapIndex: orUndefined(bootstrap as number | null),
+    digest,
+  } as GlobalSnapshotHeader;
+}
+
+/** What the store holds now; undefined where its objects are not those of a place in the global log. */
+export async function globalSnapshotOf(store: {
+  snapshot(): KvSnapshot;
+}): Promise<GlobalSnapshot | undefined> {
+  const reader = store.snapshot();
+  const metaRow = reader.get(META_KEY);
+  const replication = readReplication(reader);
+  const isWhole = replication !== undefined && !replication.isDiverged && !replication.isWitness;
+  if (metaRow === undefined || !isWhole) {
+    await reader.close();
+    return undefined;
+  }
+  let closing: Promise<void> | undefined;
+  return {
+    cursor: replication.cursor,
+    header: encodeHeader(headerOf(replication, decodeMeta(metaRow))),
+    pieces: () => piecesOf(reader),
+    close: () => {
+      closing ??= reader.close();
+      return closing;
+    },
+  };
+}
+
+function headerOf(replication: Replication, meta: Meta): GlobalSnapshotHeader {
+  const { cursor, epochs, datacenters, datacentersSeq } = replication;
+  const { index, bootstrapIndex, globalDigest: digest } = meta;
+  return { cursor, epochs, datacenters, datacentersSeq, index, bootstrapIndex, digest };
+}
+
+async function* piecesOf(reader: KvReader): AsyncGenerator<Uint8Array> {
+  let rows: KvRow[] = [];
+  let sizeBytes = 0;
+  for (const kind of OBJECT_KINDS) {
+    const range = { from: Uint8Array.of(kind), to: Uint8Array.of(kind + 1) };
+    for await (const slice of reader.rows(range)) {
+      for (const row of slice) {
+        if (!isGlobalRow(row.key, row.value)) continue;
+        const rowBytes = packedSize(row);
+        if (rows.length > 0 && sizeBytes + rowBytes > GLOBAL_PIECE_BYTES) {
+          yield packedRows(rows);
+          rows = [];
+          sizeBytes = 0;
+        }
+        rows.push(row);
+        sizeBytes += rowBytes;
+      }
+    }
+  }
+  if (rows.length > 0) yield packedRows(rows);
+}

@@ -1,0 +1,151 @@
+// The state that comes in as a snapshot of another datacenter, while this one serves on: its global
+// objects, and a copy of what lives here alone. From the first carried row on, every local change is made
+// in both, so that nothing of the last moments is missing when the one takes the place of the other.
+
+import type { Token } from '../../acl/token.ts';
+import type { Getter } from '../getter.ts';
+import { methodKey, secretKey, tableOfRow, TOKENS } from '../objects.ts';
+import { ObjectRows, type Sums } from '../object-rows.ts';
+import { isOrphaned } from '../standing.ts';
+import { readAuthMethod, readNamespace, readAt } from '../reads.ts';
+import { decodeRecord } from '../record-codec.ts';
+import { RESTORE_KEY } from '../restore-progress.ts';
+import {
+  encodeRetiredNamespace,
+  readRetiredNamespace,
+  retiredNamespaceKey,
+} from '../retired-namespace.ts';
+import { type Rows, stagedRows } from '../row-buffer.ts';
+import { isBookkeepingRow, NO_BYTES, ROW, rowKey } from '../tables.ts';
+import { forgetOrigin } from '../token-origin.ts';
+import { decodeImport, encodeImport, type ImportProgress } from './import-progress.ts';
+
+export class StagedImport {
+  readonly #rows: Rows;
+  /** Where its rows are collected. */
+  readonly #staged: Rows;
+  readonly #objects: ObjectRows;
+  #progress: ImportProgress;
+  #isChanged = false;
+
+  constructor(rows: Rows, progress: ImportProgress) {
+    this.#rows = rows;
+    this.#staged = stagedRows(rows);
+    this.#objects = new ObjectRows(this.#staged, progress.sums);
+    this.#progress = progress;
+  }
+
+  /** The one that is under way, if there is one. */
+  static in(rows: Rows): StagedImport | undefined {
+    const value = rows.get(RESTORE_KEY);
+    const progress = value === undefined ? undefined : decodeImport(value);
+    return progress === undefined ? undefined : new StagedImport(rows, progress);
+  }
+
+  get progress(): ImportProgress {
+    return this.#progress;
+  }
+
+  get sums(): Sums {
+    return this.#objects.sums();
+  }
+
+  /** Whether local changes go into both states by now. */
+  get isCarrying(): boolean {
+    return this.#progress.carryCount > 0;
+  }
+
+  moveOn(progress: Partial<ImportProgress>): void {
+    this.#progress = { ...this.#progress, ...progress };
+    this.#isChanged = true;
+  }
+
+  /** A row of the snapshot. It must be a global one. */
+  putGlobal(key: Uint8Array, value: Uint8Array): void {
+    const table = tableOfRow(key[0]!);
+    this.#objects.put(table, decodeRecord(table.codec, value), value);
+    this.#isChanged = true;
+  }
+
+  /** A row of this datacenter as it is now; a local token, or bookkeeping. Anything else stays behind. */
+  carry(key: Uint8Array): void {
+    const value = this.#rows.get(key);
+    if (value === undefined) return;
+    if (key[0] === ROW.token) {
+      const token = decodeRecord(TOKENS.codec, value);
+      if (token.local) this.putLocal(token);
+    } else if (isBookkeepingRow(key[0]!)) {
+      this.#staged.putRow(key, value);
+    }
+  }
+
+  /** A bookkeeping row was written, or is gone. */
+  copyRow(key: Uint8Array, value: Uint8Array | undefined): void {
+    if (value === undefined) this.#staged.deleteRow(key);
+    else this.#staged.putRow(key, value);
+  }
+
+  /** A local token was written. It gives way to a global one that has its ids. */
+  putLocal(token: Token): void {
+    this.#isChanged = true;
+    if (this.#isTaken(token)) {
+      this.#progress = { ...this.#progress, hasDropped: true };
+      return;
+    }
+    const { old } = this.#objects.put(TOKENS, token);
+    if (old !== undefined) return;
+    this.#retireIfGone(token);
+    this.#retireIfOrphaned(token);
+  }
+
+  /** A local token is gone. */
+  deleteLocal(token: Token): void {
+    const found = readAt(this.#staged, TOKENS, TOKENS.keyOf(token));
+    if (found?.local !== true) return;
+    this.#isChanged = true;
+    this.#objects.delete(TOKENS, found);
+    forgetOrigin(this.#staged, found);
+  }
+
+  /** Puts what follows from it among the rows. To be called before they are written. */
+  finish(): void {
+    if (!this.#isChanged) return;
+    this.#objects.putCounts();
+    this.#rows.putRow(RESTORE_KEY, encodeImport({ ...this.#progress, sums: this.sums }));
+  }
+
+  /** It becomes the state: its counts are among the rows, and nobody asks for its progress any more. */
+  end(): void {
+    this.#objects.putCounts();
+    this.#rows.deleteRow(RESTORE_KEY);
+    this.#isChanged = false;
+  }
+
+  #isTaken(token: Token): boolean {
+    const holder = this.#staged.get(secretKey(token.secretId));
+    const keys = [TOKENS.keyOf(token), ...(holder === undefined ? [] : [rowKey('token', holder)])];
+    return keys.some((key) => readAt(this.#staged, TOKENS, key)?.local === false);
+  }
+
+  /** The namespace that the token is in is not in the snapshot, or another one has its name there. */
+  #retireIfGone(token: Token): void {
+    const { namespace: name, createIndex } = token;
+    const here = readNamespace(this.#rows, name);
+    const there = readNamespace(this.#staged, name);
+    const isVoid = createIndex <= (readRetiredNamespace(this.#rows, name)?.upTo ?? 0);
+    if (!isVoid && here !== undefined && there?.createIndex === here.createIndex) return;
+    const { upTo = 0, tokens = 0 } = readRetiredNamespace(this.#staged, name) ?? {};
+    const retired = { upTo: Math.max(upTo, createIndex), tokens: tokens + 1 };
+    this.#staged.putRow(retiredNamespaceKey(name), encodeRetiredNamespace(retired));
+  }
+
+  #retireIfOrphaned(token: Token): void {
+    const { authMethod } = token;
+    if (authMethod === undefined || !isOrphaned(token, methodsIn(this.#staged))) return;
+    this.#staged.putRow(methodKey('retiredMethod', authMethod), NO_BYTES);
+  }
+}
+
+function methodsIn(rows: Getter): Parameters<typeof isOrphaned>[1] {
+  return { authMethod: (namespace, name) => readAuthMethod(rows, namespace, name) };
+}

@@ -1,0 +1,365 @@
+// A snapshot of the primary taken in by a datacenter that cannot follow entry by entry: what comes is
+// what the primary has, what lives here alone stays, and nobody sees a mix of both.
+
+import t from 'tap';
+import type { Change } from '../../src/state/commands.ts';
+import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
+import type { Verdict } from '../../src/state/global-log/verdict.ts';
+import type { Outcome } from '../../src/state/outcome.ts';
+import { aNamespace, anAuthMethod, aPolicy, aToken, FIXTURE_TIME_MS } from '../support/fixtures.ts';
+import {
+  BUILTINS,
+  collect,
+  MachineHarness,
+  replaceableMachine,
+} from '../support/machine-harness.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
+import { requireRowsFromNothing } from './rows-from-nothing.ts';
+
+const PRIMARY: Extract<Change, { readonly type: 'global-log.begin' }> = {
+  type: 'global-log.begin',
+  datacenter: 'dc1',
+  primary: 'dc1',
+  isWitness: false,
+};
+const ALL = { kind: 'all' } as const;
+const MARK = { key: new Uint8Array(32).fill(1), fingerprint: new Uint8Array(32).fill(2) };
+
+/** A primary whose first entries nobody has any more. */
+async function primary(): Promise<MachineHarness> {
+  const harness = new MachineHarness(new MemoryKv());
+  await harness.one(PRIMARY);
+  await harness.one(BUILTINS);
+  for (const each of [1, 2, 3]) {
+    await harness.one({ type: 'policy.set', presence: 'create', policy: aPolicy(each) });
+    await harness.one({ type: 'token.set', presence: 'create', token: aToken(each) });
+  }
+  await harness.one({ type: 'auth-method.set', presence: 'either', method: anAuthMethod('login') });
+  await harness.one({ type: 'namespace.set', presence: 'create', namespace: aNamespace('team') });
+  await harness.one({ type: 'token.set', presence: 'create', token: aToken(50, { local: true }) });
+  return harness;
+}
+
+/** One that has what the primary has so far. */
+async function follower(from: MachineHarness): Promise<MachineHarness> {
+  const harness = new MachineHarness(new MemoryKv());
+  await harness.one({ ...PRIMARY, datacenter: 'dc2' });
+  await follow(from, harness);
+  return harness;
+}
+
+async function follow(from: MachineHarness, to: MachineHarness): Promise<Verdict | string> {
+  const cursor = to.machine.cursor()!;
+  const entries = (await from.machine.globalEntries(cursor.seq, 1 << 20))!;
+  const head = from.machine.cursor()!;
+  const change = { epoch: head.epoch, from: cursor, entries, to: head };
+  return verdictOf(await to.one({ type: 'global-log.apply', ...change }));
+}
+
+function verdictOf(outcome: Outcome): Verdict | string {
+  if (outcome.kind === 'refused') return outcome.code;
+  return outcome.answer.type === 'verdict' ? outcome.answer.verdict : outcome.answer.type;
+}
+
+async function begin(to: MachineHarness, snapshot: GlobalSnapshot): Promise<Verdict | string> {
+  const { header } = snapshot;
+  const verdict = verdictOf(await to.one({ type: 'global-snapshot.begin', id: 'one', header }));
+  if (verdict !== 'applied') return verdict;
+  let number = 0;
+  for await (const rows of snapshot.pieces()) {
+    number += 1;
+    const chunk = { type: 'global-snapshot.chunk', id: 'one', number, rows } as const;
+    const said = verdictOf(await to.one(chunk));
+    if (said !== 'applied') return said;
+  }
+  return 'applied';
+}
+
+/** Carries all local rows, so many at a time; `between` is called after each batch. */
+async function carry(
+  to: MachineHarness,
+  limit = 2,
+  between: (step: number) => Promise<unknown> = async () => undefined,
+): Promise<void> {
+  let number = 1;
+  const send = async (keys: readonly Uint8Array[], isLast: boolean): Promise<void> => {
+    const change = { type: 'global-snapshot.carry', id: 'one', number, keys, isLast } as const;
+    t.equal(verdictOf(await to.one(change)), 'applied');
+    await between(number);
+    number += 1;
+  };
+  await send([], false);
+  let after: Uint8Array | undefined;
+  for (;;) {
+    const keys = await to.machine.localRows(after, limit);
+    await send(keys, keys.length < limit);
+    if (keys.length < limit) return;
+    after = keys.at(-1);
+  }
+}
+
+const commit = async (to: MachineHarness): Promise<Verdict | string> =>
+  verdictOf(await to.one({ type: 'global-snapshot.commit', id: 'one' }));
+
+async function take(from: MachineHarness, to: MachineHarness): Promise<Verdict | string> {
+  const snapshot = (await from.machine.globalSnapshot())!;
+  const verdict = await begin(to, snapshot);
+  await snapshot.close();
+  if (verdict !== 'applied') return verdict;
+  await carry(to);
+  return await commit(to);
+}
+
+const localToken = (number: number, given: object = {}): Change => ({
+  type: 'token.set',
+  presence: 'create',
+  token: aToken(number, { local: true, ...given }),
+});
+
+const accessorsIn = async ({ machine }: MachineHarness): Promise<readonly string[]> =>
+  (await collect(machine.tokens(ALL, undefined, {}))).map(({ accessorId }) => accessorId);
+
+t.test('snapshot: the objects of the primary, and what lives here alone', async (test) => {
+  const dc1 = await primary();
+  const dc2 = await follower(dc1);
+  await dc2.one(localToken(60), { request: MARK });
+  await dc2.one({
+    type: 'pending-login.set',
+    key: 'state',
+    value: Uint8Array.of(1),
+    expiresMs: FIXTURE_TIME_MS,
+  });
+  for (let each = 4; each < 40; each += 1) {
+    await dc1.one({ type: 'token.set', presence: 'create', token: aToken(each) });
+  }
+  await dc1.one({ type: 'policy.delete', id: aPolicy(2).id });
+  await dc1.one({ type: 'global-log.trim', upTo: 100 });
+  test.equal(await take(dc1, dc2), 'applied');
+  test.equal(dc2.machine.digests().global, dc1.machine.digests().global);
+  test.same(dc2.machine.cursor(), dc1.machine.cursor());
+  test.same(dc2.machine.position(), dc1.machine.position());
+  test.ok(dc2.machine.index() >= dc1.machine.index(), 'no object is ahead of the index');
+  test.equal(dc2.machine.policy(aPolicy(2).id), undefined);
+  const expected = (await accessorsIn(dc1)).filter((each) => each !== aToken(50).accessorId);
+  test.same(await accessorsIn(dc2), [...expected, aToken(60).accessorId].sort());
+  test.equal(dc2.machine.totals().localTokens, 1);
+  test.ok(dc2.machine.request(MARK.key), 'remembered requests are there');
+  test.same(dc2.machine.pendingLogin('state')?.value, Uint8Array.of(1));
+  test.equal(dc2.machine.importUnderWay(), undefined);
+  await dc1.one({ type: 'policy.delete', id: aPolicy(1).id });
+  test.equal(await follow(dc1, dc2), 'applied', 'and entries follow behind it');
+  await swept(dc2);
+  requireRowsFromNothing(unplaced(dc2.kv), dc2.machine);
+});
+
+/** Lets the old rows be deleted. */
+async function swept({ clock, kv }: MachineHarness): Promise<void> {
+  for (let turn = 0; turn < 400; turn += 1) {
+    clock.advance(10);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  t.notOk(
+    kv.dump().some((row) => row.startsWith('0a')),
+    'what was replaced is deleted',
+  );
+}
+
+/** A store with the rows of its current keyspace under their own keys. */
+function unplaced(kv: MemoryKv): MemoryKv {
+  const rows = kv.dump().map((row) => {
+    const [key = '', value = ''] = row.split(' ');
+    const name = key.startsWith('65') ? key.slice(10) : key;
+    return [Buffer.from(name, 'hex').toString('latin1'), Buffer.from(value, 'hex')] as const;
+  });
+  return new MemoryKv(rows);
+}
+
+t.test('snapshot: nothing of the last moments before the switch is lost', async (test) => {
+  const dc1 = await primary();
+  const dc2 = await follower(dc1);
+  for (const each of [60, 61, 62, 63]) await dc2.one(localToken(each));
+  await dc1.one({ type: 'policy.set', presence: 'update', policy: aPolicy(1) });
+  const snapshot = (await dc1.machine.globalSnapshot())!;
+  test.equal(await begin(dc2, snapshot), 'applied');
+  await dc2.one(localToken(64), { request: { ...MARK, key: new Uint8Array(32).fill(9) } });
+  await carry(dc2, 2, async (step) => {
+    if (step === 1) await dc2.one({ type: 'token.delete', accessorId: aToken(60).accessorId });
+    if (step === 2) {
+      const description = 'changed';
+      const token = aToken(61, { local: true, description });
+      await dc2.one({ type: 'token.set', presence: 'update', token });
+      await dc2.one(localToken(65), { request: MARK });
+      const login = { key: 'late', value: Uint8Array.of(7), expiresMs: FIXTURE_TIME_MS };
+      await dc2.one({ type: 'pending-login.set', ...login });
+    }
+  });
+  await dc2.one(localToken(66), { request: { ...MARK, key: new Uint8Array(32).fill(8) } });
+  await dc2.one({ type: 'token.delete', accessorId: aToken(62).accessorId });
+  const before = { all: (await accessorsIn(dc2)).length, locals: dc2.machine.totals().localTokens };
+  test.equal(await commit(dc2), 'applied');
+  test.equal(dc2.machine.totals().localTokens, before.locals);
+  test.same((await accessorsIn(dc2)).length, before.all);
+  test.equal(dc2.machine.token(aToken(60).accessorId), undefined, 'deleted while it was carried');
+  test.equal(dc2.machine.token(aToken(61).accessorId)?.description, 'changed');
+  for (const each of [63, 64, 65, 66])
+    test.ok(dc2.machine.token(aToken(each).accessorId), `${each}`);
+  test.equal(dc2.machine.token(aToken(62).accessorId), undefined, 'deleted after it was carried');
+  for (const fill of [1, 8, 9]) test.ok(dc2.machine.request(new Uint8Array(32).fill(fill)));
+  test.ok(dc2.machine.pendingLogin('late'));
+  await snapshot.close();
+});
+
+t.test('snapshot: readers see the old state until the switch, then the new one', async (test) => {
+  const dc1 = await primary();
+  const dc2 = await follower(dc1);
+  await dc1.one({ type: 'policy.delete', id: aPolicy(1).id });
+  await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(9) });
+  const before = { ...dc2.machine.digests(), cursor: dc2.machine.cursor() };
+  const snapshot = (await dc1.machine.globalSnapshot())!;
+  await begin(dc2, snapshot);
+  await carry(dc2);
+  test.same({ ...dc2.machine.digests(), cursor: dc2.machine.cursor() }, before);
+  test.ok(dc2.machine.policy(aPolicy(1).id));
+  test.equal(dc2.machine.policy(aPolicy(9).id), undefined);
+  let moved = 0;
+  dc2.machine.onGlobalLogMoved(() => {
+    moved += 1;
+  });
+  await commit(dc2);
+  test.equal(moved, 1);
+  test.equal(dc2.machine.policy(aPolicy(1).id), undefined);
+  test.ok(dc2.machine.policy(aPolicy(9).id));
+  await snapshot.close();
+});
+
+t.test('snapshot: it is of one place, whatever the primary does meanwhile', async (test) => {
+  const dc1 = await primary();
+  const dc2 = await follower(dc1);
+  const snapshot = (await dc1.machine.globalSnapshot())!;
+  await dc1.one({ type: 'policy.delete', id: aPolicy(1).id });
+  await begin(dc2, snapshot);
+  await snapshot.close();
+  await carry(dc2);
+  test.equal(await commit(dc2), 'applied');
+  test.same(dc2.machine.cursor(), snapshot.cursor);
+  test.ok(dc2.machine.policy(aPolicy(1).id));
+  test.equal(await follow(dc1, dc2), 'applied');
+  test.equal(dc2.machine.policy(aPolicy(1).id), undefined);
+});
+
+t.test('snapshot: what does not fit is refused, and nothing becomes the state', async (test) => {
+  const dc1 = await primary();
+  const dc2 = await follower(dc1);
+  await dc2.one(localToken(60));
+  const snapshot = (await dc1.machine.globalSnapshot())!;
+  const { header } = snapshot;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of snapshot.pieces()) pieces.push(piece);
+  const say = async (change: Change): Promise<string> => verdictOf(await dc2.one(change));
+  const chunk = (number: number, rows: Uint8Array, id = 'one'): Change => ({
+    type: 'global-snapshot.chunk',
+    id,
+    number,
+    rows,
+  });
+  test.equal(await say(chunk(1, pieces[0]!)), 'other-cursor', 'before it began');
+  test.equal(
+    await say({ type: 'global-snapshot.begin', id: 'one', header: Uint8Array.of(1) }),
+    'broken-chain',
+  );
+  test.equal(
+    verdictOf(await dc1.one({ type: 'global-snapshot.begin', id: 'x', header })),
+    'primary',
+  );
+  test.equal(await say({ type: 'global-snapshot.begin', id: 'one', header }), 'applied');
+  test.equal(await say(chunk(2, pieces[0]!)), 'other-cursor', 'a gap');
+  test.equal(await say(chunk(1, pieces[0]!, 'two')), 'other-cursor', 'of another one');
+  test.equal(await say(chunk(1, pieces[0]!.subarray(1))), 'broken-chain', 'damaged');
+  test.equal(await commit(dc2), 'other-cursor', 'before it is carried');
+  await carry(dc2);
+  test.equal(await commit(dc2), 'diverged', 'rows are missing');
+  test.equal(await say(chunk(1, pieces[0]!)), 'other-cursor', 'rows behind what was carried');
+  test.equal(await say({ type: 'restore.abandon', id: 'one' }), 'done');
+  test.equal(dc2.machine.importUnderWay(), undefined);
+  test.equal(await begin(dc2, snapshot), 'applied');
+  const first = {
+    type: 'global-snapshot.carry',
+    id: 'one',
+    number: 1,
+    keys: [],
+    isLast: false,
+  } as const;
+  test.equal(await say({ ...first, keys: [Uint8Array.of(10)] }), 'other-cursor');
+  test.equal(await say(first), 'applied');
+  test.equal(await say(first), 'other-cursor', 'twice');
+  test.equal(await say({ ...first, number: 2, isLast: true }), 'applied');
+  test.equal(await commit(dc2), 'diverged', 'a local token is missing');
+  await snapshot.close();
+});
+
+t.test('snapshot: local rows are not in it, and cannot get into it', async (test) => {
+  const dc1 = await primary();
+  const snapshot = (await dc1.machine.globalSnapshot())!;
+  const secret = Buffer.from(aToken(50).secretId);
+  for await (const piece of snapshot.pieces()) test.notOk(Buffer.from(piece).includes(secret));
+  await snapshot.close();
+  test.equal(await new MachineHarness(new MemoryKv()).machine.globalSnapshot(), undefined);
+});
+
+t.test(
+  'snapshot: tokens whose method or namespace is gone are void, and are reaped',
+  async (test) => {
+    const dc1 = await primary();
+    const dc2 = await follower(dc1);
+    const method = dc2.machine.authMethod(anAuthMethod('login').namespace, 'login')!;
+    const authMethod = {
+      name: 'login',
+      namespace: method.namespace,
+      createIndex: method.createIndex,
+    };
+    await dc2.one(localToken(60, { authMethod }));
+    await dc2.one(localToken(61, { namespace: aNamespace('team').name }));
+    await dc2.one(localToken(62));
+    await dc1.one({ type: 'auth-method.delete', namespace: method.namespace, name: 'login' });
+    await dc1.one({ type: 'namespace.delete', name: aNamespace('team').name });
+    await dc1.one({ type: 'namespace.set', presence: 'create', namespace: aNamespace('team') });
+    test.equal(await take(dc1, dc2), 'applied');
+    const orphans = [60, 61].map((each) => aToken(each).accessorId);
+    test.same([...(await dc2.machine.orphanedTokens(10))].sort(), orphans);
+    await dc2.one(localToken(63, { namespace: aNamespace('team').name }));
+    test.equal((await dc2.machine.orphanedTokens(10)).length, 2, 'a new one stands');
+    await dc2.one({
+      type: 'token.reap',
+      accessorIds: [60, 61, 62, 63].map((each) => aToken(each).accessorId),
+    });
+    test.same(await dc2.machine.orphanedTokens(10), []);
+    test.ok(dc2.machine.token(aToken(62).accessorId));
+    test.ok(dc2.machine.token(aToken(63).accessorId));
+    test.equal(dc2.machine.token(aToken(61).accessorId), undefined);
+  },
+);
+
+t.test('snapshot: a server that joins in the middle goes on where the others are', async (test) => {
+  const dc1 = await primary();
+  const dc2 = await follower(dc1);
+  await dc2.one(localToken(60));
+  await dc2.group(Uint8Array.of(1));
+  const snapshot = (await dc1.machine.globalSnapshot())!;
+  await begin(dc2, snapshot);
+  const joined = replaceableMachine();
+  const intake = await joined.machine.beginInstall();
+  const state = dc2.machine.snapshot();
+  for await (const chunk of state.chunks()) await intake.add(chunk);
+  await state.close();
+  await intake.complete();
+  await intake.adopt();
+  joined.followMachine();
+  for (const each of [dc2, joined]) {
+    await carry(each);
+    test.equal(await commit(each), 'applied');
+  }
+  test.same(joined.machine.digests(), dc2.machine.digests());
+  test.same(joined.machine.cursor(), dc2.machine.cursor());
+  test.same(joined.machine.replication(), dc2.machine.replication());
+  await snapshot.close();
+});
