@@ -1,6 +1,7 @@
 // Read barriers of this node: many callers share one ReadIndex round. A round that is not answered (its
 // message or its leader was lost) is asked again under a new name; a name is never used twice, in no
-// life of the node, so a late answer can confirm nothing but the round that asked for it.
+// life of the node, so a late answer can confirm nothing but the round that asked for it. Late answers of
+// the same leader count: else reads would never come through where an answer takes longer than a retry.
 
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
@@ -17,8 +18,11 @@ interface Waiter {
 }
 
 interface Round {
-  readonly waiters: readonly Waiter[];
-  readonly askedAtMs: number;
+  waiters: readonly Waiter[];
+  /** The last time. */
+  askedAtMs: number;
+  /** Every name under which it was asked: the answer to any of them will do. */
+  readonly contexts: string[];
 }
 
 interface Confirmed {
@@ -41,7 +45,10 @@ export class ReadBarriers {
   readonly #life: string;
   #roundCount = 0;
   #waiting: Waiter[] = [];
+  readonly #rounds = new Set<Round>();
   readonly #roundByContext = new Map<string, Round>();
+  /** Those that must be asked once more. */
+  #overdue: Round[] = [];
   #confirmed: Confirmed[] = [];
   #count = 0;
 
@@ -62,22 +69,25 @@ export class ReadBarriers {
     });
   }
 
-  /** A new round for all who wait for one, to be asked now; undefined if there is nothing to ask. */
+  /**
+   * A name to be asked now: of a round that is overdue, or of a new one for all who wait for one. Undefined
+   * if there is nothing to ask.
+   */
   takeRound(): string | undefined {
-    if (this.#waiting.length === 0 || this.#roundByContext.size >= ROUNDS_MAX) return undefined;
-    this.#roundCount += 1;
-    const context = `${this.#life}/${this.#roundCount}`;
-    const waiters = this.#waiting;
+    const overdue = this.#overdue.shift();
+    if (overdue !== undefined) return this.#ask(overdue);
+    if (this.#waiting.length === 0 || this.#rounds.size >= ROUNDS_MAX) return undefined;
+    const round: Round = { waiters: this.#waiting, askedAtMs: 0, contexts: [] };
     this.#waiting = [];
-    this.#roundByContext.set(context, { waiters, askedAtMs: this.#options.clock.monotonicMs() });
-    return context;
+    this.#rounds.add(round);
+    return this.#ask(round);
   }
 
   /** Raft has answered a round: its reads hold from `index` on. */
   confirm(context: string, index: number): void {
     const round = this.#roundByContext.get(context);
     if (round === undefined) return;
-    this.#roundByContext.delete(context);
+    this.#forget(round);
     this.#confirmed.push({ waiters: round.waiters, index });
   }
 
@@ -94,20 +104,17 @@ export class ReadBarriers {
 
   /** The leader may have forgotten what it was asked: everything unanswered must be asked again. */
   askAgain(): void {
-    for (const [context, { waiters }] of this.#roundByContext) {
-      this.#roundByContext.delete(context);
-      this.#waiting.push(...waiters);
+    for (const round of this.#rounds) {
+      this.#forget(round);
+      this.#waiting.push(...round.waiters);
     }
   }
 
   /** Asks again what is overdue and refuses what has waited too long. */
   onTick(): void {
     const nowMs = this.#options.clock.monotonicMs();
-    for (const [context, { waiters, askedAtMs }] of this.#roundByContext) {
-      if (nowMs - askedAtMs < this.#options.retryMs) continue;
-      this.#roundByContext.delete(context);
-      this.#waiting.push(...waiters);
-    }
+    const isLate = ({ askedAtMs }: Round): boolean => nowMs - askedAtMs >= this.#options.retryMs;
+    this.#overdue = [...this.#rounds].filter(isLate);
     const inTime = ({ deadlineMs }: Waiter): boolean => deadlineMs > nowMs;
     this.#keep(inTime, new GroupRefusal('no-quorum', 'no leader could prove itself in time'));
   }
@@ -117,10 +124,29 @@ export class ReadBarriers {
     this.#keep(() => false, error);
   }
 
-  /** Those in a round that was asked wait for its answer, or for its turn to be asked again. */
+  #ask(round: Round): string {
+    this.#roundCount += 1;
+    const context = `${this.#life}/${this.#roundCount}`;
+    round.contexts.push(context);
+    round.askedAtMs = this.#options.clock.monotonicMs();
+    this.#roundByContext.set(context, round);
+    return context;
+  }
+
+  #forget(round: Round): void {
+    this.#rounds.delete(round);
+    this.#overdue = this.#overdue.filter((other) => other !== round);
+    for (const context of round.contexts) this.#roundByContext.delete(context);
+  }
+
   #keep(stays: (waiter: Waiter) => boolean, error: Error): void {
     const gone = this.#waiting.filter((waiter) => !stays(waiter));
     this.#waiting = this.#waiting.filter(stays);
+    for (const round of this.#rounds) {
+      gone.push(...round.waiters.filter((waiter) => !stays(waiter)));
+      round.waiters = round.waiters.filter(stays);
+      if (round.waiters.length === 0) this.#forget(round);
+    }
     this.#confirmed = this.#confirmed.map(({ waiters, index }) => {
       gone.push(...waiters.filter((waiter) => !stays(waiter)));
       return { waiters: waiters.filter(stays), index };

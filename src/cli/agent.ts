@@ -9,6 +9,7 @@ import type { RunningNode } from '../node/node.ts';
 import { readSettings, type Settings, SettingsError, shownSettings } from '../node/settings.ts';
 import { flagOf, SETTING_KEYS, type SettingKey, variableOf } from '../node/settings-keys.ts';
 import { readTextFile, shortHostName } from '../platform-node/files.ts';
+import { type ServiceNews, tellServiceManager } from '../platform-node/service-manager.ts';
 import { CommandFailed } from './failed.ts';
 import { parseJsonSettings, parseYamlSettings } from './settings-text.ts';
 import { UsageError } from './usage-error.ts';
@@ -95,13 +96,30 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
     node.logger.warn({}, 'acl.default_policy is allow: whatever no rule speaks of is allowed');
   }
   process.stdout.write(banner(settings, version, node));
-  if (node.info.notReadyReasons().length > 0) {
-    void node.opened.then(() => process.stdout.write(readyText(settings, node)));
+  const reasons = node.info.notReadyReasons();
+  // What it may wait for are other servers, for which no service manager should end it.
+  await tell(node, { state: 'ready', status: reasons.length === 0 ? 'ready' : reasons.join('; ') });
+  if (reasons.length > 0) {
+    void node.opened.then(() => {
+      process.stdout.write(readyText(settings, node));
+      void tell(node, { status: 'ready' });
+    });
   }
   const signal = await stopped;
   node.logger.info({ signal }, 'stopping');
+  const told = tell(node, { state: 'stopping', status: 'stopping' });
   await node.close();
+  await told;
   node.logger.info({}, 'stopped');
+}
+
+/** A service manager that cannot be told is a matter for the log: the server serves all the same. */
+async function tell({ logger }: RunningNode, news: ServiceNews): Promise<void> {
+  try {
+    await tellServiceManager(news, process.env);
+  } catch (cause) {
+    logger.warn({ cause }, 'the service manager could not be told');
+  }
 }
 
 /** SIGINT or SIGTERM, whichever comes first. A second one ends the process at once. */
