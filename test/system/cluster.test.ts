@@ -6,81 +6,12 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import t from 'tap';
 import { type Answer, ask, type Asked, MANAGEMENT } from '../hard/asking.ts';
-import {
-  type ServerProcess,
-  startRefused,
-  startServer,
-  temporaryFolder,
-} from '../hard/server-process.ts';
+import { startRefused, startServer, temporaryFolder } from '../hard/server-process.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { GROUP_KEY, until } from '../support/running-group.ts';
+import { leaderOf, ready, type Running, start, startThree } from './three-servers.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.js');
-
-interface Plan {
-  readonly name: string;
-  readonly folder: string;
-  readonly clusterPort: number;
-  readonly join: readonly number[];
-}
-
-interface Running {
-  readonly plan: Plan;
-  readonly process: ServerProcess;
-}
-
-function start(owner: Tap, plan: Plan): Promise<ServerProcess> {
-  return startServer(owner, {
-    dataFolder: plan.folder,
-    flags: {
-      'node-name': plan.name,
-      'log-level': 'debug',
-      'ports-cluster': String(plan.clusterPort),
-      'bootstrap-expect': '3',
-      'retry-join': plan.join.map((port) => `127.0.0.1:${port}`).join(','),
-    },
-    environment: { CONCLAVE_CLUSTER_KEY: GROUP_KEY },
-  });
-}
-
-type Tap = Parameters<typeof startServer>[0];
-
-async function startThree(owner: Tap): Promise<readonly Running[]> {
-  const root = temporaryFolder(owner);
-  const ports = await freePorts(3);
-  const plans = ports.map((clusterPort, place) => ({
-    name: `server-${place + 1}`,
-    folder: join(root, `server-${place + 1}`),
-    clusterPort,
-    join: ports.filter((port) => port !== clusterPort),
-  }));
-  const running = await Promise.all(
-    plans.map(async (plan) => ({ plan, process: await start(owner, plan) })),
-  );
-  await Promise.all(running.map(({ process }) => ready(process)));
-  return running;
-}
-
-async function ready({ port }: ServerProcess): Promise<void> {
-  await until(
-    'the server is ready',
-    async () => (await ask(port, { path: '/readyz' })).status === 200,
-  );
-}
-
-/** By the address that all of these tell. */
-async function leaderOf(servers: readonly Running[]): Promise<Running> {
-  let found: Running | undefined;
-  await until('there is a leader', async () => {
-    const told = await Promise.all(
-      servers.map(({ process }) => ask(process.port, { path: '/v1/status/leader' })),
-    );
-    const [first = ''] = told.map(({ text }) => text);
-    found = servers.find(({ plan }) => first === `"127.0.0.1:${plan.clusterPort}"`);
-    return told.every(({ text }) => text === first) && found !== undefined;
-  });
-  return found as Running;
-}
 
 async function digestOf({ process }: Running): Promise<string> {
   const { text } = await ask(process.port, { path: '/v1/agent/self' });
