@@ -128,6 +128,7 @@ export const ENTRY_FILES: readonly RegExp[] = [
   /^scripts\/.+\/main\.ts$/,
   // Begun as a process of its own.
   /^scripts\/sim\/worker\.ts$/,
+  /^test\/sim\/leaking-worker\.ts$/,
   /\.test\.ts$/,
 ];
 

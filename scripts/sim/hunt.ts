@@ -1,7 +1,8 @@
-// Runs every mutant over seeds until it is found often enough, and prints how many seeds that took.
+// Runs every mutant over seeds until a checker that it names finds it, and tells how many that took.
 
-import type { Mutant } from '../../test/sim/run/mutant.ts';
-import type { Pool } from './pool.ts';
+import type { Mutant } from '../../test/sim/mutants/mutant.ts';
+import type { Found, Print } from './print.ts';
+import type { Runner } from './tasks.ts';
 
 export interface HuntPlan {
   readonly mutants: readonly Mutant[];
@@ -10,53 +11,40 @@ export interface HuntPlan {
   readonly count: number;
 }
 
-/** Findings after which a mutant's rate is known well enough. */
-const FOUND_ENOUGH = 5;
-
 /** Resolves with whether each one was found. */
-export async function hunt(pool: Pool, { mutants, from, count }: HuntPlan): Promise<boolean> {
-  console.log('| mutant | first found by seed | found in | by |');
-  console.log('|---|---|---|---|');
-  let missed = 0;
-  for (const mutant of mutants) {
-    const found = await findMutant(pool, mutant, from, count);
-    if (found.seeds.length === 0) missed += 1;
-    const rate = `${found.seeds.length} of ${found.runCount} seeds`;
-    const by = [...found.checkers].join(', ');
-    console.log(`| ${mutant.name} | ${found.seeds[0] ?? 'none'} | ${rate} | ${by} |`);
+export async function hunt(runner: Runner, plan: HuntPlan, print: Print): Promise<boolean> {
+  print.huntBegins();
+  const all: Found[] = [];
+  for (const mutant of plan.mutants) {
+    const found = await findMutant(runner, mutant, plan);
+    print.hunted(found);
+    all.push(found);
   }
-  console.log(`${mutants.length - missed} of ${mutants.length} mutants found`);
-  return missed === 0;
+  print.huntEnds(all);
+  return all.every(({ seed }) => seed !== undefined);
 }
 
-interface Found {
-  readonly seeds: readonly number[];
-  readonly checkers: ReadonlySet<string>;
-  readonly runCount: number;
-}
-
+/** Seeds are begun in their order, so the lowest that found it does not depend on how many run at once. */
 async function findMutant(
-  pool: Pool,
-  { name, subject }: Mutant,
-  from: number,
-  count: number,
+  runner: Runner,
+  mutant: Mutant,
+  { from, count }: Pick<HuntPlan, 'from' | 'count'>,
 ): Promise<Found> {
-  const seeds: number[] = [];
-  const checkers = new Set<string>();
-  let runCount = 0;
+  const { name, subject, foundBy } = mutant;
+  const findings: { readonly seed: number; readonly checker: string }[] = [];
   let next = from;
   const work = async (): Promise<void> => {
-    while (next < from + count && seeds.length < FOUND_ENOUGH) {
+    while (next < from + count && findings.length === 0) {
       const seed = next;
       next += 1;
       const task = { seed, subject, cuts: {}, mutant: name, isTwice: false, isTraced: false };
-      const { violation } = await pool.run(task);
-      runCount += 1;
-      if (violation === undefined) continue;
-      seeds.push(seed);
-      checkers.add(violation.checker);
+      const { violation } = await runner.run(task);
+      if (violation === undefined || !foundBy.includes(violation.checker)) continue;
+      findings.push({ seed, checker: violation.checker });
     }
   };
-  await Promise.all(Array.from({ length: pool.size }, work));
-  return { seeds: seeds.sort((left, right) => left - right), checkers, runCount };
+  await Promise.all(Array.from({ length: runner.size }, work));
+  const [lowest] = findings.sort((left, right) => left.seed - right.seed);
+  const { seed, checker } = lowest ?? {};
+  return { mutant, seed, checker, seedCount: seed === undefined ? count : seed - from + 1 };
 }

@@ -2,17 +2,21 @@
 // made shorter, and its seed and the command that replays it are printed; then the rest goes on.
 //
 //   npm run sim -- --seeds 1000 [--from 1] [--minutes 30] [--subject replica|node] [--jobs 2]
+//   npm run sim -- --seeds 5001-6000
 //   npm run sim -- --seed 123 [--only 3,7] [--clients 1] [--until 4000] [--trace] [--mutant name]
-//   npm run sim -- --mutants [--seeds 1000]
+//   npm run sim -- --mutants [--mutant name] [--seeds 1000]
 
 import { parseArgs } from 'node:util';
-import { MUTANTS, mutantNamed } from '../../test/sim/mutants.ts';
+import { MUTANTS, mutantNamed } from '../../test/sim/mutants/mutants.ts';
 import type { Cuts } from '../../test/sim/run/cuts.ts';
 import { isSubjectName, type SubjectName } from '../../test/sim/run/run-options.ts';
 import { hunt } from './hunt.ts';
 import { Pool } from './pool.ts';
+import { Print } from './print.ts';
 import { replay } from './replay.ts';
+import { type SeedRange, seedRange } from './seed-range.ts';
 import { sweep } from './sweep.ts';
+import { wholeNumber } from './whole-number.ts';
 
 const { values } = parseArgs({
   options: {
@@ -31,31 +35,35 @@ const { values } = parseArgs({
   },
 });
 
+const print = new Print((line) => console.log(line));
 const subject = subjectNamed(values.subject);
+const mutant = values.mutant === undefined ? undefined : mutantNamed(values.mutant);
+const isSound =
+  values.seed === undefined
+    ? await overSeeds(seedRange(values.seeds, wholeNumber(values.from)))
+    : await replay(
+        {
+          seed: wholeNumber(values.seed),
+          subject: mutant?.subject ?? subject,
+          cuts: cutsOf(values),
+          mutant,
+          isTraced: values.trace,
+        },
+        print,
+      );
+process.exitCode = isSound ? 0 : 1;
 
-if (values.seed === undefined) {
-  const pool = new Pool(number(values.jobs));
+async function overSeeds(range: SeedRange): Promise<boolean> {
+  const pool = new Pool(wholeNumber(values.jobs));
+  const minutes = values.minutes === undefined ? undefined : wholeNumber(values.minutes);
+  const mutants = mutant === undefined ? MUTANTS : [mutant];
   try {
-    const from = number(values.from);
-    const count = number(values.seeds);
-    const minutes = values.minutes === undefined ? undefined : number(values.minutes);
-    const isSound = values.mutants
-      ? await hunt(pool, { mutants: MUTANTS, from, count })
-      : await sweep(pool, { subject, from, count, minutes });
-    process.exitCode = isSound ? 0 : 1;
+    return values.mutants
+      ? await hunt(pool, { mutants, ...range }, print)
+      : await sweep(pool, { subject, minutes, ...range }, print);
   } finally {
     pool.close();
   }
-} else {
-  const mutant = values.mutant === undefined ? undefined : mutantNamed(values.mutant);
-  const isSound = await replay({
-    seed: number(values.seed),
-    subject,
-    cuts: cutsOf(values),
-    mutant,
-    isTraced: values.trace,
-  });
-  process.exitCode = isSound ? 0 : 1;
 }
 
 function cutsOf({
@@ -68,16 +76,10 @@ function cutsOf({
   readonly until?: string | undefined;
 }): Cuts {
   return {
-    ...(only !== undefined && { only: only === 'none' ? [] : only.split(',').map(number) }),
-    ...(clients !== undefined && { clientCount: number(clients) }),
-    ...(until !== undefined && { safetyMs: number(until) }),
+    ...(only !== undefined && { only: only === 'none' ? [] : only.split(',').map(wholeNumber) }),
+    ...(clients !== undefined && { clientCount: wholeNumber(clients) }),
+    ...(until !== undefined && { safetyMs: wholeNumber(until) }),
   };
-}
-
-function number(text: string): number {
-  const found = Number(text);
-  if (!Number.isSafeInteger(found) || found < 0) throw new Error(`${text} is no whole number`);
-  return found;
 }
 
 function subjectNamed(name: string): SubjectName {

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
-import type { Task, TaskResult } from './tasks.ts';
+import type { Runner, Task, TaskResult } from './tasks.ts';
 
 interface Waiting {
   readonly task: Task;
@@ -10,16 +10,15 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-export class Pool {
+export class Pool implements Runner {
   readonly #idle: ChildProcess[] = [];
   readonly #all = new Set<ChildProcess>();
   readonly #queue: Waiting[] = [];
 
-  constructor(jobCount: number) {
+  /** `worker`: the program of each of them. */
+  constructor(jobCount: number, worker = join(import.meta.dirname, 'worker.js')) {
     for (let place = 0; place < jobCount; place += 1) {
-      const child = fork(join(import.meta.dirname, 'worker.js'), {
-        execArgv: ['--enable-source-maps'],
-      });
+      const child = fork(worker, { execArgv: ['--enable-source-maps'] });
       this.#all.add(child);
       this.#idle.push(child);
     }
@@ -29,12 +28,11 @@ export class Pool {
     return this.#all.size;
   }
 
-  run(task: Task): Promise<TaskResult> {
-    return new Promise((resolve, reject) => {
+  readonly run = (task: Task): Promise<TaskResult> =>
+    new Promise((resolve, reject) => {
       this.#queue.push({ task, resolve, reject });
       this.#assign();
     });
-  }
 
   close(): void {
     for (const child of this.#all) child.kill();

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
-import { mutantNamed } from '../../test/sim/mutants.ts';
+import { mutantNamed } from '../../test/sim/mutants/mutants.ts';
 import { cut } from '../../test/sim/run/cuts.ts';
 import { drawOptions } from '../../test/sim/run/run-options.ts';
 import { runSeed } from '../../test/sim/run/run-seed.ts';

@@ -1,12 +1,10 @@
 // Runs a range of seeds, and reports what they found. Every hundredth seed runs twice.
 
 import { EXPECTED_MARKS } from '../../test/sim/marks.ts';
-import { describeFault } from '../../test/sim/faults/fault-plan.ts';
-import { cut, describeCuts } from '../../test/sim/run/cuts.ts';
 import { drawOptions, type SubjectName } from '../../test/sim/run/run-options.ts';
 import { shrink } from '../../test/sim/run/shrink.ts';
-import type { Pool } from './pool.ts';
-import type { Task, TaskResult } from './tasks.ts';
+import type { Print } from './print.ts';
+import type { Runner, Task, TaskResult } from './tasks.ts';
 import { Totals } from './totals.ts';
 
 export interface SweepPlan {
@@ -23,26 +21,27 @@ const PROGRESS_EVERY_MS = 30_000;
 const FAILURES_MAX = 10;
 
 /** Resolves with whether nothing was found. */
-export async function sweep(pool: Pool, plan: SweepPlan): Promise<boolean> {
-  const { subject, from, count } = plan;
-  console.log(`seeds ${from} to ${from + count - 1}, subject ${subject}, ${pool.size} processes`);
-  const sweeping = new Sweep(pool, plan);
-  await Promise.all(Array.from({ length: pool.size }, () => sweeping.work()));
+export async function sweep(runner: Runner, plan: SweepPlan, print: Print): Promise<boolean> {
+  print.sweepBegins({ ...plan, jobCount: runner.size });
+  const sweeping = new Sweep(runner, plan, print);
+  await Promise.all(Array.from({ length: runner.size }, () => sweeping.work()));
   return sweeping.finish();
 }
 
 class Sweep {
-  readonly #pool: Pool;
+  readonly #runner: Runner;
   readonly #plan: SweepPlan;
+  readonly #print: Print;
   readonly #totals = new Totals();
   readonly #startedAtMs = performance.now();
   #next: number;
   #failureCount = 0;
-  #shownAtMs = 0;
+  #shownAtMs = performance.now();
 
-  constructor(pool: Pool, plan: SweepPlan) {
-    this.#pool = pool;
+  constructor(runner: Runner, plan: SweepPlan, print: Print) {
+    this.#runner = runner;
     this.#plan = plan;
+    this.#print = print;
     this.#next = plan.from;
   }
 
@@ -51,7 +50,7 @@ class Sweep {
     while (this.#next < from + count && !this.#isTimeUp() && this.#failureCount < FAILURES_MAX) {
       const seed = this.#next;
       this.#next += 1;
-      const result = await this.#pool.run(this.#taskOf(seed));
+      const result = await this.#runner.run(this.#taskOf(seed));
       this.#totals.add(result);
       await this.#judge(result);
       this.#showProgress();
@@ -59,12 +58,18 @@ class Sweep {
   }
 
   finish(): boolean {
-    const elapsedMs = performance.now() - this.#startedAtMs;
-    const { from } = this.#plan;
-    console.log(`seeds ${from} to ${this.#next - 1}: ${this.#failureCount} failed`);
-    const expected = EXPECTED_MARKS[this.#plan.subject];
-    for (const line of this.#totals.lines(elapsedMs, expected)) console.log(line);
+    const { from, subject } = this.#plan;
+    this.#print.sweepEnds(this.#totals, this.#elapsedMs, {
+      from,
+      next: this.#next,
+      failureCount: this.#failureCount,
+      expectedMarks: EXPECTED_MARKS[subject],
+    });
     return this.#failureCount === 0;
+  }
+
+  get #elapsedMs(): number {
+    return performance.now() - this.#startedAtMs;
   }
 
   #taskOf(seed: number): Task {
@@ -77,45 +82,27 @@ class Sweep {
     const { seed, hash, secondHash, violation } = result;
     if (secondHash !== undefined && secondHash !== hash) {
       this.#failureCount += 1;
-      console.log(
-        `seed ${seed}: two runs came to ${hash} and ${secondHash}: something is not simulated`,
-      );
+      this.#print.twoHashes(result);
     }
     if (violation === undefined) return;
     this.#failureCount += 1;
-    console.log(`seed ${seed} fails after ${Math.round(violation.atMs)} ms: ${violation.checker}`);
-    console.log(indented(violation.says));
-    const { subject } = this.#plan;
-    const options = drawOptions(seed, subject);
+    this.#print.failed(result);
+    const options = drawOptions(seed, this.#plan.subject);
     const shrunk = await shrink(options, result, async (cuts) =>
-      this.#pool.run({ ...this.#taskOf(seed), isTwice: false, cuts }),
+      this.#runner.run({ ...this.#taskOf(seed), isTwice: false, cuts }),
     );
-    const left = cut(options, shrunk.cuts).plan.map(describeFault);
-    console.log(
-      `  shortest of ${shrunk.runCount} runs: ${shrunk.result.violation?.says.slice(0, 500)}`,
-    );
-    console.log(indented(left.join('\n')));
-    const of = subject === 'replica' ? '' : ` --subject ${subject}`;
-    console.log(`  npm run sim -- --seed ${seed}${of}${describeCuts(shrunk.cuts)} --trace`);
+    this.#print.shortest(options, shrunk);
   }
 
   #isTimeUp(): boolean {
     const { minutes } = this.#plan;
-    return minutes !== undefined && performance.now() - this.#startedAtMs > minutes * 60_000;
+    return minutes !== undefined && this.#elapsedMs > minutes * 60_000;
   }
 
   #showProgress(): void {
     const nowMs = performance.now();
     if (nowMs - this.#shownAtMs < PROGRESS_EVERY_MS) return;
     this.#shownAtMs = nowMs;
-    const seconds = Math.round((nowMs - this.#startedAtMs) / 1000);
-    console.log(`  ${this.#totals.runCount} runs in ${seconds} s, ${this.#failureCount} failed`);
+    this.#print.progress(this.#totals, this.#elapsedMs, { failureCount: this.#failureCount });
   }
-}
-
-function indented(text: string): string {
-  return text
-    .split('\n')
-    .map((line) => `  ${line}`)
-    .join('\n');
 }

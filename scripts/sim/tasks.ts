@@ -14,6 +14,13 @@ export interface Task {
   readonly isTraced: boolean;
 }
 
+/** Carries tasks out, so many at once. */
+export interface Runner {
+  readonly size: number;
+  /** Rejects when whoever had the task is gone. */
+  run(task: Task): Promise<TaskResult>;
+}
+
 export type TaskResult = RunResult & {
   /** What the second run came to, if there was one. */
   readonly secondHash: string | undefined;

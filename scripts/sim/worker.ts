@@ -3,6 +3,9 @@
 import { runTask } from './run-task.ts';
 import type { Task } from './tasks.ts';
 
+// A run that nobody waits for any more may be a long one.
+process.on('disconnect', () => process.exit());
+
 process.on('message', (task: Task) => {
   void runTask(task).then((result) => process.send?.(result));
 });

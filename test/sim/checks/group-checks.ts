@@ -1,10 +1,11 @@
-// What must hold at every moment of a run, told from disks and frames alone:
+// What must hold at every moment of a run, told from disks and frames, and from what leaders count:
 //   elections    one leader a term; one vote a node and term; term, vote and commit never go back on a disk
 //   promises     a granted vote and an acknowledged entry are on the disk before the word of it leaves
 //   commits      what is committed is on a quorum of disks, is one history, and every later leader has it
 //   logs         two logs that agree about an entry's index and term agree about all before it
 //   states       equal states at equal applied entries; nothing is applied that the own log does not hold
-//   membership   memberships that follow each other share every quorum; each applied one is the log's
+//   membership   memberships that follow each other share every quorum; each applied one is the log's;
+//                nobody campaigns before it has applied the changes that it knows to be committed
 // The names are those of the checkers in docs/TESTING.md.
 
 import {
@@ -21,6 +22,7 @@ import {
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
 import type { Membership } from '../../../cluster/raft/membership.ts';
 import { decodeMembershipChange } from '../../../cluster/raft/membership-change.ts';
+import type { ReplicaStatus } from '../../../cluster/replica/replica.ts';
 import type { AppendReply, Message, VoteReply } from '../../../cluster/raft/message.ts';
 import {
   EMPTY_GROUP,
@@ -50,6 +52,12 @@ interface Committed {
   readonly group: GroupRecord;
 }
 
+/** An entry that came to lie on a disk, and the hash of the one before it. */
+interface Landed {
+  readonly entry: LogEntry;
+  readonly previousHash: string;
+}
+
 /** What one disk said before. */
 interface DiskMemory {
   readonly diskNumber: number;
@@ -61,8 +69,8 @@ export interface GroupChecksOptions {
   readonly subject: Subject;
   readonly violations: Violations;
   readonly hosts: () => readonly SimHost[];
-  /** The last entry that a running node has, on disk or not. */
-  readonly lastIndexOf: (host: SimHost) => number | undefined;
+  /** What a running node holds, on disk or not. */
+  readonly statusOf: (host: SimHost) => ReplicaStatus | undefined;
 }
 
 export class GroupChecks {
@@ -73,6 +81,7 @@ export class GroupChecks {
   readonly #voteByVoter = new Map<string, number>();
   /** By index and term: the hash of the entry, which names all before it. */
   readonly #hashByPlace = new Map<string, string>();
+  readonly #landedByHash = new Map<string, Landed>();
   /** By leader's term and index: the term of the entry that it sent for that place. */
   readonly #sentTerms = new Map<string, number>();
   readonly #committed: Committed[] = [];
@@ -114,6 +123,27 @@ export class GroupChecks {
     return this.#hashByPlace.has(`${index}/${term}`);
   }
 
+  /**
+   * A running leader has counted a quorum for an entry of its own term: that commits the entry, and all
+   * before it. Its disk may say so much later, and who can be spared is to be known now.
+   */
+  onCounted(host: SimHost, index: number, term: number): void {
+    const chain: LogEntry[] = [];
+    let hash = this.#hashByPlace.get(`${index}/${term}`);
+    for (let at = index; at > this.#committed.length; at -= 1) {
+      const landed = hash === undefined ? undefined : this.#landedByHash.get(hash);
+      if (landed === undefined) return;
+      chain.push(landed.entry);
+      hash = landed.previousHash;
+    }
+    const last = this.#committed[Math.min(index, this.#committed.length) - 1];
+    const goesOn = hash === undefined || last === undefined || textOf(last.entry.hash) === hash;
+    this.#violations.require(goesOn, 'commits', () => {
+      return `${host.name} counts entry ${index} of term ${term}, which does not follow what is committed`;
+    });
+    if (goesOn) for (const entry of chain.reverse()) this.#commit(host, entry);
+  }
+
   /** Who belongs to the group as of what a host has applied; undefined where that is nothing. */
   believedBy(host: SimHost): GroupRecord | undefined {
     const store = host.disk.store(stateStoreName(logOn(host).generation));
@@ -144,6 +174,10 @@ export class GroupChecks {
         this.#noteSent(message.term, message.prevIndex, message.prevTerm);
         for (const { index, term } of message.entries) this.#noteSent(message.term, index, term);
         return;
+      case 'pre-vote':
+      case 'vote':
+        this.#onCampaign(host);
+        return;
       case 'heartbeat':
       case 'snapshot':
       case 'timeout-now':
@@ -161,7 +195,7 @@ export class GroupChecks {
       return `${known} and ${name} both lead in term ${term}`;
     });
     this.#leaderByTerm.set(term, name);
-    const lastIndex = this.#options.lastIndexOf(host);
+    const lastIndex = this.#options.statusOf(host)?.lastIndex;
     const promised = this.#committed.findLast(({ entry }) => entry.term < term)?.entry.index ?? 0;
     this.#violations.require(lastIndex === undefined || lastIndex >= promised, 'commits', () => {
       return `${name} leads in term ${term} with entries up to ${lastIndex}, committed are ${promised}`;
@@ -197,6 +231,19 @@ export class GroupChecks {
     });
   }
 
+  /** Its voters might be some that a change has done away with, of which it knows that it is committed. */
+  #onCampaign(host: SimHost): void {
+    const status = this.#options.statusOf(host);
+    if (status?.standing !== 'candidate') return;
+    const { appliedIndex, commitIndex } = status;
+    const pending = this.#committed
+      .slice(appliedIndex, commitIndex)
+      .find(({ entry }) => entry.type === 'membership');
+    this.#violations.require(pending === undefined, 'membership', () => {
+      return `${host.name} campaigns at ${appliedIndex}, and knows that the change at ${pending?.entry.index} is committed`;
+    });
+  }
+
   #noteSent(leaderTerm: number, index: number, term: number): void {
     if (index > 0) this.#sentTerms.set(`${leaderTerm}/${index}`, term);
   }
@@ -208,7 +255,7 @@ export class GroupChecks {
     for (const write of writes) {
       const key = textOf(write.key);
       if (write.type === 'put' && key >= ENTRY_FROM && key < ENTRY_TO) {
-        this.#onEntryLanded(host, memory, decodeEntry(write.value, indexOfKey(write.key)).entry);
+        this.#onEntryLanded(host, memory, decodeEntry(write.value, indexOfKey(write.key)));
       }
     }
     const keys = writes.map(({ key }) => textOf(key));
@@ -222,11 +269,16 @@ export class GroupChecks {
     if (store !== undefined) this.#onStateLanded(host, store);
   }
 
-  #onEntryLanded(host: SimHost, memory: DiskMemory, entry: LogEntry): void {
+  #onEntryLanded(
+    host: SimHost,
+    memory: DiskMemory,
+    { entry, previousHash }: ReturnType<typeof decodeEntry>,
+  ): void {
     const place = `${entry.index}/${entry.term}`;
     const hash = textOf(entry.hash);
     const known = this.#hashByPlace.get(place) ?? hash;
     this.#hashByPlace.set(place, hash);
+    this.#landedByHash.set(hash, { entry, previousHash: textOf(previousHash) });
     this.#violations.require(known === hash, 'logs', () => {
       return `${host.name} has another log before entry ${entry.index} of term ${entry.term}`;
     });
@@ -249,7 +301,7 @@ export class GroupChecks {
     this.#commitThrough(host, now.commit);
   }
 
-  /** The disk says that all up to there is committed. */
+  /** The disk says that all up to there is committed; it may hear of it first, as a follower's does. */
   #commitThrough(host: SimHost, index: number): void {
     const known = this.#committed[index - 1];
     if (known !== undefined) {

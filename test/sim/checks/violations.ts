@@ -7,12 +7,18 @@ export interface Violation {
   readonly atMs: number;
 }
 
+export interface ViolationsOptions {
+  readonly nowMs: () => number;
+  /** Checkers that are not listened to. */
+  readonly ignored: readonly string[];
+}
+
 export class Violations {
   readonly #found: Violation[] = [];
-  readonly #nowMs: () => number;
+  readonly #options: ViolationsOptions;
 
-  constructor(nowMs: () => number) {
-    this.#nowMs = nowMs;
+  constructor(options: ViolationsOptions) {
+    this.#options = options;
   }
 
   get first(): Violation | undefined {
@@ -20,7 +26,8 @@ export class Violations {
   }
 
   add(checker: string, says: string): void {
-    this.#found.push({ checker, says, atMs: this.#nowMs() });
+    const { nowMs, ignored } = this.#options;
+    if (!ignored.includes(checker)) this.#found.push({ checker, says, atMs: nowMs() });
   }
 
   require(condition: boolean, checker: string, says: () => string): void {

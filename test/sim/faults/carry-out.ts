@@ -2,7 +2,7 @@
 // comes back when the last one lets go.
 
 import { unreachable } from '../../../cluster/base/unreachable.ts';
-import { isStateStore, LOG_STORE } from '../subject/subject.ts';
+import { isStateStore, LOG_STORE, STATE_STORES } from '../subject/subject.ts';
 import type { SimGroup } from '../run/sim-group.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { Link } from '../world/sim-net.ts';
@@ -35,6 +35,8 @@ export class Faults {
     begin: ({ disk }) => disk.fill(),
     end: ({ disk }) => disk.free(),
   });
+  /** Nothing breaks any more, not even what was to break in the course of a fault that had begun. */
+  #isOver = false;
   /** How many of each kind were carried out. */
   readonly counts = new Map<string, number>();
 
@@ -56,14 +58,17 @@ export class Faults {
     for (const fault of plan) time.after(fault.atMs - time.nowMs, () => this.#begin(fault));
   }
 
-  /** Everything among these hosts is well again, for good. */
+  /** Everything among these hosts is well again, for good, and so are the ways of clients to them. */
   healAmong(hosts: readonly SimHost[]): void {
-    const { world } = this.#options;
+    const { world, group } = this.#options;
+    this.#isOver = true;
+    group.healClients();
     for (const host of hosts) {
       this.#freezes.endAll(host);
       this.#diskFreezes.endAll(host);
       this.#fullDisks.endAll(host);
       host.disk.speed = { leastMs: 0.2, meanMs: 1 };
+      host.disk.slowed = undefined;
       for (const other of hosts) {
         const link = world.net.link(host.name, other.name);
         this.#cuts.endAll(link);
@@ -72,7 +77,7 @@ export class Faults {
         link.lossRate = 0;
       }
       this.#downs.endAll(host);
-      this.#options.group.start(host);
+      group.start(host);
     }
   }
 
@@ -137,6 +142,7 @@ export class Faults {
       case 'lossy-link':
         return this.#onTarget(action.target, (host) => this.#spoilLinks(host, action, forMs));
       case 'slow-disk':
+      case 'slow-state':
       case 'freeze-disk':
       case 'full-disk':
         return this.#onTarget(action.target, (host) => this.#spoilDisk(host, action, forMs));
@@ -197,7 +203,8 @@ export class Faults {
       const healAtMs = forMs / 2 + healOrder.indexOf(number) * stepMs;
       const cutAtMs = place * stepMs;
       world.time.after(cutAtMs, () => {
-        this.#cut(this.#linksBetween([host], others, 'both'), healAtMs - cutAtMs);
+        if (!this.#isOver)
+          this.#cut(this.#linksBetween([host], others, 'both'), healAtMs - cutAtMs);
       });
     }
     return hosts.length > 0;
@@ -223,7 +230,10 @@ export class Faults {
 
   #spoilDisk(
     host: SimHost,
-    action: Extract<FaultAction, { readonly kind: 'slow-disk' | 'freeze-disk' | 'full-disk' }>,
+    action: Extract<
+      FaultAction,
+      { readonly kind: 'slow-disk' | 'slow-state' | 'freeze-disk' | 'full-disk' }
+    >,
     forMs: number,
   ): void {
     switch (action.kind) {
@@ -242,6 +252,12 @@ export class Faults {
         });
         return;
       }
+      case 'slow-state':
+        host.disk.slowed = { prefix: STATE_STORES, meanMs: action.meanMs };
+        this.#options.world.time.after(forMs, () => {
+          host.disk.slowed = undefined;
+        });
+        return;
       default:
         unreachable(action);
     }

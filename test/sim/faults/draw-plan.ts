@@ -28,13 +28,17 @@ const KINDS: Readonly<Record<FaultKind, readonly [inRun: number, perElection: nu
   'slow-disk': [0.3, 0.15],
   'freeze-disk': [0.25, 0.12],
   'full-disk': [0.12, 0.06],
-  'step-clock': [0.15, 0.1],
+  'step-clock': [0.25, 0.1],
   transfer: [0.3, 0.2],
   'rot-log': [0.06, 0.04],
   'rot-state': [0.06, 0.04],
   hole: [0.06, 0.04],
   replace: [0.2, 0.08],
+  'slow-state': [0.25, 0.1],
 };
+
+/** An hour, as a wrong time zone has it. */
+const STEP_MAX_MS = 3_600_000;
 
 export const ALL_KINDS = Object.keys(KINDS) as readonly FaultKind[];
 
@@ -61,6 +65,12 @@ export function drawPlan(stream: Stream, frame: PlanFrame): FaultPlan {
     }
   }
   return faults.sort((left, right) => left.atMs - right.atMs);
+}
+
+/** Small ones hide what is decided by minutes, and large ones what is decided by seconds. */
+function drawStepMs(stream: Stream): number {
+  if (stream.chance(0.5)) return stream.between(-STEP_MAX_MS, STEP_MAX_MS);
+  return stream.pick([-1, 1]) * stream.spread(10, 10_000);
 }
 
 function drawAction(
@@ -91,9 +101,10 @@ function drawAction(
     case 'lossy-link':
       return { kind, target, rate: stream.between(0.02, 0.5) };
     case 'slow-disk':
+    case 'slow-state':
       return { kind, target, meanMs: stream.spread(5, electionMs) };
     case 'step-clock':
-      return { kind, target, byMs: stream.between(-3_600_000, 3_600_000) };
+      return { kind, target, byMs: drawStepMs(stream) };
     case 'transfer':
       return { kind, to: host };
     case 'rot-log':

@@ -27,6 +27,8 @@ export type FaultAction =
   | { readonly kind: 'lossy-link'; readonly target: Target; readonly rate: number }
   | { readonly kind: 'reset-links'; readonly target: Target }
   | { readonly kind: 'slow-disk'; readonly target: Target; readonly meanMs: number }
+  /** Only the store of the state: it tidies itself up, while the log is written as ever. */
+  | { readonly kind: 'slow-state'; readonly target: Target; readonly meanMs: number }
   | { readonly kind: 'freeze-disk'; readonly target: Target }
   | { readonly kind: 'full-disk'; readonly target: Target }
   | { readonly kind: 'step-clock'; readonly target: Target; readonly byMs: number }

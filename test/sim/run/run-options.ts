@@ -29,6 +29,8 @@ export interface RunOptions {
   readonly diskMeanMs: number;
   readonly clientLossRate: number;
   readonly demotionRate: number;
+  /** How long a client waits for an answer before it asks elsewhere. */
+  readonly patienceMs: number;
   /** Of each host. */
   readonly clocks: readonly { readonly rate: number; readonly wallDrift: number }[];
   readonly safetyMs: number;
@@ -77,6 +79,8 @@ export function drawOptions(seed: number, subject: SubjectName): RunOptions {
     livenessMs: 30 * electionMs + 15_000,
     outside: hosts.map(() => stream.pick(['in', 'out', 'both', 'down'] as const)),
     plan: drawPlan(stream.fork('plan'), { hostCount, safetyMs, electionMs, kinds }),
+    // Who waits for long waits for a leader that is cut off, and sees nothing of the next one.
+    patienceMs: electionMs * stream.spread(0.3, 3),
   };
 }
 

@@ -8,13 +8,13 @@ import { isQuorumOf } from '../checks/quorums.ts';
 import { Violations, type Violation } from '../checks/violations.ts';
 import { Faults } from '../faults/carry-out.ts';
 import { membersOf } from '../../../cluster/raft/membership.ts';
+import type { Mutant } from '../mutants/mutant.ts';
 import type { Subject } from '../subject/subject.ts';
 import type { Workload } from '../workload/workload.ts';
 import { makeArraysCheap } from '../world/cheap-arrays.ts';
 import { SealedGlobals } from '../world/sealed-globals.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import { World } from '../world/world.ts';
-import type { Mutant } from './mutant.ts';
 import type { RunOptions } from './run-options.ts';
 import type { SimGroup } from './sim-group.ts';
 import { type Keeper, stageOf } from './stage.ts';
@@ -59,7 +59,7 @@ class Run {
   readonly #group: SimGroup;
   readonly #checks: GroupChecks;
   readonly #commitWatch: CommitWatch;
-  /** Hosts whose disks took something in the last event. */
+  /** Hosts that showed something in the last event: their disks took it, or a frame left them. */
   readonly #active = new Set<SimHost>();
   readonly #faults: Faults;
   readonly #keeper: Keeper;
@@ -79,6 +79,7 @@ class Run {
         onFrame: (leaving) => {
           const host = this.#world.hosts.find(({ name }) => name === leaving.from);
           if (host === undefined) return;
+          this.#active.add(host);
           for (const message of this.#subject.messagesIn(leaving)) {
             this.#checks.onMessage(host, message);
           }
@@ -87,7 +88,11 @@ class Run {
     });
     const world = this.#world;
     globals.seal(world.time, world.stream.fork('globals'));
-    const violations = new Violations(() => world.time.nowMs);
+    const violations = new Violations({
+      nowMs: () => world.time.nowMs,
+      // A node that stops itself is no finding of ours: there are bugs that no assertion knows of.
+      ignored: how.mutant === undefined ? [] : ['assertions'],
+    });
     this.#violations = violations;
     this.#addHosts(how.mutant);
     const { subject, group, keeper, workload } = stageOf({
@@ -104,11 +109,12 @@ class Run {
       subject,
       violations,
       hosts: () => world.hosts,
-      lastIndexOf: (host) => group.live(host)?.status().lastIndex,
+      statusOf: (host) => group.live(host)?.status(),
     });
     this.#commitWatch = new CommitWatch({
       violations,
       isKnown: (index, term) => this.#checks.isKnown(index, term),
+      onCounted: (host, index, term) => this.#checks.onCounted(host, index, term),
     });
     this.#faults = new Faults({
       world,

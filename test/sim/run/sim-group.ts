@@ -43,10 +43,12 @@ export class SimGroup {
   /** Disks that fail writes at times: their nodes may end. */
   readonly failing = new Set<SimHost>();
   readonly #stream: Stream;
+  #clientLossRate: number;
 
   constructor(options: SimGroupOptions) {
     this.#options = options;
     this.#stream = options.world.stream.fork('clients');
+    this.#clientLossRate = options.clientLossRate;
   }
 
   live(host: SimHost): LiveNode | undefined {
@@ -62,6 +64,11 @@ export class SimGroup {
       if (best === undefined || status.term > best.term) best = { host, term: status.term };
     }
     return best?.host;
+  }
+
+  /** From now on no question of a client gets lost, and no answer, but with the host that had it. */
+  healClients(): void {
+    this.#clientLossRate = 0;
   }
 
   start(host: SimHost): void {
@@ -156,7 +163,7 @@ export class SimGroup {
   }
 
   #isLost(): boolean {
-    return this.#stream.chance(this.#options.clientLossRate);
+    return this.#stream.chance(this.#clientLossRate);
   }
 
   #travel(action: () => void): void {

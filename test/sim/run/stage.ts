@@ -73,7 +73,7 @@ function nodeStage({ world, violations, options, digestAt }: StageParts): Stage 
 }
 
 function replicaStage({ world, violations, options }: StageParts): Stage {
-  const { timing, limits, hostCount, clientLossRate, demotionRate } = options;
+  const { timing, limits, hostCount, clientLossRate, demotionRate, patienceMs } = options;
   const electionMs = timing.tickMs * timing.electionTicks;
   const subject = new ReplicaSubject({ world, founderCount: hostCount, timing, limits });
   const group = new SimGroup({ world, subject, violations, clientLossRate });
@@ -90,7 +90,8 @@ function replicaStage({ world, violations, options }: StageParts): Stage {
       clientCount,
       keyCount,
       thinkMs,
-      timeoutMs: 3 * electionMs,
+      patienceMs,
+      probeMs: 3 * electionMs,
       weights,
     }),
   };

@@ -42,6 +42,12 @@ export interface RegisterValue {
   readonly index: number;
 }
 
+/** What a reader saw, and up to which entry the rows that it looked at were applied. */
+export interface RegisterReading {
+  readonly found: RegisterValue | undefined;
+  readonly appliedIndex: number;
+}
+
 /** Where machines get further stores; see Generations of the real one. */
 export interface RegisterStores {
   open(generation: number): Promise<Kv>;
@@ -89,9 +95,11 @@ export class RegisterMachine implements Machine<RegisterOutcome> {
     this.#standAsOn(kv);
   }
 
-  read(key: string): RegisterValue | undefined {
+  /** A batch is in the rows before the machine hears that it is: only they say what a reader saw. */
+  read(key: string): RegisterReading {
     const row = this.#kv.get(bytesOf(REGISTER_PREFIX + key));
-    return row === undefined ? undefined : (JSON.parse(textOf(row)) as RegisterValue);
+    const found = row === undefined ? undefined : (JSON.parse(textOf(row)) as RegisterValue);
+    return { found, appliedIndex: witnessIn(this.#kv)?.index ?? 0 };
   }
 
   async apply(entries: readonly AppliedEntry[]): Promise<readonly RegisterOutcome[]> {

@@ -41,10 +41,13 @@ export interface Subject {
 
 export const LOG_STORE = 'log';
 
+/** What the names of all stores of state begin with. */
+export const STATE_STORES = 'state';
+
 export function stateStoreName(generation: number): string {
-  return generation === 0 ? 'state' : `state-${generation}`;
+  return generation === 0 ? STATE_STORES : `${STATE_STORES}-${generation}`;
 }
 
 export function isStateStore(name: string): boolean {
-  return name.startsWith('state');
+  return name.startsWith(STATE_STORES);
 }

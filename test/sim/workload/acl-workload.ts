@@ -114,7 +114,9 @@ export class AclWorkload implements Workload {
     const probes = hosts.map(async (host, place) => {
       const client = this.#client(`probe ${place}`, host);
       const target = policyTarget(1000 + place);
-      const wrote = await this.#until(endMs, () => this.#write(client, target, 'create', host));
+      const wrote = await this.#until(endMs, () =>
+        this.#write(client, target, 'create', host, hosts),
+      );
       const read = await this.#until(endMs, () => this.#read(client, target, 'default', host));
       const missing = wrote ? [] : [`a write through ${host.name}`];
       return read ? missing : [...missing, `a read at ${host.name}`];
@@ -180,16 +182,17 @@ export class AclWorkload implements Workload {
         await this.#authorize(client, token, host);
         return;
       default:
-        await this.#write(client, target, kind, host);
+        await this.#write(client, target, kind, host, hosts);
     }
   }
 
-  /** True when it was answered. */
+  /** `first` is asked, and after it any of `hosts`. True when it was answered. */
   async #write(
     client: Client,
     target: Target,
     kind: 'create' | 'update' | 'delete',
     first: SimHost,
+    hosts: readonly SimHost[],
   ): Promise<boolean> {
     const { world } = this.#options;
     this.#valueCount += 1;
@@ -226,7 +229,7 @@ export class AclWorkload implements Workload {
       else if (output === 'impossible') this.#complain(record, came);
       else if (output !== 'unavailable')
         return this.#settle(client, record, output, came, mayBeDone);
-      host = client.stream.pick(world.hosts);
+      host = client.stream.pick(hosts);
     }
     if (mayBeDone) {
       this.counts.unknown += 1;

@@ -20,6 +20,7 @@ import {
   payloadOf,
   type RegisterCommand,
   type RegisterOutcome,
+  type RegisterReading,
   type RegisterValue,
 } from '../subject/register-machine.ts';
 import type { LiveReplica, ReplicaSubject } from '../subject/replica-subject.ts';
@@ -39,13 +40,17 @@ export interface RegisterWorkloadOptions {
   readonly keyCount: number;
   /** Between two operations of one client, on average. */
   readonly thinkMs: number;
-  readonly timeoutMs: number;
+  readonly patienceMs: number;
+  /** The same of those who try whether the healed group answers. */
+  readonly probeMs: number;
   readonly weights: Readonly<Record<OperationKind, number>>;
 }
 
 export type OperationKind = 'write' | 'cas' | 'read' | 'stale';
 
 const ATTEMPTS_MAX = 3;
+/** Part of the writes that go to whoever took the last one. */
+const TRUE_RATE = 0.7;
 
 interface Client {
   /** Another one after every operation whose outcome is unknown. */
@@ -61,11 +66,9 @@ type Attempt =
   | { readonly kind: 'nothing'; readonly leader: number | undefined }
   | { readonly kind: 'unknown' };
 
-interface StaleRead {
+interface StaleRead extends RegisterReading {
   readonly host: string;
   readonly key: string;
-  readonly found: RegisterValue | undefined;
-  readonly appliedIndex: number;
 }
 
 export class RegisterWorkload implements Workload {
@@ -81,6 +84,7 @@ export class RegisterWorkload implements Workload {
   #valueCount = 0;
   #openCount = 0;
   #isStopped = false;
+  #timeoutMs: number;
   /** The newest entry that anybody was answered about. */
   #acknowledgedIndex = 0;
   readonly counts = {
@@ -94,6 +98,7 @@ export class RegisterWorkload implements Workload {
 
   constructor(options: RegisterWorkloadOptions) {
     this.#options = options;
+    this.#timeoutMs = options.patienceMs;
   }
 
   get isIdle(): boolean {
@@ -116,8 +121,9 @@ export class RegisterWorkload implements Workload {
   }
 
   async probe(hosts: readonly SimHost[], timeoutMs: number): Promise<readonly string[]> {
-    const { world } = this.#options;
+    const { world, probeMs } = this.#options;
     const endMs = world.time.nowMs + timeoutMs;
+    this.#timeoutMs = probeMs;
     const probes = hosts.map(async (host, place) => {
       const stream = world.stream.fork(`probe ${place}`);
       this.#clientCount += 1;
@@ -252,7 +258,10 @@ export class RegisterWorkload implements Workload {
     hosts: readonly SimHost[],
   ): Promise<Attempt> {
     let mayBeDone = false;
-    let host = hosts.includes(client.favourite) ? client.favourite : client.stream.pick(hosts);
+    const { favourite, stream } = client;
+    // Whoever is always true to the one that answered last would all wait for it when it is cut off.
+    const isTrue = hosts.includes(favourite) && stream.chance(TRUE_RATE);
+    let host = isTrue ? favourite : stream.pick(hosts);
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
       const came = await this.#propose(host, command);
       if (came.kind === 'done') {
@@ -268,8 +277,8 @@ export class RegisterWorkload implements Workload {
   }
 
   async #propose(host: SimHost, command: RegisterCommand): Promise<Attempt> {
-    const { group, timeoutMs } = this.#options;
-    const reply = await group.ask(host, timeoutMs, (node) =>
+    const { group } = this.#options;
+    const reply = await group.ask(host, this.#timeoutMs, (node) =>
       replicaOf(node).replica.propose(payloadOf(command)),
     );
     if (reply.kind === 'answered') return { kind: 'done', outcome: reply.value };
@@ -287,14 +296,14 @@ export class RegisterWorkload implements Workload {
   }
 
   async #read(client: Client, host: SimHost): Promise<boolean> {
-    const { world, group, timeoutMs, violations } = this.#options;
+    const { world, group, violations } = this.#options;
     const key = this.#drawKey(client);
     const callTime = world.time.nowMs;
     const floor = this.#acknowledgedIndex;
-    const reply = await group.ask(host, timeoutMs, async (node) => {
+    const reply = await group.ask(host, this.#timeoutMs, async (node) => {
       const { replica, machine } = replicaOf(node);
       await replica.readBarrier();
-      return { found: machine.read(key), appliedIndex: machine.appliedEntry?.index ?? 0 };
+      return machine.read(key);
     });
     if (reply.kind !== 'answered') {
       this.counts.refusedReads += 1;
@@ -318,13 +327,11 @@ export class RegisterWorkload implements Workload {
   }
 
   async #readStale(client: Client, host: SimHost): Promise<void> {
-    const { group, timeoutMs } = this.#options;
+    const { group } = this.#options;
     const key = this.#drawKey(client);
-    const reply = await group.ask(host, timeoutMs, (node) => {
-      const { machine } = replicaOf(node);
-      const appliedIndex = machine.appliedEntry?.index ?? 0;
-      return Promise.resolve({ found: machine.read(key), appliedIndex });
-    });
+    const reply = await group.ask(host, this.#timeoutMs, (node) =>
+      Promise.resolve(replicaOf(node).machine.read(key)),
+    );
     if (reply.kind !== 'answered') return;
     this.counts.stale += 1;
     this.#staleReads.push({ host: host.name, key, ...reply.value });

@@ -34,6 +34,8 @@ export class SealedGlobals {
 
   unseal(): void {
     for (const restore of this.#restores.splice(0).reverse()) restore();
+    // Last: modules that imported one by its name get what stands there now.
+    syncBuiltinESMExports();
   }
 
   /** Resolves when no microtask and no immediate is left. */
@@ -130,7 +132,6 @@ export class SealedGlobals {
     this.#replace(crypto, 'randomFillSync', fill);
     this.#replace(globalThis.crypto, 'getRandomValues', fill);
     syncBuiltinESMExports();
-    this.#restores.push(() => syncBuiltinESMExports());
   }
 }
 

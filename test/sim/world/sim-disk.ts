@@ -137,6 +137,8 @@ export class SimDisk {
   readonly #options: DiskOptions;
   readonly #stores = new Map<string, SimStore>();
   speed: DiskSpeed = { leastMs: 0.2, meanMs: 1 };
+  /** Writes to stores of these names take so much longer on average. */
+  slowed: { readonly prefix: string; readonly meanMs: number } | undefined;
   /** Databases of these names are told of as on disk at once, and are later. */
   lyingNames: readonly string[] = [];
   #isFull = false;
@@ -215,6 +217,11 @@ export class SimDisk {
     return this.#options.stream.exponential(leastMs, meanMs);
   }
 
+  #drawSlowedMs({ name }: SimStore): number {
+    if (this.slowed === undefined || !name.startsWith(this.slowed.prefix)) return 0;
+    return this.#options.stream.exponential(0, this.slowed.meanMs);
+  }
+
   /** Reads come from memory mostly. */
   drawReadMs(): number {
     return this.#options.stream.exponential(0.02, 0.05);
@@ -233,7 +240,7 @@ export class SimDisk {
     const land = (): void => this.#land(store, writes);
     store.inFlight = land;
     const isFull = this.#isFull;
-    this.#later(this.drawWriteMs(), () => {
+    this.#later(this.drawWriteMs() + this.#drawSlowedMs(store), () => {
       if (store.inFlight !== land) return;
       store.inFlight = undefined;
       if (isFull) {

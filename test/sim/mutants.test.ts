@@ -1,0 +1,28 @@
+// The simulator is as good as the bugs that it finds. The short form of `npm run sim -- --mutants`: each
+// planted bug is looked for from a seed on that found it once, and must be found by a checker that it
+// names.
+
+import t from 'tap';
+import { Print } from '../../scripts/sim/print.ts';
+import { hunt } from '../../scripts/sim/hunt.ts';
+import { Pool } from '../../scripts/sim/pool.ts';
+import { MUTANTS } from './mutants/mutants.ts';
+
+/** More than enough, also after the product has changed and its seeds run otherwise. */
+const SEEDS_MAX = 150;
+
+/** Runs of the whole node are long: `--mutants` looks for all of these, the test for some. */
+const SHORT = MUTANTS.filter(({ subject, isSlow = false }) => subject === 'replica' && !isSlow);
+
+const pool = new Pool(1);
+t.teardown(() => pool.close());
+
+for (const mutant of SHORT) {
+  t.test(`mutants: ${mutant.name}, which means that ${mutant.breaks}`, async (t) => {
+    const lines: string[] = [];
+    const print = new Print((line) => lines.push(line));
+    const plan = { mutants: [mutant], from: mutant.seed, count: SEEDS_MAX };
+    const isFound = await hunt(pool, plan, print);
+    t.ok(isFound, lines.join('\n'));
+  });
+}

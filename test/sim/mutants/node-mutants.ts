@@ -1,0 +1,52 @@
+// Planted bugs of the service on top: caches that hold what is gone, and requests that happen twice.
+
+import { ReadBarriers } from '../../../cluster/replica/read-barriers.ts';
+import { CallerResolver } from '../../../src/service/caller-resolver.ts';
+import { RightsCache } from '../../../src/service/rights-cache.ts';
+import { ChangeSet } from '../../../src/state/change-set.ts';
+import { rowKey } from '../../../src/state/tables.ts';
+import type { Mutant } from './mutant.ts';
+import { replaced } from './replaced.ts';
+
+const REQUESTS = rowKey('request', new Uint8Array(0));
+
+export const NODE_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'stale-rights',
+    breaks: 'what a token may do is remembered though a policy of it is another one now',
+    foundBy: ['linearizability', 'revocations'],
+    subject: 'node',
+    seed: 1,
+    install: () => replaced(RightsCache.prototype, 'forget', () => () => undefined),
+  },
+  {
+    name: 'stale-callers',
+    breaks: 'a token is remembered though it was deleted or replaced',
+    foundBy: ['linearizability', 'revocations'],
+    subject: 'node',
+    seed: 1,
+    install: () => replaced(CallerResolver.prototype, 'onApplied', () => () => undefined),
+  },
+  {
+    name: 'forgotten-requests',
+    breaks: 'a request that is sent again is carried out again',
+    foundBy: ['answers'],
+    subject: 'node',
+    seed: 67,
+    install: () =>
+      replaced(ChangeSet.prototype, 'get', (real) => {
+        return function (this: ChangeSet, key) {
+          const isRequest = Buffer.compare(key.subarray(0, REQUESTS.length), REQUESTS) === 0;
+          return isRequest ? undefined : real.call(this, key);
+        };
+      }),
+  },
+  {
+    name: 'service-without-read-barrier',
+    breaks: 'a server answers default reads from its own state without asking the leader',
+    foundBy: ['linearizability', 'revocations'],
+    subject: 'node',
+    seed: 10,
+    install: () => replaced(ReadBarriers.prototype, 'add', () => () => Promise.resolve()),
+  },
+];

@@ -1,0 +1,102 @@
+// The simulator on itself: runs follow from their seeds, what gets in from outside is noticed, a finding
+// comes with the shortest run that shows it; and a few runs of the product, with those that once failed.
+
+import { join } from 'node:path';
+import t from 'tap';
+import { Pool } from '../../scripts/sim/pool.ts';
+import { Print } from '../../scripts/sim/print.ts';
+import { seedRange } from '../../scripts/sim/seed-range.ts';
+import { sweep } from '../../scripts/sim/sweep.ts';
+import type { Runner, Task } from '../../scripts/sim/tasks.ts';
+import type { Cuts } from './run/cuts.ts';
+import type { SubjectName } from './run/run-options.ts';
+
+/** Runs that found something, of which the fault was the simulator's. */
+const SAVED: readonly {
+  readonly seed: number;
+  readonly subject: SubjectName;
+  readonly cuts: Cuts;
+}[] = [
+  // A stale read was judged by what its machine said of itself, while the rows were further.
+  { seed: 300_173, subject: 'replica', cuts: { only: [] } },
+  { seed: 301_651, subject: 'replica', cuts: { only: [] } },
+  // Clients lost questions of their own accord while the healed group was to answer in time.
+  { seed: 1061, subject: 'node', cuts: { only: [9] } },
+];
+
+const FRESH: readonly { readonly seed: number; readonly subject: SubjectName }[] = [
+  { seed: 1, subject: 'replica' },
+  { seed: 2, subject: 'replica' },
+];
+
+function taskOf(seed: number, subject: SubjectName, more: Partial<Task> = {}): Task {
+  return { seed, subject, cuts: {}, mutant: undefined, isTwice: false, isTraced: false, ...more };
+}
+
+/** Beside this process: runs take the clock and the timers of theirs. */
+function pool(owner: { teardown(action: () => void): void }, worker?: string): Runner {
+  const made = new Pool(1, worker);
+  owner.teardown(() => made.close());
+  return made;
+}
+
+t.test('runs: those of the product are clean', async (t) => {
+  const { run } = pool(t);
+  for (const { seed, subject } of FRESH) {
+    const { violation } = await run(taskOf(seed, subject));
+    t.equal(violation, undefined, `npm run sim -- --seed ${seed} --subject ${subject}`);
+  }
+  for (const { seed, subject, cuts } of SAVED) {
+    const { violation } = await run(taskOf(seed, subject, { cuts }));
+    t.equal(violation, undefined, `npm run sim -- --seed ${seed} --subject ${subject}`);
+  }
+});
+
+t.test('runs: one seed comes to the same events, another to others', async (t) => {
+  const { run } = pool(t);
+  for (const subject of ['replica', 'node'] as const) {
+    const cuts = { safetyMs: 2500 };
+    const { hash, secondHash } = await run(taskOf(2, subject, { cuts, isTwice: true }));
+    t.equal(secondHash, hash, subject);
+    const other = await run(taskOf(3, subject, { cuts }));
+    t.not(other.hash, hash);
+  }
+});
+
+t.test('sweep: every hundredth seed runs twice, and what is not simulated shows', async (t) => {
+  const lines: string[] = [];
+  const plan = { subject: 'replica', from: 100, count: 1, minutes: undefined } as const;
+  const print = new Print((line) => lines.push(line));
+  const leaking = join(import.meta.dirname, 'leaking-worker.js');
+  t.equal(await sweep(pool(t, leaking), plan, print), false);
+  t.match(lines.join('\n'), /seed 100: two runs came to \S+ and \S+: not all is simulated/);
+  lines.length = 0;
+  t.equal(await sweep(pool(t), plan, print), true);
+  t.match(lines.join('\n'), /seeds 100 to 100: 0 failed/);
+});
+
+t.test('sweep: a finding comes with the shortest run that shows it, and its command', async (t) => {
+  const lines: string[] = [];
+  const print = new Print((line) => lines.push(line));
+  const { run } = pool(t);
+  const broken: Runner = {
+    size: 1,
+    run: (task) => run({ ...task, mutant: 'no-read-barrier' }),
+  };
+  const plan = { subject: 'replica', from: 1, count: 1, minutes: undefined } as const;
+  t.equal(await sweep(broken, plan, print), false);
+  const said = lines.join('\n');
+  t.match(said, /seed 1 fails after \d+ ms: linearizability/);
+  t.match(said, /shortest of \d+ runs: /);
+  t.match(said, /npm run sim -- --seed 1 .*--trace/);
+  t.match(said, /marks: /);
+  t.match(said, /faults: /);
+});
+
+t.test('sweep: seeds are so many, or from one through another', async (t) => {
+  t.same(seedRange('200', 7), { from: 7, count: 200 });
+  t.same(seedRange('5001-5003', 1), { from: 5001, count: 3 });
+  for (const wrong of ['', 'x', '1-', '9-3', '1.5']) {
+    t.throws(() => seedRange(wrong, 1), /is no/, wrong);
+  }
+});
