@@ -1,0 +1,81 @@
+// The files of docs/deploy can be used as they are: settings that the server reads, variables that it knows, paths
+// that are there, and a unit that fits how the server starts and ends.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { parseYamlSettings } from '../../src/cli/settings-text.ts';
+import { readSettings } from '../../src/node/settings.ts';
+import { SETTING_KEYS, variableOf } from '../../src/node/settings-keys.ts';
+
+/** What was compiled lies one folder below the root of the project. */
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const FOLDER = join(ROOT, 'docs', 'deploy');
+const VARIABLES = new Set(SETTING_KEYS.map(({ name }) => variableOf(name)));
+const KEY = Buffer.alloc(32, 1).toString('base64');
+
+function textOf(name: string): string {
+  return readFileSync(join(FOLDER, name), 'utf8');
+}
+
+t.test('deploy: every example configuration is one that the server takes', async (t) => {
+  const examples = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'));
+  t.ok(examples.length > 0);
+  for (const name of examples) {
+    const settings = readSettings({
+      flags: {},
+      files: [{ path: name, value: parseYamlSettings(textOf(name)) }],
+      environment: { CONCLAVE_CLUSTER_KEY: KEY },
+    });
+    t.equal(settings['acl.default_policy'], 'deny', name);
+    t.ok(
+      settings.bootstrap_expect > 1 && settings.retry_join.length > 0,
+      `${name}: several servers`,
+    );
+    t.equal(settings['ports.http'], -1, `${name}: no secret in clear`);
+    t.notOk(textOf(name).includes('cluster_key:'), `${name}: no secret in the file`);
+  }
+});
+
+t.test('deploy: the environment file names variables that the server reads', async (t) => {
+  const names = [...textOf('conclave.env').matchAll(/^(\w+)=/gm)].map(([, name]) => name!);
+  t.same(names, ['CONCLAVE_CLUSTER_KEY']);
+  t.ok(names.every((name) => VARIABLES.has(name)));
+});
+
+t.test('deploy: the unit fits how the server starts, tells and ends', async (t) => {
+  const unit = textOf('conclave.service');
+  const value = (key: string): string => new RegExp(`^${key}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
+  t.equal(value('Type'), 'notify');
+  t.equal(value('NotifyAccess'), 'all', 'a child of the server speaks');
+  t.equal(value('KillSignal'), 'SIGTERM');
+  t.equal(value('RestartPreventExitStatus'), '2');
+  t.match(value('ExecStart'), /dist\/src\/main\.js agent --config-file \/etc\/conclave\//);
+  t.match(value('EnvironmentFile'), 'conclave.env');
+  const { status, stderr } = spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' });
+  if (status !== 0) {
+    t.comment(`systemd-analyze is not here: ${stderr ?? 'no such program'}`);
+    return;
+  }
+  const verified = spawnSync('systemd-analyze', ['verify', join(FOLDER, 'conclave.service')], {
+    encoding: 'utf8',
+  });
+  t.notMatch(
+    verified.stderr,
+    /conclave\.service:\d+:/,
+    'systemd finds no line that it does not know',
+  );
+});
+
+t.test('deploy: the container file takes what is there and starts what it built', async (t) => {
+  const text = textOf('Containerfile').replaceAll('\\\n', ' ');
+  const copied = [...text.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, names]) =>
+    names!.split(' '),
+  );
+  t.ok(copied.includes('src') && copied.includes('package-lock.json'));
+  for (const name of copied) t.ok(existsSync(join(ROOT, name)), name);
+  for (const [, name] of text.matchAll(/(CONCLAVE_\w+)=/g)) t.ok(VARIABLES.has(name!), name!);
+  for (const [, name] of text.matchAll(/(CONCLAVE_[A-Z_]+)/g)) t.ok(VARIABLES.has(name!), name!);
+  t.match(text, /ENTRYPOINT \["node", .*"dist\/src\/main\.js", "agent"\]/);
+});
