@@ -5,7 +5,14 @@
 
 import type { Change, ChangeType, Command, Presence, RequestMark } from './commands.ts';
 import type { AccessorId } from '../acl/ids.ts';
-import { cursorFields, cursorOf } from './global-log/replication.ts';
+import {
+  cursorFields,
+  cursorOf,
+  datacenterFields,
+  datacenterOf,
+  epochFields,
+  epochOf,
+} from './global-log/replication.ts';
 import {
   type Field,
   type Fields,
@@ -55,10 +62,16 @@ export const CHANGE_NUMBER: Readonly<Record<ChangeType, number>> = {
   'global-log.begin': 23,
   'global-log.apply': 24,
   'global-log.trim': 25,
+  'request-id.forget': 26,
+  'datacenters.set': 27,
   'global-snapshot.begin': 28,
   'global-snapshot.chunk': 29,
   'global-snapshot.carry': 30,
   'global-snapshot.commit': 31,
+  'epoch.promise': 32,
+  'epoch.start': 33,
+  'epoch.fence': 34,
+  'divergent.discard': 35,
 };
 
 const PRESENCE_NUMBER: Readonly<Record<Presence, number>> = {
@@ -245,6 +258,37 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
   'global-snapshot.commit': {
     fieldsOf: ({ id }) => [id],
     changeOf: ([id]) => ({ id }) as ChangeOf<'global-snapshot.commit'>,
+  },
+  'epoch.promise': {
+    fieldsOf: ({ epoch, candidate, at }) => [epoch, candidate, [at.epoch, at.seq]],
+    changeOf: ([epoch, candidate, at]) => {
+      const [atEpoch, seq] = at as readonly number[];
+      return { epoch, candidate, at: { epoch: atEpoch, seq } } as ChangeOf<'epoch.promise'>;
+    },
+  },
+  'epoch.start': {
+    fieldsOf: ({ epoch, promises, isForced }) => [epoch, promises, isForced],
+    changeOf: ([epoch, promises, isForced]) =>
+      ({ epoch, promises, isForced }) as ChangeOf<'epoch.start'>,
+  },
+  'epoch.fence': {
+    fieldsOf: ({ epochs }) => [epochs.map(epochFields)],
+    changeOf: ([epochs]) => ({ epochs: (epochs as readonly Fields[]).map(epochOf) }),
+  },
+  'divergent.discard': {
+    fieldsOf: ({ epoch, upTo }) => [epoch, upTo],
+    changeOf: ([epoch, upTo]) => ({ epoch, upTo }) as ChangeOf<'divergent.discard'>,
+  },
+  'datacenters.set': {
+    fieldsOf: ({ datacenters, majoritySeq }) => [datacenters.map(datacenterFields), majoritySeq],
+    changeOf: ([datacenters, majoritySeq]) => ({
+      datacenters: (datacenters as readonly Fields[]).map(datacenterOf),
+      majoritySeq: majoritySeq as number,
+    }),
+  },
+  'request-id.forget': {
+    fieldsOf: ({ keys }) => [keys],
+    changeOf: ([keys]) => ({ keys }) as ChangeOf<'request-id.forget'>,
   },
 };
 

@@ -10,7 +10,8 @@ import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Unstamped } from '../acl/stamped.ts';
 import type { Token } from '../acl/token.ts';
-import type { GlobalCursor } from './global-log/cursor.ts';
+import type { GlobalCursor, GlobalPlace } from './global-log/cursor.ts';
+import type { Datacenter, EpochStart } from './global-log/replication.ts';
 
 /**
  * Whether the object must be new or must exist; `either` is the upsert of auth methods. With
@@ -157,7 +158,37 @@ export type Change =
       readonly isLast: boolean;
     }
   /** It becomes the state. Giving it up is `restore.abandon`. */
-  | { readonly type: 'global-snapshot.commit'; readonly id: string };
+  | { readonly type: 'global-snapshot.commit'; readonly id: string }
+  /** Asks for the promise to take nothing of a lower epoch any more. */
+  | {
+      readonly type: 'epoch.promise';
+      readonly epoch: number;
+      readonly candidate: string;
+      /** How far the candidate is. */
+      readonly at: GlobalPlace;
+    }
+  /** This datacenter is the primary from here on, by the promises of these. */
+  | {
+      readonly type: 'epoch.start';
+      readonly epoch: number;
+      readonly promises: readonly string[];
+      /** An operator takes the loss of what others may have. */
+      readonly isForced: boolean;
+    }
+  /** A log with these epochs was heard of, the last of which is later than any here. */
+  | { readonly type: 'epoch.fence'; readonly epochs: readonly EpochStart[] }
+  /** Forgets what this datacenter wrote in that epoch and no later one has, some at a time. */
+  | { readonly type: 'divergent.discard'; readonly epoch: number; readonly upTo: number }
+  /** There are these datacenters from here on. */
+  | {
+      readonly type: 'datacenters.set';
+      /** By name. */
+      readonly datacenters: readonly Datacenter[];
+      /** Up to here a majority of the voters has the log, as the proposer knows. */
+      readonly majoritySeq: number;
+    }
+  /** Forgets remembered request ids, however old they are. */
+  | { readonly type: 'request-id.forget'; readonly keys: readonly Uint8Array[] };
 
 export type ChangeType = Change['type'];
 

@@ -197,6 +197,27 @@ const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { readonly t
     isLast: true,
   },
   'global-snapshot.commit': { type: 'global-snapshot.commit', id: 'one' },
+  'request-id.forget': { type: 'request-id.forget', keys: [MARK.key] },
+  'datacenters.set': {
+    type: 'datacenters.set',
+    datacenters: [
+      { name: 'dc1', isVoter: true, isWitness: false },
+      { name: 'w', isVoter: true, isWitness: true },
+    ],
+    majoritySeq: 300,
+  },
+  'epoch.promise': {
+    type: 'epoch.promise',
+    epoch: 3,
+    candidate: 'dc2',
+    at: { epoch: 2, seq: 300 },
+  },
+  'epoch.start': { type: 'epoch.start', epoch: 3, promises: ['dc2', 'w'], isForced: false },
+  'epoch.fence': {
+    type: 'epoch.fence',
+    epochs: [{ epoch: 3, startSeq: 301, startHash: new Uint8Array(32).fill(5), primary: 'dc2' }],
+  },
+  'divergent.discard': { type: 'divergent.discard', epoch: 2, upTo: 310 },
 };
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

@@ -21,6 +21,13 @@ import { applyBindingRuleDelete, applyBindingRuleSet } from './binding-rule.ts';
 import { applyBootstrap, applyEnsureBuiltins } from './builtins.ts';
 import type { ApplyContext } from './checks.ts';
 import {
+  applyDatacentersSet,
+  applyDivergentDiscard,
+  applyEpochFence,
+  applyEpochPromise,
+  applyEpochStart,
+} from './epochs.ts';
+import {
   applyGlobalSnapshotBegin,
   applyGlobalSnapshotCarry,
   applyGlobalSnapshotChunk,
@@ -55,7 +62,9 @@ function answered(changes: ChangeSet, command: Command): Outcome {
   const { change, timeMs, cas, request, principal } = command;
   const remembered = request === undefined ? undefined : readRequest(changes, request.key);
   if (request !== undefined && remembered !== undefined) {
-    const isOld = remembered.timeMs + REQUEST_MEMORY_MS <= timeMs;
+    // What is remembered counts at any age, wherever all servers know that: clocks differ.
+    const isAgeless = changes.replication !== undefined;
+    const isOld = !isAgeless && remembered.timeMs + REQUEST_MEMORY_MS <= timeMs;
     const isSame = Buffer.compare(remembered.fingerprint, request.fingerprint) === 0;
     if (!isOld && !isSame) throw invalid('The request id was used before, for another request');
     if (!isOld) return remembered.outcome;
@@ -105,6 +114,9 @@ function applyChange(context: ApplyContext, change: Change): Answer {
     case 'request-id.trim':
       for (const key of change.keys) trimRequest(changes, key, timeMs);
       return { type: 'done' };
+    case 'request-id.forget':
+      for (const key of change.keys) forgetRequest(changes, key);
+      return { type: 'done' };
     case 'pending-login.set':
       setPendingLogin(changes, change.key, change);
       return { type: 'done' };
@@ -133,6 +145,16 @@ function applyChange(context: ApplyContext, change: Change): Answer {
       return applyGlobalSnapshotCarry(context, change);
     case 'global-snapshot.commit':
       return applyGlobalSnapshotCommit(context, change);
+    case 'epoch.promise':
+      return applyEpochPromise(context, change);
+    case 'epoch.start':
+      return applyEpochStart(context, change);
+    case 'epoch.fence':
+      return applyEpochFence(context, change);
+    case 'divergent.discard':
+      return applyDivergentDiscard(context, change);
+    case 'datacenters.set':
+      return applyDatacentersSet(context, change);
     default:
       return unreachable(change);
   }

@@ -26,6 +26,7 @@ export function isGlobalChange(rows: Getter, change: Change): boolean {
     case 'ensure-builtins':
     case 'restore.begin':
     case 'restore.commit':
+    case 'datacenters.set':
       return true;
     // Of the named tokens, those that are not this datacenter's own to delete are left out.
     case 'token.reap':
@@ -41,6 +42,11 @@ export function isGlobalChange(rows: Getter, change: Change): boolean {
     case 'global-snapshot.chunk':
     case 'global-snapshot.carry':
     case 'global-snapshot.commit':
+    case 'epoch.promise':
+    case 'epoch.start':
+    case 'epoch.fence':
+    case 'divergent.discard':
+    case 'request-id.forget':
       return false;
     default:
       return unreachable(change);

@@ -1,0 +1,137 @@
+// Epochs of the global log: promised, begun, and heard of by a primary whose time is over. All of it is
+// decided here, in the order of the datacenter's own log: whatever a leader still believes, nothing of a
+// lower epoch is taken after a promise.
+
+import { must } from '../../../cluster/base/assert.ts';
+import type { ChangeSet } from '../change-set.ts';
+import type { Change } from '../commands.ts';
+import { forkOf, isOwn, rangesOf, suffixOf } from '../global-log/chain.ts';
+import { mayChangeDatacenters, mayPromise, mayStart } from '../global-log/election.ts';
+import { entryKey } from '../global-log/global-log-writer.ts';
+import {
+  currentEpoch,
+  type Datacenter,
+  type EntryRange,
+  type EpochStart,
+  type Replication,
+} from '../global-log/replication.ts';
+import type { VerdictAnswer } from '../global-log/verdict.ts';
+import type { ApplyContext } from './checks.ts';
+import { TRIM_ENTRIES_MAX, verdictOf } from './global-log.ts';
+
+type EpochChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
+
+export function applyEpochPromise(
+  { changes }: ApplyContext,
+  { epoch, candidate, at }: EpochChange<'epoch.promise'>,
+): VerdictAnswer {
+  const { replication } = changes;
+  if (replication === undefined) return verdictOf(changes, 'not-begun');
+  if (!mayPromise(replication, { epoch, candidate, at })) return verdictOf(changes, 'not-granted');
+  changes.changeReplication({ ...replication, maxEpochPromised: epoch, votedFor: candidate });
+  return verdictOf(changes, 'granted');
+}
+
+export function applyEpochStart(
+  { changes, timeMs, principal }: ApplyContext,
+  { epoch, promises, isForced }: EpochChange<'epoch.start'>,
+): VerdictAnswer {
+  const { replication } = changes;
+  if (replication === undefined) return verdictOf(changes, 'not-begun');
+  if (!mayStart(replication, { epoch, promises, isForced })) {
+    return verdictOf(changes, 'not-allowed');
+  }
+  const primary = replication.datacenter;
+  const body = { kind: 'epoch-start', primary, promises, isForced } as const;
+  changes.appendEntry(body, { timeMs, principal, request: undefined }, epoch);
+  return verdictOf(changes, 'applied');
+}
+
+/**
+ * A later epoch has begun elsewhere, in a log of these epochs. What this datacenter has beyond the fork is
+ * set apart before anything is touched: its own entries stay until somebody discards them.
+ */
+export function applyEpochFence(
+  { changes }: ApplyContext,
+  { epochs }: EpochChange<'epoch.fence'>,
+): VerdictAnswer {
+  const { replication } = changes;
+  const heard = epochs.at(-1)?.epoch;
+  if (replication === undefined) return verdictOf(changes, 'not-begun');
+  if (heard === undefined || forkOf(replication, epochs) === undefined) {
+    return verdictOf(changes, 'not-allowed');
+  }
+  if (heard < replication.maxEpochPromised) return verdictOf(changes, 'fenced');
+  if (heard <= currentEpoch(replication).epoch) return verdictOf(changes, 'not-allowed');
+  const isNews = heard > replication.maxEpochPromised;
+  changes.changeReplication({
+    ...withoutSuffix(replication, epochs),
+    maxEpochPromised: heard,
+    votedFor: isNews ? undefined : replication.votedFor,
+  });
+  return verdictOf(changes, 'applied');
+}
+
+function withoutSuffix(replication: Replication, theirs: readonly EpochStart[]): Replication {
+  if (replication.isDiverged) return replication;
+  const { first, cursor, divergent } = replication;
+  const suffix = suffixOf(replication, theirs);
+  if (suffix.length === 0) return replication;
+  const kept = suffix
+    .filter(({ last }) => last >= first)
+    .map((range) => ({ ...range, first: Math.max(range.first, first) }));
+  const own = kept.filter((range) => isOwn(replication, range));
+  const forkSeq = suffix[0]!.first - 1;
+  // Nothing is sent to others from here on, so nothing else that is kept is wanted.
+  const shared = rangesOf(replication.epochs, first, forkSeq);
+  const foreign = kept.filter((range) => !isOwn(replication, range));
+  return {
+    ...replication,
+    first: cursor.seq + 1,
+    keptBytes: 0,
+    divergent: [...divergent, ...own],
+    unused: [...replication.unused, ...shared, ...foreign],
+    isDiverged: true,
+  };
+}
+
+export function applyDivergentDiscard(
+  { changes }: ApplyContext,
+  { epoch, upTo }: EpochChange<'divergent.discard'>,
+): VerdictAnswer {
+  const { replication } = changes;
+  if (replication === undefined) return verdictOf(changes, 'not-begun');
+  const divergent: EntryRange[] = [];
+  for (const range of replication.divergent) {
+    const rest = range.epoch === epoch ? discarded(changes, range, upTo) : range;
+    if (rest.first <= rest.last) divergent.push(rest);
+  }
+  changes.changeReplication({ ...must(changes.replication, 'a global log'), divergent });
+  return verdictOf(changes, 'applied');
+}
+
+function discarded(changes: ChangeSet, range: EntryRange, upTo: number): EntryRange {
+  const last = Math.min(upTo, range.last, range.first + TRIM_ENTRIES_MAX - 1);
+  for (let seq = range.first; seq <= last; seq += 1) changes.deleteRow(entryKey(range.epoch, seq));
+  return { ...range, first: Math.max(range.first, last + 1) };
+}
+
+export function applyDatacentersSet(
+  { changes, timeMs, principal }: ApplyContext,
+  { datacenters, majoritySeq }: EpochChange<'datacenters.set'>,
+): VerdictAnswer {
+  const { replication } = changes;
+  if (replication === undefined) return verdictOf(changes, 'not-begun');
+  if (!mayChangeDatacenters(replication, datacenters, majoritySeq)) {
+    return verdictOf(changes, 'not-allowed');
+  }
+  if (isSame(replication.datacenters, datacenters)) return verdictOf(changes, 'applied');
+  const { epoch } = currentEpoch(replication);
+  const origin = { timeMs, principal, request: undefined };
+  changes.appendEntry({ kind: 'datacenters', datacenters }, origin, epoch);
+  return verdictOf(changes, 'applied');
+}
+
+function isSame(left: readonly Datacenter[], right: readonly Datacenter[]): boolean {
+  return JSON.stringify(left) === JSON.stringify(right);
+}

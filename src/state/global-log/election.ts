@@ -1,0 +1,85 @@
+// Who may write the global log next: a vote among datacenters, each of which is a group that agrees on
+// its own log, so that a promise is as durable as any write. These are the rules of Raft's election, one
+// level up: one promise an epoch, and only to a candidate that lacks nothing that the voter has. Pure.
+
+import { comparePlaces, type GlobalPlace } from './cursor.ts';
+import { currentEpoch, type Datacenter, type Replication } from './replication.ts';
+
+export interface Candidacy {
+  readonly epoch: number;
+  readonly candidate: string;
+  /** How far the candidate is. */
+  readonly at: GlobalPlace;
+}
+
+/** Whether the datacenter may promise. The same promise twice is one promise. */
+export function mayPromise(replication: Replication, candidacy: Candidacy): boolean {
+  const { epoch, candidate, at } = candidacy;
+  const { maxEpochPromised, votedFor, cursor, datacenters } = replication;
+  const isElectable = datacenters.some(({ name, isWitness }) => name === candidate && !isWitness);
+  const isFree = epoch > maxEpochPromised || (epoch === maxEpochPromised && votedFor === candidate);
+  return isElectable && isFree && comparePlaces(at, cursor) >= 0;
+}
+
+export interface EpochClaim {
+  readonly epoch: number;
+  /** Datacenters that promised. */
+  readonly promises: readonly string[];
+  /** An operator takes the loss of what others may have. */
+  readonly isForced: boolean;
+}
+
+/** Whether the datacenter may begin the epoch as its primary. */
+export function mayStart(
+  replication: Replication,
+  { epoch, promises, isForced }: EpochClaim,
+): boolean {
+  const { datacenter, maxEpochPromised, votedFor, isDiverged, isWitness } = replication;
+  if (isDiverged || isWitness || epoch <= currentEpoch(replication).epoch) return false;
+  const isOwnPromise = epoch === maxEpochPromised && votedFor === datacenter;
+  if (isForced) return isOwnPromise || epoch > maxEpochPromised;
+  return isOwnPromise && hasMajority(replication.datacenters, [datacenter, ...promises]);
+}
+
+/** Whether more than half of the voters are among the names. */
+export function hasMajority(datacenters: readonly Datacenter[], names: readonly string[]): boolean {
+  const voters = datacenters.filter(({ isVoter }) => isVoter);
+  const promised = voters.filter(({ name }) => names.includes(name));
+  return promised.length * 2 > voters.length;
+}
+
+/**
+ * Whether the primary may say that there are these datacenters from now on: one is added, removed or
+ * changed at a time, and the voters change only when a majority has the last change and an entry of this
+ * epoch (so that two majorities always meet). `majoritySeq`: up to here a majority has the log.
+ */
+export function mayChangeDatacenters(
+  replication: Replication,
+  next: readonly Datacenter[],
+  majoritySeq: number,
+): boolean {
+  const { datacenter, datacenters, datacentersSeq, cursor } = replication;
+  const own = next.find(({ name }) => name === datacenter);
+  const isOrdered = next.every(({ name }, place) => place === 0 || name > next[place - 1]!.name);
+  if (!isOrdered || own === undefined || !own.isVoter || own.isWitness) return false;
+  if (differences(datacenters, next) > 1) return false;
+  const isSole = votersOf(datacenters).length === 1;
+  if (isSole || votersOf(datacenters).join(' ') === votersOf(next).join(' ')) return true;
+  const { startSeq } = currentEpoch(replication);
+  return majoritySeq <= cursor.seq && majoritySeq >= Math.max(startSeq, datacentersSeq);
+}
+
+function votersOf(datacenters: readonly Datacenter[]): readonly string[] {
+  return datacenters.filter(({ isVoter }) => isVoter).map(({ name }) => name);
+}
+
+/** How many datacenters are in one list alone, or are not the same in both. */
+function differences(left: readonly Datacenter[], right: readonly Datacenter[]): number {
+  const names = new Set([...left, ...right].map(({ name }) => name));
+  return [...names].filter((name) => textOf(left, name) !== textOf(right, name)).length;
+}
+
+function textOf(datacenters: readonly Datacenter[], wanted: string): string {
+  const found = datacenters.find(({ name }) => name === wanted);
+  return found === undefined ? '' : `${found.isVoter} ${found.isWitness}`;
+}

@@ -1,0 +1,584 @@
+// Moving the primary: promises, epochs, fencing. Single steps, and random orders of all of them over two
+// datacenters and a witness.
+
+import fc from 'fast-check';
+import t from 'tap';
+import type { Change } from '../../src/state/commands.ts';
+import { decodeEntry } from '../../src/state/global-log/global-entry.ts';
+import { forkOf, standingOf } from '../../src/state/global-log/chain.ts';
+import { isPrimary, type Replication } from '../../src/state/global-log/replication.ts';
+import { aPolicy, aToken } from '../support/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
+
+const NAMES = ['dc1', 'dc2', 'w'] as const;
+type Name = (typeof NAMES)[number];
+const DATACENTERS = [
+  { name: 'dc1', isVoter: true, isWitness: false },
+  { name: 'dc2', isVoter: true, isWitness: false },
+  { name: 'w', isVoter: true, isWitness: true },
+];
+
+/** Two datacenters and a witness, of which the first one is primary. */
+class World {
+  readonly machines: Readonly<Record<Name, MachineHarness>> = {
+    dc1: new MachineHarness(new MemoryKv()),
+    dc2: new MachineHarness(new MemoryKv()),
+    w: new MachineHarness(new MemoryKv()),
+  };
+  #written = 0;
+
+  static async open(): Promise<World> {
+    const world = new World();
+    for (const name of NAMES) {
+      const begin = { datacenter: name, primary: 'dc1', isWitness: name === 'w' };
+      await world.machines[name].one({ type: 'global-log.begin', ...begin });
+    }
+    await world.machines.dc1.one(BUILTINS);
+    const two = [DATACENTERS[0]!, DATACENTERS[1]!];
+    await world.say('dc1', { type: 'datacenters.set', datacenters: two, majoritySeq: 0 });
+    await world.sync('dc1', 'dc2');
+    const majoritySeq = world.at('dc1').cursor.seq;
+    await world.say('dc1', { type: 'datacenters.set', datacenters: DATACENTERS, majoritySeq });
+    await world.sync('dc1', 'dc2');
+    await world.sync('dc1', 'w');
+    return world;
+  }
+
+  at(name: Name): Replication {
+    return this.machines[name].machine.replication()!;
+  }
+
+  async say(name: Name, change: Change): Promise<string> {
+    const outcome = await this.machines[name].one(change);
+    if (outcome.kind === 'refused') return outcome.code;
+    return outcome.answer.type === 'verdict' ? outcome.answer.verdict : outcome.answer.type;
+  }
+
+  /** A new policy; whether it was written. */
+  async write(name: Name): Promise<boolean> {
+    this.#written += 1;
+    const policy = aPolicy(this.#written);
+    return (await this.say(name, { type: 'policy.set', presence: 'create', policy })) === 'policy';
+  }
+
+  /** Entries of one, applied by the other. */
+  async sync(from: Name, to: Name, countMax = 1000): Promise<string> {
+    const [source, target] = [this.at(from), this.at(to)];
+    const { machine } = this.machines[from];
+    const found = await machine.globalEntries(target.cursor.seq, 1 << 20);
+    if (found === undefined || source.isDiverged) return 'not-kept';
+    const entries = found.slice(0, countMax);
+    const last = entries.at(-1);
+    if (last === undefined) return 'nothing';
+    const { epoch: lastEpoch, seq } = decodeEntry(last);
+    const hash = machine.globalHashAt(seq)!;
+    const { epoch } = source.epochs.at(-1)!;
+    const change = { epoch, from: target.cursor, entries, to: { epoch: lastEpoch, seq, hash } };
+    return await this.say(to, { type: 'global-log.apply', ...change });
+  }
+
+  promise(voter: Name, candidate: Name, epoch: number): Promise<string> {
+    const at = this.at(candidate).cursor;
+    return this.say(voter, { type: 'epoch.promise', epoch, candidate, at });
+  }
+
+  start(name: Name, epoch: number, promises: readonly Name[], isForced = false): Promise<string> {
+    return this.say(name, { type: 'epoch.start', epoch, promises, isForced });
+  }
+
+  fence(name: Name, by: Name): Promise<string> {
+    return this.say(name, { type: 'epoch.fence', epochs: this.at(by).epochs });
+  }
+
+  /** All objects of one, taken in by the other. */
+  async take(from: Name, to: Name): Promise<string> {
+    const snapshot = await this.machines[from].machine.globalSnapshot();
+    if (snapshot === undefined) return 'not-kept';
+    const { header } = snapshot;
+    const id = 'one';
+    let verdict = await this.say(to, { type: 'global-snapshot.begin', id, header });
+    let number = 0;
+    for await (const rows of snapshot.pieces()) {
+      number += 1;
+      if (verdict !== 'applied' || to === 'w') break;
+      verdict = await this.say(to, { type: 'global-snapshot.chunk', id, number, rows });
+    }
+    await snapshot.close();
+    if (verdict !== 'applied') return verdict;
+    const carry = { type: 'global-snapshot.carry', id } as const;
+    await this.say(to, { ...carry, number: 1, keys: [], isLast: false });
+    const keys = await this.machines[to].machine.localRows(undefined, 1000);
+    await this.say(to, { ...carry, number: 2, keys, isLast: true });
+    return await this.say(to, { type: 'global-snapshot.commit', id });
+  }
+
+  async entriesOf(name: Name): Promise<readonly { readonly id: string; readonly hash: string }[]> {
+    const { machine } = this.machines[name];
+    const kept = machine.keptEntries();
+    if (kept === undefined) return [];
+    const entries = (await machine.globalEntries(kept.first - 1, 1 << 24))!;
+    return entries.map((bytes) => {
+      const { epoch, seq } = decodeEntry(bytes);
+      return { id: `${epoch}.${seq}`, hash: hexOf(machine.globalHashAt(seq)!) };
+    });
+  }
+}
+
+const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+t.test(
+  'election: a majority of promises makes the next primary, and ends the last one',
+  async (test) => {
+    const world = await World.open();
+    await world.write('dc1');
+    test.equal(await world.promise('w', 'dc2', 2), 'granted');
+    test.equal(await world.promise('w', 'dc1', 2), 'not-granted', 'one promise an epoch');
+    test.equal(await world.promise('w', 'dc2', 2), 'granted', 'the same promise twice is one');
+    test.equal(await world.promise('w', 'w', 3), 'not-granted', 'a witness is no candidate');
+    const stranger = { epoch: 3, candidate: 'nobody', at: { epoch: 9, seq: 9 } };
+    test.equal(await world.say('w', { type: 'epoch.promise', ...stranger }), 'not-granted');
+    test.equal(await world.start('dc2', 2, ['w']), 'not-allowed', 'without its own promise');
+    test.equal(await world.promise('dc2', 'dc2', 2), 'granted');
+    test.equal(await world.start('dc2', 2, []), 'not-allowed', 'one of three is no majority');
+    test.equal(await world.start('dc2', 3, ['w']), 'not-allowed', 'another epoch');
+    test.equal(await world.start('dc2', 2, ['w']), 'applied');
+    test.ok(isPrimary(world.at('dc2')));
+    test.ok(await world.write('dc2'));
+    test.same(
+      world.at('dc2').epochs.map(({ primary }) => primary),
+      ['dc1', 'dc2'],
+    );
+    test.ok(await world.write('dc1'), 'who heard of nothing goes on');
+    test.equal(await world.sync('dc1', 'w'), 'fenced', 'but nobody takes it');
+    test.equal(await world.sync('dc2', 'w'), 'applied');
+    test.equal(await world.fence('dc1', 'dc2'), 'applied');
+    test.notOk(await world.write('dc1'), 'until it is told');
+    const { divergent, isDiverged, cursor } = world.at('dc1');
+    test.ok(isDiverged);
+    test.same(divergent, [{ epoch: 1, first: cursor.seq - 1, last: cursor.seq }]);
+    const own = await world.machines.dc1.machine.divergentEntries(10);
+    test.same(
+      own.map(({ seq }) => seq),
+      [cursor.seq - 1, cursor.seq],
+    );
+    test.equal((await world.machines.dc1.machine.divergentEntries(1)).length, 1);
+    test.equal(
+      await world.machines.dc1.machine.globalEntries(0, 1000),
+      undefined,
+      'it sends nothing',
+    );
+    await world.write('dc2');
+    test.equal(await world.sync('dc2', 'dc1'), 'reset', 'and takes nothing but a snapshot');
+    test.equal(await world.take('dc2', 'dc1'), 'applied');
+    test.same(
+      world.machines.dc1.machine.digests().global,
+      world.machines.dc2.machine.digests().global,
+    );
+    test.same(
+      await world.machines.dc1.machine.divergentEntries(10),
+      own,
+      'they stay to be looked at',
+    );
+    test.ok(await world.write('dc2'));
+    test.equal(await world.sync('dc2', 'dc1'), 'applied');
+    const [range] = divergent;
+    const discard = { type: 'divergent.discard', epoch: 1 } as const;
+    test.equal(await world.say('dc1', { ...discard, upTo: range!.first }), 'applied');
+    test.same(world.at('dc1').divergent, [{ ...range!, first: range!.last }]);
+    test.equal(await world.say('dc1', { ...discard, upTo: range!.last }), 'applied');
+    test.same(world.at('dc1').divergent, []);
+    await world.say('dc1', { type: 'global-log.trim', upTo: 0 });
+    test.same(world.at('dc1').unused, [], 'what is of no use is dropped');
+  },
+);
+
+t.test(
+  'election: whoever lacks an entry that a voter has gets no promise from it',
+  async (test) => {
+    const world = await World.open();
+    await world.write('dc1');
+    await world.sync('dc1', 'w');
+    test.equal(await world.promise('w', 'dc2', 2), 'not-granted');
+    await world.sync('dc1', 'dc2');
+    test.equal(await world.promise('w', 'dc2', 2), 'granted');
+  },
+);
+
+t.test(
+  'hand-over: the primary promises to whoever has all, and writes nothing after it',
+  async (test) => {
+    const world = await World.open();
+    await world.write('dc1');
+    test.equal(await world.promise('dc1', 'dc2', 2), 'not-granted', 'entries are missing');
+    test.ok(await world.write('dc1'), 'so it goes on');
+    await world.sync('dc1', 'dc2');
+    test.equal(await world.promise('dc1', 'dc2', 2), 'granted');
+    test.equal(await world.say('dc1', { type: 'policy.delete', id: aPolicy(1).id }), 'not-primary');
+    await world.promise('dc2', 'dc2', 2);
+    test.equal(await world.start('dc2', 2, ['dc1']), 'applied');
+    test.equal(await world.sync('dc2', 'dc1'), 'applied', 'nothing diverged: entries lead on');
+    test.same(world.at('dc1').divergent, []);
+    test.notOk(isPrimary(world.at('dc1')));
+  },
+);
+
+t.test('force: it needs no promise, and is told in the log', async (test) => {
+  const world = await World.open();
+  test.equal(await world.start('dc2', 1, [], true), 'not-allowed', 'an epoch that is over');
+  test.equal(await world.start('w', 2, [], true), 'not-allowed', 'a witness has no objects');
+  await world.promise('dc2', 'dc1', 2);
+  test.equal(
+    await world.start('dc2', 2, [], true),
+    'not-allowed',
+    'an epoch that is promised away',
+  );
+  test.equal(await world.start('dc2', 3, [], true), 'applied');
+  const entries = await world.machines.dc2.machine.globalEntries(
+    world.at('dc2').cursor.seq - 1,
+    1000,
+  );
+  test.match(decodeEntry(entries![0]!).body, {
+    kind: 'epoch-start',
+    primary: 'dc2',
+    isForced: true,
+  });
+  await world.write('dc1');
+  await world.fence('dc1', 'dc2');
+  test.equal(
+    await world.start('dc1', 9, [], true),
+    'not-allowed',
+    'whoever diverged takes a snapshot first',
+  );
+});
+
+t.test('a snapshot: does not wipe out what was written here alone', async (test) => {
+  const world = await World.open();
+  await world.write('dc1');
+  await world.promise('w', 'dc2', 2);
+  await world.promise('dc2', 'dc2', 2);
+  await world.start('dc2', 2, ['w']);
+  test.equal(await world.take('dc2', 'dc1'), 'primary');
+  test.equal(
+    await world.promise('dc1', 'dc2', 2),
+    'granted',
+    'it heard of the epoch, but not of the fork',
+  );
+  test.equal(await world.take('dc2', 'dc1'), 'not-allowed');
+  test.equal(await world.fence('dc1', 'dc2'), 'applied');
+  test.equal(await world.take('dc2', 'dc1'), 'applied');
+  test.equal((await world.machines.dc1.machine.divergentEntries(10)).length, 1);
+});
+
+t.test('fence: a log of another system is not listened to', async (test) => {
+  const [world, other] = [await World.open(), await World.open()];
+  await other.start('dc2', 7, [], true);
+  const strange = other
+    .at('dc2')
+    .epochs.map((each) => ({ ...each, startHash: new Uint8Array(32) }));
+  test.equal(await world.say('dc1', { type: 'epoch.fence', epochs: strange }), 'not-allowed');
+  test.equal(await world.say('dc1', { type: 'epoch.fence', epochs: [] }), 'not-allowed');
+  test.equal(await world.fence('dc1', 'dc2'), 'not-allowed', 'nor one that is not later');
+  test.ok(isPrimary(world.at('dc1')));
+});
+
+t.test('datacenters: one at a time, and behind a majority', async (test) => {
+  const world = await World.open();
+  const { seq } = world.at('dc1').cursor;
+  const say = (datacenters: typeof DATACENTERS, majoritySeq = seq): Promise<string> =>
+    world.say('dc1', { type: 'datacenters.set', datacenters, majoritySeq });
+  const [dc1, dc2, w] = DATACENTERS as [
+    (typeof DATACENTERS)[0],
+    (typeof DATACENTERS)[0],
+    (typeof DATACENTERS)[0],
+  ];
+  const dc3 = { name: 'dc3', isVoter: true, isWitness: false };
+  test.equal(await say([dc1, dc3, w]), 'not-allowed', 'two changes');
+  test.equal(await say([dc2, w]), 'not-allowed', 'without the primary');
+  test.equal(
+    await say([{ ...dc1, isVoter: false }, dc2, w]),
+    'not-allowed',
+    'the primary has a vote',
+  );
+  test.equal(await say([dc1, w, dc2]), 'not-allowed', 'not in order');
+  test.equal(
+    await say([dc1, dc2, dc3, w], seq - 1),
+    'not-allowed',
+    'the last change is not everywhere',
+  );
+  test.equal(
+    await say([dc1, dc2, dc3, w], seq + 9),
+    'not-allowed',
+    'a majority of what is not there',
+  );
+  test.equal(await say([dc1, dc2, w]), 'applied', 'no change');
+  test.equal(world.at('dc1').cursor.seq, seq);
+  test.equal(await say([dc1, dc2, dc3, w]), 'applied');
+  test.equal(world.at('dc1').datacentersSeq, seq + 1);
+  await world.sync('dc1', 'dc2');
+  test.same(world.at('dc2').datacenters, world.at('dc1').datacenters);
+  test.equal(
+    await world.say('dc2', { type: 'datacenters.set', datacenters: [dc2], majoritySeq: 0 }),
+    'not-primary',
+  );
+});
+
+t.test('places: what became of one is told by the epochs', async (test) => {
+  const world = await World.open();
+  const before = world.at('dc1').cursor;
+  await world.write('dc1');
+  const lost = world.at('dc1').cursor;
+  await world.promise('w', 'dc2', 2);
+  await world.promise('dc2', 'dc2', 2);
+  await world.start('dc2', 2, ['w']);
+  const at = world.at('dc2');
+  test.equal(standingOf(at, before), 'replicated');
+  test.equal(standingOf(at, lost), 'lost');
+  test.equal(standingOf(at, at.cursor), 'replicated');
+  test.equal(standingOf(at, { epoch: 2, seq: at.cursor.seq + 1 }), 'pending');
+  test.same(forkOf(world.at('dc1'), at.epochs), { ...before, epoch: 1 });
+});
+
+type Step =
+  | { readonly do: 'write'; readonly at: Name }
+  | {
+      readonly do: 'sync' | 'fence' | 'take';
+      readonly from: Name;
+      readonly to: Name;
+      readonly count: number;
+    }
+  | { readonly do: 'campaign'; readonly at: Name; readonly hears: readonly Name[] }
+  | { readonly do: 'local'; readonly at: Name };
+
+const name = fc.constantFrom(...NAMES);
+const pair = fc.record({ from: name, to: name, count: fc.integer({ min: 1, max: 3 }) });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('write' as const), at: name }) },
+  { weight: 8, arbitrary: pair.map((each) => ({ do: 'sync' as const, ...each })) },
+  { weight: 2, arbitrary: pair.map((each) => ({ do: 'fence' as const, ...each })) },
+  { weight: 2, arbitrary: pair.map((each) => ({ do: 'take' as const, ...each })) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('local' as const), at: name }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('campaign' as const),
+      at: fc.constantFrom('dc1' as const, 'dc2' as const),
+      hears: fc.subarray([...NAMES]),
+    }),
+  },
+);
+
+/** What must hold of everything that happens in a world. */
+class Checks {
+  readonly #owners = new Map<number, Name>();
+  readonly #hashes = new Map<string, string>();
+  readonly #digests = new Map<string, string>();
+  readonly #promised = new Map<Name, number>();
+  /** Entries that more than half of the voters took under the epoch that they were written in. */
+  readonly #durable = new Map<string, number>();
+  readonly #written = new Map<string, Name>();
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  async wrote(at: Name): Promise<void> {
+    const { epoch, seq } = this.#world.at(at).cursor;
+    this.#written.set(`${epoch}.${seq}`, at);
+    await this.look();
+  }
+
+  /** G1: at most one datacenter begins an epoch. */
+  started(epoch: number, at: Name): void {
+    const owner = this.#owners.get(epoch);
+    if (owner !== undefined) throw new Error(`G1: epoch ${epoch} is of ${owner} and of ${at}`);
+    this.#owners.set(epoch, at);
+    const { epochs } = this.#world.at(at);
+    const { startSeq } = epochs.at(-1)!;
+    for (const [id, seq] of this.#durable) {
+      const isOn = seq < startSeq && standingOf(this.#world.at(at), placeOf(id)) === 'replicated';
+      if (!isOn) throw new Error(`G4: ${id} was on a majority, and ${at} begins without it`);
+    }
+  }
+
+  applied(from: Name, to: Name): void {
+    const { epoch } = this.#world.at(from).epochs.at(-1)!;
+    const promised = this.#promised.get(to) ?? 0;
+    if (epoch < promised)
+      throw new Error(`G6: ${to} took epoch ${epoch} after promising ${promised}`);
+  }
+
+  async look(): Promise<void> {
+    for (const at of NAMES) {
+      const { maxEpochPromised, cursor, isDiverged } = this.#world.at(at);
+      const before = this.#promised.get(at) ?? 0;
+      if (maxEpochPromised < before) throw new Error(`G6: ${at} took back a promise`);
+      this.#promised.set(at, maxEpochPromised);
+      for (const { id, hash } of await this.#world.entriesOf(at)) {
+        const known = this.#hashes.get(id) ?? hash;
+        if (known !== hash) throw new Error(`G2: ${id} is two entries`);
+        this.#hashes.set(id, known);
+      }
+      if (at === 'w' || isDiverged) continue;
+      const { global } = this.#world.machines[at].machine.digests();
+      const place = hexOf(cursor.hash);
+      const known = this.#digests.get(place) ?? global;
+      if (known !== global) throw new Error(`G8: ${at} has other objects at ${cursor.seq}`);
+      this.#digests.set(place, known);
+    }
+    await this.#noteDurable();
+  }
+
+  /** An entry of the epoch that is current for a majority, on that majority. */
+  async #noteDurable(): Promise<void> {
+    for (const at of NAMES) {
+      const primary = this.#world.at(at);
+      if (!isPrimary(primary)) continue;
+      const start = primary.epochs.at(-1)!;
+      const reached = NAMES.map((each) => {
+        const { cursor, maxEpochPromised, isDiverged } = this.#world.at(each);
+        const isWith = maxEpochPromised === start.epoch && !isDiverged;
+        return isWith && cursor.epoch === start.epoch ? cursor.seq : 0;
+      }).sort((left, right) => right - left);
+      const majority = reached[1]!;
+      if (majority < start.startSeq) continue;
+      for (let seq = start.startSeq; seq <= majority; seq += 1) {
+        this.#durable.set(`${start.epoch}.${seq}`, seq);
+      }
+    }
+  }
+
+  /** G5: what was written is on the chain, or kept apart where it was written. */
+  async nothingLost(primary: Name): Promise<void> {
+    const at = this.#world.at(primary);
+    for (const [id, origin] of this.#written) {
+      if (standingOf(at, placeOf(id)) === 'replicated') continue;
+      const { machine } = this.#world.machines[origin];
+      const apart = await machine.divergentEntries(1000);
+      const isApart = apart.some(({ epoch, seq }) => `${epoch}.${seq}` === id);
+      if (!isApart) throw new Error(`G5: ${id} of ${origin} is nowhere`);
+    }
+  }
+}
+
+function placeOf(id: string): { readonly epoch: number; readonly seq: number } {
+  const [epoch = 0, seq = 0] = id.split('.').map(Number);
+  return { epoch, seq };
+}
+
+const reached = new Map<string, number>();
+
+async function run(steps: readonly Step[]): Promise<void> {
+  const world = await World.open();
+  const checks = new Checks(world);
+  checks.started(1, 'dc1');
+  let locals = 20;
+  for (const each of steps) {
+    const said = await runStep(world, checks, each, () => (locals += 1));
+    reached.set(`${each.do} ${said}`, (reached.get(`${each.do} ${said}`) ?? 0) + 1);
+    await checks.look();
+  }
+  await settle(world, checks);
+}
+
+async function runStep(
+  world: World,
+  checks: Checks,
+  each: Step,
+  next: () => number,
+): Promise<string> {
+  switch (each.do) {
+    case 'write': {
+      const isWritten = await world.write(each.at);
+      if (isWritten) await checks.wrote(each.at);
+      return String(isWritten);
+    }
+    case 'local': {
+      const token = aToken(next(), { local: true });
+      return world.say(each.at, { type: 'token.set', presence: 'create', token });
+    }
+    case 'sync': {
+      if (each.from === each.to) return 'same';
+      const promised = world.at(each.to).maxEpochPromised;
+      const said = await world.sync(each.from, each.to, each.count);
+      if (said === 'applied' && promised > 0) checks.applied(each.from, each.to);
+      return said;
+    }
+    case 'fence':
+      return each.from === each.to ? 'same' : world.fence(each.to, each.from);
+    case 'take':
+      return each.from === each.to ? 'same' : world.take(each.from, each.to);
+    case 'campaign':
+      return campaign(world, checks, each.at, each.hears);
+  }
+}
+
+async function campaign(
+  world: World,
+  checks: Checks,
+  at: Name,
+  hears: readonly Name[],
+): Promise<string> {
+  const epoch = Math.max(...NAMES.map((each) => world.at(each).maxEpochPromised)) + 1;
+  const promises: Name[] = [];
+  for (const each of new Set([at, ...hears])) {
+    if ((await world.promise(each, at, epoch)) === 'granted') promises.push(each);
+  }
+  const said = await world.start(at, epoch, promises);
+  if (said === 'applied') {
+    checks.started(epoch, at);
+    await checks.wrote(at);
+  }
+  return said;
+}
+
+/** Everybody hears everybody: one primary is left, and all of them are where it is. */
+async function settle(world: World, checks: Checks): Promise<void> {
+  let primary: Name | undefined;
+  for (let round = 0; round < 6 && primary === undefined; round += 1) {
+    const newest = ['dc1', 'dc2'].sort(
+      (left, right) => lastEpoch(world, right as Name) - lastEpoch(world, left as Name),
+    ) as Name[];
+    for (const at of NAMES) {
+      if (lastEpoch(world, newest[0]!) > lastEpoch(world, at)) await world.fence(at, newest[0]!);
+      if (world.at(at).isDiverged) await world.take(newest[0]!, at);
+    }
+    for (const at of newest) {
+      if (primary === undefined && (await campaign(world, checks, at, NAMES)) === 'applied')
+        primary = at;
+    }
+  }
+  if (primary === undefined) throw new Error('G14: nobody becomes the primary');
+  for (const at of NAMES) {
+    if (at === primary) continue;
+    await world.fence(at, primary);
+    if ((await world.sync(primary, at)) !== 'applied') await world.take(primary, at);
+    const [here, there] = [world.at(at), world.at(primary)];
+    if (hexOf(here.cursor.hash) !== hexOf(there.cursor.hash))
+      throw new Error(`G14: ${at} stays behind`);
+  }
+  await checks.look();
+  await checks.nothingLost(primary);
+}
+
+const lastEpoch = (world: World, at: Name): number => world.at(at).epochs.at(-1)!.epoch;
+
+t.test(
+  'random orders: no promise is broken, no history has two forms, nothing is lost',
+  async (test) => {
+    await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), run), {
+      numRuns: 50,
+      seed: 20_261_122,
+    });
+    for (const what of [
+      'campaign applied',
+      'sync applied',
+      'sync fenced',
+      'fence applied',
+      'take applied',
+    ]) {
+      test.ok((reached.get(what) ?? 0) > 5, `${what}: ${reached.get(what)}`);
+    }
+  },
+);
