@@ -27,6 +27,7 @@ export class SnapshotSender {
   readonly #made = new Map<Snapshot, HeldSnapshot>();
   readonly #sending = new Map<NodeId, HeldSnapshot>();
   readonly #retries = new Map<NodeId, Timer>();
+  #isStopped = false;
 
   constructor(options: SnapshotSenderOptions) {
     this.#options = options;
@@ -74,8 +75,9 @@ export class SnapshotSender {
     this.#made.clear();
   }
 
-  /** Ends all transfers. */
+  /** Ends all transfers; nothing is reported any more. */
   stop(): void {
+    this.#isStopped = true;
     this.endTurn();
     for (const held of this.#sending.values()) this.#close(held);
     for (const timer of this.#retries.values()) timer.cancel();
@@ -101,6 +103,7 @@ export class SnapshotSender {
   }
 
   #reportLater(node: NodeId): void {
+    if (this.#isStopped) return;
     const { clock, retryMs, onEnded } = this.#options;
     this.#retries.get(node)?.cancel();
     const timer = clock.after(retryMs, () => {

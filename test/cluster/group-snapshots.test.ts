@@ -7,7 +7,10 @@ import type { SnapshotMessage } from '../../cluster/raft/message.ts';
 import type { SnapshotIntake } from '../../cluster/replica/group-replica.ts';
 import { PendingProposals } from '../../cluster/replica/pending-proposals.ts';
 import { DEFAULT_GROUP_LIMITS } from '../../cluster/replica/group-limits.ts';
+import { EMPTY_GROUP, encodeGroupRecord } from '../../cluster/replica/group-record.ts';
 import { type MachineSnapshot, ReplicaError } from '../../cluster/replica/replica.ts';
+import { SnapshotSender } from '../../cluster/replica/snapshot-sender.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { change, electedGroup, othersOf, read, watched, write } from '../support/group-actions.ts';
 import { CALM, changeOf, type GroupNode, type InMemoryGroup } from '../support/in-memory-group.ts';
 import { settled } from '../support/simulated-world.ts';
@@ -455,6 +458,38 @@ t.test('receiver: what the log made up for meanwhile is not installed', async (t
   await group.settle();
   await other.settle();
   test.same([...group.violations, ...other.violations], []);
+});
+
+t.test('sender: nothing that it began outlives its stop', async (test) => {
+  const clock = new FakeClock();
+  const silent = (): void => undefined;
+  let fail: (error: Error) => void = silent;
+  const machine = {
+    snapshot: () => ({
+      appliedEntry: { index: 1, term: 1, hash: new Uint8Array(32) },
+      groupRecord: encodeGroupRecord(EMPTY_GROUP),
+      async *chunks() {},
+      close: () => Promise.resolve(),
+    }),
+  };
+  const ended: number[] = [];
+  const sender = new SnapshotSender({
+    machine,
+    send: () =>
+      new Promise((_, reject) => {
+        fail = reject;
+      }),
+    clock,
+    logger: { debug: silent, info: silent, warn: silent, error: silent },
+    retryMs: 1_000,
+    onEnded: (node) => ended.push(node),
+  });
+  sender.send({ type: 'snapshot', from: 1, to: 2, term: 1, snapshot: sender.make()! });
+  sender.stop();
+  fail(new Error('the link is gone'));
+  await settled();
+  test.equal(clock.pendingCount, 0);
+  test.same(ended, []);
 });
 
 t.test('receiver: a node that closes lets go of what is coming in', async (test) => {
