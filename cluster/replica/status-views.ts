@@ -1,0 +1,75 @@
+// A replica as values, for whoever asks how it stands.
+
+import type { DurableLog } from '../log/durable-log.ts';
+import { membersOf } from '../raft/membership.ts';
+import { NO_NODE } from '../raft/node-id.ts';
+import type { Status } from '../raft/raw-node.ts';
+import type { Contact } from './contact.ts';
+import type { DiskWatch } from './disk-watch.ts';
+import type { GroupStatus } from './group-replica.ts';
+import type { Inbox } from './inbox.ts';
+import type { PendingProposals } from './pending-proposals.ts';
+import type { ReplicaStatus, Standing } from './replica.ts';
+
+export interface ReplicaStatusFacts {
+  readonly status: Status;
+  readonly log: Pick<DurableLog, 'firstIndex'>;
+  /** Of the machine, on its disk. */
+  readonly appliedIndex: number;
+  readonly proposals: Pick<PendingProposals<unknown>, 'count' | 'bytes'>;
+}
+
+export function replicaStatusOf(facts: ReplicaStatusFacts): ReplicaStatus {
+  const { status, log, appliedIndex, proposals } = facts;
+  const { term, lastIndex, commitIndex } = status;
+  return {
+    standing: standingOf(status),
+    term,
+    firstIndex: log.firstIndex,
+    lastIndex,
+    commitIndex,
+    appliedIndex,
+    queuedCount: proposals.count,
+    unappliedCount: Math.max(0, commitIndex - appliedIndex),
+    pendingBytes: proposals.bytes,
+  };
+}
+
+export interface GroupStatusFacts {
+  readonly status: Status;
+  readonly contact: Pick<Contact, 'sinceLeaderMs' | 'sinceMs'>;
+  readonly diskWatch: Pick<DiskWatch, 'isStalled'>;
+  readonly inbox: Pick<Inbox<unknown>, 'lostCount'>;
+}
+
+export function groupStatusOf(facts: GroupStatusFacts): GroupStatus {
+  const { status, contact, diskWatch, inbox } = facts;
+  const { id, leader, membership, progress, hasCommittedInTerm } = status;
+  return {
+    leader: leader === NO_NODE ? undefined : leader,
+    lastContactMs: leader === id ? 0 : contact.sinceLeaderMs,
+    isMember: membersOf(membership).includes(id),
+    hasCommittedInTerm,
+    followers: progress
+      .filter(([node]) => node !== id)
+      .map(([node, { matchIndex, recentlyActive, state }]) => ({
+        node,
+        matchIndex,
+        state,
+        isActive: recentlyActive,
+        lastHeardMs: contact.sinceMs(node),
+      })),
+    isDiskStalled: diskWatch.isStalled,
+    lostMessageCount: inbox.lostCount,
+  };
+}
+
+/** A node that the group has removed is a follower of nobody. */
+function standingOf({
+  standing,
+  membership,
+  id,
+}: Pick<Status, 'standing' | 'membership' | 'id'>): Standing {
+  if (standing === 'pre-candidate') return 'candidate';
+  return standing === 'follower' && membership.learners.includes(id) ? 'learner' : standing;
+}
