@@ -1,6 +1,7 @@
 // `npm run bench -- --feed`: the feed of the global log between two datacenters over loopback: how fast a
-// follower catches up, how fast a snapshot crosses, and how long an entry takes at a steady rate. The logs
-// are in memory and applying costs nothing: what is measured is the feed. Both sides are this one process.
+// follower catches up, how fast a snapshot crosses, how long an entry takes at a steady rate, and how long
+// a hand-over takes. The logs are in memory and applying costs nothing: what is measured is the feed. Both
+// sides are this one process.
 
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
@@ -20,6 +21,7 @@ import { openWsNet } from '../../src/platform-node/ws-net.ts';
 import { MemoryLog } from '../../test/cluster/federation/memory-log.ts';
 import { SecondaryState } from '../../test/cluster/federation/secondary-state.ts';
 import { shown, table } from './figures.ts';
+import { handOverMs } from './hand-over.ts';
 
 export interface FeedOptions {
   readonly secondsEach: number;
@@ -53,6 +55,7 @@ export async function benchFeed({ secondsEach, rounds }: FeedOptions): Promise<v
     snapshotMibPerSecond: best((round) => round.snapshotMibPerSecond),
     lagP50Ms: lagAt(0.5),
     lagP99Ms: lagAt(0.99),
+    handOverMs: await handOverMs(open),
   };
   const rows = Object.entries(figures).map(([name, value]) => [name, shown(value)]);
   process.stdout.write(`${table(['feed over loopback', 'figure'], rows)}\n`);

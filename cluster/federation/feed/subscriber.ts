@@ -104,7 +104,7 @@ interface Reign {
   reader: FeedReader | undefined;
   /** Whatever the cursor says. */
   wantsSnapshot: boolean;
-  /** Something was applied in this try. */
+  /** Something was applied in this try, or staged. */
   hasProgress: boolean;
   isOver: boolean;
   wake: () => void;
@@ -295,6 +295,9 @@ export class Subscriber {
       epochMin: maxEpoch(),
       call: (method, payload, deadlineMs) => this.#call(address, method, payload, deadlineMs),
       isOver: () => reign.isOver,
+      onStaged: () => {
+        reign.hasProgress = true;
+      },
     });
     this.#lastAppliedAtMs = clock.wallMs();
   }

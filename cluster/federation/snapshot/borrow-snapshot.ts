@@ -29,6 +29,8 @@ export interface BorrowOptions {
   readonly epochMin: number;
   readonly call: (method: string, payload: Uint8Array, deadlineMs: number) => Promise<Uint8Array>;
   readonly isOver: () => boolean;
+  /** One more piece is staged. */
+  readonly onStaged: () => void;
 }
 
 /** The primary opens its state, or reads on in it. */
@@ -51,6 +53,7 @@ export async function borrowSnapshot(options: BorrowOptions): Promise<void> {
     if (options.isOver()) return;
     await sink.add({ snapshotId, number, bytes });
     sizeBytes += bytes.length;
+    options.onStaged();
     next = await following;
   }
   if (options.isOver()) return;

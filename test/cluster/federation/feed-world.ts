@@ -6,12 +6,13 @@ import type { Logger } from '../../../cluster/platform/logger.ts';
 import type { NetAddress } from '../../../cluster/platform/net.ts';
 import type { Random } from '../../../cluster/platform/random.ts';
 import type { FeedLimits, SubscriberLimits } from '../../../cluster/federation/feed/feed-limits.ts';
+import type { GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber, type SubscriberState } from '../../../cluster/federation/feed/subscriber.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import { openTransport } from '../../../cluster/transport/open-transport.ts';
 import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
-import type { RpcServer, Transport } from '../../../cluster/transport/transport.ts';
+import type { RpcCall, RpcServer, Transport } from '../../../cluster/transport/transport.ts';
 import { FakeNet } from '../../support/fake-net.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
 import { settled, streamOf, World } from '../../support/simulated-world.ts';
@@ -226,6 +227,12 @@ export class SecondaryNode extends WorldNode {
   applyMs: () => number = () => 2;
   /** What the own group does with a command besides; the default: nothing. */
   onApply: () => 'done' | 'unknown' = () => 'done';
+  beforeApply: (batch: GlobalBatch) => void = () => undefined;
+  /** In place of applying. */
+  answersApply: (() => 'snapshot-needed') | undefined;
+  /** What has come over the feed of this node and is not applied. */
+  onHeld: (bytes: number) => void = () => undefined;
+  #heldBytes = 0;
 
   constructor(world: FeedWorld, datacenter: string, name: string, state: SecondaryState) {
     super(world, datacenter, name);
@@ -245,13 +252,18 @@ export class SecondaryNode extends WorldNode {
       clock,
       random,
       logger: this.world.logger(this.name),
-      call: (to, request) => this.transport.call(to, request),
+      call: (to, request) => this.#call(to, request),
       addresses: () => this.addresses,
       clusterId: () => `cluster of ${this.datacenter}`,
       federationId: () => state.federationId,
       cursor: () => state.cursor,
       maxEpoch: () => Math.max(this.maxEpoch, state.cursor?.epoch ?? 0),
-      apply: (batch) => this.#through(() => state.apply(batch)),
+      apply: (batch) =>
+        this.#through(() => {
+          this.beforeApply(batch);
+          for (const { bytes } of batch.entries) this.#heldBytes -= bytes.length;
+          return this.answersApply?.() ?? state.apply(batch);
+        }),
       sink: {
         staged: () =>
           state.staged === undefined
@@ -269,6 +281,14 @@ export class SecondaryNode extends WorldNode {
       onState: (each) => this.states.push(each),
       limits,
     });
+  }
+
+  async #call(to: NetAddress, request: RpcCall): Promise<Uint8Array> {
+    if (request.method === 'feed.hello') this.#heldBytes = 0;
+    const answer = await this.transport.call(to, request);
+    if (request.method === 'feed.pull') this.#heldBytes += answer.length;
+    this.onHeld(this.#heldBytes);
+    return answer;
   }
 
   /** A command through the own group's log. */
@@ -316,13 +336,16 @@ export async function aSecondary(
 /** What the secondary has is a prefix of the primary's chain, each entry once (G2, G3). */
 export function chainViolations(log: MemoryLog, state: SecondaryState): readonly string[] {
   const found = [...state.violations];
-  const { cursor } = state;
+  const { cursor, entries } = state;
   if (cursor === undefined) return found;
   const due = cursor.seq <= log.entries.length ? log.at(cursor.seq) : undefined;
   if (due === undefined || Buffer.compare(due.hash, cursor.hash) !== 0) {
     found.push(`G2: ${cursor.seq} is not on the primary's chain`);
   }
-  const texts = log.entries.slice(0, cursor.seq).map(({ bytes }) => Buffer.from(bytes).toString());
-  if (texts.join('|') !== state.entries.join('|')) found.push(`G3: other effects at ${cursor.seq}`);
+  if (entries.length !== cursor.seq) found.push(`G3: ${entries.length} effects at ${cursor.seq}`);
+  const place = entries.findIndex(
+    (text, at) => text !== Buffer.from(log.entries[at]?.bytes ?? []).toString(),
+  );
+  if (place >= 0) found.push(`G3: another effect at ${place + 1}`);
   return found;
 }

@@ -1,0 +1,55 @@
+// What the datacenters said to a candidate, counted. Pure.
+
+import { type GlobalCursor, positionText } from '../global-log.ts';
+import type { PromiseAnswer } from './promotion-frames.ts';
+
+/** By datacenter; text: why there is no answer. */
+export type Ballot = ReadonlyMap<string, PromiseAnswer | string>;
+
+export interface Count {
+  readonly promised: readonly string[];
+  /** With the candidate's own promise, if it has a vote. */
+  readonly hasMajority: boolean;
+  /** Datacenters that answered, and have what the candidate has not. */
+  readonly further: readonly string[];
+  /** The greatest epoch that anybody has promised. */
+  readonly maxEpoch: number;
+}
+
+export interface BallotOf {
+  readonly voters: readonly string[];
+  readonly candidate: string;
+  readonly cursor: GlobalCursor;
+}
+
+export function countOf(ballot: Ballot, { voters, candidate, cursor }: BallotOf): Count {
+  const answers = [...ballot].flatMap(([datacenter, answer]) =>
+    typeof answer === 'string' ? [] : [{ datacenter, ...answer }],
+  );
+  const promised = answers.filter(({ isGranted }) => isGranted).map(({ datacenter }) => datacenter);
+  const votes = voters.filter((voter) => voter === candidate || promised.includes(voter));
+  return {
+    promised,
+    hasMajority: votes.length * 2 > voters.length,
+    further: answers
+      .filter((answer) => isFurther(answer.cursor, cursor))
+      .map(({ datacenter }) => datacenter),
+    maxEpoch: Math.max(0, ...answers.map(({ maxEpoch }) => maxEpoch)),
+  };
+}
+
+/** Who said what, for people. */
+export function ballotText(ballot: Ballot): string {
+  const lines = [...ballot].map(([datacenter, answer]) => {
+    if (typeof answer === 'string') return `${datacenter} does not answer (${answer})`;
+    const { isGranted, cursor, maxEpoch } = answer;
+    const says = isGranted ? 'promises' : 'does not promise';
+    return `${datacenter} ${says} (at ${positionText(cursor)}, promised ${maxEpoch})`;
+  });
+  return lines.length === 0 ? 'there is no other datacenter' : lines.join('; ');
+}
+
+/** Later reigns are further, whatever their entries are. */
+export function isFurther(one: GlobalCursor, other: GlobalCursor): boolean {
+  return one.epoch === other.epoch ? one.seq > other.seq : one.epoch > other.epoch;
+}

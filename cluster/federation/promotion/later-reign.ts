@@ -1,0 +1,93 @@
+// A primary whose time is over, and a datacenter whose entries the primary has not, cannot learn so from a
+// feed. The leader of such a datacenter asks whoever is said to be primary for its epochs, and its own log
+// takes them: that ends its reign, and sets apart what only it has.
+
+import type { Clock, Timer } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { NetAddress } from '../../platform/net.ts';
+import type { Random } from '../../platform/random.ts';
+import type { RpcCall } from '../../transport/transport.ts';
+import type { PrimaryClaim } from '../directory/directory.ts';
+import { decodeEpochs, PROMOTION_METHOD } from './promotion-frames.ts';
+import type { PromotionPort } from './promotion-port.ts';
+
+export interface LaterReignOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** The own one. */
+  readonly datacenter: string;
+  readonly port: PromotionPort;
+  /** Who is said to be primary. */
+  readonly claim: () => PrimaryClaim | undefined;
+  /** The feed cannot go on: the primary has not what is here. */
+  readonly isDiverged: () => boolean;
+  /** Rejects with RpcError. */
+  readonly call: (to: NetAddress, request: RpcCall) => Promise<Uint8Array>;
+}
+
+const EVERY_MS = 1_000;
+const CALL_MS = 5_000;
+
+export class LaterReign {
+  readonly #options: LaterReignOptions;
+  #timer: Timer | undefined;
+  #reign = 0;
+
+  constructor(options: LaterReignOptions) {
+    this.#options = options;
+  }
+
+  /** This server leads its datacenter. */
+  start(): void {
+    this.stop();
+    this.#await(this.#reign);
+  }
+
+  /** It does not any more. Stopping twice is harmless. */
+  stop(): void {
+    this.#reign += 1;
+    this.#timer?.cancel();
+  }
+
+  /** Looks now. Whether the own log was told of a later reign. */
+  async look(): Promise<boolean> {
+    const { call, datacenter, logger, port } = this.#options;
+    const state = port.state();
+    const claim = this.#options.claim();
+    if (state === undefined || claim === undefined || claim.datacenter === datacenter) return false;
+    const isStuck = state.isPrimary || state.primary === datacenter || this.#options.isDiverged();
+    if (!isStuck || claim.epoch <= state.epoch) return false;
+    for (const address of claim.addresses) {
+      const request = {
+        method: PROMOTION_METHOD.epochs,
+        payload: new Uint8Array(0),
+        deadlineMs: CALL_MS,
+        hops: 0,
+      };
+      const bytes = await call(address, request).catch(() => undefined);
+      if (bytes === undefined) continue;
+      const epochs = decodeEpochs(bytes);
+      const latest = epochs.at(-1);
+      if (latest === undefined || latest.epoch <= state.epoch) return false;
+      const fields = { epoch: latest.epoch, primary: latest.primary, ownEpoch: state.epoch };
+      logger.warn(fields, 'a later reign has begun elsewhere');
+      await port.fence(epochs);
+      return true;
+    }
+    return false;
+  }
+
+  #await(reign: number): void {
+    const { clock, logger, random } = this.#options;
+    this.#timer = clock.after(EVERY_MS * (1 + random.fraction()), () => {
+      void this.look()
+        .catch((error: unknown) => {
+          logger.warn({ cause: error }, 'a later reign could not be learnt of');
+        })
+        .then(() => {
+          if (this.#reign === reign) this.#await(reign);
+        });
+    });
+  }
+}

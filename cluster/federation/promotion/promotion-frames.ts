@@ -1,0 +1,121 @@
+// What datacenters say to each other about who is to be primary, as bytes of calls and their answers.
+
+import { packed, unpacked } from '../../wire/call-payload.ts';
+import { NAME_MAX } from '../../wire/frame.ts';
+import { arrayOf, countOf, exactBytesOf, fieldsOf, flagOf, textOf } from '../../wire/shape.ts';
+import { cursorFields, cursorOf } from '../feed/feed-frames.ts';
+import { type GlobalCursor, HASH_BYTES } from '../global-log.ts';
+
+/** The names of the calls. */
+export const PROMOTION_METHOD = {
+  promise: 'promotion.promise',
+  take: 'promotion.take',
+  epochs: 'promotion.epochs',
+} as const;
+
+/** Codes of refusals. They are on the wire: none gets another meaning. */
+export const PROMOTION_REFUSAL = {
+  /** Another server of that datacenter leads it. */
+  notLeading: 'promotion.not-leading',
+  /** It cannot be: the words say why. Nothing was begun. */
+  refused: 'promotion.refused',
+} as const;
+
+/** A candidate asks a datacenter to take nothing of a lower epoch any more. */
+export interface PromiseAsk {
+  readonly epoch: number;
+  readonly candidate: string;
+  /** How far the candidate is, and stays. */
+  readonly cursor: GlobalCursor;
+  /** Only whether it would. */
+  readonly isTrial: boolean;
+}
+
+export interface PromiseAnswer {
+  readonly isGranted: boolean;
+  /** How far the datacenter that was asked is, and what it has promised. */
+  readonly cursor: GlobalCursor;
+  readonly maxEpoch: number;
+}
+
+/** When a reign began, and whose it is. */
+export interface EpochStart {
+  readonly epoch: number;
+  readonly startSeq: number;
+  /** Of the entry before. */
+  readonly startHash: Uint8Array;
+  readonly primary: string;
+}
+
+const EPOCHS_MAX = 4_096;
+
+export function encodeAsk({ epoch, candidate, cursor, isTrial }: PromiseAsk): Uint8Array {
+  return packed(epoch, candidate, cursorFields(cursor), isTrial);
+}
+
+/** Throws WireDamage. */
+export function decodeAsk(bytes: Uint8Array): PromiseAsk {
+  const [epoch, candidate, cursor, isTrial] = unpacked(bytes, 'a wish for a promise', 4);
+  return {
+    epoch: countOf(epoch, 'epoch'),
+    candidate: textOf(candidate, 'candidate', NAME_MAX),
+    cursor: cursorOf(cursor, 'cursor'),
+    isTrial: flagOf(isTrial, 'isTrial'),
+  };
+}
+
+export function encodePromise({ isGranted, cursor, maxEpoch }: PromiseAnswer): Uint8Array {
+  return packed(isGranted, cursorFields(cursor), maxEpoch);
+}
+
+/** Throws WireDamage. */
+export function decodePromise(bytes: Uint8Array): PromiseAnswer {
+  const [isGranted, cursor, maxEpoch] = unpacked(bytes, 'an answer about a promise', 3);
+  return {
+    isGranted: flagOf(isGranted, 'isGranted'),
+    cursor: cursorOf(cursor, 'cursor'),
+    maxEpoch: countOf(maxEpoch, 'maxEpoch'),
+  };
+}
+
+/** The primary's last entry: whoever takes over must have it. */
+export function encodeTake(cursor: GlobalCursor): Uint8Array {
+  return packed(cursorFields(cursor));
+}
+
+/** Throws WireDamage. */
+export function decodeTake(bytes: Uint8Array): GlobalCursor {
+  return cursorOf(unpacked(bytes, 'a hand-over', 1)[0], 'cursor');
+}
+
+/** The epoch that has begun. */
+export function encodeTaken(epoch: number): Uint8Array {
+  return packed(epoch);
+}
+
+/** Throws WireDamage. */
+export function decodeTaken(bytes: Uint8Array): number {
+  return countOf(unpacked(bytes, 'an answer to a hand-over', 1)[0], 'epoch');
+}
+
+export function encodeEpochs(epochs: readonly EpochStart[]): Uint8Array {
+  return packed(
+    epochs
+      .slice(-EPOCHS_MAX)
+      .map(({ epoch, startSeq, startHash, primary }) => [epoch, startSeq, startHash, primary]),
+  );
+}
+
+/** Throws WireDamage. */
+export function decodeEpochs(bytes: Uint8Array): readonly EpochStart[] {
+  const [epochs] = unpacked(bytes, 'epochs', 1);
+  return arrayOf(epochs, 'epochs', EPOCHS_MAX).map((each) => {
+    const [epoch, startSeq, startHash, primary] = fieldsOf(each, 'an epoch', 4);
+    return {
+      epoch: countOf(epoch, 'epoch'),
+      startSeq: countOf(startSeq, 'startSeq'),
+      startHash: exactBytesOf(startHash, 'startHash', HASH_BYTES),
+      primary: textOf(primary, 'primary', NAME_MAX),
+    };
+  });
+}

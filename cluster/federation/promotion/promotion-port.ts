@@ -1,0 +1,45 @@
+// What promotion needs of the datacenter that it runs in: its state, and commands in its own group's log.
+// Whether a promise may be given and an epoch may begin is decided there, when the command is applied.
+
+import type { GlobalCursor } from '../global-log.ts';
+import type { EpochStart, PromiseAnswer, PromiseAsk } from './promotion-frames.ts';
+
+export interface PromotionState {
+  /** The reign that this datacenter knows of, and whose it is. */
+  readonly epoch: number;
+  readonly primary: string;
+  /** Whether this datacenter may write global objects. */
+  readonly isPrimary: boolean;
+  readonly maxEpoch: number;
+  readonly cursor: GlobalCursor;
+  /** The datacenters whose promises count. */
+  readonly voters: readonly string[];
+  readonly epochs: readonly EpochStart[];
+}
+
+export interface EpochClaim {
+  readonly epoch: number;
+  /** Datacenters that promised, the own one left out. */
+  readonly promises: readonly string[];
+  /** An operator takes the loss of what others may have. */
+  readonly isForced: boolean;
+}
+
+/** Whatever goes through the log rejects when this server does not lead, or cannot say what came of it. */
+export interface PromotionPort {
+  /** Undefined: there is no global log here. */
+  state(): PromotionState | undefined;
+  /** This server leads its datacenter, and has applied what came before its reign. */
+  isLeading(): boolean;
+  /** By the state as it is; nothing is promised. */
+  mayPromise(ask: PromiseAsk): boolean;
+  promise(ask: PromiseAsk): Promise<PromiseAnswer>;
+  /** False: by the state it may not begin. */
+  start(claim: EpochClaim): Promise<boolean>;
+  /** A later reign is known: this datacenter is not primary any more, and sets apart what only it has. */
+  fence(epochs: readonly EpochStart[]): Promise<void>;
+  /** This leader takes no global writes until it is released. Gives what releases it. */
+  seal(): () => void;
+  /** Resolves with the place of the last write when all that were under way are over. */
+  settled(): Promise<GlobalCursor>;
+}

@@ -1,0 +1,17 @@
+// Why a datacenter does not become primary, for the operator who asked for it.
+
+export type PromotionCode =
+  /** Nothing has changed. */
+  | 'refused'
+  /** Some may have promised: they take nothing of a lower epoch. Trying again is the way on. */
+  | 'undecided';
+
+export class PromotionRefusal extends Error {
+  override readonly name = 'PromotionRefusal';
+  readonly code: PromotionCode;
+
+  constructor(code: PromotionCode, says: string) {
+    super(says);
+    this.code = code;
+  }
+}

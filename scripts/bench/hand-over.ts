@@ -1,0 +1,108 @@
+// How long a planned hand-over between two datacenters takes over loopback, from the wish to the epoch that
+// has begun: so long nobody takes global writes. The states are in memory: what is measured is the asking.
+
+import type { GlobalCursor } from '../../cluster/federation/global-log.ts';
+import { Promotion } from '../../cluster/federation/promotion/promotion.ts';
+import type {
+  PromotionPort,
+  PromotionState,
+} from '../../cluster/federation/promotion/promotion-port.ts';
+import type { RpcServer, Transport } from '../../cluster/transport/transport.ts';
+import { systemClock } from '../../src/platform-node/system-clock.ts';
+import { systemRandom } from '../../src/platform-node/system-random.ts';
+
+export type OpenTransport = (
+  datacenter: string,
+  handlers: Readonly<Record<string, RpcServer>>,
+) => Promise<Transport>;
+
+const CURSOR: GlobalCursor = { epoch: 1, seq: 9, hash: new Uint8Array(32) };
+const silent = (): void => undefined;
+const logger = { debug: silent, info: silent, warn: silent, error: silent };
+
+/** Milliseconds. */
+export async function handOverMs(open: OpenTransport): Promise<number> {
+  const transports = new Map<string, Transport>();
+  const promotions = await Promise.all(
+    ['dc1', 'dc2'].map(async (datacenter) => {
+      const promotion = promotionOf(datacenter, transports);
+      transports.set(datacenter, await open(datacenter, promotion.handlers));
+      return promotion;
+    }),
+  );
+  try {
+    const beganAtMs = systemClock.monotonicMs();
+    await promotions[0]?.handOver('dc2');
+    return systemClock.monotonicMs() - beganAtMs;
+  } finally {
+    await Promise.all([...transports.values()].map((transport) => transport.close()));
+  }
+}
+
+function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transport>): Promotion {
+  const addressesOf = (name: string) => {
+    const transport = transports.get(name);
+    return transport === undefined ? [] : [transport.address];
+  };
+  return new Promotion({
+    clock: systemClock,
+    random: systemRandom,
+    logger,
+    datacenter,
+    port: new MemoryPort(datacenter === 'dc1'),
+    addressesOf,
+    claim: () => undefined,
+    isDiverged: () => false,
+    ackedSeqOf: () => CURSOR.seq,
+    call: (to, request) => {
+      const transport = transports.get(datacenter);
+      if (transport === undefined) throw new Error(`${datacenter} is not open`);
+      return transport.call(to, request);
+    },
+  });
+}
+
+/** A datacenter that promises to everybody and takes no writes. */
+class MemoryPort implements PromotionPort {
+  #state: PromotionState;
+
+  constructor(isPrimary: boolean) {
+    const voters = ['dc1', 'dc2'];
+    const epoch = { epoch: 1, primary: 'dc1', maxEpoch: 1, epochs: [] };
+    this.#state = { ...epoch, isPrimary, cursor: CURSOR, voters };
+  }
+
+  state(): PromotionState {
+    return this.#state;
+  }
+
+  isLeading(): boolean {
+    return true;
+  }
+
+  mayPromise(): boolean {
+    return true;
+  }
+
+  async promise({ epoch }: { readonly epoch: number }) {
+    this.#state = { ...this.#state, maxEpoch: epoch, isPrimary: false };
+    return { isGranted: true, cursor: CURSOR, maxEpoch: epoch };
+  }
+
+  async start(): Promise<boolean> {
+    this.#state = { ...this.#state, isPrimary: true };
+    return true;
+  }
+
+  async fence(): Promise<void> {
+    this.#state = { ...this.#state, isPrimary: false };
+  }
+
+  seal(): () => void {
+    return silent;
+  }
+
+  async settled(): Promise<GlobalCursor> {
+    return CURSOR;
+  }
+}

@@ -1,0 +1,276 @@
+// Datacenters as models that vote and copy the global log from each other: their logs' rules are those of the
+// state, who asks whom is the promotion of production. Calls may be lost on either way, by whim.
+
+import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
+import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
+import type {
+  EpochStart,
+  PromiseAnswer,
+  PromiseAsk,
+} from '../../../cluster/federation/promotion/promotion-frames.ts';
+import type {
+  EpochClaim,
+  PromotionPort,
+  PromotionState,
+} from '../../../cluster/federation/promotion/promotion-port.ts';
+import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
+import { majoritySeqOf } from '../../../cluster/federation/feed/majority.ts';
+import {
+  type GlobalCursor,
+  type GlobalEntry,
+  isSameCursor,
+  LOG_START,
+} from '../../../cluster/federation/global-log.ts';
+import type { NetAddress } from '../../../cluster/platform/net.ts';
+import { RpcError, RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
+import type { RpcCall } from '../../../cluster/transport/transport.ts';
+import { FeedWorld } from './feed-world.ts';
+import { cursorOf, nextEntry } from './memory-log.ts';
+
+export class Datacenter implements PromotionPort {
+  readonly name: string;
+  readonly promotion: Promotion;
+  entries: GlobalEntry[] = [];
+  epochs: EpochStart[];
+  maxEpoch = 1;
+  votedFor: string | undefined = 'dc1';
+  /** Entries that only this one has, by its reign that is over. */
+  divergent: GlobalEntry[] = [];
+  isDiverged = false;
+  isUp = true;
+  isLeader = true;
+  sealCount = 0;
+  readonly ackedSeqs = new Map<string, number>();
+  readonly #world: PromotionWorld;
+
+  constructor(world: PromotionWorld, name: string) {
+    this.#world = world;
+    this.name = name;
+    this.epochs = [{ epoch: 1, startSeq: 1, startHash: LOG_START.hash, primary: 'dc1' }];
+    const { clock, random } = world.time;
+    const logger = world.time.logger(name);
+    const call = (to: NetAddress, request: RpcCall) => world.call(this, to.host, request);
+    const addressesOf = (datacenter: string) => [
+      { host: `${datacenter}-old`, port: 1 },
+      { host: datacenter, port: 1 },
+    ];
+    this.promotion = new Promotion({
+      clock,
+      random,
+      logger,
+      datacenter: name,
+      port: this,
+      addressesOf,
+      claim: (): PrimaryClaim | undefined => {
+        const primary = world.latest;
+        const { epoch } = primary.epochs.at(-1)!;
+        return { datacenter: primary.name, epoch, addresses: addressesOf(primary.name) };
+      },
+      isDiverged: () => this.#isBeside(world.latest),
+      ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),
+      call,
+    });
+  }
+
+  get cursor(): GlobalCursor {
+    const last = this.entries.at(-1);
+    return last === undefined ? LOG_START : cursorOf(last);
+  }
+
+  get isPrimary(): boolean {
+    const { epoch, primary } = this.epochs.at(-1)!;
+    return primary === this.name && epoch === this.maxEpoch && !this.isDiverged;
+  }
+
+  state(): PromotionState {
+    const { cursor, epochs, isPrimary, maxEpoch } = this;
+    const { epoch, primary } = epochs.at(-1)!;
+    return { epoch, primary, isPrimary, maxEpoch, cursor, epochs, voters: this.#world.voters };
+  }
+
+  isLeading(): boolean {
+    return this.isLeader;
+  }
+
+  mayPromise({ epoch, candidate, cursor }: PromiseAsk): boolean {
+    const isFree =
+      epoch > this.maxEpoch || (epoch === this.maxEpoch && candidate === this.votedFor);
+    return isFree && !isFurther(this.cursor, cursor);
+  }
+
+  async promise(ask: PromiseAsk): Promise<PromiseAnswer> {
+    await this.#world.pause();
+    const isGranted = this.mayPromise(ask);
+    if (isGranted) {
+      this.maxEpoch = ask.epoch;
+      this.votedFor = ask.candidate;
+    }
+    return { isGranted, cursor: this.cursor, maxEpoch: this.maxEpoch };
+  }
+
+  async start({ epoch, promises, isForced }: EpochClaim): Promise<boolean> {
+    await this.#world.pause();
+    const isOwn = epoch === this.maxEpoch && this.votedFor === this.name && !this.isDiverged;
+    const votes = this.#world.voters.filter(
+      (each) => each === this.name || promises.includes(each),
+    );
+    const hasMajority = votes.length * 2 > this.#world.voters.length;
+    if (!isOwn || epoch <= this.epochs.at(-1)!.epoch || !(hasMajority || isForced)) return false;
+    this.#world.onStart(this, epoch);
+    const { seq, hash } = this.cursor;
+    this.epochs = [
+      ...this.epochs,
+      { epoch, startSeq: seq + 1, startHash: hash, primary: this.name },
+    ];
+    this.write(`epoch ${epoch}`);
+    return true;
+  }
+
+  async fence(epochs: readonly EpochStart[]): Promise<void> {
+    await this.#world.pause();
+    const heard = epochs.at(-1)!.epoch;
+    if (heard < this.maxEpoch || heard <= this.epochs.at(-1)!.epoch) return;
+    this.maxEpoch = heard;
+    const next = epochs.find(({ epoch }) => epoch > this.cursor.epoch);
+    if (next !== undefined && this.cursor.seq >= next.startSeq) {
+      this.divergent.push(...this.entries.slice(next.startSeq - 1));
+      this.isDiverged = true;
+    }
+  }
+
+  seal(): () => void {
+    this.sealCount += 1;
+    return () => {
+      this.sealCount -= 1;
+    };
+  }
+
+  async settled(): Promise<GlobalCursor> {
+    await this.#world.pause();
+    return this.cursor;
+  }
+
+  /** Undefined: it takes no writes. */
+  write(text: string): GlobalEntry | undefined {
+    if (!this.isPrimary || this.sealCount > 0) return undefined;
+    const entry = nextEntry(this.cursor, Buffer.from(text), this.epochs.at(-1)!.epoch);
+    this.entries = [...this.entries, entry];
+    return entry;
+  }
+
+  /** Copies up to so many entries of the primary, as far as its own log takes them; and acknowledges. */
+  follow(primary: Datacenter, count: number): void {
+    if (!primary.isPrimary || primary === this) return;
+    const { epoch } = primary.epochs.at(-1)!;
+    if (epoch < this.maxEpoch || this.isPrimary) return;
+    if (this.isDiverged || this.#isBeside(primary)) {
+      if (!this.isDiverged) return;
+      // A snapshot: all at once, in one step.
+      this.entries = [...primary.entries];
+      this.epochs = [...primary.epochs];
+      this.isDiverged = false;
+    } else {
+      const { seq } = this.cursor;
+      this.entries = [...this.entries, ...primary.entries.slice(seq, seq + count)];
+      this.epochs = primary.epochs.filter(({ startSeq }) => startSeq <= this.cursor.seq + 1);
+      const known = this.epochs.filter(({ epoch: each }) => each <= this.cursor.epoch);
+      this.epochs = known.length === 0 ? [primary.epochs[0]!] : known;
+    }
+    if (epoch > this.maxEpoch) {
+      this.maxEpoch = epoch;
+      this.votedFor = undefined;
+    }
+    primary.ackedSeqs.set(this.name, this.cursor.seq);
+  }
+
+  /** What a majority is known to have, by the rule of the feed. */
+  get majoritySeq(): number {
+    return majoritySeqOf({
+      voters: this.#world.voters,
+      datacenter: this.name,
+      headSeq: this.cursor.seq,
+      epochStartSeq: this.epochs.at(-1)!.startSeq,
+      ackedSeqOf: (each) => this.ackedSeqs.get(each),
+    });
+  }
+
+  #isBeside(primary: Datacenter): boolean {
+    const { seq } = this.cursor;
+    if (primary === this) return false;
+    if (seq > primary.entries.length) return true;
+    return seq > 0 && !isSameCursor(cursorOf(primary.entries[seq - 1]!), this.cursor);
+  }
+}
+
+export class PromotionWorld {
+  readonly time: FeedWorld;
+  readonly voters: readonly string[];
+  readonly all: readonly Datacenter[];
+  readonly violations: string[] = [];
+  /** Who began each epoch (G1). */
+  readonly starts = new Map<number, string>();
+  /** A part of the calls is lost before, and as many after they were carried out. */
+  lossPart = 0;
+  readonly cuts = new Set<string>();
+
+  constructor(seed: number, voters: readonly string[] = ['dc1', 'dc2', 'dc3']) {
+    this.time = new FeedWorld(seed);
+    this.voters = voters;
+    this.all = voters.map((name) => new Datacenter(this, name));
+  }
+
+  named(name: string): Datacenter {
+    const found = this.all.find((each) => each.name === name);
+    if (found === undefined) throw new Error(`there is no ${name}`);
+    return found;
+  }
+
+  /** Of the latest reign. */
+  get latest(): Datacenter {
+    const epochOf = ({ epochs, name }: Datacenter): number =>
+      Math.max(0, ...epochs.filter(({ primary }) => primary === name).map(({ epoch }) => epoch));
+    return [...this.all].sort((left, right) => epochOf(right) - epochOf(left))[0]!;
+  }
+
+  pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.time.clock.after(1 + this.time.draw() * 20, resolve);
+    });
+  }
+
+  onStart({ name }: Datacenter, epoch: number): void {
+    const known = this.starts.get(epoch);
+    if (known !== undefined) this.violations.push(`G1: epoch ${epoch} of ${known} and of ${name}`);
+    this.starts.set(epoch, name);
+  }
+
+  async call(from: Datacenter, to: string, request: RpcCall): Promise<Uint8Array> {
+    await this.pause();
+    const there = this.all.find(({ name }) => name === to);
+    const isDark = this.cuts.has(`${from.name} ${to}`) || there?.isUp === false;
+    if (there === undefined) throw new RpcError('unreachable', `nobody listens at ${to}`);
+    if (isDark || this.time.draw() < this.lossPart)
+      throw new RpcError('timeout', `${to} is silent`);
+    const caller = {
+      node: 1,
+      id: 'x',
+      name: from.name,
+      version: '1',
+      datacenter: from.name,
+      clusterId: '',
+      federationId: '',
+      remote: 'x',
+    };
+    let answer: Uint8Array;
+    try {
+      answer = await there.promotion.handlers[request.method]!({ ...request, from: caller });
+    } catch (error) {
+      if (!(error instanceof RpcRefusal)) throw error;
+      const refusal = { code: error.code, says: error.message };
+      throw new RpcError('refused', error.message, refusal);
+    }
+    await this.pause();
+    if (this.time.draw() < this.lossPart) throw new RpcError('lost', 'the answer is lost');
+    return answer;
+  }
+}

@@ -1,0 +1,278 @@
+// Snapshots between datacenters: lent chunk by chunk, gone on with after a change of leaders, begun anew when
+// they are gone, never taken when they are wrong.
+
+import t from 'tap';
+import {
+  type BorrowOptions,
+  borrowSnapshot,
+} from '../../../cluster/federation/snapshot/borrow-snapshot.ts';
+import {
+  decodeChunk,
+  decodeOffer,
+  encodeChunk,
+  encodeOpen,
+  encodeWish,
+  SNAPSHOT_METHOD,
+} from '../../../cluster/federation/snapshot/snapshot-frames.ts';
+import { RpcError, RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
+import type { RpcCaller } from '../../../cluster/transport/transport.ts';
+import {
+  aSecondary,
+  chainViolations,
+  FEDERATION,
+  FeedWorld,
+  PrimaryNode,
+  primaryStanding,
+  SecondaryNode,
+  twoDatacenters,
+} from './feed-world.ts';
+import { MemoryLog } from './memory-log.ts';
+import { SecondaryState } from './secondary-state.ts';
+
+async function bigPrimary(): Promise<{
+  readonly world: FeedWorld;
+  readonly log: MemoryLog;
+  readonly primary: PrimaryNode;
+}> {
+  const world = new FeedWorld();
+  const log = new MemoryLog(() => world.clock.wallMs());
+  const primary = await new PrimaryNode(world, 'p1', log).start();
+  for (let number = 1; number <= 200; number += 1) log.write(`entry ${number}`);
+  log.trimmedSeq = 199;
+  return { world, log, primary };
+}
+
+t.test('snapshot: a new leader goes on where the one before was killed', async (test) => {
+  const { world, log, primary } = await bigPrimary();
+  const first = await aSecondary(world, 'dc2', 's1', [primary]);
+  const second = new SecondaryNode(world, 'dc2', 's2', first.state);
+  await second.start();
+  second.addresses = first.addresses;
+  first.subscriber.start(1);
+  await world.until('some of it is staged', () => (first.state.staged?.pieces.length ?? 0) >= 10);
+  const begun = first.state.staged?.offer.snapshotId;
+  world.net.kill('s1');
+  first.subscriber.stop();
+  second.subscriber.start(2);
+  await world.until('it has all', () => second.state.cursor?.seq === 200);
+  test.same(
+    primary.lender.loans().map(({ snapshotId }) => snapshotId),
+    [begun],
+    'no other one',
+  );
+  test.equal(second.state.snapshotCount, 1);
+  test.same(chainViolations(log, second.state), []);
+});
+
+t.test('snapshot: begins anew when the primary has another leader', async (test) => {
+  const { world, log, primary } = await bigPrimary();
+  const other = await new PrimaryNode(world, 'p2', log).start();
+  other.become({ kind: 'elsewhere', addresses: [], says: 'p1 leads' });
+  const secondary = await aSecondary(world, 'dc2', 's1', [primary, other]);
+  secondary.subscriber.start(1);
+  await world.until('some is staged', () => (secondary.state.staged?.pieces.length ?? 0) >= 10);
+  const begun = secondary.state.staged?.offer.snapshotId;
+  primary.become({ kind: 'elsewhere', addresses: [other.address], says: 'p2 leads' });
+  test.same(primary.lender.loans(), [], 'it lends nothing any more');
+  other.become(primaryStanding());
+  await world.until('it has all', () => secondary.state.cursor?.seq === 200);
+  test.not(other.lender.loans()[0]?.snapshotId, begun);
+  test.equal(secondary.state.snapshotCount, 1, 'nothing of the first was ever seen');
+  test.same(chainViolations(log, secondary.state), []);
+});
+
+t.test('snapshot: lines that break in the middle cost no more than a chunk', async (test) => {
+  const { world, log, primary } = await bigPrimary();
+  const secondary = await aSecondary(world, 'dc2', 's1', [primary]);
+  let chunkCount = 0;
+  const { handlers } = primary;
+  primary.handlers = {
+    ...handlers,
+    [SNAPSHOT_METHOD.chunk]: (request) => {
+      chunkCount += 1;
+      return handlers[SNAPSHOT_METHOD.chunk]!(request);
+    },
+  };
+  secondary.subscriber.start(1);
+  for (const pieces of [5, 15, 25]) {
+    await world.until('more', () => (secondary.state.staged?.pieces.length ?? 0) >= pieces);
+    world.net.breakAll('p1', 's1');
+  }
+  await world.until('it has all', () => secondary.state.cursor?.seq === 200);
+  test.equal(secondary.state.snapshotCount, 1);
+  const due = Math.ceil(Buffer.from(secondary.state.entries.join('\n')).length / 64) + 1;
+  test.ok(chunkCount <= due + 6, `${chunkCount} chunks were asked for, ${due} there are`);
+  test.same(chainViolations(log, secondary.state), []);
+});
+
+t.test('snapshot: entries that cannot be taken one by one are taken as one', async (test) => {
+  const { world, log, secondary } = await twoDatacenters();
+  log.write('one');
+  secondary.subscriber.start(1);
+  await world.until('it follows', () => secondary.state.cursor?.seq === 1);
+  secondary.answersApply = () => 'snapshot-needed';
+  log.write('everything is another now');
+  await world.until('it takes a snapshot', () => secondary.state.snapshotCount === 1);
+  secondary.answersApply = undefined;
+  log.write('three');
+  await world.until('it follows again', () => secondary.state.cursor?.seq === 3);
+  test.same(chainViolations(log, secondary.state), []);
+});
+
+const FROM: RpcCaller = {
+  node: 7,
+  id: 'x',
+  name: 'x',
+  version: '1',
+  datacenter: 'dc2',
+  clusterId: 'c2',
+  federationId: '',
+  remote: 'x:1',
+};
+
+async function ask(primary: PrimaryNode, method: string, payload: Uint8Array, datacenter = 'dc2') {
+  const from = { ...FROM, datacenter };
+  return primary.handlers[method]!({ from, method, payload, deadlineMs: 1_000, hops: 0 });
+}
+
+async function refusalOf(answer: Promise<unknown>): Promise<string> {
+  return answer.then(
+    () => 'none',
+    (error: unknown) =>
+      error instanceof RpcRefusal ? `${error.code}: ${error.message}` : `${error}`,
+  );
+}
+
+async function open(primary: PrimaryNode, datacenter = 'dc2'): Promise<string> {
+  const answer = await ask(primary, SNAPSHOT_METHOD.open, encodeOpen(''), datacenter);
+  return decodeOffer(answer).snapshotId;
+}
+
+t.test('lender: the last chunks can be had again, the others are gone', async (test) => {
+  const { primary } = await bigPrimary();
+  const snapshotId = await open(primary);
+  const chunk = (number: number, id = snapshotId, from = 'dc2'): Promise<Uint8Array> =>
+    ask(primary, SNAPSHOT_METHOD.chunk, encodeWish({ snapshotId: id, number }), from);
+  const all: Uint8Array[] = [];
+  for (let number = 0; number < 6; number += 1) all.push(await chunk(number));
+  test.same(await chunk(3), all[3]);
+  test.same(await Promise.all([chunk(5), chunk(6)]), [all[5], await chunk(6)]);
+  test.match(await refusalOf(chunk(0)), /^snapshot.gone: chunk 0 of .*: the next one is chunk 7/);
+  test.match(await refusalOf(chunk(9)), /^snapshot.gone/);
+  test.match(await refusalOf(chunk(7, 'another')), /^snapshot.gone: .*: it is not lent/);
+  test.match(await refusalOf(chunk(7, snapshotId, 'dc3')), /^snapshot.gone: .*: it is not lent/);
+  let last = decodeChunk(await chunk(7));
+  while (!last.isEnd) last = decodeChunk(await chunk(last.number + 1));
+  test.equal(last.bytes.length, 0);
+});
+
+t.test(
+  'lender: one loan a datacenter, few at once, each as long as it is asked for',
+  async (test) => {
+    const { world, log, primary } = await bigPrimary();
+    const first = await open(primary);
+    await open(primary);
+    const gone = ask(primary, SNAPSHOT_METHOD.chunk, encodeWish({ snapshotId: first, number: 0 }));
+    test.match(await refusalOf(gone), /^snapshot.gone/, 'the second took its place');
+    for (const datacenter of ['dc3', 'dc4', 'dc5']) await open(primary, datacenter);
+    test.match(
+      await refusalOf(open(primary, 'dc6')),
+      /^snapshot.busy: 4 snapshots are lent already/,
+    );
+    test.equal(primary.lender.pinnedSeq, 200);
+    log.write('more');
+    await world.run(40_000);
+    const kept = await open(primary, 'dc3');
+    await world.run(30_000);
+    test.same(
+      primary.lender.loans().map(({ datacenter, snapshotId }) => [datacenter, snapshotId]),
+      [['dc3', kept]],
+    );
+    test.equal(primary.lender.pinnedSeq, 201);
+    const other = ask(primary, SNAPSHOT_METHOD.open, encodeOpen('another'));
+    test.match(
+      await refusalOf(other),
+      /^snapshot.elsewhere: .* of federation fedfedfe.* not of another/,
+    );
+    primary.become({ kind: 'elsewhere', addresses: [], says: 'p2 leads' });
+    test.match(await refusalOf(open(primary)), /^snapshot.elsewhere: p2 leads/);
+  },
+);
+
+interface WrongCase {
+  readonly title: string;
+  readonly given?: Partial<BorrowOptions>;
+  readonly chunk?: (chunk: Uint8Array) => Uint8Array;
+  readonly says: RegExp;
+}
+
+const WRONG: readonly WrongCase[] = [
+  {
+    title: 'a chunk that is not what it was',
+    chunk: (bytes) => {
+      const chunk = decodeChunk(bytes);
+      return encodeChunk({ ...chunk, bytes: Buffer.from(`${chunk.bytes}!`) });
+    },
+    says: /chunk 0 of the snapshot has not the hash that it came with/,
+  },
+  {
+    title: 'another chunk than was asked for',
+    chunk: (bytes) => encodeChunk({ ...decodeChunk(bytes), number: 1 }),
+    says: /chunk 1 came where 0 was asked for/,
+  },
+  { title: 'an earlier reign', given: { epochMin: 2 }, says: /of epoch 1, and 2 is promised/ },
+];
+
+for (const { title, given, chunk = (bytes: Uint8Array) => bytes, says } of WRONG) {
+  t.test(`borrow: nothing is taken of ${title}`, async (test) => {
+    const { world, primary } = await bigPrimary();
+    const state = new SecondaryState();
+    const borrowed = borrowSnapshot({
+      clock: world.clock,
+      logger: world.logger('x'),
+      federationId: '',
+      epochMin: 0,
+      call: async (method, payload) => {
+        const answer = await ask(primary, method, payload);
+        return method === SNAPSHOT_METHOD.chunk ? chunk(answer) : answer;
+      },
+      isOver: () => false,
+      onStaged: () => undefined,
+      sink: {
+        staged: () => undefined,
+        begin: async (offer) => state.stage(offer),
+        add: async ({ snapshotId, number, bytes }) => state.add(snapshotId, number, bytes),
+        commit: async ({ snapshotId, pieceCount }) => state.commit(snapshotId, pieceCount),
+      },
+      ...given,
+    });
+    test.match(await refusalOf(borrowed), says);
+    test.equal(state.snapshotCount, 0);
+    test.equal(state.staged?.pieces.length ?? 0, 0);
+  });
+}
+
+t.test('borrow: what is unreachable is not taken for gone', async (test) => {
+  const { world, primary } = await bigPrimary();
+  const began: string[] = [];
+  const borrowed = borrowSnapshot({
+    clock: world.clock,
+    logger: world.logger('x'),
+    federationId: FEDERATION,
+    epochMin: 0,
+    call: async (method, payload) => {
+      if (method === SNAPSHOT_METHOD.open) return ask(primary, method, payload);
+      throw new RpcError('timeout', 'no answer');
+    },
+    isOver: () => false,
+    onStaged: () => undefined,
+    sink: {
+      staged: () => ({ snapshotId: 'x', nextNumber: 3 }),
+      begin: async ({ snapshotId }) => void began.push(snapshotId),
+      add: async () => undefined,
+      commit: async () => undefined,
+    },
+  });
+  test.match(await refusalOf(borrowed), /no answer/);
+  test.same(began, [], 'what is staged stays');
+});
