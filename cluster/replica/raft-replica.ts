@@ -231,11 +231,17 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
         this.#parts.campaigning.attempt();
         return;
       case 'transfer':
-        this.#parts.node.transferLeadership(input.target);
+        this.#onTransfer(input.target);
         return;
       default:
         unreachable(input);
     }
+  }
+
+  /** To this node itself: that ends a transfer under way, and is no wish of a follower to lead. */
+  #onTransfer(target: NodeId): void {
+    const { id, standing } = this.#parts.node.status();
+    if (target !== id || standing === 'leader') this.#parts.node.transferLeadership(target);
   }
 
   #onTick(): void {

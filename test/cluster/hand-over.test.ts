@@ -172,6 +172,18 @@ t.test('leaving: when one that was just asked dies, the next one is', async (tes
   test.same(group.violations, []);
 });
 
+t.test('leaving: who gave up too late does not ask to lead again', async (test) => {
+  const { group, leader } = await electedGroup();
+  const [follower] = othersOf(group, leader.id) as [number, number];
+  const sent: string[] = [];
+  group.onSend = ({ type }) => sent.push(type);
+  // What a hand-over says when it gives up; another leads by now.
+  group.node(follower).replica!.transferLeadership(follower);
+  await group.run(500);
+  test.notOk(sent.includes('transfer-leader'));
+  test.equal(group.leader(), leader);
+});
+
 t.test('leaving: the last of a group waits for nobody', async (test) => {
   const { group, leader } = await electedGroup();
   for (const id of othersOf(group, leader.id)) group.crash(id);
