@@ -11,8 +11,8 @@ import { MUTANTS } from './mutants/mutants.ts';
 /** More than enough, also after the product has changed and its seeds run otherwise. */
 const SEEDS_MAX = 150;
 
-/** Runs of the whole node are long: `--mutants` looks for all of these, the test for some. */
-const SHORT = MUTANTS.filter(({ subject, isSlow = false }) => subject === 'replica' && !isSlow);
+/** `--mutants` looks for all of them. */
+const SHORT = MUTANTS.filter(({ isSlow = false }) => !isSlow);
 
 const pool = new Pool(1);
 t.teardown(() => pool.close());
