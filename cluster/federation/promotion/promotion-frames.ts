@@ -19,6 +19,8 @@ export const PROMOTION_REFUSAL = {
   notLeading: 'promotion.not-leading',
   /** It cannot be: the words say why. Nothing was begun. */
   refused: 'promotion.refused',
+  /** It did not come to it, and some may have promised: they take nothing of a lower epoch any more. */
+  undecided: 'promotion.undecided',
 } as const;
 
 /** A candidate asks a datacenter to take nothing of a lower epoch any more. */

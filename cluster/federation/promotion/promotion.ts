@@ -76,6 +76,8 @@ export interface Promoted {
 /** How a candidate stands. */
 type Wish =
   | { readonly kind: 'elected' }
+  /** The primary itself, whom somebody outran with a promise. */
+  | { readonly kind: 'renewed'; readonly after: number }
   | { readonly kind: 'handed-over'; readonly by: string }
   | { readonly kind: 'forced'; readonly epoch: number };
 
@@ -116,6 +118,23 @@ export class Promotion {
   }
 
   /**
+   * On the primary's leader: another datacenter has promised a later epoch, and takes nothing of this reign.
+   * If that one began, this one is over; if nobody came of it, this datacenter begins the next. Resolves when
+   * either is done, or cannot be for now.
+   */
+  async onNewerEpoch(epoch: number): Promise<void> {
+    const state = this.#options.port.state();
+    if (this.#isUnderWay || state?.isPrimary !== true || state.epoch >= epoch) return;
+    try {
+      if (await this.#laterReign.look()) return;
+      await this.#alone(() => this.#run({ kind: 'renewed', after: epoch }));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.#options.logger.warn({ epoch, why }, 'this reign is outrun, and no other has begun');
+    }
+  }
+
+  /**
    * Makes this datacenter primary without a majority: what the others have and it has not is lost. `epoch`
    * must be the next one, so that nobody does it twice. On its leader. Rejects with PromotionRefusal.
    */
@@ -148,7 +167,8 @@ export class Promotion {
 
   async #run(wish: Wish): Promise<Promoted> {
     const trial = this.#require();
-    if (trial.isPrimary) throw refused('this datacenter is the primary already');
+    if (trial.isPrimary && wish.kind !== 'renewed')
+      throw refused('this datacenter is the primary already');
     const epoch = await this.#epochFor(wish, trial);
     const cursor = await this.#promiseSelf(epoch);
     const ask = { epoch, candidate: this.#options.datacenter, cursor, isTrial: false };
@@ -189,7 +209,8 @@ export class Promotion {
       throw refused(`${wish.by} does not hand over: ${ballotText(ballot)}`);
     }
     if (!count.hasMajority) throw refused(`there is no majority: ${ballotText(ballot)}`);
-    return Math.max(maxEpoch, count.maxEpoch) + 1;
+    const after = wish.kind === 'renewed' ? wish.after : 0;
+    return Math.max(maxEpoch, count.maxEpoch, after) + 1;
   }
 
   /** From here on the own place does not move. Resolves with it. */
@@ -293,7 +314,7 @@ export class Promotion {
       return encodeTaken(epoch);
     } catch (error) {
       if (!(error instanceof PromotionRefusal)) throw error;
-      throw new RpcRefusal(PROMOTION_REFUSAL.refused, error.message);
+      throw new RpcRefusal(PROMOTION_REFUSAL[error.code], error.message);
     }
   }
 
@@ -344,6 +365,7 @@ function undecided(says: string): PromotionRefusal {
 /** What the successor says, in its words; what is not known stays so. */
 function refusalOf(error: unknown): unknown {
   if (!(error instanceof RpcError)) return error;
-  const isKnown = error.code !== 'lost' && error.code !== 'timeout';
+  const isUndecided = error.refusal?.code === PROMOTION_REFUSAL.undecided;
+  const isKnown = error.code !== 'lost' && error.code !== 'timeout' && !isUndecided;
   return isKnown ? refused(error.message) : undecided(error.message);
 }

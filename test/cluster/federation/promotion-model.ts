@@ -92,7 +92,12 @@ export class Datacenter implements PromotionPort {
     return this.isLeader;
   }
 
+  /** What happens just before this datacenter is asked, for a trial or for its promise. */
+  mayPromiseFirst: () => void = () => undefined;
+  promiseFirst: () => void = () => undefined;
+
   mayPromise({ epoch, candidate, cursor }: PromiseAsk): boolean {
+    this.mayPromiseFirst();
     const isFree =
       epoch > this.maxEpoch || (epoch === this.maxEpoch && candidate === this.votedFor);
     return isFree && !isFurther(this.cursor, cursor);
@@ -100,6 +105,7 @@ export class Datacenter implements PromotionPort {
 
   async promise(ask: PromiseAsk): Promise<PromiseAnswer> {
     await this.#world.pause();
+    this.promiseFirst();
     const isGranted = this.mayPromise(ask);
     if (isGranted) {
       this.maxEpoch = ask.epoch;

@@ -206,21 +206,81 @@ t.test('hand-over: fails without harm when the successor is behind or away', asy
   test.ok(one.write('it goes on') !== undefined);
 });
 
-t.test('hand-over: a write that slips in makes it fail, not the write', async (test) => {
+t.test('hand-over: a write that slips in makes it fail, and is not lost', async (test) => {
+  for (const [when, says] of [
+    ['before the trial', /^refused: dc1 does not hand over: dc1 does not promise/],
+    ['before the promise', /^undecided: epoch 2 does not begin without dc1: dc1 does not promise/],
+  ] as const) {
+    const { world, one, two, three } = threeDatacenters();
+    two.follow(one, 10);
+    three.follow(one, 10);
+    const slipIn = (): void => {
+      one.sealCount = 0;
+      one.write('slipped in');
+      one.sealCount = 1;
+    };
+    const { cursor } = one;
+    if (when === 'before the trial') one.mayPromiseFirst = slipIn;
+    else two.promiseFirst = slipIn;
+    test.match(await refusalOf(world, one.promotion.handOver('dc2')), says, when);
+    test.equal(two.isPrimary, false);
+    test.equal(two.maxEpoch, when === 'before the trial' ? 1 : 2);
+    test.equal(one.cursor.seq, cursor.seq + 1, 'the write stands');
+    test.same(world.violations, []);
+  }
+});
+
+t.test('hand-over: a successor that is not where the primary is refuses', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  one.ackedSeqs.set('dc2', 10);
+  const says = await refusalOf(world, one.promotion.handOver('dc2'));
+  test.equal(says, 'refused: dc2 is at 1.8, dc1 at 1.10');
+  test.equal(two.maxEpoch, 1);
+});
+
+t.test('election: whom the majority leaves after the trial does not begin', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  one.isUp = false;
+  two.promiseFirst = () => {
+    world.cuts.add('dc2 dc3');
+  };
+  const says = await refusalOf(world, two.promotion.elect());
+  test.match(says, /^undecided: epoch 2 does not begin: .*dc3 does not answer/);
+  test.equal(two.isPrimary, false);
+  world.cuts.clear();
+  two.promiseFirst = () => undefined;
+  const { epoch } = await world.time.result(two.promotion.elect());
+  test.equal(epoch, 3, 'trying again is the way on');
+});
+
+t.test('renewal: a primary that a promise has outrun begins the next epoch', async (test) => {
   const { world, one, two, three } = threeDatacenters();
+  two.maxEpoch = 5;
+  two.votedFor = 'dc2';
+  two.follow(one, 10);
+  test.equal(two.cursor.seq, 8, 'it takes nothing of epoch 1');
+  await world.time.result(one.promotion.onNewerEpoch(5));
+  test.same(one.state().epoch, 6);
+  test.ok(one.isPrimary);
   two.follow(one, 10);
   three.follow(one, 10);
-  one.settled = async () => {
-    const { cursor } = one;
-    one.sealCount = 0;
-    one.write('slipped in');
-    one.sealCount = 1;
-    return cursor;
-  };
-  const says = await refusalOf(world, one.promotion.handOver('dc2'));
-  test.match(says, /dc1 does not hand over|does not begin without dc1/);
-  test.equal(two.isPrimary, false);
-  test.same(world.violations, []);
+  test.same([two.cursor, three.cursor], [one.cursor, one.cursor]);
+  await world.time.result(one.promotion.onNewerEpoch(5));
+  test.equal(one.state().epoch, 6, 'what is old news changes nothing');
+});
+
+t.test('renewal: a primary that another one has followed ends its reign instead', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  one.isUp = false;
+  await world.time.result(two.promotion.elect());
+  one.isUp = true;
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same([one.isPrimary, two.isPrimary], [false, true]);
+  test.equal(one.divergent.length, 2);
+  const alone = threeDatacenters();
+  alone.world.cuts.add('dc1 dc2').add('dc1 dc3');
+  await alone.world.time.result(alone.one.promotion.onNewerEpoch(2));
+  test.same([alone.one.state().epoch, alone.one.maxEpoch], [1, 1], 'without a majority it waits');
 });
 
 t.test('force: names its epoch, and is no way around a datacenter that has more', async (test) => {
