@@ -90,10 +90,16 @@ export function writeSecretFile(path: string, text: string): void {
 }
 
 const NODE_ID_FILE = 'node-id';
+const NODE_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The id in the data folder's `node-id` file; `fresh` becomes it when there is no file. */
 export function keptNodeId(dataFolder: string, fresh: string): string {
   const path = join(dataFolder, NODE_ID_FILE);
   if (!existsSync(path)) writeFileSync(path, `${fresh}\n`, { mode: 0o600 });
-  return readFileSync(path, 'utf8').trim();
+  const id = readFileSync(path, 'utf8').trim();
+  if (NODE_ID.test(id)) return id;
+  throw new Error(
+    `${path} does not hold the id of a server any more: restore it from a copy, or move the data folder ` +
+      'away and let this server join anew',
+  );
 }

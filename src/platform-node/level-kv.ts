@@ -18,6 +18,7 @@ import type { ClassicLevel, Iterator, Snapshot } from 'classic-level';
 import { Level } from 'level';
 import { assert } from '../../cluster/base/assert.ts';
 import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
+import { findTableDamage, type TableDamage, type TableMarks, tableMarksOf } from './table-files.ts';
 import { findWalHole } from './write-ahead-log.ts';
 
 export interface LevelKvOptions {
@@ -70,6 +71,7 @@ export async function openLevelKv(options: LevelKvOptions): Promise<Kv> {
   const isNew = !requireOwnFolder(folder, name);
   if (isNew) requireNothingLeft(location);
   else requireWholeWal(location);
+  const tables: TableMarks = existsSync(location) ? tableMarksOf(location) : new Map();
   const database = new Level<Uint8Array, Uint8Array>(location, {
     keyEncoding: 'buffer',
     valueEncoding: 'buffer',
@@ -85,6 +87,11 @@ export async function openLevelKv(options: LevelKvOptions): Promise<Kv> {
     await database.open();
   } catch (error) {
     throw openingFailed(location, error);
+  }
+  const damage = await findTableDamage(location, tables);
+  if (damage !== undefined) {
+    await database.close();
+    throw damaged(location, damage);
   }
   if (isNew) writeVersion(folder, name);
   return new LevelKv(database, options.onFatal);
@@ -105,7 +112,7 @@ function requireOwnFolder(folder: string, name: string): boolean {
   if (text === versionText(name)) return true;
   throw new LevelKvError(
     `${versionPath(folder)} says ${text.trim()}, expected ${versionText(name).trim()}: ` +
-      'another store, or one of another release',
+      'another store, or one of another release: check data_dir; if the file is damaged, restore the folder',
   );
 }
 
@@ -125,9 +132,13 @@ function requireWholeWal(location: string): void {
   if (!existsSync(location)) return;
   const hole = findWalHole(location);
   if (hole === undefined) return;
-  throw new LevelKvError(
-    `${join(location, hole.file)} is damaged at byte ${hole.offsetBytes}, and acknowledged writes ` +
-      'follow: restore the data folder from a copy, or move it away and let this node join anew',
+  throw damaged(location, hole, ', and acknowledged writes follow');
+}
+
+function damaged(location: string, { file, offsetBytes }: TableDamage, what = ''): LevelKvError {
+  return new LevelKvError(
+    `${join(location, file)} is damaged at byte ${offsetBytes}${what}: ` +
+      'restore the data folder from a copy, or move it away and let this node join anew',
   );
 }
 

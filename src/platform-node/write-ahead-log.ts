@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32c } from '../../cluster/log/crc32c.ts';
+import { unmaskedCrc } from './masked-crc.ts';
 
 /** Records never cross a block; what does not fit is cut into fragments. */
 const BLOCK_BYTES = 32 * 1024;
@@ -13,7 +14,6 @@ const BLOCK_BYTES = 32 * 1024;
 const HEADER_BYTES = 7;
 /** A whole record, or the first fragment of one. */
 const BEGINNING_TYPES: ReadonlySet<number> = new Set([1, 2]);
-const MASK_DELTA = 0xa282ead8;
 
 export interface WalHole {
   readonly file: string;
@@ -66,7 +66,7 @@ function* recordsOf(bytes: Buffer): Iterable<WalRecord> {
       const end = at + HEADER_BYTES + bytes.readUInt16LE(at + 4);
       const type = bytes[at + 6]!;
       const isIntact =
-        end <= blockEnd && unmasked(bytes.readUInt32LE(at)) === crcOf(bytes, at, end);
+        end <= blockEnd && unmaskedCrc(bytes.readUInt32LE(at)) === crcOf(bytes, at, end);
       yield { offsetBytes: at, type, isIntact };
       if (!isIntact) break;
       at = end;
@@ -77,10 +77,4 @@ function* recordsOf(bytes: Buffer): Iterable<WalRecord> {
 /** The checksum is over type and content. */
 function crcOf(bytes: Buffer, at: number, end: number): number {
   return crc32c(bytes.subarray(at + 6, end));
-}
-
-/** Checksums are stored rotated and shifted, since their content may hold checksums itself. */
-function unmasked(stored: number): number {
-  const rotated = (stored - MASK_DELTA) >>> 0;
-  return ((rotated >>> 17) | (rotated << 15)) >>> 0;
 }
