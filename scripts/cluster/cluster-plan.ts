@@ -41,7 +41,6 @@ export interface ClusterSecrets {
 export const HOST = '127.0.0.1';
 /** A node needs so many: HTTP, cluster, line. */
 export const PORTS_OF_A_NODE = 3;
-export const DATACENTERS_MAX = 9;
 export const SERVERS_MAX = 9;
 
 /** A plan for a new cluster: `dc1-1`, `dc1-2`, …, `dc2-1`, …. `dc1` is the primary datacenter. */
