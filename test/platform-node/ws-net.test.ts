@@ -455,7 +455,12 @@ interface RealNode {
   readonly closedLinks: number[];
 }
 
-async function openNode(test: Test, node: number, tls?: ClusterTls): Promise<RealNode> {
+async function openNode(
+  test: Test,
+  node: number,
+  tls?: ClusterTls,
+  datacenter = 'dc1',
+): Promise<RealNode> {
   const log = new Log();
   const closedLinks: number[] = [];
   const transport = await openTransport({
@@ -467,10 +472,10 @@ async function openNode(test: Test, node: number, tls?: ClusterTls): Promise<Rea
       node,
       id: systemRandom.uuid(),
       name: `node-${node}`,
-      datacenter: 'dc1',
+      datacenter,
       version: '1.0.0',
     },
-    clusterId: () => 'c1',
+    clusterId: () => `cluster of ${datacenter}`,
     clusterKey: new Uint8Array(32).fill(9),
     listen: HERE,
     onMessage: () => undefined,
@@ -525,5 +530,20 @@ for (const tls of [undefined, MUTUAL]) {
       nodes.map(({ closedLinks }) => closedLinks),
       [[3], [3], []],
     );
+  });
+}
+
+for (const tls of [undefined, MUTUAL]) {
+  t.test(`transport: two datacenters over real ${tls ? 'TLS' : 'sockets'}`, async (test) => {
+    const near = await openNode(test, 1, tls);
+    const far = await openNode(test, 2, tls, 'dc2');
+    const payload = new Uint8Array(300_000).fill(7);
+    const request = { method: 'echo', payload, deadlineMs: TIMEOUT_MS, hops: 0 };
+    const answers = await Promise.all([
+      near.transport.call(far.transport.address, request),
+      far.transport.call(near.transport.address, request),
+    ]);
+    for (const answer of answers) test.equal(Buffer.compare(answer, payload), 0);
+    test.same([near.transport.peers(), far.transport.peers()], [[], []], 'they do not link');
   });
 }
