@@ -5,6 +5,7 @@
 import type { Timer } from '../../cluster/platform/clock.ts';
 import { REAP_BATCH_MAX, reapOnce } from '../service/duties.ts';
 import type { ServiceDeps } from '../service/deps.ts';
+import { RequestAges } from '../service/request-ages.ts';
 import { LeaderAway } from '../service/remote.ts';
 
 const BEAT_MS = 1_000;
@@ -13,6 +14,7 @@ const BUSY_BEAT_MS = 100;
 
 export class LeaderDuties {
   readonly #deps: ServiceDeps;
+  readonly #ages = new RequestAges();
   #timer: Timer | undefined;
   #pass: Promise<void> | undefined;
   #isOn = false;
@@ -73,7 +75,7 @@ export class LeaderDuties {
   /** Whether there is more of anything. */
   async #reap(): Promise<boolean> {
     try {
-      const report = await reapOnce(this.#deps);
+      const report = await reapOnce(this.#deps, this.#ages);
       this.#backlog = report.expiredTokens + report.orphanedTokens;
       this.#tell();
       return Object.values(report).some((count) => count >= REAP_BATCH_MAX);

@@ -14,6 +14,7 @@ import { REQUEST_MEMORY_MS } from '../state/bookkeeping.ts';
 import type { Change } from '../state/commands.ts';
 import { RESTORE_IDLE_MS } from '../state/restore-progress.ts';
 import type { ServiceDeps } from './deps.ts';
+import type { RequestAges } from './request-ages.ts';
 
 /** Most objects of one kind that a pass deletes: applying them must not keep the event loop for long. */
 export const REAP_BATCH_MAX = 512;
@@ -57,7 +58,7 @@ export async function ensureBuiltins(deps: DutyDeps): Promise<void> {
 }
 
 /** One pass over everything that grows old. Proposes nothing when there is nothing to do. */
-export async function reapOnce(deps: DutyDeps): Promise<ReapReport> {
+export async function reapOnce(deps: DutyDeps, ages: RequestAges): Promise<ReapReport> {
   const { view, clock } = deps;
   const nowMs = clock.wallMs();
   const expired = await view.expiredTokens(nowMs, REAP_BATCH_MAX);
@@ -69,8 +70,7 @@ export async function reapOnce(deps: DutyDeps): Promise<ReapReport> {
     deps,
     orphaned.filter((accessorId) => !known.has(accessorId)),
   );
-  const requests = await view.oldRequests(nowMs - REQUEST_MEMORY_MS, REAP_BATCH_MAX);
-  if (requests.length > 0) await perform(deps, { type: 'request-id.trim', keys: requests });
+  const requests = await forgetRequests(deps, ages);
   const logins = await view.oldPendingLogins(nowMs, REAP_BATCH_MAX);
   if (logins.length > 0) await perform(deps, { type: 'pending-login.delete', keys: logins });
   const restore = view.restoreUnderWay();
@@ -80,9 +80,29 @@ export async function reapOnce(deps: DutyDeps): Promise<ReapReport> {
   return {
     expiredTokens: expired.length,
     orphanedTokens: orphaned.length,
-    oldRequests: requests.length,
+    oldRequests: requests,
     oldPendingLogins: logins.length,
   };
+}
+
+/** How many were forgotten. Where releases without a global log may still run, the times in the state decide. */
+async function forgetRequests(deps: DutyDeps, ages: RequestAges): Promise<number> {
+  const { view, clock } = deps;
+  const nowMs = clock.wallMs();
+  if (view.replication() === undefined) {
+    const keys = await view.oldRequests(nowMs - REQUEST_MEMORY_MS, REAP_BATCH_MAX);
+    if (keys.length > 0) await perform(deps, { type: 'request-id.trim', keys });
+    return keys.length;
+  }
+  ages.note(clock.monotonicMs(), view.index());
+  const below = ages.dueBelow(clock.monotonicMs());
+  if (below === undefined) return 0;
+  const orBeforeMs = nowMs - REQUEST_MEMORY_MS;
+  const search = { below, orBeforeMs, after: ages.after, limit: REAP_BATCH_MAX };
+  const { keys, next } = await view.requestsBelow(search);
+  if (keys.length > 0) await perform(deps, { type: 'request-id.forget', keys });
+  ages.looked(next);
+  return keys.length;
 }
 
 async function reap(deps: DutyDeps, accessorIds: readonly AccessorId[]): Promise<void> {

@@ -46,12 +46,15 @@ export function requestMarkOf(
  * caller used the id for another request.
  */
 export function rememberedOutcome(
-  view: Pick<StateView, 'request'>,
+  view: Pick<StateView, 'request' | 'replication'>,
   mark: RequestMark,
   nowMs: number,
 ): Applied | undefined {
   const remembered = view.request(mark.key);
-  if (remembered === undefined || remembered.timeMs + REQUEST_MEMORY_MS <= nowMs) return undefined;
+  if (remembered === undefined) return undefined;
+  // As where it is applied: see docs/decisions/0007.
+  const isAgeless = view.replication() !== undefined;
+  if (!isAgeless && remembered.timeMs + REQUEST_MEMORY_MS <= nowMs) return undefined;
   if (Buffer.compare(remembered.fingerprint, mark.fingerprint) !== 0) {
     throw new AclError('invalid', 'The request id was used before, for another request');
   }

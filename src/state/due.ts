@@ -3,10 +3,12 @@
 
 import type { KvReader, KvRow } from '../../cluster/platform/kv.ts';
 import { type AccessorId, uuidOfBytes } from '../acl/ids.ts';
+import { readRequest } from './bookkeeping.ts';
+import type { RequestSearch } from './request-search.ts';
 import { TOKENS } from './objects.ts';
 import { readAt } from './reads.ts';
 import { decodeRetiredNamespace } from './retired-namespace.ts';
-import { idAtEnd, rangeOf, type RowKind, ROW, rowKey, textsInKey } from './tables.ts';
+import { behind, idAtEnd, rangeOf, type RowKind, ROW, rowKey, textsInKey } from './tables.ts';
 
 export interface TokenSearch {
   readonly limit: number;
@@ -86,6 +88,25 @@ export async function oldRequests(
 ): Promise<readonly Uint8Array[]> {
   const keys = await keysBefore(reader, 'requestByTime', beforeMs, limit);
   return keys.map((key) => key.subarray(TIMED_PREFIX_BYTES));
+}
+
+/** Keys of the requests that were found, and where the next search goes on; undefined at the end. */
+export async function requestsBelow(
+  reader: KvReader,
+  { below, orBeforeMs, after, limit }: RequestSearch,
+): Promise<{ readonly keys: readonly Uint8Array[]; readonly next: Uint8Array | undefined }> {
+  const all = rangeOf(rowKey('requestByTime'));
+  const range = { from: after === undefined ? all.from : behind(after), to: all.to, limit };
+  const rows = await allRows(reader.rows(range));
+  const keys = rows
+    .map(({ key }) => key.subarray(TIMED_PREFIX_BYTES))
+    .filter((key) => {
+      const remembered = readRequest(reader, key);
+      if (remembered?.outcome.kind !== 'applied') return false;
+      const { index } = remembered.outcome;
+      return index < below || (index === below && remembered.timeMs < orBeforeMs);
+    });
+  return { keys, next: rows.length < limit ? undefined : rows.at(-1)?.key };
 }
 
 /** Keys of pending logins whose time lies before `nowMs`, oldest first. */

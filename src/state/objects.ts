@@ -4,7 +4,7 @@
 
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { BindingRule } from '../acl/binding-rule.ts';
-import { lookupBytes, type NamespaceName } from '../acl/ids.ts';
+import { isUuid, lookupBytes, type NamespaceName, uuidOfBytes } from '../acl/ids.ts';
 import { instantMs } from '../acl/instant.ts';
 import { nameKey } from '../acl/names.ts';
 import type { Namespace } from '../acl/namespace.ts';
@@ -177,9 +177,12 @@ export function methodKey(
   return namedKey(kind, origin.namespace, origin.name, origin.createIndex, ...rest);
 }
 
-/** How an object is watched by its id; of a namespace, by its name. */
+/**
+ * How an object is watched by its id, wherever a caller put the hyphens; of a namespace, by its name.
+ */
 export function idKey(id: string): string {
-  return id.toLowerCase();
+  const bytes = isUuid(id) ? undefined : lookupBytes(id);
+  return bytes === undefined ? id.toLowerCase() : uuidOfBytes(bytes);
 }
 
 /** How an object is watched by its name: no id and no namespace has a slash. */

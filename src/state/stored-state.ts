@@ -29,7 +29,13 @@ import {
   oldestEntryMs,
 } from './global-log/kept-entries.ts';
 import { isPrimary, readReplication, type Replication } from './global-log/replication.ts';
-import { expiredTokens, oldPendingLogins, oldRequests, orphanedTokens } from './due.ts';
+import {
+  expiredTokens,
+  oldPendingLogins,
+  oldRequests,
+  orphanedTokens,
+  requestsBelow,
+} from './due.ts';
 import {
   listAuthMethods,
   listBindingRules,
@@ -57,6 +63,7 @@ import {
 } from './reads.ts';
 import { readRetiredNamespace } from './retired-namespace.ts';
 import { decodeRestore, RESTORE_KEY, type RestoreProgress } from './restore-progress.ts';
+import type { RequestSearch } from './request-search.ts';
 import type { StateStore } from './state-store.ts';
 import { rowKey } from './tables.ts';
 import type {
@@ -218,6 +225,10 @@ export class StoredState implements StateView {
 
   oldRequests(beforeMs: number, limit: number): Promise<readonly Uint8Array[]> {
     return oldRequests(this.#store, beforeMs, limit);
+  }
+
+  requestsBelow(search: RequestSearch): ReturnType<typeof requestsBelow> {
+    return requestsBelow(this.#store, search);
   }
 
   oldPendingLogins(nowMs: number, limit: number): Promise<readonly string[]> {

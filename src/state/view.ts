@@ -10,6 +10,7 @@ import type { NamespaceScope } from '../acl/namespace-selection.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
+import type { RequestSearch } from './request-search.ts';
 import type { GlobalCursor } from './global-log/cursor.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
 import type { KeptRange } from './global-log/kept-entries.ts';
@@ -117,6 +118,10 @@ export interface StateView {
   orphanedTokens(limit: number): Promise<readonly AccessorId[]>;
   /** Keys of remembered requests older than `beforeMs`, and of pending logins. */
   oldRequests(beforeMs: number, limit: number): Promise<readonly Uint8Array[]>;
+  /** Of remembered requests, by the index of their answers: see due.ts. */
+  requestsBelow(
+    search: RequestSearch,
+  ): Promise<{ readonly keys: readonly Uint8Array[]; readonly next: Uint8Array | undefined }>;
   oldPendingLogins(nowMs: number, limit: number): Promise<readonly string[]>;
 
   /** The datacenter's Lamport index. At least 1. */

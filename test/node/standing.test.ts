@@ -374,6 +374,7 @@ t.test(
         expiredTokens: (_nowMs: number, limit: number) => found(limit),
         orphanedTokens: nothing,
         oldRequests: nothing,
+        replication: () => undefined,
         oldPendingLogins: nothing,
         restoreUnderWay: () => undefined,
       },

@@ -4,6 +4,7 @@
 import t from 'tap';
 import { GLOBAL_MANAGEMENT_ID, type SecretId } from '../../src/acl/ids.ts';
 import { ensureBuiltins, reapOnce } from '../../src/service/duties.ts';
+import { RequestAges } from '../../src/service/request-ages.ts';
 import type { OperationInput } from '../../src/service/operations.ts';
 import { POSITION_WAIT_MS } from '../../src/service/position-waiters.ts';
 import { watchKey } from '../../src/state/watch.ts';
@@ -960,14 +961,22 @@ t.test('duties: built-ins are made once, void tokens and old requests are delete
   const expired = await newToken(harness, { expirationTtlNs: 60_000_000_000n });
   const kept = await harness.run('token.create', { draft: {} }, { requestId: 'r' });
   harness.clock.advance(600_001);
-  t.match(await reapOnce(harness.deps), { expiredTokens: 1, orphanedTokens: 1, oldRequests: 1 });
+  t.match(await reapOnce(harness.deps, new RequestAges()), {
+    expiredTokens: 1,
+    orphanedTokens: 1,
+    oldRequests: 1,
+  });
   for (const { accessorId } of [orphan, expired]) {
     t.equal(harness.machine.token(accessorId), undefined);
   }
   t.ok(harness.machine.token(kept.value.token.accessorId));
   t.equal(harness.counts.get('acl.token.reaped '), 2);
   const { proposals } = harness;
-  t.match(await reapOnce(harness.deps), { expiredTokens: 0, orphanedTokens: 0, oldRequests: 0 });
+  t.match(await reapOnce(harness.deps, new RequestAges()), {
+    expiredTokens: 0,
+    orphanedTokens: 0,
+    oldRequests: 0,
+  });
   t.equal(harness.proposals, proposals);
 });
 

@@ -15,6 +15,7 @@ import {
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
 import { isVoid } from '../../src/state/standing.ts';
+import { watchKey } from '../../src/state/watch.ts';
 import {
   aBindingRule,
   aNamespace,
@@ -441,4 +442,42 @@ t.test('moves: whoever asked hears of each', async (test) => {
   end();
   await dc1.one({ type: 'policy.delete', id: aPolicy(1).id });
   test.equal(heard, 1);
+});
+
+t.test('requests: what is remembered counts at any age, until a leader names it', async (test) => {
+  const dc1 = await primary();
+  const request = { key: new Uint8Array(32).fill(1), fingerprint: new Uint8Array(32).fill(2) };
+  const make: Change = { type: 'token.set', presence: 'create', token: aToken(1) };
+  const first = await dc1.one(make, { request });
+  const late = FIXTURE_TIME_MS + 24 * 3_600_000;
+  test.same(await dc1.one(make, { request, timeMs: late }), { ...first, replayed: true });
+  const { index } = dc1.machine.request(request.key)!.outcome as { readonly index: number };
+  const search = { orBeforeMs: 0, after: undefined, limit: 10 };
+  test.same((await dc1.machine.requestsBelow({ ...search, below: index })).keys, []);
+  const { keys, next } = await dc1.machine.requestsBelow({ ...search, below: index + 1 });
+  test.same(keys, [request.key]);
+  test.equal(next, undefined);
+  const tied = { ...search, below: index, orBeforeMs: FIXTURE_TIME_MS + 1 };
+  test.same((await dc1.machine.requestsBelow(tied)).keys, [request.key]);
+  const part = await dc1.machine.requestsBelow({ ...search, below: index + 1, limit: 1 });
+  test.same((await dc1.machine.requestsBelow({ ...search, below: 99, after: part.next })).keys, []);
+  await dc1.one({ type: 'request-id.forget', keys: [request.key] });
+  test.equal(dc1.machine.request(request.key), undefined);
+});
+
+t.test('ids: wherever the hyphens are, a read is as new as the last change', async (test) => {
+  const dc1 = await primary();
+  await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+  const digits = aPolicy(1).id.replaceAll('-', '');
+  const odd = `${digits.slice(0, 4)}-${digits.slice(4, 9)}-${digits.slice(9, 20)}-${digits.slice(20, 26)}-${digits.slice(26)}`;
+  test.equal(dc1.machine.policy(odd)?.description, 'policy 1');
+  const target = { table: 'policies', object: watchKey({ id: odd }) } as const;
+  const changed = dc1.machine.watch.waitFor(target, new AbortController().signal);
+  const policy = aPolicy(1, { description: 'new' });
+  await dc1.one({ type: 'policy.set', presence: 'update', policy });
+  test.equal(dc1.machine.policy(odd)?.description, 'new');
+  dc1.clock.advance(0);
+  await changed;
+  await dc1.one({ type: 'policy.delete', id: aPolicy(1).id });
+  test.equal(dc1.machine.policy(odd), undefined);
 });

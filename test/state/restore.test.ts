@@ -10,6 +10,7 @@ import { systemSha256 } from '../../src/platform-node/system-sha256.ts';
 import { openArchives } from '../../src/service/archives.ts';
 import type { Archives } from '../../src/service/operator-port.ts';
 import { reapOnce } from '../../src/service/duties.ts';
+import { RequestAges } from '../../src/service/request-ages.ts';
 import { inspectArchive } from '../../src/state/archive-reader.ts';
 import type { Change, Command } from '../../src/state/commands.ts';
 import { SWEEP_PAUSE_MS } from '../../src/state/keyspace-sweeper.ts';
@@ -592,14 +593,17 @@ t.test('restore: a leader that is lost on the way leaves nothing behind', async 
   await propose(aCommand(BUILTINS));
   await propose(aCommand({ type: 'restore.begin', id: 'forgotten' }));
   const duties = () =>
-    reapOnce({
-      view: leader.machine,
-      clock: leader.clock,
-      random: new FakeRandom(),
-      propose,
-      metrics: { count: () => undefined },
-      settings: {} as never,
-    });
+    reapOnce(
+      {
+        view: leader.machine,
+        clock: leader.clock,
+        random: new FakeRandom(),
+        propose,
+        metrics: { count: () => undefined },
+        settings: {} as never,
+      },
+      new RequestAges(),
+    );
   leader.clock.advance(RESTORE_IDLE_MS - 1);
   await duties();
   test.equal(leader.machine.restoreUnderWay()?.id, 'forgotten');
