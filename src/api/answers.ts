@@ -208,6 +208,21 @@ export const Authorization = answer('Authorization', {
   Explanation: Type.Optional(Explanation),
 });
 
+const DatacenterStatus = answer('DatacenterStatus', {
+  Name: Type.String(),
+  State: text(
+    '`primary`, `live`, `catching-up`, `snapshot`, `away`, `stopped`, or `unknown` to this server.',
+  ),
+  Position: nullable(text('How much of the global log it has on disk: `epoch.seq`.')),
+  LagEntries: nullable(Type.Integer({ description: 'Entries that it lacks.' })),
+  LagBytes: nullable(Type.Integer({ description: 'Bytes of the entries that it lacks.' })),
+  LagSeconds: nullable(Type.Number({ description: 'Age of the oldest entry that it lacks.' })),
+  LastContactSeconds: nullable(Type.Number({ description: 'Since it was heard of.' })),
+  LastSuccess: Type.String(),
+  LastError: Type.String(),
+  LastErrorMessage: Type.String(),
+});
+
 export const ReplicationStatus = answer('ReplicationStatus', {
   Enabled: Type.Boolean(),
   Running: Type.Boolean(),
@@ -219,6 +234,12 @@ export const ReplicationStatus = answer('ReplicationStatus', {
   LastSuccess: Type.String(),
   LastError: Type.String(),
   LastErrorMessage: Type.String(),
+  PrimaryDatacenter: text('The datacenter that writes what all share.'),
+  Epoch: Type.Integer({ description: 'Counts the reigns of primaries.' }),
+  Position: nullable(text('How much of the global log this datacenter has: `epoch.seq`.')),
+  HeadPosition: text('The end of the global log, as far as this server knows.'),
+  MajorityPosition: nullable(text('What a majority has; known to the leader of the primary.')),
+  Datacenters: Type.Array(DatacenterStatus),
 });
 
 export const Deleted = Type.Boolean({ description: 'Whether there was something to delete.' });

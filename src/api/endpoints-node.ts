@@ -114,6 +114,9 @@ export const NODE_ENDPOINTS = {
     path: '/readyz',
     summary: 'Whether this server can serve; 503 with the reasons when not. Plain text.',
     access: 'none',
+    query: {
+      max_lag: 'A duration: not ready either while the datacenter is further behind the primary.',
+    },
     answer: Type.String(),
   }),
 };

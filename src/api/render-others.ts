@@ -1,4 +1,4 @@
-// The rarer answers as JSON: namespaces, templates, authorization answers, the state of replication.
+// The rarer answers as JSON: namespaces, templates, authorization answers.
 
 import { quote, quoteValue } from './quote.ts';
 import { optionalText, renderLinks, renderStamps } from './render-parts.ts';
@@ -6,11 +6,8 @@ import type {
   ShownAuthorization,
   ShownExplanation,
   ShownNamespace,
-  ShownReplication,
   ShownTemplate,
 } from './shown.ts';
-
-const ZERO_TIME = '0001-01-01T00:00:00Z';
 
 export function renderNamespace(shown: ShownNamespace): string {
   const { namespace } = shown;
@@ -78,24 +75,4 @@ function explained(shown: ShownExplanation): object {
             Why: other.why,
           })),
   };
-}
-
-export function renderReplication(status: ShownReplication): string {
-  return quoteValue({
-    Enabled: status.enabled,
-    Running: status.running,
-    SourceDatacenter: status.sourceDatacenter,
-    ReplicationType: status.replicationType,
-    ReplicatedIndex: status.replicatedIndex,
-    ReplicatedRoleIndex: status.replicatedRoleIndex,
-    ReplicatedTokenIndex: status.replicatedTokenIndex,
-    LastSuccess: wholeSecond(status.lastSuccessMs),
-    LastError: wholeSecond(status.lastErrorMs),
-    LastErrorMessage: status.lastErrorMessage,
-  });
-}
-
-/** UTC without a fraction; the zero time for never. */
-function wholeSecond(ms: number | undefined): string {
-  return ms === undefined ? ZERO_TIME : `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

@@ -7,6 +7,7 @@ import type { Namespace } from '../acl/namespace.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
+import type { ShownFederation } from './shown-federation.ts';
 
 /** How this server writes. */
 export interface WireStyle {
@@ -78,6 +79,7 @@ export interface ShownReplication {
   readonly lastSuccessMs: number | undefined;
   readonly lastErrorMs: number | undefined;
   readonly lastErrorMessage: string;
+  readonly federation: ShownFederation;
 }
 
 export interface ShownAuthorization {

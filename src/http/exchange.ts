@@ -26,6 +26,7 @@ const QUERY_BACKEND = headerNames('Query-Backend');
 const DEFAULT_POLICY = headerNames('Default-ACL-Policy');
 const POSITION = headerNames('Position');
 const ACK = headerNames('Ack');
+const VISIBLE = headerNames('Visible');
 const NEXT = headerNames('Next');
 
 /**
@@ -288,6 +289,7 @@ export function writeHeaders(meta: WriteMeta): string[] {
   const flat: string[] = [];
   pushHeader(flat, INDEX, String(Math.max(1, meta.index)));
   if (meta.ack !== undefined) pushHeader(flat, ACK, meta.ack);
+  if (meta.isVisible === false) pushHeader(flat, VISIBLE, 'false');
   return flat;
 }
 

@@ -21,10 +21,10 @@ import {
 import {
   renderAuthorizations,
   renderNamespace,
-  renderReplication,
   renderTemplate,
   renderTemplates,
 } from '../api/render-others.ts';
+import { renderReplication } from '../api/render-federation.ts';
 import { renderPolicy, renderPolicyListEntry } from '../api/render-policy.ts';
 import { renderRole } from '../api/render-role.ts';
 import { renderBootstrapToken, renderToken, renderTokenListEntry } from '../api/render-token.ts';

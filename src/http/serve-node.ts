@@ -2,6 +2,7 @@
 // come from NodeInfo; what shows more than the state of health needs `agent:read` or `node:read`,
 // asked through the same door as everything else.
 
+import { durationNsOf } from '../acl/duration.ts';
 import { AclError } from '../acl/error.ts';
 import { AUTHORIZE_MAX } from '../api/bodies.ts';
 import { type NodeEndpointName, NODE_ENDPOINTS } from '../api/endpoints-node.ts';
@@ -11,6 +12,7 @@ import { askedOf } from './call-of.ts';
 import { type Exchange, TEXT_TYPE } from './exchange.ts';
 import type { MemberInfo } from './node-info.ts';
 import type { HttpParts } from './parts.ts';
+import { textOf } from './query.ts';
 
 /** The version of the interface: deployed clients refuse to talk to older ones. */
 const INTERFACE_VERSION = '1.22.0';
@@ -60,12 +62,40 @@ const SERVE_BY_NAME: Readonly<Record<NodeEndpointName, Serve>> = {
   'catalog.datacenters': (exchange) => sendValue(exchange, exchange.parts.node.datacenters()),
   openapi: (exchange) => sendValue(exchange, openApiDocument(exchange.parts.node.version)),
   livez: (exchange) => sendText(exchange, { status: 200, text: 'ok\n' }),
-  readyz: (exchange) => {
-    const reasons = exchange.parts.node.notReadyReasons();
+  readyz: async (exchange) => {
+    const own = exchange.parts.node.notReadyReasons();
+    const reasons = own.length > 0 ? own : await lagReasons(exchange);
     if (reasons.length === 0) sendText(exchange, { status: 200, text: 'ok\n' });
     else sendText(exchange, { status: 503, text: `${reasons.join('\n')}\n` });
   },
 };
+
+/** With `max_lag`: why this datacenter is too far behind the primary. */
+async function lagReasons(exchange: Exchange): Promise<readonly string[]> {
+  const text = textOf(exchange.query, 'max_lag');
+  if (text === undefined) return [];
+  const maxNs = durationNsOf(text);
+  if (maxNs === undefined || maxNs < 0n) throw new AclError('malformed', 'Invalid max_lag');
+  const { operations, settings } = exchange.parts;
+  if (!settings.aclEnabled) return [];
+  const { call } = askedOf(exchange, NODE_ENDPOINTS.readyz);
+  const { enabled, federation } = await operations.run(
+    'replication.status',
+    {},
+    {
+      ...call,
+      datacenter: undefined,
+    },
+  );
+  const own = federation.datacenters.find(({ isSelf }) => isSelf);
+  if (!enabled || own === undefined) return [];
+  if (own.lagMs === undefined)
+    return ['how far this datacenter is behind the primary is not known'];
+  if (own.lagMs * NS_OF_MS <= Number(maxNs)) return [];
+  return [`this datacenter is ${Math.round(own.lagMs)} ms behind the primary`];
+}
+
+const NS_OF_MS = 1e6;
 
 function sendValue(exchange: Exchange, value: unknown): void {
   exchange.sendJson(JSON.stringify(value), [], undefined);

@@ -37,14 +37,16 @@ export function answeringWith(
 
 async function run({ door }: AnsweringOptions, question: Uint8Array): Promise<unknown> {
   const { name, input, call } = decodeQuestion(question);
-  const isWrite = Object.hasOwn(OPERATION_TABLE, name) && factsOf(name).kind === 'write';
-  if (!isWrite) throw new AclError('unavailable', 'the leader runs a release without this write');
+  const isOurs = Object.hasOwn(OPERATION_TABLE, name) && isForLeader(name as OperationName);
+  if (!isOurs)
+    throw new AclError('unavailable', 'the leader runs a release without this operation');
   const known = name as OperationName;
   return door.runForOther({ name: known, input: input as OperationInput<OperationName>, call });
 }
 
-function factsOf(name: string): (typeof OPERATION_TABLE)[OperationName] {
-  return OPERATION_TABLE[name as OperationName];
+function isForLeader(name: OperationName): boolean {
+  const { kind, atLeader } = OPERATION_TABLE[name];
+  return kind === 'write' || atLeader;
 }
 
 function tooMany(count: number): AclError {

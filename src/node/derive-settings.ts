@@ -11,8 +11,6 @@ export function serviceSettingsOf(settings: Settings): ServiceSettings {
   return {
     nodeName: settings.node_name,
     datacenter: settings.datacenter,
-    primaryDatacenter: settings.datacenter,
-    datacenters: [settings.datacenter],
     aclEnabled: settings['acl.enabled'],
     defaultPolicy: settings['acl.default_policy'],
     downPolicy: 'extend-cache',
@@ -24,6 +22,9 @@ export function serviceSettingsOf(settings: Settings): ServiceSettings {
     initialManagementSecret: secretOf(settings['acl.tokens.initial_management']),
     namespacesEnabled: settings['namespaces.enabled'],
     leaderWaitMs: groupPlanOf(settings).leaderWaitMs,
+    defaultAck: settings['federation.default_ack'],
+    ackTimeoutMs: msOf(settings['federation.ack_timeout']),
+    visibleWaitMs: msOf(settings['federation.visible_wait']),
   };
 }
 
@@ -46,6 +47,10 @@ export function httpSettingsOf(settings: Settings, tls: TlsTexts | undefined): H
     tls:
       tls === undefined ? undefined : { ...tls, verifyIncoming: settings['tls.verify_incoming'] },
   };
+}
+
+function msOf(durationNs: bigint): number {
+  return Number(durationNs) / 1e6;
 }
 
 function secretOf(text: string): SecretId | undefined {

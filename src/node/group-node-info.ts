@@ -3,6 +3,7 @@
 import type { Member, MemberView } from '../../cluster/member/group-member.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
 import type { MemberInfo, NodeInfo } from '../http/node-info.ts';
+import type { Federation } from '../service/federation.ts';
 import type { StateView } from '../state/view.ts';
 import { textOfAddress } from './net-address.ts';
 import type { Settings } from './settings.ts';
@@ -16,6 +17,7 @@ export interface NodeInfoParts {
   readonly version: string;
   readonly group: Group;
   readonly view: StateView;
+  readonly federation: Pick<Federation, 'primary' | 'datacenters'>;
   /** Of the HTTP interface; undefined before it listens. */
   httpAddress(): NetAddress | undefined;
   /** Why the node is not ready, apart from its HTTP interface. */
@@ -42,7 +44,7 @@ export class GroupNodeInfo implements NodeInfo {
   }
 
   get primaryDatacenter(): string {
-    return this.#parts.settings.datacenter;
+    return this.#parts.federation.primary().datacenter;
   }
 
   get version(): string {
@@ -68,7 +70,7 @@ export class GroupNodeInfo implements NodeInfo {
   }
 
   datacenters(): readonly string[] {
-    return [this.datacenter];
+    return this.#parts.federation.datacenters();
   }
 
   config(): Readonly<Record<string, string | number | boolean>> {

@@ -24,7 +24,7 @@ export interface LeadershipOptions {
    * is all that came before.
    */
   readonly prepare: () => Promise<void>;
-  readonly onReign: () => void;
+  readonly onReign: (term: number) => void;
   readonly onReignOver: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -139,7 +139,7 @@ export class Leadership {
     this.#coming = undefined;
     this.#reign = coming.term;
     coming.resolve(coming.term);
-    onReign();
+    onReign(coming.term);
   }
 
   #end(): void {

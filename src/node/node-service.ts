@@ -12,12 +12,16 @@ import { LeaderAway } from '../service/remote.ts';
 import type { Command } from '../state/commands.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome } from '../state/outcome.ts';
+import { answeringDatacentersWith } from './answer-datacenters.ts';
 import { answeringWith } from './answer-questions.ts';
+import { DATACENTER_METHOD } from './datacenter-line.ts';
 import { serviceSettingsOf } from './derive-settings.ts';
+import { federationPlanOf } from './federation-settings.ts';
 import { Forwarding, OPERATION_METHOD } from './forwarding.ts';
 import { LeaderDuties } from './leader-duties.ts';
 import { type Lead, Leadership } from './leadership.ts';
 import { commitTimesIn, countersIn } from './node-metrics.ts';
+import { NodeFederation } from './node-federation.ts';
 import { Opening } from './opening.ts';
 import type { Platform } from './platform.ts';
 import { passBarrier, propose } from './proposer.ts';
@@ -30,6 +34,7 @@ export interface NodeServiceOptions {
   readonly platform: Platform;
   readonly member: Member<Outcome>;
   readonly machine: StateMachine;
+  readonly clusterId: () => string | undefined;
   readonly metrics: MetricsRegistry;
 }
 
@@ -40,6 +45,7 @@ export interface NodeService {
   readonly leadership: Leadership;
   readonly duties: LeaderDuties;
   readonly opening: Opening;
+  readonly federation: NodeFederation;
 }
 
 /** Calls that one connection between servers carries at once. */
@@ -51,22 +57,39 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   const countMax = Math.min(FORWARDED_MAX, settings['limits.pending_writes_max']);
   const forwarding = new Forwarding({ line: lineOf(member), clock, countMax });
   closer.defer(() => forwarding.close());
+  const federation = new NodeFederation(
+    {
+      ...{ platform, member, machine, countMax, clusterId: options.clusterId },
+      plan: federationPlanOf(settings),
+      propose: (command) => propose(member, command),
+    },
+    closer,
+  );
   const onLeaderChanged = (listener: () => void) => member.onLeaderChanged(listener);
   const deps = depsOf(options, {
     forwarding,
     opening: () => opening,
     leadership: () => leadership,
+    federation,
   });
   const duties = new LeaderDuties(deps);
   const leadership: Leadership = new Leadership({
     lead: () => leadOf(member),
     onLeaderChanged,
-    prepare: () => ensureBuiltins(deps),
-    onReign: () => {
+    prepare: async () => {
+      await federation.begin();
+      // A secondary takes them from the primary.
+      if (federation.isPrimary) await ensureBuiltins(deps);
+    },
+    onReign: (term) => {
       duties.start();
+      federation.onReign(term);
       opening.look();
     },
-    onReignOver: () => duties.stop(),
+    onReignOver: () => {
+      federation.onReignOver();
+      duties.stop();
+    },
     clock,
     logger,
   });
@@ -76,6 +99,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   const opening = new Opening({
     standing: () => member.standing(),
     onLeaderChanged,
+    isPrimary: () => federation.isPrimary,
     hasBuiltins: () => machine.totals().namespaces > 0,
     catchUp: () => passReignBarrier({ leadership, forwarding, readBarrier }),
     clock,
@@ -86,7 +110,11 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   const answer = answeringWith({ door, countMax, random, logger });
   member.serve(OPERATION_METHOD, ({ payload }) => answer(payload));
   member.serve(REIGN_METHOD, answeringReign(leadership));
-  return { deps, door, forwarding, leadership, duties, opening };
+  const answerOther = answeringDatacentersWith({ door, countMax, random, logger });
+  member.serve(DATACENTER_METHOD, ({ payload, from }) => answerOther(payload, from.datacenter), {
+    from: 'datacenters',
+  });
+  return { deps, door, forwarding, leadership, duties, opening, federation };
 }
 
 interface Parts {
@@ -94,11 +122,12 @@ interface Parts {
   /** Both are made after what they are made with. */
   readonly opening: () => Opening;
   readonly leadership: () => Leadership;
+  readonly federation: NodeFederation;
 }
 
 function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
   const { settings, platform, member, machine, metrics } = options;
-  const { forwarding, opening, leadership } = parts;
+  const { forwarding, opening, leadership, federation } = parts;
   const { clock, random, logger, https } = platform;
   const timed = commitTimesIn(metrics, clock);
   const isSoleVoter = soleVoterOf(member);
@@ -115,6 +144,7 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
     reign: () => leadership().reign(),
     notOpenBecause: () => opening().notOpenBecause(),
     remote: forwarding,
+    federation,
     takeResetIndex: async () => resetIndexOf(platform.takeBootstrapReset()),
     authMethods: createAuthMethods({ http: https, nowMs: () => clock.wallMs(), random, logger }),
     clock,

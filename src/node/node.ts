@@ -11,6 +11,8 @@ import type { HttpParts } from '../http/parts.ts';
 import type { Operations } from '../service/operations.ts';
 import { groupPlanOf } from './cluster-settings.ts';
 import { httpSettingsOf } from './derive-settings.ts';
+import { exportFederationMetrics } from './federation-metrics.ts';
+import { federationPlanOf } from './federation-settings.ts';
 import { GroupNodeInfo } from './group-node-info.ts';
 import { LoopWatch } from './loop-watch.ts';
 import { textOfAddress } from './net-address.ts';
@@ -73,13 +75,17 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
   const httpAddress = (): string => (addresses[0] === undefined ? '' : textOfAddress(addresses[0]));
   const onFatal = fatalOf(platform);
   const group = await openGroup({ ...options, onFatal, httpAddress }, closer);
-  const { member, machine } = group;
+  const { member, machine, clusterId } = group;
   const metrics = new MetricsRegistry();
-  const service = openNodeService({ settings, platform, member, machine, metrics }, closer);
+  const service = openNodeService(
+    { settings, platform, member, machine, clusterId, metrics },
+    closer,
+  );
   const { door: operations, opening } = service;
   const operator = openOperators({ platform, version: options.version, group, service }, closer);
   const loop = watchLoop(options, closer);
   exportNodeMetrics(metrics, { ...service, member, view: machine, loop });
+  exportFederationMetrics(metrics, service.federation, machine);
 
   const info = new GroupNodeInfo({
     ...{
@@ -88,6 +94,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
       version: options.version,
       group: member,
       view: machine,
+      federation: service.federation,
     },
     httpAddress: () => addresses[0],
     notReadyReasons: () => opening.notReadyReasons(),
@@ -154,6 +161,8 @@ function waitsForNobody(settings: Settings, { member }: OpenGroup): boolean {
   const { kind } = member.standing();
   const isOver = kind === 'removed' || kind === 'quarantined';
   const isAlone = settings.bootstrap_expect === 1 && settings.retry_join.length === 0;
+  // A secondary waits for the primary.
+  if (federationPlanOf(settings).firstPrimary !== settings.datacenter) return false;
   return !isOver && isAlone && member.members().length <= 1;
 }
 

@@ -10,6 +10,8 @@ export interface OpeningOptions {
   readonly standing: () => MemberStanding;
   /** Gives what takes the listener away. */
   readonly onLeaderChanged: (listener: () => void) => () => void;
+  /** Who makes the built-in objects: the leader, or, in a secondary, the leader of the primary. */
+  readonly isPrimary: () => boolean;
   /** Whether the built-in objects are in the state of this node. */
   readonly hasBuiltins: () => boolean;
   /** Resolves when the state has what the present leader began its reign with; rejects when that fails. */
@@ -22,6 +24,7 @@ export interface OpeningOptions {
 const LOOK_MS = 250;
 
 const NOT_SET_UP = 'the leader has not made the built-in objects yet';
+const NOTHING_CAME = 'nothing has come from the primary datacenter yet';
 
 export class Opening {
   readonly #options: OpeningOptions;
@@ -69,7 +72,8 @@ export class Opening {
     const at = standing();
     if (at.kind !== 'member') this.#closedReason = at.says;
     else if (hasBuiltins()) this.#closedReason = undefined;
-    else this.#closedReason = at.leader === undefined ? 'No cluster leader' : NOT_SET_UP;
+    else if (at.leader === undefined) this.#closedReason = 'No cluster leader';
+    else this.#closedReason = this.#options.isPrimary() ? NOT_SET_UP : NOTHING_CAME;
     if (at.kind === 'member' && at.leader !== undefined) void this.#catchUp();
     if (this.#hasCaughtUp && this.#closedReason === undefined) this.#open();
     this.#tell();

@@ -97,6 +97,18 @@ export const SETTING_KEYS = [
     says: 'addresses (host or host:port) of other servers of the datacenter',
   },
   {
+    name: 'primary_datacenter',
+    type: text,
+    default: '',
+    says: 'datacenter that writes what all share, until it is moved; default: this one',
+  },
+  {
+    name: 'retry_join_wan',
+    type: { kind: 'list' },
+    default: [],
+    says: 'addresses (host or host:port) of servers of other datacenters, the primary first',
+  },
+  {
     name: 'cluster_key',
     type: text,
     default: '',
@@ -114,6 +126,36 @@ export const SETTING_KEYS = [
     type: { kind: 'duration' },
     default: '1500ms',
     says: 'silence of the leader after which another is elected; the same on all servers',
+  },
+  {
+    name: 'federation.log_max_bytes',
+    type: { kind: 'count', min: 1_048_576, max: 1_099_511_627_776 },
+    default: 1_073_741_824,
+    says: 'so much of the global log is kept for datacenters that are behind',
+  },
+  {
+    name: 'federation.log_max_age',
+    type: { kind: 'duration' },
+    default: '24h',
+    says: 'so long entries of the global log are kept for datacenters that are behind',
+  },
+  {
+    name: 'federation.default_ack',
+    type: { kind: 'choice', of: ['primary', 'majority', 'all'] },
+    default: 'primary',
+    says: 'who must have a write that does not say so; deletes ask for majority from three datacenters up',
+  },
+  {
+    name: 'federation.ack_timeout',
+    type: { kind: 'duration' },
+    default: '5s',
+    says: 'how long a write waits for datacenters when it does not say so',
+  },
+  {
+    name: 'federation.visible_wait',
+    type: { kind: 'duration' },
+    default: '2s',
+    says: 'how long a write that went to the primary waits until it can be read here',
   },
   {
     name: 'tls.cluster.cert_file',

@@ -5,6 +5,7 @@
 import { parseDuration } from '../acl/duration.ts';
 import { requireConfiguredSecret } from '../acl/ids.ts';
 import { clusterFaultOf } from './cluster-settings.ts';
+import { federationFaultOf } from './federation-settings.ts';
 import {
   flagOf,
   SETTING_KEYS,
@@ -213,8 +214,6 @@ function checkTogether(settings: Settings): void {
     throw new SettingsError('ports.https needs tls.cert_file and tls.key_file');
   if (settings['tls.verify_incoming'] && settings['tls.ca_file'] === '')
     throw new SettingsError('tls.verify_incoming needs tls.ca_file');
-  if (!/^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$/.test(settings.datacenter))
-    throw new SettingsError(
-      `datacenter: expected lower-case letters, digits, - and _ (at most 64), not ${JSON.stringify(settings.datacenter)}`,
-    );
+  const federationFault = federationFaultOf(settings);
+  if (federationFault !== undefined) throw new SettingsError(federationFault);
 }

@@ -1,5 +1,5 @@
 // Sends a change into the log and turns what comes back into a write's answer, or into the refusal
-// that the caller meets. How far a global write got before it was answered is told here too.
+// that the caller meets.
 
 import { assert } from '../../cluster/base/assert.ts';
 import { unreachable } from '../../cluster/base/unreachable.ts';
@@ -7,6 +7,7 @@ import { AclError } from '../acl/error.ts';
 import type { AccessorId } from '../acl/ids.ts';
 import type { Change } from '../state/commands.ts';
 import type { Answer } from '../state/outcome.ts';
+import { acknowledged } from './acknowledge.ts';
 import type { AckLevel, Call } from './call.ts';
 import { namespaceViewOf, roleViewOf, tokenViewOf } from './make-views.ts';
 import type { Applied } from './request-marks.ts';
@@ -50,7 +51,7 @@ export async function commit<Type extends keyof ViewByAnswer>(
   const outcome = await service.propose(command, attempt?.reign);
   if (outcome.kind === 'refused') throw new AclError(outcome.code, outcome.message);
   assert(outcome.answer.type === expected, 'the outcome fits the change', { expected });
-  const result = writeResultOf(service, outcome, { asked: call.ack, isLocal });
+  const result = await writeResultOf(service, outcome, { call, isLocal });
   return result as WriteResult<ViewByAnswer[Type]>;
 }
 
@@ -64,15 +65,28 @@ function concernsLocalToken({ view }: Service, change: Change): boolean {
   return change.type === 'token.delete' && view.token(change.accessorId)?.local === true;
 }
 
-/** The answer of an applied write; also of one that was only remembered. */
+/**
+ * The answer of an applied write; also of one that was only remembered. Rejects with 'wait-timeout' when
+ * it did not get as far as the caller asked for.
+ */
 export function writeResultOf(
   service: Service,
-  { answer, index, position, replayed }: Applied,
-  wish: { readonly asked: AckLevel | undefined; readonly isLocal: boolean },
-): WriteResult<ViewByAnswer[keyof ViewByAnswer]> {
-  const ack = wish.isLocal ? undefined : ackOf(service, wish.asked);
-  return { value: viewOfAnswer(service, answer), meta: { index, position, ack, replayed } };
+  applied: Applied,
+  wish: { readonly call: Call; readonly isLocal: boolean },
+): WriteOutput | Promise<WriteOutput> {
+  const { answer, index, position, replayed } = applied;
+  const value = viewOfAnswer(service, answer);
+  const resultWith = (ack: AckLevel | undefined): WriteOutput => ({
+    value,
+    meta: { index, position, ack, replayed },
+  });
+  if (wish.isLocal) return resultWith(undefined);
+  const isDelete = answer.type === 'deleted';
+  const ack = acknowledged(service, position, { call: wish.call, isDelete });
+  return ack instanceof Promise ? ack.then(resultWith) : resultWith(ack);
 }
+
+type WriteOutput = WriteResult<ViewByAnswer[keyof ViewByAnswer]>;
 
 /** The answer of a delete that found nothing to delete: no change was made. */
 export function nothingDeleted({ view }: Service): WriteResult<boolean> {
@@ -108,17 +122,4 @@ function viewOfAnswer(service: Service, answer: Answer): ViewByAnswer[keyof View
     default:
       return unreachable(answer);
   }
-}
-
-/**
- * The level reached: in one datacenter every level is reached with the write itself. Throws
- * 'wait-timeout' when the caller asked for more than was reached; a default is only reported.
- */
-function ackOf({ settings }: Service, asked: AckLevel | undefined): AckLevel {
-  if (settings.datacenters.length === 1) return asked ?? 'primary';
-  if (asked === undefined || asked === 'primary') return 'primary';
-  throw new AclError(
-    'wait-timeout',
-    `The write stands, but it is acknowledged by the primary alone and not by ${asked}`,
-  );
 }

@@ -18,19 +18,28 @@ import { LinkNames } from './link-names.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
 import type { OperationInput, OperationName, OperationOutput, Operations } from './operations.ts';
 import { requireAcl, requireNamespace } from './permissions.ts';
-import { placementOf } from './placement.ts';
+import { isAnsweredHere, placeOfCall, refusalOfPlace } from './place-call.ts';
 import { PositionWaiters } from './position-waiters.ts';
 import { freshness } from './reading.ts';
+import type { Placement } from './placement.ts';
+import { presentable } from './presentable.ts';
 import { type Attempt, runAsLeader } from './run-as-leader.ts';
+import { runInDatacenter } from './run-in-datacenter.ts';
 import { runWrite, type Write } from './run-write.ts';
 import { rememberedOutcome, requestMarkOf } from './request-marks.ts';
 import type { Service } from './service.ts';
-import { tokenLocalityOf } from './token-locality.ts';
 import type { WatchTarget } from './views.ts';
 
 export interface Door extends Operations {
-  /** Runs a write that another server sends: here, or with LeaderAway not at all. */
+  /**
+   * Runs what another server sends because this one leads: a write here, or with LeaderAway not at all;
+   * a read by what this server knows.
+   */
   runForOther<Name extends OperationName>(write: Write<Name>): Promise<OperationOutput<Name>>;
+  /** Runs what a server of the datacenter `from` sends. The output is plain data; see `presentable`. */
+  runForDatacenter<Name extends OperationName>(write: Write<Name>, from: string): Promise<unknown>;
+  /** Whether the target changed after `index`, as soon as it did, and at the end of the time. */
+  changesWithin(target: WatchTarget, index: number, timeoutMs: number): Promise<boolean>;
 }
 
 /** Opens the door; from then on the caches hear of every applied change. */
@@ -48,28 +57,100 @@ export function createOperations(deps: ServiceDeps): Door {
   });
   const service: Service = { ...deps, callers, names, positions, indexes };
   return {
-    run: (name, input, call) => runPlaced(service, name, input, call),
+    run: (name, input, call) => runPlaced(service, { name, input, call }),
     runForOther: async (write) => {
       requireOpen(service);
-      return runHere(service, write);
+      const isRead = OPERATION_TABLE[write.name].kind === 'read';
+      return isRead ? readHere(service, write) : runHere(service, write);
     },
-    waitForChange: (target, index, timeoutMs, cancel) =>
-      waitForChange(service, target, { index, timeoutMs, cancel }),
+    runForDatacenter: async (write, from) =>
+      presentable(await runPlaced(service, write, from)) as never,
+    changesWithin: (target, index, timeoutMs) =>
+      waitForChange(service, target, { index, timeoutMs, cancel: new AbortController().signal }),
+    waitForChange: async (target, index, timeoutMs, cancel) => {
+      await waitForChange(service, target, { index, timeoutMs, cancel });
+    },
     meta: () => ({ defaultPolicy: settings.defaultPolicy, position: view.position() }),
   };
 }
 
+/** `from` is the datacenter that sent the call; undefined when a client did. */
 async function runPlaced<Name extends OperationName>(
   service: Service,
-  name: Name,
-  input: OperationInput<Name>,
-  call: Call,
+  write: Write<Name>,
+  from?: string,
 ): Promise<OperationOutput<Name>> {
   requireOpen(service);
-  requireReachable(service, name, input, call);
-  if (OPERATION_TABLE[name].kind === 'write') {
-    return runWrite(service, { name, input, call }, (write) => runHere(service, write));
+  const { clock, settings } = service;
+  if (!settings.aclEnabled) throw new AclError('acl-disabled', 'ACL support disabled');
+  if (isAnsweredHere(write)) return runRead(service, write);
+  const deadlineMs = clock.monotonicMs() + settings.leaderWaitMs;
+  for (;;) {
+    const place = placeOfCall(service, write, from);
+    const placement = place instanceof Promise ? await place : place;
+    try {
+      return await runAt(service, placement, write);
+    } catch (error) {
+      // The primary is another one by now: nothing was done, and soon it will be known here too.
+      const hasMoved = error instanceof AclError && error.code === 'not-primary';
+      if (!hasMoved || from !== undefined || clock.monotonicMs() >= deadlineMs) throw error;
+      await new Promise<void>((resolve) => clock.after(MOVED_PAUSE_MS, resolve));
+    }
   }
+}
+
+/** Between two looks at where the primary is. */
+const MOVED_PAUSE_MS = 100;
+
+async function runAt<Name extends OperationName>(
+  service: Service,
+  placement: Placement,
+  write: Write<Name>,
+): Promise<OperationOutput<Name>> {
+  switch (placement.kind) {
+    case 'here':
+    case 'leader':
+      if (OPERATION_TABLE[write.name].kind === 'read') return runRead(service, write);
+      return runWrite(service, write, (again) => runHere(service, again));
+    case 'datacenter':
+      return runInDatacenter(service, placement.name, write);
+    case 'astray':
+    case 'local-here':
+      throw refusalOfPlace(placement, service.settings.datacenter);
+    default:
+      return unreachable(placement);
+  }
+}
+
+async function runRead<Name extends OperationName>(
+  service: Service,
+  write: Write<Name>,
+): Promise<OperationOutput<Name>> {
+  if (OPERATION_TABLE[write.name].atLeader && write.call.consistency !== 'stale') {
+    return runReadAtLeader(service, write);
+  }
+  return readHere(service, write);
+}
+
+/** A server that cannot ask its leader says what it knows itself. */
+async function runReadAtLeader<Name extends OperationName>(
+  service: Service,
+  write: Write<Name>,
+): Promise<OperationOutput<Name>> {
+  const itself = { ...write, call: { ...write.call, consistency: 'stale' } } as const;
+  if (service.leaderContact().isLeader) return readHere(service, itself);
+  try {
+    return await service.remote.runAtLeader(write.name, write.input, itself.call);
+  } catch (error) {
+    if (!(error instanceof AclError)) throw error;
+    return readHere(service, itself);
+  }
+}
+
+async function readHere<Name extends OperationName>(
+  service: Service,
+  { name, input, call }: Write<Name>,
+): Promise<OperationOutput<Name>> {
   try {
     await freshness(service, call);
     const output = HANDLERS[name](service, input, { call, mark: undefined, attempt: undefined });
@@ -122,45 +203,12 @@ function runOnce<Name extends OperationName>(
   const remembered = answerAgain(service, mark, { call, caller });
   if (remembered === undefined) return HANDLERS[name](service, input, { call, mark, attempt });
   attempt.isDecided = true;
-  return remembered as OperationOutput<Name>;
+  return remembered as OperationOutput<Name> | Promise<OperationOutput<Name>>;
 }
 
 function requireOpen({ notOpenBecause }: Service): void {
   const reason = notOpenBecause();
   if (reason !== undefined) throw new AclError('unavailable', reason);
-}
-
-/** Throws unless the operation is on, and the datacenter that runs it can be reached. */
-function requireReachable<Name extends OperationName>(
-  service: Service,
-  name: Name,
-  input: OperationInput<Name>,
-  call: Call,
-): void {
-  const facts = OPERATION_TABLE[name];
-  const { aclEnabled, datacenter, primaryDatacenter, datacenters } = service.settings;
-  if (!aclEnabled) throw new AclError('acl-disabled', 'ACL support disabled');
-  const wanted = facts.takesDatacenter && call.datacenter !== '' ? call.datacenter : undefined;
-  // Every server answers such reads itself.
-  if (facts.kind === 'read' && facts.scope === 'local' && wanted === undefined) return;
-  if (wanted !== undefined && !datacenters.includes(wanted)) {
-    throw new AclError('no-such-datacenter', 'No path to datacenter');
-  }
-  const { isLeader } = service.leaderContact();
-  const isLocalToken = tokenLocalityOf(service, name, input, call);
-  const placement = placementOf(
-    { facts, datacenter: wanted, isLocalToken },
-    { datacenter, primaryDatacenter, isLeader },
-  );
-  switch (placement.kind) {
-    case 'here':
-    case 'leader':
-      return;
-    case 'datacenter':
-      throw new AclError('unavailable', 'Remote DC has no server currently reachable');
-    default:
-      unreachable(placement);
-  }
 }
 
 interface OwnedRequest {
@@ -206,7 +254,7 @@ function answerAgain(
   if (caller !== undefined) requireStillAllowed(caller, outcome.answer);
   const { answer } = outcome;
   const isLocal = answer.type === 'token' && answer.token.local;
-  return writeResultOf(service, { ...outcome, replayed: true }, { asked: call.ack, isLocal });
+  return writeResultOf(service, { ...outcome, replayed: true }, { call, isLocal });
 }
 
 /** Answers may hold secrets: who lost the right to write does not get them again. */
@@ -236,14 +284,18 @@ function namespaceOfAnswer(
 }
 
 async function waitForChange(
-  { view, watch, clock }: Service,
+  { view, watch, clock, federation }: Service,
   target: WatchTarget,
   wait: {
     readonly index: number;
     readonly timeoutMs: number;
     readonly cancel: AbortSignal;
   },
-): Promise<void> {
+): Promise<boolean> {
+  if (target.datacenter !== undefined) {
+    await federation.waitForChange(target.datacenter, { target, ...wait });
+    return !wait.cancel.aborted;
+  }
   const ended = new AbortController();
   const end = (): void => ended.abort();
   const timer = clock.after(wait.timeoutMs, end);
@@ -253,6 +305,7 @@ async function waitForChange(
     while (!ended.signal.aborted && view.tableIndex(target.table) <= wait.index) {
       await watch.waitFor(target, ended.signal);
     }
+    return view.tableIndex(target.table) > wait.index;
   } finally {
     timer.cancel();
     wait.cancel.removeEventListener('abort', end);

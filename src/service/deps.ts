@@ -11,15 +11,14 @@ import type { Command } from '../state/commands.ts';
 import type { Outcome } from '../state/outcome.ts';
 import type { StateView } from '../state/view.ts';
 import type { Watch } from '../state/watch.ts';
+import type { AckLevel } from './call.ts';
+import type { Federation } from './federation.ts';
 import type { Metrics } from './metrics.ts';
 import type { Remote } from './remote.ts';
 
 export interface ServiceSettings {
   readonly nodeName: string;
   readonly datacenter: string;
-  readonly primaryDatacenter: string;
-  /** Every datacenter that a request may name, the own one included. */
-  readonly datacenters: readonly string[];
   readonly aclEnabled: boolean;
   readonly defaultPolicy: 'allow' | 'deny';
   /** Shown only: every node resolves tokens from its own full state. */
@@ -31,6 +30,12 @@ export interface ServiceSettings {
   readonly namespacesEnabled: boolean;
   /** How long a write is tried while there is no leader, or none that answers. */
   readonly leaderWaitMs: number;
+  /** How many datacenters must have a global write that does not say so; see acknowledge.ts. */
+  readonly defaultAck: AckLevel;
+  /** How long such a write waits for them. */
+  readonly ackTimeoutMs: number;
+  /** How long a write that went to another datacenter waits until it can be read here. */
+  readonly visibleWaitMs: number;
 }
 
 /** How this node stands to its datacenter's leader. */
@@ -64,6 +69,7 @@ export interface ServiceDeps {
   /** Why no operation can run here yet, in words; undefined as soon as one can. */
   notOpenBecause(): string | undefined;
   readonly remote: Remote;
+  readonly federation: Federation;
   /** Reads the operator's reset index and deletes it, so that it works once. */
   takeResetIndex(): Promise<number | undefined>;
   readonly authMethods: AuthMethods;

@@ -16,6 +16,10 @@ export interface OperationFacts {
   readonly scope: OperationScope;
   /** Whether a request may name the datacenter that answers; elsewhere the parameter is ignored. */
   readonly takesDatacenter: boolean;
+  /** Whether the answer shows the token that it is about: of a local one, its datacenter alone sees it. */
+  readonly answersWithToken: boolean;
+  /** Of a read: whether the leader knows more than its own state tells. */
+  readonly atLeader: boolean;
   /** `none` where the operation itself finds out who may (or where everybody may). */
   readonly permission: Permission | 'none';
 }
@@ -24,15 +28,19 @@ const aclRead: OperationFacts = {
   kind: 'read',
   scope: 'local',
   takesDatacenter: true,
+  answersWithToken: false,
+  atLeader: false,
   permission: 'acl:read',
 };
 const aclWrite: OperationFacts = {
   kind: 'write',
   scope: 'global',
   takesDatacenter: false,
+  answersWithToken: false,
+  atLeader: false,
   permission: 'acl:write',
 };
-const tokenWrite: OperationFacts = { ...aclWrite, scope: 'by-token' };
+const tokenWrite: OperationFacts = { ...aclWrite, scope: 'by-token', answersWithToken: true };
 /** Deployed clients name a datacenter on these, though methods and their rules are global here. */
 const methodWrite: OperationFacts = { ...aclWrite, takesDatacenter: true };
 const namespaceRead: OperationFacts = { ...aclRead, permission: 'operator:read' };
@@ -41,6 +49,8 @@ const loginWrite: OperationFacts = {
   kind: 'write',
   scope: 'by-method',
   takesDatacenter: true,
+  answersWithToken: true,
+  atLeader: false,
   permission: 'none',
 };
 
@@ -51,7 +61,7 @@ export const OPERATION_TABLE: Readonly<Record<OperationName, OperationFacts>> = 
   'token.read-self': { ...aclRead, permission: 'none' },
   'token.update': tokenWrite,
   'token.clone': tokenWrite,
-  'token.delete': tokenWrite,
+  'token.delete': { ...tokenWrite, answersWithToken: false },
   'token.list': aclRead,
   'policy.create': aclWrite,
   'policy.read': aclRead,
@@ -84,9 +94,9 @@ export const OPERATION_TABLE: Readonly<Record<OperationName, OperationFacts>> = 
   'templated-policy.read': aclRead,
   'templated-policy.preview': aclRead,
   login: loginWrite,
-  logout: { ...loginWrite, scope: 'by-token' },
+  logout: { ...loginWrite, scope: 'by-token', answersWithToken: false },
   'oidc.auth-url': loginWrite,
   'oidc.callback': loginWrite,
   authorize: { ...aclRead, permission: 'none' },
-  'replication.status': { ...aclRead, permission: 'none' },
+  'replication.status': { ...aclRead, atLeader: true, permission: 'none' },
 };

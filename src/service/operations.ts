@@ -10,6 +10,7 @@ import type {
   RoleDraft,
   TokenDraft,
 } from '../acl/drafts.ts';
+import type { ShownFederation } from '../api/shown-federation.ts';
 import type { Position } from '../state/outcome.ts';
 import type { Page } from '../state/view.ts';
 import type { AuthorizationAnswer, AuthorizationItem } from './authorization-types.ts';
@@ -47,6 +48,7 @@ export interface ReplicationStatus {
   readonly lastSuccessMs: number | undefined;
   readonly lastErrorMs: number | undefined;
   readonly lastErrorMessage: string;
+  readonly federation: ShownFederation;
 }
 
 /** A template of the catalogue as it is shown. */

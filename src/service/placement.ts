@@ -1,4 +1,4 @@
-// Where an operation runs: here, at this datacenter's leader, or in the primary datacenter. Pure; what
+// Where an operation runs: here, at this datacenter's leader, or in another datacenter. Pure; what
 // carries a call there is somebody else's work.
 
 import { unreachable } from '../../cluster/base/unreachable.ts';
@@ -7,7 +7,14 @@ import type { OperationFacts } from './operation-table.ts';
 export type Placement =
   | { readonly kind: 'here' }
   | { readonly kind: 'leader' }
-  | { readonly kind: 'datacenter'; readonly name: string };
+  | { readonly kind: 'datacenter'; readonly name: string }
+  /**
+   * Another datacenter sent it here, and it belongs to `name`: whoever sent it knows an older primary. It
+   * is sent no further, so that nothing goes round in circles.
+   */
+  | { readonly kind: 'astray'; readonly name: string }
+  /** Another datacenter sent it here, and the answer would show it a token that lives here alone. */
+  | { readonly kind: 'local-here' };
 
 export interface Topology {
   readonly datacenter: string;
@@ -24,15 +31,28 @@ export interface PlacementQuestion {
    * not known yet: the token, or its auth method, is not in this state.
    */
   readonly isLocalToken: boolean | undefined;
+  /** The datacenter that sent the call; undefined when a client of this one did. */
+  readonly from: string | undefined;
 }
 
 /** A pure function of its arguments. A named datacenter must be known to exist. */
 export function placementOf(question: PlacementQuestion, topology: Topology): Placement {
+  const { facts, from, isLocalToken } = question;
   const wanted = datacenterOf(question, topology);
-  if (wanted !== topology.datacenter) return { kind: 'datacenter', name: wanted };
+  if (wanted !== topology.datacenter) {
+    return { kind: from === undefined ? 'datacenter' : 'astray', name: wanted };
+  }
+  if (from !== undefined && isLocalToken === true && facts.answersWithToken) {
+    return { kind: 'local-here' };
+  }
   // Reads answer from this node's state, behind a barrier unless they are stale.
-  if (topology.isLeader || question.facts.kind === 'read') return { kind: 'here' };
+  if (topology.isLeader || facts.kind === 'read') return { kind: 'here' };
   return { kind: 'leader' };
+}
+
+/** Whether the token that it is about decides where it runs. */
+export function isOfToken({ scope }: OperationFacts): boolean {
+  return scope === 'by-token' || scope === 'by-method';
 }
 
 function datacenterOf(question: PlacementQuestion, topology: Topology): string {
@@ -44,6 +64,7 @@ function datacenterOf(question: PlacementQuestion, topology: Topology): string {
       return topology.primaryDatacenter;
     case 'by-token':
     case 'by-method':
+      if (facts.takesDatacenter && datacenter !== undefined) return datacenter;
       // What this datacenter does not know can only be the primary's to know.
       return question.isLocalToken === true ? topology.datacenter : topology.primaryDatacenter;
     default:

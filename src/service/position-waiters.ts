@@ -24,9 +24,14 @@ export class PositionWaiters {
     this.#waiters.onApplied();
   }
 
+  /** Resolves with whether the state came to it within `limitMs`. */
+  arrives(wanted: Position, limitMs: number): Promise<boolean> {
+    return this.#waiters.reached(wanted, limitMs);
+  }
+
   /** Resolves at once when the state is there already. Rejects with 'wait-timeout'. */
   async reached(wanted: Position): Promise<void> {
-    if (await this.#waiters.reached(wanted, POSITION_WAIT_MS)) return;
+    if (await this.arrives(wanted, POSITION_WAIT_MS)) return;
     throw new AclError(
       'wait-timeout',
       `Position ${textOf(wanted)} was not reached in time; this datacenter is at ${textOf(this.#current())}`,

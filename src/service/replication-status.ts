@@ -1,24 +1,33 @@
-// How far this datacenter is with the primary's data. In the primary itself there is nothing to say.
+// How far this datacenter is with the primary's data, in the shape that deployed clients know and with
+// what they could not know. In the primary itself there is nothing to say. The leader answers, because
+// it alone takes the data in; a server that finds none says what it has.
 
 import type { OperationInput, OperationOutput } from './operations.ts';
 import type { Service } from './service.ts';
 
 /** Needs no token. */
 export async function replicationStatus(
-  { settings }: Service,
+  { settings, federation, view }: Service,
   _input: OperationInput<'replication.status'>,
 ): Promise<OperationOutput<'replication.status'>> {
-  const isPrimary = settings.datacenter === settings.primaryDatacenter;
+  const status = federation.status();
+  const own = status.datacenters.find(({ isSelf }) => isSelf);
+  const isPrimary = status.primary.datacenter === settings.datacenter;
+  const running =
+    own?.state === 'live' || own?.state === 'catching-up' || own?.state === 'snapshot';
+  const index = (table: 'policies' | 'roles' | 'tokens') =>
+    isPrimary ? 0 : view.tableIndex(table);
   return {
     enabled: !isPrimary,
-    running: false,
-    sourceDatacenter: isPrimary ? '' : settings.primaryDatacenter,
+    running: !isPrimary && running,
+    sourceDatacenter: isPrimary ? '' : status.primary.datacenter,
     replicationType: isPrimary ? '' : 'tokens',
-    replicatedIndex: 0,
-    replicatedRoleIndex: 0,
-    replicatedTokenIndex: 0,
-    lastSuccessMs: undefined,
-    lastErrorMs: undefined,
-    lastErrorMessage: '',
+    replicatedIndex: index('policies'),
+    replicatedRoleIndex: index('roles'),
+    replicatedTokenIndex: index('tokens'),
+    lastSuccessMs: isPrimary ? undefined : own?.lastSuccessMs,
+    lastErrorMs: isPrimary ? undefined : own?.lastErrorMs,
+    lastErrorMessage: isPrimary ? '' : (own?.lastError ?? ''),
+    federation: status,
   };
 }

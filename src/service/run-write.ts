@@ -68,7 +68,7 @@ async function runElsewhere<Name extends OperationName>(
 }
 
 /** The same write with what makes a second try harmless, unless it has it already. */
-function repeatableOf<Name extends OperationName>(
+export function repeatableOf<Name extends OperationName>(
   { random }: Service,
   write: Write<Name>,
 ): Write<Name> {
@@ -84,15 +84,15 @@ function repeatableOf<Name extends OperationName>(
 }
 
 /** Whether a second try of the same write changes nothing when the first took effect. */
-function hasId({ name, input, call }: Write<OperationName>): boolean {
+export function hasId({ name, input, call }: Write<OperationName>): boolean {
   if (name === 'bootstrap') return (input as OperationInput<'bootstrap'>).secret !== undefined;
   return call.requestId !== undefined && call.requestId !== '';
 }
 
-function isUnknown(error: unknown): error is AclError {
+export function isUnknown(error: unknown): error is AclError {
   return error instanceof AclError && error.code === 'outcome-unknown';
 }
 
-function isUnavailable(error: unknown): boolean {
+export function isUnavailable(error: unknown): boolean {
   return error instanceof AclError && error.code === 'unavailable';
 }

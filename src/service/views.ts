@@ -84,6 +84,8 @@ export interface WatchTarget {
   readonly table: TableName;
   /** Store key of one object as src/state's watch names it; undefined for the whole table. */
   readonly object: string | undefined;
+  /** Where it is watched; undefined: here. */
+  readonly datacenter?: string;
 }
 
 /**
@@ -116,6 +118,11 @@ export interface WriteMeta {
   readonly ack: AckLevel | undefined;
   /** True when a remembered request id answered. */
   readonly replayed: boolean;
+  /**
+   * Of a write that went to another datacenter: whether a read at the server that was asked finds it by
+   * now. Undefined for all others, which can be read where they were written.
+   */
+  readonly isVisible?: boolean;
 }
 
 export interface WriteResult<T> {

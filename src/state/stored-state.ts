@@ -24,6 +24,7 @@ import type { GlobalEntry } from './global-log/global-entry.ts';
 import {
   divergentEntries,
   entriesAfter,
+  entryTimeMs,
   hashAt,
   type KeptRange,
   oldestEntryMs,
@@ -287,6 +288,11 @@ export class StoredState implements StateView {
   oldestEntryMs(): number | undefined {
     const replication = this.replication();
     return replication === undefined ? undefined : oldestEntryMs(this.#store, replication);
+  }
+
+  entryTimeMs(seq: number): number | undefined {
+    const replication = this.replication();
+    return replication === undefined ? undefined : entryTimeMs(this.#store, replication, seq);
   }
 
   async divergentEntries(limit: number): Promise<readonly GlobalEntry[]> {

@@ -144,6 +144,8 @@ export interface StateView {
   globalHashAt(seq: number): Uint8Array | undefined;
   /** When the oldest kept entry was made, by the primary's clock; undefined when none is kept. */
   oldestEntryMs(): number | undefined;
+  /** When the entry of a seq was made, by the primary's clock; undefined where it is not kept. */
+  entryTimeMs(seq: number): number | undefined;
   /** What this datacenter wrote and no later epoch has, oldest first. */
   divergentEntries(limit: number): Promise<readonly GlobalEntry[]>;
   /** Index of the last bootstrap, or undefined when there was none. */

@@ -28,9 +28,9 @@ import {
 import {
   renderAuthorizations,
   renderNamespace,
-  renderReplication,
   renderTemplates,
 } from '../../src/api/render-others.ts';
+import { renderReplication } from '../../src/api/render-federation.ts';
 import { renderPolicy, renderPolicyListEntry } from '../../src/api/render-policy.ts';
 import { renderRole } from '../../src/api/render-role.ts';
 import {
@@ -425,8 +425,33 @@ t.test('render: replication times are whole seconds or the zero time', async (t)
     lastSuccessMs: 1_500,
     lastErrorMs: undefined,
     lastErrorMessage: '',
+    federation: {
+      primary: { datacenter: 'dc1', epoch: 2 },
+      head: { epoch: 2, seq: 9 },
+      majority: undefined,
+      datacenters: [
+        {
+          ...({
+            name: 'dc2',
+            isSelf: true,
+            state: 'live',
+            position: { epoch: 2, seq: 8 },
+          } as const),
+          ...{ lagEntries: 1, lagBytes: undefined, lagMs: 1_234, lastContactMs: undefined },
+          ...{ lastSuccessMs: 1_500, lastErrorMs: undefined, lastError: '' },
+        },
+      ],
+    },
   };
   const shown = JSON.parse(renderReplication(status)) as Record<string, unknown>;
+  t.match(shown, {
+    PrimaryDatacenter: 'dc1',
+    Epoch: 2,
+    Position: '2.8',
+    HeadPosition: '2.9',
+    MajorityPosition: null,
+    Datacenters: [{ Name: 'dc2', State: 'live', LagEntries: 1, LagBytes: null, LagSeconds: 1.234 }],
+  });
   t.equal(shown.LastSuccess, '1970-01-01T00:00:01Z');
   t.equal(shown.LastError, '0001-01-01T00:00:00Z');
 });

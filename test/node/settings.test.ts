@@ -186,6 +186,30 @@ t.test('settings: what several servers need of each other is looked at together'
   for (const [flags, expected] of cases) t.equal(refusalOf({ flags }), expected);
 });
 
+t.test('settings: what datacenters need of each other is looked at together', async (t) => {
+  const cases: readonly (readonly [Readonly<Record<string, string>>, string])[] = [
+    [{ 'primary-datacenter': 'dc1' }, 'accepted'],
+    [
+      { datacenter: 'dc2', 'primary-datacenter': 'dc1' },
+      'primary_datacenter is dc1 and this server is of dc2: name addresses of servers of dc1 in retry_join_wan',
+    ],
+    [{ datacenter: 'dc2', 'primary-datacenter': 'dc1', 'retry-join-wan': '10.1.0.1' }, 'accepted'],
+    [
+      { 'retry-join-wan': '10.1.0.1', 'ports-cluster': '-1' },
+      'ports.cluster is off and retry_join_wan is set: datacenters reach each other through that port',
+    ],
+    [
+      { 'retry-join-wan': '10.1.0.1:99999' },
+      'retry_join_wan: expected addresses such as 10.1.0.1 or 10.1.0.1:8300, not "10.1.0.1:99999"',
+    ],
+    [
+      { 'primary-datacenter': 'DC1' },
+      'primary_datacenter: expected lower-case letters, digits, - and _ (at most 64), not "DC1"',
+    ],
+  ];
+  for (const [flags, expected] of cases) t.equal(refusalOf({ flags }), expected);
+});
+
 t.test('settings: a cluster key that is none is refused, and not shown', async (t) => {
   const makeOne = 'make one with `conclave keygen` (or `openssl rand -base64 32`)';
   const start = 'cluster_key: expected 32 bytes in base64, and';

@@ -14,6 +14,7 @@ import { LeaderDuties } from '../../src/node/leader-duties.ts';
 import { LoopWatch } from '../../src/node/loop-watch.ts';
 import { exportNodeMetrics } from '../../src/node/node-metrics.ts';
 import { openNodeService } from '../../src/node/node-service.ts';
+import { loneDatacenter } from '../support/lone-datacenter.ts';
 import { Opening } from '../../src/node/opening.ts';
 import type { LoopDelays, Platform } from '../../src/node/platform.ts';
 import { readSettings } from '../../src/node/settings.ts';
@@ -51,6 +52,7 @@ function openingOf(t: { teardown(action: () => void): void }) {
   const silent = (): void => undefined;
   const world = {
     standing: { kind: 'joining', says: 'waiting for 2 more servers' } as MemberStanding,
+    isPrimary: true,
     hasBuiltins: false,
     canRead: false,
     barriers: 0,
@@ -58,6 +60,7 @@ function openingOf(t: { teardown(action: () => void): void }) {
   const opening = new Opening({
     standing: () => world.standing,
     onLeaderChanged: () => () => undefined,
+    isPrimary: () => world.isPrimary,
     hasBuiltins: () => world.hasBuiltins,
     catchUp: () => {
       world.barriers += 1;
@@ -284,6 +287,7 @@ t.test(
         version: '1',
         group,
         view: machine,
+        federation: loneDatacenter('dc1', () => machine.position()),
         httpAddress: () => ({ host: '127.0.0.1', port: 8500 }),
         notReadyReasons: () => ['a reason'],
       });
@@ -328,7 +332,8 @@ t.test('node: only who is the sole voter reads without asking the others', async
     } as Member<Outcome>;
     const platform = { clock, random: new FakeRandom(), logger } as unknown as Platform;
     const metrics = new MetricsRegistry();
-    const options = { settings, platform, member, machine, metrics };
+    const clusterId = () => 'c';
+    const options = { settings, platform, member, machine, clusterId, metrics };
     const { deps, leadership } = openNodeService(options, closer);
     const asked = async (): Promise<number> => {
       const before = barriers;

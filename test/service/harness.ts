@@ -12,9 +12,11 @@ import type { Token } from '../../src/acl/token.ts';
 import type { AuthMethods } from '../../src/auth-methods/auth-method-types.ts';
 import type { AuthMethodValidator } from '../../src/auth-methods/auth-method-validator.ts';
 import type { Call } from '../../src/service/call.ts';
-import { createOperations } from '../../src/service/create-operations.ts';
+import { createOperations, type Door } from '../../src/service/create-operations.ts';
 import type { ServiceDeps, ServiceSettings } from '../../src/service/deps.ts';
 import { ensureBuiltins } from '../../src/service/duties.ts';
+import type { Federation } from '../../src/service/federation.ts';
+import { loneDatacenter } from '../support/lone-datacenter.ts';
 import { NO_REMOTE } from '../../src/service/remote.ts';
 import type {
   OperationInput,
@@ -86,6 +88,7 @@ export const authMethods: AuthMethods = {
 
 export interface Harness {
   readonly operations: Operations;
+  readonly door: Door;
   readonly machine: StateMachine;
   readonly clock: FakeClock;
   readonly deps: ServiceDeps;
@@ -104,8 +107,6 @@ export interface Harness {
 export const SETTINGS: ServiceSettings = {
   nodeName: 'n1',
   datacenter: 'dc1',
-  primaryDatacenter: 'dc1',
-  datacenters: ['dc1'],
   aclEnabled: true,
   defaultPolicy: 'deny',
   downPolicy: 'extend-cache',
@@ -114,6 +115,9 @@ export const SETTINGS: ServiceSettings = {
   initialManagementSecret: ROOT,
   namespacesEnabled: true,
   leaderWaitMs: 5_000,
+  defaultAck: 'primary',
+  ackTimeoutMs: 5_000,
+  visibleWaitMs: 2_000,
 };
 
 export const CALL: Call = {
@@ -131,7 +135,10 @@ export const CALL: Call = {
 };
 
 /** A node with its built-ins; the management token's secret is ROOT unless settings say otherwise. */
-export async function createHarness(settings: Partial<ServiceSettings> = {}): Promise<Harness> {
+export async function createHarness(
+  settings: Partial<ServiceSettings> = {},
+  federation: Partial<Federation> = {},
+): Promise<Harness> {
   const clock = new FakeClock(START_MS);
   const machine = StateMachine.open(new MemoryKv(), { clock });
   const counts = new Map<string, number>();
@@ -159,6 +166,10 @@ export async function createHarness(settings: Partial<ServiceSettings> = {}): Pr
     reign: () => 1,
     notOpenBecause: () => undefined,
     remote: NO_REMOTE,
+    federation: {
+      ...loneDatacenter(settings.datacenter ?? 'dc1', () => machine.position()),
+      ...federation,
+    },
     takeResetIndex: () => {
       const given = harness.resetIndex;
       harness.resetIndex = undefined;
@@ -181,8 +192,10 @@ export async function createHarness(settings: Partial<ServiceSettings> = {}): Pr
     },
     settings: { ...SETTINGS, ...settings },
   };
+  const door = createOperations(deps);
   const harness: Harness = {
-    operations: createOperations(deps),
+    operations: door,
+    door,
     machine,
     clock,
     deps,

@@ -425,7 +425,7 @@ t.test('placement: by scope, locality and where the leader is', async (t) => {
     ['login', true, secondary, undefined, here],
   ] as const;
   for (const [name, isLocalToken, topology, datacenter, expected] of cases) {
-    const question = { facts: OPERATION_TABLE[name], datacenter, isLocalToken };
+    const question = { facts: OPERATION_TABLE[name], datacenter, isLocalToken, from: undefined };
     t.same(placementOf(question, topology), expected, `${name} ${JSON.stringify(topology)}`);
   }
   t.equal(

@@ -64,8 +64,9 @@ export class ServerUnderTest {
     return this.#dataFolder;
   }
 
+  /** Where the others reach it. */
   get clusterAddress(): string {
-    return `127.0.0.1:${this.#plan.clusterPort}`;
+    return this.#plan.flags?.['advertise-addr'] ?? `127.0.0.1:${this.#plan.clusterPort}`;
   }
 
   /** A client that sends to it, and reads as clients of this interface do. */

@@ -13,6 +13,7 @@ import { Leadership } from '../../src/node/leadership.ts';
 import { createOperations, type Door } from '../../src/service/create-operations.ts';
 import type { ServiceDeps, ServiceSettings } from '../../src/service/deps.ts';
 import { ensureBuiltins } from '../../src/service/duties.ts';
+import { loneDatacenter } from './lone-datacenter.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import { AclError } from '../../src/acl/error.ts';
 import { encodeCommand } from '../../src/state/command-codec.ts';
@@ -220,6 +221,7 @@ export class GroupServer {
       reign: () => this.leadership.reign(),
       notOpenBecause: () => undefined,
       remote: this.forwarding,
+      federation: loneDatacenter(settings.datacenter, () => this.machine.position()),
       takeResetIndex: () => Promise.resolve(undefined),
       authMethods,
       clock: this.#group.clock,

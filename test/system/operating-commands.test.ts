@@ -99,7 +99,7 @@ t.test('OPERATING: the commands that it shows do what they say', async (t) => {
 });
 
 t.test('OPERATING: the flags with which it starts servers are known', async (t) => {
-  t.equal(starts.length, 5);
+  t.equal(starts.length, 7);
   for (const command of starts) {
     const flags = [...command.matchAll(/ --(?!max-semi|config-file)([a-z-]+) (\S+)/g)];
     const read = (): unknown =>

@@ -1,14 +1,16 @@
-// `conclave operator …`: what people do to the group of servers.
+// `conclave operator …`: what people do to the servers of a datacenter, and to the datacenters.
 
 import type { Command } from 'commander';
 import { addGroup } from '../command-line.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { addAutopilotCommands } from './operator-autopilot.ts';
+import { addDatacenterCommands } from './operator-datacenters.ts';
 import { addRaftCommands } from './operator-raft.ts';
 
 /** Adds `operator` and everything below it to the program. */
 export function addOperatorCommands(program: Command, surroundings: Surroundings): void {
-  const operator = addGroup(program, 'operator', 'look after the group of servers');
+  const operator = addGroup(program, 'operator', 'look after the servers and the datacenters');
   addRaftCommands(operator, surroundings);
   addAutopilotCommands(operator, surroundings);
+  addDatacenterCommands(operator, surroundings);
 }

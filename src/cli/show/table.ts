@@ -7,6 +7,8 @@ import { oneLine } from './safe-text.ts';
 export interface Column<Item> {
   readonly heading: string;
   cell(item: Item): string;
+  /** Whether the cell is to be seen at once: it is red where there are colours. */
+  isAlarming?(item: Item): boolean;
 }
 
 /** Turns pages of items into pages of text; holds one page at a time. Empty lists give no text. */
@@ -19,13 +21,15 @@ export async function* tableLines<Item>(
   for await (const page of pages) {
     if (page.length === 0) continue;
     const rows = page.map((item) => columns.map((column) => shownCell(column.cell(item))));
+    const alarms = page.map((item) => columns.map((column) => column.isAlarming?.(item) === true));
     const headings = columns.map(({ heading }) => heading);
     if (widths === undefined) {
       widths = widthsOf([headings, ...rows]);
       yield `${colors.bold(lineOf(headings, widths))}\n`;
     }
     const known = widths;
-    yield rows.map((row) => `${lineOf(row, known)}\n`).join('');
+    const lines = rows.map((row, place) => lineOf(row, known, alarms[place], colors.red));
+    yield lines.map((line) => `${line}\n`).join('');
   }
 }
 
@@ -40,11 +44,17 @@ function widthsOf(rows: readonly (readonly string[])[]): readonly number[] {
   );
 }
 
-function lineOf(row: readonly string[], widths: readonly number[]): string {
+function lineOf(
+  row: readonly string[],
+  widths: readonly number[],
+  alarms: readonly boolean[] = [],
+  paint: (text: string) => string = (text) => text,
+): string {
   return row
     .map((cell, column) => {
       const missing = Math.max(0, (widths[column] ?? 0) - lengthOf(cell));
-      return column === row.length - 1 ? cell : cell + ' '.repeat(missing);
+      const shown = alarms[column] === true ? paint(cell) : cell;
+      return column === row.length - 1 ? shown : shown + ' '.repeat(missing);
     })
     .join('  ');
 }

@@ -69,10 +69,18 @@ export async function entriesAfter(
 
 /** When the oldest kept entry was made; undefined when none is kept. */
 export function oldestEntryMs(rows: Getter, replication: Replication): number | undefined {
-  const { cursor, epochs, first } = replication;
-  if (first > cursor.seq) return undefined;
-  const oldest = rows.get(entryKey(epochAt(epochs, first), first));
-  return oldest === undefined ? undefined : entryLinks(oldest)?.timeMs;
+  return entryTimeMs(rows, replication, replication.first);
+}
+
+/** When the entry of this seq was made; undefined where it is not kept. */
+export function entryTimeMs(
+  rows: Getter,
+  { epochs, cursor, first }: Replication,
+  seq: number,
+): number | undefined {
+  if (seq < first || seq > cursor.seq) return undefined;
+  const entry = rows.get(entryKey(epochAt(epochs, seq), seq));
+  return entry === undefined ? undefined : entryLinks(entry)?.timeMs;
 }
 
 /** What this datacenter wrote and no later epoch has, oldest first. */

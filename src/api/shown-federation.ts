@@ -1,0 +1,52 @@
+// How the datacenters stand to each other, as one server knows it. The shapes are declared here because
+// this floor lies below the service, which fills them in.
+
+/** A place in the global log. */
+export interface ShownPosition {
+  readonly epoch: number;
+  readonly seq: number;
+}
+
+/**
+ * `primary`: it writes. `live`: it has all that it was sent. `catching-up`: it takes in what it lacks.
+ * `snapshot`: it takes in the whole state. `away`: there is no connection. `stopped`: it stands still
+ * until somebody acts. `unknown`: this server cannot know.
+ */
+export type DatacenterState =
+  | 'primary'
+  | 'live'
+  | 'catching-up'
+  | 'snapshot'
+  | 'away'
+  | 'stopped'
+  | 'unknown';
+
+export interface ShownDatacenter {
+  readonly name: string;
+  readonly isSelf: boolean;
+  readonly state: DatacenterState;
+  /** What it has on disk, as far as this server knows. */
+  readonly position: ShownPosition | undefined;
+  /** What it lacks of the global log; undefined where this server cannot know. */
+  readonly lagEntries: number | undefined;
+  readonly lagBytes: number | undefined;
+  /** Age of the oldest entry that it lacks; 0 when it lacks none. */
+  readonly lagMs: number | undefined;
+  /** Since it was heard of; undefined when never. */
+  readonly lastContactMs: number | undefined;
+  /** Wall clock of the last entry that it took, or of the last word that there is none. */
+  readonly lastSuccessMs: number | undefined;
+  readonly lastErrorMs: number | undefined;
+  /** Empty: there was none. */
+  readonly lastError: string;
+}
+
+export interface ShownFederation {
+  readonly primary: { readonly datacenter: string; readonly epoch: number };
+  /** The end of the global log, as far as this server knows. */
+  readonly head: ShownPosition;
+  /** Up to where a majority of datacenters has it; known to the leader of the primary. */
+  readonly majority: ShownPosition | undefined;
+  /** The own one first. */
+  readonly datacenters: readonly ShownDatacenter[];
+}

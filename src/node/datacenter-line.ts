@@ -1,0 +1,141 @@
+// The way to other datacenters: a call goes to any of their servers, and the answer comes back. One call
+// is one try; a server that cannot be reached is passed over for the next one. What became of a call is
+// told in the service's words.
+
+import type { NetAddress } from '../../cluster/platform/net.ts';
+import { RpcError } from '../../cluster/transport/rpc-error.ts';
+import type { RpcCall } from '../../cluster/transport/transport.ts';
+import { AclError } from '../acl/error.ts';
+import type { Call } from '../service/call.ts';
+import { DatacenterAway, type Errand, type WaitThere } from '../service/federation.ts';
+import { decodeAnswer, encodeQuestion } from './call-frames.ts';
+import { textOfAddress } from './net-address.ts';
+
+/** The method of every server by which other datacenters have something done. */
+export const DATACENTER_METHOD = 'service.datacenter';
+/** The name of the question that waits for a change; all others are those of operations. */
+export const WAIT_QUESTION = 'wait-for-change';
+
+/** An operation that asks an identity provider takes its time; beyond this nobody waits for it. */
+const CALL_MAX_MS = 30_000;
+/** A wait is asked for in pieces, so that one whose asker is gone does not last. */
+export const WAIT_PIECE_MS = 20_000;
+
+/** A wait asks for nothing that anybody needs a right to. */
+const NO_CALL: Call = {
+  secret: undefined,
+  namespaceParameter: undefined,
+  namespaceHeader: undefined,
+  datacenter: undefined,
+  consistency: 'stale',
+  minPosition: undefined,
+  cas: undefined,
+  requestId: undefined,
+  ack: undefined,
+  ackTimeoutMs: undefined,
+  remoteAddress: undefined,
+};
+
+export interface DatacenterLineOptions {
+  /** Where servers of that datacenter are reached, as far as it is known. */
+  readonly addresses: (datacenter: string) => readonly NetAddress[];
+  /** Rejects with RpcError. */
+  readonly call: (to: NetAddress, request: RpcCall) => Promise<Uint8Array>;
+  /** Calls of this server that may be under way at once. */
+  readonly countMax: number;
+}
+
+export class DatacenterLine {
+  readonly #options: DatacenterLineOptions;
+  /** The address that answered last, by datacenter. */
+  readonly #lastGood = new Map<string, string>();
+  #count = 0;
+
+  constructor(options: DatacenterLineOptions) {
+    this.#options = options;
+  }
+
+  /** Calls under way. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Rejects as `Federation.run` says. */
+  async run(datacenter: string, { name, input, call }: Errand): Promise<unknown> {
+    const answer = await this.#ask(datacenter, encodeQuestion({ name, input, call }), CALL_MAX_MS);
+    return decodeAnswer(answer);
+  }
+
+  /** Rejects as `Federation.waitForChange` says. */
+  async waitForChange(datacenter: string, wait: WaitThere): Promise<void> {
+    const { target, index, cancel } = wait;
+    const { table, object } = target;
+    let leftMs = wait.timeoutMs;
+    while (leftMs > 0 && !cancel.aborted) {
+      const pieceMs = Math.min(leftMs, WAIT_PIECE_MS);
+      const input = { target: { table, object }, index, timeoutMs: pieceMs };
+      const question = encodeQuestion({ name: WAIT_QUESTION, input, call: NO_CALL });
+      const answered = this.#ask(datacenter, question, pieceMs + CALL_MAX_MS);
+      const answer = await Promise.race([answered, whenAborted(cancel)]);
+      if (answer === undefined || decodeAnswer(answer) === true) return;
+      leftMs -= pieceMs;
+    }
+  }
+
+  async #ask(datacenter: string, payload: Uint8Array, limitMs: number): Promise<Uint8Array> {
+    if (this.#count >= this.#options.countMax) {
+      throw new AclError('unavailable', `${this.#count} calls wait for other datacenters already`);
+    }
+    this.#count += 1;
+    try {
+      return await this.#askAny(datacenter, payload, limitMs);
+    } finally {
+      this.#count -= 1;
+    }
+  }
+
+  async #askAny(datacenter: string, payload: Uint8Array, limitMs: number): Promise<Uint8Array> {
+    const request = { method: DATACENTER_METHOD, payload, deadlineMs: limitMs, hops: 0 };
+    let failure: RpcError | undefined;
+    for (const address of this.#addressesOf(datacenter)) {
+      try {
+        const answer = await this.#options.call(address, request);
+        this.#lastGood.set(datacenter, textOfAddress(address));
+        return answer;
+      } catch (error) {
+        if (!(error instanceof RpcError)) throw error;
+        if (!isUndone(error)) throw refusalOf(error);
+        failure = error;
+      }
+    }
+    const why = failure === undefined ? 'no address of it is known' : failure.message;
+    throw new DatacenterAway(datacenter, why, { cause: failure });
+  }
+
+  /** The one that answered last comes first. */
+  #addressesOf(datacenter: string): readonly NetAddress[] {
+    const all = this.#options.addresses(datacenter);
+    const last = this.#lastGood.get(datacenter);
+    const isLast = (address: NetAddress): boolean => textOfAddress(address) === last;
+    return [...all.filter(isLast), ...all.filter((address) => !isLast(address))];
+  }
+}
+
+/** Whether nothing was done, so that the next server can be asked. */
+function isUndone({ code }: RpcError): boolean {
+  return code === 'unreachable' || code === 'refused' || code === 'too-many-hops';
+}
+
+/** Never repeats what was sent. */
+function refusalOf(cause: RpcError): AclError {
+  if (cause.code === 'too-large') return new AclError('body-too-large', cause.message, { cause });
+  const text = `whether the write took effect is not known: ${cause.message}`;
+  return new AclError('outcome-unknown', text, { cause });
+}
+
+function whenAborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    if (signal.aborted) resolve(undefined);
+  });
+}

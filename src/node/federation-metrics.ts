@@ -1,0 +1,47 @@
+// The figures of the federation, on every server what it knows: its leader knows most. Labels are names of
+// datacenters, of which there are few.
+
+import type { MetricsRegistry } from '../http/metrics.ts';
+import type { StateView } from '../state/view.ts';
+import type { NodeFederation } from './node-federation.ts';
+
+const PREFIX = 'conclave.federation.';
+const MS_OF_SECOND = 1000;
+
+export function exportFederationMetrics(
+  registry: MetricsRegistry,
+  federation: NodeFederation,
+  view: StateView,
+): void {
+  const gauge = (name: string, read: () => number): void => {
+    const shown = registry.gauge(`${PREFIX}${name}`);
+    registry.onCollect(() => shown.set(read()));
+  };
+  gauge('is_primary', () => Number(federation.isPrimary));
+  gauge('epoch', () => federation.primary().epoch);
+  gauge('position', () => view.position().seq);
+  gauge('log_bytes', () => view.keptEntries()?.bytes ?? 0);
+  gauge('log_entries', () => {
+    const kept = view.keptEntries();
+    return kept === undefined ? 0 : kept.head.seq + 1 - kept.first;
+  });
+  gauge('dropped_slots', () => federation.alarms().length);
+  gauge('forwarded_calls', () => federation.line.count);
+  registry.onCollect(() => showDatacenters(registry, federation));
+}
+
+function showDatacenters(registry: MetricsRegistry, federation: NodeFederation): void {
+  const { datacenters, head, majority } = federation.status();
+  registry.gauge(`${PREFIX}head`).set(head.seq);
+  registry.gauge(`${PREFIX}majority`).set(majority?.seq ?? Number.NaN);
+  for (const { name: datacenter, state, lagEntries, lagMs } of datacenters) {
+    const set = (name: string, value: number | undefined): void =>
+      registry.gauge(`${PREFIX}${name}`, { datacenter }).set(value ?? Number.NaN);
+    set('lag_entries', lagEntries);
+    set('lag_seconds', lagMs === undefined ? undefined : lagMs / MS_OF_SECOND);
+    set(
+      'is_live',
+      state === 'unknown' ? undefined : Number(state === 'live' || state === 'primary'),
+    );
+  }
+}

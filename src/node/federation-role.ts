@@ -1,0 +1,47 @@
+// How this server stands in the federation, by the state of its datacenter: which datacenter writes, and
+// whether it is this server that does. Pure over what the state says.
+
+import type { FeedStanding } from '../../cluster/federation/feed/feed-server.ts';
+import type { NetAddress } from '../../cluster/platform/net.ts';
+import type { Primacy } from '../service/federation.ts';
+import { currentEpoch, isPrimary, type Replication } from '../state/global-log/replication.ts';
+import type { Position } from '../state/outcome.ts';
+import type { FederationPlan } from './federation-settings.ts';
+
+/** Which datacenter writes; before there is a global log, what the settings say. */
+export function primacyOf(
+  replication: Replication | undefined,
+  { firstPrimary }: Pick<FederationPlan, 'firstPrimary'>,
+  position: Position,
+): Primacy {
+  if (replication === undefined) return { datacenter: firstPrimary, epoch: position.epoch };
+  const { epoch, primary } = currentEpoch(replication);
+  return { datacenter: primary, epoch };
+}
+
+export interface OwnStanding {
+  readonly replication: Replication | undefined;
+  /** This server leads its datacenter, and has applied what came before its reign. */
+  readonly isReigning: boolean;
+  /** The datacenters that count for majorities. */
+  readonly voters: readonly string[];
+  /** Servers of the primary, and of it the leader first, as far as they are known. */
+  readonly primaryAddresses: () => readonly NetAddress[];
+}
+
+/** Whether this server is the one that other datacenters follow. */
+export function feedStandingOf(own: OwnStanding): FeedStanding {
+  const { replication, isReigning, voters, primaryAddresses } = own;
+  const elsewhere = (says: string): FeedStanding => ({
+    kind: 'elsewhere',
+    addresses: primaryAddresses(),
+    says,
+  });
+  if (replication === undefined) return elsewhere('this datacenter has no global log yet');
+  if (!isPrimary(replication)) {
+    return elsewhere(`the primary is ${currentEpoch(replication).primary}`);
+  }
+  if (!isReigning) return elsewhere('another server leads the primary');
+  const { epoch, startSeq } = currentEpoch(replication);
+  return { kind: 'primary', federationId: '', epoch, epochStartSeq: startSeq, voters };
+}

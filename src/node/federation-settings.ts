@@ -1,0 +1,83 @@
+// The settings that make several datacenters one federation: what is wrong with them when they are looked
+// at together, and what the node needs of them. Nothing is opened or looked up here.
+
+import type { NetAddress } from '../../cluster/platform/net.ts';
+import type { AckLevel } from '../service/call.ts';
+import { parseNetAddress } from './net-address.ts';
+import { CLUSTER_PORT } from './settings-keys.ts';
+
+/** Those of the settings of a server; durations are nanoseconds. */
+export interface FederationSettings {
+  readonly datacenter: string;
+  readonly primary_datacenter: string;
+  readonly retry_join_wan: readonly string[];
+  readonly 'ports.cluster': number;
+  readonly 'federation.log_max_bytes': number;
+  readonly 'federation.log_max_age': bigint;
+  readonly 'federation.default_ack': AckLevel;
+  readonly 'federation.ack_timeout': bigint;
+  readonly 'federation.visible_wait': bigint;
+}
+
+/** What a node is told about the federation. */
+export interface FederationPlan {
+  readonly datacenter: string;
+  /** Before anything else is known of it: the state says more once there was a change. */
+  readonly firstPrimary: string;
+  /** Whether the settings speak of other datacenters: there is a global log from the beginning. */
+  readonly isFederated: boolean;
+  readonly retryJoin: readonly NetAddress[];
+  readonly logMaxBytes: number;
+  readonly logMaxAgeMs: number;
+}
+
+const DATACENTER_NAME = /^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$/;
+
+/** What is wrong with them, naming the setting; undefined when they can be used. */
+export function federationFaultOf(settings: FederationSettings): string | undefined {
+  return nameFaultOf(settings) ?? joinFaultOf(settings) ?? primaryFaultOf(settings);
+}
+
+/** Settings without fault. */
+export function federationPlanOf(settings: FederationSettings): FederationPlan {
+  const { datacenter, retry_join_wan } = settings;
+  return {
+    datacenter,
+    firstPrimary: firstPrimaryOf(settings),
+    isFederated: settings.primary_datacenter !== '' || retry_join_wan.length > 0,
+    retryJoin: retry_join_wan.flatMap((text) => parseNetAddress(text, CLUSTER_PORT) ?? []),
+    logMaxBytes: settings['federation.log_max_bytes'],
+    logMaxAgeMs: Number(settings['federation.log_max_age']) / 1e6,
+  };
+}
+
+function firstPrimaryOf({ datacenter, primary_datacenter: primary }: FederationSettings): string {
+  return primary === '' ? datacenter : primary;
+}
+
+function nameFaultOf(settings: FederationSettings): string | undefined {
+  for (const key of ['datacenter', 'primary_datacenter'] as const) {
+    const name = settings[key];
+    const isLeftOut = key === 'primary_datacenter' && name === '';
+    if (isLeftOut || DATACENTER_NAME.test(name)) continue;
+    return `${key}: expected lower-case letters, digits, - and _ (at most 64), not ${JSON.stringify(name)}`;
+  }
+  return undefined;
+}
+
+function joinFaultOf(settings: FederationSettings): string | undefined {
+  const { retry_join_wan } = settings;
+  for (const text of retry_join_wan) {
+    if (parseNetAddress(text, CLUSTER_PORT) !== undefined) continue;
+    return `retry_join_wan: expected addresses such as 10.1.0.1 or 10.1.0.1:8300, not ${JSON.stringify(text)}`;
+  }
+  if (retry_join_wan.length === 0 || settings['ports.cluster'] !== -1) return undefined;
+  return 'ports.cluster is off and retry_join_wan is set: datacenters reach each other through that port';
+}
+
+function primaryFaultOf(settings: FederationSettings): string | undefined {
+  const { datacenter, retry_join_wan } = settings;
+  const primary = firstPrimaryOf(settings);
+  if (primary === datacenter || retry_join_wan.length > 0) return undefined;
+  return `primary_datacenter is ${primary} and this server is of ${datacenter}: name addresses of servers of ${primary} in retry_join_wan`;
+}

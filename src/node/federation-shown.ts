@@ -1,0 +1,113 @@
+// How the datacenters stand to each other, of what this server knows: as the leader of the primary what
+// all of them have acknowledged, as the leader of a secondary how far it is itself, else who they are.
+
+import type { FollowerState, FollowerView } from '../../cluster/federation/feed/follower.ts';
+import type { SubscriberKind, SubscriberState } from '../../cluster/federation/feed/subscriber.ts';
+import type { DatacenterState, ShownDatacenter, ShownFederation } from '../api/shown-federation.ts';
+import type { Primacy } from '../service/federation.ts';
+import { epochAt } from '../state/global-log/chain.ts';
+import type { Replication } from '../state/global-log/replication.ts';
+import type { Position } from '../state/outcome.ts';
+
+export interface KnownFederation {
+  readonly own: string;
+  /** The own one first. */
+  readonly names: readonly string[];
+  readonly primary: Primacy;
+  readonly isPrimary: boolean;
+  readonly replication: Replication | undefined;
+  readonly position: Position;
+  /** At the leader of the primary. */
+  readonly followers: readonly FollowerView[];
+  readonly majoritySeq: number;
+  /** At the leader of a secondary. */
+  readonly subscriber: SubscriberState | undefined;
+  readonly nowMs: number;
+}
+
+export function federationShown(known: KnownFederation): ShownFederation {
+  const { names, own, primary, position, subscriber } = known;
+  const headSeq = Math.max(position.seq, subscriber?.news?.headSeq ?? 0);
+  return {
+    primary,
+    head: { epoch: Math.max(position.epoch, subscriber?.news?.epoch ?? 0), seq: headSeq },
+    majority: majorityOf(known),
+    datacenters: names.map((name) => (name === own ? ownOf(known) : otherOf(known, name))),
+  };
+}
+
+/** Alone, a datacenter is all there are. */
+function majorityOf(known: KnownFederation): Position | undefined {
+  const { isPrimary, replication, position, majoritySeq } = known;
+  if (replication === undefined) return isPrimary ? position : undefined;
+  if (majoritySeq === 0) return undefined;
+  return { epoch: epochAt(replication.epochs, majoritySeq), seq: majoritySeq };
+}
+
+function ownOf({ own, isPrimary, position, subscriber }: KnownFederation): ShownDatacenter {
+  const self = { ...unknown(own), isSelf: true, position, lastContactMs: 0 };
+  if (isPrimary) return { ...self, state: 'primary', lagEntries: 0, lagBytes: 0, lagMs: 0 };
+  if (subscriber === undefined) return self;
+  const { kind, lagEntries, lagMs, lastAppliedAtMs, lastError, news } = subscriber;
+  const isCurrent = kind === 'tail' && lagEntries === 0;
+  return {
+    ...self,
+    state: STATE_OF_SUBSCRIBER[kind],
+    lagEntries,
+    lagMs,
+    lastSuccessMs: isCurrent ? news?.nowMs : lastAppliedAtMs,
+    lastErrorMs: lastError?.atMs,
+    lastError: lastError?.text ?? '',
+  };
+}
+
+const STATE_OF_SUBSCRIBER: Readonly<Record<SubscriberKind, DatacenterState>> = {
+  idle: 'unknown',
+  connecting: 'away',
+  'catching-up': 'catching-up',
+  tail: 'live',
+  snapshot: 'snapshot',
+  diverged: 'stopped',
+  fenced: 'away',
+};
+
+function otherOf({ primary, followers, nowMs }: KnownFederation, name: string): ShownDatacenter {
+  const follower = followers.find(({ datacenter }) => datacenter === name);
+  if (follower === undefined) {
+    return name === primary.datacenter ? { ...unknown(name), state: 'primary' } : unknown(name);
+  }
+  const { acked, lagEntries, lagMs, lastHeardMs, state } = follower;
+  return {
+    ...unknown(name),
+    state: STATE_OF_FOLLOWER[state],
+    position: acked && { epoch: acked.epoch, seq: acked.seq },
+    lagEntries,
+    lagMs,
+    lastContactMs: lastHeardMs,
+    lastSuccessMs: lagEntries === 0 ? nowMs - lastHeardMs : undefined,
+  };
+}
+
+const STATE_OF_FOLLOWER: Readonly<Record<FollowerState, DatacenterState>> = {
+  tail: 'live',
+  'catching-up': 'catching-up',
+  snapshot: 'snapshot',
+  diverged: 'stopped',
+  silent: 'away',
+};
+
+function unknown(name: string): ShownDatacenter {
+  return {
+    name,
+    isSelf: false,
+    state: 'unknown',
+    position: undefined,
+    lagEntries: undefined,
+    lagBytes: undefined,
+    lagMs: undefined,
+    lastContactMs: undefined,
+    lastSuccessMs: undefined,
+    lastErrorMs: undefined,
+    lastError: '',
+  };
+}

@@ -1,0 +1,376 @@
+// This node's part in the federation: it serves the feed while it leads the primary, follows the primary
+// while it leads a secondary, and carries calls to other datacenters at any time. Which of these it does
+// follows from the state of its datacenter and from its reigns, looked at again at every change of either.
+
+import type { Closer } from '../../cluster/base/closer.ts';
+import type { OwnRecord } from '../../cluster/federation/directory/directory.ts';
+import { Gossip } from '../../cluster/federation/directory/gossip.ts';
+import { FEED_METHOD } from '../../cluster/federation/feed/feed-frames.ts';
+import { FeedServer } from '../../cluster/federation/feed/feed-server.ts';
+import { Subscriber } from '../../cluster/federation/feed/subscriber.ts';
+import { type SlotAlarm, Slots } from '../../cluster/federation/slots/slots.ts';
+import { SnapshotLender } from '../../cluster/federation/snapshot/snapshot-lender.ts';
+import type { Member } from '../../cluster/member/group-member.ts';
+import type { NetAddress } from '../../cluster/platform/net.ts';
+import type { RpcRequest, RpcServer } from '../../cluster/transport/transport.ts';
+import { AclError } from '../acl/error.ts';
+import type { ShownFederation } from '../api/shown-federation.ts';
+import type { AckLevel } from '../service/call.ts';
+import type { Errand, Federation, Primacy, WaitThere } from '../service/federation.ts';
+import type { Command } from '../state/commands.ts';
+import { isPrimary } from '../state/global-log/replication.ts';
+import type { StateMachine } from '../state/machine.ts';
+import type { Outcome, Position } from '../state/outcome.ts';
+import { DatacenterLine } from './datacenter-line.ts';
+import { feedStandingOf, primacyOf } from './federation-role.ts';
+import type { FederationPlan } from './federation-settings.ts';
+import { federationShown } from './federation-shown.ts';
+import { feedSourceOf } from './feed-source.ts';
+import { applyBatch, type FollowingDeps, verdictOf } from './follow-primary.ts';
+import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
+import type { Platform } from './platform.ts';
+
+export interface NodeFederationOptions {
+  readonly plan: FederationPlan;
+  readonly platform: Pick<Platform, 'clock' | 'random' | 'logger'>;
+  readonly member: Member<Outcome>;
+  readonly machine: StateMachine;
+  readonly clusterId: () => string | undefined;
+  /** Rejects as `ServiceDeps.propose` says. */
+  readonly propose: (command: Command) => Promise<Outcome>;
+  /** Calls to other datacenters that may be under way at once. */
+  readonly countMax: number;
+}
+
+/** How often it is looked what of the global log may go. */
+const REVIEW_MS = 10_000;
+
+export class NodeFederation implements Federation {
+  readonly line: DatacenterLine;
+  readonly #options: NodeFederationOptions;
+  readonly #feed: FeedServer;
+  readonly #lender: SnapshotLender;
+  readonly #slots: Slots;
+  readonly #subscriber: Subscriber;
+  readonly #gossip: Gossip;
+  /** Datacenters that asked this server for the global log. */
+  readonly #followers = new Set<string>();
+  #isGossiping = false;
+  #isEnlisting = false;
+  /** The term in which this server reigns; undefined outside of a reign. */
+  #reign: number | undefined;
+  /** Why the feed server would have to look again. */
+  #role = '';
+
+  constructor(options: NodeFederationOptions, closer: Closer) {
+    this.#options = options;
+    const { platform, machine, member, plan, countMax } = options;
+    const call = member.call.bind(member);
+    this.line = new DatacenterLine({
+      addresses: (datacenter) => this.#addressesOf(datacenter),
+      call,
+      countMax,
+    });
+    this.#gossip = this.#newGossip(call);
+    closer.defer(() => this.#gossip.close());
+    const source = feedSourceOf(machine);
+    const { datacenter } = plan;
+    const standing = () => this.#standing();
+    const onNewerEpoch = (epoch: number) => this.#onNewerEpoch(epoch);
+    this.#feed = new FeedServer({ ...platform, datacenter, source, standing, onNewerEpoch });
+    closer.defer(() => this.#feed.close());
+    this.#lender = new SnapshotLender({ ...platform, standing, open: () => lentBy(machine) });
+    closer.defer(() => this.#lender.close());
+    this.#slots = new Slots({
+      ...{ ...platform, datacenter, source },
+      // What nobody follows is kept for a short while only.
+      datacenters: () => (this.isPrimary ? this.datacenters() : [datacenter]),
+      followers: () => this.#feed.followers(),
+      pinnedSeq: () => this.#lender.pinnedSeq,
+      trim: (upToSeq) => this.#trim(upToSeq),
+      limits: { maxBytes: plan.logMaxBytes, maxAgeMs: plan.logMaxAgeMs },
+      reviewMs: Math.min(REVIEW_MS, plan.logMaxAgeMs),
+    });
+    closer.defer(() => this.#slots.stop());
+    this.#subscriber = this.#newSubscriber(call);
+    closer.defer(() => this.#subscriber.stop());
+    closer.defer(
+      machine.onGlobalLogMoved(() => {
+        this.#look();
+        void this.#enlist();
+      }),
+    );
+    const { handlers } = this.#feed;
+    const served = { ...handlers, ...this.#lender.handlers, ...this.#gossip.handlers };
+    for (const [method, handler] of Object.entries(served)) {
+      member.serve(method, this.#begunBefore(method, handler), { from: 'datacenters' });
+    }
+    if (plan.isFederated) this.#startGossip();
+  }
+
+  /** Makes what must exist before the first write of a reign. Rejects when it cannot. */
+  async begin(): Promise<void> {
+    const { machine, plan } = this.#options;
+    if (machine.replication() !== undefined || plan.isFederated) await this.#beginLog();
+  }
+
+  /** Whether this datacenter writes what all share. */
+  get isPrimary(): boolean {
+    const { machine, plan } = this.#options;
+    const replication = machine.replication();
+    return replication === undefined
+      ? plan.firstPrimary === plan.datacenter
+      : isPrimary(replication);
+  }
+
+  onReign(term: number): void {
+    this.#reign = term;
+    this.#slots.start();
+    this.#look();
+  }
+
+  onReignOver(): void {
+    this.#reign = undefined;
+    this.#slots.stop();
+    this.#look();
+  }
+
+  /** Datacenters that the global log does not wait for any more. */
+  alarms(): readonly SlotAlarm[] {
+    return this.#slots.alarms();
+  }
+
+  datacenters(): readonly string[] {
+    const { machine, plan } = this.#options;
+    const known = machine.replication()?.datacenters.map(({ name }) => name) ?? [];
+    const told = this.#gossip.directory.records().map(({ datacenter }) => datacenter);
+    const all = [plan.datacenter, this.primary().datacenter, ...known, ...this.#followers, ...told];
+    return [...new Set(all)];
+  }
+
+  primary(): Primacy {
+    const { machine, plan } = this.#options;
+    return primacyOf(machine.replication(), plan, machine.position());
+  }
+
+  run(datacenter: string, errand: Errand): Promise<unknown> {
+    return this.line.run(datacenter, errand);
+  }
+
+  waitForChange(datacenter: string, wait: WaitThere): Promise<void> {
+    return this.line.waitForChange(datacenter, wait);
+  }
+
+  async acknowledged({ seq }: Position, wanted: AckLevel, limitMs: number): Promise<AckLevel> {
+    if (wanted === 'primary') return wanted;
+    const result = await this.#feed.awaitAck({ seq, level: wanted, timeoutMs: limitMs });
+    if (result === 'reached') return wanted;
+    return this.#feed.acknowledgedSeq('majority') >= seq ? 'majority' : 'primary';
+  }
+
+  status(): ShownFederation {
+    const { machine, plan, platform } = this.#options;
+    return federationShown({
+      own: plan.datacenter,
+      names: this.datacenters(),
+      primary: this.primary(),
+      isPrimary: this.isPrimary,
+      replication: machine.replication(),
+      position: machine.position(),
+      followers: this.#feed.followers(),
+      majoritySeq: this.#feed.acknowledgedSeq('majority'),
+      subscriber: this.#reign === undefined ? undefined : this.#subscriber.state(),
+      nowMs: platform.clock.wallMs(),
+    });
+  }
+
+  get #isFollowing(): boolean {
+    const { machine } = this.#options;
+    return this.#reign !== undefined && machine.replication() !== undefined && !this.isPrimary;
+  }
+
+  /** The state says something else, or the reign does. */
+  #look(): void {
+    const { machine } = this.#options;
+    const replication = machine.replication();
+    const role = [
+      this.#reign,
+      this.isPrimary,
+      replication?.maxEpochPromised,
+      replication?.epochs.length,
+      this.datacenters(),
+    ].join();
+    if (role === this.#role) return;
+    this.#role = role;
+    this.#feed.standingChanged();
+    void this.#lender.standingChanged();
+    if (replication !== undefined) this.#startGossip();
+    const isStarted = this.#subscriber.state().kind !== 'idle';
+    if (this.#isFollowing && !isStarted && this.#reign !== undefined) {
+      this.#subscriber.start(this.#reign);
+    } else if (!this.#isFollowing && isStarted) this.#subscriber.stop();
+  }
+
+  #newSubscriber(call: Member<Outcome>['call']): Subscriber {
+    const { platform, machine, clusterId, propose } = this.#options;
+    const deps: FollowingDeps = { propose, wallMs: () => platform.clock.wallMs() };
+    return new Subscriber({
+      ...platform,
+      call,
+      addresses: () => this.#primaryAddresses(),
+      clusterId: () => clusterId() ?? '',
+      federationId: () => '',
+      cursor: () => {
+        const replication = machine.replication();
+        return replication?.isDiverged === true ? undefined : replication?.cursor;
+      },
+      maxEpoch: () => machine.replication()?.maxEpochPromised ?? 0,
+      apply: (batch) =>
+        applyBatch(deps, this.#subscriber.state().news?.epoch ?? batch.to.epoch, batch),
+      sink: new GlobalSnapshotSink(machine, deps),
+      onState: () => undefined,
+    });
+  }
+
+  #standing() {
+    const { machine } = this.#options;
+    return feedStandingOf({
+      replication: machine.replication(),
+      isReigning: this.#reign !== undefined,
+      // Whoever is part of the federation counts, heard or not: fewer would make majorities of too few.
+      voters: this.datacenters(),
+      primaryAddresses: () => this.#primaryAddresses(),
+    });
+  }
+
+  /** Of the latest reign that this server has heard of, or of whoever may know it. */
+  #primaryAddresses(): readonly NetAddress[] {
+    const own = this.primary();
+    const told = this.#gossip.directory.primary();
+    const isNews = told !== undefined && told.epoch > own.epoch;
+    return this.#addressesOf(isNews ? told.datacenter : own.datacenter);
+  }
+
+  #addressesOf(datacenter: string): readonly NetAddress[] {
+    const { plan } = this.#options;
+    if (datacenter === plan.datacenter) return this.#ownAddresses();
+    const told = this.#gossip.directory.addressesOf(datacenter);
+    // At first nothing is known but what the settings say, and it may be the other datacenter.
+    return told.length === 0 && datacenter === this.primary().datacenter ? plan.retryJoin : told;
+  }
+
+  /** The leader's first. */
+  #ownAddresses(): readonly NetAddress[] {
+    const { member } = this.#options;
+    const all = member.members();
+    const leaders = all.filter(({ isLeader }) => isLeader);
+    const others = all.filter(({ isLeader, isAlive }) => !isLeader && isAlive);
+    return [...leaders, ...others].map(({ address }) => address);
+  }
+
+  #newGossip(call: Member<Outcome>['call']): Gossip {
+    const { platform, member, plan, clusterId } = this.#options;
+    return new Gossip({
+      ...platform,
+      datacenter: plan.datacenter,
+      clusterId: () => clusterId() ?? '',
+      federationId: () => '',
+      own: () => this.#ownRecord(),
+      seeds: plan.retryJoin,
+      neighbours: () => member.members().flatMap((each) => (each.isSelf ? [] : [each.address])),
+      call,
+      onChanged: () => this.#look(),
+    });
+  }
+
+  /** The leader speaks for its datacenter. */
+  #ownRecord(): OwnRecord | undefined {
+    const { clusterId } = this.#options;
+    const own = clusterId();
+    if (this.#reign === undefined || own === undefined) return undefined;
+    const { datacenter, epoch } = this.primary();
+    return {
+      clusterId: own,
+      federationId: '',
+      addresses: this.#ownAddresses(),
+      primary: datacenter,
+      epoch,
+      term: this.#reign,
+    };
+  }
+
+  #startGossip(): void {
+    if (this.#isGossiping || this.#options.member.address === undefined) return;
+    this.#isGossiping = true;
+    this.#gossip.start();
+  }
+
+  /** Some entries at a time. Rejects when this server does not lead any more. */
+  async #trim(upTo: number): Promise<void> {
+    const { machine, platform, propose } = this.#options;
+    for (;;) {
+      const first = machine.replication()?.first ?? 0;
+      if (first > upTo || this.#reign === undefined) return;
+      const timeMs = platform.clock.wallMs();
+      const change = { type: 'global-log.trim', upTo } as const;
+      await propose({ change, timeMs, cas: undefined, request: undefined });
+      if ((machine.replication()?.first ?? 0) === first) return;
+    }
+  }
+
+  #onNewerEpoch(epoch: number): void {
+    this.#options.platform.logger.warn({ epoch }, 'a later primary is known elsewhere');
+  }
+
+  /** The first datacenter that asks for the global log makes there be one. */
+  #begunBefore(method: string, handler: RpcServer): RpcServer {
+    if (method !== FEED_METHOD.hello) return handler;
+    return async (request: RpcRequest) => {
+      const { machine } = this.#options;
+      const isOurs = this.#reign !== undefined && this.isPrimary;
+      if (isOurs && machine.replication() === undefined) await this.#beginLog();
+      this.#followers.add(request.from.datacenter);
+      this.#look();
+      void this.#enlist();
+      return handler(request);
+    };
+  }
+
+  /**
+   * Whoever follows becomes one of the datacenters that all know and that count for majorities, one after
+   * the other. What is not allowed yet, or fails, is tried again at the next entry or hello.
+   */
+  async #enlist(): Promise<void> {
+    const { machine, platform, propose } = this.#options;
+    const replication = machine.replication();
+    if (this.#isEnlisting || this.#reign === undefined || !this.isPrimary) return;
+    const known = replication?.datacenters ?? [];
+    const name = [...this.#followers].find((each) => known.every((other) => other.name !== each));
+    if (replication === undefined || name === undefined) return;
+    const added = [...known, { name, isVoter: true, isWitness: false }];
+    const datacenters = added.sort((one, other) => (one.name < other.name ? -1 : 1));
+    const majoritySeq = this.#feed.acknowledgedSeq('majority');
+    this.#isEnlisting = true;
+    try {
+      const deps: FollowingDeps = { propose, wallMs: () => platform.clock.wallMs() };
+      const change = { type: 'datacenters.set', datacenters, majoritySeq } as const;
+      const { verdict } = await verdictOf(deps, change);
+      platform.logger.info(
+        { datacenter: name, verdict },
+        'a datacenter is to belong to the federation',
+      );
+    } catch (cause) {
+      platform.logger.warn({ cause, datacenter: name }, 'a datacenter could not be enlisted yet');
+    }
+    this.#isEnlisting = false;
+  }
+
+  async #beginLog(): Promise<void> {
+    const { plan, platform, propose } = this.#options;
+    const { datacenter, firstPrimary: primary } = plan;
+    const change = { type: 'global-log.begin', datacenter, primary, isWitness: false } as const;
+    const timeMs = platform.clock.wallMs();
+    const outcome = await propose({ change, timeMs, cas: undefined, request: undefined });
+    if (outcome.kind === 'refused') throw new AclError('internal', outcome.message);
+  }
+}

@@ -1,0 +1,294 @@
+// Several datacenters, as the service of one sees them: where each operation runs, what may travel, how
+// often it is tried, and what an answer says of how far it got. The way between them is the test's.
+
+import { inspect } from 'node:util';
+import t from 'tap';
+import { AclError } from '../../src/acl/error.ts';
+import type { SecretId } from '../../src/acl/ids.ts';
+import { DatacenterAway, type Errand, type Federation } from '../../src/service/federation.ts';
+import { LeaderAway } from '../../src/service/remote.ts';
+import { type ListPage, listOfPages } from '../../src/service/remote-list.ts';
+import type { ListResult } from '../../src/service/views.ts';
+import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
+import type { OperationName } from '../../src/service/operations.ts';
+import { placementOf } from '../../src/service/placement.ts';
+import { allOf, createHarness, type Harness, newPolicy, newToken, refusalOf } from './harness.ts';
+
+const PAGE = { page: {} };
+/** What may go wrong with the next errands, one each; afterwards they arrive. */
+type Fault = 'away' | 'no-leader' | 'lose-question' | 'lose-answer';
+
+interface Two {
+  readonly primary: Harness;
+  readonly secondary: Harness;
+  readonly faults: Fault[];
+  /** What came to the primary. */
+  readonly arrived: Errand[];
+  /** What it answered, as text. */
+  readonly answers: string[];
+}
+
+/** dc1 is the primary, dc2 asks it. Their states are their own: nothing is replicated here. */
+async function twoDatacenters(more: Partial<Federation> = {}): Promise<Two> {
+  const primary = await createHarness({}, { datacenters: () => ['dc1', 'dc2'], ...more });
+  const faults: Fault[] = [];
+  const arrived: Errand[] = [];
+  const answers: string[] = [];
+  const run = async (datacenter: string, errand: Errand): Promise<unknown> => {
+    t.equal(datacenter, 'dc1');
+    const fault = faults.shift();
+    if (fault === 'away') throw new DatacenterAway('dc1', 'the line is cut');
+    if (fault === 'no-leader') throw new LeaderAway();
+    if (fault === 'lose-question') throw unknown();
+    arrived.push(errand);
+    const answer = await primary.door.runForDatacenter(errand as never, 'dc2');
+    answers.push(inspect(answer, { depth: 9 }));
+    if (fault === 'lose-answer') throw unknown();
+    return answer;
+  };
+  const secondary = await createHarness(
+    { datacenter: 'dc2' },
+    {
+      datacenters: () => ['dc2', 'dc1'],
+      primary: () => ({ datacenter: 'dc1', epoch: 3 }),
+      run,
+    },
+  );
+  return { primary, secondary, faults, arrived, answers };
+}
+
+function unknown(): AclError {
+  return new AclError('outcome-unknown', 'whether the write took effect is not known: lost');
+}
+
+/** Moves the time of the secondary on until it is settled. */
+async function settled<T>({ secondary }: Two, running: Promise<T>): Promise<T> {
+  let isOver = false;
+  const end = (): void => {
+    isOver = true;
+  };
+  running.then(end, end);
+  while (!isOver) {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    if (!isOver) secondary.clock.advance(50);
+  }
+  return running;
+}
+
+t.test('placement: what another datacenter sends is run, or sent back; never sent on', (t) => {
+  const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1', isLeader: false };
+  const before = { datacenter: 'dc1', primaryDatacenter: 'dc3', isLeader: true };
+  const cases = [
+    ['policy.create', undefined, primary, { kind: 'leader' }],
+    ['policy.create', undefined, before, { kind: 'astray', name: 'dc3' }],
+    ['policy.list', undefined, before, { kind: 'here' }],
+    ['token.create', true, primary, { kind: 'local-here' }],
+    ['token.update', true, primary, { kind: 'local-here' }],
+    ['token.delete', true, primary, { kind: 'leader' }],
+    ['logout', true, before, { kind: 'here' }],
+    ['login', true, before, { kind: 'local-here' }],
+    ['login', false, before, { kind: 'astray', name: 'dc3' }],
+  ] as const;
+  for (const [name, isLocalToken, topology, expected] of cases) {
+    const facts = OPERATION_TABLE[name as OperationName];
+    const question = { facts, datacenter: undefined, isLocalToken, from: 'dc2' };
+    t.same(placementOf(question, topology), expected, name);
+  }
+  t.end();
+});
+
+t.test('datacenters: what all share is written in the primary, the rest at home', async (t) => {
+  const two = await twoDatacenters();
+  const { primary, secondary } = two;
+  const before = primary.proposals;
+  await settled(two, newPolicy(secondary, 'shared', ''));
+  t.equal(primary.proposals, before + 1);
+  t.ok(primary.machine.totals().policies > secondary.machine.totals().policies);
+  const token = await newToken(secondary, { local: true });
+  t.equal(primary.proposals, before + 1, 'a local token is made without the primary');
+  t.ok(secondary.machine.token(token.accessorId));
+  const { value } = await secondary.run('token.delete', { accessorId: token.accessorId });
+  t.same([value, primary.proposals], [true, before + 1]);
+});
+
+t.test("datacenters: a token that is not known here is the primary's to know", async (t) => {
+  const two = await twoDatacenters();
+  const { accessorId } = await newToken(two.primary);
+  const barriers = two.secondary.barriers;
+  const gone = await settled(two, two.secondary.run('token.delete', { accessorId }));
+  t.equal(gone.value, true);
+  t.ok(two.secondary.barriers > barriers, 'after its own state was made sure of');
+  t.equal(two.primary.machine.token(accessorId), undefined);
+});
+
+t.test('datacenters: what lives in the primary alone is not shown to another', async (t) => {
+  const two = await twoDatacenters();
+  const { primary, secondary } = two;
+  const { accessorId, secretId } = await newToken(primary, { local: true, description: 'home' });
+  const writes = [
+    () => secondary.run('token.update', { accessorId, draft: {} }),
+    () => secondary.run('token.clone', { accessorId, description: '', namespace: undefined }),
+  ];
+  for (const write of writes) {
+    t.match(
+      await refusalOf(settled(two, write())),
+      /^permission-denied: .*local to datacenter dc1: ask a server there$/,
+    );
+  }
+  const there = { datacenter: 'dc1' };
+  const read = await settled(
+    two,
+    secondary.run('token.read', { accessorId, expanded: false }, there),
+  );
+  t.match(read.value, { secretHidden: true, token: { description: 'home', secretId: '' } });
+  const list = await allOf(await settled(two, secondary.run('token.list', noFilter(), there)));
+  t.match(
+    list.find(({ token }) => token.accessorId === accessorId),
+    { secretHidden: true },
+  );
+  t.notOk(two.answers.join().includes(secretId), 'not even where it is hidden');
+  const gone = await settled(two, secondary.run('token.delete', { accessorId }));
+  t.equal(gone.value, true, 'but whoever may, revokes it from anywhere');
+});
+
+function noFilter() {
+  const none = { policy: undefined, role: undefined, serviceName: undefined };
+  return { ...none, authMethod: undefined, authMethodNamespace: undefined, page: {} };
+}
+
+t.test('datacenters: the secret of a local token never travels', async (t) => {
+  const two = await twoDatacenters();
+  const { secondary } = two;
+  const policies = [{ id: '00000000-0000-0000-0000-000000000001' }];
+  const { secretId: secret } = await newToken(secondary, { local: true, policies });
+  t.equal(
+    await refusalOf(secondary.run('policy.create', { draft: { name: 'p' } }, { secret })),
+    'permission-denied: Permission denied: the token is local to datacenter dc2 and this is written in dc1 for all datacenters: use a global token',
+  );
+  t.match(
+    await refusalOf(secondary.run('policy.list', PAGE, { secret, datacenter: 'dc1' })),
+    /^token-unknown: ACL not found: the token is local to datacenter dc2/,
+  );
+  t.same(two.arrived, []);
+  const barriers = secondary.barriers;
+  const other = { secret: 'somebody' as SecretId };
+  t.match(
+    await refusalOf(settled(two, secondary.run('policy.create', { draft: { name: 'p' } }, other))),
+    /^token-unknown: ACL not found/,
+  );
+  t.ok(secondary.barriers > barriers, 'who is not known is looked for with care first');
+});
+
+t.test('datacenters: whatever is lost on the way, the write is applied once', async (t) => {
+  for (const fault of ['away', 'no-leader', 'lose-question', 'lose-answer'] as const) {
+    const two = await twoDatacenters();
+    two.faults.push(fault);
+    const before = two.primary.machine.totals().tokens;
+    const made = await settled(two, two.secondary.run('token.create', { draft: {} }));
+    t.equal(two.primary.machine.totals().tokens, before + 1, fault);
+    t.equal(made.meta.replayed, false, 'the caller repeated nothing');
+    t.match(two.arrived[0]?.call.requestId, /^server\//);
+  }
+});
+
+t.test('datacenters: what is not known in the end is said to be not known', async (t) => {
+  const two = await twoDatacenters();
+  two.faults.push('lose-answer', ...Array.from({ length: 999 }, () => 'away' as const));
+  const running = settled(two, newPolicy(two.secondary, 'p', ''));
+  t.match(await refusalOf(running), /^outcome-unknown: whether the write took effect is not known/);
+});
+
+t.test('datacenters: without the primary reads and local writes go on', async (t) => {
+  const two = await twoDatacenters();
+  two.faults.push(...Array.from({ length: 999 }, () => 'away' as const));
+  const startMs = two.secondary.clock.monotonicMs();
+  t.equal(
+    await refusalOf(settled(two, newPolicy(two.secondary, 'p', ''))),
+    'unavailable: Remote DC has no server currently reachable: dc1: the line is cut; the last known primary is dc1, epoch 3',
+  );
+  t.ok(two.secondary.clock.monotonicMs() - startMs < 2_000, 'and that is soon said');
+  t.equal(await refusalOf(two.secondary.run('policy.list', PAGE)), 'ok');
+  t.equal(await refusalOf(newToken(two.secondary, { local: true })), 'ok');
+});
+
+t.test('datacenters: the answer says whether it can be read here by now', async (t) => {
+  const two = await twoDatacenters();
+  const startMs = two.secondary.clock.monotonicMs();
+  const { meta } = await settled(two, two.secondary.run('token.create', { draft: {} }));
+  t.same([meta.isVisible, meta.position], [false, two.primary.machine.position()]);
+  t.ok(two.secondary.clock.monotonicMs() - startMs >= 2_000, 'it was waited for');
+  const local = await two.secondary.run('token.create', { draft: { local: true } });
+  t.equal(local.meta.isVisible, undefined);
+});
+
+t.test('datacenters: a list of another one comes page by page', async (t) => {
+  const two = await twoDatacenters();
+  for (let number = 0; number < 7; number += 1) await newToken(two.primary);
+  const wanted = (await allOf(await two.primary.run('token.list', noFilter()))).length;
+  const there = { datacenter: 'dc1' };
+  const all = await allOf(await settled(two, two.secondary.run('token.list', noFilter(), there)));
+  t.equal(all.length, wanted);
+  const page = { ...noFilter(), page: { limit: 3 } };
+  const first: ListResult<unknown> = await settled(
+    two,
+    two.secondary.run('token.list', page, there),
+  );
+  t.equal((await allOf(first)).length, 3);
+  const rest = { ...noFilter(), page: { after: first.next() } };
+  t.equal(
+    (await allOf(await settled(two, two.secondary.run('token.list', rest, there)))).length,
+    wanted - 3,
+  );
+});
+
+t.test('acknowledgement: as many as were asked for, or it is said', async (t) => {
+  let reached: 'primary' | 'majority' = 'primary';
+  const asked: string[] = [];
+  const names = ['dc1', 'dc2', 'dc3'];
+  const { primary } = await twoDatacenters({
+    datacenters: () => names,
+    acknowledged: (_position, wanted, limitMs) => {
+      asked.push(`${wanted} ${limitMs}`);
+      return Promise.resolve(reached);
+    },
+  });
+  const policy = (name: string, call: object) =>
+    primary.run('policy.create', { draft: { name } }, call);
+  t.equal((await policy('a', {})).meta.ack, 'primary');
+  t.same(asked, []);
+  t.match(
+    await refusalOf(policy('b', { ack: 'all', ackTimeoutMs: 70 })),
+    /^wait-timeout: The write stands at position 1\.\d+, but in time it was acknowledged by the primary only and not by all datacenters$/,
+  );
+  t.equal(await refusalOf(primary.run('policy.read-by-name', { name: 'b' })), 'ok');
+  const { id } = (await policy('c', {})).value.policy;
+  const gone = await primary.run('policy.delete', { id });
+  t.equal(gone.meta.ack, 'primary', 'a default that was not reached is only told');
+  reached = 'majority';
+  t.equal((await policy('d', { ack: 'majority' })).meta.ack, 'majority');
+  t.same(asked, ['all 70', 'majority 5000', 'majority 5000']);
+  names.pop();
+  const kept = (await policy('e', {})).value.policy.id;
+  const alone = await primary.run('policy.delete', { id: kept });
+  t.equal(alone.meta.ack, 'primary', 'and two datacenters do not wait for each other');
+});
+
+t.test('list pages: one that is too large is asked for again with fewer objects', async (t) => {
+  const limits: (number | undefined)[] = [];
+  const meta = (await (await createHarness()).run('policy.list', PAGE)).meta;
+  const list = await listOfPages<number>({}, async ({ after, limit = 0 }) => {
+    limits.push(limit);
+    if (limit > 20) throw new AclError('body-too-large', 'too large');
+    const start = Number(after ?? 0);
+    const items = Array.from({ length: Math.min(limit, 30 - start) }, (_, at) => start + at);
+    const end = start + items.length;
+    const page: ListPage<number> = { items, next: end < 30 ? String(end) : undefined, meta };
+    return page;
+  });
+  t.same(
+    await allOf(list),
+    Array.from({ length: 30 }, (_, at) => at),
+  );
+  t.same(limits, [200, 50, 13, 13, 13]);
+  t.equal(list.next(), undefined);
+});

@@ -1,0 +1,37 @@
+// A federation of one datacenter: everything happens here.
+
+import type { Position } from '../../src/state/outcome.ts';
+import { DatacenterAway, type Federation } from '../../src/service/federation.ts';
+
+export function loneDatacenter(name: string, position: () => Position): Federation {
+  const nobody = (datacenter: string): Promise<never> =>
+    Promise.reject(new DatacenterAway(datacenter, 'this datacenter knows no other'));
+  const primary = () => ({ datacenter: name, epoch: position().epoch });
+  return {
+    datacenters: () => [name],
+    primary,
+    run: nobody,
+    waitForChange: nobody,
+    acknowledged: (_position, wanted) => Promise.resolve(wanted),
+    status: () => ({
+      primary: primary(),
+      head: position(),
+      majority: position(),
+      datacenters: [
+        {
+          name,
+          isSelf: true,
+          state: 'primary',
+          position: position(),
+          lagEntries: 0,
+          lagBytes: 0,
+          lagMs: 0,
+          lastContactMs: 0,
+          lastSuccessMs: undefined,
+          lastErrorMs: undefined,
+          lastError: '',
+        },
+      ],
+    }),
+  };
+}

@@ -1,0 +1,79 @@
+// Several datacenters of real nodes in this process, each behind lines that a test can cut: whoever is
+// told where a server is, is told of its line. Servers of one datacenter reach each other by their lines,
+// too, so only a datacenter of one server can be cut off without falling apart.
+
+import { CuttableLine } from './cuttable-line.ts';
+import { freePorts } from './free-ports.ts';
+import { allReady, leaderOf, ServerUnderTest } from './running-group.ts';
+
+interface Owner {
+  teardown(action: () => Promise<void>): void;
+}
+
+export interface DatacenterPlan {
+  readonly name: string;
+  /** The datacenter that writes first; itself when it is left out. */
+  readonly primary?: DatacenterUnderTest;
+  readonly servers?: number;
+  readonly flags?: Readonly<Record<string, string>>;
+}
+
+export interface DatacenterUnderTest {
+  readonly name: string;
+  readonly servers: readonly ServerUnderTest[];
+  readonly lines: readonly CuttableLine[];
+}
+
+/** A datacenter whose servers are all ready. */
+export async function runDatacenter(
+  owner: Owner,
+  plan: DatacenterPlan,
+): Promise<DatacenterUnderTest> {
+  const datacenter = await planned(owner, plan);
+  await Promise.all(datacenter.servers.map((server) => server.open()));
+  await allReady(datacenter.servers);
+  return datacenter;
+}
+
+/** The same, with servers that are not open yet. */
+export async function planned(
+  owner: Owner,
+  { name, primary, servers: count = 1, flags = {} }: DatacenterPlan,
+): Promise<DatacenterUnderTest> {
+  const ports = await freePorts(count);
+  const lines: CuttableLine[] = [];
+  for (const port of ports) lines.push(await CuttableLine.to(owner, port));
+  const wan = primary?.lines.map(({ address }) => address).join() ?? '';
+  const servers = ports.map((clusterPort, place) => {
+    const others = lines.filter((_, at) => at !== place).map(({ port }) => port);
+    return new ServerUnderTest(owner, {
+      ...{ name: `${name}-${place + 1}`, clusterPort, join: others, expect: count },
+      flags: {
+        datacenter: name,
+        'primary-datacenter': primary?.name ?? name,
+        'retry-join-wan': wan,
+        'advertise-addr': lines[place]?.address ?? '',
+        ...flags,
+      },
+    });
+  });
+  return { name, servers, lines };
+}
+
+/** The only server, or the first of several. */
+export function serverOf({ servers }: DatacenterUnderTest): ServerUnderTest {
+  return servers[0]!;
+}
+
+export function cut({ lines }: DatacenterUnderTest): void {
+  for (const line of lines) line.cut();
+}
+
+export function heal({ lines }: DatacenterUnderTest): void {
+  for (const line of lines) line.heal();
+}
+
+/** The server that leads it. */
+export function leaderIn(datacenter: DatacenterUnderTest): Promise<ServerUnderTest> {
+  return leaderOf(datacenter.servers);
+}
