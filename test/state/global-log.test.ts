@@ -164,6 +164,9 @@ t.test('following: what does not fit changes nothing and says what it is', async
     const to = cursorAfter(entry, entryHash(bytes));
     return { ...good, entries: [bytes, ...rest.slice(1)], to };
   };
+  const stranger = encodeEntry({ ...second!, prevHash: new Uint8Array(32) });
+  const entries = [good.entries[0]!, stranger];
+  const strange = { ...good, entries, to: cursorAfter(second!, entryHash(stranger)) };
   const wrong: Readonly<Record<string, readonly [Change, Verdict]>> = {
     'another place': [{ ...good, from: { ...good.from, seq: 7 } }, 'other-cursor'],
     'another history': [{ ...good, from: { ...good.from, hash: good.to.hash } }, 'other-cursor'],
@@ -174,6 +177,7 @@ t.test('following: what does not fit changes nothing and says what it is', async
     'an epoch of nobody': [changed({ ...first!, epoch: 2 }), 'broken-chain'],
     'a seq left out': [changed({ ...first!, seq: 2 }), 'broken-chain'],
     'another digest': [changed({ ...first!, digest: second!.digest }), 'diverged'],
+    'an entry of another chain': [strange, 'broken-chain'],
     'an old primary': [{ ...good, epoch: 0 }, 'fenced'],
     'a restore': [changed({ ...first!, body: { kind: 'reset' } }), 'reset'],
   };
