@@ -7,6 +7,7 @@ import { type ClusterDescription, ClusterFiles } from './cluster-files.ts';
 import {
   type ClusterPlan,
   type ClusterShape,
+  DATACENTERS_MAX,
   datacentersOf,
   nodesNamed,
   planCluster,
@@ -21,7 +22,7 @@ import { statusText } from './status-table.ts';
 import type { ClusterState, Order } from './supervisor/orders.ts';
 import { SupervisorClient } from './supervisor/supervisor-client.ts';
 
-const DATACENTERS = 1;
+const DATACENTERS = 2;
 const SERVERS = 3;
 const DELAY_MAX_MS = 10_000;
 const CLUSTER_KEY_BYTES = 32;
@@ -51,14 +52,18 @@ export function addClusterCommands(program: Command): void {
 }
 
 interface UpOptions {
+  readonly datacenters?: number;
   readonly servers?: number;
+  readonly wanDelay?: number;
 }
 
 function addLife(program: Command): void {
   program
     .command('up')
     .description('start a cluster, or what does not run of the one that is there')
-    .option('--servers <n>', `how many (default ${SERVERS})`, counted(1, SERVERS_MAX))
+    .option('--datacenters <n>', `how many (default ${DATACENTERS})`, counted(1, DATACENTERS_MAX))
+    .option('--servers <n>', `of each datacenter (default ${SERVERS})`, counted(1, SERVERS_MAX))
+    .option('--wan-delay <ms>', 'from one datacenter to another', counted(0, DELAY_MAX_MS))
     .action(async (options: UpOptions) => await up(filesOf(program), options));
   program
     .command('down')
@@ -193,9 +198,9 @@ async function interruptible(client: SupervisorClient, isNew: boolean): Promise<
 
 async function newPlan(options: UpOptions): Promise<ClusterPlan> {
   const shape: ClusterShape = {
-    datacenters: DATACENTERS,
+    datacenters: options.datacenters ?? DATACENTERS,
     servers: options.servers ?? SERVERS,
-    wanDelayMs: 0,
+    wanDelayMs: options.wanDelay ?? 0,
   };
   const ports = await freePorts(shape.datacenters * shape.servers * PORTS_OF_A_NODE);
   return planCluster(shape, ports, {
@@ -206,10 +211,14 @@ async function newPlan(options: UpOptions): Promise<ClusterPlan> {
 
 /** A cluster that is there is started as it is. */
 function requireSameShape(plan: ClusterPlan, options: UpOptions): void {
-  const isOther = datacentersOf(plan).some((name) => {
-    const count = nodesNamed(plan, name).length;
-    return (options.servers ?? count) !== count;
-  });
+  const datacenters = datacentersOf(plan);
+  const isOther =
+    (options.datacenters ?? datacenters.length) !== datacenters.length ||
+    (options.wanDelay ?? plan.wanDelayMs) !== plan.wanDelayMs ||
+    datacenters.some(
+      (name) =>
+        nodesNamed(plan, name).length !== (options.servers ?? nodesNamed(plan, name).length),
+    );
   if (!isOther) return;
   throw new ClusterRefusal(
     `there is a cluster of another shape already: ${plan.nodes.map(({ name }) => name).join(', ')}\n` +

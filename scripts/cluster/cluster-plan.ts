@@ -41,6 +41,7 @@ export interface ClusterSecrets {
 export const HOST = '127.0.0.1';
 /** A node needs so many: HTTP, cluster, line. */
 export const PORTS_OF_A_NODE = 3;
+export const DATACENTERS_MAX = 9;
 export const SERVERS_MAX = 9;
 
 /** A plan for a new cluster: `dc1-1`, `dc1-2`, …, `dc2-1`, …. `dc1` is the primary datacenter. */
@@ -150,6 +151,8 @@ export function flagsOf(plan: ClusterPlan, node: NodePlan, folder: string): read
     'ports-cluster': String(node.clusterPort),
     'bootstrap-expect': String(node.isFounder ? founders.length : 1),
     'retry-join': linesOf(plan, (other) => other.datacenter === node.datacenter && other !== node),
+    'primary-datacenter': plan.primaryDatacenter,
+    'retry-join-wan': linesOf(plan, (other) => other.datacenter !== node.datacenter),
   };
   return Object.entries(flags).flatMap(([name, value]) =>
     value === '' ? [] : [`--${name}`, value],

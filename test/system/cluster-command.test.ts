@@ -87,7 +87,7 @@ t.test('cluster: from up to down, as a person goes through it', async (t) => {
   const nothing = await commands.run('status');
   t.equal(nothing.status, 1);
   t.match(nothing.err, 'no cluster runs here\nNext: `npm run cluster -- up`');
-  const up = await commands.run('up', '--servers', '1');
+  const up = await commands.run('up', '--datacenters', '1', '--servers', '1');
   t.equal(up.status, 0, up.err);
   t.match(up.out, /dc1-1 is ready \(1 of 1\)\n[\s\S]*\nNode +Datacenter +HTTP/);
   t.match(up.out, /\nNext:\n.*export CONCLAVE_HTTP_ADDR=/);
@@ -154,7 +154,7 @@ t.test('cluster: from up to down, as a person goes through it', async (t) => {
 
 t.test('cluster: a supervisor that was killed is replaced, and its servers go on', async (t) => {
   const commands = new Commands(t);
-  t.equal((await commands.run('up', '--servers', '1')).status, 0);
+  t.equal((await commands.run('up', '--datacenters', '1', '--servers', '1')).status, 0);
   const [server, supervisor] = commands.pids();
   process.kill(supervisor!, 'SIGKILL');
   await until('the supervisor is gone', () => !runs(supervisor!));
@@ -169,7 +169,7 @@ t.test('cluster: a supervisor that was killed is replaced, and its servers go on
 t.test('cluster: whoever interrupts its start, nothing of it is left', async (t) => {
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {
     const commands = new Commands(t);
-    const { child, ended } = commands.start('up', '--servers', '3');
+    const { child, ended } = commands.start('up', '--datacenters', '1', '--servers', '3');
     await until('servers run', () => existsSync(join(commands.folder, 'nodes', 'dc1-1')));
     const pids = commands.pids();
     child.kill(signal);
