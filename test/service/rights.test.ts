@@ -408,6 +408,37 @@ t.test('the cache: tokens with the same links share one authorizer', async (t) =
   t.not(one.token.accessorId, two.token.accessorId);
 });
 
+t.test(
+  'the cache: a local token is void as soon as its namespace is known to be lost',
+  async (t) => {
+    const harness = await createHarness();
+    const { view, clock, metrics, settings } = harness.deps;
+    let lostUpTo = 0;
+    const losing = new Proxy(view, {
+      get: (state, name) => {
+        if (name === 'namespaceLostUpTo') return () => lostUpTo;
+        const value: unknown = Reflect.get(state, name, state);
+        return typeof value === 'function' ? value.bind(state) : value;
+      },
+    });
+    const resolver = new CallerResolver({ view: losing, clock, metrics, settings });
+    const token = await newToken(harness, { local: true });
+    t.equal(resolver.resolve(token.secretId).token.accessorId, token.accessorId);
+    // As the entry that deletes it arrives from the primary.
+    lostUpTo = token.createIndex;
+    const change = { table: 'namespaces', key: 'default', watchKeys: ['default'] } as const;
+    resolver.onApplied({ kind: 'changed', changes: [change] });
+    t.throws(() => resolver.resolve(token.secretId), { code: 'token-unknown' });
+    // And where a whole state came from the primary.
+    lostUpTo = 0;
+    resolver.onApplied({ kind: 'replaced' });
+    t.equal(resolver.resolve(token.secretId).token.accessorId, token.accessorId);
+    lostUpTo = token.createIndex;
+    resolver.onApplied({ kind: 'replaced' });
+    t.throws(() => resolver.resolve(token.secretId), { code: 'token-unknown' });
+  },
+);
+
 t.test('placement: by scope, locality and where the leader is', async (t) => {
   const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1', isLeader: true };
   const secondary = { datacenter: 'dc2', primaryDatacenter: 'dc1', isLeader: true };

@@ -11,7 +11,7 @@ import type { Runner, Task } from '../../scripts/sim/tasks.ts';
 import type { Cuts } from './run/cuts.ts';
 import type { SubjectName } from './run/run-options.ts';
 
-/** Runs that found something, of which the fault was the simulator's. */
+/** Runs that found something: a fault of the product or of the simulator itself. */
 const SAVED: readonly {
   readonly seed: number;
   readonly subject: SubjectName;
@@ -22,6 +22,9 @@ const SAVED: readonly {
   { seed: 301_651, subject: 'replica', cuts: { only: [] } },
   // Clients lost questions of their own accord while the healed group was to answer in time.
   { seed: 1061, subject: 'node', cuts: { only: [9] } },
+  // A repeated request took effect once more: a leader with another clock held its first time for old.
+  { seed: 10_080, subject: 'node', cuts: { only: [1, 3, 5, 6, 7, 8, 9, 13], clientCount: 2 } },
+  { seed: 10_161, subject: 'node', cuts: { only: [1, 2, 4, 5] } },
 ];
 
 const FRESH: readonly { readonly seed: number; readonly subject: SubjectName }[] = [
