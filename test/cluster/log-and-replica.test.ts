@@ -69,6 +69,33 @@ async function logOf(kv: MemoryKv, count: number): Promise<DurableLog> {
   return log;
 }
 
+/** The definition, bit by bit. */
+function obviousCrc32c(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = crc & 1 ? (crc >>> 1) ^ 0x82f63b78 : crc >>> 1;
+  }
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+t.test(
+  'crc32c: texts of any length, wherever they begin, have the checksum of the definition',
+  async (test) => {
+    const bytes = Uint8Array.from(
+      { length: 300 },
+      (_, place) => (place * 167 + (place >> 3)) & 0xff,
+    );
+    for (let from = 0; from < 9; from += 1) {
+      for (let to = from; to < from + 40; to += 1) {
+        const text = bytes.subarray(from, to);
+        if (crc32c(text) !== obviousCrc32c(text)) test.fail(`from ${from} to ${to}`);
+      }
+    }
+    test.equal(crc32c(bytes), obviousCrc32c(bytes));
+  },
+);
+
 t.test('crc32c: gives the check value of its standard', async (test) => {
   test.equal(crc32c(Buffer.from('123456789')), 0xe3069283);
 });

@@ -20,9 +20,13 @@ import { Client, runNode } from '../support/running-node.ts';
 const BUILT = join(import.meta.dirname, '..', '..');
 const ROOT_FOLDER = join(BUILT, '..');
 const MAIN = join(BUILT, 'src', 'main.js');
+const CLUSTER_MAIN = join(BUILT, 'scripts', 'cluster', 'main.js');
 const ELLIPSIS = '…';
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 const START_MS = 60_000;
+
+/** The second tour begins here. */
+const CLUSTER_HEADING = '## Two datacenters\n';
 
 interface Step {
   readonly command: string;
@@ -103,11 +107,16 @@ interface Ended {
   readonly out: string;
 }
 
-/** Runs a line in a shell in which `npx conclave` is the program that was built here. */
+/** `npx conclave` and `npm run cluster --`, as they were built here. */
+const BUILT_HERE = `
+npx() { shift; "$NODE" "$MAIN" "$@"; }
+npm() { shift 3; "$NODE" "$CLUSTER_MAIN" --dir "$CLUSTER_FOLDER" "$@"; }`;
+
+/** Runs a line in a shell that knows these two. */
 function runInShell(line: string, environment: Readonly<Record<string, string>>): Promise<Ended> {
-  const child = spawn('sh', ['-c', `npx() { shift; "$NODE" "$MAIN" "$@"; }\n${line}`], {
+  const child = spawn('sh', ['-c', `${BUILT_HERE}\n${line}`], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { PATH: process.env.PATH, NODE: process.execPath, MAIN, ...environment },
+    env: { PATH: process.env.PATH, NODE: process.execPath, MAIN, CLUSTER_MAIN, ...environment },
   });
   let out = '';
   child.stdout.setEncoding('utf8').on('data', (piece: string) => {
@@ -165,7 +174,7 @@ function startServer(dataFolder: string): Promise<Server> {
 }
 
 t.test('README: its tour can be walked, and prints what it shows', async (t) => {
-  const readme = documentText('README.md');
+  const [readme = ''] = documentText('README.md').split(CLUSTER_HEADING);
   const folder = mkdtempSync(join(tmpdir(), 'conclave-tour-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const [shownBanner = ''] = blocksOf(readme, '');
@@ -204,6 +213,37 @@ t.test('README: its tour can be walked, and prints what it shows', async (t) => 
   const read = await runInShell(`${exports}npx conclave acl policy read --name web-read`, own);
   t.match(read.out, /^Name: +web-read$/m, 'the data is still there');
   await again.stop();
+});
+
+t.test('README: its tour of two datacenters can be walked, and prints what it shows', async (t) => {
+  const [, section = ''] = documentText('README.md').split(CLUSTER_HEADING);
+  const steps = blocksOf(section, 'console').flatMap(stepsOf);
+  t.ok(steps.length >= 12, 'the tour is found');
+  const folder = mkdtempSync(join(tmpdir(), 'conclave-tour-'));
+  const names = new Names({ './.cluster': folder });
+  const environment = { CLUSTER_FOLDER: folder };
+  t.teardown(async () => {
+    await runInShell('npm run cluster -- down 2>/dev/null', environment);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  let exports = '';
+  for (const { command, shown } of steps) {
+    const line = names.translated(command);
+    if (/^export |^at\(\)/.test(command)) exports += `${line}\n`;
+    const difference = async (): Promise<string | undefined> => {
+      const { status, out } = await runInShell(exports + line, environment);
+      const lines = out === '' ? [] : out.trimEnd().split('\n');
+      return status === 0 ? names.difference(shown, lines) : `status ${status}: ${out}`;
+    };
+    let found = await difference();
+    // What is on its way from the other datacenter takes a moment.
+    const deadlineMs = Date.now() + START_MS;
+    while (found !== undefined && command.includes(' read ') && Date.now() < deadlineMs) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      found = await difference();
+    }
+    t.equal(found, undefined, command);
+  }
 });
 
 t.test(
