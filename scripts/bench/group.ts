@@ -324,6 +324,9 @@ async function startServer(
       String(plan.expect),
       '--retry-join',
       plan.join.map((port) => `127.0.0.1:${port}`).join(','),
+      // One client address has all the connections here.
+      '--limits-http-max-conns-per-client',
+      '0',
       '--log-level',
       'error',
     ],
