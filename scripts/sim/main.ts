@@ -35,7 +35,7 @@ const { values } = parseArgs({
   },
 });
 
-const print = new Print((line) => console.log(line));
+const print = new Print((line) => void process.stdout.write(`${line}\n`));
 const subject = subjectNamed(values.subject);
 const mutant = values.mutant === undefined ? undefined : mutantNamed(values.mutant);
 const isSound =
