@@ -16,12 +16,12 @@ import {
 import { join } from 'node:path';
 import t from 'tap';
 import { openNode } from '../../src/node/node.ts';
-import { readSettings } from '../../src/node/settings.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
-import { ask, askJson, MANAGEMENT, stateOf } from './asking.ts';
+import { ask, askJson, stateOf } from './asking.ts';
 import { CrashLoad, randomFrom } from './crash-load.ts';
 import { until } from '../support/running-group.ts';
 import { startAndKill, startRefused, startServer, temporaryFolder } from './server-process.ts';
+import { settingsOn } from './settings-on.ts';
 
 const ROUNDS = 3;
 
@@ -100,18 +100,7 @@ type Taken = { readonly refused: string } | { readonly tokens: number };
 
 /** Opens a node in this process, which the product would end when a store fails. */
 async function openOn(dataFolder: string) {
-  const settings = readSettings({
-    flags: {
-      'data-dir': dataFolder,
-      'node-name': 'hard',
-      'ports-http': '0',
-      'ports-cluster': '-1',
-      'log-level': 'error',
-      'acl-tokens-initial-management': MANAGEMENT,
-    },
-    files: [],
-    environment: {},
-  });
+  const settings = settingsOn(dataFolder);
   const platform = { ...openSystemPlatform(settings), exitAfterFatal: () => undefined };
   return openNode({ settings, platform, version: 'test' });
 }

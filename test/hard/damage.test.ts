@@ -5,10 +5,10 @@ import { cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync 
 import { join, relative } from 'node:path';
 import t from 'tap';
 import { openNode } from '../../src/node/node.ts';
-import { readSettings } from '../../src/node/settings.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
-import { askJson, MANAGEMENT } from './asking.ts';
+import { askJson } from './asking.ts';
 import { temporaryFolder } from './server-process.ts';
+import { settingsOn } from './settings-on.ts';
 
 t.setTimeout(120_000);
 
@@ -21,18 +21,7 @@ type Taken = { readonly refused: string } | { readonly tokens: string };
 
 /** Opens a node in this process, which the product would end when a store fails. */
 async function openOn(dataFolder: string) {
-  const settings = readSettings({
-    flags: {
-      'data-dir': dataFolder,
-      'node-name': 'hard',
-      'ports-http': '0',
-      'ports-cluster': '-1',
-      'log-level': 'error',
-      'acl-tokens-initial-management': MANAGEMENT,
-    },
-    files: [],
-    environment: {},
-  });
+  const settings = settingsOn(dataFolder);
   const platform = {
     ...openSystemPlatform(settings),
     logger: { debug() {}, info() {}, warn() {}, error() {} },

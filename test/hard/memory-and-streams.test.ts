@@ -8,11 +8,11 @@ import t from 'tap';
 import type { Kv, KvRange, KvReader, KvRow } from '../../cluster/platform/kv.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
 import { openNode, type RunningNode } from '../../src/node/node.ts';
-import { readSettings } from '../../src/node/settings.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import type { Call } from '../../src/service/call.ts';
 import { ask, askJson, MANAGEMENT, sendRaw } from './asking.ts';
 import { type Owner, startServer, temporaryFolder } from './server-process.ts';
+import { settingsOn } from './settings-on.ts';
 
 const TOKENS = 30_000;
 const BUILT_IN_TOKENS = 2;
@@ -78,18 +78,7 @@ class Held {
 }
 
 async function openOn(dataFolder: string, held: Held): Promise<RunningNode> {
-  const settings = readSettings({
-    flags: {
-      'data-dir': dataFolder,
-      'node-name': 'hard',
-      'ports-http': '0',
-      'ports-cluster': '-1',
-      'log-level': 'error',
-      'acl-tokens-initial-management': MANAGEMENT,
-    },
-    files: [],
-    environment: {},
-  });
+  const settings = settingsOn(dataFolder);
   const platform = openSystemPlatform(settings);
   const openKv: typeof platform.openKv = async (name, generation, onFatal) =>
     held.over(await platform.openKv(name, generation, onFatal));
