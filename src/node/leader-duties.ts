@@ -7,6 +7,7 @@ import { REAP_BATCH_MAX, reapOnce } from '../service/duties.ts';
 import type { ServiceDeps } from '../service/deps.ts';
 import { RequestAges } from '../service/request-ages.ts';
 import { LeaderAway } from '../service/remote.ts';
+import { isMoved } from '../service/run-write.ts';
 
 const BEAT_MS = 1_000;
 /** When a pass has found more than it may take at once. */
@@ -80,8 +81,8 @@ export class LeaderDuties {
       this.#tell();
       return Object.values(report).some((count) => count >= REAP_BATCH_MAX);
     } catch (error) {
-      // Somebody else leads by now, whose duty it is.
-      if (error instanceof LeaderAway) return false;
+      // Somebody else leads by now, or another datacenter is primary, whose duty it is.
+      if (error instanceof LeaderAway || isMoved(error)) return false;
       this.#deps.logger.warn(
         { cause: error },
         'deleting void tokens failed; the next beat tries again',

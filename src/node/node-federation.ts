@@ -8,6 +8,7 @@ import { Gossip } from '../../cluster/federation/directory/gossip.ts';
 import { FEED_METHOD } from '../../cluster/federation/feed/feed-frames.ts';
 import { FeedServer } from '../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../cluster/federation/feed/subscriber.ts';
+import { Promotion } from '../../cluster/federation/promotion/promotion.ts';
 import { type SlotAlarm, Slots } from '../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
@@ -17,7 +18,7 @@ import { AclError } from '../acl/error.ts';
 import type { ShownFederation } from '../api/shown-federation.ts';
 import type { AckLevel } from '../service/call.ts';
 import type { Errand, Federation, Primacy, WaitThere } from '../service/federation.ts';
-import type { Command } from '../state/commands.ts';
+import type { Change, Command } from '../state/commands.ts';
 import { isPrimary } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome, Position } from '../state/outcome.ts';
@@ -27,8 +28,11 @@ import type { FederationPlan } from './federation-settings.ts';
 import { federationShown } from './federation-shown.ts';
 import { feedSourceOf } from './feed-source.ts';
 import { applyBatch, type FollowingDeps, verdictOf } from './follow-primary.ts';
+import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
 import type { Platform } from './platform.ts';
+import { primaryAddressesOf } from './primary-addresses.ts';
+import { promotionPortOf } from './promotion-port.ts';
 
 export interface NodeFederationOptions {
   readonly plan: FederationPlan;
@@ -47,6 +51,10 @@ const REVIEW_MS = 10_000;
 
 export class NodeFederation implements Federation {
   readonly line: DatacenterLine;
+  /** Makes this datacenter primary, or another one in its place. */
+  readonly promotion: Promotion;
+  readonly #gate: GlobalGate;
+  readonly #deps: FollowingDeps;
   readonly #options: NodeFederationOptions;
   readonly #feed: FeedServer;
   readonly #lender: SnapshotLender;
@@ -66,6 +74,12 @@ export class NodeFederation implements Federation {
     this.#options = options;
     const { platform, machine, member, plan, countMax } = options;
     const call = member.call.bind(member);
+    const { datacenter } = plan;
+    this.#gate = new GlobalGate({ view: machine, datacenter, refusal: () => undefined });
+    this.#deps = {
+      propose: (command) => this.admit(command.change, () => options.propose(command)),
+      wallMs: () => platform.clock.wallMs(),
+    };
     this.line = new DatacenterLine({
       addresses: (datacenter) => this.#addressesOf(datacenter),
       call,
@@ -74,9 +88,8 @@ export class NodeFederation implements Federation {
     this.#gossip = this.#newGossip(call);
     closer.defer(() => this.#gossip.close());
     const source = feedSourceOf(machine);
-    const { datacenter } = plan;
     const standing = () => this.#standing();
-    const onNewerEpoch = (epoch: number) => this.#onNewerEpoch(epoch);
+    const onNewerEpoch = (epoch: number) => void this.promotion.onNewerEpoch(epoch);
     this.#feed = new FeedServer({ ...platform, datacenter, source, standing, onNewerEpoch });
     closer.defer(() => this.#feed.close());
     this.#lender = new SnapshotLender({ ...platform, standing, open: () => lentBy(machine) });
@@ -94,14 +107,18 @@ export class NodeFederation implements Federation {
     closer.defer(() => this.#slots.stop());
     this.#subscriber = this.#newSubscriber(call);
     closer.defer(() => this.#subscriber.stop());
+    this.promotion = this.#newPromotion(call);
+    closer.defer(() => this.promotion.stop());
     closer.defer(
       machine.onGlobalLogMoved(() => {
         this.#look();
         void this.#enlist();
       }),
     );
-    const { handlers } = this.#feed;
-    const served = { ...handlers, ...this.#lender.handlers, ...this.#gossip.handlers };
+    const served = {
+      ...{ ...this.#feed.handlers, ...this.#lender.handlers, ...this.#gossip.handlers },
+      ...this.promotion.handlers,
+    };
     for (const [method, handler] of Object.entries(served)) {
       member.serve(method, this.#begunBefore(method, handler), { from: 'datacenters' });
     }
@@ -123,15 +140,26 @@ export class NodeFederation implements Federation {
       : isPrimary(replication);
   }
 
+  /** Proposes a change, unless it is of what all share and this leader takes none at the moment. */
+  admit<Output>(change: Change, propose: () => Promise<Output>): Promise<Output> {
+    return this.#gate.pass(change, propose);
+  }
+
+  takesGlobalWrites(): boolean {
+    return this.isPrimary && this.#gate.closedBecause() === undefined;
+  }
+
   onReign(term: number): void {
     this.#reign = term;
     this.#slots.start();
+    this.promotion.start();
     this.#look();
   }
 
   onReignOver(): void {
     this.#reign = undefined;
     this.#slots.stop();
+    this.promotion.stop();
     this.#look();
   }
 
@@ -212,8 +240,7 @@ export class NodeFederation implements Federation {
   }
 
   #newSubscriber(call: Member<Outcome>['call']): Subscriber {
-    const { platform, machine, clusterId, propose } = this.#options;
-    const deps: FollowingDeps = { propose, wallMs: () => platform.clock.wallMs() };
+    const { platform, machine, clusterId } = this.#options;
     return new Subscriber({
       ...platform,
       call,
@@ -226,9 +253,31 @@ export class NodeFederation implements Federation {
       },
       maxEpoch: () => machine.replication()?.maxEpochPromised ?? 0,
       apply: (batch) =>
-        applyBatch(deps, this.#subscriber.state().news?.epoch ?? batch.to.epoch, batch),
-      sink: new GlobalSnapshotSink(machine, deps),
+        applyBatch(this.#deps, this.#subscriber.state().news?.epoch ?? batch.to.epoch, batch),
+      sink: new GlobalSnapshotSink(machine, this.#deps),
       onState: () => undefined,
+    });
+  }
+
+  #newPromotion(call: Member<Outcome>['call']): Promotion {
+    const { platform, machine, plan } = this.#options;
+    return new Promotion({
+      ...platform,
+      datacenter: plan.datacenter,
+      port: promotionPortOf({
+        ...this.#deps,
+        machine,
+        gate: this.#gate,
+        isReigning: () => this.#reign !== undefined,
+      }),
+      addressesOf: (datacenter) => this.#addressesOf(datacenter),
+      claim: () => this.#gossip.directory.primary(),
+      isDiverged: () => this.#subscriber.state().kind === 'diverged',
+      ackedSeqOf: (datacenter) => {
+        const followers = this.#feed.followers();
+        return followers.find((each) => each.datacenter === datacenter)?.acked?.seq;
+      },
+      call,
     });
   }
 
@@ -243,12 +292,16 @@ export class NodeFederation implements Federation {
     });
   }
 
-  /** Of the latest reign that this server has heard of, or of whoever may know it. */
   #primaryAddresses(): readonly NetAddress[] {
-    const own = this.primary();
-    const told = this.#gossip.directory.primary();
-    const isNews = told !== undefined && told.epoch > own.epoch;
-    return this.#addressesOf(isNews ? told.datacenter : own.datacenter);
+    const { machine, plan } = this.#options;
+    return primaryAddressesOf({
+      datacenter: plan.datacenter,
+      isPrimary: this.isPrimary,
+      primary: this.primary(),
+      replication: machine.replication(),
+      told: this.#gossip.directory.primary(),
+      addressesOf: (datacenter) => this.#addressesOf(datacenter),
+    });
   }
 
   #addressesOf(datacenter: string): readonly NetAddress[] {
@@ -318,10 +371,6 @@ export class NodeFederation implements Federation {
     }
   }
 
-  #onNewerEpoch(epoch: number): void {
-    this.#options.platform.logger.warn({ epoch }, 'a later primary is known elsewhere');
-  }
-
   /** The first datacenter that asks for the global log makes there be one. */
   #begunBefore(method: string, handler: RpcServer): RpcServer {
     if (method !== FEED_METHOD.hello) return handler;
@@ -341,7 +390,7 @@ export class NodeFederation implements Federation {
    * the other. What is not allowed yet, or fails, is tried again at the next entry or hello.
    */
   async #enlist(): Promise<void> {
-    const { machine, platform, propose } = this.#options;
+    const { machine, platform } = this.#options;
     const replication = machine.replication();
     if (this.#isEnlisting || this.#reign === undefined || !this.isPrimary) return;
     const known = replication?.datacenters ?? [];
@@ -352,9 +401,8 @@ export class NodeFederation implements Federation {
     const majoritySeq = this.#feed.acknowledgedSeq('majority');
     this.#isEnlisting = true;
     try {
-      const deps: FollowingDeps = { propose, wallMs: () => platform.clock.wallMs() };
       const change = { type: 'datacenters.set', datacenters, majoritySeq } as const;
-      const { verdict } = await verdictOf(deps, change);
+      const { verdict } = await verdictOf(this.#deps, change);
       platform.logger.info(
         { datacenter: name, verdict },
         'a datacenter is to belong to the federation',

@@ -136,7 +136,7 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
     watch: machine.watch,
     propose: async (command: Command, reign?: number) => {
       if (reign !== undefined && !leadership().isReign(reign)) throw new LeaderAway();
-      return timed(() => propose(member, command));
+      return federation.admit(command.change, () => timed(() => propose(member, command)));
     },
     // A leader whom nobody else can elect away has applied whatever it answered.
     readBarrier: () => (leadership().isReigning && isSoleVoter() ? undefined : passBarrier(member)),

@@ -2,6 +2,7 @@
 // so a simulated node is this node. It listens before it belongs to a group, and says what it waits for.
 
 import { Closer } from '../../cluster/base/closer.ts';
+import type { Promotion } from '../../cluster/federation/promotion/promotion.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
 import { createHttp } from '../http/create-http.ts';
@@ -38,6 +39,8 @@ export interface RunningNode {
   readonly clusterAddress: NetAddress | undefined;
   readonly operations: Operations;
   readonly info: NodeInfo;
+  /** Makes its datacenter primary, or another one in its place, when it leads. */
+  readonly promotion: Promotion;
   /** Resolves when it is ready for the first time; never when it is closed before. */
   readonly opened: Promise<void>;
   isBootstrapped(): boolean;
@@ -106,6 +109,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
   if (waitsForNobody(settings, group)) await ready(opening.opened, platform);
   return {
     ...{ logger, addresses, clusterAddress: member.address, operations, info },
+    promotion: service.federation.promotion,
     opened: opening.opened,
     isBootstrapped: () => machine.bootstrapIndex() !== undefined,
     close: async () => {

@@ -25,7 +25,7 @@ import type { Placement } from './placement.ts';
 import { presentable } from './presentable.ts';
 import { type Attempt, runAsLeader } from './run-as-leader.ts';
 import { runInDatacenter } from './run-in-datacenter.ts';
-import { runWrite, type Write } from './run-write.ts';
+import { isMoved, runWrite, type Write } from './run-write.ts';
 import { rememberedOutcome, requestMarkOf } from './request-marks.ts';
 import type { Service } from './service.ts';
 import type { WatchTarget } from './views.ts';
@@ -92,8 +92,7 @@ async function runPlaced<Name extends OperationName>(
       return await runAt(service, placement, write);
     } catch (error) {
       // The primary is another one by now: nothing was done, and soon it will be known here too.
-      const hasMoved = error instanceof AclError && error.code === 'not-primary';
-      if (!hasMoved || from !== undefined || clock.monotonicMs() >= deadlineMs) throw error;
+      if (!isMoved(error) || from !== undefined || clock.monotonicMs() >= deadlineMs) throw error;
       await new Promise<void>((resolve) => clock.after(MOVED_PAUSE_MS, resolve));
     }
   }

@@ -21,7 +21,7 @@ export const REAP_BATCH_MAX = 512;
 
 export type DutyDeps = Pick<
   ServiceDeps,
-  'view' | 'clock' | 'random' | 'propose' | 'metrics' | 'settings'
+  'view' | 'clock' | 'random' | 'propose' | 'federation' | 'metrics' | 'settings'
 >;
 
 /** What one pass found; a number equal to REAP_BATCH_MAX means that there is more. */
@@ -32,8 +32,11 @@ export interface ReapReport {
   readonly oldPendingLogins: number;
 }
 
+/** What making the built-ins needs. */
+export type BuiltinDeps = Omit<DutyDeps, 'federation'>;
+
 /** Makes the built-ins that are missing. Rejects when the log does not take the command. */
-export async function ensureBuiltins(deps: DutyDeps): Promise<void> {
+export async function ensureBuiltins(deps: BuiltinDeps): Promise<void> {
   const nowMs = deps.clock.wallMs();
   const { initialManagementSecret: secretId } = deps.settings;
   const management =
@@ -61,8 +64,8 @@ export async function ensureBuiltins(deps: DutyDeps): Promise<void> {
 export async function reapOnce(deps: DutyDeps, ages: RequestAges): Promise<ReapReport> {
   const { view, clock } = deps;
   const nowMs = clock.wallMs();
-  const expired = await view.expiredTokens(nowMs, REAP_BATCH_MAX);
-  const orphaned = await view.orphanedTokens(REAP_BATCH_MAX);
+  const expired = ownOf(deps, await view.expiredTokens(nowMs, REAP_BATCH_MAX));
+  const orphaned = ownOf(deps, await view.orphanedTokens(REAP_BATCH_MAX));
   await reap(deps, expired);
   // An orphan may have expired as well; deleting it once is enough.
   const known = new Set<string>(expired);
@@ -83,6 +86,15 @@ export async function reapOnce(deps: DutyDeps, ages: RequestAges): Promise<ReapR
     oldRequests: requests,
     oldPendingLogins: logins.length,
   };
+}
+
+/** Those that may be deleted here and now: what all share, only where it may be written. */
+function ownOf(
+  { view, federation }: DutyDeps,
+  accessorIds: readonly AccessorId[],
+): readonly AccessorId[] {
+  if (federation.takesGlobalWrites()) return accessorIds;
+  return accessorIds.filter((accessorId) => view.token(accessorId)?.local === true);
 }
 
 /** How many were forgotten. Where releases without a global log may still run, the times in the state decide. */
@@ -111,7 +123,7 @@ async function reap(deps: DutyDeps, accessorIds: readonly AccessorId[]): Promise
   deps.metrics.count('acl.token.reaped', {}, accessorIds.length);
 }
 
-async function perform(deps: DutyDeps, change: Change): Promise<void> {
+async function perform(deps: BuiltinDeps, change: Change): Promise<void> {
   const timeMs = deps.clock.wallMs();
   const outcome = await deps.propose({ change, timeMs, cas: undefined, request: undefined });
   if (outcome.kind === 'refused') {

@@ -9,7 +9,7 @@ import type { OperationInput, OperationName, OperationOutput } from './operation
 import { OPERATION_TABLE } from './operation-table.ts';
 import { LeaderAway } from './remote.ts';
 import { type ListPage, listOfPages } from './remote-list.ts';
-import { hasId, isUnavailable, isUnknown, repeatableOf, type Write } from './run-write.ts';
+import { hasId, isUnknown, leastKnown, repeatableOf, type Write } from './run-write.ts';
 import type { Service } from './service.ts';
 import { requireTravels } from './travelling-secret.ts';
 import type { ListResult, ReadResult, WriteResult } from './views.ts';
@@ -28,7 +28,8 @@ export async function runInDatacenter<Name extends OperationName>(
   const travelling = await requireTravels(service, datacenter, given);
   const isRead = OPERATION_TABLE[given.name].kind === 'read';
   if (isRead) return readThere(service, datacenter, travelling);
-  const output = await tried(service, datacenter, repeatableOf(service, travelling));
+  const repeatable = repeatableOf(service, travelling);
+  const output = await tried(service, datacenter, repeatable, given);
   if (!('meta' in output)) return output;
   const { value, meta } = output as WriteResult<unknown>;
   // Nobody repeated anything but this server.
@@ -38,10 +39,12 @@ export async function runInDatacenter<Name extends OperationName>(
   return { value, meta: { ...meta, index, replayed, isVisible } } as OperationOutput<Name>;
 }
 
+/** `write` is what was given, in a form that can be repeated. */
 async function tried<Name extends OperationName>(
   service: Service,
   datacenter: string,
   write: Write<Name>,
+  given: Write<Name> = write,
 ): Promise<OperationOutput<Name>> {
   const { clock, federation, settings } = service;
   const startMs = clock.monotonicMs();
@@ -58,7 +61,8 @@ async function tried<Name extends OperationName>(
     const limitMs = failure instanceof DatacenterAway ? AWAY_TRIES_MS : settings.leaderWaitMs;
     const isOver = clock.monotonicMs() - startMs >= limitMs;
     if (isOver || !mayTryAgain(failure, write)) {
-      throw isUnavailable(failure) ? (unknown ?? named(service, failure)) : failure;
+      const told = leastKnown(failure, unknown, given);
+      throw told === failure ? named(service, failure) : told;
     }
     await new Promise<void>((resolve) => clock.after(PAUSE_MS, resolve));
   }

@@ -46,8 +46,7 @@ export async function runWrite<Name extends OperationName>(
     if (isUnknown(failure)) unknown = failure;
     const leftMs = deadlineMs - clock.monotonicMs();
     const mayTryAgain = failure instanceof LeaderAway || (isUnknown(failure) && hasId(write));
-    // Another server that has no room for it says nothing of what became of the earlier try.
-    if (!mayTryAgain || leftMs <= 0) throw isUnavailable(failure) ? (unknown ?? failure) : failure;
+    if (!mayTryAgain || leftMs <= 0) throw leastKnown(failure, unknown, given);
     await remote.leaderChanged(Math.min(leftMs, PAUSE_MS));
   }
 }
@@ -95,4 +94,23 @@ export function isUnknown(error: unknown): error is AclError {
 
 export function isUnavailable(error: unknown): boolean {
   return error instanceof AclError && error.code === 'unavailable';
+}
+
+/** Nothing was done by this try: the primary is another datacenter by now. */
+export function isMoved(error: unknown): boolean {
+  return error instanceof AclError && error.code === 'not-primary';
+}
+
+/**
+ * What is told of a write after its last try failed: `unknown`, if what became of an earlier one is not
+ * known and the last one says nothing of it. A server without room for it does not; neither does one whose
+ * datacenter is not primary any more, and the next primary could only tell by an id of the client.
+ */
+export function leastKnown(
+  failure: unknown,
+  unknown: AclError | undefined,
+  given: Write<OperationName>,
+): unknown {
+  const saysNothing = isUnavailable(failure) || (isMoved(failure) && !hasId(given));
+  return saysNothing ? (unknown ?? failure) : failure;
 }

@@ -2,59 +2,12 @@
 // leader is missed when it goes in the middle of the work.
 
 import t from 'tap';
+import { namesAt, PolicyWriter } from '../support/policy-writer.ts';
 import { allReady, type ServerUnderTest, until } from '../support/running-group.ts';
 import { leaderIn, runDatacenter } from '../support/running-datacenters.ts';
 
 const dc1 = await runDatacenter(t, { name: 'dc1', servers: 3 });
 const dc2 = await runDatacenter(t, { name: 'dc2', servers: 3, primary: dc1 });
-
-/** Makes policies at the servers in turns until it is told to stop; what failed is kept. */
-class Writer {
-  readonly names: string[] = [];
-  readonly failures: string[] = [];
-  #isOn = true;
-  readonly #done: Promise<void>;
-
-  constructor(prefix: string, servers: readonly ServerUnderTest[]) {
-    this.#done = this.#write(prefix, servers);
-  }
-
-  async stop(): Promise<void> {
-    this.#isOn = false;
-    await this.#done;
-  }
-
-  async #write(prefix: string, servers: readonly ServerUnderTest[]): Promise<void> {
-    for (let number = 0; this.#isOn; number += 1) {
-      const name = `${prefix}-${number}`;
-      const open = servers.filter((server) => server.isOpen);
-      const server = open[number % open.length]!;
-      const made = await server.client.put('/acl/policy', { Name: name }, requestId(name));
-      // Without a leader for longer than a write waits nothing is promised; it is made again.
-      if (made.status === 503 || made.status === 504) await again(server, name, this.failures);
-      else if (made.status !== 200) this.failures.push(`${name}: ${made.status} ${made.text}`);
-      this.names.push(name);
-    }
-  }
-}
-
-async function again(server: ServerUnderTest, name: string, failures: string[]): Promise<void> {
-  await until(`${name} is written`, async () => {
-    const made = await server.client.put('/acl/policy', { Name: name }, requestId(name));
-    if (made.status === 200) return true;
-    if (made.status !== 503 && made.status !== 504) failures.push(`${made.status} ${made.text}`);
-    return made.status !== 503 && made.status !== 504;
-  });
-}
-
-function requestId(name: string) {
-  return { headers: { 'X-Service-Request-Id': name } };
-}
-
-async function namesAt(server: ServerUnderTest): Promise<ReadonlySet<unknown>> {
-  const { list } = await server.client.get('/acl/policies?stale');
-  return new Set(list.map(({ Name }) => Name));
-}
 
 async function goesAway(server: ServerUnderTest, work: () => Promise<void>): Promise<void> {
   await server.close();
@@ -77,7 +30,7 @@ t.test('leaders: any server of any datacenter takes any write', async (t) => {
 });
 
 t.test('leaders: changes on both sides lose nothing and double nothing', async (t) => {
-  const writers = [new Writer('here', dc1.servers), new Writer('there', dc2.servers)];
+  const writers = [new PolicyWriter('here', dc1.servers), new PolicyWriter('there', dc2.servers)];
   for (const datacenter of [dc1, dc2]) {
     const leader = await leaderIn(datacenter);
     await goesAway(leader, async () => {

@@ -599,6 +599,7 @@ t.test('restore: a leader that is lost on the way leaves nothing behind', async 
         clock: leader.clock,
         random: new FakeRandom(),
         propose,
+        federation: { takesGlobalWrites: () => true } as never,
         metrics: { count: () => undefined },
         settings: {} as never,
       },

@@ -4,7 +4,7 @@
 
 import { CuttableLine } from './cuttable-line.ts';
 import { freePorts } from './free-ports.ts';
-import { allReady, leaderOf, ServerUnderTest } from './running-group.ts';
+import { allReady, leaderOf, ServerUnderTest, until } from './running-group.ts';
 
 interface Owner {
   teardown(action: () => Promise<void>): void;
@@ -77,3 +77,23 @@ export function heal({ lines }: DatacenterUnderTest): void {
 export function leaderIn(datacenter: DatacenterUnderTest): Promise<ServerUnderTest> {
   return leaderOf(datacenter.servers);
 }
+
+/** Resolves when they all belong to the federation, and each has told the others where it is. */
+export async function everyoneKnows(datacenters: readonly DatacenterUnderTest[]): Promise<void> {
+  const [first] = datacenters;
+  await until('all datacenters follow', async () => {
+    const status = await serverOf(first!).client.get('/acl/replication');
+    const { Datacenters: all } = status.json as { Datacenters: { State: string }[] };
+    return all.length === datacenters.length && all.every(({ State }) => LIVE.has(State));
+  });
+  for (const datacenter of datacenters) {
+    for (const { name } of datacenters) {
+      await until(`${datacenter.name} reaches ${name}`, async () => {
+        const { client } = serverOf(datacenter);
+        return (await client.get(`/acl/policies?dc=${name}`)).status === 200;
+      });
+    }
+  }
+}
+
+const LIVE: ReadonlySet<string> = new Set(['primary', 'live']);

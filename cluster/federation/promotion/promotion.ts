@@ -313,8 +313,9 @@ export class Promotion {
       const { epoch } = await this.#alone(() => this.#run(wish));
       return encodeTaken(epoch);
     } catch (error) {
-      if (!(error instanceof PromotionRefusal)) throw error;
-      throw new RpcRefusal(PROMOTION_REFUSAL[error.code], error.message);
+      const isRefusal = error instanceof PromotionRefusal;
+      const why = error instanceof Error ? error.message : String(error);
+      throw new RpcRefusal(PROMOTION_REFUSAL[isRefusal ? error.code : 'undecided'], why);
     }
   }
 

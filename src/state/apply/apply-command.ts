@@ -16,6 +16,7 @@ import type { ChangeSet } from '../change-set.ts';
 import type { Change, Command, RequestMark } from '../commands.ts';
 import type { EntryRequest } from '../global-log/global-entry.ts';
 import type { Answer, Outcome } from '../outcome.ts';
+import { readToken } from '../reads.ts';
 import { applyAuthMethodDelete, applyAuthMethodSet } from './auth-method.ts';
 import { applyBindingRuleDelete, applyBindingRuleSet } from './binding-rule.ts';
 import { applyBootstrap, applyEnsureBuiltins } from './builtins.ts';
@@ -69,7 +70,9 @@ function answered(changes: ChangeSet, command: Command): Outcome {
     if (!isOld && !isSame) throw invalid('The request id was used before, for another request');
     if (!isOld) return remembered.outcome;
   }
-  if (isGlobalChange(changes, change)) changes.requireGlobalWrites();
+  if (isGlobalChange(change, (id) => readToken(changes, id)?.local === true)) {
+    changes.requireGlobalWrites();
+  }
   const answer = applyChange({ changes, timeMs, cas, principal }, change);
   changes.endObjects({ timeMs, principal, request: entryRequestOf(request, answer) });
   const { index, position } = changes;

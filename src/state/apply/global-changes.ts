@@ -1,17 +1,22 @@
 // Which commands change objects that every datacenter has. Only the primary takes them.
 
 import { unreachable } from '../../../cluster/base/unreachable.ts';
+import type { AccessorId } from '../../acl/ids.ts';
 import type { Change } from '../commands.ts';
-import type { Getter } from '../getter.ts';
-import { readToken } from '../reads.ts';
 
-/** Whether only the primary may apply it. A token that is not there can only be the primary's to know. */
-export function isGlobalChange(rows: Getter, change: Change): boolean {
+/**
+ * Whether only the primary may apply it. `isLocal` says of a token whether it is here and lives here alone:
+ * one that is not here can only be the primary's to know.
+ */
+export function isGlobalChange(
+  change: Change,
+  isLocal: (accessorId: AccessorId) => boolean,
+): boolean {
   switch (change.type) {
     case 'token.set':
       return !change.token.local;
     case 'token.delete':
-      return readToken(rows, change.accessorId)?.local !== true;
+      return !isLocal(change.accessorId);
     case 'policy.set':
     case 'policy.delete':
     case 'role.set':

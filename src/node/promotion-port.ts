@@ -1,0 +1,73 @@
+// What moving the primary needs of this datacenter: its state as this server has it, and commands in the
+// log of its own group, where all that binds is decided.
+
+import type {
+  PromotionPort,
+  PromotionState,
+} from '../../cluster/federation/promotion/promotion-port.ts';
+import { must } from '../../cluster/base/assert.ts';
+import { AclError } from '../acl/error.ts';
+import { mayPromise } from '../state/global-log/election.ts';
+import { currentEpoch, isPrimary, type Replication } from '../state/global-log/replication.ts';
+import type { StateMachine } from '../state/machine.ts';
+import { type FollowingDeps, verdictOf } from './follow-primary.ts';
+import type { GlobalGate } from './global-gate.ts';
+
+export interface PromotionPortDeps extends FollowingDeps {
+  readonly machine: Pick<StateMachine, 'replication'>;
+  readonly gate: Pick<GlobalGate, 'seal' | 'idle'>;
+  /** This server leads its datacenter, and has applied what came before its reign. */
+  readonly isReigning: () => boolean;
+}
+
+export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
+  const { machine, gate, isReigning } = deps;
+  return {
+    state: () => {
+      const replication = machine.replication();
+      return replication && stateOf(replication);
+    },
+    isLeading: isReigning,
+    mayPromise: ({ epoch, candidate, cursor: at }) => {
+      const replication = machine.replication();
+      return replication !== undefined && mayPromise(replication, { epoch, candidate, at });
+    },
+    promise: async ({ epoch, candidate, cursor: at }) => {
+      const change = { type: 'epoch.promise', epoch, candidate, at } as const;
+      const { verdict, cursor, maxEpochPromised } = await verdictOf(deps, change);
+      return {
+        isGranted: verdict === 'granted',
+        cursor: must(cursor, 'a cursor'),
+        maxEpoch: maxEpochPromised,
+      };
+    },
+    start: async (claim) => {
+      const { verdict } = await verdictOf(deps, { type: 'epoch.start', ...claim });
+      return verdict === 'applied';
+    },
+    fence: async (epochs) => {
+      const { verdict } = await verdictOf(deps, { type: 'epoch.fence', epochs });
+      if (verdict === 'applied') return;
+      throw new AclError('internal', `the own datacenter does not yield to it: ${verdict}`);
+    },
+    seal: () => gate.seal(),
+    settled: async () => {
+      await gate.idle();
+      return must(machine.replication(), 'a global log').cursor;
+    },
+  };
+}
+
+function stateOf(replication: Replication): PromotionState {
+  const { cursor, epochs, maxEpochPromised, datacenters } = replication;
+  const { epoch, primary } = currentEpoch(replication);
+  return {
+    epoch,
+    primary,
+    isPrimary: isPrimary(replication),
+    maxEpoch: maxEpochPromised,
+    cursor,
+    voters: datacenters.filter(({ isVoter }) => isVoter).map(({ name }) => name),
+    epochs,
+  };
+}
