@@ -84,6 +84,7 @@ export function onVoteRequest(raft: Raft, message: VoteMessage): void {
     to: message.from,
     term: message.term,
     rejected: false,
+    committed: raft.log.committedId,
   });
   if (message.type === 'vote') {
     raft.electionElapsed = 0;
@@ -95,7 +96,24 @@ export function onVoteRequest(raft: Raft, message: VoteMessage): void {
 export function refuseVote(raft: Raft, message: VoteMessage): void {
   const { vote, term } = raft;
   observe(raft, { kind: 'vote-refused', message, last: raft.log.lastId, vote, term });
-  send(raft, { type: replyTypeOf(message), ...envelope(raft, message.from), rejected: true });
+  send(raft, {
+    type: replyTypeOf(message),
+    ...envelope(raft, message.from),
+    rejected: true,
+    committed: raft.log.committedId,
+  });
+}
+
+/**
+ * Takes in what the other side of a vote knows to be committed. Whoever has the longest log may have missed
+ * which of it is committed, and nobody else can be elected then: without this it would go on to ask the
+ * voters of a membership that is over. A campaign that turns out to have asked them ends.
+ */
+export function learnCommit(raft: Raft, { from, committed }: VoteMessage | VoteReply): void {
+  if (raft.standing === 'leader' || !raft.log.commitKnown(committed)) return;
+  observe(raft, { kind: 'commit-learned-by-vote', from, commitIndex: committed.index });
+  if (raft.standing === 'follower' || !raft.log.hasUnappliedMembershipChange()) return;
+  becomeFollower(raft, raft.term, NO_NODE);
 }
 
 /** Counts an answer to the present campaign; answers to an earlier kind of campaign are void. */
@@ -137,16 +155,17 @@ function campaignForVotes(raft: Raft, { forced }: { readonly forced: boolean }):
 }
 
 function askForVotes(raft: Raft, asked: Pick<VoteMessage, 'type' | 'term' | 'forced'>): void {
-  const last = raft.log.lastId;
+  const { lastId: last, committedId: committed } = raft.log;
   for (const voter of unionOf(votersOf(raft.membership), [raft.id])) {
     const route = { from: raft.id, to: voter };
     if (voter === raft.id) {
       // The own vote counts like all others, if it does: when it is on disk.
-      send(raft, { type: replyTypeOf(asked), ...route, term: asked.term, rejected: false });
+      const type = replyTypeOf(asked);
+      send(raft, { type, ...route, term: asked.term, rejected: false, committed });
       continue;
     }
     observe(raft, { kind: 'vote-asked', type: asked.type, voter, last, term: raft.term });
-    send(raft, { ...asked, ...route, lastTerm: last.term, lastIndex: last.index });
+    send(raft, { ...asked, ...route, lastTerm: last.term, lastIndex: last.index, committed });
   }
 }
 

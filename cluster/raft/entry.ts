@@ -7,6 +7,9 @@ export interface EntryId {
   readonly index: number;
 }
 
+/** Names no entry: none has a term of 0. */
+export const NO_ENTRY: EntryId = { term: 0, index: 0 };
+
 /** What an entry carries: the caller's bytes, or an encoded membership change. */
 export type EntryType = 'normal' | 'membership';
 

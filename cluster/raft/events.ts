@@ -78,6 +78,11 @@ export type RaftEvent =
       readonly term: number;
       readonly remainingTicks: number;
     }
+  | {
+      readonly kind: 'commit-learned-by-vote';
+      readonly from: NodeId;
+      readonly commitIndex: number;
+    }
   | { readonly kind: 'quorum-lost' }
   | { readonly kind: 'leader-forgotten'; readonly leader: NodeId; readonly term: number }
   | { readonly kind: 'forget-leader-refused-by-lease' }
@@ -219,6 +224,7 @@ export const LEVEL_OF_EVENT: Readonly<Record<RaftEventKind, EventLevel>> = {
   'vote-cast': 'info',
   'vote-refused': 'info',
   'vote-ignored-by-lease': 'info',
+  'commit-learned-by-vote': 'info',
   'quorum-lost': 'warn',
   'leader-forgotten': 'info',
   'forget-leader-refused-by-lease': 'error',

@@ -1,7 +1,7 @@
 // All that members say to each other, and what a node says to its own storage workers.
 // Shapes only; the wire knows how to pack them and raft.ts what to do about them.
 
-import type { Entry, ProposedEntry } from './entry.ts';
+import type { Entry, EntryId, ProposedEntry } from './entry.ts';
 import type { HardState } from './hard-state.ts';
 import type { NodeId } from './node-id.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -35,8 +35,17 @@ export interface AppendReply extends Envelope {
   readonly rejection?: AppendRejection;
 }
 
+/**
+ * The last entry that the sender of a vote, or of an answer to one, knows to be committed. Who has that very
+ * entry learns it so, and with it who may vote; NO_ENTRY where nothing is known, or an older release does
+ * not say.
+ */
+export interface VoteNews {
+  readonly committed: EntryId;
+}
+
 /** Asks for a vote, or (pre-vote) whether there would be one. `term` is the one asked for. */
-export interface VoteMessage extends Envelope {
+export interface VoteMessage extends Envelope, VoteNews {
   readonly type: 'vote' | 'pre-vote';
   readonly lastTerm: number;
   readonly lastIndex: number;
@@ -45,7 +54,7 @@ export interface VoteMessage extends Envelope {
 }
 
 /** A vote; `term` is the one asked for, or the voter's own when it refuses. */
-export interface VoteReply extends Envelope {
+export interface VoteReply extends Envelope, VoteNews {
   readonly type: 'vote-reply' | 'pre-vote-reply';
   readonly rejected: boolean;
 }

@@ -72,6 +72,12 @@ export class RaftLog {
     return { term, index };
   }
 
+  /** The last entry that is known to be committed; NO_ENTRY before the first. */
+  get committedId(): EntryId {
+    const index = this.#commitIndex;
+    return { term: this.termOrZero(index), index };
+  }
+
   get positions(): LogPositions {
     return {
       commitIndex: this.#commitIndex,
@@ -205,6 +211,16 @@ export class RaftLog {
   maybeCommit(id: EntryId): boolean {
     if (id.term === 0 || id.index <= this.#commitIndex || !this.matches(id)) return false;
     this.commitTo(id.index);
+    return true;
+  }
+
+  /**
+   * Commits what another node knows to be committed, if that very entry is here: two logs with one entry in
+   * common are the same up to it. Returns whether that was news.
+   */
+  commitKnown({ term, index }: EntryId): boolean {
+    if (term === 0 || index <= this.#commitIndex || !this.matches({ term, index })) return false;
+    this.commitTo(index);
     return true;
   }
 

@@ -8,6 +8,7 @@ import { fullConfig, type RaftConfig } from './config.ts';
 import {
   isBarredByLease,
   isPromotable,
+  learnCommit,
   onVoteReply,
   onVoteRequest,
   refuseVote,
@@ -140,10 +141,12 @@ function dispatch(raft: Raft, message: Message): Refusal | undefined {
       return undefined;
     case 'vote':
     case 'pre-vote':
+      learnCommit(raft, message);
       onVoteRequest(raft, message);
       return undefined;
     case 'vote-reply':
     case 'pre-vote-reply':
+      learnCommit(raft, message);
       onVoteReply(raft, message);
       return undefined;
     case 'timeout-now':
@@ -215,6 +218,7 @@ function onLowerTerm(raft: Raft, message: Message): void {
     send(raft, { type: 'append-reply', ...envelope(raft, from), index: 0 });
   } else if (type === 'pre-vote') {
     // Unanswered, a candidate of a group that is being moved to pre-votes could wait forever.
+    learnCommit(raft, message);
     refuseVote(raft, message);
   } else if (type === 'storage-append-reply') {
     onStaleStored(raft, message);

@@ -24,7 +24,7 @@ export class AskedLane {
     this.lane = new LaneConn({
       parts,
       conn,
-      peer: proved.hello,
+      proved,
       side: 'listener',
       onFrame: (frame) => this.#onFrame(frame),
       onClosed,

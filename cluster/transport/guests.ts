@@ -112,11 +112,11 @@ class Guest {
     });
   }
 
-  #onProved(conn: Conn, { hello }: Proved): ConnHandlers {
+  #onProved(conn: Conn, proved: Proved): ConnHandlers {
     const lane = new LaneConn({
       parts: this.#parts,
       conn,
-      peer: hello,
+      proved,
       side: 'dialler',
       onFrame: (frame) => this.#onFrame(frame),
       onClosed: (why) => this.#end(why),

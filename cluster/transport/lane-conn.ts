@@ -8,7 +8,7 @@ import type { Message } from '../raft/message.ts';
 import { type Frame, type Hello, MESSAGES_MAX, type RefusedCode } from '../wire/frame.ts';
 import { decodeFrame, encodeFrame } from '../wire/frame-codec.ts';
 import { WireDamage } from '../wire/wire-damage.ts';
-import type { Side } from './handshake.ts';
+import type { Proved, Side } from './handshake.ts';
 import type { LinkParts } from './link-parts.ts';
 
 /** What a frame holds beside its messages or its payload. */
@@ -23,8 +23,8 @@ export interface WaitingMessage {
 export interface LaneConnOptions {
   readonly parts: LinkParts;
   readonly conn: Conn;
-  /** Who is there, and for which lane. */
-  readonly peer: Hello;
+  /** Who is there, for which lane, and in which layout both speak. */
+  readonly proved: Proved;
   /** Which of the two this node is. */
   readonly side: Side;
   /** Whatever is not this connection's own matter. Throws WireDamage at what should not have come. */
@@ -36,6 +36,7 @@ export interface LaneConnOptions {
 export class LaneConn implements ConnHandlers {
   readonly peer: Hello;
   readonly side: Side;
+  readonly #protocol: number;
   readonly openedAtMs: number;
   readonly #options: LaneConnOptions;
   /** What was handed over in this turn. */
@@ -55,7 +56,8 @@ export class LaneConn implements ConnHandlers {
   /** Whoever made the connection hands it its frames from now on. */
   constructor(options: LaneConnOptions) {
     this.#options = options;
-    this.peer = options.peer;
+    this.peer = options.proved.hello;
+    this.#protocol = options.proved.version;
     this.side = options.side;
     this.openedAtMs = options.parts.clock.monotonicMs();
     this.#lastHeardAtMs = this.openedAtMs;
@@ -107,7 +109,7 @@ export class LaneConn implements ConnHandlers {
     if (this.#closedWhy !== undefined) return;
     this.#lastHeardAtMs = this.#options.parts.clock.monotonicMs();
     try {
-      this.#take(decodeFrame(bytes));
+      this.#take(decodeFrame(bytes, this.#protocol));
     } catch (error) {
       if (!(error instanceof WireDamage)) throw error;
       this.#onDamage(`a frame of ${bytes.length} bytes is damaged: ${error.message}`);
@@ -153,9 +155,9 @@ export class LaneConn implements ConnHandlers {
     this.#waitingBytes = 0;
     const { conn, parts } = this.#options;
     for (const batch of inBatches(messages, parts.limits.messagesFrameBytes)) {
-      conn.send(encodeFrame({ kind: 'messages', messages: batch }));
+      conn.send(encodeFrame({ kind: 'messages', messages: batch }, this.#protocol));
     }
-    for (const frame of frames) conn.send(encodeFrame(frame));
+    for (const frame of frames) conn.send(encodeFrame(frame, this.#protocol));
   }
 
   #sendPing(): void {

@@ -68,12 +68,12 @@ export class LaneSlot {
     return isOwnBetter ? linkedAlready(`${parts.self.name} is dialling ${name} itself`) : undefined;
   }
 
-  take(conn: Conn, { hello }: Proved, side: Side): ConnHandlers {
+  take(conn: Conn, proved: Proved, side: Side): ConnHandlers {
     const { parts, onFrame, onReplaced, onUp } = this.#options;
     const fresh = new LaneConn({
       parts,
       conn,
-      peer: hello,
+      proved,
       side,
       onFrame,
       onClosed: (why, closed) => this.#onClosed(why, closed),

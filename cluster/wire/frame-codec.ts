@@ -4,6 +4,7 @@
 
 import { Packr } from 'msgpackr';
 import { unreachable } from '../base/unreachable.ts';
+import type { Message } from '../raft/message.ts';
 import { checkMsgpack } from './check-msgpack.ts';
 import {
   type Accepted,
@@ -14,6 +15,7 @@ import {
   MAC_BYTES,
   MESSAGES_MAX,
   NAME_MAX,
+  NEWEST_PROTOCOL,
   NONCE_BYTES,
   type Refused,
   type RefusedCode,
@@ -71,12 +73,12 @@ const FIELDS_MAX = 32;
 
 const packr = new Packr({ useRecords: false });
 
-/** The bytes belong to the caller. */
-export function encodeFrame(frame: Frame): Uint8Array {
-  return packr.pack([FRAME_NUMBER[frame.kind], ...fieldsOfFrame(frame)]);
+/** In the layout of a protocol version; those of the handshake have one alone. The bytes belong to the caller. */
+export function encodeFrame(frame: Frame, protocol = NEWEST_PROTOCOL): Uint8Array {
+  return packr.pack([FRAME_NUMBER[frame.kind], ...fieldsOfFrame(frame, protocol)]);
 }
 
-function fieldsOfFrame(frame: Frame): Fields {
+function fieldsOfFrame(frame: Frame, protocol: number): Fields {
   switch (frame.kind) {
     case 'hello':
       return helloFields(frame);
@@ -87,7 +89,7 @@ function fieldsOfFrame(frame: Frame): Fields {
     case 'refused':
       return [REFUSED_NUMBER[frame.code], frame.why.slice(0, WHY_MAX)];
     case 'messages':
-      return [frame.messages.map(messageFields)];
+      return [frame.messages.map((message) => messageFields(message, protocol))];
     case 'call':
       return [frame.id, frame.method, frame.hops, frame.remainingMs, frame.payload];
     case 'answer':
@@ -102,8 +104,8 @@ function fieldsOfFrame(frame: Frame): Fields {
   }
 }
 
-/** Takes the bytes over. Throws WireDamage. */
-export function decodeFrame(bytes: Uint8Array): Frame {
+/** Reads the layout of a protocol version. Takes the bytes over. Throws WireDamage. */
+export function decodeFrame(bytes: Uint8Array, protocol = NEWEST_PROTOCOL): Frame {
   const all = arrayOf(unpacked(bytes), 'a frame', FIELDS_MAX);
   const kind = namedBy(all[0], 'the kind of a frame', KINDS);
   const fields = all.slice(1);
@@ -118,7 +120,7 @@ export function decodeFrame(bytes: Uint8Array): Frame {
     case 'refused':
       return refusedOf(fields);
     case 'messages':
-      return { kind, messages: arrayOf(exactly(1)[0], 'messages', MESSAGES_MAX).map(messageOf) };
+      return { kind, messages: messagesOf(exactly(1)[0], protocol) };
     case 'call':
       return callOf(exactly(5));
     case 'answer': {
@@ -136,6 +138,11 @@ export function decodeFrame(bytes: Uint8Array): Frame {
     default:
       return unreachable(kind);
   }
+}
+
+function messagesOf(value: unknown, protocol: number): readonly Message[] {
+  const messages = arrayOf(value, 'messages', MESSAGES_MAX);
+  return messages.map((message) => messageOf(message, protocol));
 }
 
 function unpacked(bytes: Uint8Array): unknown {

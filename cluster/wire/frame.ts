@@ -122,7 +122,7 @@ export type Frame =
 
 /** Versions of the protocol that this program speaks. */
 export const OLDEST_PROTOCOL = 1;
-export const NEWEST_PROTOCOL = 1;
+export const NEWEST_PROTOCOL = 2;
 export const NONCE_BYTES = 32;
 export const MAC_BYTES = 32;
 /** Characters of a name, an id, a version, a method, a code. */

@@ -3,11 +3,12 @@
 // sense where it arrives is raft's matter.
 
 import { assert } from '../base/assert.ts';
-import type { Entry, EntryType, ProposedEntry } from '../raft/entry.ts';
+import { type Entry, type EntryType, NO_ENTRY, type ProposedEntry } from '../raft/entry.ts';
 import type { Membership } from '../raft/membership.ts';
-import { type Envelope, MESSAGE_TRAITS, type Message } from '../raft/message.ts';
+import { type Envelope, MESSAGE_TRAITS, type Message, type VoteNews } from '../raft/message.ts';
 import type { NodeId } from '../raft/node-id.ts';
 import type { Snapshot } from '../raft/snapshot.ts';
+import { NEWEST_PROTOCOL } from './frame.ts';
 import {
   arrayOf,
   bytesOf,
@@ -28,7 +29,7 @@ const MEMBERS_MAX = 255;
 const CONTEXT_MAX = 256;
 /** Number, from, to, term, and the most that a body has. */
 const ENVELOPE_FIELDS = 4;
-const BODY_FIELDS_MAX = 4;
+const BODY_FIELDS_MAX = 5;
 
 type LocalType =
   | 'storage-append'
@@ -77,27 +78,47 @@ type Of<Type, Shape = Message> = Shape extends { readonly type: infer Types }
 type BodyOf<Type extends SentType> = Omit<Of<Type>, keyof Envelope | 'type'>;
 
 /** How the fields after the envelope say what the message says. */
-interface Body<Type extends SentType> {
+interface Layout<Shape> {
   readonly count: number;
-  readonly fields: (message: BodyOf<Type>) => Fields;
-  readonly read: (fields: Fields) => BodyOf<Type>;
+  readonly fields: (message: Shape) => Fields;
+  readonly read: (fields: Fields) => Shape;
 }
+type Body<Type extends SentType> = Layout<BodyOf<Type>>;
 
-const VOTE: Body<'vote'> = {
+const FIRST_VOTE: Body<'vote'> = {
   count: 3,
   fields: ({ lastTerm, lastIndex, forced }) => [lastTerm, lastIndex, forced],
   read: ([lastTerm, lastIndex, forced]) => ({
     lastTerm: countOf(lastTerm, 'lastTerm'),
     lastIndex: countOf(lastIndex, 'lastIndex'),
     forced: flagOf(forced, 'forced'),
+    committed: NO_ENTRY,
   }),
 };
 
-const VOTE_REPLY: Body<'vote-reply'> = {
+const FIRST_VOTE_REPLY: Body<'vote-reply'> = {
   count: 1,
   fields: ({ rejected }) => [rejected],
-  read: ([rejected]) => ({ rejected: flagOf(rejected, 'rejected') }),
+  read: ([rejected]) => ({ rejected: flagOf(rejected, 'rejected'), committed: NO_ENTRY }),
 };
+
+const VOTE = withCommitted(FIRST_VOTE);
+const VOTE_REPLY = withCommitted(FIRST_VOTE_REPLY);
+
+/** Protocol version 2: what is committed stands behind the fields of the first one. */
+function withCommitted<Shape extends VoteNews>(first: Layout<Shape>): Layout<Shape> {
+  return {
+    count: first.count + 2,
+    fields: (body) => [...first.fields(body), body.committed.term, body.committed.index],
+    read: (fields) => ({
+      ...first.read(fields),
+      committed: {
+        term: countOf(fields[first.count], 'the term of what is committed'),
+        index: countOf(fields[first.count + 1], 'the index of what is committed'),
+      },
+    }),
+  };
+}
 
 const BODIES: { readonly [Type in SentType]: Body<Type> } = {
   append: {
@@ -166,16 +187,29 @@ const BODIES: { readonly [Type in SentType]: Body<Type> } = {
   },
 };
 
+/** Those that were others in protocol version 1. */
+const FIRST_BODIES: { readonly [Type in SentType]?: Body<Type> } = {
+  vote: FIRST_VOTE,
+  'vote-reply': FIRST_VOTE_REPLY,
+  'pre-vote': FIRST_VOTE,
+  'pre-vote-reply': FIRST_VOTE_REPLY,
+};
+
+function bodyOf(type: SentType, protocol: number): Body<SentType> {
+  const first = protocol === 1 ? FIRST_BODIES[type] : undefined;
+  return (first ?? BODIES[type]) as Body<SentType>;
+}
+
 /** Positional fields of plain values and bytes. */
-export function messageFields(message: Message): Fields {
+export function messageFields(message: Message, protocol = NEWEST_PROTOCOL): Fields {
   const { type, from, to, term } = message;
   assert(isSent(message), 'the message is one for another node', { type });
-  const body = BODIES[message.type] as Body<SentType>;
+  const body = bodyOf(message.type, protocol);
   return [MESSAGE_NUMBER[message.type], from, to, term, ...body.fields(message)];
 }
 
 /** Throws WireDamage. */
-export function messageOf(value: unknown): Message {
+export function messageOf(value: unknown, protocol = NEWEST_PROTOCOL): Message {
   const all = arrayOf(value, 'a message', ENVELOPE_FIELDS + BODY_FIELDS_MAX);
   const type = namedBy(all[0], 'the type of a message', TYPES);
   const envelope: Envelope = {
@@ -183,7 +217,7 @@ export function messageOf(value: unknown): Message {
     to: nodeOf(all[2], 'to'),
     term: countOf(all[3], 'term'),
   };
-  const body = BODIES[type] as Body<SentType>;
+  const body = bodyOf(type, protocol);
   const fields = fieldsOf(all.slice(ENVELOPE_FIELDS), `a message ${type}`, body.count);
   return { type, ...envelope, ...body.read(fields) } as Message;
 }

@@ -3,6 +3,7 @@
 
 import t from 'tap';
 import { DurableLog } from '../../cluster/log/durable-log.ts';
+import { NO_ENTRY } from '../../cluster/raft/entry.ts';
 import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
 import type { Message } from '../../cluster/raft/message.ts';
 import { AppendWorker } from '../../cluster/replica/append-worker.ts';
@@ -281,7 +282,8 @@ t.test(
     await group.run(500);
     const { term } = follower.replica!.status();
     const envelope = { from: leader.id, to: follower.id, term };
-    const vote = { type: 'vote', lastTerm: 99, lastIndex: 99, forced: true } as const;
+    const last = { lastTerm: 99, lastIndex: 99, committed: NO_ENTRY };
+    const vote = { type: 'vote', ...last, forced: true } as const;
     const membership = { ...NO_MEMBERS, voters: [1, 2, 3] };
     const snapshot = { index: 99, term, membership, data: new Uint8Array() };
     const strange = [
@@ -313,6 +315,7 @@ t.test(
       term: 99,
       ...EMPTY_LOG,
       forced: false,
+      committed: NO_ENTRY,
     });
     await group.run(3000);
     test.equal(group.leader()?.id, leader.id);
@@ -686,7 +689,8 @@ t.test('status: says who was heard when, and who leads', async (test) => {
   // Not what a leader says, and not of this term.
   const { term } = leader.replica!.status();
   const words = { from: leader.id, to: living! };
-  group.node(living!).replica!.receive({ type: 'vote-reply', ...words, term, rejected: true });
+  const no = { type: 'vote-reply', rejected: true, committed: NO_ENTRY } as const;
+  group.node(living!).replica!.receive({ ...no, ...words, term });
   const beat = { type: 'heartbeat', ...words, commitIndex: 0, readCount: 0 } as const;
   group.node(living!).replica!.receive({ ...beat, term: term - 1 });
   await settled();

@@ -4,8 +4,9 @@
 
 import t from 'tap';
 import type { Conn } from '../../cluster/platform/net.ts';
+import { NO_ENTRY } from '../../cluster/raft/entry.ts';
 import { RpcRefusal } from '../../cluster/transport/rpc-error.ts';
-import type { Frame, Hello } from '../../cluster/wire/frame.ts';
+import { type Frame, type Hello, NEWEST_PROTOCOL } from '../../cluster/wire/frame.ts';
 import { decodeFrame, encodeFrame } from '../../cluster/wire/frame-codec.ts';
 import { uuidNumbered } from '../support/fake-random.ts';
 import { streamOf } from '../support/simulated-world.ts';
@@ -208,6 +209,8 @@ class Impostor {
   readonly frames: Frame[] = [];
   readonly bytes: Uint8Array[] = [];
   closedWhy: string | undefined;
+  /** In which what comes is read. */
+  protocol = NEWEST_PROTOCOL;
   readonly #conn: Conn;
 
   constructor(conn: Conn) {
@@ -215,7 +218,7 @@ class Impostor {
     conn.handle({
       onFrame: (frame) => {
         this.bytes.push(frame);
-        this.frames.push(decodeFrame(frame));
+        this.frames.push(decodeFrame(frame, this.protocol));
       },
       onClose: (why) => {
         this.closedWhy = why;
@@ -256,17 +259,17 @@ t.test(
     const rig = new Rig();
     const one = await rig.open('one', { node: 1 });
     const newer = await Impostor.dial(rig, one);
-    newer.send(aHello({ oldestVersion: 2, newestVersion: 4 }));
+    newer.send(aHello({ oldestVersion: 3, newestVersion: 4 }));
     await rig.run(10);
     const says =
-      'node nöde-1 (12345678-9abc-4def-8000-000000000001) speaks protocol 2 to 4, one speaks 1';
+      'node nöde-1 (12345678-9abc-4def-8000-000000000001) speaks protocol 3 to 4, one speaks 1 to 2';
     test.equal(newer.refusedWhy, `${says}: upgrade one`);
     test.match(one.warnings, [`a connection was refused: ${says}: upgrade one`]);
     test.equal(newer.closedWhy, `${says}: upgrade one`);
     const older = await Impostor.dial(rig, one);
     older.send(aHello({ oldestVersion: 0, newestVersion: 0 }));
     await rig.run(10);
-    test.match(older.refusedWhy, /speaks protocol 0, one speaks 1: upgrade node nöde-1/);
+    test.match(older.refusedWhy, /speaks protocol 0, one speaks 1 to 2: upgrade node nöde-1/);
   },
 );
 
@@ -277,9 +280,35 @@ t.test('handshake: both agree on the newest version that both speak', async (tes
   newer.send(aHello({ oldestVersion: 1, newestVersion: 4, hasKey: false }));
   newer.send({ kind: 'proof', mac: new Uint8Array(0) });
   await rig.run(10);
-  test.match(newer.frames[0], { kind: 'hello', oldestVersion: 1, newestVersion: 1 });
-  test.match(newer.frames[1], { kind: 'accepted', version: 1 });
+  test.match(newer.frames[0], { kind: 'hello', oldestVersion: 1, newestVersion: 2 });
+  test.match(newer.frames[1], { kind: 'accepted', version: 2 });
 });
+
+t.test(
+  'link: with a server of the first release, votes go in its words both ways',
+  async (test) => {
+    const rig = new Rig();
+    const one = await rig.open('one', { node: 1, clusterKey: undefined });
+    const older = await Impostor.dial(rig, one);
+    older.protocol = 1;
+    const hello = aHello({ oldestVersion: 1, newestVersion: 1, hasKey: false });
+    older.send(hello);
+    older.send({ kind: 'proof', mac: new Uint8Array(0) });
+    await rig.run(10);
+    test.match(older.frames[1], { kind: 'accepted', version: 1 });
+    const vote = { type: 'vote', term: 7, lastTerm: 6, lastIndex: 9, forced: false } as const;
+    const committed = { term: 6, index: 8 };
+    const asked = { ...vote, from: hello.node, to: 1, committed };
+    older.send(encodeFrame({ kind: 'messages', messages: [asked] }, 1));
+    await rig.run(10);
+    test.same(one.messages, [{ ...asked, committed: NO_ENTRY }]);
+    one.transport.send({ ...vote, from: 1, to: hello.node, committed });
+    await rig.run(10);
+    const heard = older.frames.filter(({ kind }) => kind === 'messages');
+    const told = { ...vote, from: 1, to: hello.node, committed: NO_ENTRY };
+    test.same(heard, [{ kind: 'messages', messages: [told] }]);
+  },
+);
 
 t.test('handshake: a proof that was heard before proves nothing', async (test) => {
   const rig = new Rig();
@@ -295,7 +324,7 @@ t.test('handshake: a proof that was heard before proves nothing', async (test) =
   test.ok(fromDialler || kinds.includes('accepted'));
   const hello = heard.find((frame) => decodeFrame(frame).kind === 'hello')!;
   const { mac } = heard
-    .map(decodeFrame)
+    .map((frame) => decodeFrame(frame))
     .find(({ kind }) => kind === 'proof' || kind === 'accepted') as {
     mac: Uint8Array;
   };

@@ -65,10 +65,34 @@ export const MESSAGES: Readonly<Record<SentMessage['type'], Message>> = {
     index: 99,
     rejection: { hintIndex: 42, hintTerm: 3 },
   },
-  vote: { type: 'vote', ...ENVELOPE, lastTerm: 6, lastIndex: 101, forced: true },
-  'vote-reply': { type: 'vote-reply', ...ENVELOPE, rejected: false },
-  'pre-vote': { type: 'pre-vote', ...ENVELOPE, lastTerm: 6, lastIndex: 101, forced: false },
-  'pre-vote-reply': { type: 'pre-vote-reply', ...ENVELOPE, rejected: true },
+  vote: {
+    type: 'vote',
+    ...ENVELOPE,
+    lastTerm: 6,
+    lastIndex: 101,
+    forced: true,
+    committed: { term: 6, index: 300 },
+  },
+  'vote-reply': {
+    type: 'vote-reply',
+    ...ENVELOPE,
+    rejected: false,
+    committed: { term: 6, index: 98 },
+  },
+  'pre-vote': {
+    type: 'pre-vote',
+    ...ENVELOPE,
+    lastTerm: 6,
+    lastIndex: 101,
+    forced: false,
+    committed: { term: 5, index: 97 },
+  },
+  'pre-vote-reply': {
+    type: 'pre-vote-reply',
+    ...ENVELOPE,
+    rejected: true,
+    committed: { term: 0, index: 0 },
+  },
   heartbeat: { type: 'heartbeat', ...ENVELOPE, commitIndex: 98, readCount: 5 },
   'heartbeat-reply': { type: 'heartbeat-reply', ...ENVELOPE, readCount: 5 },
   snapshot: {
@@ -129,7 +153,7 @@ export const GOLDEN_FRAMES: Readonly<Record<keyof typeof FRAMES, string>> = {
   pong: '920ace0001e240',
 };
 
-/** Protocol version 1: a frame with one message, by its type. */
+/** Protocol version 1, which the first release speaks: a frame with one message, by its type. */
 export const GOLDEN_MESSAGES: Readonly<Record<keyof typeof MESSAGES, string>> = {
   append: '9205919801cb42b23456789abc00020706636292930601c40410111213930702c400',
   'append-reply': '9205919602cb42b23456789abc00020763922a03',
@@ -147,4 +171,12 @@ export const GOLDEN_MESSAGES: Readonly<Record<keyof typeof MESSAGES, string>> = 
   propose: '920591950ccb42b23456789abc000200929201c40230319202c40132',
   'read-index': '920591950dcb42b23456789abc000200a27231',
   'read-index-reply': '920591960ecb42b23456789abc00020762a27231',
+};
+
+/** Protocol version 2, where it is another layout. */
+export const GOLDEN_MESSAGES_2: Readonly<Partial<Record<keyof typeof MESSAGES, string>>> = {
+  vote: '9205919903cb42b23456789abc0002070665c306cd012c',
+  'vote-reply': '9205919704cb42b23456789abc000207c20662',
+  'pre-vote': '9205919905cb42b23456789abc0002070665c20561',
+  'pre-vote-reply': '9205919706cb42b23456789abc000207c30000',
 };

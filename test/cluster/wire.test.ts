@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
+import { NO_ENTRY } from '../../cluster/raft/entry.ts';
 import { MESSAGE_TRAITS, type Message, type MessageType } from '../../cluster/raft/message.ts';
 import { checkMsgpack, DEPTH_MAX, ITEMS_MAX } from '../../cluster/wire/check-msgpack.ts';
 import { type Frame, MESSAGES_MAX, NAME_MAX, WHY_MAX } from '../../cluster/wire/frame.ts';
@@ -18,6 +19,7 @@ import {
   GOLDEN_FIRST_HELLO,
   GOLDEN_FRAMES,
   GOLDEN_MESSAGES,
+  GOLDEN_MESSAGES_2,
   MESSAGES,
 } from './wire-frames.ts';
 
@@ -33,7 +35,8 @@ const ALL: readonly (readonly [string, Frame, string])[] = [
   ...Object.entries(MESSAGES).map(([name, message]): [string, Frame, string] => [
     `message ${name}`,
     { kind: 'messages', messages: [message] },
-    GOLDEN_MESSAGES[name as keyof typeof GOLDEN_MESSAGES],
+    GOLDEN_MESSAGES_2[name as keyof typeof MESSAGES] ??
+      GOLDEN_MESSAGES[name as keyof typeof MESSAGES],
   ]),
 ];
 
@@ -57,11 +60,29 @@ function damageOf(bytes: Uint8Array): string | undefined {
 }
 
 t.test(
-  'wire: every frame and message has the bytes of the first release, both ways',
+  'wire: every frame and message has the bytes that it always had, both ways',
   async (test) => {
     for (const [name, frame, golden] of ALL) {
       test.equal(hexOf(encodeFrame(frame)), golden, name);
       test.same(plain(decodeFrame(bytesOfHex(golden))), plain(frame), name);
+    }
+  },
+);
+
+t.test(
+  'wire: with a server of the first release, messages have the bytes of that release',
+  async (test) => {
+    for (const [type, message] of Object.entries(MESSAGES)) {
+      const name = type as keyof typeof MESSAGES;
+      const golden = GOLDEN_MESSAGES[name];
+      test.equal(hexOf(encodeFrame({ kind: 'messages', messages: [message] }, 1)), golden, name);
+      const heard = 'committed' in message ? { ...message, committed: NO_ENTRY } : message;
+      const read = decodeFrame(bytesOfHex(golden), 1);
+      test.same(plain(read), plain({ kind: 'messages', messages: [heard] }), name);
+      const later = GOLDEN_MESSAGES_2[name];
+      if (later === undefined) continue;
+      test.match(damageOf(bytesOfHex(golden)), /fields instead of/, name);
+      test.throws(() => decodeFrame(bytesOfHex(later), 1), /fields instead of/, name);
     }
   },
 );
@@ -198,7 +219,7 @@ t.test('wire: damage is named', async (test) => {
     ['92 05 91 94 0a 00 02 03', /from is 0/],
     ['92 05 91 94 0a 01 00 03', /to is 0/],
     ['92 05 91 95 0a 01 02 03 00', /message timeout-now has 1 fields instead of 0/],
-    ['92 05 91 95 04 01 02 03 01', /rejected is neither true nor false/],
+    ['92 05 91 97 04 01 02 03 01 00 00', /rejected is neither true nor false/],
     ['92 05 91 98 01 01 02 03 01 01 01 91 93 01 03 c400', /type of an entry is unknown: 3/],
     ['92 05 91 98 01 01 02 03 01 01 01 91 93 01 01 a0', /data is no byte string/],
     ['92 05 91 98 01 01 02 03 01 cb433fffffffffffff 01 91 93 01 01 c400', /index of an entry/],

@@ -8,6 +8,7 @@ import {
   entriesSizeBytes,
   isLogSlice,
   limitSize,
+  NO_ENTRY,
 } from '../../cluster/raft/entry.ts';
 import type { RaftEventKind } from '../../cluster/raft/events.ts';
 import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
@@ -128,6 +129,19 @@ t.test('log: an index commits only with the term that is asked for', (t) => {
   t.notOk(log.maybeCommit({ index: NO_LIMIT, term: 2 }), 'nobody to count');
   t.ok(log.maybeCommit({ index: 2, term: 2 }));
   t.notOk(log.maybeCommit({ index: 2, term: 2 }), 'only once');
+  t.end();
+});
+
+t.test('log: what another node knows to be committed counts where that very entry is here', (t) => {
+  const { log } = logOf({ terms: [1, 2, 2] });
+  t.notOk(log.commitKnown({ index: 2, term: 3 }), 'another entry');
+  t.notOk(log.commitKnown({ index: 4, term: 2 }), 'an entry that is not here');
+  t.notOk(log.commitKnown(NO_ENTRY), 'nothing');
+  t.equal(log.commitIndex, 0);
+  t.ok(log.commitKnown({ index: 2, term: 2 }));
+  t.same(log.committedId, { index: 2, term: 2 });
+  t.notOk(log.commitKnown({ index: 1, term: 1 }), 'never back');
+  t.equal(log.commitIndex, 2);
   t.end();
 });
 

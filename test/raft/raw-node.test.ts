@@ -1,7 +1,7 @@
 // A node as its driver uses it: what is refused, what a proposal answers, and the order of Ready and advance.
 
 import t from 'tap';
-import type { Entry } from '../../cluster/raft/entry.ts';
+import { type Entry, NO_ENTRY } from '../../cluster/raft/entry.ts';
 import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
 import { LEAVE_JOINT, type MembershipChange } from '../../cluster/raft/membership-change.ts';
 import type { Message } from '../../cluster/raft/message.ts';
@@ -141,7 +141,7 @@ t.test('node: bytes that say no membership change never enter the log', (t) => {
   const { node } = subject;
   node.campaign();
   run(subject);
-  node.step({ type: 'vote-reply', from: 2, to: 1, term: 2, rejected: false });
+  node.step({ type: 'vote-reply', from: 2, to: 1, term: 2, rejected: false, committed: NO_ENTRY });
   const entries = [{ type: 'membership', data: new Uint8Array([9, 9]) }] as const;
   const refusal = node.step({ type: 'propose', from: 2, to: 1, term: 0, entries });
   t.equal(refusal, 'malformed-change');
