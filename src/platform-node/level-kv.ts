@@ -18,7 +18,8 @@ import type { ClassicLevel, Iterator, Snapshot } from 'classic-level';
 import { Level } from 'level';
 import { assert } from '../../cluster/base/assert.ts';
 import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
-import { findTableDamage, type TableDamage, type TableMarks, tableMarksOf } from './table-files.ts';
+import { startTableCheck } from './table-check.ts';
+import type { TableDamage } from './table-files.ts';
 import { findWalHole } from './write-ahead-log.ts';
 
 export interface LevelKvOptions {
@@ -71,7 +72,7 @@ export async function openLevelKv(options: LevelKvOptions): Promise<Kv> {
   const isNew = !requireOwnFolder(folder, name);
   if (isNew) requireNothingLeft(location);
   else requireWholeWal(location);
-  const tables: TableMarks = existsSync(location) ? tableMarksOf(location) : new Map();
+  const check = existsSync(location) ? startTableCheck(location) : undefined;
   const database = new Level<Uint8Array, Uint8Array>(location, {
     keyEncoding: 'buffer',
     valueEncoding: 'buffer',
@@ -88,7 +89,7 @@ export async function openLevelKv(options: LevelKvOptions): Promise<Kv> {
   } catch (error) {
     throw openingFailed(location, error);
   }
-  const damage = await findTableDamage(location, tables);
+  const damage = await check?.damage();
   if (damage !== undefined) {
     await database.close();
     throw damaged(location, damage);

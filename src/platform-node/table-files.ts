@@ -2,8 +2,7 @@
 // those only when it merges tables: a flipped bit in a packed block is mostly found by unpacking it, and
 // sometimes comes out as another text that nobody wrote.
 
-import { readdirSync, statSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32c } from '../../cluster/log/crc32c.ts';
 import { unmaskedCrc } from './masked-crc.ts';
@@ -21,50 +20,24 @@ export interface TableDamage {
   readonly offsetBytes: number;
 }
 
-/** Tables by name, with what tells one from another that has taken its name. */
-export type TableMarks = ReadonlyMap<string, string>;
-
 interface BlockHandle {
   readonly offset: number;
   readonly size: number;
 }
 
-export function tableMarksOf(location: string): TableMarks {
-  const files = readdirSync(location).filter((file) => /\.(?:ldb|sst)$/.test(file));
-  return new Map(files.flatMap((file) => markOf(location, file)));
-}
-
-/**
- * The first damage in tables that were there before the database opened and belong to it: opening removes what
- * a process that was killed has left half written, and what is written since is not looked at.
- */
-export async function findTableDamage(
-  location: string,
-  before: TableMarks,
-): Promise<TableDamage | undefined> {
-  for (const [file, mark] of tableMarksOf(location)) {
-    if (before.get(file) !== mark) continue;
-    const bytes = await readIfThere(join(location, file));
+/** The first damage of each of these tables that has one. A table that is not there any more has none. */
+export function damagedTables(location: string, files: readonly string[]): readonly TableDamage[] {
+  return files.flatMap((file) => {
+    const bytes = readIfThere(join(location, file));
     const offsetBytes = bytes === undefined ? undefined : damageIn(bytes);
-    if (offsetBytes !== undefined) return { file, offsetBytes };
-  }
-  return undefined;
+    return offsetBytes === undefined ? [] : [{ file, offsetBytes }];
+  });
 }
 
-function markOf(location: string, file: string): readonly [string, string][] {
+/** Opening a database, or a merge, may have removed it. */
+function readIfThere(path: string): Buffer | undefined {
   try {
-    const { ino, size, mtimeMs } = statSync(join(location, file));
-    return [[file, `${ino} ${size} ${mtimeMs}`]];
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
-}
-
-/** A merge may have removed it. */
-async function readIfThere(path: string): Promise<Buffer | undefined> {
-  try {
-    return await readFile(path);
+    return readFileSync(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
