@@ -1,7 +1,7 @@
 // Processes that the benchmark measures, each ended by its id.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { anonymousMib } from './process-figures.ts';
 
 export interface Child {
   readonly port: number;
@@ -47,7 +47,7 @@ export function startChild(plan: ChildPlan): Promise<Child> {
       resolve({
         port,
         startedInMs: performance.now() - startedAt,
-        anonymousMib: () => anonymousMib(child.pid),
+        anonymousMib: () => anonymousMib(child.pid ?? 0),
         stop: () => stop(child),
         signal: (name) => child.kill(name),
       });
@@ -63,13 +63,4 @@ function stop(child: ChildProcess): Promise<void> {
     child.once('exit', () => resolve());
     child.kill('SIGTERM');
   });
-}
-
-function anonymousMib(pid: number | undefined): number {
-  try {
-    const match = /RssAnon:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
-    return match === null ? Number.NaN : Number(match[1]) / 1024;
-  } catch {
-    return Number.NaN;
-  }
 }

@@ -8,6 +8,11 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
+/** The value that so large a part of them is below; NaN of none. */
+export function quantile(sorted: readonly number[], fraction: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))] ?? Number.NaN;
+}
+
 /** Three figures of a number, without an exponent: 12345 → 12,300; 0.01234 → 0.0123. */
 export function shown(value: number): string {
   if (!Number.isFinite(value)) return '-';

@@ -1,9 +1,10 @@
 // A closed-loop HTTP load generator on bare sockets: each connection has one request in flight and
 // sends the next when the answer is complete. Written small because on two cores the generator
-// competes with what it measures. It reads answers by Content-Length or by chunks, and checks each
-// status.
+// competes with what it measures. It checks the status of each answer.
 
 import { connect, type Socket } from 'node:net';
+import { quantile } from './figures.ts';
+import { answerSize, statusOf } from './http-answer.ts';
 
 export interface LoadPlan {
   readonly host: string;
@@ -27,8 +28,6 @@ export interface LoadResult {
   readonly unexpected: number;
   readonly firstUnexpected: string | undefined;
 }
-
-const HEAD_END = Buffer.from('\r\n\r\n');
 
 /** Runs the plan and resolves with its figures. Rejects when a connection breaks. */
 export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
@@ -85,23 +84,4 @@ function guardClosing(socket: Socket, reject: (error: Error) => void, isOver: ()
   socket.on('close', () => {
     if (!isOver()) reject(new Error('the server closed a connection'));
   });
-}
-
-/** Bytes of the first answer in `received`, or undefined while that is not known yet. */
-function answerSize(received: Buffer): number | undefined {
-  const headEnd = received.indexOf(HEAD_END);
-  if (headEnd < 0) return undefined;
-  const head = received.toString('latin1', 0, headEnd);
-  const length = /\r\ncontent-length: *(\d+)/i.exec(head);
-  if (length !== null) return headEnd + 4 + Number(length[1]);
-  const end = received.indexOf('0\r\n\r\n', headEnd + 4, 'latin1');
-  return end < 0 ? undefined : end + 5;
-}
-
-function statusOf(received: Buffer): number {
-  return Number(received.toString('latin1', 9, 12));
-}
-
-function quantile(sorted: readonly number[], fraction: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))] ?? Number.NaN;
 }

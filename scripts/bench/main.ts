@@ -3,13 +3,16 @@
 //
 //   npm run bench -- [--sizes 10000,1000000] [--seconds 4] [--rounds 3]
 //   npm run bench -- --servers 3 [--seconds 4] [--rounds 3]: a datacenter of several servers
-//   npm run bench -- --feed [--seconds 4] [--rounds 3]: the feed between two datacenters
+//   npm run bench -- --feed [--seconds 4] [--rounds 3]: the feed between two datacenters, in one process
+//   npm run bench -- --datacenters 2 [--servers 1] [--seconds 4] [--delays 0,50,150] [--rates 1,100,1000]
+//     [--entries 100000] [--tokens 100000]: two datacenters of real servers with a slow line between them
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Child, startChild } from './child.ts';
+import { benchDatacenters } from './datacenters/bench-datacenters.ts';
 import { benchFeed } from './feed.ts';
 import { median, shown, table } from './figures.ts';
 import { benchGroup } from './group.ts';
@@ -22,13 +25,20 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '4' },
     rounds: { type: 'string', default: '3' },
     servers: { type: 'string', default: '1' },
+    datacenters: { type: 'string', default: '1' },
+    delays: { type: 'string', default: '0,50,150' },
+    rates: { type: 'string', default: '1,100,1000' },
+    entries: { type: 'string', default: '100000' },
+    tokens: { type: 'string', default: '100000' },
     feed: { type: 'boolean', default: false },
   },
 });
-const sizes = options.sizes.split(',').map(Number);
+const sizes = numbersIn(options.sizes);
 const secondsEach = Number(options.seconds);
 const rounds = Number(options.rounds);
 const serverCount = Number(options.servers);
+const datacenterCount = Number(options.datacenters);
+if (datacenterCount > 2) throw new Error('the benchmark knows one datacenter, or two');
 
 const here = import.meta.dirname;
 const mainScript = join(dirname(dirname(here)), 'src', 'main.js');
@@ -59,6 +69,16 @@ const rows: Row[] = [];
 const servers: ServerFigures[] = [];
 try {
   if (options.feed) await benchFeed({ secondsEach, rounds });
+  else if (datacenterCount === 2)
+    await benchDatacenters({
+      servers: serverCount,
+      secondsEach,
+      delaysMs: numbersIn(options.delays),
+      ratesPerSecond: numbersIn(options.rates),
+      entries: Number(options.entries),
+      tokens: Number(options.tokens),
+      workFolder,
+    });
   else if (serverCount > 1)
     await benchGroup({ servers: serverCount, secondsEach, rounds, workFolder });
   else {
@@ -67,6 +87,10 @@ try {
   }
 } finally {
   rmSync(workFolder, { recursive: true, force: true });
+}
+
+function numbersIn(text: string): readonly number[] {
+  return text.split(',').map(Number);
 }
 
 async function measureSize(tokens: number): Promise<void> {

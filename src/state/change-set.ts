@@ -11,7 +11,12 @@ import type { Token } from '../acl/token.ts';
 import { globalEffectsOf, type RowEffect } from './global-effects.ts';
 import type { GlobalCursor } from './global-log/cursor.ts';
 import type { EntryBody, EntryRequest, GlobalEntry } from './global-log/global-entry.ts';
-import { GlobalLogWriter, promisedWith, withoutKept } from './global-log/global-log-writer.ts';
+import {
+  GlobalLogWriter,
+  type PackedEntry,
+  promisedWith,
+  withoutKept,
+} from './global-log/global-log-writer.ts';
 import { isPrimary, type Replication } from './global-log/replication.ts';
 import { StagedImport } from './global-log/staged-import.ts';
 import type { KeyspaceStep } from './keyspaces.ts';
@@ -291,15 +296,14 @@ export class ChangeSet implements WritableRows {
 
   /**
    * The next entry of the primary is in the objects: its index counts here as a change made elsewhere.
-   * `bytes` are its own.
    */
-  endArrived(entry: GlobalEntry, bytes: Uint8Array): void {
+  endArrived(entry: GlobalEntry, packed: PackedEntry): void {
     if (this.#effects.length > 0) this.#moveIndex(Math.max(this.#index + 1, entry.index));
     else this.#index = Math.max(this.#index, entry.index);
     if (entry.isBootstrap) this.#bootstrapIndex = entry.index;
     this.#position = { epoch: entry.epoch, seq: entry.seq };
     this.#rowsChanged += 1;
-    this.#log.append(entry, bytes);
+    this.#log.append(entry, packed);
     this.#clearCommand();
   }
 

@@ -9,9 +9,19 @@ export const FRAME_ENTRIES_MAX = 8192;
 /** So many entries may be on their way to a follower that is up to date. */
 export const TAIL_ENTRIES_MAX = 1_000;
 
+/** Pulls that wait at the primary while nothing is written. */
+export const PULLS_IDLE = 4;
+/**
+ * Of one session at once. With a frame every `paceMs`, so many last for a way there and back of 320 ms;
+ * with full frames they are 16 MiB.
+ */
+export const PULLS_MAX = 64;
+
 export interface FeedLimits {
-  /** Frames that one follower may have on their way at once: 1 MiB. Nothing is sent unasked. */
+  /** Frames that one follower may have on their way at once. Nothing is sent unasked. */
   readonly pullsMax: number;
+  /** Frames that are not full leave no closer to each other: what is written meanwhile shares one. */
+  readonly paceMs: number;
   readonly followersMax: number;
   /** Frames that are kept packed, for the next follower that wants the same. */
   readonly packedMax: number;
@@ -24,7 +34,8 @@ export interface FeedLimits {
 }
 
 export const DEFAULT_FEED_LIMITS: FeedLimits = {
-  pullsMax: 4,
+  pullsMax: PULLS_MAX,
+  paceMs: 5,
   followersMax: 64,
   packedMax: 16,
   heartbeatMs: 1_000,
@@ -37,9 +48,11 @@ export interface SubscriberLimits {
   readonly windowBytes: number;
   /** What is proposed at once. */
   readonly batchBytes: number;
+  /** Proposals under way: the next one is in the log while the one before is applied. */
+  readonly batchesMax: number;
   /** Of one call other than a pull. */
   readonly callMs: number;
-  /** Of a pull, which may wait through several heartbeats. */
+  /** Of a pull, which may wait through several heartbeats, and on a slow line for all frames before it. */
   readonly pullMs: number;
   /** A feed from which nothing comes for so long is over. */
   readonly silenceMs: number;
@@ -51,10 +64,11 @@ export interface SubscriberLimits {
 }
 
 export const DEFAULT_SUBSCRIBER_LIMITS: SubscriberLimits = {
-  windowBytes: 1024 * 1024,
+  windowBytes: PULLS_MAX * FRAME_BYTES,
   batchBytes: 512 * 1024,
+  batchesMax: 2,
   callMs: 5_000,
-  pullMs: 20_000,
+  pullMs: 120_000,
   silenceMs: 5_000,
   retryBaseMs: 100,
   retryMaxMs: 5_000,

@@ -14,7 +14,7 @@ import {
   FEED_METHOD,
   type FeedNews,
 } from './feed-frames.ts';
-import { FRAME_BYTES, type SubscriberLimits } from './feed-limits.ts';
+import { FRAME_BYTES, PULLS_IDLE, PULLS_MAX, type SubscriberLimits } from './feed-limits.ts';
 
 /** Entries for the own group's log, all or none of them, and only behind `from`. */
 export interface GlobalBatch {
@@ -64,17 +64,20 @@ export class FeedReader {
   readonly #options: FeedReaderOptions;
   #end!: (why: Error) => void;
   #isOver = false;
-  /** The last entry that has come, and the last that is applied. */
+  /** The last entry that has come, that is proposed, and that is applied. */
   #received: GlobalCursor;
+  #proposed: GlobalCursor;
   #applied: GlobalCursor;
   /** Came and are not applied. */
   readonly #held: HeldRun[] = [];
   #heldBytes = 0;
   #pullCount = 0;
   #nextPull = 0;
+  /** Pulls to have under way: more and more while entries come, so that they last for the line's length. */
+  #pullsWanted = PULLS_IDLE;
   /** Answers are taken in the order of their pulls. */
   #inOrder: Promise<void> = Promise.resolve();
-  #isApplying = false;
+  #batchCount = 0;
   #isAcking = false;
   #acked: GlobalCursor;
   #silence: Timer | undefined;
@@ -82,6 +85,7 @@ export class FeedReader {
   constructor(options: FeedReaderOptions) {
     this.#options = options;
     this.#received = options.after;
+    this.#proposed = options.after;
     this.#applied = options.after;
     this.#acked = options.after;
     this.over = new Promise((_, reject) => {
@@ -110,7 +114,7 @@ export class FeedReader {
     const { windowBytes } = this.#options.limits;
     const hasRoom = (): boolean => {
       const grantedBytes = (this.#pullCount + 1) * FRAME_BYTES;
-      return this.#heldBytes + grantedBytes <= windowBytes;
+      return this.#pullCount < this.#pullsWanted && this.#heldBytes + grantedBytes <= windowBytes;
     };
     while (!this.#isOver && hasRoom()) this.#pull();
   }
@@ -145,7 +149,9 @@ export class FeedReader {
     }
     onNews(frame.news);
     if (frame.body.length > 0) this.#hold(frame.body);
-    void this.#applyHeld();
+    this.#pullsWanted =
+      frame.body.length > 0 ? Math.min(PULLS_MAX, this.#pullsWanted + 1) : PULLS_IDLE;
+    this.#applyHeld();
     this.#grant();
   }
 
@@ -163,23 +169,27 @@ export class FeedReader {
     this.#heldBytes += body.length;
   }
 
-  async #applyHeld(): Promise<void> {
-    if (this.#isApplying) return;
-    this.#isApplying = true;
-    try {
-      while (!this.#isOver && this.#held.length > 0) await this.#applyNext();
-    } catch (error) {
-      this.#fail(error);
-    } finally {
-      this.#isApplying = false;
+  #applyHeld(): void {
+    const { batchesMax } = this.#options.limits;
+    while (!this.#isOver && this.#held.length > 0 && this.#batchCount < batchesMax) {
+      this.#batchCount += 1;
+      this.#applyNext()
+        .catch((error: unknown) => this.#fail(error))
+        .finally(() => {
+          this.#batchCount -= 1;
+          this.#applyHeld();
+        });
     }
   }
 
+  /** Each batch names the one before it, so it is harmless to propose one before that is applied. */
   async #applyNext(): Promise<void> {
     const { apply, epoch, federationId, onApplied } = this.#options;
     const { entries, sizeBytes } = this.#nextBatch();
+    const from = this.#proposed;
     const to = cursorOf(must(entries.at(-1), 'a batch of one entry or more'));
-    const reached = await apply({ federationId, epoch, from: this.#applied, entries, to });
+    this.#proposed = to;
+    const reached = await apply({ federationId, epoch, from, entries, to });
     if (this.#isOver) return;
     this.#heldBytes -= sizeBytes;
     if (reached === 'snapshot-needed') throw new SnapshotNeeded();

@@ -189,6 +189,7 @@ export class FeedServer {
           term,
           after: cursor,
           pullsMax: this.#limits.pullsMax,
+          paceMs: this.#limits.paceMs,
           heartbeatMs: this.#limits.heartbeatMs,
           headSeq: () => source.head.seq,
           news: () => this.#news(epoch),

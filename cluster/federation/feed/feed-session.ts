@@ -1,12 +1,15 @@
 // One follower's session at the primary: each pull that it sends is answered with the frame that comes next,
 // in order, as soon as there is one, or with a heartbeat. Nothing is sent that was not pulled, so what is on
-// its way to a follower is bounded by its pulls, and nothing waits for it in memory here.
+// its way to a follower is bounded by its pulls, and nothing waits for it in memory here. A follower that is
+// up to date gets an entry at once after a pause, and then a frame every few milliseconds: pulls that each
+// took one entry would be used up before the first of them could come again over a long line.
 
 import type { Clock, Timer } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { RpcRefusal } from '../../transport/rpc-error.ts';
 import type { GlobalCursor } from '../global-log.ts';
 import { encodeFeedFrame, type FeedNews } from './feed-frames.ts';
+import { PULLS_IDLE } from './feed-limits.ts';
 import type { FramePacker } from './frame-packer.ts';
 
 /** Codes of refusals of the feed. They are on the wire: none gets another meaning. */
@@ -30,6 +33,7 @@ export interface FeedSessionOptions {
   readonly term: number;
   readonly after: GlobalCursor;
   readonly pullsMax: number;
+  readonly paceMs: number;
   readonly heartbeatMs: number;
   readonly headSeq: () => number;
   readonly news: () => FeedNews;
@@ -50,6 +54,8 @@ export class FeedSession {
   #nextNumber = 0;
   #isReading = false;
   #heartbeat: Timer | undefined;
+  /** The next frame waits for it. */
+  #pace: Timer | undefined;
   #overBy: RpcRefusal | undefined;
 
   constructor(options: FeedSessionOptions) {
@@ -96,15 +102,17 @@ export class FeedSession {
     if (this.#overBy !== undefined) return;
     this.#overBy = new RpcRefusal(code, why);
     this.#heartbeat?.cancel();
+    this.#pace?.cancel();
     for (const { reject } of this.#pulls.splice(0)) reject(this.#overBy);
   }
 
   async #serve(): Promise<void> {
-    if (this.#isReading) return;
+    if (this.#isReading || this.#pace !== undefined) return;
     this.#isReading = true;
     try {
       while (this.#pulls.length > 0 && this.#sent.seq < this.#options.headSeq()) {
         await this.#sendNext();
+        if (this.#pace !== undefined) break;
       }
     } catch (error) {
       this.#options.logger.error({ cause: error }, 'the global log cannot be read for the feed');
@@ -123,6 +131,15 @@ export class FeedSession {
     }
     this.#sent = frame.to;
     this.#answer(frame.body);
+    if (!frame.isFull) this.#awaitPace();
+  }
+
+  #awaitPace(): void {
+    const { clock, paceMs } = this.#options;
+    this.#pace = clock.after(paceMs, () => {
+      this.#pace = undefined;
+      this.onMoved();
+    });
   }
 
   #answer(body: Uint8Array): void {
@@ -137,8 +154,9 @@ export class FeedSession {
     const { clock, heartbeatMs } = this.#options;
     this.#heartbeat?.cancel();
     this.#heartbeat = clock.after(heartbeatMs, () => {
-      // While entries are read, one of them answers.
-      if (!this.#isReading) this.#answer(NOTHING);
+      // While entries are read, one of them answers. No pull is left to wait for longer than a few heartbeats.
+      const count = this.#isReading ? 0 : Math.max(1, this.#pulls.length - PULLS_IDLE);
+      for (let each = 0; each < count; each += 1) this.#answer(NOTHING);
       this.#awaitHeartbeat();
     });
   }

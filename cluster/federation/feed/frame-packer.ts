@@ -10,6 +10,8 @@ export interface PackedFrame {
   readonly body: Uint8Array;
   /** The last entry in it. */
   readonly to: GlobalCursor;
+  /** It ends where it does because it is large enough, and not because the log did. */
+  readonly isFull: boolean;
 }
 
 interface Kept {
@@ -17,7 +19,7 @@ interface Kept {
   readonly frame: Promise<PackedFrame | undefined>;
   /** Where the head was when it was read. */
   readonly headSeq: number;
-  /** It ended before the head: it would not be larger now. Not known before it is read. */
+  /** It would not be larger now. Not known before it is read. */
   isFull: boolean;
 }
 
@@ -38,11 +40,11 @@ export class FramePacker {
     const known = this.#kept.get(after.seq);
     const isSame = known !== undefined && isSameCursor(known.after, after);
     if (isSame && (known.isFull || known.headSeq === headSeq)) return known.frame;
-    const kept: Kept = { after, frame: this.#pack(after), headSeq, isFull: false };
+    const kept: Kept = { after, frame: this.#pack(after, headSeq), headSeq, isFull: false };
     this.#keep(kept);
     kept.frame.then(
       (frame) => {
-        kept.isFull = frame !== undefined && frame.to.seq < headSeq;
+        kept.isFull = frame?.isFull === true;
       },
       () => this.#kept.delete(after.seq),
     );
@@ -60,12 +62,13 @@ export class FramePacker {
     if (this.#kept.size > this.#keptMax && oldest !== undefined) this.#kept.delete(oldest);
   }
 
-  async #pack(after: GlobalCursor): Promise<PackedFrame | undefined> {
+  async #pack(after: GlobalCursor, headSeq: number): Promise<PackedFrame | undefined> {
     const read = await this.#source.read(after.seq, FRAME_BYTES);
     const entries = read?.slice(0, FRAME_ENTRIES_MAX);
     const to = entries?.at(-1);
     if (entries === undefined || to === undefined) return undefined;
     const { epoch, seq, hash } = to;
-    return { body: encodeEntryRun({ after, entries }), to: { epoch, seq, hash } };
+    const body = encodeEntryRun({ after, entries });
+    return { body, to: { epoch, seq, hash }, isFull: seq < headSeq };
   }
 }

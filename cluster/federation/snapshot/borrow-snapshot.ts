@@ -1,6 +1,6 @@
 // Takes a snapshot of the primary over into the own group. What an earlier leader has staged is gone on with
-// as long as the primary still lends that snapshot; else it begins anew. The next piece is fetched while
-// one is staged, and no more: memory stays flat.
+// as long as the primary still lends that snapshot; else it begins anew. So many pieces are asked for ahead
+// that a long line is used, and a few are put into the own log at once; no more, so memory stays flat.
 
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -33,9 +33,14 @@ export interface BorrowOptions {
   readonly onStaged: () => void;
 }
 
-/** The primary opens its state, or reads on in it. */
+/** Pieces that are asked for and not staged yet: 4 MiB, for a line that is long and wide. */
+export const PIECES_AHEAD = 64;
+/** Of these, those that are on their way into the own log. */
+const STAGING_MAX = 4;
+/** The primary opens its state. */
 const OPEN_MS = 30_000;
-const CHUNK_MS = 30_000;
+/** On a slow line, all that were asked for before come first. */
+const CHUNK_MS = 120_000;
 
 /** Resolves when the snapshot is the global state here. Rejects with whatever went wrong; nothing is lost. */
 export async function borrowSnapshot(options: BorrowOptions): Promise<void> {
@@ -43,23 +48,45 @@ export async function borrowSnapshot(options: BorrowOptions): Promise<void> {
   const beganAtMs = clock.monotonicMs();
   const begun = (await resumed(options)) ?? (await begunAnew(options));
   const { snapshotId } = begun;
-  let { next } = begun;
-  let sizeBytes = 0;
-  while (!next.isEnd) {
-    const { number, bytes } = next;
-    const following = chunkOf(options, snapshotId, number + 1);
-    // It is waited for below, also when staging fails.
-    following.catch(() => undefined);
-    if (options.isOver()) return;
-    await sink.add({ snapshotId, number, bytes });
-    sizeBytes += bytes.length;
-    options.onStaged();
-    next = await following;
-  }
+  const pieceCount = await stageAll(options, begun);
   if (options.isOver()) return;
-  await sink.commit({ snapshotId, pieceCount: next.number });
+  await sink.commit({ snapshotId, pieceCount });
   const tookMs = Math.round(clock.monotonicMs() - beganAtMs);
-  logger.info({ snapshotId, pieces: next.number, sizeBytes, tookMs }, 'a snapshot is in place');
+  logger.info({ snapshotId, pieces: pieceCount, tookMs }, 'a snapshot is in place');
+}
+
+/** Resolves with how many pieces there are. Rejects when one does not come, or cannot be staged. */
+async function stageAll(options: BorrowOptions, { snapshotId, next }: Begun): Promise<number> {
+  const { isOver, onStaged, sink } = options;
+  const coming = [Promise.resolve(next)];
+  const staging: Promise<void>[] = [];
+  let asked = next.number;
+  try {
+    for (;;) {
+      while (coming.length + staging.length < PIECES_AHEAD) {
+        asked += 1;
+        coming.push(waitedForLater(chunkOf(options, snapshotId, asked)));
+      }
+      const piece = await coming.shift()!;
+      if (staging.length === STAGING_MAX) await staging.shift();
+      if (isOver()) return piece.number;
+      if (piece.isEnd) {
+        await Promise.all(staging);
+        return piece.number;
+      }
+      const { number, bytes } = piece;
+      staging.push(waitedForLater(sink.add({ snapshotId, number, bytes }).then(onStaged)));
+    }
+  } finally {
+    // The next try begins behind what is staged: it has to be known how far that is.
+    await Promise.allSettled(staging);
+  }
+}
+
+/** Whoever comes to it hears what became of it. */
+function waitedForLater<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
 }
 
 interface Begun {

@@ -11,6 +11,7 @@ import { RpcRefusal } from '../../transport/rpc-error.ts';
 import type { RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { FeedStanding } from '../feed/feed-server.ts';
 import { type GlobalCursor, positionText } from '../global-log.ts';
+import { PIECES_AHEAD } from './borrow-snapshot.ts';
 import {
   type ChunkWish,
   decodeOpen,
@@ -44,8 +45,11 @@ export interface SnapshotLenderOptions {
 
 const LEASE_MS = 60_000;
 const LOANS_MAX = 4;
-/** Chunks that are kept: a follower that lost an answer, or its leader, asks for one of the last again. */
-const RECENT_MAX = 4;
+/**
+ * Chunks that are kept: a follower that lost its line, or its leader, asks again for what it had asked for
+ * and has not staged.
+ */
+const RECENT_MAX = PIECES_AHEAD;
 
 interface Loan {
   readonly snapshotId: string;

@@ -11,15 +11,16 @@ import { epochAt } from '../global-log/chain.ts';
 import { type GlobalCursor, isSameCursor, originHash } from '../global-log/cursor.ts';
 import {
   cursorAfter,
-  decodeEntry,
   entryHash,
-  entryLinks,
+  entryOf,
   type GlobalEntry,
+  linksOf,
 } from '../global-log/global-entry.ts';
 import { entryKey } from '../global-log/global-log-writer.ts';
 import { type EntryRange, isPrimary, type Replication } from '../global-log/replication.ts';
 import type { Verdict, VerdictAnswer } from '../global-log/verdict.ts';
 import type { Answer } from '../outcome.ts';
+import { type Fields, fieldsOrNone } from '../packing.ts';
 import { applyEffects, digestAfter } from './arrived-effects.ts';
 import type { ApplyContext } from './checks.ts';
 
@@ -65,13 +66,14 @@ export function applyGlobalLogApply(
   const { replication } = changes;
   const refusal = replication === undefined ? 'not-begun' : refusalOf(replication, epoch, from);
   if (replication === undefined || refusal !== undefined) return verdictOf(changes, refusal!);
-  if (!isChain(epoch, from, entries, to)) return verdictOf(changes, 'broken-chain');
+  const chain = chainOf(epoch, from, entries, to);
+  if (chain === undefined) return verdictOf(changes, 'broken-chain');
   // Whoever sends it has begun that epoch: no lower one is heard any more.
   if (epoch > replication.maxEpochPromised) {
     changes.changeReplication({ ...replication, maxEpochPromised: epoch, votedFor: undefined });
   }
-  for (const bytes of entries) {
-    const verdict = arrive(changes, bytes);
+  for (const arrived of chain) {
+    const verdict = arrive(changes, arrived);
     if (verdict !== undefined) return verdictOf(changes, verdict);
   }
   return verdictOf(changes, 'applied');
@@ -98,49 +100,60 @@ function refusalOf(
   return isSameCursor(from, replication.cursor) ? undefined : 'other-cursor';
 }
 
-/** Whether the entries lead from one place to the other, in a log of that epoch. */
-function isChain(
+/** An entry of a chain whose hashes are right. */
+interface ArrivedEntry {
+  readonly bytes: Uint8Array;
+  readonly hash: Uint8Array;
+  /** Unpacked; what is in them has not been looked at. */
+  readonly fields: Fields;
+}
+
+/** The entries, when they lead from one place to the other in a log of that epoch; else undefined. */
+function chainOf(
   logEpoch: number,
   from: GlobalCursor,
   entries: readonly Uint8Array[],
   to: GlobalCursor,
-): boolean {
+): readonly ArrivedEntry[] | undefined {
+  const chain: ArrivedEntry[] = [];
   let at = from;
   for (const bytes of entries) {
-    const links = entryLinks(bytes);
-    if (links === undefined) return false;
+    const fields = fieldsOrNone(bytes);
+    const links = fields === undefined ? undefined : linksOf(fields);
+    if (fields === undefined || links === undefined) return undefined;
     const { epoch, seq, prevHash } = links;
-    if (epoch < at.epoch || epoch > logEpoch || seq <= at.seq) return false;
-    if (Buffer.compare(prevHash, at.hash) !== 0) return false;
-    at = cursorAfter(links, entryHash(bytes));
+    if (epoch < at.epoch || epoch > logEpoch || seq <= at.seq) return undefined;
+    if (Buffer.compare(prevHash, at.hash) !== 0) return undefined;
+    const hash = entryHash(bytes);
+    chain.push({ bytes, hash, fields });
+    at = cursorAfter(links, hash);
   }
-  return isSameCursor(at, to);
+  return isSameCursor(at, to) ? chain : undefined;
 }
 
 /** Takes the next entry in; undefined when it did. */
-function arrive(changes: ChangeSet, bytes: Uint8Array): Verdict | undefined {
+function arrive(changes: ChangeSet, { bytes, hash, fields }: ArrivedEntry): Verdict | undefined {
   const replication = must(changes.replication, 'a global log');
-  const entry = readEntry(bytes);
+  const entry = readEntry(fields);
   if (entry === undefined || !isNext(replication.cursor, entry)) return 'broken-chain';
-  if (entry.body.kind === 'reset')
-    return replication.isWitness ? take(changes, entry, bytes) : 'reset';
-  if (replication.isWitness) return take(changes, entry, bytes);
-  const effects = entry.body.kind === 'effects' ? entry.body.effects : [];
-  if (Buffer.compare(digestAfter(changes, effects), entry.digest) !== 0) return 'diverged';
-  applyEffects(changes, effects);
-  take(changes, entry, bytes);
-  const { request, timeMs } = entry;
-  if (request !== undefined) {
-    const { index, position } = changes;
-    const { answer } = request;
-    const outcome = { kind: 'applied', answer, index, position, replayed: false } as const;
-    rememberRequest(changes, request, timeMs, outcome);
+  if (entry.body.kind === 'reset' && !replication.isWitness) return 'reset';
+  if (!replication.isWitness) {
+    const effects = entry.body.kind === 'effects' ? entry.body.effects : [];
+    if (Buffer.compare(digestAfter(changes, effects), entry.digest) !== 0) return 'diverged';
+    applyEffects(changes, effects);
   }
+  changes.endArrived(entry, { bytes, hash });
+  if (!replication.isWitness) rememberArrived(changes, entry);
   return undefined;
 }
 
-function take(changes: ChangeSet, entry: GlobalEntry, bytes: Uint8Array): undefined {
-  changes.endArrived(entry, bytes);
+/** A repeat of the request is known here, too. */
+function rememberArrived(changes: ChangeSet, { request, timeMs }: GlobalEntry): void {
+  if (request === undefined) return;
+  const { index, position } = changes;
+  const { answer } = request;
+  const outcome = { kind: 'applied', answer, index, position, replayed: false } as const;
+  rememberRequest(changes, request, timeMs, outcome);
 }
 
 /** Only a primary's first entry begins an epoch, and only a restore leaves seqs out. */
@@ -150,9 +163,9 @@ function isNext(cursor: GlobalCursor, { epoch, seq, body }: GlobalEntry): boolea
 }
 
 /** Bytes that are no entry are refused; a format that is not known here ends the process. */
-function readEntry(bytes: Uint8Array): GlobalEntry | undefined {
+function readEntry(fields: Fields): GlobalEntry | undefined {
   try {
-    return decodeEntry(bytes);
+    return entryOf(fields);
   } catch (error) {
     if (error instanceof AssertionError) throw error;
     return undefined;

@@ -100,7 +100,12 @@ export function encodeEntry(entry: GlobalEntry): Uint8Array {
  * here: skipping it would make another state.
  */
 export function decodeEntry(bytes: Uint8Array): GlobalEntry {
-  const [format, epoch, seq, prevHash, index, timeMs, number, fields, ...rest] = unpack(bytes);
+  return entryOf(unpack(bytes));
+}
+
+/** The same, of an entry that is unpacked. */
+export function entryOf(all: Fields): GlobalEntry {
+  const [format, epoch, seq, prevHash, index, timeMs, number, fields, ...rest] = all;
   requireFormat('global entry', format, FORMAT);
   const [digest, isBootstrap, principal, request] = rest;
   const body = bodyOf(number, fields as Fields);
@@ -118,16 +123,26 @@ export function decodeEntry(bytes: Uint8Array): GlobalEntry {
   } as GlobalEntry;
 }
 
+/** What an entry says of its place. */
+export interface EntryLinks {
+  readonly epoch: number;
+  readonly seq: number;
+  readonly prevHash: Uint8Array;
+  readonly timeMs: number;
+}
+
 /** What the head of an entry says, without reading its body; undefined when the bytes are no entry. */
-export function entryLinks(
-  bytes: Uint8Array,
-): (Pick<GlobalEntry, 'epoch' | 'seq' | 'prevHash'> & { readonly timeMs: number }) | undefined {
+export function entryLinks(bytes: Uint8Array): EntryLinks | undefined {
   const fields = fieldsOrNone(bytes);
-  if (fields === undefined) return undefined;
+  return fields === undefined ? undefined : linksOf(fields);
+}
+
+/** The same, of an entry that is unpacked. */
+export function linksOf(fields: Fields): EntryLinks | undefined {
   const [, epoch, seq, prevHash, , timeMs] = fields;
   const areNumbers = [epoch, seq, timeMs].every((each) => Number.isSafeInteger(each));
   if (!areNumbers || !(prevHash instanceof Uint8Array)) return undefined;
-  return { epoch, seq, prevHash, timeMs } as ReturnType<typeof entryLinks>;
+  return { epoch, seq, prevHash, timeMs } as EntryLinks;
 }
 
 /** The hash of an entry's bytes: they hold all that it stands on. */

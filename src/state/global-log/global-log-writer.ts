@@ -15,6 +15,12 @@ import {
   type Replication,
 } from './replication.ts';
 
+/** An entry as it stands in its row. */
+export interface PackedEntry {
+  readonly bytes: Uint8Array;
+  readonly hash: Uint8Array;
+}
+
 export class GlobalLogWriter {
   readonly #rows: Rows;
   /** Undefined while nobody asked. */
@@ -37,11 +43,12 @@ export class GlobalLogWriter {
 
   /** Writes an entry of this primary. */
   write(entry: GlobalEntry): void {
-    this.append(entry, encodeEntry(entry));
+    const bytes = encodeEntry(entry);
+    this.append(entry, { bytes, hash: entryHash(bytes) });
   }
 
-  /** The entry whose bytes these are follows the last one. */
-  append(entry: GlobalEntry, bytes: Uint8Array): void {
+  /** The entry follows the last one. */
+  append(entry: GlobalEntry, { bytes, hash }: PackedEntry): void {
     const { epoch, seq, body } = entry;
     this.#rows.putRow(entryKey(epoch, seq), bytes);
     const before = must(this.replication, 'a global log');
@@ -51,7 +58,7 @@ export class GlobalLogWriter {
       ...kept,
       ...promisedWith(kept, epoch),
       ...(body.kind === 'datacenters' && { datacenters: body.datacenters, datacentersSeq: seq }),
-      cursor: cursorAfter(entry, entryHash(bytes)),
+      cursor: cursorAfter(entry, hash),
       epochs: epochsWith(kept, entry),
       keptBytes: kept.keptBytes + bytes.length,
     });

@@ -233,6 +233,8 @@ export class SecondaryNode extends WorldNode {
   /** What has come over the feed of this node and is not applied. */
   onHeld: (bytes: number) => void = () => undefined;
   #heldBytes = 0;
+  /** When the last command of the own group is done: each is done after those before it. */
+  #doneMs = 0;
 
   constructor(world: FeedWorld, datacenter: string, name: string, state: SecondaryState) {
     super(world, datacenter, name);
@@ -248,6 +250,7 @@ export class SecondaryNode extends WorldNode {
   subscribe(limits: Partial<SubscriberLimits> = {}): void {
     const { clock, random } = this.world;
     const { state } = this;
+    this.#doneMs = 0;
     this.subscriber = new Subscriber({
       clock,
       random,
@@ -293,8 +296,10 @@ export class SecondaryNode extends WorldNode {
 
   /** A command through the own group's log. */
   #through<T>(effect: () => T): Promise<T> {
+    const { nowMs } = this.world.time;
+    this.#doneMs = Math.max(this.#doneMs + 0.01, nowMs + this.applyMs());
     return new Promise((resolve, reject) => {
-      this.world.clock.after(this.applyMs(), () => {
+      this.world.clock.after(this.#doneMs - nowMs, () => {
         try {
           const result = effect();
           if (this.onApply() === 'done') resolve(result);

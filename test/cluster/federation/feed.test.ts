@@ -10,7 +10,11 @@ import {
   decodeFeedFrame,
   type HelloAnswer,
 } from '../../../cluster/federation/feed/feed-frames.ts';
-import { FRAME_BYTES } from '../../../cluster/federation/feed/feed-limits.ts';
+import {
+  DEFAULT_SUBSCRIBER_LIMITS,
+  PULLS_IDLE,
+  PULLS_MAX,
+} from '../../../cluster/federation/feed/feed-limits.ts';
 import type { FeedHello } from '../../../cluster/federation/feed/feed-frames.ts';
 import { type GlobalCursor, LOG_START } from '../../../cluster/federation/global-log.ts';
 import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
@@ -72,8 +76,10 @@ t.test('feed: an entry is there one way later, when nothing waits before it', as
 
 t.test('feed: what is on its way to a follower never exceeds its window', async (test) => {
   const { world, log, secondary } = await twoDatacenters();
-  const entryBytes = 10_000;
-  for (let number = 0; number < 1_000; number += 1) log.write(Buffer.alloc(entryBytes, number));
+  const { windowBytes } = DEFAULT_SUBSCRIBER_LIMITS;
+  const entryBytes = 50_000;
+  const entryCount = (2 * windowBytes) / entryBytes;
+  while (log.head.seq < entryCount) log.write(Buffer.alloc(entryBytes, log.head.seq));
   let isStalled = true;
   secondary.applyMs = () => (isStalled ? 1_000_000 : 2);
   let sentBytes = 0;
@@ -82,13 +88,53 @@ t.test('feed: what is on its way to a follower never exceeds its window', async 
   };
   secondary.subscriber.start(1);
   await world.run(4_000);
-  test.ok(sentBytes > 2 * FRAME_BYTES, `${sentBytes} bytes came`);
-  test.ok(sentBytes < 1_100_000, `${sentBytes} bytes for a window of 1 MiB`);
+  test.ok(sentBytes > windowBytes / 2, `${sentBytes} bytes came`);
+  test.ok(sentBytes < 1.1 * windowBytes, `${sentBytes} bytes for a window of ${windowBytes}`);
   isStalled = false;
   secondary.subscriber.stop();
+  secondary.subscribe();
   secondary.subscriber.start(2);
-  await world.until('it has all', () => secondary.state.cursor?.seq === 1_000);
+  await world.until('it has all', () => secondary.state.cursor?.seq === log.head.seq);
   test.same(chainViolations(log, secondary.state), []);
+});
+
+t.test('feed: a long line costs its length and little more, at any rate', async (test) => {
+  const { world, log, secondary } = await twoDatacenters();
+  const delayMs = 150;
+  world.net.delayMs = delayMs;
+  secondary.subscriber.start(1);
+  await world.until('it follows', () => secondary.subscriber.state().kind === 'tail');
+  const lagsMs: number[] = [];
+  const writtenMs = new Map<number, number>();
+  const look = (): void => {
+    for (const [seq, atMs] of writtenMs) {
+      if (seq > (secondary.state.cursor?.seq ?? 0)) return;
+      writtenMs.delete(seq);
+      lagsMs.push(world.time.nowMs - atMs);
+    }
+  };
+  for (let count = 0; count < 4_000; count += 1) {
+    log.write(`${count}`);
+    writtenMs.set(log.head.seq, world.time.nowMs);
+    await world.run(1);
+    look();
+  }
+  // At first the feed has to find out how much is coming.
+  const steady = lagsMs.slice(1_500).sort((one, other) => one - other);
+  const p99 = steady[Math.floor(steady.length * 0.99)]!;
+  test.ok(steady.length > 2_000 && p99 < delayMs + 20, `${p99} ms over ${delayMs} ms`);
+});
+
+t.test('feed: a line that is long and wide is full while a follower catches up', async (test) => {
+  const { world, log, secondary } = await twoDatacenters();
+  world.net.delayMs = 150;
+  const entryCount = 100_000;
+  while (log.head.seq < entryCount) log.write(Buffer.alloc(600, log.head.seq));
+  const fromMs = world.time.nowMs;
+  secondary.subscriber.start(1);
+  await world.until('it has all', () => secondary.state.cursor?.seq === entryCount);
+  const seconds = (world.time.nowMs - fromMs) / 1_000;
+  test.ok(entryCount / seconds > 20_000, `${entryCount} entries in ${seconds} s`);
 });
 
 t.test('feed: followers of the same entries share packed frames', async (test) => {
@@ -382,8 +428,11 @@ t.test(
     test.match(await pull(1), /^feed.over: pull 1 came where 0 was expected/);
     test.match(await pull(0), /^feed.over: session/);
     session = await sessionOf(primary);
-    const pulls = [0, 1, 2, 3, 4, 5].map(pull);
-    test.match(await Promise.all(pulls), [...Array(5).fill(/more than 4 pulls wait/), /is over/]);
+    const pulls = Array.from({ length: PULLS_MAX + 2 }, (_, number) => pull(number));
+    // The first one is answered before the last one is too many.
+    const [, ...others] = await Promise.all(pulls);
+    test.match(others.pop(), /is over/);
+    test.ok(others.every((each) => each.includes(`more than ${PULLS_MAX} pulls wait`)));
     session = await sessionOf(primary);
     test.equal(await pull(0), 'none');
     const future = encodeAck({ session, cursor: { epoch: 1, seq: 2, hash: log.head.hash } });
@@ -406,6 +455,21 @@ t.test('sessions: an idle one says every second where the head is', async (test)
   test.equal(frame.body.length, 0);
   test.match(frame.news, { epoch: 1, headSeq: 1, majoritySeq: 0 });
   test.equal(frame.news.nowMs - frame.news.headAtMs, 1_000);
+});
+
+t.test('sessions: no pull of an idle one waits for longer than a few heartbeats', async (test) => {
+  const { world, primary } = await aPrimary();
+  const session = await sessionOf(primary);
+  let answeredCount = 0;
+  for (let number = 0; number < PULLS_MAX; number += 1) {
+    void ask(primary, 'feed.pull', encodePull({ session, number })).then(() => {
+      answeredCount += 1;
+    });
+  }
+  await world.run(1_100);
+  test.equal(answeredCount, PULLS_MAX - PULLS_IDLE);
+  await world.run(1_000);
+  test.equal(answeredCount, PULLS_MAX - PULLS_IDLE + 1, 'then one at a time');
 });
 
 t.test(

@@ -5,10 +5,12 @@ import t from 'tap';
 import {
   type BorrowOptions,
   borrowSnapshot,
+  PIECES_AHEAD,
 } from '../../../cluster/federation/snapshot/borrow-snapshot.ts';
 import {
   decodeChunk,
   decodeOffer,
+  decodeWish,
   encodeChunk,
   encodeOpen,
   encodeWish,
@@ -37,6 +39,8 @@ async function bigPrimary(): Promise<{
   const world = new FeedWorld();
   const log = new MemoryLog(() => world.clock.wallMs());
   const primary = await new PrimaryNode(world, 'p1', log).start();
+  // More pieces than are asked for ahead.
+  primary.chunkBytes = 8;
   for (let number = 1; number <= 200; number += 1) log.write(`entry ${number}`);
   log.trimmedSeq = 199;
   return { world, log, primary };
@@ -81,16 +85,16 @@ t.test('snapshot: begins anew when the primary has another leader', async (test)
   test.same(chainViolations(log, secondary.state), []);
 });
 
-t.test('snapshot: lines that break in the middle cost no more than a chunk', async (test) => {
+t.test('snapshot: lines that break in the middle cost no other snapshot', async (test) => {
   const { world, log, primary } = await bigPrimary();
   const secondary = await aSecondary(world, 'dc2', 's1', [primary]);
-  let chunkCount = 0;
+  let loanCount = 0;
   const { handlers } = primary;
   primary.handlers = {
     ...handlers,
-    [SNAPSHOT_METHOD.chunk]: (request) => {
-      chunkCount += 1;
-      return handlers[SNAPSHOT_METHOD.chunk]!(request);
+    [SNAPSHOT_METHOD.open]: (request) => {
+      loanCount += 1;
+      return handlers[SNAPSHOT_METHOD.open]!(request);
     },
   };
   secondary.subscriber.start(1);
@@ -100,8 +104,8 @@ t.test('snapshot: lines that break in the middle cost no more than a chunk', asy
   }
   await world.until('it has all', () => secondary.state.cursor?.seq === 200);
   test.equal(secondary.state.snapshotCount, 1);
-  const due = Math.ceil(Buffer.from(secondary.state.entries.join('\n')).length / 64) + 1;
-  test.ok(chunkCount <= due + 6, `${chunkCount} chunks were asked for, ${due} there are`);
+  test.equal(primary.lender.loans().length, 1);
+  test.equal(loanCount, 1, 'it was gone on with, each time');
   test.same(chainViolations(log, secondary.state), []);
 });
 
@@ -154,14 +158,17 @@ t.test('lender: the last chunks can be had again, the others are gone', async (t
   const chunk = (number: number, id = snapshotId, from = 'dc2'): Promise<Uint8Array> =>
     ask(primary, SNAPSHOT_METHOD.chunk, encodeWish({ snapshotId: id, number }), from);
   const all: Uint8Array[] = [];
-  for (let number = 0; number < 6; number += 1) all.push(await chunk(number));
-  test.same(await chunk(3), all[3]);
-  test.same(await Promise.all([chunk(5), chunk(6)]), [all[5], await chunk(6)]);
-  test.match(await refusalOf(chunk(0)), /^snapshot.gone: chunk 0 of .*: the next one is chunk 7/);
-  test.match(await refusalOf(chunk(9)), /^snapshot.gone/);
-  test.match(await refusalOf(chunk(7, 'another')), /^snapshot.gone: .*: it is not lent/);
-  test.match(await refusalOf(chunk(7, snapshotId, 'dc3')), /^snapshot.gone: .*: it is not lent/);
-  let last = decodeChunk(await chunk(7));
+  const next = PIECES_AHEAD + 3;
+  for (let number = 0; number < next; number += 1) all.push(await chunk(number));
+  test.same(await chunk(3), all[3], 'whoever asked for so many ahead may ask for them again');
+  test.match(
+    await refusalOf(chunk(2)),
+    new RegExp(`^snapshot.gone: chunk 2 of .*: the next one is chunk ${next}`),
+  );
+  test.match(await refusalOf(chunk(next + 2)), /^snapshot.gone/);
+  test.match(await refusalOf(chunk(next, 'another')), /^snapshot.gone: .*: it is not lent/);
+  test.match(await refusalOf(chunk(next, snapshotId, 'dc3')), /^snapshot.gone: .*: it is not lent/);
+  let last = decodeChunk(await chunk(next));
   while (!last.isEnd) last = decodeChunk(await chunk(last.number + 1));
   test.equal(last.bytes.length, 0);
 });
@@ -275,4 +282,40 @@ t.test('borrow: what is unreachable is not taken for gone', async (test) => {
   });
   test.match(await refusalOf(borrowed), /no answer/);
   test.same(began, [], 'what is staged stays');
+});
+
+t.test('borrow: what went wrong is told when it is known how much is staged', async (test) => {
+  const { world, primary } = await bigPrimary();
+  const staged: number[] = [];
+  let stagedWhenTold = -1;
+  const borrowed = borrowSnapshot({
+    clock: world.clock,
+    logger: world.logger('x'),
+    federationId: FEDERATION,
+    epochMin: 0,
+    call: async (method, payload) => {
+      const isLost = method === SNAPSHOT_METHOD.chunk && decodeWish(payload).number === 3;
+      if (isLost) throw new RpcError('timeout', 'no answer');
+      return ask(primary, method, payload);
+    },
+    isOver: () => false,
+    onStaged: () => undefined,
+    sink: {
+      staged: () => undefined,
+      begin: async () => undefined,
+      add: ({ number }) =>
+        new Promise((resolve) => {
+          world.clock.after(10, () => {
+            staged.push(number);
+            resolve();
+          });
+        }),
+      commit: async () => undefined,
+    },
+  });
+  borrowed.catch(() => {
+    stagedWhenTold = staged.length;
+  });
+  test.match(await refusalOf(world.result(borrowed)), /no answer/);
+  test.equal(stagedWhenTold, 3, 'the pieces before it are in the own log');
 });
