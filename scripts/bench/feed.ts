@@ -123,6 +123,7 @@ async function measure(
     addresses: () => finding.directory.primary()?.addresses ?? [],
     clusterId: () => 'cluster of dc2',
     federationId: () => '',
+    adopt: async () => undefined,
     cursor: () => (wantsSnapshot ? undefined : state.cursor),
     maxEpoch: () => 0,
     apply: async (batch) => {
@@ -176,6 +177,7 @@ function newGossip(
     datacenter,
     clusterId: () => `cluster of ${datacenter}`,
     federationId: () => '',
+    isRemoved: () => false,
     own: () => ({
       clusterId: `cluster of ${datacenter}`,
       federationId: '',

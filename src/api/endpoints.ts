@@ -2,6 +2,7 @@
 
 import type { Static, TSchema } from 'typebox';
 import { AUTH_METHOD_ENDPOINTS, BINDING_RULE_ENDPOINTS } from './endpoints-auth-method.ts';
+import { DATACENTER_ENDPOINTS } from './endpoints-datacenter.ts';
 import { NAMESPACE_ENDPOINTS, OTHER_ENDPOINTS } from './endpoints-namespace.ts';
 import { POLICY_ENDPOINTS, ROLE_ENDPOINTS, TEMPLATE_ENDPOINTS } from './endpoints-policy.ts';
 import { TOKEN_ENDPOINTS } from './endpoints-token.ts';
@@ -15,6 +16,7 @@ export const ENDPOINTS = {
   ...BINDING_RULE_ENDPOINTS,
   ...NAMESPACE_ENDPOINTS,
   ...OTHER_ENDPOINTS,
+  ...DATACENTER_ENDPOINTS,
 };
 
 export type EndpointName = keyof typeof ENDPOINTS;

@@ -10,7 +10,7 @@ export interface ShownPosition {
 /**
  * `primary`: it writes. `live`: it has all that it was sent. `catching-up`: it takes in what it lacks.
  * `snapshot`: it takes in the whole state. `away`: there is no connection. `stopped`: it stands still
- * until somebody acts. `unknown`: this server cannot know.
+ * until somebody acts. `removed`: an operator removed it. `unknown`: this server cannot know.
  */
 export type DatacenterState =
   | 'primary'
@@ -19,6 +19,7 @@ export type DatacenterState =
   | 'snapshot'
   | 'away'
   | 'stopped'
+  | 'removed'
   | 'unknown';
 
 export interface ShownDatacenter {

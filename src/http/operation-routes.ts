@@ -240,4 +240,12 @@ export const OPERATION_ROUTES: { readonly [Name in OperationName]: OperationRout
     render: renderAuthorizations,
   },
   'replication.status': { input: nothing, render: renderReplication },
+  'datacenter.remove': {
+    input: ({ parameter, query }) => ({
+      name: parameter,
+      isForced: isSwitchedOn(query, 'force'),
+    }),
+    render: renderBoolean,
+  },
+  'datacenter.allow': { input: ({ parameter }) => ({ name: parameter }), render: renderBoolean },
 };

@@ -1,12 +1,15 @@
 // The figures of the federation, on every server what it knows: its leader knows most. Labels are names of
 // datacenters, of which there are few.
 
+import type { DatacenterState } from '../api/shown-federation.ts';
 import type { MetricsRegistry } from '../http/metrics.ts';
 import type { StateView } from '../state/view.ts';
 import type { NodeFederation } from './node-federation.ts';
 
 const PREFIX = 'conclave.federation.';
 const MS_OF_SECOND = 1000;
+/** Of which nothing can be said that would be worth an alarm. */
+const SILENT: ReadonlySet<DatacenterState> = new Set(['unknown', 'removed']);
 
 export function exportFederationMetrics(
   registry: MetricsRegistry,
@@ -39,9 +42,6 @@ function showDatacenters(registry: MetricsRegistry, federation: NodeFederation):
       registry.gauge(`${PREFIX}${name}`, { datacenter }).set(value ?? Number.NaN);
     set('lag_entries', lagEntries);
     set('lag_seconds', lagMs === undefined ? undefined : lagMs / MS_OF_SECOND);
-    set(
-      'is_live',
-      state === 'unknown' ? undefined : Number(state === 'live' || state === 'primary'),
-    );
+    set('is_live', SILENT.has(state) ? undefined : Number(state === 'live' || state === 'primary'));
   }
 }

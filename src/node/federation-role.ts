@@ -43,5 +43,6 @@ export function feedStandingOf(own: OwnStanding): FeedStanding {
   }
   if (!isReigning) return elsewhere('another server leads the primary');
   const { epoch, startSeq } = currentEpoch(replication);
-  return { kind: 'primary', federationId: '', epoch, epochStartSeq: startSeq, voters };
+  const { federationId } = replication;
+  return { kind: 'primary', federationId, epoch, epochStartSeq: startSeq, voters };
 }

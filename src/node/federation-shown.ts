@@ -6,12 +6,12 @@ import type { SubscriberKind, SubscriberState } from '../../cluster/federation/f
 import type { DatacenterState, ShownDatacenter, ShownFederation } from '../api/shown-federation.ts';
 import type { Primacy } from '../service/federation.ts';
 import { epochAt } from '../state/global-log/chain.ts';
-import type { Replication } from '../state/global-log/replication.ts';
+import { removedOf, type Replication } from '../state/global-log/replication.ts';
 import type { Position } from '../state/outcome.ts';
 
 export interface KnownFederation {
   readonly own: string;
-  /** The own one first. */
+  /** The own one first; without those that were removed. */
   readonly names: readonly string[];
   readonly primary: Primacy;
   readonly isPrimary: boolean;
@@ -26,13 +26,17 @@ export interface KnownFederation {
 }
 
 export function federationShown(known: KnownFederation): ShownFederation {
-  const { names, own, primary, position, subscriber } = known;
+  const { names, own, primary, position, replication, subscriber } = known;
+  const removed = removedOf(replication).filter((name) => !names.includes(name));
   const headSeq = Math.max(position.seq, subscriber?.news?.headSeq ?? 0);
   return {
     primary,
     head: { epoch: Math.max(position.epoch, subscriber?.news?.epoch ?? 0), seq: headSeq },
     majority: majorityOf(known),
-    datacenters: names.map((name) => (name === own ? ownOf(known) : otherOf(known, name))),
+    datacenters: [
+      ...names.map((name) => (name === own ? ownOf(known) : otherOf(known, name))),
+      ...removed.map((name) => ({ ...unknown(name), state: 'removed' as const })),
+    ],
   };
 }
 
@@ -69,6 +73,7 @@ const STATE_OF_SUBSCRIBER: Readonly<Record<SubscriberKind, DatacenterState>> = {
   snapshot: 'snapshot',
   diverged: 'stopped',
   fenced: 'away',
+  refused: 'stopped',
 };
 
 function otherOf({ primary, followers, nowMs }: KnownFederation, name: string): ShownDatacenter {

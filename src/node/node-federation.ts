@@ -9,6 +9,7 @@ import { FEED_METHOD } from '../../cluster/federation/feed/feed-frames.ts';
 import { FeedServer } from '../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../cluster/federation/feed/subscriber.ts';
 import { Promotion } from '../../cluster/federation/promotion/promotion.ts';
+import { refusingRemoved } from '../../cluster/federation/refuse-removed.ts';
 import { type SlotAlarm, Slots } from '../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
@@ -19,7 +20,7 @@ import type { ShownFederation } from '../api/shown-federation.ts';
 import type { AckLevel } from '../service/call.ts';
 import type { Errand, Federation, Primacy, WaitThere } from '../service/federation.ts';
 import type { Change, Command } from '../state/commands.ts';
-import { isPrimary } from '../state/global-log/replication.ts';
+import { isPrimary, removedOf } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome, Position } from '../state/outcome.ts';
 import { DatacenterLine } from './datacenter-line.ts';
@@ -120,9 +121,15 @@ export class NodeFederation implements Federation {
       ...this.promotion.handlers,
     };
     for (const [method, handler] of Object.entries(served)) {
-      member.serve(method, this.#begunBefore(method, handler), { from: 'datacenters' });
+      this.serve(method, this.#begunBefore(method, handler));
     }
     if (plan.isFederated) this.#startGossip();
+  }
+
+  /** Serves a method for all datacenters but those that an operator has removed. */
+  serve(method: string, handler: RpcServer): void {
+    const served = refusingRemoved(handler, (datacenter) => this.#isRemoved(datacenter));
+    this.#options.member.serve(method, served, { from: 'datacenters' });
   }
 
   /** Makes what must exist before the first write of a reign. Rejects when it cannot. */
@@ -173,7 +180,8 @@ export class NodeFederation implements Federation {
     const known = machine.replication()?.datacenters.map(({ name }) => name) ?? [];
     const told = this.#gossip.directory.records().map(({ datacenter }) => datacenter);
     const all = [plan.datacenter, this.primary().datacenter, ...known, ...this.#followers, ...told];
-    return [...new Set(all)];
+    const isPart = (each: string): boolean => each === plan.datacenter || !this.#isRemoved(each);
+    return [...new Set(all)].filter(isPart);
   }
 
   primary(): Primacy {
@@ -217,10 +225,18 @@ export class NodeFederation implements Federation {
     return this.#reign !== undefined && machine.replication() !== undefined && !this.isPrimary;
   }
 
+  #isRemoved(datacenter: string): boolean {
+    return removedOf(this.#options.machine.replication()).includes(datacenter);
+  }
+
   /** The state says something else, or the reign does. */
   #look(): void {
     const { machine } = this.#options;
     const replication = machine.replication();
+    for (const removed of removedOf(replication)) {
+      this.#followers.delete(removed);
+      this.#feed.forget(removed);
+    }
     const role = [
       this.#reign,
       this.isPrimary,
@@ -246,7 +262,8 @@ export class NodeFederation implements Federation {
       call,
       addresses: () => this.#primaryAddresses(),
       clusterId: () => clusterId() ?? '',
-      federationId: () => '',
+      federationId: () => machine.replication()?.federationId ?? '',
+      adopt: (federationId) => this.#adopt(federationId),
       cursor: () => {
         const replication = machine.replication();
         return replication?.isDiverged === true ? undefined : replication?.cursor;
@@ -322,12 +339,13 @@ export class NodeFederation implements Federation {
   }
 
   #newGossip(call: Member<Outcome>['call']): Gossip {
-    const { platform, member, plan, clusterId } = this.#options;
+    const { platform, machine, member, plan, clusterId } = this.#options;
     return new Gossip({
       ...platform,
       datacenter: plan.datacenter,
       clusterId: () => clusterId() ?? '',
-      federationId: () => '',
+      federationId: () => machine.replication()?.federationId ?? '',
+      isRemoved: (datacenter) => this.#isRemoved(datacenter),
       own: () => this.#ownRecord(),
       seeds: plan.retryJoin,
       neighbours: () => member.members().flatMap((each) => (each.isSelf ? [] : [each.address])),
@@ -338,13 +356,13 @@ export class NodeFederation implements Federation {
 
   /** The leader speaks for its datacenter. */
   #ownRecord(): OwnRecord | undefined {
-    const { clusterId } = this.#options;
+    const { clusterId, machine } = this.#options;
     const own = clusterId();
     if (this.#reign === undefined || own === undefined) return undefined;
     const { datacenter, epoch } = this.primary();
     return {
       clusterId: own,
-      federationId: '',
+      federationId: machine.replication()?.federationId ?? '',
       addresses: this.#ownAddresses(),
       primary: datacenter,
       epoch,
@@ -420,5 +438,25 @@ export class NodeFederation implements Federation {
     const timeMs = platform.clock.wallMs();
     const outcome = await propose({ change, timeMs, cas: undefined, request: undefined });
     if (outcome.kind === 'refused') throw new AclError('internal', outcome.message);
+    await this.#nameFederation();
+  }
+
+  /** The federation is called after the cluster that began the log; other datacenters hear it from there. */
+  async #nameFederation(): Promise<void> {
+    const { machine, plan, clusterId } = this.#options;
+    const replication = machine.replication();
+    const own = clusterId();
+    if (replication === undefined || replication.federationId !== '' || own === undefined) return;
+    if (replication.epochs[0]?.primary === plan.datacenter) await this.#adopt(own);
+  }
+
+  /** Rejects when the datacenter is of another one. */
+  async #adopt(federationId: string): Promise<void> {
+    const { machine } = this.#options;
+    const { verdict } = await verdictOf(this.#deps, { type: 'federation.adopt', federationId });
+    if (verdict === 'applied') return;
+    const own = machine.replication()?.federationId ?? '';
+    const says = `this datacenter is of federation ${own}, not of ${federationId}`;
+    throw new AclError('internal', says);
   }
 }

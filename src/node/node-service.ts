@@ -111,9 +111,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   member.serve(OPERATION_METHOD, ({ payload }) => answer(payload));
   member.serve(REIGN_METHOD, answeringReign(leadership));
   const answerOther = answeringDatacentersWith({ door, countMax, random, logger });
-  member.serve(DATACENTER_METHOD, ({ payload, from }) => answerOther(payload, from.datacenter), {
-    from: 'datacenters',
-  });
+  federation.serve(DATACENTER_METHOD, ({ payload, from }) => answerOther(payload, from.datacenter));
   return { deps, door, forwarding, leadership, duties, opening, federation };
 }
 

@@ -50,6 +50,7 @@ export async function openGroup(options: GroupOptions, closer: Closer): Promise<
     ...groupSettingsOf(settings),
     ...{ net, clock, random, logger, onFatal, logKv, openMachine },
     self: { id, name, datacenter, version, httpAddress },
+    federationId: () => machine?.replication()?.federationId || undefined,
   });
   closer.defer(() => member.close());
   return {

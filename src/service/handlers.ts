@@ -16,6 +16,7 @@ import {
   updateBindingRule,
 } from './binding-rules.ts';
 import { bootstrap } from './bootstrap.ts';
+import { allowDatacenter, removeDatacenter } from './datacenters.ts';
 import { login, logout } from './login.ts';
 import {
   createNamespace,
@@ -106,4 +107,6 @@ export const HANDLERS: { readonly [Name in OperationName]: Handler<Name> } = {
   'oidc.callback': oidcCallback,
   authorize,
   'replication.status': replicationStatus,
+  'datacenter.remove': removeDatacenter,
+  'datacenter.allow': allowDatacenter,
 };

@@ -44,7 +44,7 @@ const tokenWrite: OperationFacts = { ...aclWrite, scope: 'by-token', answersWith
 /** Deployed clients name a datacenter on these, though methods and their rules are global here. */
 const methodWrite: OperationFacts = { ...aclWrite, takesDatacenter: true };
 const namespaceRead: OperationFacts = { ...aclRead, permission: 'operator:read' };
-const namespaceWrite: OperationFacts = { ...aclWrite, permission: 'operator:write' };
+const operatorWrite: OperationFacts = { ...aclWrite, permission: 'operator:write' };
 const loginWrite: OperationFacts = {
   kind: 'write',
   scope: 'by-method',
@@ -85,10 +85,10 @@ export const OPERATION_TABLE: Readonly<Record<OperationName, OperationFacts>> = 
   'binding-rule.update': methodWrite,
   'binding-rule.delete': methodWrite,
   'binding-rule.list': aclRead,
-  'namespace.create': namespaceWrite,
+  'namespace.create': operatorWrite,
   'namespace.read': namespaceRead,
-  'namespace.update': namespaceWrite,
-  'namespace.delete': namespaceWrite,
+  'namespace.update': operatorWrite,
+  'namespace.delete': operatorWrite,
   'namespace.list': namespaceRead,
   'templated-policy.list': aclRead,
   'templated-policy.read': aclRead,
@@ -99,4 +99,6 @@ export const OPERATION_TABLE: Readonly<Record<OperationName, OperationFacts>> = 
   'oidc.callback': loginWrite,
   authorize: { ...aclRead, permission: 'none' },
   'replication.status': { ...aclRead, atLeader: true, permission: 'none' },
+  'datacenter.remove': operatorWrite,
+  'datacenter.allow': operatorWrite,
 };

@@ -166,6 +166,11 @@ export interface OperationTypes {
     output: readonly AuthorizationAnswer[];
   };
   'replication.status': { input: Record<never, never>; output: ReplicationStatus };
+  'datacenter.remove': {
+    input: { name: string; isForced: boolean };
+    output: WriteResult<boolean>;
+  };
+  'datacenter.allow': { input: { name: string }; output: WriteResult<boolean> };
 }
 
 export type OperationName = keyof OperationTypes;

@@ -46,6 +46,12 @@ export function requireNamespace(caller: Caller, access: AclAccess, name: string
   throw permissionDenied(caller, `namespace:${access}`, name);
 }
 
+/** The caller, who may change what operators look after. Throws 'permission-denied'. */
+export function requireOperator(caller: Caller): Caller {
+  if (mayOperate(caller, 'write')) return caller;
+  throw permissionDenied(caller, 'operator:write');
+}
+
 /** The refusal for a caller who lacks `permission`, on the thing named `name` where it has one. */
 export function permissionDenied(
   { token }: Pick<Caller, 'token'>,

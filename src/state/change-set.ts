@@ -247,6 +247,7 @@ export class ChangeSet implements WritableRows {
     this.#log.change({
       ...withoutKept(before, cursor.seq + 1),
       ...promisedWith(before, epoch),
+      federationId: before.federationId === '' ? header.federationId : before.federationId,
       cursor,
       epochs,
       datacenters,

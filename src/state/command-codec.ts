@@ -72,6 +72,9 @@ export const CHANGE_NUMBER: Readonly<Record<ChangeType, number>> = {
   'epoch.start': 33,
   'epoch.fence': 34,
   'divergent.discard': 35,
+  'datacenter.remove': 40,
+  'datacenter.allow': 41,
+  'federation.adopt': 42,
 };
 
 const PRESENCE_NUMBER: Readonly<Record<Presence, number>> = {
@@ -285,6 +288,19 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
       datacenters: (datacenters as readonly Fields[]).map(datacenterOf),
       majoritySeq: majoritySeq as number,
     }),
+  },
+  'datacenter.remove': {
+    fieldsOf: ({ name, majoritySeq, isForced }) => [name, majoritySeq, isForced],
+    changeOf: ([name, majoritySeq, isForced]) =>
+      ({ name, majoritySeq, isForced }) as ChangeOf<'datacenter.remove'>,
+  },
+  'datacenter.allow': {
+    fieldsOf: ({ name }) => [name],
+    changeOf: ([name]) => ({ name }) as ChangeOf<'datacenter.allow'>,
+  },
+  'federation.adopt': {
+    fieldsOf: ({ federationId }) => [federationId],
+    changeOf: ([federationId]) => ({ federationId }) as ChangeOf<'federation.adopt'>,
   },
   'request-id.forget': {
     fieldsOf: ({ keys }) => [keys],

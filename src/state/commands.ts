@@ -187,6 +187,19 @@ export type Change =
       /** Up to here a majority of the voters has the log, as the proposer knows. */
       readonly majoritySeq: number;
     }
+  /** An operator wants a datacenter to take no part any more, nor another under its name. */
+  | {
+      readonly type: 'datacenter.remove';
+      readonly name: string;
+      /** As in `datacenters.set`. */
+      readonly majoritySeq: number;
+      /** The operator knows that others are lost, and does not wait for a majority. */
+      readonly isForced: boolean;
+    }
+  /** One that was removed may come back. */
+  | { readonly type: 'datacenter.allow'; readonly name: string }
+  /** The log here is that of this federation, from now on and for ever. */
+  | { readonly type: 'federation.adopt'; readonly federationId: string }
   /** Forgets remembered request ids, however old they are. */
   | { readonly type: 'request-id.forget'; readonly keys: readonly Uint8Array[] };
 

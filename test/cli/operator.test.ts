@@ -77,6 +77,8 @@ const ANSWERS: NonNullable<Script['answers']> = {
   [`GET ${autopilot}`]: { value: CONFIGURATION },
   [`PUT ${autopilot}`]: { value: true },
   'GET /v1/operator/autopilot/state': { value: STATE },
+  'DELETE /v1/operator/datacenter/dc2': { value: true },
+  'PUT /v1/operator/datacenter/dc2': { value: true },
 };
 
 const { CreateIndex, ModifyIndex, ...KEPT } = CONFIGURATION;
@@ -114,6 +116,9 @@ const ASKED: readonly (readonly [line: string, ...asked: string[]])[] = [
     `PUT ${autopilot}?cas=4 ${JSON.stringify({ ...KEPT, MinQuorum: 5 })}`,
   ],
   ['operator autopilot state', 'GET /v1/operator/autopilot/state'],
+  ['operator datacenter remove dc2', 'DELETE /v1/operator/datacenter/dc2'],
+  ['operator datacenter remove dc2 --force', 'DELETE /v1/operator/datacenter/dc2?force'],
+  ['operator datacenter allow dc2', 'PUT /v1/operator/datacenter/dc2'],
   ['keygen'],
 ];
 
@@ -219,6 +224,7 @@ const USAGE: readonly (readonly [line: string, says: RegExp])[] = [
   [`operator raft remove-peer --id x --address y`, /give only one of --id and --address/],
   ['operator raft remove-peer --id=', /--id is empty/],
   ['operator raft transfer-leader --id=', /--id is empty/],
+  ['operator datacenter remove', /say which one: a name/],
   ['operator autopilot set-config', /say what to change/],
   ['operator autopilot set-config --cleanup-dead-servers maybe', /expected true or false/],
   ['operator autopilot set-config --max-trailing-logs -1', /whole number/],
@@ -242,6 +248,16 @@ const problem = (status: number, code: string, detail: string) => ({
 
 /** What the server refuses, and the next step that a person is told. */
 const FAILED: readonly (readonly [line: string, answers: Script['answers'], says: RegExp])[] = [
+  [
+    'operator datacenter remove dc9',
+    { 'DELETE /v1/operator/datacenter/dc9': { value: false } },
+    /there is no datacenter dc9: nothing was removed/,
+  ],
+  [
+    'operator datacenter allow dc2',
+    { 'PUT /v1/operator/datacenter/dc2': { value: false } },
+    /datacenter dc2 was not removed: nothing was changed/,
+  ],
   [
     'operator raft remove-peer --id nope',
     {

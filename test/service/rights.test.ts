@@ -86,6 +86,8 @@ const INPUTS: { readonly [Name in OperationName]: OperationInput<Name> } = {
   },
   authorize: { items: [], explain: false },
   'replication.status': {},
+  'datacenter.remove': { name: 'none', isForced: false },
+  'datacenter.allow': { name: 'none' },
 };
 
 function ask(harness: Harness, name: OperationName, secret: SecretId | undefined): Promise<string> {

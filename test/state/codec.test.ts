@@ -47,11 +47,23 @@ import {
 import {
   GOLDEN_COMMANDS,
   GOLDEN_DRAWN_CREATE,
+  GOLDEN_GLOBAL_HEADER,
   GOLDEN_KEYSPACES,
   GOLDEN_META,
   GOLDEN_RECORDS,
+  GOLDEN_REPLICATION,
   GOLDEN_RESTORE,
 } from './golden-bytes.ts';
+import {
+  decodeHeader,
+  encodeHeader,
+  type GlobalSnapshotHeader,
+} from '../../src/state/global-log/global-snapshot.ts';
+import {
+  decodeReplication,
+  encodeReplication,
+  type Replication,
+} from '../../src/state/global-log/replication.ts';
 
 const FULL_TOKEN = aToken(1, {
   accessorId: 'ABCDEF01-2222-4333-8444-00000000000A' as never,
@@ -218,6 +230,14 @@ const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { readonly t
     epochs: [{ epoch: 3, startSeq: 301, startHash: new Uint8Array(32).fill(5), primary: 'dc2' }],
   },
   'divergent.discard': { type: 'divergent.discard', epoch: 2, upTo: 310 },
+  'datacenter.remove': {
+    type: 'datacenter.remove',
+    name: 'dc2',
+    majoritySeq: 300,
+    isForced: true,
+  },
+  'datacenter.allow': { type: 'datacenter.allow', name: 'dc2' },
+  'federation.adopt': { type: 'federation.adopt', federationId: 'fed' },
 };
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -359,3 +379,56 @@ t.test('keys: order as their parts do, and no text is the beginning of another',
   const numbers = Object.values(ROW);
   test.equal(new Set(numbers).size, numbers.length, 'no number has two meanings');
 });
+
+t.test(
+  'the state of replication, and what a snapshot of it says, are read as ever',
+  async (test) => {
+    const hash = (byte: number): Uint8Array => new Uint8Array(32).fill(byte);
+    const bytesOf = (golden: string): Uint8Array => Buffer.from(golden, 'hex');
+    const epochs = [
+      { epoch: 1, startSeq: 1, startHash: hash(5), primary: 'dc1' },
+      { epoch: 3, startSeq: 301, startHash: hash(6), primary: 'dc2' },
+    ];
+    const datacenters = [
+      { name: 'dc1', isVoter: true, isWitness: false },
+      { name: 'w', isVoter: true, isWitness: true },
+    ];
+    const removed = { name: 'old', isVoter: false, isWitness: false, isRemoved: true } as const;
+    const shared = { cursor: { epoch: 3, seq: 310, hash: hash(7) }, epochs, datacentersSeq: 200 };
+    const replication: Replication = {
+      ...shared,
+      datacenter: 'dc1',
+      federationId: 'fed',
+      isWitness: false,
+      maxEpochPromised: 4,
+      votedFor: 'dc2',
+      datacenters: [datacenters[0]!, removed, datacenters[1]!],
+      first: 290,
+      keptBytes: 4096,
+      divergent: [{ epoch: 2, first: 301, last: 302 }],
+      unused: [{ epoch: 1, first: 1, last: 9 }],
+      isDiverged: true,
+    };
+    const old = { federationId: '', datacenters };
+    test.equal(hex(encodeReplication(replication)), GOLDEN_REPLICATION[2]);
+    test.strictSame(plain(decodeReplication(bytesOf(GOLDEN_REPLICATION[2]))), plain(replication));
+    const read = decodeReplication(bytesOf(GOLDEN_REPLICATION[1]));
+    test.strictSame(plain(read), plain({ ...replication, ...old }));
+    const header: GlobalSnapshotHeader = {
+      ...shared,
+      federationId: 'fed',
+      datacenters: replication.datacenters,
+      index: 400,
+      bootstrapIndex: 4,
+      digest: hash(8),
+    };
+    test.equal(hex(encodeHeader(header)), GOLDEN_GLOBAL_HEADER[2]);
+    test.strictSame(plain(decodeHeader(bytesOf(GOLDEN_GLOBAL_HEADER[2]))), plain(header));
+    const readHeader = decodeHeader(bytesOf(GOLDEN_GLOBAL_HEADER[1]));
+    test.strictSame(plain(readHeader), plain({ ...header, ...old }));
+    const newer = (golden: string): Uint8Array =>
+      bytesOf(`${golden.slice(0, 2)}03${golden.slice(4)}`);
+    test.throws(() => decodeReplication(newer(GOLDEN_REPLICATION[2])), /format/);
+    test.throws(() => decodeHeader(newer(GOLDEN_GLOBAL_HEADER[2])), /format/);
+  },
+);

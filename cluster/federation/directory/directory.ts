@@ -22,6 +22,8 @@ export interface DirectoryOptions {
   readonly clusterId: () => string;
   /** Empty while none is known. */
   readonly federationId: () => string;
+  /** An operator has removed it: whatever is told of it is passed over. */
+  readonly isRemoved: (datacenter: string) => boolean;
   readonly forgetAfterMs: number;
 }
 
@@ -58,6 +60,7 @@ export class Directory {
 
   /** None while nobody has told. */
   addressesOf(datacenter: string): readonly NetAddress[] {
+    if (this.#isRemoved(datacenter)) return [];
     return this.#known.get(datacenter)?.record.addresses ?? [];
   }
 
@@ -84,11 +87,6 @@ export class Directory {
     return news.length > 0;
   }
 
-  /** Until somebody tells of it again. */
-  forget(datacenter: string): void {
-    this.#known.delete(datacenter);
-  }
-
   /** Whether it is news, and not just a sign of life. */
   #take(record: DirectoryRecord): boolean {
     const known = this.#known.get(record.datacenter)?.record;
@@ -101,6 +99,7 @@ export class Directory {
   #isWelcome(record: DirectoryRecord): boolean {
     const { clusterId, datacenter, federationId, forgetAfterMs } = this.#options;
     if (record.datacenter === '' || record.ageMs > forgetAfterMs) return false;
+    if (this.#isRemoved(record.datacenter)) return false;
     const own = federationId();
     if (own !== '' && record.federationId !== '' && record.federationId !== own) {
       return this.#refuse(record, `it is of federation ${record.federationId}, not of ${own}`);
@@ -123,8 +122,14 @@ export class Directory {
   #forgetOld(): void {
     const oldestMs = this.#options.clock.monotonicMs() - this.#options.forgetAfterMs;
     for (const [datacenter, { writtenAtMs }] of this.#known) {
-      if (writtenAtMs < oldestMs) this.#known.delete(datacenter);
+      const isOver = writtenAtMs < oldestMs || this.#isRemoved(datacenter);
+      if (isOver) this.#known.delete(datacenter);
     }
+  }
+
+  /** The own one speaks for itself, wherever it is refused. */
+  #isRemoved(datacenter: string): boolean {
+    return datacenter !== this.#options.datacenter && this.#options.isRemoved(datacenter);
   }
 }
 

@@ -33,6 +33,8 @@ export interface GossipOptions {
   readonly clusterId: () => string;
   /** Empty while none is known. */
   readonly federationId: () => string;
+  /** An operator has removed it: nobody is told of it, nor hears of it. */
+  readonly isRemoved: (datacenter: string) => boolean;
   /** What the own datacenter is; undefined on every server but its leader. */
   readonly own: () => OwnRecord | undefined;
   /** `retry_join_wan`: where to ask while nothing is known, and now and then after that. */

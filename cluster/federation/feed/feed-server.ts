@@ -143,7 +143,8 @@ export class FeedServer {
       return { kind: 'redirect', addresses: standing.addresses, says: standing.says };
     }
     const { epoch, federationId } = standing;
-    if (hello.federationId !== '' && hello.federationId !== federationId) {
+    const areKnown = hello.federationId !== '' && federationId !== '';
+    if (areKnown && hello.federationId !== federationId) {
       const says = `${from.datacenter} is of federation ${hello.federationId}, ${this.#options.datacenter} of ${federationId}`;
       throw new RpcRefusal(FEED_REFUSAL.stranger, says);
     }

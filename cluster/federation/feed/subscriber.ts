@@ -7,8 +7,10 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { NetAddress } from '../../platform/net.ts';
 import type { Random } from '../../platform/random.ts';
+import { RpcError } from '../../transport/rpc-error.ts';
 import type { RpcCall } from '../../transport/transport.ts';
 import { type GlobalCursor, positionText } from '../global-log.ts';
+import { REMOVED_REFUSAL } from '../refuse-removed.ts';
 import { borrowSnapshot } from '../snapshot/borrow-snapshot.ts';
 import type { SnapshotSink } from '../snapshot/snapshot-sink.ts';
 import { AddressChoice } from './address-choice.ts';
@@ -25,6 +27,7 @@ import {
   TAIL_ENTRIES_MAX,
 } from './feed-limits.ts';
 import { FeedOver, FeedReader, type GlobalBatch, SnapshotNeeded } from './feed-reader.ts';
+import { FEED_REFUSAL } from './feed-session.ts';
 import { Lag } from './lag.ts';
 
 export type SubscriberKind =
@@ -38,7 +41,9 @@ export type SubscriberKind =
   /** The own group has entries that the primary has not. */
   | 'diverged'
   /** Who answers is no primary any more, or not the one of the latest reign. */
-  | 'fenced';
+  | 'fenced'
+  /** The primary does not take this datacenter for a part of its federation, until somebody acts. */
+  | 'refused';
 
 export interface SubscriberState {
   readonly kind: SubscriberKind;
@@ -74,6 +79,11 @@ export interface SubscriberOptions {
   readonly clusterId: () => string;
   /** As the own state has it; empty while it has none. */
   readonly federationId: () => string;
+  /**
+   * The own datacenter is of that federation from now on, and knew of none. Resolves when its group has
+   * that on its disks. Rejects when it is of another one by now, or this server cannot say.
+   */
+  readonly adopt: (federationId: string) => Promise<void>;
   /** Of the own state, on this leader; undefined: it is of no use, and a snapshot must take its place. */
   readonly cursor: () => GlobalCursor | undefined;
   /** The highest epoch that the own datacenter has promised, or has entries of. */
@@ -192,7 +202,7 @@ export class Subscriber {
         this.#noteError(error);
         const tookMs = this.#options.clock.monotonicMs() - beganAtMs;
         if (reign.hasProgress || tookMs >= GOOD_AFTER_MS) retryMs = this.#limits.retryBaseMs;
-        waitMs = retryMs;
+        waitMs = isRefusal(error) ? STUCK_RETRY_MS : retryMs;
         retryMs = Math.min(this.#limits.retryMaxMs, retryMs * 2);
         reign.addresses.failed();
       }
@@ -212,6 +222,7 @@ export class Subscriber {
         return this.#follow(reign, address, answer);
       case 'snapshot-needed':
         this.#requireReign(answer);
+        await this.#adopt(answer);
         this.#become('snapshot');
         await this.#takeSnapshot(reign, address);
         reign.wantsSnapshot = false;
@@ -254,6 +265,8 @@ export class Subscriber {
     { session, federationId, news }: Extract<HelloAnswer, { readonly kind: 'tail' }>,
   ): Promise<number> {
     this.#requireReign({ federationId, epoch: news.epoch });
+    await this.#adopt({ federationId });
+    if (reign.isOver) return 0;
     const after = this.#options.cursor();
     if (after === undefined) throw new FeedOver('the own state has changed meanwhile');
     this.#sessionCount += 1;
@@ -283,6 +296,12 @@ export class Subscriber {
       reign.reader = undefined;
       if (!reign.isOver) this.#become('connecting');
     }
+  }
+
+  /** Before the first thing that comes from there. */
+  async #adopt({ federationId }: { readonly federationId: string }): Promise<void> {
+    if (federationId === '' || this.#options.federationId() !== '') return;
+    await this.#options.adopt(federationId);
   }
 
   async #takeSnapshot(reign: Reign, address: NetAddress): Promise<void> {
@@ -330,7 +349,7 @@ export class Subscriber {
   }): void {
     const own = this.#options.federationId();
     const { epoch, federationId = own } = answer;
-    if (own !== '' && federationId !== own) {
+    if (own !== '' && federationId !== '' && federationId !== own) {
       throw new FeedOver(`${this.#source} is of federation ${federationId}, not of ${own}`);
     }
     const maxEpoch = this.#options.maxEpoch();
@@ -368,7 +387,8 @@ export class Subscriber {
   #noteError(error: unknown): void {
     const text = error instanceof Error ? error.message : String(error);
     const isStuck = this.#kind === 'diverged' || this.#kind === 'fenced';
-    this.#become(isStuck ? this.#kind : 'connecting', text);
+    if (isRefusal(error)) this.#become('refused', text);
+    else this.#become(isStuck ? this.#kind : 'connecting', text);
   }
 
   #become(kind: SubscriberKind, errorText?: string): void {
@@ -382,4 +402,11 @@ export class Subscriber {
     this.#options.logger[isNewError ? 'warn' : 'info'](fields, 'the feed stands');
     this.#options.onState(this.state());
   }
+}
+
+/** Nothing but an operator's decision changes what is answered. */
+function isRefusal(error: unknown): boolean {
+  if (!(error instanceof RpcError)) return false;
+  const code = error.refusal?.code;
+  return code === REMOVED_REFUSAL || code === FEED_REFUSAL.stranger;
 }

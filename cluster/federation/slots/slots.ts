@@ -59,9 +59,10 @@ export class Slots {
     this.#alarms.clear();
   }
 
-  /** Datacenters whose slot was dropped, until they have what is kept again. */
+  /** Datacenters whose slot was dropped, until they have what is kept again, or belong here no more. */
   alarms(): readonly SlotAlarm[] {
-    return [...this.#alarms.values()];
+    const all = this.#options.datacenters();
+    return [...this.#alarms.values()].filter(({ datacenter }) => all.includes(datacenter));
   }
 
   /** Looks now. Resolves when what may go is gone. Rejects when it could not be trimmed. */
@@ -96,7 +97,11 @@ export class Slots {
   }
 
   #sound(dropped: readonly { readonly datacenter: string; readonly says: string }[]): void {
-    const { clock, followers, logger, source } = this.#options;
+    const { clock, datacenters, followers, logger, source } = this.#options;
+    const all = datacenters();
+    for (const datacenter of this.#alarms.keys()) {
+      if (!all.includes(datacenter)) this.#alarms.delete(datacenter);
+    }
     for (const { datacenter, acked } of followers()) {
       const isBack = acked !== undefined && acked.seq >= source.kept.afterSeq;
       if (isBack && this.#alarms.delete(datacenter)) {

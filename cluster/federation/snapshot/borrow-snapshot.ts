@@ -113,8 +113,11 @@ async function resumed(options: BorrowOptions): Promise<Begun | undefined> {
 async function begunAnew(options: BorrowOptions): Promise<Begun> {
   const { call, epochMin, federationId, logger, sink } = options;
   const offer = decodeOffer(await call(SNAPSHOT_METHOD.open, encodeOpen(federationId), OPEN_MS));
-  if (federationId !== '' && offer.federationId !== federationId) {
-    throw new WireDamage(`the snapshot is of federation ${offer.federationId}`);
+  const areKnown = federationId !== '' && offer.federationId !== '';
+  if (areKnown && offer.federationId !== federationId) {
+    throw new WireDamage(
+      `the snapshot is of federation ${offer.federationId}, not of ${federationId}`,
+    );
   }
   if (offer.epoch < epochMin) {
     throw new WireDamage(`the snapshot is of epoch ${offer.epoch}, and ${epochMin} is promised`);

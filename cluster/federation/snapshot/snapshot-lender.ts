@@ -205,7 +205,8 @@ export class SnapshotLender {
     if (standing.kind === 'elsewhere') {
       throw new RpcRefusal(SNAPSHOT_REFUSAL.elsewhere, standing.says);
     }
-    if (askedBy === '' || askedBy === standing.federationId) return standing;
+    const areKnown = askedBy !== '' && standing.federationId !== '';
+    if (!areKnown || askedBy === standing.federationId) return standing;
     const says = `the snapshots here are of federation ${standing.federationId}, not of ${askedBy}`;
     throw new RpcRefusal(SNAPSHOT_REFUSAL.elsewhere, says);
   }

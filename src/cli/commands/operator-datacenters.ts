@@ -1,19 +1,66 @@
-// `conclave operator datacenters`: how the datacenters stand to each other.
+// `conclave operator datacenters`: how the datacenters stand to each other. `conclave operator
+// datacenter …`: which of them take part.
 
 import type { Command } from 'commander';
 import { ClientError } from '../../client/client-error.ts';
-import { addLeaf } from '../command-line.ts';
+import { addGroup, addLeaf, exactlyOne } from '../command-line.ts';
+import { CommandFailed } from '../failed.ts';
 import type { Session } from '../session.ts';
 import { DATACENTER_COLUMNS, type Federation, federationSentence } from '../show/federation.ts';
 import type { Surroundings } from '../surroundings.ts';
 
-/** Adds `datacenters` to `operator`. */
+const WHICH = ['[name]', 'name of the datacenter'] as const;
+
+/** Adds `datacenters` and `datacenter` to `operator`. */
 export function addDatacenterCommands(operator: Command, surroundings: Surroundings): void {
   addLeaf(operator, surroundings, {
     name: 'datacenters',
     says: 'show how far each datacenter is, as the primary knows it or else as this one does',
     run: showDatacenters,
   });
+  const datacenter = addGroup(operator, 'datacenter', 'which datacenters take part');
+  addLeaf<{ readonly force?: boolean }>(datacenter, surroundings, {
+    name: 'remove',
+    says: 'remove a datacenter: nobody waits for it any more, and its servers are refused',
+    argument: WHICH,
+    flags: (command) => {
+      command.option('--force', 'also where no majority of datacenters answers any more');
+    },
+    run: removeDatacenter,
+  });
+  addLeaf(datacenter, surroundings, {
+    name: 'allow',
+    says: 'let a removed datacenter, or another one under its name, come back',
+    argument: WHICH,
+    run: allowDatacenter,
+  });
+}
+
+async function removeDatacenter(
+  session: Session,
+  { force }: { readonly force?: boolean },
+  argument: string | undefined,
+): Promise<void> {
+  const name = nameOf(argument);
+  const query = { force };
+  const { value } = await session.client.datacenter.remove({ path: { name }, query });
+  if (!value) throw new CommandFailed(`there is no datacenter ${name}: nothing was removed`);
+  await session.done(value, `Removed datacenter ${name}; stop its servers, they go on reading.`);
+}
+
+async function allowDatacenter(
+  session: Session,
+  _options: object,
+  argument: string | undefined,
+): Promise<void> {
+  const name = nameOf(argument);
+  const { value } = await session.client.datacenter.allow({ path: { name } });
+  if (!value) throw new CommandFailed(`datacenter ${name} was not removed: nothing was changed`);
+  await session.done(value, `Datacenter ${name} may come back.`);
+}
+
+function nameOf(argument: string | undefined): string {
+  return exactlyOne([['a name', argument]]);
 }
 
 async function showDatacenters(session: Session): Promise<void> {

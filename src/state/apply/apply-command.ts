@@ -22,7 +22,12 @@ import { applyBindingRuleDelete, applyBindingRuleSet } from './binding-rule.ts';
 import { applyBootstrap, applyEnsureBuiltins } from './builtins.ts';
 import type { ApplyContext } from './checks.ts';
 import {
+  applyDatacenterAllow,
+  applyDatacenterRemove,
   applyDatacentersSet,
+  applyFederationAdopt,
+} from './datacenters.ts';
+import {
   applyDivergentDiscard,
   applyEpochFence,
   applyEpochPromise,
@@ -158,6 +163,12 @@ function applyChange(context: ApplyContext, change: Change): Answer {
       return applyDivergentDiscard(context, change);
     case 'datacenters.set':
       return applyDatacentersSet(context, change);
+    case 'datacenter.remove':
+      return applyDatacenterRemove(context, change);
+    case 'datacenter.allow':
+      return applyDatacenterAllow(context, change);
+    case 'federation.adopt':
+      return applyFederationAdopt(context, change);
     default:
       return unreachable(change);
   }

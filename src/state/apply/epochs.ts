@@ -6,11 +6,10 @@ import { must } from '../../../cluster/base/assert.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { Change } from '../commands.ts';
 import { forkOf, isOwn, rangesOf, suffixOf } from '../global-log/chain.ts';
-import { mayChangeDatacenters, mayPromise, mayStart } from '../global-log/election.ts';
+import { mayPromise, mayStart } from '../global-log/election.ts';
 import { entryKey } from '../global-log/global-log-writer.ts';
 import {
   currentEpoch,
-  type Datacenter,
   type EntryRange,
   type EpochStart,
   type Replication,
@@ -114,24 +113,4 @@ function discarded(changes: ChangeSet, range: EntryRange, upTo: number): EntryRa
   const last = Math.min(upTo, range.last, range.first + TRIM_ENTRIES_MAX - 1);
   for (let seq = range.first; seq <= last; seq += 1) changes.deleteRow(entryKey(range.epoch, seq));
   return { ...range, first: Math.max(range.first, last + 1) };
-}
-
-export function applyDatacentersSet(
-  { changes, timeMs, principal }: ApplyContext,
-  { datacenters, majoritySeq }: EpochChange<'datacenters.set'>,
-): VerdictAnswer {
-  const { replication } = changes;
-  if (replication === undefined) return verdictOf(changes, 'not-begun');
-  if (!mayChangeDatacenters(replication, datacenters, majoritySeq)) {
-    return verdictOf(changes, 'not-allowed');
-  }
-  if (isSame(replication.datacenters, datacenters)) return verdictOf(changes, 'applied');
-  const { epoch } = currentEpoch(replication);
-  const origin = { timeMs, principal, request: undefined };
-  changes.appendEntry({ kind: 'datacenters', datacenters }, origin, epoch);
-  return verdictOf(changes, 'applied');
-}
-
-function isSame(left: readonly Datacenter[], right: readonly Datacenter[]): boolean {
-  return JSON.stringify(left) === JSON.stringify(right);
 }

@@ -32,6 +32,8 @@ export function isGlobalChange(
     case 'restore.begin':
     case 'restore.commit':
     case 'datacenters.set':
+    case 'datacenter.remove':
+    case 'datacenter.allow':
       return true;
     // Of the named tokens, those that are not this datacenter's own to delete are left out.
     case 'token.reap':
@@ -51,6 +53,7 @@ export function isGlobalChange(
     case 'epoch.start':
     case 'epoch.fence':
     case 'divergent.discard':
+    case 'federation.adopt':
     case 'request-id.forget':
       return false;
     default:

@@ -43,6 +43,7 @@ export function applyGlobalLogBegin(
   const { epoch, seq } = position;
   changes.beginLog({
     datacenter,
+    federationId: '',
     isWitness,
     cursor: { epoch, seq, hash },
     epochs: [{ epoch, startSeq: seq + 1, startHash: hash, primary }],

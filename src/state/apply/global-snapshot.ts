@@ -11,7 +11,7 @@ import { isOwn, suffixOf } from '../global-log/chain.ts';
 import { comparePlaces } from '../global-log/cursor.ts';
 import { decodeHeader, type GlobalSnapshotHeader } from '../global-log/global-snapshot.ts';
 import { encodeImport } from '../global-log/import-progress.ts';
-import { isPrimary } from '../global-log/replication.ts';
+import { isPrimary, isStranger } from '../global-log/replication.ts';
 import type { StagedImport } from '../global-log/staged-import.ts';
 import type { Verdict, VerdictAnswer } from '../global-log/verdict.ts';
 import { EMPTY_META } from '../meta.ts';
@@ -115,6 +115,7 @@ function stagedOf({ staged }: ChangeSet, id: string): StagedImport | undefined {
 function refusalOf({ replication }: ChangeSet, header: GlobalSnapshotHeader): Verdict | undefined {
   if (replication === undefined) return 'not-begun';
   if (isPrimary(replication)) return 'primary';
+  if (isStranger(replication, header)) return 'stranger';
   const epoch = must(header.epochs.at(-1), 'an epoch').epoch;
   if (epoch < replication.maxEpochPromised) return 'fenced';
   if (replication.isDiverged) return undefined;

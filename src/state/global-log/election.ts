@@ -16,7 +16,9 @@ export interface Candidacy {
 export function mayPromise(replication: Replication, candidacy: Candidacy): boolean {
   const { epoch, candidate, at } = candidacy;
   const { maxEpochPromised, votedFor, cursor, datacenters } = replication;
-  const isElectable = datacenters.some(({ name, isWitness }) => name === candidate && !isWitness);
+  const isElectable = datacenters.some(
+    ({ name, isWitness, isRemoved }) => name === candidate && !isWitness && isRemoved !== true,
+  );
   const isFree = epoch > maxEpochPromised || (epoch === maxEpochPromised && votedFor === candidate);
   return isElectable && isFree && comparePlaces(at, cursor) >= 0;
 }
@@ -81,5 +83,6 @@ function differences(left: readonly Datacenter[], right: readonly Datacenter[]):
 
 function textOf(datacenters: readonly Datacenter[], wanted: string): string {
   const found = datacenters.find(({ name }) => name === wanted);
-  return found === undefined ? '' : `${found.isVoter} ${found.isWitness}`;
+  if (found === undefined) return '';
+  return `${found.isVoter} ${found.isWitness} ${found.isRemoved === true}`;
 }

@@ -26,6 +26,8 @@ export const GLOBAL_PIECE_BYTES = 64 * 1024;
 
 /** What a snapshot is of. */
 export interface GlobalSnapshotHeader {
+  /** Of the datacenters that share it; empty where nobody knows. */
+  readonly federationId: string;
   readonly cursor: GlobalCursor;
   readonly epochs: readonly EpochStart[];
   readonly datacenters: readonly Datacenter[];
@@ -48,7 +50,8 @@ export interface GlobalSnapshot {
   close(): Promise<void>;
 }
 
-const FORMAT = 1;
+/** Format 1 knew of no federation. */
+const FORMAT = 2;
 
 export function encodeHeader(header: GlobalSnapshotHeader): Uint8Array {
   return pack([
@@ -60,14 +63,17 @@ export function encodeHeader(header: GlobalSnapshotHeader): Uint8Array {
     header.index,
     orNull(header.bootstrapIndex),
     header.digest,
+    header.federationId,
   ]);
 }
 
 export function decodeHeader(bytes: Uint8Array): GlobalSnapshotHeader {
-  const [format, cursor, epochs, datacenters, datacentersSeq, index, bootstrap, digest] =
+  const [format, cursor, epochs, datacenters, datacentersSeq, index, bootstrap, ...rest] =
     unpack(bytes);
-  requireFormat('global snapshot', format, FORMAT);
+  if (format !== 1) requireFormat('global snapshot', format, FORMAT);
+  const [digest, federationId = ''] = rest;
   return {
+    federationId,
     cursor: cursorOf(cursor as Fields),
     epochs: (epochs as readonly Fields[]).map(epochOf),
     datacenters: (datacenters as readonly Fields[]).map(datacenterOf),
@@ -103,9 +109,10 @@ export async function globalSnapshotOf(store: {
 }
 
 function headerOf(replication: Replication, meta: Meta): GlobalSnapshotHeader {
-  const { cursor, epochs, datacenters, datacentersSeq } = replication;
+  const { federationId, cursor, epochs, datacenters, datacentersSeq } = replication;
   const { index, bootstrapIndex, globalDigest: digest } = meta;
-  return { cursor, epochs, datacenters, datacentersSeq, index, bootstrapIndex, digest };
+  const said = { federationId, cursor, epochs, datacenters, datacentersSeq };
+  return { ...said, index, bootstrapIndex, digest };
 }
 
 async function* piecesOf(reader: KvReader): AsyncGenerator<Uint8Array> {

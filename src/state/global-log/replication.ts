@@ -26,6 +26,8 @@ export interface Datacenter {
   readonly isVoter: boolean;
   /** Whether it keeps votes and the tail of the log, and no objects. */
   readonly isWitness: boolean;
+  /** An operator removed it: it takes no part any more, and no other may come under its name. */
+  readonly isRemoved?: true;
 }
 
 /** Entries of one epoch, from the first to the last. */
@@ -38,6 +40,8 @@ export interface EntryRange {
 export interface Replication {
   /** Its own name. */
   readonly datacenter: string;
+  /** Of all datacenters that share the log; empty while this one knows of none. It never changes. */
+  readonly federationId: string;
   readonly isWitness: boolean;
   /** The last entry that its objects have in them. */
   readonly cursor: GlobalCursor;
@@ -65,7 +69,8 @@ export interface Replication {
 
 export const REPLICATION_KEY = rowKey('replication');
 
-const FORMAT = 1;
+/** Format 1 knew of no federation. */
+const FORMAT = 2;
 
 export function encodeReplication(replication: Replication): Uint8Array {
   return pack([
@@ -83,16 +88,19 @@ export function encodeReplication(replication: Replication): Uint8Array {
     replication.divergent.map(rangeFields),
     replication.unused.map(rangeFields),
     replication.isDiverged,
+    replication.federationId,
   ]);
 }
 
 export function decodeReplication(value: Uint8Array): Replication {
   const [format, datacenter, isWitness, cursor, epochs, promised, votedFor, ...rest] =
     unpack(value);
-  requireFormat('replication row', format, FORMAT);
-  const [datacenters, datacentersSeq, first, keptBytes, divergent, unused, isDiverged] = rest;
+  if (format !== 1) requireFormat('replication row', format, FORMAT);
+  const [datacenters, datacentersSeq, first, keptBytes, divergent, unused, ...last] = rest;
+  const [isDiverged, federationId = ''] = last;
   return {
     datacenter,
+    federationId,
     isWitness,
     cursor: cursorOf(cursor as Fields),
     epochs: (epochs as readonly Fields[]).map(epochOf),
@@ -128,6 +136,15 @@ export function isPrimary(replication: Replication): boolean {
   );
 }
 
+/** Whether both know which federation they are of, and it is not the same one. */
+export function isStranger(
+  { federationId }: Pick<Replication, 'federationId'>,
+  other: Pick<Replication, 'federationId'>,
+): boolean {
+  const areKnown = federationId !== '' && other.federationId !== '';
+  return areKnown && federationId !== other.federationId;
+}
+
 export function cursorFields({ epoch, seq, hash }: GlobalCursor): Fields {
   return [epoch, seq, hash];
 }
@@ -144,12 +161,21 @@ export function epochOf([epoch, startSeq, startHash, primary]: Fields): EpochSta
   return { epoch, startSeq, startHash, primary } as EpochStart;
 }
 
-export function datacenterFields({ name, isVoter, isWitness }: Datacenter): Fields {
-  return [name, isVoter, isWitness];
+/** Of one that was not removed as they have always been. */
+export function datacenterFields({ name, isVoter, isWitness, isRemoved }: Datacenter): Fields {
+  return isRemoved === true ? [name, isVoter, isWitness, true] : [name, isVoter, isWitness];
 }
 
-export function datacenterOf([name, isVoter, isWitness]: Fields): Datacenter {
-  return { name, isVoter, isWitness } as Datacenter;
+export function datacenterOf([name, isVoter, isWitness, isRemoved]: Fields): Datacenter {
+  return { name, isVoter, isWitness, ...(isRemoved === true && { isRemoved }) } as Datacenter;
+}
+
+/** Those that an operator removed. */
+export function removedOf(
+  replication: Pick<Replication, 'datacenters'> | undefined,
+): readonly string[] {
+  const removed = replication?.datacenters.filter(({ isRemoved }) => isRemoved === true);
+  return removed?.map(({ name }) => name) ?? [];
 }
 
 function rangeFields({ epoch, first, last }: EntryRange): Fields {

@@ -16,6 +16,8 @@ export type Verdict =
   | 'fenced'
   /** Only a snapshot leads on from here. */
   | 'reset'
+  /** It is of another federation than this datacenter. */
+  | 'stranger'
   /** This datacenter is the primary itself. */
   | 'primary'
   /** The promise was given. */

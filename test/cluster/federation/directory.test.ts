@@ -45,13 +45,17 @@ t.test('directory frames: have the bytes of the first release, both ways', async
   test.ok(text.includes(`\`${DIRECTORY_METHOD}\``), 'docs/WIRE.md names it');
 });
 
-function aDirectory(world: FeedWorld, given: { readonly federationId?: string } = {}): Directory {
+function aDirectory(
+  world: FeedWorld,
+  given: { readonly federationId?: string; readonly removed?: readonly string[] } = {},
+): Directory {
   return new Directory({
     clock: world.clock,
     logger: world.logger('d'),
     datacenter: 'dc1',
     clusterId: () => 'cluster of dc1',
     federationId: () => given.federationId ?? 'fed',
+    isRemoved: (each) => given.removed?.includes(each) === true,
     forgetAfterMs: 10_000,
   });
 }
@@ -74,10 +78,21 @@ t.test(
       true,
     );
     test.same(directory.primary(), { datacenter: 'dc4', epoch: 5, addresses: [] });
-    directory.forget('dc2');
-    test.equal(directory.primary(), undefined);
   },
 );
+
+t.test('directory: who was removed is forgotten, and nothing is learnt of it', async (test) => {
+  const removed: string[] = [];
+  const directory = aDirectory(new FeedWorld(), { removed });
+  directory.learn([RECORD]);
+  removed.push('dc2');
+  test.same([directory.addressesOf('dc2'), directory.primary()], [[], undefined]);
+  test.equal(directory.learn([{ ...RECORD, count: 70_001 }]), false);
+  test.same(directory.records(), []);
+  removed.pop();
+  const another = { ...RECORD, clusterId: 'another cluster', term: 1 };
+  test.equal(directory.learn([another]), true, 'another one may have its name then');
+});
 
 t.test('directory: the primary is who the latest reign is said to be of', async (test) => {
   const directory = aDirectory(new FeedWorld());
@@ -114,7 +129,6 @@ t.test('directory: strangers are left out, and there are only so many', async (t
   directory.learn(many);
   test.equal(directory.records().length, DATACENTERS_MAX);
   const addresses = Array.from({ length: 99 }, (_, port) => ({ host: 'h', port }));
-  directory.forget('far-1');
   directory.write({ ...RECORD, addresses });
   test.equal(directory.addressesOf('dc1').length, ADDRESSES_MAX);
 });
@@ -148,6 +162,7 @@ class GossipNode extends WorldNode {
       datacenter: this.datacenter,
       clusterId: () => `cluster of ${this.datacenter}`,
       federationId: () => '',
+      isRemoved: () => false,
       own: () => this.own,
       seeds,
       neighbours,

@@ -69,7 +69,7 @@ class RandomRun {
       [2, 'restart primary', () => this.#restart(this.#any(this.#primaries))],
       [2, 'secondary leader', () => this.#change(this.#any(this.#secondaries), 'told')],
       [1, 'unaware leader', () => this.#change(this.#any(this.#secondaries), 'unaware')],
-      [1, 'trim', () => this.#trim()],
+      [2, 'trim', () => this.#trim()],
       [1, 'slow line', () => this.#slow()],
     ];
     const [, name, action] = this.#weighted(actions);

@@ -259,6 +259,7 @@ export class SecondaryNode extends WorldNode {
       addresses: () => this.addresses,
       clusterId: () => `cluster of ${this.datacenter}`,
       federationId: () => state.federationId,
+      adopt: (federationId) => this.#through(() => state.adopt(federationId)),
       cursor: () => state.cursor,
       maxEpoch: () => Math.max(this.maxEpoch, state.cursor?.epoch ?? 0),
       apply: (batch) =>

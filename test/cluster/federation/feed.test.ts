@@ -17,6 +17,7 @@ import {
 } from '../../../cluster/federation/feed/feed-limits.ts';
 import type { FeedHello } from '../../../cluster/federation/feed/feed-frames.ts';
 import { type GlobalCursor, LOG_START } from '../../../cluster/federation/global-log.ts';
+import { refusingRemoved } from '../../../cluster/federation/refuse-removed.ts';
 import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
 import type { RpcCaller } from '../../../cluster/transport/transport.ts';
 import {
@@ -76,6 +77,7 @@ t.test('feed: an entry is there one way later, when nothing waits before it', as
 
 t.test('feed: what is on its way to a follower never exceeds its window', async (test) => {
   const { world, log, secondary } = await twoDatacenters();
+  secondary.state.federationId = FEDERATION;
   const { windowBytes } = DEFAULT_SUBSCRIBER_LIMITS;
   const entryBytes = 50_000;
   const entryCount = (2 * windowBytes) / entryBytes;
@@ -335,6 +337,32 @@ t.test(
     test.match(await refusalOf(say(primary, HELLO, 'dc1')), /^feed.stranger: .* is of dc1 itself/);
   },
 );
+
+t.test('feed: a datacenter that was removed stands still, and says why', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  const removed = new Set<string>();
+  const handlers = Object.entries(primary.handlers).map(
+    ([method, handler]) => [method, refusingRemoved(handler, (each) => removed.has(each))] as const,
+  );
+  primary.handlers = Object.fromEntries(handlers);
+  log.write('one');
+  secondary.subscriber.start(1);
+  await world.until('it follows', () => secondary.state.cursor?.seq === 1);
+  removed.add('dc2');
+  primary.feed.forget('dc2');
+  log.write('two');
+  await world.until('it is refused', () => secondary.subscriber.state().kind === 'refused');
+  test.match(
+    secondary.subscriber.state().lastError?.text,
+    /an operator has removed datacenter dc2 .* operator datacenter allow dc2/,
+  );
+  test.same(primary.feed.followers(), []);
+  await world.run(60_000);
+  test.same([secondary.subscriber.state().kind, secondary.state.cursor?.seq], ['refused', 1]);
+  removed.clear();
+  await world.until('it is back', () => secondary.state.cursor?.seq === 2);
+  test.equal(secondary.subscriber.state().kind, 'tail');
+});
 
 const HELLO: FeedHello = {
   federationId: FEDERATION,

@@ -27,6 +27,12 @@ export class SecondaryState {
   refusedCount = 0;
   readonly violations: string[] = [];
 
+  adopt(federationId: string): void {
+    const isStranger = this.federationId !== '' && this.federationId !== federationId;
+    if (isStranger) throw new Error(`it is of ${this.federationId}`);
+    this.federationId = federationId;
+  }
+
   /** What applying the command does, on every node of the group. */
   apply({ federationId, from, entries, to }: GlobalBatch): GlobalCursor {
     const { cursor } = this;
@@ -43,9 +49,9 @@ export class SecondaryState {
       at = cursorOf(entry);
     }
     if (!isSameCursor(at, to)) this.violations.push(`G3: a batch ends at ${at.seq}, not ${to.seq}`);
+    if (this.federationId !== federationId) this.violations.push(`${federationId} came first`);
     this.batchCount += 1;
     this.cursor = at;
-    this.federationId = federationId;
     return at;
   }
 
@@ -68,7 +74,7 @@ export class SecondaryState {
     const text = Buffer.concat(staged.pieces).toString();
     this.entries.splice(0, this.entries.length, ...(text === '' ? [] : text.split('\n')));
     this.cursor = staged.offer.cursor;
-    this.federationId = staged.offer.federationId;
+    if (this.federationId !== staged.offer.federationId) this.violations.push('a stranger came');
     this.staged = undefined;
     this.snapshotCount += 1;
     if (this.entries.length !== this.cursor.seq) this.violations.push('G12: not at its cursor');

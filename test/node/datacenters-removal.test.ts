@@ -1,0 +1,133 @@
+// An operator removes a datacenter: its servers are refused and told why, nobody waits for it, and it is
+// back when the operator lets it. And a datacenter never takes the log of another federation.
+
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { until } from '../support/running-group.ts';
+import {
+  cut,
+  type DatacenterUnderTest,
+  runDatacenter,
+  serverOf,
+} from '../support/running-datacenters.ts';
+import type { Client } from '../support/running-node.ts';
+
+interface Shown {
+  readonly Name: string;
+  readonly State: string;
+  readonly LastErrorMessage: string;
+}
+
+function clientOf(datacenter: DatacenterUnderTest): Client {
+  return serverOf(datacenter).client;
+}
+
+async function shownOf(datacenter: DatacenterUnderTest, name: string): Promise<Shown | undefined> {
+  const { json } = await clientOf(datacenter).get('/acl/replication');
+  return (json.Datacenters as Shown[]).find(({ Name }) => Name === name);
+}
+
+async function namesAt(datacenter: DatacenterUnderTest): Promise<readonly string[]> {
+  const names = JSON.parse((await clientOf(datacenter).get('/catalog/datacenters')).text);
+  return (names as string[]).sort((one, other) => (one < other ? -1 : 1));
+}
+
+async function has(datacenter: DatacenterUnderTest, policy: string): Promise<boolean> {
+  return (await clientOf(datacenter).get(`/acl/policy/name/${policy}?stale`)).status === 200;
+}
+
+t.test('removing: a datacenter is refused, not waited for, and back when it may', async (t) => {
+  const dc1 = await runDatacenter(t, { name: 'dc1' });
+  const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
+  const dc3 = await runDatacenter(t, { name: 'dc3', primary: dc1 });
+  const all = [dc1, dc2, dc3];
+  for (const each of all) {
+    await until('all know each other', async () => (await namesAt(each)).length === 3);
+  }
+  const made = await clientOf(dc1).put('/acl/policy?ack=all&ack_timeout=60s', { Name: 'before' });
+  t.equal(made.status, 200, made.text);
+
+  const unknown = await clientOf(dc1).delete('/operator/datacenter/dc9');
+  t.same([unknown.status, unknown.text], [200, 'false']);
+  const primary = await clientOf(dc1).delete('/operator/datacenter/dc1');
+  t.equal(primary.status, 400);
+  t.match(primary.text, /dc1 is the primary: move the primary/);
+  const nobody = clientOf(dc1).as(undefined);
+  t.equal((await nobody.delete('/operator/datacenter/dc2')).status, 403);
+
+  // Any server of any datacenter takes it, as it takes every write.
+  const removed = await clientOf(dc3).delete('/operator/datacenter/dc2');
+  t.same([removed.status, removed.text], [200, 'true']);
+  await until('it knows why it stands still', async () => {
+    const own = await shownOf(dc2, 'dc2');
+    return own?.State === 'stopped' && /an operator has removed/.test(own.LastErrorMessage);
+  });
+  for (const each of [dc1, dc3]) {
+    await until('it is named no more', async () => (await namesAt(each)).join() === 'dc1,dc3');
+    t.equal((await shownOf(each, 'dc2'))?.State, 'removed');
+  }
+  const refused = await clientOf(dc2).put('/acl/policy', { Name: 'refused' });
+  t.equal(refused.status, 503);
+  t.match(refused.text, /an operator has removed datacenter dc2 .* datacenter allow dc2/);
+  cut(dc2);
+  const after = await clientOf(dc1).put('/acl/policy?ack=all&ack_timeout=60s', { Name: 'after' });
+  t.same([after.status, after.headers['x-service-ack']], [200, 'all'], 'nobody waits for it');
+  for (const line of dc2.lines) line.heal();
+  await serverOf(dc1).close();
+  await serverOf(dc1).open();
+  await until('the primary is back', async () => {
+    return (await clientOf(dc1).put('/acl/policy', { Name: 'restarted' })).status !== 503;
+  });
+  t.equal((await shownOf(dc1, 'dc2'))?.State, 'removed', 'that is not forgotten by a restart');
+  t.notOk(await has(dc2, 'after'));
+
+  const allowed = await clientOf(dc1).put('/operator/datacenter/dc2', undefined);
+  t.same([allowed.status, allowed.text], [200, 'true']);
+  t.equal((await clientOf(dc1).put('/operator/datacenter/dc2', undefined)).text, 'false');
+  await until('it has what it missed', () => has(dc2, 'restarted'));
+  await until('it is named again', async () => (await namesAt(dc1)).length === 3);
+});
+
+t.test('removing: one of two that is lost is removed by force', async (t) => {
+  const dc1 = await runDatacenter(t, { name: 'dc1' });
+  const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
+  await until('they know each other', async () => (await namesAt(dc1)).length === 2);
+  await clientOf(dc1).put('/acl/policy?ack=all&ack_timeout=60s', { Name: 'before' });
+  await serverOf(dc2).close();
+  await serverOf(dc1).close();
+  await serverOf(dc1).open();
+  const refusedOf = () => clientOf(dc1).delete('/operator/datacenter/dc2');
+  await until('the primary is back', async () => /major/.test((await refusedOf()).text));
+  const refused = await refusedOf();
+  t.equal(refused.status, 503);
+  t.match(refused.text, /^Nothing was changed: a majority .* lost for good, force it$/);
+  const forced = await clientOf(dc1).delete('/operator/datacenter/dc2?force');
+  t.same([forced.status, forced.text], [200, 'true'], forced.text);
+  t.same(await namesAt(dc1), ['dc1']);
+  const alone = await clientOf(dc1).put('/acl/policy?ack=majority', { Name: 'alone' });
+  t.same([alone.status, alone.headers['x-service-ack']], [200, 'majority']);
+});
+
+t.test('federation: a log of another federation is not taken, and both are named', async (t) => {
+  const dc1 = await runDatacenter(t, { name: 'dc1' });
+  const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
+  await clientOf(dc1).made('PUT', '/acl/policy', { Name: 'before' });
+  await until('it follows', () => has(dc2, 'before'));
+  await serverOf(dc1).close();
+  // Somebody begins a new primary in the place of the old one.
+  for (const name of readdirSync(serverOf(dc1).dataFolder)) {
+    rmSync(join(serverOf(dc1).dataFolder, name), { recursive: true });
+  }
+  await serverOf(dc1).open();
+  await clientOf(dc1).made('PUT', '/acl/policy', { Name: 'stranger' });
+  const isRefused = async () => {
+    const says = (await shownOf(dc2, 'dc2'))?.LastErrorMessage ?? '';
+    return /federation/.test(says) && new Set(says.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g)).size >= 2;
+  };
+  await until('it says why it does not follow', isRefused);
+  await serverOf(dc2).close();
+  await serverOf(dc2).open();
+  await until('also after a restart', isRefused);
+  t.same([await has(dc2, 'before'), await has(dc2, 'stranger')], [true, false]);
+});
