@@ -49,6 +49,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   #leader: NodeId = NO_NODE;
   #hasNewLeader = false;
   #hasNewRecord = false;
+  #isGathering = false;
   #isAwake = false;
   #isStopped = false;
   #failure: Error | undefined;
@@ -70,7 +71,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     const closed = this.#closedError();
     if (closed !== undefined) return Promise.reject(closed);
     const outcome = this.#parts.proposals.add(payload);
-    this.#wake();
+    this.#gather();
     return outcome;
   }
 
@@ -78,7 +79,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     const closed = this.#closedError();
     if (closed !== undefined) return Promise.reject(closed);
     const passed = this.#parts.reads.add();
-    this.#wake();
+    this.#gather();
     return passed;
   }
 
@@ -174,6 +175,19 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     if (this.#isStopped) return;
     this.#inbox.add(input);
     this.#wake();
+  }
+
+  /**
+   * One turn for all that callers ask for while the event loop does what it has at hand: the requests of
+   * many sockets share one batch of the log, one message to each follower and one round of reads.
+   */
+  #gather(): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    this.#options.clock.after(0, () => {
+      this.#isGathering = false;
+      this.#wake();
+    });
   }
 
   /** One turn for all that comes in before the next microtask. */

@@ -10,9 +10,12 @@ export const systemClock: Clock = {
   after: (delayMs, action) => (delayMs === 0 ? afterThisTurn(action) : afterDelay(delayMs, action)),
 };
 
-/** Sockets and other timers get their turn before it; a timer of 0 would wait a whole millisecond. */
+/**
+ * Sockets and other timers get their turn before it; a timer of 0 would wait a whole millisecond. It keeps
+ * the process alive for this one turn: unreferenced, it would wait until something else wakes the loop.
+ */
 function afterThisTurn(action: () => void): Timer {
-  const handle = setImmediate(action).unref();
+  const handle = setImmediate(action);
   return { cancel: () => clearImmediate(handle) };
 }
 

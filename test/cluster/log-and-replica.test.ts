@@ -573,13 +573,35 @@ t.test('lone group: what queues while a batch is written shares the next one', a
   const kv = new FailingKv(new MemoryKv());
   const { replica } = await openReplica(kv);
   const before = kv.writeCount;
+  let release = (): void => undefined;
+  kv.beforeWrite = () => new Promise((resolve) => (release = resolve));
   const first = replica.propose(payload('first'));
-  await Promise.resolve();
-  await Promise.resolve();
+  await turn();
   const others = Array.from({ length: 50 }, (_, each) => replica.propose(payload(each)));
+  await turn();
+  kv.beforeWrite = () => undefined;
+  release();
   await Promise.all([first, ...others]);
   test.equal(kv.writeCount - before, 2);
 });
+
+t.test(
+  'lone group: what is asked for in one turn of the event loop shares one batch',
+  async (test) => {
+    const kv = new FailingKv(new MemoryKv());
+    const { replica, machine } = await openReplica(kv);
+    const before = { writes: kv.writeCount, batches: machine.batchSizes.length };
+    const asked: Promise<string>[] = [];
+    // As the requests of many sockets come: each with all that it sets off before the next one.
+    for (let each = 0; each < 50; each += 1) {
+      asked.push(replica.propose(payload(each)));
+      for (let hops = 0; hops < 5; hops += 1) await Promise.resolve();
+    }
+    await Promise.all(asked);
+    test.equal(kv.writeCount - before.writes, 1);
+    test.same(machine.batchSizes.slice(before.batches), [50]);
+  },
+);
 
 t.test('lone group: batches are bounded by count and by bytes', async (test) => {
   const { replica, machine } = await openReplica(new MemoryKv(), {

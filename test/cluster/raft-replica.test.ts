@@ -40,11 +40,13 @@ t.test('follower: refuses a write, naming the leader, and nothing comes of it', 
   const leader = await group.elected();
   await group.run(300);
   const [other] = othersOf(group, leader.id);
-  await test.rejects(group.node(other!).replica!.propose(Buffer.from('x')), {
+  const refused = test.rejects(group.node(other!).replica!.propose(Buffer.from('x')), {
     name: 'GroupRefusal',
     code: 'not-leader',
     leader: leader.id,
   });
+  await group.run(10);
+  await refused;
   await group.settle();
   test.same(group.violations, []);
 });
@@ -524,10 +526,10 @@ t.test('disk: the first failed write ends the replica', async (test) => {
   const { replica } = leader;
   await write(group, leader.id);
   leader.disk.failure = new Error('the disk is full');
-  const proposed = replica!.propose(Buffer.from('x'));
-  const read = replica!.readBarrier();
-  await test.rejects(proposed, { code: 'outcome-unknown' });
-  await test.rejects(read, { code: 'closed' });
+  const proposed = test.rejects(replica!.propose(Buffer.from('x')), { code: 'outcome-unknown' });
+  const read = test.rejects(replica!.readBarrier(), { code: 'closed' });
+  await group.run(10);
+  await Promise.all([proposed, read]);
   await test.rejects(replica!.propose(Buffer.from('x')), { code: 'closed' });
   test.match(leader.fatal, { message: 'the disk is full' });
   leader.disk.failure = undefined;

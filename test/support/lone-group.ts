@@ -1,9 +1,10 @@
 // A group of one node on whatever store and machine a test has. Its time stands: whoever is alone waits
-// for no tick.
+// for no tick. What has no delay needs no time, and comes with the next turn of the event loop.
 
 import { writeFounding } from '../../cluster/log/cluster-identity.ts';
 import type { DurableLog } from '../../cluster/log/durable-log.ts';
 import { HARD_STATE_KEY } from '../../cluster/log/log-entry.ts';
+import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
 import { encodeMembershipChange } from '../../cluster/raft/membership-change.ts';
 import type { GroupLimits } from '../../cluster/replica/group-limits.ts';
@@ -45,7 +46,7 @@ export async function openLoneGroup<Outcome>(
     nodeId: 1,
     send: silent,
     sendSnapshot: () => Promise.reject(new Error('there is nobody')),
-    clock: new FakeClock(),
+    clock: standingClock(),
     random: new FakeRandom(),
     logger: { debug: silent, info: silent, warn: silent, error: silent },
     onFatal: (cause) => {
@@ -62,4 +63,17 @@ export async function openLoneGroup<Outcome>(
     await new Promise((resolve) => setImmediate(resolve));
   }
   return replica;
+}
+
+function standingClock(): Clock {
+  const clock = new FakeClock();
+  return {
+    monotonicMs: () => clock.monotonicMs(),
+    wallMs: () => clock.wallMs(),
+    after: (delayMs, action) => {
+      if (delayMs > 0) return clock.after(delayMs, action);
+      const handle = setImmediate(action);
+      return { cancel: () => clearImmediate(handle) };
+    },
+  };
 }
