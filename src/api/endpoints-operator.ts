@@ -1,5 +1,5 @@
 // What operators ask of the group of servers: who belongs to it, who leads, how well each does, and the
-// whole state as an archive. Operators of deployed servers know the paths and the fields. These are no
+// whole state as an archive; and of the datacenters: which one writes what all share. Operators of deployed servers know the paths and the fields. These are no
 // operations on stored objects; src/service/operator.ts runs them.
 
 import { Type } from 'typebox';
@@ -13,11 +13,18 @@ import {
   ServersHealth,
   Transferred,
 } from './operator-schemas.ts';
+import {
+  Divergence,
+  MovePrimaryBody,
+  Primary,
+  PrimaryMoved,
+  Resubmitted,
+} from './primary-schemas.ts';
 import { archive, done } from './schema.ts';
 
-function look<const Part extends Pick<Endpoint, 'path' | 'summary' | 'answer' | 'alsoAnswers'>>(
-  part: Part,
-) {
+function look<
+  const Part extends Pick<Endpoint, 'path' | 'summary' | 'query' | 'answer' | 'alsoAnswers'>,
+>(part: Part) {
   return endpoint({
     kind: 'plain',
     method: 'GET',
@@ -93,6 +100,41 @@ export const OPERATOR_ENDPOINTS = {
     path: '/v1/operator/autopilot/state',
     summary: 'The same in more detail; always 200.',
     answer: AutopilotState,
+  }),
+  'operator.primary': look({
+    path: '/v1/operator/primary',
+    summary: 'Which datacenter writes what all share, as the datacenter that is asked knows it.',
+    answer: Primary,
+  }),
+  'operator.move-primary': act({
+    method: 'PUT',
+    path: '/v1/operator/primary',
+    summary: 'Make another datacenter the primary: hand it over, have it elected, or force it.',
+    body: { schema: MovePrimaryBody, label: 'Error parsing the move', required: false },
+    answer: PrimaryMoved,
+  }),
+  'operator.divergence': look({
+    path: '/v1/operator/divergence',
+    summary: 'Entries that this datacenter wrote as primary and that no later primary has.',
+    query: { limit: 'At most so many entries, up to 1000; 100 by default.' },
+    answer: Divergence,
+  }),
+  'operator.resubmit-divergent': act({
+    method: 'PUT',
+    path: '/v1/operator/divergence',
+    summary: 'Have the primary make one of these changes anew. Needs acl:write as well.',
+    query: {
+      position: 'Which entry: `epoch.seq`.',
+      cas: 'The ModifyIndex of the object that the change is put over; needed where it is there.',
+    },
+    answer: Resubmitted,
+  }),
+  'operator.discard-divergent': act({
+    method: 'DELETE',
+    path: '/v1/operator/divergence',
+    summary: 'Forget one of these entries, or all of them.',
+    query: { position: 'Which entry: `epoch.seq`.', all: 'Present: all of them.' },
+    answer: done('What was named is forgotten.'),
   }),
 };
 

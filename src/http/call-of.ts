@@ -57,7 +57,7 @@ function callOf(
     namespaceHeader: namespaceHeader(request.headers),
     datacenter: textOf(query, 'datacenter') ?? textOf(query, 'dc'),
     consistency,
-    minPosition: positionOf(query),
+    minPosition: positionOf(query, 'min-position'),
     cas: isWrite ? wholeNumberOf(query, 'cas') : undefined,
     requestId: isWrite ? requestIdOf(request.headers) : undefined,
     ack: isWrite ? ackOf(query) : undefined,
@@ -170,11 +170,12 @@ function bearerOf(header: string | undefined): string | undefined {
   return scheme.toLowerCase() === 'bearer' && word !== '' ? word : undefined;
 }
 
-function positionOf(query: Query): Position | undefined {
-  const text = textOf(query, 'min-position');
+/** A parameter that is a place in the global log. Throws 'malformed' with its name. */
+export function positionOf(query: Query, name: string): Position | undefined {
+  const text = textOf(query, name);
   if (text === undefined) return undefined;
   const parts = /^(\d{1,15})\.(\d{1,15})$/.exec(text);
-  if (parts === null) throw malformed('Invalid min-position');
+  if (parts === null) throw malformed(`Invalid ${name}`);
   return { epoch: Number(parts[1]), seq: Number(parts[2]) };
 }
 

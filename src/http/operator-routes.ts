@@ -12,16 +12,27 @@ import {
   renderServersHealth,
   renderTransferred,
 } from '../api/render-operator.ts';
+import type { MovePrimaryBody } from '../api/primary-schemas.ts';
+import {
+  renderDivergence,
+  renderPrimary,
+  renderPrimaryMoved,
+  renderResubmitted,
+} from '../api/render-primary.ts';
+import type { ShownPosition } from '../api/shown-federation.ts';
+import type { MoveMode } from '../api/shown-primary.ts';
 import type { Call } from '../service/call.ts';
 import type {
+  MoveWish,
   Operator,
   OperatorInput,
   OperatorName,
   OperatorOutput,
   ServerName,
 } from '../service/operator-operations.ts';
-import { wholeNumberOf } from './call-of.ts';
+import { positionOf, wholeNumberOf } from './call-of.ts';
 import { type Query, textOf } from './query.ts';
+import { LIMITS } from './settings.ts';
 import type { Dialect } from './status.ts';
 
 /** What a request brings, after decoding. */
@@ -98,7 +109,66 @@ export const OPERATOR_ROUTES: Readonly<Record<OperatorEndpointName, OperatorRout
       isHealthy ? 200 : OPERATOR_ENDPOINTS['operator.autopilot-health'].alsoAnswers.status,
   ),
   'operator.autopilot-state': route('autopilot-state', nothing, renderAutopilotState),
+  'operator.primary': route('primary', nothing, renderPrimary),
+  'operator.move-primary': route(
+    'primary-move',
+    ({ body }) => moveWishOf(body as MovePrimaryBody),
+    renderPrimaryMoved,
+  ),
+  'operator.divergence': route(
+    'divergence',
+    ({ query }) => ({
+      limit: Math.min(wholeNumberOf(query, 'limit') ?? DIVERGENCE_SHOWN, LIMITS.pageMax),
+    }),
+    renderDivergence,
+  ),
+  'operator.resubmit-divergent': route(
+    'divergence-resubmit',
+    ({ query }) => ({ position: requiredPositionOf(query), cas: casOf(query) }),
+    renderResubmitted,
+  ),
+  'operator.discard-divergent': route(
+    'divergence-discard',
+    ({ query }) => ({ position: discardedOf(query) }),
+    () => 'true',
+  ),
 };
+
+/** Entries that are listed where nobody says how many. */
+const DIVERGENCE_SHOWN = 100;
+
+const MODES: ReadonlySet<string> = new Set<MoveMode>(['hand-over', 'election', 'forced']);
+
+function moveWishOf({ Datacenter, Mode, Epoch, AcceptLoss }: MovePrimaryBody): MoveWish {
+  const mode = Mode === undefined || Mode === '' ? 'hand-over' : Mode;
+  if (!MODES.has(mode)) {
+    const given = JSON.stringify(mode.slice(0, GIVEN_MAX));
+    throw new AclError('malformed', `Mode must be one of ${[...MODES].join(', ')}, not ${given}`);
+  }
+  return {
+    datacenter: Datacenter === '' ? undefined : Datacenter,
+    mode: mode as MoveMode,
+    epoch: Epoch,
+    acceptsLoss: AcceptLoss === true,
+    from: undefined,
+  };
+}
+
+/** So much of what the caller sent is repeated. */
+const GIVEN_MAX = 64;
+
+function requiredPositionOf(query: Query): ShownPosition {
+  const position = positionOf(query, 'position');
+  if (position !== undefined) return position;
+  throw new AclError('malformed', 'Must specify ?position with the entry, as epoch.seq');
+}
+
+/** Undefined: all of them. */
+function discardedOf(query: Query): ShownPosition | undefined {
+  if (!query.has('all')) return requiredPositionOf(query);
+  if (!query.has('position')) return undefined;
+  throw new AclError('malformed', 'Must specify only one of ?position or ?all');
+}
 
 function serverNameOf(query: Query): ServerName {
   const id = textOf(query, 'id');

@@ -61,9 +61,13 @@ export class DatacenterLine {
   }
 
   /** Rejects as `Federation.run` says. */
-  async run(datacenter: string, { name, input, call }: Errand): Promise<unknown> {
-    const answer = await this.#ask(datacenter, encodeQuestion({ name, input, call }), CALL_MAX_MS);
-    return decodeAnswer(answer);
+  async run(
+    datacenter: string,
+    { name, input, call }: Errand,
+    method = DATACENTER_METHOD,
+  ): Promise<unknown> {
+    const question = encodeQuestion({ name, input, call });
+    return decodeAnswer(await this.#ask(datacenter, question, CALL_MAX_MS, method));
   }
 
   /** Rejects as `Federation.waitForChange` says. */
@@ -82,20 +86,24 @@ export class DatacenterLine {
     }
   }
 
-  async #ask(datacenter: string, payload: Uint8Array, limitMs: number): Promise<Uint8Array> {
+  async #ask(
+    datacenter: string,
+    payload: Uint8Array,
+    limitMs: number,
+    method = DATACENTER_METHOD,
+  ): Promise<Uint8Array> {
     if (this.#count >= this.#options.countMax) {
       throw new AclError('unavailable', `${this.#count} calls wait for other datacenters already`);
     }
     this.#count += 1;
     try {
-      return await this.#askAny(datacenter, payload, limitMs);
+      return await this.#askAny(datacenter, { method, payload, deadlineMs: limitMs, hops: 0 });
     } finally {
       this.#count -= 1;
     }
   }
 
-  async #askAny(datacenter: string, payload: Uint8Array, limitMs: number): Promise<Uint8Array> {
-    const request = { method: DATACENTER_METHOD, payload, deadlineMs: limitMs, hops: 0 };
+  async #askAny(datacenter: string, request: RpcCall): Promise<Uint8Array> {
     let failure: RpcError | undefined;
     for (const address of this.#addressesOf(datacenter)) {
       try {

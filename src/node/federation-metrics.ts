@@ -4,6 +4,7 @@
 import type { DatacenterState } from '../api/shown-federation.ts';
 import type { MetricsRegistry } from '../http/metrics.ts';
 import type { StateView } from '../state/view.ts';
+import { divergentCountOf } from '../state/global-log/replication.ts';
 import type { NodeFederation } from './node-federation.ts';
 
 const PREFIX = 'conclave.federation.';
@@ -21,6 +22,8 @@ export function exportFederationMetrics(
     registry.onCollect(() => shown.set(read()));
   };
   gauge('is_primary', () => Number(federation.isPrimary));
+  gauge('takes_writes', () => Number(federation.takesGlobalWrites()));
+  gauge('divergent_entries', () => divergentCountOf(view.replication()));
   gauge('epoch', () => federation.primary().epoch);
   gauge('position', () => view.position().seq);
   gauge('log_bytes', () => view.keptEntries()?.bytes ?? 0);

@@ -17,6 +17,7 @@ export interface FederationSettings {
   readonly 'federation.default_ack': AckLevel;
   readonly 'federation.ack_timeout': bigint;
   readonly 'federation.visible_wait': bigint;
+  readonly 'federation.primary_lease': bigint;
 }
 
 /** What a node is told about the federation. */
@@ -29,13 +30,20 @@ export interface FederationPlan {
   readonly retryJoin: readonly NetAddress[];
   readonly logMaxBytes: number;
   readonly logMaxAgeMs: number;
+  /** 0: a primary goes on for ever without hearing anybody. */
+  readonly primaryLeaseMs: number;
 }
 
 const DATACENTER_NAME = /^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$/;
 
 /** What is wrong with them, naming the setting; undefined when they can be used. */
 export function federationFaultOf(settings: FederationSettings): string | undefined {
-  return nameFaultOf(settings) ?? joinFaultOf(settings) ?? primaryFaultOf(settings);
+  return (
+    nameFaultOf(settings) ??
+    joinFaultOf(settings) ??
+    primaryFaultOf(settings) ??
+    leaseFaultOf(settings)
+  );
 }
 
 /** Settings without fault. */
@@ -48,6 +56,7 @@ export function federationPlanOf(settings: FederationSettings): FederationPlan {
     retryJoin: retry_join_wan.flatMap((text) => parseNetAddress(text, CLUSTER_PORT) ?? []),
     logMaxBytes: settings['federation.log_max_bytes'],
     logMaxAgeMs: Number(settings['federation.log_max_age']) / 1e6,
+    primaryLeaseMs: Number(settings['federation.primary_lease']) / 1e6,
   };
 }
 
@@ -73,6 +82,14 @@ function joinFaultOf(settings: FederationSettings): string | undefined {
   }
   if (retry_join_wan.length === 0 || settings['ports.cluster'] !== -1) return undefined;
   return 'ports.cluster is off and retry_join_wan is set: datacenters reach each other through that port';
+}
+
+/** Followers are heard once a second: a shorter lease would end for nothing. */
+const LEASE_MIN_NS = 2_000_000_000n;
+
+function leaseFaultOf({ 'federation.primary_lease': leaseNs }: FederationSettings) {
+  if (leaseNs === 0n || leaseNs >= LEASE_MIN_NS) return undefined;
+  return 'federation.primary_lease: expected 2s or more, or 0s for none';
 }
 
 function primaryFaultOf(settings: FederationSettings): string | undefined {

@@ -18,6 +18,7 @@ import type { RpcRequest, RpcServer } from '../../cluster/transport/transport.ts
 import { AclError } from '../acl/error.ts';
 import type { ShownFederation } from '../api/shown-federation.ts';
 import type { AckLevel } from '../service/call.ts';
+import type { PrimaryPort } from '../service/primary-port.ts';
 import type { Errand, Federation, Primacy, WaitThere } from '../service/federation.ts';
 import type { Change, Command } from '../state/commands.ts';
 import { isPrimary, removedOf } from '../state/global-log/replication.ts';
@@ -33,6 +34,8 @@ import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
 import type { Platform } from './platform.ts';
 import { primaryAddressesOf } from './primary-addresses.ts';
+import { PrimaryLease } from './primary-lease.ts';
+import { primaryPortOf } from './primary-port.ts';
 import { promotionPortOf } from './promotion-port.ts';
 
 export interface NodeFederationOptions {
@@ -55,6 +58,7 @@ export class NodeFederation implements Federation {
   /** Makes this datacenter primary, or another one in its place. */
   readonly promotion: Promotion;
   readonly #gate: GlobalGate;
+  readonly #lease: PrimaryLease;
   readonly #deps: FollowingDeps;
   readonly #options: NodeFederationOptions;
   readonly #feed: FeedServer;
@@ -68,6 +72,8 @@ export class NodeFederation implements Federation {
   #isEnlisting = false;
   /** The term in which this server reigns; undefined outside of a reign. */
   #reign: number | undefined;
+  /** Whether this server led the primary at the last look. */
+  #wasLed = false;
   /** Why the feed server would have to look again. */
   #role = '';
 
@@ -76,7 +82,13 @@ export class NodeFederation implements Federation {
     const { platform, machine, member, plan, countMax } = options;
     const call = member.call.bind(member);
     const { datacenter } = plan;
-    this.#gate = new GlobalGate({ view: machine, datacenter, refusal: () => undefined });
+    this.#lease = new PrimaryLease({
+      ...{ clock: platform.clock, datacenter, leaseMs: plan.primaryLeaseMs },
+      voters: () => this.#ledVoters(),
+      heardAtMs: (each) => this.#feed.heardAtMs(each),
+    });
+    const refusal = () => this.#lease.refusal();
+    this.#gate = new GlobalGate({ view: machine, datacenter, refusal });
     this.#deps = {
       propose: (command) => this.admit(command.change, () => options.propose(command)),
       wallMs: () => platform.clock.wallMs(),
@@ -150,6 +162,17 @@ export class NodeFederation implements Federation {
   /** Proposes a change, unless it is of what all share and this leader takes none at the moment. */
   admit<Output>(change: Change, propose: () => Promise<Output>): Promise<Output> {
     return this.#gate.pass(change, propose);
+  }
+
+  /** Moving the primary, in the words of the service. */
+  primaryPort(): PrimaryPort {
+    const { machine, plan } = this.#options;
+    return primaryPortOf({
+      promotion: this.promotion,
+      datacenter: plan.datacenter,
+      position: () => machine.position(),
+      closedBecause: () => this.#gate.closedBecause(),
+    });
   }
 
   takesGlobalWrites(): boolean {
@@ -229,6 +252,16 @@ export class NodeFederation implements Federation {
     return removedOf(this.#options.machine.replication()).includes(datacenter);
   }
 
+  /** Whose promises count, where this server leads the primary. */
+  #ledVoters(): readonly string[] | undefined {
+    const { machine } = this.#options;
+    if (this.#reign === undefined || !this.isPrimary) return undefined;
+    return machine
+      .replication()
+      ?.datacenters.filter(({ isVoter }) => isVoter)
+      .map(({ name }) => name);
+  }
+
   /** The state says something else, or the reign does. */
   #look(): void {
     const { machine } = this.#options;
@@ -246,6 +279,9 @@ export class NodeFederation implements Federation {
     ].join();
     if (role === this.#role) return;
     this.#role = role;
+    const isLed = this.#ledVoters() !== undefined;
+    if (isLed && !this.#wasLed) this.#lease.begin();
+    this.#wasLed = isLed;
     this.#feed.standingChanged();
     void this.#lender.standingChanged();
     if (replication !== undefined) this.#startGossip();

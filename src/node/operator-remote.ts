@@ -7,7 +7,13 @@ import type { Logger } from '../../cluster/platform/logger.ts';
 import type { Random } from '../../cluster/platform/random.ts';
 import { AclError } from '../acl/error.ts';
 import type { Call } from '../service/call.ts';
-import type { OperatorDoor, OperatorName, RunAtLeader } from '../service/operator-operations.ts';
+import type { Errand } from '../service/federation.ts';
+import type {
+  OperatorDoor,
+  OperatorName,
+  RunAtLeader,
+  RunInDatacenter,
+} from '../service/operator-operations.ts';
 import type { RestoreIntake } from '../service/operator-port.ts';
 import { isOperatorName } from '../service/operator.ts';
 import { LeaderAway } from '../service/remote.ts';
@@ -21,6 +27,8 @@ import {
 
 /** The method of the leader by which operators are served. */
 export const OPERATOR_METHOD = 'service.operator';
+/** The method of every server by which operators of other datacenters are served. */
+export const OPERATOR_ELSEWHERE_METHOD = 'service.operator-elsewhere';
 
 /** An archive travels in pieces of about this size. */
 const PIECE_BYTES = 512 * 1024;
@@ -47,6 +55,17 @@ export function runAtLeaderBy(leader: LeaderAsked): RunAtLeader {
     const question = encodeQuestion({ name, input, call });
     return decodeAnswer(await leader.ask(OPERATOR_METHOD, question)) as never;
   };
+}
+
+/** The way to other datacenters. Rejects as `DatacenterLine.run` says. */
+export interface DatacentersAsked {
+  run(datacenter: string, errand: Errand, method: string): Promise<unknown>;
+}
+
+/** Asks any server of another datacenter in the name of an operator. One call is one try. */
+export function runInDatacenterBy(line: DatacentersAsked): RunInDatacenter {
+  return async (datacenter, name, { input, call }) =>
+    (await line.run(datacenter, { name, input, call }, OPERATOR_ELSEWHERE_METHOD)) as never;
 }
 
 /** Begins a restore at the leader. */
@@ -120,7 +139,7 @@ function nothingChanged(error: unknown): unknown {
 }
 
 export interface AnsweringOperatorsOptions {
-  readonly door: Pick<OperatorDoor, 'runForOther' | 'beginRestoreForOther'>;
+  readonly door: Pick<OperatorDoor, 'runForOther' | 'runForDatacenter' | 'beginRestoreForOther'>;
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -129,6 +148,8 @@ export interface AnsweringOperatorsOptions {
 export interface AnsweringOperators {
   /** Answers the bytes of a question with those of an answer. Never rejects. */
   answer(question: Uint8Array): Promise<Uint8Array>;
+  /** The same for a question of another datacenter. */
+  answerDatacenter(question: Uint8Array): Promise<Uint8Array>;
   /** Gives up what is half taken in. */
   close(): Promise<void>;
 }
@@ -136,16 +157,27 @@ export interface AnsweringOperators {
 /** The leader's side: the same door that its own operators go through. */
 export function answeringOperatorsWith(options: AnsweringOperatorsOptions): AnsweringOperators {
   const restores = new Restores(options);
+  const answered = async (output: () => Promise<unknown>): Promise<Uint8Array> => {
+    try {
+      return encodeOutput(await output());
+    } catch (error) {
+      return encodeRefusal(error instanceof AclError ? error : faultOf(options, error));
+    }
+  };
   return {
-    answer: async (question) => {
-      try {
-        return encodeOutput(await run(options, restores, question));
-      } catch (error) {
-        return encodeRefusal(error instanceof AclError ? error : faultOf(options, error));
-      }
-    },
+    answer: (question) => answered(async () => run(options, restores, question)),
+    answerDatacenter: (question) => answered(async () => runForDatacenter(options, question)),
     close: () => restores.close(),
   };
+}
+
+function runForDatacenter(
+  { door }: AnsweringOperatorsOptions,
+  question: Uint8Array,
+): Promise<unknown> {
+  const { name, input, call } = decodeQuestion(question);
+  if (isOperatorName(name)) return door.runForDatacenter<OperatorName>(name, input as never, call);
+  throw new AclError('unavailable', 'the other datacenter runs a release that does not know this');
 }
 
 function run(

@@ -10,8 +10,10 @@ import { groupOf } from './operator-port.ts';
 import {
   answeringOperatorsWith,
   beginRestoreBy,
+  OPERATOR_ELSEWHERE_METHOD,
   OPERATOR_METHOD,
   runAtLeaderBy,
+  runInDatacenterBy,
 } from './operator-remote.ts';
 import type { Platform } from './platform.ts';
 
@@ -31,6 +33,8 @@ export function openOperators(options: OperatorsOptions, closer: Closer): Operat
   const door = createOperator({
     ...deps,
     group: groupOf(member),
+    primary: service.federation.primaryPort(),
+    runInDatacenter: runInDatacenterBy(service.federation.line),
     archives: openArchives({ ...deps, machine, clusterId, release }),
     runAtLeader: runAtLeaderBy(forwarding),
     beginRestoreAtLeader: beginRestoreBy(forwarding),
@@ -38,5 +42,7 @@ export function openOperators(options: OperatorsOptions, closer: Closer): Operat
   const answering = answeringOperatorsWith({ door, clock, random, logger });
   closer.defer(() => answering.close());
   member.serve(OPERATOR_METHOD, ({ payload }) => answering.answer(payload));
+  const answerDatacenter = answering.answerDatacenter.bind(answering);
+  service.federation.serve(OPERATOR_ELSEWHERE_METHOD, ({ payload }) => answerDatacenter(payload));
   return door;
 }

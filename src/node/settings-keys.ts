@@ -158,6 +158,12 @@ export const SETTING_KEYS = [
     says: 'how long a write that went to the primary waits until it can be read here',
   },
   {
+    name: 'federation.primary_lease',
+    type: { kind: 'duration' },
+    default: '30s',
+    says: 'a primary of three or more datacenters that hears no majority for so long takes no global write; 0s: it goes on',
+  },
+  {
     name: 'tls.cluster.cert_file',
     type: text,
     default: '',

@@ -7,6 +7,8 @@ import type {
   ShownAutopilotState,
   ShownGroup,
 } from '../api/shown-operator.ts';
+import type { ShownPosition } from '../api/shown-federation.ts';
+import type { MoveMode, ShownDivergence, ShownMove, ShownPrimary } from '../api/shown-primary.ts';
 import type { Call } from './call.ts';
 import type { RestoreIntake, SavedState } from './operator-port.ts';
 import type { ReadMeta } from './views.ts';
@@ -31,6 +33,38 @@ export interface OperatorTypes {
     output: boolean;
   };
   'autopilot-state': { input: Nothing; output: ShownAutopilotState };
+  primary: { input: Nothing; output: ShownPrimary };
+  'primary-move': { input: MoveWish; output: ShownMove };
+  divergence: { input: { readonly limit: number }; output: ShownDivergence };
+  'divergence-resubmit': {
+    input: { readonly position: ShownPosition; readonly cas: number | undefined };
+    output: Resubmitted;
+  };
+  /** The primary's part of it: the bytes of the entry, as its datacenter has kept them. */
+  'divergence-take': {
+    input: { readonly entry: Uint8Array; readonly cas: number | undefined };
+    output: Resubmitted;
+  };
+  /** Without a position, all of them. */
+  'divergence-discard': { input: { readonly position: ShownPosition | undefined }; output: Done };
+}
+
+export interface MoveWish {
+  /** Which one shall be primary; undefined: the one that is asked. */
+  readonly datacenter: string | undefined;
+  readonly mode: MoveMode;
+  /** With 'forced': the next one, so that nobody does it twice. */
+  readonly epoch: number | undefined;
+  /** With 'forced': that the loss of what others may have is known and taken. */
+  readonly acceptsLoss: boolean;
+  /** The datacenter that sent the wish on; undefined: a client asks. */
+  readonly from: string | undefined;
+}
+
+/** Where the change stands in the primary's log, and its index. */
+export interface Resubmitted {
+  readonly position: ShownPosition;
+  readonly index: number;
 }
 
 export type OperatorName = keyof OperatorTypes;
@@ -42,6 +76,13 @@ export type RunAtLeader = <Name extends OperatorName>(
   name: Name,
   input: OperatorInput<Name>,
   call: Call,
+) => Promise<OperatorOutput<Name>>;
+
+/** Runs one operation in another datacenter, by any of its servers: one try. Rejects as `Federation.run`. */
+export type RunInDatacenter = <Name extends OperatorName>(
+  datacenter: string,
+  name: Name,
+  asked: { readonly input: OperatorInput<Name>; readonly call: Call },
 ) => Promise<OperatorOutput<Name>>;
 
 /** A saved state, and what the headers of its answer say. */
@@ -63,4 +104,6 @@ export interface Operator {
 export interface OperatorDoor extends Operator {
   readonly runForOther: RunAtLeader;
   beginRestoreForOther(call: Call): Promise<RestoreIntake>;
+  /** Runs what a server of another datacenter sends, wherever the leader of this one is. */
+  readonly runForDatacenter: RunAtLeader;
 }

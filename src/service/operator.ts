@@ -9,16 +9,19 @@ import type { Call } from './call.ts';
 import { CallerResolver } from './caller-resolver.ts';
 import type { ServiceDeps } from './deps.ts';
 import { GoalWaiters } from './goal-waiters.ts';
+import { type Asker, MovingPrimary } from './moving-primary.ts';
 import type {
   OperatorDoor,
   OperatorInput,
   OperatorName,
   OperatorOutput,
   RunAtLeader,
+  RunInDatacenter,
   SavedArchive,
   ServerName,
 } from './operator-operations.ts';
 import type { Archives, Group, RestoreIntake } from './operator-port.ts';
+import type { PrimaryPort } from './primary-port.ts';
 import { permissionDenied } from './permissions.ts';
 import { PositionWaiters } from './position-waiters.ts';
 import { freshness } from './reading.ts';
@@ -34,6 +37,9 @@ export interface OperatorDeps
     | 'leaderContact'
     | 'notOpenBecause'
     | 'remote'
+    | 'propose'
+    | 'reign'
+    | 'federation'
     | 'clock'
     | 'metrics'
     | 'settings'
@@ -41,13 +47,15 @@ export interface OperatorDeps
   > {
   readonly group: Group;
   readonly archives: Archives;
+  readonly primary: PrimaryPort;
+  readonly runInDatacenter: RunInDatacenter;
   /** Asks the leader, which is another server: one try. Rejects with LeaderAway when nothing was done. */
   readonly runAtLeader: RunAtLeader;
   /** As `Archives.beginRestore` there; likewise. */
   readonly beginRestoreAtLeader: (call: Call) => Promise<RestoreIntake>;
 }
 
-type Right = 'operator:read' | 'operator:write' | 'snapshot:read' | 'snapshot:write';
+type Right = 'acl:write' | 'operator:read' | 'operator:write' | 'snapshot:read' | 'snapshot:write';
 
 const RIGHT: Readonly<Record<OperatorName, Right>> = {
   'raft-configuration': 'operator:read',
@@ -56,7 +64,29 @@ const RIGHT: Readonly<Record<OperatorName, Right>> = {
   'autopilot-configuration': 'operator:read',
   'autopilot-set-configuration': 'operator:write',
   'autopilot-state': 'operator:read',
+  primary: 'operator:read',
+  'primary-move': 'operator:write',
+  divergence: 'operator:read',
+  'divergence-resubmit': 'operator:write',
+  'divergence-take': 'operator:write',
+  'divergence-discard': 'operator:write',
 };
+
+/** They write objects of any kind: who does so may write them by other ways, too. */
+const WRITES_OBJECTS: ReadonlySet<OperatorName> = new Set([
+  'divergence-resubmit',
+  'divergence-take',
+]);
+
+/** What can be asked of another datacenter, and what a token that is local to one cannot be used for. */
+const OF_ALL: ReadonlySet<OperatorName> = new Set([
+  'primary',
+  'primary-move',
+  'divergence',
+  'divergence-resubmit',
+  'divergence-take',
+  'divergence-discard',
+]);
 
 /** Whether what another server sends is the name of an operation. */
 export function isOperatorName(name: string): name is OperatorName {
@@ -67,6 +97,7 @@ export function isOperatorName(name: string): name is OperatorName {
 const KNOWN_EVERYWHERE: ReadonlySet<OperatorName> = new Set([
   'raft-configuration',
   'autopilot-configuration',
+  'primary',
 ]);
 
 /** After this no other try begins. */
@@ -84,12 +115,14 @@ class CheckedOperator implements OperatorDoor {
   readonly #callers: CallerResolver;
   readonly #positions: PositionWaiters;
   readonly #indexes: GoalWaiters<number>;
+  readonly #moving: MovingPrimary;
 
   constructor(deps: OperatorDeps) {
     const { view, clock, watch } = deps;
     this.#deps = deps;
     this.#callers = new CallerResolver(deps);
     this.#positions = new PositionWaiters(() => view.position(), clock);
+    this.#moving = new MovingPrimary(deps);
     const isReached = (wanted: number): boolean => view.index() >= wanted;
     this.#indexes = new GoalWaiters({ clock, isReached });
     watch.onApplied((event) => {
@@ -104,11 +137,25 @@ class CheckedOperator implements OperatorDoor {
     input: OperatorInput<Name>,
     call: Call,
   ): Promise<OperatorOutput<Name>> {
+    const { datacenter } = call;
+    if (datacenter !== undefined && this.#isOther(datacenter) && OF_ALL.has(name)) {
+      return this.#runThere(datacenter, name, { input, call });
+    }
     return this.#tried(call, (isLeader) => {
       const isKnownHere = call.consistency === 'stale' && KNOWN_EVERYWHERE.has(name);
       if (isLeader || isKnownHere) return this.#runHere(name, input, call);
       return this.#deps.runAtLeader(name, input, call);
     });
+  }
+
+  /** Whatever it names, the call has come to where it was sent. */
+  runForDatacenter<Name extends OperatorName>(
+    name: Name,
+    input: OperatorInput<Name>,
+    call: Call,
+  ): Promise<OperatorOutput<Name>> {
+    if (OF_ALL.has(name)) return this.run(name, input, { ...call, datacenter: undefined });
+    throw new AclError('unavailable', 'the other datacenter does not do this for others');
   }
 
   async runForOther<Name extends OperatorName>(
@@ -168,14 +215,49 @@ class CheckedOperator implements OperatorDoor {
     input: OperatorInput<Name>,
     call: Call,
   ): Promise<OperatorOutput<Name>> {
-    const { group, logger } = this.#deps;
+    const { group, logger, reign } = this.#deps;
     const isChange = RIGHT[name] === 'operator:write';
     // Nothing is changed on account of rights that may be of the past.
     const asked: Call = isChange ? { ...call, consistency: 'default' } : call;
+    const term = isChange && OF_ALL.has(name) ? await reign() : undefined;
     const by = await this.#require(RIGHT[name], asked);
-    const output = await ANSWER_BY_NAME[name](group, input);
-    if (isChange) logger.info({ name, input, by }, 'operator acted');
+    if (WRITES_OBJECTS.has(name)) await this.#require('acl:write', asked);
+    if (isChange && OF_ALL.has(name)) this.#requireGlobalToken(call);
+    const around = { group, moving: this.#moving, asker: { by, call, reign: term } };
+    const output = await ANSWER_BY_NAME[name](around, input);
+    // An entry has secrets in it.
+    const told = name === 'divergence-take' ? {} : input;
+    if (isChange) logger.info({ name, input: told, by }, 'operator acted');
     return output;
+  }
+
+  /** The secret of a local token stays in its datacenter, where it could do nothing about the others. */
+  #requireGlobalToken({ secret = this.#deps.settings.defaultSecret }: Call): void {
+    const { view, settings } = this.#deps;
+    if (secret === undefined || view.tokenBySecret(secret)?.local !== true) return;
+    throw new AclError(
+      'permission-denied',
+      `Permission denied: the token is local to datacenter ${settings.datacenter}, and this concerns all datacenters: use a global token`,
+    );
+  }
+
+  async #runThere<Name extends OperatorName>(
+    datacenter: string,
+    name: Name,
+    { input, call }: { readonly input: OperatorInput<Name>; readonly call: Call },
+  ): Promise<OperatorOutput<Name>> {
+    const { federation, runInDatacenter, settings } = this.#deps;
+    if (!federation.datacenters().includes(datacenter)) {
+      throw new AclError('no-such-datacenter', 'No path to datacenter');
+    }
+    this.#requireGlobalToken(call);
+    // The default of the server that was asked counts, and not the one that answers.
+    const secret = call.secret ?? settings.defaultSecret;
+    return await runInDatacenter(datacenter, name, { input, call: { ...call, secret } });
+  }
+
+  #isOther(datacenter: string): boolean {
+    return datacenter !== '' && datacenter !== this.#deps.settings.datacenter;
   }
 
   /** Tries again, within bounds, while it is certain that nothing was done for want of a leader. */
@@ -213,7 +295,10 @@ class CheckedOperator implements OperatorDoor {
     await freshness({ readBarrier, positions: this.#positions }, call);
     if (!settings.aclEnabled) return ANYBODY;
     const caller = this.#callers.resolve(call.secret);
-    const [resource, access] = right.split(':') as ['operator' | 'snapshot', 'read' | 'write'];
+    const [resource, access] = right.split(':') as [
+      'acl' | 'operator' | 'snapshot',
+      'read' | 'write',
+    ];
     const query = { resource, access, segment: '', namespace: DEFAULT_NAMESPACE } as const;
     if (caller.authorizer.decide(query) === 'allow') return caller.token.accessorId;
     metrics.count('acl.denied', { reason: 'permission-denied' });
@@ -225,25 +310,38 @@ class CheckedOperator implements OperatorDoor {
 /** Stands for the caller while ACLs are off. */
 const ANYBODY = '';
 
+/** What answers have at hand. */
+interface Around {
+  readonly group: Group;
+  readonly moving: MovingPrimary;
+  readonly asker: Asker;
+}
+
 type Answer<Name extends OperatorName> = (
-  group: Group,
+  around: Around,
   input: OperatorInput<Name>,
 ) => OperatorOutput<Name> | Promise<OperatorOutput<Name>>;
 
 const ANSWER_BY_NAME: { readonly [Name in OperatorName]: Answer<Name> } = {
-  'raft-configuration': (group) => group.servers(),
-  'raft-remove-peer': async (group, { server }) => {
+  'raft-configuration': ({ group }) => group.servers(),
+  'raft-remove-peer': async ({ group }, { server }) => {
     await group.remove(knownServer(group, server).id);
     return 'done' as const;
   },
-  'raft-transfer-leader': async (group, { id }) => {
+  'raft-transfer-leader': async ({ group }, { id }) => {
     await group.transferLeadership(id === undefined ? undefined : transferTarget(group, id));
     return 'done' as const;
   },
-  'autopilot-configuration': (group) => group.autopilot(),
-  'autopilot-set-configuration': (group, { settings, ifIndex }) =>
+  'autopilot-configuration': ({ group }) => group.autopilot(),
+  'autopilot-set-configuration': ({ group }, { settings, ifIndex }) =>
     group.setAutopilot(settings, ifIndex),
-  'autopilot-state': (group) => group.autopilotState(),
+  'autopilot-state': ({ group }) => group.autopilotState(),
+  primary: ({ moving }) => moving.status(),
+  'primary-move': ({ moving, asker }, wish) => moving.move(wish, asker),
+  divergence: ({ moving }, { limit }) => moving.divergence(limit),
+  'divergence-resubmit': ({ moving, asker }, wish) => moving.resubmit(wish, asker),
+  'divergence-take': ({ moving, asker }, wish) => moving.take(wish, asker),
+  'divergence-discard': ({ moving, asker }, { position }) => moving.discard(position, asker),
 };
 
 /** So much of what the caller sent is repeated. */

@@ -8,6 +8,7 @@ import { REQUEST_MEMORY_MS } from '../state/bookkeeping.ts';
 import type { RequestMark } from '../state/commands.ts';
 import type { Outcome } from '../state/outcome.ts';
 import type { StateView } from '../state/view.ts';
+import { stillHolds } from '../state/standing-outcome.ts';
 import type { Call } from './call.ts';
 import type { OperationName } from './operations.ts';
 
@@ -51,7 +52,9 @@ export function rememberedOutcome(
   nowMs: number,
 ): Applied | undefined {
   const remembered = view.request(mark.key);
-  if (remembered === undefined) return undefined;
+  if (remembered === undefined || !stillHolds(view.replication(), remembered.outcome)) {
+    return undefined;
+  }
   // As where it is applied: see docs/decisions/0007.
   const isAgeless = view.replication() !== undefined;
   if (!isAgeless && remembered.timeMs + REQUEST_MEMORY_MS <= nowMs) return undefined;

@@ -72,6 +72,7 @@ export const CHANGE_NUMBER: Readonly<Record<ChangeType, number>> = {
   'epoch.start': 33,
   'epoch.fence': 34,
   'divergent.discard': 35,
+  'divergent.drop': 36,
   'datacenter.remove': 40,
   'datacenter.allow': 41,
   'federation.adopt': 42,
@@ -281,6 +282,10 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
   'divergent.discard': {
     fieldsOf: ({ epoch, upTo }) => [epoch, upTo],
     changeOf: ([epoch, upTo]) => ({ epoch, upTo }) as ChangeOf<'divergent.discard'>,
+  },
+  'divergent.drop': {
+    fieldsOf: ({ epoch, seq }) => [epoch, seq],
+    changeOf: ([epoch, seq]) => ({ epoch, seq }) as ChangeOf<'divergent.drop'>,
   },
   'datacenters.set': {
     fieldsOf: ({ datacenters, majoritySeq }) => [datacenters.map(datacenterFields), majoritySeq],

@@ -179,6 +179,8 @@ export type Change =
   | { readonly type: 'epoch.fence'; readonly epochs: readonly EpochStart[] }
   /** Forgets what this datacenter wrote in that epoch and no later one has, some at a time. */
   | { readonly type: 'divergent.discard'; readonly epoch: number; readonly upTo: number }
+  /** Forgets one of them. */
+  | { readonly type: 'divergent.drop'; readonly epoch: number; readonly seq: number }
   /** There are these datacenters from here on. */
   | {
       readonly type: 'datacenters.set';

@@ -17,12 +17,13 @@ import {
   type RememberedRequest,
 } from './bookkeeping.ts';
 import { Digest } from './digest.ts';
-import type { GlobalCursor } from './global-log/cursor.ts';
+import type { GlobalCursor, GlobalPlace } from './global-log/cursor.ts';
 import { decodeImport } from './global-log/import-progress.ts';
 import { localRows } from './local-rows.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
 import {
   divergentEntries,
+  divergentEntryAt,
   entriesAfter,
   entryTimeMs,
   hashAt,
@@ -298,6 +299,11 @@ export class StoredState implements StateView {
   async divergentEntries(limit: number): Promise<readonly GlobalEntry[]> {
     const replication = this.replication();
     return replication === undefined ? [] : await divergentEntries(this.#store, replication, limit);
+  }
+
+  divergentEntry(place: GlobalPlace): GlobalEntry | undefined {
+    const replication = this.replication();
+    return replication && divergentEntryAt(this.#store, replication, place);
   }
 
   bootstrapIndex(): number | undefined {

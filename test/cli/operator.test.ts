@@ -69,6 +69,39 @@ const STATE = {
   },
 };
 
+const PRIMARY = {
+  Datacenter: 'dc1',
+  Epoch: 1,
+  PromisedEpoch: 1,
+  Position: '1.41',
+  HeadPosition: '1.44',
+  Voters: ['dc1', 'dc2'],
+  Closed: '',
+  DivergentEntries: 0,
+};
+const MOVED = {
+  Datacenter: 'dc2',
+  Epoch: 2,
+  Promises: [],
+  Position: '1.41',
+  HeadPosition: '1.44',
+};
+const DIVERGENCE = {
+  Count: 1,
+  Entries: [
+    {
+      Position: '1.42',
+      Time: '2026-11-21T06:00:00.000Z',
+      AccessorID: IDS.one,
+      Kind: 'effects',
+      Objects: [
+        { Kind: 'policy', ID: IDS.two, Name: 'web\u001b', Deleted: false },
+        { Kind: 'token', ID: IDS.new, Name: '', Deleted: true },
+      ],
+    },
+  ],
+};
+
 const autopilot = '/v1/operator/autopilot/configuration';
 const ANSWERS: NonNullable<Script['answers']> = {
   'GET /v1/operator/raft/configuration': { value: GROUP },
@@ -79,6 +112,11 @@ const ANSWERS: NonNullable<Script['answers']> = {
   'GET /v1/operator/autopilot/state': { value: STATE },
   'DELETE /v1/operator/datacenter/dc2': { value: true },
   'PUT /v1/operator/datacenter/dc2': { value: true },
+  'GET /v1/operator/primary': { value: PRIMARY },
+  'PUT /v1/operator/primary': { value: MOVED },
+  'GET /v1/operator/divergence': { value: DIVERGENCE },
+  'PUT /v1/operator/divergence': { value: { Position: '2.51', Index: 812 } },
+  'DELETE /v1/operator/divergence': { value: true },
 };
 
 const { CreateIndex, ModifyIndex, ...KEPT } = CONFIGURATION;
@@ -119,6 +157,22 @@ const ASKED: readonly (readonly [line: string, ...asked: string[]])[] = [
   ['operator datacenter remove dc2', 'DELETE /v1/operator/datacenter/dc2'],
   ['operator datacenter remove dc2 --force', 'DELETE /v1/operator/datacenter/dc2?force'],
   ['operator datacenter allow dc2', 'PUT /v1/operator/datacenter/dc2'],
+  ['operator primary', 'GET /v1/operator/primary'],
+  ['operator promote', 'PUT /v1/operator/primary {"Mode":"hand-over"}'],
+  ['operator promote dc2', 'PUT /v1/operator/primary {"Datacenter":"dc2","Mode":"hand-over"}'],
+  [
+    'operator promote dc2 --election',
+    'PUT /v1/operator/primary {"Datacenter":"dc2","Mode":"election"}',
+  ],
+  [
+    'operator promote --force --epoch 2 --accept-loss',
+    'PUT /v1/operator/primary {"Mode":"forced","Epoch":2,"AcceptLoss":true}',
+  ],
+  ['operator divergence list --limit 5', 'GET /v1/operator/divergence?limit=5'],
+  ['operator divergence resubmit 1.42', 'PUT /v1/operator/divergence?position=1.42'],
+  ['operator divergence resubmit 1.42 -cas 7', 'PUT /v1/operator/divergence?position=1.42&cas=7'],
+  ['operator divergence discard 1.42', 'DELETE /v1/operator/divergence?position=1.42'],
+  ['operator divergence discard --all', 'DELETE /v1/operator/divergence?all='],
   ['keygen'],
 ];
 
@@ -226,6 +280,13 @@ const USAGE: readonly (readonly [line: string, says: RegExp])[] = [
   ['operator raft transfer-leader --id=', /--id is empty/],
   ['operator datacenter remove', /say which one: a name/],
   ['operator autopilot set-config', /say what to change/],
+  ['operator promote --election --force', /give only one of --election and --force/],
+  ['operator promote --force --accept-loss', /--force needs --epoch/],
+  ['operator promote --force --epoch 2', /--force needs --accept-loss/],
+  ['operator promote --epoch 2', /go with --force alone/],
+  ['operator divergence resubmit', /say which entry/],
+  ['operator divergence discard', /say which entry/],
+  ['operator divergence discard 1.42 --all', /give only one of --all and a position/],
   ['operator autopilot set-config --cleanup-dead-servers maybe', /expected true or false/],
   ['operator autopilot set-config --max-trailing-logs -1', /whole number/],
   ['operator autopilot set-config --min-quorum many', /whole number/],

@@ -11,6 +11,7 @@ import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/setting
 import type { LeaderContact, ServiceSettings } from '../../src/service/deps.ts';
 import { createOperator, type OperatorDeps } from '../../src/service/operator.ts';
 import type { Archives, Group, RestoreIntake } from '../../src/service/operator-port.ts';
+import type { Moved, PrimaryPort } from '../../src/service/primary-port.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import { createHarness, type Harness, ROOT, secretWith } from '../service/harness.ts';
 import { NODE } from './support.ts';
@@ -133,6 +134,28 @@ export class FakeArchives implements Archives {
   }
 }
 
+/** Remembers how it was moved. */
+export class FakePrimary implements PrimaryPort {
+  readonly moves: unknown[] = [];
+  moved: () => Moved = () => ({ epoch: 2, promises: ['dc3'], position: { epoch: 1, seq: 7 } });
+
+  async handOver(to: string): Promise<Moved> {
+    this.moves.push({ handOver: to });
+    return this.moved();
+  }
+  async elect(): Promise<Moved> {
+    this.moves.push('elect');
+    return this.moved();
+  }
+  async force(epoch: number): Promise<Moved> {
+    this.moves.push({ force: epoch });
+    return this.moved();
+  }
+  closedBecause() {
+    return undefined;
+  }
+}
+
 export interface LogLine {
   readonly level: string;
   readonly fields: LogFields;
@@ -144,6 +167,7 @@ export interface OperatorServer {
   readonly harness: Harness;
   readonly group: FakeGroup;
   readonly archives: FakeArchives;
+  readonly primary: FakePrimary;
   readonly log: readonly LogLine[];
   readonly metrics: MetricsRegistry;
   /** Who leads, as this server knows. */
@@ -166,6 +190,7 @@ export async function operatorServer(options: OperatorServerOptions = {}): Promi
   const harness = await createHarness(options.service);
   const group = new FakeGroup();
   const archives = new FakeArchives();
+  const primary = new FakePrimary();
   const log: LogLine[] = [];
   const logger = loggerTo(log);
   const { deps, clock } = harness;
@@ -185,6 +210,9 @@ export async function operatorServer(options: OperatorServerOptions = {}): Promi
     },
     group,
     archives,
+    primary,
+    runInDatacenter: (datacenter, name, { input, call }) =>
+      askLeader({ datacenter, name, input, secret: call.secret }),
     runAtLeader: (name, input, { secret }) => askLeader({ name, input, secret }),
     beginRestoreAtLeader: ({ secret }) => askLeader({ name: 'restore', secret }),
   };
@@ -205,6 +233,7 @@ export async function operatorServer(options: OperatorServerOptions = {}): Promi
     harness,
     group,
     archives,
+    primary,
     log,
     metrics,
     contact: { isLeader: true, knownLeader: true, lastContactMs: 0 },
@@ -261,6 +290,10 @@ export async function tell(
 }
 
 /** The secret of a token with these rules. */
-export function withRules({ harness }: OperatorServer, rules: string): Promise<SecretId> {
-  return secretWith(harness, rules);
+export function withRules(
+  { harness }: OperatorServer,
+  rules: string,
+  kind: { readonly local?: boolean } = {},
+): Promise<SecretId> {
+  return secretWith(harness, rules, kind);
 }

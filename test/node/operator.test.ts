@@ -9,15 +9,19 @@ import { ReplicaError } from '../../cluster/replica/replica.ts';
 import { AclError } from '../../src/acl/error.ts';
 import { AUTOPILOT_DEFAULTS } from '../../src/api/autopilot-settings.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
+import { decodeAnswer, encodeQuestion } from '../../src/node/call-frames.ts';
 import { groupOf } from '../../src/node/operator-port.ts';
 import {
   type AnsweringOperatorsOptions,
   answeringOperatorsWith,
   beginRestoreBy,
+  OPERATOR_ELSEWHERE_METHOD,
   OPERATOR_METHOD,
   runAtLeaderBy,
+  runInDatacenterBy,
 } from '../../src/node/operator-remote.ts';
 import type { Call } from '../../src/service/call.ts';
+import type { Errand } from '../../src/service/federation.ts';
 import type { OperatorName } from '../../src/service/operator-operations.ts';
 import type { RestoreIntake } from '../../src/service/operator-port.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
@@ -40,7 +44,7 @@ const CALL: Call = {
 
 /** An asker and a leader, with what the leader's door was asked and what it answers. */
 function pair(answer: () => unknown = () => 'done') {
-  const asked: { name: string; input: unknown; call: Call }[] = [];
+  const asked: { name: string; input: unknown; call: Call; isElsewhere?: true }[] = [];
   const events: string[] = [];
   const taken: Uint8Array[] = [];
   const questions: Uint8Array[] = [];
@@ -65,6 +69,10 @@ function pair(answer: () => unknown = () => 'done') {
       asked.push({ name, input, call });
       return answer() as never;
     },
+    runForDatacenter: async (name, input, call) => {
+      asked.push({ name, input, call, isElsewhere: true });
+      return answer() as never;
+    },
     beginRestoreForOther: async (call) => {
       asked.push({ name: 'restore', input: {}, call });
       answer();
@@ -81,7 +89,17 @@ function pair(answer: () => unknown = () => 'done') {
       return await answering.answer(payload);
     },
   };
-  const asker = { run: runAtLeaderBy(leader), beginRestore: beginRestoreBy(leader) };
+  const line = {
+    run: async (_: string, errand: Errand, method: string): Promise<unknown> => {
+      t.equal(method, OPERATOR_ELSEWHERE_METHOD);
+      return decodeAnswer(await answering.answerDatacenter(encodeQuestion(errand)));
+    },
+  };
+  const asker = {
+    run: runAtLeaderBy(leader),
+    runElsewhere: runInDatacenterBy(line),
+    beginRestore: beginRestoreBy(leader),
+  };
   return { asker, asked, events, taken, questions, log, clock, intake, answering, leader };
 }
 
@@ -93,6 +111,18 @@ const INPUTS: Readonly<Record<OperatorName, object>> = {
   'autopilot-configuration': {},
   'autopilot-set-configuration': { settings: AUTOPILOT_DEFAULTS, ifIndex: 7 },
   'autopilot-state': {},
+  primary: {},
+  'primary-move': {
+    datacenter: undefined,
+    mode: 'forced',
+    epoch: 2,
+    acceptsLoss: true,
+    from: 'dc3',
+  },
+  divergence: { limit: 100 },
+  'divergence-resubmit': { position: { epoch: 1, seq: 7 }, cas: undefined },
+  'divergence-take': { entry: Buffer.from('an entry'), cas: 4 },
+  'divergence-discard': { position: undefined },
 };
 
 t.test('forwarding: question, caller and answer come over as they are', async (t) => {
@@ -105,6 +135,12 @@ t.test('forwarding: question, caller and answer come over as they are', async (t
     const { asker, asked } = pair(() => answer);
     t.strictSame(await asker.run(name as OperatorName, input as never, CALL), answer);
     t.strictSame(asked, [{ name, input, call: CALL }]);
+    const there = await asker.runElsewhere('dc2', name as OperatorName, {
+      input: input as never,
+      call: CALL,
+    });
+    t.strictSame(there, answer);
+    t.strictSame(asked[1], { name, input, call: CALL, isElsewhere: true });
   }
 });
 

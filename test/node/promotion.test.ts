@@ -10,12 +10,18 @@ import {
   serverOf,
 } from '../support/running-datacenters.ts';
 import { until } from '../support/running-group.ts';
+import type { Reply } from '../support/running-node.ts';
 
 const dc1 = await runDatacenter(t, { name: 'dc1' });
 const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
 const dc3 = await runDatacenter(t, { name: 'dc3', primary: dc1 });
 const ALL = [dc1, dc2, dc3];
 await everyoneKnows(ALL);
+
+/** Any server may be asked. */
+function move(asked: DatacenterUnderTest, body: object): Promise<Reply> {
+  return serverOf(asked).client.put('/operator/primary', body);
+}
 
 async function hasAll(datacenter: DatacenterUnderTest, names: readonly string[]): Promise<void> {
   await until(`${datacenter.name} has all that was written`, async () => {
@@ -46,9 +52,13 @@ t.test('promotion: handed over, it loses nothing and doubles nothing', async (t)
     );
   };
   await goOn();
-  t.equal(await serverOf(dc1).node.promotion.handOver('dc2'), 2);
+  const there = await move(dc3, { Datacenter: 'dc2' });
+  t.equal(there.status, 200, there.text);
+  t.match(there.json, { Datacenter: 'dc2', Epoch: 2, Promises: ['dc1'] });
   await goOn();
-  t.equal(await serverOf(dc2).node.promotion.handOver('dc1'), 3, 'and back');
+  const back = await move(dc1, {});
+  t.equal(back.status, 200, back.text);
+  t.match(back.json, { Datacenter: 'dc1', Epoch: 3 });
   await goOn();
   for (const writer of writers) await writer.stop();
   t.same(
@@ -71,12 +81,10 @@ t.test('promotion: when the primary is gone, a majority makes another one', asyn
   t.equal(kept.headers['x-service-ack'], 'majority', kept.text);
   await serverOf(dc1).close();
   const promote = async (datacenter: DatacenterUnderTest): Promise<number> => {
-    try {
-      return (await serverOf(datacenter).node.promotion.elect()).epoch;
-    } catch (error) {
-      t.equal((error as Error).name, 'PromotionRefusal', String(error));
-      return 0;
-    }
+    const answer = await move(datacenter, { Mode: 'election' });
+    if (answer.status === 200) return Number(answer.json.Epoch);
+    t.match(answer.text, /^(The primary stays where it is|Whether the primary has moved is not)/);
+    return 0;
   };
   let [two, three] = await Promise.all([promote(dc2), promote(dc3)]);
   t.ok(two !== three || two === 0, 'two at once: at most one wins an epoch');

@@ -245,8 +245,12 @@ export async function newPolicy(
 }
 
 /** The secret of a token with one policy of these rules. */
-export async function secretWith(harness: Harness, rules: string): Promise<SecretId> {
+export async function secretWith(
+  harness: Harness,
+  rules: string,
+  { local = false }: { readonly local?: boolean } = {},
+): Promise<SecretId> {
   const name = `p-${harness.proposals}`;
   const policies = [{ id: await newPolicy(harness, name, rules) }];
-  return (await newToken(harness, { policies })).secretId;
+  return (await newToken(harness, { policies, local })).secretId;
 }

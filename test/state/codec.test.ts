@@ -230,6 +230,7 @@ const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { readonly t
     epochs: [{ epoch: 3, startSeq: 301, startHash: new Uint8Array(32).fill(5), primary: 'dc2' }],
   },
   'divergent.discard': { type: 'divergent.discard', epoch: 2, upTo: 310 },
+  'divergent.drop': { type: 'divergent.drop', epoch: 2, seq: 310 },
   'datacenter.remove': {
     type: 'datacenter.remove',
     name: 'dc2',

@@ -339,6 +339,58 @@ t.test('places: what became of one is told by the epochs', async (test) => {
   test.same(forkOf(world.at('dc1'), at.epochs), { ...before, epoch: 1 });
 });
 
+t.test(
+  'a request of a fork that was left is done again, and one of a local token is not',
+  async (test) => {
+    const world = await World.open();
+    const { dc1 } = world.machines;
+    const mark = (byte: number) => ({
+      key: new Uint8Array(32).fill(byte),
+      fingerprint: new Uint8Array(32).fill(byte),
+    });
+    const shared = { type: 'policy.set', presence: 'create', policy: aPolicy(70) } as const;
+    const local = {
+      type: 'token.set',
+      presence: 'create',
+      token: aToken(70, { local: true }),
+    } as const;
+    await dc1.one(shared, { request: mark(1) });
+    const own = await dc1.one(local, { request: mark(2) });
+    await world.promise('w', 'dc2', 2);
+    await world.promise('dc2', 'dc2', 2);
+    await world.start('dc2', 2, ['w']);
+    await world.fence('dc1', 'dc2');
+    test.equal(await world.take('dc2', 'dc1'), 'applied');
+    await world.sync('dc2', 'w');
+    await world.promise('dc2', 'dc1', 3);
+    await world.promise('dc1', 'dc1', 3);
+    test.equal(await world.start('dc1', 3, ['dc2']), 'applied');
+    test.match(await dc1.one(shared, { request: mark(1) }), { kind: 'applied', replayed: false });
+    test.match(await dc1.one(shared, { request: mark(1) }), { kind: 'applied', replayed: true });
+    test.same(await dc1.one(local, { request: mark(2) }), { ...own, replayed: true });
+  },
+);
+
+t.test('divergent entries: one of several is dropped, and the others stay', async (test) => {
+  const world = await World.open();
+  for (let count = 0; count < 3; count += 1) await world.write('dc1');
+  const last = world.at('dc1').cursor.seq;
+  await world.start('dc2', 2, [], true);
+  await world.fence('dc1', 'dc2');
+  const { machine } = world.machines.dc1;
+  const drop = (seq: number, epoch = 1) => world.say('dc1', { type: 'divergent.drop', epoch, seq });
+  const seqs = async () => (await machine.divergentEntries(10)).map(({ seq }) => seq);
+  test.equal(await drop(last + 1), 'not-allowed');
+  test.equal(await drop(last, 2), 'not-allowed', 'another epoch');
+  test.equal(await drop(last - 1), 'applied', 'in the middle');
+  test.same(await seqs(), [last - 2, last]);
+  test.equal(machine.divergentEntry({ epoch: 1, seq: last - 1 }), undefined);
+  test.equal(machine.divergentEntry({ epoch: 1, seq: last })?.seq, last);
+  test.equal(await drop(last - 1), 'not-allowed', 'twice');
+  for (const seq of [last - 2, last]) test.equal(await drop(seq), 'applied');
+  test.same(world.at('dc1').divergent, []);
+});
+
 type Step =
   | { readonly do: 'write'; readonly at: Name }
   | {

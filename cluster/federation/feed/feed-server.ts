@@ -112,6 +112,11 @@ export class FeedServer {
     );
   }
 
+  /** When that datacenter was last heard in this reign, by the monotonic clock. */
+  heardAtMs(datacenter: string): number | undefined {
+    return this.#followers.get(datacenter)?.heardAtMs;
+  }
+
   /** Nothing is known of that datacenter any more; another cluster may take its name. */
   forget(datacenter: string): void {
     const follower = this.#followers.get(datacenter);

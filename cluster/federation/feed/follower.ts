@@ -94,6 +94,11 @@ export class Follower {
     this.#answered = answered;
   }
 
+  /** By the own monotonic clock. */
+  get heardAtMs(): number {
+    return this.#heardAtMs;
+  }
+
   heard(atMs: number): void {
     this.#heardAtMs = atMs;
   }

@@ -5,6 +5,8 @@ import { addGroup } from '../command-line.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { addAutopilotCommands } from './operator-autopilot.ts';
 import { addDatacenterCommands } from './operator-datacenters.ts';
+import { addDivergenceCommands } from './operator-divergence.ts';
+import { addPrimaryCommands } from './operator-primary.ts';
 import { addRaftCommands } from './operator-raft.ts';
 
 /** Adds `operator` and everything below it to the program. */
@@ -13,4 +15,6 @@ export function addOperatorCommands(program: Command, surroundings: Surroundings
   addRaftCommands(operator, surroundings);
   addAutopilotCommands(operator, surroundings);
   addDatacenterCommands(operator, surroundings);
+  addPrimaryCommands(operator, surroundings);
+  addDivergenceCommands(operator, surroundings);
 }

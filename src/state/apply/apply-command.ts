@@ -17,6 +17,7 @@ import type { Change, Command, RequestMark } from '../commands.ts';
 import type { EntryRequest } from '../global-log/global-entry.ts';
 import type { Answer, Outcome } from '../outcome.ts';
 import { readToken } from '../reads.ts';
+import { stillHolds } from '../standing-outcome.ts';
 import { applyAuthMethodDelete, applyAuthMethodSet } from './auth-method.ts';
 import { applyBindingRuleDelete, applyBindingRuleSet } from './binding-rule.ts';
 import { applyBootstrap, applyEnsureBuiltins } from './builtins.ts';
@@ -29,6 +30,7 @@ import {
 } from './datacenters.ts';
 import {
   applyDivergentDiscard,
+  applyDivergentDrop,
   applyEpochFence,
   applyEpochPromise,
   applyEpochStart,
@@ -67,7 +69,8 @@ export function applyCommand(changes: ChangeSet, command: Command): Outcome {
 function answered(changes: ChangeSet, command: Command): Outcome {
   const { change, timeMs, cas, request, principal } = command;
   const remembered = request === undefined ? undefined : readRequest(changes, request.key);
-  if (request !== undefined && remembered !== undefined) {
+  const holds = remembered !== undefined && stillHolds(changes.replication, remembered.outcome);
+  if (request !== undefined && remembered !== undefined && holds) {
     // What is remembered counts at any age, wherever all servers know that: clocks differ.
     const isAgeless = changes.replication !== undefined;
     const isOld = !isAgeless && remembered.timeMs + REQUEST_MEMORY_MS <= timeMs;
@@ -161,6 +164,8 @@ function applyChange(context: ApplyContext, change: Change): Answer {
       return applyEpochFence(context, change);
     case 'divergent.discard':
       return applyDivergentDiscard(context, change);
+    case 'divergent.drop':
+      return applyDivergentDrop(context, change);
     case 'datacenters.set':
       return applyDatacentersSet(context, change);
     case 'datacenter.remove':

@@ -114,3 +114,28 @@ function discarded(changes: ChangeSet, range: EntryRange, upTo: number): EntryRa
   for (let seq = range.first; seq <= last; seq += 1) changes.deleteRow(entryKey(range.epoch, seq));
   return { ...range, first: Math.max(range.first, last + 1) };
 }
+
+export function applyDivergentDrop(
+  { changes }: ApplyContext,
+  { epoch, seq }: EpochChange<'divergent.drop'>,
+): VerdictAnswer {
+  const { replication } = changes;
+  if (replication === undefined) return verdictOf(changes, 'not-begun');
+  const has = (range: EntryRange): boolean =>
+    range.epoch === epoch && range.first <= seq && seq <= range.last;
+  if (!replication.divergent.some(has)) return verdictOf(changes, 'not-allowed');
+  const divergent = replication.divergent.flatMap((range) =>
+    has(range)
+      ? [
+          { ...range, last: seq - 1 },
+          { ...range, first: seq + 1 },
+        ]
+      : [range],
+  );
+  changes.deleteRow(entryKey(epoch, seq));
+  changes.changeReplication({
+    ...replication,
+    divergent: divergent.filter(({ first, last }) => first <= last),
+  });
+  return verdictOf(changes, 'applied');
+}

@@ -54,6 +54,7 @@ export function isGlobalChange(
     case 'epoch.fence':
     case 'divergent.discard':
     case 'federation.adopt':
+    case 'divergent.drop':
     case 'request-id.forget':
       return false;
     default:

@@ -5,7 +5,7 @@ import type { KvReader, KvRow } from '../../../cluster/platform/kv.ts';
 import { numberInKey, rangeOf, rowKey } from '../tables.ts';
 import type { Getter } from '../getter.ts';
 import { epochAt, rangesOf } from './chain.ts';
-import type { GlobalCursor } from './cursor.ts';
+import type { GlobalCursor, GlobalPlace } from './cursor.ts';
 import { decodeEntry, entryLinks, type GlobalEntry } from './global-entry.ts';
 import { entryKey } from './global-log-writer.ts';
 import type { EntryRange, Replication } from './replication.ts';
@@ -99,6 +99,19 @@ export async function divergentEntries(
     }
   }
   return entries;
+}
+
+/** The divergent entry at that place; undefined where there is none. */
+export function divergentEntryAt(
+  rows: Getter,
+  { divergent }: Replication,
+  { epoch, seq }: GlobalPlace,
+): GlobalEntry | undefined {
+  const isThere = divergent.some(
+    (range) => range.epoch === epoch && range.first <= seq && seq <= range.last,
+  );
+  const entry = isThere ? rows.get(entryKey(epoch, seq)) : undefined;
+  return entry && decodeEntry(entry);
 }
 
 function rowsIn(

@@ -145,6 +145,12 @@ export function isStranger(
   return areKnown && federationId !== other.federationId;
 }
 
+/** How many entries it wrote that are not on the chain of later epochs. */
+export function divergentCountOf(replication: Replication | undefined): number {
+  const counts = replication?.divergent.map(({ first, last }) => last - first + 1) ?? [];
+  return counts.reduce((sum, each) => sum + each, 0);
+}
+
 export function cursorFields({ epoch, seq, hash }: GlobalCursor): Fields {
   return [epoch, seq, hash];
 }

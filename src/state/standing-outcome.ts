@@ -1,0 +1,15 @@
+// Whether a remembered outcome still holds. What a primary wrote and no later one has is not there any
+// more, so a repeat of the request must do it again instead of being told that it was done.
+
+import { standingOf } from './global-log/chain.ts';
+import type { Replication } from './global-log/replication.ts';
+import type { Outcome } from './outcome.ts';
+
+/** Local tokens are on no log but their datacenter's own, and stay. */
+export function stillHolds(replication: Replication | undefined, outcome: Outcome): boolean {
+  if (replication === undefined || replication.epochs.length === 1) return true;
+  if (outcome.kind === 'refused') return true;
+  const { answer, position } = outcome;
+  if (answer.type === 'token' && answer.token.local) return true;
+  return standingOf(replication, position) !== 'lost';
+}
