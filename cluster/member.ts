@@ -194,7 +194,7 @@ class OpenMember<Outcome> implements Member<Outcome> {
 
   #openTransport(listen: NetAddress): Promise<Transport> {
     const { net, clock, random, logger, self, clusterKey, ...rest } = this.#options;
-    const { federationId, transportTiming, transportLimits } = rest;
+    const { acceptedKeys, federationId, transportTiming, transportLimits } = rest;
     const { id, name, datacenter, version } = self;
     return openTransport({
       net,
@@ -205,6 +205,7 @@ class OpenMember<Outcome> implements Member<Outcome> {
       clusterId: () => this.#identity.clusterId,
       ...(federationId !== undefined && { federationId }),
       clusterKey,
+      ...(acceptedKeys !== undefined && { acceptedKeys }),
       listen,
       onMessage: (message) => this.#replicaNow()?.receive(message),
       onLinkClosed: (node) => this.#replicaNow()?.linkClosed(node),

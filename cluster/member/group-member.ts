@@ -57,6 +57,8 @@ export interface MemberOptions<Outcome> {
   readonly bootstrapExpect: number;
   readonly retryJoin: readonly NetAddress[];
   readonly clusterKey: Uint8Array | undefined;
+  /** Keys that are taken from whoever dials, besides. */
+  readonly acceptedKeys?: readonly Uint8Array[];
   /** Which datacenters belong together, as far as this one knows: asked at every handshake. */
   readonly federationId?: () => string | undefined;
   readonly timing?: Partial<MemberTiming>;

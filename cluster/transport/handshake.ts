@@ -1,6 +1,8 @@
 // Who is at the other end of a connection. Both sides say hello, then prove that they have the cluster key
 // by a keyed hash over both hellos (each holds a nonce, so no proof serves twice) and the side they are on
-// (so none can be sent back). The key itself never travels. Pure: bytes in, bytes out.
+// (so none can be sent back). The key itself never travels. While a key is being replaced, others are accepted
+// beside it: the listening side proves that it has the one that the dialling side proved. Pure: bytes in,
+// bytes out.
 
 import { assert } from '../base/assert.ts';
 import type { NodeId } from '../raft/node-id.ts';
@@ -22,6 +24,8 @@ export interface HandshakeOptions {
   /** Empty: none yet. */
   readonly federationId: string;
   readonly clusterKey: Uint8Array | undefined;
+  /** Keys that are taken from whoever dials, besides. */
+  readonly acceptedKeys?: readonly Uint8Array[];
   readonly nonce: Uint8Array;
   readonly side: DiallingSide | ListeningSide;
 }
@@ -64,9 +68,12 @@ export class Handshake {
   #ownHello: { readonly hello: Hello; readonly bytes: Uint8Array } | undefined;
   #theirHello: { readonly hello: Hello; readonly bytes: Uint8Array } | undefined;
   #hasSentProof = false;
+  /** The one that both sides have. */
+  #key: Uint8Array | undefined;
 
   constructor(options: HandshakeOptions) {
     this.#options = options;
+    this.#key = options.clusterKey;
   }
 
   /** From now on the other side may take the link for made. */
@@ -113,6 +120,9 @@ export class Handshake {
   }
 
   #onProof(mac: Uint8Array, { admit }: ListeningSide): HandshakeStep {
+    this.#key =
+      this.#options.acceptedKeys?.find((key) => isSameSecret(mac, this.#macOf('dialler', key))) ??
+      this.#key;
     this.#requireProof(mac, 'dialler');
     const hello = this.#theirHello!.hello;
     const refusal = admit(hello);
@@ -178,9 +188,9 @@ export class Handshake {
     return bytes;
   }
 
-  #macOf(of: Side): Uint8Array {
-    const { clusterKey, side } = this.#options;
-    if (clusterKey === undefined) return NO_MAC;
+  #macOf(of: Side, key = this.#key): Uint8Array {
+    const { side } = this.#options;
+    if (key === undefined) return NO_MAC;
     const own = this.#ownHello;
     const theirs = this.#theirHello;
     assert(own !== undefined && theirs !== undefined, 'both have said hello');
@@ -192,7 +202,7 @@ export class Handshake {
       first.bytes,
       second.bytes,
     ];
-    return hmacSha256(clusterKey, withLengths(parts));
+    return hmacSha256(key, withLengths(parts));
   }
 }
 

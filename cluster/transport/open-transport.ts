@@ -238,13 +238,14 @@ class NodeTransport implements Transport {
   }
 
   #handshake(side: HandshakeOptions['side']): Handshake {
-    const { self, clusterId, federationId, clusterKey, random } = this.#options;
+    const { self, clusterId, federationId, clusterKey, acceptedKeys, random } = this.#options;
     return new Handshake({
       self,
       life: this.#life,
       clusterId: clusterId() ?? '',
       federationId: federationId?.() ?? '',
       clusterKey,
+      ...(acceptedKeys !== undefined && { acceptedKeys }),
       nonce: random.bytes(NONCE_BYTES),
       side,
     });

@@ -36,6 +36,8 @@ export interface TransportOptions {
   readonly federationId?: () => string | undefined;
   /** With it, both sides of every connection prove that they have it; it never leaves the node. */
   readonly clusterKey: Uint8Array | undefined;
+  /** Keys that are taken from whoever dials, besides, while `clusterKey` is being replaced. */
+  readonly acceptedKeys?: readonly Uint8Array[];
   readonly listen: NetAddress;
   /** Its `from` is the node that the handshake proved, its `to` is this one. */
   readonly onMessage: (message: Message) => void;

@@ -29,6 +29,8 @@ export interface GroupPlan {
   readonly bootstrapExpect: number;
   readonly retryJoin: readonly NetAddress[];
   readonly clusterKey: Uint8Array | undefined;
+  /** The other keys that are named: taken from whoever dials. */
+  readonly acceptedKeys: readonly Uint8Array[];
   readonly heartbeatMs: number;
   readonly electionMs: number;
   /** How long reads and writes wait for a leader: a few elections fit into it. */
@@ -39,6 +41,7 @@ const LEADER_WAIT_MIN_MS = 5_000;
 const ELECTIONS_WAITED = 3;
 
 const KEY_BYTES = 32;
+const KEYS_MAX = 3;
 const HEARTBEAT_MIN_NS = 10_000_000n;
 const ELECTION_MAX_NS = 60_000_000_000n;
 /** Fewer heartbeats in an election timeout, and one that is late ends a reign. */
@@ -60,7 +63,8 @@ export function clusterFaultOf(settings: ClusterSettings): string | undefined {
 /** Settings without fault. */
 export function groupPlanOf(settings: ClusterSettings): GroupPlan {
   const port = settings['ports.cluster'];
-  const { bind_addr, advertise_addr, retry_join, cluster_key } = settings;
+  const { bind_addr, advertise_addr, retry_join } = settings;
+  const [clusterKey, ...acceptedKeys] = keysIn(settings).map((key) => Buffer.from(key, 'base64'));
   const electionMs = msOf(settings['raft.election_timeout']);
   return {
     listen: port === -1 ? undefined : { host: bind_addr, port },
@@ -68,7 +72,8 @@ export function groupPlanOf(settings: ClusterSettings): GroupPlan {
     advertise: parseNetAddress(advertise_addr, port),
     bootstrapExpect: settings.bootstrap_expect,
     retryJoin: retry_join.flatMap((text) => parseNetAddress(text, CLUSTER_PORT) ?? []),
-    clusterKey: cluster_key === '' ? undefined : Buffer.from(cluster_key, 'base64'),
+    clusterKey,
+    acceptedKeys,
     heartbeatMs: msOf(settings['raft.heartbeat_interval']),
     electionMs,
     leaderWaitMs: Math.max(LEADER_WAIT_MIN_MS, ELECTIONS_WAITED * electionMs),
@@ -80,8 +85,24 @@ function msOf(durationNs: bigint): number {
 }
 
 /** Never shows the key: also a wrong one may be somebody's secret. */
-function keyFaultOf({ cluster_key: key }: ClusterSettings): string | undefined {
-  if (key === '') return undefined;
+function keyFaultOf(settings: ClusterSettings): string | undefined {
+  const keys = keysIn(settings);
+  if (keys.length > KEYS_MAX) {
+    return `cluster_key: ${keys.length} keys are named, and at most ${KEYS_MAX} may be: the one that is used, and others that are taken while it is replaced`;
+  }
+  for (const key of keys) {
+    const fault = faultOfKey(key);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+/** The first one is proved to others; all are taken. */
+function keysIn({ cluster_key }: ClusterSettings): readonly string[] {
+  return cluster_key === '' ? [] : cluster_key.split(',').map((key) => key.trim());
+}
+
+function faultOfKey(key: string): string | undefined {
   const bytes = Buffer.from(key, 'base64');
   const isBase64 = bytes.toString('base64').replace(/=+$/, '') === key.replace(/=+$/, '');
   if (isBase64 && bytes.length === KEY_BYTES) return undefined;

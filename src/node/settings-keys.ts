@@ -112,7 +112,7 @@ export const SETTING_KEYS = [
     name: 'cluster_key',
     type: text,
     default: '',
-    says: 'secret that servers prove to each other: 32 bytes in base64, see conclave keygen',
+    says: 'secret that servers prove to each other: 32 bytes in base64, see conclave keygen; while it is replaced, with others behind commas that are taken, too',
     secret: true,
   },
   {

@@ -16,6 +16,7 @@ const SECRET_FIELDS = [
   'clientSecret',
   'password',
   'clusterKey',
+  'acceptedKeys',
   'cluster_key',
 ];
 

@@ -84,7 +84,9 @@ export class RigNode {
   }
 }
 
-export type NodeGiven = Partial<Pick<TransportOptions, 'clusterKey' | 'limits' | 'timing'>> & {
+export type NodeGiven = Partial<
+  Pick<TransportOptions, 'clusterKey' | 'acceptedKeys' | 'limits' | 'timing'>
+> & {
   readonly node: number;
   readonly clusterId?: string | undefined;
   readonly federationId?: string | undefined;
@@ -104,7 +106,8 @@ export class Rig {
   }
 
   async open(name: string, given: NodeGiven): Promise<RigNode> {
-    const { node, id = uuidNumbered(node), datacenter = 'dc1', port = 0, limits, timing } = given;
+    const { node, id = uuidNumbered(node), datacenter = 'dc1', port = 0 } = given;
+    const { acceptedKeys, limits, timing } = given;
     const clusterId = Object.hasOwn(given, 'clusterId') ? given.clusterId : CLUSTER;
     const opened = new RigNode(name, node);
     this.#openedCount += 1;
@@ -124,6 +127,7 @@ export class Rig {
         opened.requests.push(request);
         return opened.serve(request);
       },
+      ...(acceptedKeys !== undefined && { acceptedKeys }),
       ...(limits !== undefined && { limits }),
       ...(timing !== undefined && { timing }),
     });

@@ -188,6 +188,47 @@ for (const { title, one: givenOne, two: givenTwo, says } of REFUSALS) {
   });
 }
 
+/** What a node has at each step of a rotation, as its setting says it. */
+const OLD_KEY = new Uint8Array(32).fill(1);
+const NEW_KEY = new Uint8Array(32).fill(2);
+const ROTATION: readonly Partial<NodeGiven>[] = [
+  { clusterKey: OLD_KEY },
+  { clusterKey: OLD_KEY, acceptedKeys: [NEW_KEY] },
+  { clusterKey: NEW_KEY, acceptedKeys: [OLD_KEY] },
+  { clusterKey: NEW_KEY },
+];
+
+async function linksWith(one: Partial<NodeGiven>, two: Partial<NodeGiven>): Promise<boolean> {
+  const rig = new Rig();
+  const dialling = await rig.open('one', { ...one, node: 1 });
+  const listening = await rig.open('two', { ...two, node: 2 });
+  introduce(dialling, listening);
+  return await rig.until(() => dialling.isLinkedWith(listening), 3_000);
+}
+
+t.test('link: a key is replaced step by step, and no two nodes lose each other', async (test) => {
+  for (const [step, before] of ROTATION.entries()) {
+    const after = ROTATION[step + 1] ?? before;
+    test.ok(await linksWith(before, after), `step ${step + 1}, the new one dials`);
+    test.ok(await linksWith(after, before), `step ${step + 1}, the old one dials`);
+  }
+  const [first, , , last] = ROTATION;
+  test.notOk(await linksWith(first!, last!), 'who missed all of it is refused');
+  const stranger = { clusterKey: new Uint8Array(32).fill(3) };
+  for (const step of ROTATION) {
+    test.notOk(await linksWith(stranger, step), 'a key that nobody named opens nothing');
+    test.notOk(await linksWith(step, stranger));
+  }
+});
+
+t.test('link: whoever dials is proved the key that it has, and no other', async (test) => {
+  const rig = new Rig();
+  const one = await rig.open('one', { node: 1, clusterKey: NEW_KEY });
+  const two = await rig.open('two', { node: 2, clusterKey: OLD_KEY, acceptedKeys: [NEW_KEY] });
+  one.transport.setPeers(new Map([[2, addressOf(two)]]));
+  test.ok(await rig.until(() => one.isLinkedWith(two)), 'two dials nobody');
+});
+
 t.test(
   'link: is made without any key, and by nodes one of which has no cluster yet',
   async (test) => {

@@ -224,6 +224,17 @@ t.test('settings: a cluster key that is none is refused, and not shown', async (
   t.equal(shownSettings(settings).cluster_key, '<hidden>');
 });
 
+t.test('settings: the first of several cluster keys is proved, the others are taken', async (t) => {
+  const other = Buffer.alloc(32, 8).toString('base64');
+  const settings = readSettings({ ...nothing, flags: { 'cluster-key': `${KEY}, ${other}` } });
+  const { clusterKey, acceptedKeys } = groupPlanOf(settings);
+  t.same(clusterKey, Buffer.alloc(32, 7));
+  t.same(acceptedKeys, [Buffer.alloc(32, 8)]);
+  t.match(refusalOf({ flags: { 'cluster-key': `${KEY},` } }), /and it has 0/);
+  const four = [KEY, other, KEY, other].join();
+  t.match(refusalOf({ flags: { 'cluster-key': four } }), /4 keys are named, and at most 3 may be/);
+});
+
 t.test(
   'settings: a member is told where it listens, where it is reached, whom to ask',
   async (t) => {
