@@ -23,6 +23,8 @@ export interface ClusterPlan {
   readonly primaryDatacenter: string;
   /** So long everything takes from one datacenter to another, on top of what it takes anyway. */
   readonly wanDelayMs: number;
+  /** Of every server, besides: by the names of the flags. */
+  readonly settings?: Readonly<Record<string, string>>;
   readonly nodes: readonly NodePlan[];
 }
 
@@ -153,6 +155,7 @@ export function flagsOf(plan: ClusterPlan, node: NodePlan, folder: string): read
     'retry-join': linesOf(plan, (other) => other.datacenter === node.datacenter && other !== node),
     'primary-datacenter': plan.primaryDatacenter,
     'retry-join-wan': linesOf(plan, (other) => other.datacenter !== node.datacenter),
+    ...plan.settings,
   };
   return Object.entries(flags).flatMap(([name, value]) =>
     value === '' ? [] : [`--${name}`, value],

@@ -1,5 +1,7 @@
 // Clients of all servers at once: they make tokens, change, read, use, list and delete them, for as long as
-// they are let. What was acknowledged is kept in mind, so that the end can be held against it.
+// they are let. What was acknowledged is kept in mind, so that the end can be held against it. What a client
+// was told at one server it asks for there with the position that came with it: a server that is not as far
+// may make it wait or refuse, and never answers with less.
 
 import { Agent } from 'node:http';
 import { askNode, type NodeAnswer, type Question } from '../cluster/ask-node.ts';
@@ -28,6 +30,10 @@ interface Kept {
   readonly secret: string;
   /** What was acknowledged last; undefined: it was deleted. */
   description: string | undefined;
+  /** The datacenter that it lives in alone; undefined: it is in all. */
+  readonly home: string | undefined;
+  /** `epoch.seq` of what was acknowledged last. */
+  position: string;
   /** A write of which nothing is known may have changed it. */
   isCertain: boolean;
 }
@@ -39,6 +45,8 @@ const ANSWER_MAX_MS = 10_000;
 const REST_MS = 5;
 /** Before a server that refused is asked again. */
 const REST_AFTER_REFUSAL_MS = 100;
+/** Of the tokens that are made, those that live in their datacenter alone. */
+const LOCAL_SHARE = 0.3;
 /** Tokens of one client that are not deleted; beyond it, it deletes. */
 const LIVING_MAX = 50;
 const QUESTIONS = [
@@ -84,14 +92,18 @@ export class SoakLoad {
     return this.#kept.length;
   }
 
-  /** What a list of all tokens says against what was acknowledged. */
-  faultsOf(node: string, tokens: readonly { AccessorID: string; Description: string }[]): void {
+  /** What a list of all tokens of a server says against what was acknowledged. */
+  faultsOf(
+    { name, datacenter }: Pick<NodeDescription, 'name' | 'datacenter'>,
+    tokens: readonly { AccessorID: string; Description: string }[],
+  ): void {
     const found = new Map(tokens.map((token) => [token.AccessorID, token.Description]));
-    for (const { accessorId, description, isCertain } of this.#kept) {
-      if (!isCertain) continue;
+    for (const { accessorId, description, home, isCertain } of this.#kept) {
       const now = found.get(accessorId);
-      if (now !== description)
-        this.#fault(`${node}: token ${accessorId} is ${now}, acknowledged was ${description}`);
+      if (home !== undefined && home !== datacenter) {
+        if (now !== undefined) this.#fault(`${name}: token ${accessorId} of ${home} is here`);
+      } else if (isCertain && now !== description)
+        this.#fault(`${name}: token ${accessorId} is ${now}, acknowledged was ${description}`);
     }
   }
 
@@ -118,13 +130,17 @@ export class SoakLoad {
 
   async #create(node: NodeDescription, own: Kept[]): Promise<void> {
     const description = this.#nextDescription();
-    const answer = await this.#write(node, '/v1/acl/token', 'PUT', { Description: description });
+    const isLocal = this.#plan.random() < LOCAL_SHARE;
+    const body = { Description: description, Local: isLocal };
+    const answer = await this.#write(node, '/v1/acl/token', 'PUT', body);
     if (answer?.status !== 200) return;
     const made = JSON.parse(answer.text) as { AccessorID: string; SecretID: string };
     const kept = {
       accessorId: made.AccessorID,
       secret: made.SecretID,
       description,
+      home: isLocal ? node.datacenter : undefined,
+      position: positionOf(answer),
       isCertain: true,
     };
     own.push(kept);
@@ -134,9 +150,11 @@ export class SoakLoad {
   async #update(node: NodeDescription, one: Kept): Promise<void> {
     const description = this.#nextDescription();
     const path = `/v1/acl/token/${one.accessorId}`;
-    const answer = await this.#write(node, path, 'PUT', { Description: description });
+    const body = { Description: description, Local: one.home !== undefined };
+    const answer = await this.#write(node, path, 'PUT', body);
     if (answer?.status === 200) {
       one.description = description;
+      one.position = positionOf(answer);
       return;
     }
     if (!didNothing(answer)) one.isCertain = false;
@@ -147,6 +165,7 @@ export class SoakLoad {
     const answer = await this.#write(node, `/v1/acl/token/${one.accessorId}`, 'DELETE');
     if (answer?.status === 200) {
       one.description = undefined;
+      one.position = positionOf(answer);
       await this.#useDeleted(node, one);
       return;
     }
@@ -154,13 +173,15 @@ export class SoakLoad {
   }
 
   /** At the server that said that it is deleted, and from that moment on. */
-  async #useDeleted({ name, http }: NodeDescription, { secret }: Kept): Promise<void> {
-    const answer = await this.#asked({ http, path: '/v1/acl/token/self', secret }, 'reads');
+  async #useDeleted({ name, http }: NodeDescription, { secret, position }: Kept): Promise<void> {
+    const path = selfAt(position);
+    const answer = await this.#asked({ http, path, secret }, 'reads');
     if (answer?.status === 200) this.#fault(`${name}: a token was good after it had been deleted`);
   }
 
-  async #useOne({ name, http }: NodeDescription, { secret, isCertain }: Kept): Promise<void> {
-    const answer = await this.#asked({ http, path: '/v1/acl/token/self', secret }, 'reads');
+  async #useOne({ name, http }: NodeDescription, one: Kept): Promise<void> {
+    const { secret, isCertain, position } = one;
+    const answer = await this.#asked({ http, path: selfAt(position), secret }, 'reads');
     if (isCertain && answer?.status === 403)
       this.#fault(`${name}: a token that lives is refused: ${answer.text}`);
   }
@@ -217,6 +238,15 @@ function countOf(
 ): 'reads' | 'writes' | 'refused' | 'unknown' {
   if (answer === undefined || answer.status === 504) return 'unknown';
   return answer.status === 503 ? 'refused' : kind;
+}
+
+function positionOf({ headers }: NodeAnswer): string {
+  return String(headers['x-service-position'] ?? '0.0');
+}
+
+/** Asks who the secret belongs to, of a state that is not older. */
+function selfAt(position: string): string {
+  return `/v1/acl/token/self?min-position=${position}`;
 }
 
 function answerOfFailure(error: NodeJS.ErrnoException): NodeAnswer | undefined {

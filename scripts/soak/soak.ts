@@ -94,10 +94,11 @@ async function reckoning(cluster: LocalCluster, load: SoakLoad): Promise<readonl
     if (fault !== undefined) faults.push(fault);
   }
   const { nodes, management_token: secret } = cluster.describe();
-  for (const { name, http } of nodes) {
+  for (const node of nodes) {
+    const { http } = node;
     const answer = await askNode({ http, path: '/v1/acl/tokens', secret, timeoutMs: LIST_MAX_MS });
-    if (answer.status === 200) load.faultsOf(name, JSON.parse(answer.text));
-    else faults.push(`${name}: the list of tokens: ${answer.status} ${answer.text}`);
+    if (answer.status === 200) load.faultsOf(node, JSON.parse(answer.text));
+    else faults.push(`${node.name}: the list of tokens: ${answer.status} ${answer.text}`);
   }
   return faults;
 }

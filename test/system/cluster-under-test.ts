@@ -4,6 +4,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { askNode } from '../../scripts/cluster/ask-node.ts';
 import {
   type ClusterShape,
+  datacentersOf,
   nodesNamed,
   planCluster,
   PORTS_OF_A_NODE,
@@ -21,14 +22,19 @@ interface Owner {
 const ASK_MAX_MS = 5_000;
 
 /** Resolves when all its servers are ready. */
-export async function runCluster(owner: Owner, shape: ClusterShape): Promise<LocalCluster> {
+export async function runCluster(
+  owner: Owner,
+  shape: ClusterShape,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<LocalCluster> {
   const folder = temporaryFolder(owner);
   const ports = await freePorts(shape.datacenters * shape.servers * PORTS_OF_A_NODE);
   const secrets = {
     managementToken: randomUUID(),
     clusterKey: randomBytes(32).toString('base64'),
   };
-  const cluster = await LocalCluster.open(folder, planCluster(shape, ports, secrets));
+  const plan = { ...planCluster(shape, ports, secrets), settings };
+  const cluster = await LocalCluster.open(folder, plan);
   owner.teardown(() => cluster.close());
   await cluster.startAll();
   return cluster;
@@ -73,5 +79,15 @@ export async function allTheSame(cluster: LocalCluster, datacenter: string): Pro
     const figures = await figuresOfAll(cluster.describe());
     const digests = new Set(names.map((name) => figures.get(name)?.digestAll));
     return digests.size === 1 && !digests.has(undefined);
+  });
+}
+
+/** Resolves when all datacenters hold the same of what all share, at the same place of the global log. */
+export async function allShareOne(cluster: LocalCluster): Promise<void> {
+  for (const datacenter of datacentersOf(cluster.plan)) await allTheSame(cluster, datacenter);
+  await until('all datacenters share one state', async () => {
+    const figures = [...(await figuresOfAll(cluster.describe())).values()];
+    const states = figures.map(({ position, digestGlobal }) => `${position} ${digestGlobal}`);
+    return new Set(states).size === 1 && figures.every(({ digestGlobal }) => digestGlobal);
   });
 }

@@ -2,12 +2,16 @@
 // that are there, and a unit that fits how the server starts and ends.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parseYamlSettings } from '../../src/cli/settings-text.ts';
 import { readSettings } from '../../src/node/settings.ts';
 import { SETTING_KEYS, variableOf } from '../../src/node/settings-keys.ts';
+import { ask, MANAGEMENT } from '../hard/asking.ts';
+import { type ServerProcess, startServer, temporaryFolder } from '../hard/server-process.ts';
+import { freePorts } from '../support/free-ports.ts';
+import { until } from '../support/running-group.ts';
 
 /** What was compiled lies one folder below the root of the project. */
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -37,6 +41,57 @@ t.test('deploy: every example configuration is one that the server takes', async
     t.notOk(textOf(name).includes('cluster_key:'), `${name}: no secret in the file`);
   }
 });
+
+t.test(
+  'deploy: three datacenters of the example find each other and share what is made',
+  async (t) => {
+    const settings = parseYamlSettings(textOf('three-datacenters.yaml')) as object;
+    // One server stands for three, and there are no certificates here.
+    const shared = Object.fromEntries(
+      Object.entries(settings).filter(([name]) => !['tls', 'retry_join'].includes(name)),
+    );
+    const root = temporaryFolder(t);
+    const file = join(root, 'conclave.json');
+    writeFileSync(file, JSON.stringify(shared));
+    const names = ['berlin', 'oslo', 'porto'];
+    const clusterPorts = await freePorts(names.length);
+    const servers: ServerProcess[] = [];
+    for (const [place, datacenter] of names.entries()) {
+      const others = clusterPorts
+        .filter((_, at) => at !== place)
+        .map((port) => `127.0.0.1:${port}`);
+      const server = await startServer(t, {
+        dataFolder: join(root, datacenter),
+        flags: {
+          'config-file': file,
+          datacenter,
+          'node-name': `${datacenter}-1`,
+          'bind-addr': '127.0.0.1',
+          'client-addr': '127.0.0.1',
+          'ports-https': '-1',
+          'ports-cluster': String(clusterPorts[place]),
+          'bootstrap-expect': '1',
+          'retry-join-wan': others.join(),
+        },
+        environment: { CONCLAVE_CLUSTER_KEY: KEY },
+      });
+      servers.push(server);
+    }
+    for (const { port } of servers)
+      await until('it is ready', async () => (await ask(port, { path: '/readyz' })).status === 200);
+    const [berlin, oslo, porto] = servers as [ServerProcess, ServerProcess, ServerProcess];
+    const made = await ask(oslo.port, {
+      ...{ method: 'PUT', path: '/v1/acl/policy', secret: MANAGEMENT },
+      body: { Name: 'shared' },
+    });
+    t.equal(made.status, 200, made.text);
+    for (const { port } of [berlin, porto])
+      await until('it is there', async () => {
+        const path = '/v1/acl/policy/name/shared';
+        return (await ask(port, { path, secret: MANAGEMENT })).status === 200;
+      });
+  },
+);
 
 t.test('deploy: the environment file names variables that the server reads', async (t) => {
   const names = [...textOf('conclave.env').matchAll(/^(\w+)=/gm)].map(([, name]) => name!);

@@ -11,8 +11,10 @@ import type { RegisterInput, RegisterOutput } from '../sim/linearizability/regis
 
 export interface ClientsPlan {
   readonly cluster: ClusterDescription;
-  /** Datacenters whose servers are asked. */
+  /** Datacenters whose servers are asked: of one that is not primary, what was last written may be missing. */
   readonly datacenters: readonly string[];
+  /** Datacenters whose servers are told what to write into registers; default: those that are asked. */
+  readonly writers?: readonly string[];
   /** Gives numbers from 0 up to 1. */
   readonly random: () => number;
 }
@@ -93,7 +95,8 @@ export class HistoryClients {
     const input: RegisterInput = { kind: 'write', key, value };
     const callTime = performance.now();
     const asked = { method: 'PUT', path: `/v1/acl/token/${key}` } as const;
-    const answer = await this.#tryAsk({ ...asked, body: { Description: value } });
+    const { http } = this.#anyNode(this.#plan.writers);
+    const answer = await this.#tryAsk({ ...asked, http, body: { Description: value } });
     if (answer?.status === 200) {
       this.#writeCount += 1;
       this.#note(client, callTime, input, { kind: 'done' });
@@ -172,13 +175,13 @@ export class HistoryClients {
     });
   }
 
-  #nodes(): readonly NodeDescription[] {
-    const { cluster, datacenters } = this.#plan;
+  #nodes(datacenters = this.#plan.datacenters): readonly NodeDescription[] {
+    const { cluster } = this.#plan;
     return cluster.nodes.filter(({ datacenter }) => datacenters.includes(datacenter));
   }
 
-  #anyNode(): NodeDescription {
-    const nodes = this.#nodes();
+  #anyNode(datacenters?: readonly string[]): NodeDescription {
+    const nodes = this.#nodes(datacenters);
     return nodes[Math.floor(this.#plan.random() * nodes.length)]!;
   }
 
