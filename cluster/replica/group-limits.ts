@@ -24,7 +24,10 @@ export interface GroupLimits {
   readonly tailBytesMax: number;
   /** Applied entries that stay in the log in any case. */
   readonly keptCount: number;
-  /** So many entries a leader keeps at most for a living follower that lags behind. */
+  /**
+   * So many entries a leader keeps at most for a living follower that lags behind: what is written while
+   * a snapshot of a million objects is on its way, or its receiver would need another one behind it.
+   */
   readonly heldCountMax: number;
 }
 
@@ -43,7 +46,7 @@ export const DEFAULT_GROUP_LIMITS: GroupLimits = {
   tailCountMax: 10_000,
   tailBytesMax: 64 * 1024 * 1024,
   keptCount: 4096,
-  heldCountMax: 65_536,
+  heldCountMax: 131_072,
 };
 
 export interface GroupTiming {
