@@ -25,6 +25,15 @@ export interface EntrySource {
    * at least, none at the head. Undefined when the first of them is not kept any more.
    */
   read(afterSeq: number, maxBytes: number): Promise<readonly GlobalEntry[] | undefined>;
+  /**
+   * Of all that the log speaks of, exactly at that place; undefined where it is not on this chain, or not
+   * known any more.
+   */
+  digestAt(cursor: GlobalCursor): Uint8Array | undefined;
+  /** How many bytes follow `seq`, as far as they are kept; by the average size where they are many. */
+  sizeAfter(seq: number): number;
+  /** Numbers of the state at the head, for followers; the feed does not know what they count. */
+  figures(): readonly number[];
   /** When the primary wrote that entry, by its wall clock; undefined where it is not kept. */
   writtenAtMs(seq: number): number | undefined;
 }

@@ -125,6 +125,7 @@ async function measure(
     federationId: () => '',
     adopt: async () => undefined,
     cursor: () => (wantsSnapshot ? undefined : state.cursor),
+    place: () => undefined,
     maxEpoch: () => 0,
     apply: async (batch) => {
       state.cursor = batch.to;

@@ -211,7 +211,7 @@ export const Authorization = answer('Authorization', {
 const DatacenterStatus = answer('DatacenterStatus', {
   Name: Type.String(),
   State: text(
-    '`primary`, `live`, `catching-up`, `snapshot`, `away`, `stopped`, or `unknown` to this server.',
+    '`primary`, `live`, `catching-up`, `snapshot`, `away`, `stopped`, `differs`, `removed`, or `unknown` to this server.',
   ),
   Position: nullable(text('How much of the global log it has on disk: `epoch.seq`.')),
   LagEntries: nullable(Type.Integer({ description: 'Entries that it lacks.' })),
@@ -221,6 +221,9 @@ const DatacenterStatus = answer('DatacenterStatus', {
   LastSuccess: Type.String(),
   LastError: Type.String(),
   LastErrorMessage: Type.String(),
+  Differences: Type.Integer({
+    description: 'How often it was found to have what the primary has not at the same place.',
+  }),
 });
 
 export const ReplicationStatus = answer('ReplicationStatus', {
@@ -228,9 +231,9 @@ export const ReplicationStatus = answer('ReplicationStatus', {
   Running: Type.Boolean(),
   SourceDatacenter: Type.String(),
   ReplicationType: Type.String(),
-  ReplicatedIndex: Type.Integer(),
-  ReplicatedRoleIndex: Type.Integer(),
-  ReplicatedTokenIndex: Type.Integer(),
+  ReplicatedIndex: Type.Integer({ description: "Of the primary's policies; 0: not known yet." }),
+  ReplicatedRoleIndex: Type.Integer({ description: "Of the primary's roles." }),
+  ReplicatedTokenIndex: Type.Integer({ description: "Of the primary's tokens." }),
   LastSuccess: Type.String(),
   LastError: Type.String(),
   LastErrorMessage: Type.String(),

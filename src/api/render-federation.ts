@@ -43,6 +43,7 @@ function datacenterOf(datacenter: ShownDatacenter): object {
     LastSuccess: wholeSecond(datacenter.lastSuccessMs),
     LastError: wholeSecond(datacenter.lastErrorMs),
     LastErrorMessage: datacenter.lastError,
+    Differences: datacenter.differences,
   };
 }
 

@@ -10,7 +10,7 @@ export interface ShownPosition {
 /**
  * `primary`: it writes. `live`: it has all that it was sent. `catching-up`: it takes in what it lacks.
  * `snapshot`: it takes in the whole state. `away`: there is no connection. `stopped`: it stands still
- * until somebody acts. `removed`: an operator removed it. `unknown`: this server cannot know.
+ * until somebody acts. `differs`: what it has is not what the primary has at the same place. `removed`: an operator removed it. `unknown`: this server cannot know.
  */
 export type DatacenterState =
   | 'primary'
@@ -19,6 +19,7 @@ export type DatacenterState =
   | 'snapshot'
   | 'away'
   | 'stopped'
+  | 'differs'
   | 'removed'
   | 'unknown';
 
@@ -40,6 +41,8 @@ export interface ShownDatacenter {
   readonly lastErrorMs: number | undefined;
   /** Empty: there was none. */
   readonly lastError: string;
+  /** How often it was found to have what the primary has not, in this reign of the server's. */
+  readonly differences: number;
 }
 
 export interface ShownFederation {
@@ -48,6 +51,11 @@ export interface ShownFederation {
   readonly head: ShownPosition;
   /** Up to where a majority of datacenters has it; known to the leader of the primary. */
   readonly majority: ShownPosition | undefined;
+  /**
+   * Of policies, roles and tokens at the primary, when it was where this datacenter is; undefined where
+   * nobody has told.
+   */
+  readonly tableIndexes: readonly number[] | undefined;
   /** The own one first. */
   readonly datacenters: readonly ShownDatacenter[];
 }

@@ -40,10 +40,13 @@ function showDatacenters(registry: MetricsRegistry, federation: NodeFederation):
   const { datacenters, head, majority } = federation.status();
   registry.gauge(`${PREFIX}head`).set(head.seq);
   registry.gauge(`${PREFIX}majority`).set(majority?.seq ?? Number.NaN);
-  for (const { name: datacenter, state, lagEntries, lagMs } of datacenters) {
+  for (const { name: datacenter, state, ...shown } of datacenters) {
+    const { differences, lagBytes, lagEntries, lagMs } = shown;
     const set = (name: string, value: number | undefined): void =>
       registry.gauge(`${PREFIX}${name}`, { datacenter }).set(value ?? Number.NaN);
     set('lag_entries', lagEntries);
+    set('lag_bytes', lagBytes);
+    set('differences', state === 'removed' ? undefined : differences);
     set('lag_seconds', lagMs === undefined ? undefined : lagMs / MS_OF_SECOND);
     set('is_live', SILENT.has(state) ? undefined : Number(state === 'live' || state === 'primary'));
   }

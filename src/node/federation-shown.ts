@@ -31,6 +31,7 @@ export function federationShown(known: KnownFederation): ShownFederation {
   const headSeq = Math.max(position.seq, subscriber?.news?.headSeq ?? 0);
   return {
     primary,
+    tableIndexes: subscriber?.figures,
     head: { epoch: Math.max(position.epoch, subscriber?.news?.epoch ?? 0), seq: headSeq },
     majority: majorityOf(known),
     datacenters: [
@@ -52,12 +53,14 @@ function ownOf({ own, isPrimary, position, subscriber }: KnownFederation): Shown
   const self = { ...unknown(own), isSelf: true, position, lastContactMs: 0 };
   if (isPrimary) return { ...self, state: 'primary', lagEntries: 0, lagBytes: 0, lagMs: 0 };
   if (subscriber === undefined) return self;
-  const { kind, lagEntries, lagMs, lastAppliedAtMs, lastError, news } = subscriber;
+  const { kind, lagBytes, lagEntries, lagMs, lastAppliedAtMs, lastError, news } = subscriber;
   const isCurrent = kind === 'tail' && lagEntries === 0;
   return {
     ...self,
     state: STATE_OF_SUBSCRIBER[kind],
     lagEntries,
+    lagBytes,
+    differences: subscriber.differenceCount,
     lagMs,
     lastSuccessMs: isCurrent ? news?.nowMs : lastAppliedAtMs,
     lastErrorMs: lastError?.atMs,
@@ -81,15 +84,19 @@ function otherOf({ primary, followers, nowMs }: KnownFederation, name: string): 
   if (follower === undefined) {
     return name === primary.datacenter ? { ...unknown(name), state: 'primary' } : unknown(name);
   }
-  const { acked, lagEntries, lagMs, lastHeardMs, state } = follower;
+  const { acked, lagBytes, lagEntries, lagMs, lastError, lastHeardMs, state } = follower;
   return {
     ...unknown(name),
     state: STATE_OF_FOLLOWER[state],
     position: acked && { epoch: acked.epoch, seq: acked.seq },
     lagEntries,
+    lagBytes,
     lagMs,
     lastContactMs: lastHeardMs,
     lastSuccessMs: lagEntries === 0 ? nowMs - lastHeardMs : undefined,
+    lastErrorMs: lastError?.atMs,
+    lastError: lastError?.text ?? '',
+    differences: follower.differenceCount,
   };
 }
 
@@ -98,6 +105,7 @@ const STATE_OF_FOLLOWER: Readonly<Record<FollowerState, DatacenterState>> = {
   'catching-up': 'catching-up',
   snapshot: 'snapshot',
   diverged: 'stopped',
+  differs: 'differs',
   silent: 'away',
 };
 
@@ -114,5 +122,6 @@ function unknown(name: string): ShownDatacenter {
     lastSuccessMs: undefined,
     lastErrorMs: undefined,
     lastError: '',
+    differences: 0,
   };
 }

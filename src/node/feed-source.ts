@@ -18,8 +18,14 @@ type LogOfState = Pick<
   | 'globalEntries'
   | 'globalHashAt'
   | 'entryTimeMs'
+  | 'globalDigestAt'
+  | 'keptSizeAfter'
+  | 'tableIndex'
   | 'onGlobalLogMoved'
 >;
+
+/** The figures that the primary tells its followers: the index of each table. The order is on the wire. */
+export const TABLES_OF_FIGURES = ['policies', 'roles', 'tokens'] as const;
 
 export function feedSourceOf(machine: LogOfState): EntrySource {
   return {
@@ -37,6 +43,9 @@ export function feedSourceOf(machine: LogOfState): EntrySource {
       const entries = await machine.globalEntries(afterSeq, maxBytes);
       return entries?.map(entryOf);
     },
+    digestAt: (cursor) => machine.globalDigestAt(cursor),
+    sizeAfter: (seq) => machine.keptSizeAfter(seq),
+    figures: () => TABLES_OF_FIGURES.map((table) => machine.tableIndex(table)),
     writtenAtMs: (seq) => machine.entryTimeMs(seq),
   };
 }

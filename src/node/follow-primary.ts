@@ -1,6 +1,6 @@
 // What the subscriber of a secondary's leader brings, put into the log of its own group.
 
-import type { GlobalBatch } from '../../cluster/federation/feed/feed-reader.ts';
+import { Difference, type GlobalBatch } from '../../cluster/federation/feed/feed-reader.ts';
 import type { GlobalCursor } from '../../cluster/federation/global-log.ts';
 import { must } from '../../cluster/base/assert.ts';
 import { AclError } from '../acl/error.ts';
@@ -15,14 +15,15 @@ export interface FollowingDeps {
 }
 
 /**
- * `epoch` is that of the primary that sent it. Resolves with the place that the own state has come to. Rejects when that is not known, and with
- * what stands in the way when it is not a matter of place.
+ * `epoch` is that of the primary that sent it. Resolves with the place that the own state has come to, or
+ * with the wish for a snapshot where entries lead no further. Rejects when that is not known, and with what
+ * stands in the way when it is not a matter of place: with Difference where the objects here are wrong.
  */
 export async function applyBatch(
   deps: FollowingDeps,
   epoch: number,
   { from, entries, to }: GlobalBatch,
-): Promise<GlobalCursor> {
+): Promise<GlobalCursor | 'snapshot-needed'> {
   const { verdict, cursor } = await verdictOf(deps, {
     type: 'global-log.apply',
     epoch,
@@ -31,6 +32,8 @@ export async function applyBatch(
     to,
   });
   if (verdict === 'applied' || verdict === 'other-cursor') return must(cursor, 'a cursor');
+  if (verdict === 'reset') return 'snapshot-needed';
+  if (verdict === 'diverged') throw new Difference(must(cursor, 'a cursor'));
   throw new AclError('internal', `the own datacenter does not take what came: ${verdict}`);
 }
 

@@ -304,6 +304,10 @@ export class NodeFederation implements Federation {
         const replication = machine.replication();
         return replication?.isDiverged === true ? undefined : replication?.cursor;
       },
+      place: () => {
+        const cursor = machine.replication()?.cursor;
+        return cursor && { cursor, digest: machine.globalDigestAt(cursor) };
+      },
       maxEpoch: () => machine.replication()?.maxEpochPromised ?? 0,
       apply: (batch) =>
         applyBatch(this.#deps, this.#subscriber.state().news?.epoch ?? batch.to.epoch, batch),

@@ -7,7 +7,7 @@ import type { Service } from './service.ts';
 
 /** Needs no token. */
 export async function replicationStatus(
-  { settings, federation, view }: Service,
+  { settings, federation }: Service,
   _input: OperationInput<'replication.status'>,
 ): Promise<OperationOutput<'replication.status'>> {
   const status = federation.status();
@@ -15,16 +15,16 @@ export async function replicationStatus(
   const isPrimary = status.primary.datacenter === settings.datacenter;
   const running =
     own?.state === 'live' || own?.state === 'catching-up' || own?.state === 'snapshot';
-  const index = (table: 'policies' | 'roles' | 'tokens') =>
-    isPrimary ? 0 : view.tableIndex(table);
+  // Of the primary, as deployed clients compare them with the index of its lists.
+  const [policies = 0, roles = 0, tokens = 0] = isPrimary ? [] : (status.tableIndexes ?? []);
   return {
     enabled: !isPrimary,
     running: !isPrimary && running,
     sourceDatacenter: isPrimary ? '' : status.primary.datacenter,
     replicationType: isPrimary ? '' : 'tokens',
-    replicatedIndex: index('policies'),
-    replicatedRoleIndex: index('roles'),
-    replicatedTokenIndex: index('tokens'),
+    replicatedIndex: policies,
+    replicatedRoleIndex: roles,
+    replicatedTokenIndex: tokens,
     lastSuccessMs: isPrimary ? undefined : own?.lastSuccessMs,
     lastErrorMs: isPrimary ? undefined : own?.lastErrorMs,
     lastErrorMessage: isPrimary ? '' : (own?.lastError ?? ''),

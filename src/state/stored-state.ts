@@ -17,7 +17,7 @@ import {
   type RememberedRequest,
 } from './bookkeeping.ts';
 import { Digest } from './digest.ts';
-import type { GlobalCursor, GlobalPlace } from './global-log/cursor.ts';
+import { type GlobalCursor, type GlobalPlace, isSameCursor } from './global-log/cursor.ts';
 import { decodeImport } from './global-log/import-progress.ts';
 import { localRows } from './local-rows.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
@@ -29,6 +29,8 @@ import {
   hashAt,
   type KeptRange,
   oldestEntryMs,
+  entryDigestAt,
+  keptSizeAfter,
 } from './global-log/kept-entries.ts';
 import { isPrimary, readReplication, type Replication } from './global-log/replication.ts';
 import {
@@ -294,6 +296,24 @@ export class StoredState implements StateView {
   entryTimeMs(seq: number): number | undefined {
     const replication = this.replication();
     return replication === undefined ? undefined : entryTimeMs(this.#store, replication, seq);
+  }
+
+  /**
+   * Of all global objects exactly at that place of the global log; undefined where it is not on the chain,
+   * or its entry is not kept any more.
+   */
+  globalDigestAt(cursor: GlobalCursor): Uint8Array | undefined {
+    const replication = this.replication();
+    if (replication === undefined || replication.isDiverged || replication.isWitness) {
+      return undefined;
+    }
+    if (isSameCursor(cursor, replication.cursor)) return this.#meta.globalDigest;
+    return entryDigestAt(this.#store, replication, cursor);
+  }
+
+  keptSizeAfter(seq: number): number {
+    const replication = this.replication();
+    return replication === undefined ? 0 : keptSizeAfter(this.#store, replication, seq);
   }
 
   async divergentEntries(limit: number): Promise<readonly GlobalEntry[]> {

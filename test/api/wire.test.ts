@@ -429,6 +429,7 @@ t.test('render: replication times are whole seconds or the zero time', async (t)
       primary: { datacenter: 'dc1', epoch: 2 },
       head: { epoch: 2, seq: 9 },
       majority: undefined,
+      tableIndexes: undefined,
       datacenters: [
         {
           ...({
@@ -438,7 +439,7 @@ t.test('render: replication times are whole seconds or the zero time', async (t)
             position: { epoch: 2, seq: 8 },
           } as const),
           ...{ lagEntries: 1, lagBytes: undefined, lagMs: 1_234, lastContactMs: undefined },
-          ...{ lastSuccessMs: 1_500, lastErrorMs: undefined, lastError: '' },
+          ...{ differences: 0, lastSuccessMs: 1_500, lastErrorMs: undefined, lastError: '' },
         },
       ],
     },

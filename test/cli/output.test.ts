@@ -249,6 +249,42 @@ t.test('colours: only on a terminal, and not where NO_COLOR is set', async (t) =
   t.equal(plain.out, piped.out);
 });
 
+t.test('operator datacenters: what stands still is red, and what differed', async (t) => {
+  const shown = (Name: string, State: string, more: object = {}) => ({
+    ...{ Name, State, Position: '1.9', LagEntries: 0, LagBytes: 0, LagSeconds: 0 },
+    ...{ LastContactSeconds: 0.5, LastSuccess: '', LastError: '', LastErrorMessage: '' },
+    ...{ Differences: 0, ...more },
+  });
+  const error = { LastError: '2026-11-22T10:00:00Z', LastErrorMessage: 'the line is cut' };
+  const value = {
+    ...{ Enabled: false, PrimaryDatacenter: 'dc1', Epoch: 1, Position: '1.9' },
+    ...{ HeadPosition: '1.9', MajorityPosition: '1.8' },
+    Datacenters: [
+      shown('dc1', 'primary'),
+      shown('dc2', 'away', { LagEntries: 1, LagBytes: 70, LagSeconds: 90, ...error }),
+      shown('dc3', 'stopped', { Position: null, LagEntries: null, LagSeconds: null }),
+      shown('dc4', 'differs', { Differences: 2 }),
+      shown('dc5', 'removed', { Position: null }),
+    ],
+  };
+  const answers = { 'GET /v1/acl/replication': { value } };
+  const plain = await run(['operator', 'datacenters'], { answers });
+  t.equal(
+    plain.out,
+    `Datacenter  State    Position  Behind     Bytes  Lag    Differences  Last Contact  Last Error
+dc1         primary  1.9       0 entries  0      0.0s   0            0.5s          -
+dc2         away     1.9       1 entry    70     90.0s  0            0.5s          2026-11-22 10:00:00 UTC the line is cut
+dc3         stopped  -         -          0      -      0            0.5s          -
+dc4         differs  1.9       0 entries  0      0.0s   2            0.5s          -
+dc5         removed  -         0 entries  0      0.0s   0            0.5s          -
+`,
+  );
+  t.match(plain.err, /^The primary is dc1, epoch 1; the log ends at 1.9, a majority has 1.8.\n/);
+  const coloured = await run(['operator', 'datacenters'], { answers, isTerminal: true });
+  const red = [...coloured.out.matchAll(/\u001b\[31m(.*?)\u001b\[39m/g)].map(([, cell]) => cell);
+  t.same(red, ['away', '90.0s', 'stopped', 'differs', '2']);
+});
+
 t.test('login: writes the secret into the sink file and nowhere else', async (t) => {
   for (const format of ['table', 'json']) {
     const { out, err, secretFiles, status } = await run(

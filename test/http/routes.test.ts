@@ -615,6 +615,31 @@ t.test('node: what a server says about itself', async (t) => {
   }
 });
 
+t.test('readyz: with max_lag only a datacenter that is near enough is ready', async (t) => {
+  let enabled = true;
+  let lagMs: number | undefined = 1_500;
+  const status = () => ({ enabled, federation: { datacenters: [{ isSelf: true, lagMs }] } });
+  const { app, operations } = server({ 'replication.status': status as never });
+  const asked = async (query: string) => {
+    const { statusCode, body } = await app.inject(`/readyz${query}`);
+    return [statusCode, body];
+  };
+  t.same(await asked('?max_lag=2s'), [200, 'ok\n']);
+  t.same(await asked('?max_lag=1500ms'), [200, 'ok\n']);
+  t.same(await asked('?max_lag=1s'), [503, 'this datacenter is 1500 ms behind the primary\n']);
+  t.same(await asked('?max_lag=0s'), [503, 'this datacenter is 1500 ms behind the primary\n']);
+  t.same(await asked(''), [200, 'ok\n'], 'without it lag does not matter');
+  for (const wrong of ['soon', '-1s', '10']) {
+    t.same(await asked(`?max_lag=${wrong}`), [400, 'Invalid max_lag'], wrong);
+  }
+  lagMs = undefined;
+  const unknown = 'how far this datacenter is behind the primary is not known\n';
+  t.same(await asked('?max_lag=10s'), [503, unknown]);
+  enabled = false;
+  t.same(await asked('?max_lag=10s'), [200, 'ok\n'], 'the primary is never behind');
+  t.ok(operations.calls.every(({ call }) => call.datacenter === undefined));
+});
+
 t.test('node: figures and members only for those who may see them', async (t) => {
   const deny = ({ items }: { items: readonly { segment: string }[] }) =>
     items.map((item) => ({ ...item, allow: item.segment === 'n2' })) as never;

@@ -16,6 +16,7 @@ export function loneDatacenter(name: string, position: () => Position): Federati
     acknowledged: (_position, wanted) => Promise.resolve(wanted),
     status: () => ({
       primary: primary(),
+      tableIndexes: undefined,
       head: position(),
       majority: position(),
       datacenters: [
@@ -31,6 +32,7 @@ export function loneDatacenter(name: string, position: () => Position): Federati
           lastSuccessMs: undefined,
           lastErrorMs: undefined,
           lastError: '',
+          differences: 0,
         },
       ],
     }),

@@ -21,7 +21,12 @@ import { type GlobalCursor, type GlobalEntry, HASH_BYTES } from '../global-log.t
 import { FRAME_ENTRIES_MAX } from './feed-limits.ts';
 
 /** The names of the calls. */
-export const FEED_METHOD = { hello: 'feed.hello', pull: 'feed.pull', ack: 'feed.ack' } as const;
+export const FEED_METHOD = {
+  hello: 'feed.hello',
+  pull: 'feed.pull',
+  ack: 'feed.ack',
+  report: 'feed.report',
+} as const;
 
 /** A follower's leader begins a session. Which datacenter and node it is, the handshake has proved. */
 export interface FeedHello {

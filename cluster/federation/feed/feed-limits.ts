@@ -50,6 +50,8 @@ export interface SubscriberLimits {
   readonly batchBytes: number;
   /** Proposals under way: the next one is in the log while the one before is applied. */
   readonly batchesMax: number;
+  /** Between two reports of how this follower stands. */
+  readonly reportMs: number;
   /** Of one call other than a pull. */
   readonly callMs: number;
   /** Of a pull, which may wait through several heartbeats, and on a slow line for all frames before it. */
@@ -67,6 +69,7 @@ export const DEFAULT_SUBSCRIBER_LIMITS: SubscriberLimits = {
   windowBytes: PULLS_MAX * FRAME_BYTES,
   batchBytes: 512 * 1024,
   batchesMax: 2,
+  reportMs: 1_000,
   callMs: 5_000,
   pullMs: 120_000,
   silenceMs: 5_000,

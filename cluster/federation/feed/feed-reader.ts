@@ -48,8 +48,15 @@ export class FeedOver extends Error {
 
 /** The own group cannot go on from its cursor with entries. */
 export class SnapshotNeeded extends FeedOver {
-  constructor() {
-    super('the entries that follow can only be had as a snapshot');
+  constructor(says = 'the entries that follow can only be had as a snapshot') {
+    super(says);
+  }
+}
+
+/** What the own group has is not what the primary has at the same place: one of the two is wrong. */
+export class Difference extends SnapshotNeeded {
+  constructor(at: GlobalCursor) {
+    super(`what this datacenter has is not what the primary has at ${positionText(at)}`);
   }
 }
 

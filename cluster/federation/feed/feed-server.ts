@@ -10,6 +10,7 @@ import type { Random } from '../../platform/random.ts';
 import { RpcRefusal } from '../../transport/rpc-error.ts';
 import type { RpcCaller, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { EntrySource } from '../entry-source.ts';
+import { positionText } from '../global-log.ts';
 import { type AckLevel, type AckResult, AckWaiters, type AckWish } from './ack-waiters.ts';
 import {
   decodeAck,
@@ -26,6 +27,7 @@ import { FEED_REFUSAL, FeedSession } from './feed-session.ts';
 import { Follower, type FollowerView } from './follower.ts';
 import { FramePacker } from './frame-packer.ts';
 import { allSeqOf, majoritySeqOf } from './majority.ts';
+import { decodeReport, encodeReportAnswer } from './report-frames.ts';
 
 /** Whether this server answers followers. */
 export type FeedStanding =
@@ -66,6 +68,7 @@ export class FeedServer {
     [FEED_METHOD.hello]: async (request) => encodeHelloAnswer(this.#onHello(request)),
     [FEED_METHOD.pull]: (request) => this.#onPull(request),
     [FEED_METHOD.ack]: async (request) => this.#onAck(request),
+    [FEED_METHOD.report]: async (request) => this.#onReport(request),
   };
   readonly #options: FeedServerOptions;
   readonly #limits: FeedLimits;
@@ -224,6 +227,22 @@ export class FeedServer {
     this.#followers.get(from.datacenter)?.acknowledge(cursor);
     this.#count();
     return NOTHING;
+  }
+
+  #onReport({ from, payload }: RpcRequest): Uint8Array {
+    const { source, clock, logger } = this.#options;
+    const { session, cursor, digest: theirs, error } = decodeReport(payload);
+    this.#sessionOf(from, session);
+    const follower = this.#followers.get(from.datacenter);
+    follower?.failed(error && { text: error.text, atMs: clock.wallMs() - error.ageMs });
+    const digest = source.digestAt(cursor);
+    if (theirs !== undefined && digest !== undefined) {
+      const hasBegun = follower?.compared(Buffer.compare(theirs, digest) === 0) === true;
+      const fields = { datacenter: from.datacenter, position: positionText(cursor) };
+      if (hasBegun) logger.error(fields, 'what a datacenter has is not what the primary has');
+    }
+    const answer = { digest, lagBytes: source.sizeAfter(cursor.seq), headSeq: source.head.seq };
+    return encodeReportAnswer({ ...answer, figures: source.figures() });
   }
 
   /** Of the datacenter that asks, and its newest. Throws RpcRefusal. */

@@ -5,6 +5,9 @@ import type { GlobalCursor } from '../global-log.ts';
 import { TAIL_ENTRIES_MAX } from './feed-limits.ts';
 import { FEED_REFUSAL, type FeedSession } from './feed-session.ts';
 
+/** What is on its way takes no longer, but on the longest lines. */
+const FAR_BEHIND_MS = 5_000;
+
 /** How a follower was answered last. */
 type Answered = 'following' | 'snapshot' | 'diverged';
 
@@ -14,6 +17,8 @@ export type FollowerState =
   | 'catching-up'
   | 'snapshot'
   | 'diverged'
+  /** What it has is not what the primary has at the same place. */
+  | 'differs'
   /** It was not heard for some time. */
   | 'silent';
 
@@ -28,8 +33,14 @@ export interface FollowerView {
   readonly acked: GlobalCursor | undefined;
   readonly lastHeardMs: number;
   readonly lagEntries: number;
+  /** Undefined while it has acknowledged nothing that is on this chain. */
+  readonly lagBytes: number | undefined;
   /** The age of the oldest entry that it has not; 0 when it has all. */
   readonly lagMs: number;
+  /** What went wrong there last, by the own wall clock; undefined: nothing that it told of. */
+  readonly lastError: { readonly text: string; readonly atMs: number } | undefined;
+  /** How often what it has was not what the primary has at the same place. */
+  readonly differenceCount: number;
 }
 
 export interface FollowerLook {
@@ -44,6 +55,9 @@ export class Follower {
   #session: FeedSession | undefined;
   #acked: GlobalCursor | undefined;
   #answered: Answered = 'snapshot';
+  #lastError: FollowerView['lastError'];
+  #differenceCount = 0;
+  #differs = false;
   #heardAtMs = 0;
   #term = 0;
   #node = '';
@@ -103,6 +117,19 @@ export class Follower {
     this.#heardAtMs = atMs;
   }
 
+  /** What its leader says went wrong; whatever it says now, it said last. */
+  failed(lastError: FollowerView['lastError']): void {
+    this.#lastError = lastError;
+  }
+
+  /** Its digest was compared with the primary's, at one place. Whether it has begun to differ. */
+  compared(isSame: boolean): boolean {
+    const hasBegun = !isSame && !this.#differs;
+    this.#differs = !isSame;
+    if (hasBegun) this.#differenceCount += 1;
+    return hasBegun;
+  }
+
   acknowledge(cursor: GlobalCursor): void {
     if (this.#acked === undefined || cursor.seq > this.#acked.seq) this.#acked = cursor;
   }
@@ -111,24 +138,33 @@ export class Follower {
     const lastHeardMs = now.monotonicMs - this.#heardAtMs;
     const nextSeq = (this.#acked?.seq ?? 0) + 1;
     const lagEntries = source.head.seq + 1 - nextSeq;
-    const oldestSeq = Math.max(nextSeq, source.kept.afterSeq + 1);
-    const oldestAtMs = source.writtenAtMs(oldestSeq) ?? now.wallMs;
+    const lagMs = lagEntries === 0 ? 0 : this.#lagMs(nextSeq, { now, source });
     return {
       datacenter: this.datacenter,
       clusterId: this.clusterId,
       node: this.#node,
       remote: this.#remote,
-      state: this.#stateOf(lastHeardMs > silentMs, lagEntries),
+      state: lastHeardMs > silentMs ? 'silent' : this.#stateOf(lagEntries, lagMs),
       acked: this.#acked,
       lastHeardMs,
       lagEntries,
-      lagMs: lagEntries === 0 ? 0 : Math.max(0, now.wallMs - oldestAtMs),
+      lagBytes: this.#acked && source.sizeAfter(this.#acked.seq),
+      lagMs,
+      lastError: this.#lastError,
+      differenceCount: this.#differenceCount,
     };
   }
 
-  #stateOf(isSilent: boolean, lagEntries: number): FollowerState {
-    if (isSilent) return 'silent';
+  #lagMs(nextSeq: number, { now, source }: Pick<FollowerLook, 'now' | 'source'>): number {
+    const oldestSeq = Math.max(nextSeq, source.kept.afterSeq + 1);
+    return Math.max(0, now.wallMs - (source.writtenAtMs(oldestSeq) ?? now.wallMs));
+  }
+
+  #stateOf(lagEntries: number, lagMs: number): FollowerState {
+    if (this.#answered === 'diverged') return this.#answered;
+    if (this.#differs) return 'differs';
     if (this.#answered !== 'following') return this.#answered;
-    return lagEntries > TAIL_ENTRIES_MAX ? 'catching-up' : 'tail';
+    const isFar = lagEntries > TAIL_ENTRIES_MAX || lagMs > FAR_BEHIND_MS;
+    return isFar ? 'catching-up' : 'tail';
   }
 }

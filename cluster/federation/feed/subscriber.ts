@@ -26,9 +26,17 @@ import {
   type SubscriberLimits,
   TAIL_ENTRIES_MAX,
 } from './feed-limits.ts';
-import { FeedOver, FeedReader, type GlobalBatch, SnapshotNeeded } from './feed-reader.ts';
+import {
+  Difference,
+  FeedOver,
+  FeedReader,
+  type GlobalBatch,
+  SnapshotNeeded,
+} from './feed-reader.ts';
 import { FEED_REFUSAL } from './feed-session.ts';
 import { Lag } from './lag.ts';
+import type { ReportAnswer } from './report-frames.ts';
+import { type DigestedPlace, Reporter } from './reporter.ts';
 
 export type SubscriberKind =
   /** This server does not lead its datacenter, or its datacenter is the primary. */
@@ -60,6 +68,12 @@ export interface SubscriberState {
   readonly lagEntries: number | undefined;
   /** Since this datacenter last had everything that the primary was known to have. */
   readonly lagMs: number | undefined;
+  /** The same in bytes, as the primary said last. */
+  readonly lagBytes: number | undefined;
+  /** Numbers that the primary's state had when it was where this one has come to by now. */
+  readonly figures: readonly number[] | undefined;
+  /** How often the own objects were found not to be those of the primary at the same place. */
+  readonly differenceCount: number;
   /** With 'diverged': up to there the chains are the same. */
   readonly forkSeq: number | undefined;
   /** With 'fenced': the later epoch. */
@@ -86,6 +100,8 @@ export interface SubscriberOptions {
   readonly adopt: (federationId: string) => Promise<void>;
   /** Of the own state, on this leader; undefined: it is of no use, and a snapshot must take its place. */
   readonly cursor: () => GlobalCursor | undefined;
+  /** The same with the digest of what it has there; asked at every report. */
+  readonly place: () => DigestedPlace | undefined;
   /** The highest epoch that the own datacenter has promised, or has entries of. */
   readonly maxEpoch: () => number;
   /**
@@ -132,6 +148,10 @@ export class Subscriber {
   #forkSeq: number | undefined;
   #laterEpoch: number | undefined;
   #sessionCount = 0;
+  #differenceCount = 0;
+  /** What the primary said of itself last. */
+  #told: ReportAnswer | undefined;
+  #figures: readonly number[] | undefined;
 
   constructor(options: SubscriberOptions) {
     this.#options = options;
@@ -166,6 +186,8 @@ export class Subscriber {
     reign.reader?.stop(new FeedOver('this server does not lead its datacenter any more'));
     reign.wake();
     this.#news = undefined;
+    this.#told = undefined;
+    this.#figures = undefined;
     this.#become('idle');
   }
 
@@ -182,6 +204,9 @@ export class Subscriber {
       news: this.#news,
       lagEntries: isKnown ? Math.max(0, headSeq - applied.seq) : undefined,
       lagMs: this.#reign?.lag.ms(),
+      lagBytes: isKnown && headSeq <= applied.seq ? 0 : this.#told?.lagBytes,
+      figures: this.#figures,
+      differenceCount: this.#differenceCount,
       forkSeq: this.#kind === 'diverged' ? this.#forkSeq : undefined,
       laterEpoch: this.#kind === 'fenced' ? this.#laterEpoch : undefined,
       sessionCount: this.#sessionCount,
@@ -199,6 +224,7 @@ export class Subscriber {
       } catch (error) {
         if (reign.isOver) return;
         if (error instanceof SnapshotNeeded) reign.wantsSnapshot = true;
+        if (error instanceof Difference) this.#alarm(error);
         this.#noteError(error);
         const tookMs = this.#options.clock.monotonicMs() - beganAtMs;
         if (reign.hasProgress || tookMs >= GOOD_AFTER_MS) retryMs = this.#limits.retryBaseMs;
@@ -290,11 +316,47 @@ export class Subscriber {
     );
     this.#onNews(reign, news);
     reader.start();
+    const reporter = this.#newReporter(reader, address, session);
     try {
       return await reader.over;
     } finally {
+      reporter.stop();
       reign.reader = undefined;
       if (!reign.isOver) this.#become('connecting');
+    }
+  }
+
+  /** A snapshot of the primary mends it; that it came to this must be looked into all the same. */
+  #alarm({ message }: Difference): void {
+    this.#differenceCount += 1;
+    this.#options.logger.error({ source: this.#source }, message);
+  }
+
+  #newReporter(reader: FeedReader, address: NetAddress, session: number): Reporter {
+    const { clock, place } = this.#options;
+    const { callMs, reportMs: everyMs } = this.#limits;
+    return new Reporter({
+      ...{ clock, session, everyMs, callMs, place },
+      call: (method, payload, deadlineMs) => this.#call(address, method, payload, deadlineMs),
+      error: () => {
+        const { text, atMs } = this.#lastError ?? {};
+        return text === undefined || atMs === undefined
+          ? undefined
+          : { text, ageMs: clock.wallMs() - atMs };
+      },
+      onAnswer: (answer) => {
+        this.#told = answer;
+        this.#noteFigures();
+      },
+      onDifference: (at) => reader.stop(new Difference(at)),
+    });
+  }
+
+  /** What the primary said of itself at a head holds here as soon as this datacenter has that head. */
+  #noteFigures(): void {
+    const appliedSeq = this.#options.cursor()?.seq ?? 0;
+    if (this.#told !== undefined && appliedSeq >= this.#told.headSeq) {
+      this.#figures = this.#told.figures;
     }
   }
 
@@ -331,6 +393,7 @@ export class Subscriber {
   #onApplied(reign: Reign): void {
     this.#lastAppliedAtMs = this.#options.clock.wallMs();
     reign.hasProgress = true;
+    this.#noteFigures();
     if (!reign.isOver) this.#look(reign);
   }
 

@@ -8,7 +8,7 @@ export type Federation = CallOutput<'replication.status'>;
 type Datacenter = Federation['Datacenters'][number];
 
 /** Where nothing moves until somebody or something changes. */
-const STANDS_STILL: ReadonlySet<string> = new Set(['away', 'stopped']);
+const STANDS_STILL: ReadonlySet<string> = new Set(['away', 'stopped', 'differs']);
 /** Who is further behind is shown as an alarm. */
 const LAG_ALARM_SECONDS = 60;
 
@@ -26,6 +26,11 @@ export const DATACENTER_COLUMNS: readonly Column<Datacenter>[] = [
     heading: 'Lag',
     cell: ({ LagSeconds }) => secondsText(LagSeconds),
     isAlarming: ({ LagSeconds }) => LagSeconds !== null && LagSeconds > LAG_ALARM_SECONDS,
+  },
+  {
+    heading: 'Differences',
+    cell: ({ Differences }) => String(Differences),
+    isAlarming: ({ Differences }) => Differences > 0,
   },
   { heading: 'Last Contact', cell: ({ LastContactSeconds }) => secondsText(LastContactSeconds) },
   { heading: 'Last Error', cell: errorText },

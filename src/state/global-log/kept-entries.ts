@@ -6,7 +6,7 @@ import { numberInKey, rangeOf, rowKey } from '../tables.ts';
 import type { Getter } from '../getter.ts';
 import { epochAt, rangesOf } from './chain.ts';
 import type { GlobalCursor, GlobalPlace } from './cursor.ts';
-import { decodeEntry, entryLinks, type GlobalEntry } from './global-entry.ts';
+import { decodeEntry, entryHash, entryLinks, type GlobalEntry } from './global-entry.ts';
 import { entryKey } from './global-log-writer.ts';
 import type { EntryRange, Replication } from './replication.ts';
 
@@ -65,6 +65,37 @@ export async function entriesAfter(
     }
   }
   return entries;
+}
+
+/** The digest of all global objects after the entry of that place; undefined where it is not kept here. */
+export function entryDigestAt(
+  rows: Getter,
+  { epochs, first }: Replication,
+  { epoch, seq, hash }: GlobalCursor,
+): Uint8Array | undefined {
+  if (seq < first || epochAt(epochs, seq) !== epoch) return undefined;
+  const entry = rows.get(entryKey(epoch, seq));
+  const isThis = entry !== undefined && Buffer.compare(entryHash(entry), hash) === 0;
+  return isThis ? decodeEntry(entry).digest : undefined;
+}
+
+/** So many entries are looked at one by one. */
+const MEASURED_MAX = 256;
+
+/** How many bytes the kept entries behind `seq` have; of many, by the size of all that are kept. */
+export function keptSizeAfter(
+  rows: Getter,
+  { epochs, cursor, first, keptBytes }: Replication,
+  seq: number,
+): number {
+  const from = Math.max(first, seq + 1);
+  const count = Math.max(0, cursor.seq + 1 - from);
+  if (count > MEASURED_MAX) return Math.round((keptBytes * count) / (cursor.seq + 1 - first));
+  let sizeBytes = 0;
+  for (let each = from; each <= cursor.seq; each += 1) {
+    sizeBytes += rows.get(entryKey(epochAt(epochs, each), each))?.length ?? 0;
+  }
+  return sizeBytes;
 }
 
 /** When the oldest kept entry was made; undefined when none is kept. */

@@ -16,6 +16,12 @@ import {
   encodePull,
 } from '../../../cluster/federation/feed/feed-frames.ts';
 import {
+  decodeReport,
+  decodeReportAnswer,
+  encodeReport,
+  encodeReportAnswer,
+} from '../../../cluster/federation/feed/report-frames.ts';
+import {
   decodeChunk,
   decodeOffer,
   decodeOpen,
@@ -96,6 +102,26 @@ export const SAMPLES: Readonly<Record<string, Sample<unknown>>> = {
     decodeEntryRun,
   ),
   ack: sample({ session: 2 ** 33, cursor: CURSOR }, encodeAck, decodeAck),
+  report: sample(
+    {
+      session: 2 ** 33,
+      cursor: CURSOR,
+      digest: bytesFrom(3, 32),
+      error: { text: 'the line is cut', ageMs: 1_500 },
+    },
+    encodeReport,
+    decodeReport,
+  ),
+  'report of nothing': sample(
+    { session: 1, cursor: CURSOR, digest: undefined, error: undefined },
+    encodeReport,
+    decodeReport,
+  ),
+  'answer to a report': sample(
+    { digest: bytesFrom(5, 32), lagBytes: 70_000, headSeq: 70_010, figures: [12, 0, 900] },
+    encodeReportAnswer,
+    decodeReportAnswer,
+  ),
   'wish for a snapshot': sample('fed', encodeOpen, decodeOpen),
   offer: sample(
     { snapshotId: 's-1', federationId: 'fed', epoch: 3, cursor: CURSOR },

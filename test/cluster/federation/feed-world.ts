@@ -16,7 +16,8 @@ import type { RpcCall, RpcServer, Transport } from '../../../cluster/transport/t
 import { FakeNet } from '../../support/fake-net.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
 import { settled, streamOf, World } from '../../support/simulated-world.ts';
-import { MemoryLog } from './memory-log.ts';
+import type { GlobalCursor } from '../../../cluster/federation/global-log.ts';
+import { digestOf, MemoryLog } from './memory-log.ts';
 import { SecondaryState } from './secondary-state.ts';
 
 export const FEDERATION = 'fedfedfe-2222-4333-8444-000000000001';
@@ -227,6 +228,8 @@ export class SecondaryNode extends WorldNode {
   applyMs: () => number = () => 2;
   /** What the own group does with a command besides; the default: nothing. */
   onApply: () => 'done' | 'unknown' = () => 'done';
+  /** What its objects are, at that place. */
+  digest: (cursor: GlobalCursor) => Uint8Array = digestOf;
   beforeApply: (batch: GlobalBatch) => void = () => undefined;
   /** In place of applying. */
   answersApply: (() => 'snapshot-needed') | undefined;
@@ -261,6 +264,7 @@ export class SecondaryNode extends WorldNode {
       federationId: () => state.federationId,
       adopt: (federationId) => this.#through(() => state.adopt(federationId)),
       cursor: () => state.cursor,
+      place: () => state.cursor && { cursor: state.cursor, digest: this.digest(state.cursor) },
       maxEpoch: () => Math.max(this.maxEpoch, state.cursor?.epoch ?? 0),
       apply: (batch) =>
         this.#through(() => {

@@ -16,7 +16,15 @@ import {
   PULLS_MAX,
 } from '../../../cluster/federation/feed/feed-limits.ts';
 import type { FeedHello } from '../../../cluster/federation/feed/feed-frames.ts';
-import { type GlobalCursor, LOG_START } from '../../../cluster/federation/global-log.ts';
+import {
+  decodeReportAnswer,
+  encodeReport,
+} from '../../../cluster/federation/feed/report-frames.ts';
+import {
+  type GlobalCursor,
+  LOG_START,
+  positionText,
+} from '../../../cluster/federation/global-log.ts';
 import { refusingRemoved } from '../../../cluster/federation/refuse-removed.ts';
 import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
 import type { RpcCaller } from '../../../cluster/transport/transport.ts';
@@ -30,7 +38,7 @@ import {
   type SecondaryNode,
   twoDatacenters,
 } from './feed-world.ts';
-import { MemoryLog, nextEntry } from './memory-log.ts';
+import { digestOf, MemoryLog, nextEntry } from './memory-log.ts';
 
 t.test(
   'feed: a secondary gets every entry once, in order, and what is written later',
@@ -362,6 +370,77 @@ t.test('feed: a datacenter that was removed stands still, and says why', async (
   removed.clear();
   await world.until('it is back', () => secondary.state.cursor?.seq === 2);
   test.equal(secondary.subscriber.state().kind, 'tail');
+});
+
+t.test('reports: a state that is not that of the primary is named, and mended', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  for (const text of ['one', 'two', 'three']) log.write(text);
+  secondary.subscriber.start(1);
+  await world.until('it follows', () => secondary.state.cursor?.seq === 3);
+  await world.run(5_000);
+  const view = () => primary.feed.followers()[0];
+  test.match(view(), { state: 'tail', differenceCount: 0, lastError: undefined });
+  secondary.digest = () => Buffer.alloc(32, 7);
+  await world.until('it is seen', () => view()?.differenceCount === 1);
+  test.match(world.log.join('\n'), /p1 error what a datacenter has is not what the primary has/);
+  await world.until('it knows', () => secondary.subscriber.state().differenceCount === 1);
+  test.match(world.log.join('\n'), /s1 error what this datacenter has is not .* has at 1.3/);
+  secondary.digest = digestOf;
+  await world.until('it took a snapshot', () => secondary.state.snapshotCount === 1);
+  await world.until('it follows again', () => view()?.state === 'tail');
+  test.match(
+    view()?.lastError?.text,
+    /what this datacenter has is not what the primary has at 1.3/,
+  );
+  test.equal(view()?.differenceCount, 1, 'that it came to this is not forgotten');
+});
+
+t.test('reports: digests of different places are never compared', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  secondary.applyMs = () => 900;
+  secondary.subscriber.start(1);
+  for (let number = 0; number < 40; number += 1) {
+    log.write(`entry ${number}`);
+    await world.run(700);
+  }
+  log.trimmedSeq = 20;
+  await world.until('it has all', () => secondary.state.cursor?.seq === 40);
+  await world.run(3_000);
+  test.equal(primary.feed.followers()[0]?.differenceCount, 0);
+  test.equal(secondary.subscriber.state().differenceCount, 0);
+  const report = { session: 1, digest: Buffer.alloc(32, 9), error: undefined };
+  const elsewhere = { epoch: 1, seq: 40, hash: Buffer.alloc(32, 1) };
+  const before = { ...primary.source.at(20), seq: 20 };
+  for (const cursor of [elsewhere, { ...before, seq: 19 }, { ...before, seq: 41 }]) {
+    const { session } = (await say(primary, { ...HELLO, cursor: log.head }, 'dc3')) as {
+      readonly session: number;
+    };
+    const bytes = encodeReport({ ...report, session, cursor });
+    const answer = decodeReportAnswer(await ask(primary, 'feed.report', bytes, 'dc3'));
+    test.equal(answer.digest, undefined, positionText(cursor));
+  }
+  const dc3 = primary.feed.followers().find(({ datacenter }) => datacenter === 'dc3');
+  test.equal(dc3?.differenceCount, 0);
+});
+
+t.test('reports: how far it is in bytes, and what the primary counts there', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  log.write('12345');
+  secondary.subscriber.start(1);
+  await world.until('it knows', () => secondary.subscriber.state().figures?.[0] === 1);
+  test.equal(secondary.subscriber.state().lagBytes, 0);
+  secondary.applyMs = () => 10_000;
+  log.write('1234567');
+  log.write('123');
+  await world.run(5_000);
+  test.match(secondary.subscriber.state(), { lagBytes: 10, lagEntries: 2, figures: [1, 7] });
+  test.match(primary.feed.followers()[0], { lagBytes: 10, lagEntries: 2 });
+  await world.run(3_000);
+  test.equal(primary.feed.followers()[0]?.state, 'catching-up', 'it lacks them for too long');
+  secondary.applyMs = () => 1;
+  await world.until('it has all', () => secondary.state.cursor?.seq === 3);
+  await world.until('it knows', () => secondary.subscriber.state().figures?.[0] === 3);
+  await world.until('the primary, too', () => primary.feed.followers()[0]?.lagBytes === 0);
 });
 
 const HELLO: FeedHello = {

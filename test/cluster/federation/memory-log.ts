@@ -20,6 +20,11 @@ export function cursorOf({ epoch, seq, hash }: GlobalCursor): GlobalCursor {
   return { epoch, seq, hash };
 }
 
+/** Of what a state that has taken all up to there has. */
+export function digestOf({ hash }: GlobalCursor): Uint8Array {
+  return sha256(hash);
+}
+
 export class MemoryLog implements EntrySource {
   readonly entries: GlobalEntry[] = [];
   /** Entries up to here are trimmed. */
@@ -85,6 +90,18 @@ export class MemoryLog implements EntrySource {
       read.push(entry);
     }
     return read;
+  }
+
+  digestAt(cursor: GlobalCursor): Uint8Array | undefined {
+    return this.locate(cursor).kind === 'kept' ? digestOf(cursor) : undefined;
+  }
+
+  sizeAfter(seq: number): number {
+    return this.entries.slice(seq).reduce((sum, { bytes }) => sum + bytes.length, 0);
+  }
+
+  figures(): readonly number[] {
+    return [this.entries.length, 7];
   }
 
   writtenAtMs(seq: number): number | undefined {

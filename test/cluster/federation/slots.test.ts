@@ -103,7 +103,10 @@ function aView(datacenter: string, given: Partial<FollowerView>): FollowerView {
     acked: undefined,
     lastHeardMs: 0,
     lagEntries: 0,
+    lagBytes: undefined,
     lagMs: 0,
+    lastError: undefined,
+    differenceCount: 0,
     ...given,
   };
 }
