@@ -46,7 +46,7 @@ export interface Door extends Operations {
 export function createOperations(deps: ServiceDeps): Door {
   const { view, clock, metrics, settings } = deps;
   const callers = new CallerResolver({ view, clock, metrics, settings });
-  const positions = new PositionWaiters(() => view.position(), clock);
+  const positions = new PositionWaiters(view, clock);
   const names = new LinkNames(view);
   const indexes = new GoalWaiters<number>({ clock, isReached: (wanted) => view.index() >= wanted });
   deps.watch.onApplied((event) => {

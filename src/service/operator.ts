@@ -121,7 +121,7 @@ class CheckedOperator implements OperatorDoor {
     const { view, clock, watch } = deps;
     this.#deps = deps;
     this.#callers = new CallerResolver(deps);
-    this.#positions = new PositionWaiters(() => view.position(), clock);
+    this.#positions = new PositionWaiters(view, clock);
     this.#moving = new MovingPrimary(deps);
     const isReached = (wanted: number): boolean => view.index() >= wanted;
     this.#indexes = new GoalWaiters({ clock, isReached });

@@ -3,19 +3,22 @@
 
 import type { Clock } from '../../cluster/platform/clock.ts';
 import { AclError } from '../acl/error.ts';
+import { standingOf } from '../state/global-log/chain.ts';
 import type { Position } from '../state/outcome.ts';
+import type { StateView } from '../state/view.ts';
 import { GoalWaiters } from './goal-waiters.ts';
 
 /** How long a read waits for the position that it asks for. */
 export const POSITION_WAIT_MS = 10_000;
 
 export class PositionWaiters {
-  readonly #current: () => Position;
+  readonly #view: Pick<StateView, 'position' | 'replication'>;
   readonly #waiters: GoalWaiters<Position>;
 
-  constructor(current: () => Position, clock: Clock) {
-    this.#current = current;
-    const isReached = (wanted: Position): boolean => isBehind(wanted, current());
+  constructor(view: Pick<StateView, 'position' | 'replication'>, clock: Clock) {
+    this.#view = view;
+    const isReached = (wanted: Position): boolean =>
+      isBehind(wanted, view.position()) && !this.#isLost(wanted);
     this.#waiters = new GoalWaiters({ clock, isReached });
   }
 
@@ -31,11 +34,18 @@ export class PositionWaiters {
 
   /** Resolves at once when the state is there already. Rejects with 'wait-timeout'. */
   async reached(wanted: Position): Promise<void> {
-    if (await this.arrives(wanted, POSITION_WAIT_MS)) return;
-    throw new AclError(
-      'wait-timeout',
-      `Position ${textOf(wanted)} was not reached in time; this datacenter is at ${textOf(this.#current())}`,
-    );
+    if (!this.#isLost(wanted) && (await this.arrives(wanted, POSITION_WAIT_MS))) return;
+    const at = textOf(this.#view.position());
+    const says = this.#isLost(wanted)
+      ? `Position ${textOf(wanted)} is not in the global log any more: a later primary began without it; this datacenter is at ${at}`
+      : `Position ${textOf(wanted)} was not reached in time; this datacenter is at ${at}`;
+    throw new AclError('wait-timeout', says);
+  }
+
+  /** A later epoch began before it: no state here will ever have it. */
+  #isLost(wanted: Position): boolean {
+    const replication = this.#view.replication();
+    return replication !== undefined && standingOf(replication, wanted) === 'lost';
   }
 }
 
