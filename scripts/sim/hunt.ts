@@ -30,15 +30,15 @@ async function findMutant(
   mutant: Mutant,
   { from, count }: Pick<HuntPlan, 'from' | 'count'>,
 ): Promise<Found> {
-  const { name, subject, foundBy } = mutant;
+  const { name, subject, foundBy, badDay } = mutant;
   const findings: { readonly seed: number; readonly checker: string }[] = [];
   let next = from;
   const work = async (): Promise<void> => {
     while (next < from + count && findings.length === 0) {
       const seed = next;
       next += 1;
-      const task = { seed, subject, cuts: {}, mutant: name, isTwice: false, isTraced: false };
-      const { violation } = await runner.run(task);
+      const how = { mutant: name, badDay, isTwice: false, isTraced: false };
+      const { violation } = await runner.run({ seed, subject, cuts: {}, ...how });
       if (violation === undefined || !foundBy.includes(violation.checker)) continue;
       findings.push({ seed, checker: violation.checker });
     }

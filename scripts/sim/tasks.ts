@@ -9,6 +9,8 @@ export interface Task {
   readonly subject: SubjectName;
   readonly cuts: Cuts;
   readonly mutant: string | undefined;
+  /** What goes wrong is not drawn, but that of this day. */
+  readonly badDay?: string | undefined;
   /** Runs it twice: both must come to the same. */
   readonly isTwice: boolean;
   readonly isTraced: boolean;

@@ -1,6 +1,7 @@
 // Corners that a long series of runs must have been in: lines that the product logs, and what the
 // simulator notes itself. A mark that is not hit any more says that a corner is not simulated any more.
 
+import { MARKS } from './checks/federation/federation-checks.ts';
 import type { SubjectName } from './run/run-options.ts';
 
 const RAFT = [
@@ -16,9 +17,19 @@ const RAFT = [
   'the disk does not answer',
 ].map((message) => `says: ${message}`);
 
+const FEDERATION = [
+  'killed while it takes in: entries',
+  'killed while it takes in: snapshot',
+  ...Object.values(MARKS),
+  'a primary was handed over',
+  'a primary was elected',
+  'a primary was forced',
+];
+
 const WORLD = ['a node ended itself', 'a node refused to start'];
 
 export const EXPECTED_MARKS: Readonly<Record<SubjectName, readonly string[]>> = {
   replica: [...RAFT, ...WORLD],
   node: [...RAFT, ...WORLD],
+  datacenters: [...FEDERATION],
 };

@@ -9,7 +9,7 @@ import { seedRange } from '../../scripts/sim/seed-range.ts';
 import { sweep } from '../../scripts/sim/sweep.ts';
 import type { Runner, Task } from '../../scripts/sim/tasks.ts';
 import type { Cuts } from './run/cuts.ts';
-import type { SubjectName } from './run/run-options.ts';
+import { SUBJECT_NAMES, type SubjectName } from './run/run-options.ts';
 
 /** Runs that found something: a fault of the product or of the simulator itself. */
 const SAVED: readonly {
@@ -30,6 +30,8 @@ const SAVED: readonly {
 const FRESH: readonly { readonly seed: number; readonly subject: SubjectName }[] = [
   { seed: 1, subject: 'replica' },
   { seed: 2, subject: 'replica' },
+  { seed: 1, subject: 'datacenters' },
+  { seed: 2, subject: 'datacenters' },
 ];
 
 function taskOf(seed: number, subject: SubjectName, more: Partial<Task> = {}): Task {
@@ -57,7 +59,7 @@ t.test('runs: those of the product are clean', async (t) => {
 
 t.test('runs: one seed comes to the same events, another to others', async (t) => {
   const { run } = pool(t);
-  for (const subject of ['replica', 'node'] as const) {
+  for (const subject of SUBJECT_NAMES) {
     const cuts = { safetyMs: 2500 };
     const { hash, secondHash } = await run(taskOf(2, subject, { cuts, isTwice: true }));
     t.equal(secondHash, hash, subject);

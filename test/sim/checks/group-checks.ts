@@ -36,6 +36,7 @@ import type { SimStore } from '../world/sim-disk.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import { type LogImage, logOn } from './log-image.ts';
 import { everyQuorumMeets, isQuorumOf } from './quorums.ts';
+import { stateDigest } from './state-digest.ts';
 import type { Violations } from './violations.ts';
 
 const ENTRY_FROM = textOf(entryKey(0));
@@ -390,7 +391,7 @@ export class GroupChecks {
   }
 
   #compareState(host: SimHost, store: SimStore, index: number): void {
-    const digest = store.digest;
+    const digest = stateDigest(store.rows, store.digest);
     const known = this.#digestByIndex.get(index);
     if (known === undefined) {
       this.#digestByIndex.set(index, { digest, host: host.name });

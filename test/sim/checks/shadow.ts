@@ -14,6 +14,7 @@ import { bytesOf, textOf } from '../world/key-text.ts';
 import { RowsDigest } from '../world/rows-digest.ts';
 import { applied } from '../world/sim-disk.ts';
 import { SortedRows } from '../world/sorted-rows.ts';
+import { stateDigest } from './state-digest.ts';
 
 /** One command of the log, and what it came to. */
 export interface Applied {
@@ -59,7 +60,7 @@ class InstantKv implements Kv {
   readonly #digest = new RowsDigest();
 
   get digest(): string {
-    return this.#digest.text;
+    return stateDigest(this.#rows, this.#digest.text);
   }
 
   get(key: Uint8Array): Uint8Array | undefined {

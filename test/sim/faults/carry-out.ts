@@ -3,16 +3,35 @@
 
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { isStateStore, LOG_STORE, STATE_STORES } from '../subject/subject.ts';
+import type { KvWrite } from '../../../cluster/platform/kv.ts';
 import type { SimGroup } from '../run/sim-group.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { Link } from '../world/sim-net.ts';
 import type { World } from '../world/world.ts';
-import type { Direction, Fault, FaultAction, FaultPlan, Target } from './fault-plan.ts';
+import { Ambushes } from './ambush.ts';
+import type {
+  Direction,
+  Fault,
+  FaultAction,
+  FaultPlan,
+  FederationFault,
+  MovingFault,
+  Target,
+} from './fault-plan.ts';
 import { Holds } from './holds.ts';
 
 export interface FaultsOptions {
   readonly world: World;
   readonly group: SimGroup;
+  /** The hosts of each datacenter; all of them, where there is one. */
+  readonly sites: readonly (readonly SimHost[])[];
+  /** How long a line takes that nothing is wrong with. */
+  readonly wellMs: (
+    from: SimHost,
+    to: SimHost,
+  ) => { readonly leastMs: number; readonly meanMs: number };
+  /** An operator moves the primary. False where there is nobody to ask. */
+  readonly move: (action: MovingFault) => boolean;
   /** Whether a disk may be damaged for good, or replaced, without taking too many at once. */
   readonly maySpend: (host: SimHost) => boolean;
   /** A host's disk is about to be damaged, or replaced. */
@@ -31,6 +50,7 @@ export class Faults {
     begin: ({ disk }) => disk.freeze(),
     end: ({ disk }) => disk.thaw(),
   });
+  readonly #ambushes = new Ambushes();
   readonly #fullDisks = new Holds<SimHost>({
     begin: ({ disk }) => disk.fill(),
     end: ({ disk }) => disk.free(),
@@ -58,6 +78,10 @@ export class Faults {
     for (const fault of plan) time.after(fault.atMs - time.nowMs, () => this.#begin(fault));
   }
 
+  onLanded(host: SimHost, writes: readonly KvWrite[]): void {
+    this.#ambushes.onLanded(host, writes);
+  }
+
   /** Everything among these hosts is well again, for good, and so are the ways of clients to them. */
   healAmong(hosts: readonly SimHost[]): void {
     const { world, group } = this.#options;
@@ -72,9 +96,7 @@ export class Faults {
       for (const other of hosts) {
         const link = world.net.link(host.name, other.name);
         this.#cuts.endAll(link);
-        link.leastMs = 0.2;
-        link.meanMs = 0.5;
-        link.lossRate = 0;
+        Object.assign(link, { ...this.#options.wellMs(host, other), lossRate: 0 });
       }
       this.#downs.endAll(host);
       group.start(host);
@@ -152,13 +174,92 @@ export class Faults {
       case 'replace':
         return this.#damage(world.host(action.target), action.kind, forMs);
       default:
+        return this.#strikeFederation(action, forMs);
+    }
+  }
+
+  #strikeFederation(action: FederationFault, forMs: number): boolean {
+    const { world } = this.#options;
+    switch (action.kind) {
+      case 'away': {
+        const links = this.#linksBetween(
+          this.#site(action.site),
+          this.#outsideOf(action.site),
+          action.direction,
+        );
+        return this.#cut(links, forMs);
+      }
+      case 'cut-wan':
+        return this.#cut(
+          this.#linksBetween(this.#site(action.from), this.#site(action.to), 'out'),
+          forMs,
+        );
+      case 'slow-wan': {
+        const { meanMs } = action;
+        const links = this.#linksBetween(
+          this.#site(action.site),
+          this.#outsideOf(action.site),
+          'both',
+        );
+        for (const link of links) this.#slow(link, meanMs, forMs);
+        return true;
+      }
+      case 'reset-wan':
+        for (const host of this.#site(action.site)) {
+          for (const other of this.#outsideOf(action.site)) world.net.reset(host.name, other.name);
+        }
+        return true;
+      case 'site-down':
+        for (const host of this.#site(action.site)) this.#crash(host, action.ending, forMs);
+        return true;
+      case 'ambush':
+        return this.#layAmbush(action, forMs);
+      case 'hand-over':
+      case 'elect':
+      case 'force':
+        return this.#options.move(action);
+      default:
         return unreachable(action);
     }
   }
 
-  #onTarget(target: Target, strike: (host: SimHost) => void): boolean {
+  #layAmbush(
+    { site, moment, ending }: Extract<FederationFault, { readonly kind: 'ambush' }>,
+    forMs: number,
+  ): boolean {
+    const { world } = this.#options;
+    const away = this.#ambushes.lay({
+      hosts: this.#site(site),
+      moment,
+      strike: (host) => {
+        if (this.#isOver) return;
+        world.trace.mark(`killed while it takes in: ${moment}`);
+        // On disk, and whoever wrote it has not heard yet.
+        this.#crash(host, ending, forMs / 4);
+      },
+    });
+    world.time.after(forMs, away);
+    return true;
+  }
+
+  #site(number: number): readonly SimHost[] {
+    return this.#options.sites[number - 1] ?? [];
+  }
+
+  #outsideOf(number: number): readonly SimHost[] {
+    const own = this.#site(number);
+    return this.#options.world.hosts.filter((host) => !own.includes(host));
+  }
+
+  #hostOf(target: Target): SimHost | undefined {
     const { world, group } = this.#options;
-    const host = target === 'leader' ? group.leader() : world.host(target);
+    if (typeof target === 'number') return world.host(target);
+    if (target === 'leader') return group.leader(world.hosts);
+    return group.leader(this.#site(Number(target.slice('leader of '.length))));
+  }
+
+  #onTarget(target: Target, strike: (host: SimHost) => void): boolean {
+    const host = this.#hostOf(target);
     if (host === undefined) return false;
     strike(host);
     return true;
@@ -179,8 +280,9 @@ export class Faults {
   }
 
   #transfer(to: SimHost): boolean {
-    const leader = this.#options.group.leader();
-    const live = leader === undefined ? undefined : this.#options.group.live(leader);
+    const { group, sites } = this.#options;
+    const leader = group.leader(sites.find((site) => site.includes(to)) ?? []);
+    const live = leader === undefined ? undefined : group.live(leader);
     if (live === undefined || leader === to) return false;
     live.transferLeadership(to);
     return true;
@@ -218,14 +320,24 @@ export class Faults {
     const { world } = this.#options;
     const others = world.hosts.filter((each) => each !== host);
     for (const link of this.#linksBetween([host], others, 'both')) {
-      const { meanMs, lossRate } = link;
-      if (action.kind === 'slow-link') link.meanMs = action.meanMs;
-      else link.lossRate = action.rate;
+      if (action.kind === 'slow-link') {
+        this.#slow(link, action.meanMs, forMs);
+        continue;
+      }
+      const { lossRate } = link;
+      link.lossRate = action.rate;
       world.time.after(forMs, () => {
-        if (action.kind === 'slow-link') link.meanMs = Math.min(meanMs, link.meanMs);
-        else link.lossRate = Math.min(lossRate, link.lossRate);
+        link.lossRate = Math.min(lossRate, link.lossRate);
       });
     }
+  }
+
+  #slow(link: Link, meanMs: number, forMs: number): void {
+    const before = link.meanMs;
+    link.meanMs = meanMs;
+    this.#options.world.time.after(forMs, () => {
+      link.meanMs = Math.min(before, link.meanMs);
+    });
   }
 
   #spoilDisk(

@@ -1,11 +1,22 @@
 // Draws a fault plan from a seed by swarm: each run leaves most kinds of faults out, and has plenty of
 // those that are left. What all runs had a little of, none would have enough of.
 
+import { unreachable } from '../../../cluster/base/unreachable.ts';
 import type { Stream } from '../world/stream.ts';
-import type { Fault, FaultAction, FaultKind, FaultPlan, Target } from './fault-plan.ts';
+import type {
+  Fault,
+  FaultAction,
+  FaultKind,
+  FaultPlan,
+  FederationFault,
+  FederationFaultKind,
+  Target,
+} from './fault-plan.ts';
 
 export interface PlanFrame {
   readonly hostCount: number;
+  /** Datacenters. */
+  readonly siteCount: number;
   readonly safetyMs: number;
   /** Faults last about so long, or a few times that. */
   readonly electionMs: number;
@@ -35,17 +46,40 @@ const KINDS: Readonly<Record<FaultKind, readonly [inRun: number, perElection: nu
   hole: [0.06, 0.04],
   replace: [0.2, 0.08],
   'slow-state': [0.25, 0.1],
+  away: [0.5, 0.15],
+  'cut-wan': [0.35, 0.15],
+  'slow-wan': [0.25, 0.1],
+  'reset-wan': [0.25, 0.2],
+  'site-down': [0.3, 0.06],
+  ambush: [0.5, 0.3],
+  'hand-over': [0.35, 0.12],
+  elect: [0.4, 0.15],
+  force: [0.15, 0.05],
 };
+
+const FEDERATION_KINDS: readonly FaultKind[] = [
+  'away',
+  'cut-wan',
+  'slow-wan',
+  'reset-wan',
+  'site-down',
+  'ambush',
+  'hand-over',
+  'elect',
+  'force',
+];
 
 /** An hour, as a wrong time zone has it. */
 const STEP_MAX_MS = 3_600_000;
 
-export const ALL_KINDS = Object.keys(KINDS) as readonly FaultKind[];
+const ALL_KINDS = Object.keys(KINDS) as readonly FaultKind[];
+const SERVER_KINDS = ALL_KINDS.filter((kind) => !FEDERATION_KINDS.includes(kind));
 
 /** Which kinds a run of this seed has. */
-export function drawKinds(stream: Stream): readonly FaultKind[] {
+export function drawKinds(stream: Stream, siteCount = 1): readonly FaultKind[] {
   if (stream.chance(0.03)) return [];
-  const chosen = ALL_KINDS.filter((kind) => stream.chance(KINDS[kind][0]));
+  const kinds = siteCount === 1 ? SERVER_KINDS : ALL_KINDS;
+  const chosen = kinds.filter((kind) => stream.chance(KINDS[kind][0]));
   return chosen.length > 0 ? chosen : ['crash'];
 }
 
@@ -76,11 +110,13 @@ function drawStepMs(stream: Stream): number {
 function drawAction(
   stream: Stream,
   kind: FaultKind,
-  { hostCount, electionMs }: PlanFrame,
+  { hostCount, siteCount, electionMs }: PlanFrame,
 ): FaultAction {
   const hosts = Array.from({ length: hostCount }, (_, place) => place + 1);
+  if (isFederationKind(kind)) return drawFederationFault(stream, kind, { siteCount, electionMs });
   const host = stream.pick(hosts);
-  const target: Target = stream.chance(0.4) ? 'leader' : host;
+  const leader: Target = siteCount === 1 ? 'leader' : `leader of ${1 + stream.below(siteCount)}`;
+  const target: Target = stream.chance(0.4) ? leader : host;
   const direction = stream.pick(['in', 'out', 'both'] as const);
   const side = hosts.filter(() => stream.chance(0.5));
   switch (kind) {
@@ -114,5 +150,40 @@ function drawAction(
       return { kind, target: host };
     default:
       return { kind, target };
+  }
+}
+
+function isFederationKind(kind: FaultKind): kind is FederationFaultKind {
+  return FEDERATION_KINDS.includes(kind);
+}
+
+function drawFederationFault(
+  stream: Stream,
+  kind: FederationFaultKind,
+  { siteCount, electionMs }: Pick<PlanFrame, 'siteCount' | 'electionMs'>,
+): FederationFault {
+  const site = 1 + stream.below(siteCount);
+  const other = 1 + ((site + stream.below(siteCount - 1)) % siteCount);
+  const ending = stream.pick(['process', 'power'] as const);
+  switch (kind) {
+    case 'away':
+      return { kind, site, direction: stream.pick(['in', 'out', 'both', 'both'] as const) };
+    case 'cut-wan':
+      return { kind, from: site, to: other };
+    case 'slow-wan':
+      return { kind, site, meanMs: stream.spread(20, 2 * electionMs) };
+    case 'reset-wan':
+      return { kind, site };
+    case 'site-down':
+      return { kind, site, ending };
+    case 'ambush':
+      return { kind, site, moment: stream.pick(['entries', 'snapshot'] as const), ending };
+    case 'elect':
+      return { kind, sites: stream.chance(0.3) ? [site, other] : [site] };
+    case 'hand-over':
+    case 'force':
+      return { kind, site };
+    default:
+      return unreachable(kind);
   }
 }

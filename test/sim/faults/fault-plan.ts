@@ -1,8 +1,11 @@
 // A fault plan is data: what goes wrong, when, where and for how long. Each fault holds its own end, so
 // any part of a plan is a plan, and one that fails can be made shorter.
 
-/** Whom a fault strikes: a host by its number, or whoever leads at that moment. */
-export type Target = number | 'leader';
+/** Whom a fault strikes: a host by its number, or whoever leads at that moment, all or one datacenter. */
+export type Target = number | 'leader' | LeaderOf;
+
+/** Of a datacenter, by its number. */
+export type LeaderOf = `leader of ${number}`;
 
 /** Seen from the target: what does not come in, what does not go out, or both. */
 export type Direction = 'in' | 'out' | 'both';
@@ -38,9 +41,36 @@ export type FaultAction =
   | { readonly kind: 'rot-state'; readonly target: number }
   | { readonly kind: 'hole'; readonly target: number }
   /** A new machine takes the place of one: empty disk, new identity. */
-  | { readonly kind: 'replace'; readonly target: number };
+  | { readonly kind: 'replace'; readonly target: number }
+  | FederationFault;
+
+/** What befalls whole datacenters, by their numbers, and the lines between them. */
+export type FederationFault =
+  /** It does not hear the others, is not heard, or neither. */
+  | { readonly kind: 'away'; readonly site: number; readonly direction: Direction }
+  /** What one says does not reach the other one. */
+  | { readonly kind: 'cut-wan'; readonly from: number; readonly to: number }
+  | { readonly kind: 'slow-wan'; readonly site: number; readonly meanMs: number }
+  | { readonly kind: 'reset-wan'; readonly site: number }
+  | { readonly kind: 'site-down'; readonly site: number; readonly ending: 'process' | 'power' }
+  /** Whichever of its servers is the first to take in entries, or a piece of a snapshot, is killed. */
+  | {
+      readonly kind: 'ambush';
+      readonly site: number;
+      readonly moment: 'entries' | 'snapshot';
+      readonly ending: 'process' | 'power';
+    }
+  | MovingFault;
+
+/** What operators do: no fault in itself, but at any moment. */
+export type MovingFault =
+  | { readonly kind: 'hand-over'; readonly site: number }
+  /** One, or two at once. */
+  | { readonly kind: 'elect'; readonly sites: readonly number[] }
+  | { readonly kind: 'force'; readonly site: number };
 
 export type FaultKind = FaultAction['kind'];
+export type FederationFaultKind = FederationFault['kind'];
 
 export interface Fault {
   readonly atMs: number;

@@ -13,6 +13,8 @@ export interface Mutant {
    */
   readonly foundBy: readonly string[];
   readonly subject: SubjectName;
+  /** It is looked for on this day alone; see bad-days.ts. */
+  readonly badDay?: string;
   /** One that finds it, so that a short test need not look for one. */
   readonly seed: number;
   /** Whether it takes many seeds, or long ones: too many for a short test. */

@@ -4,6 +4,7 @@
 
 import { CLIENT_MUTANTS } from './client-mutants.ts';
 import { DISK_MUTANTS } from './disk-mutants.ts';
+import { FEDERATION_MUTANTS } from './federation-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { NODE_MUTANTS } from './node-mutants.ts';
 import { RAFT_MUTANTS } from './raft-mutants.ts';
@@ -13,6 +14,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...DISK_MUTANTS,
   ...CLIENT_MUTANTS,
   ...NODE_MUTANTS,
+  ...FEDERATION_MUTANTS,
 ];
 
 export function mutantNamed(name: string): Mutant {

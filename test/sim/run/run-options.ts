@@ -7,11 +7,28 @@ import type { FaultPlan } from '../faults/fault-plan.ts';
 import type { Direction } from '../faults/fault-plan.ts';
 import { Stream } from '../world/stream.ts';
 
-/** How much of the product runs: the replica alone, or the whole node. */
-export type SubjectName = 'replica' | 'node';
+/** How much of the product runs: the replica alone, the whole node, or nodes in three datacenters. */
+export type SubjectName = 'replica' | 'node' | 'datacenters';
+
+export const SUBJECT_NAMES: readonly SubjectName[] = ['replica', 'node', 'datacenters'];
 
 export function isSubjectName(name: string): name is SubjectName {
-  return name === 'replica' || name === 'node';
+  return SUBJECT_NAMES.some((each) => each === name);
+}
+
+/** What several datacenters have beyond what one has. */
+export interface FederationOptions {
+  /** How many servers each datacenter has; the first one writes first. */
+  readonly siteSizes: readonly number[];
+  /** Of the lines between them. */
+  readonly wanLeastMs: number;
+  readonly wanMeanMs: number;
+  /** So long the global log is kept for those who are away. */
+  readonly logMaxAgeMs: number;
+  /** Who must have a write that does not say so. */
+  readonly defaultAck: 'primary' | 'majority';
+  /** The datacenter that stays away when the others are well again. */
+  readonly awaySite: number | undefined;
 }
 
 export interface RunOptions {
@@ -38,12 +55,15 @@ export interface RunOptions {
   /** How those outside of the core are broken for good, by host. */
   readonly outside: readonly (Direction | 'down')[];
   readonly plan: FaultPlan;
+  /** Of `datacenters`. */
+  readonly federation?: FederationOptions;
 }
 
 const ELECTIONS_MIN = 14;
 const ELECTIONS_MAX = 30;
 
 export function drawOptions(seed: number, subject: SubjectName): RunOptions {
+  if (subject === 'datacenters') return drawDatacenters(seed);
   const stream = new Stream(seed, 'options');
   const hostCount = stream.chance(0.7) ? 3 : stream.chance(0.7) ? 5 : stream.pick([1, 4]);
   const timing = drawTiming(stream.fork('timing'));
@@ -78,9 +98,63 @@ export function drawOptions(seed: number, subject: SubjectName): RunOptions {
     safetyMs,
     livenessMs: 30 * electionMs + 15_000,
     outside: hosts.map(() => stream.pick(['in', 'out', 'both', 'down'] as const)),
-    plan: drawPlan(stream.fork('plan'), { hostCount, safetyMs, electionMs, kinds }),
+    plan: drawPlan(stream.fork('plan'), { hostCount, siteCount: 1, safetyMs, electionMs, kinds }),
     // Who waits for long waits for a leader that is cut off, and sees nothing of the next one.
     patienceMs: electionMs * stream.spread(0.3, 3),
+  };
+}
+
+const SITE_SIZES: readonly (readonly number[])[] = [
+  [1, 1, 1],
+  [3, 1, 1],
+  [1, 3, 1],
+  [3, 3, 1],
+];
+
+/** Servers are quick, so that a run of a minute holds much of what takes datacenters seconds. */
+function drawDatacenters(seed: number): RunOptions {
+  const stream = new Stream(seed, 'datacenters');
+  const siteSizes = stream.chance(0.4) ? SITE_SIZES[0]! : stream.pick(SITE_SIZES);
+  const siteCount = siteSizes.length;
+  const hostCount = siteSizes.reduce((sum, size) => sum + size, 0);
+  const timing = { ...drawTiming(stream.fork('timing')), tickMs: 50, heartbeatTicks: 2 };
+  const electionMs = timing.tickMs * timing.electionTicks;
+  const safetyMs = stream.between(15_000, 40_000);
+  const kinds = drawKinds(stream.fork('kinds'), siteCount);
+  const hosts = Array.from({ length: hostCount });
+  const frame = { hostCount, siteCount, safetyMs, electionMs: 3 * electionMs, kinds };
+  return {
+    seed,
+    subject: 'datacenters',
+    hostCount,
+    clientCount: 3 + stream.below(4),
+    keyCount: stream.chance(0.5) ? 1 + stream.below(2) : 5,
+    thinkMs: stream.spread(50, 600),
+    weights: { write: 1, cas: 0.5, read: 1, stale: 0.5 },
+    timing,
+    limits: {},
+    linkLeastMs: stream.spread(0.05, 1),
+    linkMeanMs: stream.spread(0.1, 3),
+    diskMeanMs: stream.spread(0.2, 5),
+    clientLossRate: stream.chance(0.5) ? 0 : stream.between(0, 0.1),
+    demotionRate: 0,
+    clocks: hosts.map(() => ({
+      rate: stream.chance(0.5) ? 1 : stream.between(0.95, 1.05),
+      wallDrift: stream.chance(0.5) ? 1 : stream.between(0.99, 1.01),
+    })),
+    safetyMs,
+    livenessMs: 120_000,
+    outside: hosts.map(() => stream.pick(['in', 'out', 'both', 'down'] as const)),
+    plan: drawPlan(stream.fork('plan'), frame),
+    patienceMs: 8000,
+    federation: {
+      siteSizes,
+      wanLeastMs: stream.spread(1, 60),
+      wanMeanMs: stream.spread(0.5, 30),
+      logMaxAgeMs: stream.chance(0.6) ? stream.between(1000, 4000) : 3_600_000,
+      defaultAck: stream.pick(['primary', 'majority'] as const),
+      awaySite: stream.chance(0.25) ? 1 + stream.below(siteCount) : undefined,
+    },
   };
 }
 

@@ -1,15 +1,12 @@
 // One run: a world from a seed, nodes and clients on it, faults by plan, and every checker. First a
 // phase in which everything may break; then a majority is made well, the rest stays broken for good,
-// and the majority must come to one state and answer everybody in time.
+// and the majority must come to one state and answer everybody in time. So in each datacenter, where
+// there are several.
 
-import { CommitWatch } from '../checks/commit-watch.ts';
-import { GroupChecks } from '../checks/group-checks.ts';
-import { isQuorumOf } from '../checks/quorums.ts';
+import type { SitesWatch } from '../checks/sites-watch.ts';
 import { Violations, type Violation } from '../checks/violations.ts';
 import { Faults } from '../faults/carry-out.ts';
-import { membersOf } from '../../../cluster/raft/membership.ts';
 import type { Mutant } from '../mutants/mutant.ts';
-import type { Subject } from '../subject/subject.ts';
 import type { Workload } from '../workload/workload.ts';
 import { makeArraysCheap } from '../world/cheap-arrays.ts';
 import { SealedGlobals } from '../world/sealed-globals.ts';
@@ -17,7 +14,9 @@ import type { SimHost } from '../world/sim-host.ts';
 import { World } from '../world/world.ts';
 import type { RunOptions } from './run-options.ts';
 import type { SimGroup } from './sim-group.ts';
-import { type Keeper, stageOf } from './stage.ts';
+import type { Site } from './site.ts';
+import type { Keeper, Mover } from './stage.ts';
+import { stageOf } from './stage-of.ts';
 
 export interface RunResult {
   readonly seed: number;
@@ -51,16 +50,18 @@ export async function runSeed(options: RunOptions, how: RunHow): Promise<RunResu
   }
 }
 
+/** Of a line in one datacenter that nothing is wrong with. */
+const WELL = { leastMs: 0.2, meanMs: 0.5 };
+
 class Run {
   readonly #options: RunOptions;
   readonly #world: World;
   readonly #violations: Violations;
-  readonly #subject: Subject;
   readonly #group: SimGroup;
-  readonly #checks: GroupChecks;
-  readonly #commitWatch: CommitWatch;
-  /** Hosts that showed something in the last event: their disks took it, or a frame left them. */
-  readonly #active = new Set<SimHost>();
+  readonly #sites: readonly Site[];
+  readonly #siteByHost = new Map<string, Site>();
+  readonly #watch: SitesWatch | undefined;
+  readonly #mover: Mover | undefined;
   readonly #faults: Faults;
   readonly #keeper: Keeper;
   readonly #workload: Workload;
@@ -73,16 +74,15 @@ class Run {
       keepsLines: how.keepsLines,
       watchers: {
         onLanded: (host, store, writes) => {
-          this.#active.add(host);
-          this.#checks.onLanded(host, store, writes);
+          this.#siteByHost.get(host.name)?.onLanded(host, store, writes);
+          this.#watch?.onLanded(host, store, writes);
+          this.#faults.onLanded(host, writes);
         },
         onFrame: (leaving) => {
           const host = this.#world.hosts.find(({ name }) => name === leaving.from);
           if (host === undefined) return;
-          this.#active.add(host);
-          for (const message of this.#subject.messagesIn(leaving)) {
-            this.#checks.onMessage(host, message);
-          }
+          this.#siteByHost.get(host.name)?.onFrame(host, leaving);
+          this.#watch?.onFrame(leaving);
         },
       },
     });
@@ -95,33 +95,28 @@ class Run {
     });
     this.#violations = violations;
     this.#addHosts(how.mutant);
-    const { subject, group, keeper, workload } = stageOf({
+    const { sites, group, keeper, workload, watch, mover } = stageOf({
       world,
       violations,
       options,
-      digestAt: (index) => this.#checks.digestAt(index),
     });
-    this.#subject = subject;
+    this.#sites = sites;
+    for (const site of sites) for (const { name } of site.hosts) this.#siteByHost.set(name, site);
     this.#group = group;
     this.#keeper = keeper;
     this.#workload = workload;
-    this.#checks = new GroupChecks({
-      subject,
-      violations,
-      hosts: () => world.hosts,
-      statusOf: (host) => group.live(host)?.status(),
-    });
-    this.#commitWatch = new CommitWatch({
-      violations,
-      isKnown: (index, term) => this.#checks.isKnown(index, term),
-      onCounted: (host, index, term) => this.#checks.onCounted(host, index, term),
-    });
+    this.#watch = watch;
+    this.#mover = mover;
     this.#faults = new Faults({
       world,
       group,
-      maySpend: (host) => this.#maySpend(host),
-      onLosing: (host) => this.#checks.onLosing(host),
+      sites: sites.map(({ hosts }) => hosts),
+      wellMs: (from, to) => (this.#areNear(from, to) ? WELL : this.#wan()),
+      move: (action) => mover?.move(action) ?? false,
+      maySpend: (host) => this.#siteOf(host).maySpend(host),
+      onLosing: (host) => this.#siteOf(host).checks.onLosing(host),
     });
+    this.#setLinks();
   }
 
   onStray(error: unknown): void {
@@ -133,9 +128,7 @@ class Run {
     try {
       await this.#safety();
       if (!this.#isOver()) await this.#liveness();
-      if (!this.#isOver()) {
-        await this.#workload.judge(this.#checks.committed.map(({ entry }) => entry));
-      }
+      if (!this.#isOver()) await this.#workload.judge();
     } catch (error) {
       this.onStray(error);
     }
@@ -151,38 +144,55 @@ class Run {
       marks: Object.fromEntries(trace.marks),
       counts: {
         ...this.#workload.counts,
-        leaders: this.#checks.leaderCount,
-        committed: this.#checks.committed.length,
-        comparedStates: this.#checks.comparedStateCount,
+        leaders: this.#sum(({ checks }) => checks.leaderCount),
+        committed: this.#sum(({ checks }) => checks.committed.length),
+        comparedStates: this.#sum(({ checks }) => checks.comparedStateCount),
         membershipChanges: this.#keeper.changeCount,
       },
       lines: trace.lines,
     };
   }
 
+  #sum(of: (site: Site) => number): number {
+    return this.#sites.reduce((sum, site) => sum + of(site), 0);
+  }
+
   #addHosts(mutant: Mutant | undefined): void {
-    const { clocks, linkLeastMs, linkMeanMs, diskMeanMs } = this.#options;
-    const world = this.#world;
+    const { clocks, diskMeanMs } = this.#options;
     for (const clock of clocks) {
-      const { disk } = world.addHost(clock);
+      const { disk } = this.#world.addHost(clock);
       disk.speed = { leastMs: 0.1, meanMs: diskMeanMs };
       disk.lyingNames = mutant?.lyingStores ?? [];
     }
-    for (const from of world.hosts) {
-      for (const to of world.hosts) {
-        const link = world.net.link(from.name, to.name);
-        link.leastMs = linkLeastMs;
-        link.meanMs = linkMeanMs;
+  }
+
+  #setLinks(): void {
+    const { linkLeastMs: leastMs, linkMeanMs: meanMs } = this.#options;
+    const { hosts, net } = this.#world;
+    for (const from of hosts) {
+      for (const to of hosts) {
+        const link = net.link(from.name, to.name);
+        Object.assign(link, this.#areNear(from, to) ? { leastMs, meanMs } : this.#wan());
       }
     }
   }
 
+  #siteOf(host: SimHost): Site {
+    return this.#siteByHost.get(host.name)!;
+  }
+
+  #areNear(left: SimHost, right: SimHost): boolean {
+    return this.#siteOf(left) === this.#siteOf(right);
+  }
+
+  #wan(): { readonly leastMs: number; readonly meanMs: number } {
+    const { wanLeastMs: leastMs = WELL.leastMs, wanMeanMs: meanMs = WELL.meanMs } =
+      this.#options.federation ?? {};
+    return { leastMs, meanMs };
+  }
+
   #isOver(): boolean {
-    for (const host of this.#active) {
-      const status = this.#group.live(host)?.status();
-      if (status !== undefined) this.#commitWatch.look(host, status);
-    }
-    this.#active.clear();
+    for (const site of this.#sites) site.look();
     return this.#violations.first !== undefined;
   }
 
@@ -196,32 +206,34 @@ class Run {
   }
 
   async #liveness(): Promise<void> {
-    const { hosts, time, trace, stream } = this.#world;
+    const { hosts, time, trace } = this.#world;
     this.#keeper.stop();
     this.#workload.stop();
-    const fit = hosts.filter((host) => !this.#group.damaged.has(host) && this.#isMember(host));
-    // Before there is a group, it takes all of its founders to make one.
-    const isFounded = this.#checks.committed.length > 0;
-    const core = isFounded ? this.#drawCore(stream.fork('core').shuffled(fit)) : hosts;
-    if (core === undefined) {
+    const cores = this.#drawCores();
+    if (cores === undefined) {
       trace.mark('no majority was left to go on');
       return;
     }
+    const core = cores.flatMap(({ hosts: each }) => each);
     this.#faults.healAmong(core);
     for (const host of hosts) {
       if (!core.includes(host)) {
         this.#faults.breakOff(host, core, this.#options.outside[host.number - 1]!);
       }
     }
+    void this.#mover?.settle(core);
     const endMs = time.nowMs + this.#options.livenessMs;
     let unanswered: readonly string[] | undefined;
     void this.#workload.probe(core, this.#options.livenessMs - 1000).then((missing) => {
       unanswered = missing;
     });
-    const isDone = (): boolean => unanswered !== undefined && this.#isEven(core);
+    const isDone = (): boolean =>
+      unanswered !== undefined &&
+      cores.every(({ site, hosts: each }) => site.isEven(each)) &&
+      (this.#watch?.isEven(core) ?? true);
     await time.run(endMs, () => this.#isOver() || isDone());
     if (this.#isOver() || (isDone() && unanswered?.length === 0)) return;
-    if (!this.#canDecide(core)) {
+    if (!cores.every(({ site, hosts: each }) => site.canDecide(each))) {
       trace.mark('the majority was none any more');
       return;
     }
@@ -231,60 +243,24 @@ class Run {
     this.#violations.add(
       'liveness',
       `the healed majority ${core.map(({ name }) => name).join()} does not go on: ` +
-        `not answered: ${unanswered?.join() ?? 'nobody was'}; ${standings.join('; ')}`,
+        `not answered: ${unanswered?.join() ?? 'nobody was'}; ${standings.join('; ')}` +
+        (this.#watch?.isEven(core) === false ? `; ${this.#watch.describe(core)}` : ''),
     );
   }
 
-  /** The first of them, as few as can decide. */
-  #drawCore(fit: readonly SimHost[]): readonly SimHost[] | undefined {
-    for (let count = 1; count <= fit.length; count += 1) {
-      const core = fit.slice(0, count);
-      if (this.#canDecide(core)) return core;
+  /** Of each datacenter, but for one that may stay away for good. */
+  #drawCores(): readonly { readonly site: Site; readonly hosts: readonly SimHost[] }[] | undefined {
+    const stream = this.#world.stream.fork('core');
+    const wanted = this.#options.federation?.awaySite;
+    const away = this.#watch?.mayLose(wanted) === true ? wanted : undefined;
+    const cores: { readonly site: Site; readonly hosts: readonly SimHost[] }[] = [];
+    for (const [place, site] of this.#sites.entries()) {
+      if (place + 1 === away) continue;
+      const own = place === 0 ? stream : stream.fork(`datacenter ${place + 1}`);
+      const core = site.core((fit) => own.shuffled(fit));
+      if (core === undefined) return undefined;
+      cores.push({ site, hosts: core });
     }
-    return undefined;
-  }
-
-  /**
-   * By what is committed, and by what each of them believes: a change that they have not heard to be
-   * committed was not answered either, and may need those who are gone.
-   */
-  #canDecide(core: readonly SimHost[]): boolean {
-    const group = this.#checks.committed.at(-1)?.group;
-    const nodes = core.map((host) => this.#subject.nodeOf(host));
-    const believed = core.map((host) => this.#checks.believedBy(host));
-    return [group, ...believed].every((each) => {
-      return each === undefined || isQuorumOf(nodes, each.membership);
-    });
-  }
-
-  #isMember(host: SimHost): boolean {
-    const group = this.#checks.committed.at(-1)?.group;
-    return group === undefined || membersOf(group.membership).includes(this.#subject.nodeOf(host));
-  }
-
-  /** Members of the core that belong to the group have applied the same, and one of them leads. */
-  #isEven(core: readonly SimHost[]): boolean {
-    const members = core.filter((host) => this.#isMember(host));
-    const statuses = members.map((host) => this.#group.live(host)?.status());
-    const [first] = statuses;
-    return (
-      statuses.some((status) => status?.standing === 'leader') &&
-      statuses.every((status) => {
-        return status !== undefined && status.appliedIndex === first?.appliedIndex;
-      })
-    );
-  }
-
-  /** Whether so few others are spent that one more leaves a majority. */
-  #maySpend(host: SimHost): boolean {
-    const { hosts } = this.#world;
-    const group = this.#checks.committed.at(-1)?.group;
-    const voters = group?.membership.voters ?? [];
-    const sound = hosts.filter((each) => {
-      if (each === host || this.#group.damaged.has(each)) return false;
-      return voters.includes(this.#subject.nodeOf(each));
-    });
-    const nodes = sound.map((each) => this.#subject.nodeOf(each));
-    return hosts.length > 1 && group !== undefined && isQuorumOf(nodes, group.membership);
+    return cores;
   }
 }

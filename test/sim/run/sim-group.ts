@@ -55,10 +55,10 @@ export class SimGroup {
     return host.process === undefined ? undefined : this.#liveByHost.get(host);
   }
 
-  /** Who leads in the highest term, if anybody does. */
-  leader(): SimHost | undefined {
+  /** Who of these leads in the highest term, if anybody does. */
+  leader(hosts: readonly SimHost[]): SimHost | undefined {
     let best: { readonly host: SimHost; readonly term: number } | undefined;
-    for (const host of this.#options.world.hosts) {
+    for (const host of hosts) {
       const status = this.live(host)?.status();
       if (status?.standing !== 'leader') continue;
       if (best === undefined || status.term > best.term) best = { host, term: status.term };

@@ -3,6 +3,7 @@
 
 import type { FastifyInstance } from 'fastify';
 import type { Message } from '../../../cluster/raft/message.ts';
+import type { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { nodeNumberOf } from '../../../cluster/member/node-number.ts';
 import type { GroupTiming } from '../../../cluster/replica/group-limits.ts';
 import type { ReplicaStatus, Standing } from '../../../cluster/replica/replica.ts';
@@ -18,7 +19,6 @@ import type { SimHost } from '../world/sim-host.ts';
 import type { LeavingFrame } from '../world/sim-net.ts';
 import type { SimProcess } from '../world/sim-process.ts';
 import { Stream } from '../world/stream.ts';
-import type { World } from '../world/world.ts';
 import {
   isStateStore,
   type LiveNode,
@@ -44,20 +44,29 @@ export interface HttpAnswer {
 /** A node that is up, and answers over HTTP. */
 export interface LiveServer extends LiveNode {
   http(question: HttpQuestion): Promise<HttpAnswer>;
+  readonly promotion: Promotion;
 }
 
 export interface NodeSubjectOptions {
-  readonly world: World;
-  /** The hosts that found the group. */
+  /** All that the group can have. */
+  readonly hosts: readonly SimHost[];
+  /** How many of them found it. */
   readonly founderCount: number;
   readonly timing: GroupTiming;
+  /** Settings beyond those that a group of its own needs. */
+  readonly flags?: Readonly<Record<string, string>>;
+  /** What answers where production has the world outside. */
+  readonly https?: Platform['https'];
 }
 
 /** The secret that clients present. */
 export const MANAGEMENT_SECRET = '5ec3e700-0000-4000-8000-000000000001';
 const CLUSTER_KEY = Buffer.alloc(32, 7).toString('base64');
-const CLUSTER_PORT = 8300;
+export const CLUSTER_PORT = 8300;
 const META = textOf(META_KEY);
+const NO_WORLD: Platform['https'] = {
+  request: () => Promise.reject(new Error('there is no world outside')),
+};
 
 export class NodeSubject implements Subject {
   readonly name = 'node';
@@ -83,7 +92,7 @@ export class NodeSubject implements Subject {
   }
 
   hostOf(node: number): SimHost | undefined {
-    return this.#options.world.hosts.find((host) => this.nodeOf(host) === node);
+    return this.#options.hosts.find((host) => this.nodeOf(host) === node);
   }
 
   messagesIn({ frame }: LeavingFrame): readonly Message[] {
@@ -133,7 +142,7 @@ export class NodeSubject implements Subject {
         take: () => ({ p50Ms: 0, p99Ms: 0, maxMs: 0 }),
         close: () => undefined,
       }),
-      https: { request: () => Promise.reject(new Error('there is no world outside')) },
+      https: this.#options.https ?? NO_WORLD,
       nodeId: this.idOf(host),
       openKv: (name, generation, onFatal) =>
         host.openKv(name === 'log' ? LOG_STORE : stateStoreName(generation), process, onFatal),
@@ -151,8 +160,8 @@ export class NodeSubject implements Subject {
   }
 
   #settingsOf(host: SimHost): Settings {
-    const { world, founderCount, timing } = this.#options;
-    const others = world.hosts.filter((each) => each !== host);
+    const { hosts, founderCount, timing, flags } = this.#options;
+    const others = hosts.filter((each) => each !== host);
     const heartbeatMs = timing.tickMs * timing.heartbeatTicks;
     return readSettings({
       flags: {
@@ -166,6 +175,7 @@ export class NodeSubject implements Subject {
         'raft-election-timeout': `${timing.tickMs * timing.electionTicks}ms`,
         'acl-tokens-initial-management': MANAGEMENT_SECRET,
         'retry-join': others.map(({ name }) => `${name}:${CLUSTER_PORT}`).join(','),
+        ...flags,
       },
       files: [],
       environment: {},
@@ -211,6 +221,7 @@ function liveServerOf(
   };
   return {
     http,
+    promotion: node.promotion,
     status: () => last ?? statusOf(node),
     transferLeadership: (to) => {
       const path = `/v1/operator/raft/transfer-leader?id=${idOf(to)}`;

@@ -25,7 +25,7 @@ export interface StoredStanding {
 }
 
 export interface Subject {
-  readonly name: 'replica' | 'node';
+  readonly name: 'replica' | 'node' | 'datacenters';
   readonly timing: GroupTiming;
   /** Rejects with what keeps the node from starting. `onExit` is called once, when the process must end. */
   start(host: SimHost, process: SimProcess, onExit: (cause: Error) => void): Promise<LiveNode>;

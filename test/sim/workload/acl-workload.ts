@@ -42,6 +42,8 @@ export interface AclWorkloadOptions {
   readonly thinkMs: number;
   readonly timeoutMs: number;
   readonly weights: Readonly<Record<AclOperation, number>>;
+  /** The log as far as it is committed, from index 1. */
+  readonly committed: () => readonly LogEntry[];
   /** By log index: what the nodes' states came to, as far as it is known. */
   readonly digestAt: (index: number) => string | undefined;
 }
@@ -124,9 +126,9 @@ export class AclWorkload implements Workload {
     return (await Promise.all(probes)).flat();
   }
 
-  async judge(committed: readonly LogEntry[]): Promise<void> {
-    const { violations, digestAt } = this.#options;
-    const replay = await replayLog(committed);
+  async judge(): Promise<void> {
+    const { violations, committed, digestAt } = this.#options;
+    const replay = await replayLog(committed());
     for (const [index, digest] of replay.digests) {
       const known = digestAt(index);
       violations.require(known === undefined || known === digest, 'states', () => {

@@ -52,8 +52,8 @@ export class GroupKeeper {
   }
 
   async #step(): Promise<void> {
-    const { group, everyMs } = this.#options;
-    const leader = group.leader();
+    const { world, group, everyMs } = this.#options;
+    const leader = group.leader(world.hosts);
     if (leader === undefined) return;
     await group.ask(leader, 20 * everyMs, async (node) => {
       const { replica } = node as LiveReplica;

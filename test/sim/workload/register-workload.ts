@@ -44,6 +44,8 @@ export interface RegisterWorkloadOptions {
   /** The same of those who try whether the healed group answers. */
   readonly probeMs: number;
   readonly weights: Readonly<Record<OperationKind, number>>;
+  /** The log as far as it is committed, from index 1. */
+  readonly committed: () => readonly LogEntry[];
 }
 
 export type OperationKind = 'write' | 'cas' | 'read' | 'stale';
@@ -143,9 +145,9 @@ export class RegisterWorkload implements Workload {
     return (await Promise.all(probes)).flat();
   }
 
-  judge(committed: readonly LogEntry[]): Promise<void> {
-    const { violations } = this.#options;
-    const replayed = replay(committed);
+  judge(): Promise<void> {
+    const { violations, committed } = this.#options;
+    const replayed = replay(committed());
     for (const [id, outcome] of this.#acknowledged) {
       const real = replayed.outcomeById.get(id);
       const isTrue = real?.index === outcome.index && real.isDone === outcome.isDone;

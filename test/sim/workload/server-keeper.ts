@@ -3,11 +3,14 @@
 
 import type { SimGroup } from '../run/sim-group.ts';
 import { type LiveServer, MANAGEMENT_SECRET } from '../subject/node-subject.ts';
+import type { SimHost } from '../world/sim-host.ts';
 import type { World } from '../world/world.ts';
 
 export interface ServerKeeperOptions {
   readonly world: World;
   readonly group: SimGroup;
+  /** The servers of the group. */
+  readonly hosts: readonly SimHost[];
 }
 
 const RETRY_MS = 500;
@@ -31,10 +34,10 @@ export class ServerKeeper {
   }
 
   async #hurryAutopilot(): Promise<void> {
-    const { world, group } = this.#options;
+    const { world, group, hosts } = this.#options;
     const stream = world.stream.fork('keeper');
     while (!this.#isStopped) {
-      const reply = await group.ask(stream.pick(world.hosts), TIMEOUT_MS, (node) =>
+      const reply = await group.ask(stream.pick(hosts), TIMEOUT_MS, (node) =>
         (node as LiveServer).http({
           method: 'PUT',
           path: '/v1/operator/autopilot/configuration',

@@ -2,7 +2,6 @@
 // node, lose answers, and try again.
 
 import type { SimHost } from '../world/sim-host.ts';
-import type { LogEntry } from '../../../cluster/log/log-entry.ts';
 
 export interface Workload {
   /** Clients begin, and go on until `stop`. */
@@ -14,7 +13,7 @@ export interface Workload {
   /** One write and one read through each of these; resolves with what was not answered. */
   probe(hosts: readonly SimHost[], timeoutMs: number): Promise<readonly string[]>;
   /** At the end: whether all answers are true to the log that was committed. */
-  judge(committed: readonly LogEntry[]): Promise<void>;
+  judge(): Promise<void>;
   /** For the summary. */
   readonly counts: Readonly<Record<string, number>>;
 }

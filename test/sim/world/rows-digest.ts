@@ -26,10 +26,10 @@ export class RowsDigest {
     }
   }
 
-  recount(rows: SortedRows): void {
+  recount(rows: Iterable<{ readonly key: string; readonly value: Uint8Array }>): void {
     this.#sum = 0;
     this.#other = 0;
-    for (const { key, value } of rows.all()) this.#add(key, value, 1);
+    for (const { key, value } of rows) this.#add(key, value, 1);
   }
 
   #add(key: string, value: Uint8Array, sign: 1 | -1): void {

@@ -93,7 +93,7 @@ export class SimStore {
     this.rows = rows;
     this.synced = rows;
     this.#history.length = 0;
-    this.#digest.recount(rows);
+    this.#digest.recount(rows.all());
   }
 
   /** What is left of it when the process ends. */

@@ -1,0 +1,167 @@
+// Days on which much goes wrong between datacenters, each with a plan of its own: what chance draws seldom
+// in that order. All else follows from the seed, and every checker looks at it.
+
+import type { Fault, FaultAction } from './faults/fault-plan.ts';
+import type { FederationOptions, RunOptions } from './run/run-options.ts';
+
+export interface BadDay {
+  readonly name: string;
+  /** What must have happened, or the day was a good one. */
+  readonly marks: readonly string[];
+  readonly siteSizes: readonly number[];
+  readonly federation?: Partial<FederationOptions>;
+  readonly safetyMs: number;
+  readonly faults: readonly Fault[];
+}
+
+const SMALL = [1, 1, 1];
+const LARGE = [3, 3, 1];
+
+export const BAD_DAYS: readonly BadDay[] = [
+  {
+    name: 'the primary is away for long, with load elsewhere',
+    marks: [],
+    siteSizes: SMALL,
+    safetyMs: 70_000,
+    faults: [at(5000, 62_000, { kind: 'away', site: 1, direction: 'both' })],
+  },
+  {
+    name: 'lines between datacenters are cut one way',
+    marks: [],
+    siteSizes: SMALL,
+    safetyMs: 28_000,
+    faults: [
+      at(4000, 5000, { kind: 'cut-wan', from: 1, to: 2 }),
+      at(9000, 5000, { kind: 'cut-wan', from: 2, to: 1 }),
+      at(15_000, 6000, { kind: 'away', site: 1, direction: 'in' }),
+      at(17_000, 100, { kind: 'elect', sites: [2] }),
+      at(22_000, 5000, { kind: 'away', site: 2, direction: 'out' }),
+    ],
+  },
+  {
+    name: 'leaders on both sides are killed in the middle of a batch',
+    marks: ['killed while it takes in: entries'],
+    siteSizes: LARGE,
+    safetyMs: 15_000,
+    faults: [3000, 8000].flatMap((atMs) => [
+      at(atMs, 4000, { kind: 'ambush', site: 1, moment: 'entries', ending: 'power' }),
+      at(atMs + 2000, 4000, { kind: 'ambush', site: 2, moment: 'entries', ending: 'process' }),
+    ]),
+  },
+  {
+    name: 'a server is killed while it takes a snapshot in',
+    marks: ['killed while it takes in: snapshot', 'a snapshot of the primary became the state'],
+    siteSizes: SMALL,
+    federation: { logMaxAgeMs: 1000 },
+    safetyMs: 30_000,
+    faults: [
+      at(4000, 10_000, { kind: 'away', site: 2, direction: 'both' }),
+      at(13_000, 16_000, { kind: 'ambush', site: 2, moment: 'snapshot', ending: 'power' }),
+      at(13_500, 16_000, { kind: 'ambush', site: 2, moment: 'snapshot', ending: 'process' }),
+    ],
+  },
+  {
+    name: 'two datacenters are promoted at once',
+    marks: ['a primary was elected'],
+    siteSizes: SMALL,
+    safetyMs: 25_000,
+    faults: [
+      at(5000, 100, { kind: 'elect', sites: [2, 3] }),
+      at(9000, 8000, { kind: 'away', site: 1, direction: 'both' }),
+      at(11_000, 100, { kind: 'elect', sites: [3, 2] }),
+      at(14_000, 100, { kind: 'elect', sites: [2, 3] }),
+      at(20_000, 100, { kind: 'elect', sites: [1, 3] }),
+    ],
+  },
+  {
+    name: 'one that lacks what others have is to be promoted',
+    marks: ['a primary was not elected'],
+    siteSizes: SMALL,
+    federation: { defaultAck: 'majority' },
+    safetyMs: 28_000,
+    faults: [
+      at(4000, 18_000, { kind: 'cut-wan', from: 1, to: 3 }),
+      at(12_000, 10_000, { kind: 'away', site: 1, direction: 'both' }),
+      at(12_500, 100, { kind: 'elect', sites: [3] }),
+    ],
+  },
+  {
+    name: 'a datacenter is promoted by force, and the old primary returns',
+    marks: ['a primary was forced'],
+    siteSizes: SMALL,
+    federation: { defaultAck: 'primary' },
+    safetyMs: 30_000,
+    faults: [
+      at(6000, 16_000, { kind: 'away', site: 1, direction: 'both' }),
+      at(9000, 10_000, { kind: 'away', site: 3, direction: 'both' }),
+      at(14_000, 100, { kind: 'force', site: 2 }),
+    ],
+  },
+  {
+    name: 'the log is not kept for a datacenter that is away for too long',
+    marks: ['a snapshot of the primary became the state'],
+    siteSizes: SMALL,
+    federation: { logMaxAgeMs: 1000, wanLeastMs: 150, wanMeanMs: 20 },
+    safetyMs: 32_000,
+    faults: [4000, 18_000].map((atMs) =>
+      at(atMs, 9000, { kind: 'away', site: 3, direction: 'both' }),
+    ),
+  },
+  {
+    name: 'disks of servers of a secondary are replaced',
+    marks: [],
+    siteSizes: [1, 3, 1],
+    safetyMs: 18_000,
+    faults: [
+      at(4000, 2000, { kind: 'replace', target: 3 }),
+      at(11_000, 2000, { kind: 'replace', target: 4 }),
+    ],
+  },
+  {
+    name: 'an old leader comes back with what it was about to propose',
+    marks: ['says: the process stood still'],
+    siteSizes: [1, 3, 1],
+    safetyMs: 20_000,
+    faults: [4000, 12_000].flatMap((atMs) => [
+      at(atMs, 4000, { kind: 'freeze', target: 'leader of 2' }),
+      at(atMs + 5000, 1500, { kind: 'freeze', target: 'leader of 1' }),
+    ]),
+  },
+];
+
+export function badDayNamed(name: string): BadDay {
+  const day = BAD_DAYS.find((each) => each.name === name);
+  if (day === undefined) {
+    throw new Error(
+      `there is no bad day ${name}; there are ${BAD_DAYS.map((each) => each.name).join('; ')}`,
+    );
+  }
+  return day;
+}
+
+/** What the seed drew, but for what the day says. */
+export function onBadDay(drawn: RunOptions, day: BadDay): RunOptions {
+  const hostCount = day.siteSizes.reduce((sum, size) => sum + size, 0);
+  const hosts = Array.from({ length: hostCount });
+  const { federation } = drawn;
+  return {
+    ...drawn,
+    hostCount,
+    clientCount: 4,
+    thinkMs: 200,
+    clocks: hosts.map((_, place) => drawn.clocks[place] ?? { rate: 1, wallDrift: 1 }),
+    outside: hosts.map((_, place) => drawn.outside[place] ?? 'both'),
+    safetyMs: day.safetyMs,
+    plan: day.faults,
+    ...(federation !== undefined && {
+      federation: {
+        ...{ ...federation, logMaxAgeMs: 3_600_000, awaySite: undefined },
+        ...{ siteSizes: day.siteSizes, ...day.federation },
+      },
+    }),
+  };
+}
+
+function at(atMs: number, forMs: number, action: FaultAction): Fault {
+  return { atMs, forMs, action };
+}

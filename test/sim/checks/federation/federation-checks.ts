@@ -1,0 +1,303 @@
+// What must hold of several datacenters at every moment of a run, told from disks and frames. The names
+// are those of docs/TESTING.md and of the design:
+//   G1 epoch owner    one datacenter begins an epoch, at one place
+//   G2 prefix chain   whatever a disk holds of the global log is of one chain
+//   G3 no gap         a datacenter goes along the chain entry by entry, or over a snapshot, and the shared
+//                     objects change only with it
+//   G6 fenced         after a promise, nothing more is written in a lower epoch
+//   G7 locality       nothing of a local token leaves its datacenter
+//   G8 same state     the shared objects of a disk are those that the entries up to its place make
+//   G12 snapshot      so they are, too, where they came in as a snapshot
+//   G13 bounded       what is said to be kept of the log is there, and what diverged is not dropped
+// Answers are judged at the end, by global-judge.ts; that heads become equal (G14) is the liveness of a run.
+
+import type { KvWrite } from '../../../../cluster/platform/kv.ts';
+import { epochAt } from '../../../../src/state/global-log/chain.ts';
+import { entryKey } from '../../../../src/state/global-log/global-log-writer.ts';
+import {
+  currentEpoch,
+  type EpochStart,
+  type Replication,
+} from '../../../../src/state/global-log/replication.ts';
+import { ROW } from '../../../../src/state/tables.ts';
+import { siteName } from '../../subject/datacenters-subject.ts';
+import { isStateStore, stateStoreName } from '../../subject/subject.ts';
+import { textOf } from '../../world/key-text.ts';
+import type { SimStore } from '../../world/sim-disk.ts';
+import type { SimHost } from '../../world/sim-host.ts';
+import type { LeavingFrame } from '../../world/sim-net.ts';
+import { logOn } from '../log-image.ts';
+import type { SitesWatch } from '../sites-watch.ts';
+import type { Violations } from '../violations.ts';
+import { foreignCanary } from './canaries.ts';
+import { GlobalChain } from './global-chain.ts';
+import { replicationIn, StateImage } from './state-image.ts';
+
+/** One store, as it was after the last batch. */
+interface Followed {
+  readonly life: number;
+  readonly image: StateImage;
+  keyspace: number;
+  replication: Replication | undefined;
+  digest: string;
+}
+
+/** Corners that a long series of runs must have been in. */
+export const MARKS = {
+  snapshot: 'a snapshot of the primary became the state',
+} as const;
+
+export interface FederationChecksOptions {
+  readonly sites: readonly (readonly SimHost[])[];
+  readonly violations: Violations;
+  /** Told of corners that a run has been in. */
+  readonly mark: (name: string) => void;
+}
+
+export class FederationChecks implements SitesWatch {
+  readonly chain = new GlobalChain();
+  /** How often the objects of a disk were held against the entries. */
+  comparedCount = 0;
+  readonly #violations: Violations;
+  readonly #sites: readonly (readonly SimHost[])[];
+  readonly #mark: (name: string) => void;
+  readonly #placeByHost = new Map<string, number>();
+  readonly #followed = new WeakMap<SimStore, Followed>();
+  readonly #startByEpoch = new Map<number, EpochStart>();
+
+  constructor({ sites, violations, mark }: FederationChecksOptions) {
+    this.#violations = violations;
+    this.#sites = sites;
+    this.#mark = mark;
+    for (const [place, hosts] of sites.entries()) {
+      for (const { name } of hosts) this.#placeByHost.set(name, place);
+    }
+  }
+
+  onFrame({ from, to, frame }: LeavingFrame): void {
+    if (this.#placeOf(from) === this.#placeOf(to)) return;
+    const found = foreignCanary(frame, undefined);
+    this.#violations.require(found === undefined, 'G7 locality', () => {
+      return `a frame from ${from} to ${to}, of another datacenter, has ${found} in it`;
+    });
+  }
+
+  onLanded(host: SimHost, store: SimStore, writes: readonly KvWrite[]): void {
+    const place = this.#placeOf(host.name);
+    for (const write of writes) this.#requireLocal(host, place, write);
+    if (!isStateStore(store.name)) return;
+    const before = this.#followed.get(store);
+    const isKnown = before !== undefined && before.life === host.lifeCount;
+    const image = isKnown ? before.image : new StateImage(store);
+    if (isKnown) image.follow(writes);
+    const now = {
+      ...{ life: host.lifeCount, image, keyspace: image.keyspace },
+      ...{ replication: image.replication, digest: image.objects.digest },
+    };
+    this.#followed.set(store, now);
+    // Of a state that is still coming in nothing is known.
+    if (store.name !== stateStoreName(logOn(host).generation)) return;
+    this.#look(host, { writes, before, now });
+  }
+
+  /** How far a host's disk is; undefined where it has no global log. */
+  replicationOf(host: SimHost): Replication | undefined {
+    const store = host.disk.store(stateStoreName(logOn(host).generation));
+    return store === undefined ? undefined : replicationIn(store);
+  }
+
+  /** The host whose datacenter is primary, in the latest epoch that anybody has begun. */
+  head(
+    hosts: readonly SimHost[],
+  ): { readonly host: SimHost; readonly at: Replication } | undefined {
+    let best: { readonly host: SimHost; readonly at: Replication } | undefined;
+    for (const host of hosts) {
+      const at = this.replicationOf(host);
+      if (at === undefined || at.isDiverged) continue;
+      const isLater =
+        best === undefined ||
+        at.cursor.epoch > best.at.cursor.epoch ||
+        (at.cursor.epoch === best.at.cursor.epoch && at.cursor.seq > best.at.cursor.seq);
+      if (isLater) best = { host, at };
+    }
+    return best;
+  }
+
+  isEven(hosts: readonly SimHost[]): boolean {
+    const all = hosts.map((host) => this.replicationOf(host));
+    const [first] = all;
+    return all.every((at) => {
+      if (at === undefined || first === undefined || at.isDiverged) return false;
+      return textOf(at.cursor.hash) === textOf(first.cursor.hash);
+    });
+  }
+
+  /** Whoever is to elect must know all that vote. */
+  mayLose(site: number | undefined): boolean {
+    return this.#sites.every((hosts, place) => {
+      if (place + 1 === site) return true;
+      return hosts.every((host) => {
+        const at = this.replicationOf(host);
+        return at?.datacenters.length === this.#sites.length;
+      });
+    });
+  }
+
+  describe(hosts: readonly SimHost[]): string {
+    return hosts
+      .map((host) => {
+        const at = this.replicationOf(host);
+        if (at === undefined) return `${host.name} has no global log`;
+        const { epoch, primary } = currentEpoch(at);
+        const { cursor, maxEpochPromised, isDiverged } = at;
+        return `${host.name} of ${at.datacenter} is at ${cursor.epoch}.${cursor.seq}, primary ${primary} of epoch ${epoch}, promised ${maxEpochPromised}${isDiverged ? ', diverged' : ''}`;
+      })
+      .join('; ');
+  }
+
+  /** What the datacenter of this host is called. */
+  siteNameOf(host: SimHost): string {
+    return siteName(this.#placeOf(host.name));
+  }
+
+  #placeOf(host: string): number {
+    return this.#placeByHost.get(host)!;
+  }
+
+  #requireLocal(host: SimHost, place: number, write: KvWrite): void {
+    if (write.type !== 'put') return;
+    const found = foreignCanary(write.value, place) ?? foreignCanary(write.key, place);
+    this.#violations.require(found === undefined, 'G7 locality', () => {
+      return `the disk of ${host.name}, of ${siteName(place)}, has ${found} on it`;
+    });
+  }
+
+  #look(
+    host: SimHost,
+    step: {
+      readonly writes: readonly KvWrite[];
+      readonly before: Followed | undefined;
+      readonly now: Followed;
+    },
+  ): void {
+    const { writes, before, now } = step;
+    const { replication, image } = now;
+    if (replication === undefined) return;
+    const site = siteName(this.#placeOf(host.name));
+    const taken = this.#takeEntries(host, site, writes);
+    for (const start of replication.epochs) this.#requireOwner(host, start);
+    this.#requireOnChain(host, replication);
+    if (before !== undefined && before.keyspace !== now.keyspace) this.#mark(MARKS.snapshot);
+    if (before?.replication !== undefined && before.keyspace === now.keyspace) {
+      this.#requireNoGap(host, taken, before.replication, replication);
+      this.#requireFenced(host, before.replication, replication);
+    }
+    this.#requireSameState(host, before, now);
+    this.#requireKept(host, replication, image);
+  }
+
+  #takeEntries(host: SimHost, site: string, writes: readonly KvWrite[]): readonly number[] {
+    const seqs: number[] = [];
+    for (const write of writes) {
+      if (write.type !== 'put' || write.key[0] !== ROW.globalEntry) continue;
+      const { known, rival } = this.chain.add(write.value, site);
+      const { epoch, seq, body, prevHash } = known.entry;
+      seqs.push(seq);
+      if (body.kind === 'epoch-start') {
+        const { primary } = body;
+        this.#requireOwner(host, { epoch, startSeq: seq, startHash: prevHash, primary });
+      }
+      this.#violations.require(rival === undefined, 'G2 prefix chain', () => {
+        return `${host.name} has another entry ${epoch}.${seq} than ${rival?.site} wrote`;
+      });
+      this.#violations.require(this.chain.knows(known.prevHash), 'G2 prefix chain', () => {
+        return `entry ${epoch}.${seq} of ${host.name} follows nothing that is known`;
+      });
+    }
+    return seqs.sort((left, right) => left - right);
+  }
+
+  #requireOwner(host: SimHost, start: EpochStart): void {
+    const known = this.#startByEpoch.get(start.epoch);
+    if (known === undefined) {
+      this.#startByEpoch.set(start.epoch, start);
+      return;
+    }
+    const isSame =
+      known.primary === start.primary &&
+      known.startSeq === start.startSeq &&
+      textOf(known.startHash) === textOf(start.startHash);
+    this.#violations.require(isSame, 'G1 epoch owner', () => {
+      return `${host.name} says that epoch ${start.epoch} is of ${start.primary} from ${start.startSeq} on; it is of ${known.primary} from ${known.startSeq} on`;
+    });
+  }
+
+  #requireOnChain(host: SimHost, { cursor }: Replication): void {
+    const known = this.chain.at(cursor.epoch, cursor.seq);
+    const isIt = known === undefined || known.hash === textOf(cursor.hash);
+    this.#violations.require(isIt, 'G2 prefix chain', () => {
+      return `${host.name} is at another entry ${cursor.epoch}.${cursor.seq} than ${known?.site} wrote`;
+    });
+  }
+
+  #requireNoGap(
+    host: SimHost,
+    taken: readonly number[],
+    before: Replication,
+    now: Replication,
+  ): void {
+    const count = now.cursor.seq - before.cursor.seq;
+    const isWhole =
+      taken.length === count && taken.every((seq, at) => seq === before.cursor.seq + 1 + at);
+    this.#violations.require(isWhole, 'G3 no gap', () => {
+      return `${host.name} goes from ${before.cursor.seq} to ${now.cursor.seq} with entries ${taken.join()}`;
+    });
+  }
+
+  /** What was promised before this batch binds all of it. */
+  #requireFenced(host: SimHost, before: Replication, now: Replication): void {
+    const { maxEpochPromised } = before;
+    this.#violations.require(now.maxEpochPromised >= maxEpochPromised, 'G6 fenced', () => {
+      return `${host.name} had promised ${maxEpochPromised}, and now ${now.maxEpochPromised}`;
+    });
+    const hasWritten =
+      now.cursor.seq > before.cursor.seq &&
+      now.epochs.some(({ epoch, primary }) => {
+        return epoch === now.cursor.epoch && primary === now.datacenter;
+      });
+    const isOver = hasWritten && now.cursor.epoch < maxEpochPromised;
+    this.#violations.require(!isOver, 'G6 fenced', () => {
+      return `${host.name} writes ${now.cursor.epoch}.${now.cursor.seq} after epoch ${maxEpochPromised} was promised`;
+    });
+  }
+
+  #requireSameState(host: SimHost, before: Followed | undefined, now: Followed): void {
+    const { cursor } = now.replication!;
+    const wanted = this.chain.behind(textOf(cursor.hash));
+    if (wanted === undefined) return;
+    this.comparedCount += 1;
+    if (wanted.digest === now.digest) return;
+    const isSwitched = before !== undefined && before.keyspace !== now.keyspace;
+    const isStill = before?.replication?.cursor.seq === cursor.seq;
+    const checker = isSwitched ? 'G12 snapshot' : isStill ? 'G3 no gap' : 'G8 same state';
+    this.#violations.add(
+      checker,
+      `the shared objects of ${host.name} are not those of ${cursor.epoch}.${cursor.seq}`,
+    );
+  }
+
+  #requireKept(host: SimHost, replication: Replication, image: StateImage): void {
+    const { first, cursor, epochs, isDiverged, divergent } = replication;
+    const isThere =
+      isDiverged || first > cursor.seq || image.has(entryKey(epochAt(epochs, first), first));
+    this.#violations.require(isThere, 'G13 bounded', () => {
+      return `${host.name} says that it keeps the log from ${first} on, and has not that entry`;
+    });
+    for (const { epoch, first: from, last } of divergent) {
+      const isKept = image.has(entryKey(epoch, from)) && image.has(entryKey(epoch, last));
+      this.#violations.require(isKept, 'G5 no silent loss', () => {
+        return `${host.name} has not what it says to have set apart, ${epoch}.${from} to ${epoch}.${last}`;
+      });
+    }
+  }
+}

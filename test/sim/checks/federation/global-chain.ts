@@ -1,0 +1,115 @@
+// Every entry of the global log that any disk ever held, by the hash that names it and all before it;
+// and what the shared objects are behind each of them, worked out here from the effects alone, by nothing
+// that had a part in the run.
+
+import type { KvWrite } from '../../../../cluster/platform/kv.ts';
+import {
+  decodeEntry,
+  entryHash,
+  type GlobalEntry,
+} from '../../../../src/state/global-log/global-entry.ts';
+import { textOf } from '../../world/key-text.ts';
+import { SortedRows } from '../../world/sorted-rows.ts';
+import { GlobalRows, withWrites } from './state-image.ts';
+
+export interface KnownEntry {
+  readonly entry: GlobalEntry;
+  readonly hash: string;
+  readonly prevHash: string;
+  /** The datacenter whose disk held it first: who wrote it. */
+  readonly site: string;
+}
+
+/** The shared objects at one place of the log. */
+export interface Behind {
+  readonly rows: SortedRows;
+  readonly digest: string;
+}
+
+const EMPTY = new GlobalRows().digest;
+
+export class GlobalChain {
+  readonly #byHash = new Map<string, KnownEntry>();
+  readonly #byPlace = new Map<string, KnownEntry>();
+  readonly #behind = new Map<string, Behind>();
+
+  /** The entry; and another one that is at the same place, if there is one. */
+  add(
+    bytes: Uint8Array,
+    site: string,
+  ): { readonly known: KnownEntry; readonly rival?: KnownEntry } {
+    const hash = textOf(entryHash(bytes));
+    const there = this.#byHash.get(hash);
+    if (there !== undefined) return { known: there };
+    const entry = decodeEntry(bytes);
+    const known = { entry, hash, prevHash: textOf(entry.prevHash), site };
+    // The log of a run begins with nothing.
+    if (entry.seq === 1)
+      this.#behind.set(known.prevHash, { rows: SortedRows.EMPTY, digest: EMPTY });
+    const rival = this.at(entry.epoch, entry.seq);
+    this.#byHash.set(hash, known);
+    if (rival !== undefined) return { known, rival };
+    this.#byPlace.set(placeText(entry.epoch, entry.seq), known);
+    return { known };
+  }
+
+  get size(): number {
+    return this.#byHash.size;
+  }
+
+  all(): Iterable<KnownEntry> {
+    return this.#byHash.values();
+  }
+
+  at(epoch: number, seq: number): KnownEntry | undefined {
+    return this.#byPlace.get(placeText(epoch, seq));
+  }
+
+  withHash(hash: string): KnownEntry | undefined {
+    return this.#byHash.get(hash);
+  }
+
+  /** Whether anything is known of the place with this hash. */
+  knows(hash: string): boolean {
+    return this.#byHash.has(hash) || this.#behind.has(hash);
+  }
+
+  /** The objects behind the entry with this hash; undefined where not all before it is known. */
+  behind(hash: string): Behind | undefined {
+    const missing: KnownEntry[] = [];
+    let at = hash;
+    while (!this.#behind.has(at)) {
+      const known = this.#byHash.get(at);
+      if (known === undefined) return undefined;
+      missing.push(known);
+      at = known.prevHash;
+    }
+    for (const known of missing.reverse()) {
+      const before = this.#behind.get(known.prevHash)!;
+      this.#behind.set(known.hash, after(before, known.entry));
+    }
+    return this.#behind.get(hash);
+  }
+
+  /** All entries up to the one with this hash, from the first on. */
+  upTo(hash: string): readonly KnownEntry[] {
+    const chain: KnownEntry[] = [];
+    for (let at = this.#byHash.get(hash); at !== undefined; at = this.#byHash.get(at.prevHash)) {
+      chain.push(at);
+    }
+    return chain.reverse();
+  }
+}
+
+function after(before: Behind, { body }: GlobalEntry): Behind {
+  if (body.kind !== 'effects') return before;
+  const writes = body.effects.map(({ key, value }): KvWrite => {
+    return value === undefined ? { type: 'del', key } : { type: 'put', key, value };
+  });
+  const { rows, digest } = withWrites(before.rows, writes);
+  return { rows, digest };
+}
+
+export function placeText(epoch: number, seq: number): string {
+  return `${epoch}.${seq}`;
+}

@@ -1,0 +1,226 @@
+// Planted bugs between datacenters: the place in the global log, acknowledgements, promises, snapshots,
+// and what must stay at home.
+
+import { FeedServer } from '../../../cluster/federation/feed/feed-server.ts';
+import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
+import {
+  decodeAsk,
+  encodeAsk,
+  type PromiseAsk,
+  PROMOTION_METHOD,
+} from '../../../cluster/federation/promotion/promotion-frames.ts';
+import { MemberCalls } from '../../../cluster/member/member-calls.ts';
+import { PositionWaiters } from '../../../src/service/position-waiters.ts';
+import { ChangeSet } from '../../../src/state/change-set.ts';
+import { Digest } from '../../../src/state/digest.ts';
+import { GlobalLogWriter } from '../../../src/state/global-log/global-log-writer.ts';
+import { globalSnapshotOf } from '../../../src/state/global-log/global-snapshot.ts';
+import { currentEpoch, type Replication } from '../../../src/state/global-log/replication.ts';
+import { StagedImport } from '../../../src/state/global-log/staged-import.ts';
+import { StateMachine } from '../../../src/state/machine.ts';
+import type { Sums } from '../../../src/state/object-rows.ts';
+import { TOKEN_CODEC } from '../../../src/state/record-codec.ts';
+import type { Mutant } from './mutant.ts';
+import { replaced, together } from './replaced.ts';
+
+/** Of a group's first leaders. */
+const EARLY_TERM_MAX = 3;
+const FAR: Pick<PromiseAsk['cursor'], 'epoch' | 'seq'> = { epoch: 2 ** 40, seq: 2 ** 40 };
+
+export const FEDERATION_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'no-cursor',
+    breaks: 'entries are taken in without the place that says so, and taken in again',
+    foundBy: ['G3 no gap'],
+    subject: 'datacenters',
+    seed: 1,
+    install: () =>
+      replaced(GlobalLogWriter.prototype, 'append', (real) => {
+        return function (this: GlobalLogWriter, entry, bytes) {
+          const { datacenter, epochs } = this.replication ?? {};
+          const isOwn = epochs?.at(-1)?.primary === datacenter;
+          if (isOwn || entry.seq % 5 !== 0) real.call(this, entry, bytes);
+        };
+      }),
+  },
+  {
+    name: 'lost-deletion',
+    breaks: 'a deletion that arrives is not carried out',
+    foundBy: ['G8 same state'],
+    subject: 'datacenters',
+    seed: 1,
+    install: () => replaced(ChangeSet.prototype, 'deleteArrived', () => () => undefined),
+  },
+  {
+    name: 'acknowledge-before-apply',
+    breaks: 'a write counts as acknowledged by others before they have applied it',
+    foundBy: ['G4 majority'],
+    subject: 'datacenters',
+    badDay: 'two datacenters are promoted at once',
+    seed: 1,
+    install: () =>
+      replaced(FeedServer.prototype, 'awaitAck', () => () => Promise.resolve('reached' as const)),
+  },
+  {
+    name: 'promise-without-cursor',
+    breaks: 'a datacenter promises an epoch to one that lacks what it has',
+    foundBy: ['G4 majority'],
+    subject: 'datacenters',
+    badDay: 'one that lacks what others have is to be promoted',
+    seed: 1,
+    install: () => asksAre((ask) => ({ ...ask, cursor: { ...ask.cursor, ...FAR } })),
+  },
+  {
+    name: 'promise-not-kept',
+    breaks: 'a promise is given and not kept in the log',
+    foundBy: ['G1 epoch owner', 'G4 majority', 'G2 prefix chain'],
+    subject: 'datacenters',
+    badDay: 'two datacenters are promoted at once',
+    seed: 1,
+    install: () => asksAre((ask) => ({ ...ask, isTrial: true })),
+  },
+  {
+    name: 'no-fence',
+    breaks: 'a primary goes on as if it had not promised a later epoch to another one',
+    foundBy: ['G6 fenced', 'G1 epoch owner', 'G2 prefix chain'],
+    subject: 'datacenters',
+    badDay: 'two datacenters are promoted at once',
+    seed: 1,
+    install: () => got(GlobalLogWriter.prototype, 'replication', unfenced),
+  },
+  {
+    name: 'forgotten-suffix',
+    breaks: 'what a primary wrote beyond the fork is not set apart',
+    foundBy: ['G5 no silent loss'],
+    subject: 'datacenters',
+    badDay: 'a datacenter is promoted by force, and the old primary returns',
+    seed: 1,
+    install: () =>
+      replaced(ChangeSet.prototype, 'changeReplication', (real) => {
+        return function (this: ChangeSet, replication) {
+          real.call(this, { ...replication, divergent: [] });
+        };
+      }),
+  },
+  {
+    name: 'snapshot-without-pin',
+    breaks:
+      'the rows of a snapshot are read while the state goes on, and nobody looks at their digest',
+    foundBy: ['G12 snapshot'],
+    subject: 'datacenters',
+    badDay: 'the log is not kept for a datacenter that is away for too long',
+    seed: 2,
+    install: () =>
+      together(
+        replaced(StateMachine.prototype, 'globalSnapshot', () => {
+          return function (this: StateMachine) {
+            const { store } = this as unknown as { store: Parameters<typeof globalSnapshotOf>[0] };
+            return globalSnapshotOf(unpinned(store));
+          };
+        }),
+        got(StagedImport.prototype, 'sums', trusted),
+      ),
+  },
+  {
+    name: 'left-behind',
+    breaks: 'local tokens are not carried over into a snapshot of the primary',
+    foundBy: ['local tokens', 'G7 locality'],
+    subject: 'datacenters',
+    seed: 1,
+    install: () =>
+      replaced(StagedImport.prototype, 'putLocal', () => {
+        return function (this: StagedImport) {
+          this.moveOn({ hasDropped: true });
+        };
+      }),
+  },
+  {
+    name: 'taken-for-global',
+    breaks: 'a local token is taken for one that all datacenters have',
+    foundBy: ['G7 locality'],
+    subject: 'datacenters',
+    seed: 1,
+    install: () =>
+      replaced(TOKEN_CODEC, 'objectOf', (real) => {
+        return (fields, stamp) => ({ ...real(fields, stamp), local: false });
+      }),
+  },
+  {
+    name: 'no-wait-for-position',
+    breaks: 'a position counts as reached at once',
+    foundBy: ['G9 read your writes', 'G10 monotonic', 'revocations'],
+    subject: 'datacenters',
+    seed: 1,
+    install: () =>
+      replaced(PositionWaiters.prototype, 'arrives', () => () => Promise.resolve(true)),
+  },
+  {
+    name: 'first-leaders-follow',
+    breaks: 'only the first leaders of a datacenter follow the global log',
+    foundBy: ['liveness'],
+    subject: 'datacenters',
+    seed: 1,
+    isSlow: true,
+    install: () =>
+      replaced(Subscriber.prototype, 'start', (real) => {
+        return function (this: Subscriber, term) {
+          if (term <= EARLY_TERM_MAX) real.call(this, term);
+        };
+      }),
+  },
+];
+
+/** What datacenters are asked for by candidates is something else. */
+function asksAre(make: (ask: PromiseAsk) => PromiseAsk): () => void {
+  return replaced(MemberCalls.prototype, 'serve', (real) => {
+    return function (this: MemberCalls, method, handler, from) {
+      const isAsk = method === PROMOTION_METHOD.promise;
+      const asked: typeof handler = (request) =>
+        handler({ ...request, payload: encodeAsk(make(decodeAsk(request.payload))) });
+      real.call(this, method, isAsk ? asked : handler, from);
+    };
+  });
+}
+
+function unfenced(replication: Replication | undefined): Replication | undefined {
+  if (replication === undefined) return undefined;
+  const { epoch, primary } = currentEpoch(replication);
+  if (primary !== replication.datacenter || replication.isDiverged) return replication;
+  return { ...replication, maxEpochPromised: epoch, votedFor: primary };
+}
+
+/** Whatever the rows come to, it is what the header says. */
+function trusted(this: StagedImport, { fullDigest, globalDigest, totals }: Sums): Sums {
+  const { digest } = this.progress.header;
+  const full = new Digest(fullDigest);
+  full.subtract(globalDigest);
+  full.add(digest);
+  return { fullDigest: full.bytes(), globalDigest: digest, totals };
+}
+
+/** Reads what there is at the moment of each reading. */
+function unpinned(store: Parameters<typeof globalSnapshotOf>[0]): typeof store {
+  return {
+    snapshot: () => ({
+      get: (key) => store.snapshot().get(key),
+      rows: (range) => store.snapshot().rows(range),
+      close: () => Promise.resolve(),
+    }),
+  };
+}
+
+/** A getter gives what `make` makes of the real one's. */
+function got<Owner extends object, Value>(
+  owner: Owner,
+  name: keyof Owner & string,
+  make: (this: Owner, real: Value) => Value,
+): () => void {
+  const real = Object.getOwnPropertyDescriptor(owner, name)!;
+  Object.defineProperty(owner, name, {
+    ...real,
+    get(this: Owner) {
+      return make.call(this, real.get!.call(this) as Value);
+    },
+  });
+  return () => Object.defineProperty(owner, name, real);
+}

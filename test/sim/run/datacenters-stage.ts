@@ -1,0 +1,73 @@
+// Three datacenters on one world, with clients in all of them, and who watches the global log.
+
+import { must } from '../../../cluster/base/assert.ts';
+import { FederationChecks } from '../checks/federation/federation-checks.ts';
+import { DatacentersSubject } from '../subject/datacenters-subject.ts';
+import { DatacentersWorkload } from '../workload/datacenters/datacenters-workload.ts';
+import { PrimaryMover } from '../workload/datacenters/primary-mover.ts';
+import { ServerKeeper } from '../workload/server-keeper.ts';
+import type { SimHost } from '../world/sim-host.ts';
+import { SimGroup } from './sim-group.ts';
+import { Site } from './site.ts';
+import type { Keeper, Stage, StageParts } from './stage.ts';
+
+const TIMEOUT_MS = 8000;
+
+export function datacentersStage({ world, violations, options }: StageParts): Stage {
+  const { timing, clientLossRate, clientCount, keyCount, thinkMs, weights } = options;
+  const federation = must(options.federation, 'what several datacenters have');
+  const hosts = hostsBySize(world.hosts, federation.siteSizes);
+  const subject = new DatacentersSubject({
+    ...{ sites: hosts, timing },
+    ...{ logMaxAgeMs: federation.logMaxAgeMs, defaultAck: federation.defaultAck },
+    https: { request: () => Promise.reject(new Error('there is no world outside')) },
+  });
+  const group = new SimGroup({ world, subject, violations, clientLossRate });
+  const sites = hosts.map((own) => new Site({ hosts: own, subject, group, violations }));
+  const checks = new FederationChecks({
+    ...{ sites: hosts, violations },
+    mark: (name) => world.trace.mark(name),
+  });
+  const keepers = hosts.map((own) => new ServerKeeper({ world, group, hosts: own }));
+  const { write, cas, read } = weights;
+  const workload = new DatacentersWorkload({
+    ...{ world, group, sites, checks, violations, clientCount, keyCount, thinkMs },
+    timeoutMs: TIMEOUT_MS,
+    weights: {
+      create: write,
+      update: write + cas,
+      delete: write / 2,
+      read: 2 * read,
+      present: read,
+      list: read / 2,
+      local: write,
+    },
+  });
+  const mover = new PrimaryMover({ world, group, sites: hosts, checks });
+  return { sites, group, workload, keeper: all(keepers), watch: checks, mover };
+}
+
+function hostsBySize(
+  hosts: readonly SimHost[],
+  sizes: readonly number[],
+): readonly (readonly SimHost[])[] {
+  let from = 0;
+  return sizes.map((size) => {
+    from += size;
+    return hosts.slice(from - size, from);
+  });
+}
+
+function all(keepers: readonly Keeper[]): Keeper {
+  return {
+    begin: () => {
+      for (const keeper of keepers) keeper.begin();
+    },
+    stop: () => {
+      for (const keeper of keepers) keeper.stop();
+    },
+    get changeCount() {
+      return keepers.reduce((sum, { changeCount }) => sum + changeCount, 0);
+    },
+  };
+}

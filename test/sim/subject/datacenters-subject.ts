@@ -1,0 +1,79 @@
+// Several datacenters of whole nodes, one system: each has its group, all of them one global log. The
+// first one writes it, until that is moved.
+
+import type { Message } from '../../../cluster/raft/message.ts';
+import type { GroupTiming } from '../../../cluster/replica/group-limits.ts';
+import type { Platform } from '../../../src/node/platform.ts';
+import type { SimStore } from '../world/sim-disk.ts';
+import type { SimHost } from '../world/sim-host.ts';
+import type { LeavingFrame } from '../world/sim-net.ts';
+import type { SimProcess } from '../world/sim-process.ts';
+import { CLUSTER_PORT, type LiveServer, NodeSubject } from './node-subject.ts';
+import type { StoredStanding, Subject } from './subject.ts';
+
+export interface DatacentersOptions {
+  /** The hosts of each datacenter, all of which found its group. */
+  readonly sites: readonly (readonly SimHost[])[];
+  readonly timing: GroupTiming;
+  readonly logMaxAgeMs: number;
+  readonly defaultAck: 'primary' | 'majority';
+  readonly https: Platform['https'];
+}
+
+/** What a datacenter is called, by its place. */
+export function siteName(place: number): string {
+  return `dc${place + 1}`;
+}
+
+export class DatacentersSubject implements Subject {
+  readonly name = 'datacenters';
+  readonly timing: GroupTiming;
+  readonly #sites: readonly (readonly SimHost[])[];
+  readonly #groups: readonly NodeSubject[];
+
+  constructor({ sites, timing, logMaxAgeMs, defaultAck, https }: DatacentersOptions) {
+    this.timing = timing;
+    this.#sites = sites;
+    this.#groups = sites.map((hosts, place) => {
+      const others = sites.flatMap((site) => (site === hosts ? [] : site));
+      return new NodeSubject({
+        ...{ hosts, founderCount: hosts.length, timing, https },
+        flags: {
+          datacenter: siteName(place),
+          'primary-datacenter': siteName(0),
+          'retry-join-wan': others.map(({ name }) => `${name}:${CLUSTER_PORT}`).join(','),
+          'federation-log-max-age': `${Math.ceil(logMaxAgeMs)}ms`,
+          'federation-default-ack': defaultAck,
+        },
+      });
+    });
+  }
+
+  nodeOf(host: SimHost): number {
+    return this.#groupOf(host).nodeOf(host);
+  }
+
+  hostOf(node: number): SimHost | undefined {
+    for (const group of this.#groups) {
+      const host = group.hostOf(node);
+      if (host !== undefined) return host;
+    }
+    return undefined;
+  }
+
+  messagesIn(leaving: LeavingFrame): readonly Message[] {
+    return this.#groups[0]!.messagesIn(leaving);
+  }
+
+  standingIn(store: SimStore): StoredStanding | undefined {
+    return this.#groups[0]!.standingIn(store);
+  }
+
+  start(host: SimHost, process: SimProcess, onExit: (cause: Error) => void): Promise<LiveServer> {
+    return this.#groupOf(host).start(host, process, onExit);
+  }
+
+  #groupOf(host: SimHost): NodeSubject {
+    return this.#groups[this.#sites.findIndex((site) => site.includes(host))]!;
+  }
+}

@@ -1,0 +1,502 @@
+// Clients of several datacenters: they make, read, replace and delete what all share at any server of any
+// datacenter, and local tokens at those of their own. A write is sent again under its request id, often in
+// another datacenter, when nobody knows what became of it.
+
+import { replayLog } from '../../checks/shadow.ts';
+import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
+import type { Violations } from '../../checks/violations.ts';
+import type { SimGroup } from '../../run/sim-group.ts';
+import type { Site } from '../../run/site.ts';
+import {
+  type HttpQuestion,
+  type LiveServer,
+  MANAGEMENT_SECRET,
+} from '../../subject/node-subject.ts';
+import type { SimHost } from '../../world/sim-host.ts';
+import type { Stream } from '../../world/stream.ts';
+import type { World } from '../../world/world.ts';
+import {
+  type Known,
+  knownFrom,
+  outputOf,
+  policyTarget,
+  readQuestion,
+  type Target,
+  tokenTarget,
+  writeQuestion,
+} from '../acl-requests.ts';
+import { drawWeighted } from '../draw-weighted.ts';
+import type { ObjectInput, ObjectOutput } from '../object-model.ts';
+import type { Workload } from '../workload.ts';
+import {
+  ackIn,
+  type Asked,
+  type GlobalConsistency,
+  type GlobalListing,
+  type GlobalRead,
+  type GlobalWrite,
+  isBefore,
+  type Place,
+  placeIn,
+} from './global-history.ts';
+import { GlobalJudge } from './global-judge.ts';
+import { type Came, LocalTokens } from './local-tokens.ts';
+
+export type DatacentersOperation =
+  | 'create'
+  | 'update'
+  | 'delete'
+  | 'read'
+  | 'present'
+  | 'list'
+  | 'local';
+
+export interface DatacentersWorkloadOptions {
+  readonly world: World;
+  readonly group: SimGroup;
+  readonly sites: readonly Site[];
+  readonly checks: FederationChecks;
+  readonly violations: Violations;
+  readonly clientCount: number;
+  /** Policies, and as many tokens. */
+  readonly keyCount: number;
+  readonly thinkMs: number;
+  readonly timeoutMs: number;
+  readonly weights: Readonly<Record<DatacentersOperation, number>>;
+}
+
+const ATTEMPTS_MAX = 3;
+/** Of a write whose acknowledgement did not come in time: it is done. */
+const STANDS = /^The write stands at position (\d+)\.(\d+),/;
+
+interface Client {
+  readonly number: number;
+  readonly stream: Stream;
+  readonly known: Map<string, Known>;
+  readonly home: number;
+  /** The furthest place that it was told of: no answer to it may be from before. */
+  furthest: Place | undefined;
+}
+
+type Question = Omit<HttpQuestion, 'headers'>;
+
+export class DatacentersWorkload implements Workload {
+  readonly #options: DatacentersWorkloadOptions;
+  readonly #targets: readonly Target[];
+  readonly #writes: GlobalWrite[] = [];
+  readonly #reads: GlobalRead[] = [];
+  readonly #listings: GlobalListing[] = [];
+  readonly #local: LocalTokens;
+  #clientCount = 0;
+  #valueCount = 0;
+  #openCount = 0;
+  #isStopped = false;
+  readonly #counts = { acknowledged: 0, refused: 0, nothing: 0, unknown: 0, reads: 0, unread: 0 };
+
+  constructor(options: DatacentersWorkloadOptions) {
+    this.#options = options;
+    const { sites, violations } = options;
+    const numbers = Array.from({ length: options.keyCount }, (_, place) => place + 1);
+    this.#targets = numbers.flatMap((number) => [
+      policyTarget(number),
+      tokenTarget(number, `p${number}`),
+    ]);
+    this.#local = new LocalTokens({
+      sites: sites.map(({ hosts }) => hosts),
+      violations,
+      ask: (host, question) => this.#ask(host, question),
+    });
+  }
+
+  get counts(): Readonly<Record<string, number>> {
+    const { checks } = this.#options;
+    return {
+      ...this.#counts,
+      ...this.#local.counts,
+      entries: checks.chain.size,
+      comparedObjects: checks.comparedCount,
+    };
+  }
+
+  get isIdle(): boolean {
+    return this.#openCount === 0;
+  }
+
+  begin(): void {
+    const { clientCount, sites } = this.#options;
+    for (let place = 0; place < clientCount; place += 1) {
+      this.#thenNext(this.#client(`client ${place}`, place % sites.length));
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async probe(hosts: readonly SimHost[], timeoutMs: number): Promise<readonly string[]> {
+    const { world } = this.#options;
+    const endMs = world.time.nowMs + timeoutMs;
+    const probes = hosts.map(async (host, place) => {
+      const site = this.#siteOf(host);
+      const client = this.#client(`probe ${place}`, site);
+      const target = policyTarget(1000 + place);
+      const wrote = await this.#until(endMs, () =>
+        this.#write(client, target, 'create', host, hosts),
+      );
+      const read = await this.#until(endMs, () => this.#read(client, target, 'default', host));
+      const shown = await this.#until(endMs, () => this.#local.presentAll(site, host));
+      return [
+        ...(wrote ? [] : [`a write through ${host.name}`]),
+        ...(read ? [] : [`a read at ${host.name}`]),
+        ...(shown ? [] : [`local tokens at ${host.name}`]),
+      ];
+    });
+    return (await Promise.all(probes)).flat();
+  }
+
+  async judge(): Promise<void> {
+    const { violations, checks, sites, world } = this.#options;
+    for (const { checks: group } of sites) {
+      const replay = await replayLog(group.committed.map(({ entry }) => entry));
+      for (const [index, digest] of replay.digests) {
+        const known = group.digestAt(index);
+        violations.require(known === undefined || known === digest, 'states', () => {
+          return `the log up to ${index} does not give the state that the nodes have`;
+        });
+      }
+    }
+    const history = { writes: this.#writes, reads: this.#reads, listings: this.#listings };
+    new GlobalJudge({ violations, checks, hosts: world.hosts, history }).all();
+  }
+
+  #client(name: string, home: number): Client {
+    const { world } = this.#options;
+    this.#clientCount += 1;
+    return {
+      number: this.#clientCount,
+      stream: world.stream.fork(name),
+      known: new Map(),
+      home,
+      furthest: undefined,
+    };
+  }
+
+  #thenNext(client: Client): void {
+    const { world, thinkMs } = this.#options;
+    world.time.after(client.stream.exponential(0, thinkMs), () => {
+      if (this.#isStopped) return;
+      this.#openCount += 1;
+      void this.#next(client).then(() => {
+        this.#openCount -= 1;
+        this.#thenNext(client);
+      });
+    });
+  }
+
+  async #next(client: Client): Promise<void> {
+    const { stream } = client;
+    const { sites, weights, world } = this.#options;
+    const kind = drawWeighted(stream, weights);
+    const host = stream.pick(stream.chance(0.6) ? sites[client.home]!.hosts : world.hosts);
+    const target = stream.pick(this.#targets);
+    const token = stream.pick(this.#targets.filter((each) => each.kind === 'token'));
+    const consistency = stream.pick(['default', 'stale', 'position'] as const);
+    switch (kind) {
+      case 'read':
+        await this.#read(client, target, consistency, host);
+        return;
+      case 'present':
+        await this.#present(client, token, consistency, host);
+        return;
+      case 'list':
+        await this.#list(client, host);
+        return;
+      case 'local':
+        await this.#local.next(client.home, stream);
+        return;
+      default:
+        await this.#write(client, target, kind, host, world.hosts);
+    }
+  }
+
+  /** `first` is asked, and after it any of `hosts`. True when it was answered. */
+  async #write(
+    client: Client,
+    target: Target,
+    kind: 'create' | 'update' | 'delete',
+    first: SimHost,
+    hosts: readonly SimHost[],
+  ): Promise<boolean> {
+    const { world } = this.#options;
+    this.#valueCount += 1;
+    const value = `v${this.#valueCount}`;
+    const known = client.known.get(target.key);
+    const cas = known !== undefined && client.stream.chance(0.4) ? known.index : undefined;
+    const { key } = target;
+    const input: ObjectInput = kind === 'create' ? { kind, key, value } : { kind, key, value, cas };
+    const question = writeQuestion(target, input, known);
+    if (question === undefined) return false;
+    const write: GlobalWrite = {
+      requestId: `c${client.number}-${value}`,
+      input,
+      callMs: world.time.nowMs,
+      returnMs: Number.POSITIVE_INFINITY,
+      output: 'unknown',
+      stands: undefined,
+      visibleAt: undefined,
+    };
+    this.#writes.push(write);
+    const headers = headersOf(MANAGEMENT_SECRET, write.requestId);
+    let mayBeDone = false;
+    let host = first;
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+      const asked = this.#asked(host);
+      const came = await this.#ask(host, { ...withAck(question, client.stream), headers });
+      const output = typeof came === 'string' ? cameAs(came) : outputOf(input, came);
+      if (output === 'impossible') {
+        this.#complain(question.path, host, came);
+        return false;
+      }
+      this.#noteStands(write, came, asked, output);
+      if (output === 'unknown') mayBeDone = true;
+      else if (output !== 'unavailable')
+        return this.#settle(client, write, { target, output, came, mayBeDone });
+      host = client.stream.pick(hosts);
+    }
+    this.#counts[mayBeDone ? 'unknown' : 'nothing'] += 1;
+    if (mayBeDone) return false;
+    write.output = 'nothing';
+    write.returnMs = world.time.nowMs;
+    return false;
+  }
+
+  /** What the answer promises of the place that the write has in the log. */
+  #noteStands(
+    write: GlobalWrite,
+    came: Came,
+    asked: Asked,
+    output: ReturnType<typeof outputOf>,
+  ): void {
+    if (typeof came === 'string') return;
+    if (typeof output !== 'string' && (output.kind === 'written' || output.kind === 'deleted')) {
+      const at = placeIn(came);
+      if (at === undefined) return;
+      write.stands = { at, ack: ackIn(came) };
+      if (came.headers['x-service-visible'] !== 'false') write.visibleAt = asked;
+    } else if (came.status === 504) {
+      const [, epoch, seq] = STANDS.exec(came.text) ?? [];
+      if (epoch === undefined) return;
+      write.stands = { at: { epoch: Number(epoch), seq: Number(seq) }, ack: 'primary' };
+    }
+  }
+
+  /**
+   * A refusal of a repeat may come from what the first attempt did: then all that is known is that it
+   * was decided.
+   */
+  #settle(
+    client: Client,
+    write: GlobalWrite,
+    {
+      target,
+      output,
+      came,
+      mayBeDone,
+    }: {
+      readonly target: Target;
+      readonly output: ObjectOutput;
+      readonly came: Came;
+      readonly mayBeDone: boolean;
+    },
+  ): boolean {
+    const isDone = output.kind === 'written' || output.kind === 'deleted';
+    this.#counts[isDone ? 'acknowledged' : 'refused'] += 1;
+    this.#learn(client, target, came);
+    if (!isDone && mayBeDone) return true;
+    write.output = output;
+    write.returnMs = this.#options.world.time.nowMs;
+    return true;
+  }
+
+  #learn(client: Client, target: Target, came: Came): void {
+    if (typeof came === 'string') return;
+    const known = knownFrom(came);
+    if (known !== undefined) client.known.set(target.key, known);
+  }
+
+  #read(
+    client: Client,
+    target: Target,
+    consistency: GlobalConsistency,
+    host: SimHost,
+  ): Promise<boolean> {
+    const question = readQuestion(target, 'default');
+    return this.#observe(client, host, {
+      target,
+      question,
+      consistency,
+      secret: MANAGEMENT_SECRET,
+    });
+  }
+
+  /** Reads the token by its own secret: one that is deleted must be refused. */
+  async #present(
+    client: Client,
+    target: Target,
+    consistency: GlobalConsistency,
+    host: SimHost,
+  ): Promise<void> {
+    if (target.kind !== 'token') return;
+    const question = { method: 'GET' as const, path: '/v1/acl/token/self' };
+    await this.#observe(client, host, { target, question, consistency, secret: target.secret });
+  }
+
+  async #observe(
+    client: Client,
+    host: SimHost,
+    wish: {
+      readonly target: Target;
+      readonly question: Question;
+      readonly consistency: GlobalConsistency;
+      readonly secret: string;
+    },
+  ): Promise<boolean> {
+    const { world } = this.#options;
+    const { target, question, secret } = wish;
+    // Who was told of no place yet waits for none.
+    const consistency =
+      wish.consistency === 'position' && client.furthest === undefined
+        ? 'default'
+        : wish.consistency;
+    const from = consistency === 'position' ? client.furthest : undefined;
+    const callMs = world.time.nowMs;
+    const asked = this.#asked(host);
+    const path = question.path + queryOf(consistency, from);
+    const came = await this.#ask(host, {
+      ...question,
+      path,
+      headers: headersOf(secret, undefined),
+    });
+    const isPresented = secret !== MANAGEMENT_SECRET;
+    const output =
+      typeof came === 'string' ? cameAs(came) : this.#outputOfRead(came, isPresented, target);
+    if (output === 'impossible') this.#complain(path, host, came);
+    if (typeof output === 'string' || typeof came === 'string') {
+      this.#counts.unread += 1;
+      return false;
+    }
+    this.#counts.reads += 1;
+    if (!isPresented) this.#learn(client, target, came);
+    this.#noteSession(client, path, host, { came, from });
+    const returnMs = world.time.nowMs;
+    const kind = isPresented ? 'presented' : 'object';
+    const at = placeIn(came);
+    this.#reads.push({ kind, target, consistency, from, asked, at, callMs, returnMs, output });
+    return true;
+  }
+
+  #outputOfRead(
+    came: Exclude<Came, string>,
+    isPresented: boolean,
+    { key }: Target,
+  ): ReturnType<typeof outputOf> {
+    return isPresented && came.status === 403
+      ? { kind: 'missing' }
+      : outputOf({ kind: 'read', key }, came);
+  }
+
+  /** Positions that one session is told never go back, where it says which it has seen (G10). */
+  #noteSession(
+    client: Client,
+    path: string,
+    host: SimHost,
+    { came, from }: { readonly came: Came; readonly from: Place | undefined },
+  ): void {
+    const at = typeof came === 'string' ? undefined : placeIn(came);
+    if (at === undefined) return;
+    const goesBack = from !== undefined && isBefore(at, from);
+    this.#options.violations.require(!goesBack, 'G10 monotonic', () => {
+      return `${path} at ${host.name} was answered at ${at.epoch}.${at.seq}`;
+    });
+    if (client.furthest === undefined || isBefore(client.furthest, at)) client.furthest = at;
+  }
+
+  async #list(client: Client, host: SimHost): Promise<void> {
+    const asked = this.#asked(host);
+    const headers = headersOf(MANAGEMENT_SECRET, undefined);
+    const question = { method: 'GET' as const, path: '/v1/acl/policies?stale', headers };
+    const came = await this.#ask(host, question);
+    if (typeof came === 'string' || came.status !== 200) return;
+    this.#noteSession(client, question.path, host, { came, from: undefined });
+    const policies = JSON.parse(came.text) as readonly {
+      readonly Name: string;
+      readonly ModifyIndex: number;
+    }[];
+    const found = policies.map(({ Name, ModifyIndex }) => `${Name} ${ModifyIndex}`).sort();
+    this.#listings.push({ asked, returnMs: this.#options.world.time.nowMs, found });
+  }
+
+  #asked(host: SimHost): Asked {
+    return { host: host.name, life: host.lifeCount, site: this.#siteOf(host) };
+  }
+
+  #siteOf(host: SimHost): number {
+    return this.#options.sites.findIndex(({ hosts }) => hosts.includes(host));
+  }
+
+  async #ask(host: SimHost, question: HttpQuestion): Promise<Came> {
+    const { group, timeoutMs } = this.#options;
+    const reply = await group.ask(host, timeoutMs, (node) => (node as LiveServer).http(question));
+    switch (reply.kind) {
+      case 'answered':
+        return reply.value;
+      case 'lost':
+        return 'lost';
+      default:
+        return 'not-sent';
+    }
+  }
+
+  #complain(path: string, host: SimHost, came: Came): void {
+    const shown = typeof came === 'string' ? came : `${came.status} ${came.text}`;
+    this.#options.violations.add('answers', `${path} at ${host.name} was answered ${shown}`);
+  }
+
+  async #until(endMs: number, attempt: () => Promise<boolean>): Promise<boolean> {
+    const { world } = this.#options;
+    while (world.time.nowMs < endMs) {
+      if (await attempt()) return true;
+      await new Promise<void>((resolve) => {
+        world.time.after(100, resolve);
+      });
+    }
+    return false;
+  }
+}
+
+function cameAs(came: 'not-sent' | 'lost'): 'unavailable' | 'unknown' {
+  return came === 'lost' ? 'unknown' : 'unavailable';
+}
+
+function queryOf(consistency: GlobalConsistency, from: Place | undefined): string {
+  if (from !== undefined) return `?min-position=${from.epoch}.${from.seq}`;
+  return consistency === 'stale' ? '?stale' : '';
+}
+
+/** Some ask for a majority, or for all, and do not wait for ever. */
+function withAck(question: Question, stream: Stream): Question {
+  const ack = stream.pick(['', '', 'ack=majority', 'ack=all&ack_timeout=1s'] as const);
+  if (ack === '') return question;
+  const joint = question.path.includes('?') ? '&' : '?';
+  return { ...question, path: `${question.path}${joint}${ack}` };
+}
+
+function headersOf(
+  secret: string,
+  requestId: string | undefined,
+): Readonly<Record<string, string>> {
+  return {
+    'X-Service-Token': secret,
+    ...(requestId !== undefined && { 'X-Service-Request-Id': requestId }),
+  };
+}

@@ -1,0 +1,270 @@
+// Holds every answer of several datacenters against the global log that is left at the end:
+//   exactly once        a request is in the log at most once, whoever it was sent to
+//   answers             what a client was told became of its write is what the log says
+//   G4 majority         what a majority has acknowledged is in the log of every later epoch
+//   G5 no silent loss   what was acknowledged is in the log, or is set apart where it was written
+//   G9 read your writes what can be read somewhere is read there from then on, and where it is waited for
+//   G11 atomic          a listing shows what there was at one place of the log
+//   revocations         a token that was deleted is refused from then on
+
+import { createHash } from 'node:crypto';
+import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
+import type { KnownEntry } from '../../checks/federation/global-chain.ts';
+import type { Violations } from '../../checks/violations.ts';
+import { TOKENS } from '../../../../src/state/objects.ts';
+import { decodeRecord } from '../../../../src/state/record-codec.ts';
+import { ROW } from '../../../../src/state/tables.ts';
+import { MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
+import { siteName } from '../../subject/datacenters-subject.ts';
+import { textOf } from '../../world/key-text.ts';
+import type { SimHost } from '../../world/sim-host.ts';
+import type { GlobalHistory, GlobalRead, GlobalWrite, Place } from './global-history.ts';
+import { GlobalPhases } from './global-phases.ts';
+
+export interface GlobalJudgeOptions {
+  readonly violations: Violations;
+  readonly checks: FederationChecks;
+  readonly hosts: readonly SimHost[];
+  readonly history: GlobalHistory;
+}
+
+/** What a datacenter was known to have, from a moment on. */
+interface Seen {
+  readonly returnMs: number;
+  readonly site: number;
+  /** Undefined: the whole datacenter. */
+  readonly server: string | undefined;
+  readonly seq: number;
+}
+
+export class GlobalJudge {
+  readonly #options: GlobalJudgeOptions;
+  readonly #chain: readonly KnownEntry[];
+  readonly #onChain: ReadonlySet<string>;
+  readonly #phases: GlobalPhases;
+  /** Of the entries that are not in the log that is left. */
+  readonly #apart: GlobalPhases;
+  readonly #byRequest = new Map<string, KnownEntry[]>();
+  readonly #managementId: string;
+  readonly #seen: Seen[] = [];
+
+  constructor(options: GlobalJudgeOptions) {
+    this.#options = options;
+    const { checks, hosts } = options;
+    const head = checks.head(hosts);
+    this.#chain = head === undefined ? [] : checks.chain.upTo(textOf(head.at.cursor.hash));
+    this.#onChain = new Set(this.#chain.map(({ hash }) => hash));
+    this.#phases = new GlobalPhases(this.#chain);
+    const all = [...checks.chain.all()];
+    const apart = all.filter(({ hash }) => !this.#onChain.has(hash));
+    this.#apart = new GlobalPhases(apart, this.#phases);
+    for (const known of checks.chain.all()) {
+      const { request } = known.entry;
+      if (request === undefined) continue;
+      const key = hex(request.key);
+      this.#byRequest.set(key, [...(this.#byRequest.get(key) ?? []), known]);
+    }
+    this.#managementId = managementIdIn(this.#chain);
+  }
+
+  all(): void {
+    const { writes, reads, listings } = this.#options.history;
+    for (const write of writes) this.#judgeWrite(write);
+    const told = writes.flatMap((write) => (write.visibleAt === undefined ? [] : [{ write }]));
+    const all = [...told, ...reads.map((read) => ({ read }))].sort(
+      (left, right) => returnOf(left) - returnOf(right),
+    );
+    for (const each of all) {
+      if ('write' in each) this.#noteVisible(each.write);
+      else this.#judgeRead(each.read);
+    }
+    for (const { found, asked } of listings) {
+      const isOne = this.#hasBranches || this.#wasListed(found);
+      this.#options.violations.require(isOne, 'G11 atomic', () => {
+        return `${asked.host} listed ${found.join(', ')}, which there was at no place of the log`;
+      });
+    }
+  }
+
+  /** Whether entries were written that are not in the log that is left. */
+  get #hasBranches(): boolean {
+    return this.#onChain.size < this.#options.checks.chain.size;
+  }
+
+  #wasListed(found: readonly string[]): boolean {
+    const wanted = found.join();
+    return this.#phases.listings.some(([, names]) => names.join() === wanted);
+  }
+
+  #entriesOf({ requestId }: GlobalWrite): readonly KnownEntry[] {
+    const text = JSON.stringify([`token ${this.#managementId}`, requestId]);
+    return this.#byRequest.get(createHash('sha256').update(text).digest('hex')) ?? [];
+  }
+
+  #judgeWrite(write: GlobalWrite): void {
+    const { violations } = this.#options;
+    const { requestId, output } = write;
+    const entries = this.#entriesOf(write);
+    const effects = entries.filter(({ hash }) => this.#onChain.has(hash));
+    violations.require(effects.length <= 1, 'exactly once', () => {
+      return `${requestId} took effect ${effects.length} times, at ${effects.map(placeOf).join()}`;
+    });
+    if (write.stands !== undefined) this.#requireKept(write, write.stands);
+    if (output === 'unknown') return;
+    const isDone = output !== 'nothing' && (output.kind === 'written' || output.kind === 'deleted');
+    violations.require(isDone === entries.length > 0, 'answers', () => {
+      const real = entries.length > 0 ? `is at ${entries.map(placeOf).join()}` : 'is nowhere';
+      return `${requestId} ${JSON.stringify(write.input)} was answered ${JSON.stringify(output)} and ${real}`;
+    });
+    const [effect] = effects;
+    if (effect === undefined || output === 'nothing' || output.kind !== 'written') return;
+    violations.require(effect.entry.index === output.index, 'answers', () => {
+      return `${requestId} was answered index ${output.index}, the log says ${effect.entry.index}`;
+    });
+  }
+
+  #requireKept(
+    { requestId, input }: GlobalWrite,
+    { at, ack }: NonNullable<GlobalWrite['stands']>,
+  ): void {
+    const { checks, hosts, violations } = this.#options;
+    const known = checks.chain.at(at.epoch, at.seq);
+    const says = (): string =>
+      `${requestId} ${JSON.stringify(input)}, acknowledged by ${ack} at ${at.epoch}.${at.seq},`;
+    if (known !== undefined && this.#onChain.has(known.hash)) return;
+    if (ack !== 'primary' && !this.#wasForced(at)) {
+      violations.add('G4 majority', `${says()} is not in the log that is left`);
+      return;
+    }
+    const keepers = hosts.filter((host) => {
+      return checks.replicationOf(host)?.divergent.some(({ epoch, first, last }) => {
+        return epoch === at.epoch && first <= at.seq && at.seq <= last;
+      });
+    });
+    const isKept = keepers.some((host) => checks.siteNameOf(host) === known?.site);
+    // Where its server is gone for good nobody could keep it; a run never takes a whole datacenter.
+    const isFenced = known === undefined || this.#hasHeard(known.site, at.epoch);
+    violations.require(isKept || !isFenced, 'G5 no silent loss', () => {
+      return `${says()} is neither in the log that is left nor set apart where it was written`;
+    });
+  }
+
+  /** Whether that datacenter has learnt that a later epoch began. */
+  #hasHeard(site: string, epoch: number): boolean {
+    const { checks, hosts } = this.#options;
+    return hosts.some((host) => {
+      const at = checks.replicationOf(host);
+      return checks.siteNameOf(host) === site && at !== undefined && at.cursor.epoch > epoch;
+    });
+  }
+
+  /** Whether an operator took the loss of what is behind this place. */
+  #wasForced(place: Place): boolean {
+    return this.#chain.some(({ entry: { epoch, body } }) => {
+      return epoch > place.epoch && body.kind === 'epoch-start' && body.isForced;
+    });
+  }
+
+  #seqOf(place: Place | undefined): number {
+    if (place === undefined) return 0;
+    const known = this.#options.checks.chain.at(place.epoch, place.seq);
+    return known !== undefined && this.#onChain.has(known.hash) ? place.seq : 0;
+  }
+
+  #noteVisible({ stands, visibleAt, returnMs }: GlobalWrite): void {
+    const seq = this.#seqOf(stands?.at);
+    if (visibleAt === undefined || seq === 0) return;
+    const { site, host, life } = visibleAt;
+    this.#seen.push({ returnMs, site, server: undefined, seq });
+    this.#seen.push({ returnMs, site, server: `${host}/${life}`, seq });
+  }
+
+  #floorOf({ consistency, from, asked, callMs }: GlobalRead): number {
+    if (consistency === 'position') return this.#seqOf(from);
+    const server = consistency === 'stale' ? `${asked.host}/${asked.life}` : undefined;
+    let floor = 0;
+    for (const seen of this.#seen) {
+      const counts = seen.site === asked.site && seen.server === server && seen.returnMs < callMs;
+      if (counts) floor = Math.max(floor, seen.seq);
+    }
+    return floor;
+  }
+
+  /** What is not in the log any more could be read where it was written, until that was known there. */
+  #wasSetApart({ target, output }: GlobalRead): boolean {
+    if (output.kind === 'found') return this.#apart.wasEver(target, output);
+    return output.kind === 'missing' && this.#apart.wasEver(target, null);
+  }
+
+  /** Whoever waits for a place is not answered by a server whose log goes on without it. */
+  #requireHad({ from, at, asked, target }: GlobalRead): void {
+    const { checks, violations } = this.#options;
+    const wanted = from && checks.chain.at(from.epoch, from.seq);
+    const there = at && checks.chain.at(at.epoch, at.seq);
+    if (wanted === undefined || there === undefined || this.#onChain.has(wanted.hash)) return;
+    const had = checks.chain.upTo(there.hash).some(({ hash }) => hash === wanted.hash);
+    violations.require(had, 'G9 read your writes', () => {
+      return `${asked.host} showed ${target.key} at ${placeOf(there)} to who waited for ${placeOf(wanted)}, which is not in that log`;
+    });
+  }
+
+  #judgeRead(read: GlobalRead): void {
+    this.#requireHad(read);
+    const { target, output, asked, returnMs, consistency } = read;
+    const floor = this.#floorOf(read);
+    const phases = this.#phases.of(target);
+    const fit = phases.find(({ version, from }, place) => {
+      const until = phases[place + 1]?.from ?? Number.POSITIVE_INFINITY;
+      return until > Math.max(from, floor) && fits(version, output);
+    });
+    if (fit === undefined) {
+      if (this.#wasSetApart(read)) return;
+      const isRevoked = read.kind === 'presented' && phases.at(-1)?.version === null;
+      this.#options.violations.add(
+        isRevoked ? 'revocations' : 'G9 read your writes',
+        `${asked.host} of ${siteName(asked.site)} showed ${target.key} as ${JSON.stringify(output)} (${read.kind}, ${consistency}) ` +
+          `between ${read.callMs} and ${returnMs} ms, though ${floor} could be read there before; it was ${JSON.stringify(phases)}`,
+      );
+      return;
+    }
+    // What one read has shown, the next has to.
+    const seq = Math.max(fit.from, floor);
+    if (consistency === 'default') {
+      this.#seen.push({ returnMs, site: asked.site, server: undefined, seq });
+    }
+  }
+}
+
+function fits(
+  version: { readonly value: string; readonly index: number } | null,
+  output: GlobalRead['output'],
+): boolean {
+  if (output.kind === 'missing') return version === null;
+  if (output.kind !== 'found') return false;
+  return version?.value === output.value && version.index === output.index;
+}
+
+function returnOf(each: { readonly write: GlobalWrite } | { readonly read: GlobalRead }): number {
+  return 'write' in each ? each.write.returnMs : each.read.returnMs;
+}
+
+function placeOf({ entry }: KnownEntry): string {
+  return `${entry.epoch}.${entry.seq}`;
+}
+
+/** Of the token that the clients present. */
+function managementIdIn(chain: readonly KnownEntry[]): string {
+  for (const { entry } of chain) {
+    if (entry.body.kind !== 'effects') continue;
+    for (const { key, value } of entry.body.effects) {
+      if (key[0] !== ROW.token || value === undefined) continue;
+      const { accessorId, secretId } = decodeRecord(TOKENS.codec, value);
+      if (secretId === MANAGEMENT_SECRET) return accessorId;
+    }
+  }
+  return '';
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}

@@ -1,0 +1,84 @@
+// What each object was at each place of one chain of the global log, told by the effects of its entries.
+
+import type { KnownEntry } from '../../checks/federation/global-chain.ts';
+import { POLICIES, TOKENS } from '../../../../src/state/objects.ts';
+import { decodeRecord } from '../../../../src/state/record-codec.ts';
+import { ROW } from '../../../../src/state/tables.ts';
+import { textOf } from '../../world/key-text.ts';
+import type { Target } from '../acl-requests.ts';
+import type { Version } from '../object-model.ts';
+
+/** What an object was from one seq on, until the next. */
+export interface Phase {
+  readonly from: number;
+  readonly version: Version;
+}
+
+const NEVER: Phase = { from: 0, version: null };
+
+export class GlobalPhases {
+  /** By key of the target. */
+  readonly #byKey = new Map<string, Phase[]>();
+  /** By the key of its row. */
+  readonly #keyByRow: Map<string, string> = new Map();
+  /** By seq: all policies, as a listing shows them. */
+  readonly #listings: (readonly [number, readonly string[]])[] = [[0, []]];
+  readonly #policies = new Map<string, string>();
+
+  /** `before`: what made objects that these entries may delete. */
+  constructor(chain: readonly KnownEntry[], before?: GlobalPhases) {
+    if (before !== undefined) this.#keyByRow = new Map(before.#keyByRow);
+    for (const { entry } of chain) {
+      if (entry.body.kind !== 'effects') continue;
+      for (const { key, value } of entry.body.effects) this.#take(entry.seq, key, value);
+      this.#listings.push([entry.seq, [...this.#policies.values()].sort()]);
+    }
+  }
+
+  /** Whether the object was this at any place of it. */
+  wasEver(target: Target, version: Version): boolean {
+    return this.of(target).some(({ from, version: each }) => {
+      return from > 0 && each?.value === version?.value && each?.index === version?.index;
+    });
+  }
+
+  of(target: Target): readonly Phase[] {
+    return this.#byKey.get(keyOf(target)) ?? [NEVER];
+  }
+
+  /** What a listing showed at each seq that changed something. */
+  get listings(): readonly (readonly [number, readonly string[]])[] {
+    return this.#listings;
+  }
+
+  #take(seq: number, key: Uint8Array, value: Uint8Array | undefined): void {
+    const row = textOf(key);
+    if (value === undefined) {
+      this.#policies.delete(row);
+      const known = this.#keyByRow.get(row);
+      if (known !== undefined) this.#add(known, { from: seq, version: null });
+      return;
+    }
+    if (key[0] === ROW.policy) {
+      const { name, description, modifyIndex: index } = decodeRecord(POLICIES.codec, value);
+      this.#keyByRow.set(row, `policy ${name}`);
+      this.#policies.set(row, `${name} ${index}`);
+      this.#add(`policy ${name}`, { from: seq, version: { value: description, index } });
+    } else if (key[0] === ROW.token) {
+      const token = decodeRecord(TOKENS.codec, value);
+      const { accessorId, description, modifyIndex: index } = token;
+      this.#keyByRow.set(row, `token ${accessorId}`);
+      this.#add(`token ${accessorId}`, { from: seq, version: { value: description, index } });
+    }
+  }
+
+  #add(key: string, phase: Phase): void {
+    const phases = this.#byKey.get(key) ?? [NEVER];
+    phases.push(phase);
+    this.#byKey.set(key, phases);
+  }
+}
+
+function keyOf(target: Target): string {
+  return target.kind === 'policy' ? `policy ${target.name}` : `token ${target.accessorId}`;
+}

@@ -1,0 +1,144 @@
+// Local tokens of a run, each made, presented and deleted by one client at servers of its datacenter. All
+// that is said of one there must hold, whatever comes from the primary meanwhile; elsewhere it must mean
+// nothing, and never be seen.
+
+import type { Violations } from '../../checks/violations.ts';
+import { canarySecret, canaryText } from '../../checks/federation/canaries.ts';
+import { siteName } from '../../subject/datacenters-subject.ts';
+import {
+  type HttpAnswer,
+  type HttpQuestion,
+  MANAGEMENT_SECRET,
+} from '../../subject/node-subject.ts';
+import type { SimHost } from '../../world/sim-host.ts';
+import type { Stream } from '../../world/stream.ts';
+
+export type Came = HttpAnswer | 'not-sent' | 'lost';
+
+export interface LocalTokensOptions {
+  readonly sites: readonly (readonly SimHost[])[];
+  readonly violations: Violations;
+  readonly ask: (host: SimHost, question: HttpQuestion) => Promise<Came>;
+}
+
+interface LocalToken {
+  readonly site: number;
+  readonly accessorId: string;
+  readonly secret: string;
+  readonly text: string;
+  /** maybe: nobody knows. */
+  state: 'maybe' | 'there' | 'gone';
+  isBusy: boolean;
+}
+
+/** The checker's name. */
+const CHECKER = 'local tokens';
+const NOBODY: readonly number[] = [503, 504];
+
+export class LocalTokens {
+  readonly #options: LocalTokensOptions;
+  readonly #tokens: LocalToken[] = [];
+  readonly counts = { localMade: 0, localDeleted: 0, localPresented: 0 };
+
+  constructor(options: LocalTokensOptions) {
+    this.#options = options;
+  }
+
+  /** One of the things that happen to local tokens, at a server of the datacenter. */
+  async next(site: number, stream: Stream): Promise<void> {
+    const own = this.#tokens.filter((token) => token.site === site && !token.isBusy);
+    const host = stream.pick(this.#options.sites[site]!);
+    const token = own.length === 0 || stream.chance(0.25) ? undefined : stream.pick(own);
+    if (token === undefined) await this.#make(site, host);
+    else await this.#alone(token, stream, host);
+  }
+
+  /** Presents all of the datacenter; resolves with whether each was answered. */
+  async presentAll(site: number, host: SimHost): Promise<boolean> {
+    let isAnswered = true;
+    for (const token of this.#tokens.filter((each) => each.site === site && !each.isBusy)) {
+      isAnswered = (await this.#present(token, host)) && isAnswered;
+    }
+    return isAnswered;
+  }
+
+  async #alone(token: LocalToken, stream: Stream, host: SimHost): Promise<void> {
+    token.isBusy = true;
+    if (token.state !== 'gone' && stream.chance(0.15)) await this.#delete(token, host);
+    // What nobody here knows might be the primary's to know, and is sent there.
+    else if (token.state === 'there' && stream.chance(0.2)) await this.#overreach(token, host);
+    else await this.#present(token, host);
+    token.isBusy = false;
+  }
+
+  async #make(site: number, host: SimHost): Promise<void> {
+    const number = this.#tokens.length + 1;
+    const token: LocalToken = {
+      site,
+      accessorId: `dddddddd-0000-4000-8000-${number.toString(16).padStart(12, '0')}`,
+      secret: canarySecret(site, number),
+      text: canaryText(site, number),
+      state: 'maybe',
+      isBusy: true,
+    };
+    this.#tokens.push(token);
+    const { accessorId: AccessorID, secret: SecretID, text: Description } = token;
+    const body = { AccessorID, SecretID, Description, Local: true };
+    const came = await this.#asManager(host, { method: 'PUT', path: '/v1/acl/token', body });
+    token.isBusy = false;
+    if (typeof came === 'string' || NOBODY.includes(came.status)) return;
+    if (came.status === 200) {
+      token.state = 'there';
+      this.counts.localMade += 1;
+    } else this.#complain(token, host, 'was made', came);
+  }
+
+  async #delete(token: LocalToken, host: SimHost): Promise<void> {
+    const before = token.state;
+    token.state = 'maybe';
+    const path = `/v1/acl/token/${token.accessorId}`;
+    const came = await this.#asManager(host, { method: 'DELETE', path });
+    if (typeof came === 'string' || NOBODY.includes(came.status)) return;
+    const isGone = came.status === 200 || (came.status === 404 && before === 'maybe');
+    if (isGone) {
+      token.state = 'gone';
+      this.counts.localDeleted += 1;
+    } else this.#complain(token, host, 'was deleted', came);
+  }
+
+  /** Shows itself. True when it was answered. */
+  async #present(token: LocalToken, host: SimHost): Promise<boolean> {
+    const path = '/v1/acl/token/self';
+    const before = token.state;
+    const came = await this.#as(token, host, { method: 'GET', path });
+    if (typeof came === 'string' || NOBODY.includes(came.status)) return false;
+    this.counts.localPresented += 1;
+    const isShown = came.status === 200 && came.text.includes(token.text);
+    const isRight = (isShown && before !== 'gone') || (came.status === 403 && before !== 'there');
+    // One that was shown once may still be made by a request of which nobody knows, but not the reverse.
+    if (!isRight) this.#complain(token, host, `is ${before}`, came);
+    return true;
+  }
+
+  /** It means nothing to the primary, and must not get there. */
+  async #overreach(token: LocalToken, host: SimHost): Promise<void> {
+    const body = { Name: `by-${token.text}`, Rules: '' };
+    const came = await this.#as(token, host, { method: 'PUT', path: '/v1/acl/policy', body });
+    if (typeof came === 'string' || NOBODY.includes(came.status) || came.status === 403) return;
+    this.#complain(token, host, 'asked for a policy', came);
+  }
+
+  #asManager(host: SimHost, question: Omit<HttpQuestion, 'headers'>): Promise<Came> {
+    const headers = { 'X-Service-Token': MANAGEMENT_SECRET };
+    return this.#options.ask(host, { ...question, headers });
+  }
+
+  #as(token: LocalToken, host: SimHost, question: Omit<HttpQuestion, 'headers'>): Promise<Came> {
+    return this.#options.ask(host, { ...question, headers: { 'X-Service-Token': token.secret } });
+  }
+
+  #complain({ text, site }: LocalToken, host: SimHost, what: string, came: HttpAnswer): void {
+    const says = `${host.name} of ${siteName(site)}: ${text} ${what}, and the answer is ${came.status} ${came.text}`;
+    this.#options.violations.add(CHECKER, says);
+  }
+}

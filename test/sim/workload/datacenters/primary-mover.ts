@@ -1,0 +1,120 @@
+// The operator of several datacenters: moves the primary as a run's plan says, one datacenter or two at
+// once, and, when nothing breaks any more, sees to it that there is one.
+
+import type { Promotion } from '../../../../cluster/federation/promotion/promotion.ts';
+import { currentEpoch, isPrimary } from '../../../../src/state/global-log/replication.ts';
+import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
+import type { MovingFault } from '../../faults/fault-plan.ts';
+import type { SimGroup } from '../../run/sim-group.ts';
+import { siteName } from '../../subject/datacenters-subject.ts';
+import type { LiveServer } from '../../subject/node-subject.ts';
+import type { SimHost } from '../../world/sim-host.ts';
+import type { World } from '../../world/world.ts';
+
+export interface PrimaryMoverOptions {
+  readonly world: World;
+  readonly group: SimGroup;
+  readonly sites: readonly (readonly SimHost[])[];
+  readonly checks: FederationChecks;
+}
+
+const TIMEOUT_MS = 60_000;
+const SETTLE_EVERY_MS = 3000;
+
+export class PrimaryMover {
+  readonly #options: PrimaryMoverOptions;
+  /** Promotions that nobody has heard the end of. */
+  #openCount = 0;
+
+  constructor(options: PrimaryMoverOptions) {
+    this.#options = options;
+  }
+
+  /** False where there is nobody to ask. */
+  move(action: MovingFault): boolean {
+    switch (action.kind) {
+      case 'hand-over':
+        return this.#handOver(siteName(action.site - 1));
+      case 'elect':
+        return action.sites.map((site) => this.#elect(site - 1)).includes(true);
+      default:
+        return this.#force(action.site - 1);
+    }
+  }
+
+  /** Elects among these, again and again, until one of their datacenters is primary. */
+  async settle(hosts: readonly SimHost[]): Promise<void> {
+    const { sites, world } = this.#options;
+    const own = sites.flatMap((site, place) =>
+      site.some((host) => hosts.includes(host)) ? [place] : [],
+    );
+    for (let turn = 0; ; turn += 1) {
+      await new Promise<void>((resolve) => {
+        world.time.after(SETTLE_EVERY_MS, resolve);
+      });
+      if (this.#hasPrimary(hosts)) continue;
+      this.#elect(own[turn % own.length]!);
+    }
+  }
+
+  #hasPrimary(hosts: readonly SimHost[]): boolean {
+    return hosts.some((host) => {
+      const at = this.#options.checks.replicationOf(host);
+      return at !== undefined && isPrimary(at) && currentEpoch(at).epoch >= this.#lastEpoch(hosts);
+    });
+  }
+
+  #lastEpoch(hosts: readonly SimHost[]): number {
+    const all = hosts.map((host) => this.#options.checks.replicationOf(host));
+    return Math.max(0, ...all.map((at) => (at === undefined ? 0 : currentEpoch(at).epoch)));
+  }
+
+  #handOver(to: string): boolean {
+    const { checks, group, sites } = this.#options;
+    const from = sites
+      .map((site) => group.leader(site))
+      .find((leader) => {
+        const at = leader === undefined ? undefined : checks.replicationOf(leader);
+        return at !== undefined && isPrimary(at);
+      });
+    return this.#ask(from, 'handed over', (promotion) => promotion.handOver(to));
+  }
+
+  #elect(place: number): boolean {
+    const leader = this.#options.group.leader(this.#options.sites[place] ?? []);
+    return this.#ask(leader, 'elected', (promotion) => promotion.elect());
+  }
+
+  /** An operator who forces knows of every other promotion, and names an epoch that nobody else has. */
+  #force(place: number): boolean {
+    const { checks, group, sites, world } = this.#options;
+    const leader = group.leader(sites[place] ?? []);
+    const own = leader === undefined ? undefined : checks.replicationOf(leader);
+    if (own === undefined || this.#openCount > 0) return false;
+    const epoch = own.maxEpochPromised + 1;
+    const promised = world.hosts.map((host) => checks.replicationOf(host)?.maxEpochPromised ?? 0);
+    if (epoch <= Math.max(...promised)) return false;
+    return this.#ask(leader, 'forced', (promotion) => promotion.force(epoch));
+  }
+
+  #ask(
+    leader: SimHost | undefined,
+    what: string,
+    ask: (promotion: Promotion) => Promise<unknown>,
+  ): boolean {
+    const { group, world } = this.#options;
+    if (leader === undefined) return false;
+    this.#openCount += 1;
+    void group
+      .ask(leader, TIMEOUT_MS, async (node) => ask((node as LiveServer).promotion))
+      .then((reply) => {
+        this.#openCount -= 1;
+        const isDone = reply.kind === 'answered';
+        world.trace.mark(isDone ? `a primary was ${what}` : `a primary was not ${what}`);
+        if (reply.kind === 'refused') {
+          world.trace.note('refused', leader.name, 0, () => `${what}: ${String(reply.error)}`);
+        }
+      });
+    return true;
+  }
+}
