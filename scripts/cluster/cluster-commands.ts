@@ -149,6 +149,13 @@ function addLines(program: Command): void {
 
 function addMembers(program: Command): void {
   program
+    .command('promote <datacenter>')
+    .description('make it the primary: the one that is hands over, and nothing is lost')
+    .action(async (name: string) => {
+      await ordered(program, { kind: 'promote', name });
+      say(`${name} is the primary`);
+    });
+  program
     .command('add [datacenter]')
     .description('one more server; default: in the primary datacenter')
     .action(async (datacenter?: string) => {

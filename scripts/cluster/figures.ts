@@ -84,3 +84,15 @@ function reasonOf(error: unknown): string {
     return `no answer in ${ASK_MAX_MS / 1000} s`;
   return code === 'ECONNREFUSED' ? 'does not listen' : `no answer (${code ?? name})`;
 }
+
+/** The seq of the position: entries of the global log that it has. */
+export function seqOf(figures: Figures | undefined): number | undefined {
+  const seq = figures?.position?.split('.')[1];
+  return seq === undefined ? undefined : Number(seq);
+}
+
+/** Entries of the global log that somebody has and this one has not. */
+export function behindOf(headSeq: number, figures: Figures | undefined): number | undefined {
+  const seq = seqOf(figures);
+  return seq === undefined ? undefined : headSeq - seq;
+}

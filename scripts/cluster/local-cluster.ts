@@ -9,6 +9,7 @@ import {
   asJoiner,
   type ClusterPlan,
   dataFolderOf,
+  datacentersOf,
   environmentOf,
   flagsOf,
   HOST,
@@ -24,6 +25,7 @@ import { ClusterRefusal } from './cluster-refusal.ts';
 import { freePorts } from './free-ports.ts';
 import { LineProxy } from './line-proxy.ts';
 import { type LineFault, Lines } from './lines.ts';
+import { movePrimary } from './move-primary.ts';
 import { type ProcessState, ServerProcess } from './server-process.ts';
 
 /** Told to whoever waits, a line each. */
@@ -211,6 +213,16 @@ export class LocalCluster {
     rmSync(nodeFolder(this.files.folder, name), { recursive: true, force: true });
     this.#keep({ ...this.#plan, nodes: this.#plan.nodes.filter((other) => other !== node) });
     tell(`${name} is gone, and its data`);
+  }
+
+  /** Hands the primary over to another datacenter. Rejects with why it stays where it is. */
+  async promote(datacenter: string): Promise<void> {
+    if (!datacentersOf(this.#plan).includes(datacenter))
+      throw new ClusterRefusal(
+        `there is no datacenter ${JSON.stringify(datacenter)} here; datacenters: ${datacentersOf(this.#plan).join(', ')}`,
+      );
+    await movePrimary(this.describe(), datacenter);
+    this.#keep({ ...this.#plan, primaryDatacenter: datacenter });
   }
 
   /** The last lines that a server wrote, to show why it does not do as it should. */

@@ -3,7 +3,7 @@
 import picocolors from 'picocolors';
 import { type Column, tableLines } from '../../src/cli/show/table.ts';
 import type { NodeDescription } from './cluster-files.ts';
-import { type Figures, figuresOfAll } from './figures.ts';
+import { behindOf, type Figures, figuresOfAll, seqOf } from './figures.ts';
 import { lineFaultTexts } from './line-faults-text.ts';
 import type { ProcessState } from './server-process.ts';
 import type { ClusterState } from './supervisor/orders.ts';
@@ -15,6 +15,8 @@ interface Row {
   readonly figures: Figures;
   /** Entries of the log that the furthest of its datacenter has and this one has not applied. */
   readonly lag: number | undefined;
+  /** Entries of the global log that the furthest of all has and this one has not. */
+  readonly behind: number | undefined;
 }
 
 const COLUMNS: readonly Column<Row>[] = [
@@ -31,6 +33,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { heading: 'Lag', cell: ({ lag }) => String(lag ?? '') },
   { heading: 'Index', cell: ({ figures }) => String(figures.index ?? '') },
   { heading: 'Position', cell: ({ figures }) => figures.position ?? '' },
+  { heading: 'Behind', cell: ({ behind }) => String(behind ?? '') },
   { heading: 'Health', cell: ({ figures }) => figures.health },
 ];
 
@@ -61,6 +64,7 @@ function rowsOf(
   { cluster, states }: ClusterState,
   figures: ReadonlyMap<string, Figures>,
 ): readonly Row[] {
+  const headSeq = Math.max(0, ...[...figures.values()].map((each) => seqOf(each) ?? 0));
   return cluster.nodes.map((node) => {
     const own = figures.get(node.name)!;
     const process = states[node.name]!;
@@ -74,6 +78,7 @@ function rowsOf(
       process,
       figures: isPaused ? { ...own, health: 'stands still' } : own,
       lag: own.appliedIndex === undefined ? undefined : Math.max(...commits) - own.appliedIndex,
+      behind: behindOf(headSeq, own),
     };
   });
 }

@@ -1,6 +1,7 @@
 // `npm run soak`: load and faults over a local cluster for a while, and a report with a picture at the end.
 //
-//   npm run soak -- --minutes 30 [--servers 3] [--clients 4] [--seed 7] [--out .soak]
+//   npm run soak -- --minutes 30 [--datacenters 2] [--servers 3] [--wan-delay 20] [--clients 4] [--seed 7]
+//     [--out .soak]
 //
 // Exit status 0: nothing that was answered was lost, and all servers hold the same in the end.
 
@@ -14,7 +15,9 @@ import { soakPicture, soakText } from './soak-report.ts';
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '5' },
+    datacenters: { type: 'string', default: '1' },
     servers: { type: 'string', default: '3' },
+    'wan-delay': { type: 'string', default: '0' },
     clients: { type: 'string', default: '4' },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
     out: { type: 'string', default: join(import.meta.dirname, '..', '..', '..', '.soak') },
@@ -30,9 +33,9 @@ process.once('SIGTERM', () => interrupted.abort());
 say(`Seed ${seed}; Ctrl-C ends it early, with a report.`);
 const outcome = await soak({
   shape: {
-    datacenters: 1,
+    datacenters: number(values.datacenters),
     servers: number(values.servers),
-    wanDelayMs: 0,
+    wanDelayMs: number(values['wan-delay']),
   },
   minutes: number(values.minutes),
   clientsPerNode: number(values.clients),

@@ -1,7 +1,7 @@
 // Once in a while: what the clients came to, how far each server is, and what its process takes.
 
 import { readdirSync, readFileSync } from 'node:fs';
-import { type Figures, figuresOfAll } from '../cluster/figures.ts';
+import { behindOf, type Figures, figuresOfAll, seqOf } from '../cluster/figures.ts';
 import type { LocalCluster } from '../cluster/local-cluster.ts';
 import type { LoadCounts, SoakLoad } from './soak-load.ts';
 
@@ -23,6 +23,8 @@ export interface NodeSample {
   readonly term: number | undefined;
   /** Entries that its datacenter has committed and it has not applied. */
   readonly lag: number | undefined;
+  /** Entries of the global log that some server has and this one has not. */
+  readonly behind: number | undefined;
 }
 
 const SAMPLE_MS = 1_000;
@@ -68,6 +70,7 @@ export class Sampler {
     );
     const nodes = cluster.nodes.filter(({ name }) => !still.has(name));
     const figures = await figuresOfAll({ ...cluster, nodes });
+    const headSeq = Math.max(...[...figures.values()].map((each) => seqOf(each) ?? 0));
     const nowMs = performance.now();
     this.samples.push({
       atMs: nowMs - this.#startedMs,
@@ -78,6 +81,7 @@ export class Sampler {
         pid: pid ?? undefined,
         ...processFigures(still.has(name) ? undefined : (pid ?? undefined)),
         term: figures.get(name)?.term,
+        behind: behindOf(headSeq, figures.get(name)),
         lag: lagOf(
           figures.get(name),
           nodes

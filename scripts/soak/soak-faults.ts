@@ -118,8 +118,45 @@ export class SoakFaults {
             },
           ]
         : []),
+      ...this.#faultsBetween(datacenter),
     ];
     return this.#oneOf(faults);
+  }
+
+  /** What befalls a datacenter and another one; none where there is no other. */
+  #faultsBetween(datacenter: string): readonly Fault[] {
+    const { cluster } = this.#options;
+    const others = datacentersOf(cluster.plan).filter((other) => other !== datacenter);
+    if (others.length === 0) return [];
+    const lines = { from: datacenter, to: this.#oneOf(others) };
+    const { wanDelayMs } = cluster.plan;
+    return [
+      {
+        says: `cut ${lines.from} and ${lines.to} off from each other`,
+        strike: () => cluster.partition({ ...lines, isOneWay: false }),
+        mend: () => cluster.heal(),
+      },
+      {
+        says: `let ${lines.to} not hear ${lines.from}`,
+        strike: () => cluster.partition({ ...lines, isOneWay: true }),
+        mend: () => cluster.heal(),
+      },
+      {
+        says: `slow the line between ${lines.from} and ${lines.to} down`,
+        strike: () => cluster.delay({ ...lines, isOneWay: false }, wanDelayMs + DELAY_MS),
+        mend: () => cluster.delay({ ...lines, isOneWay: false }, wanDelayMs),
+      },
+      {
+        says: `kill all of ${datacenter}`,
+        strike: () => cluster.kill(datacenter),
+        mend: () => cluster.start(datacenter),
+      },
+      {
+        says: `make ${datacenter} the primary`,
+        strike: () => cluster.promote(datacenter),
+        mend: () => undefined,
+      },
+    ];
   }
 
   #oneOf<Item>(items: readonly Item[]): Item {

@@ -79,8 +79,12 @@ export function soakPicture({ seed, samples, spans }: SoakOutcome): string {
         ],
       },
       {
-        title: 'Lag, entries that were committed and are not applied',
+        title: 'Lag, entries that its group has committed and it has not applied',
         curves: byNode(({ lag }) => lag),
+      },
+      {
+        title: 'Behind, entries of the global log that another server has and it has not',
+        curves: byNode(({ behind }) => behind),
       },
       { title: 'Term: each step is an election', curves: byNode(({ term }) => term) },
       { title: 'Memory, MiB resident', curves: byNode(({ residentMib }) => residentMib) },

@@ -93,6 +93,8 @@ async function reckoning(cluster: LocalCluster, load: SoakLoad): Promise<readonl
     const fault = await differenceIn(cluster, datacenter);
     if (fault !== undefined) faults.push(fault);
   }
+  const apart = await differenceBetween(cluster);
+  if (apart !== undefined) faults.push(apart);
   const { nodes, management_token: secret } = cluster.describe();
   for (const node of nodes) {
     const { http } = node;
@@ -101,6 +103,19 @@ async function reckoning(cluster: LocalCluster, load: SoakLoad): Promise<readonl
     else faults.push(`${node.name}: the list of tokens: ${answer.status} ${answer.text}`);
   }
   return faults;
+}
+
+/** Undefined: all datacenters hold the same of what all share, at one place of the global log. */
+async function differenceBetween(cluster: LocalCluster): Promise<string | undefined> {
+  const deadlineMs = performance.now() + CONVERGE_MAX_MS;
+  for (;;) {
+    const figures = [...(await figuresOfAll(cluster.describe())).values()];
+    const states = figures.map(({ position, digestGlobal }) => `${position} ${digestGlobal}`);
+    if (new Set(states).size === 1) return undefined;
+    if (performance.now() > deadlineMs)
+      return `the datacenters do not share one state: ${states.join(', ')}`;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
 }
 
 /** Undefined: all its servers hold the same. */

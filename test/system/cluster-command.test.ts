@@ -118,7 +118,7 @@ t.test('cluster: from up to down, as a person goes through it', async (t) => {
   const status = await commands.run('status');
   t.match(
     status.out,
-    /^dc1-1 +dc1 \(primary\) +\S+ +\d+ +leader +\d+ +\d+ +\d+ +\d+ +1\.\d+ +ready$/m,
+    /^dc1-1 +dc1 \(primary\) +\S+ +\d+ +leader +\d+ +\d+ +\d+ +\d+ +1\.\d+ +\d+ +ready$/m,
   );
   const logs = await commands.run('logs', 'dc1-1');
   t.match(logs.out, '"msg":"ready"');

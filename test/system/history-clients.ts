@@ -15,6 +15,11 @@ export interface ClientsPlan {
   readonly datacenters: readonly string[];
   /** Datacenters whose servers are told what to write into registers; default: those that are asked. */
   readonly writers?: readonly string[];
+  /**
+   * How long an answer is waited for. Whoever turns away knows nothing of its write, and what is not known
+   * makes a history hard to check. Default: so long that a server that stands still keeps nobody long.
+   */
+  readonly patienceMs?: number;
   /** Gives numbers from 0 up to 1. */
   readonly random: () => number;
 }
@@ -169,7 +174,7 @@ export class HistoryClients {
       http: this.#anyNode().http,
       path: '/',
       secret: this.#plan.cluster.management_token,
-      timeoutMs: ANSWER_MAX_MS,
+      timeoutMs: this.#plan.patienceMs ?? ANSWER_MAX_MS,
       agent: this.#agent,
       ...asked,
     });

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import type { Agent } from 'node:http';
 import { askNode } from '../../cluster/ask-node.ts';
 import { HOST, nodesNamed, planCluster, PORTS_OF_A_NODE } from '../../cluster/cluster-plan.ts';
-import { type Figures, figuresOf } from '../../cluster/figures.ts';
+import { type Figures, figuresOf, seqOf } from '../../cluster/figures.ts';
 import { freePorts } from '../../cluster/free-ports.ts';
 import { LocalCluster } from '../../cluster/local-cluster.ts';
 import { MANAGEMENT_SECRET } from '../seed.ts';
@@ -94,8 +94,7 @@ export class DatacentersUnderLoad {
 
   /** The seq of the global log that a node has applied; 0 while it does not say. */
   async seq(name: string): Promise<number> {
-    const { position } = await this.figures(name);
-    return Number(position?.split('.')[1] ?? 0);
+    return seqOf(await this.figures(name)) ?? 0;
   }
 
   /** Resolves when each of these nodes has what the leader of the primary has now. */

@@ -10,7 +10,7 @@ export type Order =
   /** `isNew`: when whoever asked goes away before the end, nothing of the cluster is left. */
   | { readonly kind: 'up'; readonly isNew: boolean }
   | { readonly kind: 'state' }
-  | { readonly kind: 'kill' | 'pause' | 'resume' | 'remove'; readonly name: string }
+  | { readonly kind: 'kill' | 'pause' | 'resume' | 'remove' | 'promote'; readonly name: string }
   | { readonly kind: 'restart'; readonly name: string; readonly isDiskReplaced: boolean }
   | { readonly kind: 'partition'; readonly between: Between }
   | { readonly kind: 'delay'; readonly between: Between; readonly delayMs: number }

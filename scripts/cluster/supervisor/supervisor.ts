@@ -125,6 +125,8 @@ export class Supervisor {
         return cluster.pause(order.name);
       case 'resume':
         return cluster.resume(order.name);
+      case 'promote':
+        return cluster.promote(order.name);
       case 'remove':
         return cluster.remove(order.name, tell);
       case 'restart':
