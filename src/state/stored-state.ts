@@ -1,6 +1,6 @@
 // The state as it is on disk, for its readers: single objects at once, lists in slices, and how far it
-// is without reading anything. Policies and roles, which very many requests name, are kept decoded.
-// Who changes it, and when, is machine.ts.
+// is without reading anything. Policies and roles, which very many requests name, are kept decoded, and so
+// are the tokens that were read last. Who changes it, and when, is machine.ts.
 
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { BindingRule } from '../acl/binding-rule.ts';
@@ -81,12 +81,9 @@ import type {
 import type { AppliedChange } from './watch.ts';
 
 export class StoredState implements StateView {
-  readonly #policies = new ObjectCache<Policy>(
-    ({ rules, description }) => rules.length + description.length,
-  );
-  readonly #roles = new ObjectCache<Role>(
-    ({ description, policies }) => description.length + policies.length * 36,
-  );
+  readonly #tokens = new ObjectCache<Token>();
+  readonly #policies = new ObjectCache<Policy>();
+  readonly #roles = new ObjectCache<Role>();
   #store: StateStore;
   /** As it is on disk. */
   #meta: Meta;
@@ -111,7 +108,8 @@ export class StoredState implements StateView {
     this.#meta = meta;
     this.#replication = undefined;
     for (const { table, watchKeys } of changes) {
-      if (table === 'policies') this.#policies.forget(watchKeys);
+      if (table === 'tokens') this.#tokens.forget(watchKeys);
+      else if (table === 'policies') this.#policies.forget(watchKeys);
       else if (table === 'roles') this.#roles.forget(watchKeys);
     }
   }
@@ -121,12 +119,13 @@ export class StoredState implements StateView {
     this.#store = store;
     this.#meta = meta;
     this.#replication = undefined;
+    this.#tokens.clear();
     this.#policies.clear();
     this.#roles.clear();
   }
 
   token(accessorId: string): Token | undefined {
-    return readToken(this.#store, accessorId);
+    return this.#tokens.get(idKey(accessorId), () => readToken(this.#store, accessorId));
   }
 
   tokenBySecret(secretId: SecretId): Token | undefined {

@@ -1,6 +1,7 @@
 // A batch lands on the disk before the machine has heard of it. Whoever reads in between sees one state,
 // the one from before, however many rows are read.
 
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import t from 'tap';
 import type { KvWrite } from '../../cluster/platform/kv.ts';
@@ -83,6 +84,26 @@ t.test(
     test.ok(differed > 200, `${differed} batches changed what is read`);
   },
 );
+
+t.test('reads: what is kept in memory is at once what the disk has', async (test) => {
+  let differed = 0;
+  await fc.assert(
+    fc.asyncProperty(history, fc.integer({ min: 1, max: 9 }), async (commands, groupSize) => {
+      const kv = new MemoryKv();
+      const harness = new MachineHarness(kv);
+      let fresh = allReads(harness.machine);
+      for (let at = 0; at < commands.length; at += groupSize) {
+        await harness.run(...commands.slice(at, at + groupSize));
+        const before = fresh;
+        fresh = allReads(new MachineHarness(kv).machine);
+        requireSame(`reads after ${at}`, allReads(harness.machine), fresh);
+        if (!isDeepStrictEqual(before, fresh)) differed += 1;
+      }
+    }),
+    { numRuns: 15, seed: 20_261_122 },
+  );
+  test.ok(differed > 75, `${differed} batches changed what is read`);
+});
 
 t.test('reads: a right that no state gave is never seen', async (test) => {
   const kv = new LandedKv(new MemoryKv());

@@ -339,12 +339,19 @@ t.test('install: the new state is served and written to from one moment on', asy
     presence: 'create',
     policy: aPolicy(1, { name: 'old' }),
   });
+  const oldToken = aToken(1, { description: 'old' });
+  await receiver.one({ type: 'token.set', presence: 'create', token: oldToken });
   const { machine, clock } = receiver;
   test.equal(machine.policy(policyIdNumbered(1))?.name, 'old', 'kept decoded');
+  test.equal(machine.token(accessorNumbered(1))?.description, 'old', 'kept decoded');
   const heard: unknown[] = [];
-  machine.watch.onApplied(({ kind }) =>
-    heard.push([kind, machine.policy(policyIdNumbered(1))?.name]),
-  );
+  machine.watch.onApplied(({ kind }) => {
+    const [token, policy] = [
+      machine.token(accessorNumbered(1)),
+      machine.policy(policyIdNumbered(1)),
+    ];
+    heard.push([kind, policy?.name, token?.description]);
+  });
   let wokenCount = 0;
   for (const target of [{ table: 'roles' }, { table: 'tokens', object: 'no such' }] as const) {
     const waiting = machine.watch.waitFor(target, new AbortController().signal);
@@ -355,7 +362,7 @@ t.test('install: the new state is served and written to from one moment on', asy
   await intake.complete();
   test.equal(machine.policyByName(DEFAULT_NAMESPACE, 'old')?.name, 'old');
   const adopting = intake.adopt();
-  test.same(heard, [['replaced', 'new']], 'whoever keeps something hears of it at once');
+  test.same(heard, [['replaced', 'new', 'token 1']], 'whoever keeps something hears of it at once');
   test.equal(machine.policyByName(DEFAULT_NAMESPACE, 'old'), undefined);
   test.same(factsOf(machine), factsOf(sender.machine));
   await adopting;
