@@ -10,7 +10,7 @@ import type { Parked } from './parked.ts';
 
 /** What the loop asks about an answer. */
 export interface Watched<Result> {
-  readonly run: () => Promise<Result>;
+  readonly run: () => Result | Promise<Result>;
   readonly metaOf: (result: Result) => ReadMeta;
   /**
    * What tells one answer from the next beside the index: the ModifyIndex of a single object, 0 for a

@@ -58,8 +58,8 @@ interface Prepared<Name extends OperationName> {
   readonly shared: Shared;
 }
 
-/** Answers one request. */
-export type Serve = (exchange: Exchange, found: Found) => Promise<void>;
+/** Answers one request: at once where nothing has to be waited for. Neither throws nor rejects. */
+export type Serve = (exchange: Exchange, found: Found) => Promise<void> | undefined;
 
 /** Prepares the route of an operation. */
 export function operationServer<Name extends OperationName>(name: Name, shared: Shared): Serve {
@@ -68,13 +68,17 @@ export function operationServer<Name extends OperationName>(name: Name, shared: 
   return (exchange, found) => serveOperation(prepared, exchange, found);
 }
 
-async function serveOperation<Name extends OperationName>(
+function serveOperation<Name extends OperationName>(
   prepared: Prepared<Name>,
   exchange: Exchange,
   found: Found,
-): Promise<void> {
+): Promise<void> | undefined {
   const { endpoint, route, shared } = prepared;
   let hasRun = false;
+  const fail = (error: unknown): void => {
+    if (hasRun && blockingKinds.has(endpoint.kind)) exchange.failRead(error);
+    else exchange.fail(error);
+  };
   try {
     if (!exchange.parts.settings.aclEnabled) {
       throw new AclError('acl-disabled', 'ACL support disabled');
@@ -83,28 +87,42 @@ async function serveOperation<Name extends OperationName>(
     const { call, blocking } = askedOf(exchange, endpoint);
     const input = route.input(routeRequestOf<Name>(exchange, endpoint, found));
     hasRun = true;
-    const run: Run<Name> = { prepared, exchange, input, call, blocking };
-    // No function of its own for each kind that would wait: every turn of the microtask queue counts.
-    switch (endpoint.kind) {
-      case 'read':
-        sendRead(run, await readWhenNewer(run));
-        return;
-      case 'list':
-        await giveList(run);
-        return;
-      case 'write':
-        sendWrite(run, (await runOnce(run)) as WriteResult<ValueOf<Name>>);
-        return;
-      case 'plain':
-        exchange.sendJson(rendered(run, (await runOnce(run)) as ValueOf<Name>), [], undefined);
-        return;
-      default:
-        unreachable(endpoint.kind);
-    }
+    return give({ prepared, exchange, input, call, blocking })?.catch(fail);
   } catch (error) {
-    if (hasRun && blockingKinds.has(endpoint.kind)) exchange.failRead(error);
-    else exchange.fail(error);
+    fail(error);
+    return undefined;
   }
+}
+
+/** Runs the operation and sends what it gives. Throws, or rejects, as the operation does. */
+function give<Name extends OperationName>(run: Run<Name>): Promise<void> | undefined {
+  const { kind } = run.prepared.endpoint;
+  switch (kind) {
+    case 'read':
+      return withOutput(readWhenNewer(run), (result) => sendRead(run, result));
+    case 'list':
+      return giveList(run);
+    case 'write':
+      return withOutput(runOnce(run), (output) =>
+        sendWrite(run, output as WriteResult<ValueOf<Name>>),
+      );
+    case 'plain':
+      return withOutput(runOnce(run), (output) =>
+        run.exchange.sendJson(rendered(run, output as ValueOf<Name>), [], undefined),
+      );
+    default:
+      return unreachable(kind);
+  }
+}
+
+/** No turn of the microtask queue for what is there already: beside a read from memory it is dear. */
+function withOutput<Output>(
+  output: Output | Promise<Output>,
+  use: (output: Output) => void,
+): Promise<void> | undefined {
+  if (output instanceof Promise) return output.then(use);
+  use(output);
+  return undefined;
 }
 
 const blockingKinds: ReadonlySet<Endpoint['kind']> = new Set(['read', 'list']);
@@ -149,8 +167,8 @@ function runOnce<Name extends OperationName>({
   exchange,
   input,
   call,
-}: Run<Name>): Promise<OperationOutput<Name>> {
-  return exchange.parts.operations.run(prepared.name, input, call);
+}: Run<Name>): OperationOutput<Name> | Promise<OperationOutput<Name>> {
+  return exchange.parts.operations.answer(prepared.name, input, call);
 }
 
 function rendered<Name extends OperationName>(run: Run<Name>, value: ValueOf<Name>): string {
@@ -167,8 +185,8 @@ function sendWrite<Name extends OperationName>(
 /** Undefined when the client went away while the request waited. */
 function readWhenNewer<Name extends OperationName>(
   run: Run<Name>,
-): Promise<ReadResult<View> | undefined> {
-  const once = () => runOnce(run) as Promise<ReadResult<View>>;
+): ReadResult<View> | undefined | Promise<ReadResult<View> | undefined> {
+  const once = () => runOnce(run) as ReadResult<View> | Promise<ReadResult<View>>;
   const blocking = run.blocking ?? NOT_BLOCKING;
   if (blocking.index === 0) return once();
   const watched = { ...READS, run: once };
@@ -201,13 +219,17 @@ function sendRead<Name extends OperationName>(
 
 async function giveList<Name extends OperationName>(run: Run<Name>): Promise<void> {
   const { exchange, prepared } = run;
-  const watched = { ...LISTS, run: () => runOnce(run) as Promise<ListResult<ValueOf<Name>>> };
+  const watched = { ...LISTS, run: () => listOf(run) };
   const blocking = run.blocking ?? NOT_BLOCKING;
   const list = await answerWhenNewer(exchange, prepared.shared.parked, { blocking, watched });
   if (list === undefined) return;
   const isPage = exchange.query.has('limit');
   const renderItem = (item: ValueOf<Name>) => rendered(run, item);
   await sendList(exchange, { list, renderItem, isPage });
+}
+
+function listOf<Name extends OperationName>(run: Run<Name>) {
+  return runOnce(run) as ListResult<ValueOf<Name>> | Promise<ListResult<ValueOf<Name>>>;
 }
 
 const LISTS = {

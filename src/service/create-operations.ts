@@ -57,14 +57,15 @@ export function createOperations(deps: ServiceDeps): Door {
   });
   const service: Service = { ...deps, callers, names, positions, indexes };
   return {
-    run: (name, input, call) => runPlaced(service, { name, input, call }),
+    run: async (name, input, call) => answer(service, { name, input, call }),
+    answer: (name, input, call) => answer(service, { name, input, call }),
     runForOther: async (write) => {
       requireOpen(service);
       const isRead = OPERATION_TABLE[write.name].kind === 'read';
       return isRead ? readHere(service, write) : runHere(service, write);
     },
     runForDatacenter: async (write, from) =>
-      presentable(await runPlaced(service, write, from)) as never,
+      presentable(await answer(service, write, from)) as never,
     changesWithin: (target, index, timeoutMs) =>
       waitForChange(service, target, { index, timeoutMs, cancel: new AbortController().signal }),
     waitForChange: async (target, index, timeoutMs, cancel) => {
@@ -74,16 +75,29 @@ export function createOperations(deps: ServiceDeps): Door {
   };
 }
 
-/** `from` is the datacenter that sent the call; undefined when a client did. */
-async function runPlaced<Name extends OperationName>(
+/** An output, or what becomes one. */
+type Soon<Name extends OperationName> = OperationOutput<Name> | Promise<OperationOutput<Name>>;
+
+/**
+ * `from` is the datacenter that sent the call; undefined when a client did. What waits for nothing is
+ * given, or thrown, at once.
+ */
+function answer<Name extends OperationName>(
   service: Service,
   write: Write<Name>,
   from?: string,
-): Promise<OperationOutput<Name>> {
+): Soon<Name> {
   requireOpen(service);
+  if (!service.settings.aclEnabled) throw new AclError('acl-disabled', 'ACL support disabled');
+  return isAnsweredHere(write) ? runRead(service, write) : runPlaced(service, write, from);
+}
+
+async function runPlaced<Name extends OperationName>(
+  service: Service,
+  write: Write<Name>,
+  from: string | undefined,
+): Promise<OperationOutput<Name>> {
   const { clock, settings } = service;
-  if (!settings.aclEnabled) throw new AclError('acl-disabled', 'ACL support disabled');
-  if (isAnsweredHere(write)) return runRead(service, write);
   const deadlineMs = clock.monotonicMs() + settings.leaderWaitMs;
   for (;;) {
     const place = placeOfCall(service, write, from);
@@ -121,14 +135,9 @@ async function runAt<Name extends OperationName>(
   }
 }
 
-async function runRead<Name extends OperationName>(
-  service: Service,
-  write: Write<Name>,
-): Promise<OperationOutput<Name>> {
-  if (OPERATION_TABLE[write.name].atLeader && write.call.consistency !== 'stale') {
-    return runReadAtLeader(service, write);
-  }
-  return readHere(service, write);
+function runRead<Name extends OperationName>(service: Service, write: Write<Name>): Soon<Name> {
+  const asksLeader = OPERATION_TABLE[write.name].atLeader && write.call.consistency !== 'stale';
+  return asksLeader ? runReadAtLeader(service, write) : readHere(service, write);
 }
 
 /** A server that cannot ask its leader says what it knows itself. */
@@ -146,15 +155,22 @@ async function runReadAtLeader<Name extends OperationName>(
   }
 }
 
-async function readHere<Name extends OperationName>(
+function readHere<Name extends OperationName>(service: Service, read: Write<Name>): Soon<Name> {
+  const fresh = freshness(service, read.call);
+  return fresh === undefined ? look(service, read) : fresh.then(() => look(service, read));
+}
+
+/** What the state says now. */
+function look<Name extends OperationName>(
   service: Service,
   { name, input, call }: Write<Name>,
-): Promise<OperationOutput<Name>> {
+): Soon<Name> {
   try {
-    await freshness(service, call);
     const output = HANDLERS[name](service, input, { call, mark: undefined, attempt: undefined });
-    // Reads answer at once: a turn of the microtask queue more would be a good part of their time.
-    return output instanceof Promise ? await output : output;
+    if (!(output instanceof Promise)) return output;
+    return output.catch((error: unknown) => {
+      throw counted(service, error);
+    });
   } catch (error) {
     throw counted(service, error);
   }

@@ -184,6 +184,12 @@ export interface Operations {
     input: OperationInput<Name>,
     call: Call,
   ): Promise<OperationOutput<Name>>;
+  /** As `run`, but what waits for nothing is given, or thrown, at once: reads are counted in microseconds. */
+  answer<Name extends OperationName>(
+    name: Name,
+    input: OperationInput<Name>,
+    call: Call,
+  ): OperationOutput<Name> | Promise<OperationOutput<Name>>;
   /**
    * Waits until `target` changed after the moment of the call that gave `index`, or `timeoutMs`
    * passed, or `cancel` fired. Resolves at once when the table is already beyond `index`.

@@ -232,9 +232,14 @@ async function bytesOf(message: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 t.test('sockets: pipelined requests are answered in their order', async (t) => {
   const made = server({
-    'policy.read': ({ id }) => ({ value: policyView({ name: id }), meta: readMeta(2) }),
+    'policy.read': ({ id }) => {
+      const result = { value: policyView({ name: id }), meta: readMeta(2) };
+      return id === 'a' ? turn().then(() => result) : result;
+    },
   });
   const port = await listening(t, made);
   const asks = ['a', 'b', 'c'].map((id) => `GET /v1/acl/policy/${id} HTTP/1.1\r\nHost: x\r\n\r\n`);
@@ -431,10 +436,10 @@ t.test('fuzz: whatever a caller sends, the service dialect never answers 500', a
     'policy.update': () => ({ value: policyView(), meta: WRITE_META }),
     'token.create': () => ({ value: tokenView(), meta: WRITE_META }),
   });
-  const run = made.operations.run.bind(made.operations);
-  made.operations.run = async (name, input, call) => {
+  const answer = made.operations.answer.bind(made.operations);
+  made.operations.answer = (name, input, call) => {
     if (made.operations.script[name] === undefined) throw new AclError('invalid', 'no');
-    return run(name, input, call);
+    return answer(name, input, call);
   };
   const path = fc.oneof(
     fc.constantFrom('/v1/acl/policies', '/v1/acl/policy/x', '/v1/acl/policy', '/v1/acl/token'),

@@ -71,6 +71,14 @@ export class FakeOperations implements Operations {
     input: OperationInput<Name>,
     call: Call,
   ): Promise<OperationOutput<Name>> {
+    return this.answer(name, input, call);
+  }
+
+  answer<Name extends OperationName>(
+    name: Name,
+    input: OperationInput<Name>,
+    call: Call,
+  ): OperationOutput<Name> | Promise<OperationOutput<Name>> {
     this.calls.push({ name, input, call });
     const answer = this.script[name];
     if (answer === undefined) throw new Error(`the test does not expect ${name}`);

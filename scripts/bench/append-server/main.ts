@@ -94,11 +94,14 @@ async function createToken({
   };
 }
 
+const run = async (name: string, input: unknown) => {
+  if (name !== 'token.create') throw new Error(`the append server does not know ${name}`);
+  return createToken(input as OperationInput<'token.create'>);
+};
+
 const operations = {
-  run: async (name: string, input: unknown) => {
-    if (name !== 'token.create') throw new Error(`the append server does not know ${name}`);
-    return createToken(input as OperationInput<'token.create'>);
-  },
+  run,
+  answer: run,
   waitForChange: () => Promise.resolve(),
   meta: () => ({ defaultPolicy: 'deny', position: { epoch: 1, seq: nextIndex } }),
 } as Operations;
