@@ -18,6 +18,7 @@ import { Exchange, RetryLater } from './exchange.ts';
 import { ENDPOINT_BY_OPERATION } from './operation-types.ts';
 import { Parked } from './parked.ts';
 import type { HttpParts } from './parts.ts';
+import { ReadLane } from './read-lane.ts';
 import { RateLimit, type RequestSort } from './rate-limit.ts';
 import { RouteTable, routePathOf } from './route-table.ts';
 import { RouteStats } from './route-stats.ts';
@@ -36,8 +37,9 @@ import type { RawRequest } from './wire-types.ts';
 const REDIRECT_PATH = '/./redirect';
 const REFUSED_PATH = '/./refused';
 
-type Serve = (exchange: Exchange, request: FastifyRequest) => Promise<void> | void;
-type ServeFound = (exchange: Exchange, found: Found) => Promise<void> | void;
+type Serve = (exchange: Exchange, found: Found) => Promise<void> | void;
+/** Whether a request may go on; one that may not is answered. */
+type Gate = (exchange: Exchange) => boolean;
 type Hook = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void;
 
 /**
@@ -53,7 +55,11 @@ export function createHttp(parts: HttpParts): FastifyInstance {
   server.routeNode();
   server.routeOperator();
   server.routeTheRest();
-  app.addHook('preClose', async () => shared.parked.close());
+  server.lane.openOn(app.server);
+  app.addHook('preClose', async () => {
+    server.lane.close();
+    shared.parked.close();
+  });
   const { connectionsPerClientMax: max, tls } = parts.settings;
   limitConnections(app.server, { max, isPlain: tls === undefined });
   const labels = { listener: tls === undefined ? 'http' : 'https' };
@@ -121,6 +127,7 @@ function refuseGarbage(error: Error & { readonly code?: string }, socket: Client
 
 /** The routes of one server. */
 class HttpServer {
+  readonly lane = new ReadLane();
   readonly #app: FastifyInstance;
   readonly #parts: HttpParts;
   readonly #shared: Shared;
@@ -143,7 +150,7 @@ class HttpServer {
     });
     this.#app.setErrorHandler((error, request, reply) => {
       reply.hijack();
-      const exchange = this.#exchange(this.#unrouted, request, reply);
+      const exchange = this.#exchangeOf(this.#unrouted, request, reply);
       const code = String((error as { readonly code?: unknown }).code ?? '');
       // The rest of the body is not read, so the connection cannot be used again.
       const headers = ['Connection', 'close'];
@@ -174,10 +181,9 @@ class HttpServer {
   routeOperator(): void {
     const shared = this.#shared;
     for (const name of Object.keys(OPERATOR_ENDPOINTS) as OperatorEndpointName[]) {
-      this.#route(OPERATOR_ENDPOINTS[name], (exchange, request) => {
-        const found = { parameter: '', body: request.body as Uint8Array | undefined };
-        return serveOperator(name, exchange, { found, shared });
-      });
+      this.#route(OPERATOR_ENDPOINTS[name], (exchange, found) =>
+        serveOperator(name, exchange, { found, shared }),
+      );
     }
     for (const name of Object.keys(SNAPSHOT_ENDPOINTS) as SnapshotEndpointName[]) {
       const serve = (exchange: Exchange) => serveSnapshot(name, exchange, shared);
@@ -203,7 +209,7 @@ class HttpServer {
     this.#routeAtOnce(methods, REFUSED_PATH, refusePath);
     this.#app.setNotFoundHandler((request, reply) => {
       reply.hijack();
-      const exchange = this.#exchange(this.#unrouted, request, reply);
+      const exchange = this.#exchangeOf(this.#unrouted, request, reply);
       const path = table.match(request.raw.url ?? '/');
       if (path === undefined) answerUnknownPath(exchange);
       else answerWrongMethod(exchange, table.allowOf(path));
@@ -214,15 +220,13 @@ class HttpServer {
     const endpoint: Endpoint = ENDPOINT_BY_OPERATION[name];
     const serve = operationServer(name, this.#shared);
     const serveEmpty = this.#serverWhenEmpty(endpoint) ?? serve;
-    this.#route(endpoint, (exchange, request) => {
-      const parameter = parameterOf(request);
-      const found = { parameter, body: request.body as Uint8Array | undefined };
-      return parameter === '' ? serveEmpty(exchange, found) : serve(exchange, found);
-    });
+    this.#route(endpoint, (exchange, found) =>
+      found.parameter === '' ? serveEmpty(exchange, found) : serve(exchange, found),
+    );
   }
 
   /** Who serves the endpoint's path without its parameter; undefined: the endpoint itself. */
-  #serverWhenEmpty({ whenEmpty }: Endpoint): ServeFound | undefined {
+  #serverWhenEmpty({ whenEmpty }: Endpoint): Serve | undefined {
     if (whenEmpty === undefined) return undefined;
     if ('create' in whenEmpty) {
       return operationServer(whenEmpty.create as OperationName, this.#shared);
@@ -232,17 +236,26 @@ class HttpServer {
   }
 
   #route(endpoint: Endpoint, serve: Serve): void {
-    const { method } = endpoint;
-    const stats = new RouteStats(this.#parts.metrics, { method, template: endpoint.path });
+    const { method, path } = endpoint;
+    const url = routePathOf(endpoint);
+    const stats = new RouteStats(this.#parts.metrics, { method, template: path });
+    const gate = this.#gateOf(endpoint);
     this.#app.route({
       method,
-      url: routePathOf(endpoint),
-      onRequest: this.#limitHooks(endpoint, stats),
+      url,
+      onRequest: this.#hooksOf(gate, stats),
       handler: (request, reply) => {
         reply.hijack();
+        const found = { parameter: parameterOf(request), body: request.body as Found['body'] };
         // It never rejects, and fastify has nothing to do behind it.
-        void serve(this.#exchange(stats, request, reply), request);
+        void serve(this.#exchangeOf(stats, request, reply), found);
       },
+    });
+    if (method !== 'GET') return;
+    this.lane.add(url, (raw, parameter) => {
+      const exchange = new Exchange(this.#parts, stats, raw);
+      if (gate === undefined || gate(exchange))
+        void serve(exchange, { parameter, body: undefined });
     });
   }
 
@@ -252,9 +265,9 @@ class HttpServer {
     const stats = new RouteStats(this.#parts.metrics, { method, template: path });
     const atOnce = (request: FastifyRequest, reply: FastifyReply) => {
       reply.hijack();
-      void serve(this.#exchange(stats, request, reply));
+      void serve(this.#exchangeOf(stats, request, reply));
     };
-    const onRequest = [...this.#limitHooks(endpoint, stats), atOnce];
+    const onRequest = [...this.#hooksOf(this.#gateOf(endpoint), stats), atOnce];
     this.#app.route({ method, url: routePathOf(endpoint), onRequest, handler: atOnce });
   }
 
@@ -262,30 +275,39 @@ class HttpServer {
   #routeAtOnce(methods: string[], url: string, answer: (exchange: Exchange) => void): void {
     const atOnce = (request: FastifyRequest, reply: FastifyReply) => {
       reply.hijack();
-      answer(this.#exchange(this.#unrouted, request, reply));
+      answer(this.#exchangeOf(this.#unrouted, request, reply));
     };
     this.#app.route({ method: methods, url, onRequest: atOnce, handler: atOnce });
   }
 
-  #limitHooks(endpoint: Endpoint, stats: RouteStats): Hook[] {
+  /** Undefined: all may go on. */
+  #gateOf(endpoint: Endpoint): Gate | undefined {
     const { mode } = this.#parts.settings.requestLimits;
-    if (mode === 'disabled' || !endpoint.path.startsWith('/v1/')) return [];
+    if (mode === 'disabled' || !endpoint.path.startsWith('/v1/')) return undefined;
     const isWrite = endpoint.kind === 'write' || endpoint.kind === 'control';
     const sort: RequestSort = isWrite ? 'write' : 'read';
+    return (exchange) => {
+      const waitMs = this.#rateLimit.take(exchange.client, sort);
+      if (waitMs === 0) return true;
+      this.#parts.logger.debug({ client: exchange.client, sort, mode }, 'rate limit exceeded');
+      if (mode === 'permissive') return true;
+      exchange.fail(new RetryLater(RATE_TEXT, waitMs));
+      return false;
+    };
+  }
+
+  /** The gate as the router asks it, before the body is read. */
+  #hooksOf(gate: Gate | undefined, stats: RouteStats): Hook[] {
+    if (gate === undefined) return [];
     return [
       (request, reply, done) => {
-        const exchange = this.#exchange(stats, request, reply);
-        const waitMs = this.#rateLimit.take(exchange.client, sort);
-        if (waitMs === 0) return done();
-        this.#parts.logger.debug({ client: exchange.client, sort, mode }, 'rate limit exceeded');
-        if (mode === 'permissive') return done();
-        reply.hijack();
-        exchange.fail(new RetryLater(RATE_TEXT, waitMs));
+        if (gate(this.#exchangeOf(stats, request, reply))) done();
+        else reply.hijack();
       },
     ];
   }
 
-  #exchange(stats: RouteStats, request: FastifyRequest, reply: FastifyReply): Exchange {
+  #exchangeOf(stats: RouteStats, request: FastifyRequest, reply: FastifyReply): Exchange {
     return new Exchange(this.#parts, stats, { request: request.raw, response: reply.raw });
   }
 }
