@@ -349,6 +349,42 @@ t.test(
   },
 );
 
+t.test('the cache: a token that was just read is read anew after every change', async (t) => {
+  const harness = await createHarness();
+  const policy = await newPolicy(harness, 'before', '');
+  const ttl = { expirationTtlNs: 60_000_000_000n, policies: [{ id: policy }] };
+  const { accessorId } = await newToken(harness, ttl);
+  const read = async (id = accessorId): Promise<unknown> => {
+    const { value, refusal } = await harness.run('token.read', { accessorId: id, expanded: false });
+    if (value === undefined) return refusal.code;
+    return [value.token.description, ...value.policies.map(({ name }) => name)];
+  };
+  t.same(await read(), ['', 'before']);
+  await harness.run('policy.update', { id: policy, draft: { name: 'after', rules: '' } });
+  t.same(await read(), ['', 'after'], 'a policy of it has another name');
+  const draft = { description: 'changed', policies: [{ id: policy }] };
+  await harness.run('token.update', { accessorId, draft });
+  t.same(await read(), ['changed', 'after']);
+  await harness.run('policy.delete', { id: policy });
+  t.same(await read(), ['changed'], 'a policy of it is gone');
+  harness.clock.advance(60_001);
+  t.equal(await read(), 'token-not-found', 'its time has passed');
+
+  await harness.run('auth-method.create', { draft: { name: 'm', type: 'jwt', config: {} } });
+  const rule = { authMethod: 'm', bindType: 'service', bindName: 'web' };
+  await harness.run('binding-rule.create', { draft: rule });
+  const login = { authMethod: 'm', bearerToken: '{}', meta: {}, namespace: undefined };
+  const made = (await harness.run('login', login, { secret: undefined })).value.token.accessorId;
+  t.not(await read(made), 'token-not-found');
+  await harness.run('auth-method.delete', { name: 'm' });
+  t.equal(await read(made), 'token-not-found', 'its method is gone');
+
+  const last = (await newToken(harness, { description: 'last' })).accessorId;
+  t.same(await read(last), ['last']);
+  await harness.run('token.delete', { accessorId: last });
+  t.equal(await read(last), 'token-not-found');
+});
+
 t.test('the cache: agrees with a fresh one after any history', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(11), { minLength: 5, maxLength: 15 }), async (steps) => {
