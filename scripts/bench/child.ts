@@ -1,7 +1,7 @@
 // Processes that the benchmark measures, each ended by its id.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { anonymousMib } from './process-figures.ts';
+import { anonymousMib, processorMs } from './process-figures.ts';
 
 export interface Child {
   readonly port: number;
@@ -9,6 +9,8 @@ export interface Child {
   readonly startedInMs: number;
   /** Anonymous resident memory in MiB, by the kernel; NaN where it does not say. */
   anonymousMib(): number;
+  /** Processor time of all its threads since its start; NaN where the kernel does not say. */
+  processorMs(): number;
   /** Resolves when it has ended; one that was frozen or killed before, too. */
   stop(): Promise<void>;
   signal(name: NodeJS.Signals): void;
@@ -48,6 +50,7 @@ export function startChild(plan: ChildPlan): Promise<Child> {
         port,
         startedInMs: performance.now() - startedAt,
         anonymousMib: () => anonymousMib(child.pid ?? 0),
+        processorMs: () => processorMs(child.pid ?? 0),
         stop: () => stop(child),
         signal: (name) => child.kill(name),
       });

@@ -24,6 +24,8 @@ export interface LoadResult {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly requests: number;
+  /** Those of the warm-up, and what was still under way at the end, included. */
+  readonly answered: number;
   /** Answers with another status than expected; the first of them in full. */
   readonly unexpected: number;
   readonly firstUnexpected: string | undefined;
@@ -33,6 +35,7 @@ export interface LoadResult {
 export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
   const latencies: number[] = [];
   let serial = 0;
+  let answered = 0;
   let unexpected = 0;
   let firstUnexpected: string | undefined;
   const startedAt = performance.now();
@@ -57,6 +60,7 @@ export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
         const size = answerSize(received);
         if (size === undefined || received.length < size) return;
         const now = performance.now();
+        answered++;
         if (statusOf(received) !== plan.expectedStatus) {
           unexpected++;
           firstUnexpected ??= received.subarray(0, size).toString('utf8');
@@ -75,6 +79,7 @@ export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
     requests: latencies.length,
+    answered,
     unexpected,
     firstUnexpected,
   };

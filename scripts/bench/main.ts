@@ -53,9 +53,14 @@ interface Row {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Processor time of the server, microseconds a request. Of all figures a busy machine disturbs it least. */
+  readonly processorUs: number;
   /** The same on the ceiling server, and the median of the ratios of paired rounds. */
   readonly ceilingPerSecond?: number;
   readonly ratio?: number;
+  readonly ceilingProcessorUs?: number;
+  /** Of the processor time of the ceiling to that of the server, paired likewise. */
+  readonly processorRatio?: number;
 }
 
 interface ServerFigures {
@@ -164,9 +169,9 @@ async function measureReads(server: Child, tokens: number): Promise<void> {
     get(
       `/v1/acl/tokens?limit=100&next=${Buffer.from(accessorOf(scattered(serial) % tokens)).toString('base64url')}`,
     );
-  const { results } = await measured(server.port, 200, page, 8);
+  const { results } = await measured(server, page, 8);
   add('list page of 100', tokens, results);
-  const { results: one } = await measured(server.port, 200, page, 1);
+  const { results: one } = await measured(server, page, 1);
   add('list page of 100, one client', tokens, one);
 }
 
@@ -251,61 +256,66 @@ async function paired(
   ceiling: Child,
   request: (serial: number) => string,
 ): Promise<void> {
-  const ours: LoadResult[] = [];
-  const theirs: LoadResult[] = [];
+  const ours: Loaded[] = [];
+  const theirs: Loaded[] = [];
   for (let round = 0; round < rounds; round++) {
-    theirs.push(await loaded(ceiling.port, 200, request, CONNECTIONS));
-    ours.push(await loaded(server.port, 200, request, CONNECTIONS));
+    theirs.push(await loaded(ceiling, request, CONNECTIONS));
+    ours.push(await loaded(server, request, CONNECTIONS));
   }
-  const ratios = ours.map(
-    (result, round) => result.requestsPerSecond / (theirs[round]?.requestsPerSecond ?? Number.NaN),
-  );
+  const medianOfPairs = (ratioOf: (our: Loaded, their: Loaded) => number): number =>
+    median(ours.map((our, round) => ratioOf(our, theirs[round] as Loaded)));
   add(what, tokens, ours, {
     ceilingPerSecond: median(theirs.map(({ requestsPerSecond }) => requestsPerSecond)),
-    ratio: median(ratios),
+    ratio: medianOfPairs((our, their) => our.requestsPerSecond / their.requestsPerSecond),
+    ceilingProcessorUs: median(theirs.map(({ processorUs }) => processorUs)),
+    processorRatio: medianOfPairs((our, their) => their.processorUs / our.processorUs),
   });
 }
 
 async function measured(
-  port: number,
-  expectedStatus: number,
+  server: Child,
   request: (serial: number) => string,
   connections: number,
-): Promise<{ readonly results: readonly LoadResult[] }> {
-  const results: LoadResult[] = [];
+): Promise<{ readonly results: readonly Loaded[] }> {
+  const results: Loaded[] = [];
   for (let round = 0; round < rounds; round++)
-    results.push(await loaded(port, expectedStatus, request, connections));
+    results.push(await loaded(server, request, connections));
   return { results };
 }
 
+interface Loaded extends LoadResult {
+  readonly processorUs: number;
+}
+
 async function loaded(
-  port: number,
-  expectedStatus: number,
+  server: Child,
   request: (serial: number) => string,
   connections: number,
-): Promise<LoadResult> {
+): Promise<Loaded> {
+  const startedAtMs = server.processorMs();
   const result = await runLoad({
     host: '127.0.0.1',
-    ports: [port],
+    ports: [server.port],
     connections,
     warmUpMs: 1_000,
     durationMs: secondsEach * 1_000,
-    expectedStatus,
+    expectedStatus: 200,
     request,
   });
   if (result.unexpected > 0) {
     throw new Error(
-      `${result.unexpected} answers were not ${expectedStatus}, the first: ${result.firstUnexpected}`,
+      `${result.unexpected} answers were not 200, the first: ${result.firstUnexpected}`,
     );
   }
-  return result;
+  const processorUs = ((server.processorMs() - startedAtMs) * 1_000) / result.answered;
+  return { ...result, processorUs };
 }
 
 function add(
   what: string,
   tokens: number,
-  results: readonly LoadResult[],
-  beside: Pick<Row, 'ceilingPerSecond' | 'ratio'> = {},
+  results: readonly Loaded[],
+  beside: Partial<Row> = {},
 ): void {
   const row: Row = {
     what,
@@ -313,11 +323,13 @@ function add(
     perSecond: median(results.map(({ requestsPerSecond }) => requestsPerSecond)),
     p50Ms: median(results.map(({ p50Ms }) => p50Ms)),
     p99Ms: median(results.map(({ p99Ms }) => p99Ms)),
+    processorUs: median(results.map(({ processorUs }) => processorUs)),
     ...beside,
   };
   rows.push(row);
   process.stderr.write(
-    `bench: ${what}: ${shown(row.perSecond)}/s, ratio ${row.ratio?.toFixed(2) ?? '-'}\n`,
+    `bench: ${what}: ${shown(row.perSecond)}/s, ratio ${row.ratio?.toFixed(2) ?? '-'}; ` +
+      `${shown(row.processorUs)} µs of processor, ratio ${row.processorRatio?.toFixed(2) ?? '-'}\n`,
   );
 }
 
@@ -330,9 +342,16 @@ function print(): void {
     shown(row.p99Ms),
     shown(row.ceilingPerSecond ?? Number.NaN),
     row.ratio === undefined ? '-' : row.ratio.toFixed(2),
+    shown(row.processorUs),
+    shown(row.ceilingProcessorUs ?? Number.NaN),
+    row.processorRatio === undefined ? '-' : row.processorRatio.toFixed(2),
   ]);
+  const ofProcessor = ['processor µs', 'ceiling µs', 'ratio'];
   process.stdout.write(
-    table(['', 'tokens', 'per s', 'p50 ms', 'p99 ms', 'ceiling per s', 'ratio'], cells),
+    table(
+      ['', 'tokens', 'per s', 'p50 ms', 'p99 ms', 'ceiling per s', 'ratio', ...ofProcessor],
+      cells,
+    ),
   );
   const processes = servers.map((server) => [
     'server process',
