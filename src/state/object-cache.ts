@@ -1,27 +1,40 @@
 // Decoded objects of one table, kept for readers: policies and roles, which very many requests name, and
-// the tokens that were read last. What is not there is not remembered. Whoever owns the state drops an
-// object the moment its change is on disk; applying never looks here.
+// tokens that are read again and again. What is not there is not remembered. Whoever owns the state drops
+// an object the moment its change is on disk; applying never looks here.
 
 import { LRUCache } from 'lru-cache';
+import { AskedBefore } from './asked-before.ts';
 
 /** Text of the objects kept, in characters; their other fields are small beside it. */
 const SIZE_MAX = 16 * 1024 * 1024;
 const COUNT_MAX = 20_000;
 
+/** Keeping what is read once costs more than reading it: it gets old in memory before it goes. */
+export type KeptFrom = 'first-read' | 'second-read';
+
 export class ObjectCache<T extends object> {
+  readonly #asked: AskedBefore | undefined;
   readonly #objects = new LRUCache<string, T>({
     max: COUNT_MAX,
     maxSize: SIZE_MAX,
     sizeCalculation: (object) => 1 + charactersIn(object),
   });
 
+  constructor(keptFrom: KeptFrom) {
+    this.#asked = keptFrom === 'second-read' ? new AskedBefore() : undefined;
+  }
+
   /** The object of a watch key: as it is kept, or as `load` finds it now. */
   get(watchKey: string, load: () => T | undefined): T | undefined {
     const known = this.#objects.get(watchKey);
     if (known !== undefined) return known;
     const found = load();
-    if (found !== undefined) this.#objects.set(watchKey, found);
+    if (found !== undefined && this.#isWorthKeeping(watchKey)) this.#objects.set(watchKey, found);
     return found;
+  }
+
+  #isWorthKeeping(watchKey: string): boolean {
+    return this.#asked === undefined || this.#asked.note(watchKey);
   }
 
   /** Drops all. */

@@ -1,6 +1,6 @@
 // The state as it is on disk, for its readers: single objects at once, lists in slices, and how far it
 // is without reading anything. Policies and roles, which very many requests name, are kept decoded, and so
-// are the tokens that were read last. Who changes it, and when, is machine.ts.
+// are tokens that are read again and again. Who changes it, and when, is machine.ts.
 
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { BindingRule } from '../acl/binding-rule.ts';
@@ -81,9 +81,9 @@ import type {
 import type { AppliedChange } from './watch.ts';
 
 export class StoredState implements StateView {
-  readonly #tokens = new ObjectCache<Token>();
-  readonly #policies = new ObjectCache<Policy>();
-  readonly #roles = new ObjectCache<Role>();
+  readonly #tokens = new ObjectCache<Token>('second-read');
+  readonly #policies = new ObjectCache<Policy>('first-read');
+  readonly #roles = new ObjectCache<Role>('first-read');
   #store: StateStore;
   /** As it is on disk. */
   #meta: Meta;

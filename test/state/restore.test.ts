@@ -291,7 +291,9 @@ t.test('restore: all servers have what was saved, and nothing that was under way
     policy: aPolicy(1, { name: 'other' }),
   });
   test.equal(leader.machine.policy(policyIdNumbered(1))?.name, 'other', 'kept decoded');
-  test.ok(leader.machine.token(accessorNumbered(100)), 'kept decoded');
+  for (const what of ['read', 'kept decoded']) {
+    test.ok(leader.machine.token(accessorNumbered(100)), what);
+  }
   const before = { index: leader.machine.index(), position: leader.machine.position() };
   const heard: string[] = [];
   leader.machine.watch.onApplied(({ kind }) => heard.push(kind));

@@ -1,0 +1,84 @@
+import t from 'tap';
+import { AskedBefore } from '../../src/state/asked-before.ts';
+import { type KeptFrom, ObjectCache } from '../../src/state/object-cache.ts';
+
+/** A cache of texts by key, and how often each was loaded. */
+function counted(keptFrom: KeptFrom) {
+  const cache = new ObjectCache<{ text: string }>(keptFrom);
+  const stored = new Map<string, { text: string }>();
+  const loads: string[] = [];
+  const get = (key: string): string | undefined => {
+    const load = () => {
+      loads.push(key);
+      return stored.get(key);
+    };
+    return cache.get(key, load)?.text;
+  };
+  return { cache, stored, loads, get };
+}
+
+t.test('kept objects: from the first read, or from the second, until they are forgotten', (t) => {
+  for (const [keptFrom, loadCount] of [
+    ['first-read', 1],
+    ['second-read', 2],
+  ] as const) {
+    const { cache, stored, loads, get } = counted(keptFrom);
+    stored.set('a', { text: 'old' });
+    for (let time = 0; time < 5; time += 1) t.equal(get('a'), 'old');
+    t.equal(loads.length, loadCount, keptFrom);
+    stored.set('a', { text: 'new' });
+    cache.forget(['a']);
+    t.equal(get('a'), 'new');
+    stored.delete('a');
+    cache.clear();
+    for (let time = 0; time < 3; time += 1) t.equal(get('a'), undefined);
+    t.equal(loads.filter((key) => key === 'a').length, loadCount + 4, 'nothing missing is kept');
+  }
+  t.end();
+});
+
+t.test('kept objects: what is read once puts nothing out', (t) => {
+  const { stored, loads, get } = counted('second-read');
+  stored.set('often', { text: 'often' });
+  for (let time = 0; time < 3; time += 1) get('often');
+  for (let number = 0; number < 100_000; number += 1) {
+    const key = `once ${number}`;
+    stored.set(key, { text: key });
+    get(key);
+  }
+  loads.length = 0;
+  t.equal(get('often'), 'often');
+  t.same(loads, []);
+  t.end();
+});
+
+t.test('kept objects: as many as may be, by their number and by their text', (t) => {
+  const { stored, loads, get } = counted('first-read');
+  const readTwice = (count: number, size: number): number => {
+    for (let number = 0; number < count; number += 1) {
+      stored.set(`${size} ${number}`, { text: 'x'.repeat(size) });
+      get(`${size} ${number}`);
+    }
+    loads.length = 0;
+    for (let number = count - 1; number >= 0; number -= 1) get(`${size} ${number}`);
+    return count - loads.length;
+  };
+  t.equal(readTwice(25_000, 1), 20_000);
+  const kept = readTwice(40, 1024 * 1024);
+  t.ok(kept >= 15 && kept <= 16, `${kept} of a Mi characters each`);
+  t.end();
+});
+
+t.test('asked before: remembers what was asked lately, and not for long', (t) => {
+  const asked = new AskedBefore();
+  t.equal(asked.note('a'), false);
+  t.equal(asked.note('a'), true);
+  t.equal(asked.note('b'), false);
+  let wrong = 0;
+  for (let number = 0; number < 50_000; number += 1) if (asked.note(`${number}`)) wrong += 1;
+  t.ok(wrong < 50, `${wrong} of 50,000 were taken for others`);
+  let still = 0;
+  for (let number = 0; number < 20_000; number += 1) if (asked.note(`${number}`)) still += 1;
+  t.ok(still < 10_000, 'older ones have made room');
+  t.end();
+});
