@@ -126,6 +126,7 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
     breaks: 'local tokens are not carried over into a snapshot of the primary',
     foundBy: ['local tokens', 'G7 locality'],
     subject: 'datacenters',
+    badDay: 'the log is not kept for a datacenter that is away for too long',
     seed: 1,
     install: () =>
       replaced(StagedImport.prototype, 'putLocal', () => {
@@ -150,6 +151,7 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
     breaks: 'a position counts as reached at once',
     foundBy: ['G9 read your writes', 'G10 monotonic', 'revocations'],
     subject: 'datacenters',
+    badDay: 'lines between datacenters are cut one way',
     seed: 1,
     install: () =>
       replaced(PositionWaiters.prototype, 'arrives', () => () => Promise.resolve(true)),

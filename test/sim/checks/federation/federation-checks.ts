@@ -246,9 +246,13 @@ export class FederationChecks implements SitesWatch {
     before: Replication,
     now: Replication,
   ): void {
-    const count = now.cursor.seq - before.cursor.seq;
+    const least = before.cursor.seq + 1;
+    const start = now.cursor.seq - taken.length + 1;
+    // What is trimmed in the batch that took it in does not land.
     const isWhole =
-      taken.length === count && taken.every((seq, at) => seq === before.cursor.seq + 1 + at);
+      taken.every((seq, place) => seq === start + place) &&
+      start >= least &&
+      start <= Math.max(least, now.first);
     this.#violations.require(isWhole, 'G3 no gap', () => {
       return `${host.name} goes from ${before.cursor.seq} to ${now.cursor.seq} with entries ${taken.join()}`;
     });
