@@ -18,6 +18,7 @@ export interface FederationSettings {
   readonly 'federation.ack_timeout': bigint;
   readonly 'federation.visible_wait': bigint;
   readonly 'federation.primary_lease': bigint;
+  readonly 'federation.witness': boolean;
 }
 
 /** What a node is told about the federation. */
@@ -25,6 +26,8 @@ export interface FederationPlan {
   readonly datacenter: string;
   /** Before anything else is known of it: the state says more once there was a change. */
   readonly firstPrimary: string;
+  /** It votes and keeps the tail of the global log, and has no objects. */
+  readonly isWitness: boolean;
   /** Whether the settings speak of other datacenters: there is a global log from the beginning. */
   readonly isFederated: boolean;
   readonly retryJoin: readonly NetAddress[];
@@ -42,7 +45,8 @@ export function federationFaultOf(settings: FederationSettings): string | undefi
     nameFaultOf(settings) ??
     joinFaultOf(settings) ??
     primaryFaultOf(settings) ??
-    leaseFaultOf(settings)
+    leaseFaultOf(settings) ??
+    witnessFaultOf(settings)
   );
 }
 
@@ -52,6 +56,7 @@ export function federationPlanOf(settings: FederationSettings): FederationPlan {
   return {
     datacenter,
     firstPrimary: firstPrimaryOf(settings),
+    isWitness: settings['federation.witness'],
     isFederated: settings.primary_datacenter !== '' || retry_join_wan.length > 0,
     retryJoin: retry_join_wan.flatMap((text) => parseNetAddress(text, CLUSTER_PORT) ?? []),
     logMaxBytes: settings['federation.log_max_bytes'],
@@ -90,6 +95,12 @@ const LEASE_MIN_NS = 2_000_000_000n;
 function leaseFaultOf({ 'federation.primary_lease': leaseNs }: FederationSettings) {
   if (leaseNs === 0n || leaseNs >= LEASE_MIN_NS) return undefined;
   return 'federation.primary_lease: expected 2s or more, or 0s for none';
+}
+
+function witnessFaultOf(settings: FederationSettings): string | undefined {
+  const isPrimary = firstPrimaryOf(settings) === settings.datacenter;
+  if (!settings['federation.witness'] || !isPrimary) return undefined;
+  return 'federation.witness: the primary has the objects, so it is no witness; name another primary_datacenter';
 }
 
 function primaryFaultOf(settings: FederationSettings): string | undefined {

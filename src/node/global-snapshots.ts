@@ -30,7 +30,7 @@ export async function lentBy(
   };
 }
 
-type Staging = Pick<StateMachine, 'importUnderWay' | 'localRows'>;
+type Staging = Pick<StateMachine, 'importUnderWay' | 'localRows' | 'replication'>;
 
 export class GlobalSnapshotSink implements SnapshotSink {
   readonly #machine: Staging;
@@ -56,6 +56,8 @@ export class GlobalSnapshotSink implements SnapshotSink {
       await this.#applied({ type: 'global-snapshot.begin', id, header: bytes });
       return;
     }
+    // A witness takes the place, and none of the objects.
+    if (this.#machine.replication()?.isWitness === true) return;
     const known = this.#machine.importUnderWay();
     if (known?.id === id && known.chunkCount >= number) return;
     await this.#applied({ type: 'global-snapshot.chunk', id, number, rows: bytes });

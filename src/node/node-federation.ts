@@ -34,6 +34,7 @@ import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
 import type { Platform } from './platform.ts';
 import { primaryAddressesOf } from './primary-addresses.ts';
+import { requireKept } from './kept-by-successor.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { primaryPortOf } from './primary-port.ts';
 import { promotionPortOf } from './promotion-port.ts';
@@ -220,10 +221,14 @@ export class NodeFederation implements Federation {
     return this.line.waitForChange(datacenter, wait);
   }
 
-  async acknowledged({ seq }: Position, wanted: AckLevel, limitMs: number): Promise<AckLevel> {
+  async acknowledged(position: Position, wanted: AckLevel, limitMs: number): Promise<AckLevel> {
+    const { seq } = position;
     if (wanted === 'primary') return wanted;
     const result = await this.#feed.awaitAck({ seq, level: wanted, timeoutMs: limitMs });
     if (result === 'reached') return wanted;
+    const { machine, platform } = this.#options;
+    const { clock } = platform;
+    if (!this.isPrimary) await requireKept({ machine, clock }, position, limitMs);
     return this.#feed.acknowledgedSeq('majority') >= seq ? 'majority' : 'primary';
   }
 
@@ -473,8 +478,8 @@ export class NodeFederation implements Federation {
 
   async #beginLog(): Promise<void> {
     const { plan, platform, propose } = this.#options;
-    const { datacenter, firstPrimary: primary } = plan;
-    const change = { type: 'global-log.begin', datacenter, primary, isWitness: false } as const;
+    const { datacenter, firstPrimary: primary, isWitness } = plan;
+    const change = { type: 'global-log.begin', datacenter, primary, isWitness } as const;
     const timeMs = platform.clock.wallMs();
     const outcome = await propose({ change, timeMs, cas: undefined, request: undefined });
     if (outcome.kind === 'refused') throw new AclError('internal', outcome.message);

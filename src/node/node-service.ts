@@ -100,6 +100,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     standing: () => member.standing(),
     onLeaderChanged,
     isPrimary: () => federation.isPrimary,
+    isWitness: federationPlanOf(settings).isWitness,
     hasBuiltins: () => machine.totals().namespaces > 0,
     catchUp: () => passReignBarrier({ leadership, forwarding, readBarrier }),
     clock,

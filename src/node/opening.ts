@@ -12,6 +12,8 @@ export interface OpeningOptions {
   readonly onLeaderChanged: (listener: () => void) => () => void;
   /** Who makes the built-in objects: the leader, or, in a secondary, the leader of the primary. */
   readonly isPrimary: () => boolean;
+  /** It has no objects to serve, and is ready without them. */
+  readonly isWitness: boolean;
   /** Whether the built-in objects are in the state of this node. */
   readonly hasBuiltins: () => boolean;
   /** Resolves when the state has what the present leader began its reign with; rejects when that fails. */
@@ -24,6 +26,7 @@ export interface OpeningOptions {
 const LOOK_MS = 250;
 
 const NOT_SET_UP = 'the leader has not made the built-in objects yet';
+const WITNESS = 'this datacenter is a witness: it votes, and has no objects';
 const NOTHING_CAME = 'nothing has come from the primary datacenter yet';
 
 export class Opening {
@@ -63,25 +66,30 @@ export class Opening {
     if (at.kind !== 'member') return [at.says];
     if (at.leader === undefined) return ['no leader is known'];
     if (!this.#hasCaughtUp) return ['the state has not caught up with the leader yet'];
-    return this.#closedReason === undefined ? [] : [this.#closedReason];
+    return this.#isAsOpenAsCanBe() ? [] : [this.#closedReason ?? ''];
   }
 
   /** Something has changed. */
   look(): void {
-    const { standing, hasBuiltins } = this.#options;
+    const { standing, hasBuiltins, isWitness } = this.#options;
     const at = standing();
     if (at.kind !== 'member') this.#closedReason = at.says;
+    else if (isWitness) this.#closedReason = WITNESS;
     else if (hasBuiltins()) this.#closedReason = undefined;
     else if (at.leader === undefined) this.#closedReason = 'No cluster leader';
     else this.#closedReason = this.#options.isPrimary() ? NOT_SET_UP : NOTHING_CAME;
     if (at.kind === 'member' && at.leader !== undefined) void this.#catchUp();
-    if (this.#hasCaughtUp && this.#closedReason === undefined) this.#open();
+    if (this.#hasCaughtUp && this.#isAsOpenAsCanBe()) this.#open();
     this.#tell();
   }
 
   close(): void {
     this.#stopListening();
     this.#timer?.cancel();
+  }
+
+  #isAsOpenAsCanBe(): boolean {
+    return this.#closedReason === undefined || this.#closedReason === WITNESS;
   }
 
   #tell(): void {

@@ -158,6 +158,12 @@ export const SETTING_KEYS = [
     says: 'how long a write that went to the primary waits until it can be read here',
   },
   {
+    name: 'federation.witness',
+    type: { kind: 'flag' },
+    default: false,
+    says: 'this datacenter votes and keeps the tail of the global log: it has no objects, and is never the primary',
+  },
+  {
     name: 'federation.primary_lease',
     type: { kind: 'duration' },
     default: '30s',

@@ -11,7 +11,7 @@ import {
   runDatacenter,
   serverOf,
 } from '../support/running-datacenters.ts';
-import type { Client } from '../support/running-node.ts';
+import { type Client, ROOT } from '../support/running-node.ts';
 
 function clientOf(datacenter: DatacenterUnderTest): Client {
   return serverOf(datacenter).client;
@@ -53,6 +53,25 @@ t.test('joining: a lone datacenter becomes primary when another one follows it',
   await serverOf(dc2).open();
   await clientOf(dc1).made('PUT', '/acl/policy', { Name: 'while-it-was-down' });
   await areSame(dc1, dc2);
+});
+
+t.test('joining: a restore in the primary is there in the others, too', async (t) => {
+  const dc1 = await runDatacenter(t, { name: 'dc1' });
+  const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
+  const local = await clientOf(dc2).made('PUT', '/acl/token', { Local: true });
+  await clientOf(dc1).made('PUT', '/acl/policy', { Name: 'saved' });
+  const url = `http://127.0.0.1:${serverOf(dc1).port}/v1/snapshot`;
+  const headers = { 'X-Service-Token': ROOT };
+  const archive = await (await fetch(url, { headers })).arrayBuffer();
+  await clientOf(dc1).made('PUT', '/acl/policy', { Name: 'forgotten' });
+  await areSame(dc1, dc2);
+  const restored = await fetch(url, { method: 'PUT', headers, body: archive });
+  t.equal(restored.status, 200, await restored.text());
+  await areSame(dc1, dc2);
+  const { list } = await clientOf(dc2).get('/acl/policies?stale');
+  const names = new Set(list.map(({ Name }) => Name));
+  t.same([names.has('saved'), names.has('forgotten')], [true, false]);
+  t.equal((await clientOf(dc2).as(local.SecretID).get('/acl/token/self')).status, 200);
 });
 
 t.test('joining: who was away for longer than the log is kept takes a snapshot', async (t) => {

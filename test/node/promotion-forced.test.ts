@@ -11,7 +11,7 @@ import {
   serverOf,
 } from '../support/running-datacenters.ts';
 import { until } from '../support/running-group.ts';
-import type { Client, Fields } from '../support/running-node.ts';
+import type { Client, Fields, Reply } from '../support/running-node.ts';
 
 const dc1 = await runDatacenter(t, { name: 'dc1' });
 const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
@@ -46,6 +46,7 @@ const local = new Map<string, Fields>();
 let shared: Fields;
 let onlyHere: Fields;
 let token: Fields;
+let waitingWrite: Promise<Reply>;
 
 t.before(async () => {
   for (const datacenter of [dc1, dc2]) {
@@ -61,6 +62,11 @@ t.before(async () => {
   const changed = { Name: 'shared', Description: 'by the old primary' };
   await clientOf(dc1).made('PUT', `/acl/policy/${String(shared.ID)}`, changed);
   token = await clientOf(dc1).made('PUT', '/acl/token', { Description: 'a lost token' });
+  const waiting = { Name: 'waits-for-others' };
+  waitingWrite = clientOf(dc1).put('/acl/policy?ack=majority&ack_timeout=60s', waiting);
+  await until('it is written', async () => {
+    return (await clientOf(dc1).get('/acl/policy/name/waits-for-others')).status === 200;
+  });
 });
 
 t.test(
@@ -121,15 +127,22 @@ t.test('forced: the old primary yields when it is back, and keeps what only it h
     return (json.Datacenters as Fields[])[0]?.State === 'live';
   });
   const { Count, Entries } = await divergence();
-  t.same([Count, Entries.length], [3, 3]);
+  t.same([Count, Entries.length], [4, 4]);
+  const waited = await waitingWrite;
+  t.equal(waited.status, 504, waited.text);
+  t.match(
+    waited.text,
+    /^whether the write at position 1\.\d+ stands is not known: the primary was/,
+  );
   t.match(Entries, [
     { Kind: 'effects', Objects: [{ Kind: 'policy', ID: onlyHere.ID, Name: 'only-here' }] },
     { Objects: [{ ID: shared.ID, Deleted: false }] },
     { Objects: [{ Kind: 'token', ID: token.AccessorID, Name: 'a lost token' }] },
+    { Objects: [{ Kind: 'policy', Name: 'waits-for-others', Deleted: false }] },
   ]);
   const { text } = await clientOf(dc1).get('/operator/divergence');
   t.notMatch(text, String(token.SecretID), 'no secret is shown');
-  t.equal((await primaryAt(dc1)).DivergentEntries, 3);
+  t.equal((await primaryAt(dc1)).DivergentEntries, 4);
   const gone = await clientOf(dc1).get(`/acl/policy/${String(onlyHere.ID)}`);
   t.equal(gone.status, 404, 'its objects are those of the new primary');
   const { json } = await clientOf(dc1).get(`/acl/policy/${String(shared.ID)}`);
@@ -144,7 +157,7 @@ t.test(
     const made = await client.put(`/operator/divergence?position=${first}`);
     t.equal(made.status, 200, made.text);
     t.match(made.json, { Position: /^2\.\d+$/ });
-    t.equal((await divergence()).Count, 2);
+    t.equal((await divergence()).Count, 3);
     for (const datacenter of [dc1, dc2]) {
       await until(`${datacenter.name} has it`, async () => {
         const path = `/acl/policy/${String(onlyHere.ID)}`;
@@ -168,6 +181,8 @@ t.test(
     const wrong = await client.delete('/operator/divergence');
     t.match([wrong.status, wrong.text], [400, /^Must specify \?position/]);
     t.equal((await client.delete(`/operator/divergence?position=${third}`)).text, 'true');
+    t.equal((await divergence()).Count, 1);
+    t.equal((await client.delete('/operator/divergence?all')).text, 'true');
     t.same(await divergence(), { Count: 0, Entries: [] });
     const lost = await clientOf(dc2).get(`/acl/token/${String(token.AccessorID)}`);
     t.equal(lost.status, 404);

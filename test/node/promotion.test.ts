@@ -77,7 +77,9 @@ t.test('promotion: handed over, it loses nothing and doubles nothing', async (t)
 
 t.test('promotion: when the primary is gone, a majority makes another one', async (t) => {
   const local = await serverOf(dc2).client.made('PUT', '/acl/token', { Local: true });
-  const kept = await serverOf(dc1).client.put('/acl/policy?ack=majority', { Name: 'kept' });
+  const kept = await serverOf(dc1).client.put('/acl/policy?ack=majority&ack_timeout=60s', {
+    Name: 'kept',
+  });
   t.equal(kept.headers['x-service-ack'], 'majority', kept.text);
   await serverOf(dc1).close();
   const promote = async (datacenter: DatacenterUnderTest): Promise<number> => {
@@ -96,7 +98,7 @@ t.test('promotion: when the primary is gone, a majority makes another one', asyn
   const winner = two > three ? dc2 : dc3;
   await isPrimaryEverywhere(winner, [dc2, dc3]);
   for (const datacenter of [dc2, dc3]) {
-    const made = await serverOf(datacenter).client.put('/acl/policy?ack=majority', {
+    const made = await serverOf(datacenter).client.put('/acl/policy?ack=majority&ack_timeout=60s', {
       Name: `after-${datacenter.name}`,
     });
     t.equal(made.status, 200, made.text);

@@ -61,6 +61,7 @@ function openingOf(t: { teardown(action: () => void): void }) {
     standing: () => world.standing,
     onLeaderChanged: () => () => undefined,
     isPrimary: () => world.isPrimary,
+    isWitness: false,
     hasBuiltins: () => world.hasBuiltins,
     catchUp: () => {
       world.barriers += 1;
@@ -388,6 +389,7 @@ t.test(
         return Promise.resolve({ kind: 'applied' });
       },
       clock,
+      federation: { takesGlobalWrites: () => true },
       metrics: { count: silent },
       logger: {
         debug: silent,

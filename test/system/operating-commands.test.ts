@@ -10,7 +10,7 @@ import type { ClusterPlan } from '../../scripts/cluster/cluster-plan.ts';
 import { readSettings } from '../../src/node/settings.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
 
-t.setTimeout(120_000);
+t.setTimeout(300_000);
 
 /** What was compiled lies one folder below the root of the project. */
 const BUILT = join(import.meta.dirname, '..', '..');

@@ -1,0 +1,70 @@
+// Two datacenters of real nodes and a witness, which has a vote and no objects: with it, one of the two is
+// elected when the other one is gone.
+
+import t from 'tap';
+import {
+  type DatacenterUnderTest,
+  runDatacenter,
+  serverOf,
+} from '../support/running-datacenters.ts';
+import { until } from '../support/running-group.ts';
+
+const dc1 = await runDatacenter(t, { name: 'dc1' });
+const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
+const flags = { 'federation-witness': 'true' };
+const witness = await runDatacenter(t, { name: 'w', primary: dc1, flags });
+
+function write(datacenter: DatacenterUnderTest, name: string) {
+  return serverOf(datacenter).client.put('/acl/policy?ack=majority&ack_timeout=60s', {
+    Name: name,
+  });
+}
+
+t.test('witness: it is ready, counts for majorities, and has nothing to show', async (t) => {
+  await until('all follow', async () => {
+    const made = await serverOf(dc1).client.put('/acl/token?ack=all&ack_timeout=1s', {});
+    const { json } = await serverOf(dc1).client.get('/operator/primary');
+    return made.status === 200 && (json.Voters as string[]).length === 3;
+  });
+  const asked = await serverOf(witness).client.get('/acl/policies');
+  t.same(
+    [asked.status, asked.text],
+    [503, 'this datacenter is a witness: it votes, and has no objects'],
+  );
+  await serverOf(dc2).close();
+  const made = await write(dc1, 'with-the-witness');
+  t.equal(made.headers['x-service-ack'], 'majority', made.text);
+  await serverOf(dc2).open();
+});
+
+t.test('witness: it is never primary, and nothing is given up for it', async (t) => {
+  const move = { Datacenter: 'w' };
+  const refused = await serverOf(dc1).client.put('/operator/primary', move);
+  t.equal(refused.status, 503, refused.text);
+  const made = await write(dc1, 'still-primary');
+  t.equal(made.status, 200, made.text);
+  const { json } = await serverOf(dc1).client.get('/operator/primary');
+  t.match(json, { Datacenter: 'dc1', Epoch: 1, PromisedEpoch: 1 });
+});
+
+t.test('witness: its promise makes the other datacenter primary', async (t) => {
+  await until('dc2 has everything', async () => {
+    const { list } = await serverOf(dc2).client.get('/acl/policies?stale');
+    return list.some(({ Name }) => Name === 'still-primary');
+  });
+  await until('dc2 knows where the witness is', async () => {
+    const { text } = await serverOf(dc2).client.get('/acl/policies?dc=w');
+    return text.includes('is a witness');
+  });
+  await serverOf(dc1).close();
+  let answer = '';
+  await until('dc2 is elected', async () => {
+    const moved = await serverOf(dc2).client.put('/operator/primary', { Mode: 'election' });
+    if (moved.text !== answer) t.comment(moved.text);
+    answer = moved.text;
+    return moved.status === 200;
+  });
+  t.match(JSON.parse(answer), { Datacenter: 'dc2', Promises: ['w'] });
+  const made = await write(dc2, 'without-the-first');
+  t.equal(made.headers['x-service-ack'], 'majority', made.text);
+});
