@@ -43,7 +43,7 @@ export class GoalWaiters<Goal> {
         resolve(inTime);
       };
       const waiter: Waiter<Goal> = { wanted, arrived: () => finish(true) };
-      const timer = clock.after(limitMs, () => finish(false));
+      const timer = clock.after(limitMs, () => finish(isReached(wanted)));
       this.#waiters.add(waiter);
     });
   }

@@ -1,9 +1,11 @@
 // Waits until this datacenter's state has reached a position of the global log, for reads that must
-// not be older than something that the caller has seen elsewhere.
+// not be older than something that the caller has seen elsewhere. A position that no entry leads to any
+// more, because a later primary began before it, is never reached, and said to be lost at once.
 
 import type { Clock } from '../../cluster/platform/clock.ts';
 import { AclError } from '../acl/error.ts';
-import { standingOf } from '../state/global-log/chain.ts';
+import { type PlaceStanding, standingOf } from '../state/global-log/chain.ts';
+import { comparePlaces } from '../state/global-log/cursor.ts';
 import type { Position } from '../state/outcome.ts';
 import type { StateView } from '../state/view.ts';
 import { GoalWaiters } from './goal-waiters.ts';
@@ -11,14 +13,15 @@ import { GoalWaiters } from './goal-waiters.ts';
 /** How long a read waits for the position that it asks for. */
 export const POSITION_WAIT_MS = 10_000;
 
+type PositionView = Pick<StateView, 'position' | 'replication'>;
+
 export class PositionWaiters {
-  readonly #view: Pick<StateView, 'position' | 'replication'>;
+  readonly #view: PositionView;
   readonly #waiters: GoalWaiters<Position>;
 
-  constructor(view: Pick<StateView, 'position' | 'replication'>, clock: Clock) {
+  constructor(view: PositionView, clock: Clock) {
     this.#view = view;
-    const isReached = (wanted: Position): boolean =>
-      isBehind(wanted, view.position()) && !this.#isLost(wanted);
+    const isReached = (wanted: Position): boolean => this.#standing(wanted) !== 'pending';
     this.#waiters = new GoalWaiters({ clock, isReached });
   }
 
@@ -27,32 +30,37 @@ export class PositionWaiters {
     this.#waiters.onApplied();
   }
 
-  /** Resolves with whether the state came to it within `limitMs`. */
-  arrives(wanted: Position, limitMs: number): Promise<boolean> {
-    return this.#waiters.reached(wanted, limitMs);
+  /** Resolves with whether the state came to it within `limitMs`; at once where it never will. */
+  async arrives(wanted: Position, limitMs: number): Promise<boolean> {
+    await this.#waiters.reached(wanted, limitMs);
+    return this.#standing(wanted) === 'replicated';
   }
 
   /** Resolves at once when the state is there already. Rejects with 'wait-timeout'. */
   async reached(wanted: Position): Promise<void> {
-    if (!this.#isLost(wanted) && (await this.arrives(wanted, POSITION_WAIT_MS))) return;
-    const at = textOf(this.#view.position());
-    const says = this.#isLost(wanted)
-      ? `Position ${textOf(wanted)} is not in the global log any more: a later primary began without it; this datacenter is at ${at}`
-      : `Position ${textOf(wanted)} was not reached in time; this datacenter is at ${at}`;
-    throw new AclError('wait-timeout', says);
+    if (await this.arrives(wanted, POSITION_WAIT_MS)) return;
+    if (this.#standing(wanted) === 'lost') throw this.#lost(wanted);
+    throw new AclError(
+      'wait-timeout',
+      `Position ${textOf(wanted)} was not reached in time; this datacenter is at ${textOf(this.#view.position())}`,
+    );
   }
 
-  /** A later epoch began before it: no state here will ever have it. */
-  #isLost(wanted: Position): boolean {
+  #standing(wanted: Position): PlaceStanding {
     const replication = this.#view.replication();
-    return replication !== undefined && standingOf(replication, wanted) === 'lost';
+    if (replication !== undefined) return standingOf(replication, wanted);
+    return comparePlaces(wanted, this.#view.position()) <= 0 ? 'replicated' : 'pending';
   }
-}
 
-/** Whether a position lies at or before the current one. */
-function isBehind(wanted: Position, current: Position): boolean {
-  if (wanted.epoch !== current.epoch) return wanted.epoch < current.epoch;
-  return wanted.seq <= current.seq;
+  #lost(wanted: Position): AclError {
+    const { epochs = [] } = this.#view.replication() ?? {};
+    const next = epochs.find(({ epoch }) => epoch > wanted.epoch);
+    const after = next && `${next.primary} began epoch ${next.epoch} behind ${next.startSeq - 1}`;
+    return new AclError(
+      'wait-timeout',
+      `Position ${textOf(wanted)} is not in the global log any more: ${after}; this datacenter is at ${textOf(this.#view.position())}`,
+    );
+  }
 }
 
 function textOf({ epoch, seq }: Position): string {

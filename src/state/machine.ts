@@ -109,6 +109,7 @@ export class StateMachine extends StoredState {
     } else {
       this.moveOn(finished.meta, finished.changes);
       this.watch.announce(finished.changes);
+      if (finished.hasMoved && finished.changes.length === 0) this.watch.announceMoved();
     }
     if (finished.hasMoved) this.#tellOfMove();
     return outcomes;

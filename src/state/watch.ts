@@ -101,6 +101,11 @@ export class Watch {
     }
   }
 
+  /** No object has changed, and the state has moved on in the global log. For the owner of the state alone. */
+  announceMoved(): void {
+    this.#tell({ kind: 'changed', changes: [] });
+  }
+
   /** Tells the listeners that the state was replaced, and wakes all. For the owner of the state alone. */
   announceReplaced(): void {
     this.#tell({ kind: 'replaced' });
