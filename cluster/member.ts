@@ -195,13 +195,14 @@ class OpenMember<Outcome> implements Member<Outcome> {
   #openTransport(listen: NetAddress): Promise<Transport> {
     const { net, clock, random, logger, self, clusterKey, ...rest } = this.#options;
     const { acceptedKeys, federationId, transportTiming, transportLimits } = rest;
-    const { id, name, datacenter, version } = self;
+    const { id, name, datacenter, version, reads } = self;
     return openTransport({
       net,
       clock,
       random,
       logger,
-      self: { node: this.node, id, name, datacenter, version },
+      self: { node: this.node, id, name, datacenter, version, reads },
+      uses: () => this.machine.usesLevel,
       clusterId: () => this.#identity.clusterId,
       ...(federationId !== undefined && { federationId }),
       clusterKey,
@@ -324,12 +325,13 @@ class OpenMember<Outcome> implements Member<Outcome> {
 
   #caller(): RpcCaller {
     const { federationId, self } = this.#options;
-    const { id, name, version, datacenter } = self;
+    const { id, name, version, reads, datacenter } = self;
     return {
       node: this.node,
       id,
       name,
       version,
+      reads,
       datacenter,
       clusterId: this.#identity.clusterId ?? '',
       federationId: federationId?.() ?? '',

@@ -22,6 +22,8 @@ export interface MemberSelf {
   readonly datacenter: string;
   /** Of the program. */
   readonly version: string;
+  /** Up to which level it reads what the log says. */
+  readonly reads: number;
   /** host:port that is shown to people; empty while there is none. */
   readonly httpAddress: () => string;
 }
@@ -33,6 +35,8 @@ export interface Checkpoint {
 }
 
 export interface DigestedMachine<Outcome> extends Machine<Outcome> {
+  /** The level of what its log may say: whoever reads less cannot be a member. */
+  readonly usesLevel: number;
   readonly lastCheckpoint?: Checkpoint | undefined;
   /** Undefined where it is not known (any more). */
   digestAt?(index: number): string | undefined;
@@ -90,6 +94,8 @@ export interface MemberView extends MemberRecord {
   readonly isSelf: boolean;
   readonly isLeader: boolean;
   readonly isVoter: boolean;
+  /** Up to which level it reads what the log says; undefined while this node has no link with it. */
+  readonly reads: number | undefined;
   /** Heard of within a few seconds. */
   readonly isAlive: boolean;
   /** Since this node heard it; 0 for itself, undefined when never. */

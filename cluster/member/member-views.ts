@@ -10,6 +10,8 @@ import type { MemberView } from './group-member.ts';
 
 export interface Sight {
   readonly self: NodeId;
+  /** Up to which level it reads what the log says. */
+  readonly reads: number;
   readonly group: GroupRecord;
   readonly status: ReplicaStatus;
   readonly groupStatus: GroupStatus;
@@ -26,13 +28,17 @@ function viewOf(member: MemberRecord, sight: Sight): MemberView {
   const { self, group, groupStatus, aliveMs } = sight;
   const { node } = member;
   const heardMs = heardMsOf(node, sight);
-  const linkHeardMs = sight.peers.find((peer) => peer.node === node)?.lastHeardMs;
+  const peer = sight.peers.find((each) => each.node === node);
+  const linkHeardMs = peer?.lastHeardMs;
   const isSelf = node === self;
+  // What it was before its link broke, it may not be when it comes back.
+  const linkReads = peer?.isLinked === true ? peer.reads : undefined;
   return {
     ...member,
     isSelf,
     isLeader: groupStatus.leader === node,
     isVoter: group.membership.voters.includes(node),
+    reads: isSelf ? sight.reads : linkReads,
     isAlive: isSelf || Math.min(heardMs ?? aliveMs, linkHeardMs ?? aliveMs) < aliveMs,
     lastContactMs: heardMs,
     lastIndex: lastIndexOf(node, sight),

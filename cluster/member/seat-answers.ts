@@ -5,6 +5,7 @@ import { FOUNDING_TERM } from '../log/cluster-identity.ts';
 import type { DurableLog } from '../log/durable-log.ts';
 import type { MemberRecord } from '../replica/group-record.ts';
 import { RpcRefusal } from '../transport/rpc-error.ts';
+import { tooOldText } from '../transport/hello-check.ts';
 import type { RpcRequest } from '../transport/transport.ts';
 import { removedText } from './admission.ts';
 import { fateOf } from './founding.ts';
@@ -26,6 +27,8 @@ export interface SeatAnswersOptions {
   readonly log: DurableLog;
   readonly leading: Leading;
   readonly introduction: () => Introduction;
+  /** The level of what the group's log may say. */
+  readonly uses: () => number;
   /** A node of this cluster says where it is. */
   readonly onHeard: (member: MemberRecord) => void;
   readonly onRemoved: (says: string) => void;
@@ -52,12 +55,17 @@ function onIntroduction(
 }
 
 async function onJoin(
-  { clusterId: own, leading }: SeatAnswersOptions,
+  { clusterId: own, leading, uses }: SeatAnswersOptions,
   request: RpcRequest,
 ): Promise<Uint8Array> {
   const { record, clusterId } = introductionOf(request);
   if (clusterId !== '' && clusterId !== own) {
     throw new RpcRefusal('other-cluster', `${record.name} belongs to the cluster ${clusterId}`);
+  }
+  // The level may have risen since the handshake.
+  const { reads } = request.from;
+  if (reads < uses()) {
+    throw new RpcRefusal('too-old', tooOldText(record.name, { reads, uses: uses() }));
   }
   await leading.admit({ record, isOurs: clusterId === own });
   return encodeText(own);

@@ -118,9 +118,10 @@ export class Seat<Outcome> {
   }
 
   views(): readonly MemberView[] {
-    const { transport, timing } = this.#seat;
+    const { transport, timing, options } = this.#seat;
     return memberViews({
       self: this.#node,
+      reads: options.self.reads,
       group: this.replica.groupRecord(),
       status: this.replica.status(),
       groupStatus: this.replica.groupStatus(),
@@ -224,13 +225,14 @@ export class Seat<Outcome> {
   }
 
   #createHandlers(): HandlerByMethod {
-    const { clusterId, self, log, onOver } = this.#seat;
+    const { clusterId, self, log, machine, onOver } = this.#seat;
     const inbox = this.#inbox;
     const answers = answersOf({
       clusterId,
       self,
       log,
       leading: this.leading,
+      uses: () => machine.usesLevel,
       introduction: () => this.#introduction(),
       onHeard: (member) => {
         this.directory.heard(member);

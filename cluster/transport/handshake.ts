@@ -23,6 +23,8 @@ export interface HandshakeOptions {
   readonly clusterId: string;
   /** Empty: none yet. */
   readonly federationId: string;
+  /** See Hello. */
+  readonly uses: number;
   readonly clusterKey: Uint8Array | undefined;
   /** Keys that are taken from whoever dials, besides. */
   readonly acceptedKeys?: readonly Uint8Array[];
@@ -143,9 +145,9 @@ export class Handshake {
   }
 
   #refusalOf(hello: Hello): HandshakeRefusal | undefined {
-    const { self, clusterId, federationId, clusterKey, side } = this.#options;
+    const { self, clusterId, federationId, uses, clusterKey, side } = this.#options;
     const hasKey = clusterKey !== undefined;
-    const refusal = refusalOfHello(hello, { self, clusterId, federationId, hasKey });
+    const refusal = refusalOfHello(hello, { self, clusterId, federationId, uses, hasKey });
     if (refusal !== undefined || side.kind === 'listener') return refusal;
     if (side.expected !== undefined && hello.node !== side.expected) {
       const says = `${whoIs(hello)} is node ${hello.node}, and node ${side.expected} was looked for there`;
@@ -166,7 +168,7 @@ export class Handshake {
   }
 
   #sayHello(lane: Lane): Uint8Array {
-    const { self, life, clusterId, federationId, clusterKey, nonce } = this.#options;
+    const { self, life, clusterId, federationId, uses, clusterKey, nonce } = this.#options;
     const hello: Hello = {
       kind: 'hello',
       oldestVersion: OLDEST_PROTOCOL,
@@ -182,6 +184,8 @@ export class Handshake {
       hasKey: clusterKey !== undefined,
       nonce,
       federationId,
+      reads: self.reads,
+      uses,
     };
     const bytes = encodeFrame(hello);
     this.#ownHello = { hello, bytes };

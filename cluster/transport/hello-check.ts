@@ -11,11 +11,17 @@ export interface OwnSide {
   readonly clusterId: string;
   /** Empty: none yet. */
   readonly federationId: string;
+  /** The level that its group uses. */
+  readonly uses: number;
   readonly hasKey: boolean;
 }
 
 export function refusalOfHello(hello: Hello, own: OwnSide): HandshakeRefusal | undefined {
-  const reason = versionReason(hello, own) ?? groupReason(hello, own) ?? keyReason(hello, own);
+  const reason =
+    versionReason(hello, own) ??
+    groupReason(hello, own) ??
+    levelReason(hello, own) ??
+    keyReason(hello, own);
   if (reason !== undefined) return new HandshakeRefusal('refused', reason);
   const { self } = own;
   if (hello.node !== self.node) return undefined;
@@ -59,6 +65,24 @@ function federationReason(hello: Hello, own: OwnSide): string | undefined {
   if (federationId === '' || hello.federationId === '') return undefined;
   if (hello.federationId === federationId) return undefined;
   return `${two}, and they are of two federations: ${hello.federationId} and ${federationId}`;
+}
+
+/** Whoever cannot read what a group's log says has no part in it. Other datacenters do not read it. */
+function levelReason(hello: Hello, { self, uses }: OwnSide): string | undefined {
+  if (hello.datacenter !== self.datacenter) return undefined;
+  if (hello.reads < uses) return tooOldText(whoIs(hello), { reads: hello.reads, uses });
+  if (self.reads < hello.uses) {
+    return tooOldText(self.name, { reads: self.reads, uses: hello.uses });
+  }
+  return undefined;
+}
+
+/** For people: who reads less than its group uses, and what to do about it. */
+export function tooOldText(
+  who: string,
+  { reads, uses }: { readonly reads: number; readonly uses: number },
+): string {
+  return `${who} reads the log up to feature level ${reads}, and the cluster uses ${uses}: upgrade ${who}`;
 }
 
 function keyReason(hello: Hello, { self, hasKey }: OwnSide): string | undefined {

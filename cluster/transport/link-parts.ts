@@ -36,6 +36,7 @@ export function newCallServer({ serve, logger, limits }: LinkParts): CallServer 
 
 /** How a handler sees who asks. */
 export function callerOf(peer: Hello, remote: string): RpcCaller {
-  const { node, id, name, programVersion, datacenter, clusterId, federationId } = peer;
-  return { node, id, name, version: programVersion, datacenter, clusterId, federationId, remote };
+  const { node, id, name, programVersion: version, reads, datacenter, ...ids } = peer;
+  const { clusterId, federationId } = ids;
+  return { node, id, name, version, reads, datacenter, clusterId, federationId, remote };
 }

@@ -105,6 +105,7 @@ export class Link {
       name: this.#peer?.name ?? '',
       version: this.#peer?.programVersion ?? '',
       datacenter: this.#peer?.datacenter ?? '',
+      reads: this.#peer?.reads,
       lastErrorText: isLinked ? undefined : this.#lastErrorText,
       lastHeardMs: heardAtMs === undefined ? undefined : Math.max(0, nowMs - heardAtMs),
       roundTripMs: this.#control.up?.roundTripMs,

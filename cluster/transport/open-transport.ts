@@ -238,12 +238,13 @@ class NodeTransport implements Transport {
   }
 
   #handshake(side: HandshakeOptions['side']): Handshake {
-    const { self, clusterId, federationId, clusterKey, acceptedKeys, random } = this.#options;
+    const { self, clusterId, federationId, uses, clusterKey, acceptedKeys, random } = this.#options;
     return new Handshake({
       self,
       life: this.#life,
       clusterId: clusterId() ?? '',
       federationId: federationId?.() ?? '',
+      uses: uses(),
       clusterKey,
       ...(acceptedKeys !== undefined && { acceptedKeys }),
       nonce: random.bytes(NONCE_BYTES),

@@ -19,6 +19,8 @@ export interface TransportSelf {
   readonly datacenter: string;
   /** Of the program. */
   readonly version: string;
+  /** Up to which level it reads what the log says. */
+  readonly reads: number;
 }
 
 export interface TransportOptions {
@@ -34,6 +36,8 @@ export interface TransportOptions {
    * A node of another federation is refused, one that knows of none yet is not.
    */
   readonly federationId?: () => string | undefined;
+  /** The level that the group uses, asked at every handshake: no member reads less. */
+  readonly uses: () => number;
   /** With it, both sides of every connection prove that they have it; it never leaves the node. */
   readonly clusterKey: Uint8Array | undefined;
   /** Keys that are taken from whoever dials, besides, while `clusterKey` is being replaced. */
@@ -80,6 +84,8 @@ export interface PeerStatus {
   readonly name: string;
   readonly version: string;
   readonly datacenter: string;
+  /** Up to which level it reads what the log says; undefined before the first handshake. */
+  readonly reads: number | undefined;
   /** Why there is no link, as far as this node knows; undefined while it is linked. */
   readonly lastErrorText: string | undefined;
   /** Milliseconds since anything came from it; undefined before the first frame. */
@@ -103,6 +109,8 @@ export interface RpcCaller {
   readonly id: string;
   readonly name: string;
   readonly version: string;
+  /** Up to which level it reads what the log says. */
+  readonly reads: number;
   readonly datacenter: string;
   /** As of the handshake; empty: it belonged to no cluster. */
   readonly clusterId: string;

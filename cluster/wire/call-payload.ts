@@ -3,7 +3,7 @@
 
 import { Packr } from 'msgpackr';
 import { checkMsgpack } from './check-msgpack.ts';
-import { type Fields, fieldsOf } from './shape.ts';
+import { type Fields, fieldsFromTo } from './shape.ts';
 import { WireDamage } from './wire-damage.ts';
 
 const packr = new Packr({ useRecords: false });
@@ -16,9 +16,15 @@ export function packed(...fields: readonly unknown[]): Uint8Array {
   return packr.pack([FORMAT, ...fields]);
 }
 
-/** The fields behind the format, exactly so many. Throws WireDamage. */
-export function unpacked(bytes: Uint8Array, what: string, count: number): Fields {
-  const [format, ...fields] = fieldsOf(valueIn(bytes, what), what, count + 1);
+/** The fields behind the format: so many, and in later layouts up to `countMax`. Throws WireDamage. */
+export function unpacked(
+  bytes: Uint8Array,
+  what: string,
+  count: number,
+  countMax: number = count,
+): Fields {
+  const all = fieldsFromTo(valueIn(bytes, what), what, count + 1, countMax + 1);
+  const [format, ...fields] = all;
   if (format !== FORMAT) throw new WireDamage(`${what} has the format ${String(format)}`);
   return fields;
 }

@@ -9,6 +9,7 @@ import { checkMsgpack } from './check-msgpack.ts';
 import {
   type Accepted,
   type CallFrame,
+  FIRST_LEVEL,
   type Frame,
   type Hello,
   type Lane,
@@ -181,6 +182,8 @@ function helloFields(hello: Hello): Fields {
     hello.hasKey,
     hello.nonce,
     hello.federationId,
+    hello.reads,
+    hello.uses,
   ];
 }
 
@@ -202,6 +205,8 @@ function helloOf(fields: Fields): Hello {
     hasKey: flagOf(known[10], 'hasKey'),
     nonce: exactBytesOf(known[11], 'nonce', NONCE_BYTES),
     federationId: textOf(fields[HELLO_FIELDS] ?? '', 'federationId', NAME_MAX),
+    reads: countOf(fields[HELLO_FIELDS + 1] ?? FIRST_LEVEL, 'reads'),
+    uses: countOf(fields[HELLO_FIELDS + 2] ?? FIRST_LEVEL, 'uses'),
   };
 }
 

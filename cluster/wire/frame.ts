@@ -35,6 +35,10 @@ export interface Hello {
   readonly nonce: Uint8Array;
   /** Which datacenters belong together; empty while the node knows of none. The first release lacks it. */
   readonly federationId: string;
+  /** Up to which level its program reads what the log says. Releases that do not say so read FIRST_LEVEL. */
+  readonly reads: number;
+  /** The level that its group uses, as far as it knows; FIRST_LEVEL while it has none. */
+  readonly uses: number;
 }
 
 /** The second frame of the dialling side. */
@@ -123,6 +127,8 @@ export type Frame =
 /** Versions of the protocol that this program speaks. */
 export const OLDEST_PROTOCOL = 1;
 export const NEWEST_PROTOCOL = 2;
+/** Of what the log says, before there were levels. */
+export const FIRST_LEVEL = 1;
 export const NONCE_BYTES = 32;
 export const MAC_BYTES = 32;
 /** Characters of a name, an id, a version, a method, a code. */

@@ -22,6 +22,13 @@ export function fieldsOf(value: unknown, what: string, count: number): Fields {
   return value as Fields;
 }
 
+/** An array of fields, of which later layouts have more than the first one. */
+export function fieldsFromTo(value: unknown, what: string, from: number, to: number): Fields {
+  const fields = arrayOf(value, what, to);
+  if (fields.length >= from) return fields;
+  throw new WireDamage(`${what} has ${fields.length} fields instead of ${from} to ${to}`);
+}
+
 /** A whole number from 0 to 2^53 - 1. */
 export function countOf(value: unknown, what: string): number {
   if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;

@@ -69,6 +69,7 @@ async function oneRound(secondsEach: number): Promise<Round> {
     federationId: FEDERATION,
     epoch: 1,
     epochStartSeq: 1,
+    level: 1,
     voters: ['dc1', 'dc2'],
   };
   const parts = { clock: systemClock, random: systemRandom, logger, standing: () => standing };
@@ -126,6 +127,7 @@ async function measure(
     adopt: async () => undefined,
     cursor: () => (wantsSnapshot ? undefined : state.cursor),
     place: () => undefined,
+    level: () => 1,
     maxEpoch: () => 0,
     apply: async (batch) => {
       state.cursor = batch.to;
@@ -186,6 +188,7 @@ function newGossip(
       primary: 'dc1',
       epoch: 1,
       term: 1,
+      level: 1,
     }),
     seeds,
     neighbours: () => [],
@@ -243,7 +246,9 @@ function open(
       name: datacenter,
       datacenter,
       version: '0',
+      reads: 1,
     },
+    uses: () => 1,
     clusterId: () => `cluster of ${datacenter}`,
     clusterKey: undefined,
     listen: { host: '127.0.0.1', port: 0 },

@@ -86,6 +86,11 @@ const AutopilotServer = answer('AutopilotServer', {
   NodeStatus: standing,
   Status: text('`leader`, `voter` or `non-voter`.'),
   NodeType: text('What it shall be: always `voter`.'),
+  ReadsFeatureLevel: nullable(
+    Type.Integer({
+      description: 'Up to which level it reads the log; null where that is not known.',
+    }),
+  ),
   Meta: Type.Record(Type.String(), Type.String()),
 });
 
@@ -96,6 +101,14 @@ export const AutopilotState = answer('AutopilotState', {
   Servers: Type.Record(Type.String(), AutopilotServer),
   Leader: text('The id of the leader.'),
   Voters: Type.Array(Type.String()),
+  FeatureLevel: Type.Object({
+    Active: Type.Integer({ description: 'The level that the log of the datacenter uses.' }),
+    Readable: Type.Integer({ description: 'The level that the release of the leader reads.' }),
+    WaitsFor: Type.Array(Type.String(), {
+      description:
+        'Servers and datacenters that must read the latter before the former rises to it.',
+    }),
+  }),
 });
 
 export const Restored = answer('Restored', {

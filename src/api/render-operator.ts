@@ -60,7 +60,7 @@ export function renderServersHealth(state: ShownAutopilotState): string {
 }
 
 export function renderAutopilotState(state: ShownAutopilotState): string {
-  const { servers, failureTolerance } = state;
+  const { servers, failureTolerance, level } = state;
   return quoteValue({
     Healthy: state.isHealthy,
     FailureTolerance: failureTolerance,
@@ -73,12 +73,14 @@ export function renderAutopilotState(state: ShownAutopilotState): string {
           NodeStatus: standingOf(server),
           Status: server.isLeader ? 'leader' : server.isVoter ? 'voter' : 'non-voter',
           NodeType: 'voter',
+          ReadsFeatureLevel: server.reads ?? null,
           Meta: {},
         },
       ]),
     ),
     Leader: servers.find(({ isLeader }) => isLeader)?.id ?? '',
     Voters: servers.filter(({ isVoter }) => isVoter).map(({ id }) => id),
+    FeatureLevel: { Active: level.uses, Readable: level.reads, WaitsFor: level.waitsFor },
   });
 }
 

@@ -7,6 +7,8 @@ export interface ShownServer {
   /** `host:port` of the cluster interface. */
   readonly address: string;
   readonly version: string;
+  /** Up to which feature level it reads; undefined where this server cannot know. */
+  readonly reads: number | undefined;
   readonly isLeader: boolean;
   readonly isVoter: boolean;
   readonly isAlive: boolean;
@@ -39,9 +41,19 @@ export interface ShownAutopilot {
   readonly index: number;
 }
 
+/** Which feature level the log of the datacenter uses, and who stands in the way of a higher one. */
+export interface ShownLevel {
+  readonly uses: number;
+  /** What the leader reads. */
+  readonly reads: number;
+  /** Names of servers and datacenters. */
+  readonly waitsFor: readonly string[];
+}
+
 export interface ShownAutopilotState {
   readonly isHealthy: boolean;
   /** So many voters can fail before the group stops taking writes. */
   readonly failureTolerance: number;
+  readonly level: ShownLevel;
   readonly servers: readonly ShownServer[];
 }

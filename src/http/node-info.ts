@@ -29,4 +29,6 @@ export interface MemberInfo {
   readonly port: number;
   readonly isAlive: boolean;
   readonly isVoter: boolean;
+  /** Up to which feature level it reads the log; undefined where that is not known. */
+  readonly reads: number | undefined;
 }

@@ -137,7 +137,11 @@ function memberOf(member: MemberInfo): object {
     Name: member.name,
     Addr: member.address,
     Port: member.port,
-    Tags: { role: 'consul', voter: String(member.isVoter) },
+    Tags: {
+      role: 'consul',
+      voter: String(member.isVoter),
+      ...(member.reads !== undefined && { reads_feature_level: String(member.reads) }),
+    },
     Status: member.isAlive ? ALIVE : FAILED,
   };
 }

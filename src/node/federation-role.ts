@@ -23,6 +23,8 @@ export interface OwnStanding {
   readonly replication: Replication | undefined;
   /** This server leads its datacenter, and has applied what came before its reign. */
   readonly isReigning: boolean;
+  /** The level that the log of the datacenter uses. */
+  readonly level: number;
   /** The datacenters that count for majorities. */
   readonly voters: readonly string[];
   /** Servers of the primary, and of it the leader first, as far as they are known. */
@@ -31,7 +33,7 @@ export interface OwnStanding {
 
 /** Whether this server is the one that other datacenters follow. */
 export function feedStandingOf(own: OwnStanding): FeedStanding {
-  const { replication, isReigning, voters, primaryAddresses } = own;
+  const { replication, isReigning, level, voters, primaryAddresses } = own;
   const elsewhere = (says: string): FeedStanding => ({
     kind: 'elsewhere',
     addresses: primaryAddresses(),
@@ -44,5 +46,5 @@ export function feedStandingOf(own: OwnStanding): FeedStanding {
   if (!isReigning) return elsewhere('another server leads the primary');
   const { epoch, startSeq } = currentEpoch(replication);
   const { federationId } = replication;
-  return { kind: 'primary', federationId, epoch, epochStartSeq: startSeq, voters };
+  return { kind: 'primary', federationId, epoch, epochStartSeq: startSeq, level, voters };
 }

@@ -15,6 +15,8 @@ export interface NodeInfoParts {
   readonly nodeId: string;
   /** The version of the program. */
   readonly version: string;
+  /** Up to which feature level the program reads. */
+  readonly reads: number;
   readonly group: Group;
   readonly view: StateView;
   readonly federation: Pick<Federation, 'primary' | 'datacenters'>;
@@ -123,16 +125,17 @@ export class GroupNodeInfo implements NodeInfo {
     return reasons;
   }
 
-  #infoOf({ name, isSelf, address, isAlive, isVoter }: MemberView): MemberInfo {
+  #infoOf({ name, isSelf, address, isAlive, isVoter, reads }: MemberView): MemberInfo {
     const at = isSelf ? this.#ownAddress(address) : address;
-    return { name, address: at?.host ?? '', port: at?.port ?? 0, isAlive, isVoter };
+    return { name, address: at?.host ?? '', port: at?.port ?? 0, isAlive, isVoter, reads };
   }
 
   /** This node is at least itself: before it belongs to a group, and before it is on its record. */
   #ownInfo(): MemberInfo {
     const { host = '', port = 0 } = this.#ownAddress() ?? {};
     const isVoter = this.#parts.group.standing().kind === 'member';
-    return { name: this.nodeName, address: host, port, isAlive: true, isVoter };
+    const { reads } = this.#parts;
+    return { name: this.nodeName, address: host, port, isAlive: true, isVoter, reads };
   }
 
   /** Of the port between servers; of a node without one, where HTTP is answered. */

@@ -6,6 +6,7 @@ import type { Closer } from '../../cluster/base/closer.ts';
 import type { OwnRecord } from '../../cluster/federation/directory/directory.ts';
 import { Gossip } from '../../cluster/federation/directory/gossip.ts';
 import { FEED_METHOD } from '../../cluster/federation/feed/feed-frames.ts';
+import { FEED_REFUSAL } from '../../cluster/federation/feed/feed-session.ts';
 import { FeedServer } from '../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../cluster/federation/feed/subscriber.ts';
 import { Promotion } from '../../cluster/federation/promotion/promotion.ts';
@@ -14,6 +15,7 @@ import { type SlotAlarm, Slots } from '../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
+import { RpcRefusal } from '../../cluster/transport/rpc-error.ts';
 import type { RpcRequest, RpcServer } from '../../cluster/transport/transport.ts';
 import { AclError } from '../acl/error.ts';
 import type { ShownFederation } from '../api/shown-federation.ts';
@@ -26,6 +28,7 @@ import type { StateMachine } from '../state/machine.ts';
 import type { Outcome, Position } from '../state/outcome.ts';
 import { DatacenterLine } from './datacenter-line.ts';
 import { feedStandingOf, primacyOf } from './federation-role.ts';
+import type { LevelReader } from './feature-level.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { federationShown } from './federation-shown.ts';
 import { feedSourceOf } from './feed-source.ts';
@@ -49,6 +52,8 @@ export interface NodeFederationOptions {
   readonly propose: (command: Command) => Promise<Outcome>;
   /** Calls to other datacenters that may be under way at once. */
   readonly countMax: number;
+  /** Whether all read what the global log says. */
+  readonly mayBegin: () => boolean;
 }
 
 /** How often it is looked what of the global log may go. */
@@ -148,7 +153,8 @@ export class NodeFederation implements Federation {
   /** Makes what must exist before the first write of a reign. Rejects when it cannot. */
   async begin(): Promise<void> {
     const { machine, plan } = this.#options;
-    if (machine.replication() !== undefined || plan.isFederated) await this.#beginLog();
+    const isWanted = machine.replication() !== undefined || plan.isFederated;
+    if (isWanted && this.#options.mayBegin()) await this.#beginLog();
   }
 
   /** Whether this datacenter writes what all share. */
@@ -211,6 +217,19 @@ export class NodeFederation implements Federation {
   primary(): Primacy {
     const { machine, plan } = this.#options;
     return primacyOf(machine.replication(), plan, machine.position());
+  }
+
+  /** Why the primary's log did not come the last time that it did not; undefined when nobody knows. */
+  get lastFailure(): string | undefined {
+    return this.#subscriber.state().lastError?.text;
+  }
+
+  /** Who besides this datacenter reads what it writes. */
+  readers(): readonly LevelReader[] {
+    const { plan } = this.#options;
+    if (!this.isPrimary) return [];
+    const others = this.datacenters().filter((name) => name !== plan.datacenter);
+    return others.map((name) => ({ name, reads: this.#gossip.directory.levelOf(name) }));
   }
 
   run(datacenter: string, errand: Errand): Promise<unknown> {
@@ -314,6 +333,7 @@ export class NodeFederation implements Federation {
         return cursor && { cursor, digest: machine.globalDigestAt(cursor) };
       },
       maxEpoch: () => machine.replication()?.maxEpochPromised ?? 0,
+      level: () => machine.usesLevel,
       apply: (batch) =>
         applyBatch(this.#deps, this.#subscriber.state().news?.epoch ?? batch.to.epoch, batch),
       sink: new GlobalSnapshotSink(machine, this.#deps),
@@ -348,6 +368,7 @@ export class NodeFederation implements Federation {
     return feedStandingOf({
       replication: machine.replication(),
       isReigning: this.#reign !== undefined,
+      level: machine.usesLevel,
       // Whoever is part of the federation counts, heard or not: fewer would make majorities of too few.
       voters: this.datacenters(),
       primaryAddresses: () => this.#primaryAddresses(),
@@ -412,6 +433,7 @@ export class NodeFederation implements Federation {
       primary: datacenter,
       epoch,
       term: this.#reign,
+      level: machine.usesLevel,
     };
   }
 
@@ -438,9 +460,12 @@ export class NodeFederation implements Federation {
   #begunBefore(method: string, handler: RpcServer): RpcServer {
     if (method !== FEED_METHOD.hello) return handler;
     return async (request: RpcRequest) => {
-      const { machine } = this.#options;
+      const { machine, mayBegin, plan } = this.#options;
       const isOurs = this.#reign !== undefined && this.isPrimary;
-      if (isOurs && machine.replication() === undefined) await this.#beginLog();
+      if (isOurs && machine.replication() === undefined) {
+        if (!mayBegin()) throw notBegun(plan.datacenter);
+        await this.#beginLog();
+      }
       this.#followers.add(request.from.datacenter);
       this.#look();
       void this.#enlist();
@@ -504,4 +529,9 @@ export class NodeFederation implements Federation {
     const says = `this datacenter is of federation ${own}, not of ${federationId}`;
     throw new AclError('internal', says);
   }
+}
+
+function notBegun(datacenter: string): RpcRefusal {
+  const says = `${datacenter} has no global log before all its servers can read one: upgrade them`;
+  return new RpcRefusal(FEED_REFUSAL.busy, says);
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../../cluster/platform/clock.ts';
 import type { MetricsRegistry } from '../http/metrics.ts';
 import { COUNTER_NAMES, type Metrics } from '../service/metrics.ts';
 import type { StateView } from '../state/view.ts';
+import type { FeatureLevel } from './feature-level.ts';
 import type { Forwarding } from './forwarding.ts';
 import type { LeaderDuties } from './leader-duties.ts';
 import type { LoopWatch } from './loop-watch.ts';
@@ -45,6 +46,7 @@ export interface NodeFigures {
   readonly duties: LeaderDuties;
   readonly forwarding: Forwarding;
   readonly loop: LoopWatch;
+  readonly level: FeatureLevel;
 }
 
 /** Shows the node's figures; they are asked for only when somebody looks. */
@@ -53,7 +55,7 @@ export function exportNodeMetrics(registry: MetricsRegistry, figures: NodeFigure
     const shown = registry.gauge(`${PREFIX}${name}`);
     registry.onCollect(() => shown.set(read()));
   };
-  const { member, view, duties, forwarding, loop } = figures;
+  const { member, view, duties, forwarding, loop, level } = figures;
   const is = (standing: string) => (): number => Number(member.status().standing === standing);
   gauge('server.isLeader', is('leader'));
   for (const standing of ['leader', 'follower', 'candidate', 'learner']) {
@@ -71,6 +73,9 @@ export function exportNodeMetrics(registry: MetricsRegistry, figures: NodeFigure
   gauge('raft.forwarded_writes', () => forwarding.count);
   gauge('autopilot.healthy', () => Number(autopilotOf(member)?.isHealthy ?? Number.NaN));
   gauge('autopilot.failure_tolerance', () => autopilotOf(member)?.failureTolerance ?? Number.NaN);
+  gauge('feature_level.active', () => level.status().uses);
+  gauge('feature_level.readable', () => level.status().reads);
+  gauge('feature_level.waits_for', () => level.status().waitsFor.length);
   gauge('state.index', () => view.index());
   gauge('state.tokens', () => view.totals().tokens);
   gauge('state.local_tokens', () => view.totals().localTokens);

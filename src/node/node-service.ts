@@ -10,12 +10,14 @@ import type { ServiceDeps } from '../service/deps.ts';
 import { ensureBuiltins } from '../service/duties.ts';
 import { LeaderAway } from '../service/remote.ts';
 import type { Command } from '../state/commands.ts';
+import { levelOf } from '../state/feature-levels.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome } from '../state/outcome.ts';
 import { answeringDatacentersWith } from './answer-datacenters.ts';
 import { answeringWith } from './answer-questions.ts';
 import { DATACENTER_METHOD } from './datacenter-line.ts';
 import { serviceSettingsOf } from './derive-settings.ts';
+import { FeatureLevel } from './feature-level.ts';
 import { federationPlanOf } from './federation-settings.ts';
 import { Forwarding, OPERATION_METHOD } from './forwarding.ts';
 import { LeaderDuties } from './leader-duties.ts';
@@ -36,6 +38,8 @@ export interface NodeServiceOptions {
   readonly machine: StateMachine;
   readonly clusterId: () => string | undefined;
   readonly metrics: MetricsRegistry;
+  /** Up to which feature level the program reads. */
+  readonly reads: number;
 }
 
 export interface NodeService {
@@ -46,7 +50,16 @@ export interface NodeService {
   readonly duties: LeaderDuties;
   readonly opening: Opening;
   readonly federation: NodeFederation;
+  readonly level: FeatureLevel;
 }
+
+/** What a datacenter writes first of a global log. */
+const BEGINNING = {
+  type: 'global-log.begin',
+  datacenter: '',
+  primary: '',
+  isWitness: false,
+} as const;
 
 /** Calls that one connection between servers carries at once. */
 const FORWARDED_MAX = 4_096;
@@ -57,26 +70,39 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   const countMax = Math.min(FORWARDED_MAX, settings['limits.pending_writes_max']);
   const forwarding = new Forwarding({ line: lineOf(member), clock, countMax });
   closer.defer(() => forwarding.close());
-  const federation = new NodeFederation(
+  const federation: NodeFederation = new NodeFederation(
     {
       ...{ platform, member, machine, countMax, clusterId: options.clusterId },
       plan: federationPlanOf(settings),
-      propose: (command) => propose(member, command),
+      propose: (command) => propose(member, level.readable(command)),
+      mayBegin: () => machine.usesLevel >= levelOf(BEGINNING),
     },
     closer,
   );
+  const level: FeatureLevel = new FeatureLevel({
+    ...{ clock, logger, reads: options.reads },
+    uses: () => machine.usesLevel,
+    members: () => member.members(),
+    datacenters: () => federation.readers(),
+    isReigning: () => leadership.isReigning,
+    propose: (command) => propose(member, command),
+    onRaised: () => federation.begin(),
+  });
+  closer.defer(() => level.close());
   const onLeaderChanged = (listener: () => void) => member.onLeaderChanged(listener);
   const deps = depsOf(options, {
     forwarding,
     opening: () => opening,
     leadership: () => leadership,
     federation,
+    level,
   });
   const duties = new LeaderDuties(deps);
   const leadership: Leadership = new Leadership({
     lead: () => leadOf(member),
     onLeaderChanged,
     prepare: async () => {
+      await level.raise();
       await federation.begin();
       // A secondary takes them from the primary.
       if (federation.isPrimary) await ensureBuiltins(deps);
@@ -101,6 +127,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     onLeaderChanged,
     isPrimary: () => federation.isPrimary,
     isWitness: federationPlanOf(settings).isWitness,
+    nothingComesBecause: () => federation.lastFailure,
     hasBuiltins: () => machine.totals().namespaces > 0,
     catchUp: () => passReignBarrier({ leadership, forwarding, readBarrier }),
     clock,
@@ -113,7 +140,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   member.serve(REIGN_METHOD, answeringReign(leadership));
   const answerOther = answeringDatacentersWith({ door, countMax, random, logger });
   federation.serve(DATACENTER_METHOD, ({ payload, from }) => answerOther(payload, from.datacenter));
-  return { deps, door, forwarding, leadership, duties, opening, federation };
+  return { deps, door, forwarding, leadership, duties, opening, federation, level };
 }
 
 interface Parts {
@@ -122,11 +149,12 @@ interface Parts {
   readonly opening: () => Opening;
   readonly leadership: () => Leadership;
   readonly federation: NodeFederation;
+  readonly level: FeatureLevel;
 }
 
 function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
   const { settings, platform, member, machine, metrics } = options;
-  const { forwarding, opening, leadership, federation } = parts;
+  const { forwarding, opening, leadership, federation, level } = parts;
   const { clock, random, logger, https } = platform;
   const timed = commitTimesIn(metrics, clock);
   const isSoleVoter = soleVoterOf(member);
@@ -135,7 +163,9 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
     watch: machine.watch,
     propose: async (command: Command, reign?: number) => {
       if (reign !== undefined && !leadership().isReign(reign)) throw new LeaderAway();
-      return federation.admit(command.change, () => timed(() => propose(member, command)));
+      return federation.admit(command.change, () =>
+        timed(() => propose(member, level.readable(command))),
+      );
     },
     // A leader whom nobody else can elect away has applied whatever it answered.
     readBarrier: () => (leadership().isReigning && isSoleVoter() ? undefined : passBarrier(member)),

@@ -10,6 +10,8 @@ import { MetricsRegistry } from '../http/metrics.ts';
 import type { NodeInfo } from '../http/node-info.ts';
 import type { HttpParts } from '../http/parts.ts';
 import type { Operations } from '../service/operations.ts';
+import { NEWEST_LEVEL } from '../state/feature-levels.ts';
+import { UnreadableEntry } from '../state/unreadable.ts';
 import { groupPlanOf } from './cluster-settings.ts';
 import { httpSettingsOf } from './derive-settings.ts';
 import { exportFederationMetrics } from './federation-metrics.ts';
@@ -29,6 +31,8 @@ export interface NodeOptions {
   readonly platform: Platform;
   /** The version of the program. */
   readonly version: string;
+  /** Up to which feature level it reads; left out: what this release does. */
+  readonly reads?: number;
 }
 
 export interface RunningNode {
@@ -72,16 +76,16 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
 }
 
 async function openParts(options: NodeOptions, closer: Closer): Promise<RunningNode> {
-  const { settings, platform } = options;
+  const { settings, platform, reads = NEWEST_LEVEL } = options;
   const { clock, random, logger } = platform;
   const addresses: ListeningAddress[] = [];
   const httpAddress = (): string => (addresses[0] === undefined ? '' : textOfAddress(addresses[0]));
   const onFatal = fatalOf(platform);
-  const group = await openGroup({ ...options, onFatal, httpAddress }, closer);
+  const group = await openGroup({ ...options, reads, onFatal, httpAddress }, closer);
   const { member, machine, clusterId } = group;
   const metrics = new MetricsRegistry();
   const service = openNodeService(
-    { settings, platform, member, machine, clusterId, metrics },
+    { settings, platform, member, machine, clusterId, metrics, reads },
     closer,
   );
   const { door: operations, opening } = service;
@@ -95,6 +99,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
       settings,
       nodeId: platform.nodeId,
       version: options.version,
+      reads,
       group: member,
       view: machine,
       federation: service.federation,
@@ -121,7 +126,10 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
 
 function fatalOf({ logger, exitAfterFatal }: Platform): (cause: Error) => void {
   return (cause) => {
-    const says = 'a store failed; the process ends, because what is on disk is not known';
+    const says =
+      cause instanceof UnreadableEntry
+        ? cause.message
+        : 'a store failed; the process ends, because what is on disk is not known';
     logger.error({ cause }, says);
     exitAfterFatal();
   };

@@ -18,6 +18,8 @@ export interface GroupOptions {
   readonly platform: Platform;
   /** The version of the program. */
   readonly version: string;
+  /** Up to which feature level it reads. */
+  readonly reads: number;
   readonly onFatal: (cause: Error) => void;
   /** `host:port` that people are shown; empty before it listens. */
   readonly httpAddress: () => string;
@@ -32,7 +34,7 @@ export interface OpenGroup {
 
 /** What it opens it leaves to the closer. Rejects with what failed. */
 export async function openGroup(options: GroupOptions, closer: Closer): Promise<OpenGroup> {
-  const { settings, platform, version, onFatal, httpAddress } = options;
+  const { settings, platform, version, reads, onFatal, httpAddress } = options;
   const { net, clock, random, logger, nodeId: id } = platform;
   const { node_name: name, datacenter } = settings;
   const logKv = await platform.openKv('log', 0, onFatal);
@@ -49,8 +51,8 @@ export async function openGroup(options: GroupOptions, closer: Closer): Promise<
   const member = await openMember<Outcome>({
     ...groupSettingsOf(settings),
     ...{ net, clock, random, logger, onFatal, logKv, openMachine },
-    self: { id, name, datacenter, version, httpAddress },
     federationId: () => machine?.replication()?.federationId || undefined,
+    self: { id, name, datacenter, version, reads, httpAddress },
   });
   closer.defer(() => member.close());
   return {
@@ -61,12 +63,17 @@ export async function openGroup(options: GroupOptions, closer: Closer): Promise<
 }
 
 async function openState(
-  { platform, onFatal }: GroupOptions,
+  { platform, onFatal, reads }: GroupOptions,
   generation: number,
 ): Promise<StateMachine> {
   const kv = await platform.openKv('state', generation, onFatal);
   const generations = generationsOf(platform, generation, onFatal);
-  return StateMachine.open(kv, { clock: platform.clock, generations });
+  try {
+    return StateMachine.open(kv, { clock: platform.clock, generations, reads });
+  } catch (error) {
+    await kv.close();
+    throw error;
+  }
 }
 
 function groupSettingsOf(settings: Settings) {

@@ -14,6 +14,8 @@ export interface OpeningOptions {
   readonly isPrimary: () => boolean;
   /** It has no objects to serve, and is ready without them. */
   readonly isWitness: boolean;
+  /** Why nothing comes from the primary, as far as this node knows. */
+  readonly nothingComesBecause: () => string | undefined;
   /** Whether the built-in objects are in the state of this node. */
   readonly hasBuiltins: () => boolean;
   /** Resolves when the state has what the present leader began its reign with; rejects when that fails. */
@@ -77,7 +79,7 @@ export class Opening {
     else if (isWitness) this.#closedReason = WITNESS;
     else if (hasBuiltins()) this.#closedReason = undefined;
     else if (at.leader === undefined) this.#closedReason = 'No cluster leader';
-    else this.#closedReason = this.#options.isPrimary() ? NOT_SET_UP : NOTHING_CAME;
+    else this.#closedReason = this.#options.isPrimary() ? NOT_SET_UP : this.#sayNothingCame();
     if (at.kind === 'member' && at.leader !== undefined) void this.#catchUp();
     if (this.#hasCaughtUp && this.#isAsOpenAsCanBe()) this.#open();
     this.#tell();
@@ -90,6 +92,11 @@ export class Opening {
 
   #isAsOpenAsCanBe(): boolean {
     return this.#closedReason === undefined || this.#closedReason === WITNESS;
+  }
+
+  #sayNothingCame(): string {
+    const why = this.#options.nothingComesBecause();
+    return why === undefined ? NOTHING_CAME : `${NOTHING_CAME}: ${why}`;
   }
 
   #tell(): void {

@@ -14,6 +14,7 @@ import { AclError, invalid } from '../acl/error.ts';
 import type { ShownAutopilotState, ShownGroup, ShownServer } from '../api/shown-operator.ts';
 import type { Group } from '../service/operator-port.ts';
 import { LeaderAway } from '../service/remote.ts';
+import type { LevelStatus } from './feature-level.ts';
 
 type GroupMember = Pick<
   Member<unknown>,
@@ -31,14 +32,18 @@ type GroupMember = Pick<
 const SHOWN_INDEX_OFFSET = 1;
 
 /** What the member of this server knows and does. */
-export function groupOf(member: GroupMember): Group {
+export function groupOf(member: GroupMember, level: () => LevelStatus): Group {
   return {
     servers: () => groupShownBy(member),
     autopilot: () => {
       const { autopilot, autopilotIndex } = member.groupRecord();
       return { settings: autopilot, index: autopilotIndex + SHOWN_INDEX_OFFSET };
     },
-    autopilotState: () => stateShown(refusing(() => member.autopilotState())),
+    autopilotState: () =>
+      stateShown(
+        refusing(() => member.autopilotState()),
+        level(),
+      ),
     remove: (id) => done(() => member.removeMember(nodeOf(member, id))),
     transferLeadership: (id) => transfer(member, id),
     setAutopilot: (settings, ifIndex) =>
@@ -82,8 +87,11 @@ function groupShownBy(member: GroupMember): ShownGroup {
   };
 }
 
-function stateShown({ isHealthy, failureTolerance, servers }: AutopilotState): ShownAutopilotState {
-  return { isHealthy, failureTolerance, servers: servers.map(healthShown) };
+function stateShown(
+  { isHealthy, failureTolerance, servers }: AutopilotState,
+  level: LevelStatus,
+): ShownAutopilotState {
+  return { isHealthy, failureTolerance, level, servers: servers.map(healthShown) };
 }
 
 function healthShown({ member, isHealthy, lastTerm, stableSinceMs }: ServerHealth): ShownServer {
@@ -98,13 +106,15 @@ function healthShown({ member, isHealthy, lastTerm, stableSinceMs }: ServerHealt
 }
 
 function shownOf(view: MemberView): Omit<ShownServer, 'isHealthy' | 'lastTerm' | 'stableSinceMs'> {
-  const { id, name, address, version, isLeader, isVoter, isAlive, lastContactMs, lastIndex } = view;
+  const { id, name, address, version, reads, isLeader, isVoter, isAlive } = view;
+  const { lastContactMs, lastIndex } = view;
   const shownHost = address.host.includes(':') ? `[${address.host}]` : address.host;
   return {
     id,
     name,
     address: `${shownHost}:${address.port}`,
     version,
+    reads,
     isLeader,
     isVoter,
     isAlive,

@@ -29,10 +29,10 @@ export function openOperators(options: OperatorsOptions, closer: Closer): Operat
   const { platform, version: release, group, service } = options;
   const { clock, random, logger } = platform;
   const { member, machine, clusterId } = group;
-  const { deps, forwarding } = service;
+  const { deps, forwarding, level } = service;
   const door = createOperator({
     ...deps,
-    group: groupOf(member),
+    group: groupOf(member, () => level.status()),
     primary: service.federation.primaryPort(),
     runInDatacenter: runInDatacenterBy(service.federation.line),
     archives: openArchives({ ...deps, machine, clusterId, release }),

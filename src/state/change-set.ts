@@ -63,6 +63,7 @@ export class ChangeSet implements WritableRows {
   #position: Position;
   #bootstrapIndex: number | undefined;
   #groupRecord: Uint8Array | undefined;
+  #level: number;
   #keyspaceStep: KeyspaceStep | undefined;
   /** Of the command that is being applied. */
   #effects: RowEffect[] = [];
@@ -81,6 +82,7 @@ export class ChangeSet implements WritableRows {
     this.#position = meta.position;
     this.#bootstrapIndex = meta.bootstrapIndex;
     this.#groupRecord = meta.groupRecord;
+    this.#level = meta.level;
   }
 
   get(key: Uint8Array): Uint8Array | undefined {
@@ -207,6 +209,12 @@ export class ChangeSet implements WritableRows {
     this.#groupRecord = groupRecord;
   }
 
+  /** All who read the log read that level. Never back. */
+  raiseLevel(level: number): void {
+    this.#level = Math.max(this.#level, level);
+    this.#rowsChanged += 1;
+  }
+
   /** The batch opens or drops what collects a restore. A command that does is alone in its batch. */
   setKeyspaceStep(step: 'stage' | 'drop'): void {
     this.#keyspaceStep = step;
@@ -322,6 +330,7 @@ export class ChangeSet implements WritableRows {
       bootstrapIndex: this.#bootstrapIndex,
       ...this.#objects.sums(),
       groupRecord: this.#groupRecord,
+      level: this.#level,
     };
     this.#rows.putRow(META_KEY, encodeMeta(meta));
     return {

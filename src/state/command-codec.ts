@@ -76,6 +76,7 @@ export const CHANGE_NUMBER: Readonly<Record<ChangeType, number>> = {
   'datacenter.remove': 40,
   'datacenter.allow': 41,
   'federation.adopt': 42,
+  'level.raise': 43,
 };
 
 const PRESENCE_NUMBER: Readonly<Record<Presence, number>> = {
@@ -306,6 +307,10 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
   'federation.adopt': {
     fieldsOf: ({ federationId }) => [federationId],
     changeOf: ([federationId]) => ({ federationId }) as ChangeOf<'federation.adopt'>,
+  },
+  'level.raise': {
+    fieldsOf: ({ level }) => [level],
+    changeOf: ([level]) => ({ level }) as ChangeOf<'level.raise'>,
   },
   'request-id.forget': {
     fieldsOf: ({ keys }) => [keys],

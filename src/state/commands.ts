@@ -202,6 +202,8 @@ export type Change =
   | { readonly type: 'datacenter.allow'; readonly name: string }
   /** The log here is that of this federation, from now on and for ever. */
   | { readonly type: 'federation.adopt'; readonly federationId: string }
+  /** All who read this log read that level: commands of it may follow. A lower one changes nothing. */
+  | { readonly type: 'level.raise'; readonly level: number }
   /** Forgets remembered request ids, however old they are. */
   | { readonly type: 'request-id.forget'; readonly keys: readonly Uint8Array[] };
 

@@ -3,7 +3,7 @@
 // it and callers get their outcomes. Opening reads one row, however large the state is. A whole state
 // can leave as a snapshot, and come in beside the present one, which serves until the other takes over.
 
-import { assert, must } from '../../cluster/base/assert.ts';
+import { assert, AssertionError, must } from '../../cluster/base/assert.ts';
 import type { LogEntry, LogWitness } from '../../cluster/log/log-entry.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
@@ -12,6 +12,7 @@ import { ChangeSet } from './change-set.ts';
 import { decodeCommand } from './command-codec.ts';
 import type { Command } from './commands.ts';
 import { type DigestCheckpoint, DigestCheckpoints, isCheckpoint } from './digest-checkpoints.ts';
+import { levelOf, NEWEST_LEVEL } from './feature-levels.ts';
 import type { Generations } from './generations.ts';
 import { type GlobalSnapshot, globalSnapshotOf } from './global-log/global-snapshot.ts';
 import { decodeMeta, EMPTY_META, type Meta } from './meta.ts';
@@ -21,6 +22,7 @@ import { type StateSnapshot, snapshotOf } from './snapshot-writer.ts';
 import { StateStore } from './state-store.ts';
 import { StoredState } from './stored-state.ts';
 import { META_KEY } from './tables.ts';
+import { UnreadableEntry, UnreadableState } from './unreadable.ts';
 import { Watch } from './watch.ts';
 
 /** An entry of the log, and what is to be remembered with it. */
@@ -33,12 +35,15 @@ export interface MachineDeps {
   readonly clock: Clock;
   /** Left out where no other state is ever taken in. */
   readonly generations?: Generations;
+  /** What the program reads; left out: all that this release does. */
+  readonly reads?: number;
 }
 
 export class StateMachine extends StoredState {
   readonly watch: Watch;
   readonly #clock: Clock;
   readonly #generations: Generations | undefined;
+  readonly #reads: number;
   readonly #checkpoints = new DigestCheckpoints();
   readonly #moveListeners = new Set<() => void>();
   #isApplying = false;
@@ -49,8 +54,11 @@ export class StateMachine extends StoredState {
   readonly #retired = new Map<StateStore, Promise<void>>();
   #isClosing = false;
 
-  private constructor(store: StateStore, meta: Meta, { clock, generations }: MachineDeps) {
+  private constructor(store: StateStore, meta: Meta, deps: MachineDeps) {
+    const { clock, generations, reads = NEWEST_LEVEL } = deps;
+    if (meta.level > reads) throw new UnreadableState({ uses: meta.level, reads });
     super(store, meta);
+    this.#reads = reads;
     this.watch = new Watch(clock);
     this.#clock = clock;
     this.#generations = generations;
@@ -71,6 +79,11 @@ export class StateMachine extends StoredState {
     return this.meta.groupRecord;
   }
 
+  /** The level of what the log may say from here on. */
+  get usesLevel(): number {
+    return this.meta.level;
+  }
+
   /** The newest digest that servers can compare; undefined when none was passed since the start. */
   get lastCheckpoint(): DigestCheckpoint | undefined {
     return this.#checkpoints.last;
@@ -89,7 +102,8 @@ export class StateMachine extends StoredState {
     assert(!this.#isApplying, 'one group of entries is applied at a time');
     this.#isApplying = true;
     const outcomes: Outcome[] = [];
-    for (const batch of batchesOf(entries)) outcomes.push(...(await this.#applyBatch(batch)));
+    for (const batch of batchesOf(entries, this.#reads))
+      outcomes.push(...(await this.#applyBatch(batch)));
     this.#isApplying = false;
     return outcomes;
   }
@@ -255,11 +269,14 @@ interface Decoded {
 }
 
 /** The entries in order. Each step that brings another state stands alone: it moves what the others use. */
-function batchesOf(entries: readonly AppliedEntry[]): readonly (readonly Decoded[])[] {
+function batchesOf(
+  entries: readonly AppliedEntry[],
+  reads: number,
+): readonly (readonly Decoded[])[] {
   const batches: Decoded[][] = [];
   let open: Decoded[] | undefined;
   for (const entry of entries) {
-    const decoded = { entry, command: commandIn(entry) };
+    const decoded = { entry, command: commandIn(entry, reads) };
     const standsAlone = isStep(decoded.command);
     if (open === undefined || standsAlone) {
       open = [];
@@ -272,8 +289,17 @@ function batchesOf(entries: readonly AppliedEntry[]): readonly (readonly Decoded
 }
 
 /** Who belongs to the group is no matter of users; and a new leader's first entry says nothing. */
-function commandIn({ type, payload }: AppliedEntry): Command | undefined {
-  return type === 'membership' || payload.length === 0 ? undefined : decodeCommand(payload);
+function commandIn({ type, payload, index }: AppliedEntry, reads: number): Command | undefined {
+  if (type === 'membership' || payload.length === 0) return undefined;
+  try {
+    const command = decodeCommand(payload);
+    const { change } = command;
+    const level = change.type === 'level.raise' ? change.level : levelOf(change);
+    assert(level <= reads, 'its feature level is one that this release reads', { level, reads });
+    return command;
+  } catch (error) {
+    throw error instanceof AssertionError ? new UnreadableEntry(index, error) : error;
+  }
 }
 
 function isStep(command: Command | undefined): boolean {

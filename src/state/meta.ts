@@ -3,6 +3,7 @@
 // it speaks of, and held in memory, so that asking for it costs nothing.
 
 import type { LogWitness } from '../../cluster/log/log-entry.ts';
+import { FIRST_LEVEL } from './feature-levels.ts';
 import type { Position } from './outcome.ts';
 import { type Fields, pack, requireFormat, unpack } from './packing.ts';
 import type { ObjectCounts, TableName } from './view.ts';
@@ -21,6 +22,8 @@ export interface Meta {
   readonly totals: Totals;
   /** Who belongs to the group that agrees on the log: bytes that mean nothing here. */
   readonly groupRecord: Uint8Array | undefined;
+  /** The level of what the log may say: see feature-levels.ts. */
+  readonly level: number;
 }
 
 export type Totals = ObjectCounts & {
@@ -53,17 +56,21 @@ export const EMPTY_META: Meta = {
   fullDigest: new Uint8Array(32),
   totals: { ...NO_COUNTS, localTokens: 0, namespaces: 0 },
   groupRecord: undefined,
+  level: FIRST_LEVEL,
 };
 
 /** Format 1 ended before the group record. */
-const FORMAT = 2;
 const FORMAT_WITHOUT_GROUP = 1;
+/** Has no level. Written as long as that is the first one, so that an older release can go on with it. */
+const FORMAT_WITHOUT_LEVEL = 2;
+const FORMAT = 3;
 const COUNTS_FORMAT = 1;
 
 export function encodeMeta(meta: Meta): Uint8Array {
   const { appliedEntry, tableIndexes: at, totals } = meta;
-  return pack([
-    FORMAT,
+  const isFirstLevel = meta.level === FIRST_LEVEL;
+  const fields = [
+    isFirstLevel ? FORMAT_WITHOUT_LEVEL : FORMAT,
     appliedEntry === undefined ? null : [appliedEntry.index, appliedEntry.term, appliedEntry.hash],
     meta.index,
     [meta.position.epoch, meta.position.seq],
@@ -73,16 +80,19 @@ export function encodeMeta(meta: Meta): Uint8Array {
     meta.fullDigest,
     totalsFields(totals),
     meta.groupRecord ?? null,
-  ]);
+  ];
+  return pack(isFirstLevel ? fields : [...fields, meta.level]);
 }
 
 export function decodeMeta(value: Uint8Array): Meta {
   const fields = unpack(value);
   const [format, applied, index, position, tables, bootstrap, globalDigest, fullDigest] = fields;
-  if (format !== FORMAT_WITHOUT_GROUP) requireFormat('meta row', format, FORMAT);
+  if (format !== FORMAT_WITHOUT_GROUP && format !== FORMAT_WITHOUT_LEVEL) {
+    requireFormat('meta row', format, FORMAT);
+  }
   const [epoch, seq] = position as readonly number[];
   const [tokens, policies, roles, methods, rules, namespaces] = tables as readonly number[];
-  const [totals, groupRecord = null] = fields.slice(8);
+  const [totals, groupRecord = null, level = FIRST_LEVEL] = fields.slice(8);
   return {
     appliedEntry: applied === null ? undefined : appliedEntryOf(applied as Fields),
     index,
@@ -100,6 +110,7 @@ export function decodeMeta(value: Uint8Array): Meta {
     fullDigest,
     totals: countsTotals(totals as Fields),
     groupRecord: groupRecord ?? undefined,
+    level,
   } as Meta;
 }
 

@@ -56,6 +56,7 @@ const STATE = {
   OptimisticFailureTolerance: 0,
   Leader: IDS.one,
   Voters: [IDS.one, IDS.two],
+  FeatureLevel: { Active: 1, Readable: 2, WaitsFor: ['bob'] },
   Servers: {
     [IDS.one]: server({ ID: IDS.one, Name: 'alice', Status: 'leader' }),
     [IDS.two]: server({
@@ -227,6 +228,7 @@ Leader:             ${IDS.one}
 Voters:
    ${IDS.one}
    ${IDS.two}
+Feature Level:      1 (2 waits for bob)
 Server alice:
    ID: ${IDS.one}
    Address: 10.0.0.1:8300

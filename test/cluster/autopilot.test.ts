@@ -20,6 +20,7 @@ function member(node: number, changed: Partial<MemberView> = {}): MemberView {
     isSelf: node === 1,
     isLeader: node === 1,
     isVoter: true,
+    reads: 1,
     isAlive: true,
     lastContactMs: node === 1 ? 0 : 50,
     lastIndex: 1_000,

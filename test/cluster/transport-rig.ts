@@ -91,6 +91,8 @@ export type NodeGiven = Partial<
   readonly clusterId?: string | undefined;
   readonly federationId?: string | undefined;
   readonly datacenter?: string;
+  readonly reads?: number;
+  readonly uses?: number;
   readonly id?: string;
   readonly port?: number;
 };
@@ -116,7 +118,8 @@ export class Rig {
       clock: this.clock,
       random: new RigRandom(this.#seed * 1000 + this.#openedCount),
       logger: opened.logger,
-      self: { node, id, name, datacenter, version: '1.0.0' },
+      self: { node, id, name, datacenter, version: '1.0.0', reads: given.reads ?? 1 },
+      uses: () => given.uses ?? 1,
       clusterId: () => clusterId,
       federationId: () => given.federationId,
       clusterKey: Object.hasOwn(given, 'clusterKey') ? given.clusterKey : KEY,

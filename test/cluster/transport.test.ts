@@ -119,6 +119,11 @@ interface RefusalCase {
 
 const REFUSALS: readonly RefusalCase[] = [
   {
+    title: 'a release that reads less than the group uses',
+    two: { reads: 2, uses: 2 },
+    says: /one.* reads the log up to feature level 1, and the cluster uses 2: upgrade .*one/,
+  },
+  {
     title: 'another key',
     two: { clusterKey: new Uint8Array(32) },
     says: /node (one|two) \(.*\) does not have the cluster_key of (one|two)/,
@@ -288,6 +293,8 @@ function aHello(given: Partial<Hello> = {}): Hello {
     ...(FRAMES.hello as Hello),
     node: 77,
     newestVersion: 1,
+    reads: 1,
+    uses: 1,
     clusterId: CLUSTER,
     lane: 'control',
     ...given,

@@ -9,7 +9,13 @@ import t from 'tap';
 import { NO_ENTRY } from '../../cluster/raft/entry.ts';
 import { MESSAGE_TRAITS, type Message, type MessageType } from '../../cluster/raft/message.ts';
 import { checkMsgpack, DEPTH_MAX, ITEMS_MAX } from '../../cluster/wire/check-msgpack.ts';
-import { type Frame, MESSAGES_MAX, NAME_MAX, WHY_MAX } from '../../cluster/wire/frame.ts';
+import {
+  FIRST_LEVEL,
+  type Frame,
+  MESSAGES_MAX,
+  NAME_MAX,
+  WHY_MAX,
+} from '../../cluster/wire/frame.ts';
 import { decodeFrame, encodeFrame } from '../../cluster/wire/frame-codec.ts';
 import { hmacSha256, isSameSecret } from '../../cluster/wire/hmac.ts';
 import { WireDamage } from '../../cluster/wire/wire-damage.ts';
@@ -20,6 +26,7 @@ import {
   GOLDEN_FRAMES,
   GOLDEN_MESSAGES,
   GOLDEN_MESSAGES_2,
+  GOLDEN_SECOND_HELLO,
   MESSAGES,
 } from './wire-frames.ts';
 
@@ -111,7 +118,7 @@ t.test(
   async (test) => {
     const { hello } = FRAMES;
     const bytes = encodeFrame(hello);
-    const longer = Uint8Array.from([0xdc, 0, 16, ...bytes.subarray(1), 0x01, 0xc3]);
+    const longer = Uint8Array.from([0xdc, 0, 18, ...bytes.subarray(3), 0x01, 0xc3]);
     test.same(plain(decodeFrame(longer)), plain(hello));
     test.same(decodeFrame(bytesOfHex('94 04 1f a3 6e 6577 01')), {
       kind: 'refused',
@@ -126,7 +133,10 @@ t.test(
   async (test) => {
     const { hello } = FRAMES;
     const first = decodeFrame(bytesOfHex(GOLDEN_FIRST_HELLO));
-    test.same(plain(first), plain({ ...hello, federationId: '' }));
+    const unsaid = { reads: FIRST_LEVEL, uses: FIRST_LEVEL };
+    test.same(plain(first), plain({ ...hello, federationId: '', ...unsaid }));
+    const second = decodeFrame(bytesOfHex(GOLDEN_SECOND_HELLO));
+    test.same(plain(second), plain({ ...hello, ...unsaid }), 'and then of no levels');
   },
 );
 
@@ -152,7 +162,9 @@ t.test('wire: docs/WIRE.md names every kind and type by its number', async (test
     });
   }
   for (const [kind, golden] of Object.entries(GOLDEN_FRAMES)) {
-    test.equal(numberByName.get(kind), bytesOfHex(golden)[1], kind);
+    const bytes = bytesOfHex(golden);
+    // An array of more than 15 fields has its length in two bytes more.
+    test.equal(numberByName.get(kind), bytes[bytes[0] === 0xdc ? 3 : 1], kind);
   }
   for (const [type, golden] of Object.entries(GOLDEN_MESSAGES)) {
     test.equal(numberByName.get(type), bytesOfHex(golden)[4], type);

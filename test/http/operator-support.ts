@@ -28,6 +28,7 @@ export function shownServer(fields: Partial<ShownServer> = {}): ShownServer {
     name: 'n1',
     address: '127.0.0.1:8300',
     version: '0.1.0',
+    reads: 2,
     isLeader: true,
     isVoter: true,
     isAlive: true,
@@ -84,7 +85,8 @@ export class FakeGroup implements Group {
     return { settings: this.settings, index: this.index };
   }
   autopilotState() {
-    return { isHealthy: this.isHealthy, failureTolerance: 1, servers: SERVERS };
+    const level = { uses: 1, reads: 2, waitsFor: ['n2'] };
+    return { isHealthy: this.isHealthy, failureTolerance: 1, level, servers: SERVERS };
   }
   async remove(id: string): Promise<void> {
     this.acts.push({ remove: id });

@@ -144,8 +144,11 @@ export const NODE: NodeInfo = {
   leader: () => '127.0.0.1:8300',
   peers: () => ['127.0.0.1:8300', '127.0.0.1:8301'],
   members: () => [
-    { name: 'n1', address: '127.0.0.1', port: 8300, isAlive: true, isVoter: true },
-    { name: 'n2', address: '127.0.0.1', port: 8301, isAlive: false, isVoter: true },
+    { name: 'n1', address: '127.0.0.1', port: 8300, isAlive: true, isVoter: true, reads: 2 },
+    {
+      ...{ name: 'n2', address: '127.0.0.1', port: 8301, isAlive: false, isVoter: true },
+      reads: undefined,
+    },
   ],
   datacenters: () => ['dc1', 'dc2'],
   config: () => ({ LogLevel: 'info' }),

@@ -307,6 +307,7 @@ const view = (fields: Partial<MemberView>): MemberView => ({
   address: { host: '10.0.0.1', port: 8300 },
   httpAddress: '10.0.0.1:8500',
   version: '0.1.0',
+  reads: 2,
   isSelf: true,
   isLeader: true,
   isVoter: true,
@@ -327,21 +328,24 @@ function fakeMember(fail?: Error, count = 2) {
     view({}),
     view({ ...other, address: { host: '::1', port: 8300 }, isAlive: false, lastIndex: undefined }),
   ].slice(0, count);
-  const group = groupOf({
-    members: () => members,
-    groupRecord: () => ({ autopilot: DEFAULT_AUTOPILOT, autopilotIndex: 6 }) as never,
-    status: () => ({ appliedIndex: 11 }) as never,
-    standing: () => ({ kind: 'member', term: 3 }) as never,
-    removeMember: (node) => act({ remove: node }),
-    transferLeadership: (to) => act({ transfer: to }),
-    setAutopilot: (settings, ifIndex) => act({ settings, ifIndex }),
-    autopilotState: () => {
-      if (fail !== undefined) throw fail;
-      const [first = view({})] = members;
-      const health = { member: first, isHealthy: true, lastTerm: 3, stableSinceMs: 5 };
-      return { isHealthy: true, failureTolerance: 0, servers: [health] };
+  const group = groupOf(
+    {
+      members: () => members,
+      groupRecord: () => ({ autopilot: DEFAULT_AUTOPILOT, autopilotIndex: 6 }) as never,
+      status: () => ({ appliedIndex: 11 }) as never,
+      standing: () => ({ kind: 'member', term: 3 }) as never,
+      removeMember: (node) => act({ remove: node }),
+      transferLeadership: (to) => act({ transfer: to }),
+      setAutopilot: (settings, ifIndex) => act({ settings, ifIndex }),
+      autopilotState: () => {
+        if (fail !== undefined) throw fail;
+        const [first = view({})] = members;
+        const health = { member: first, isHealthy: true, lastTerm: 3, stableSinceMs: 5 };
+        return { isHealthy: true, failureTolerance: 0, servers: [health] };
+      },
     },
-  });
+    () => ({ uses: 1, reads: 2, waitsFor: ['n2'] }),
+  );
   return { group, acts };
 }
 

@@ -8,6 +8,7 @@ import type { NetAddress } from '../../cluster/platform/net.ts';
 import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
 import { EMPTY_GROUP } from '../../cluster/replica/group-record.ts';
 import { MetricsRegistry } from '../../src/http/metrics.ts';
+import type { FeatureLevel } from '../../src/node/feature-level.ts';
 import type { Forwarding } from '../../src/node/forwarding.ts';
 import { GroupNodeInfo } from '../../src/node/group-node-info.ts';
 import { LeaderDuties } from '../../src/node/leader-duties.ts';
@@ -62,6 +63,7 @@ function openingOf(t: { teardown(action: () => void): void }) {
     onLeaderChanged: () => () => undefined,
     isPrimary: () => world.isPrimary,
     isWitness: false,
+    nothingComesBecause: () => undefined,
     hasBuiltins: () => world.hasBuiltins,
     catchUp: () => {
       world.barriers += 1;
@@ -248,6 +250,7 @@ t.test(
         duties: { backlog: 0 } as LeaderDuties,
         forwarding: { count: 0 } as Forwarding,
         loop: { figures: () => ({ p50Ms: 0, p99Ms: 0, maxMs: 0 }) } as LoopWatch,
+        level: { status: () => ({ uses: 1, reads: 2, waitsFor: [] }) } as unknown as FeatureLevel,
       });
       const { Gauges } = metrics.toJson(0) as { Gauges: { Name: string; Value: number }[] };
       return new Map(Gauges.map(({ Name, Value }) => [Name.replace('conclave.', ''), Value]));
@@ -286,6 +289,7 @@ t.test(
         settings,
         nodeId: 'a',
         version: '1',
+        reads: 1,
         group,
         view: machine,
         federation: loneDatacenter('dc1', () => machine.position()),
@@ -334,7 +338,7 @@ t.test('node: only who is the sole voter reads without asking the others', async
     const platform = { clock, random: new FakeRandom(), logger } as unknown as Platform;
     const metrics = new MetricsRegistry();
     const clusterId = () => 'c';
-    const options = { settings, platform, member, machine, clusterId, metrics };
+    const options = { settings, platform, member, machine, clusterId, metrics, reads: 1 };
     const { deps, leadership } = openNodeService(options, closer);
     const asked = async (): Promise<number> => {
       const before = barriers;
@@ -384,6 +388,7 @@ t.test(
         oldPendingLogins: nothing,
         restoreUnderWay: () => undefined,
       },
+      federation: { takesGlobalWrites: () => true },
       propose: ({ change }: { readonly change: { readonly accessorIds: readonly string[] } }) => {
         waiting -= change.accessorIds.length;
         return Promise.resolve({ kind: 'applied' });

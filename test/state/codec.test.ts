@@ -239,6 +239,7 @@ const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { readonly t
   },
   'datacenter.allow': { type: 'datacenter.allow', name: 'dc2' },
   'federation.adopt': { type: 'federation.adopt', federationId: 'fed' },
+  'level.raise': { type: 'level.raise', level: 3 },
 };
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -315,7 +316,10 @@ t.test('meta: is written as it always was, and read back whole in every format',
   test.strictSame(read(GOLDEN_META[2]), plain(meta));
   const withoutGroup: Meta = { ...meta, groupRecord: undefined };
   test.strictSame(read(GOLDEN_META[1]), plain(withoutGroup), 'format 1 knew of no group');
-  test.throws(() => decodeMeta(Buffer.from(`9903${GOLDEN_META[1].slice(4)}`, 'hex')), {
+  const raised: Meta = { ...meta, level: 3 };
+  test.equal(hex(encodeMeta(raised)), GOLDEN_META[3], 'a level is there once it was raised');
+  test.strictSame(read(GOLDEN_META[3]), plain(raised));
+  test.throws(() => decodeMeta(Buffer.from(`9904${GOLDEN_META[1].slice(4)}`, 'hex')), {
     name: 'AssertionError',
   });
 });

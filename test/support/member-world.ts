@@ -43,6 +43,8 @@ export type MemberSettings = Partial<
   readonly join?: readonly string[];
   readonly datacenter?: string;
   readonly version?: string;
+  /** Up to which level its program reads the log. */
+  readonly reads?: number;
   readonly port?: number;
   readonly hasPort?: boolean;
   /** What it says that its name is; else the name by which the test knows it. */
@@ -53,6 +55,7 @@ export type MemberSettings = Partial<
 class DigestedRegister extends Register implements DigestedMachine<number> {
   /** What a fault has put into the state. */
   fault = '';
+  usesLevel = 1;
 
   get lastCheckpoint(): Checkpoint | undefined {
     const index = Math.floor(this.applied.length / CHECKPOINT_INTERVAL) * CHECKPOINT_INTERVAL;
@@ -338,7 +341,13 @@ export class MemberWorld {
   async #open(node: MemberNode): Promise<void> {
     if (node.isUp) throw new Error(`${node.name} is up`);
     const { life } = node;
-    const { join = [], datacenter = 'dc1', version = '1.0', port = PORT } = node.settings;
+    const {
+      join = [],
+      datacenter = 'dc1',
+      version = '1.0',
+      reads = 1,
+      port = PORT,
+    } = node.settings;
     const {
       hasPort = true,
       shownName = node.name,
@@ -379,6 +388,7 @@ export class MemberWorld {
         name: shownName,
         datacenter,
         version,
+        reads,
         httpAddress: () => `${node.name}:8500`,
       },
       logKv: this.#kvOf(node),

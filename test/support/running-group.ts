@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { openNode, type RunningNode } from '../../src/node/node.ts';
 import { readSettings } from '../../src/node/settings.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
+import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import { freePorts } from './free-ports.ts';
 import { Client, ROOT } from './running-node.ts';
 
@@ -46,6 +47,9 @@ export class ServerUnderTest {
       rmSync(this.#dataFolder, { recursive: true });
     });
   }
+
+  /** Up to which feature level its program reads, from its next start on. */
+  reads = NEWEST_LEVEL;
 
   get isOpen(): boolean {
     return this.#node !== undefined;
@@ -97,6 +101,7 @@ export class ServerUnderTest {
       settings,
       platform: openSystemPlatform(settings),
       version: 'test',
+      reads: this.reads,
     });
   }
 

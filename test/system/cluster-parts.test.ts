@@ -35,7 +35,7 @@ function helloOf(name: string): Uint8Array {
     ...{ kind: 'hello', oldestVersion: 1, newestVersion: 1, clusterId: '', datacenter: 'dc1' },
     ...{ node: 1, id: 'id', name, programVersion: '0', life: 'l', lane: 'control', hasKey: false },
     nonce: new Uint8Array(32),
-    federationId: '',
+    ...{ federationId: '', reads: 1, uses: 1 },
   };
   return encodeFrame(hello);
 }

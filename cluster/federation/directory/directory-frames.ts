@@ -2,8 +2,8 @@
 
 import type { NetAddress } from '../../platform/net.ts';
 import { packed, unpacked } from '../../wire/call-payload.ts';
-import { NAME_MAX } from '../../wire/frame.ts';
-import { arrayOf, countOf, type Fields, fieldsOf, textOf } from '../../wire/shape.ts';
+import { FIRST_LEVEL, NAME_MAX } from '../../wire/frame.ts';
+import { arrayOf, countOf, type Fields, fieldsFromTo, textOf } from '../../wire/shape.ts';
 import { addressOf } from '../feed/feed-frames.ts';
 
 /** The name of the call. */
@@ -11,6 +11,9 @@ export const DIRECTORY_METHOD = 'directory.exchange';
 
 export const DATACENTERS_MAX = 64;
 export const ADDRESSES_MAX = 16;
+/** A record said nothing of levels at first. */
+const FIRST_FIELDS = 9;
+const FIELDS = 10;
 
 /** What the leader of a datacenter says of it. */
 export interface DirectoryRecord {
@@ -28,6 +31,8 @@ export interface DirectoryRecord {
   readonly count: number;
   /** Since its leader said so, as far as those who passed it on know. */
   readonly ageMs: number;
+  /** The level of what its log may say: what all of its servers read. */
+  readonly level: number;
 }
 
 export function encodeRecords(records: readonly DirectoryRecord[]): Uint8Array {
@@ -51,11 +56,12 @@ function recordFields(record: DirectoryRecord): Fields {
     record.term,
     record.count,
     Math.floor(record.ageMs),
+    record.level,
   ];
 }
 
 function recordOf(value: unknown): DirectoryRecord {
-  const fields = fieldsOf(value, 'a record of a datacenter', 9);
+  const fields = fieldsFromTo(value, 'a record of a datacenter', FIRST_FIELDS, FIELDS);
   const text = (place: number, what: string): string => textOf(fields[place], what, NAME_MAX);
   return {
     datacenter: text(0, 'datacenter'),
@@ -67,5 +73,6 @@ function recordOf(value: unknown): DirectoryRecord {
     term: countOf(fields[6], 'term'),
     count: countOf(fields[7], 'count'),
     ageMs: countOf(fields[8], 'ageMs'),
+    level: countOf(fields[9] ?? FIRST_LEVEL, 'level'),
   };
 }

@@ -10,7 +10,7 @@ import { ADDRESSES_MAX, DATACENTERS_MAX, type DirectoryRecord } from './director
 /** What the leader of the own datacenter says of it. */
 export type OwnRecord = Pick<
   DirectoryRecord,
-  'clusterId' | 'federationId' | 'addresses' | 'primary' | 'epoch' | 'term'
+  'clusterId' | 'federationId' | 'addresses' | 'primary' | 'epoch' | 'term' | 'level'
 >;
 
 export interface DirectoryOptions {
@@ -62,6 +62,11 @@ export class Directory {
   addressesOf(datacenter: string): readonly NetAddress[] {
     if (this.#isRemoved(datacenter)) return [];
     return this.#known.get(datacenter)?.record.addresses ?? [];
+  }
+
+  /** The level that its log uses; undefined while nobody has told. */
+  levelOf(datacenter: string): number | undefined {
+    return this.#known.get(datacenter)?.record.level;
   }
 
   /** Of the latest reign that anybody has told of. Undefined while nobody has. */
@@ -137,6 +142,6 @@ function isLater(one: DirectoryRecord, other: DirectoryRecord): boolean {
   return one.term === other.term ? one.count > other.count : one.term > other.term;
 }
 
-function contentOf({ federationId, addresses, primary, epoch }: DirectoryRecord): string {
-  return JSON.stringify([federationId, addresses, primary, epoch]);
+function contentOf({ federationId, addresses, primary, epoch, level }: DirectoryRecord): string {
+  return JSON.stringify([federationId, addresses, primary, epoch, level]);
 }

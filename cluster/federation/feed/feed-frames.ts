@@ -4,7 +4,7 @@
 import { unreachable } from '../../base/unreachable.ts';
 import type { NetAddress } from '../../platform/net.ts';
 import { packed, unpacked } from '../../wire/call-payload.ts';
-import { NAME_MAX, WHY_MAX } from '../../wire/frame.ts';
+import { FIRST_LEVEL, NAME_MAX, WHY_MAX } from '../../wire/frame.ts';
 import {
   arrayOf,
   bytesOf,
@@ -40,6 +40,8 @@ export interface FeedHello {
   readonly cursor: GlobalCursor | undefined;
   /** The highest epoch that its datacenter has promised to anybody; 0 for none. */
   readonly maxEpoch: number;
+  /** The level of what its log may say: what all servers of its datacenter read. */
+  readonly level: number;
 }
 
 export type HelloAnswer =
@@ -113,23 +115,27 @@ const ANSWERS = namesByNumber(ANSWER_NUMBER);
 const ADDRESSES_MAX = 64;
 const PORT_MAX = 65_535;
 const FIELDS_PER_ENTRY = 4;
+/** A hello said nothing of levels at first. */
+const FIRST_HELLO_FIELDS = 5;
+const HELLO_FIELDS = 6;
 
 export function encodeHello(hello: FeedHello): Uint8Array {
-  const { federationId, clusterId, term, cursor, maxEpoch } = hello;
+  const { federationId, clusterId, term, cursor, maxEpoch, level } = hello;
   const place = cursor === undefined ? null : cursorFields(cursor);
-  return packed(federationId, clusterId, term, place, maxEpoch);
+  return packed(federationId, clusterId, term, place, maxEpoch, level);
 }
 
 /** Throws WireDamage. */
 export function decodeHello(bytes: Uint8Array): FeedHello {
-  const fields = unpacked(bytes, 'a hello of the feed', 5);
-  const [federationId, clusterId, term, cursor, maxEpoch] = fields;
+  const fields = unpacked(bytes, 'a hello of the feed', FIRST_HELLO_FIELDS, HELLO_FIELDS);
+  const [federationId, clusterId, term, cursor, maxEpoch, level = FIRST_LEVEL] = fields;
   return {
     federationId: textOf(federationId, 'federationId', NAME_MAX),
     clusterId: textOf(clusterId, 'clusterId', NAME_MAX),
     term: countOf(term, 'term'),
     cursor: cursor === null ? undefined : cursorOf(cursor, 'cursor'),
     maxEpoch: countOf(maxEpoch, 'maxEpoch'),
+    level: countOf(level, 'level'),
   };
 }
 

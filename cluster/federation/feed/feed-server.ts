@@ -38,6 +38,8 @@ export type FeedStanding =
       readonly epoch: number;
       /** The first entry of this epoch. */
       readonly epochStartSeq: number;
+      /** The level of what its log may say. */
+      readonly level: number;
       /** The datacenters that count for majorities, this one among them. */
       readonly voters: readonly string[];
     }
@@ -158,6 +160,7 @@ export class FeedServer {
     }
     const newest = Math.max(hello.maxEpoch, hello.cursor?.epoch ?? 0);
     if (newest > epoch) return this.#yieldTo(newest, from);
+    requireLevel(hello, from, standing.level);
     const follower = this.#admit(from, hello);
     const answer = this.#begin(follower, from, hello, standing);
     this.#options.logger.info(
@@ -343,3 +346,12 @@ export class FeedServer {
 }
 
 const NOTHING = new Uint8Array(0);
+
+/** What its servers cannot read would end them, one after the other. */
+function requireLevel({ level }: FeedHello, { datacenter }: RpcCaller, uses: number): void {
+  if (level >= uses) return;
+  const says =
+    `the servers of ${datacenter} read the log up to feature level ${level}, and the primary uses ` +
+    `${uses}: upgrade all servers of ${datacenter}`;
+  throw new RpcRefusal(FEED_REFUSAL.tooOld, says);
+}

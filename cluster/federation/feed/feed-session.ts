@@ -22,6 +22,8 @@ export const FEED_REFUSAL = {
   superseded: 'feed.superseded',
   /** Another federation, or another cluster under the name of one that is known. */
   stranger: 'feed.stranger',
+  /** Its datacenter does not read all that the log may say. */
+  tooOld: 'feed.too-old',
 } as const;
 
 export interface FeedSessionOptions {

@@ -104,6 +104,8 @@ export interface SubscriberOptions {
   readonly place: () => DigestedPlace | undefined;
   /** The highest epoch that the own datacenter has promised, or has entries of. */
   readonly maxEpoch: () => number;
+  /** The level of what the own log may say. */
+  readonly level: () => number;
   /**
    * Through the own group's log. Resolves with the cursor that it has then: `batch.to`, or another one, when
    * not all of it fitted; or with the wish for a snapshot. Rejects when this server cannot say.
@@ -273,13 +275,14 @@ export class Subscriber {
   }
 
   async #hello(reign: Reign, address: NetAddress): Promise<HelloAnswer> {
-    const { clusterId, cursor, federationId, maxEpoch } = this.#options;
+    const { clusterId, cursor, federationId, maxEpoch, level } = this.#options;
     const payload = encodeHello({
       federationId: federationId(),
       clusterId: clusterId(),
       term: reign.term,
       cursor: reign.wantsSnapshot ? undefined : cursor(),
       maxEpoch: maxEpoch(),
+      level: level(),
     });
     const bytes = await this.#call(address, FEED_METHOD.hello, payload, this.#limits.callMs);
     return decodeHelloAnswer(bytes);

@@ -55,8 +55,14 @@ export function autopilotStateParts(state: State, colors: Colors): readonly Part
     field('Failure Tolerance', state.FailureTolerance),
     field('Leader', state.Leader === '' ? 'none' : state.Leader),
     list('Voters', state.Voters),
+    field('Feature Level', levelText(state.FeatureLevel)),
     ...servers.map((server) => list(`Server ${server.Name}`, serverLines(server))),
   ];
+}
+
+function levelText({ Active, Readable, WaitsFor }: State['FeatureLevel']): string {
+  if (Active >= Readable) return String(Active);
+  return `${Active} (${Readable} waits for ${WaitsFor.join(', ')})`;
 }
 
 function healthPart({ Healthy, Servers }: State, colors: Colors): Part {

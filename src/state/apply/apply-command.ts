@@ -128,6 +128,9 @@ function applyChange(context: ApplyContext, change: Change): Answer {
     case 'request-id.forget':
       for (const key of change.keys) forgetRequest(changes, key);
       return { type: 'done' };
+    case 'level.raise':
+      changes.raiseLevel(change.level);
+      return { type: 'done' };
     case 'pending-login.set':
       setPendingLogin(changes, change.key, change);
       return { type: 'done' };

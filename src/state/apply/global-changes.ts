@@ -56,6 +56,7 @@ export function isGlobalChange(
     case 'federation.adopt':
     case 'divergent.drop':
     case 'request-id.forget':
+    case 'level.raise':
       return false;
     default:
       return unreachable(change);

@@ -27,10 +27,15 @@ const RECORD: DirectoryRecord = {
   term: 9,
   count: 70_000,
   ageMs: 250,
+  level: 2,
 };
 
 /** Format 1. Never edit the bytes. */
 const GOLDEN =
+  '9201919aa3646332ae636c7573746572206f6620646332a36665649192a831302e302e302e31cd206ca36463310309' +
+  'ce00011170ccfa02';
+/** The first layout, which said nothing of levels. */
+const GOLDEN_FIRST =
   '92019199a3646332ae636c7573746572206f6620646332a36665649192a831302e302e302e31cd206ca36463310309' +
   'ce00011170ccfa';
 
@@ -38,6 +43,8 @@ t.test('directory frames: have the bytes of the first release, both ways', async
   test.equal(Buffer.from(encodeRecords([RECORD])).toString('hex'), GOLDEN);
   const bytes = new Uint8Array(Buffer.from(GOLDEN, 'hex'));
   test.same(decodeRecords(bytes), [RECORD]);
+  const first = new Uint8Array(Buffer.from(GOLDEN_FIRST, 'hex'));
+  test.same(decodeRecords(first), [{ ...RECORD, level: 1 }], 'nothing of levels');
   for (let length = 0; length < bytes.length; length += 1) {
     test.throws(() => decodeRecords(bytes.slice(0, length)), WireDamage, `${length} bytes`);
   }
@@ -179,7 +186,7 @@ class GossipNode extends WorldNode {
   lead(term: number, claim: { readonly primary: string; readonly epoch: number }): void {
     const addresses = [this.address];
     const clusterId = `cluster of ${this.datacenter}`;
-    this.own = { clusterId, federationId: '', addresses, term, ...claim };
+    this.own = { clusterId, federationId: '', addresses, term, level: 2, ...claim };
   }
 
   get names(): string {

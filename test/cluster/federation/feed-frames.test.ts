@@ -25,8 +25,8 @@ const SEED = Number(process.env.CONCLAVE_SEED ?? 4_018);
 /** Format 1. */
 const GOLDEN: Readonly<Record<string, string>> = {
   hello:
-    '9601a3666564a26332099303ce00011170c4200102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f2004',
-  'hello for a snapshot': '9601a3666564a2633209c004',
+    '9701a3666564a26332099303ce00011170c4200102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f200402',
+  'hello for a snapshot': '9701a3666564a2633209c00402',
   tail: '93010193cb4200000000000000a36665649503ce0001117acb4279b76daa800000cb4279b76daabe7000ce0001116f',
   'snapshot-needed': '93010292a366656403',
   diverged: '93010392030c',
@@ -51,6 +51,10 @@ const GOLDEN: Readonly<Record<string, string>> = {
     '9501cd012cc2c4200708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20212223242526c403010203',
 };
 
+/** A hello of the first layout, which said nothing of levels. */
+const GOLDEN_FIRST_HELLO =
+  '9601a3666564a26332099303ce00011170c4200102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f2004';
+
 function bytesOfHex(hex: string): Uint8Array {
   return new Uint8Array(Buffer.from(hex, 'hex'));
 }
@@ -73,6 +77,12 @@ t.test('feed frames: have the bytes of the first release, both ways', async (tes
     test.equal(hexOf(encode(value)), GOLDEN[name], name);
     test.same(plain(decode(bytesOfHex(GOLDEN[name]!))), plain(value), name);
   }
+});
+
+t.test('feed frames: a hello that says nothing of levels is of the first one', async (test) => {
+  const { hello } = SAMPLES;
+  const first = { ...(hello!.value as object), level: 1 };
+  test.same(plain(hello!.decode(bytesOfHex(GOLDEN_FIRST_HELLO))), plain(first));
 });
 
 t.test('feed frames: what is cut, longer, flipped or of another format is damage', async (test) => {
@@ -106,7 +116,8 @@ t.test('feed frames: entries come whole, and a cursor has a hash of 32 bytes', a
     () => decodeEntryRun(packed([1, 2, new Uint8Array(31)], [])),
     /31 bytes instead of 32/,
   );
-  const hello = { federationId: '', clusterId: '', term: 1, cursor: undefined, maxEpoch: 0 };
+  const none = { federationId: '', clusterId: '', cursor: undefined };
+  const hello = { ...none, term: 1, maxEpoch: 0, level: 1 };
   test.equal(decodeHello(encodeHello(hello)).cursor, undefined);
 });
 

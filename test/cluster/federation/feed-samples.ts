@@ -50,7 +50,14 @@ const NEWS = {
   nowMs: 1_767_225_600_999,
   majoritySeq: 69_999,
 };
-const HELLO = { federationId: 'fed', clusterId: 'c2', term: 9, cursor: CURSOR, maxEpoch: 4 };
+const HELLO = {
+  federationId: 'fed',
+  clusterId: 'c2',
+  term: 9,
+  cursor: CURSOR,
+  maxEpoch: 4,
+  level: 2,
+};
 const ADDRESSES = [
   { host: '10.0.0.1', port: 8300 },
   { host: 'p2', port: 1 },

@@ -129,7 +129,8 @@ export class WorldNode {
       clock: world.clock,
       random: world.random,
       logger: world.logger(name),
-      self: { node, id: uuidNumbered(node), name, datacenter, version: '1' },
+      self: { node, id: uuidNumbered(node), name, datacenter, version: '1', reads: 1 },
+      uses: () => 1,
       clusterId: () => `cluster of ${datacenter}`,
       federationId,
       clusterKey: KEY,
@@ -212,6 +213,7 @@ export function primaryStanding(
     federationId: FEDERATION,
     epoch: 1,
     epochStartSeq: 1,
+    level: 1,
     voters: ['dc1', 'dc2', 'dc3'],
     ...given,
   };
@@ -224,6 +226,8 @@ export class SecondaryNode extends WorldNode {
   subscriber!: Subscriber;
   addresses: readonly NetAddress[] = [];
   maxEpoch = 0;
+  /** That its datacenter uses. */
+  level = 1;
   /** How long the own group takes for a command. */
   applyMs: () => number = () => 2;
   /** What the own group does with a command besides; the default: nothing. */
@@ -266,6 +270,7 @@ export class SecondaryNode extends WorldNode {
       cursor: () => state.cursor,
       place: () => state.cursor && { cursor: state.cursor, digest: this.digest(state.cursor) },
       maxEpoch: () => Math.max(this.maxEpoch, state.cursor?.epoch ?? 0),
+      level: () => this.level,
       apply: (batch) =>
         this.#through(() => {
           this.beforeApply(batch);

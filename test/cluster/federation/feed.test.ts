@@ -443,12 +443,32 @@ t.test('reports: how far it is in bytes, and what the primary counts there', asy
   await world.until('the primary, too', () => primary.feed.followers()[0]?.lagBytes === 0);
 });
 
+t.test(
+  'levels: a datacenter that uses less than the primary gets nothing until it has caught up',
+  async (test) => {
+    const { world, log, primary, secondary } = await twoDatacenters();
+    primary.become(primaryStanding({ level: 2 }));
+    log.write('one');
+    secondary.subscriber.start(1);
+    await world.until('it is refused', () => {
+      return /upgrade all servers of dc2/.test(secondary.subscriber.state().lastError?.text ?? '');
+    });
+    await world.run(5_000);
+    test.equal(secondary.state.cursor?.seq ?? 0, 0);
+    test.same(primary.feed.followers(), []);
+    secondary.level = 2;
+    await world.until('it follows', () => secondary.state.cursor?.seq === 1);
+    test.same(chainViolations(log, secondary.state), []);
+  },
+);
+
 const HELLO: FeedHello = {
   federationId: FEDERATION,
   clusterId: 'cluster of dc2',
   term: 5,
   cursor: LOG_START,
   maxEpoch: 0,
+  level: 1,
 };
 
 function callerOf(datacenter: string): RpcCaller {
@@ -457,6 +477,7 @@ function callerOf(datacenter: string): RpcCaller {
     id: 'x',
     name: `${datacenter}-x`,
     version: '1',
+    reads: 1,
     datacenter,
     clusterId: `cluster of ${datacenter}`,
     federationId: FEDERATION,

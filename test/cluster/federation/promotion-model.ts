@@ -262,6 +262,7 @@ export class PromotionWorld {
       id: 'x',
       name: from.name,
       version: '1',
+      reads: 1,
       datacenter: from.name,
       clusterId: '',
       federationId: '',

@@ -128,6 +128,7 @@ const FROM: RpcCaller = {
   id: 'x',
   name: 'x',
   version: '1',
+  reads: 1,
   datacenter: 'dc2',
   clusterId: 'c2',
   federationId: '',

@@ -1,0 +1,74 @@
+// How much of the log a release can read, as one number. Every command has the level that it came with; a
+// datacenter uses a level when a command in its log says so, and its leader proposes nothing above it. A
+// level is raised only when all who will read the log can: see docs/decisions/0036.
+
+import type { Change, ChangeType, Command } from './commands.ts';
+
+/** Of the first release, and of every log that says nothing of levels. */
+export const FIRST_LEVEL = 1;
+
+/** What this release reads. */
+export const NEWEST_LEVEL = 2;
+
+/** A level is never given another meaning: a new command, or another layout of one, has a new level. */
+const LEVEL_OF_CHANGE: Readonly<Record<ChangeType, number>> = {
+  'token.set': 1,
+  'token.delete': 1,
+  'token.reap': 1,
+  'policy.set': 1,
+  'policy.delete': 1,
+  'role.set': 1,
+  'role.delete': 1,
+  'auth-method.set': 1,
+  'auth-method.delete': 1,
+  'binding-rule.set': 1,
+  'binding-rule.delete': 1,
+  'namespace.set': 1,
+  'namespace.delete': 1,
+  bootstrap: 1,
+  'ensure-builtins': 1,
+  'request-id.trim': 1,
+  'pending-login.set': 1,
+  'pending-login.delete': 1,
+  'restore.begin': 1,
+  'restore.chunk': 1,
+  'restore.commit': 1,
+  'restore.abandon': 1,
+  'global-log.begin': 2,
+  'global-log.apply': 2,
+  'global-log.trim': 2,
+  'request-id.forget': 2,
+  'datacenters.set': 2,
+  'global-snapshot.begin': 2,
+  'global-snapshot.chunk': 2,
+  'global-snapshot.carry': 2,
+  'global-snapshot.commit': 2,
+  'epoch.promise': 2,
+  'epoch.start': 2,
+  'epoch.fence': 2,
+  'divergent.discard': 2,
+  'divergent.drop': 2,
+  'datacenter.remove': 2,
+  'datacenter.allow': 2,
+  'federation.adopt': 2,
+  'level.raise': 2,
+};
+
+/** The level that whoever applies the command must read. */
+export function levelOf(change: Change): number {
+  const isDrawn = change.type === 'token.set' && change.presence === 'create-drawn';
+  return isDrawn ? DRAWN_LEVEL : LEVEL_OF_CHANGE[change.type];
+}
+
+const DRAWN_LEVEL = 2;
+
+/**
+ * The command in words that everybody reads who reads the level. Undefined where there are none: it must
+ * wait until the level is raised.
+ */
+export function readableAt(level: number, command: Command): Command | undefined {
+  const { change } = command;
+  if (levelOf(change) <= level) return command;
+  if (change.type === 'token.set') return { ...command, change: { ...change, presence: 'create' } };
+  return undefined;
+}

@@ -1,0 +1,243 @@
+// One release of skew: servers of a datacenter, and datacenters, that read more than the others. The level
+// of the log rises when the last one is upgraded, goes on meanwhile as before, and never comes back.
+
+import t from 'tap';
+import { FeatureLevel, type LevelReader } from '../../src/node/feature-level.ts';
+import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
+import type { Command } from '../../src/state/commands.ts';
+import type { Outcome } from '../../src/state/outcome.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { aCommand, aToken } from '../support/fixtures.ts';
+import { runDatacenter, serverOf, planned, everyoneKnows } from '../support/running-datacenters.ts';
+import {
+  joiningServer,
+  leaderOf,
+  runServers,
+  type ServerUnderTest,
+  until,
+} from '../support/running-group.ts';
+import { settled } from '../support/simulated-world.ts';
+
+/** What comes after this release. */
+const NEXT = NEWEST_LEVEL + 1;
+
+function level(given: {
+  readonly reads: number;
+  readonly members: readonly LevelReader[];
+  readonly datacenters?: readonly LevelReader[];
+}) {
+  const clock = new FakeClock();
+  const state = { uses: 1, isReigning: true, raisedCount: 0, proposed: [] as number[] };
+  const feature = new FeatureLevel({
+    clock,
+    reads: given.reads,
+    uses: () => state.uses,
+    members: () => given.members,
+    datacenters: () => given.datacenters ?? [],
+    isReigning: () => state.isReigning,
+    propose: async ({ change }: Command) => {
+      if (change.type !== 'level.raise') throw new Error('nothing else is proposed');
+      state.proposed.push(change.level);
+      state.uses = change.level;
+      return {} as Outcome;
+    },
+    onRaised: async () => {
+      state.raisedCount += 1;
+    },
+    logger: { debug() {}, info() {}, warn() {}, error() {} },
+  });
+  const look = async (): Promise<void> => {
+    clock.advance(1_000);
+    await settled();
+  };
+  return { feature, state, look };
+}
+
+t.test('level: rises to what every member reads, voter or not, and to no more', async (test) => {
+  const cases: readonly (readonly [number, readonly (number | undefined)[], readonly number[]])[] =
+    [
+      [3, [3, 3, 3], [3]],
+      [3, [3, 2, 3], [2]],
+      [3, [3, undefined, 3], []],
+      [3, [3, 1, 3], []],
+      [2, [2, 3, 3], [2]],
+    ];
+  for (const [reads, members, proposed] of cases) {
+    const readers = members.map((each, place) => ({ name: `n${place}`, reads: each }));
+    const { feature, state, look } = level({ reads, members: readers });
+    await look();
+    await look();
+    test.same(state.proposed, proposed, `${reads}: ${members.join()}`);
+    test.equal(state.raisedCount, proposed.length);
+    await feature.close();
+  }
+});
+
+t.test('level: the primary waits for every other datacenter', async (test) => {
+  const members = [{ name: 'a', reads: 3 }];
+  for (const reads of [undefined, 1, 2, 3]) {
+    const datacenters = [
+      { name: 'dc2', reads: 3 },
+      { name: 'dc3', reads },
+    ];
+    const { feature, state, look } = level({ reads: 3, members, datacenters });
+    await look();
+    test.same(state.proposed, (reads ?? 0) > 1 ? [reads] : [], `${reads}`);
+    const waitsFor = reads === 3 ? [] : ['dc3'];
+    test.same(feature.status(), { uses: state.uses, reads: 3, waitsFor });
+    await feature.close();
+  }
+});
+
+t.test(
+  'level: nobody raises it who does not reign, and what must wait is told why',
+  async (test) => {
+    const members = [
+      { name: 'a', reads: 2 },
+      { name: 'b', reads: undefined },
+    ];
+    const { feature, state, look } = level({ reads: 2, members });
+    state.isReigning = false;
+    await look();
+    test.same(state.proposed, []);
+    const trim = aCommand({ type: 'global-log.trim', upTo: 1 });
+    test.throws(() => feature.readable(trim), {
+      code: 'unavailable',
+      message: /uses feature level 1 until b can read more/,
+    });
+    const drawn = aCommand({ type: 'token.set', presence: 'create-drawn', token: aToken(1) });
+    test.match(feature.readable(drawn), { change: { presence: 'create' } });
+    state.uses = 2;
+    test.equal(feature.readable(trim), trim);
+    await feature.close();
+  },
+);
+
+interface Shown {
+  readonly Active: number;
+  readonly Readable: number;
+  readonly WaitsFor: readonly string[];
+}
+
+async function shown(server: ServerUnderTest): Promise<Shown | undefined> {
+  const { status, json } = await server.client.get('/operator/autopilot/state');
+  return status === 200 ? (json.FeatureLevel as Shown) : undefined;
+}
+
+function uses(server: ServerUnderTest, active: number): Promise<void> {
+  return until(`${server.name} uses ${active}`, async () => {
+    return (await shown(server))?.Active === active;
+  });
+}
+
+async function restart(server: ServerUnderTest, reads: number): Promise<void> {
+  await server.close();
+  server.reads = reads;
+  await server.open();
+  await until(`${server.name} is ready`, () => server.node.info.notReadyReasons().length === 0);
+}
+
+t.test('skew: a datacenter is upgraded server by server, and none goes back', async (t) => {
+  const servers = await runServers(t, 3);
+  const [first, second, third] = servers as [ServerUnderTest, ServerUnderTest, ServerUnderTest];
+  await uses(first, NEWEST_LEVEL);
+  await restart(first, NEXT);
+  await restart(second, NEXT);
+  await until('the newer ones wait for the third', async () => {
+    const leader = await leaderOf(servers);
+    if (leader === third) await third.client.send('POST', '/operator/raft/transfer-leader');
+    const state = await shown(leader);
+    return state?.Readable === NEXT && state.WaitsFor.join() === third.name;
+  });
+  t.equal((await shown(first))?.Active, NEWEST_LEVEL);
+  await third.client.made('PUT', '/acl/policy', { Name: 'in-between' });
+  const { list: members } = await first.client.get('/agent/members');
+  const told = members.map(({ Tags }) => (Tags as Record<string, string>).reads_feature_level);
+  t.same(told.sort(), [String(NEWEST_LEVEL), String(NEXT), String(NEXT)]);
+
+  await restart(third, NEXT);
+  await uses(first, NEXT);
+  const { text } = await first.client.get('/agent/metrics?format=prometheus');
+  t.match(text, new RegExp(`^conclave_feature_level_active ${NEXT}$`, 'm'));
+  await until('all have it in their states', async () => {
+    const all = await Promise.all(servers.map(({ client }) => client.get('/acl/policies?stale')));
+    return all.every((each) => each.text.includes('in-between'));
+  });
+
+  const older = await joiningServer(t, 'older', servers);
+  older.reads = NEWEST_LEVEL;
+  await older.open();
+  await until('it is told why it does not join', () => {
+    const why = older.node.info.notReadyReasons().join();
+    return why.includes(`up to feature level ${NEWEST_LEVEL}, and the cluster uses ${NEXT}`);
+  });
+  await older.close();
+
+  await third.close();
+  third.reads = NEWEST_LEVEL;
+  await t.rejects(third.open(), { name: 'UnreadableState' });
+  third.reads = NEXT;
+  await third.open();
+  await third.client.made('PUT', '/acl/policy', { Name: 'at-the-end' });
+});
+
+t.test(
+  'skew: of two datacenters the secondary goes first, whichever is upgraded first',
+  async (t) => {
+    const dc1 = await runDatacenter(t, { name: 'dc1' });
+    const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
+    const both = [dc1, dc2];
+    await everyoneKnows(both);
+    const visible = async (name: string): Promise<void> => {
+      const made = await serverOf(dc2).client.put('/acl/policy', { Name: name });
+      t.equal(made.status, 200, made.text);
+      await until(`${name} is everywhere`, async () => {
+        const all = await Promise.all(
+          both.map((each) => serverOf(each).client.get('/acl/policies?stale')),
+        );
+        return all.every((each) => each.text.includes(`"${name}"`));
+      });
+    };
+    // The primary is a release ahead: it writes what the secondary reads.
+    await restart(serverOf(dc1), NEXT);
+    await everyoneKnows(both);
+    await visible('ahead');
+    t.same(await shown(serverOf(dc1)), {
+      Active: NEWEST_LEVEL,
+      Readable: NEXT,
+      WaitsFor: ['dc2'],
+    });
+    await restart(serverOf(dc2), NEXT);
+    await uses(serverOf(dc2), NEXT);
+    await uses(serverOf(dc1), NEXT);
+    await visible('level');
+
+    // Another one of the older release is not let in, and follows once it is upgraded.
+    const dc3 = await planned(t, { name: 'dc3', primary: dc1 });
+    serverOf(dc3).reads = NEWEST_LEVEL;
+    await serverOf(dc3).open();
+    await until('the primary has refused it', async () => {
+      const why = serverOf(dc3).node.info.notReadyReasons().join();
+      return why.includes('upgrade all servers of dc3');
+    });
+    await restart(serverOf(dc3), NEXT);
+    await everyoneKnows([dc1, dc2, dc3]);
+  },
+);
+
+t.test('skew: a secondary that is a release ahead follows an older primary', async (t) => {
+  const dc1 = await runDatacenter(t, { name: 'dc1' });
+  const dc2 = await planned(t, { name: 'dc2', primary: dc1 });
+  serverOf(dc2).reads = NEXT;
+  await serverOf(dc2).open();
+  await everyoneKnows([dc1, dc2]);
+  await uses(serverOf(dc2), NEXT);
+  const made = await serverOf(dc2).client.put('/acl/policy', { Name: 'written-there' });
+  t.equal(made.status, 200, made.text);
+  await serverOf(dc1).client.made('PUT', '/acl/policy', { Name: 'written-here' });
+  await until('both have both', async () => {
+    const { text } = await serverOf(dc2).client.get('/acl/policies?stale');
+    return text.includes('"written-there"') && text.includes('"written-here"');
+  });
+  t.equal((await shown(serverOf(dc1)))?.Active, NEWEST_LEVEL);
+});
