@@ -5,22 +5,19 @@
 import fc from 'fast-check';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { DurableLog } from '../../cluster/log/durable-log.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
-import { foundAlone, openLoneGroup } from '../support/lone-group.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../../src/acl/ids.ts';
 import type { Token } from '../../src/acl/token.ts';
 import { openLevelKv } from '../../src/platform-node/level-kv.ts';
-import { encodeCommand } from '../../src/state/command-codec.ts';
 import type { Command } from '../../src/state/commands.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
 import type { StateView } from '../../src/state/view.ts';
-import { FailingKv } from '../support/failing-kv.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { policyIdNumbered, roleIdNumbered } from '../support/fixtures.ts';
 import { collect, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import { crashAtEachWrite } from './crashing-node.ts';
 import { history, NAMESPACE_NAMES } from './histories.ts';
 import { byKey, inOrder, requireRowsFromNothing, requireSame } from './rows-from-nothing.ts';
 import { Model } from './model.ts';
@@ -263,72 +260,12 @@ t.test(
   async (test) => {
     const [commands] = fc.sample(history, { numRuns: 1, seed: 7 });
     const whole = await runInGroups(commands!, 1);
-    let crashes = 0;
-    for (let lastWrite = 1; ; lastWrite += 1) {
-      const stores = { log: new MemoryKv(), state: new MemoryKv() };
-      await foundAlone(stores.log);
-      const answered = await runUntilWrite(stores, commands!, lastWrite);
-      if (answered === commands!.length) break;
-      crashes += 1;
-      const after = { log: stores.log.reopened(), state: stores.state.reopened() };
-      const again = await openNode(after);
-      const applied = appliedCommandCount(again.log, again.machine);
-      test.ok(applied >= answered, `${answered} were answered, ${applied} are there`);
-      for (const each of commands!.slice(applied)) await again.replica.propose(encodeCommand(each));
-      if (again.machine.digests().all !== whole.machine.digests().all) {
-        test.fail(`crash at write ${lastWrite}: another state`);
-      }
-      await again.replica.close();
-    }
+    const crashes = await crashAtEachWrite(test, {
+      commands: commands!,
+      groupSize: 2,
+      stateOf: async (machine) => machine.digests().all,
+      expected: whole.machine.digests().all,
+    });
     test.ok(crashes > 20, `${crashes} crashes were tried`);
   },
 );
-
-interface Stores {
-  readonly log: Kv;
-  readonly state: Kv;
-}
-
-async function openNode(stores: Stores) {
-  const machine = StateMachine.open(stores.state, { clock: new FakeClock() });
-  const log = await DurableLog.open(stores.log, machine.appliedEntry);
-  const replica = await openLoneGroup<Outcome>({
-    log,
-    machine,
-    onFatal: () => undefined,
-  });
-  return { machine, replica, log };
-}
-
-/** Beside them the log has the founding and an empty entry a start. */
-function appliedCommandCount(log: DurableLog, machine: StateMachine): number {
-  let count = 0;
-  for (let index = log.firstIndex; index <= machine.appliedIndex(); index += 1) {
-    const { type, payload } = log.entry(index);
-    if (type === 'normal' && payload.length > 0) count += 1;
-  }
-  return count;
-}
-
-/** Runs until the write of that number, on either store, fails; gives how many were answered. */
-async function runUntilWrite(
-  stores: Stores,
-  commands: readonly Command[],
-  lastWrite: number,
-): Promise<number> {
-  const failing = { log: new FailingKv(stores.log), state: new FailingKv(stores.state) };
-  for (const kv of [failing.log, failing.state]) {
-    kv.beforeWrite = () => {
-      if (failing.log.writeCount + failing.state.writeCount > lastWrite) throw new Error('crash');
-    };
-  }
-  const { replica } = await openNode(failing);
-  let answered = 0;
-  for (let at = 0; at < commands.length; at += 2) {
-    const results = await Promise.allSettled(
-      commands.slice(at, at + 2).map((each) => replica.propose(encodeCommand(each))),
-    );
-    answered += results.filter(({ status }) => status === 'fulfilled').length;
-  }
-  return answered;
-}
