@@ -26,6 +26,8 @@ export interface ServerPlan {
   readonly flags?: Readonly<Record<string, string>>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly nodeOptions?: readonly string[];
+  /** No file that it writes may grow beyond this: a write that would is refused. */
+  readonly fileMaxKib?: number;
 }
 
 export interface ServerProcess {
@@ -33,6 +35,8 @@ export interface ServerProcess {
   readonly pid: number;
   /** What it printed so far, on both streams. */
   output(): string;
+  /** How it ended, by itself or by a signal. */
+  readonly ended: Promise<Ending>;
   /** Sends a signal and waits for the end. Called again, it only waits. */
   end(signal: NodeJS.Signals): Promise<Ending>;
   /** Proportional memory of the process that is its own, in MiB. */
@@ -88,6 +92,7 @@ async function startOrEnd(
     port: first,
     pid: child.pid ?? 0,
     output,
+    ended,
     end: (signal) => {
       child.kill(signal);
       return ended;
@@ -104,11 +109,11 @@ interface Spawned {
 }
 
 function spawnServer(owner: Owner, plan: ServerPlan): Spawned {
-  const child = spawn(
-    process.execPath,
-    [...(plan.nodeOptions ?? []), MAIN, 'agent', ...argumentsOf(plan)],
-    { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH, ...plan.environment } },
-  );
+  const [command, ...words] = commandOf(plan);
+  const child = spawn(command, words, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, ...plan.environment },
+  });
   const ended = endOf(child);
   owner.teardown(async () => {
     child.kill('SIGKILL');
@@ -126,6 +131,14 @@ function spawnServer(owner: Owner, plan: ServerPlan): Spawned {
     }
   });
   return { child, ended, listening, output: () => output };
+}
+
+function commandOf(plan: ServerPlan): readonly [string, ...string[]] {
+  const { nodeOptions = [], fileMaxKib } = plan;
+  const server = [process.execPath, ...nodeOptions, MAIN, 'agent', ...argumentsOf(plan)] as const;
+  if (fileMaxKib === undefined) return server;
+  // The shell counts in blocks of 512 bytes, and becomes the server.
+  return ['sh', '-c', `ulimit -f ${fileMaxKib * 2}; exec "$@"`, 'sh', ...server];
 }
 
 function argumentsOf({ dataFolder, flags }: ServerPlan): readonly string[] {

@@ -29,6 +29,11 @@ export interface CrashPlan {
   readonly expected: unknown;
   /** So many of those that are there are proposed once more, as a leader would that does not know of them. */
   readonly repeated?: number;
+  /**
+   * The last write is in the store although it is said to have failed: so it is when a sync fails, and
+   * nobody can tell before the next start.
+   */
+  readonly lastWriteLands?: boolean;
 }
 
 /** Crashes at each write in turn; gives how many crashes that were. */
@@ -77,13 +82,17 @@ function appliedCommandCount(log: DurableLog, machine: StateMachine): number {
 /** Runs until the write of that number, on either store, fails; gives how many were answered. */
 async function runUntilWrite(
   stores: Stores,
-  { commands, groupSize }: CrashPlan,
+  { commands, groupSize, lastWriteLands = false }: CrashPlan,
   lastWrite: number,
 ): Promise<number> {
   const failing = { log: new FailingKv(stores.log), state: new FailingKv(stores.state) };
   for (const kv of [failing.log, failing.state]) {
+    const count = (): number => failing.log.writeCount + failing.state.writeCount;
     kv.beforeWrite = () => {
-      if (failing.log.writeCount + failing.state.writeCount > lastWrite) throw new Error('crash');
+      if (count() > lastWrite) throw new Error('crash');
+    };
+    kv.afterWrite = () => {
+      if (lastWriteLands && count() === lastWrite) throw new Error('the sync failed');
     };
   }
   const { replica } = await openNode(failing);

@@ -76,8 +76,11 @@ t.test('crash in the primary: no entry is missing, doubled or another one', asyn
   for (const each of commands) await whole.run(each);
   test.ok(whole.machine.cursor()!.seq > 10, 'there are entries');
   const expected = await stateOf(whole.machine);
-  const crashes = await crashAtEachWrite(test, { commands, groupSize: 2, stateOf, expected });
-  test.ok(crashes > 20, `${crashes} crashes were tried`);
+  for (const lastWriteLands of [false, true]) {
+    const plan = { commands, groupSize: 2, stateOf, expected, lastWriteLands };
+    const crashes = await crashAtEachWrite(test, plan);
+    test.ok(crashes > 20, `${crashes} crashes were tried`);
+  }
 });
 
 t.test('crash in a datacenter that follows: each entry is taken exactly once', async (test) => {
@@ -98,7 +101,8 @@ t.test('crash in a datacenter that follows: each entry is taken exactly once', a
   const expected = await stateOf(dc2.machine);
   const { commands } = dc2;
   for (const groupSize of [1, 3]) {
-    const plan = { commands, groupSize, stateOf, expected, repeated: 1 };
+    const lastWriteLands = groupSize === 3;
+    const plan = { commands, groupSize, stateOf, expected, repeated: 1, lastWriteLands };
     const crashes = await crashAtEachWrite(test, plan);
     test.ok(crashes > 10, `${crashes} crashes were tried`);
   }
@@ -140,7 +144,8 @@ t.test('crash while a snapshot comes in: the state is the old one or the new one
   test.equal(dc2.machine.digests().global, dc1.machine.digests().global);
   const expected = await stateOf(dc2.machine);
   for (const groupSize of [1, 2]) {
-    const plan = { commands: dc2.commands, groupSize, stateOf, expected };
+    const lastWriteLands = groupSize === 1;
+    const plan = { commands: dc2.commands, groupSize, stateOf, expected, lastWriteLands };
     const crashes = await crashAtEachWrite(test, plan);
     test.ok(crashes > 10, `${crashes} crashes were tried`);
   }

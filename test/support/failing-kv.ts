@@ -7,6 +7,8 @@ export class FailingKv implements Kv {
   readonly #inner: Kv;
   /** Called before each write; what it throws or waits for is what the write does. */
   beforeWrite: (writes: readonly KvWrite[]) => Promise<void> | void = () => undefined;
+  /** Called when a write is in the store; what it throws is what is said of it. */
+  afterWrite: () => void = () => undefined;
   writeCount = 0;
 
   constructor(inner: Kv) {
@@ -25,6 +27,7 @@ export class FailingKv implements Kv {
     this.writeCount += 1;
     await this.beforeWrite(writes);
     await this.#inner.write(writes);
+    this.afterWrite();
   }
 
   snapshot(): KvSnapshot {

@@ -1,0 +1,45 @@
+// A write that the disk refuses in the middle of a server's life: no file of it may grow beyond a limit that
+// the process is started with, which every system offers to a plain user. The server ends at the first one,
+// says why, and nothing that was answered is lost. That a failed sync ends it likewise is held above the
+// disk, in state/global-crash: nothing here can make a real disk fail to sync.
+
+import t from 'tap';
+import { ask } from './asking.ts';
+import { startServer, temporaryFolder } from './server-process.ts';
+
+t.setTimeout(240_000);
+
+/** Less than a write-ahead log grows to before the next one begins. */
+const FILE_MAX_KIB = 2_048;
+/** Far more than what one file may hold. */
+const WRITES_MAX = 400;
+
+t.test('refused writes: the server ends with the reason, and the next start goes on', async (t) => {
+  const dataFolder = temporaryFolder(t);
+  const first = await startServer(t, { dataFolder, fileMaxKib: FILE_MAX_KIB });
+  const answered: string[] = [];
+  for (let serial = 0; serial < WRITES_MAX; serial += 1) {
+    const Description = `${serial} ${'x'.repeat(100_000)}`;
+    const asked = { method: 'PUT', path: '/v1/acl/token', body: { Description } };
+    const answer = await ask(first.port, asked).catch(() => undefined);
+    if (answer?.status !== 200) break;
+    answered.push((JSON.parse(answer.text) as { AccessorID: string }).AccessorID);
+  }
+  t.ok(answered.length > 5 && answered.length < WRITES_MAX, `${answered.length} were answered`);
+  t.match(await first.ended, { code: 1, signal: null });
+  t.match(first.output(), 'a store failed; the process ends, because what is on disk is not known');
+  t.match(first.output(), /File too large/);
+
+  const again = await startServer(t, { dataFolder });
+  for (const accessor of answered) {
+    const { status } = await ask(again.port, { path: `/v1/acl/token/${accessor}` });
+    if (status !== 200) t.fail(`${accessor}: ${status}`);
+  }
+  const made = await ask(again.port, {
+    method: 'PUT',
+    path: '/v1/acl/token',
+    body: { Description: 'after' },
+  });
+  t.equal(made.status, 200, 'and it takes writes');
+  t.match(await again.end('SIGTERM'), { code: 0 });
+});
