@@ -394,7 +394,6 @@ t.test(
         return Promise.resolve({ kind: 'applied' });
       },
       clock,
-      federation: { takesGlobalWrites: () => true },
       metrics: { count: silent },
       logger: {
         debug: silent,
