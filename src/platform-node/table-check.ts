@@ -15,7 +15,7 @@ interface Table {
   readonly mark: string;
 }
 
-/** Beside this file. */
+/** Beside this file where it was compiled, and beside the program where it was packed. */
 const READER = new URL('./table-reader.js', import.meta.url);
 /** So little is read sooner than a thread has started. */
 const SMALL_BYTES = 16 * 1024 * 1024;
