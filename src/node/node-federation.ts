@@ -17,7 +17,6 @@ import type { Member } from '../../cluster/member/group-member.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
 import { RpcRefusal } from '../../cluster/transport/rpc-error.ts';
 import type { RpcRequest, RpcServer } from '../../cluster/transport/transport.ts';
-import { AclError } from '../acl/error.ts';
 import type { ShownFederation } from '../api/shown-federation.ts';
 import type { AckLevel } from '../service/call.ts';
 import type { PrimaryPort } from '../service/primary-port.ts';
@@ -26,13 +25,15 @@ import type { Change, Command } from '../state/commands.ts';
 import { isPrimary, removedOf } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome, Position } from '../state/outcome.ts';
+import { adoptFederation, beginGlobalLog } from './begin-global-log.ts';
 import { DatacenterLine } from './datacenter-line.ts';
+import { Enlisting } from './enlisting.ts';
 import { feedStandingOf, primacyOf } from './federation-role.ts';
 import type { LevelReader } from './feature-level.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { federationShown } from './federation-shown.ts';
 import { feedSourceOf } from './feed-source.ts';
-import { applyBatch, type FollowingDeps, verdictOf } from './follow-primary.ts';
+import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
 import type { Platform } from './platform.ts';
@@ -41,6 +42,7 @@ import { requireKept } from './kept-by-successor.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { primaryPortOf } from './primary-port.ts';
 import { promotionPortOf } from './promotion-port.ts';
+import { trimGlobalLog } from './trim-global-log.ts';
 
 export interface NodeFederationOptions {
   readonly plan: FederationPlan;
@@ -72,10 +74,8 @@ export class NodeFederation implements Federation {
   readonly #slots: Slots;
   readonly #subscriber: Subscriber;
   readonly #gossip: Gossip;
-  /** Datacenters that asked this server for the global log. */
-  readonly #followers = new Set<string>();
+  readonly #enlisting: Enlisting;
   #isGossiping = false;
-  #isEnlisting = false;
   /** The term in which this server reigns; undefined outside of a reign. */
   #reign: number | undefined;
   /** Whether this server led the primary at the last look. */
@@ -99,6 +99,11 @@ export class NodeFederation implements Federation {
       propose: (command) => this.admit(command.change, () => options.propose(command)),
       wallMs: () => platform.clock.wallMs(),
     };
+    this.#enlisting = new Enlisting({
+      ...{ machine, logger: platform.logger, following: this.#deps },
+      isLed: () => this.#isReigning && this.isPrimary,
+      majoritySeq: () => this.#feed.acknowledgedSeq('majority'),
+    });
     this.line = new DatacenterLine({
       addresses: (datacenter) => this.#addressesOf(datacenter),
       call,
@@ -119,7 +124,11 @@ export class NodeFederation implements Federation {
       datacenters: () => (this.isPrimary ? this.datacenters() : [datacenter]),
       followers: () => this.#feed.followers(),
       pinnedSeq: () => this.#lender.pinnedSeq,
-      trim: (upToSeq) => this.#trim(upToSeq),
+      trim: (upToSeq) =>
+        trimGlobalLog(
+          { ...this.#deps, machine, propose: options.propose, isReigning: () => this.#isReigning },
+          upToSeq,
+        ),
       limits: { maxBytes: plan.logMaxBytes, maxAgeMs: plan.logMaxAgeMs },
       reviewMs: Math.min(REVIEW_MS, plan.logMaxAgeMs),
     });
@@ -131,7 +140,7 @@ export class NodeFederation implements Federation {
     closer.defer(
       machine.onGlobalLogMoved(() => {
         this.#look();
-        void this.#enlist();
+        void this.#enlisting.look();
       }),
     );
     const served = {
@@ -209,7 +218,13 @@ export class NodeFederation implements Federation {
     const { machine, plan } = this.#options;
     const known = machine.replication()?.datacenters.map(({ name }) => name) ?? [];
     const told = this.#gossip.directory.records().map(({ datacenter }) => datacenter);
-    const all = [plan.datacenter, this.primary().datacenter, ...known, ...this.#followers, ...told];
+    const all = [
+      plan.datacenter,
+      this.primary().datacenter,
+      ...known,
+      ...this.#enlisting.followers,
+      ...told,
+    ];
     const isPart = (each: string): boolean => each === plan.datacenter || !this.#isRemoved(each);
     return [...new Set(all)].filter(isPart);
   }
@@ -267,9 +282,13 @@ export class NodeFederation implements Federation {
     });
   }
 
+  get #isReigning(): boolean {
+    return this.#reign !== undefined;
+  }
+
   get #isFollowing(): boolean {
     const { machine } = this.#options;
-    return this.#reign !== undefined && machine.replication() !== undefined && !this.isPrimary;
+    return this.#isReigning && machine.replication() !== undefined && !this.isPrimary;
   }
 
   #isRemoved(datacenter: string): boolean {
@@ -279,7 +298,7 @@ export class NodeFederation implements Federation {
   /** Whose promises count, where this server leads the primary. */
   #ledVoters(): readonly string[] | undefined {
     const { machine } = this.#options;
-    if (this.#reign === undefined || !this.isPrimary) return undefined;
+    if (!this.#isReigning || !this.isPrimary) return undefined;
     return machine
       .replication()
       ?.datacenters.filter(({ isVoter }) => isVoter)
@@ -291,7 +310,7 @@ export class NodeFederation implements Federation {
     const { machine } = this.#options;
     const replication = machine.replication();
     for (const removed of removedOf(replication)) {
-      this.#followers.delete(removed);
+      this.#enlisting.forget(removed);
       this.#feed.forget(removed);
     }
     const role = [
@@ -323,7 +342,7 @@ export class NodeFederation implements Federation {
       addresses: () => this.#primaryAddresses(),
       clusterId: () => clusterId() ?? '',
       federationId: () => machine.replication()?.federationId ?? '',
-      adopt: (federationId) => this.#adopt(federationId),
+      adopt: (federationId) => adoptFederation(machine, this.#deps, federationId),
       cursor: () => {
         const replication = machine.replication();
         return replication?.isDiverged === true ? undefined : replication?.cursor;
@@ -350,7 +369,7 @@ export class NodeFederation implements Federation {
         ...this.#deps,
         machine,
         gate: this.#gate,
-        isReigning: () => this.#reign !== undefined,
+        isReigning: () => this.#isReigning,
       }),
       addressesOf: (datacenter) => this.#addressesOf(datacenter),
       claim: () => this.#gossip.directory.primary(),
@@ -367,7 +386,7 @@ export class NodeFederation implements Federation {
     const { machine } = this.#options;
     return feedStandingOf({
       replication: machine.replication(),
-      isReigning: this.#reign !== undefined,
+      isReigning: this.#isReigning,
       level: machine.usesLevel,
       // Whoever is part of the federation counts, heard or not: fewer would make majorities of too few.
       voters: this.datacenters(),
@@ -443,91 +462,26 @@ export class NodeFederation implements Federation {
     this.#gossip.start();
   }
 
-  /** Some entries at a time. Rejects when this server does not lead any more. */
-  async #trim(upTo: number): Promise<void> {
-    const { machine, platform, propose } = this.#options;
-    for (;;) {
-      const first = machine.replication()?.first ?? 0;
-      if (first > upTo || this.#reign === undefined) return;
-      const timeMs = platform.clock.wallMs();
-      const change = { type: 'global-log.trim', upTo } as const;
-      await propose({ change, timeMs, cas: undefined, request: undefined });
-      if ((machine.replication()?.first ?? 0) === first) return;
-    }
-  }
-
   /** The first datacenter that asks for the global log makes there be one. */
   #begunBefore(method: string, handler: RpcServer): RpcServer {
     if (method !== FEED_METHOD.hello) return handler;
     return async (request: RpcRequest) => {
       const { machine, mayBegin, plan } = this.#options;
-      const isOurs = this.#reign !== undefined && this.isPrimary;
+      const isOurs = this.#isReigning && this.isPrimary;
       if (isOurs && machine.replication() === undefined) {
         if (!mayBegin()) throw notBegun(plan.datacenter);
         await this.#beginLog();
       }
-      this.#followers.add(request.from.datacenter);
+      this.#enlisting.add(request.from.datacenter);
       this.#look();
-      void this.#enlist();
+      void this.#enlisting.look();
       return handler(request);
     };
   }
 
-  /**
-   * Whoever follows becomes one of the datacenters that all know and that count for majorities, one after
-   * the other. What is not allowed yet, or fails, is tried again at the next entry or hello.
-   */
-  async #enlist(): Promise<void> {
-    const { machine, platform } = this.#options;
-    const replication = machine.replication();
-    if (this.#isEnlisting || this.#reign === undefined || !this.isPrimary) return;
-    const known = replication?.datacenters ?? [];
-    const name = [...this.#followers].find((each) => known.every((other) => other.name !== each));
-    if (replication === undefined || name === undefined) return;
-    const added = [...known, { name, isVoter: true, isWitness: false }];
-    const datacenters = added.sort((one, other) => (one.name < other.name ? -1 : 1));
-    const majoritySeq = this.#feed.acknowledgedSeq('majority');
-    this.#isEnlisting = true;
-    try {
-      const change = { type: 'datacenters.set', datacenters, majoritySeq } as const;
-      const { verdict } = await verdictOf(this.#deps, change);
-      platform.logger.info(
-        { datacenter: name, verdict },
-        'a datacenter is to belong to the federation',
-      );
-    } catch (cause) {
-      platform.logger.warn({ cause, datacenter: name }, 'a datacenter could not be enlisted yet');
-    }
-    this.#isEnlisting = false;
-  }
-
-  async #beginLog(): Promise<void> {
-    const { plan, platform, propose } = this.#options;
-    const { datacenter, firstPrimary: primary, isWitness } = plan;
-    const change = { type: 'global-log.begin', datacenter, primary, isWitness } as const;
-    const timeMs = platform.clock.wallMs();
-    const outcome = await propose({ change, timeMs, cas: undefined, request: undefined });
-    if (outcome.kind === 'refused') throw new AclError('internal', outcome.message);
-    await this.#nameFederation();
-  }
-
-  /** The federation is called after the cluster that began the log; other datacenters hear it from there. */
-  async #nameFederation(): Promise<void> {
-    const { machine, plan, clusterId } = this.#options;
-    const replication = machine.replication();
-    const own = clusterId();
-    if (replication === undefined || replication.federationId !== '' || own === undefined) return;
-    if (replication.epochs[0]?.primary === plan.datacenter) await this.#adopt(own);
-  }
-
-  /** Rejects when the datacenter is of another one. */
-  async #adopt(federationId: string): Promise<void> {
-    const { machine } = this.#options;
-    const { verdict } = await verdictOf(this.#deps, { type: 'federation.adopt', federationId });
-    if (verdict === 'applied') return;
-    const own = machine.replication()?.federationId ?? '';
-    const says = `this datacenter is of federation ${own}, not of ${federationId}`;
-    throw new AclError('internal', says);
+  #beginLog(): Promise<void> {
+    const { plan, machine, clusterId, propose } = this.#options;
+    return beginGlobalLog({ plan, machine, clusterId, propose, following: this.#deps });
   }
 }
 

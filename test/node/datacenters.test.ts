@@ -151,6 +151,11 @@ t.test('two datacenters: one asks the other, and lists come whole', async (t) =>
   t.match((await waiting).text, /"woken"/);
 });
 
+interface LagShown {
+  readonly Name: string;
+  readonly LagEntries: number | null;
+}
+
 t.test('two datacenters: how far each is can be seen', async (t) => {
   const follows = async () => (await clientOf(dc2).get('/acl/replication')).json;
   await until(
@@ -170,8 +175,13 @@ t.test('two datacenters: how far each is can be seen', async (t) => {
       { Name: 'dc1', State: 'primary' },
     ],
   });
-  const asPrimary = (await clientOf(dc1).get('/acl/replication')).json;
-  t.match(asPrimary, {
+  const leads = async () => (await clientOf(dc1).get('/acl/replication')).json;
+  // The primary hears of it a moment later.
+  await until('the primary knows', async () => {
+    const { Datacenters } = (await leads()) as { readonly Datacenters: readonly LagShown[] };
+    return Datacenters.some(({ Name, LagEntries }) => Name === 'dc2' && LagEntries === 0);
+  });
+  t.match(await leads(), {
     Enabled: false,
     Running: false,
     SourceDatacenter: '',

@@ -1,0 +1,69 @@
+// Whoever follows the primary becomes one of the datacenters that all know and that count for majorities, one
+// after the other. What is not allowed yet, or fails, is tried again at the next entry or hello.
+
+import type { Logger } from '../../cluster/platform/logger.ts';
+import type { Datacenter } from '../state/global-log/replication.ts';
+import type { StateMachine } from '../state/machine.ts';
+import { type FollowingDeps, verdictOf } from './follow-primary.ts';
+
+export interface EnlistingOptions {
+  readonly machine: Pick<StateMachine, 'replication'>;
+  readonly following: FollowingDeps;
+  readonly logger: Logger;
+  /** This server leads the primary. */
+  readonly isLed: () => boolean;
+  /** What a majority of datacenters has acknowledged. */
+  readonly majoritySeq: () => number;
+}
+
+export class Enlisting {
+  readonly #options: EnlistingOptions;
+  /** Datacenters that asked this server for the global log. */
+  readonly #followers = new Set<string>();
+  #isUnderWay = false;
+
+  constructor(options: EnlistingOptions) {
+    this.#options = options;
+  }
+
+  get followers(): ReadonlySet<string> {
+    return this.#followers;
+  }
+
+  add(datacenter: string): void {
+    this.#followers.add(datacenter);
+  }
+
+  /** An operator has removed it. */
+  forget(datacenter: string): void {
+    this.#followers.delete(datacenter);
+  }
+
+  /** Never rejects. */
+  async look(): Promise<void> {
+    const { machine, isLed } = this.#options;
+    const replication = machine.replication();
+    if (this.#isUnderWay || !isLed()) return;
+    const known = replication?.datacenters ?? [];
+    const name = [...this.#followers].find((each) => known.every((other) => other.name !== each));
+    if (replication === undefined || name === undefined) return;
+    this.#isUnderWay = true;
+    const added = [...known, { name, isVoter: true, isWitness: false }];
+    await this.#enlist(
+      name,
+      added.sort((one, other) => (one.name < other.name ? -1 : 1)),
+    );
+    this.#isUnderWay = false;
+  }
+
+  async #enlist(datacenter: string, datacenters: readonly Datacenter[]): Promise<void> {
+    const { following, logger, majoritySeq: majority } = this.#options;
+    try {
+      const change = { type: 'datacenters.set', datacenters, majoritySeq: majority() } as const;
+      const { verdict } = await verdictOf(following, change);
+      logger.info({ datacenter, verdict }, 'a datacenter is to belong to the federation');
+    } catch (cause) {
+      logger.warn({ cause, datacenter }, 'a datacenter could not be enlisted yet');
+    }
+  }
+}
