@@ -163,12 +163,16 @@ function requiredPositionOf(query: Query): ShownPosition {
   throw new AclError('malformed', 'Must specify ?position with the entry, as epoch.seq');
 }
 
-/** Undefined: all of them. */
+/** Undefined: all of them, which has to be said plainly. */
 function discardedOf(query: Query): ShownPosition | undefined {
-  if (!query.has('all')) return requiredPositionOf(query);
+  const all = query.get('all');
+  if (all === undefined) return requiredPositionOf(query);
+  if (!PLAINLY_ALL.has(all)) throw new AclError('malformed', 'Invalid all: it takes no value');
   if (!query.has('position')) return undefined;
   throw new AclError('malformed', 'Must specify only one of ?position or ?all');
 }
+
+const PLAINLY_ALL: ReadonlySet<string> = new Set(['', 'true', '1']);
 
 function serverNameOf(query: Query): ServerName {
   const id = textOf(query, 'id');

@@ -279,6 +279,12 @@ t.test(
   },
 );
 
+/** What else is said where there is nothing to do it to. */
+const DONE_TO_NOTHING: Readonly<Record<string, string>> = {
+  'PUT /v1/operator/datacenter/:name': 'false',
+  'DELETE /v1/operator/divergence': 'true',
+};
+
 const QUERY_VALUES = ['%00', 'a'.repeat(2_000), '-1', '18446744073709551616', '*'];
 
 t.test('queries: every parameter with values of every kind, and twice', async (t) => {
@@ -304,10 +310,12 @@ t.test('queries: every parameter with values of every kind, and twice', async (t
         const { method } = endpoint;
         const path = `${pathOf(endpoint)}?${query}&wait=1ms`;
         const { status, text } = await ask(port, { method, path, body: '[' });
+        const toNothing = DONE_TO_NOTHING[`${method} ${endpoint.path}`];
         const isDeleteOfNothing = method === 'DELETE' && text.trim() === 'false';
+        const isDoneToNothing = isDeleteOfNothing || text.trim() === toNothing;
         const isRead = method === 'GET' && status === 200;
         const isRefused = status >= 400 && status < 500;
-        if (!isRefused && !isRead && !isDeleteOfNothing) {
+        if (!isRefused && !isRead && !isDoneToNothing) {
           faults.push(`${method} ${path.slice(0, 100)}: ${status} ${text.slice(0, 100)}`);
         }
       }

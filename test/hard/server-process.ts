@@ -137,8 +137,10 @@ function commandOf(plan: ServerPlan): readonly [string, ...string[]] {
   const { nodeOptions = [], fileMaxKib } = plan;
   const server = [process.execPath, ...nodeOptions, MAIN, 'agent', ...argumentsOf(plan)] as const;
   if (fileMaxKib === undefined) return server;
-  // The shell counts in blocks of 512 bytes, and becomes the server.
-  return ['sh', '-c', `ulimit -f ${fileMaxKib * 2}; exec "$@"`, 'sh', ...server];
+  // The shell counts in blocks of 512 bytes, and becomes the server. A test runner's options for its children
+  // would give that server a handler for the signal of such a write, which ends it; it has none of its own.
+  const script = `ulimit -f ${fileMaxKib * 2}; unset NODE_OPTIONS; exec "$@"`;
+  return ['sh', '-c', script, 'sh', ...server];
 }
 
 function argumentsOf({ dataFolder, flags }: ServerPlan): readonly string[] {

@@ -400,6 +400,23 @@ t.test('rights: each endpoint asks for its own, snapshots for acl:write', async 
   }
 });
 
+t.test('divergence: all is forgotten only where that is said plainly', async (t) => {
+  const server = await operatorServer();
+  const secret = await withRules(server, 'operator = "write"');
+  for (const [query, expected] of [
+    ['all', 200],
+    ['all=true', 200],
+    ['all=false', 400],
+    ['all=1.7', 400],
+    ['all&position=1.7', 400],
+    ['', 400],
+  ] as const) {
+    const ask = `DELETE /operator/divergence?${query}`;
+    const { status, text } = await tell(server, 'service', { ask, secret });
+    t.equal(status, expected, `${query}: ${text}`);
+  }
+});
+
 t.test('clients.md: without a token everything is 403, in the words they compare', async (t) => {
   for (const defaultPolicy of ['deny', 'allow'] as const) {
     const server = await operatorServer({ service: { defaultPolicy } });
