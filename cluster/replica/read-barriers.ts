@@ -112,6 +112,7 @@ export class ReadBarriers {
 
   /** Asks again what is overdue and refuses what has waited too long. */
   onTick(): void {
+    if (this.#count === 0) return;
     const nowMs = this.#options.clock.monotonicMs();
     const isLate = ({ askedAtMs }: Round): boolean => nowMs - askedAtMs >= this.#options.retryMs;
     this.#overdue = [...this.#rounds].filter(isLate);

@@ -1,7 +1,7 @@
 // Carries one task out in this process.
 
-import { createHash } from 'node:crypto';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
+import { systemSha256 } from '../../src/platform-node/system-sha256.ts';
 import { badDayNamed, onBadDay } from '../../test/sim/bad-days.ts';
 import { mutantNamed } from '../../test/sim/mutants/mutants.ts';
 import { cut } from '../../test/sim/run/cuts.ts';
@@ -10,7 +10,7 @@ import { runSeed } from '../../test/sim/run/run-seed.ts';
 import type { Task, TaskResult } from './tasks.ts';
 
 // Most of the time would go into hashes otherwise.
-adoptSha256((bytes) => createHash('sha256').update(bytes).digest());
+adoptSha256(systemSha256);
 
 export async function runTask({
   seed,

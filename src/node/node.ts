@@ -5,6 +5,7 @@ import { Closer } from '../../cluster/base/closer.ts';
 import type { Promotion } from '../../cluster/federation/promotion/promotion.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
+import type { ReplicaStatus } from '../../cluster/replica/replica.ts';
 import { createHttp } from '../http/create-http.ts';
 import { MetricsRegistry } from '../http/metrics.ts';
 import type { NodeInfo } from '../http/node-info.ts';
@@ -48,6 +49,8 @@ export interface RunningNode {
   /** Resolves when it is ready for the first time; never when it is closed before. */
   readonly opened: Promise<void>;
   isBootstrapped(): boolean;
+  /** How it stands in the log of its datacenter. */
+  status(): ReplicaStatus;
   /** Hands its leadership over, finishes what is under way, and closes the databases. */
   close(): Promise<void>;
 }
@@ -117,6 +120,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
     promotion: service.federation.promotion,
     opened: opening.opened,
     isBootstrapped: () => machine.bootstrapIndex() !== undefined,
+    status: () => member.status(),
     close: async () => {
       await handOver(group, logger);
       await closer.close();

@@ -6,7 +6,7 @@ import type { Message } from '../../../cluster/raft/message.ts';
 import type { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { nodeNumberOf } from '../../../cluster/member/node-number.ts';
 import type { GroupTiming } from '../../../cluster/replica/group-limits.ts';
-import type { ReplicaStatus, Standing } from '../../../cluster/replica/replica.ts';
+import type { ReplicaStatus } from '../../../cluster/replica/replica.ts';
 import { decodeFrame } from '../../../cluster/wire/frame-codec.ts';
 import { openNode, type RunningNode } from '../../../src/node/node.ts';
 import type { Platform, ServedAt } from '../../../src/node/platform.ts';
@@ -222,36 +222,16 @@ function liveServerOf(
   return {
     http,
     promotion: node.promotion,
-    status: () => last ?? statusOf(node),
+    status: () => last ?? node.status(),
     transferLeadership: (to) => {
       const path = `/v1/operator/raft/transfer-leader?id=${idOf(to)}`;
       const headers = { 'X-Service-Token': MANAGEMENT_SECRET };
       http({ method: 'POST', path, headers }).catch(() => undefined);
     },
     close: () => {
-      last = statusOf(node);
+      last = node.status();
       closing ??= node.close();
       return closing;
     },
-  };
-}
-
-const STANDINGS: readonly string[] = ['leader', 'follower', 'candidate', 'learner'];
-
-/** As the node itself shows it. */
-function statusOf(node: RunningNode): ReplicaStatus {
-  const { raft } = node.info.stats();
-  const figure = (name: string): number => Number(raft?.[name]);
-  const state = raft?.state?.toLowerCase() ?? '';
-  return {
-    standing: STANDINGS.includes(state) ? (state as Standing) : 'follower',
-    term: figure('term'),
-    firstIndex: figure('first_log_index'),
-    lastIndex: figure('last_log_index'),
-    commitIndex: figure('commit_index'),
-    appliedIndex: figure('applied_index'),
-    queuedCount: 0,
-    unappliedCount: 0,
-    pendingBytes: 0,
   };
 }

@@ -64,6 +64,7 @@ export class FederationChecks implements SitesWatch {
   readonly #placeByHost = new Map<string, number>();
   readonly #followed = new WeakMap<SimStore, Followed>();
   readonly #startByEpoch = new Map<number, EpochStart>();
+  #hasBegun = false;
 
   constructor({ sites, violations, mark }: FederationChecksOptions) {
     this.#violations = violations;
@@ -72,6 +73,11 @@ export class FederationChecks implements SitesWatch {
     for (const [place, hosts] of sites.entries()) {
       for (const { name } of hosts) this.#placeByHost.set(name, place);
     }
+  }
+
+  /** Whether the first primary has a global log: before all its servers can read one, it has none. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
   }
 
   onFrame({ from, to, frame }: LeavingFrame): void {
@@ -184,9 +190,15 @@ export class FederationChecks implements SitesWatch {
     const { replication, image } = now;
     if (replication === undefined) return;
     const site = siteName(this.#placeOf(host.name));
+    if (hasBegun(replication)) {
+      this.chain.begin(textOf(replication.cursor.hash), image.objects);
+      this.#hasBegun = true;
+    }
     const taken = this.#takeEntries(host, site, writes);
-    for (const start of replication.epochs) this.#requireOwner(host, start);
-    this.#requireOnChain(host, replication);
+    if (!isWaiting(replication)) {
+      for (const start of replication.epochs) this.#requireOwner(host, start);
+      this.#requireOnChain(host, replication);
+    }
     if (before !== undefined && before.keyspace !== now.keyspace) this.#mark(MARKS.snapshot);
     if (before?.replication !== undefined && before.keyspace === now.keyspace) {
       this.#requireNoGap(host, taken, before.replication, replication);
@@ -304,4 +316,19 @@ export class FederationChecks implements SitesWatch {
       });
     }
   }
+}
+
+/** The log is there, and no entry in it. */
+function isEmpty({ epochs, cursor }: Replication): boolean {
+  return epochs.length === 1 && cursor.seq === epochs[0]!.startSeq - 1;
+}
+
+/** Of the first primary, when nothing has been written yet. */
+function hasBegun(replication: Replication): boolean {
+  return isEmpty(replication) && currentEpoch(replication).primary === replication.datacenter;
+}
+
+/** Of a secondary to which nothing has come: what it says of the epoch is where it waits, no more. */
+function isWaiting(replication: Replication): boolean {
+  return isEmpty(replication) && currentEpoch(replication).primary !== replication.datacenter;
 }

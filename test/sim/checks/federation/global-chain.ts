@@ -9,8 +9,8 @@ import {
   type GlobalEntry,
 } from '../../../../src/state/global-log/global-entry.ts';
 import { textOf } from '../../world/key-text.ts';
-import { SortedRows } from '../../world/sorted-rows.ts';
-import { GlobalRows, withWrites } from './state-image.ts';
+import type { SortedRows } from '../../world/sorted-rows.ts';
+import { withWrites } from './state-image.ts';
 
 export interface KnownEntry {
   readonly entry: GlobalEntry;
@@ -26,12 +26,15 @@ export interface Behind {
   readonly digest: string;
 }
 
-const EMPTY = new GlobalRows().digest;
-
 export class GlobalChain {
   readonly #byHash = new Map<string, KnownEntry>();
   readonly #byPlace = new Map<string, KnownEntry>();
   readonly #behind = new Map<string, Behind>();
+
+  /** The log begins behind these objects, under this hash. */
+  begin(hash: string, { rows, digest }: Behind): void {
+    if (!this.#behind.has(hash)) this.#behind.set(hash, { rows, digest });
+  }
 
   /** The entry; and another one that is at the same place, if there is one. */
   add(
@@ -43,9 +46,6 @@ export class GlobalChain {
     if (there !== undefined) return { known: there };
     const entry = decodeEntry(bytes);
     const known = { entry, hash, prevHash: textOf(entry.prevHash), site };
-    // The log of a run begins with nothing.
-    if (entry.seq === 1)
-      this.#behind.set(known.prevHash, { rows: SortedRows.EMPTY, digest: EMPTY });
     const rival = this.at(entry.epoch, entry.seq);
     this.#byHash.set(hash, known);
     if (rival !== undefined) return { known, rival };

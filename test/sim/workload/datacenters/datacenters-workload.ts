@@ -235,7 +235,8 @@ export class DatacentersWorkload implements Workload {
     const { key } = target;
     const input: ObjectInput = kind === 'create' ? { kind, key, value } : { kind, key, value, cas };
     const question = writeQuestion(target, input, known);
-    if (question === undefined) return false;
+    // Of what there was before the log no entry tells.
+    if (question === undefined || !this.#options.checks.hasBegun) return false;
     const write: GlobalWrite = {
       requestId: `c${client.number}-${value}`,
       input,

@@ -16,8 +16,9 @@ import { decodeRecord } from '../../../../src/state/record-codec.ts';
 import { ROW } from '../../../../src/state/tables.ts';
 import { MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
 import { siteName } from '../../subject/datacenters-subject.ts';
-import { textOf } from '../../world/key-text.ts';
+import { bytesOf, textOf } from '../../world/key-text.ts';
 import type { SimHost } from '../../world/sim-host.ts';
+import { SortedRows } from '../../world/sorted-rows.ts';
 import type { GlobalHistory, GlobalRead, GlobalWrite, Place } from './global-history.ts';
 import { GlobalPhases } from './global-phases.ts';
 
@@ -54,17 +55,25 @@ export class GlobalJudge {
     const head = checks.head(hosts);
     this.#chain = head === undefined ? [] : checks.chain.upTo(textOf(head.at.cursor.hash));
     this.#onChain = new Set(this.#chain.map(({ hash }) => hash));
-    this.#phases = new GlobalPhases(this.#chain);
+    const origin = this.#originRows();
+    this.#phases = new GlobalPhases(this.#chain, { origin });
     const all = [...checks.chain.all()];
     const apart = all.filter(({ hash }) => !this.#onChain.has(hash));
-    this.#apart = new GlobalPhases(apart, this.#phases);
+    this.#apart = new GlobalPhases(apart, { before: this.#phases });
     for (const known of checks.chain.all()) {
       const { request } = known.entry;
       if (request === undefined) continue;
       const key = hex(request.key);
       this.#byRequest.set(key, [...(this.#byRequest.get(key) ?? []), known]);
     }
-    this.#managementId = managementIdIn(this.#chain);
+    this.#managementId = managementIdIn(origin, this.#chain);
+  }
+
+  /** The objects that there were when the log began. */
+  #originRows(): SortedRows {
+    const [first] = this.#chain;
+    const behind = first && this.#options.checks.chain.behind(first.prevHash);
+    return behind?.rows ?? SortedRows.EMPTY;
   }
 
   all(): void {
@@ -253,14 +262,15 @@ function placeOf({ entry }: KnownEntry): string {
 }
 
 /** Of the token that the clients present. */
-function managementIdIn(chain: readonly KnownEntry[]): string {
-  for (const { entry } of chain) {
-    if (entry.body.kind !== 'effects') continue;
-    for (const { key, value } of entry.body.effects) {
-      if (key[0] !== ROW.token || value === undefined) continue;
-      const { accessorId, secretId } = decodeRecord(TOKENS.codec, value);
-      if (secretId === MANAGEMENT_SECRET) return accessorId;
-    }
+function managementIdIn(origin: SortedRows, chain: readonly KnownEntry[]): string {
+  const rows = [...origin.all()].map(({ key, value }) => ({ key: bytesOf(key), value }));
+  const written = chain.flatMap(({ entry: { body } }) => {
+    return body.kind === 'effects' ? body.effects : [];
+  });
+  for (const { key, value } of [...rows, ...written]) {
+    if (key[0] !== ROW.token || value === undefined) continue;
+    const { accessorId, secretId } = decodeRecord(TOKENS.codec, value);
+    if (secretId === MANAGEMENT_SECRET) return accessorId;
   }
   return '';
 }

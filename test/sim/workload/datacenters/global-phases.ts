@@ -4,7 +4,8 @@ import type { KnownEntry } from '../../checks/federation/global-chain.ts';
 import { POLICIES, TOKENS } from '../../../../src/state/objects.ts';
 import { decodeRecord } from '../../../../src/state/record-codec.ts';
 import { ROW } from '../../../../src/state/tables.ts';
-import { textOf } from '../../world/key-text.ts';
+import { bytesOf, textOf } from '../../world/key-text.ts';
+import type { SortedRows } from '../../world/sorted-rows.ts';
 import type { Target } from '../acl-requests.ts';
 import type { Version } from '../object-model.ts';
 
@@ -22,12 +23,20 @@ export class GlobalPhases {
   /** By the key of its row. */
   readonly #keyByRow: Map<string, string> = new Map();
   /** By seq: all policies, as a listing shows them. */
-  readonly #listings: (readonly [number, readonly string[]])[] = [[0, []]];
+  readonly #listings: (readonly [number, readonly string[]])[] = [];
   readonly #policies = new Map<string, string>();
 
-  /** `before`: what made objects that these entries may delete. */
-  constructor(chain: readonly KnownEntry[], before?: GlobalPhases) {
+  /**
+   * `origin`: the objects before the first entry. `before`: what made objects that these entries may
+   * delete.
+   */
+  constructor(
+    chain: readonly KnownEntry[],
+    { origin, before }: { readonly origin?: SortedRows; readonly before?: GlobalPhases },
+  ) {
     if (before !== undefined) this.#keyByRow = new Map(before.#keyByRow);
+    for (const { key, value } of origin?.all() ?? []) this.#take(0, bytesOf(key), value);
+    this.#listings.push([0, [...this.#policies.values()].sort()]);
     for (const { entry } of chain) {
       if (entry.body.kind !== 'effects') continue;
       for (const { key, value } of entry.body.effects) this.#take(entry.seq, key, value);
