@@ -25,6 +25,18 @@ const SAVED: readonly {
   // A repeated request took effect once more: a leader with another clock held its first time for old.
   { seed: 10_080, subject: 'node', cuts: { only: [1, 3, 5, 6, 7, 8, 9, 13], clientCount: 2 } },
   { seed: 10_161, subject: 'node', cuts: { only: [1, 2, 4, 5] } },
+  // A forced reign began in an epoch that another datacenter had just promised to itself.
+  {
+    seed: 1035,
+    subject: 'datacenters',
+    cuts: { only: [5, 6, 7], clientCount: 1, safetyMs: 9174 },
+  },
+  // What the next primary refused was taken for an answer about the entry that was set apart.
+  {
+    seed: 1025,
+    subject: 'datacenters',
+    cuts: { only: [0, 1, 2, 6, 7, 9, 10, 11], clientCount: 4 },
+  },
 ];
 
 const FRESH: readonly { readonly seed: number; readonly subject: SubjectName }[] = [

@@ -12,6 +12,8 @@ export interface Count {
   readonly hasMajority: boolean;
   /** Datacenters that answered, and have what the candidate has not. */
   readonly further: readonly string[];
+  /** Datacenters that answered, and have promised this epoch to another one, or a later one to anybody. */
+  readonly rivals: readonly string[];
   /** The greatest epoch that anybody has promised. */
   readonly maxEpoch: number;
 }
@@ -20,9 +22,11 @@ export interface BallotOf {
   readonly voters: readonly string[];
   readonly candidate: string;
   readonly cursor: GlobalCursor;
+  /** What they were asked to promise. */
+  readonly epoch: number;
 }
 
-export function countOf(ballot: Ballot, { voters, candidate, cursor }: BallotOf): Count {
+export function countOf(ballot: Ballot, { voters, candidate, cursor, epoch }: BallotOf): Count {
   const answers = [...ballot].flatMap(([datacenter, answer]) =>
     typeof answer === 'string' ? [] : [{ datacenter, ...answer }],
   );
@@ -33,6 +37,9 @@ export function countOf(ballot: Ballot, { voters, candidate, cursor }: BallotOf)
     hasMajority: votes.length * 2 > voters.length,
     further: answers
       .filter((answer) => isFurther(answer.cursor, cursor))
+      .map(({ datacenter }) => datacenter),
+    rivals: answers
+      .filter(({ isGranted, maxEpoch }) => !isGranted && maxEpoch >= epoch)
       .map(({ datacenter }) => datacenter),
     maxEpoch: Math.max(0, ...answers.map(({ maxEpoch }) => maxEpoch)),
   };

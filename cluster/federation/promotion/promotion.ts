@@ -12,7 +12,7 @@ import { RpcError, RpcRefusal } from '../../transport/rpc-error.ts';
 import type { RpcCall, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { PrimaryClaim } from '../directory/directory.ts';
 import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
-import { type Ballot, ballotText, countOf, isFurther } from './ballot.ts';
+import { type Ballot, ballotText, type Count, countOf, isFurther } from './ballot.ts';
 import { LaterReign } from './later-reign.ts';
 import {
   decodeAsk,
@@ -173,8 +173,13 @@ export class Promotion {
     const cursor = await this.#promiseSelf(epoch);
     const ask = { epoch, candidate: this.#options.datacenter, cursor, isTrial: false };
     const ballot = await this.#poll(ask, trial);
-    const { promised, hasMajority, further } = this.#count(ballot, trial, cursor);
-    const mayBegin = wish.kind === 'forced' ? further.length === 0 : hasMajority;
+    const { promised, hasMajority, further, rivals } = this.#count(ballot, trial, {
+      epoch,
+      cursor,
+    });
+    // Two reigns of one epoch could not be told apart.
+    const isUnrivalled = further.length === 0 && rivals.length === 0;
+    const mayBegin = wish.kind === 'forced' ? isUnrivalled : hasMajority;
     if (!mayBegin) throw undecided(`epoch ${epoch} does not begin: ${ballotText(ballot)}`);
     if (wish.kind === 'handed-over' && !promised.includes(wish.by)) {
       throw undecided(`epoch ${epoch} does not begin without ${wish.by}: ${ballotText(ballot)}`);
@@ -199,7 +204,7 @@ export class Promotion {
     // Whether anybody else promised a later one is what the trial finds out, so it asks for none of them.
     const ask = { epoch: Number.MAX_SAFE_INTEGER, candidate, cursor, isTrial: true };
     const ballot = await this.#poll(ask, state);
-    const count = this.#count(ballot, state, cursor);
+    const count = this.#count(ballot, state, ask);
     if (wish.kind === 'forced') {
       if (count.further.length === 0) return next;
       const says = `${count.further.join(', ')} can be reached and has more`;
@@ -242,8 +247,12 @@ export class Promotion {
     return new Map(answers);
   }
 
-  #count(ballot: Ballot, { voters }: PromotionState, cursor: GlobalCursor) {
-    return countOf(ballot, { voters, candidate: this.#options.datacenter, cursor });
+  #count(
+    ballot: Ballot,
+    { voters }: PromotionState,
+    { epoch, cursor }: Pick<PromiseAsk, 'epoch' | 'cursor'>,
+  ): Count {
+    return countOf(ballot, { voters, candidate: this.#options.datacenter, cursor, epoch });
   }
 
   /** The leader of that datacenter, whichever of its servers that is. Rejects with RpcError. */

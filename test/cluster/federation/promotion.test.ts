@@ -305,6 +305,25 @@ t.test('force: names its epoch, and is no way around a datacenter that has more'
   two.promotion.stop();
 });
 
+t.test('force: begins no epoch that a datacenter has promised to another', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.isUp = false;
+  // While dc3 is asked for its trial, dc1 promises the same epoch to itself.
+  one.mayPromiseFirst = () => {
+    one.maxEpoch = 2;
+    one.votedFor = 'dc1';
+  };
+  three.entries = [...one.entries];
+  test.match(
+    await refusalOf(world, three.promotion.force(2)),
+    /^undecided: epoch 2 does not begin: .*dc1 does not promise \(at 1\.\d+, promised 2\)/,
+  );
+  test.same([three.isPrimary, three.maxEpoch], [false, 2]);
+  one.mayPromiseFirst = () => undefined;
+  const { epoch } = await world.time.result(three.promotion.force(3));
+  test.equal(epoch, 3, 'the next one is free');
+});
+
 t.test('promise: is asked for by the candidate itself', async (test) => {
   const { world, one, two } = threeDatacenters();
   const ask = encodeAsk({ epoch: 9, candidate: 'dc3', cursor: one.cursor, isTrial: false });
