@@ -1,16 +1,11 @@
 // `npm run bench`: how fast the server answers on small and on large data, beside ceilings measured
 // in the same run. Prints a table and, as the last line, the same figures as JSON.
-//
-//   npm run bench -- [--sizes 10000,1000000] [--seconds 4] [--rounds 3]
-//   npm run bench -- --servers 3 [--seconds 4] [--rounds 3]: a datacenter of several servers
-//   npm run bench -- --feed [--seconds 4] [--rounds 3]: the feed between two datacenters, in one process
-//   npm run bench -- --datacenters 2 [--servers 1] [--seconds 4] [--delays 0,50,150] [--rates 1,100,1000]
-//     [--entries 100000] [--tokens 100000]: two datacenters of real servers with a slow line between them
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { InvalidArgumentError } from 'commander';
+import { scriptProgram, wholeNumber, wholeNumbers } from '../script-program.ts';
 import { type Child, startChild } from './child.ts';
 import { benchDatacenters } from './datacenters/bench-datacenters.ts';
 import { benchFeed } from './feed.ts';
@@ -19,26 +14,41 @@ import { benchGroup } from './group.ts';
 import { type LoadResult, runLoad } from './load.ts';
 import { accessorOf, MANAGEMENT_SECRET, secretOf, seed } from './seed.ts';
 
-const { values: options } = parseArgs({
-  options: {
-    sizes: { type: 'string', default: '10000,1000000' },
-    seconds: { type: 'string', default: '4' },
-    rounds: { type: 'string', default: '3' },
-    servers: { type: 'string', default: '1' },
-    datacenters: { type: 'string', default: '1' },
-    delays: { type: 'string', default: '0,50,150' },
-    rates: { type: 'string', default: '1,100,1000' },
-    entries: { type: 'string', default: '100000' },
-    tokens: { type: 'string', default: '100000' },
-    feed: { type: 'boolean', default: false },
-  },
-});
-const sizes = numbersIn(options.sizes);
-const secondsEach = Number(options.seconds);
-const rounds = Number(options.rounds);
-const serverCount = Number(options.servers);
-const datacenterCount = Number(options.datacenters);
-if (datacenterCount > 2) throw new Error('the benchmark knows one datacenter, or two');
+interface Options {
+  readonly sizes: readonly number[];
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly servers: number;
+  readonly datacenters: number;
+  readonly delays: readonly number[];
+  readonly rates: readonly number[];
+  readonly entries: number;
+  readonly tokens: number;
+  readonly feed?: true;
+}
+
+const options = scriptProgram(
+  'npm run bench --',
+  'Measures one server; with --servers 3 a group; with --datacenters 2 two datacenters; with --feed the feed between two, in one process.',
+)
+  .option('--seconds <count>', 'of each measurement', wholeNumber, 4)
+  .option('--rounds <count>', 'of all of them', wholeNumber, 3)
+  .option('--servers <count>', 'of each datacenter', wholeNumber, 1)
+  .option('--datacenters <count>', '1 or 2', datacentersIn, 1)
+  .option('--feed', 'the feed alone')
+  .option('--sizes <counts>', 'one server: tokens that it holds', wholeNumbers, [10_000, 1_000_000])
+  .option('--delays <ms>', 'two datacenters: between them, one way', wholeNumbers, [0, 50, 150])
+  .option('--rates <counts>', 'two datacenters: writes a second', wholeNumbers, [1, 100, 1_000])
+  .option(
+    '--entries <count>',
+    'two datacenters: missed during a cut; 0: none',
+    wholeNumber,
+    100_000,
+  )
+  .option('--tokens <count>', 'two datacenters: in a snapshot; 0: none', wholeNumber, 100_000)
+  .parse()
+  .opts<Options>();
+const { sizes, seconds: secondsEach, rounds, servers: serverCount } = options;
 
 const here = import.meta.dirname;
 const mainScript = join(dirname(dirname(here)), 'src', 'main.js');
@@ -74,14 +84,14 @@ const rows: Row[] = [];
 const servers: ServerFigures[] = [];
 try {
   if (options.feed) await benchFeed({ secondsEach, rounds });
-  else if (datacenterCount === 2)
+  else if (options.datacenters === 2)
     await benchDatacenters({
       servers: serverCount,
       secondsEach,
-      delaysMs: numbersIn(options.delays),
-      ratesPerSecond: numbersIn(options.rates),
-      entries: Number(options.entries),
-      tokens: Number(options.tokens),
+      delaysMs: options.delays,
+      ratesPerSecond: options.rates,
+      entries: options.entries,
+      tokens: options.tokens,
       workFolder,
     });
   else if (serverCount > 1)
@@ -94,8 +104,10 @@ try {
   rmSync(workFolder, { recursive: true, force: true });
 }
 
-function numbersIn(text: string): readonly number[] {
-  return text.split(',').map(Number);
+function datacentersIn(text: string): number {
+  const count = wholeNumber(text);
+  if (count === 1 || count === 2) return count;
+  throw new InvalidArgumentError('The benchmark knows one datacenter, or two.');
 }
 
 async function measureSize(tokens: number): Promise<void> {

@@ -5,7 +5,7 @@ import { readSettings } from '../../src/node/settings.ts';
 import { openNode } from '../../src/node/node.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import type { AccessorId, SecretId } from '../../src/acl/ids.ts';
-import type { Call } from '../../src/service/call.ts';
+import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
 
 export const MANAGEMENT_SECRET = '11111111-2222-4333-8444-555555555555';
 
@@ -24,19 +24,7 @@ function idOf(serial: number, kind: string): string {
   return `${spread.toString(16).padStart(8, '0')}-${kind}000-4000-8000-${low}`;
 }
 
-const CALL: Call = {
-  secret: MANAGEMENT_SECRET as SecretId,
-  namespaceParameter: undefined,
-  namespaceHeader: undefined,
-  datacenter: undefined,
-  consistency: 'default',
-  minPosition: undefined,
-  cas: undefined,
-  requestId: undefined,
-  ack: undefined,
-  ackTimeoutMs: undefined,
-  remoteAddress: undefined,
-};
+const CALL: Call = { ...PLAIN_CALL, secret: MANAGEMENT_SECRET as SecretId };
 
 const IN_FLIGHT = 1024;
 const POLICY_RULES =

@@ -4,6 +4,7 @@
 import { closeSync, fstatSync, openSync, readSync, rmSync } from 'node:fs';
 import { Closer } from '../../cluster/base/closer.ts';
 import { askNode } from './ask-node.ts';
+import { awaitVote } from './await-vote.ts';
 import { type ClusterDescription, ClusterFiles } from './cluster-files.ts';
 import {
   asJoiner,
@@ -135,7 +136,10 @@ export class LocalCluster {
     await this.#forEach(name, async (each) => this.#running(each).resume());
   }
 
-  /** Stops the servers that run and starts them again, one after the other. */
+  /**
+   * Stops the servers that run and starts them again, one after the other. With new disks each has its vote
+   * before the next one goes: otherwise a majority of those that vote could be gone.
+   */
   async restart(name: string, options: RestartOptions, tell: Tell = QUIET): Promise<void> {
     for (const each of nodesNamed(this.#plan, name)) {
       await this.#processes.get(each)?.stop();
@@ -146,6 +150,10 @@ export class LocalCluster {
       this.#start(each);
       await this.#ready(each);
       tell(`${each} is ready again`);
+      if (options.isDiskReplaced) {
+        await awaitVote(this.describe(), each);
+        tell(`${each} has a vote again`);
+      }
     }
   }
 

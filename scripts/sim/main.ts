@@ -1,68 +1,90 @@
-// `npm run sim`: runs the simulator over a range of seeds, on several processes. A run that fails is
-// made shorter, and its seed and the command that replays it are printed; then the rest goes on.
-//
-//   npm run sim -- --seeds 1000 [--from 1] [--minutes 30] [--subject replica|node|datacenters] [--jobs 2]
-//   npm run sim -- --seeds 5001-6000
-//   npm run sim -- --seed 123 [--only 3,7] [--clients 1] [--until 4000] [--trace] [--mutant name]
-//   npm run sim -- --seed 1 --bad-day 'two datacenters are promoted at once'
-//   npm run sim -- --mutants [--mutant name] [--seeds 1000]
+// `npm run sim`: the simulator at the command line.
 
-import { parseArgs } from 'node:util';
+import { InvalidArgumentError } from 'commander';
+import type { Mutant } from '../../test/sim/mutants/mutant.ts';
 import { MUTANTS, mutantNamed } from '../../test/sim/mutants/mutants.ts';
 import type { Cuts } from '../../test/sim/run/cuts.ts';
 import { isSubjectName, SUBJECT_NAMES, type SubjectName } from '../../test/sim/run/run-options.ts';
+import { scriptProgram, wholeNumber, wholeNumbers } from '../script-program.ts';
 import { hunt } from './hunt.ts';
 import { Pool } from './pool.ts';
 import { Print } from './print.ts';
 import { replay } from './replay.ts';
 import { type SeedRange, seedRange } from './seed-range.ts';
 import { sweep } from './sweep.ts';
-import { wholeNumber } from './whole-number.ts';
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '1000' },
-    from: { type: 'string', default: '1' },
-    minutes: { type: 'string' },
-    subject: { type: 'string', default: 'replica' },
-    jobs: { type: 'string', default: '2' },
-    seed: { type: 'string' },
-    only: { type: 'string' },
-    clients: { type: 'string' },
-    until: { type: 'string' },
-    trace: { type: 'boolean', default: false },
-    mutants: { type: 'boolean', default: false },
-    mutant: { type: 'string' },
-    'bad-day': { type: 'string' },
-  },
-});
+interface Options {
+  readonly seeds?: Partial<SeedRange> & Pick<SeedRange, 'count'>;
+  readonly from: number;
+  readonly minutes?: number;
+  readonly subject: SubjectName;
+  readonly jobs: number;
+  readonly seed?: number;
+  readonly only?: readonly number[];
+  readonly clients?: number;
+  readonly until?: number;
+  readonly trace?: true;
+  readonly mutants?: true;
+  readonly mutant?: Mutant;
+  readonly badDay?: string;
+}
+
+const options = scriptProgram(
+  'npm run sim --',
+  'Runs the simulator over a range of seeds, on several processes. A run that fails is made shorter, and its seed and the command that replays it are printed; then the rest goes on.',
+)
+  .option(
+    '--seeds <seeds>',
+    'so many (default: 1000), or from one through another (5001-6000)',
+    seedRange,
+  )
+  .option('--from <seed>', 'the first of so many', wholeNumber, 1)
+  .option('--minutes <count>', 'begins no other run after so long', wholeNumber)
+  .option('--subject <name>', SUBJECT_NAMES.join(', '), subjectNamed, 'replica')
+  .option('--jobs <count>', 'processes', wholeNumber, 2)
+  .option('--seed <seed>', 'one run again', wholeNumber)
+  .option(
+    '--only <faults>',
+    'with --seed: these faults of it alone, by number, or none',
+    faultsNamed,
+  )
+  .option('--clients <count>', 'with --seed: so many clients', wholeNumber)
+  .option('--until <ms>', 'with --seed: faults end here, in virtual milliseconds', wholeNumber)
+  .option('--trace', 'with --seed: prints what happens')
+  .option(
+    '--bad-day <name>',
+    'with --seed: a written day of three datacenters instead of drawn faults',
+  )
+  .option('--mutants', 'plants one bug after the other and counts the seeds until it is caught')
+  .option('--mutant <name>', 'this bug alone', mutantAsked)
+  .parse()
+  .opts<Options>();
 
 const print = new Print((line) => void process.stdout.write(`${line}\n`));
-const subject = subjectNamed(values.subject);
-const mutant = values.mutant === undefined ? undefined : mutantNamed(values.mutant);
-const badDay = values['bad-day'] ?? mutant?.badDay;
+const { subject, mutant, seed } = options;
+const badDay = options.badDay ?? mutant?.badDay;
 const isSound =
-  values.seed === undefined
-    ? await overSeeds(seedRange(values.seeds, wholeNumber(values.from)))
+  seed === undefined
+    ? await overSeeds({ from: options.from, ...(options.seeds ?? { count: 1_000 }) })
     : await replay(
         {
-          seed: wholeNumber(values.seed),
+          seed,
           subject: badDay === undefined ? (mutant?.subject ?? subject) : 'datacenters',
-          cuts: cutsOf(values),
+          cuts: cutsOf(options),
           mutant,
           badDay,
-          isTraced: values.trace,
+          isTraced: options.trace === true,
         },
         print,
       );
 process.exitCode = isSound ? 0 : 1;
 
 async function overSeeds(range: SeedRange): Promise<boolean> {
-  const pool = new Pool(wholeNumber(values.jobs));
-  const minutes = values.minutes === undefined ? undefined : wholeNumber(values.minutes);
+  const { jobs, minutes } = options;
+  const pool = new Pool(jobs);
   const mutants = mutant === undefined ? MUTANTS : [mutant];
   try {
-    return values.mutants
+    return options.mutants
       ? await hunt(pool, { mutants, ...range }, print)
       : await sweep(pool, { subject, minutes, ...range }, print);
   } finally {
@@ -70,23 +92,27 @@ async function overSeeds(range: SeedRange): Promise<boolean> {
   }
 }
 
-function cutsOf({
-  only,
-  clients,
-  until,
-}: {
-  readonly only?: string | undefined;
-  readonly clients?: string | undefined;
-  readonly until?: string | undefined;
-}): Cuts {
+function cutsOf({ only, clients, until }: Options): Cuts {
   return {
-    ...(only !== undefined && { only: only === 'none' ? [] : only.split(',').map(wholeNumber) }),
-    ...(clients !== undefined && { clientCount: wholeNumber(clients) }),
-    ...(until !== undefined && { safetyMs: wholeNumber(until) }),
+    ...(only !== undefined && { only }),
+    ...(clients !== undefined && { clientCount: clients }),
+    ...(until !== undefined && { safetyMs: until }),
   };
+}
+
+function faultsNamed(text: string): readonly number[] {
+  return text === 'none' ? [] : wholeNumbers(text);
 }
 
 function subjectNamed(name: string): SubjectName {
   if (isSubjectName(name)) return name;
-  throw new Error(`there is no subject ${name}: there are ${SUBJECT_NAMES.join(', ')}`);
+  throw new InvalidArgumentError(`There is no subject ${name}.`);
+}
+
+function mutantAsked(name: string): Mutant {
+  try {
+    return mutantNamed(name);
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message);
+  }
 }

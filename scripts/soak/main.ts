@@ -1,31 +1,38 @@
 // `npm run soak`: load and faults over a local cluster for a while, and a report with a picture at the end.
-//
-//   npm run soak -- --minutes 30 [--datacenters 2] [--servers 3] [--wan-delay 20] [--clients 4] [--seed 7]
-//     [--out .soak]
-//
 // Exit status 0: nothing that was answered was lost, and all servers hold the same in the end.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { randomFrom } from '../../test/hard/crash-load.ts';
+import { scriptProgram, wholeNumber } from '../script-program.ts';
 import { soak } from './soak.ts';
 import { soakPicture, soakText } from './soak-report.ts';
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '5' },
-    datacenters: { type: 'string', default: '1' },
-    servers: { type: 'string', default: '3' },
-    'wan-delay': { type: 'string', default: '0' },
-    clients: { type: 'string', default: '4' },
-    seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
-    out: { type: 'string', default: join(import.meta.dirname, '..', '..', '..', '.soak') },
-  },
-});
+interface Options {
+  readonly minutes: number;
+  readonly datacenters: number;
+  readonly servers: number;
+  readonly wanDelay: number;
+  readonly clients: number;
+  readonly seed?: number;
+  readonly out: string;
+}
 
-const seed = number(values.seed);
-const out = resolve(values.out);
+const options = scriptProgram(
+  'npm run soak --',
+  'Load and one fault after the other on a cluster of real servers, then a report with a picture.',
+)
+  .option('--minutes <count>', 'so long', wholeNumber, 5)
+  .option('--datacenters <count>', 'so many', wholeNumber, 1)
+  .option('--servers <count>', 'of each datacenter', wholeNumber, 3)
+  .option('--wan-delay <ms>', 'between datacenters, one way', wholeNumber, 0)
+  .option('--clients <count>', 'of each server', wholeNumber, 4)
+  .option('--seed <seed>', 'of what the clients do and of the faults (default: drawn)', wholeNumber)
+  .option('--out <folder>', 'of the report', join(import.meta.dirname, '..', '..', '..', '.soak'))
+  .parse()
+  .opts<Options>();
+const { minutes, seed = Date.now() % 2 ** 31 } = options;
+const out = resolve(options.out);
 const interrupted = new AbortController();
 process.once('SIGINT', () => interrupted.abort());
 process.once('SIGTERM', () => interrupted.abort());
@@ -33,12 +40,12 @@ process.once('SIGTERM', () => interrupted.abort());
 say(`Seed ${seed}; Ctrl-C ends it early, with a report.`);
 const outcome = await soak({
   shape: {
-    datacenters: number(values.datacenters),
-    servers: number(values.servers),
-    wanDelayMs: number(values['wan-delay']),
+    datacenters: options.datacenters,
+    servers: options.servers,
+    wanDelayMs: options.wanDelay,
   },
-  minutes: number(values.minutes),
-  clientsPerNode: number(values.clients),
+  minutes,
+  clientsPerNode: options.clients,
   seed,
   random: randomFrom(seed),
   tell: say,
@@ -51,12 +58,6 @@ say(
   `\n${soakText(outcome)}\nReport: ${join(out, 'report.md')}\nPicture: ${join(out, 'report.svg')}`,
 );
 process.exitCode = outcome.faults.length === 0 ? 0 : 1;
-
-function number(text: string): number {
-  const found = Number(text);
-  if (!Number.isFinite(found) || found < 0) throw new Error(`${text} is no number`);
-  return found;
-}
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);

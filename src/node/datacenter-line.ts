@@ -6,7 +6,7 @@ import type { NetAddress } from '../../cluster/platform/net.ts';
 import { RpcError } from '../../cluster/transport/rpc-error.ts';
 import type { RpcCall } from '../../cluster/transport/transport.ts';
 import { AclError } from '../acl/error.ts';
-import type { Call } from '../service/call.ts';
+import { type Call, PLAIN_CALL } from '../service/call.ts';
 import { DatacenterAway, type Errand, type WaitThere } from '../service/federation.ts';
 import { decodeAnswer, encodeQuestion } from './call-frames.ts';
 import { textOfAddress } from './net-address.ts';
@@ -22,19 +22,7 @@ const CALL_MAX_MS = 30_000;
 export const WAIT_PIECE_MS = 20_000;
 
 /** A wait asks for nothing that anybody needs a right to. */
-const NO_CALL: Call = {
-  secret: undefined,
-  namespaceParameter: undefined,
-  namespaceHeader: undefined,
-  datacenter: undefined,
-  consistency: 'stale',
-  minPosition: undefined,
-  cas: undefined,
-  requestId: undefined,
-  ack: undefined,
-  ackTimeoutMs: undefined,
-  remoteAddress: undefined,
-};
+const NO_CALL: Call = { ...PLAIN_CALL, consistency: 'stale' };
 
 export interface DatacenterLineOptions {
   /** Where servers of that datacenter are reached, as far as it is known. */

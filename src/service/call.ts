@@ -25,3 +25,18 @@ export interface Call {
   /** Address of the caller, for logs and rate limits. */
   readonly remoteAddress: string | undefined;
 }
+
+/** Says nothing but what it must: nobody's, here, with the care of an ordinary read. */
+export const PLAIN_CALL: Call = {
+  secret: undefined,
+  namespaceParameter: undefined,
+  namespaceHeader: undefined,
+  datacenter: undefined,
+  consistency: 'default',
+  minPosition: undefined,
+  cas: undefined,
+  requestId: undefined,
+  ack: undefined,
+  ackTimeoutMs: undefined,
+  remoteAddress: undefined,
+};

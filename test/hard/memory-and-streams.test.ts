@@ -9,7 +9,7 @@ import type { Kv, KvRange, KvReader, KvRow } from '../../cluster/platform/kv.ts'
 import type { SecretId } from '../../src/acl/ids.ts';
 import { openNode, type RunningNode } from '../../src/node/node.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
-import type { Call } from '../../src/service/call.ts';
+import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
 import { ask, askJson, MANAGEMENT, sendRaw } from './asking.ts';
 import { type Owner, startServer, temporaryFolder } from './server-process.ts';
 import { settingsOn } from './settings-on.ts';
@@ -21,19 +21,7 @@ const DESCRIPTION = 'd'.repeat(600);
 const LIST_BYTES_MIN = TOKENS * DESCRIPTION.length;
 const SLOW_READERS = 6;
 
-const CALL: Call = {
-  secret: MANAGEMENT as SecretId,
-  namespaceParameter: undefined,
-  namespaceHeader: undefined,
-  datacenter: undefined,
-  consistency: 'default',
-  minPosition: undefined,
-  cas: undefined,
-  requestId: undefined,
-  ack: undefined,
-  ackTimeoutMs: undefined,
-  remoteAddress: undefined,
-};
+const CALL: Call = { ...PLAIN_CALL, secret: MANAGEMENT as SecretId };
 
 /** What readers of the stores hold open at the moment. */
 class Held {

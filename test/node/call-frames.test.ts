@@ -13,20 +13,16 @@ import {
   encodeRefusal,
 } from '../../src/node/call-frames.ts';
 import { decodePlain, encodePlain, PLAIN_DEPTH_MAX } from '../../src/node/plain-codec.ts';
-import type { Call } from '../../src/service/call.ts';
+import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 
 const CALL: Call = {
+  ...PLAIN_CALL,
   secret: 'hush' as SecretId,
   namespaceParameter: 'team',
-  namespaceHeader: undefined,
-  datacenter: undefined,
-  consistency: 'default',
   minPosition: { epoch: 1, seq: 2 },
   cas: 0,
   requestId: 'r-1',
-  ack: undefined,
-  ackTimeoutMs: undefined,
   remoteAddress: '127.0.0.1',
 };
 

@@ -20,7 +20,7 @@ import {
   runAtLeaderBy,
   runInDatacenterBy,
 } from '../../src/node/operator-remote.ts';
-import type { Call } from '../../src/service/call.ts';
+import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
 import type { Errand } from '../../src/service/federation.ts';
 import type { OperatorName } from '../../src/service/operator-operations.ts';
 import type { RestoreIntake } from '../../src/service/operator-port.ts';
@@ -29,16 +29,9 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
 
 const CALL: Call = {
+  ...PLAIN_CALL,
   secret: 'a-secret' as SecretId,
-  namespaceParameter: undefined,
-  namespaceHeader: undefined,
-  datacenter: undefined,
-  consistency: 'default',
   minPosition: { epoch: 1, seq: 5 },
-  cas: undefined,
-  requestId: undefined,
-  ack: undefined,
-  ackTimeoutMs: undefined,
   remoteAddress: '10.0.0.9',
 };
 

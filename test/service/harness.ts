@@ -11,7 +11,7 @@ import { DEFAULT_TTL_LIMITS } from '../../src/acl/token-expiry.ts';
 import type { Token } from '../../src/acl/token.ts';
 import type { AuthMethods } from '../../src/auth-methods/auth-method-types.ts';
 import type { AuthMethodValidator } from '../../src/auth-methods/auth-method-validator.ts';
-import type { Call } from '../../src/service/call.ts';
+import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
 import { createOperations, type Door } from '../../src/service/create-operations.ts';
 import type { ServiceDeps, ServiceSettings } from '../../src/service/deps.ts';
 import { ensureBuiltins } from '../../src/service/duties.ts';
@@ -120,19 +120,7 @@ export const SETTINGS: ServiceSettings = {
   visibleWaitMs: 2_000,
 };
 
-export const CALL: Call = {
-  secret: ROOT,
-  namespaceParameter: undefined,
-  namespaceHeader: undefined,
-  datacenter: undefined,
-  consistency: 'default',
-  minPosition: undefined,
-  cas: undefined,
-  requestId: undefined,
-  ack: undefined,
-  ackTimeoutMs: undefined,
-  remoteAddress: undefined,
-};
+export const CALL: Call = { ...PLAIN_CALL, secret: ROOT };
 
 /** A node with its built-ins; the management token's secret is ROOT unless settings say otherwise. */
 export async function createHarness(

@@ -4,6 +4,7 @@
 
 import { parseArgs } from 'node:util';
 import t from 'tap';
+import { askNode } from '../../scripts/cluster/ask-node.ts';
 import type { LocalCluster } from '../../scripts/cluster/local-cluster.ts';
 import { randomFrom } from '../hard/crash-load.ts';
 import { checkOperations } from '../sim/linearizability/checker.ts';
@@ -24,6 +25,7 @@ const isLong = values.long === true;
 const seed = isLong ? Number(values.seed ?? Date.now() % 2 ** 31) : 1;
 const DATACENTER = 'dc1';
 const STILL_MS = 5_000;
+const ASK_MAX_MS = 60_000;
 
 interface Scene {
   readonly cluster: LocalCluster;
@@ -92,12 +94,21 @@ async function replaceLeader(scene: Scene, { strike, mend }: LeaderFault): Promi
   await all(cluster);
 }
 
+/** Resolves when the follower on the new disk has its vote: before, no other one may be lost. */
 async function replaceDisk(scene: Scene): Promise<void> {
   const { cluster } = scene;
   const [follower] = othersOf(cluster, await all(cluster), DATACENTER);
   await cluster.kill(follower!);
   await cluster.restart(follower!, { isDiskReplaced: true });
   await goesOn(scene);
+}
+
+async function voterCount(cluster: LocalCluster): Promise<number> {
+  const { nodes, management_token: secret } = cluster.describe();
+  const path = '/v1/operator/raft/configuration';
+  const { text } = await askNode({ http: nodes[0]!.http, path, secret, timeoutMs: ASK_MAX_MS });
+  const { Servers } = JSON.parse(text) as { readonly Servers: readonly { Voter: boolean }[] };
+  return Servers.filter(({ Voter }) => Voter).length;
 }
 
 /** So long that everybody who waits for it gives up. */
@@ -136,6 +147,7 @@ t.test(
       }
       t.comment(`round ${round}: a disk is replaced`);
       await replaceDisk(scene);
+      t.equal(await voterCount(cluster), 3, 'the server on the new disk votes');
       if (!isLong) continue;
       t.comment(`round ${round}: the leader stands still for five seconds`);
       await standStill(scene);

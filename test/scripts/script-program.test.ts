@@ -1,0 +1,55 @@
+// What a script answers to options that it does not know, and to values that are none.
+
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import t from 'tap';
+
+const SCRIPTS = join(import.meta.dirname, '..', '..', 'scripts');
+
+interface Ending {
+  readonly status: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function run(script: string, ...options: string[]): Promise<Ending> {
+  return new Promise((resolve) => {
+    const file = join(SCRIPTS, script, 'main.js');
+    execFile(process.execPath, [file, ...options], (error, out, err) => {
+      resolve({ status: error === null ? 0 : Number(error.code), out, err });
+    });
+  });
+}
+
+const REFUSED: readonly (readonly [string, readonly string[], RegExp])[] = [
+  ['soak', ['--minuts', '3'], /unknown option '--minuts'\n\(Did you mean --minutes\?\)/],
+  [
+    'soak',
+    ['--minutes', 'ten'],
+    /'--minutes <count>' argument 'ten' is invalid. ten is no whole number/,
+  ],
+  ['system-tests', ['--round', '1'], /unknown option '--round'/],
+  ['bench', ['--datacenters', '3'], /knows one datacenter, or two/],
+  ['bench', ['--sizes', '10,x'], /x is no whole number/],
+  ['sim', ['--subject', 'raft'], /There is no subject raft/],
+  ['sim', ['--seeds', '9-3'], /9-3 is no range of seeds/],
+  ['sim', ['--mutant', 'none'], /there is no mutant none; there are /],
+];
+
+t.test('scripts: name the option that they refuse, and do nothing', async (t) => {
+  for (const [script, options, says] of REFUSED) {
+    const { status, out, err } = await run(script, ...options);
+    t.match(err, says, `${script} ${options.join(' ')}`);
+    t.match(err, /`npm run [a-z:]+ -- --help` says more/);
+    t.same([status, out], [2, '']);
+  }
+});
+
+t.test('scripts: help lists the options with what they mean', async (t) => {
+  for (const script of ['soak', 'system-tests', 'bench', 'sim']) {
+    const { status, out } = await run(script, '--help');
+    t.equal(status, 0);
+    t.match(out, /^Usage: npm run [a-z:]+ -- \[options\]\n/);
+    t.match(out, /\n {2}--(seed|servers) /);
+  }
+});
