@@ -55,9 +55,13 @@ function* sourceMarks(folder) {
   }
 }
 
+const NATIVE = ['classic-level', 'msgpackr-extract'];
+/** Fastify's compilers of schemas; see src/http/create-http.ts. */
+const NEVER_LOADED = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler'];
+
 /**
- * Puts the program and all that it imports into the one file that is started: some fifteen hundred files
- * would cost it more than half a second at each start. What a native package loads stays where it is.
+ * Puts the program and all that it imports into a handful of files: some fifteen hundred would cost it
+ * more than half a second at each start. What a native package loads stays where it is.
  */
 async function packProgram() {
   const { build } = await import('esbuild');
@@ -70,7 +74,10 @@ async function packProgram() {
     outdir: built,
     allowOverwrite: true,
     bundle: true,
-    external: ['classic-level', 'msgpackr-extract'],
+    // What only a server needs is a file of its own, loaded while its tables are already being read.
+    splitting: true,
+    chunkNames: 'packed-[name]-[hash]',
+    external: [...NATIVE, ...NEVER_LOADED],
     format: 'esm',
     platform: 'node',
     target: 'node20',

@@ -10,8 +10,9 @@ import { readSettings, type Settings, SettingsError, shownSettings } from '../no
 import { flagOf, SETTING_KEYS, type SettingKey, variableOf } from '../node/settings-keys.ts';
 import { readTextFile, shortHostName } from '../platform-node/files.ts';
 import { type ServiceNews, tellServiceManager } from '../platform-node/service-manager.ts';
+import { TableChecks } from '../platform-node/table-checks.ts';
 import { CommandFailed } from './failed.ts';
-import { parseJsonSettings, parseYamlSettings } from './settings-text.ts';
+import { parseJsonSettings } from './settings-text.ts';
 import { UsageError } from './usage-error.ts';
 
 /** The command, with a flag for every setting. `version` is the program's. */
@@ -26,7 +27,7 @@ export function agentCommand(version: string): Command {
     );
   for (const key of SETTING_KEYS) command.addOption(optionOf(key));
   return command.action(async (options: Readonly<Record<string, unknown>>) => {
-    await runAgent(settingsOf(command, options), version);
+    await runAgent(await settingsOf(command, options), version);
   });
 }
 
@@ -46,7 +47,10 @@ function collected(text: string, before: readonly string[] | undefined): readonl
   return [...(before ?? []), text];
 }
 
-function settingsOf(command: Command, options: Readonly<Record<string, unknown>>): Settings {
+async function settingsOf(
+  command: Command,
+  options: Readonly<Record<string, unknown>>,
+): Promise<Settings> {
   const paths = options.configFile as readonly string[];
   const flags: Record<string, string> = {};
   for (const key of SETTING_KEYS) {
@@ -58,7 +62,7 @@ function settingsOf(command: Command, options: Readonly<Record<string, unknown>>
   try {
     const settings = readSettings({
       flags,
-      files: paths.map(readSettingsFile),
+      files: await Promise.all(paths.map(readSettingsFile)),
       environment: process.env,
     });
     return settings.node_name === '' ? { ...settings, node_name: shortHostName() } : settings;
@@ -68,12 +72,15 @@ function settingsOf(command: Command, options: Readonly<Record<string, unknown>>
   }
 }
 
-function readSettingsFile(path: string): { readonly path: string; readonly value: unknown } {
+async function readSettingsFile(
+  path: string,
+): Promise<{ readonly path: string; readonly value: unknown }> {
   const text = readConfigText(path);
   try {
     // YAML reads JSON too, but says less well what is wrong with it.
-    const parse = extname(path) === '.json' ? parseJsonSettings : parseYamlSettings;
-    return { path, value: parse(text) };
+    if (extname(path) === '.json') return { path, value: parseJsonSettings(text) };
+    const { parseYamlSettings } = await import('./yaml-settings.ts');
+    return { path, value: parseYamlSettings(text) };
   } catch (error) {
     throw new UsageError(`${path} cannot be read as settings: ${messageOf(error)}`);
   }
@@ -133,10 +140,13 @@ function nextStopSignal(): Promise<NodeJS.Signals> {
 
 async function openOrExplain(settings: Settings, version: string): Promise<RunningNode> {
   try {
+    // In threads, while this one loads the rest.
+    const tableChecks = new TableChecks();
+    tableChecks.begin(settings.data_dir, ['log', 'state']);
     // Loaded here, because no other command needs a server's worth of code.
     const { openSystemPlatform } = await import('../platform-node/system-platform.ts');
     const { openNode } = await import('../node/node.ts');
-    const platform = openSystemPlatform(settings);
+    const platform = openSystemPlatform(settings, tableChecks);
     platform.logger.info({ version, settings: shownSettings(settings) }, 'starting');
     return await openNode({ settings, platform, version });
   } catch (error) {

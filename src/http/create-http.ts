@@ -78,12 +78,20 @@ function optionsOf({ settings }: HttpParts) {
     return503OnClosing: false,
     exposeHeadRoutes: false,
     logger: false,
+    schemaController: { compilersFactory: NO_COMPILERS },
     // The query is read from the target, by rules of its own.
     routerOptions: { maxParamLength: LIMITS.headerMaxBytes, querystringParser: () => ({}) },
     rewriteUrl,
     clientErrorHandler: refuseGarbage,
     ...(tls === undefined ? { http } : { https: { ...http, ...tlsOptionsOf(tls) } }),
   };
+}
+
+/** No route has a schema of fastify's. By these it does not load what would compile one. */
+const NO_COMPILERS = { buildValidator: noCompiler, buildSerializer: noCompiler };
+
+function noCompiler(): never {
+  throw new Error('a route has a schema that nothing here compiles');
 }
 
 function tlsOptionsOf(tls: NonNullable<HttpParts['settings']['tls']>) {

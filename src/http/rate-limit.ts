@@ -2,6 +2,7 @@
 // writes. A bucket holds one second's worth. Clients that have been quiet longest are forgotten first.
 
 import { LRUCache } from 'lru-cache';
+import { upTo } from '../../cluster/base/up-to.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import { type HttpSettings, LIMITS } from './settings.ts';
 
@@ -15,7 +16,7 @@ interface Bucket {
 export class RateLimit {
   readonly #limits: HttpSettings['requestLimits'];
   readonly #clock: Clock;
-  readonly #buckets = new LRUCache<string, Bucket>({ max: LIMITS.rateClientsMax });
+  readonly #buckets = new LRUCache<string, Bucket>(upTo(LIMITS.rateClientsMax));
 
   constructor(limits: HttpSettings['requestLimits'], clock: Clock) {
     this.#limits = limits;

@@ -41,6 +41,11 @@ export function databaseFolder(dataFolder: string, name: string, generation: num
   return join(dataFolder, generation === 0 ? name : `${name}-${generation}`);
 }
 
+/** Where LevelDB's own files lie in the folder of a database. */
+export function levelFolder(folder: string): string {
+  return join(folder, 'level');
+}
+
 /** The generations of a database that are there, whole or not, in ascending order. */
 export function databaseGenerations(dataFolder: string, name: string): readonly number[] {
   const generations: number[] = [];

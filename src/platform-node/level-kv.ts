@@ -18,7 +18,8 @@ import type { ClassicLevel, Iterator, Snapshot } from 'classic-level';
 import { Level } from 'level';
 import { assert } from '../../cluster/base/assert.ts';
 import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
-import { startTableCheck } from './table-check.ts';
+import { levelFolder } from './files.ts';
+import { TableChecks } from './table-checks.ts';
 import type { TableDamage } from './table-files.ts';
 import { findWalHole } from './write-ahead-log.ts';
 
@@ -29,6 +30,8 @@ export interface LevelKvOptions {
   readonly name: string;
   /** Called once, with the first failure of a write or a read. The process should end. */
   readonly onFatal: (cause: Error) => void;
+  /** Those that were begun before; left out: the check begins with the opening. */
+  readonly tableChecks?: TableChecks;
   /** Defaults to what was measured to serve a state of a million objects best. */
   readonly tuning?: LevelTuning;
 }
@@ -67,12 +70,12 @@ export class LevelKvError extends Error {
 
 /** Opens the store, or makes it when its folder has never held one. Rejects with LevelKvError. */
 export async function openLevelKv(options: LevelKvOptions): Promise<Kv> {
-  const { folder, name, tuning = DEFAULT_TUNING } = options;
-  const location = join(folder, 'level');
+  const { folder, name, tuning = DEFAULT_TUNING, tableChecks = new TableChecks() } = options;
+  const location = levelFolder(folder);
   const isNew = !requireOwnFolder(folder, name);
   if (isNew) requireNothingLeft(location);
   else requireWholeWal(location);
-  const check = existsSync(location) ? startTableCheck(location) : undefined;
+  const check = existsSync(location) ? tableChecks.take(location) : undefined;
   const database = new Level<Uint8Array, Uint8Array>(location, {
     keyEncoding: 'buffer',
     valueEncoding: 'buffer',

@@ -1,8 +1,6 @@
 // What the service manager of the system is told, where it asks to be: systemd, for a unit of `Type=notify`.
 // It listens on a datagram socket, which Node cannot speak to, so its own tool does (docs/decisions/0027).
 
-import { spawn } from 'node:child_process';
-
 export interface ServiceNews {
   /** `ready` when it listens; `stopping` when it was told to end. */
   readonly state?: 'ready' | 'stopping';
@@ -24,6 +22,8 @@ export async function tellServiceManager(
 ): Promise<void> {
   const { NOTIFY_SOCKET, PATH } = environment;
   if (NOTIFY_SOCKET === undefined || NOTIFY_SOCKET === '') return;
+  // Loaded here, because most servers have nobody to tell.
+  const { spawn } = await import('node:child_process');
   const words = [...(state === undefined ? [] : [WORD[state]]), `STATUS=${status}`];
   const child = spawn(TOOL, words, {
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -60,11 +60,13 @@ const VARINT_MAX_BYTES = 7;
 /** Numbers of seven bits a byte, the low ones first. Undefined when it does not end. */
 export function readVarint(bytes: Uint8Array, at: number): Varint | undefined {
   let value = 0;
+  let weight = 1;
   for (let place = 0; place < VARINT_MAX_BYTES; place += 1) {
     const byte = bytes[at + place];
     if (byte === undefined) return undefined;
-    value += (byte & 0x7f) * 2 ** (7 * place);
+    value += (byte & 0x7f) * weight;
     if (byte < 0x80) return { value, next: at + place + 1 };
+    weight *= 0x80;
   }
   return undefined;
 }

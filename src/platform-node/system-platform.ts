@@ -20,12 +20,16 @@ import { watchLoopDelay } from './loop-delay.ts';
 import { systemClock } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 import { systemSha256 } from './system-sha256.ts';
+import { TableChecks } from './table-checks.ts';
 import { type ClusterTls, openWsNet } from './ws-net.ts';
 
 const STANDARD_ERROR = 2;
 
 /** Makes the data folder when it is missing. Throws what the disk says, with the path. */
-export function openSystemPlatform(settings: Settings): Platform {
+export function openSystemPlatform(
+  settings: Settings,
+  tableChecks: TableChecks = new TableChecks(),
+): Platform {
   const dataFolder = settings.data_dir;
   ensureFolder(dataFolder);
   adoptSha256(systemSha256);
@@ -39,8 +43,10 @@ export function openSystemPlatform(settings: Settings): Platform {
     watchLoopDelay,
     https: new NodeHttpsClient(),
     nodeId: keptNodeId(dataFolder, systemRandom.uuid()),
-    openKv: (name, generation, onFatal) =>
-      openLevelKv({ folder: databaseFolder(dataFolder, name, generation), name, onFatal }),
+    openKv: (name, generation, onFatal) => {
+      const folder = databaseFolder(dataFolder, name, generation);
+      return openLevelKv({ folder, name, onFatal, tableChecks });
+    },
     dropKv: (name, generation) => deleteFolder(databaseFolder(dataFolder, name, generation)),
     kvGenerations: async (name) => databaseGenerations(dataFolder, name),
     takeBootstrapReset: () => takeBootstrapReset(dataFolder),

@@ -76,5 +76,5 @@ function* recordsOf(bytes: Buffer): Iterable<WalRecord> {
 
 /** The checksum is over type and content. */
 function crcOf(bytes: Buffer, at: number, end: number): number {
-  return crc32c(bytes.subarray(at + 6, end));
+  return crc32c(bytes, at + 6, end);
 }

@@ -4,6 +4,7 @@
 
 import { LRUCache } from 'lru-cache';
 import { unreachable } from '../../cluster/base/unreachable.ts';
+import { upTo } from '../../cluster/base/up-to.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import { AclError, invalid } from '../acl/error.ts';
 import { anonymousToken } from '../acl/built-ins.ts';
@@ -41,10 +42,10 @@ export class CallerResolver {
   /** By lower-cased accessor id, as changes name it. */
   readonly #secretByAccessor = new Map<string, SecretId>();
   readonly #tokens: LRUCache<SecretId, KnownToken>;
-  readonly #methodIndexes = new LRUCache<string, { readonly createIndex: number }>({
-    max: METHODS_MAX,
-  });
-  readonly #lostNamespaces = new LRUCache<NamespaceName, number>({ max: NAMESPACES_MAX });
+  readonly #methodIndexes = new LRUCache<string, { readonly createIndex: number }>(
+    upTo(METHODS_MAX),
+  );
+  readonly #lostNamespaces = new LRUCache<NamespaceName, number>(upTo(NAMESPACES_MAX));
   readonly #lookup: StandingLookup = {
     authMethod: (namespace, name) => this.#methodOf(namespace, name),
     namespaceLostUpTo: (name) => this.#lostUpTo(name),
@@ -54,7 +55,7 @@ export class CallerResolver {
     this.#deps = deps;
     this.#rights = new RightsCache(deps.view, deps.settings);
     this.#tokens = new LRUCache({
-      max: TOKENS_MAX,
+      ...upTo(TOKENS_MAX),
       dispose: ({ token }) => this.#secretByAccessor.delete(token.accessorId.toLowerCase()),
     });
   }

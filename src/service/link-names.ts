@@ -3,6 +3,7 @@
 
 import { LRUCache } from 'lru-cache';
 import { unreachable } from '../../cluster/base/unreachable.ts';
+import { upTo } from '../../cluster/base/up-to.ts';
 import type { PolicyId, RoleId } from '../acl/ids.ts';
 import type { StateView } from '../state/view.ts';
 import type { AppliedChange, AppliedEvent } from '../state/watch.ts';
@@ -13,8 +14,8 @@ const NAMES_MAX = 10_000;
 export class LinkNames {
   readonly #view: Pick<StateView, 'policy' | 'role'>;
   /** By lower-cased id, as changes name their objects. */
-  readonly #policies = new LRUCache<string, string>({ max: NAMES_MAX });
-  readonly #roles = new LRUCache<string, string>({ max: NAMES_MAX });
+  readonly #policies = new LRUCache<string, string>(upTo(NAMES_MAX));
+  readonly #roles = new LRUCache<string, string>(upTo(NAMES_MAX));
 
   constructor(view: Pick<StateView, 'policy' | 'role'>) {
     this.#view = view;

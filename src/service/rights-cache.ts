@@ -3,6 +3,7 @@
 // served stale; which change concerns which authorizer is kept in a table of dependencies.
 
 import { LRUCache } from 'lru-cache';
+import { upTo } from '../../cluster/base/up-to.ts';
 import { AclError } from '../acl/error.ts';
 import type { Policy } from '../acl/policy.ts';
 import { type Authorizer, compileAuthorizer } from '../authz/authorizer.ts';
@@ -16,6 +17,7 @@ const RIGHTS_MAX = 20_000;
 const RULE_SETS_MAX = 20_000;
 /** Characters of rule text that are kept parsed. */
 const RULE_TEXT_MAX = 32 * 1024 * 1024;
+const RULE_TEXT_LEAST = Math.ceil(RULE_TEXT_MAX / RULE_SETS_MAX);
 
 /** The rights of one set of links. Whoever keeps it must look at `isCurrent` before each use. */
 export interface Rights {
@@ -41,16 +43,16 @@ export class RightsCache {
   readonly #entries: LRUCache<string, Entry>;
   /** By rule text, so that it can never be stale: equal policies and identities share one. */
   readonly #ruleSets = new LRUCache<string, RuleSet>({
-    max: RULE_SETS_MAX,
     maxSize: RULE_TEXT_MAX,
-    sizeCalculation: (_ruleSet, text) => text.length + 1,
+    // The least is what so many have when they fill it; see `upTo`.
+    sizeCalculation: (_ruleSet, text) => Math.max(text.length, RULE_TEXT_LEAST),
   });
 
   constructor(view: StateView, settings: RightsSettings) {
     this.#view = view;
     this.#settings = settings;
     this.#entries = new LRUCache({
-      max: RIGHTS_MAX,
+      ...upTo(RIGHTS_MAX),
       dispose: (entry) => this.#release(entry),
     });
   }

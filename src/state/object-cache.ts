@@ -8,6 +8,7 @@ import { AskedBefore } from './asked-before.ts';
 /** Text of the objects kept, in characters; their other fields are small beside it. */
 const SIZE_MAX = 16 * 1024 * 1024;
 const COUNT_MAX = 20_000;
+const LEAST = Math.ceil(SIZE_MAX / COUNT_MAX);
 
 /** Keeping what is read once costs more than reading it: it gets old in memory before it goes. */
 export type KeptFrom = 'first-read' | 'second-read';
@@ -15,9 +16,9 @@ export type KeptFrom = 'first-read' | 'second-read';
 export class ObjectCache<T extends object> {
   readonly #asked: AskedBefore | undefined;
   readonly #objects = new LRUCache<string, T>({
-    max: COUNT_MAX,
     maxSize: SIZE_MAX,
-    sizeCalculation: (object) => 1 + charactersIn(object),
+    // The least is what so many have when they fill it; see `upTo`.
+    sizeCalculation: (object) => Math.max(charactersIn(object), LEAST),
   });
 
   constructor(keptFrom: KeptFrom) {

@@ -83,13 +83,18 @@ t.test(
   'crc32c: texts of any length, wherever they begin, have the checksum of the definition',
   async (test) => {
     const bytes = Uint8Array.from(
-      { length: 300 },
+      { length: 1_200 },
       (_, place) => (place * 167 + (place >> 3)) & 0xff,
     );
     for (let from = 0; from < 9; from += 1) {
-      for (let to = from; to < from + 40; to += 1) {
-        const text = bytes.subarray(from, to);
-        if (crc32c(text) !== obviousCrc32c(text)) test.fail(`from ${from} to ${to}`);
+      for (const shortest of [0, 500, 1_020]) {
+        for (let size = shortest; size < shortest + 40; size += 1) {
+          const text = bytes.subarray(from, from + size);
+          const expected = obviousCrc32c(text);
+          if (crc32c(text) !== expected) test.fail(`from ${from}, ${size} bytes`);
+          const ofPart = crc32c(bytes, from, from + size);
+          if (ofPart !== expected) test.fail(`${size} bytes at ${from}`);
+        }
       }
     }
     test.equal(crc32c(bytes), obviousCrc32c(bytes));

@@ -1,11 +1,13 @@
 // A database with more tables than are read on the spot: threads read them, and none is left out.
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import type { Kv } from '../../cluster/platform/kv.ts';
+import { databaseFolder, levelFolder } from '../../src/platform-node/files.ts';
 import { openLevelKv } from '../../src/platform-node/level-kv.ts';
+import { TableChecks } from '../../src/platform-node/table-checks.ts';
 
 t.setTimeout(300_000);
 
@@ -19,12 +21,23 @@ const TUNING = {
   isCompressed: false,
 };
 
-const folder = mkdtempSync(join(tmpdir(), 'conclave-tables-'));
-t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+const dataFolder = mkdtempSync(join(tmpdir(), 'conclave-tables-'));
+const folder = databaseFolder(dataFolder, 'state', 0);
+t.teardown(() => rmSync(dataFolder, { recursive: true, force: true }));
 
-function open(): Promise<Kv> {
+function open(tableChecks = new TableChecks()): Promise<Kv> {
   const failed = (cause: Error): void => void t.fail(`the store failed: ${cause.message}`);
-  return openLevelKv({ folder, name: 'state', onFatal: failed, tuning: TUNING });
+  return openLevelKv({ folder, name: 'state', onFatal: failed, tableChecks, tuning: TUNING });
+}
+
+/** Flips one bit in the middle; gives what puts it right. */
+function spoil(table: string): () => void {
+  const bytes = readFileSync(table);
+  const spoilt = Buffer.from(bytes);
+  const at = spoilt.length >> 1;
+  spoilt[at] = spoilt[at]! ^ 1;
+  writeFileSync(table, spoilt);
+  return () => writeFileSync(table, bytes);
 }
 
 /** The same bytes every time, which hold no pattern that could be damaged unnoticed. */
@@ -55,13 +68,9 @@ t.test(
     const tables = await tablesWritten();
     t.ok(tables.length > 4, 'each thread has several');
     for (const table of [...tables.slice(0, 4), ...tables.slice(-1)]) {
-      const bytes = readFileSync(table);
-      const spoilt = Buffer.from(bytes);
-      const at = spoilt.length >> 1;
-      spoilt[at] = spoilt[at]! ^ 1;
-      writeFileSync(table, spoilt);
+      const repair = spoil(table);
       await t.rejects(open(), { message: new RegExp(`${table} is damaged at byte`) });
-      writeFileSync(table, bytes);
+      repair();
     }
     const kv = await open();
     t.ok(
@@ -71,3 +80,36 @@ t.test(
     await kv.close();
   },
 );
+
+t.test('table checks: begun before the opening, they are the ones that it waits for', async (t) => {
+  const location = levelFolder(folder);
+  const tables = readdirSync(location).filter((file) => file.endsWith('.ldb'));
+  const repair = spoil(join(location, tables[0]!));
+  const checks = new TableChecks();
+  checks.begin(dataFolder, ['log', 'state']);
+  await t.rejects(open(checks), { message: /is damaged at byte/ });
+  repair();
+  await (await open(checks)).close();
+  t.pass('each is good for one opening');
+
+  const later = new TableChecks();
+  later.begin(dataFolder, ['state']);
+  const begun = later.take(location);
+  const repairAgain = spoil(join(location, tables[0]!));
+  await begun.damage();
+  await t.rejects(open(later), { message: /is damaged at byte/ }, 'the second looks anew');
+  repairAgain();
+});
+
+t.test('table checks: every generation is read, and a missing folder is none', async (t) => {
+  const other = databaseFolder(dataFolder, 'state', 3);
+  cpSync(folder, other, { recursive: true });
+  const [table] = readdirSync(levelFolder(other)).filter((file) => file.endsWith('.ldb'));
+  const checks = new TableChecks();
+  spoil(join(levelFolder(other), table!));
+  checks.begin(dataFolder, ['log', 'state']);
+  const damage = await checks.take(levelFolder(other)).damage();
+  t.equal(damage?.file, table);
+  t.equal(await checks.take(levelFolder(folder)).damage(), undefined);
+  checks.begin(join(dataFolder, 'nowhere'), ['state']);
+});
