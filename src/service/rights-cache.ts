@@ -15,9 +15,10 @@ import { type LinkedPolicy, linkedPolicies, type RightsOwner } from './linked-po
 
 const RIGHTS_MAX = 20_000;
 const RULE_SETS_MAX = 20_000;
+/** No rule set counts for less text, in characters: so no more are kept than that (see `upTo`). */
+const RULE_TEXT_LEAST = 1_680;
 /** Characters of rule text that are kept parsed. */
-const RULE_TEXT_MAX = 32 * 1024 * 1024;
-const RULE_TEXT_LEAST = Math.ceil(RULE_TEXT_MAX / RULE_SETS_MAX);
+const RULE_TEXT_MAX = RULE_SETS_MAX * RULE_TEXT_LEAST;
 
 /** The rights of one set of links. Whoever keeps it must look at `isCurrent` before each use. */
 export interface Rights {
@@ -44,7 +45,6 @@ export class RightsCache {
   /** By rule text, so that it can never be stale: equal policies and identities share one. */
   readonly #ruleSets = new LRUCache<string, RuleSet>({
     maxSize: RULE_TEXT_MAX,
-    // The least is what so many have when they fill it; see `upTo`.
     sizeCalculation: (_ruleSet, text) => Math.max(text.length, RULE_TEXT_LEAST),
   });
 

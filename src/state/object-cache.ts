@@ -5,10 +5,11 @@
 import { LRUCache } from 'lru-cache';
 import { AskedBefore } from './asked-before.ts';
 
-/** Text of the objects kept, in characters; their other fields are small beside it. */
-const SIZE_MAX = 16 * 1024 * 1024;
 const COUNT_MAX = 20_000;
-const LEAST = Math.ceil(SIZE_MAX / COUNT_MAX);
+/** No object counts for less text, in characters: so no more are kept than that (see `upTo`). */
+const LEAST = 840;
+/** Text of the objects kept, in characters; their other fields are small beside it. */
+const SIZE_MAX = COUNT_MAX * LEAST;
 
 /** Keeping what is read once costs more than reading it: it gets old in memory before it goes. */
 export type KeptFrom = 'first-read' | 'second-read';
@@ -17,7 +18,6 @@ export class ObjectCache<T extends object> {
   readonly #asked: AskedBefore | undefined;
   readonly #objects = new LRUCache<string, T>({
     maxSize: SIZE_MAX,
-    // The least is what so many have when they fill it; see `upTo`.
     sizeCalculation: (object) => Math.max(charactersIn(object), LEAST),
   });
 
