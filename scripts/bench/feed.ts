@@ -90,6 +90,7 @@ async function oneRound(secondsEach: number): Promise<Round> {
     datacenters: () => ['dc1', 'dc2'],
     followers: () => feed.followers(),
     pinnedSeq: () => lender.pinnedSeq,
+    majoritySeq: () => feed.acknowledgedSeq('majority'),
     trim: async (upToSeq) => {
       log.trimmedSeq = upToSeq;
     },

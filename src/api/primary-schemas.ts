@@ -18,6 +18,9 @@ export const Primary = answer('Primary', {
   DivergentEntries: Type.Integer({
     description: 'Entries that only the datacenter which was asked has; see operator/divergence.',
   }),
+  GoneEntries: Type.Integer({
+    description: 'Entries of that kind which its log did not keep until then: nobody has them.',
+  }),
 });
 
 export const MovePrimaryBody = body('MovePrimaryInput', {
@@ -55,9 +58,19 @@ const DivergentEntry = answer('DivergentEntry', {
   Objects: Type.Array(DivergentObject),
 });
 
+const GoneEntries = answer('GoneEntries', {
+  First: text('`epoch.seq` of the first one.'),
+  Last: text('`epoch.seq` of the last one, of the same epoch.'),
+  Count: Type.Integer({ description: 'At most: a restore may have left out some positions.' }),
+});
+
 export const Divergence = answer('Divergence', {
   Count: Type.Integer({ description: 'Of all such entries, listed or not.' }),
   Entries: Type.Array(DivergentEntry, { description: 'Oldest first.' }),
+  Gone: Type.Array(GoneEntries, {
+    description:
+      'Such entries that the log did not keep until this was known: nobody has them, and what was acknowledged of them is lost. Oldest first.',
+  }),
 });
 
 export const Resubmitted = answer('Resubmitted', {

@@ -20,6 +20,7 @@ export function renderPrimary(primary: ShownPrimary): string {
     Voters: primary.voters,
     Closed: primary.closedBecause,
     DivergentEntries: primary.divergentCount,
+    GoneEntries: primary.goneCount,
   });
 }
 
@@ -33,8 +34,16 @@ export function renderPrimaryMoved(move: ShownMove): string {
   });
 }
 
-export function renderDivergence({ count, entries }: ShownDivergence): string {
-  return quoteValue({ Count: count, Entries: entries.map(entryOf) });
+export function renderDivergence({ count, entries, gone }: ShownDivergence): string {
+  return quoteValue({
+    Count: count,
+    Entries: entries.map(entryOf),
+    Gone: gone.map((range) => ({
+      First: positionText(range.first),
+      Last: positionText(range.last),
+      Count: range.count,
+    })),
+  });
 }
 
 export function renderResubmitted(made: {

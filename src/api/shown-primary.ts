@@ -18,6 +18,8 @@ export interface ShownPrimary {
   readonly closedBecause: string;
   /** Entries that only the datacenter which was asked has, and that are on nobody's log any more. */
   readonly divergentCount: number;
+  /** Of the same kind, but trimmed before that was known. */
+  readonly goneCount: number;
 }
 
 /** How the primary may be moved. */
@@ -53,9 +55,19 @@ export interface ShownDivergentEntry {
   readonly objects: readonly ShownDivergentObject[];
 }
 
+/** Entries of one epoch, one after the other. */
+export interface ShownGone {
+  readonly first: ShownPosition;
+  readonly last: ShownPosition;
+  /** At most: a restore may have left out some positions. */
+  readonly count: number;
+}
+
 export interface ShownDivergence {
   /** Of all, listed or not. */
   readonly count: number;
   /** Oldest first. */
   readonly entries: readonly ShownDivergentEntry[];
+  /** Entries that were trimmed before it was known that nobody else has them. Oldest first. */
+  readonly gone: readonly ShownGone[];
 }

@@ -53,14 +53,15 @@ export class Printer {
     return this.showList(onePage(items), columns, nouns);
   }
 
-  /** Prints rows of one object; as JSON, the object. */
+  /** Prints rows of one object; as JSON, the object. `nouns` is what no rows are called. */
   async showTable<Item>(
     whole: unknown,
     rows: readonly Item[],
     columns: readonly Column<Item>[],
+    nouns = 'rows',
   ): Promise<void> {
     if (this.#isJson) await this.surroundings.out.write(`${jsonText(whole)}\n`);
-    else await this.showAll(rows, columns, 'rows');
+    else await this.showAll(rows, columns, nouns);
   }
 
   /** Says in one sentence what was done; as JSON, `value`. */

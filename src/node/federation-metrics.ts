@@ -4,7 +4,7 @@
 import type { DatacenterState } from '../api/shown-federation.ts';
 import type { MetricsRegistry } from '../http/metrics.ts';
 import type { StateView } from '../state/view.ts';
-import { divergentCountOf } from '../state/global-log/replication.ts';
+import { countIn } from '../state/global-log/replication.ts';
 import type { NodeFederation } from './node-federation.ts';
 
 const PREFIX = 'conclave.federation.';
@@ -23,7 +23,8 @@ export function exportFederationMetrics(
   };
   gauge('is_primary', () => Number(federation.isPrimary));
   gauge('takes_writes', () => Number(federation.takesGlobalWrites()));
-  gauge('divergent_entries', () => divergentCountOf(view.replication()));
+  gauge('divergent_entries', () => countIn(view.replication()?.divergent));
+  gauge('gone_entries', () => countIn(view.replication()?.gone));
   gauge('epoch', () => federation.primary().epoch);
   gauge('position', () => view.position().seq);
   gauge('log_bytes', () => view.keptEntries()?.bytes ?? 0);

@@ -124,6 +124,8 @@ export class NodeFederation implements Federation {
       datacenters: () => (this.isPrimary ? this.datacenters() : [datacenter]),
       followers: () => this.#feed.followers(),
       pinnedSeq: () => this.#lender.pinnedSeq,
+      majoritySeq: () =>
+        this.isPrimary ? this.#feed.acknowledgedSeq('majority') : source.head.seq,
       trim: (upToSeq) =>
         trimGlobalLog(
           { ...this.#deps, machine, propose: options.propose, isReigning: () => this.#isReigning },

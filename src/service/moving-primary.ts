@@ -15,7 +15,7 @@ import type {
 import type { Change } from '../state/commands.ts';
 import { type EntryObject, objectsOf } from '../state/global-log/entry-objects.ts';
 import { decodeEntry, encodeEntry, type GlobalEntry } from '../state/global-log/global-entry.ts';
-import { divergentCountOf, isPrimary, type Replication } from '../state/global-log/replication.ts';
+import { countIn, isPrimary, type Replication } from '../state/global-log/replication.ts';
 import type { Outcome } from '../state/outcome.ts';
 import type { Call } from './call.ts';
 import type { ServiceDeps } from './deps.ts';
@@ -59,7 +59,8 @@ export class MovingPrimary {
       head: federation.status().head,
       voters: votersOf(replication) ?? [settings.datacenter],
       closedBecause: this.#isPrimary() ? (primary.closedBecause()?.message ?? '') : '',
-      divergentCount: divergentCountOf(replication),
+      divergentCount: countIn(replication?.divergent),
+      goneCount: countIn(replication?.gone),
     };
   }
 
@@ -80,11 +81,20 @@ export class MovingPrimary {
     return await runInDatacenter(place, 'primary-move', { input, call: asker.call });
   }
 
-  /** The oldest entries, and how many there are. */
+  /** The oldest entries, how many there are, and which are gone. */
   async divergence(limit: number): Promise<ShownDivergence> {
     const { view } = this.#deps;
     const entries = await view.divergentEntries(limit);
-    return { count: divergentCountOf(view.replication()), entries: entries.map(shownOf) };
+    const { divergent, gone = [] } = view.replication() ?? {};
+    return {
+      count: countIn(divergent),
+      entries: entries.map(shownOf),
+      gone: gone.map((range) => ({
+        first: { epoch: range.epoch, seq: range.first },
+        last: { epoch: range.epoch, seq: range.last },
+        count: countIn([range]),
+      })),
+    };
   }
 
   /** The primary makes the change anew; then the entry is settled. */
@@ -128,7 +138,8 @@ export class MovingPrimary {
       return 'done';
     }
     for (;;) {
-      const range = this.#deps.view.replication()?.divergent[0];
+      const { divergent = [], gone = [] } = this.#deps.view.replication() ?? {};
+      const range = divergent[0] ?? gone[0];
       if (range === undefined) return 'done';
       const { epoch, last: upTo } = range;
       await this.#propose({ type: 'divergent.discard', epoch, upTo }, asker);
@@ -191,9 +202,15 @@ export class MovingPrimary {
   #entryAt({ epoch, seq }: ShownPosition): GlobalEntry {
     const entry = this.#deps.view.divergentEntry({ epoch, seq });
     if (entry !== undefined) return entry;
+    const { gone = [] } = this.#deps.view.replication() ?? {};
+    const isGone = gone.some(
+      (range) => range.epoch === epoch && range.first <= seq && seq <= range.last,
+    );
     throw new AclError(
       'not-found',
-      `There is no divergent entry ${epoch}.${seq} in this datacenter`,
+      isGone
+        ? `Entry ${epoch}.${seq} is gone: it was trimmed before this datacenter knew that nobody else has it`
+        : `There is no divergent entry ${epoch}.${seq} in this datacenter`,
     );
   }
 

@@ -79,6 +79,7 @@ const PRIMARY = {
   Voters: ['dc1', 'dc2'],
   Closed: '',
   DivergentEntries: 0,
+  GoneEntries: 0,
 };
 const MOVED = {
   Datacenter: 'dc2',
@@ -101,6 +102,7 @@ const DIVERGENCE = {
       ],
     },
   ],
+  Gone: [],
 };
 
 const autopilot = '/v1/operator/autopilot/configuration';
@@ -267,6 +269,30 @@ t.test('what was done is said in a sentence, as JSON what the server said', asyn
     await printed('operator autopilot set-config --min-quorum 3'),
     'Configuration updated.\n',
   );
+});
+
+t.test('divergence: the list, what is gone, and one sentence where there is neither', async (t) => {
+  const listed = async (value: object) => {
+    const answers = { ...ANSWERS, 'GET /v1/operator/divergence': { value } };
+    const { out, err } = await run(['operator', 'divergence', 'list'], { answers });
+    return { out, err };
+  };
+  const whole = await listed(DIVERGENCE);
+  t.match(whole.out, /^Position .*\n1\.42 .*policy .* token .* deleted\n$/);
+  t.equal(
+    whole.err,
+    'Make each anew with `divergence resubmit`, or forget it with `divergence discard`.\n',
+  );
+  const nothing = { Count: 0, Entries: [], Gone: [] };
+  t.same(await listed(nothing), { out: '', err: 'There are no divergent entries.\n' });
+  const range = { First: '1.5', Last: '1.30', Count: 26 };
+  const lost = await listed({ ...nothing, Gone: [range, { ...range, Last: '1.5', Count: 1 }] });
+  t.match(
+    lost.err,
+    /^There are no divergent entries\.\nLost: 26 entries, 1\.5 to 1\.30, are gone\. /,
+  );
+  t.match(lost.err, /\nLost: entry 1\.5 is gone\. /);
+  t.match(lost.err, /`divergence discard --all`\.\n$/);
 });
 
 t.test('keygen: 32 random bytes as base64, and nothing else', async (t) => {

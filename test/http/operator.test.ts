@@ -652,7 +652,7 @@ t.test('primary: a wish is carried out here, or sent once to where it can be', a
   const shown = await tell(server, 'service', { ask: 'GET /operator/primary' });
   t.same(JSON.parse(shown.text), {
     ...{ Datacenter: 'dc1', Epoch: 1, PromisedEpoch: 1, Position: '1.2', HeadPosition: '1.2' },
-    ...{ Voters: ['dc1', 'dc2'], Closed: '', DivergentEntries: 0 },
+    ...{ Voters: ['dc1', 'dc2'], Closed: '', DivergentEntries: 0, GoneEntries: 0 },
   });
 });
 

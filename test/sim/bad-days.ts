@@ -98,6 +98,18 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'the log of a lonely primary is trimmed, and another one is forced',
+    marks: ['a primary was forced', 'entries that nobody else has had been trimmed'],
+    siteSizes: SMALL,
+    federation: { defaultAck: 'primary', logMaxAgeMs: 1000 },
+    safetyMs: 30_000,
+    faults: [
+      at(6000, 14_000, { kind: 'away', site: 1, direction: 'both' }),
+      at(9000, 9000, { kind: 'away', site: 3, direction: 'both' }),
+      at(14_000, 100, { kind: 'force', site: 2 }),
+    ],
+  },
+  {
     name: 'the log is not kept for a datacenter that is away for too long',
     marks: ['a snapshot of the primary became the state'],
     siteSizes: SMALL,

@@ -413,12 +413,18 @@ t.test(
       divergent: [{ epoch: 2, first: 301, last: 302 }],
       unused: [{ epoch: 1, first: 1, last: 9 }],
       isDiverged: true,
+      gone: [{ epoch: 2, first: 301, last: 300 + 2 ** 20 }],
     };
     const old = { federationId: '', datacenters };
-    test.equal(hex(encodeReplication(replication)), GOLDEN_REPLICATION[2]);
-    test.strictSame(plain(decodeReplication(bytesOf(GOLDEN_REPLICATION[2]))), plain(replication));
-    const read = decodeReplication(bytesOf(GOLDEN_REPLICATION[1]));
-    test.strictSame(plain(read), plain({ ...replication, ...old }));
+    test.equal(hex(encodeReplication(replication)), GOLDEN_REPLICATION[3]);
+    for (const [golden, less] of [
+      [GOLDEN_REPLICATION[3], {}],
+      [GOLDEN_REPLICATION[2], { gone: [] }],
+      [GOLDEN_REPLICATION[1], { ...old, gone: [] }],
+    ] as const) {
+      const read = decodeReplication(bytesOf(golden));
+      test.strictSame(plain(read), plain({ ...replication, ...less }));
+    }
     const header: GlobalSnapshotHeader = {
       ...shared,
       federationId: 'fed',
@@ -431,9 +437,10 @@ t.test(
     test.strictSame(plain(decodeHeader(bytesOf(GOLDEN_GLOBAL_HEADER[2]))), plain(header));
     const readHeader = decodeHeader(bytesOf(GOLDEN_GLOBAL_HEADER[1]));
     test.strictSame(plain(readHeader), plain({ ...header, ...old }));
-    const newer = (golden: string): Uint8Array =>
-      bytesOf(`${golden.slice(0, 2)}03${golden.slice(4)}`);
-    test.throws(() => decodeReplication(newer(GOLDEN_REPLICATION[2])), /format/);
-    test.throws(() => decodeHeader(newer(GOLDEN_GLOBAL_HEADER[2])), /format/);
+    // The format is behind the length of the list.
+    const newer = (golden: string, at: number): Uint8Array =>
+      bytesOf(`${golden.slice(0, at)}04${golden.slice(at + 2)}`);
+    test.throws(() => decodeReplication(newer(GOLDEN_REPLICATION[3], 6)), /format/);
+    test.throws(() => decodeHeader(newer(GOLDEN_GLOBAL_HEADER[2], 2)), /format/);
   },
 );

@@ -6,7 +6,12 @@ import t from 'tap';
 import type { Change } from '../../src/state/commands.ts';
 import { decodeEntry } from '../../src/state/global-log/global-entry.ts';
 import { forkOf, standingOf } from '../../src/state/global-log/chain.ts';
-import { isPrimary, type Replication } from '../../src/state/global-log/replication.ts';
+import {
+  countIn,
+  type EntryRange,
+  isPrimary,
+  type Replication,
+} from '../../src/state/global-log/replication.ts';
 import { aPolicy, aToken } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
@@ -339,6 +344,29 @@ t.test('places: what became of one is told by the epochs', async (test) => {
   test.same(forkOf(world.at('dc1'), at.epochs), { ...before, epoch: 1 });
 });
 
+t.test('places: an epoch that the chain passed over left nothing on it', async (test) => {
+  const world = await World.open();
+  await world.start('dc2', 2, [], true);
+  const request = { key: new Uint8Array(32).fill(1), fingerprint: new Uint8Array(32).fill(1) };
+  const policy = { type: 'policy.set', presence: 'create', policy: aPolicy(80) } as const;
+  await world.machines.dc2.one(policy, { request });
+  const lost = world.at('dc2').cursor;
+  // The other one goes further in its own epoch before it begins a later one.
+  for (let count = 0; count < 5; count += 1) await world.write('dc1');
+  await world.start('dc1', 3, [], true);
+  const at = world.at('dc1');
+  test.ok(lost.seq < at.epochs.at(-1)!.startSeq);
+  test.equal(standingOf(at, lost), 'lost');
+  test.equal(standingOf(at, { epoch: 1, seq: lost.seq }), 'replicated');
+  test.equal(standingOf(at, { epoch: 0, seq: 0 }), 'replicated', 'from before the log');
+  test.equal(await world.fence('dc2', 'dc1'), 'applied');
+  test.equal(await world.take('dc1', 'dc2'), 'applied');
+  await world.promise('dc1', 'dc2', 4);
+  await world.start('dc2', 4, [], true);
+  const again = await world.machines.dc2.one(policy, { request });
+  test.match(again, { kind: 'applied', replayed: false }, 'what was remembered of it is forgotten');
+});
+
 t.test(
   'a request of a fork that was left is done again, and one of a local token is not',
   async (test) => {
@@ -391,8 +419,64 @@ t.test('divergent entries: one of several is dropped, and the others stay', asyn
   test.same(world.at('dc1').divergent, []);
 });
 
+t.test('what was trimmed before the fork was known is counted as gone', async (test) => {
+  const world = await World.open();
+  const fork = world.at('dc1').cursor.seq;
+  for (let count = 0; count < 5; count += 1) await world.write('dc1');
+  test.equal(await world.say('dc1', { type: 'global-log.trim', upTo: fork + 3 }), 'done');
+  test.same(world.at('dc1').gone, [], 'nothing is gone that others may have');
+  await world.start('dc2', 2, [], true);
+  test.equal(await world.fence('dc1', 'dc2'), 'applied');
+  test.same(world.at('dc1').gone, [{ epoch: 1, first: fork + 1, last: fork + 3 }]);
+  test.same(world.at('dc1').divergent, [{ epoch: 1, first: fork + 4, last: fork + 5 }]);
+  test.equal(await world.take('dc2', 'dc1'), 'applied');
+  test.equal(countIn(world.at('dc1').gone), 3, 'it is known behind the snapshot, too');
+  const drop = { type: 'divergent.drop', epoch: 1 } as const;
+  test.equal(await world.say('dc1', { ...drop, seq: fork + 2 }), 'not-allowed');
+  for (const seq of [fork + 4, fork + 5]) await world.say('dc1', { ...drop, seq });
+  test.same([countIn(world.at('dc1').divergent), countIn(world.at('dc1').gone)], [0, 3]);
+  const discard = { type: 'divergent.discard', epoch: 1 } as const;
+  await world.say('dc1', { ...discard, epoch: 2, upTo: fork + 9 });
+  test.equal(countIn(world.at('dc1').gone), 3, 'another epoch');
+  await world.say('dc1', { ...discard, upTo: fork + 1 });
+  test.same(world.at('dc1').gone, [{ epoch: 1, first: fork + 2, last: fork + 3 }]);
+  await world.say('dc1', { ...discard, upTo: fork + 3 });
+  test.same(world.at('dc1').gone, []);
+});
+
+t.test('what was trimmed is gone where all of it was, and in each epoch', async (test) => {
+  const world = await World.open();
+  const fork = world.at('dc1').cursor.seq;
+  await world.write('dc1');
+  await world.start('dc1', 2, [], true);
+  await world.write('dc1');
+  await world.say('dc1', { type: 'global-log.trim', upTo: fork + 3 });
+  await world.start('dc2', 3, [], true);
+  test.equal(await world.fence('dc1', 'dc2'), 'applied');
+  test.same(world.at('dc1').divergent, []);
+  test.same(world.at('dc1').gone, [
+    { epoch: 1, first: fork + 1, last: fork + 1 },
+    { epoch: 2, first: fork + 2, last: fork + 3 },
+  ]);
+});
+
+t.test('what another one wrote is not said to be gone where it was trimmed', async (test) => {
+  const world = await World.open();
+  const before = world.at('dc2');
+  for (let count = 0; count < 3; count += 1) await world.write('dc1');
+  test.equal(await world.sync('dc1', 'dc2'), 'applied');
+  await world.say('dc2', { type: 'global-log.trim', upTo: before.cursor.seq + 2 });
+  const { seq, hash } = before.cursor;
+  const later = { epoch: 2, startSeq: seq + 1, startHash: hash, primary: 'dc3' };
+  const fence = { type: 'epoch.fence', epochs: [...before.epochs, later] } as const;
+  test.equal(await world.say('dc2', fence), 'applied');
+  test.ok(world.at('dc2').isDiverged);
+  test.same([world.at('dc2').divergent, world.at('dc2').gone], [[], []]);
+});
+
 type Step =
   | { readonly do: 'write'; readonly at: Name }
+  | { readonly do: 'trim'; readonly at: Name; readonly kept: number }
   | {
       readonly do: 'sync' | 'fence' | 'take';
       readonly from: Name;
@@ -410,6 +494,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: pair.map((each) => ({ do: 'fence' as const, ...each })) },
   { weight: 2, arbitrary: pair.map((each) => ({ do: 'take' as const, ...each })) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('local' as const), at: name }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('trim' as const),
+      at: name,
+      kept: fc.integer({ min: 0, max: 2 }),
+    }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -501,16 +593,23 @@ class Checks {
     }
   }
 
-  /** G5: what was written is on the chain, or kept apart where it was written. */
+  /** G5: what was written is on the chain, or kept apart where it was written, or said to be gone there. */
   async nothingLost(primary: Name): Promise<void> {
     const at = this.#world.at(primary);
-    for (const [id, origin] of this.#written) {
-      if (standingOf(at, placeOf(id)) === 'replicated') continue;
-      const { machine } = this.#world.machines[origin];
+    const missing = new Map(
+      [...this.#written].filter(([id]) => standingOf(at, placeOf(id)) !== 'replicated'),
+    );
+    for (const name of NAMES) {
+      const { machine } = this.#world.machines[name];
       const apart = await machine.divergentEntries(1000);
-      const isApart = apart.some(({ epoch, seq }) => `${epoch}.${seq}` === id);
-      if (!isApart) throw new Error(`G5: ${id} of ${origin} is nowhere`);
+      const gone = this.#world.at(name).gone.flatMap(idsOf);
+      note('gone', gone.length);
+      for (const id of [...apart.map(({ epoch, seq }) => `${epoch}.${seq}`), ...gone]) {
+        if (missing.get(id) !== name) throw new Error(`G5: ${name} says that ${id} is lost`);
+        missing.delete(id);
+      }
     }
+    for (const [id, name] of missing) throw new Error(`G5: ${id} of ${name} is nowhere`);
   }
 }
 
@@ -519,7 +618,15 @@ function placeOf(id: string): { readonly epoch: number; readonly seq: number } {
   return { epoch, seq };
 }
 
+function idsOf({ epoch, first, last }: EntryRange): readonly string[] {
+  return Array.from({ length: last - first + 1 }, (_, place) => `${epoch}.${first + place}`);
+}
+
 const reached = new Map<string, number>();
+
+function note(what: string, count = 1): void {
+  reached.set(what, (reached.get(what) ?? 0) + count);
+}
 
 async function run(steps: readonly Step[]): Promise<void> {
   const world = await World.open();
@@ -528,7 +635,7 @@ async function run(steps: readonly Step[]): Promise<void> {
   let locals = 20;
   for (const each of steps) {
     const said = await runStep(world, checks, each, () => (locals += 1));
-    reached.set(`${each.do} ${said}`, (reached.get(`${each.do} ${said}`) ?? 0) + 1);
+    note(`${each.do} ${said}`);
     await checks.look();
   }
   await settle(world, checks);
@@ -549,6 +656,10 @@ async function runStep(
     case 'local': {
       const token = aToken(next(), { local: true });
       return world.say(each.at, { type: 'token.set', presence: 'create', token });
+    }
+    case 'trim': {
+      const upTo = world.at(each.at).cursor.seq - each.kept;
+      return world.say(each.at, { type: 'global-log.trim', upTo });
     }
     case 'sync': {
       if (each.from === each.to) return 'same';
@@ -620,7 +731,7 @@ t.test(
   'random orders: no promise is broken, no history has two forms, nothing is lost',
   async (test) => {
     await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), run), {
-      numRuns: 50,
+      numRuns: 80,
       seed: 20_261_122,
     });
     for (const what of [
@@ -632,5 +743,6 @@ t.test(
     ]) {
       test.ok((reached.get(what) ?? 0) > 5, `${what}: ${reached.get(what)}`);
     }
+    test.ok((reached.get('gone') ?? 0) > 0, `gone: ${reached.get('gone')}`);
   },
 );

@@ -1,6 +1,7 @@
 // Up to where the primary's log may be trimmed. Pure. Every datacenter has a slot: what it has not
 // acknowledged is kept for it, within bounds of size and age. Beyond them its slot is dropped: the datacenter
-// will need a snapshot.
+// will need a snapshot. What a majority has not acknowledged is kept within the same bounds, slot or not: after
+// a forced move it may be all that is left of it.
 
 export interface RetentionLimits {
   readonly maxBytes: number;
@@ -28,6 +29,8 @@ export interface RetentionQuestion {
   readonly slots: readonly Slot[];
   /** What follows is needed by whoever takes a snapshot; undefined: nobody does. */
   readonly pinnedSeq: number | undefined;
+  /** What follows is not known to be at a majority of the datacenters: it may be here alone. */
+  readonly majoritySeq: number;
   readonly nowMs: number;
   /** Wall clock; undefined where the entry is not kept. */
   readonly writtenAtMs: (seq: number) => number | undefined;
@@ -41,12 +44,13 @@ export interface Retention {
 }
 
 export function retentionOf(question: RetentionQuestion): Retention {
-  const { headSeq, kept, limits, pinnedSeq = headSeq, slots } = question;
+  const { headSeq, kept, limits, majoritySeq, pinnedSeq = headSeq, slots } = question;
   const sizeSeq = Math.min(seqBySize(question), headSeq - 1);
   const ageSeq = Math.min(seqByAge(question), headSeq - 1);
   const boundSeq = Math.max(kept.afterSeq, sizeSeq, ageSeq);
   const ackedSeqs = slots.map(({ ackedSeq }) => ackedSeq ?? kept.afterSeq);
-  const wantedSeq = Math.min(headSeq - limits.keepEntries, pinnedSeq, ...ackedSeqs);
+  const needed = [pinnedSeq, majoritySeq, ...ackedSeqs];
+  const wantedSeq = Math.min(headSeq - limits.keepEntries, ...needed);
   const why = sizeSeq >= ageSeq ? `${limits.maxBytes} bytes` : `${limits.maxAgeMs} ms`;
   const dropped = slots
     .filter(({ ackedSeq }) => (ackedSeq ?? kept.afterSeq) < boundSeq)

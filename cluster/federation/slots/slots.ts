@@ -17,6 +17,8 @@ export interface SlotsOptions {
   readonly datacenters: () => readonly string[];
   readonly followers: () => readonly FollowerView[];
   readonly pinnedSeq: () => number | undefined;
+  /** Up to here a majority of the datacenters is known to have the log. */
+  readonly majoritySeq: () => number;
   /** Through the own group's log. Rejects when this server does not lead any more. */
   readonly trim: (upToSeq: number) => Promise<void>;
   readonly limits?: Partial<RetentionLimits>;
@@ -67,13 +69,14 @@ export class Slots {
 
   /** Looks now. Resolves when what may go is gone. Rejects when it could not be trimmed. */
   async review(): Promise<void> {
-    const { clock, pinnedSeq, source, trim } = this.#options;
+    const { clock, majoritySeq, pinnedSeq, source, trim } = this.#options;
     const { head, kept } = source;
     const { trimSeq, dropped } = retentionOf({
       headSeq: head.seq,
       kept,
       slots: this.#slots(),
       pinnedSeq: pinnedSeq(),
+      majoritySeq: majoritySeq(),
       nowMs: clock.wallMs(),
       writtenAtMs: (seq) => source.writtenAtMs(seq),
       limits: this.#limits,

@@ -4,7 +4,7 @@
 import type { Command } from 'commander';
 import { addCasFlag, addGroup, addLeaf, wholeNumber } from '../command-line.ts';
 import type { Session } from '../session.ts';
-import { DIVERGENCE_COLUMNS, divergenceSentence } from '../show/primary.ts';
+import { DIVERGENCE_COLUMNS, divergenceSentence, goneSentence } from '../show/primary.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -40,8 +40,9 @@ export function addDivergenceCommands(operator: Command, surroundings: Surroundi
 
 async function list(session: Session, { limit }: { readonly limit?: number }): Promise<void> {
   const { value } = await session.client.operator.divergence({ query: { limit } });
-  await session.showTable(value, value.Entries, DIVERGENCE_COLUMNS);
-  await session.note(divergenceSentence(value));
+  await session.showTable(value, value.Entries, DIVERGENCE_COLUMNS, 'divergent entries');
+  for (const range of value.Gone) await session.note(goneSentence(range));
+  if (value.Count > 0 || value.Gone.length > 0) await session.note(divergenceSentence(value));
 }
 
 async function resubmit(

@@ -23,6 +23,7 @@ export function primaryParts(primary: Primary): readonly Part[] {
     field('Position', primary.Position),
     field('Head Position', primary.HeadPosition),
     field('Divergent Entries', primary.DivergentEntries),
+    field('Gone Entries', primary.GoneEntries),
     ...closed,
     list('Voters', primary.Voters),
   ];
@@ -43,8 +44,15 @@ export const DIVERGENCE_COLUMNS: readonly Column<Entry>[] = [
   { heading: 'Change', cell: changeText },
 ];
 
+/** What was lost, and cannot be looked at. */
+export function goneSentence({ First, Last, Count }: Divergence['Gone'][number]): string {
+  const entries = Count === 1 ? `entry ${First} is` : `${Count} entries, ${First} to ${Last}, are`;
+  return `Lost: ${entries} gone. The log was trimmed before it was known that nobody else has them; clients may have been told that they are written.`;
+}
+
+/** What to do next, where there is something. */
 export function divergenceSentence({ Count, Entries }: Divergence): string {
-  if (Count === 0) return 'There are no divergent entries.';
+  if (Count === 0) return 'Take note of what is gone with `divergence discard --all`.';
   if (Count > Entries.length) return `There are ${Count} divergent entries.`;
   return 'Make each anew with `divergence resubmit`, or forget it with `divergence discard`.';
 }

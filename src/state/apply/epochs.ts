@@ -2,7 +2,6 @@
 // decided here, in the order of the datacenter's own log: whatever a leader still believes, nothing of a
 // lower epoch is taken after a promise.
 
-import { must } from '../../../cluster/base/assert.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { Change } from '../commands.ts';
 import { forkOf, isOwn, rangesOf, suffixOf } from '../global-log/chain.ts';
@@ -48,7 +47,8 @@ export function applyEpochStart(
 
 /**
  * A later epoch has begun elsewhere, in a log of these epochs. What this datacenter has beyond the fork is
- * set apart before anything is touched: its own entries stay until somebody discards them.
+ * set apart before anything is touched: its own entries stay until somebody discards them, and those that
+ * were trimmed are counted as gone.
  */
 export function applyEpochFence(
   { changes }: ApplyContext,
@@ -73,25 +73,35 @@ export function applyEpochFence(
 
 function withoutSuffix(replication: Replication, theirs: readonly EpochStart[]): Replication {
   if (replication.isDiverged) return replication;
-  const { first, cursor, divergent } = replication;
+  const { first, cursor, divergent, gone } = replication;
   const suffix = suffixOf(replication, theirs);
   if (suffix.length === 0) return replication;
-  const kept = suffix
-    .filter(({ last }) => last >= first)
-    .map((range) => ({ ...range, first: Math.max(range.first, first) }));
-  const own = kept.filter((range) => isOwn(replication, range));
+  const kept = suffix.flatMap((range) => within(range, first, range.last));
+  const trimmed = suffix.flatMap((range) => within(range, range.first, first - 1));
+  const own = (range: EntryRange): boolean => isOwn(replication, range);
   const forkSeq = suffix[0]!.first - 1;
   // Nothing is sent to others from here on, so nothing else that is kept is wanted.
   const shared = rangesOf(replication.epochs, first, forkSeq);
-  const foreign = kept.filter((range) => !isOwn(replication, range));
+  const foreign = kept.filter((range) => !own(range));
   return {
     ...replication,
     first: cursor.seq + 1,
     keptBytes: 0,
-    divergent: [...divergent, ...own],
+    divergent: [...divergent, ...kept.filter(own)],
+    gone: [...gone, ...trimmed.filter(own)],
     unused: [...replication.unused, ...shared, ...foreign],
     isDiverged: true,
   };
+}
+
+/** The part of a range from one seq to another, if there is one. */
+function within(range: EntryRange, first: number, last: number): readonly EntryRange[] {
+  const part = {
+    ...range,
+    first: Math.max(range.first, first),
+    last: Math.min(range.last, last),
+  };
+  return part.first <= part.last ? [part] : [];
 }
 
 export function applyDivergentDiscard(
@@ -100,19 +110,20 @@ export function applyDivergentDiscard(
 ): VerdictAnswer {
   const { replication } = changes;
   if (replication === undefined) return verdictOf(changes, 'not-begun');
-  const divergent: EntryRange[] = [];
-  for (const range of replication.divergent) {
-    const rest = range.epoch === epoch ? discarded(changes, range, upTo) : range;
-    if (rest.first <= rest.last) divergent.push(rest);
-  }
-  changes.changeReplication({ ...must(changes.replication, 'a global log'), divergent });
+  const divergent = replication.divergent.flatMap((range) =>
+    range.epoch === epoch ? discarded(changes, range, upTo) : [range],
+  );
+  const gone = replication.gone.flatMap((range) =>
+    range.epoch === epoch ? within(range, upTo + 1, range.last) : [range],
+  );
+  changes.changeReplication({ ...replication, divergent, gone });
   return verdictOf(changes, 'applied');
 }
 
-function discarded(changes: ChangeSet, range: EntryRange, upTo: number): EntryRange {
+function discarded(changes: ChangeSet, range: EntryRange, upTo: number): readonly EntryRange[] {
   const last = Math.min(upTo, range.last, range.first + TRIM_ENTRIES_MAX - 1);
   for (let seq = range.first; seq <= last; seq += 1) changes.deleteRow(entryKey(range.epoch, seq));
-  return { ...range, first: Math.max(range.first, last + 1) };
+  return within(range, last + 1, range.last);
 }
 
 export function applyDivergentDrop(
@@ -126,16 +137,10 @@ export function applyDivergentDrop(
   if (!replication.divergent.some(has)) return verdictOf(changes, 'not-allowed');
   const divergent = replication.divergent.flatMap((range) =>
     has(range)
-      ? [
-          { ...range, last: seq - 1 },
-          { ...range, first: seq + 1 },
-        ]
+      ? [...within(range, range.first, seq - 1), ...within(range, seq + 1, range.last)]
       : [range],
   );
   changes.deleteRow(entryKey(epoch, seq));
-  changes.changeReplication({
-    ...replication,
-    divergent: divergent.filter(({ first, last }) => first <= last),
-  });
+  changes.changeReplication({ ...replication, divergent });
   return verdictOf(changes, 'applied');
 }

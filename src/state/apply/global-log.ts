@@ -54,6 +54,7 @@ export function applyGlobalLogBegin(
     first: seq + 1,
     keptBytes: 0,
     divergent: [],
+    gone: [],
     unused: [],
     isDiverged: false,
   });

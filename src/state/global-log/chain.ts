@@ -35,12 +35,16 @@ export type PlaceStanding =
   | 'replicated'
   /** May still come. */
   | 'pending'
-  /** Its epoch ended before it: no later entry leads there. */
+  /** Its epoch ended before it, or left no entry at all on the chain: none leads there any more. */
   | 'lost';
 
 export function standingOf({ epochs, cursor }: Chain, place: GlobalPlace): PlaceStanding {
   const next = epochs.find(({ epoch }) => epoch > place.epoch);
-  if (next !== undefined && place.seq >= next.startSeq) return 'lost';
+  if (next !== undefined) {
+    const isBefore = place.epoch < epochs[0]!.epoch;
+    const isOfChain = isBefore || epochs.some(({ epoch }) => epoch === place.epoch);
+    if (!isOfChain || place.seq >= next.startSeq) return 'lost';
+  }
   return comparePlaces(place, cursor) <= 0 ? 'replicated' : 'pending';
 }
 

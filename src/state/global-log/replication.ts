@@ -61,6 +61,11 @@ export interface Replication {
   readonly keptBytes: number;
   /** Entries that this datacenter wrote and that are not on the chain of later epochs. */
   readonly divergent: readonly EntryRange[];
+  /**
+   * Entries of the same kind that were trimmed before this was known: they may have been acknowledged, and
+   * can only be counted. A restore may have left out some of their seqs.
+   */
+  readonly gone: readonly EntryRange[];
   /** Entries that nobody wants; they are dropped in their own time. */
   readonly unused: readonly EntryRange[];
   /** The objects have entries in them that are not on the chain: only a snapshot brings it back. */
@@ -69,8 +74,9 @@ export interface Replication {
 
 export const REPLICATION_KEY = rowKey('replication');
 
-/** Format 1 knew of no federation. */
-const FORMAT = 2;
+/** Format 1 knew of no federation, format 2 not of what is gone. */
+const FORMAT = 3;
+const OLDER_FORMATS: readonly unknown[] = [1, 2];
 
 export function encodeReplication(replication: Replication): Uint8Array {
   return pack([
@@ -89,15 +95,16 @@ export function encodeReplication(replication: Replication): Uint8Array {
     replication.unused.map(rangeFields),
     replication.isDiverged,
     replication.federationId,
+    replication.gone.map(rangeFields),
   ]);
 }
 
 export function decodeReplication(value: Uint8Array): Replication {
   const [format, datacenter, isWitness, cursor, epochs, promised, votedFor, ...rest] =
     unpack(value);
-  if (format !== 1) requireFormat('replication row', format, FORMAT);
+  if (!OLDER_FORMATS.includes(format)) requireFormat('replication row', format, FORMAT);
   const [datacenters, datacentersSeq, first, keptBytes, divergent, unused, ...last] = rest;
-  const [isDiverged, federationId = ''] = last;
+  const [isDiverged, federationId = '', gone = []] = last;
   return {
     datacenter,
     federationId,
@@ -111,6 +118,7 @@ export function decodeReplication(value: Uint8Array): Replication {
     first,
     keptBytes,
     divergent: (divergent as readonly Fields[]).map(rangeOfFields),
+    gone: (gone as readonly Fields[]).map(rangeOfFields),
     unused: (unused as readonly Fields[]).map(rangeOfFields),
     isDiverged,
   } as Replication;
@@ -145,10 +153,9 @@ export function isStranger(
   return areKnown && federationId !== other.federationId;
 }
 
-/** How many entries it wrote that are not on the chain of later epochs. */
-export function divergentCountOf(replication: Replication | undefined): number {
-  const counts = replication?.divergent.map(({ first, last }) => last - first + 1) ?? [];
-  return counts.reduce((sum, each) => sum + each, 0);
+/** How many entries are in the ranges, of none where there is no global log. */
+export function countIn(ranges: readonly EntryRange[] = []): number {
+  return ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0);
 }
 
 export function cursorFields({ epoch, seq, hash }: GlobalCursor): Fields {

@@ -21,6 +21,7 @@ const QUESTION: RetentionQuestion = {
     { datacenter: 'dc3', ackedSeq: 800 },
   ],
   pinnedSeq: undefined,
+  majoritySeq: 1_000,
   nowMs: 100 * HOUR_MS,
   writtenAtMs: (seq) => 100 * HOUR_MS - (1_000 - seq) * 60_000,
   limits: { maxBytes: 1_000_000, maxAgeMs: 24 * HOUR_MS, keepEntries: 50 },
@@ -45,6 +46,16 @@ const CASES: readonly Case[] = [
     title: 'all, for one that is not heard yet',
     given: { slots: [{ datacenter: 'dc2', ackedSeq: undefined }] },
     trimSeq: 0,
+  },
+  {
+    title: 'what a majority has not, whoever is waited for',
+    given: { slots: [], majoritySeq: 700 },
+    trimSeq: 700,
+  },
+  {
+    title: 'no more of it than the bound',
+    given: { slots: [], majoritySeq: 0, limits: { ...QUESTION.limits, maxBytes: 15_000 } },
+    trimSeq: 850,
   },
   { title: 'what a snapshot pins', given: { pinnedSeq: 300 }, trimSeq: 300 },
   {
@@ -118,6 +129,7 @@ t.test(
     const log = new MemoryLog(() => world.clock.wallMs());
     let views: readonly FollowerView[] = [];
     const trimmed: number[] = [];
+    let majoritySeq = 3_000;
     const slots = new Slots({
       clock: world.clock,
       logger: world.logger('slots'),
@@ -126,6 +138,7 @@ t.test(
       datacenters: () => ['dc1', 'dc2', 'dc3'],
       followers: () => views,
       pinnedSeq: () => undefined,
+      majoritySeq: () => majoritySeq,
       trim: async (upToSeq) => {
         trimmed.push(upToSeq);
         log.trimmedSeq = upToSeq;
@@ -148,8 +161,12 @@ t.test(
     test.same(trimmed, [400, 1_000]);
     test.match(slots.alarms(), [{ datacenter: 'dc3', says: /dc3 has acknowledged 400 of 3000/ }]);
     test.equal(world.log.filter((line) => /error/.test(line)).length, 1, 'told once');
+    majoritySeq = 1_500;
     await world.run(1_000);
-    test.same(trimmed, [400, 1_000, 2_990], 'who is dropped holds nothing');
+    test.same(trimmed, [400, 1_000, 1_500], 'what a majority lacks may be here alone');
+    majoritySeq = 3_000;
+    await world.run(1_000);
+    test.same(trimmed, [400, 1_000, 1_500, 2_990], 'who is dropped holds nothing');
     test.equal(slots.alarms().length, 1);
     views = [views[0]!, aView('dc3', { acked: log.at(2_995) })];
     await world.run(1_000);
@@ -157,7 +174,7 @@ t.test(
     slots.stop();
     for (let number = 0; number < 500; number += 1) log.write(Buffer.alloc(50));
     await world.run(5_000);
-    test.equal(trimmed.length, 3);
+    test.equal(trimmed.length, 4);
   },
 );
 
@@ -174,6 +191,7 @@ t.test('slots: a trim that fails is tried again', async (test) => {
     datacenters: () => ['dc1'],
     followers: () => [],
     pinnedSeq: () => undefined,
+    majoritySeq: () => log.head.seq,
     trim: async () => {
       tries += 1;
       await new Promise<void>((resolve) => world.clock.after(100, resolve));

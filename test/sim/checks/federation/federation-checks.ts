@@ -8,6 +8,7 @@
 //   G7 locality       nothing of a local token leaves its datacenter
 //   G8 same state     the shared objects of a disk are those that the entries up to its place make
 //   G12 snapshot      so they are, too, where they came in as a snapshot
+//   G5 no silent loss what is said to be set apart is there, and what is said to be gone is not
 //   G13 bounded       what is said to be kept of the log is there, and what diverged is not dropped
 // Answers are judged at the end, by global-judge.ts; that heads become equal (G14) is the liveness of a run.
 
@@ -45,6 +46,7 @@ interface Followed {
 /** Corners that a long series of runs must have been in. */
 export const MARKS = {
   snapshot: 'a snapshot of the primary became the state',
+  gone: 'entries that nobody else has had been trimmed',
 } as const;
 
 export interface FederationChecksOptions {
@@ -303,7 +305,7 @@ export class FederationChecks implements SitesWatch {
   }
 
   #requireKept(host: SimHost, replication: Replication, image: StateImage): void {
-    const { first, cursor, epochs, isDiverged, divergent } = replication;
+    const { first, cursor, epochs, isDiverged, divergent, gone } = replication;
     const isThere =
       isDiverged || first > cursor.seq || image.has(entryKey(epochAt(epochs, first), first));
     this.#violations.require(isThere, 'G13 bounded', () => {
@@ -313,6 +315,13 @@ export class FederationChecks implements SitesWatch {
       const isKept = image.has(entryKey(epoch, from)) && image.has(entryKey(epoch, last));
       this.#violations.require(isKept, 'G5 no silent loss', () => {
         return `${host.name} has not what it says to have set apart, ${epoch}.${from} to ${epoch}.${last}`;
+      });
+    }
+    for (const { epoch, first: from, last } of gone) {
+      this.#mark(MARKS.gone);
+      const isLeft = image.has(entryKey(epoch, from)) || image.has(entryKey(epoch, last));
+      this.#violations.require(!isLeft, 'G5 no silent loss', () => {
+        return `${host.name} has what it says to be gone, ${epoch}.${from} to ${epoch}.${last}`;
       });
     }
   }

@@ -2,7 +2,8 @@
 //   exactly once        a request is in the log at most once, whoever it was sent to
 //   answers             what a client was told became of its write is what the log says
 //   G4 majority         what a majority has acknowledged is in the log of every later epoch
-//   G5 no silent loss   what was acknowledged is in the log, or is set apart where it was written
+//   G5 no silent loss   what was acknowledged is in the log, or is set apart where it was written; where the
+//                       log was trimmed before, it is said to be gone
 //   G9 read your writes what can be read somewhere is read there from then on, and where it is waited for
 //   G11 atomic          a listing shows what there was at one place of the log
 //   revocations         a token that was deleted is refused from then on
@@ -150,7 +151,8 @@ export class GlobalJudge {
       return;
     }
     const keepers = hosts.filter((host) => {
-      return checks.replicationOf(host)?.divergent.some(({ epoch, first, last }) => {
+      const { divergent = [], gone = [] } = checks.replicationOf(host) ?? {};
+      return [...divergent, ...gone].some(({ epoch, first, last }) => {
         return epoch === at.epoch && first <= at.seq && at.seq <= last;
       });
     });
@@ -158,7 +160,7 @@ export class GlobalJudge {
     // Where its server is gone for good nobody could keep it; a run never takes a whole datacenter.
     const isFenced = known === undefined || this.#hasHeard(known.site, at.epoch);
     violations.require(isKept || !isFenced, 'G5 no silent loss', () => {
-      return `${says()} is neither in the log that is left nor set apart where it was written`;
+      return `${says()} is neither in the log that is left, nor set apart or said to be gone where it was written`;
     });
   }
 
