@@ -1,6 +1,8 @@
 // Whoever follows the primary becomes one of the datacenters that all know and that count for majorities, one
-// after the other. What is not allowed yet, or fails, is tried again at the next entry or hello.
+// after the other. What is not allowed yet, because a majority has not the last change, or fails, is tried
+// again soon.
 
+import type { Clock, Timer } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { Datacenter } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
@@ -10,17 +12,23 @@ export interface EnlistingOptions {
   readonly machine: Pick<StateMachine, 'replication'>;
   readonly following: FollowingDeps;
   readonly logger: Logger;
+  readonly clock: Pick<Clock, 'after'>;
   /** This server leads the primary. */
   readonly isLed: () => boolean;
   /** What a majority of datacenters has acknowledged. */
   readonly majoritySeq: () => number;
 }
 
+/** A majority has acknowledged in a round trip or two. */
+const RETRY_MS = 250;
+
 export class Enlisting {
   readonly #options: EnlistingOptions;
   /** Datacenters that asked this server for the global log. */
   readonly #followers = new Set<string>();
   #isUnderWay = false;
+  #retry: Timer | undefined;
+  #isClosed = false;
 
   constructor(options: EnlistingOptions) {
     this.#options = options;
@@ -39,11 +47,17 @@ export class Enlisting {
     this.#followers.delete(datacenter);
   }
 
+  /** Closing twice is harmless. */
+  close(): void {
+    this.#isClosed = true;
+    this.#retry?.cancel();
+  }
+
   /** Never rejects. */
   async look(): Promise<void> {
-    const { machine, isLed } = this.#options;
+    const { clock, machine, isLed } = this.#options;
     const replication = machine.replication();
-    if (this.#isUnderWay || !isLed()) return;
+    if (this.#isClosed || this.#isUnderWay || !isLed()) return;
     const known = replication?.datacenters ?? [];
     const name = [...this.#followers].find((each) => known.every((other) => other.name !== each));
     if (replication === undefined || name === undefined) return;
@@ -54,6 +68,9 @@ export class Enlisting {
       added.sort((one, other) => (one.name < other.name ? -1 : 1)),
     );
     this.#isUnderWay = false;
+    if (this.#isClosed) return;
+    this.#retry?.cancel();
+    this.#retry = clock.after(RETRY_MS, () => void this.look());
   }
 
   async #enlist(datacenter: string, datacenters: readonly Datacenter[]): Promise<void> {
@@ -61,7 +78,9 @@ export class Enlisting {
     try {
       const change = { type: 'datacenters.set', datacenters, majoritySeq: majority() } as const;
       const { verdict } = await verdictOf(following, change);
-      logger.info({ datacenter, verdict }, 'a datacenter is to belong to the federation');
+      if (verdict === 'applied') {
+        logger.info({ datacenter }, 'a datacenter belongs to the federation');
+      } else logger.debug({ datacenter, verdict }, 'a datacenter cannot be enlisted yet');
     } catch (cause) {
       logger.warn({ cause, datacenter }, 'a datacenter could not be enlisted yet');
     }

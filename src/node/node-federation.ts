@@ -100,10 +100,11 @@ export class NodeFederation implements Federation {
       wallMs: () => platform.clock.wallMs(),
     };
     this.#enlisting = new Enlisting({
-      ...{ machine, logger: platform.logger, following: this.#deps },
+      ...{ ...platform, machine, following: this.#deps },
       isLed: () => this.#isReigning && this.isPrimary,
       majoritySeq: () => this.#feed.acknowledgedSeq('majority'),
     });
+    closer.defer(() => this.#enlisting.close());
     this.line = new DatacenterLine({
       addresses: (datacenter) => this.#addressesOf(datacenter),
       call,

@@ -130,10 +130,13 @@ export class GlobalJudge {
       const real = entries.length > 0 ? `is at ${entries.map(placeOf).join()}` : 'is nowhere';
       return `${requestId} ${JSON.stringify(write.input)} was answered ${JSON.stringify(output)} and ${real}`;
     });
-    const [effect] = effects;
-    if (effect === undefined || output === 'nothing' || output.kind !== 'written') return;
-    violations.require(effect.entry.index === output.index, 'answers', () => {
-      return `${requestId} was answered index ${output.index}, the log says ${effect.entry.index}`;
+    if (output === 'nothing' || output.kind !== 'written') return;
+    // A repeat at a primary that is outrun, and does not know, takes effect there once more: the answer is of
+    // the entry that it names, which may be the one that is set apart.
+    const told = entries.find(({ entry }) => isAt(entry, write.stands?.at));
+    violations.require(told?.entry.index === output.index, 'answers', () => {
+      const real = entries.map((known) => `${known.entry.index} at ${placeOf(known)}`).join();
+      return `${requestId} was answered index ${output.index} at ${JSON.stringify(write.stands?.at)}, the log says ${real}`;
     });
   }
 
@@ -261,6 +264,10 @@ function fits(
 
 function returnOf(each: { readonly write: GlobalWrite } | { readonly read: GlobalRead }): number {
   return 'write' in each ? each.write.returnMs : each.read.returnMs;
+}
+
+function isAt({ epoch, seq }: Place, place: Place | undefined): boolean {
+  return epoch === place?.epoch && seq === place.seq;
 }
 
 function placeOf({ entry }: KnownEntry): string {
