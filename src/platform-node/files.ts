@@ -6,7 +6,6 @@ import {
   existsSync,
   closeSync,
   fchmodSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -15,6 +14,7 @@ import {
 } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeWhole } from './durable-files.ts';
 
 /** The whole file as text. Throws with the path in the message. */
 export function readTextFile(path: string): string {
@@ -24,11 +24,6 @@ export function readTextFile(path: string): string {
 /** Everything on standard input as text; waits for its end. */
 export function readStandardInput(): string {
   return readFileSync(0, 'utf8');
-}
-
-/** Makes the folder and those above it when they are missing; only its owner may look inside. */
-export function ensureFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
 }
 
 /** The name of this machine without its domain. */
@@ -95,13 +90,18 @@ export function writeSecretFile(path: string, text: string): void {
 }
 
 const NODE_ID_FILE = 'node-id';
+const LOG_DATABASE = 'log';
 const NODE_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The id in the data folder's `node-id` file; `fresh` becomes it when there is no file. */
+/**
+ * The id in the data folder's `node-id` file; `fresh` becomes it in a folder that holds nothing yet. With
+ * another id a server would stand beside the group that its log belongs to: a lost one is never made anew.
+ */
 export function keptNodeId(dataFolder: string, fresh: string): string {
   const path = join(dataFolder, NODE_ID_FILE);
-  if (!existsSync(path)) writeFileSync(path, `${fresh}\n`, { mode: 0o600 });
-  const id = readFileSync(path, 'utf8').trim();
+  if (!existsSync(path) && databaseGenerations(dataFolder, LOG_DATABASE).length === 0)
+    writeWhole(path, `${fresh}\n`);
+  const id = existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
   if (NODE_ID.test(id)) return id;
   throw new Error(
     `${path} does not hold the id of a server any more: restore it from a copy, or move the data folder ` +

@@ -2,29 +2,20 @@
 // of the store (the handle is poisoned by then, and trying again could lie). A database that was
 // there once is never made anew in silence: a VERSION file beside it says that it must exist.
 
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { ClassicLevel, Iterator, Snapshot } from 'classic-level';
 import { Level } from 'level';
 import { assert } from '../../cluster/base/assert.ts';
 import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
+import { makeFolder, writeWhole } from './durable-files.ts';
 import { levelFolder } from './files.ts';
 import { TableChecks } from './table-checks.ts';
 import type { TableDamage } from './table-files.ts';
 import { findWalHole } from './write-ahead-log.ts';
 
 export interface LevelKvOptions {
-  /** Holds the VERSION file and the database. Its parent must exist. */
+  /** Holds the VERSION file and the database. */
   readonly folder: string;
   /** What the store is for; written down at the first opening, so that two stores cannot be swapped. */
   readonly name: string;
@@ -97,7 +88,7 @@ export async function openLevelKv(options: LevelKvOptions): Promise<Kv> {
     await database.close();
     throw damaged(location, damage);
   }
-  if (isNew) writeVersion(folder, name);
+  if (isNew) writeWhole(versionPath(folder), versionText(name));
   return new LevelKv(database, options.onFatal);
 }
 
@@ -106,11 +97,7 @@ const versionText = (name: string): string => `${JSON.stringify({ format: FORMAT
 
 /** Whether the folder holds a store already. Refuses one of another format or purpose. */
 function requireOwnFolder(folder: string, name: string): boolean {
-  if (!existsSync(folder)) {
-    mkdirSync(folder, { mode: 0o700 });
-    // What others rely on must be found again after a power cut.
-    syncFolder(dirname(folder));
-  }
+  makeFolder(folder);
   if (!existsSync(versionPath(folder))) return false;
   const text = readFileSync(versionPath(folder), 'utf8');
   if (text === versionText(name)) return true;
@@ -155,23 +142,6 @@ function openingFailed(location: string, error: unknown): LevelKvError {
     : 'the store was here before and cannot be opened: restore the folder from a copy, or move it ' +
       'away and let this node join anew';
   return new LevelKvError(`cannot open ${location}: ${advice} (${said})`, { cause: error });
-}
-
-/** Written aside and renamed, with both the file and its folder synced. */
-function writeVersion(folder: string, name: string): void {
-  const aside = `${versionPath(folder)}.new`;
-  const file = openSync(aside, 'w', 0o600);
-  writeSync(file, versionText(name));
-  fsyncSync(file);
-  closeSync(file);
-  renameSync(aside, versionPath(folder));
-  syncFolder(folder);
-}
-
-function syncFolder(path: string): void {
-  const directory = openSync(path, 'r');
-  fsyncSync(directory);
-  closeSync(directory);
 }
 
 class LevelKv implements Kv {

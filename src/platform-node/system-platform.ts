@@ -3,11 +3,11 @@
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { Platform, TlsTexts } from '../node/platform.ts';
 import type { Settings } from '../node/settings.ts';
+import { makeFolder } from './durable-files.ts';
 import {
   databaseFolder,
   databaseGenerations,
   deleteFolder,
-  ensureFolder,
   keptNodeId,
   readTextFile,
   takeBootstrapReset,
@@ -31,7 +31,7 @@ export function openSystemPlatform(
   tableChecks: TableChecks = new TableChecks(),
 ): Platform {
   const dataFolder = settings.data_dir;
-  ensureFolder(dataFolder);
+  makeFolder(dataFolder);
   adoptSha256(systemSha256);
   const logger = openJsonLog(settings.log_level, STANDARD_ERROR);
   return {

@@ -3,8 +3,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { flushFolder } from './durable-files.ts';
 
 /** A file on its way into its place. */
 export interface FileInProgress {
@@ -33,7 +34,7 @@ export async function createWholeFile(path: string): Promise<FileInProgress> {
       await handle.close();
       await rename(beside, path);
       isOver = true;
-      await syncFolder(dirname(path));
+      flushFolder(dirname(path));
     },
     discard: async () => {
       if (isOver) return;
@@ -42,16 +43,6 @@ export async function createWholeFile(path: string): Promise<FileInProgress> {
       await rm(beside, { force: true });
     },
   };
-}
-
-/** A rename is only on disk when its folder is. */
-async function syncFolder(path: string): Promise<void> {
-  const folder: FileHandle = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 /** The bytes of a file as they are read; `-` is standard input. */

@@ -1,7 +1,6 @@
 // A write that the disk refuses in the middle of a server's life: no file of it may grow beyond a limit that
 // the process is started with, which every system offers to a plain user. The server ends at the first one,
-// says why, and nothing that was answered is lost. That a failed sync ends it likewise is held above the
-// disk, in state/global-crash: nothing here can make a real disk fail to sync.
+// says why, and nothing that was answered is lost. Of syncs that fail tells hard/failed-sync.
 
 import t from 'tap';
 import { ask } from './asking.ts';

@@ -1,0 +1,41 @@
+// Plain files and folders that must be found again after a power cut: what others rely on is on the disk
+// when these return.
+
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** Makes the folder and those above it when they are missing; only its owner may look inside. */
+export function makeFolder(path: string): void {
+  const first = mkdirSync(path, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  // The name of a folder is kept by the one above it.
+  const top = dirname(first);
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    flushFolder(folder);
+    if (folder === top) return;
+  }
+}
+
+/** A file that only its owner may read, whole or not at all: written aside and renamed. */
+export function writeWhole(path: string, text: string): void {
+  const aside = `${path}.new`;
+  const file = openSync(aside, 'w', 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(aside, path);
+  flushFolder(dirname(path));
+}
+
+/** A file that was made, renamed or removed is so on disk when its folder is. */
+export function flushFolder(path: string): void {
+  const directory = openSync(path, 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}
