@@ -14,6 +14,8 @@ export interface KvRange {
   readonly reverse?: boolean;
   /** At most so many rows; default all. */
   readonly limit?: number;
+  /** About so many will be taken: larger slices are read for nothing. Default: what suits the store. */
+  readonly sliceRows?: number | undefined;
 }
 
 export interface KvRow {

@@ -12,7 +12,8 @@ import { benchFeed } from './feed.ts';
 import { median, shown, table } from './figures.ts';
 import { benchGroup } from './group.ts';
 import { type LoadResult, runLoad } from './load.ts';
-import { accessorOf, MANAGEMENT_SECRET, secretOf, seed } from './seed.ts';
+import { seededFolder } from './seeded-folder.ts';
+import { accessorOf, BENCH_POLICY, MANAGEMENT_SECRET, secretOf } from './seed.ts';
 
 interface Options {
   readonly sizes: readonly number[];
@@ -25,6 +26,7 @@ interface Options {
   readonly entries: number;
   readonly tokens: number;
   readonly feed?: true;
+  readonly data?: string;
 }
 
 const options = scriptProgram(
@@ -37,6 +39,10 @@ const options = scriptProgram(
   .option('--datacenters <count>', '1 or 2', datacentersIn, 1)
   .option('--feed', 'the feed alone')
   .option('--sizes <counts>', 'one server: tokens that it holds', wholeNumbers, [10_000, 1_000_000])
+  .option(
+    '--data <folder>',
+    'one server: keeps what it fills, and takes what is kept; measures copies',
+  )
   .option('--delays <ms>', 'two datacenters: between them, one way', wholeNumbers, [0, 50, 150])
   .option('--rates <counts>', 'two datacenters: writes a second', wholeNumbers, [1, 100, 1_000])
   .option(
@@ -77,6 +83,7 @@ interface ServerFigures {
   readonly tokens: number;
   readonly startMs: number;
   readonly anonymousMib: number;
+  /** NaN where an earlier run made them. */
   readonly seedPerSecond: number;
 }
 
@@ -111,9 +118,8 @@ function datacentersIn(text: string): number {
 }
 
 async function measureSize(tokens: number): Promise<void> {
-  const folder = join(workFolder, `data-${tokens}`);
-  process.stderr.write(`bench: making ${tokens} tokens\n`);
-  const { policyId, createsPerSecond } = await seed(folder, tokens);
+  const kept = options.data;
+  const { folder, createsPerSecond } = await seededFolder({ tokens, workFolder, kept });
   process.stderr.write(`bench: measuring with ${tokens} tokens\n`);
   const startTimes: number[] = [];
   for (let round = 1; round < rounds; round++) {
@@ -125,7 +131,7 @@ async function measureSize(tokens: number): Promise<void> {
   startTimes.push(server.startedInMs);
   try {
     await measureReads(server, tokens);
-    await measureCreates(server, tokens, policyId);
+    await measureCreates(server, tokens);
     servers.push({
       tokens,
       startMs: median(startTimes),
@@ -187,7 +193,11 @@ async function measureReads(server: Child, tokens: number): Promise<void> {
   add('list page of 100, one client', tokens, one);
 }
 
-async function measureCreates(server: Child, tokens: number, policyId: string): Promise<void> {
+async function measureCreates(server: Child, tokens: number): Promise<void> {
+  const policy = `GET /v1/acl/policy/name/${BENCH_POLICY} HTTP/1.1\r\nHost: bench\r\n${TOKEN_HEADER}\r\n`;
+  const { ID: policyId } = JSON.parse((await answerOf(server.port, policy)).body) as {
+    readonly ID: string;
+  };
   const body = JSON.stringify({
     Description: 'made by the benchmark',
     Policies: [{ ID: policyId }],

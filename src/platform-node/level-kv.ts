@@ -167,7 +167,7 @@ class LevelKv implements Kv {
 
   rows(range: KvRange): AsyncIterable<readonly KvRow[]> {
     this.#requireUsable();
-    return this.#slicesOf(this.#database.iterator(iteratorOptions(range)));
+    return this.#slicesOf(this.#database.iterator(iteratorOptions(range)), range);
   }
 
   async write(writes: readonly KvWrite[]): Promise<void> {
@@ -206,16 +206,21 @@ class LevelKv implements Kv {
       },
       rows: (range) => {
         this.#requireUsable();
-        return this.#slicesOf(this.#database.iterator({ ...iteratorOptions(range), snapshot }));
+        const options = { ...iteratorOptions(range), snapshot };
+        return this.#slicesOf(this.#database.iterator(options), range);
       },
       close: () => snapshot.close(),
     };
   }
 
-  async *#slicesOf(iterator: RowIterator): AsyncGenerator<readonly KvRow[]> {
+  async *#slicesOf(
+    iterator: RowIterator,
+    { sliceRows = SLICE_ROWS }: KvRange,
+  ): AsyncGenerator<readonly KvRow[]> {
+    const rowsMax = Math.min(sliceRows, SLICE_ROWS);
     try {
       for (;;) {
-        const entries = await iterator.nextv(SLICE_ROWS);
+        const entries = await iterator.nextv(rowsMax);
         if (entries.length === 0) return;
         yield entries.map(([key, value]) => ({ key, value }));
       }

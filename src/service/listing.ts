@@ -15,13 +15,19 @@ export interface Listing<Stored, Shown> {
   show(stored: Stored): Shown;
 }
 
+/** So many are read at once at least: of a small page all may be void. */
+const LEAST_ROWS = 32;
+
 /** The slices can be consumed once; `next` is known when they are. */
 export function listed<Stored, Shown>(listing: Listing<Stored, Shown>): ListResult<Shown> {
   const { page, meta } = listing;
   let nextKey: string | undefined;
   async function* slices(): AsyncGenerator<readonly Shown[]> {
-    let left = page.limit ?? Number.POSITIVE_INFINITY;
-    for await (const slice of listing.fetch({ after: page.after })) {
+    const { after, limit } = page;
+    let left = limit ?? Number.POSITIVE_INFINITY;
+    // No limit: some of what is read is not shown.
+    const sliceRows = limit === undefined ? undefined : Math.max(limit, LEAST_ROWS);
+    for await (const slice of listing.fetch({ after, sliceRows })) {
       const kept = slice.filter((stored) => listing.keeps(stored)).slice(0, left);
       left -= kept.length;
       const last = kept.at(-1);

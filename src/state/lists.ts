@@ -3,7 +3,7 @@
 // merges the index rows of each namespace where only those have the order that the list promises.
 
 import { unreachable } from '../../cluster/base/unreachable.ts';
-import type { Kv, KvReader, KvRow, KvSnapshot } from '../../cluster/platform/kv.ts';
+import type { Kv, KvRange, KvReader, KvRow, KvSnapshot } from '../../cluster/platform/kv.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { BindingRule } from '../acl/binding-rule.ts';
 import { invalid } from '../acl/error.ts';
@@ -62,7 +62,7 @@ export function listTokens(
   if (filter === undefined) return listById(kv, TOKENS, 'tokenByNamespace', scope, page);
   const prefixOf = tokenFilterPrefix(kv, filter);
   if (prefixOf === undefined) return nothing();
-  return listMerged(kv, TOKENS, { scope, prefixOf, afterId, limit: page.limit });
+  return listMerged(kv, TOKENS, { scope, prefixOf, afterId, page });
 }
 
 /** The prefix of the filter's index rows in a namespace; undefined when nothing can match. */
@@ -107,7 +107,7 @@ export function listRoles(
   const id = lookupBytes(policyId);
   if (id === undefined) return nothing();
   const prefixOf = (namespace: string): Uint8Array => rowKey('roleByPolicy', namespace, id);
-  return listMerged(kv, ROLES, { scope, prefixOf, afterId: afterIdOf(page), limit: page.limit });
+  return listMerged(kv, ROLES, { scope, prefixOf, afterId: afterIdOf(page), page });
 }
 
 export function listAuthMethods(
@@ -116,7 +116,7 @@ export function listAuthMethods(
   page: Page,
 ): AsyncIterable<readonly AuthMethod[]> {
   const range = namedRange('authMethod', scope, page.after);
-  return decoded(kv.rows(limited(range, page.limit)), AUTH_METHODS);
+  return decoded(kv.rows(limited(range, page)), AUTH_METHODS);
 }
 
 export function listBindingRules(
@@ -143,7 +143,7 @@ export function listNamespaces(kv: Listed, page: Page): AsyncIterable<readonly N
   const whole = rangeOf(rowKey('namespace'));
   const range =
     page.after === undefined ? whole : { ...whole, from: behind(rowKey('namespace', page.after)) };
-  return decoded(kv.rows(limited(range, page.limit)), NAMESPACES);
+  return decoded(kv.rows(limited(range, page)), NAMESPACES);
 }
 
 /** By id: all objects of a table, or those that a namespace's index rows point at. */
@@ -158,9 +158,9 @@ function listById<T extends Stamped>(
   const prefix = scope.kind === 'all' ? rowKey(primary) : rowKey(byNamespace, scope.name);
   const afterId = afterIdOf(page);
   const range = afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
-  if (scope.kind === 'all') return decoded(kv.rows(limited(range, page.limit)), table);
+  if (scope.kind === 'all') return decoded(kv.rows(limited(range, page)), table);
   return joined(kv.snapshot(), table, (snapshot) =>
-    keysOf(snapshot.rows(limited(range, page.limit)), ({ key }) => rowKey(primary, idAtEnd(key))),
+    keysOf(snapshot.rows(limited(range, page)), ({ key }) => rowKey(primary, idAtEnd(key))),
   );
 }
 
@@ -172,7 +172,7 @@ function listByName<T extends Stamped>(
   scope: NamespaceScope,
   page: Page,
 ): AsyncIterable<readonly T[]> {
-  const range = limited(namedRange(byName, scope, page.after), page.limit);
+  const range = limited(namedRange(byName, scope, page.after), page);
   return joined(kv.snapshot(), table, (snapshot) =>
     keysOf(snapshot.rows(range), ({ value }) => rowKey(primary, value)),
   );
@@ -182,23 +182,24 @@ interface MergedList {
   readonly scope: NamespaceScope;
   prefixOf(namespace: string): Uint8Array;
   readonly afterId: Uint8Array | undefined;
-  readonly limit: number | undefined;
+  readonly page: Page;
 }
 
 /** By id, from index rows that are ordered by id in each namespace only. */
 function listMerged<T extends Stamped>(
   kv: Listed,
   table: ObjectTable<T>,
-  { scope, prefixOf, afterId, limit }: MergedList,
+  { scope, prefixOf, afterId, page }: MergedList,
 ): AsyncIterable<readonly T[]> {
   const primary = table.name === 'tokens' ? 'token' : 'role';
-  const rangeIn = (namespace: string): Range => {
+  const rangeIn = (namespace: string): KvRange => {
     const prefix = prefixOf(namespace);
-    return afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
+    const range = afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
+    return { ...range, sliceRows: page.sliceRows };
   };
   return joined(kv.snapshot(), table, async function* (snapshot) {
     const namespaces = scope.kind === 'one' ? [scope.name] : await namespaceNames(snapshot);
-    const ids = mergedIds(snapshot, namespaces.map(rangeIn), limit);
+    const ids = mergedIds(snapshot, namespaces.map(rangeIn), page);
     for await (const slice of ids) yield slice.map((id) => rowKey(primary, id));
   });
 }
@@ -242,8 +243,8 @@ function behindId(prefix: Uint8Array, id: Uint8Array): Range {
   return { from: behind(Buffer.concat([prefix, id])), to: rangeOf(prefix).to };
 }
 
-function limited(range: Range, limit: number | undefined): Range & { readonly limit?: number } {
-  return limit === undefined ? range : { ...range, limit };
+function limited(range: Range, { limit, sliceRows }: Page): KvRange {
+  return limit === undefined ? { ...range, sliceRows } : { ...range, sliceRows, limit };
 }
 
 type Slices<T> = AsyncIterable<readonly T[]>;

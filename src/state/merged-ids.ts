@@ -1,15 +1,11 @@
 // Several ranges of index rows, each in the order of the ids at the end of its keys, as one list in
 // that order. Each range is read as far as it is needed.
 
-import type { KvReader, KvRow } from '../../cluster/platform/kv.ts';
+import type { KvRange, KvReader, KvRow } from '../../cluster/platform/kv.ts';
 import { idAtEnd } from './tables.ts';
+import type { Page } from './view.ts';
 
 const SLICE_IDS = 256;
-
-interface Range {
-  readonly from: Uint8Array;
-  readonly to: Uint8Array;
-}
 
 interface Run {
   readonly slices: AsyncIterator<readonly KvRow[]>;
@@ -17,11 +13,11 @@ interface Run {
   at: number;
 }
 
-/** The ids of all ranges in order, at most `limit` of them. Empty ranges cost one look each. */
+/** The ids of all ranges in order, at most `limit` of them, in slices of about what will be taken. Empty ranges cost one look each. */
 export async function* mergedIds(
   reader: KvReader,
-  ranges: readonly Range[],
-  limit: number | undefined,
+  ranges: readonly KvRange[],
+  { limit, sliceRows = SLICE_IDS }: Pick<Page, 'limit' | 'sliceRows'>,
 ): AsyncGenerator<readonly Uint8Array[]> {
   const opened: Run[] = [];
   try {
@@ -34,7 +30,7 @@ export async function* mergedIds(
     let left = limit ?? Number.POSITIVE_INFINITY;
     while (runs.length > 0 && left > 0) {
       const slice: Uint8Array[] = [];
-      while (runs.length > 0 && slice.length < Math.min(SLICE_IDS, left)) {
+      while (runs.length > 0 && slice.length < Math.min(sliceRows, left)) {
         const run = firstOf(runs);
         slice.push(idAtEnd(run.rows[run.at]!.key));
         run.at += 1;

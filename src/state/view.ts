@@ -39,6 +39,8 @@ export interface Page<Key extends string = string> {
   readonly after?: Key | undefined;
   /** At most so many objects. Default: all. */
   readonly limit?: number | undefined;
+  /** About so many will be taken of them: slices need not be larger. Default: as large as suits. */
+  readonly sliceRows?: number | undefined;
 }
 
 export interface ObjectCounts {

@@ -94,6 +94,13 @@ const CASES: Readonly<Record<string, (test: Test, kv: Kv) => Promise<void>>> = {
       break;
     }
   },
+  'slices are no larger than what will be taken, and all rows come': async (test, kv) => {
+    const writes = Array.from({ length: 100 }, (_, each) => put(key(each), 'x'));
+    await kv.write(writes);
+    const sizes: number[] = [];
+    for await (const slice of kv.rows({ ...ALL, sliceRows: 30 })) sizes.push(slice.length);
+    test.same(sizes, [30, 30, 30, 10]);
+  },
   'a second batch while one is in flight is a mistake of the caller': async (test, kv) => {
     const first = kv.write([put(key(1), 'first')]);
     await test.rejects(kv.write([put(key(1), 'second')]), { name: 'AssertionError' });

@@ -976,3 +976,29 @@ t.test('acknowledgement: in one datacenter every level is reached with the write
   t.equal(made.meta.ack, 'all');
   t.equal((await one.run('token.create', { draft: { local: true } })).meta.ack, undefined);
 });
+
+t.test('lists: a page reads about as many objects as it shows', async (test) => {
+  const harness = await createHarness();
+  const made = Array.from({ length: 80 }, () => harness.run('token.create', { draft: {} }));
+  await Promise.all(made);
+  const { machine } = harness;
+  const read = machine.tokens.bind(machine);
+  let readCount = 0;
+  async function* counted(slices: ReturnType<typeof read>): ReturnType<typeof read> {
+    for await (const slice of slices) {
+      readCount += slice.length;
+      yield slice;
+    }
+  }
+  machine.tokens = (...asked) => counted(read(...asked));
+  for (const [limit, readMax] of [
+    [3, 32],
+    [40, 40],
+    [500, 82],
+  ] as const) {
+    readCount = 0;
+    const shown = (await allOf(await tokenList(harness, { page: { limit } }))).length;
+    test.equal(shown, Math.min(limit, 82), `shown of ${limit}`);
+    test.ok(readCount <= readMax, `${readCount} read for ${limit}`);
+  }
+});

@@ -123,17 +123,18 @@ function valueIn(rows: ReadonlyMap<string, Uint8Array>, key: Uint8Array): Uint8A
 async function* slicesOf(
   rows: ReadonlyMap<string, Uint8Array>,
   requireOpen: () => void,
-  { from, to, reverse, limit }: KvRange,
+  { from, to, reverse, limit, sliceRows = SLICE_ROWS }: KvRange,
 ): AsyncGenerator<readonly KvRow[]> {
   const keys = [...rows.keys()].filter((key) => key >= textOf(from) && key < textOf(to));
   keys.sort(byCodeUnits);
   if (reverse === true) keys.reverse();
   const wanted = keys.slice(0, limit);
-  for (let at = 0; at < wanted.length; at += SLICE_ROWS) {
+  const size = Math.min(sliceRows, SLICE_ROWS);
+  for (let at = 0; at < wanted.length; at += size) {
     await Promise.resolve();
     requireOpen();
     yield wanted
-      .slice(at, at + SLICE_ROWS)
+      .slice(at, at + size)
       .map((key) => ({ key: bytesOf(key), value: Uint8Array.from(rows.get(key)!) }));
   }
 }
