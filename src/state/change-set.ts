@@ -9,7 +9,6 @@ import type { KvWrite } from '../../cluster/platform/kv.ts';
 import type { AccessorId, NamespaceName } from '../acl/ids.ts';
 import type { Token } from '../acl/token.ts';
 import { globalEffectsOf, type RowEffect } from './global-effects.ts';
-import type { GlobalCursor } from './global-log/cursor.ts';
 import type { EntryBody, EntryRequest, GlobalEntry } from './global-log/global-entry.ts';
 import {
   GlobalLogWriter,
@@ -20,8 +19,9 @@ import {
 import { isPrimary, type Replication } from './global-log/replication.ts';
 import { StagedImport } from './global-log/staged-import.ts';
 import type { KeyspaceStep } from './keyspaces.ts';
+import { LinkTargets } from './link-targets.ts';
 import { encodeMeta, type Meta } from './meta.ts';
-import { ObjectRows, type Sums } from './object-rows.ts';
+import { type ArrivedRow, ObjectRows, type Sums } from './object-rows.ts';
 import type { ObjectTable } from './objects.ts';
 import type { Position } from './outcome.ts';
 import type { Getter } from './getter.ts';
@@ -57,6 +57,8 @@ export class ChangeSet implements WritableRows {
   readonly #rows: RowBuffer;
   #objects: ObjectRows;
   readonly #log: GlobalLogWriter;
+  /** What objects of the group may link to, as it is by now. */
+  readonly links: LinkTargets;
   readonly #tableIndexes: Record<TableName, number>;
   readonly #changes: AppliedChange[] = [];
   #index: number;
@@ -77,6 +79,7 @@ export class ChangeSet implements WritableRows {
     this.#rows = new RowBuffer(store);
     this.#objects = new ObjectRows(this.#rows, meta);
     this.#log = new GlobalLogWriter(this.#rows);
+    this.links = new LinkTargets(this.#rows);
     this.#tableIndexes = { ...meta.tableIndexes };
     this.#index = meta.index;
     this.#position = meta.position;
@@ -143,6 +146,11 @@ export class ChangeSet implements WritableRows {
     return this.#objects.countsOf(namespace);
   }
 
+  /** How many tokens live in this datacenter alone, the current command included. */
+  get localTokenCount(): number {
+    return this.#objects.localTokenCount;
+  }
+
   /** Makes or replaces an object, with all that follows from it. It must carry its indexes. */
   put<T extends Stamped>(table: ObjectTable<T>, object: T): void {
     const isLocal = table.isLocal(object);
@@ -158,8 +166,8 @@ export class ChangeSet implements WritableRows {
   }
 
   /** As an entry of the global log says, whose bytes they are. */
-  putArrived<T extends Stamped>(table: ObjectTable<T>, object: T, value: Uint8Array): void {
-    this.#put(table, object, false, value);
+  putArrived<T extends Stamped>(table: ObjectTable<T>, object: T, row: ArrivedRow): void {
+    this.#put(table, object, false, row);
   }
 
   /** As an entry of the global log says. */
@@ -351,9 +359,9 @@ export class ChangeSet implements WritableRows {
     table: ObjectTable<T>,
     object: T,
     isLocal: boolean,
-    bytes?: Uint8Array,
+    arrived?: ArrivedRow,
   ): void {
-    const { key, value, old } = this.#objects.put(table, object, bytes);
+    const { key, value, old } = this.#objects.put(table, object, arrived);
     this.#rowsChanged += 1;
     this.#note(table, old, object, { key, value, isLocal });
     // Only tokens can be local.
@@ -380,15 +388,19 @@ export class ChangeSet implements WritableRows {
       isPrimary(replication) || body.kind === 'epoch-start',
       'only the primary writes entries of the global log',
     );
-    const cursor: GlobalCursor = must(replication, 'a global log').cursor;
+    // Field by field: spreading objects takes longer than making them, and every write comes here.
+    const { timeMs, principal, request } = origin;
     this.#log.write({
-      ...position,
-      prevHash: cursor.hash,
+      epoch: position.epoch,
+      seq: position.seq,
+      prevHash: replication.cursor.hash,
       index: this.#index,
+      timeMs,
       body,
       digest: this.globalDigest,
       isBootstrap: this.#isBootstrap,
-      ...origin,
+      principal,
+      request,
     });
   }
 
@@ -417,10 +429,10 @@ export class ChangeSet implements WritableRows {
     effect: RowEffect,
   ): void {
     const watchKeys = table.watchKeysOf(object);
-    const oldKeys = old === undefined || old === object ? [] : table.watchKeysOf(old);
-    const lostKeys = oldKeys.filter((key) => !watchKeys.includes(key));
     const [key = ''] = watchKeys;
-    this.#changes.push({ table: table.name, key, watchKeys: [...watchKeys, ...lostKeys] });
+    const isSame = old === undefined || old === object;
+    const all = isSame ? watchKeys : [...new Set([...watchKeys, ...table.watchKeysOf(old)])];
+    this.#changes.push({ table: table.name, key, watchKeys: all });
     this.#effects.push(effect);
     this.#touchedTables.add(table.name);
   }

@@ -19,7 +19,7 @@ export class Digest {
   readonly #bytes: Uint8Array;
 
   constructor(bytes: Uint8Array = new Uint8Array(BYTES)) {
-    this.#bytes = Uint8Array.from(bytes);
+    this.#bytes = new Uint8Array(bytes);
   }
 
   add(hash: Uint8Array): void {
@@ -42,7 +42,7 @@ export class Digest {
 
   /** A copy. */
   bytes(): Uint8Array {
-    return Uint8Array.from(this.#bytes);
+    return this.#bytes.slice();
   }
 
   hex(): string {

@@ -3,8 +3,11 @@
 // alone, and nothing local can get into it.
 
 import { assert } from '../../cluster/base/assert.ts';
+import type { Token } from '../acl/token.ts';
 import { decodeRecord, TOKEN_CODEC } from './record-codec.ts';
+import { nameOf } from './rows-before.ts';
 import { isObjectRow, ROW } from './tables.ts';
+import { isLocalTokenRow } from './token-row.ts';
 
 /** What a command did to one object's row. */
 export interface RowEffect {
@@ -17,14 +20,21 @@ export interface RowEffect {
 
 declare const brand: unique symbol;
 /** An effect that may leave the datacenter. */
-export type GlobalEffect = RowEffect & { readonly isLocal: false; readonly [brand]: 'global' };
+export type GlobalEffect = RowEffect & {
+  readonly isLocal: false;
+  /** What its row holds, where it arrived and is a token's: it was unpacked to see where it may go. */
+  readonly token?: Token | undefined;
+  readonly [brand]: 'global';
+};
 
 /** The effects that other datacenters must have too, in order. */
 export function globalEffectsOf(effects: readonly RowEffect[]): readonly GlobalEffect[] {
+  const [only] = effects;
+  if (only !== undefined && effects.length === 1) return only.isLocal ? [] : [requireGlobal(only)];
   const last = new Map<string, RowEffect>();
   for (const effect of effects) {
     if (effect.isLocal) continue;
-    const name = Buffer.from(effect.key).toString('latin1');
+    const name = nameOf(effect.key);
     last.delete(name);
     last.set(name, effect);
   }
@@ -36,8 +46,12 @@ export function arrivedEffect(
   key: Uint8Array,
   value: Uint8Array | undefined,
 ): GlobalEffect | undefined {
-  if (!isGlobalRow(key, value)) return undefined;
-  return { key, value, isLocal: false } as GlobalEffect;
+  const kind = key[0];
+  if (kind === undefined || !isObjectRow(kind)) return undefined;
+  const isToken = kind === ROW.token && value !== undefined;
+  const token = isToken ? decodeRecord(TOKEN_CODEC, value) : undefined;
+  if (token?.local === true) return undefined;
+  return { key, value, isLocal: false, token } as GlobalEffect;
 }
 
 /** Looks at the bytes, whoever says what of them. */
@@ -45,7 +59,7 @@ export function isGlobalRow(key: Uint8Array, value: Uint8Array | undefined): boo
   const kind = key[0];
   if (kind === undefined || !isObjectRow(kind)) return false;
   if (kind !== ROW.token || value === undefined) return true;
-  return !decodeRecord(TOKEN_CODEC, value).local;
+  return !isLocalTokenRow(value);
 }
 
 function requireGlobal(effect: RowEffect): GlobalEffect {

@@ -24,6 +24,12 @@ export interface Sums {
   readonly totals: Totals;
 }
 
+/** The row of an object that another datacenter tells of, and its hash where somebody has it already. */
+export interface ArrivedRow {
+  readonly value: Uint8Array;
+  readonly hash?: Uint8Array | undefined;
+}
+
 /** An object's row after it was put. */
 export interface PutRow<T> {
   readonly key: Uint8Array;
@@ -54,6 +60,10 @@ export class ObjectRows {
     return this.#globalDigest.bytes();
   }
 
+  get localTokenCount(): number {
+    return this.#totals.localTokens;
+  }
+
   /** As of now. */
   sums(): Sums {
     return {
@@ -68,11 +78,8 @@ export class ObjectRows {
   }
 
   /** Makes or replaces an object. It must carry its indexes, and stay global or local. */
-  put<T extends Stamped>(
-    table: ObjectTable<T>,
-    object: T,
-    value: Uint8Array = encodeRecord(table.codec, object),
-  ): PutRow<T> {
+  put<T extends Stamped>(table: ObjectTable<T>, object: T, arrived?: ArrivedRow): PutRow<T> {
+    const value = arrived?.value ?? encodeRecord(table.codec, object);
     const key = table.keyOf(object);
     const oldValue = this.#rows.get(key);
     const old = oldValue === undefined ? undefined : decodeRecord(table.codec, oldValue);
@@ -87,7 +94,7 @@ export class ObjectRows {
       assert(table.isLocal(old) === isLocal, 'an object stays global or local');
       this.#takeFromDigests(key, oldValue!, isLocal);
     }
-    this.#addToDigests(key, value, isLocal);
+    this.#addToDigests(arrived?.hash ?? rowHash(key, value), isLocal);
     return { key, value, old };
   }
 
@@ -146,8 +153,11 @@ export class ObjectRows {
       return;
     }
     const namespace = table.namespaceOf(object);
-    const counts = this.#counts.get(namespace) ?? { ...this.countsOf(namespace) };
-    this.#counts.set(namespace, counts);
+    let counts = this.#counts.get(namespace);
+    if (counts === undefined) {
+      counts = { ...this.countsOf(namespace) };
+      this.#counts.set(namespace, counts);
+    }
     counts[countedAs] += by;
     this.#totals[countedAs] += by;
     if (table.isLocal(object)) this.#totals.localTokens += by;
@@ -166,8 +176,7 @@ export class ObjectRows {
     else this.#rows.putRow(key, Buffer.concat(ids));
   }
 
-  #addToDigests(key: Uint8Array, value: Uint8Array, isLocal: boolean): void {
-    const hash = rowHash(key, value);
+  #addToDigests(hash: Uint8Array, isLocal: boolean): void {
     this.#fullDigest.add(hash);
     if (!isLocal) this.#globalDigest.add(hash);
   }

@@ -75,13 +75,15 @@ export class RowBuffer implements Rows {
     return writes;
   }
 
-  /** What the rows that were changed hold in the store, as far as that is known. */
+  /** What the rows that were changed hold in the store, as far as that is known. Nothing changes any more. */
   before(): RowsBefore {
-    const rows = new Map<string, Uint8Array | undefined>();
-    for (const [name, { isChanged, before }] of this.#rows) {
-      if (isChanged && before !== UNREAD) rows.set(name, before);
-    }
-    return rows;
+    return {
+      has: (name) => isKnownBefore(this.#rows.get(name)),
+      get: (name) => {
+        const row = this.#rows.get(name);
+        return isKnownBefore(row) ? row.before : undefined;
+      },
+    };
   }
 
   #change(key: Uint8Array, value: Uint8Array | undefined, before: Row['before']): void {
@@ -94,6 +96,12 @@ export class RowBuffer implements Rows {
     known.value = value;
     known.isChanged = true;
   }
+}
+
+function isKnownBefore(
+  row: Row | undefined,
+): row is Row & { readonly before: Uint8Array | undefined } {
+  return row?.isChanged === true && row.before !== UNREAD;
 }
 
 /** The rows of the state that is coming in, under the keys that they will have. */

@@ -3,7 +3,7 @@
 // they were, so that whatever one request reads belongs to one state.
 
 /** By `nameOf` the key; undefined: there was no such row. */
-export type RowsBefore = ReadonlyMap<string, Uint8Array | undefined>;
+export type RowsBefore = Pick<ReadonlyMap<string, Uint8Array | undefined>, 'get' | 'has'>;
 
 /** The bytes of a key as text, to be looked up by. */
 export function nameOf(key: Uint8Array): string {

@@ -1,9 +1,10 @@
 // What the primary did to global objects, done here. Nothing is asked of the objects but that they are
 // those of the primary afterwards; what lives in this datacenter alone gives way.
 
-import { must } from '../../../cluster/base/assert.ts';
+import { assert, must } from '../../../cluster/base/assert.ts';
 import type { Token } from '../../acl/token.ts';
 import type { ChangeSet } from '../change-set.ts';
+import type { ArrivedRow } from '../object-rows.ts';
 import { Digest, rowHash } from '../digest.ts';
 import { type GlobalEffect, isGlobalRow } from '../global-effects.ts';
 import { AUTH_METHODS, NAMESPACES, secretKey, tableOfRow, TOKENS } from '../objects.ts';
@@ -14,29 +15,49 @@ import { retireMethod } from './auth-method.ts';
 import { retireNamespace } from './namespace.ts';
 import { forgetOrigin } from '../token-origin.ts';
 
+/** An effect with the hash of the row that it leaves; undefined where it leaves none. */
+export interface HashedEffect {
+  readonly effect: GlobalEffect;
+  readonly hash: Uint8Array | undefined;
+}
+
+export function hashed(effects: readonly GlobalEffect[]): readonly HashedEffect[] {
+  return effects.map((effect) => {
+    const { key, value } = effect;
+    return { effect, hash: value === undefined ? undefined : rowHash(key, value) };
+  });
+}
+
 /** The digest of all global objects once the effects are done; nothing is changed. */
-export function digestAfter(changes: ChangeSet, effects: readonly GlobalEffect[]): Uint8Array {
+export function digestAfter(changes: ChangeSet, effects: readonly HashedEffect[]): Uint8Array {
   const digest = new Digest(changes.globalDigest);
-  for (const { key, value } of effects) {
-    const old = changes.get(key);
-    if (old !== undefined && isGlobalRow(key, old)) digest.subtract(rowHash(key, old));
-    if (value !== undefined) digest.add(rowHash(key, value));
+  for (const { effect, hash } of effects) {
+    const old = changes.get(effect.key);
+    if (old !== undefined && isGlobalRow(effect.key, old)) {
+      digest.subtract(rowHash(effect.key, old));
+    }
+    if (hash !== undefined) digest.add(hash);
   }
   return digest.bytes();
 }
 
-export function applyEffects(changes: ChangeSet, effects: readonly GlobalEffect[]): void {
-  for (const { key, value } of effects) {
+export function applyEffects(changes: ChangeSet, effects: readonly HashedEffect[]): void {
+  for (const { effect, hash } of effects) {
+    const { key, value, token } = effect;
     if (value === undefined) deleteArrived(changes, key);
-    else putArrived(changes, key, value);
+    else if (token === undefined) putArrived(changes, key, { value, hash });
+    else {
+      evictLocal(changes, key, token);
+      changes.putArrived(TOKENS, token, { value, hash });
+    }
   }
 }
 
-function putArrived(changes: ChangeSet, key: Uint8Array, value: Uint8Array): void {
+/** What is no token: tokens come unpacked. */
+function putArrived(changes: ChangeSet, key: Uint8Array, row: ArrivedRow): void {
+  assert(key[0] !== ROW.token, 'a token that arrived is unpacked');
   const table = tableOfRow(key[0]!);
-  const object = decodeRecord(table.codec, value);
-  if (key[0] === ROW.token) evictLocal(changes, key, object as unknown as Token);
-  changes.putArrived(table, object, value);
+  changes.putArrived(table, decodeRecord(table.codec, row.value), row);
 }
 
 function deleteArrived(changes: ChangeSet, key: Uint8Array): void {
@@ -68,9 +89,10 @@ function deleteArrived(changes: ChangeSet, key: Uint8Array): void {
 
 /**
  * A local token whose ids the primary gave to another one: nobody chose them twice by chance, and two
- * tokens cannot share them.
+ * tokens cannot share them. Where there is no local token at all, none is looked for.
  */
 function evictLocal(changes: ChangeSet, key: Uint8Array, token: Token): void {
+  if (changes.localTokenCount === 0) return;
   const holder = changes.get(secretKey(token.secretId));
   const keys = holder === undefined ? [key] : [key, rowKey('token', holder)];
   for (const each of keys) {

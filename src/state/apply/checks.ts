@@ -8,7 +8,8 @@ import {
   type NamespaceName,
 } from '../../acl/ids.ts';
 import type { ChangeSet } from '../change-set.ts';
-import { hasNamespace, readPolicy, readRole } from '../reads.ts';
+import { POLICIES, ROLES } from '../objects.ts';
+import { hasNamespace } from '../reads.ts';
 
 /** What every handler of a command gets. */
 export interface ApplyContext {
@@ -50,22 +51,19 @@ interface Links {
 
 /** Links lead into the namespace of the object that has them, or into `default`. */
 export function requireLinks(
-  { changes }: ApplyContext,
+  { changes: { links } }: ApplyContext,
   namespace: NamespaceName,
-  links: Links,
+  { policies, roles }: Links,
   refusals: { policy(id: string): AclError; role(id: string): AclError },
 ): void {
-  for (const id of links.roles) {
-    if (!isWithinReach(namespace, readRole(changes, id))) throw refusals.role(id);
+  for (const id of roles) {
+    if (!isWithinReach(namespace, links.namespaceOf(ROLES, id))) throw refusals.role(id);
   }
-  for (const id of links.policies) {
-    if (!isWithinReach(namespace, readPolicy(changes, id))) throw refusals.policy(id);
+  for (const id of policies) {
+    if (!isWithinReach(namespace, links.namespaceOf(POLICIES, id))) throw refusals.policy(id);
   }
 }
 
-function isWithinReach(
-  from: NamespaceName,
-  target: { readonly namespace: NamespaceName } | undefined,
-): boolean {
-  return target?.namespace === from || target?.namespace === DEFAULT_NAMESPACE;
+function isWithinReach(from: NamespaceName, target: NamespaceName | undefined): boolean {
+  return target === from || target === DEFAULT_NAMESPACE;
 }

@@ -21,7 +21,7 @@ import { type EntryRange, isPrimary, type Replication } from '../global-log/repl
 import type { Verdict, VerdictAnswer } from '../global-log/verdict.ts';
 import type { Answer } from '../outcome.ts';
 import { type Fields, fieldsOrNone } from '../packing.ts';
-import { applyEffects, digestAfter } from './arrived-effects.ts';
+import { applyEffects, digestAfter, hashed } from './arrived-effects.ts';
 import type { ApplyContext } from './checks.ts';
 
 type LogChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
@@ -140,7 +140,7 @@ function arrive(changes: ChangeSet, { bytes, hash, fields }: ArrivedEntry): Verd
   if (entry === undefined || !isNext(replication.cursor, entry)) return 'broken-chain';
   if (entry.body.kind === 'reset' && !replication.isWitness) return 'reset';
   if (!replication.isWitness) {
-    const effects = entry.body.kind === 'effects' ? entry.body.effects : [];
+    const effects = hashed(entry.body.kind === 'effects' ? entry.body.effects : []);
     if (Buffer.compare(digestAfter(changes, effects), entry.digest) !== 0) return 'diverged';
     applyEffects(changes, effects);
   }

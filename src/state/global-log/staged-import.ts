@@ -63,7 +63,7 @@ export class StagedImport {
   /** A row of the snapshot. It must be a global one. */
   putGlobal(key: Uint8Array, value: Uint8Array): void {
     const table = tableOfRow(key[0]!);
-    this.#objects.put(table, decodeRecord(table.codec, value), value);
+    this.#objects.put(table, decodeRecord(table.codec, value), { value });
     this.#isChanged = true;
   }
 
