@@ -9,6 +9,8 @@ export interface BadDay {
   /** What must have happened, or the day was a good one. */
   readonly marks: readonly string[];
   readonly siteSizes: readonly number[];
+  /** Policies, and as many tokens; left out: what the seed drew. */
+  readonly keyCount?: number;
   readonly federation?: Partial<FederationOptions>;
   readonly safetyMs: number;
   readonly faults: readonly Fault[];
@@ -120,6 +122,21 @@ export const BAD_DAYS: readonly BadDay[] = [
     ),
   },
   {
+    name: 'auth methods are deleted while datacenters are away',
+    marks: ['a login made a token', 'a token of a login had ended'],
+    siteSizes: SMALL,
+    keyCount: 1,
+    federation: { wanLeastMs: 60, wanMeanMs: 20 },
+    safetyMs: 40_000,
+    faults: [
+      at(6000, 6000, { kind: 'away', site: 2, direction: 'both' }),
+      at(10_000, 5000, { kind: 'away', site: 3, direction: 'in' }),
+      at(18_000, 6000, { kind: 'away', site: 1, direction: 'both' }),
+      at(26_000, 5000, { kind: 'away', site: 2, direction: 'out' }),
+      at(28_000, 6000, { kind: 'away', site: 3, direction: 'both' }),
+    ],
+  },
+  {
     name: 'disks of servers of a secondary are replaced',
     marks: [],
     siteSizes: [1, 3, 1],
@@ -161,6 +178,7 @@ export function onBadDay(drawn: RunOptions, day: BadDay): RunOptions {
     hostCount,
     clientCount: 4,
     thinkMs: 200,
+    keyCount: day.keyCount ?? drawn.keyCount,
     clocks: hosts.map((_, place) => drawn.clocks[place] ?? { rate: 1, wallDrift: 1 }),
     outside: hosts.map((_, place) => drawn.outside[place] ?? 'both'),
     safetyMs: day.safetyMs,

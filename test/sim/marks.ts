@@ -2,6 +2,7 @@
 // simulator notes itself. A mark that is not hit any more says that a corner is not simulated any more.
 
 import { MARKS } from './checks/federation/federation-checks.ts';
+import { MARKS as LOGIN_MARKS } from './workload/datacenters/datacenters-workload.ts';
 import type { SubjectName } from './run/run-options.ts';
 
 const RAFT = [
@@ -21,6 +22,7 @@ const FEDERATION = [
   'killed while it takes in: entries',
   'killed while it takes in: snapshot',
   ...Object.values(MARKS),
+  ...Object.values(LOGIN_MARKS),
   'a primary was handed over',
   'a primary was elected',
   'a primary was forced',

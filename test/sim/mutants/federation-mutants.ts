@@ -10,9 +10,13 @@ import {
   PROMOTION_METHOD,
 } from '../../../cluster/federation/promotion/promotion-frames.ts';
 import { MemberCalls } from '../../../cluster/member/member-calls.ts';
+import { ReadBarriers } from '../../../cluster/replica/read-barriers.ts';
+import type { Policy } from '../../../src/acl/policy.ts';
+import { CallerResolver } from '../../../src/service/caller-resolver.ts';
 import { PositionWaiters } from '../../../src/service/position-waiters.ts';
 import { ChangeSet } from '../../../src/state/change-set.ts';
 import { Digest } from '../../../src/state/digest.ts';
+import { encodeEntry } from '../../../src/state/global-log/global-entry.ts';
 import { GlobalLogWriter } from '../../../src/state/global-log/global-log-writer.ts';
 import { globalSnapshotOf } from '../../../src/state/global-log/global-snapshot.ts';
 import { currentEpoch, type Replication } from '../../../src/state/global-log/replication.ts';
@@ -20,6 +24,7 @@ import { StagedImport } from '../../../src/state/global-log/staged-import.ts';
 import { StateMachine } from '../../../src/state/machine.ts';
 import type { Sums } from '../../../src/state/object-rows.ts';
 import { TOKEN_CODEC } from '../../../src/state/record-codec.ts';
+import { StoredState } from '../../../src/state/stored-state.ts';
 import type { Mutant } from './mutant.ts';
 import { replaced, together } from './replaced.ts';
 
@@ -157,6 +162,105 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
       replaced(PositionWaiters.prototype, 'arrives', () => () => Promise.resolve(true)),
   },
   {
+    name: 'local-read-barrier',
+    breaks:
+      'a server of a secondary answers default reads from its own state without asking its leader',
+    foundBy: ['G9 read your writes'],
+    subject: 'datacenters',
+    badDay: 'an old leader comes back with what it was about to propose',
+    seed: 2,
+    install: () => replaced(ReadBarriers.prototype, 'add', () => () => Promise.resolve()),
+  },
+  {
+    name: 'own-words',
+    breaks: 'an entry that arrives is written down with another time than it has',
+    foundBy: ['G2 prefix chain'],
+    subject: 'datacenters',
+    seed: 1,
+    install: () =>
+      replaced(GlobalLogWriter.prototype, 'append', (real) => {
+        return function (this: GlobalLogWriter, entry, packed) {
+          const { datacenter, epochs } = this.replication ?? {};
+          const isOwn = epochs?.at(-1)?.primary === datacenter;
+          const other = { ...entry, timeMs: entry.timeMs + 1 };
+          const bytes = isOwn || entry.seq % 5 !== 0 ? packed.bytes : encodeEntry(other);
+          real.call(this, entry, { ...packed, bytes });
+        };
+      }),
+  },
+  {
+    name: 'forgotten-fence',
+    breaks:
+      'a primary that has promised a later epoch writes on, and forgets the promise with that',
+    foundBy: ['G6 fenced'],
+    subject: 'datacenters',
+    badDay: 'two datacenters are promoted at once',
+    seed: 1,
+    install: () => {
+      let isFinishing = false;
+      return together(
+        got(GlobalLogWriter.prototype, 'replication', (real: Replication | undefined) =>
+          isFinishing ? real : unfenced(real),
+        ),
+        replaced(GlobalLogWriter.prototype, 'finish', (real) => {
+          return function (this: GlobalLogWriter) {
+            isFinishing = true;
+            const hasMoved = real.call(this);
+            isFinishing = false;
+            return hasMoved;
+          };
+        }),
+      );
+    },
+  },
+  {
+    name: 'trims-more-than-it-says',
+    breaks: 'of the global log one entry less is kept than is said',
+    foundBy: ['G13 bounded'],
+    subject: 'datacenters',
+    badDay: 'the log is not kept for a datacenter that is away for too long',
+    seed: 1,
+    install: () =>
+      replaced(ChangeSet.prototype, 'changeReplication', (real) => {
+        return function (this: ChangeSet, replication) {
+          const { first = 0 } = this.replication ?? {};
+          const hasTrimmed = first > 0 && replication.first > first && !replication.isDiverged;
+          const said = hasTrimmed ? replication.first - 1 : replication.first;
+          real.call(this, { ...replication, first: said });
+        };
+      }),
+  },
+  {
+    name: 'remembered-lists',
+    breaks: 'a list shows some policies as the list before it did',
+    foundBy: ['G11 atomic'],
+    subject: 'datacenters',
+    seed: 1,
+    install: () => {
+      const shown = new WeakMap<StoredState, Map<string, Policy>>();
+      return replaced(StoredState.prototype, 'policies', (real) => {
+        return function (this: StoredState, scope, page) {
+          const before = shown.get(this) ?? new Map<string, Policy>();
+          shown.set(this, before);
+          return asBefore(real.call(this, scope, page), before);
+        };
+      });
+    },
+  },
+  {
+    name: 'ended-logins',
+    breaks: 'a token that a login made counts, and stays, though its auth method is gone',
+    foundBy: ['revocations'],
+    subject: 'datacenters',
+    badDay: 'auth methods are deleted while datacenters are away',
+    seed: 1,
+    install: () =>
+      together(
+        replaced(CallerResolver.prototype, 'isVoid', () => () => false),
+        replaced(StoredState.prototype, 'orphanedTokens', () => () => Promise.resolve([])),
+      ),
+  },
+  {
     name: 'first-leaders-follow',
     breaks: 'only the first leaders of a datacenter follow the global log',
     foundBy: ['liveness'],
@@ -171,6 +275,20 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
       }),
   },
 ];
+
+/** Every second one as it was shown before, where it was. */
+async function* asBefore(
+  slices: AsyncIterable<readonly Policy[]>,
+  before: Map<string, Policy>,
+): AsyncGenerator<readonly Policy[]> {
+  for await (const slice of slices) {
+    const now = slice.map((policy) => {
+      return (Number(policy.name.slice(1)) % 2 === 0 && before.get(policy.name)) || policy;
+    });
+    for (const policy of slice) before.set(policy.name, policy);
+    yield now;
+  }
+}
 
 /** What datacenters are asked for by candidates is something else. */
 function asksAre(make: (ask: PromiseAsk) => PromiseAsk): () => void {

@@ -4,6 +4,7 @@ import { must } from '../../../cluster/base/assert.ts';
 import { FederationChecks } from '../checks/federation/federation-checks.ts';
 import { DatacentersSubject } from '../subject/datacenters-subject.ts';
 import { DatacentersWorkload } from '../workload/datacenters/datacenters-workload.ts';
+import { identityCluster } from '../workload/datacenters/identity-cluster.ts';
 import { PrimaryMover } from '../workload/datacenters/primary-mover.ts';
 import { ServerKeeper } from '../workload/server-keeper.ts';
 import type { SimHost } from '../world/sim-host.ts';
@@ -20,7 +21,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
   const subject = new DatacentersSubject({
     ...{ sites: hosts, timing },
     ...{ logMaxAgeMs: federation.logMaxAgeMs, defaultAck: federation.defaultAck },
-    https: { request: () => Promise.reject(new Error('there is no world outside')) },
+    https: identityCluster(world),
   });
   const group = new SimGroup({ world, subject, violations, clientLossRate });
   const sites = hosts.map((own) => new Site({ hosts: own, subject, group, violations }));
@@ -41,6 +42,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
       present: read,
       list: read / 2,
       local: write,
+      login: 2 * write,
     },
   });
   const mover = new PrimaryMover({ world, group, sites: hosts, checks });

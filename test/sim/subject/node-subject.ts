@@ -142,7 +142,7 @@ export class NodeSubject implements Subject {
         take: () => ({ p50Ms: 0, p99Ms: 0, maxMs: 0 }),
         close: () => undefined,
       }),
-      https: this.#options.https ?? NO_WORLD,
+      https: through(process, this.#options.https ?? NO_WORLD),
       nodeId: this.idOf(host),
       openKv: (name, generation, onFatal) =>
         host.openKv(name === 'log' ? LOG_STORE : stateStoreName(generation), process, onFatal),
@@ -181,6 +181,19 @@ export class NodeSubject implements Subject {
       environment: {},
     });
   }
+}
+
+/** What the world outside answers comes to a process as everything else does. */
+function through(process: SimProcess, https: Platform['https']): Platform['https'] {
+  return {
+    request: (request) =>
+      new Promise((resolve, reject) => {
+        https.request(request).then(
+          (response) => process.deliver(() => resolve(response)),
+          (error: Error) => process.deliver(() => reject(error)),
+        );
+      }),
+  };
 }
 
 interface Served {

@@ -299,7 +299,7 @@ function at(phases: readonly Phase[], place: number): Phase {
 }
 
 function keyOf(target: Target): string {
-  return target.kind === 'policy' ? `policy ${target.name}` : tokenKey(target.accessorId);
+  return target.kind === 'token' ? tokenKey(target.accessorId) : `${target.kind} ${target.name}`;
 }
 
 function tokenKey(accessorId: string): string {

@@ -1,8 +1,10 @@
 // What clients of the service ask in a run, as requests, and what the answers say. Policies are known
 // by their names, tokens by their accessor ids; both carry a value of their own in their description.
 
+import type { AuthMethodOrigin } from '../../../src/acl/token.ts';
 import type { HttpAnswer, HttpQuestion } from '../subject/node-subject.ts';
-import type { ObjectInput, ObjectOutput } from './object-model.ts';
+import { IDENTITY_CONFIG } from './datacenters/identity-cluster.ts';
+import type { ObjectInput, ObjectOutput, Version } from './object-model.ts';
 
 /** One object that clients fight over. */
 export type Target =
@@ -14,7 +16,28 @@ export type Target =
       readonly secret: string;
       /** The policy that it is linked to. */
       readonly policy: string;
+    }
+  | {
+      readonly kind: 'auth-method';
+      readonly key: string;
+      readonly name: string;
+      /** Where the tokens of its logins live. */
+      readonly locality: 'local' | 'global';
     };
+
+/** A token that a login made: nobody writes it, and it ends with its auth method. */
+export interface LoginTarget {
+  readonly kind: 'login';
+  readonly key: string;
+  readonly accessorId: string;
+  readonly secret: string;
+  readonly isLocal: boolean;
+  /** Where the login was. */
+  readonly site: number;
+  readonly method: AuthMethodOrigin;
+  /** As the login was answered. */
+  readonly version: Version;
+}
 
 /** What a client remembers of an object that it saw. */
 export interface Known {
@@ -40,6 +63,10 @@ export function tokenTarget(number: number, policy: string): Target {
   };
 }
 
+export function authMethodTarget(name: string, locality: 'local' | 'global'): Target {
+  return { kind: 'auth-method', key: `auth-method ${name}`, name, locality };
+}
+
 /** What asks for a write; undefined when the client cannot name the object yet. */
 export function writeQuestion(
   target: Target,
@@ -54,17 +81,39 @@ export function writeQuestion(
       target.kind === 'token' ? { AccessorID: target.accessorId, SecretID: target.secret } : {};
     return { method: 'PUT', path: `/v1/acl/${noun}`, body: { ...body, ...ids } };
   }
-  const id = target.kind === 'token' ? target.accessorId : known?.id;
+  const id = idOf(target) ?? known?.id;
   if (id === undefined) return undefined;
   const path = `/v1/acl/${noun}/${id}${cas}`;
   return input.kind === 'delete' ? { method: 'DELETE', path } : { method: 'PUT', path, body };
 }
 
+/** By which clients name it from the start; the service chooses the ids of policies. */
+function idOf(target: Target): string | undefined {
+  switch (target.kind) {
+    case 'policy':
+      return undefined;
+    case 'token':
+      return target.accessorId;
+    default:
+      return target.name;
+  }
+}
+
 /** Rules follow from the value, so that a decision tells which value it was made by. */
 function bodyOf(target: Target, value: string): Readonly<Record<string, unknown>> {
-  return target.kind === 'policy'
-    ? { Name: target.name, Description: value, Rules: `key "x" { policy = "${accessOf(value)}" }` }
-    : { Description: value, Policies: [{ Name: target.policy }] };
+  const Description = value;
+  switch (target.kind) {
+    case 'policy': {
+      const Rules = `key "x" { policy = "${accessOf(value)}" }`;
+      return { Name: target.name, Description, Rules };
+    }
+    case 'token':
+      return { Description, Policies: [{ Name: target.policy }] };
+    default: {
+      const { name: Name, locality: TokenLocality } = target;
+      return { Name, Description, Type: 'kubernetes', TokenLocality, Config: IDENTITY_CONFIG };
+    }
+  }
 }
 
 /** Whether a policy of this value lets its tokens write. */
@@ -81,11 +130,8 @@ export function readQuestion(
   consistency: Consistency,
 ): Omit<HttpQuestion, 'headers'> {
   const query = consistency === 'default' ? '' : `?${consistency}`;
-  const path =
-    target.kind === 'policy'
-      ? `/v1/acl/policy/name/${target.name}`
-      : `/v1/acl/token/${target.accessorId}`;
-  return { method: 'GET', path: path + query };
+  const name = target.kind === 'policy' ? `name/${target.name}` : (idOf(target) ?? '');
+  return { method: 'GET', path: `/v1/acl/${target.kind}/${name}${query}` };
 }
 
 /** Of the service dialect. */

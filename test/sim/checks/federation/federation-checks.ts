@@ -13,6 +13,7 @@
 // Answers are judged at the end, by global-judge.ts; that heads become equal (G14) is the liveness of a run.
 
 import type { KvWrite } from '../../../../cluster/platform/kv.ts';
+import type { AuthMethodOrigin } from '../../../../src/acl/token.ts';
 import { epochAt } from '../../../../src/state/global-log/chain.ts';
 import { entryKey } from '../../../../src/state/global-log/global-log-writer.ts';
 import {
@@ -20,7 +21,9 @@ import {
   type EpochStart,
   type Replication,
 } from '../../../../src/state/global-log/replication.ts';
-import { ROW } from '../../../../src/state/tables.ts';
+import { idBytes, TOKENS } from '../../../../src/state/objects.ts';
+import { decodeRecord } from '../../../../src/state/record-codec.ts';
+import { ROW, rowKey } from '../../../../src/state/tables.ts';
 import { siteName } from '../../subject/datacenters-subject.ts';
 import { isStateStore, stateStoreName } from '../../subject/subject.ts';
 import { textOf } from '../../world/key-text.ts';
@@ -112,6 +115,17 @@ export class FederationChecks implements SitesWatch {
   replicationOf(host: SimHost): Replication | undefined {
     const store = host.disk.store(stateStoreName(logOn(host).generation));
     return store === undefined ? undefined : replicationIn(store);
+  }
+
+  /** Which auth method made a token, by the first of these disks that has it; undefined where none has. */
+  originOf(hosts: readonly SimHost[], accessorId: string): AuthMethodOrigin | undefined {
+    const key = rowKey('token', idBytes(accessorId));
+    for (const host of hosts) {
+      const store = host.disk.store(stateStoreName(logOn(host).generation));
+      const row = store && this.#followed.get(store)?.image.object(key);
+      if (row !== undefined) return decodeRecord(TOKENS.codec, row).authMethod;
+    }
+    return undefined;
   }
 
   /** The host whose datacenter is primary, in the latest epoch that anybody has begun. */

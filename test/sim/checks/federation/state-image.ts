@@ -86,6 +86,15 @@ export class StateImage {
     return this.#in(this.keyspace);
   }
 
+  /** An object of the keyspace that counts, shared or not, by the key that it has in the first one. */
+  object(key: Uint8Array): Uint8Array | undefined {
+    const { keyspace } = this;
+    if (keyspace === 0) return this.#store.rows.get(textOf(key));
+    const prefix = Buffer.alloc(PREFIX_BYTES, ROW.inKeyspace);
+    prefix.writeUInt32BE(keyspace, 1);
+    return this.#store.rows.get(textOf(prefix) + textOf(key));
+  }
+
   has(key: Uint8Array): boolean {
     return this.#store.rows.get(textOf(key)) !== undefined;
   }

@@ -16,8 +16,10 @@ import type { SimHost } from '../../world/sim-host.ts';
 import type { Stream } from '../../world/stream.ts';
 import type { World } from '../../world/world.ts';
 import {
+  authMethodTarget,
   type Known,
   knownFrom,
+  type LoginTarget,
   outputOf,
   policyTarget,
   readQuestion,
@@ -41,6 +43,7 @@ import {
 } from './global-history.ts';
 import { GlobalJudge } from './global-judge.ts';
 import { type Came, LocalTokens } from './local-tokens.ts';
+import { LOGIN_METHODS, Logins } from './logins.ts';
 
 export type DatacentersOperation =
   | 'create'
@@ -49,7 +52,8 @@ export type DatacentersOperation =
   | 'read'
   | 'present'
   | 'list'
-  | 'local';
+  | 'local'
+  | 'login';
 
 export interface DatacentersWorkloadOptions {
   readonly world: World;
@@ -64,6 +68,12 @@ export interface DatacentersWorkloadOptions {
   readonly timeoutMs: number;
   readonly weights: Readonly<Record<DatacentersOperation, number>>;
 }
+
+/** Corners that a long series of runs must have been in. */
+export const MARKS = {
+  login: 'a login made a token',
+  ended: 'a token of a login had ended',
+} as const;
 
 const ATTEMPTS_MAX = 3;
 /** Of a write whose acknowledgement did not come in time: it is done. */
@@ -87,6 +97,7 @@ export class DatacentersWorkload implements Workload {
   readonly #reads: GlobalRead[] = [];
   readonly #listings: GlobalListing[] = [];
   readonly #local: LocalTokens;
+  readonly #logins: Logins;
   #clientCount = 0;
   #valueCount = 0;
   #openCount = 0;
@@ -97,14 +108,19 @@ export class DatacentersWorkload implements Workload {
     this.#options = options;
     const { sites, violations } = options;
     const numbers = Array.from({ length: options.keyCount }, (_, place) => place + 1);
-    this.#targets = numbers.flatMap((number) => [
-      policyTarget(number),
-      tokenTarget(number, `p${number}`),
-    ]);
-    this.#local = new LocalTokens({
+    this.#targets = [
+      ...numbers.flatMap((number) => [policyTarget(number), tokenTarget(number, `p${number}`)]),
+      ...LOGIN_METHODS.map(({ name, locality }) => authMethodTarget(name, locality)),
+    ];
+    const asked = {
       sites: sites.map(({ hosts }) => hosts),
       violations,
-      ask: (host, question) => this.#ask(host, question),
+      ask: (host: SimHost, question: HttpQuestion) => this.#ask(host, question),
+    };
+    this.#local = new LocalTokens(asked);
+    this.#logins = new Logins({
+      ...asked,
+      originOf: (hosts, accessorId) => options.checks.originOf(hosts, accessorId),
     });
   }
 
@@ -113,6 +129,7 @@ export class DatacentersWorkload implements Workload {
     return {
       ...this.#counts,
       ...this.#local.counts,
+      ...this.#logins.counts,
       entries: checks.chain.size,
       comparedObjects: checks.comparedCount,
     };
@@ -214,8 +231,14 @@ export class DatacentersWorkload implements Workload {
       case 'local':
         await this.#local.next(client.home, stream);
         return;
-      default:
-        await this.#write(client, target, kind, host, world.hosts);
+      case 'login':
+        await this.#login(client, consistency, host);
+        return;
+      default: {
+        const isAnswered = await this.#write(client, target, kind, host, world.hosts);
+        // Who is told that a write can be read looks for it.
+        if (isAnswered && stream.chance(0.3)) await this.#read(client, target, 'default', host);
+      }
     }
   }
 
@@ -258,7 +281,7 @@ export class DatacentersWorkload implements Workload {
         this.#complain(question.path, host, came);
         return false;
       }
-      this.#noteStands(write, came, asked, output);
+      this.#noteStands(client, write, { came, asked, output });
       if (output === 'unknown') mayBeDone = true;
       else if (output !== 'unavailable')
         return this.#settle(client, write, { target, output, came, mayBeDone });
@@ -273,16 +296,24 @@ export class DatacentersWorkload implements Workload {
 
   /** What the answer promises of the place that the write has in the log. */
   #noteStands(
+    client: Client,
     write: GlobalWrite,
-    came: Came,
-    asked: Asked,
-    output: ReturnType<typeof outputOf>,
+    {
+      came,
+      asked,
+      output,
+    }: {
+      readonly came: Came;
+      readonly asked: Asked;
+      readonly output: ReturnType<typeof outputOf>;
+    },
   ): void {
     if (typeof came === 'string') return;
     if (typeof output !== 'string' && (output.kind === 'written' || output.kind === 'deleted')) {
       const at = placeIn(came);
       if (at === undefined) return;
       write.stands = { at, ack: ackIn(came) };
+      noteFurthest(client, at);
       if (came.headers['x-service-visible'] !== 'false') write.visibleAt = asked;
     } else if (came.status === 504) {
       const [, epoch, seq] = STANDS.exec(came.text) ?? [];
@@ -348,15 +379,39 @@ export class DatacentersWorkload implements Workload {
     host: SimHost,
   ): Promise<void> {
     if (target.kind !== 'token') return;
+    await this.#showSelf(client, host, { target, consistency, secret: target.secret });
+  }
+
+  /** Logs in, or presents what a login made. */
+  async #login(client: Client, consistency: GlobalConsistency, host: SimHost): Promise<void> {
+    const { stream } = client;
+    const site = this.#siteOf(host);
+    const target = stream.chance(0.5) ? this.#logins.pick(site, stream) : undefined;
+    if (target !== undefined) {
+      // What was made at another server of the datacenter may be new to this one.
+      const seen = target.isLocal && consistency === 'stale' ? 'default' : consistency;
+      await this.#showSelf(client, host, { target, consistency: seen, secret: target.secret });
+    } else if (await this.#logins.logIn(site, host, stream)) this.#mark(MARKS.login);
+  }
+
+  async #showSelf(
+    client: Client,
+    host: SimHost,
+    wish: {
+      readonly target: Target | LoginTarget;
+      readonly consistency: GlobalConsistency;
+      readonly secret: string;
+    },
+  ): Promise<void> {
     const question = { method: 'GET' as const, path: '/v1/acl/token/self' };
-    await this.#observe(client, host, { target, question, consistency, secret: target.secret });
+    await this.#observe(client, host, { ...wish, question });
   }
 
   async #observe(
     client: Client,
     host: SimHost,
     wish: {
-      readonly target: Target;
+      readonly target: Target | LoginTarget;
       readonly question: Question;
       readonly consistency: GlobalConsistency;
       readonly secret: string;
@@ -387,7 +442,8 @@ export class DatacentersWorkload implements Workload {
       return false;
     }
     this.#counts.reads += 1;
-    if (!isPresented) this.#learn(client, target, came);
+    if (target.kind === 'login' && output.kind === 'missing') this.#mark(MARKS.ended);
+    if (!isPresented && target.kind !== 'login') this.#learn(client, target, came);
     this.#noteSession(client, path, host, { came, from });
     const returnMs = world.time.nowMs;
     const kind = isPresented ? 'presented' : 'object';
@@ -399,7 +455,7 @@ export class DatacentersWorkload implements Workload {
   #outputOfRead(
     came: Exclude<Came, string>,
     isPresented: boolean,
-    { key }: Target,
+    { key }: Target | LoginTarget,
   ): ReturnType<typeof outputOf> {
     return isPresented && came.status === 403
       ? { kind: 'missing' }
@@ -419,7 +475,7 @@ export class DatacentersWorkload implements Workload {
     this.#options.violations.require(!goesBack, 'G10 monotonic', () => {
       return `${path} at ${host.name} was answered at ${at.epoch}.${at.seq}`;
     });
-    if (client.furthest === undefined || isBefore(client.furthest, at)) client.furthest = at;
+    noteFurthest(client, at);
   }
 
   async #list(client: Client, host: SimHost): Promise<void> {
@@ -435,6 +491,10 @@ export class DatacentersWorkload implements Workload {
     }[];
     const found = policies.map(({ Name, ModifyIndex }) => `${Name} ${ModifyIndex}`).sort();
     this.#listings.push({ asked, returnMs: this.#options.world.time.nowMs, found });
+  }
+
+  #mark(name: string): void {
+    this.#options.world.trace.mark(name);
   }
 
   #asked(host: SimHost): Asked {
@@ -473,6 +533,10 @@ export class DatacentersWorkload implements Workload {
     }
     return false;
   }
+}
+
+function noteFurthest(client: Client, at: Place): void {
+  if (client.furthest === undefined || isBefore(client.furthest, at)) client.furthest = at;
 }
 
 function cameAs(came: 'not-sent' | 'lost'): 'unavailable' | 'unknown' {

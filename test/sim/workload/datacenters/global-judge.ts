@@ -210,6 +210,7 @@ export class GlobalJudge {
 
   /** What is not in the log any more could be read where it was written, until that was known there. */
   #wasSetApart({ target, output }: GlobalRead): boolean {
+    if (target.kind === 'login') return this.#apart.hasMethod(target.method.name);
     if (output.kind === 'found') return this.#apart.wasEver(target, output);
     return output.kind === 'missing' && this.#apart.wasEver(target, null);
   }

@@ -1,0 +1,100 @@
+// Tokens that logins make, through auth methods that clients make, replace and delete as everything else that
+// all share. Some live in the datacenter of the login alone, some everywhere; all of them must be void where
+// the end of their method can be read, whether a later method has its name or not.
+
+import type { AuthMethodOrigin } from '../../../../src/acl/token.ts';
+import type { Violations } from '../../checks/violations.ts';
+import { type HttpQuestion, MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
+import type { SimHost } from '../../world/sim-host.ts';
+import type { Stream } from '../../world/stream.ts';
+import type { LoginTarget } from '../acl-requests.ts';
+import { BEARER } from './identity-cluster.ts';
+import type { Came } from './local-tokens.ts';
+
+/** The auth methods of a run, and where their tokens live. */
+export const LOGIN_METHODS = [
+  { name: 'm1', locality: 'local' },
+  { name: 'm2', locality: 'global' },
+] as const;
+
+export interface LoginsOptions {
+  readonly sites: readonly (readonly SimHost[])[];
+  readonly violations: Violations;
+  readonly ask: (host: SimHost, question: HttpQuestion) => Promise<Came>;
+  /** Which auth method made a token, by what the disks of these hosts say. */
+  readonly originOf: (
+    hosts: readonly SimHost[],
+    accessorId: string,
+  ) => AuthMethodOrigin | undefined;
+}
+
+interface TokenText {
+  readonly AccessorID: string;
+  readonly SecretID: string;
+  readonly Description: string;
+  readonly ModifyIndex: number;
+  readonly Local?: boolean;
+}
+
+/** What may be said of a login, or of a rule: done, refused, nobody to do it, not known. */
+const SAID: readonly number[] = [200, 400, 403, 404, 503, 504];
+
+export class Logins {
+  readonly #options: LoginsOptions;
+  readonly #targets: LoginTarget[] = [];
+  readonly counts = { logins: 0 };
+
+  constructor(options: LoginsOptions) {
+    this.#options = options;
+  }
+
+  /** One that a server of this datacenter must know, if there is one. */
+  pick(site: number, stream: Stream): LoginTarget | undefined {
+    const known = this.#targets.filter((target) => !target.isLocal || target.site === site);
+    // The last ones are those whose method may still be there.
+    const recent = known.slice(-8);
+    return recent.length === 0 ? undefined : stream.pick(recent);
+  }
+
+  /** Without a rule nobody logs in; it ends with its method. */
+  async #bind(host: SimHost, AuthMethod: string): Promise<void> {
+    const body = { AuthMethod, BindType: 'service', BindName: 'web' };
+    const headers = { 'X-Service-Token': MANAGEMENT_SECRET };
+    await this.#ask(host, { method: 'PUT', path: '/v1/acl/binding-rule', body, headers });
+  }
+
+  /** True when a token came of it. */
+  async logIn(site: number, host: SimHost, stream: Stream): Promise<boolean> {
+    const { name: AuthMethod } = stream.pick(LOGIN_METHODS);
+    const body = { AuthMethod, BearerToken: BEARER };
+    const came = await this.#ask(host, {
+      method: 'POST',
+      path: '/v1/acl/login',
+      body,
+      headers: {},
+    });
+    if (typeof came === 'string') return false;
+    if (came.status === 403) await this.#bind(host, AuthMethod);
+    if (came.status !== 200) return false;
+    const token = JSON.parse(came.text) as TokenText;
+    const { AccessorID: accessorId, SecretID: secret, Local: isLocal = false } = token;
+    const { sites, originOf } = this.#options;
+    const method = originOf(isLocal ? sites[site]! : sites.flat(), accessorId);
+    // Reaped already, as its method is gone.
+    if (method === undefined) return false;
+    this.counts.logins += 1;
+    const version = { value: token.Description, index: token.ModifyIndex };
+    const key = `login ${accessorId}`;
+    this.#targets.push({ kind: 'login', key, accessorId, secret, isLocal, site, method, version });
+    return true;
+  }
+
+  async #ask(host: SimHost, question: HttpQuestion): Promise<Came> {
+    const came = await this.#options.ask(host, question);
+    if (typeof came !== 'string' && !SAID.includes(came.status)) {
+      const says = `${question.path} at ${host.name} was answered ${came.status} ${came.text}`;
+      this.#options.violations.add('answers', says);
+    }
+    return came;
+  }
+}
