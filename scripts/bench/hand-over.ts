@@ -68,7 +68,7 @@ class MemoryPort implements PromotionPort {
 
   constructor(isPrimary: boolean) {
     const voters = ['dc1', 'dc2'];
-    const epoch = { epoch: 1, primary: 'dc1', maxEpoch: 1, epochs: [] };
+    const epoch = { epoch: 1, primary: 'dc1', maxEpoch: 1, votedFor: 'dc1', epochs: [] };
     this.#state = { ...epoch, isPrimary, cursor: CURSOR, voters };
   }
 

@@ -14,7 +14,9 @@ export const Primary = answer('Primary', {
   Position: text('What the datacenter which was asked has of the global log.'),
   HeadPosition: text('The end of the global log, as far as it knows.'),
   Voters: Type.Array(Type.String(), { description: 'The datacenters whose promises count.' }),
-  Closed: text('Why the primary, when it is asked, takes no global write now; empty: it does.'),
+  Closed: text(
+    'Why the primary, when it is asked, takes no global write now, or why nobody may be primary; empty: nothing is known to be wrong.',
+  ),
   DivergentEntries: Type.Integer({
     description: 'Entries that only the datacenter which was asked has; see operator/divergence.',
   }),

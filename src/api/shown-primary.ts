@@ -14,7 +14,10 @@ export interface ShownPrimary {
   readonly head: ShownPosition;
   /** The datacenters whose promises count. */
   readonly voters: readonly string[];
-  /** Why the primary, if it was asked, takes no global write now; empty: it does, or another was asked. */
+  /**
+   * Why the primary, if it was asked, takes no global write now, or has promised to one that did not begin;
+   * empty: it does, or another was asked.
+   */
   readonly closedBecause: string;
   /** Entries that only the datacenter which was asked has, and that are on nobody's log any more. */
   readonly divergentCount: number;

@@ -64,13 +64,14 @@ export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
 }
 
 function stateOf(replication: Replication): PromotionState {
-  const { cursor, epochs, maxEpochPromised, datacenters } = replication;
+  const { cursor, epochs, maxEpochPromised, votedFor, datacenters } = replication;
   const { epoch, primary } = currentEpoch(replication);
   return {
     epoch,
     primary,
     isPrimary: isPrimary(replication),
     maxEpoch: maxEpochPromised,
+    votedFor,
     cursor,
     voters: datacenters.filter(({ isVoter }) => isVoter).map(({ name }) => name),
     epochs,

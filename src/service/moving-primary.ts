@@ -13,6 +13,7 @@ import type {
   ShownPrimary,
 } from '../api/shown-primary.ts';
 import type { Change } from '../state/commands.ts';
+import { successorIn } from '../state/global-log/election.ts';
 import { type EntryObject, objectsOf } from '../state/global-log/entry-objects.ts';
 import { decodeEntry, encodeEntry, type GlobalEntry } from '../state/global-log/global-entry.ts';
 import { countIn, isPrimary, type Replication } from '../state/global-log/replication.ts';
@@ -47,7 +48,7 @@ export class MovingPrimary {
   }
 
   status(): ShownPrimary {
-    const { view, federation, primary, settings } = this.#deps;
+    const { view, federation, settings } = this.#deps;
     const { datacenter, epoch } = federation.primary();
     const replication = view.replication();
     const position = view.position();
@@ -58,7 +59,7 @@ export class MovingPrimary {
       position,
       head: federation.status().head,
       voters: votersOf(replication) ?? [settings.datacenter],
-      closedBecause: this.#isPrimary() ? (primary.closedBecause()?.message ?? '') : '',
+      closedBecause: this.#closedBecause(),
       divergentCount: countIn(replication?.divergent),
       goneCount: countIn(replication?.gone),
     };
@@ -192,6 +193,17 @@ export class MovingPrimary {
     if (found !== undefined) return;
     const names = datacenters.map(({ name }) => name).join(', ');
     throw invalid(`${target} is none of the datacenters of the federation: ${names}`);
+  }
+
+  /** Why nothing of what all share is written here, where this is the primary, or was until it promised. */
+  #closedBecause(): string {
+    const { primary, view } = this.#deps;
+    if (this.#isPrimary()) return primary.closedBecause()?.message ?? '';
+    const replication = view.replication();
+    const successor = replication && successorIn(replication);
+    if (replication === undefined || successor === undefined) return '';
+    const { datacenter, maxEpochPromised: maxEpoch } = replication;
+    return `${datacenter} has promised epoch ${maxEpoch} to ${successor}, and has heard of no entry of it: if ${successor} does not begin, \`conclave operator promote ${successor}\` tries again, and \`conclave operator promote ${datacenter} --election\` takes it back`;
   }
 
   #isPrimary(): boolean {

@@ -656,6 +656,20 @@ t.test('primary: a wish is carried out here, or sent once to where it can be', a
   });
 });
 
+t.test('primary: one that has promised to another says so, and what to do', async (t) => {
+  const server = await primaryServer();
+  const { propose, view } = server.harness.deps;
+  const at = view.replication()!.cursor;
+  const change = { type: 'epoch.promise', epoch: 2, candidate: 'dc2', at } as const;
+  await propose({ change, timeMs: 0, cas: undefined, request: undefined });
+  const { text } = await tell(server, 'service', { ask: 'GET /operator/primary' });
+  const { Closed, ...shown } = JSON.parse(text) as { Closed: string };
+  t.match(shown, { Datacenter: 'dc1', Epoch: 1, PromisedEpoch: 2 });
+  t.match(Closed, /^dc1 has promised epoch 2 to dc2, and has heard of no entry of it: /);
+  t.match(Closed, /`conclave operator promote dc2` tries again/);
+  t.match(Closed, /`conclave operator promote dc1 --election` takes it back$/);
+});
+
 t.test('primary: a local token moves nothing, and its secret goes nowhere', async (t) => {
   const server = await primaryServer();
   const secret = await withRules(server, 'operator = "write"', { local: true });

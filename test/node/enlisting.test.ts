@@ -83,6 +83,7 @@ t.test(
     enlisting.close();
     led.isRefusing = false;
     await retry();
+    await enlisting.look();
     test.same([led.proposed, names()], [2, ['dc1']]);
   },
 );

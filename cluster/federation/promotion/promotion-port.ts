@@ -11,10 +11,29 @@ export interface PromotionState {
   /** Whether this datacenter may write global objects. */
   readonly isPrimary: boolean;
   readonly maxEpoch: number;
+  /** Whom that epoch is promised to; undefined where it was only heard of. */
+  readonly votedFor: string | undefined;
   readonly cursor: GlobalCursor;
   /** The datacenters whose promises count. */
   readonly voters: readonly string[];
   readonly epochs: readonly EpochStart[];
+}
+
+/**
+ * Whom the last primary has promised a later epoch to, of which no entry has come: until one comes, nobody is
+ * known to be primary. Undefined where it is not so.
+ */
+export function successorOf(
+  datacenter: string,
+  {
+    epoch,
+    primary,
+    maxEpoch,
+    votedFor,
+  }: Pick<PromotionState, 'epoch' | 'primary' | 'maxEpoch' | 'votedFor'>,
+): string | undefined {
+  const isGivenAway = primary === datacenter && maxEpoch > epoch && votedFor !== datacenter;
+  return isGivenAway ? votedFor : undefined;
 }
 
 export interface EpochClaim {

@@ -29,7 +29,7 @@ import {
   type PromiseAnswer,
   type PromiseAsk,
 } from './promotion-frames.ts';
-import type { PromotionPort, PromotionState } from './promotion-port.ts';
+import { type PromotionPort, type PromotionState, successorOf } from './promotion-port.ts';
 import { PromotionRefusal } from './promotion-refusal.ts';
 
 export interface PromotionOptions {
@@ -142,17 +142,25 @@ export class Promotion {
     return this.#alone(() => this.#run({ kind: 'forced', epoch }));
   }
 
-  /** On the primary's leader: that datacenter is primary after it, and nothing is lost. Gives the epoch. */
+  /**
+   * On the primary's leader: that datacenter is primary after it, and nothing is lost. Gives the epoch. Where
+   * it has promised one to that datacenter already, and nobody began it, the same is tried anew with the next.
+   */
   handOver(to: string): Promise<number> {
     return this.#alone(async () => {
-      const { port } = this.#options;
+      const { datacenter, port } = this.#options;
       const state = this.#require();
-      if (!state.isPrimary) throw refused('this datacenter is not the primary');
-      if (to === this.#options.datacenter) throw refused(`${to} is the primary already`);
+      const successor = successorOf(datacenter, state);
+      if (!state.isPrimary && successor !== to) {
+        const promised = successor && `: it has promised epoch ${state.maxEpoch} to ${successor}`;
+        throw refused(`this datacenter is not the primary${promised ?? ''}`);
+      }
+      if (to === datacenter) throw refused(`${to} is the primary already`);
       const release = port.seal();
       try {
         const cursor = await port.settled();
-        await this.#awaitAck(to, cursor.seq);
+        // Whoever is promised an epoch had everything then, and is asked again whether it is there.
+        if (successor === undefined) await this.#awaitAck(to, cursor.seq);
         const { takeMs } = this.#timing;
         const answer = await this.#ask(to, PROMOTION_METHOD.take, encodeTake(cursor), takeMs);
         return decodeTaken(answer);

@@ -43,6 +43,17 @@ export function mayStart(
   return isOwnPromise && hasMajority(replication.datacenters, [datacenter, ...promises]);
 }
 
+/**
+ * Whom this datacenter has promised a later epoch to, when it is the last primary that it knows of: nobody may
+ * be primary until an entry of that epoch comes. Undefined where it is not so.
+ */
+export function successorIn(replication: Replication): string | undefined {
+  const { datacenter, maxEpochPromised, votedFor, isDiverged } = replication;
+  const { epoch, primary } = currentEpoch(replication);
+  const isGivenAway = primary === datacenter && maxEpochPromised > epoch && votedFor !== datacenter;
+  return isGivenAway && !isDiverged ? votedFor : undefined;
+}
+
 /** Whether more than half of the voters are among the names. */
 export function hasMajority(datacenters: readonly Datacenter[], names: readonly string[]): boolean {
   const voters = datacenters.filter(({ isVoter }) => isVoter);

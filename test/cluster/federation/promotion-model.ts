@@ -83,9 +83,10 @@ export class Datacenter implements PromotionPort {
   }
 
   state(): PromotionState {
-    const { cursor, epochs, isPrimary, maxEpoch } = this;
+    const { cursor, epochs, isPrimary, maxEpoch, votedFor } = this;
     const { epoch, primary } = epochs.at(-1)!;
-    return { epoch, primary, isPrimary, maxEpoch, cursor, epochs, voters: this.#world.voters };
+    const { voters } = this.#world;
+    return { epoch, primary, isPrimary, maxEpoch, votedFor, cursor, epochs, voters };
   }
 
   isLeading(): boolean {
@@ -95,6 +96,8 @@ export class Datacenter implements PromotionPort {
   /** What happens just before this datacenter is asked, for a trial or for its promise. */
   mayPromiseFirst: () => void = () => undefined;
   promiseFirst: () => void = () => undefined;
+  /** Whether it comes to it that an epoch begins. */
+  startFirst: () => boolean = () => true;
 
   mayPromise({ epoch, candidate, cursor }: PromiseAsk): boolean {
     this.mayPromiseFirst();
@@ -116,6 +119,7 @@ export class Datacenter implements PromotionPort {
 
   async start({ epoch, promises, isForced }: EpochClaim): Promise<boolean> {
     await this.#world.pause();
+    if (!this.startFirst()) return false;
     const isOwn = epoch === this.maxEpoch && this.votedFor === this.name && !this.isDiverged;
     const votes = this.#world.voters.filter(
       (each) => each === this.name || promises.includes(each),

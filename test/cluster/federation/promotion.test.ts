@@ -18,6 +18,7 @@ import {
   PROMOTION_METHOD,
   PROMOTION_REFUSAL,
 } from '../../../cluster/federation/promotion/promotion-frames.ts';
+import { successorOf } from '../../../cluster/federation/promotion/promotion-port.ts';
 import { PromotionRefusal } from '../../../cluster/federation/promotion/promotion-refusal.ts';
 import { WireDamage } from '../../../cluster/wire/wire-damage.ts';
 import { bytesFrom } from './feed-samples.ts';
@@ -228,6 +229,58 @@ t.test('hand-over: a write that slips in makes it fail, and is not lost', async 
     test.equal(one.cursor.seq, cursor.seq + 1, 'the write stands');
     test.same(world.violations, []);
   }
+});
+
+t.test('hand-over: a successor that dies behind the promise is asked again', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.follow(one, 10);
+  three.follow(one, 10);
+  // It dies when it has the promise, before it begins.
+  two.startFirst = () => false;
+  test.match(
+    await refusalOf(world, one.promotion.handOver('dc2')),
+    /^undecided: epoch 2 could not/,
+  );
+  test.same([one.isPrimary, two.isPrimary, one.maxEpoch], [false, false, 2]);
+  test.equal(successorOf('dc1', one.state()), 'dc2');
+  test.equal(one.write('nothing is taken'), undefined);
+  test.equal(
+    await refusalOf(world, one.promotion.handOver('dc3')),
+    'refused: this datacenter is not the primary: it has promised epoch 2 to dc2',
+  );
+  two.startFirst = () => true;
+  test.equal(await world.time.result(one.promotion.handOver('dc2')), 3);
+  test.same([one.isPrimary, two.isPrimary], [false, true]);
+  one.follow(two, 100);
+  test.same([one.cursor, one.divergent], [two.cursor, []]);
+  test.equal(successorOf('dc1', one.state()), undefined);
+  test.same(world.violations, []);
+});
+
+t.test('hand-over: what the successor has begun is not begun again', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.follow(one, 10);
+  three.follow(one, 10);
+  await world.time.result(one.promotion.handOver('dc2'));
+  const { cursor } = two;
+  test.match(
+    await refusalOf(world, one.promotion.handOver('dc2')),
+    /^refused: dc2 is at 2\.11, dc1/,
+  );
+  test.same([two.isPrimary, two.cursor], [true, cursor]);
+});
+
+t.test('hand-over: the last primary takes back what its successor did not begin', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.follow(one, 10);
+  three.follow(one, 10);
+  two.startFirst = () => false;
+  await refusalOf(world, one.promotion.handOver('dc2'));
+  two.isUp = false;
+  const { epoch, promises } = await world.time.result(one.promotion.elect());
+  test.same([epoch, promises], [3, ['dc3']]);
+  test.ok(one.write('it goes on') !== undefined);
+  test.same(world.violations, []);
 });
 
 t.test('hand-over: a successor that is not where the primary is refuses', async (test) => {
