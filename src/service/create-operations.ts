@@ -25,7 +25,7 @@ import type { Placement } from './placement.ts';
 import { presentable } from './presentable.ts';
 import { type Attempt, runAsLeader } from './run-as-leader.ts';
 import { runInDatacenter } from './run-in-datacenter.ts';
-import { isMoved, runWrite, type Write } from './run-write.ts';
+import { isMoved, isUnavailable, runWrite, unknownBehind, type Write } from './run-write.ts';
 import { rememberedOutcome, requestMarkOf } from './request-marks.ts';
 import type { Service } from './service.ts';
 import type { WatchTarget } from './views.ts';
@@ -99,14 +99,18 @@ async function runPlaced<Name extends OperationName>(
 ): Promise<OperationOutput<Name>> {
   const { clock, settings } = service;
   const deadlineMs = clock.monotonicMs() + settings.leaderWaitMs;
+  /** Of a try at an earlier primary: it may have taken effect. */
+  let unknown: AclError | undefined;
   for (;;) {
-    const place = placeOfCall(service, write, from);
-    const placement = place instanceof Promise ? await place : place;
     try {
+      const place = placeOfCall(service, write, from);
+      const placement = place instanceof Promise ? await place : place;
       return await runAt(service, placement, write);
     } catch (error) {
-      // The primary is another one by now: nothing was done, and soon it will be known here too.
-      if (!isMoved(error) || from !== undefined || clock.monotonicMs() >= deadlineMs) throw error;
+      unknown = unknownBehind(error) ?? unknown;
+      // The primary is another one by now, and soon it will be known here too.
+      const goesOn = isMoved(error) && from === undefined && clock.monotonicMs() < deadlineMs;
+      if (!goesOn) throw isMoved(error) || isUnavailable(error) ? (unknown ?? error) : error;
       await new Promise<void>((resolve) => clock.after(MOVED_PAUSE_MS, resolve));
     }
   }

@@ -60,10 +60,10 @@ async function runElsewhere<Name extends OperationName>(
   const output = await remote.runAtLeader(name, input, call);
   if (!('meta' in output)) return output;
   const { meta } = output as WriteResult<unknown>;
-  await indexes.reached(meta.index, CATCH_UP_MS);
+  const isThere = await indexes.reached(meta.index, CATCH_UP_MS);
   // Nobody repeated anything but this server.
-  if (!meta.replayed || hasId(given)) return output;
-  return { ...output, meta: { ...meta, replayed: false } };
+  const replayed = meta.replayed && hasId(given);
+  return { ...output, meta: { ...meta, replayed, ...(!isThere && { isVisible: false }) } };
 }
 
 /** The same write with what makes a second try harmless, unless it has it already. */
@@ -97,20 +97,30 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /** Nothing was done by this try: the primary is another datacenter by now. */
-export function isMoved(error: unknown): boolean {
+export function isMoved(error: unknown): error is AclError {
   return error instanceof AclError && error.code === 'not-primary';
 }
 
 /**
  * What is told of a write after its last try failed: `unknown`, if what became of an earlier one is not
- * known and the last one says nothing of it. A server without room for it does not; neither does one whose
- * datacenter is not primary any more, and the next primary could only tell by an id of the client.
+ * known and the last one says nothing of it. A server without room for it does not. One whose datacenter is
+ * not primary any more does not either; the next primary can tell by an id of the client, and for whoever
+ * goes on to ask it `unknown` is the cause of the refusal.
  */
 export function leastKnown(
   failure: unknown,
   unknown: AclError | undefined,
   given: Write<OperationName>,
 ): unknown {
-  const saysNothing = isUnavailable(failure) || (isMoved(failure) && !hasId(given));
-  return saysNothing ? (unknown ?? failure) : failure;
+  if (unknown === undefined) return failure;
+  if (isMoved(failure) && hasId(given)) {
+    return new AclError(failure.code, failure.message, { cause: unknown });
+  }
+  return isMoved(failure) || isUnavailable(failure) ? unknown : failure;
+}
+
+/** Of a write that goes on to another primary: an earlier try of which it is not known what became of it. */
+export function unknownBehind(error: unknown): AclError | undefined {
+  const cause = isMoved(error) ? error.cause : undefined;
+  return isUnknown(cause) ? cause : undefined;
 }

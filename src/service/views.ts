@@ -119,8 +119,8 @@ export interface WriteMeta {
   /** True when a remembered request id answered. */
   readonly replayed: boolean;
   /**
-   * Of a write that went to another datacenter: whether a read at the server that was asked finds it by
-   * now. Undefined for all others, which can be read where they were written.
+   * Of a write that was carried out at another server: whether a read at the server that was asked finds it by
+   * now. Undefined where it does for certain.
    */
   readonly isVisible?: boolean;
 }

@@ -15,6 +15,7 @@ import { StateMachine } from '../../src/state/machine.ts';
 import { selfSigned } from '../auth-methods/loopback.ts';
 import { aCommand, aToken } from '../support/fixtures.ts';
 import { freePorts } from '../support/free-ports.ts';
+import { uuidNumbered } from '../support/fake-random.ts';
 import { BUILTINS } from '../support/machine-harness.ts';
 import { type Reply, send } from '../support/running-node.ts';
 import {
@@ -209,6 +210,7 @@ t.test('group: a fourth server joins while the others serve', async (t) => {
 
 /** As the release before several servers left it: a log without members, a state a little behind it. */
 async function writeEarlierFolder(dataFolder: string): Promise<void> {
+  writeFileSync(join(dataFolder, 'node-id'), `${uuidNumbered(1)}\n`);
   const failed = (cause: Error): void => {
     t.fail('a store failed', { cause });
   };

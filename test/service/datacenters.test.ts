@@ -16,7 +16,7 @@ import { allOf, createHarness, type Harness, newPolicy, newToken, refusalOf } fr
 
 const PAGE = { page: {} };
 /** What may go wrong with the next errands, one each; afterwards they arrive. */
-type Fault = 'away' | 'no-leader' | 'lose-question' | 'lose-answer';
+type Fault = 'away' | 'no-leader' | 'lose-question' | 'lose-answer' | 'moved';
 
 interface Two {
   readonly primary: Harness;
@@ -40,6 +40,8 @@ async function twoDatacenters(more: Partial<Federation> = {}): Promise<Two> {
     if (fault === 'away') throw new DatacenterAway('dc1', 'the line is cut');
     if (fault === 'no-leader') throw new LeaderAway();
     if (fault === 'lose-question') throw unknown();
+    if (fault === 'moved')
+      throw new AclError('not-primary', 'nothing was done: dc3 is the primary');
     arrived.push(errand);
     const answer = await primary.door.runForDatacenter(errand as never, 'dc2');
     answers.push(inspect(answer, { depth: 9 }));
@@ -196,6 +198,31 @@ t.test('datacenters: what is not known in the end is said to be not known', asyn
   two.faults.push('lose-answer', ...Array.from({ length: 999 }, () => 'away' as const));
   const running = settled(two, newPolicy(two.secondary, 'p', ''));
   t.match(await refusalOf(running), /^outcome-unknown: whether the write took effect is not known/);
+});
+
+t.test('datacenters: what an earlier primary did of a write stays not known', async (t) => {
+  for (const last of ['moved', 'away', 'no-leader'] as const) {
+    for (const requestId of ['of-the-client', undefined]) {
+      const two = await twoDatacenters();
+      const input = { draft: { name: 'p1', rules: '' } };
+      const run = () => settled(two, two.secondary.run('policy.create', input, { requestId }));
+      two.faults.push('moved', ...Array<Fault>(500).fill(last));
+      t.match(
+        await refusalOf(run()),
+        /^(?:not-primary|unavailable): /,
+        `${last}: nothing was done`,
+      );
+      two.faults.splice(
+        0,
+        two.faults.length,
+        'lose-answer',
+        'moved',
+        ...Array<Fault>(500).fill(last),
+      );
+      t.match(await refusalOf(run()), /^outcome-unknown: /, `${last}, ${requestId}`);
+      t.equal(two.arrived.length, 1);
+    }
+  }
 });
 
 t.test('datacenters: without the primary reads and local writes go on', async (t) => {

@@ -331,9 +331,12 @@ t.test('forwarding: a server that lags behind keeps an answer back for a while o
   const group = await groupOfThree();
   group.server(2).isApplying = false;
   const startMs = group.clock.monotonicMs();
-  const { value } = await group.at(2, 'policy.create', NAMED);
+  const { value, meta } = await group.at(2, 'policy.create', NAMED);
   t.equal(value.policy.name, 'p1');
   t.ok(group.clock.monotonicMs() - startMs >= CATCH_UP_MS);
+  t.equal(meta.isVisible, false, 'a stale read here does not find it yet, and the answer says so');
+  const other = await group.at(3, 'policy.create', { draft: { name: 'p2', rules: '' } });
+  t.equal(other.meta.isVisible, undefined, 'here it does');
 });
 
 t.test('forwarding: who leads when the call is under way may be somebody else soon', async (t) => {

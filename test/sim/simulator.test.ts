@@ -37,6 +37,10 @@ const SAVED: readonly {
     subject: 'datacenters',
     cuts: { only: [0, 1, 2, 6, 7, 9, 10, 11], clientCount: 4 },
   },
+  // A server whose disk stood still let a client believe that it had what its leader had written.
+  { seed: 3011, subject: 'datacenters', cuts: { only: [1, 2, 3, 4, 5, 6, 8, 10, 11, 13] } },
+  // Two primaries of the past were asked; what the first one did was forgotten over what the second one said.
+  { seed: 3041, subject: 'datacenters', cuts: { only: [4, 6, 7, 8, 16, 17, 21, 24] } },
 ];
 
 const FRESH: readonly { readonly seed: number; readonly subject: SubjectName }[] = [
