@@ -4,6 +4,7 @@
 
 import { assert } from '../base/assert.ts';
 import type { Kv, KvReader } from '../platform/kv.ts';
+import { LogDamage } from './log-damage.ts';
 import {
   CLUSTER_KEY,
   decodeHardState,
@@ -69,7 +70,7 @@ export const FOUNDING_TERM = 1;
 
 /**
  * Writes log, hard state and cluster id as one batch, which also fulfils this node's promise. To be done
- * before the log is opened.
+ * before the log is opened. Rejects with LogDamage where a group began before.
  */
 export async function writeFounding(kv: Kv, { clusterId, payloads }: Founding): Promise<void> {
   requireNoCluster(kv, clusterId);
@@ -92,10 +93,13 @@ export async function writeFounding(kv: Kv, { clusterId, payloads }: Founding): 
   ]);
 }
 
-/** A term or vote that this node has promised already stays. */
+/** A term or vote that this node has promised already stays. Where something was committed, a group began. */
 function foundingState(kv: KvReader, commit: number): HardState {
   const value = kv.get(HARD_STATE_KEY);
   const before = value === undefined ? undefined : decodeHardState(value);
+  if (before !== undefined && before.commit > 0) {
+    throw new LogDamage(1, `it has no entries, but ${before.commit} was committed`);
+  }
   if (before === undefined || before.term < FOUNDING_TERM) {
     return { term: FOUNDING_TERM, vote: 0, commit };
   }

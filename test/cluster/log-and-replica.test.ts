@@ -401,6 +401,12 @@ t.test('cluster identity: a node belongs to one cluster for good', async (test) 
   await writeFounding(voted, { clusterId: CLUSTER, payloads });
   const kept = decodeHardState(voted.get(HARD_STATE_KEY)!);
   test.same(kept, { term: 7, vote: 3, commit: 1 }, 'a vote that was cast stays');
+  const emptied = new MemoryKv();
+  const begun = encodeHardState({ ...hardState, commit: 4 });
+  await emptied.write([{ type: 'put', key: HARD_STATE_KEY, value: begun }]);
+  const again = writeFounding(emptied, { clusterId: CLUSTER, payloads });
+  await test.rejects(again, /no entries, but 4 was committed/, 'what began once is not begun anew');
+  test.same(emptied.get(HARD_STATE_KEY), begun);
 });
 
 const NODE = 0xabcdef012345;

@@ -20,6 +20,8 @@ const SAVED: readonly {
   // A stale read was judged by what its machine said of itself, while the rows were further.
   { seed: 300_173, subject: 'replica', cuts: { only: [] } },
   { seed: 301_651, subject: 'replica', cuts: { only: [] } },
+  // A log that had lost its beginning, and with it all entries, was founded anew over what it had committed.
+  { seed: 900_716, subject: 'replica', cuts: { only: [0, 2, 4, 5, 9], safetyMs: 2901 } },
   // Clients lost questions of their own accord while the healed group was to answer in time.
   { seed: 1061, subject: 'node', cuts: { only: [9] } },
   // A repeated request took effect once more: a leader with another clock held its first time for old.
