@@ -30,7 +30,7 @@ export async function* mergedIds(
     let left = limit ?? Number.POSITIVE_INFINITY;
     while (runs.length > 0 && left > 0) {
       const slice: Uint8Array[] = [];
-      while (runs.length > 0 && slice.length < Math.min(sliceRows, left)) {
+      while (runs.length > 0 && slice.length < Math.min(sliceRows, SLICE_IDS, left)) {
         const run = firstOf(runs);
         slice.push(idAtEnd(run.rows[run.at]!.key));
         run.at += 1;
