@@ -213,6 +213,7 @@ const DatacenterStatus = answer('DatacenterStatus', {
   State: text(
     '`primary`, `live`, `catching-up`, `snapshot`, `away`, `stopped`, `differs`, `removed`, or `unknown` to this server.',
   ),
+  Witness: Type.Boolean({ description: 'It votes, and has no objects.' }),
   Position: nullable(text('How much of the global log it has on disk: `epoch.seq`.')),
   LagEntries: nullable(Type.Integer({ description: 'Entries that it lacks.' })),
   LagBytes: nullable(Type.Integer({ description: 'Bytes of the entries that it lacks.' })),

@@ -35,6 +35,7 @@ function datacenterOf(datacenter: ShownDatacenter): object {
   return {
     Name: datacenter.name,
     State: datacenter.state,
+    Witness: datacenter.isWitness,
     Position: positionText(datacenter.position),
     LagEntries: datacenter.lagEntries ?? null,
     LagBytes: datacenter.lagBytes ?? null,

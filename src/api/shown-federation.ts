@@ -26,6 +26,8 @@ export type DatacenterState =
 export interface ShownDatacenter {
   readonly name: string;
   readonly isSelf: boolean;
+  /** It votes, and has no objects. */
+  readonly isWitness: boolean;
   readonly state: DatacenterState;
   /** What it has on disk, as far as this server knows. */
   readonly position: ShownPosition | undefined;

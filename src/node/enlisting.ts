@@ -24,8 +24,8 @@ const RETRY_MS = 250;
 
 export class Enlisting {
   readonly #options: EnlistingOptions;
-  /** Datacenters that asked this server for the global log. */
-  readonly #followers = new Set<string>();
+  /** Datacenters that asked this server for the global log, and whether they said that they are witnesses. */
+  readonly #followers = new Map<string, boolean | undefined>();
   #isUnderWay = false;
   #retry: Timer | undefined;
   #isClosed = false;
@@ -34,12 +34,13 @@ export class Enlisting {
     this.#options = options;
   }
 
-  get followers(): ReadonlySet<string> {
-    return this.#followers;
+  get followers(): readonly string[] {
+    return [...this.#followers.keys()];
   }
 
-  add(datacenter: string): void {
-    this.#followers.add(datacenter);
+  /** Whether it is a witness: undefined where it has not told, which changes nothing of what is known. */
+  add(datacenter: string, isWitness: boolean | undefined): void {
+    this.#followers.set(datacenter, isWitness);
   }
 
   /** An operator has removed it. */
@@ -59,18 +60,29 @@ export class Enlisting {
     const replication = machine.replication();
     if (this.#isClosed || this.#isUnderWay || !isLed()) return;
     const known = replication?.datacenters ?? [];
-    const name = [...this.#followers].find((each) => known.every((other) => other.name !== each));
-    if (replication === undefined || name === undefined) return;
+    const next = this.#nextAmong(known);
+    if (replication === undefined || next === undefined) return;
     this.#isUnderWay = true;
-    const added = [...known, { name, isVoter: true, isWitness: false }];
+    const others = known.filter(({ name }) => name !== next.name);
     await this.#enlist(
-      name,
-      added.sort((one, other) => (one.name < other.name ? -1 : 1)),
+      next.name,
+      [...others, next].sort((one, other) => (one.name < other.name ? -1 : 1)),
     );
     this.#isUnderWay = false;
     if (this.#isClosed) return;
     this.#retry?.cancel();
     this.#retry = clock.after(RETRY_MS, () => void this.look());
+  }
+
+  /** One that is not in the list, or is in it as something else than it says. */
+  #nextAmong(known: readonly Datacenter[]): Datacenter | undefined {
+    for (const [name, isWitness] of this.#followers) {
+      const listed = known.find((each) => each.name === name);
+      if (listed === undefined) return { name, isVoter: true, isWitness: isWitness === true };
+      if (listed.isRemoved === true || isWitness === undefined) continue;
+      if (listed.isWitness !== isWitness) return { ...listed, isWitness };
+    }
+    return undefined;
   }
 
   async #enlist(datacenter: string, datacenters: readonly Datacenter[]): Promise<void> {

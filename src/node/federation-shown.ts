@@ -28,6 +28,7 @@ export interface KnownFederation {
 export function federationShown(known: KnownFederation): ShownFederation {
   const { names, own, primary, position, replication, subscriber } = known;
   const removed = removedOf(replication).filter((name) => !names.includes(name));
+  const witnesses = witnessesOf(replication);
   const headSeq = Math.max(position.seq, subscriber?.news?.headSeq ?? 0);
   return {
     primary,
@@ -35,10 +36,18 @@ export function federationShown(known: KnownFederation): ShownFederation {
     head: { epoch: Math.max(position.epoch, subscriber?.news?.epoch ?? 0), seq: headSeq },
     majority: majorityOf(known),
     datacenters: [
-      ...names.map((name) => (name === own ? ownOf(known) : otherOf(known, name))),
+      ...names.map((name) => ({
+        ...(name === own ? ownOf(known) : otherOf(known, name)),
+        isWitness: witnesses.has(name),
+      })),
       ...removed.map((name) => ({ ...unknown(name), state: 'removed' as const })),
     ],
   };
+}
+
+function witnessesOf(replication: Replication | undefined): ReadonlySet<string> {
+  const all = replication?.datacenters ?? [];
+  return new Set(all.filter(({ isWitness }) => isWitness).map(({ name }) => name));
 }
 
 /** Alone, a datacenter is all there are. */
@@ -113,6 +122,7 @@ function unknown(name: string): ShownDatacenter {
   return {
     name,
     isSelf: false,
+    isWitness: false,
     state: 'unknown',
     position: undefined,
     lagEntries: undefined,

@@ -5,7 +5,7 @@
 import type { Closer } from '../../cluster/base/closer.ts';
 import type { OwnRecord } from '../../cluster/federation/directory/directory.ts';
 import { Gossip } from '../../cluster/federation/directory/gossip.ts';
-import { FEED_METHOD } from '../../cluster/federation/feed/feed-frames.ts';
+import { decodeHello, FEED_METHOD } from '../../cluster/federation/feed/feed-frames.ts';
 import { FEED_REFUSAL } from '../../cluster/federation/feed/feed-session.ts';
 import { FeedServer } from '../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../cluster/federation/feed/subscriber.ts';
@@ -338,7 +338,7 @@ export class NodeFederation implements Federation {
   }
 
   #newSubscriber(call: Member<Outcome>['call']): Subscriber {
-    const { platform, machine, clusterId } = this.#options;
+    const { platform, machine, plan, clusterId } = this.#options;
     return new Subscriber({
       ...platform,
       call,
@@ -356,6 +356,7 @@ export class NodeFederation implements Federation {
       },
       maxEpoch: () => machine.replication()?.maxEpochPromised ?? 0,
       level: () => machine.usesLevel,
+      isWitness: () => machine.replication()?.isWitness ?? plan.isWitness,
       apply: (batch) =>
         applyBatch(this.#deps, this.#subscriber.state().news?.epoch ?? batch.to.epoch, batch),
       sink: new GlobalSnapshotSink(machine, this.#deps),
@@ -475,7 +476,8 @@ export class NodeFederation implements Federation {
         if (!mayBegin()) throw notBegun(plan.datacenter);
         await this.#beginLog();
       }
-      this.#enlisting.add(request.from.datacenter);
+      const { isWitness } = decodeHello(request.payload);
+      this.#enlisting.add(request.from.datacenter, isWitness);
       this.#look();
       void this.#enlisting.look();
       return handler(request);

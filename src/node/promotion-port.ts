@@ -33,11 +33,6 @@ export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
       return replication !== undefined && mayPromise(replication, { epoch, candidate, at });
     },
     promise: async ({ epoch, candidate, cursor: at }) => {
-      const own = machine.replication();
-      // Nobody gives anything up for a witness that asks for itself.
-      if (own?.isWitness === true && candidate === own.datacenter) {
-        return { isGranted: false, cursor: own.cursor, maxEpoch: own.maxEpochPromised };
-      }
       const change = { type: 'epoch.promise', epoch, candidate, at } as const;
       const { verdict, cursor, maxEpochPromised } = await verdictOf(deps, change);
       return {

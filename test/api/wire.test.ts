@@ -435,6 +435,7 @@ t.test('render: replication times are whole seconds or the zero time', async (t)
           ...({
             name: 'dc2',
             isSelf: true,
+            isWitness: true,
             state: 'live',
             position: { epoch: 2, seq: 8 },
           } as const),
@@ -451,7 +452,14 @@ t.test('render: replication times are whole seconds or the zero time', async (t)
     Position: '2.8',
     HeadPosition: '2.9',
     MajorityPosition: null,
-    Datacenters: [{ Name: 'dc2', State: 'live', LagEntries: 1, LagBytes: null, LagSeconds: 1.234 }],
+    Datacenters: [
+      {
+        ...{ Name: 'dc2', State: 'live', Witness: true },
+        LagEntries: 1,
+        LagBytes: null,
+        LagSeconds: 1.234,
+      },
+    ],
   });
   t.equal(shown.LastSuccess, '1970-01-01T00:00:01Z');
   t.equal(shown.LastError, '0001-01-01T00:00:00Z');

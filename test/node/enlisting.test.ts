@@ -42,8 +42,8 @@ async function aPrimary() {
 
 t.test('enlisting: what is not allowed yet is tried again until it is', async (test) => {
   const { enlisting, led, machine, clock, names, retry } = await aPrimary();
-  enlisting.add('dc3');
-  enlisting.add('dc2');
+  enlisting.add('dc3', undefined);
+  enlisting.add('dc2', undefined);
   await enlisting.look();
   test.same(names(), ['dc1', 'dc3'], 'one at a time');
   await retry();
@@ -58,7 +58,7 @@ t.test('enlisting: what is not allowed yet is tried again until it is', async (t
 t.test('enlisting: a proposal that fails is made again', async (test) => {
   const { enlisting, led, names, retry } = await aPrimary();
   led.isRefusing = true;
-  enlisting.add('dc2');
+  enlisting.add('dc2', undefined);
   await enlisting.look();
   await retry();
   test.equal(led.proposed, 2);
@@ -72,7 +72,7 @@ t.test(
   async (test) => {
     const { enlisting, led, clock, names, retry } = await aPrimary();
     led.isRefusing = true;
-    enlisting.add('dc2');
+    enlisting.add('dc2', undefined);
     await enlisting.look();
     led.isLed = false;
     await retry();
@@ -87,3 +87,23 @@ t.test(
     test.same([led.proposed, names()], [2, ['dc1']]);
   },
 );
+
+t.test('enlisting: a witness is listed as one, also where it was not before', async (test) => {
+  const { enlisting, led, machine, retry } = await aPrimary();
+  const witnesses = (): readonly string[] =>
+    machine.replication()!.datacenters.flatMap(({ name, isWitness }) => (isWitness ? [name] : []));
+  enlisting.add('dc2', false);
+  enlisting.add('w', undefined);
+  await enlisting.look();
+  led.majoritySeq = machine.replication()!.cursor.seq;
+  await retry();
+  test.same(witnesses(), [], 'one of an earlier release does not say what it is');
+  led.majoritySeq = 0;
+  enlisting.add('w', true);
+  await enlisting.look();
+  test.same(witnesses(), ['w'], 'who votes does not change, so nobody need have it first');
+  enlisting.add('w', undefined);
+  await enlisting.look();
+  await retry();
+  test.same(witnesses(), ['w'], 'who says nothing changes nothing');
+});

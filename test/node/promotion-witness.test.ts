@@ -40,7 +40,16 @@ t.test('witness: it is ready, counts for majorities, and has nothing to show', a
 t.test('witness: it is never primary, and nothing is given up for it', async (t) => {
   const move = { Datacenter: 'w' };
   const refused = await serverOf(dc1).client.put('/operator/primary', move);
-  t.equal(refused.status, 503, refused.text);
+  t.same(
+    [refused.status, refused.text],
+    [400, 'w is a witness: it has no objects, and cannot be the primary'],
+  );
+  const { json: shown } = await serverOf(dc1).client.get('/acl/replication');
+  t.match(shown.Datacenters, [
+    { Witness: false },
+    { Witness: false },
+    { Name: 'w', Witness: true },
+  ]);
   const made = await write(dc1, 'still-primary');
   t.equal(made.status, 200, made.text);
   const { json } = await serverOf(dc1).client.get('/operator/primary');

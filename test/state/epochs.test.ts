@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { Change } from '../../src/state/commands.ts';
 import { decodeEntry } from '../../src/state/global-log/global-entry.ts';
+import { mayPromise } from '../../src/state/global-log/election.ts';
 import { forkOf, standingOf } from '../../src/state/global-log/chain.ts';
 import {
   countIn,
@@ -227,6 +228,17 @@ t.test(
     test.notOk(isPrimary(world.at('dc1')));
   },
 );
+
+t.test('promises: none to itself of a witness that is not listed as one', async (test) => {
+  const harness = new MachineHarness(new MemoryKv());
+  await harness.one({ type: 'global-log.begin', datacenter: 'w', primary: 'dc1', isWitness: true });
+  const listed = harness.machine.replication()!;
+  const datacenters = DATACENTERS.map((each) => ({ ...each, isWitness: false }));
+  const unmarked = { ...listed, datacenters };
+  const at = listed.cursor;
+  test.notOk(mayPromise(unmarked, { epoch: 2, candidate: 'w', at }));
+  test.ok(mayPromise(unmarked, { epoch: 2, candidate: 'dc2', at }), 'to others as ever');
+});
 
 t.test('force: it needs no promise, and is told in the log', async (test) => {
   const world = await World.open();

@@ -23,6 +23,7 @@ export function loneDatacenter(name: string, position: () => Position): Federati
         {
           name,
           isSelf: true,
+          isWitness: false,
           state: 'primary',
           position: position(),
           lagEntries: 0,

@@ -12,6 +12,7 @@ import {
   exactBytesOf,
   type Fields,
   fieldsOf,
+  flagOf,
   namedBy,
   namesByNumber,
   textOf,
@@ -42,6 +43,8 @@ export interface FeedHello {
   readonly maxEpoch: number;
   /** The level of what its log may say: what all servers of its datacenter read. */
   readonly level: number;
+  /** Whether its datacenter votes and has no objects; undefined where it has not told. */
+  readonly isWitness: boolean | undefined;
 }
 
 export type HelloAnswer =
@@ -115,20 +118,21 @@ const ANSWERS = namesByNumber(ANSWER_NUMBER);
 const ADDRESSES_MAX = 64;
 const PORT_MAX = 65_535;
 const FIELDS_PER_ENTRY = 4;
-/** A hello said nothing of levels at first. */
+/** A hello said nothing of levels at first, and then nothing of witnesses. */
 const FIRST_HELLO_FIELDS = 5;
-const HELLO_FIELDS = 6;
+const HELLO_FIELDS = 7;
 
 export function encodeHello(hello: FeedHello): Uint8Array {
-  const { federationId, clusterId, term, cursor, maxEpoch, level } = hello;
+  const { federationId, clusterId, term, cursor, maxEpoch, level, isWitness } = hello;
   const place = cursor === undefined ? null : cursorFields(cursor);
-  return packed(federationId, clusterId, term, place, maxEpoch, level);
+  const told = isWitness === undefined ? [] : [isWitness];
+  return packed(federationId, clusterId, term, place, maxEpoch, level, ...told);
 }
 
 /** Throws WireDamage. */
 export function decodeHello(bytes: Uint8Array): FeedHello {
   const fields = unpacked(bytes, 'a hello of the feed', FIRST_HELLO_FIELDS, HELLO_FIELDS);
-  const [federationId, clusterId, term, cursor, maxEpoch, level = FIRST_LEVEL] = fields;
+  const [federationId, clusterId, term, cursor, maxEpoch, level = FIRST_LEVEL, isWitness] = fields;
   return {
     federationId: textOf(federationId, 'federationId', NAME_MAX),
     clusterId: textOf(clusterId, 'clusterId', NAME_MAX),
@@ -136,6 +140,7 @@ export function decodeHello(bytes: Uint8Array): FeedHello {
     cursor: cursor === null ? undefined : cursorOf(cursor, 'cursor'),
     maxEpoch: countOf(maxEpoch, 'maxEpoch'),
     level: countOf(level, 'level'),
+    isWitness: isWitness === undefined ? undefined : flagOf(isWitness, 'isWitness'),
   };
 }
 

@@ -106,6 +106,8 @@ export interface SubscriberOptions {
   readonly maxEpoch: () => number;
   /** The level of what the own log may say. */
   readonly level: () => number;
+  /** Whether the own datacenter votes and has no objects. */
+  readonly isWitness: () => boolean;
   /**
    * Through the own group's log. Resolves with the cursor that it has then: `batch.to`, or another one, when
    * not all of it fitted; or with the wish for a snapshot. Rejects when this server cannot say.
@@ -275,7 +277,7 @@ export class Subscriber {
   }
 
   async #hello(reign: Reign, address: NetAddress): Promise<HelloAnswer> {
-    const { clusterId, cursor, federationId, maxEpoch, level } = this.#options;
+    const { clusterId, cursor, federationId, maxEpoch, level, isWitness } = this.#options;
     const payload = encodeHello({
       federationId: federationId(),
       clusterId: clusterId(),
@@ -283,6 +285,7 @@ export class Subscriber {
       cursor: reign.wantsSnapshot ? undefined : cursor(),
       maxEpoch: maxEpoch(),
       level: level(),
+      isWitness: isWitness(),
     });
     const bytes = await this.#call(address, FEED_METHOD.hello, payload, this.#limits.callMs);
     return decodeHelloAnswer(bytes);

@@ -13,7 +13,10 @@ const STANDS_STILL: ReadonlySet<string> = new Set(['away', 'stopped', 'differs']
 const LAG_ALARM_SECONDS = 60;
 
 export const DATACENTER_COLUMNS: readonly Column<Datacenter>[] = [
-  { heading: 'Datacenter', cell: ({ Name }) => Name },
+  {
+    heading: 'Datacenter',
+    cell: ({ Name, Witness }) => (Witness ? `${Name} (witness)` : Name),
+  },
   {
     heading: 'State',
     cell: ({ State }) => State,

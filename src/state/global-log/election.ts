@@ -15,7 +15,9 @@ export interface Candidacy {
 /** Whether the datacenter may promise. The same promise twice is one promise. */
 export function mayPromise(replication: Replication, candidacy: Candidacy): boolean {
   const { epoch, candidate, at } = candidacy;
-  const { maxEpochPromised, votedFor, cursor, datacenters } = replication;
+  const { datacenter, maxEpochPromised, votedFor, cursor, datacenters } = replication;
+  // What a datacenter is it knows itself, also where the list does not say so yet.
+  if (replication.isWitness && candidate === datacenter) return false;
   const isElectable = datacenters.some(
     ({ name, isWitness, isRemoved }) => name === candidate && !isWitness && isRemoved !== true,
   );

@@ -27,6 +27,8 @@ const GOLDEN: Readonly<Record<string, string>> = {
   hello:
     '9701a3666564a26332099303ce00011170c4200102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f200402',
   'hello for a snapshot': '9701a3666564a2633209c00402',
+  'hello of a witness':
+    '9801a3666564a26332099303ce00011170c4200102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f200402c3',
   tail: '93010193cb4200000000000000a36665649503ce0001117acb4279b76daa800000cb4279b76daabe7000ce0001116f',
   'snapshot-needed': '93010292a366656403',
   diverged: '93010392030c',
@@ -117,7 +119,7 @@ t.test('feed frames: entries come whole, and a cursor has a hash of 32 bytes', a
     /31 bytes instead of 32/,
   );
   const none = { federationId: '', clusterId: '', cursor: undefined };
-  const hello = { ...none, term: 1, maxEpoch: 0, level: 1 };
+  const hello = { ...none, term: 1, maxEpoch: 0, level: 1, isWitness: false };
   test.equal(decodeHello(encodeHello(hello)).cursor, undefined);
 });
 

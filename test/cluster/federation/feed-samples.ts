@@ -57,6 +57,7 @@ const HELLO = {
   cursor: CURSOR,
   maxEpoch: 4,
   level: 2,
+  isWitness: undefined,
 };
 const ADDRESSES = [
   { host: '10.0.0.1', port: 8300 },
@@ -74,6 +75,7 @@ function sample<T>(
 export const SAMPLES: Readonly<Record<string, Sample<unknown>>> = {
   hello: sample(HELLO, encodeHello, decodeHello),
   'hello for a snapshot': sample({ ...HELLO, cursor: undefined }, encodeHello, decodeHello),
+  'hello of a witness': sample({ ...HELLO, isWitness: true }, encodeHello, decodeHello),
   tail: sample(
     { kind: 'tail', session: 2 ** 33, federationId: 'fed', news: NEWS },
     encodeHelloAnswer,

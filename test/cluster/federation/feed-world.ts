@@ -271,6 +271,7 @@ export class SecondaryNode extends WorldNode {
       place: () => state.cursor && { cursor: state.cursor, digest: this.digest(state.cursor) },
       maxEpoch: () => Math.max(this.maxEpoch, state.cursor?.epoch ?? 0),
       level: () => this.level,
+      isWitness: () => false,
       apply: (batch) =>
         this.#through(() => {
           this.beforeApply(batch);

@@ -469,6 +469,7 @@ const HELLO: FeedHello = {
   cursor: LOG_START,
   maxEpoch: 0,
   level: 1,
+  isWitness: false,
 };
 
 function callerOf(datacenter: string): RpcCaller {
