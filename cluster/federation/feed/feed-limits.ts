@@ -58,7 +58,10 @@ export interface SubscriberLimits {
   readonly pullMs: number;
   /** A feed from which nothing comes for so long is over. */
   readonly silenceMs: number;
-  /** Between two tries, with as much again at random; doubles up to the max. */
+  /**
+   * Between two tries, with as much again at random; doubles up to the max. For so long a datacenter may
+   * miss a revocation although its line is mended.
+   */
   readonly retryBaseMs: number;
   readonly retryMaxMs: number;
   /** Redirections that are followed at once. */
@@ -74,6 +77,6 @@ export const DEFAULT_SUBSCRIBER_LIMITS: SubscriberLimits = {
   pullMs: 120_000,
   silenceMs: 5_000,
   retryBaseMs: 100,
-  retryMaxMs: 5_000,
+  retryMaxMs: 1_000,
   redirectsMax: 3,
 };

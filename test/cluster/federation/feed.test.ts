@@ -214,6 +214,24 @@ t.test(
   },
 );
 
+t.test('feed: a line that was cut for long is used soon after it is mended', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  secondary.subscriber.start(1);
+  await world.until('it follows', () => secondary.subscriber.state().kind === 'tail');
+  for (let round = 0; round < 5; round += 1) {
+    primary.handlers = {};
+    world.net.breakAll('p1', 's1');
+    await world.run(60_000);
+    log.write(`while it was away, ${round}`);
+    primary.handlers = primary.feed.handlers;
+    const mendedAtMs = world.time.nowMs;
+    const { seq } = log.head;
+    await world.until('it has it', () => secondary.state.cursor?.seq === seq);
+    const tookMs = world.time.nowMs - mendedAtMs;
+    test.ok(tookMs < 2_500, `${tookMs} ms`);
+  }
+});
+
 t.test('feed: a server that is not the one says where the one is', async (test) => {
   const { world, log, primary, secondary } = await twoDatacenters();
   const follower = await new PrimaryNode(world, 'p2', log).start();
