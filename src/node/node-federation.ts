@@ -3,6 +3,7 @@
 // follows from the state of its datacenter and from its reigns, looked at again at every change of either.
 
 import type { Closer } from '../../cluster/base/closer.ts';
+import type { EntrySource } from '../../cluster/federation/entry-source.ts';
 import type { OwnRecord } from '../../cluster/federation/directory/directory.ts';
 import { Gossip } from '../../cluster/federation/directory/gossip.ts';
 import { decodeHello, FEED_METHOD } from '../../cluster/federation/feed/feed-frames.ts';
@@ -14,7 +15,6 @@ import { refusingRemoved } from '../../cluster/federation/refuse-removed.ts';
 import { type SlotAlarm, Slots } from '../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
-import type { NetAddress } from '../../cluster/platform/net.ts';
 import { RpcRefusal } from '../../cluster/transport/rpc-error.ts';
 import type { RpcRequest, RpcServer } from '../../cluster/transport/transport.ts';
 import type { ShownFederation } from '../api/shown-federation.ts';
@@ -22,22 +22,22 @@ import type { AckLevel } from '../service/call.ts';
 import type { PrimaryPort } from '../service/primary-port.ts';
 import type { Errand, Federation, Primacy, WaitThere } from '../service/federation.ts';
 import type { Change, Command } from '../state/commands.ts';
-import { isPrimary, removedOf } from '../state/global-log/replication.ts';
+import { removedOf } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome, Position } from '../state/outcome.ts';
 import { adoptFederation, beginGlobalLog } from './begin-global-log.ts';
 import { DatacenterLine } from './datacenter-line.ts';
 import { Enlisting } from './enlisting.ts';
-import { feedStandingOf, primacyOf } from './federation-role.ts';
+import { feedStandingOf } from './federation-role.ts';
 import type { LevelReader } from './feature-level.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { federationShown } from './federation-shown.ts';
+import { FederationView } from './federation-view.ts';
 import { feedSourceOf } from './feed-source.ts';
 import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
 import type { Platform } from './platform.ts';
-import { primaryAddressesOf } from './primary-addresses.ts';
 import { requireKept } from './kept-by-successor.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { primaryPortOf } from './primary-port.ts';
@@ -69,6 +69,7 @@ export class NodeFederation implements Federation {
   readonly #lease: PrimaryLease;
   readonly #deps: FollowingDeps;
   readonly #options: NodeFederationOptions;
+  readonly #view: FederationView;
   readonly #feed: FeedServer;
   readonly #lender: SnapshotLender;
   readonly #slots: Slots;
@@ -105,13 +106,16 @@ export class NodeFederation implements Federation {
       majoritySeq: () => this.#feed.acknowledgedSeq('majority'),
     });
     closer.defer(() => this.#enlisting.close());
+    this.#gossip = this.#newGossip(call);
+    closer.defer(() => this.#gossip.close());
+    const { directory } = this.#gossip;
+    const followers = () => this.#enlisting.followers;
+    this.#view = new FederationView({ plan, machine, member, directory, followers });
     this.line = new DatacenterLine({
-      addresses: (datacenter) => this.#addressesOf(datacenter),
+      addresses: (datacenter) => this.#view.addressesOf(datacenter),
       call,
       countMax,
     });
-    this.#gossip = this.#newGossip(call);
-    closer.defer(() => this.#gossip.close());
     const source = feedSourceOf(machine);
     const standing = () => this.#standing();
     const onNewerEpoch = (epoch: number) => void this.promotion.onNewerEpoch(epoch);
@@ -119,22 +123,7 @@ export class NodeFederation implements Federation {
     closer.defer(() => this.#feed.close());
     this.#lender = new SnapshotLender({ ...platform, standing, open: () => lentBy(machine) });
     closer.defer(() => this.#lender.close());
-    this.#slots = new Slots({
-      ...{ ...platform, datacenter, source },
-      // What nobody follows is kept for a short while only.
-      datacenters: () => (this.isPrimary ? this.datacenters() : [datacenter]),
-      followers: () => this.#feed.followers(),
-      pinnedSeq: () => this.#lender.pinnedSeq,
-      majoritySeq: () =>
-        this.isPrimary ? this.#feed.acknowledgedSeq('majority') : source.head.seq,
-      trim: (upToSeq) =>
-        trimGlobalLog(
-          { ...this.#deps, machine, propose: options.propose, isReigning: () => this.#isReigning },
-          upToSeq,
-        ),
-      limits: { maxBytes: plan.logMaxBytes, maxAgeMs: plan.logMaxAgeMs },
-      reviewMs: Math.min(REVIEW_MS, plan.logMaxAgeMs),
-    });
+    this.#slots = this.#newSlots(source);
     closer.defer(() => this.#slots.stop());
     this.#subscriber = this.#newSubscriber(call);
     closer.defer(() => this.#subscriber.stop());
@@ -158,7 +147,7 @@ export class NodeFederation implements Federation {
 
   /** Serves a method for all datacenters but those that an operator has removed. */
   serve(method: string, handler: RpcServer): void {
-    const served = refusingRemoved(handler, (datacenter) => this.#isRemoved(datacenter));
+    const served = refusingRemoved(handler, (datacenter) => this.#view.isRemoved(datacenter));
     this.#options.member.serve(method, served, { from: 'datacenters' });
   }
 
@@ -171,11 +160,7 @@ export class NodeFederation implements Federation {
 
   /** Whether this datacenter writes what all share. */
   get isPrimary(): boolean {
-    const { machine, plan } = this.#options;
-    const replication = machine.replication();
-    return replication === undefined
-      ? plan.firstPrimary === plan.datacenter
-      : isPrimary(replication);
+    return this.#view.isPrimary;
   }
 
   /** Proposes a change, unless it is of what all share and this leader takes none at the moment. */
@@ -218,23 +203,11 @@ export class NodeFederation implements Federation {
   }
 
   datacenters(): readonly string[] {
-    const { machine, plan } = this.#options;
-    const known = machine.replication()?.datacenters.map(({ name }) => name) ?? [];
-    const told = this.#gossip.directory.records().map(({ datacenter }) => datacenter);
-    const all = [
-      plan.datacenter,
-      this.primary().datacenter,
-      ...known,
-      ...this.#enlisting.followers,
-      ...told,
-    ];
-    const isPart = (each: string): boolean => each === plan.datacenter || !this.#isRemoved(each);
-    return [...new Set(all)].filter(isPart);
+    return this.#view.datacenters();
   }
 
   primary(): Primacy {
-    const { machine, plan } = this.#options;
-    return primacyOf(machine.replication(), plan, machine.position());
+    return this.#view.primary();
   }
 
   /** Why the primary's log did not come the last time that it did not; undefined when nobody knows. */
@@ -294,18 +267,9 @@ export class NodeFederation implements Federation {
     return this.#isReigning && machine.replication() !== undefined && !this.isPrimary;
   }
 
-  #isRemoved(datacenter: string): boolean {
-    return removedOf(this.#options.machine.replication()).includes(datacenter);
-  }
-
   /** Whose promises count, where this server leads the primary. */
   #ledVoters(): readonly string[] | undefined {
-    const { machine } = this.#options;
-    if (!this.#isReigning || !this.isPrimary) return undefined;
-    return machine
-      .replication()
-      ?.datacenters.filter(({ isVoter }) => isVoter)
-      .map(({ name }) => name);
+    return this.#isReigning && this.isPrimary ? this.#view.voters() : undefined;
   }
 
   /** The state says something else, or the reign does. */
@@ -337,12 +301,29 @@ export class NodeFederation implements Federation {
     } else if (!this.#isFollowing && isStarted) this.#subscriber.stop();
   }
 
+  #newSlots(source: EntrySource): Slots {
+    const { platform, machine, plan, propose } = this.#options;
+    const trimming = { ...this.#deps, machine, propose, isReigning: () => this.#isReigning };
+    return new Slots({
+      ...{ ...platform, datacenter: plan.datacenter, source },
+      // What nobody follows is kept for a short while only.
+      datacenters: () => (this.isPrimary ? this.datacenters() : [plan.datacenter]),
+      followers: () => this.#feed.followers(),
+      pinnedSeq: () => this.#lender.pinnedSeq,
+      majoritySeq: () =>
+        this.isPrimary ? this.#feed.acknowledgedSeq('majority') : source.head.seq,
+      trim: (upToSeq) => trimGlobalLog(trimming, upToSeq),
+      limits: { maxBytes: plan.logMaxBytes, maxAgeMs: plan.logMaxAgeMs },
+      reviewMs: Math.min(REVIEW_MS, plan.logMaxAgeMs),
+    });
+  }
+
   #newSubscriber(call: Member<Outcome>['call']): Subscriber {
     const { platform, machine, plan, clusterId } = this.#options;
     return new Subscriber({
       ...platform,
       call,
-      addresses: () => this.#primaryAddresses(),
+      addresses: () => this.#view.primaryAddresses(),
       clusterId: () => clusterId() ?? '',
       federationId: () => machine.replication()?.federationId ?? '',
       adopt: (federationId) => adoptFederation(machine, this.#deps, federationId),
@@ -375,7 +356,7 @@ export class NodeFederation implements Federation {
         gate: this.#gate,
         isReigning: () => this.#isReigning,
       }),
-      addressesOf: (datacenter) => this.#addressesOf(datacenter),
+      addressesOf: (datacenter) => this.#view.addressesOf(datacenter),
       claim: () => this.#gossip.directory.primary(),
       isDiverged: () => this.#subscriber.state().kind === 'diverged',
       ackedSeqOf: (datacenter) => {
@@ -394,37 +375,8 @@ export class NodeFederation implements Federation {
       level: machine.usesLevel,
       // Whoever is part of the federation counts, heard or not: fewer would make majorities of too few.
       voters: this.datacenters(),
-      primaryAddresses: () => this.#primaryAddresses(),
+      primaryAddresses: () => this.#view.primaryAddresses(),
     });
-  }
-
-  #primaryAddresses(): readonly NetAddress[] {
-    const { machine, plan } = this.#options;
-    return primaryAddressesOf({
-      datacenter: plan.datacenter,
-      isPrimary: this.isPrimary,
-      primary: this.primary(),
-      replication: machine.replication(),
-      told: this.#gossip.directory.primary(),
-      addressesOf: (datacenter) => this.#addressesOf(datacenter),
-    });
-  }
-
-  #addressesOf(datacenter: string): readonly NetAddress[] {
-    const { plan } = this.#options;
-    if (datacenter === plan.datacenter) return this.#ownAddresses();
-    const told = this.#gossip.directory.addressesOf(datacenter);
-    // At first nothing is known but what the settings say, and it may be the other datacenter.
-    return told.length === 0 && datacenter === this.primary().datacenter ? plan.retryJoin : told;
-  }
-
-  /** The leader's first. */
-  #ownAddresses(): readonly NetAddress[] {
-    const { member } = this.#options;
-    const all = member.members();
-    const leaders = all.filter(({ isLeader }) => isLeader);
-    const others = all.filter(({ isLeader, isAlive }) => !isLeader && isAlive);
-    return [...leaders, ...others].map(({ address }) => address);
   }
 
   #newGossip(call: Member<Outcome>['call']): Gossip {
@@ -434,7 +386,7 @@ export class NodeFederation implements Federation {
       datacenter: plan.datacenter,
       clusterId: () => clusterId() ?? '',
       federationId: () => machine.replication()?.federationId ?? '',
-      isRemoved: (datacenter) => this.#isRemoved(datacenter),
+      isRemoved: (datacenter) => this.#view.isRemoved(datacenter),
       own: () => this.#ownRecord(),
       seeds: plan.retryJoin,
       neighbours: () => member.members().flatMap((each) => (each.isSelf ? [] : [each.address])),
@@ -452,7 +404,7 @@ export class NodeFederation implements Federation {
     return {
       clusterId: own,
       federationId: machine.replication()?.federationId ?? '',
-      addresses: this.#ownAddresses(),
+      addresses: this.#view.ownAddresses(),
       primary: datacenter,
       epoch,
       term: this.#reign,
