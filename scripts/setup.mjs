@@ -5,15 +5,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -55,47 +47,6 @@ function* sourceMarks(folder) {
   }
 }
 
-const NATIVE = ['classic-level', 'msgpackr-extract'];
-/** Fastify's compilers of schemas; see src/http/create-http.ts. */
-const NEVER_LOADED = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler'];
-
-/**
- * Puts the program and all that it imports into a handful of files: some fifteen hundred would cost it
- * more than half a second at each start. What a native package loads stays where it is.
- */
-async function packProgram() {
-  const { build } = await import('esbuild');
-  const built = join(root, 'dist', 'src');
-  await build({
-    entryPoints: {
-      main: join(built, 'main.js'),
-      'table-reader': join(built, 'platform-node', 'table-reader.js'),
-    },
-    outdir: built,
-    allowOverwrite: true,
-    bundle: true,
-    // What only a server needs is a file of its own, loaded while its tables are already being read.
-    splitting: true,
-    chunkNames: 'packed-[name]-[hash]',
-    external: [...NATIVE, ...NEVER_LOADED],
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    sourcemap: true,
-    logLevel: 'warning',
-    // Packages of the older form ask for these.
-    banner: {
-      js: [
-        "import { createRequire as requireFrom } from 'node:module';",
-        'const require = requireFrom(import.meta.url);',
-        'const { dirname: __dirname, filename: __filename } = import.meta;',
-      ].join('\n'),
-    },
-  });
-  // The compiler writes plain files; this one is started by its name.
-  chmodSync(join(built, 'main.js'), 0o755);
-}
-
 function upToDate(stampPath, digest) {
   return existsSync(stampPath) && readFileSync(stampPath, 'utf8') === digest;
 }
@@ -122,6 +73,6 @@ if (!upToDate(buildStamp, sourceDigest)) {
     [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json'],
     'compiling',
   );
-  await packProgram();
+  run(process.execPath, [join(root, 'dist/scripts/pack/main.js')], 'packing');
   writeFileSync(buildStamp, sourceDigest);
 }

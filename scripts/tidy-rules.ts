@@ -28,7 +28,9 @@ const ROOMS: readonly {
   { prefix: 'src/platform-node/', floor: 6, neighbours: ['src/node/'] },
   { prefix: 'src/node/', floor: 6 },
   { prefix: 'src/cli/', floor: 7 },
-  { prefix: 'src/main.ts', floor: 7, neighbours: ['src/cli/'] },
+  { prefix: 'src/program.ts', floor: 7, neighbours: ['src/cli/'] },
+  { prefix: 'src/main.ts', floor: 7, neighbours: ['src/program.ts'] },
+  { prefix: 'src/packed-main.ts', floor: 7 },
   { prefix: 'scripts/', floor: 8, neighbours: ['test/'] },
   { prefix: 'test/', floor: 8, neighbours: ['scripts/'] },
 ];
@@ -122,7 +124,7 @@ export const BARREL_ALLOWED: ReadonlySet<string> = new Set(['src/client/entry.ts
 
 /** Files that are started, not imported. */
 export const ENTRY_FILES: readonly RegExp[] = [
-  /^src\/main\.ts$/,
+  /^src\/(?:packed-)?main\.ts$/,
   /^src\/client\/entry\.ts$/,
   /^scripts\/tidy\.ts$/,
   /^scripts\/.+\/main\.ts$/,

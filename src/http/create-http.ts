@@ -209,18 +209,16 @@ class HttpServer {
     ]);
     const methods = this.#app.supportedMethods;
     for (const path of table.paths) {
-      const others = methods.filter((method) => !table.hasMethod(path, method));
-      const allow = table.allowOf(path);
-      this.#routeAtOnce(others, path, (exchange) => answerWrongMethod(exchange, allow));
+      const hidden = methods.filter((method) => table.isHidden(path, method));
+      if (hidden.length > 0) this.#routeAtOnce(hidden, path, (exchange) => refuse(exchange, table));
     }
+    this.#routeAtOnce(methods, '*', (exchange) => refuse(exchange, table));
     this.#routeAtOnce(methods, REDIRECT_PATH, answerRedirect);
     this.#routeAtOnce(methods, REFUSED_PATH, refusePath);
+    // Methods that the router does not know.
     this.#app.setNotFoundHandler((request, reply) => {
       reply.hijack();
-      const exchange = this.#exchangeOf(this.#unrouted, request, reply);
-      const path = table.match(request.raw.url ?? '/');
-      if (path === undefined) answerUnknownPath(exchange);
-      else answerWrongMethod(exchange, table.allowOf(path));
+      refuse(this.#exchangeOf(this.#unrouted, request, reply), table);
     });
   }
 
@@ -318,6 +316,13 @@ class HttpServer {
   #exchangeOf(stats: RouteStats, request: FastifyRequest, reply: FastifyReply): Exchange {
     return new Exchange(this.#parts, stats, { request: request.raw, response: reply.raw });
   }
+}
+
+/** Nothing is served there, or not to this method. */
+function refuse(exchange: Exchange, table: RouteTable): void {
+  const path = table.match(exchange.request.url ?? '/');
+  if (path === undefined) answerUnknownPath(exchange);
+  else answerWrongMethod(exchange, table.allowOf(path));
 }
 
 const RATE_TEXT = 'rate limit exceeded, try again later or against a different server';

@@ -1,5 +1,5 @@
 // Which methods each path has, for everything that fastify's router does not say: the methods that a
-// 405 names, and which path an unknown method meant.
+// 405 names, and which path a method meant that it has not.
 
 import type { Endpoint, Method } from '../api/endpoint.ts';
 
@@ -18,10 +18,14 @@ function hasSuffix(path: string): boolean {
 
 export class RouteTable {
   readonly #methodsByPath = new Map<string, Set<Method>>();
+  /** What stands before the parameters, of each endpoint that has one. */
+  readonly #starts: { readonly method: Method; readonly start: string }[] = [];
 
   constructor(endpoints: readonly Endpoint[]) {
     for (const endpoint of endpoints) {
       const path = routePathOf(endpoint);
+      const end = path.search(/[*:]/);
+      if (end !== -1) this.#starts.push({ method: endpoint.method, start: path.slice(0, end) });
       if (hasSuffix(path)) continue;
       const methods = this.#methodsByPath.get(path) ?? new Set();
       this.#methodsByPath.set(path, methods.add(endpoint.method));
@@ -35,6 +39,12 @@ export class RouteTable {
 
   hasMethod(path: string, method: string): boolean {
     return this.#methodsByPath.get(path)?.has(method as Method) === true;
+  }
+
+  /** Whether a router would take the path, which has not this method, for a parameter of another path. */
+  isHidden(path: string, method: string): boolean {
+    if (this.hasMethod(path, method)) return false;
+    return this.#starts.some((known) => known.method === method && path.startsWith(known.start));
   }
 
   /** `OPTIONS,GET,PUT,DELETE` of a path of `paths`. */

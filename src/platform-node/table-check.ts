@@ -1,4 +1,4 @@
-// Reads the tables of a database against their checksums while it is being opened, in threads beside it: a
+// Reads the tables of databases against their checksums while they are being opened, in threads beside it: a
 // state of a million tokens has a quarter of a gigabyte of them.
 
 import { readdirSync, statSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { damagedTables, type TableDamage } from './table-files.ts';
-import type { TablesToRead } from './table-reader.ts';
+import type { TablesRead, TablesToRead } from './table-reader.ts';
 
 /** A table as it lies there: its name may be taken by another one later. */
 interface Table {
@@ -21,30 +21,42 @@ const READER = new URL('./table-reader.js', import.meta.url);
 const SMALL_BYTES = 16 * 1024 * 1024;
 const THREADS_MAX = 4;
 
+type Damaged = Promise<readonly TableDamage[]>;
+
+/** A database and its tables. */
+interface Found {
+  readonly location: string;
+  readonly tables: readonly Table[];
+}
+
 /**
- * Begins to read the tables that are there now. To be called before the database is opened: what is written
- * since is not looked at.
+ * Begins to read the tables that are there now: all by the same threads, database by database. To be called
+ * before these are opened: what is written since is not looked at.
  */
-export function startTableCheck(location: string): TableCheck {
-  const tables = tablesOf(location);
-  return new TableCheck(location, tables, damageOf(location, tables));
+export function startTableChecks(locations: readonly string[]): readonly TableCheck[] {
+  const databases = locations.map((location) => ({ location, tables: tablesOf(location) }));
+  const tables = databases.flatMap((database) => database.tables);
+  const totalBytes = tables.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+  const damagedIn = totalBytes <= SMALL_BYTES ? damagedHere : damagedBeside(databases);
+  return databases.map((database) => new TableCheck(database, damagedIn(database)));
 }
 
 export class TableCheck {
   readonly #location: string;
   readonly #before: readonly Table[];
-  readonly #damaged: Promise<readonly TableDamage[]>;
+  readonly #damaged: Damaged;
 
-  constructor(
-    location: string,
-    before: readonly Table[],
-    damaged: Promise<readonly TableDamage[]>,
-  ) {
+  constructor({ location, tables }: Found, damaged: Damaged) {
     this.#location = location;
-    this.#before = before;
+    this.#before = tables;
     this.#damaged = damaged;
     // Whoever waits is told. Nobody does when the database cannot be opened.
     damaged.catch(() => undefined);
+  }
+
+  /** The folder of the database. */
+  get location(): string {
+    return this.#location;
   }
 
   /**
@@ -74,26 +86,39 @@ function tableAt(location: string, file: string): readonly Table[] {
   }
 }
 
-async function damageOf(
-  location: string,
-  tables: readonly Table[],
-): Promise<readonly TableDamage[]> {
-  const totalBytes = tables.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-  const files = tables.map(({ file }) => file);
-  if (totalBytes <= SMALL_BYTES) return damagedTables(location, files);
-  const threads = Math.min(availableParallelism(), THREADS_MAX);
-  const shares = Array.from({ length: threads }, (_, share) =>
-    files.filter((_, at) => at % threads === share),
+async function damagedHere({ location, tables }: Found): Damaged {
+  return damagedTables(
+    location,
+    tables.map(({ file }) => file),
   );
-  return (await Promise.all(shares.map((share) => readBeside({ location, files: share })))).flat();
 }
 
-/** Rejects when the thread fails, or ends without an answer. */
-function readBeside(tables: TablesToRead): Promise<readonly TableDamage[]> {
-  return new Promise((resolve, reject) => {
-    const thread = new Worker(READER, { workerData: tables });
-    thread.once('message', resolve);
-    thread.once('error', reject);
-    thread.once('exit', (code) => reject(new Error(`a table check ended with status ${code}`)));
-  });
+/** The tables of each database are dealt to all threads. */
+function damagedBeside(databases: readonly Found[]): (database: Found) => Damaged {
+  const threads = Math.min(availableParallelism(), THREADS_MAX);
+  const shares = Array.from({ length: threads }, (_, share) =>
+    readBeside(
+      databases.map(({ location, tables }) => ({
+        location,
+        files: tables.filter((_, at) => at % threads === share).map(({ file }) => file),
+      })),
+    ),
+  );
+  return async ({ location }) =>
+    (await Promise.all(shares.map((damagedIn) => damagedIn(location)))).flat();
+}
+
+/** What the thread tells of a database; rejects when it fails, or ends without having told. */
+function readBeside(share: readonly TablesToRead[]): (location: string) => Damaged {
+  const thread = new Worker(READER, { workerData: share });
+  // Three of each database.
+  thread.setMaxListeners(0);
+  return (location) =>
+    new Promise((resolve, reject) => {
+      thread.on('message', (read: TablesRead) => {
+        if (read.location === location) resolve(read.damaged);
+      });
+      thread.once('error', reject);
+      thread.once('exit', (code) => reject(new Error(`a table check ended with status ${code}`)));
+    });
 }

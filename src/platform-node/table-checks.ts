@@ -2,8 +2,9 @@
 // as loading the program does, and need not wait for it.
 
 import { existsSync, statSync } from 'node:fs';
+import { must } from '../../cluster/base/assert.ts';
 import { databaseFolder, databaseGenerations, levelFolder } from './files.ts';
-import { startTableCheck, type TableCheck } from './table-check.ts';
+import { startTableChecks, type TableCheck } from './table-check.ts';
 
 export class TableChecks {
   /** By the folder of the tables. */
@@ -12,12 +13,13 @@ export class TableChecks {
   /** Begins to read the tables of these databases, of all their generations that are there. */
   begin(dataFolder: string, names: readonly string[]): void {
     if (statSync(dataFolder, { throwIfNoEntry: false })?.isDirectory() !== true) return;
-    for (const name of names) {
-      for (const generation of databaseGenerations(dataFolder, name)) {
-        const location = levelFolder(databaseFolder(dataFolder, name, generation));
-        if (existsSync(location)) this.#begun.set(location, startTableCheck(location));
-      }
-    }
+    const locations = names.flatMap((name) =>
+      databaseGenerations(dataFolder, name).map((generation) =>
+        levelFolder(databaseFolder(dataFolder, name, generation)),
+      ),
+    );
+    const checks = startTableChecks(locations.filter((location) => existsSync(location)));
+    for (const check of checks) this.#begun.set(check.location, check);
   }
 
   /**
@@ -25,8 +27,8 @@ export class TableChecks {
    * the tables are at a second opening nobody has looked at.
    */
   take(location: string): TableCheck {
-    const begun = this.#begun.get(location) ?? startTableCheck(location);
+    const begun = this.#begun.get(location);
     this.#begun.delete(location);
-    return begun;
+    return begun ?? must(startTableChecks([location])[0], 'the check of this database');
   }
 }

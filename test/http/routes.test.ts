@@ -41,6 +41,7 @@ t.test('routes: wrong methods, OPTIONS and unknown paths', async (t) => {
     ['GET', '/v1/acl/nothing', 404, unknown, undefined],
     ['GET', '/v1/acl/policies/', 404, unknown, undefined],
     ['PUT', '/v1/acl/create', 404, unknown, undefined],
+    ['QUERY', '/v1/acl/nothing', 404, unknown, undefined],
     ['GET', '/x/v1/y', 404, unknown, undefined],
     ['GET', '/ui', 404, far, undefined],
     ['PROPFIND', '/ui', 404, far, undefined],

@@ -1,0 +1,17 @@
+// The program: everything that it can do is a command.
+
+import { join } from 'node:path';
+import { agentCommand } from './cli/agent.ts';
+import { processSurroundings } from './cli/process-surroundings.ts';
+import { runProgram } from './cli/program.ts';
+import { readTextFile } from './platform-node/files.ts';
+
+const description = readTextFile(join(import.meta.dirname, '..', '..', 'package.json'));
+const { version } = JSON.parse(description) as { readonly version: string };
+
+// Not awaited here: it is packed into a script, which cannot wait.
+void runProgram(process.argv.slice(2), processSurroundings(version), agentCommand(version)).then(
+  (status) => {
+    process.exitCode = status;
+  },
+);
