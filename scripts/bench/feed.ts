@@ -130,6 +130,7 @@ async function measure(
     place: () => undefined,
     level: () => 1,
     maxEpoch: () => 0,
+    isWitness: () => false,
     apply: async (batch) => {
       state.cursor = batch.to;
       onEntries(batch.entries);
