@@ -8,6 +8,7 @@ import { CallerResolver } from '../../src/service/caller-resolver.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationInput, OperationName } from '../../src/service/operations.ts';
 import { placementOf } from '../../src/service/placement.ts';
+import { aCommand, aPolicy } from '../support/fixtures.ts';
 import {
   createHarness,
   type Harness,
@@ -144,6 +145,47 @@ t.test('rights: an allowing default policy gives no rights over ACLs', async (t)
   t.match(await ask(harness, 'policy.list', undefined), /^permission-denied/);
   t.match(await ask(harness, 'token.create', undefined), /^permission-denied/);
 });
+
+t.test(
+  'rights: a token with rules that cannot be read has none, not those of the others',
+  async (t) => {
+    for (const defaultPolicy of ['deny', 'allow'] as const) {
+      const harness = await createHarness({ defaultPolicy });
+      const readable = await newPolicy(
+        harness,
+        'readable',
+        'acl = "write"\nkey_prefix "" { policy = "write" }',
+      );
+      const newer = aPolicy(7, {
+        name: 'newer',
+        rules: 'key_prefix "secret/" { policy = "some of it" }',
+      });
+      const stored = { type: 'policy.set', presence: 'create', policy: newer } as const;
+      t.match(
+        await harness.deps.propose(aCommand(stored)),
+        { kind: 'applied' },
+        'as a newer release',
+      );
+      const policies = [{ id: readable }, { id: newer.id }];
+      const { secretId: secret } = await newToken(harness, { policies });
+      const asked = { resource: 'key', access: 'read', segment: 'public/a' };
+      const items = [{ ...asked, namespace: undefined }];
+      const tries = {
+        'the readable rules alone': () => harness.run('policy.list', { page }, { secret }),
+        'a decision': () => harness.run('authorize', { items, explain: false }, { secret }),
+        'an explained one': () => harness.run('authorize', { items, explain: true }, { secret }),
+      };
+      for (const [what, ask] of Object.entries(tries)) {
+        const says = 'internal: the stored rules of policy "newer" cannot be read';
+        t.equal(await refusalOf(ask()), says, `${defaultPolicy}: ${what}`);
+        t.equal(await refusalOf(ask()), says, `${defaultPolicy}: ${what}, again`);
+      }
+      const without = await newToken(harness, { policies: [{ id: readable }] });
+      const list = harness.run('policy.list', { page }, { secret: without.secretId });
+      t.equal(await refusalOf(list), 'ok', 'other tokens go on');
+    }
+  },
+);
 
 t.test('rights: those of a namespace reach no other; its rules name the object', async (t) => {
   const harness = await createHarness();
