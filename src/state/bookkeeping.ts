@@ -1,11 +1,11 @@
 // Rows that are no objects: remembered requests and pending logins, each with a row that finds it by
 // its time. They are the same on every node, but no digest counts them and nobody watches them.
 
-import { outcomeFields, replayedOutcomeOf } from './answer-codec.ts';
-import type { AppliedOutcome, Outcome } from './outcome.ts';
+import type { AppliedOutcome } from './outcome.ts';
 import type { ChangeSet } from './change-set.ts';
 import type { RequestMark } from './commands.ts';
-import { type Fields, pack, requireFormat, unpack } from './packing.ts';
+import { pack, requireFormat, unpack } from './packing.ts';
+import { decodeRequest, encodeRequest, type RememberedRequest } from './request-row.ts';
 import type { Getter } from './getter.ts';
 import { NO_BYTES, rowKey } from './tables.ts';
 
@@ -14,12 +14,6 @@ export const REQUEST_MEMORY_MS = 10 * 60 * 1000;
 
 const FORMAT = 1;
 
-export interface RememberedRequest {
-  readonly fingerprint: Uint8Array;
-  readonly timeMs: number;
-  readonly outcome: Outcome;
-}
-
 export interface PendingLogin {
   readonly value: Uint8Array;
   readonly expiresMs: number;
@@ -27,14 +21,7 @@ export interface PendingLogin {
 
 export function readRequest(rows: Getter, key: Uint8Array): RememberedRequest | undefined {
   const value = rows.get(rowKey('request', key));
-  if (value === undefined) return undefined;
-  const [format, fingerprint, timeMs, outcome] = unpack(value);
-  requireFormat('request', format, FORMAT);
-  return {
-    fingerprint: fingerprint as Uint8Array,
-    timeMs: timeMs as number,
-    outcome: replayedOutcomeOf(outcome as Fields),
-  };
+  return value === undefined ? undefined : decodeRequest(value);
 }
 
 /** Replaces what is remembered under the key. */
@@ -45,8 +32,7 @@ export function rememberRequest(
   outcome: AppliedOutcome,
 ): void {
   forgetRequest(changes, key);
-  const value = pack([FORMAT, fingerprint, timeMs, outcomeFields(outcome)]);
-  changes.putRow(rowKey('request', key), value);
+  changes.putRow(rowKey('request', key), encodeRequest({ fingerprint, timeMs, outcome }));
   changes.putRow(rowKey('requestByTime', timeMs, key), NO_BYTES);
 }
 

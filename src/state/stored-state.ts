@@ -10,12 +10,7 @@ import type { NamespaceScope } from '../acl/namespace-selection.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
-import {
-  type PendingLogin,
-  readPendingLogin,
-  readRequest,
-  type RememberedRequest,
-} from './bookkeeping.ts';
+import { type PendingLogin, readPendingLogin, readRequest } from './bookkeeping.ts';
 import { Digest } from './digest.ts';
 import { type GlobalCursor, type GlobalPlace, isSameCursor } from './global-log/cursor.ts';
 import { decodeImport } from './global-log/import-progress.ts';
@@ -68,6 +63,7 @@ import {
 import { readRetiredNamespace } from './retired-namespace.ts';
 import { decodeRestore, RESTORE_KEY, type RestoreProgress } from './restore-progress.ts';
 import type { RequestSearch } from './request-search.ts';
+import type { RememberedRequest } from './request-row.ts';
 import type { StateStore } from './state-store.ts';
 import { rowKey } from './tables.ts';
 import type {

@@ -6,6 +6,9 @@ import type { Change } from '../../src/state/commands.ts';
 import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
+import { encodeRequest } from '../../src/state/request-row.ts';
+import { packedRows } from '../../src/state/snapshot-format.ts';
+import { rowKey } from '../../src/state/tables.ts';
 import { aNamespace, anAuthMethod, aPolicy, aToken, FIXTURE_TIME_MS } from '../support/fixtures.ts';
 import {
   BUILTINS,
@@ -209,6 +212,71 @@ t.test('snapshot: nothing of the last moments before the switch is lost', async 
   await snapshot.close();
 });
 
+t.test(
+  'snapshot: a repeat of what the primary has done changes nothing behind it',
+  async (test) => {
+    const dc1 = await primary();
+    const dc2 = await follower(dc1);
+    const marks = [1, 2, 3].map((fill) => ({ ...MARK, key: new Uint8Array(32).fill(fill) }));
+    const [done, gone, local] = marks as [typeof MARK, typeof MARK, typeof MARK];
+    const change = { type: 'policy.set', presence: 'update', policy: aPolicy(1) } as const;
+    await dc1.one(change, { request: done });
+    await dc1.one({ type: 'policy.delete', id: aPolicy(2).id }, { request: gone });
+    await dc1.one(localToken(51), { request: local });
+    const made = dc1.machine.request(done.key)!;
+    // The datacenter that takes it in has changed more than the primary: its index is ahead.
+    for (let each = 60; each < 80; each += 1) await dc2.one(localToken(each));
+    test.equal(await take(dc1, dc2), 'applied');
+    test.equal(dc2.machine.request(local.key), undefined, 'a local token stays where it is');
+    const remembered = dc2.machine.request(done.key)!;
+    test.same({ ...remembered, outcome: made.outcome }, made);
+    const { index, position } = remembered.outcome;
+    test.same(position, made.outcome.position);
+    test.ok(index > dc1.machine.index(), 'it is forgotten ten minutes from now, and not at once');
+    test.ok(index <= dc2.machine.index());
+    const at = dc2.machine.cursor()!;
+    await dc2.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc2', at });
+    await dc2.one({ type: 'epoch.start', epoch: 2, promises: [], isForced: true });
+    const before = dc2.machine.cursor();
+    for (const [request, again] of [
+      [done, change],
+      [gone, { type: 'policy.delete', id: aPolicy(2).id }],
+    ] as const) {
+      test.match(await dc2.one(again, { request }), { kind: 'applied', replayed: true });
+    }
+    test.same(dc2.machine.cursor(), before, 'nothing was written');
+    await dc2.one({ type: 'request-id.forget', keys: [done.key, gone.key] });
+    test.equal(dc2.machine.request(done.key), undefined);
+    await swept(dc2);
+    requireRowsFromNothing(unplaced(dc2.kv), dc2.machine);
+  },
+);
+
+t.test(
+  'snapshot: of one request, what is on the chain counts, and not what was left',
+  async (test) => {
+    const dc1 = await primary();
+    const dc2 = await follower(dc1);
+    const change = { type: 'policy.set', presence: 'update', policy: aPolicy(1) } as const;
+    // The same request took effect on a fork first.
+    await dc2.one({ type: 'epoch.start', epoch: 2, promises: [], isForced: true });
+    await dc2.one(change, { request: MARK });
+    test.same(dc2.machine.request(MARK.key)?.outcome.position, {
+      epoch: 2,
+      seq: dc2.machine.cursor()!.seq,
+    });
+    await dc1.one({ type: 'epoch.promise', epoch: 3, candidate: 'dc1', at: dc1.machine.cursor()! });
+    await dc1.one({ type: 'epoch.start', epoch: 3, promises: [], isForced: true });
+    await dc1.one(change, { request: MARK });
+    const { epochs } = dc1.machine.replication()!;
+    test.equal(verdictOf(await dc2.one({ type: 'epoch.fence', epochs })), 'applied');
+    test.equal(await take(dc1, dc2), 'applied');
+    test.same(dc2.machine.request(MARK.key)?.outcome.position, dc1.machine.position());
+    await swept(dc2);
+    requireRowsFromNothing(unplaced(dc2.kv), dc2.machine);
+  },
+);
+
 t.test('snapshot: readers see the old state until the switch, then the new one', async (test) => {
   const dc1 = await primary();
   const dc2 = await follower(dc1);
@@ -302,6 +370,18 @@ t.test('snapshot: local rows are not in it, and cannot get into it', async (test
   const snapshot = (await dc1.machine.globalSnapshot())!;
   const secret = Buffer.from(aToken(50).secretId);
   for await (const piece of snapshot.pieces()) test.notOk(Buffer.from(piece).includes(secret));
+  const dc2 = await follower(dc1);
+  await dc1.one(localToken(51), { request: MARK });
+  await dc2.one({ type: 'global-snapshot.begin', id: 'one', header: snapshot.header });
+  const row = {
+    key: rowKey('request', MARK.key),
+    value: encodeRequest(dc1.machine.request(MARK.key)!),
+  };
+  for (const value of [row.value, row.value.slice(0, 9)]) {
+    const rows = packedRows([{ ...row, value }]);
+    const chunk = { type: 'global-snapshot.chunk', id: 'one', number: 1, rows } as const;
+    test.equal(verdictOf(await dc2.one(chunk)), 'broken-chain');
+  }
   await snapshot.close();
   test.equal(await new MachineHarness(new MemoryKv()).machine.globalSnapshot(), undefined);
 });

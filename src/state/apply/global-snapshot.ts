@@ -19,6 +19,7 @@ import type { Sums } from '../object-rows.ts';
 import { fieldsOrNone } from '../packing.ts';
 import { RESTORE_KEY } from '../restore-progress.ts';
 import { RowParser } from '../row-parser.ts';
+import { arrivedRequest } from '../shared-request.ts';
 import { NO_BYTES } from '../tables.ts';
 import type { ApplyContext } from './checks.ts';
 import { verdictOf } from './global-log.ts';
@@ -62,11 +63,16 @@ export function applyGlobalSnapshotChunk(
   if (rows === undefined) return verdictOf(changes, 'broken-chain');
   let lastKey = before;
   for (const { key, value } of rows) {
-    const isNext = Buffer.compare(key, lastKey) > 0 && isGlobalRow(key, value);
+    const mayCome = isGlobalRow(key, value) || arrivedRequest(key, value) !== undefined;
+    const isNext = Buffer.compare(key, lastKey) > 0 && mayCome;
     if (!isNext) return verdictOf(changes, 'broken-chain');
     lastKey = key;
   }
-  for (const { key, value } of rows) staged.putGlobal(key, value);
+  for (const { key, value } of rows) {
+    const arrived = arrivedRequest(key, value);
+    if (arrived === undefined) staged.putGlobal(key, value);
+    else staged.putRequest(arrived, changes.index);
+  }
   staged.moveOn({ timeMs, chunkCount: number, lastKey });
   return verdictOf(changes, 'applied');
 }

@@ -1,12 +1,14 @@
 // All global objects as of one entry of the global log, for a datacenter that cannot follow entry by
-// entry: a header that says what they are, and pieces of rows. Local tokens are left out, byte for byte.
+// entry: a header that says what they are, and pieces of rows; behind the objects the requests that are
+// remembered. Local tokens are left out, byte for byte.
 
 import type { KvReader, KvRow, KvSnapshot } from '../../../cluster/platform/kv.ts';
 import { isGlobalRow } from '../global-effects.ts';
 import { decodeMeta, type Meta } from '../meta.ts';
 import { type Fields, orNull, orUndefined, pack, requireFormat, unpack } from '../packing.ts';
+import { isSentRequest } from '../shared-request.ts';
 import { packedRows, packedSize } from '../snapshot-format.ts';
-import { META_KEY, OBJECT_KINDS } from '../tables.ts';
+import { META_KEY, OBJECT_KINDS, ROW } from '../tables.ts';
 import type { GlobalCursor } from './cursor.ts';
 import {
   cursorFields,
@@ -118,11 +120,12 @@ function headerOf(replication: Replication, meta: Meta): GlobalSnapshotHeader {
 async function* piecesOf(reader: KvReader): AsyncGenerator<Uint8Array> {
   let rows: KvRow[] = [];
   let sizeBytes = 0;
-  for (const kind of OBJECT_KINDS) {
+  for (const kind of [...OBJECT_KINDS, ROW.request]) {
     const range = { from: Uint8Array.of(kind), to: Uint8Array.of(kind + 1) };
     for await (const slice of reader.rows(range)) {
       for (const row of slice) {
-        if (!isGlobalRow(row.key, row.value)) continue;
+        const { key, value } = row;
+        if (!isGlobalRow(key, value) && !isSentRequest(key, value)) continue;
         const rowBytes = packedSize(row);
         if (rows.length > 0 && sizeBytes + rowBytes > GLOBAL_PIECE_BYTES) {
           yield packedRows(rows);

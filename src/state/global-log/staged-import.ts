@@ -15,10 +15,15 @@ import {
   readRetiredNamespace,
   retiredNamespaceKey,
 } from '../retired-namespace.ts';
+import { decodeRequest } from '../request-row.ts';
 import { type Rows, stagedRows } from '../row-buffer.ts';
+import { type ArrivedRequest, requestRow } from '../shared-request.ts';
 import { isBookkeepingRow, NO_BYTES, ROW, rowKey } from '../tables.ts';
 import { forgetOrigin } from '../token-origin.ts';
 import { decodeImport, encodeImport, type ImportProgress } from './import-progress.ts';
+
+/** Of the key of a request in the key that begins with its time. */
+const REQUEST_AT = 9;
 
 export class StagedImport {
   readonly #rows: Rows;
@@ -67,6 +72,13 @@ export class StagedImport {
     this.#isChanged = true;
   }
 
+  /** A request that is remembered with the snapshot, by the index of this state. */
+  putRequest({ key, request }: ArrivedRequest, index: number): void {
+    this.#staged.putRow(rowKey('request', key), requestRow(request, index));
+    this.#staged.putRow(rowKey('requestByTime', request.timeMs, key), NO_BYTES);
+    this.#isChanged = true;
+  }
+
   /** A row of this datacenter as it is now; a local token, or bookkeeping. Anything else stays behind. */
   carry(key: Uint8Array): void {
     const value = this.#rows.get(key);
@@ -74,7 +86,7 @@ export class StagedImport {
     if (key[0] === ROW.token) {
       const token = decodeRecord(TOKENS.codec, value);
       if (token.local) this.putLocal(token);
-    } else if (isBookkeepingRow(key[0]!)) {
+    } else if (isBookkeepingRow(key[0]!) && !this.#isRequestThere(key)) {
       this.#staged.putRow(key, value);
     }
   }
@@ -121,6 +133,18 @@ export class StagedImport {
     this.#isChanged = false;
   }
 
+  /**
+   * What came with the snapshot is on the chain; what is remembered here of the same request may be of a fork
+   * that was left.
+   */
+  #isRequestThere(key: Uint8Array): boolean {
+    if (key[0] === ROW.request) return this.#staged.get(key) !== undefined;
+    if (key[0] !== ROW.requestByTime) return false;
+    const requestKey = key.subarray(REQUEST_AT);
+    const there = this.#staged.get(rowKey('request', requestKey));
+    return there !== undefined && !isSameKey(key, decodeRequest(there).timeMs, requestKey);
+  }
+
   #isTaken(token: Token): boolean {
     const holder = this.#staged.get(secretKey(token.secretId));
     const keys = [TOKENS.keyOf(token), ...(holder === undefined ? [] : [rowKey('token', holder)])];
@@ -144,6 +168,10 @@ export class StagedImport {
     if (authMethod === undefined || !isOrphaned(token, methodsIn(this.#staged))) return;
     this.#staged.putRow(methodKey('retiredMethod', authMethod), NO_BYTES);
   }
+}
+
+function isSameKey(key: Uint8Array, timeMs: number, requestKey: Uint8Array): boolean {
+  return Buffer.compare(key, rowKey('requestByTime', timeMs, requestKey)) === 0;
 }
 
 function methodsIn(rows: Getter): Parameters<typeof isOrphaned>[1] {

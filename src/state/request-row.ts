@@ -1,0 +1,27 @@
+// The row of a remembered request: what was asked under its id, when, and what came of it.
+
+import { outcomeFields, replayedOutcomeOf } from './answer-codec.ts';
+import type { AppliedOutcome } from './outcome.ts';
+import { type Fields, pack, requireFormat, unpack } from './packing.ts';
+
+const FORMAT = 1;
+
+export interface RememberedRequest {
+  readonly fingerprint: Uint8Array;
+  readonly timeMs: number;
+  readonly outcome: AppliedOutcome;
+}
+
+export function encodeRequest({ fingerprint, timeMs, outcome }: RememberedRequest): Uint8Array {
+  return pack([FORMAT, fingerprint, timeMs, outcomeFields(outcome)]);
+}
+
+export function decodeRequest(value: Uint8Array): RememberedRequest {
+  const [format, fingerprint, timeMs, outcome] = unpack(value);
+  requireFormat('request', format, FORMAT);
+  return {
+    fingerprint: fingerprint as Uint8Array,
+    timeMs: timeMs as number,
+    outcome: replayedOutcomeOf(outcome as Fields),
+  };
+}
