@@ -38,6 +38,7 @@ import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
 import type { Platform } from './platform.ts';
+import { outrunRefusal } from './outrun-refusal.ts';
 import { requireKept } from './kept-by-successor.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { primaryPortOf } from './primary-port.ts';
@@ -94,7 +95,9 @@ export class NodeFederation implements Federation {
       voters: () => this.#ledVoters(),
       heardAtMs: (each) => this.#feed.heardAtMs(each),
     });
-    const refusal = () => this.#lease.refusal();
+    // What a reign begins with is written in any case: without one, nobody learns of a later reign.
+    const outrunBy = () => (this.#isReigning ? this.promotion.outrunBy() : undefined);
+    const refusal = () => outrunRefusal(datacenter, outrunBy()) ?? this.#lease.refusal();
     this.#gate = new GlobalGate({ view: machine, datacenter, refusal });
     this.#deps = {
       propose: (command) => this.admit(command.change, () => options.propose(command)),

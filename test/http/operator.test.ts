@@ -649,6 +649,9 @@ t.test('primary: a wish is carried out here, or sent once to where it can be', a
   t.match(server.forwarded, [{ datacenter: 'dc2', name: 'primary-move', input: wish }]);
   const own = await move({ Datacenter: 'dc1' });
   t.same([own.status, own.text], [400, 'dc1 is the primary already']);
+  // Only those who promise know whether it has been outrun.
+  t.equal((await move({ Datacenter: 'dc1', Mode: 'election' })).status, 200);
+  t.same(server.primary.moves, [{ handOver: 'dc2' }, 'elect']);
   const shown = await tell(server, 'service', { ask: 'GET /operator/primary' });
   t.same(JSON.parse(shown.text), {
     ...{ Datacenter: 'dc1', Epoch: 1, PromisedEpoch: 1, Position: '1.2', HeadPosition: '1.2' },

@@ -50,14 +50,23 @@ export class LaterReign {
     this.#timer?.cancel();
   }
 
+  /** Who is said to have begun a later reign than the own log knows of. */
+  claimed(): PrimaryClaim | undefined {
+    const { claim, datacenter, port } = this.#options;
+    const state = port.state();
+    const told = claim();
+    const isLater = state !== undefined && told !== undefined && told.epoch > state.epoch;
+    return isLater && told.datacenter !== datacenter ? told : undefined;
+  }
+
   /** Looks now. Whether the own log was told of a later reign. */
   async look(): Promise<boolean> {
     const { call, datacenter, logger, port } = this.#options;
     const state = port.state();
-    const claim = this.#options.claim();
-    if (state === undefined || claim === undefined || claim.datacenter === datacenter) return false;
+    const claim = this.claimed();
+    if (state === undefined || claim === undefined) return false;
     const isStuck = state.isPrimary || state.primary === datacenter || this.#options.isDiverged();
-    if (!isStuck || claim.epoch <= state.epoch) return false;
+    if (!isStuck) return false;
     for (const address of claim.addresses) {
       const request = {
         method: PROMOTION_METHOD.epochs,

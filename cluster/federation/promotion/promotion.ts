@@ -112,26 +112,40 @@ export class Promotion {
     this.#laterReign.stop();
   }
 
-  /** Makes this datacenter primary by a majority of all. On its leader. Rejects with PromotionRefusal. */
+  /**
+   * Makes this datacenter primary by a majority of all; a primary whom a promise to another one has outrun begins
+   * the next epoch. On its leader. Rejects with PromotionRefusal.
+   */
   elect(): Promise<Promoted> {
     return this.#alone(() => this.#run({ kind: 'elected' }));
   }
 
   /**
    * On the primary's leader: another datacenter has promised a later epoch, and takes nothing of this reign.
-   * If that one began, this one is over; if nobody came of it, this datacenter begins the next. Resolves when
-   * either is done, or cannot be for now.
+   * If that one began, this one is over; if nobody came of it, this datacenter begins the next. One that is said
+   * to have begun and cannot be asked may have writes of its own: only a person passes over them, by `elect`.
+   * Resolves when either is done, or cannot be for now.
    */
   async onNewerEpoch(epoch: number): Promise<void> {
     const state = this.#options.port.state();
     if (this.#isUnderWay || state?.isPrimary !== true || state.epoch >= epoch) return;
     try {
       if (await this.#laterReign.look()) return;
+      const claim = this.outrunBy();
+      if (claim !== undefined) {
+        throw refused(`${claim.datacenter} has begun epoch ${claim.epoch}, and does not answer`);
+      }
       await this.#alone(() => this.#run({ kind: 'renewed', after: epoch }));
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       this.#options.logger.warn({ epoch, why }, 'this reign is outrun, and no other has begun');
     }
+  }
+
+  /** Who is said to have begun a later reign, where the own datacenter still takes itself for the primary. */
+  outrunBy(): PrimaryClaim | undefined {
+    const isPrimary = this.#options.port.state()?.isPrimary === true;
+    return isPrimary ? this.#laterReign.claimed() : undefined;
   }
 
   /**
@@ -175,8 +189,7 @@ export class Promotion {
 
   async #run(wish: Wish): Promise<Promoted> {
     const trial = this.#require();
-    if (trial.isPrimary && wish.kind !== 'renewed')
-      throw refused('this datacenter is the primary already');
+    if (trial.isPrimary && wish.kind !== 'renewed' && wish.kind !== 'elected') throw already();
     const epoch = await this.#epochFor(wish, trial);
     const cursor = await this.#promiseSelf(epoch);
     const ask = { epoch, candidate: this.#options.datacenter, cursor, isTrial: false };
@@ -213,6 +226,8 @@ export class Promotion {
     const ask = { epoch: Number.MAX_SAFE_INTEGER, candidate, cursor, isTrial: true };
     const ballot = await this.#poll(ask, state);
     const count = this.#count(ballot, state, ask);
+    // Who has promised a later epoch to another one takes nothing of this reign, and never will.
+    if (state.isPrimary && wish.kind === 'elected' && count.maxEpoch <= maxEpoch) throw already();
     if (wish.kind === 'forced') {
       if (count.further.length === 0) return next;
       const says = `${count.further.join(', ')} can be reached and has more`;
@@ -374,6 +389,10 @@ export class Promotion {
 
 function refused(says: string): PromotionRefusal {
   return new PromotionRefusal('refused', says);
+}
+
+function already(): PromotionRefusal {
+  return refused('this datacenter is the primary already');
 }
 
 function undecided(says: string): PromotionRefusal {

@@ -141,9 +141,12 @@ export class Datacenter implements PromotionPort {
     const heard = epochs.at(-1)!.epoch;
     if (heard < this.maxEpoch || heard <= this.epochs.at(-1)!.epoch) return;
     this.maxEpoch = heard;
-    const next = epochs.find(({ epoch }) => epoch > this.cursor.epoch);
-    if (next !== undefined && this.cursor.seq >= next.startSeq) {
-      this.divergent.push(...this.entries.slice(next.startSeq - 1));
+    const known = this.epochs.map(({ epoch }) => epoch);
+    const shared = Math.max(...epochs.map(({ epoch }) => (known.includes(epoch) ? epoch : 0)));
+    const later = [...epochs, ...this.epochs].filter(({ epoch }) => epoch > shared);
+    const forkSeq = Math.min(...later.map(({ startSeq }) => startSeq)) - 1;
+    if (this.cursor.seq > forkSeq) {
+      this.divergent.push(...this.entries.slice(forkSeq));
       this.isDiverged = true;
     }
   }

@@ -336,6 +336,67 @@ t.test('renewal: a primary that another one has followed ends its reign instead'
   test.same([alone.one.state().epoch, alone.one.maxEpoch], [1, 1], 'without a majority it waits');
 });
 
+/**
+ * dc2 is primary of epoch 2, and has what nobody else has; dc1 has promised epoch 3 to dc3, and dc3 is gone.
+ */
+async function outrun({ hasBegun }: { readonly hasBegun: boolean }): Promise<Three> {
+  const all = threeDatacenters();
+  const { world, one, two, three } = all;
+  two.follow(one, 10);
+  three.follow(one, 10);
+  await world.time.result(two.promotion.elect());
+  two.write('of epoch 2');
+  world.cuts.add('dc3 dc2').add('dc2 dc3');
+  three.startFirst = () => hasBegun;
+  await refusalOf(world, three.promotion.elect());
+  three.isUp = false;
+  return all;
+}
+
+t.test(
+  'renewal: whom a reign that began has outrun waits for a person, who elects it',
+  async (test) => {
+    const { world, one, two, three } = await outrun({ hasBegun: true });
+    test.same([three.state().epoch, one.maxEpoch, two.maxEpoch], [3, 3, 2]);
+    one.follow(two, 10);
+    test.equal(one.cursor.seq, 10, 'nobody follows it any more');
+    test.match(two.promotion.outrunBy(), { datacenter: 'dc3', epoch: 3 });
+    test.equal(one.promotion.outrunBy(), undefined, 'dc1 is no primary');
+    await world.time.result(two.promotion.onNewerEpoch(3));
+    test.same([two.state().epoch, two.maxEpoch], [2, 2], 'dc3 may have writes of its own');
+    test.match(
+      await refusalOf(world, one.promotion.elect()),
+      /^refused: there is no majority: dc2 does not promise \(at 2\.12, promised 2\); dc3 does not/,
+      'another one lacks what dc2 has',
+    );
+    const { epoch, promises } = await world.time.result(two.promotion.elect());
+    test.same([epoch, promises], [4, ['dc1']]);
+    one.follow(two, 10);
+    test.same(one.cursor, two.cursor);
+    test.match(
+      await refusalOf(world, two.promotion.elect()),
+      /^refused: .* is the primary already/,
+    );
+    three.isUp = true;
+    world.cuts.clear();
+    three.promotion.start();
+    await world.time.until('dc3 knows', () => three.isDiverged);
+    test.equal(three.divergent.length, 1);
+    three.promotion.stop();
+    test.same(world.violations, []);
+  },
+);
+
+t.test('renewal: whom nothing but a promise has outrun goes on by itself', async (test) => {
+  const { world, one, two } = await outrun({ hasBegun: false });
+  test.same([one.maxEpoch, two.promotion.outrunBy()], [3, undefined]);
+  await world.time.result(two.promotion.onNewerEpoch(3));
+  test.same([two.state().epoch, two.isPrimary], [4, true]);
+  one.follow(two, 10);
+  test.same(one.cursor, two.cursor);
+  test.same(world.violations, []);
+});
+
 t.test('force: names its epoch, and is no way around a datacenter that has more', async (test) => {
   const { world, one, two, three } = threeDatacenters();
   one.isUp = false;
