@@ -43,6 +43,19 @@ const SAVED: readonly {
   { seed: 3011, subject: 'datacenters', cuts: { only: [1, 2, 3, 4, 5, 6, 8, 10, 11, 13] } },
   // Two primaries of the past were asked; what the first one did was forgotten over what the second one said.
   { seed: 3041, subject: 'datacenters', cuts: { only: [4, 6, 7, 8, 16, 17, 21, 24] } },
+  // A primary that had taken a snapshot knew nothing of the requests that had led there, and did one again.
+  {
+    seed: 20_353,
+    subject: 'datacenters',
+    cuts: {
+      only: [
+        ...[4, 5, 6, 8, 9, 11, 12, 13, 14, 16, 17, 19, 20, 23, 26, 29, 30, 31, 33, 34, 38, 45, 46],
+        ...[55, 56, 58, 63],
+      ],
+    },
+  },
+  // What a fork showed was taken for what the log that is left had long after.
+  { seed: 20_679, subject: 'datacenters', cuts: {} },
 ];
 
 const FRESH: readonly { readonly seed: number; readonly subject: SubjectName }[] = [

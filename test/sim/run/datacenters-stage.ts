@@ -27,6 +27,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
   const sites = hosts.map((own) => new Site({ hosts: own, subject, group, violations }));
   const checks = new FederationChecks({
     ...{ sites: hosts, violations },
+    nowMs: () => world.time.nowMs,
     mark: (name) => world.trace.mark(name),
   });
   const keepers = hosts.map((own) => new ServerKeeper({ world, group, hosts: own }));

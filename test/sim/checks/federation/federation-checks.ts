@@ -55,6 +55,7 @@ export const MARKS = {
 export interface FederationChecksOptions {
   readonly sites: readonly (readonly SimHost[])[];
   readonly violations: Violations;
+  readonly nowMs: () => number;
   /** Told of corners that a run has been in. */
   readonly mark: (name: string) => void;
 }
@@ -65,15 +66,17 @@ export class FederationChecks implements SitesWatch {
   comparedCount = 0;
   readonly #violations: Violations;
   readonly #sites: readonly (readonly SimHost[])[];
+  readonly #nowMs: () => number;
   readonly #mark: (name: string) => void;
   readonly #placeByHost = new Map<string, number>();
   readonly #followed = new WeakMap<SimStore, Followed>();
   readonly #startByEpoch = new Map<number, EpochStart>();
   #hasBegun = false;
 
-  constructor({ sites, violations, mark }: FederationChecksOptions) {
+  constructor({ sites, violations, nowMs, mark }: FederationChecksOptions) {
     this.#violations = violations;
     this.#sites = sites;
+    this.#nowMs = nowMs;
     this.#mark = mark;
     for (const [place, hosts] of sites.entries()) {
       for (const { name } of hosts) this.#placeByHost.set(name, place);
@@ -228,7 +231,7 @@ export class FederationChecks implements SitesWatch {
     const seqs: number[] = [];
     for (const write of writes) {
       if (write.type !== 'put' || write.key[0] !== ROW.globalEntry) continue;
-      const { known, rival } = this.chain.add(write.value, site);
+      const { known, rival } = this.chain.add(write.value, { site, atMs: this.#nowMs() });
       const { epoch, seq, body, prevHash } = known.entry;
       seqs.push(seq);
       if (body.kind === 'epoch-start') {

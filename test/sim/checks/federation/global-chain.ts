@@ -18,6 +18,8 @@ export interface KnownEntry {
   readonly prevHash: string;
   /** The datacenter whose disk held it first: who wrote it. */
   readonly site: string;
+  /** When that was, in the time of the run. */
+  readonly atMs: number;
 }
 
 /** The shared objects at one place of the log. */
@@ -39,13 +41,13 @@ export class GlobalChain {
   /** The entry; and another one that is at the same place, if there is one. */
   add(
     bytes: Uint8Array,
-    site: string,
+    first: Pick<KnownEntry, 'site' | 'atMs'>,
   ): { readonly known: KnownEntry; readonly rival?: KnownEntry } {
     const hash = textOf(entryHash(bytes));
     const there = this.#byHash.get(hash);
     if (there !== undefined) return { known: there };
     const entry = decodeEntry(bytes);
-    const known = { entry, hash, prevHash: textOf(entry.prevHash), site };
+    const known = { entry, hash, prevHash: textOf(entry.prevHash), ...first };
     const rival = this.at(entry.epoch, entry.seq);
     this.#byHash.set(hash, known);
     if (rival !== undefined) return { known, rival };

@@ -42,6 +42,8 @@ interface Seen {
 export class GlobalJudge {
   readonly #options: GlobalJudgeOptions;
   readonly #chain: readonly KnownEntry[];
+  /** By seq. */
+  readonly #writtenAtMs: ReadonlyMap<number, number>;
   readonly #onChain: ReadonlySet<string>;
   readonly #phases: GlobalPhases;
   /** Of the entries that are not in the log that is left. */
@@ -55,6 +57,7 @@ export class GlobalJudge {
     const { checks, hosts } = options;
     const head = checks.head(hosts);
     this.#chain = head === undefined ? [] : checks.chain.upTo(textOf(head.at.cursor.hash));
+    this.#writtenAtMs = new Map(this.#chain.map(({ entry: { seq }, atMs }) => [seq, atMs]));
     this.#onChain = new Set(this.#chain.map(({ hash }) => hash));
     const origin = this.#originRows();
     this.#phases = new GlobalPhases(this.#chain, { origin });
@@ -208,6 +211,12 @@ export class GlobalJudge {
     return floor;
   }
 
+  /** What a fork showed may be as the log had it long after. */
+  #isLater(seq: number, thanMs: number): boolean {
+    const atMs = this.#writtenAtMs.get(seq);
+    return atMs !== undefined && atMs > thanMs;
+  }
+
   /** What is not in the log any more could be read where it was written, until that was known there. */
   #wasSetApart({ target, output }: GlobalRead): boolean {
     if (target.kind === 'login') return this.#apart.hasMethod(target.method.name);
@@ -234,7 +243,8 @@ export class GlobalJudge {
     const phases = this.#phases.of(target);
     const fit = phases.find(({ version, from }, place) => {
       const until = phases[place + 1]?.from ?? Number.POSITIVE_INFINITY;
-      return until > Math.max(from, floor) && fits(version, output);
+      const isFit = until > Math.max(from, floor) && fits(version, output);
+      return isFit && !this.#isLater(from, returnMs);
     });
     if (fit === undefined) {
       if (this.#wasSetApart(read)) return;

@@ -60,13 +60,16 @@ export class PrimaryMover {
   #hasPrimary(hosts: readonly SimHost[]): boolean {
     return hosts.some((host) => {
       const at = this.#options.checks.replicationOf(host);
-      return at !== undefined && isPrimary(at) && currentEpoch(at).epoch >= this.#lastEpoch(hosts);
+      return (
+        at !== undefined && isPrimary(at) && currentEpoch(at).epoch >= this.#lastPromise(hosts)
+      );
     });
   }
 
-  #lastEpoch(hosts: readonly SimHost[]): number {
+  /** Whoever has promised it follows nobody of a lower epoch. */
+  #lastPromise(hosts: readonly SimHost[]): number {
     const all = hosts.map((host) => this.#options.checks.replicationOf(host));
-    return Math.max(0, ...all.map((at) => (at === undefined ? 0 : currentEpoch(at).epoch)));
+    return Math.max(0, ...all.map((at) => at?.maxEpochPromised ?? 0));
   }
 
   #handOver(to: string): boolean {
