@@ -24,10 +24,13 @@ export interface Sums {
   readonly totals: Totals;
 }
 
-/** The row of an object that another datacenter tells of, and its hash where somebody has it already. */
+/** The row of an object that another datacenter tells of. */
 export interface ArrivedRow {
   readonly value: Uint8Array;
+  /** Where somebody has it already. */
   readonly hash?: Uint8Array | undefined;
+  /** There is no such object yet: none is looked for. */
+  readonly isNew?: boolean;
 }
 
 /** An object's row after it was put. */
@@ -81,10 +84,10 @@ export class ObjectRows {
   put<T extends Stamped>(table: ObjectTable<T>, object: T, arrived?: ArrivedRow): PutRow<T> {
     const value = arrived?.value ?? encodeRecord(table.codec, object);
     const key = table.keyOf(object);
-    const oldValue = this.#rows.get(key);
+    const oldValue = arrived?.isNew === true ? undefined : this.#rows.get(key);
     const old = oldValue === undefined ? undefined : decodeRecord(table.codec, oldValue);
     const isLocal = table.isLocal(object);
-    this.#rows.putRow(key, value);
+    this.#rows.replace(key, { from: oldValue, to: value });
     this.#replaceIndexRows(
       old === undefined ? [] : table.indexRowsOf(old),
       table.indexRowsOf(object),

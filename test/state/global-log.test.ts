@@ -4,6 +4,7 @@ import t, { type Test } from 'tap';
 import type { NamespaceName } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
 import type { Change } from '../../src/state/commands.ts';
+import { Digest, rowHash } from '../../src/state/digest.ts';
 import type { GlobalCursor } from '../../src/state/global-log/cursor.ts';
 import {
   cursorAfter,
@@ -12,8 +13,11 @@ import {
   entryHash,
   type GlobalEntry,
 } from '../../src/state/global-log/global-entry.ts';
+import { arrivedEffect } from '../../src/state/global-effects.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
+import { TOKENS } from '../../src/state/objects.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
+import { encodeRecord, TOKEN_CODEC } from '../../src/state/record-codec.ts';
 import { isVoid } from '../../src/state/standing.ts';
 import { watchKey } from '../../src/state/watch.ts';
 import {
@@ -252,6 +256,58 @@ t.test(
     for (const change of allowed) test.equal((await dc2.one(change)).kind, 'applied', change.type);
   },
 );
+
+/** A store that says which rows were looked for. */
+class WatchedKv extends MemoryKv {
+  readonly lookedFor = new Set<string>();
+
+  override get(key: Uint8Array): Uint8Array | undefined {
+    this.lookedFor.add(Buffer.from(key).toString('hex'));
+    return super.get(key);
+  }
+}
+
+t.test('arrivals: a token that the entry made is not looked for', async (test) => {
+  const dc1 = await primary();
+  const kv = new WatchedKv();
+  const dc2 = new MachineHarness(kv);
+  await dc2.one(FOLLOWER);
+  await dc1.one({ type: 'token.set', presence: 'create', token: aToken(1) });
+  test.equal(await follow(dc1, dc2), 'applied');
+  const row = Buffer.from(TOKENS.keyOf(dc1.machine.token(aToken(1).accessorId)!)).toString('hex');
+  test.notOk(kv.lookedFor.has(row), 'it cannot be there');
+  const changed = aToken(1, { description: 'changed' });
+  await dc1.one({ type: 'token.set', presence: 'update', token: changed });
+  test.equal(await follow(dc1, dc2), 'applied');
+  test.ok(kv.lookedFor.has(row), 'what a token was has to be known');
+  test.equal(globalDigest(dc2), globalDigest(dc1));
+});
+
+t.test('arrivals: a token that is there is found, whatever its row says', async (test) => {
+  const [dc1, dc2] = [await primary(), await follower()];
+  await dc1.one({ type: 'token.set', presence: 'create', token: aToken(1) });
+  await follow(dc1, dc2);
+  const before = dc1.machine.token(aToken(1).accessorId)!;
+  const old = { key: TOKENS.keyOf(before), value: encodeRecord(TOKEN_CODEC, before) };
+  const changed = aToken(1, { description: 'changed' });
+  await dc1.one({ type: 'token.set', presence: 'update', token: changed });
+  const command = await nextFor(dc1, dc2);
+  const entry = decodeEntry(command.entries[0]!);
+  // The primary says that it made the token with this very entry, and counts the old row as gone.
+  const token = { ...dc1.machine.token(aToken(1).accessorId)!, createIndex: entry.index };
+  const value = encodeRecord(TOKEN_CODEC, token);
+  const effect = arrivedEffect(old.key, value)!;
+  const digest = new Digest(Buffer.from(globalDigest(dc2), 'hex'));
+  digest.subtract(rowHash(old.key, old.value));
+  digest.add(rowHash(old.key, value));
+  const body = { kind: 'effects', effects: [effect] } as const;
+  const bytes = encodeEntry({ ...entry, body, digest: digest.bytes() });
+  const to = cursorAfter(entry, entryHash(bytes));
+  test.equal(verdictOf(await dc2.one({ ...command, entries: [bytes], to })), 'applied');
+  test.equal(globalDigest(dc2), digest.hex());
+  test.match(dc2.machine.token(token.accessorId), { description: 'changed' });
+  test.equal(dc2.machine.totals().tokens, dc1.machine.totals().tokens, 'it is counted once');
+});
 
 t.test(
   'locality: no local row gets into an entry, whatever says that it is global',

@@ -7,6 +7,7 @@ import type { ChangeSet } from '../change-set.ts';
 import type { ArrivedRow } from '../object-rows.ts';
 import { Digest, rowHash } from '../digest.ts';
 import { type GlobalEffect, isGlobalRow } from '../global-effects.ts';
+import type { GlobalEntry } from '../global-log/global-entry.ts';
 import { AUTH_METHODS, NAMESPACES, secretKey, tableOfRow, TOKENS } from '../objects.ts';
 import { readAt } from '../reads.ts';
 import { decodeRecord } from '../record-codec.ts';
@@ -15,24 +16,43 @@ import { retireMethod } from './auth-method.ts';
 import { retireNamespace } from './namespace.ts';
 import { forgetOrigin } from '../token-origin.ts';
 
-/** An effect with the hash of the row that it leaves; undefined where it leaves none. */
-export interface HashedEffect {
+/** An effect that is known to fit the objects here. */
+export interface FittingEffect {
   readonly effect: GlobalEffect;
+  /** Of the row that it leaves; undefined where it leaves none. */
   readonly hash: Uint8Array | undefined;
+  /** Its object was not there before. */
+  readonly isNew: boolean;
 }
 
-export function hashed(effects: readonly GlobalEffect[]): readonly HashedEffect[] {
-  return effects.map((effect) => {
-    const { key, value } = effect;
-    return { effect, hash: value === undefined ? undefined : rowHash(key, value) };
+/**
+ * The effects of an entry, when they bring the digest of all global objects to what the entry says; else
+ * undefined. Nothing is changed.
+ *
+ * Whether a token is there already is not looked up where its row says that the entry made it: that look
+ * into the store, for a row that is nearly always missing, is the dearest step of taking an entry in. The row
+ * need not be believed. Both datacenters had one digest before the entry, and without an old row to take
+ * away they come to one digest only if neither has such a row. When they do not, everything is looked up.
+ */
+export function fittingEffects(
+  changes: ChangeSet,
+  { body, index, digest }: Pick<GlobalEntry, 'body' | 'index' | 'digest'>,
+): readonly FittingEffect[] | undefined {
+  const effects = body.kind === 'effects' ? body.effects : [];
+  const told = effects.map((effect) => {
+    const { key, value, token } = effect;
+    const hash = value === undefined ? undefined : rowHash(key, value);
+    return { effect, hash, isNew: token?.createIndex === index };
   });
+  if (Buffer.compare(digestAfter(changes, told), digest) === 0) return told;
+  const lookedUp = told.map(({ effect, hash }) => ({ effect, hash, isNew: false }));
+  return Buffer.compare(digestAfter(changes, lookedUp), digest) === 0 ? lookedUp : undefined;
 }
 
-/** The digest of all global objects once the effects are done; nothing is changed. */
-export function digestAfter(changes: ChangeSet, effects: readonly HashedEffect[]): Uint8Array {
+function digestAfter(changes: ChangeSet, effects: readonly FittingEffect[]): Uint8Array {
   const digest = new Digest(changes.globalDigest);
-  for (const { effect, hash } of effects) {
-    const old = changes.get(effect.key);
+  for (const { effect, hash, isNew } of effects) {
+    const old = isNew ? undefined : changes.get(effect.key);
     if (old !== undefined && isGlobalRow(effect.key, old)) {
       digest.subtract(rowHash(effect.key, old));
     }
@@ -41,14 +61,14 @@ export function digestAfter(changes: ChangeSet, effects: readonly HashedEffect[]
   return digest.bytes();
 }
 
-export function applyEffects(changes: ChangeSet, effects: readonly HashedEffect[]): void {
-  for (const { effect, hash } of effects) {
+export function applyEffects(changes: ChangeSet, effects: readonly FittingEffect[]): void {
+  for (const { effect, hash, isNew } of effects) {
     const { key, value, token } = effect;
     if (value === undefined) deleteArrived(changes, key);
     else if (token === undefined) putArrived(changes, key, { value, hash });
     else {
       evictLocal(changes, key, token);
-      changes.putArrived(TOKENS, token, { value, hash });
+      changes.putArrived(TOKENS, token, { value, hash, isNew });
     }
   }
 }

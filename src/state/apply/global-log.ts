@@ -21,7 +21,7 @@ import { type EntryRange, isPrimary, type Replication } from '../global-log/repl
 import type { Verdict, VerdictAnswer } from '../global-log/verdict.ts';
 import type { Answer } from '../outcome.ts';
 import { type Fields, fieldsOrNone } from '../packing.ts';
-import { applyEffects, digestAfter, hashed } from './arrived-effects.ts';
+import { applyEffects, fittingEffects } from './arrived-effects.ts';
 import type { ApplyContext } from './checks.ts';
 
 type LogChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
@@ -140,8 +140,8 @@ function arrive(changes: ChangeSet, { bytes, hash, fields }: ArrivedEntry): Verd
   if (entry === undefined || !isNext(replication.cursor, entry)) return 'broken-chain';
   if (entry.body.kind === 'reset' && !replication.isWitness) return 'reset';
   if (!replication.isWitness) {
-    const effects = hashed(entry.body.kind === 'effects' ? entry.body.effects : []);
-    if (Buffer.compare(digestAfter(changes, effects), entry.digest) !== 0) return 'diverged';
+    const effects = fittingEffects(changes, entry);
+    if (effects === undefined) return 'diverged';
     applyEffects(changes, effects);
   }
   changes.endArrived(entry, { bytes, hash });
