@@ -16,6 +16,7 @@ type LogOfState = Pick<
   | 'replication'
   | 'keptEntries'
   | 'globalEntries'
+  | 'recentEntries'
   | 'globalHashAt'
   | 'entryTimeMs'
   | 'globalDigestAt'
@@ -40,8 +41,10 @@ export function feedSourceOf(machine: LogOfState): EntrySource {
     onMoved: (listener) => machine.onGlobalLogMoved(listener),
     locate: (cursor) => locationOf(machine, cursor),
     read: async (afterSeq, maxBytes) => {
+      const recent = machine.recentEntries(afterSeq, maxBytes);
+      if (recent !== undefined) return recent;
       const entries = await machine.globalEntries(afterSeq, maxBytes);
-      return entries?.map(entryOf);
+      return entries && placed(entries);
     },
     digestAt: (cursor) => machine.globalDigestAt(cursor),
     sizeAfter: (seq) => machine.keptSizeAfter(seq),
@@ -66,7 +69,11 @@ function locationOf(machine: LogOfState, cursor: GlobalCursor): Location {
   return { kind: 'diverged', forkSeq: 0 };
 }
 
-function entryOf(bytes: Uint8Array): GlobalEntry {
-  const { epoch, seq } = must(entryLinks(bytes), 'an entry of the own log');
-  return { epoch, seq, hash: entryHash(bytes), bytes };
+/** Each entry holds the hash of the one before: only that of the last one has to be made. */
+function placed(entries: readonly Uint8Array[]): readonly GlobalEntry[] {
+  const links = entries.map((bytes) => must(entryLinks(bytes), 'an entry of the own log'));
+  return entries.map((bytes, place) => {
+    const { epoch, seq } = links[place]!;
+    return { epoch, seq, hash: links[place + 1]?.prevHash ?? entryHash(bytes), bytes };
+  });
 }

@@ -16,6 +16,7 @@ import {
   promisedWith,
   withoutKept,
 } from './global-log/global-log-writer.ts';
+import type { WrittenEntry } from './global-log/recent-entries.ts';
 import { isPrimary, type Replication } from './global-log/replication.ts';
 import { StagedImport } from './global-log/staged-import.ts';
 import type { KeyspaceStep } from './keyspaces.ts';
@@ -38,12 +39,16 @@ export interface Finished {
   readonly writes: readonly KvWrite[];
   /** What rows of objects, and all that follows from them, hold before these writes. */
   readonly before: RowsBefore;
+  /** What every row holds behind them. */
+  readonly after: Getter;
   readonly meta: Meta;
   readonly changes: readonly AppliedChange[];
   /** With 'adopt', it is another state than before. */
   readonly keyspaceStep: KeyspaceStep | undefined;
   /** Whether this datacenter stands elsewhere in the global log than before. */
   readonly hasMoved: boolean;
+  /** Entries that this primary wrote, in order. */
+  readonly written: readonly WrittenEntry[];
 }
 
 /** What an entry of the global log says of the command that it comes from. */
@@ -344,10 +349,12 @@ export class ChangeSet implements WritableRows {
     return {
       writes: this.#rows.writes(),
       before: this.#rows.before(),
+      after: this.#rows.after(),
       meta,
       changes: this.#changes,
       keyspaceStep: this.#keyspaceStep,
       hasMoved,
+      written: this.#log.written,
     };
   }
 

@@ -1,6 +1,7 @@
 // The state machine: committed entries go in, outcomes come out, and the state in between is on disk.
-// A group of entries is one synced batch; only when it is there do readers see it, listeners hear of
-// it and callers get their outcomes. Opening reads one row, however large the state is. A whole state
+// A group of entries is one synced batch, or some; only when one is there do readers see it, listeners hear
+// of it and callers get their outcomes. While one is on its way to the disk, what the next one changes is
+// worked out already. Opening reads one row, however large the state is. A whole state
 // can leave as a snapshot, and come in beside the present one, which serves until the other takes over.
 
 import { assert, AssertionError, must } from '../../cluster/base/assert.ts';
@@ -8,13 +9,14 @@ import type { LogEntry, LogWitness } from '../../cluster/log/log-entry.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
 import { applyCommand } from './apply/apply-command.ts';
-import { ChangeSet } from './change-set.ts';
+import { ChangeSet, type Finished } from './change-set.ts';
 import { decodeCommand } from './command-codec.ts';
 import type { Command } from './commands.ts';
 import { type DigestCheckpoint, DigestCheckpoints, isCheckpoint } from './digest-checkpoints.ts';
 import { levelOf, NEWEST_LEVEL } from './feature-levels.ts';
 import type { Generations } from './generations.ts';
 import { type GlobalSnapshot, globalSnapshotOf } from './global-log/global-snapshot.ts';
+import { RecentEntries, type WrittenEntry } from './global-log/recent-entries.ts';
 import { decodeMeta, EMPTY_META, type Meta } from './meta.ts';
 import type { Outcome } from './outcome.ts';
 import { SnapshotIntake } from './snapshot-intake.ts';
@@ -37,14 +39,24 @@ export interface MachineDeps {
   readonly generations?: Generations;
   /** What the program reads; left out: all that this release does. */
   readonly reads?: number;
+  /** Payload bytes of one batch, a single larger entry alone; left out: BATCH_BYTES. */
+  readonly batchBytes?: number;
 }
+
+/**
+ * What many small writes together do not reach, so they share a sync; and what one step of the event loop
+ * can work out.
+ */
+const BATCH_BYTES = 256 * 1024;
 
 export class StateMachine extends StoredState {
   readonly watch: Watch;
   readonly #clock: Clock;
   readonly #generations: Generations | undefined;
   readonly #reads: number;
+  readonly #batchBytes: number;
   readonly #checkpoints = new DigestCheckpoints();
+  readonly #recent = new RecentEntries();
   readonly #moveListeners = new Set<() => void>();
   #isApplying = false;
   #opening: Promise<SnapshotIntake> | undefined;
@@ -55,10 +67,11 @@ export class StateMachine extends StoredState {
   #isClosing = false;
 
   private constructor(store: StateStore, meta: Meta, deps: MachineDeps) {
-    const { clock, generations, reads = NEWEST_LEVEL } = deps;
+    const { clock, generations, reads = NEWEST_LEVEL, batchBytes = BATCH_BYTES } = deps;
     if (meta.level > reads) throw new UnreadableState({ uses: meta.level, reads });
     super(store, meta);
     this.#reads = reads;
+    this.#batchBytes = batchBytes;
     this.watch = new Watch(clock);
     this.#clock = clock;
     this.#generations = generations;
@@ -95,28 +108,56 @@ export class StateMachine extends StoredState {
   }
 
   /**
-   * Applies entries that follow the last one, as one batch; resolves with one outcome an entry when
-   * it is on disk. Never while another call is under way. (Steps of a restore are batches of their own.)
+   * Applies entries that follow the last one; resolves with one outcome an entry when all are on disk. They
+   * are one batch up to `batchBytes`, and else several: each begins on the disk when the one before it has
+   * landed, and is worked out while that one is under way. Never while another call is under way. (Steps of
+   * a restore are batches of their own, and nothing is worked out beside them.)
    */
   async apply(entries: readonly AppliedEntry[]): Promise<readonly Outcome[]> {
     assert(!this.#isApplying, 'one group of entries is applied at a time');
     this.#isApplying = true;
     const outcomes: Outcome[] = [];
-    for (const batch of batchesOf(entries, this.#reads))
-      outcomes.push(...(await this.#applyBatch(batch)));
+    let landing: Landing | undefined;
+    for (const batch of batchesOf(entries, this.#reads, this.#batchBytes)) {
+      if (batch.isStep || landing?.batch.isStep === true) {
+        await landing?.landed;
+        landing = undefined;
+      }
+      const work = this.#workOut(batch, landing?.finished);
+      await landing?.landed;
+      landing = { ...work, landed: this.#land(work) };
+      // Whoever comes to it hears of its failure, also when working out the next one fails first.
+      landing.landed.catch(() => undefined);
+      for (const outcome of work.outcomes) outcomes.push(outcome);
+    }
+    await landing?.landed;
     this.#isApplying = false;
     return outcomes;
   }
 
-  async #applyBatch(batch: readonly Decoded[]): Promise<readonly Outcome[]> {
-    const changes = new ChangeSet(this.store, this.meta);
+  /** On the state as the batch `before` leaves it; undefined: as it is. Nothing is changed. */
+  #workOut(batch: Batch, before: Finished | undefined): Work {
+    const meta = before?.meta ?? this.meta;
+    const changes = new ChangeSet(before?.after ?? this.store, meta);
     const checkpoints: DigestCheckpoint[] = [];
-    const outcomes = this.#outcomesOf(batch, changes, checkpoints);
-    const { index, term, hash } = must(batch.at(-1), 'a last entry').entry;
-    const finished = changes.finish({ index, term, hash });
+    let appliedIndex = meta.appliedEntry?.index ?? 0;
+    const outcomes = batch.entries.map((decoded) => {
+      const { index } = decoded.entry;
+      assert(index === appliedIndex + 1, 'entries are applied in order', { index, appliedIndex });
+      appliedIndex = index;
+      const outcome = outcomeOf(decoded, changes);
+      if (isCheckpoint(index)) checkpoints.push({ index, digest: changes.fullDigestHex });
+      return outcome;
+    });
+    const { index, term, hash } = must(batch.entries.at(-1), 'a last entry').entry;
+    return { batch, outcomes, checkpoints, finished: changes.finish({ index, term, hash }) };
+  }
+
+  async #land({ finished, checkpoints }: Work): Promise<void> {
     await this.store.write(finished.writes, finished.before, finished.keyspaceStep);
     this.store.show();
     this.#checkpoints.add(checkpoints);
+    this.#recent.add(finished.written);
     if (finished.keyspaceStep === 'adopt') {
       this.replace(this.store, finished.meta);
       this.watch.announceReplaced();
@@ -126,23 +167,6 @@ export class StateMachine extends StoredState {
       if (finished.hasMoved && finished.changes.length === 0) this.watch.announceMoved();
     }
     if (finished.hasMoved) this.#tellOfMove();
-    return outcomes;
-  }
-
-  #outcomesOf(
-    batch: readonly Decoded[],
-    changes: ChangeSet,
-    checkpoints: DigestCheckpoint[],
-  ): readonly Outcome[] {
-    let appliedIndex = this.appliedIndex();
-    return batch.map((decoded) => {
-      const { index } = decoded.entry;
-      assert(index === appliedIndex + 1, 'entries are applied in order', { index, appliedIndex });
-      appliedIndex = index;
-      const outcome = outcomeOf(decoded, changes);
-      if (isCheckpoint(index)) checkpoints.push({ index, digest: changes.fullDigestHex });
-      return outcome;
-    });
   }
 
   /**
@@ -152,6 +176,16 @@ export class StateMachine extends StoredState {
   onGlobalLogMoved(listener: () => void): () => void {
     this.#moveListeners.add(listener);
     return () => this.#moveListeners.delete(listener);
+  }
+
+  /**
+   * The entries behind `afterSeq` where this server wrote them lately, as `globalEntries` would give them;
+   * undefined where only that can.
+   */
+  recentEntries(afterSeq: number, limitBytes: number): readonly WrittenEntry[] | undefined {
+    const kept = this.keptEntries();
+    if (kept === undefined || afterSeq + 1 < kept.first) return undefined;
+    return this.#recent.after(afterSeq, kept.head, limitBytes);
   }
 
   #tellOfMove(): void {
@@ -268,22 +302,45 @@ interface Decoded {
   readonly command: Command | undefined;
 }
 
-/** The entries in order. Each step that brings another state stands alone: it moves what the others use. */
+interface Batch {
+  readonly entries: readonly Decoded[];
+  /** It brings another state, or a piece of one, and stands alone: it moves what the others use. */
+  readonly isStep: boolean;
+}
+
+/** A batch, and what is to be written for it. */
+interface Work {
+  readonly batch: Batch;
+  readonly outcomes: readonly Outcome[];
+  readonly checkpoints: readonly DigestCheckpoint[];
+  readonly finished: Finished;
+}
+
+/** A batch on its way to the disk. */
+interface Landing extends Work {
+  /** Resolves when it is there, and everybody has been told. */
+  readonly landed: Promise<void>;
+}
+
+/** The entries in order, in batches of about so many bytes. */
 function batchesOf(
   entries: readonly AppliedEntry[],
   reads: number,
-): readonly (readonly Decoded[])[] {
-  const batches: Decoded[][] = [];
-  let open: Decoded[] | undefined;
+  batchBytes: number,
+): readonly Batch[] {
+  const batches: { readonly entries: Decoded[]; readonly isStep: boolean }[] = [];
+  let sizeBytes = 0;
   for (const entry of entries) {
     const decoded = { entry, command: commandIn(entry, reads) };
-    const standsAlone = isStep(decoded.command);
-    if (open === undefined || standsAlone) {
-      open = [];
-      batches.push(open);
+    const isStep = isStepCommand(decoded.command);
+    const open = batches.at(-1);
+    sizeBytes += entry.payload.length;
+    if (open !== undefined && !open.isStep && !isStep && sizeBytes <= batchBytes) {
+      open.entries.push(decoded);
+      continue;
     }
-    open.push(decoded);
-    if (standsAlone) open = undefined;
+    batches.push({ entries: [decoded], isStep });
+    sizeBytes = entry.payload.length;
   }
   return batches;
 }
@@ -302,7 +359,7 @@ function commandIn({ type, payload, index }: AppliedEntry, reads: number): Comma
   }
 }
 
-function isStep(command: Command | undefined): boolean {
+function isStepCommand(command: Command | undefined): boolean {
   const type = command?.change.type ?? '';
   return type.startsWith('restore.') || type.startsWith('global-snapshot.');
 }

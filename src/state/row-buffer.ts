@@ -75,6 +75,16 @@ export class RowBuffer implements Rows {
     return writes;
   }
 
+  /** Every row as it is once these are written. Nothing changes any more. */
+  after(): Getter {
+    return {
+      get: (key) => {
+        const known = this.#rows.get(nameOf(key));
+        return known === undefined ? this.#store.get(key) : known.value;
+      },
+    };
+  }
+
   /** What the rows that were changed hold in the store, as far as that is known. Nothing changes any more. */
   before(): RowsBefore {
     return {

@@ -51,7 +51,7 @@ async function machineOn(
   generation: number,
 ): Promise<MachineHarness<Kv>> {
   const kv = await open('state', generation);
-  return new MachineHarness<Kv>(kv, generationsOf(platform, generation, fail));
+  return new MachineHarness<Kv>(kv, { generations: generationsOf(platform, generation, fail) });
 }
 
 async function fill(harness: MachineHarness<Kv>, tokenCount: number): Promise<void> {

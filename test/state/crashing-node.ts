@@ -23,6 +23,8 @@ export interface CrashPlan {
   readonly commands: readonly Command[];
   /** So many are under way at once. */
   readonly groupSize: number;
+  /** Of the machine's batches; left out: all that are under way are one. */
+  readonly batchBytes?: number;
   /** What must be the same, however it came to be. */
   readonly stateOf: (machine: StateMachine) => Promise<unknown>;
   /** What the state is when nothing crashes. */
@@ -45,7 +47,7 @@ export async function crashAtEachWrite(test: Test, plan: CrashPlan): Promise<num
     const answered = await runUntilWrite(stores, plan, lastWrite);
     if (answered === commands.length) return lastWrite - 1;
     const after = { log: stores.log.reopened(), state: stores.state.reopened() };
-    const again = await openNode(after);
+    const again = await openNode(after, plan);
     const applied = appliedCommandCount(again.log, again.machine);
     test.ok(applied >= answered, `${answered} were answered, ${applied} are there`);
     for (const each of commands.slice(Math.max(0, applied - repeated))) {
@@ -58,8 +60,11 @@ export async function crashAtEachWrite(test: Test, plan: CrashPlan): Promise<num
   }
 }
 
-async function openNode(stores: Stores) {
-  const machine = StateMachine.open(stores.state, { clock: new FakeClock() });
+async function openNode(stores: Stores, { batchBytes }: Pick<CrashPlan, 'batchBytes'>) {
+  const machine = StateMachine.open(stores.state, {
+    clock: new FakeClock(),
+    ...(batchBytes !== undefined && { batchBytes }),
+  });
   const log = await DurableLog.open(stores.log, machine.appliedEntry);
   const replica = await openLoneGroup<Outcome>({
     log,
@@ -80,11 +85,8 @@ function appliedCommandCount(log: DurableLog, machine: StateMachine): number {
 }
 
 /** Runs until the write of that number, on either store, fails; gives how many were answered. */
-async function runUntilWrite(
-  stores: Stores,
-  { commands, groupSize, lastWriteLands = false }: CrashPlan,
-  lastWrite: number,
-): Promise<number> {
+async function runUntilWrite(stores: Stores, plan: CrashPlan, lastWrite: number): Promise<number> {
+  const { commands, groupSize, lastWriteLands = false } = plan;
   const failing = { log: new FailingKv(stores.log), state: new FailingKv(stores.state) };
   for (const kv of [failing.log, failing.state]) {
     const count = (): number => failing.log.writeCount + failing.state.writeCount;
@@ -95,7 +97,7 @@ async function runUntilWrite(
       if (lastWriteLands && count() === lastWrite) throw new Error('the sync failed');
     };
   }
-  const { replica } = await openNode(failing);
+  const { replica } = await openNode(failing, plan);
   let answered = 0;
   for (let at = 0; at < commands.length; at += groupSize) {
     const results = await Promise.allSettled(

@@ -76,8 +76,9 @@ t.test('crash in the primary: no entry is missing, doubled or another one', asyn
   for (const each of commands) await whole.run(each);
   test.ok(whole.machine.cursor()!.seq > 10, 'there are entries');
   const expected = await stateOf(whole.machine);
-  for (const lastWriteLands of [false, true]) {
-    const plan = { commands, groupSize: 2, stateOf, expected, lastWriteLands };
+  for (const batchBytes of [1, 1 << 20]) {
+    const group = { groupSize: 3, batchBytes, lastWriteLands: batchBytes > 1 };
+    const plan = { commands, ...group, stateOf, expected };
     const crashes = await crashAtEachWrite(test, plan);
     test.ok(crashes > 20, `${crashes} crashes were tried`);
   }
@@ -100,9 +101,13 @@ t.test('crash in a datacenter that follows: each entry is taken exactly once', a
   test.same(dc2.machine.cursor(), dc1.machine.cursor());
   const expected = await stateOf(dc2.machine);
   const { commands } = dc2;
-  for (const groupSize of [1, 3]) {
+  for (const [groupSize, batchBytes] of [
+    [3, 1 << 20],
+    [4, 1],
+  ] as const) {
     const lastWriteLands = groupSize === 3;
-    const plan = { commands, groupSize, stateOf, expected, repeated: 1, lastWriteLands };
+    const group = { groupSize, batchBytes, repeated: 1 };
+    const plan = { commands, ...group, stateOf, expected, lastWriteLands };
     const crashes = await crashAtEachWrite(test, plan);
     test.ok(crashes > 10, `${crashes} crashes were tried`);
   }
@@ -143,9 +148,13 @@ t.test('crash while a snapshot comes in: the state is the old one or the new one
   await follow(dc1, dc2);
   test.equal(dc2.machine.digests().global, dc1.machine.digests().global);
   const expected = await stateOf(dc2.machine);
-  for (const groupSize of [1, 2]) {
-    const lastWriteLands = groupSize === 1;
-    const plan = { commands: dc2.commands, groupSize, stateOf, expected, lastWriteLands };
+  for (const [groupSize, batchBytes] of [
+    [2, 1 << 20],
+    [3, 1],
+  ] as const) {
+    const lastWriteLands = batchBytes === 1;
+    const group = { groupSize, batchBytes, lastWriteLands };
+    const plan = { commands: dc2.commands, ...group, stateOf, expected };
     const crashes = await crashAtEachWrite(test, plan);
     test.ok(crashes > 10, `${crashes} crashes were tried`);
   }

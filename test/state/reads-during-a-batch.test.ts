@@ -19,7 +19,7 @@ import {
   ruleIdNumbered,
   secretNumbered,
 } from '../support/fixtures.ts';
-import { MachineHarness } from '../support/machine-harness.ts';
+import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { history, NAMESPACE_NAMES } from './histories.ts';
 import { requireSame } from './rows-from-nothing.ts';
@@ -84,6 +84,66 @@ t.test(
     test.ok(differed > 200, `${differed} batches changed what is read`);
   },
 );
+
+/** A store that counts what is read while a batch is under way. */
+class BusyKv extends FailingKv {
+  readsMeanwhile = 0;
+  #isWriting = false;
+
+  override get(key: Uint8Array): Uint8Array | undefined {
+    if (this.#isWriting) this.readsMeanwhile += 1;
+    return super.get(key);
+  }
+
+  override async write(writes: readonly KvWrite[]): Promise<void> {
+    this.#isWriting = true;
+    await super.write(writes);
+    this.#isWriting = false;
+  }
+}
+
+t.test('a large group: each batch stands on the one before it, and is seen alone', async (test) => {
+  let batches = 0;
+  await fc.assert(
+    fc.asyncProperty(history, async (commands) => {
+      const oneByOne = new MachineHarness(new MemoryKv());
+      const seen = [allReads(oneByOne.machine)];
+      for (const each of commands) {
+        await oneByOne.run(each);
+        seen.push(allReads(oneByOne.machine));
+      }
+      const memory = new MemoryKv();
+      const kv = new LandedKv(memory);
+      const harness = new MachineHarness(kv, { batchBytes: 1 });
+      let looks = 0;
+      kv.onLanded = () => {
+        // Each batch is looked at twice, and shown only then.
+        const place = Math.floor(looks / 2);
+        looks += 1;
+        requireSame(`reads at ${place}`, allReads(harness.machine), seen[place]);
+      };
+      await harness.run(...commands);
+      requireSame('reads in the end', allReads(harness.machine), seen.at(-1));
+      requireSame('rows', memory.dump(), oneByOne.kv.dump());
+      requireSame('batches', looks, 2 * commands.length);
+      batches += commands.length;
+    }),
+    { numRuns: 15, seed: 20_261_122 },
+  );
+  test.ok(batches > 100, `${batches} batches`);
+});
+
+t.test('a large group: the next batch is worked out while one is on its way', async (test) => {
+  const create = (each: number): Command =>
+    aCommand({ type: 'token.set', presence: 'create', token: aToken(each) });
+  const kv = new BusyKv(new MemoryKv());
+  const alone = new MachineHarness(kv);
+  await alone.run(aCommand(BUILTINS), create(1), create(2));
+  test.equal(kv.readsMeanwhile, 0, 'a small group is one batch');
+  const several = new MachineHarness(kv, { batchBytes: 1 });
+  await several.run(create(3), create(4), create(5));
+  test.ok(kv.readsMeanwhile > 0, 'the second and the third one are');
+});
 
 t.test('reads: what is kept in memory is at once what the disk has', async (test) => {
   let differed = 0;

@@ -2,7 +2,7 @@
 
 import { encodeCommand } from '../../src/state/command-codec.ts';
 import type { Change, Command } from '../../src/state/commands.ts';
-import { StateMachine } from '../../src/state/machine.ts';
+import { type MachineDeps, StateMachine } from '../../src/state/machine.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
 import type { Generations } from '../../src/state/generations.ts';
 import { type LogEntry, nextEntry } from '../../cluster/log/log-entry.ts';
@@ -19,12 +19,9 @@ export class MachineHarness<Store extends Kv = MemoryKv> {
   #last: Pick<LogEntry, 'index' | 'hash'>;
 
   /** Without generations, no other state can be taken in. */
-  constructor(kv: Store, generations?: Generations) {
+  constructor(kv: Store, given: Omit<MachineDeps, 'clock'> = {}) {
     this.kv = kv;
-    this.machine = StateMachine.open(kv, {
-      clock: this.clock,
-      ...(generations !== undefined && { generations }),
-    });
+    this.machine = StateMachine.open(kv, { clock: this.clock, ...given });
     this.#last = this.machine.appliedEntry ?? { index: 0, hash: new Uint8Array(32) };
   }
 
@@ -97,7 +94,7 @@ export class MemoryGenerations implements Generations {
 export function replaceableMachine(): MachineHarness & { readonly generations: MemoryGenerations } {
   const kv = new MemoryKv();
   const generations = new MemoryGenerations(kv);
-  return Object.assign(new MachineHarness(kv, generations), { generations });
+  return Object.assign(new MachineHarness(kv, { generations }), { generations });
 }
 
 /** A policy, the anonymous token and the default namespace: what a datacenter begins with. */

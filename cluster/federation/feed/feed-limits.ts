@@ -70,8 +70,8 @@ export interface SubscriberLimits {
 
 export const DEFAULT_SUBSCRIBER_LIMITS: SubscriberLimits = {
   windowBytes: PULLS_MAX * FRAME_BYTES,
-  batchBytes: 512 * 1024,
-  batchesMax: 2,
+  batchBytes: 256 * 1024,
+  batchesMax: 4,
   reportMs: 1_000,
   callMs: 5_000,
   pullMs: 120_000,

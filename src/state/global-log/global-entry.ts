@@ -19,6 +19,7 @@ import {
   unpack,
 } from '../packing.ts';
 import type { GlobalCursor } from './cursor.ts';
+import { linksAtHead } from './entry-head.ts';
 import { type Datacenter, datacenterFields, datacenterOf } from './replication.ts';
 
 export type EntryBody =
@@ -131,8 +132,13 @@ export interface EntryLinks {
   readonly timeMs: number;
 }
 
-/** What the head of an entry says, without reading its body; undefined when the bytes are no entry. */
+/**
+ * What the head of an entry says, of bytes that are those of an entry: its body is not looked at. Undefined
+ * when they are none.
+ */
 export function entryLinks(bytes: Uint8Array): EntryLinks | undefined {
+  const links = linksAtHead(bytes);
+  if (links !== undefined) return links;
   const fields = fieldsOrNone(bytes);
   return fields === undefined ? undefined : linksOf(fields);
 }

@@ -15,6 +15,7 @@ import {
   REPLICATION_KEY,
   type Replication,
 } from './replication.ts';
+import type { WrittenEntry } from './recent-entries.ts';
 
 /** An entry as it stands in its row. */
 export interface PackedEntry {
@@ -27,6 +28,7 @@ export class GlobalLogWriter {
   /** Undefined while nobody asked. */
   #known: { replication: Replication | undefined } | undefined;
   #hasMoved = false;
+  readonly #written: WrittenEntry[] = [];
 
   constructor(rows: Rows) {
     this.#rows = rows;
@@ -45,7 +47,10 @@ export class GlobalLogWriter {
   /** Writes an entry of this primary. */
   write(entry: GlobalEntry): void {
     const bytes = encodeEntry(entry);
-    this.append(entry, { bytes, hash: entryHash(bytes) });
+    const hash = entryHash(bytes);
+    const { epoch, seq, prevHash } = entry;
+    this.append(entry, { bytes, hash });
+    this.#written.push({ epoch, seq, prevHash, hash, bytes });
   }
 
   /** The entry follows the last one. */
@@ -70,6 +75,11 @@ export class GlobalLogWriter {
       epochs: epochsWith(kept, entry),
       keptBytes: kept.keptBytes + bytes.length,
     });
+  }
+
+  /** What `write` has written, in order. */
+  get written(): readonly WrittenEntry[] {
+    return this.#written;
   }
 
   /** Puts the row among the rows, if it changed; gives whether it did. */
