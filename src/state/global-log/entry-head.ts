@@ -2,7 +2,13 @@
 // every entry that it sends, and unpacking a whole one costs ten times as much. What does not look like the
 // entries that are written is left to the codec.
 
-import type { EntryLinks } from './global-entry.ts';
+/** What an entry says of its place. */
+export interface EntryLinks {
+  readonly epoch: number;
+  readonly seq: number;
+  readonly prevHash: Uint8Array;
+  readonly timeMs: number;
+}
 
 /** msgpack of an array of twelve: the fields of an entry. */
 const FIELDS_HEAD = 0x9c;

@@ -19,7 +19,7 @@ import {
   unpack,
 } from '../packing.ts';
 import type { GlobalCursor } from './cursor.ts';
-import { linksAtHead } from './entry-head.ts';
+import { type EntryLinks, linksAtHead } from './entry-head.ts';
 import { type Datacenter, datacenterFields, datacenterOf } from './replication.ts';
 
 export type EntryBody =
@@ -122,14 +122,6 @@ export function entryOf(all: Fields): GlobalEntry {
     principal: orUndefined(principal as string | null),
     request: request === null ? undefined : requestOf(request as Fields, effectsOf(body)),
   } as GlobalEntry;
-}
-
-/** What an entry says of its place. */
-export interface EntryLinks {
-  readonly epoch: number;
-  readonly seq: number;
-  readonly prevHash: Uint8Array;
-  readonly timeMs: number;
 }
 
 /**
