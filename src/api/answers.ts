@@ -148,12 +148,10 @@ export const BindingRule = answer('BindingRule', {
 export const Namespace = answer('Namespace', {
   Name: Type.String(),
   Description: Type.String(),
-  ACLs: Type.Optional(
-    answer('NamespaceDefaults', {
-      PolicyDefaults: Type.Optional(Type.Array(Link)),
-      RoleDefaults: Type.Optional(Type.Array(Link)),
-    }),
-  ),
+  ACLs: answer('NamespaceDefaults', {
+    PolicyDefaults: Type.Optional(Type.Array(Link)),
+    RoleDefaults: Type.Optional(Type.Array(Link)),
+  }),
   Meta: Type.Optional(Type.Record(Type.String(), Type.String())),
   ...stamps,
 });

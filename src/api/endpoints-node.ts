@@ -35,17 +35,21 @@ function get<const Part extends Pick<Endpoint, 'path' | 'summary' | 'access' | '
   return endpoint({ kind: 'plain', method: 'GET', namespaced: false, ...part });
 }
 
+const OWN_DATACENTER = { dc: 'The datacenter of the server that is asked; another one is refused.' };
+
 export const NODE_ENDPOINTS = {
   'status.leader': get({
     path: '/v1/status/leader',
     summary: 'Address of the leader of this datacenter; empty when there is none.',
     access: 'none',
+    query: OWN_DATACENTER,
     answer: Type.String(),
   }),
   'status.peers': get({
     path: '/v1/status/peers',
     summary: 'Addresses of the voters of this datacenter.',
     access: 'none',
+    query: OWN_DATACENTER,
     answer: Type.Array(Type.String()),
   }),
   'agent.self': get({

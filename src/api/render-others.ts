@@ -17,11 +17,11 @@ export function renderNamespace(shown: ShownNamespace): string {
   }
   if (shown.roleDefaults.length > 0)
     defaults.push(`"RoleDefaults":${renderLinks(shown.roleDefaults)}`);
-  const acls = defaults.length === 0 ? '' : `,"ACLs":{${defaults.join()}}`;
   const hasMeta = Object.keys(namespace.meta).length > 0;
   const meta = hasMeta ? `,"Meta":${quoteValue(namespace.meta)}` : '';
   const head = `{"Name":${quote(namespace.name)},"Description":${quote(namespace.description)}`;
-  return `${head}${acls}${meta}${renderStamps(namespace)}}`;
+  // Deployed clients look into it without asking whether it is there.
+  return `${head},"ACLs":{${defaults.join()}}${meta}${renderStamps(namespace)}}`;
 }
 
 export function renderTemplate(template: ShownTemplate): string {

@@ -24,7 +24,10 @@ export interface NodeInfo {
 }
 
 export interface MemberInfo {
+  readonly id: string;
   readonly name: string;
+  /** The version of its program; empty where that is not known. */
+  readonly version: string;
   readonly address: string;
   readonly port: number;
   readonly isAlive: boolean;

@@ -31,8 +31,14 @@ export async function serveNode(name: NodeEndpointName, exchange: Exchange): Pro
 }
 
 const SERVE_BY_NAME: Readonly<Record<NodeEndpointName, Serve>> = {
-  'status.leader': (exchange) => sendValue(exchange, exchange.parts.node.leader() ?? ''),
-  'status.peers': (exchange) => sendValue(exchange, exchange.parts.node.peers()),
+  'status.leader': (exchange) => {
+    requireOwnDatacenter(exchange, 'status.leader');
+    sendValue(exchange, exchange.parts.node.leader() ?? '');
+  },
+  'status.peers': (exchange) => {
+    requireOwnDatacenter(exchange, 'status.peers');
+    sendValue(exchange, exchange.parts.node.peers());
+  },
   'agent.self': async (exchange) => {
     await requireAgentRead(exchange, 'agent.self');
     sendValue(exchange, selfOf(exchange.parts));
@@ -50,7 +56,11 @@ const SERVE_BY_NAME: Readonly<Record<NodeEndpointName, Serve>> = {
     const items = members.map(({ name }) => ({ resource: 'node', access: 'read', segment: name }));
     const allowed = await allowedOf(exchange, 'agent.members', items);
     const seen = members.filter((_, place) => allowed[place] === true);
-    sendValue(exchange, seen.map(memberOf));
+    const { datacenter } = exchange.parts.node;
+    sendValue(
+      exchange,
+      seen.map((member) => memberOf(member, datacenter)),
+    );
   },
   'agent.metrics': async (exchange) => {
     await requireAgentRead(exchange, 'agent.metrics');
@@ -127,18 +137,22 @@ function selfOf({ node }: HttpParts): object {
     Config: config,
     // Deployed clients look for the leader under this name.
     Stats: { ...stats, consul: { ...stats.consul, leader_addr: leader } },
-    Member: self === undefined ? null : memberOf(self),
+    Member: self === undefined ? null : memberOf(self, node.datacenter),
     Meta: {},
   };
 }
 
-function memberOf(member: MemberInfo): object {
+/** The tags have the names by which deployed clients show a member. */
+function memberOf(member: MemberInfo, datacenter: string): object {
   return {
     Name: member.name,
     Addr: member.address,
     Port: member.port,
     Tags: {
       role: 'consul',
+      dc: datacenter,
+      id: member.id,
+      build: member.version,
       voter: String(member.isVoter),
       ...(member.reads !== undefined && { reads_feature_level: String(member.reads) }),
     },
@@ -158,7 +172,21 @@ async function requireAgentRead(exchange: Exchange, name: NodeEndpointName): Pro
   );
 }
 
-/** Whether the caller may do each of these; all, while ACLs are off. */
+/** A server tells who leads in its own datacenter; what it knows must not pass for what is so elsewhere. */
+function requireOwnDatacenter(exchange: Exchange, name: NodeEndpointName): void {
+  const { datacenter } = askedOf(exchange, NODE_ENDPOINTS[name]).call;
+  const { node } = exchange.parts;
+  if (datacenter === undefined || datacenter === '' || datacenter === node.datacenter) return;
+  if (!node.datacenters().includes(datacenter)) {
+    throw new AclError('no-such-datacenter', 'No path to datacenter');
+  }
+  throw new AclError('invalid', `this is told by the servers of datacenter ${datacenter} alone`);
+}
+
+/**
+ * Whether the caller may do each of these at this server, whatever datacenter the request names; all,
+ * while ACLs are off.
+ */
 async function allowedOf(
   exchange: Exchange,
   name: NodeEndpointName,
@@ -172,7 +200,11 @@ async function allowedOf(
     const batch = items
       .slice(start, start + AUTHORIZE_MAX)
       .map((item) => ({ ...item, namespace: undefined }));
-    const answers = await operations.run('authorize', { items: batch, explain: false }, call);
+    const answers = await operations.run(
+      'authorize',
+      { items: batch, explain: false },
+      { ...call, datacenter: undefined },
+    );
     allowed.push(...answers.map((answer) => answer.allow));
   }
   return allowed;

@@ -125,17 +125,18 @@ export class GroupNodeInfo implements NodeInfo {
     return reasons;
   }
 
-  #infoOf({ name, isSelf, address, isAlive, isVoter, reads }: MemberView): MemberInfo {
-    const at = isSelf ? this.#ownAddress(address) : address;
-    return { name, address: at?.host ?? '', port: at?.port ?? 0, isAlive, isVoter, reads };
+  #infoOf({ isSelf, address, ...member }: MemberView): MemberInfo {
+    const { id, name, version, isAlive, isVoter, reads } = member;
+    const { host = '', port = 0 } = (isSelf ? this.#ownAddress(address) : address) ?? {};
+    return { id, name, version, address: host, port, isAlive, isVoter, reads };
   }
 
   /** This node is at least itself: before it belongs to a group, and before it is on its record. */
   #ownInfo(): MemberInfo {
     const { host = '', port = 0 } = this.#ownAddress() ?? {};
     const isVoter = this.#parts.group.standing().kind === 'member';
-    const { reads } = this.#parts;
-    return { name: this.nodeName, address: host, port, isAlive: true, isVoter, reads };
+    const { nodeId: id, version, reads } = this.#parts;
+    return { id, name: this.nodeName, version, address: host, port, isAlive: true, isVoter, reads };
   }
 
   /** Of the port between servers; of a node without one, where HTTP is answered. */

@@ -172,6 +172,7 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
     leaderContact: () => leadership().contact(),
     reign: () => leadership().reign(),
     notOpenBecause: () => opening().notOpenBecause(),
+    opens: (limitMs) => opening().opens(limitMs),
     remote: forwarding,
     federation,
     takeResetIndex: async () => resetIndexOf(platform.takeBootstrapReset()),

@@ -5,6 +5,7 @@
 import type { Clock, Timer } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { MemberStanding } from '../../cluster/member/group-member.ts';
+import { GoalWaiters } from '../service/goal-waiters.ts';
 
 export interface OpeningOptions {
   readonly standing: () => MemberStanding;
@@ -34,9 +35,13 @@ const NOTHING_CAME = 'nothing has come from the primary datacenter yet';
 export class Opening {
   readonly #options: OpeningOptions;
   readonly #opened: Promise<void>;
+  /** Those who wait until an operation can run here, or cannot for long. */
+  readonly #waiters: GoalWaiters<undefined>;
   readonly #stopListening: () => void;
   #open: () => void = () => undefined;
   #closedReason: string | undefined = 'the server is starting';
+  /** Whether only the built-in objects are missing: a leader makes them as soon as there is one. */
+  #opensSoon = false;
   #hasCaughtUp = false;
   #isAsking = false;
   #timer: Timer | undefined;
@@ -48,6 +53,8 @@ export class Opening {
     this.#opened = new Promise((resolve) => {
       this.#open = resolve;
     });
+    const { clock } = options;
+    this.#waiters = new GoalWaiters({ clock, isReached: () => !this.#opensSoon });
     this.#stopListening = options.onLeaderChanged(() => this.look());
     this.#lookAgain();
   }
@@ -60,6 +67,14 @@ export class Opening {
   /** Why no operation can run here; undefined when one can. Asked at every operation. */
   notOpenBecause(): string | undefined {
     return this.#closedReason;
+  }
+
+  /**
+   * Resolves when operations can run here, and at the latest after `limitMs`; at once where that would not
+   * help, because it is not the built-in objects that are missing.
+   */
+  async opens(limitMs: number): Promise<void> {
+    await this.#waiters.reached(undefined, limitMs);
   }
 
   /** Why this node does not serve as it should, one sentence each. */
@@ -80,6 +95,8 @@ export class Opening {
     else if (hasBuiltins()) this.#closedReason = undefined;
     else if (at.leader === undefined) this.#closedReason = 'No cluster leader';
     else this.#closedReason = this.#options.isPrimary() ? NOT_SET_UP : this.#sayNothingCame();
+    this.#opensSoon = at.kind === 'member' && !isWitness && this.#closedReason !== undefined;
+    this.#waiters.onApplied();
     if (at.kind === 'member' && at.leader !== undefined) void this.#catchUp();
     if (this.#hasCaughtUp && this.#isAsOpenAsCanBe()) this.#open();
     this.#tell();
@@ -88,6 +105,8 @@ export class Opening {
   close(): void {
     this.#stopListening();
     this.#timer?.cancel();
+    this.#opensSoon = false;
+    this.#waiters.onApplied();
   }
 
   #isAsOpenAsCanBe(): boolean {

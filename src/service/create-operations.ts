@@ -87,7 +87,26 @@ function answer<Name extends OperationName>(
   write: Write<Name>,
   from?: string,
 ): Soon<Name> {
+  if (service.notOpenBecause() !== undefined) return answerOnceOpen(service, write, from);
+  return answerNow(service, write, from);
+}
+
+/** Whoever asks a moment too soon waits as for a leader. */
+async function answerOnceOpen<Name extends OperationName>(
+  service: Service,
+  write: Write<Name>,
+  from: string | undefined,
+): Promise<OperationOutput<Name>> {
+  await service.opens(service.settings.leaderWaitMs);
   requireOpen(service);
+  return answerNow(service, write, from);
+}
+
+function answerNow<Name extends OperationName>(
+  service: Service,
+  write: Write<Name>,
+  from: string | undefined,
+): Soon<Name> {
   if (!service.settings.aclEnabled) throw new AclError('acl-disabled', 'ACL support disabled');
   return isAnsweredHere(write) ? runRead(service, write) : runPlaced(service, write, from);
 }

@@ -68,6 +68,8 @@ export interface ServiceDeps {
   reign(): number | Promise<number>;
   /** Why no operation can run here yet, in words; undefined as soon as one can. */
   notOpenBecause(): string | undefined;
+  /** Resolves when one can, when it is in vain to wait for that, and at the latest after `limitMs`. */
+  opens(limitMs: number): Promise<void>;
   readonly remote: Remote;
   readonly federation: Federation;
   /** Reads the operator's reset index and deletes it, so that it works once. */

@@ -36,6 +36,7 @@ export interface OperatorDeps
     | 'readBarrier'
     | 'leaderContact'
     | 'notOpenBecause'
+    | 'opens'
     | 'remote'
     | 'propose'
     | 'reign'
@@ -265,7 +266,8 @@ class CheckedOperator implements OperatorDoor {
     call: Call,
     attempt: (isLeader: boolean) => Promise<Output>,
   ): Promise<Output> {
-    const { clock, leaderContact, remote, notOpenBecause } = this.#deps;
+    const { clock, leaderContact, remote, notOpenBecause, opens } = this.#deps;
+    if (notOpenBecause() !== undefined) await opens(TRIES_MS);
     const reason = notOpenBecause();
     if (reason !== undefined) throw new AclError('unavailable', reason);
     this.#requireDatacenter(call);

@@ -400,6 +400,10 @@ t.test('render: each object has its fields in the order of the interface', async
       renderNamespace(NAMESPACE),
       '{"Name":"x","Description":"","ACLs":{"PolicyDefaults":[{"ID":"1","Name":"p"}]},"Meta":{"k":"v"},"CreateIndex":1,"ModifyIndex":2}',
     ],
+    [
+      renderNamespace({ ...NAMESPACE, policyDefaults: [] }),
+      '{"Name":"x","Description":"","ACLs":{},"Meta":{"k":"v"},"CreateIndex":1,"ModifyIndex":2}',
+    ],
     [renderTemplates([]), '{}'],
   ];
   for (const [written, expected] of cases) t.equal(written, expected);

@@ -593,9 +593,18 @@ t.test('node: what a server says about itself', async (t) => {
     Stats: { raft: { term: '3' }, consul: { leader_addr: '127.0.0.1:8300' } },
     Member: { Name: 'n1', Status: 1 },
   });
-  t.match(await json('/v1/agent/members'), [
-    { Name: 'n1', Status: 1 },
-    { Name: 'n2', Status: 4 },
+  t.same(await json('/v1/agent/members'), [
+    {
+      ...{ Name: 'n1', Addr: '127.0.0.1', Port: 8300, Status: 1 },
+      Tags: {
+        ...{ role: 'consul', dc: 'dc1', id: 'id-1', build: '0.1.0', voter: 'true' },
+        reads_feature_level: '2',
+      },
+    },
+    {
+      ...{ Name: 'n2', Addr: '127.0.0.1', Port: 8301, Status: 4 },
+      Tags: { role: 'consul', dc: 'dc1', id: 'id-2', build: '0.0.9', voter: 'true' },
+    },
   ]);
   t.match(await json('/v1/openapi.json'), { openapi: '3.1.0' });
   t.match(await json('/v1/agent/metrics'), { Counters: [{ Name: 'conclave.http.requests' }] });
@@ -651,6 +660,38 @@ t.test('node: figures and members only for those who may see them', async (t) =>
     t.equal(answer.body, `Permission denied: token lacks permission 'agent:read' on "n1"`);
   }
   t.match((await app.inject('/v1/agent/members')).json(), [{ Name: 'n2' }]);
+});
+
+t.test('node: the rights are those that the token has here, whatever `dc` says', async (t) => {
+  const { app, operations } = server({
+    authorize: ({ items }, { datacenter }) =>
+      items.map((item) => ({ ...item, allow: datacenter === 'dc2' })) as never,
+  });
+  for (const url of ['/v1/agent/self', '/v1/agent/metrics']) {
+    for (const query of ['?dc=dc2', '?datacenter=dc2']) {
+      t.equal((await app.inject(`${url}${query}`)).statusCode, 403, url + query);
+    }
+  }
+  t.same((await app.inject('/v1/agent/members?dc=dc2')).json(), []);
+  t.ok(operations.calls.every(({ call }) => call.datacenter === undefined));
+});
+
+t.test('node: nobody is told of another datacenter what is so in this one', async (t) => {
+  const { app } = server({});
+  const headers = { 'x-consul-token': 'x' };
+  for (const url of ['/v1/status/leader', '/v1/status/peers']) {
+    const own = await app.inject({ url, headers });
+    t.equal((await app.inject({ url: `${url}?dc=dc1`, headers })).body, own.body);
+    t.equal((await app.inject({ url: `${url}?dc=`, headers })).body, own.body);
+    const unknown = await app.inject({ url: `${url}?dc=nowhere`, headers });
+    t.same([unknown.statusCode, unknown.body], [500, 'No path to datacenter'], url);
+    const other = await app.inject(`${url}?dc=dc2`);
+    t.same(
+      [other.statusCode, other.body],
+      [400, 'this is told by the servers of datacenter dc2 alone'],
+      url,
+    );
+  }
 });
 
 t.test('metrics: labels are templates, never what a caller wrote', async (t) => {

@@ -144,10 +144,13 @@ export const NODE: NodeInfo = {
   leader: () => '127.0.0.1:8300',
   peers: () => ['127.0.0.1:8300', '127.0.0.1:8301'],
   members: () => [
-    { name: 'n1', address: '127.0.0.1', port: 8300, isAlive: true, isVoter: true, reads: 2 },
     {
-      ...{ name: 'n2', address: '127.0.0.1', port: 8301, isAlive: false, isVoter: true },
-      reads: undefined,
+      ...{ id: 'id-1', name: 'n1', version: '0.1.0', address: '127.0.0.1', port: 8300 },
+      ...{ isAlive: true, isVoter: true, reads: 2 },
+    },
+    {
+      ...{ id: 'id-2', name: 'n2', version: '0.0.9', address: '127.0.0.1', port: 8301 },
+      ...{ isAlive: false, isVoter: true, reads: undefined },
     },
   ],
   datacenters: () => ['dc1', 'dc2'],

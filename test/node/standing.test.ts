@@ -86,7 +86,7 @@ function openingOf(t: { teardown(action: () => void): void }) {
     clock.advance(250);
     await turns();
   };
-  return { world, opening, later, told, isOpened: () => isOpened };
+  return { clock, world, opening, later, told, isOpened: () => isOpened };
 }
 
 t.test('opening: says what is missing, step by step, until it is open', async (t) => {
@@ -132,6 +132,60 @@ t.test('opening: says what is missing, step by step, until it is open', async (t
     'not ready no leader is known',
     'ready ',
   ]);
+});
+
+t.test('opening: who asks a moment too soon waits for the built-in objects', async (t) => {
+  const { world, opening, later } = openingOf(t);
+  let answered = 0;
+  const ask = async (): Promise<void> => {
+    await opening.opens(60_000);
+    answered += 1;
+  };
+  await ask();
+  t.equal(answered, 1, 'it is no member yet: that may take for ever');
+
+  for (const leader of [undefined, LEADER]) {
+    world.standing = memberOf({ leader });
+    await later();
+    void ask();
+    await turns();
+    t.equal(answered, 1, 'a leader is soon found, and makes them');
+  }
+  world.hasBuiltins = true;
+  await later();
+  t.equal(answered, 3);
+  t.equal(opening.notOpenBecause(), undefined);
+
+  world.hasBuiltins = false;
+  await later();
+  void ask();
+  world.standing = { kind: 'removed', says: 'it is removed' };
+  await later();
+  t.equal(answered, 4, 'nothing comes any more');
+
+  world.standing = memberOf({});
+  await later();
+  void ask();
+  opening.close();
+  await turns();
+  t.equal(answered, 5, 'it is stopped');
+});
+
+t.test('opening: nobody waits longer than asked', async (t) => {
+  const { clock, world, opening, later } = openingOf(t);
+  world.standing = memberOf({});
+  await later();
+  let answered = false;
+  void opening.opens(5_000).then(() => {
+    answered = true;
+  });
+  clock.advance(4_999);
+  await turns();
+  t.equal(answered, false);
+  clock.advance(1);
+  await turns();
+  t.equal(answered, true);
+  t.type(opening.notOpenBecause(), 'string');
 });
 
 t.test('opening: an old state may be read before a leader is known', async (t) => {

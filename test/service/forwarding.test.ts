@@ -381,6 +381,26 @@ t.test('forwarding: nothing runs on a server that is not open, and it says why',
   t.same(new Set(found), new Set([`unavailable: ${reason}`]));
 });
 
+t.test('forwarding: a server that opens meanwhile answers those who came too soon', async (t) => {
+  const group = await groupOfThree();
+  const { deps } = group.server(1);
+  let reason: string | undefined = 'the built-in objects are not made yet';
+  const limits: number[] = [];
+  Object.assign(deps, {
+    notOpenBecause: () => reason,
+    opens: async (limitMs: number) => {
+      limits.push(limitMs);
+      await Promise.resolve();
+      reason = undefined;
+    },
+  });
+  const { createOperations } = await import('../../src/service/create-operations.ts');
+  const door = createOperations(deps);
+  const { value } = await group.settled(door.run('policy.create', NAMED, CALL));
+  t.match(value, { policy: { name: 'p1' } });
+  t.same(limits, [deps.settings.leaderWaitMs]);
+});
+
 t.test('leadership: the duties run where the reign is, and nowhere else', async (t) => {
   const group = await groupOfThree();
   const duties = (): readonly number[] => group.servers.map((server) => server.duties);

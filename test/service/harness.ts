@@ -153,6 +153,7 @@ export async function createHarness(
     leaderContact: () => ({ isLeader: true, knownLeader: true, lastContactMs: 0 }),
     reign: () => 1,
     notOpenBecause: () => undefined,
+    opens: () => Promise.resolve(),
     remote: NO_REMOTE,
     federation: {
       ...loneDatacenter(settings.datacenter ?? 'dc1', () => machine.position()),

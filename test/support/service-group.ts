@@ -220,6 +220,7 @@ export class GroupServer {
       leaderContact: () => this.leadership.contact(),
       reign: () => this.leadership.reign(),
       notOpenBecause: () => undefined,
+      opens: () => Promise.resolve(),
       remote: this.forwarding,
       federation: loneDatacenter(settings.datacenter, () => this.machine.position()),
       takeResetIndex: () => Promise.resolve(undefined),

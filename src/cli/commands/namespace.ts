@@ -107,9 +107,9 @@ async function contentOf(
   const { defaultPolicyId, defaultPolicyName, defaultRoleId, defaultRoleName } = options;
   const PolicyDefaults =
     (await linksOf(session, policyId, defaultPolicyId, defaultPolicyName)) ??
-    current.ACLs?.PolicyDefaults;
+    current.ACLs.PolicyDefaults;
   const RoleDefaults =
-    (await linksOf(session, roleId, defaultRoleId, defaultRoleName)) ?? current.ACLs?.RoleDefaults;
+    (await linksOf(session, roleId, defaultRoleId, defaultRoleName)) ?? current.ACLs.RoleDefaults;
   return {
     Description: options.description ?? current.Description,
     ACLs: {
@@ -126,7 +126,7 @@ async function createNamespace(
   argument: string | undefined,
 ): Promise<void> {
   const Name = nameOf(options, argument);
-  const content = await contentOf(session, options, { Description: '' });
+  const content = await contentOf(session, options, { Description: '', ACLs: {} });
   const { value } = await session.client.namespace.create({ body: { Name, ...content } });
   await session.show(value, () => namespaceParts(value));
 }

@@ -13,8 +13,8 @@ export function namespaceParts(namespace: Namespace): readonly Part[] {
     field('Name', namespace.Name),
     field('Description', namespace.Description),
     ...stampParts(namespace),
-    list('Default Policies', (namespace.ACLs?.PolicyDefaults ?? []).map(linkText)),
-    list('Default Roles', (namespace.ACLs?.RoleDefaults ?? []).map(linkText)),
+    list('Default Policies', (namespace.ACLs.PolicyDefaults ?? []).map(linkText)),
+    list('Default Roles', (namespace.ACLs.RoleDefaults ?? []).map(linkText)),
     list(
       'Meta',
       Object.entries(namespace.Meta ?? {}).map(([name, value]) => `${name} = ${value}`),
@@ -26,11 +26,11 @@ export const NAMESPACE_COLUMNS: readonly Column<Namespace>[] = [
   { heading: 'Name', cell: ({ Name }) => Name },
   {
     heading: 'Default Policies',
-    cell: ({ ACLs }) => namesCell((ACLs?.PolicyDefaults ?? []).map(({ Name }) => Name)),
+    cell: ({ ACLs }) => namesCell((ACLs.PolicyDefaults ?? []).map(({ Name }) => Name)),
   },
   {
     heading: 'Default Roles',
-    cell: ({ ACLs }) => namesCell((ACLs?.RoleDefaults ?? []).map(({ Name }) => Name)),
+    cell: ({ ACLs }) => namesCell((ACLs.RoleDefaults ?? []).map(({ Name }) => Name)),
   },
   { heading: 'Description', cell: ({ Description }) => Description },
 ];
