@@ -35,7 +35,9 @@ function get<const Part extends Pick<Endpoint, 'path' | 'summary' | 'access' | '
   return endpoint({ kind: 'plain', method: 'GET', namespaced: false, ...part });
 }
 
-const OWN_DATACENTER = { dc: 'The datacenter of the server that is asked; another one is refused.' };
+const OWN_DATACENTER = {
+  dc: 'The datacenter of the server that is asked; another one is refused.',
+};
 
 export const NODE_ENDPOINTS = {
   'status.leader': get({

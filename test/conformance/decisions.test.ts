@@ -209,7 +209,8 @@ t.test('namespaces: their own endpoints', async (t) => {
   t.same((await root.get('/namespace/team-a')).json, made);
   t.equal((await root.put('/namespace', body)).status, 409);
   const updated = await root.made('PUT', '/namespace/team-a', { Description: 'less' });
-  t.same(Object.keys(updated), ['Name', 'Description', 'CreateIndex', 'ModifyIndex']);
+  t.same(Object.keys(updated), ['Name', 'Description', 'ACLs', 'CreateIndex', 'ModifyIndex']);
+  t.same(updated.ACLs, {});
   t.equal(updated.CreateIndex, made.CreateIndex);
   const { list } = await root.get('/namespaces');
   const listed = list.map(({ Name }) => String(Name));
