@@ -1,5 +1,6 @@
 // Connections for calls alone, to addresses of nodes that are no peers: whoever looks for a group to join
-// asks by address. Each is shared by the calls to its address and stays open a little after the last one.
+// asks by address. Each is shared by the calls to its address, but for those that bring much, which share
+// another one, and stays open a little after the last one.
 
 import type { Timer } from '../platform/clock.ts';
 import type { Conn, ConnHandlers, NetAddress } from '../platform/net.ts';
@@ -24,11 +25,12 @@ export class Guests {
 
   /** Rejects with RpcError. */
   async call(address: NetAddress, request: RpcCall): Promise<Uint8Array> {
-    const key = `${address.host}:${address.port}`;
+    const purpose = request.isBulk === true ? 'bulk' : 'small';
+    const key = `${purpose} ${address.host}:${address.port}`;
     const known = this.#guestByAddress.get(key);
     const { guestsMax } = this.#parts.limits;
     if (known === undefined && this.#guestByAddress.size >= guestsMax) {
-      const says = `${request.method} was not sent: calls to ${guestsMax} addresses are under way`;
+      const says = `${request.method} was not sent: ${guestsMax} connections for calls are open already`;
       throw new RpcError('unreachable', says);
     }
     const guest = known ?? new Guest(this.#parts, address, () => this.#guestByAddress.delete(key));

@@ -37,7 +37,7 @@ export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   hopsMax: 3,
   strangersMax: 64,
   visitorsMax: 16,
-  guestsMax: 64,
+  guestsMax: 128,
   helloMaxBytes: 16 * 1024,
 };
 

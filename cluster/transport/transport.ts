@@ -101,6 +101,11 @@ export interface RpcCall {
   readonly deadlineMs: number;
   /** How many nodes handed the request on before this one. */
   readonly hops: number;
+  /**
+   * To an address: it is one of those that bring much. They have a connection of their own, so that the answers
+   * of other calls never stand behind theirs on a thin line.
+   */
+  readonly isBulk?: boolean;
 }
 
 /** A node at the other end, as the handshake proved it. */

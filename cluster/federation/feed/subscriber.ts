@@ -439,7 +439,7 @@ export class Subscriber {
     payload: Uint8Array,
     deadlineMs: number,
   ): Promise<Uint8Array> {
-    return this.#options.call(address, { method, payload, deadlineMs, hops: 0 });
+    return this.#options.call(address, { method, payload, deadlineMs, hops: 0, isBulk: true });
   }
 
   #rest(reign: Reign, waitMs: number): Promise<void> {

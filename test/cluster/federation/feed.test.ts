@@ -135,6 +135,22 @@ t.test('feed: a long line costs its length and little more, at any rate', async 
   test.ok(steady.length > 2_000 && p99 < delayMs + 20, `${p99} ms over ${delayMs} ms`);
 });
 
+t.test('feed: what is asked beside it does not stand behind it on a thin line', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  world.net.bytesPerMs = 500;
+  while (log.head.seq < 400) log.write(Buffer.alloc(50_000, log.head.seq));
+  primary.handlers = { ...primary.handlers, ask: async ({ payload }) => payload };
+  secondary.subscriber.start(1);
+  await world.run(8_000);
+  test.ok((secondary.state.cursor?.seq ?? 0) < log.head.seq, 'it takes entries in');
+  const fromMs = world.time.nowMs;
+  const request = { method: 'ask', payload: Uint8Array.of(7), deadlineMs: 60_000, hops: 0 };
+  const answer = await world.result(secondary.transport.call(primary.address, request));
+  test.same(answer, request.payload);
+  const tookMs = world.time.nowMs - fromMs;
+  test.ok(tookMs < 100, `${tookMs} ms`);
+});
+
 t.test('feed: a line that is long and wide is full while a follower catches up', async (test) => {
   const { world, log, secondary } = await twoDatacenters();
   world.net.delayMs = 150;
