@@ -8,6 +8,7 @@ import { AUTHORIZE_MAX } from '../api/bodies.ts';
 import { type NodeEndpointName, NODE_ENDPOINTS } from '../api/endpoints-node.ts';
 import { openApiDocument } from '../api/openapi.ts';
 import type { AuthorizationItem } from '../service/authorization-types.ts';
+import { requireOwnDatacenter } from '../service/own-datacenter.ts';
 import { askedOf } from './call-of.ts';
 import { type Exchange, TEXT_TYPE } from './exchange.ts';
 import type { MemberInfo } from './node-info.ts';
@@ -32,11 +33,11 @@ export async function serveNode(name: NodeEndpointName, exchange: Exchange): Pro
 
 const SERVE_BY_NAME: Readonly<Record<NodeEndpointName, Serve>> = {
   'status.leader': (exchange) => {
-    requireOwnDatacenter(exchange, 'status.leader');
+    requireOwn(exchange, 'status.leader');
     sendValue(exchange, exchange.parts.node.leader() ?? '');
   },
   'status.peers': (exchange) => {
-    requireOwnDatacenter(exchange, 'status.peers');
+    requireOwn(exchange, 'status.peers');
     sendValue(exchange, exchange.parts.node.peers());
   },
   'agent.self': async (exchange) => {
@@ -172,15 +173,11 @@ async function requireAgentRead(exchange: Exchange, name: NodeEndpointName): Pro
   );
 }
 
-/** A server tells who leads in its own datacenter; what it knows must not pass for what is so elsewhere. */
-function requireOwnDatacenter(exchange: Exchange, name: NodeEndpointName): void {
-  const { datacenter } = askedOf(exchange, NODE_ENDPOINTS[name]).call;
+/** A server tells what is so in its own datacenter, and never lets it pass for what is so elsewhere. */
+function requireOwn(exchange: Exchange, name: NodeEndpointName): void {
   const { node } = exchange.parts;
-  if (datacenter === undefined || datacenter === '' || datacenter === node.datacenter) return;
-  if (!node.datacenters().includes(datacenter)) {
-    throw new AclError('no-such-datacenter', 'No path to datacenter');
-  }
-  throw new AclError('invalid', `this is told by the servers of datacenter ${datacenter} alone`);
+  const { call } = askedOf(exchange, NODE_ENDPOINTS[name]);
+  requireOwnDatacenter(call.datacenter, node.datacenter, node.datacenters());
 }
 
 /**

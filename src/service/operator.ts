@@ -25,6 +25,7 @@ import type { PrimaryPort } from './primary-port.ts';
 import { permissionDenied } from './permissions.ts';
 import { PositionWaiters } from './position-waiters.ts';
 import { freshness } from './reading.ts';
+import { requireOwnDatacenter } from './own-datacenter.ts';
 import { LeaderAway } from './remote.ts';
 import { CATCH_UP_MS } from './run-write.ts';
 
@@ -266,11 +267,12 @@ class CheckedOperator implements OperatorDoor {
     call: Call,
     attempt: (isLeader: boolean) => Promise<Output>,
   ): Promise<Output> {
-    const { clock, leaderContact, remote, notOpenBecause, opens } = this.#deps;
+    const { clock, leaderContact, remote, notOpenBecause, opens, settings, federation } =
+      this.#deps;
     if (notOpenBecause() !== undefined) await opens(TRIES_MS);
     const reason = notOpenBecause();
     if (reason !== undefined) throw new AclError('unavailable', reason);
-    this.#requireDatacenter(call);
+    requireOwnDatacenter(call.datacenter, settings.datacenter, federation.datacenters());
     const deadlineMs = clock.monotonicMs() + TRIES_MS;
     for (;;) {
       try {
@@ -281,11 +283,6 @@ class CheckedOperator implements OperatorDoor {
         await remote.leaderChanged(Math.min(leftMs, PAUSE_MS));
       }
     }
-  }
-
-  #requireDatacenter({ datacenter }: Call): void {
-    if (datacenter === undefined || datacenter === this.#deps.settings.datacenter) return;
-    throw new AclError('no-such-datacenter', 'No path to datacenter');
   }
 
   /**

@@ -688,7 +688,7 @@ t.test('node: nobody is told of another datacenter what is so in this one', asyn
     const other = await app.inject(`${url}?dc=dc2`);
     t.same(
       [other.statusCode, other.body],
-      [400, 'this is told by the servers of datacenter dc2 alone'],
+      [400, 'only a server of datacenter dc2 can do that: ask one'],
       url,
     );
   }

@@ -151,6 +151,38 @@ t.test('two datacenters: one asks the other, and lists come whole', async (t) =>
   t.match((await waiting).text, /"woken"/);
 });
 
+t.test(
+  'two datacenters: what is told by a datacenter alone is not told of the other',
+  async (t) => {
+    const refused = [400, 'only a server of datacenter dc2 can do that: ask one'];
+    const paths = ['/status/leader', '/status/peers', '/operator/raft/configuration'];
+    for (const path of [...paths, '/operator/autopilot/health', '/snapshot']) {
+      const { status, text } = await clientOf(dc1).get(`${path}?dc=dc2`);
+      t.same([status, text], refused, path);
+      t.equal((await clientOf(dc1).get(`${path}?dc=dc1`)).status, 200, path);
+    }
+  },
+);
+
+t.test(
+  'two datacenters: a server shows itself by the rights that the token has at it',
+  async (t) => {
+    const { ID } = await clientOf(dc1).made('PUT', '/acl/policy', {
+      ...{ Name: 'agents-of-dc2', Rules: 'agent_prefix "" { policy = "read" }' },
+      Datacenters: ['dc2'],
+    });
+    const token = await clientOf(dc1).made('PUT', '/acl/token?ack=all', { Policies: [{ ID }] });
+    const status = async (datacenter: DatacenterUnderTest, path: string) =>
+      (await clientOf(datacenter).as(token.SecretID).get(path)).status;
+    for (const path of ['/agent/self', '/agent/metrics']) {
+      t.equal(await status(dc2, path), 200, path);
+      t.equal(await status(dc2, `${path}?dc=dc1`), 200, path);
+      t.equal(await status(dc1, path), 403, path);
+      t.equal(await status(dc1, `${path}?dc=dc2`), 403, path);
+    }
+  },
+);
+
 interface LagShown {
   readonly Name: string;
   readonly LagEntries: number | null;
