@@ -52,6 +52,20 @@ export function pageKeyOf(
   return 'namespace' in object ? namedObjectKey(object) : object.name;
 }
 
+/** The tokens of a namespace that has nearly all there are: from their own rows in turn, and no index. */
+export function listTokensOfMost(
+  kv: Listed,
+  namespace: NamespaceName,
+  page: Page,
+): AsyncIterable<readonly Token[]> {
+  const prefix = rowKey('token');
+  const afterId = afterIdOf(page);
+  const range = afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
+  const rows = kv.rows({ ...range, sliceRows: page.sliceRows });
+  const isOwn = (token: Token): boolean => token.namespace === namespace;
+  return filtered(decoded(rows, TOKENS), isOwn, page.limit);
+}
+
 export function listTokens(
   kv: Listed,
   scope: NamespaceScope,

@@ -42,6 +42,7 @@ import {
   listPolicies,
   listRoles,
   listTokens,
+  listTokensOfMost,
 } from './lists.ts';
 import { decodeCounts, type Meta, type Totals } from './meta.ts';
 import { ObjectCache } from './object-cache.ts';
@@ -179,7 +180,15 @@ export class StoredState implements StateView {
     filter: TokenFilter | undefined,
     page: Page,
   ): AsyncIterable<readonly Token[]> {
+    if (filter === undefined && scope.kind === 'one' && this.#hasAllTokens(scope.name)) {
+      return listTokensOfMost(this.#store, scope.name, page);
+    }
     return listTokens(this.#store, scope, filter, page);
+  }
+
+  /** As of the last batch that was shown: what is on disk may have others already. */
+  #hasAllTokens(namespace: NamespaceName): boolean {
+    return this.counts(namespace).tokens === this.#meta.totals.tokens;
   }
 
   policies(scope: NamespaceScope, page: Page): AsyncIterable<readonly Policy[]> {
