@@ -12,6 +12,7 @@ import type { AccessorId } from '../acl/ids.ts';
 import { GLOBAL_MANAGEMENT_RULES, GLOBAL_READ_ONLY_RULES } from '../rules/built-in-rules.ts';
 import { REQUEST_MEMORY_MS } from '../state/bookkeeping.ts';
 import type { Change } from '../state/commands.ts';
+import { forgetsByName } from '../state/feature-levels.ts';
 import { RESTORE_IDLE_MS } from '../state/restore-progress.ts';
 import type { ServiceDeps } from './deps.ts';
 import type { RequestAges } from './request-ages.ts';
@@ -97,11 +98,11 @@ function ownOf(
   return accessorIds.filter((accessorId) => view.token(accessorId)?.local === true);
 }
 
-/** How many were forgotten. Where releases without a global log may still run, the times in the state decide. */
+/** How many were forgotten. Where releases may still run that do not forget by name, the times in the state decide. */
 async function forgetRequests(deps: DutyDeps, ages: RequestAges): Promise<number> {
   const { view, clock } = deps;
   const nowMs = clock.wallMs();
-  if (view.replication() === undefined) {
+  if (!forgetsByName(view.usesLevel) && view.replication() === undefined) {
     const keys = await view.oldRequests(nowMs - REQUEST_MEMORY_MS, REAP_BATCH_MAX);
     if (keys.length > 0) await perform(deps, { type: 'request-id.trim', keys });
     return keys.length;

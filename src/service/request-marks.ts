@@ -6,6 +6,7 @@ import { sha256 } from '../../cluster/platform/sha256.ts';
 import { AclError } from '../acl/error.ts';
 import { REQUEST_MEMORY_MS } from '../state/bookkeeping.ts';
 import type { RequestMark } from '../state/commands.ts';
+import { forgetsByName } from '../state/feature-levels.ts';
 import type { Outcome } from '../state/outcome.ts';
 import type { StateView } from '../state/view.ts';
 import { stillHolds } from '../state/standing-outcome.ts';
@@ -47,7 +48,7 @@ export function requestMarkOf(
  * caller used the id for another request.
  */
 export function rememberedOutcome(
-  view: Pick<StateView, 'request' | 'replication'>,
+  view: Pick<StateView, 'request' | 'replication' | 'usesLevel'>,
   mark: RequestMark,
   nowMs: number,
 ): Applied | undefined {
@@ -56,7 +57,7 @@ export function rememberedOutcome(
     return undefined;
   }
   // As where it is applied: see docs/decisions/0007.
-  const isAgeless = view.replication() !== undefined;
+  const isAgeless = view.replication() !== undefined || forgetsByName(view.usesLevel);
   if (!isAgeless && remembered.timeMs + REQUEST_MEMORY_MS <= nowMs) return undefined;
   if (Buffer.compare(remembered.fingerprint, mark.fingerprint) !== 0) {
     throw new AclError('invalid', 'The request id was used before, for another request');

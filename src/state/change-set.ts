@@ -222,6 +222,11 @@ export class ChangeSet implements WritableRows {
     this.#groupRecord = groupRecord;
   }
 
+  /** The level that the datacenter uses. */
+  get level(): number {
+    return this.#level;
+  }
+
   /** All who read the log read that level. Never back. */
   raiseLevel(level: number): void {
     this.#level = Math.max(this.#level, level);

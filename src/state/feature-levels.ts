@@ -54,6 +54,14 @@ const LEVEL_OF_CHANGE: Readonly<Record<ChangeType, number>> = {
   'level.raise': 2,
 };
 
+/**
+ * Whether a log of that level remembers requests until one of its commands names them. Below it their age counts,
+ * by the clocks of leaders: see docs/decisions/0007.
+ */
+export function forgetsByName(level: number): boolean {
+  return level >= LEVEL_OF_CHANGE['request-id.forget'];
+}
+
 /** The level that whoever applies the command must read. */
 export function levelOf(change: Change): number {
   const isDrawn = change.type === 'token.set' && change.presence === 'create-drawn';

@@ -92,11 +92,6 @@ export class StateMachine extends StoredState {
     return this.meta.groupRecord;
   }
 
-  /** The level of what the log may say from here on. */
-  get usesLevel(): number {
-    return this.meta.level;
-  }
-
   /** The newest digest that servers can compare; undefined when none was passed since the start. */
   get lastCheckpoint(): DigestCheckpoint | undefined {
     return this.#checkpoints.last;

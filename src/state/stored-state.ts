@@ -262,6 +262,10 @@ export class StoredState implements StateView {
     return this.#meta.position;
   }
 
+  get usesLevel(): number {
+    return this.meta.level;
+  }
+
   replication(): Replication | undefined {
     this.#replication ??= { known: readReplication(this.#store) };
     return this.#replication.known;

@@ -133,6 +133,8 @@ export interface StateView {
   position(): Position;
   /** How the datacenter stands in the global log; undefined before it began one. */
   replication(): Replication | undefined;
+  /** The level of what the log may say: what all servers of the datacenter read. */
+  readonly usesLevel: number;
   /** The last entry of the global log that the objects have in them, as `replication` says. */
   cursor(): GlobalCursor | undefined;
   /** Which entries can be sent to others; undefined before the log was begun, and where they are not the chain's. */

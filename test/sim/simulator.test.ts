@@ -27,6 +27,8 @@ const SAVED: readonly {
   // A repeated request took effect once more: a leader with another clock held its first time for old.
   { seed: 10_080, subject: 'node', cuts: { only: [1, 3, 5, 6, 7, 8, 9, 13], clientCount: 2 } },
   { seed: 10_161, subject: 'node', cuts: { only: [1, 2, 4, 5] } },
+  // A clock half an hour slow, and a repeat at the next leader.
+  { seed: 50_103, subject: 'node', cuts: { only: [0, 6], clientCount: 1 } },
   // A forced reign began in an epoch that another datacenter had just promised to itself.
   {
     seed: 1035,

@@ -525,6 +525,24 @@ t.test('requests: what is remembered counts at any age, until a leader names it'
   test.equal(dc1.machine.request(request.key), undefined);
 });
 
+t.test(
+  'requests: they count at any age without a global log, too, where all can read so',
+  async (test) => {
+    const alone = new MachineHarness(new MemoryKv());
+    const request = { key: new Uint8Array(32).fill(1), fingerprint: new Uint8Array(32).fill(2) };
+    const make: Change = { type: 'policy.set', presence: 'create', policy: aPolicy(1) };
+    await alone.one(BUILTINS);
+    const first = await alone.one(make, { request });
+    const late = FIXTURE_TIME_MS + 24 * 3_600_000;
+    const repeat = (): Promise<Outcome> => alone.one(make, { request, timeMs: late });
+    test.match(await repeat(), { kind: 'refused' }, 'releases that go by the times may still run');
+    await alone.one({ type: 'level.raise', level: 2 });
+    test.same(await repeat(), { ...first, replayed: true });
+    await alone.one({ type: 'request-id.forget', keys: [request.key] });
+    test.match(await repeat(), { kind: 'refused' });
+  },
+);
+
 t.test('ids: wherever the hyphens are, a read is as new as the last change', async (test) => {
   const dc1 = await primary();
   await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });

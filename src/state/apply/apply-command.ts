@@ -14,6 +14,7 @@ import {
 } from '../bookkeeping.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { Change, Command, RequestMark } from '../commands.ts';
+import { forgetsByName } from '../feature-levels.ts';
 import type { EntryRequest } from '../global-log/global-entry.ts';
 import type { Answer, Outcome } from '../outcome.ts';
 import { readToken } from '../reads.ts';
@@ -72,7 +73,7 @@ function answered(changes: ChangeSet, command: Command): Outcome {
   const holds = remembered !== undefined && stillHolds(changes.replication, remembered.outcome);
   if (request !== undefined && remembered !== undefined && holds) {
     // What is remembered counts at any age, wherever all servers know that: clocks differ.
-    const isAgeless = changes.replication !== undefined;
+    const isAgeless = changes.replication !== undefined || forgetsByName(changes.level);
     const isOld = !isAgeless && remembered.timeMs + REQUEST_MEMORY_MS <= timeMs;
     const isSame = Buffer.compare(remembered.fingerprint, request.fingerprint) === 0;
     if (!isOld && !isSame) throw invalid('The request id was used before, for another request');
