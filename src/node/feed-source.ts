@@ -1,5 +1,6 @@
 // The global log of this server's state as the feed reads it: entries with the places that their bytes
-// say, and where a cursor of another datacenter lies in it.
+// say, and where a cursor of another datacenter lies in it. An entry that does not lead to the next one, or to
+// the place that the state says, is damaged: it is as good as trimmed, so who needs it gets a snapshot.
 
 import type { EntrySource, Location } from '../../cluster/federation/entry-source.ts';
 import {
@@ -7,7 +8,6 @@ import {
   type GlobalEntry,
   LOG_START,
 } from '../../cluster/federation/global-log.ts';
-import { must } from '../../cluster/base/assert.ts';
 import { entryHash, entryLinks } from '../state/global-log/global-entry.ts';
 import type { StateMachine } from '../state/machine.ts';
 
@@ -28,7 +28,9 @@ type LogOfState = Pick<
 /** The figures that the primary tells its followers: the index of each table. The order is on the wire. */
 export const TABLES_OF_FIGURES = ['policies', 'roles', 'tokens'] as const;
 
-export function feedSourceOf(machine: LogOfState): EntrySource {
+/** `onDamaged` is told of the seq of each damaged entry that is met. */
+export function feedSourceOf(machine: LogOfState, onDamaged: (seq: number) => void): EntrySource {
+  let damagedSeq = 0;
   return {
     get head() {
       return machine.replication()?.cursor ?? LOG_START;
@@ -39,12 +41,17 @@ export function feedSourceOf(machine: LogOfState): EntrySource {
       return { afterSeq: machine.replication()?.cursor.seq ?? 0, sizeBytes: 0 };
     },
     onMoved: (listener) => machine.onGlobalLogMoved(listener),
-    locate: (cursor) => locationOf(machine, cursor),
+    locate: (cursor) =>
+      cursor.seq < damagedSeq ? { kind: 'trimmed' } : locationOf(machine, cursor),
     read: async (afterSeq, maxBytes) => {
       const recent = machine.recentEntries(afterSeq, maxBytes);
       if (recent !== undefined) return recent;
-      const entries = await machine.globalEntries(afterSeq, maxBytes);
-      return entries && placed(entries);
+      const all = await machine.globalEntries(afterSeq, maxBytes);
+      const entries = all && soundOf(machine, afterSeq, all);
+      if (all === undefined || entries?.length === all.length) return entries;
+      damagedSeq = afterSeq + 1 + entries!.length;
+      onDamaged(damagedSeq);
+      return entries!.length === 0 ? undefined : entries;
     },
     digestAt: (cursor) => machine.globalDigestAt(cursor),
     sizeAfter: (seq) => machine.keptSizeAfter(seq),
@@ -69,11 +76,31 @@ function locationOf(machine: LogOfState, cursor: GlobalCursor): Location {
   return { kind: 'diverged', forkSeq: 0 };
 }
 
-/** Each entry holds the hash of the one before: only that of the last one has to be made. */
-function placed(entries: readonly Uint8Array[]): readonly GlobalEntry[] {
-  const links = entries.map((bytes) => must(entryLinks(bytes), 'an entry of the own log'));
-  return entries.map((bytes, place) => {
-    const { epoch, seq } = links[place]!;
-    return { epoch, seq, hash: links[place + 1]?.prevHash ?? entryHash(bytes), bytes };
-  });
+/** The entries behind `afterSeq`, up to the first that is not what the next one, or the state, says of it. */
+function soundOf(
+  machine: LogOfState,
+  afterSeq: number,
+  all: readonly Uint8Array[],
+): readonly GlobalEntry[] {
+  const links = all.map(entryLinks);
+  const entries: GlobalEntry[] = [];
+  for (const [place, bytes] of all.entries()) {
+    const seq = afterSeq + 1 + place;
+    const hash = entryHash(bytes);
+    const next = links[place + 1];
+    const wanted = next === undefined ? machine.globalHashAt(seq) : next.prevHash;
+    if (!isEntry(links[place], seq, { hash, wanted })) break;
+    entries.push({ epoch: links[place]!.epoch, seq, hash, bytes });
+  }
+  return entries;
+}
+
+/** `wanted`: undefined where nobody knows it any more. */
+function isEntry(
+  links: ReturnType<typeof entryLinks>,
+  seq: number,
+  { hash, wanted }: { readonly hash: Uint8Array; readonly wanted: Uint8Array | undefined },
+): boolean {
+  const isIts = wanted === undefined || Buffer.compare(hash, wanted) === 0;
+  return links?.seq === seq && isIts;
 }

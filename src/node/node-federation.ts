@@ -119,7 +119,11 @@ export class NodeFederation implements Federation {
       call,
       countMax,
     });
-    const source = feedSourceOf(machine);
+    const source = feedSourceOf(machine, (seq) => {
+      const says =
+        'an entry of the global log is damaged on this disk: who needs it gets a snapshot';
+      platform.logger.error({ seq }, says);
+    });
     const standing = () => this.#standing();
     const onNewerEpoch = (epoch: number) => void this.promotion.onNewerEpoch(epoch);
     this.#feed = new FeedServer({ ...platform, datacenter, source, standing, onNewerEpoch });

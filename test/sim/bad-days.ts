@@ -147,6 +147,50 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'entries are damaged on the disk of the primary, and nobody has them yet',
+    marks: [
+      'says: an entry of the global log is damaged on this disk: who needs it gets a snapshot',
+      'a snapshot of the primary became the state',
+    ],
+    siteSizes: SMALL,
+    federation: { defaultAck: 'primary' },
+    safetyMs: 26_000,
+    faults: [
+      at(4000, 7000, { kind: 'away', site: 2, direction: 'both' }),
+      at(10_500, 100, { kind: 'misread-entry', site: 1, back: 1 }),
+      // What it had in memory it need not read.
+      at(10_600, 300, { kind: 'crash', target: 1, ending: 'process' }),
+      at(14_000, 6000, { kind: 'away', site: 3, direction: 'both' }),
+      at(19_900, 100, { kind: 'misread-entry', site: 1, back: 0 }),
+      at(20_000, 300, { kind: 'crash', target: 1, ending: 'process' }),
+    ],
+  },
+  {
+    name: 'a candidate dies in the moment in which it begins its epoch',
+    marks: ['killed while it takes in: entries', 'a primary was not elected'],
+    siteSizes: SMALL,
+    federation: { defaultAck: 'primary', awaySite: 2 },
+    safetyMs: 24_000,
+    faults: [
+      at(6000, 7000, { kind: 'away', site: 1, direction: 'both' }),
+      at(7900, 40_000, { kind: 'ambush', site: 2, moment: 'entries', ending: 'process' }),
+      at(8000, 100, { kind: 'elect', sites: [2] }),
+    ],
+  },
+  {
+    name: 'two releases run side by side, and servers are upgraded one by one',
+    marks: ['says: the datacenter uses a higher feature level'],
+    siteSizes: [3, 1, 1],
+    federation: { olderHosts: [2, 4] },
+    safetyMs: 30_000,
+    faults: [
+      at(6000, 500, { kind: 'stop', target: 2 }),
+      at(11_000, 3000, { kind: 'crash', target: 'leader of 1', ending: 'power' }),
+      at(15_000, 500, { kind: 'stop', target: 4 }),
+      at(20_000, 4000, { kind: 'away', site: 2, direction: 'both' }),
+    ],
+  },
+  {
     name: 'an old leader comes back with what it was about to propose',
     marks: ['says: the process stood still'],
     siteSizes: [1, 3, 1],

@@ -75,7 +75,7 @@ t.test('recent entries: the oldest give way', async (test) => {
 
 /** What the feed gets of a place on, and what it should get. */
 async function readsOf(harness: MachineHarness, afterSeq: number, limit: number) {
-  const read = await feedSourceOf(harness.machine).read(afterSeq, limit);
+  const read = await feedSourceOf(harness.machine, () => undefined).read(afterSeq, limit);
   const bytes = await harness.machine.globalEntries(afterSeq, limit);
   const expected = bytes?.map((each) => {
     const { epoch, seq } = linksOf(unpack(each))!;

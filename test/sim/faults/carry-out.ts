@@ -4,6 +4,7 @@
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { isStateStore, LOG_STORE, STATE_STORES } from '../subject/subject.ts';
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
+import { ROW } from '../../../src/state/tables.ts';
 import type { SimGroup } from '../run/sim-group.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { Link } from '../world/sim-net.ts';
@@ -214,6 +215,10 @@ export class Faults {
         return true;
       case 'ambush':
         return this.#layAmbush(action, forMs);
+      case 'misread-entry':
+        return this.#onTarget(`leader of ${action.site}`, (host) =>
+          misreadEntry(host, action.back),
+        );
       case 'hand-over':
       case 'elect':
       case 'force':
@@ -419,6 +424,20 @@ export class Faults {
       }),
     );
   }
+}
+
+/** One bit in the middle of its bytes. */
+function misreadEntry({ disk }: SimHost, back: number): void {
+  const name = disk.storeNames.find(isStateStore);
+  const state = name === undefined ? undefined : disk.store(name);
+  const from = String.fromCharCode(ROW.globalEntry);
+  const to = String.fromCharCode(ROW.globalEntry + 1);
+  const entries = [...(state?.rows.rows({ from, to, reverse: true }) ?? [])];
+  const entry = entries[back];
+  if (entry === undefined) return;
+  const middle = Math.floor(entry.value.length / 2);
+  const value = Uint8Array.from(entry.value, (byte, at) => (at === middle ? byte ^ 4 : byte));
+  state?.misread.set(entry.key, value);
 }
 
 function damageDisk(host: SimHost, kind: 'rot-log' | 'rot-state' | 'hole', world: World): boolean {

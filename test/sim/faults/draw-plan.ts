@@ -55,6 +55,8 @@ const KINDS: Readonly<Record<FaultKind, readonly [inRun: number, perElection: nu
   'hand-over': [0.35, 0.12],
   elect: [0.4, 0.15],
   force: [0.15, 0.05],
+  // On bad days alone.
+  'misread-entry': [0, 1],
 };
 
 const FEDERATION_KINDS: readonly FaultKind[] = [
@@ -67,6 +69,7 @@ const FEDERATION_KINDS: readonly FaultKind[] = [
   'hand-over',
   'elect',
   'force',
+  'misread-entry',
 ];
 
 /** An hour, as a wrong time zone has it. */
@@ -180,6 +183,8 @@ function drawFederationFault(
       return { kind, site, moment: stream.pick(['entries', 'snapshot'] as const), ending };
     case 'elect':
       return { kind, sites: stream.chance(0.3) ? [site, other] : [site] };
+    case 'misread-entry':
+      return { kind, site, back: stream.below(4) };
     case 'hand-over':
     case 'force':
       return { kind, site };

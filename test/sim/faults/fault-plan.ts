@@ -60,6 +60,8 @@ export type FederationFault =
       readonly moment: 'entries' | 'snapshot';
       readonly ending: 'process' | 'power';
     }
+  /** Of the global log on the disk of its leader, one entry reads otherwise: the last one, or so many before it. */
+  | { readonly kind: 'misread-entry'; readonly site: number; readonly back: number }
   | MovingFault;
 
 /** What operators do: no fault in itself, but at any moment. */

@@ -21,6 +21,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
   const subject = new DatacentersSubject({
     ...{ sites: hosts, timing },
     ...{ logMaxAgeMs: federation.logMaxAgeMs, defaultAck: federation.defaultAck },
+    olderHosts: federation.olderHosts ?? [],
     https: identityCluster(world),
   });
   const group = new SimGroup({ world, subject, violations, clientLossRate });

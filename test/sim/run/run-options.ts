@@ -29,6 +29,8 @@ export interface FederationOptions {
   readonly defaultAck: 'primary' | 'majority';
   /** The datacenter that stays away when the others are well again. */
   readonly awaySite: number | undefined;
+  /** Servers, by number, that read one feature level less in their first life: then they are upgraded. */
+  readonly olderHosts?: readonly number[];
 }
 
 export interface RunOptions {

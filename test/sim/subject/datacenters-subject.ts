@@ -17,6 +17,8 @@ export interface DatacentersOptions {
   readonly timing: GroupTiming;
   readonly logMaxAgeMs: number;
   readonly defaultAck: 'primary' | 'majority';
+  /** By number; in their first life they are of the release before. */
+  readonly olderHosts: readonly number[];
   readonly https: Platform['https'];
 }
 
@@ -31,13 +33,15 @@ export class DatacentersSubject implements Subject {
   readonly #sites: readonly (readonly SimHost[])[];
   readonly #groups: readonly NodeSubject[];
 
-  constructor({ sites, timing, logMaxAgeMs, defaultAck, https }: DatacentersOptions) {
+  constructor(options: DatacentersOptions) {
+    const { sites, timing, logMaxAgeMs, defaultAck, olderHosts, https } = options;
     this.timing = timing;
     this.#sites = sites;
     this.#groups = sites.map((hosts, place) => {
       const others = sites.flatMap((site) => (site === hosts ? [] : site));
       return new NodeSubject({
         ...{ hosts, founderCount: hosts.length, timing, https },
+        isOlder: ({ number, lifeCount }) => lifeCount === 1 && olderHosts.includes(number),
         flags: {
           datacenter: siteName(place),
           'primary-datacenter': siteName(0),

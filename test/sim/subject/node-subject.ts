@@ -11,6 +11,7 @@ import { decodeFrame } from '../../../cluster/wire/frame-codec.ts';
 import { openNode, type RunningNode } from '../../../src/node/node.ts';
 import type { Platform, ServedAt } from '../../../src/node/platform.ts';
 import { readSettings, type Settings } from '../../../src/node/settings.ts';
+import { NEWEST_LEVEL } from '../../../src/state/feature-levels.ts';
 import { decodeMeta } from '../../../src/state/meta.ts';
 import { META_KEY } from '../../../src/state/tables.ts';
 import { textOf } from '../world/key-text.ts';
@@ -55,6 +56,8 @@ export interface NodeSubjectOptions {
   readonly timing: GroupTiming;
   /** Settings beyond those that a group of its own needs. */
   readonly flags?: Readonly<Record<string, string>>;
+  /** Whether the server is of the release before, in the life that begins. */
+  readonly isOlder?: (host: SimHost) => boolean;
   /** What answers where production has the world outside. */
   readonly https?: Platform['https'];
 }
@@ -114,7 +117,9 @@ export class NodeSubject implements Subject {
   ): Promise<LiveServer> {
     const served: Served = { app: undefined };
     const platform = this.#platformOf(host, process, served, onExit);
-    const node = await openNode({ settings: this.#settingsOf(host), platform, version: 'sim' });
+    const settings = this.#settingsOf(host);
+    const reads = this.#options.isOlder?.(host) === true ? NEWEST_LEVEL - 1 : NEWEST_LEVEL;
+    const node = await openNode({ settings, platform, version: 'sim', reads });
     return liveServerOf(node, served, (to) => this.idOf(to));
   }
 

@@ -44,6 +44,8 @@ export class SimStore {
   inFlight: (() => void) | undefined;
   /** Reading these fails, as the checksum of a block does. */
   readonly damagedKeys = new Set<string>();
+  /** What reading these gives in the place of what was written, and no checksum says so. */
+  readonly misread = new Map<string, Uint8Array>();
   acknowledging: Acknowledging = 'when-on-disk';
   refusesToOpen = false;
   readonly #history: Batch[] = [];

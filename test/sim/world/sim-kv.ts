@@ -20,6 +20,7 @@ const SLICE_ROWS = 64;
 export interface StoreOfKv {
   readonly rows: SortedRows;
   readonly damagedKeys: ReadonlySet<string>;
+  readonly misread: ReadonlyMap<string, Uint8Array>;
 }
 
 /** What a database asks of the disk that it lies on. */
@@ -114,7 +115,7 @@ export class SimKv implements Kv {
     const text = textOf(key);
     const value = rows.get(text);
     this.#requireWhole(text);
-    return value === undefined ? undefined : Uint8Array.from(value);
+    return value === undefined ? undefined : this.#read(text, value);
   }
 
   async *#slicesOf(rows: SortedRows, range: KvRange): AsyncGenerator<readonly KvRow[]> {
@@ -126,7 +127,7 @@ export class SimKv implements Kv {
       if (count >= limit) break;
       count += 1;
       this.#requireWhole(key);
-      slice.push({ key: bytesOf(key), value: Uint8Array.from(value) });
+      slice.push({ key: bytesOf(key), value: this.#read(key, value) });
       if (slice.length < SLICE_ROWS) continue;
       await this.#wait(disk.drawReadMs());
       this.#requireUsable();
@@ -140,6 +141,10 @@ export class SimKv implements Kv {
 
   #wait(delayMs: number): Promise<void> {
     return new Promise((resolve) => this.#options.process.deliverAfter(delayMs, resolve));
+  }
+
+  #read(key: string, value: Uint8Array): Uint8Array {
+    return Uint8Array.from(this.#options.store.misread.get(key) ?? value);
   }
 
   #requireWhole(key: string): void {

@@ -1,0 +1,63 @@
+// The global log as the feed reads it from a state, and what it makes of an entry that is damaged on the disk.
+
+import t from 'tap';
+import { feedSourceOf } from '../../src/node/feed-source.ts';
+import { entryKey } from '../../src/state/global-log/global-log-writer.ts';
+import { aPolicy } from '../support/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
+
+const BEGIN = {
+  type: 'global-log.begin',
+  datacenter: 'dc1',
+  primary: 'dc1',
+  isWitness: false,
+} as const;
+const ALL_BYTES = 1 << 20;
+
+async function primary() {
+  const kv = new MemoryKv();
+  const harness = new MachineHarness(kv);
+  await harness.one(BEGIN);
+  await harness.one(BUILTINS);
+  for (const each of [1, 2, 3, 4]) {
+    await harness.one({ type: 'policy.set', presence: 'create', policy: aPolicy(each) });
+  }
+  const damaged: number[] = [];
+  // One that has begun anew has nothing in memory.
+  const { machine } = new MachineHarness(kv);
+  const source = feedSourceOf(machine, (seq) => damaged.push(seq));
+  return { kv, source, damaged, head: machine.cursor()!.seq };
+}
+
+t.test('feed source: entries lead from one to the next, and to the head', async (test) => {
+  const { source, damaged, head } = await primary();
+  const all = await source.read(0, ALL_BYTES);
+  test.equal(all?.length, head);
+  test.same(all?.at(-1)?.hash, source.head.hash);
+  test.same(await source.read(head, ALL_BYTES), []);
+  test.same(damaged, []);
+});
+
+t.test('feed source: no byte of a damaged entry is sent, wherever the damage is', async (test) => {
+  for (const seq of [2, 4, 'head'] as const) {
+    const { kv, source, head, damaged } = await primary();
+    const at = seq === 'head' ? head : seq;
+    const key = entryKey(1, at);
+    const sound = kv.get(key)!;
+    const [before] = (await source.read(at - 2, 1))!;
+    for (let place = 0; place < sound.length; place += 1) {
+      const value = Uint8Array.from(sound, (byte, each) => (each === place ? byte ^ 4 : byte));
+      await kv.write([{ type: 'put', key, value }]);
+      const read = (await source.read(0, ALL_BYTES)) ?? [];
+      test.ok(read.length < at, `entry ${at}, byte ${place}`);
+      test.notOk(read.some(({ bytes }) => Buffer.compare(bytes, value) === 0));
+    }
+    const gone = await source.read(at - 1, ALL_BYTES);
+    test.equal(gone, undefined, 'as if it was not kept any more');
+    const { epoch, hash } = before!;
+    test.same(source.locate({ epoch, seq: at - 1, hash }), { kind: 'trimmed' });
+    test.same(source.locate(source.head), { kind: 'kept' });
+    test.ok(damaged.includes(at));
+  }
+});
