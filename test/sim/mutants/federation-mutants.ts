@@ -261,15 +261,6 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
       ),
   },
   {
-    name: 'requests-left-behind',
-    breaks: 'a snapshot of the primary brings no remembered requests along',
-    foundBy: ['exactly once'],
-    subject: 'datacenters',
-    seed: 20_353,
-    isSlow: true,
-    install: () => replaced(StagedImport.prototype, 'putRequest', () => () => undefined),
-  },
-  {
     name: 'first-leaders-follow',
     breaks: 'only the first leaders of a datacenter follow the global log',
     foundBy: ['liveness'],

@@ -170,12 +170,14 @@ export class GlobalJudge {
     });
   }
 
-  /** Whether that datacenter has learnt that a later epoch began. */
+  /** Whether that datacenter has learnt that a later epoch began elsewhere: one of its own may be as lost. */
   #hasHeard(site: string, epoch: number): boolean {
     const { checks, hosts } = this.#options;
     return hosts.some((host) => {
       const at = checks.replicationOf(host);
-      return checks.siteNameOf(host) === site && at !== undefined && at.cursor.epoch > epoch;
+      if (checks.siteNameOf(host) !== site || at === undefined) return false;
+      const isThere = at.isDiverged || this.#onChain.has(textOf(at.cursor.hash));
+      return isThere && at.cursor.epoch > epoch;
     });
   }
 
