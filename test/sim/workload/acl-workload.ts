@@ -28,6 +28,7 @@ import {
   tokenTarget,
   writeQuestion,
 } from './acl-requests.ts';
+import { type Came, cameFrom } from './came.ts';
 import { drawWeighted } from './draw-weighted.ts';
 import type { ObjectInput, ObjectOutput } from './object-model.ts';
 import type { Workload } from './workload.ts';
@@ -65,8 +66,6 @@ interface Client {
   readonly known: Map<string, Known>;
   favourite: SimHost;
 }
-
-type Came = HttpAnswer | 'not-sent' | 'lost';
 
 export class AclWorkload implements Workload {
   readonly #options: AclWorkloadOptions;
@@ -369,14 +368,7 @@ export class AclWorkload implements Workload {
   ): Promise<Came> {
     const { group, timeoutMs } = this.#options;
     const reply = await group.ask(host, timeoutMs, (node) => serverOf(node).http(question));
-    switch (reply.kind) {
-      case 'answered':
-        return reply.value;
-      case 'lost':
-        return 'lost';
-      default:
-        return 'not-sent';
-    }
+    return cameFrom(host, reply);
   }
 
   #complain({ input, requestId }: WriteRecord, came: Came): void {

@@ -27,6 +27,7 @@ import {
   tokenTarget,
   writeQuestion,
 } from '../acl-requests.ts';
+import { type Came, cameFrom } from '../came.ts';
 import { drawWeighted } from '../draw-weighted.ts';
 import type { ObjectInput, ObjectOutput } from '../object-model.ts';
 import type { Workload } from '../workload.ts';
@@ -42,7 +43,7 @@ import {
   placeIn,
 } from './global-history.ts';
 import { GlobalJudge } from './global-judge.ts';
-import { type Came, LocalTokens } from './local-tokens.ts';
+import { LocalTokens } from './local-tokens.ts';
 import { LOGIN_METHODS, Logins } from './logins.ts';
 
 export type DatacentersOperation =
@@ -508,19 +509,10 @@ export class DatacentersWorkload implements Workload {
   async #ask(host: SimHost, question: HttpQuestion): Promise<Came> {
     const { group, timeoutMs } = this.#options;
     const reply = await group.ask(host, timeoutMs, (node) => (node as LiveServer).http(question));
-    switch (reply.kind) {
-      case 'answered':
-        return reply.value;
-      case 'lost':
-        return 'lost';
-      default:
-        return 'not-sent';
-    }
+    return cameFrom(host, reply);
   }
 
   #complain(path: string, host: SimHost, came: Came): void {
-    // One that finds its disk damaged ends; what it was answering then is a fault of its own.
-    if (typeof came !== 'string' && came.status === 500 && host.process === undefined) return;
     const shown = typeof came === 'string' ? came : `${came.status} ${came.text}`;
     this.#options.violations.add('answers', `${path} at ${host.name} was answered ${shown}`);
   }

@@ -11,9 +11,8 @@ import {
   MANAGEMENT_SECRET,
 } from '../../subject/node-subject.ts';
 import type { SimHost } from '../../world/sim-host.ts';
+import type { Came } from '../came.ts';
 import type { Stream } from '../../world/stream.ts';
-
-export type Came = HttpAnswer | 'not-sent' | 'lost';
 
 export interface LocalTokensOptions {
   readonly sites: readonly (readonly SimHost[])[];
