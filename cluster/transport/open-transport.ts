@@ -90,7 +90,11 @@ class NodeTransport implements Transport {
 
   async listen(): Promise<void> {
     const { net, listen } = this.#options;
-    this.#listening = await net.listen(listen, (conn) => this.#reception.take(conn));
+    this.#listening = await net.listen(listen, (conn) => {
+      // What was on its way when the transport was closed: the stores may be closed by now, too.
+      if (this.#closing === undefined) this.#reception.take(conn);
+      else conn.close(CLOSING);
+    });
   }
 
   get address(): NetAddress {

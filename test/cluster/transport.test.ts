@@ -445,6 +445,30 @@ t.test('handshake: whoever is silent is let go in time', async (test) => {
   }
 });
 
+t.test(
+  'handshake: who comes while the node closes is turned away, and nothing is read',
+  async (test) => {
+    const rig = new Rig();
+    const host = rig.net.host.bind(rig.net);
+    let arrive: (conn: Conn) => void = () => undefined;
+    rig.net.host = (name) => {
+      const net = host(name);
+      const listen: typeof net.listen = (address, onConn) => {
+        arrive = onConn;
+        return net.listen(address, onConn);
+      };
+      return { ...net, listen };
+    };
+    const one = await rig.open('one', { node: 1 });
+    const closing = one.transport.close();
+    const closed: string[] = [];
+    arrive({ remote: 'late:1', close: (why: string) => closed.push(why) } as unknown as Conn);
+    test.same(closed, ['the node is closing']);
+    await rig.run(5_000);
+    await closing;
+  },
+);
+
 t.test('handshake: many strangers do not keep a node out', async (test) => {
   const rig = new Rig();
   const limits = { strangersMax: 8 };
