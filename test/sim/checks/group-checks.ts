@@ -196,7 +196,9 @@ export class GroupChecks {
       return `${known} and ${name} both lead in term ${term}`;
     });
     this.#leaderByTerm.set(term, name);
-    const lastIndex = this.#options.statusOf(host)?.lastIndex;
+    // Of a node that is being stopped, nothing newer is told than what it was before.
+    const status = this.#options.statusOf(host);
+    const lastIndex = status?.term === term ? status.lastIndex : undefined;
     const promised = this.#committed.findLast(({ entry }) => entry.term < term)?.entry.index ?? 0;
     this.#violations.require(lastIndex === undefined || lastIndex >= promised, 'commits', () => {
       return `${name} leads in term ${term} with entries up to ${lastIndex}, committed are ${promised}`;
