@@ -39,7 +39,8 @@ export class GlobalGate {
   async pass<Output>(change: Change, propose: () => Promise<Output>): Promise<Output> {
     if (!this.#mayBeGlobal(change)) return await propose();
     const refusal = this.closedBecause();
-    if (refusal !== undefined && this.#isGlobal(change)) throw refusal;
+    const isKeptOut = refusal !== undefined && !this.#endsLoneliness(change);
+    if (isKeptOut && this.#isGlobal(change)) throw refusal;
     this.#underWay += 1;
     try {
       return await propose();
@@ -65,6 +66,11 @@ export class GlobalGate {
     await new Promise<void>((resolve) => {
       this.#waiting.add(resolve);
     });
+  }
+
+  /** An operator says who will never be heard again: a primary that waits for them could not go on without. */
+  #endsLoneliness(change: Change): boolean {
+    return this.#sealCount === 0 && change.type === 'datacenter.remove' && change.isForced;
   }
 
   /** A pass of the housekeeping may be about tokens of both kinds. */

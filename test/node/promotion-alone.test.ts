@@ -47,3 +47,15 @@ t.test('alone: when it hears a majority again, it takes them again', async (t) =
   await until('it hears dc2', async () => (await write()).status === 200);
   t.equal((await serverOf(dc1).client.get('/operator/primary')).json.Closed, '');
 });
+
+t.test('alone: whom an operator removes by force it does not wait for', async (t) => {
+  await serverOf(dc2).close();
+  await until('its lease is over again', async () => (await write()).status === 503);
+  const remove = (force: string) => serverOf(dc1).client.delete(`/operator/datacenter/dc3${force}`);
+  const refused = await remove('');
+  t.same([refused.status, /^Nothing was written: /.test(refused.text)], [503, true], refused.text);
+  const removed = await remove('?force');
+  t.equal(removed.status, 200, removed.text);
+  const made = await write();
+  t.equal(made.status, 200, 'of two, one goes on alone');
+});
