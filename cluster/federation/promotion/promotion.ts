@@ -230,12 +230,13 @@ export class Promotion {
     if (state.isPrimary && wish.kind === 'elected' && count.maxEpoch <= maxEpoch) throw already();
     if (wish.kind === 'forced') {
       if (count.further.length === 0) return next;
-      const says = `${count.further.join(', ')} can be reached and has more`;
-      throw refused(`${says}: promote that one. ${ballotText(ballot)}`);
+      throw furtherThere(count, ballot);
     }
     if (wish.kind === 'handed-over' && !count.promised.includes(wish.by)) {
       throw refused(`${wish.by} does not hand over: ${ballotText(ballot)}`);
     }
+    // Whoever has begun the later epoch is about to be heard of: nobody but a person passes over it.
+    if (wish.kind === 'renewed' && count.further.length > 0) throw furtherThere(count, ballot);
     if (!count.hasMajority) throw refused(`there is no majority: ${ballotText(ballot)}`);
     const after = wish.kind === 'renewed' ? wish.after : 0;
     return Math.max(maxEpoch, count.maxEpoch, after) + 1;
@@ -393,6 +394,11 @@ function refused(says: string): PromotionRefusal {
 
 function already(): PromotionRefusal {
   return refused('this datacenter is the primary already');
+}
+
+function furtherThere({ further }: Count, ballot: Ballot): PromotionRefusal {
+  const says = `${further.join(', ')} can be reached and has more`;
+  return refused(`${says}: promote that one. ${ballotText(ballot)}`);
 }
 
 function undecided(says: string): PromotionRefusal {

@@ -39,6 +39,8 @@ export class Datacenter implements PromotionPort {
   isDiverged = false;
   isUp = true;
   isLeader = true;
+  /** Whether it knows who is primary of the latest reign. */
+  hasHeard = true;
   sealCount = 0;
   readonly ackedSeqs = new Map<string, number>();
   readonly #world: PromotionWorld;
@@ -62,6 +64,7 @@ export class Datacenter implements PromotionPort {
       port: this,
       addressesOf,
       claim: (): PrimaryClaim | undefined => {
+        if (!this.hasHeard) return undefined;
         const primary = world.latest;
         const { epoch } = primary.epochs.at(-1)!;
         return { datacenter: primary.name, epoch, addresses: addressesOf(primary.name) };

@@ -336,6 +336,24 @@ t.test('renewal: a primary that another one has followed ends its reign instead'
   test.same([alone.one.state().epoch, alone.one.maxEpoch], [1, 1], 'without a majority it waits');
 });
 
+t.test('renewal: nobody who has begun is passed over before it is heard of', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  world.cuts.add('dc2 dc1');
+  await world.time.result(two.promotion.elect());
+  world.cuts.clear();
+  one.hasHeard = false;
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same(
+    [one.state().epoch, one.maxEpoch, three.maxEpoch],
+    [1, 1, 2],
+    'dc2 is there, and has more',
+  );
+  one.hasHeard = true;
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same([one.isPrimary, two.isPrimary], [false, true]);
+  test.same(world.violations, []);
+});
+
 /**
  * dc2 is primary of epoch 2, and has what nobody else has; dc1 has promised epoch 3 to dc3, and dc3 is gone.
  */
