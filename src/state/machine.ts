@@ -114,12 +114,12 @@ export class StateMachine extends StoredState {
     const outcomes: Outcome[] = [];
     let landing: Landing | undefined;
     for (const batch of batchesOf(entries, this.#reads, this.#batchBytes)) {
-      if (batch.isStep || landing?.batch.isStep === true) {
-        await landing?.landed;
+      if (landing !== undefined && (batch.isStep || landing.batch.isStep)) {
+        await landing.landed;
         landing = undefined;
       }
       const work = this.#workOut(batch, landing?.finished);
-      await landing?.landed;
+      if (landing !== undefined) await landing.landed;
       landing = { ...work, landed: this.#land(work) };
       // Whoever comes to it hears of its failure, also when working out the next one fails first.
       landing.landed.catch(() => undefined);

@@ -192,6 +192,8 @@ t.test(
 t.test('forced: everybody agrees at the end, and local tokens are where they were', async (t) => {
   await serverOf(dc1).close();
   await serverOf(dc1).open();
+  // It hears where dc2 is when that one tells it next.
+  await everyoneKnows([dc1, dc2]);
   const written = await clientOf(dc1).put('/acl/policy?ack=all', { Name: 'at-the-end' });
   t.equal(written.status, 200, written.text);
   for (const datacenter of [dc1, dc2]) {
