@@ -8,6 +8,7 @@ import {
   type GlobalEntry,
   LOG_START,
 } from '../../cluster/federation/global-log.ts';
+import type { EntryLinks } from '../state/global-log/entry-head.ts';
 import { entryHash, entryLinks } from '../state/global-log/global-entry.ts';
 import type { StateMachine } from '../state/machine.ts';
 
@@ -97,7 +98,7 @@ function soundOf(
 
 /** `wanted`: undefined where nobody knows it any more. */
 function isEntry(
-  links: ReturnType<typeof entryLinks>,
+  links: EntryLinks | undefined,
   seq: number,
   { hash, wanted }: { readonly hash: Uint8Array; readonly wanted: Uint8Array | undefined },
 ): boolean {

@@ -102,7 +102,7 @@ function ownOf(
 async function forgetRequests(deps: DutyDeps, ages: RequestAges): Promise<number> {
   const { view, clock } = deps;
   const nowMs = clock.wallMs();
-  if (!forgetsByName(view.usesLevel) && view.replication() === undefined) {
+  if (!forgetsByName(view.usesLevel, view.replication())) {
     const keys = await view.oldRequests(nowMs - REQUEST_MEMORY_MS, REAP_BATCH_MAX);
     if (keys.length > 0) await perform(deps, { type: 'request-id.trim', keys });
     return keys.length;

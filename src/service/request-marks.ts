@@ -57,7 +57,7 @@ export function rememberedOutcome(
     return undefined;
   }
   // As where it is applied: see docs/decisions/0007.
-  const isAgeless = view.replication() !== undefined || forgetsByName(view.usesLevel);
+  const isAgeless = forgetsByName(view.usesLevel, view.replication());
   if (!isAgeless && remembered.timeMs + REQUEST_MEMORY_MS <= nowMs) return undefined;
   if (Buffer.compare(remembered.fingerprint, mark.fingerprint) !== 0) {
     throw new AclError('invalid', 'The request id was used before, for another request');

@@ -3,6 +3,7 @@
 // level is raised only when all who will read the log can: see docs/decisions/0036.
 
 import type { Change, ChangeType, Command } from './commands.ts';
+import type { Replication } from './global-log/replication.ts';
 
 /** Of the first release, and of every log that says nothing of levels. */
 export const FIRST_LEVEL = 1;
@@ -55,11 +56,11 @@ const LEVEL_OF_CHANGE: Readonly<Record<ChangeType, number>> = {
 };
 
 /**
- * Whether a log of that level remembers requests until one of its commands names them. Below it their age counts,
- * by the clocks of leaders: see docs/decisions/0007.
+ * Whether requests are remembered until a command names them: where there is a global log, and from that command's
+ * level on. Elsewhere their age counts, by the clocks of leaders: see docs/decisions/0007.
  */
-export function forgetsByName(level: number): boolean {
-  return level >= LEVEL_OF_CHANGE['request-id.forget'];
+export function forgetsByName(level: number, replication: Replication | undefined): boolean {
+  return replication !== undefined || level >= LEVEL_OF_CHANGE['request-id.forget'];
 }
 
 /** The level that whoever applies the command must read. */

@@ -73,7 +73,7 @@ function answered(changes: ChangeSet, command: Command): Outcome {
   const holds = remembered !== undefined && stillHolds(changes.replication, remembered.outcome);
   if (request !== undefined && remembered !== undefined && holds) {
     // What is remembered counts at any age, wherever all servers know that: clocks differ.
-    const isAgeless = changes.replication !== undefined || forgetsByName(changes.level);
+    const isAgeless = forgetsByName(changes.level, changes.replication);
     const isOld = !isAgeless && remembered.timeMs + REQUEST_MEMORY_MS <= timeMs;
     const isSame = Buffer.compare(remembered.fingerprint, request.fingerprint) === 0;
     if (!isOld && !isSame) throw invalid('The request id was used before, for another request');
