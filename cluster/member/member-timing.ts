@@ -57,15 +57,15 @@ export interface MemberLimits {
   readonly changesMax: number;
   /** Snapshots that a leader sends at once. */
   readonly snapshotsMax: number;
-  /**
-   * So fast does one snapshot leave at most: writes must get their turn. Reading, hashing and sending
-   * 128 KiB of it takes 3 to 4 ms of the leader's loop.
-   */
+  /** So fast does one snapshot leave at most. */
   readonly snapshotBytesPerSecond: number;
+  /** So fast while others write and there is time: reading and taking it in costs them their turns. */
+  readonly snapshotGentleBytesPerSecond: number;
 }
 
 export const DEFAULT_MEMBER_LIMITS: MemberLimits = {
   changesMax: 64,
   snapshotsMax: 2,
   snapshotBytesPerSecond: 12 * 1024 * 1024,
+  snapshotGentleBytesPerSecond: 5 * 1024 * 1024,
 };

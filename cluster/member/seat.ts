@@ -4,7 +4,11 @@
 
 import type { DurableLog } from '../log/durable-log.ts';
 import type { NodeId } from '../raft/node-id.ts';
-import { DEFAULT_GROUP_TIMING, heartbeatMs } from '../replica/group-limits.ts';
+import {
+  DEFAULT_GROUP_LIMITS,
+  DEFAULT_GROUP_TIMING,
+  heartbeatMs,
+} from '../replica/group-limits.ts';
 import type { GroupRecord, MemberRecord } from '../replica/group-record.ts';
 import type { GroupReplica } from '../replica/group-replica.ts';
 import { openRaftReplica } from '../replica/raft-replica.ts';
@@ -71,7 +75,11 @@ export class Seat<Outcome> {
     this.#node = seat.self().node;
     this.directory = new Directory(this.#node);
     this.directory.tell(seat.told);
-    this.#outbox = new SnapshotOutbox({ clock, timing, limits, call: this.#call });
+    this.#outbox = new SnapshotOutbox({
+      ...{ clock, timing, limits, call: this.#call },
+      lastIndex: () => this.replica.status().lastIndex,
+      heldCountMax: { ...DEFAULT_GROUP_LIMITS, ...options.groupLimits }.heldCountMax,
+    });
     this.replica = this.#openReplica();
     this.#group = this.replica.groupRecord();
     this.#leaderSeenAtMs = clock.monotonicMs();

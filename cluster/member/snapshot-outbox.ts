@@ -1,5 +1,6 @@
 // Snapshots on their way to other members, as calls: begin, pieces in order, finish. One piece is on its
-// way while the next one is read, and no faster than a limit, so that writes get their turn.
+// way while the next one is read, and no faster than a limit. Where others write meanwhile the limit is a
+// low one, so that they get their turn, until what they write might outlast the log that is kept.
 
 import type { Clock } from '../platform/clock.ts';
 import type { SnapshotMessage } from '../raft/message.ts';
@@ -12,6 +13,10 @@ export interface SnapshotOutboxOptions {
   readonly clock: Clock;
   readonly timing: MemberTiming;
   readonly limits: MemberLimits;
+  /** Of the log, whose entries behind a snapshot its receiver needs next. */
+  readonly lastIndex: () => number;
+  /** So many of these are kept for it. */
+  readonly heldCountMax: number;
   /** Rejects with RpcError. */
   readonly call: (
     to: NodeId,
@@ -20,6 +25,9 @@ export interface SnapshotOutboxOptions {
     deadlineMs: number,
   ) => Promise<Uint8Array>;
 }
+
+/** Of the entries that are kept for the receiver, this part may be written while it is treated gently. */
+const GENTLE_PART = 1 / 4;
 
 export class SnapshotOutbox {
   readonly #options: SnapshotOutboxOptions;
@@ -47,8 +55,9 @@ export class SnapshotOutbox {
     const { call, timing } = this.#options;
     const begun = await call(to, 'member.snapshot-begin', encodeBegin(message), timing.chunkMs);
     const transfer = beginOf(begun);
+    const { index } = message.snapshot;
     try {
-      const count = await this.#sendChunks(to, transfer, snapshot);
+      const count = await this.#sendChunks({ to, transfer, index }, snapshot);
       const end = encodePiece({ transfer, number: count, bytes: NOTHING });
       await call(to, 'member.snapshot-finish', end, timing.finishMs);
     } catch (error) {
@@ -59,20 +68,25 @@ export class SnapshotOutbox {
     }
   }
 
-  async #sendChunks(to: NodeId, transfer: number, snapshot: MachineSnapshot): Promise<number> {
-    const { call, timing, clock } = this.#options;
+  async #sendChunks({ to, transfer, index }: Transfer, snapshot: MachineSnapshot): Promise<number> {
+    const { call, timing, limits, clock, lastIndex } = this.#options;
     const chunks = snapshot.chunks()[Symbol.asyncIterator]();
     let number = 0;
     try {
       let next = await chunks.next();
       while (next.done !== true) {
         const beganAtMs = clock.monotonicMs();
+        const beganAtIndex = lastIndex();
         const piece = encodePiece({ transfer, number, bytes: next.value });
         const sent = call(to, 'member.snapshot-chunk', piece, timing.chunkMs);
         const sizeBytes = next.value.length;
         [next] = await Promise.all([chunks.next(), sent]);
         number += 1;
-        await this.#pace(sizeBytes, beganAtMs);
+        const isWrittenTo = lastIndex() > beganAtIndex;
+        const bytesPerSecond = isWrittenTo
+          ? this.#speedBeside(index)
+          : limits.snapshotBytesPerSecond;
+        await this.#pace(beganAtMs + (sizeBytes / bytesPerSecond) * 1000);
       }
     } finally {
       await chunks.return?.();
@@ -80,13 +94,26 @@ export class SnapshotOutbox {
     return number;
   }
 
-  async #pace(sizeBytes: number, beganAtMs: number): Promise<void> {
-    const { clock, limits } = this.#options;
-    const dueAtMs = beganAtMs + (sizeBytes / limits.snapshotBytesPerSecond) * 1000;
+  /** Bytes a second of a snapshot as of `index` while others write. */
+  #speedBeside(index: number): number {
+    const { limits, heldCountMax, lastIndex } = this.#options;
+    const hasTime = lastIndex() - index < heldCountMax * GENTLE_PART;
+    return hasTime ? limits.snapshotGentleBytesPerSecond : limits.snapshotBytesPerSecond;
+  }
+
+  async #pace(dueAtMs: number): Promise<void> {
+    const { clock } = this.#options;
     const waitMs = dueAtMs - clock.monotonicMs();
     if (waitMs <= 0) return;
     await new Promise<void>((resolve) => {
       clock.after(waitMs, resolve);
     });
   }
+}
+
+interface Transfer {
+  readonly to: NodeId;
+  readonly transfer: number;
+  /** Of the snapshot. */
+  readonly index: number;
 }

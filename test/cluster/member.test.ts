@@ -202,7 +202,7 @@ t.test(
   'snapshots: no more than two leave at once, none faster than allowed, and writes go on',
   async (test) => {
     const world = new MemberWorld();
-    const limits = { snapshotBytesPerSecond: 20_000 };
+    const limits = { snapshotBytesPerSecond: 20_000, snapshotGentleBytesPerSecond: 20_000 };
     // What a server that joins has still to get is kept for it.
     const groupLimits = { keptCount: 5, heldCountMax: 10_000 };
     const nodes = await world.group(5, { groupLimits, limits });
@@ -541,6 +541,8 @@ t.test(
       clock,
       timing: DEFAULT_MEMBER_TIMING,
       limits: { ...DEFAULT_MEMBER_LIMITS, snapshotBytesPerSecond: 1_000 },
+      lastIndex: () => 0,
+      heldCountMax: 1_000,
       call: async (_to, method) => {
         calls.push(method.replace('member.snapshot-', ''));
         if (method.endsWith(failing)) throw new RpcError('lost', 'the link ended');
@@ -583,6 +585,60 @@ t.test(
     test.same(calls.splice(0), ['begin']);
   },
 );
+
+t.test('snapshots going out: gently while others write, as long as there is time', async (test) => {
+  const clock = new FakeClock();
+  const sentAtMs: number[] = [];
+  const { index } = SNAPSHOT.snapshot;
+  let lastIndex = index;
+  let writesAPiece = 0;
+  const outbox = new SnapshotOutbox({
+    clock,
+    timing: DEFAULT_MEMBER_TIMING,
+    limits: {
+      ...DEFAULT_MEMBER_LIMITS,
+      snapshotBytesPerSecond: 1_000,
+      snapshotGentleBytesPerSecond: 500,
+    },
+    lastIndex: () => lastIndex,
+    heldCountMax: 400,
+    call: async (_to, method) => {
+      if (!method.endsWith('chunk')) return encodeBegun(1);
+      sentAtMs.push(clock.monotonicMs());
+      lastIndex += writesAPiece;
+      return encodeBegun(1);
+    },
+  });
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    for (let count = 0; count < 6; count += 1) yield new Uint8Array(2_000);
+  }
+  const sent = outbox.send(2, SNAPSHOT, {
+    appliedEntry: undefined,
+    groupRecord: undefined,
+    chunks,
+    close: async () => undefined,
+  });
+  const nextPiece = async (): Promise<void> => {
+    const before = sentAtMs.length;
+    for (let waitedMs = 0; sentAtMs.length === before && waitedMs < 10_000; waitedMs += 500) {
+      await settled();
+      if (sentAtMs.length === before) clock.advance(500);
+    }
+  };
+  await nextPiece();
+  await nextPiece();
+  writesAPiece = 60;
+  await nextPiece();
+  await nextPiece();
+  await nextPiece();
+  await nextPiece();
+  clock.advance(4_000);
+  await sent;
+  const waitsMs = sentAtMs.slice(1).map((atMs, place) => atMs - (sentAtMs[place] ?? 0));
+  test.same(waitsMs.slice(0, 2), [2_000, 2_000], 'nobody writes');
+  test.same(waitsMs.slice(2, 3), [4_000], 'others write: 60 of the 100 that may pass');
+  test.same(waitsMs.slice(3), [2_000, 2_000], 'more of them than that');
+});
 
 t.test('snapshots coming in: silence ends one, a word keeps it', async (test) => {
   const { inbox, clock, did } = inboxOf();
