@@ -32,6 +32,10 @@ export const TABLES_OF_FIGURES = ['policies', 'roles', 'tokens'] as const;
 /** `onDamaged` is told of the seq of each damaged entry that is met. */
 export function feedSourceOf(machine: LogOfState, onDamaged: (seq: number) => void): EntrySource {
   let damagedSeq = 0;
+  const meet = (seq: number): void => {
+    damagedSeq = seq;
+    onDamaged(seq);
+  };
   return {
     get head() {
       return machine.replication()?.cursor ?? LOG_START;
@@ -42,16 +46,20 @@ export function feedSourceOf(machine: LogOfState, onDamaged: (seq: number) => vo
       return { afterSeq: machine.replication()?.cursor.seq ?? 0, sizeBytes: 0 };
     },
     onMoved: (listener) => machine.onGlobalLogMoved(listener),
-    locate: (cursor) =>
-      cursor.seq < damagedSeq ? { kind: 'trimmed' } : locationOf(machine, cursor),
+    locate: (cursor) => {
+      if (cursor.seq < damagedSeq) return { kind: 'trimmed' };
+      const location = locationOf(machine, cursor);
+      if (location.kind !== 'damaged') return location;
+      meet(cursor.seq + 1);
+      return { kind: 'trimmed' };
+    },
     read: async (afterSeq, maxBytes) => {
       const recent = machine.recentEntries(afterSeq, maxBytes);
       if (recent !== undefined) return recent;
       const all = await machine.globalEntries(afterSeq, maxBytes);
       const entries = all && soundOf(machine, afterSeq, all);
       if (all === undefined || entries?.length === all.length) return entries;
-      damagedSeq = afterSeq + 1 + entries!.length;
-      onDamaged(damagedSeq);
+      meet(afterSeq + 1 + entries!.length);
       return entries!.length === 0 ? undefined : entries;
     },
     digestAt: (cursor) => machine.globalDigestAt(cursor),
@@ -61,7 +69,11 @@ export function feedSourceOf(machine: LogOfState, onDamaged: (seq: number) => vo
   };
 }
 
-function locationOf(machine: LogOfState, cursor: GlobalCursor): Location {
+/** `damaged`: it is on the chain, and the entry behind it does not lead on. */
+function locationOf(
+  machine: LogOfState,
+  cursor: GlobalCursor,
+): Location | { readonly kind: 'damaged' } {
   const replication = machine.replication();
   if (replication === undefined) return { kind: 'trimmed' };
   const next = replication.epochs.find(({ epoch }) => epoch > cursor.epoch);
@@ -73,6 +85,8 @@ function locationOf(machine: LogOfState, cursor: GlobalCursor): Location {
   const hash = machine.globalHashAt(cursor.seq);
   if (hash === undefined) return { kind: 'trimmed' };
   if (Buffer.compare(hash, cursor.hash) === 0) return { kind: 'kept' };
+  // The hash was named by the next entry. Where the entry itself is kept, it knows better.
+  if (machine.globalDigestAt(cursor) !== undefined) return { kind: 'damaged' };
   // Where a log begins, nothing is before it that it could have in common with another one.
   return { kind: 'diverged', forkSeq: 0 };
 }

@@ -61,3 +61,20 @@ t.test('feed source: no byte of a damaged entry is sent, wherever the damage is'
     test.ok(damaged.includes(at));
   }
 });
+
+t.test('feed source: who stands before a damaged entry has not left the chain', async (test) => {
+  const { kv, source, damaged } = await primary();
+  const [before] = (await source.read(2, 1))!;
+  const place = { epoch: before!.epoch, seq: 3, hash: before!.hash };
+  const key = entryKey(1, 4);
+  const sound = kv.get(key)!;
+  const prevHashAt = Buffer.from(sound).indexOf(place.hash);
+  test.ok(prevHashAt > 0);
+  const value = Uint8Array.from(sound, (byte, each) => (each === prevHashAt ? byte ^ 4 : byte));
+  await kv.write([{ type: 'put', key, value }]);
+  test.same(source.locate(place), { kind: 'trimmed' }, 'a snapshot leads on');
+  test.same(damaged, [4], 'and it is said which one it is');
+  const other = Uint8Array.from(place.hash, (byte) => byte ^ 1);
+  const { source: asked } = await primary();
+  test.same(asked.locate({ ...place, hash: other }), { kind: 'diverged', forkSeq: 0 });
+});
