@@ -2,13 +2,14 @@
 // group has on record, and when it knows no leader for a while it asks everybody it can think of who
 // leads. So it also learns that it was removed while it was away.
 
+import { messageOf } from '../base/message-of.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { NetAddress } from '../platform/net.ts';
 import type { NodeId } from '../raft/node-id.ts';
 import type { GroupRecord, MemberRecord } from '../replica/group-record.ts';
 import { RpcError } from '../transport/rpc-error.ts';
 import { isSameRecord } from './admission.ts';
-import { addressText, messageOf } from './describe.ts';
+import { addressText } from './describe.ts';
 import type { Directory } from './directory.ts';
 import { decodeIntroduction, encodeIntroduction, type Introduction } from './member-frames.ts';
 

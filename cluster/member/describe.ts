@@ -1,11 +1,7 @@
-// Addresses and failures as texts for log lines and refusals.
+// Addresses as texts for log lines and refusals.
 
 import type { NetAddress } from '../platform/net.ts';
 
 export function addressText({ host, port }: NetAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,11 +1,11 @@
 // Digests compared between members: the leader asks everybody for the digest of one index, and tells
 // those whose state is wrong to stop. Each looks at its own digest again before it does.
 
+import { messageOf } from '../base/message-of.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { NodeId } from '../raft/node-id.ts';
 import { countOf, textOf } from '../wire/shape.ts';
-import { messageOf } from './describe.ts';
 import { type DigestSaid, digestVerdict } from './digest-verdict.ts';
 import type { Checkpoint, DigestedMachine } from './group-member.ts';
 import { packed, unpacked } from '../wire/call-payload.ts';

@@ -3,13 +3,14 @@
 // identity.ts what binds. A node that has promised itself asks its founder what became of it; nothing
 // but that answer frees it.
 
+import { messageOf } from '../base/message-of.ts';
 import type { Clock, Timer } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { NetAddress } from '../platform/net.ts';
 import type { Random } from '../platform/random.ts';
 import type { MemberRecord } from '../replica/group-record.ts';
 import { RpcRefusal } from '../transport/rpc-error.ts';
-import { addressText, messageOf } from './describe.ts';
+import { addressText } from './describe.ts';
 import {
   type FoundingPromise,
   fateOf,

@@ -1,10 +1,11 @@
 // Who else is there, as far as a node without a group can tell: it asks the addresses that it knows, and
 // remembers who introduced itself lately and who does not answer.
 
+import { messageOf } from '../base/message-of.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { NetAddress } from '../platform/net.ts';
-import { addressText, messageOf } from './describe.ts';
+import { addressText } from './describe.ts';
 import { decodeIntroduction, encodeIntroduction, type Introduction } from './member-frames.ts';
 
 /** Nodes that introduced themselves; beyond it the one heard longest ago is forgotten. */

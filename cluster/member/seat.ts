@@ -2,6 +2,7 @@
 // and where, and what keeps both right. Opened over a log and a machine; the transport is the caller's,
 // since it was there before the group and is there after it.
 
+import { messageOf } from '../base/message-of.ts';
 import type { DurableLog } from '../log/durable-log.ts';
 import type { NodeId } from '../raft/node-id.ts';
 import {
@@ -16,7 +17,6 @@ import { RpcError } from '../transport/rpc-error.ts';
 import type { Transport } from '../transport/transport.ts';
 import { removedText } from './admission.ts';
 import { Announcing } from './announcing.ts';
-import { messageOf } from './describe.ts';
 import { DigestWatch } from './digest-watch.ts';
 import { Directory } from './directory.ts';
 import type { DigestedMachine, MemberOptions, MemberView } from './group-member.ts';

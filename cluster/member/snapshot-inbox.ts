@@ -1,6 +1,7 @@
 // The receiving side of a snapshot: one at a time, piece by piece in order. A new one takes the place of
 // one that is not finishing yet; one of which nothing is heard is abandoned.
 
+import { messageOf } from '../base/message-of.ts';
 import type { Clock, Timer } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { SnapshotMessage } from '../raft/message.ts';
@@ -9,7 +10,6 @@ import type { SnapshotIntake } from '../replica/group-replica.ts';
 import { GroupRefusal } from '../replica/group-refusal.ts';
 import { ReplicaError, SnapshotDamage } from '../replica/replica.ts';
 import { RpcRefusal } from '../transport/rpc-error.ts';
-import { messageOf } from './describe.ts';
 import type { MemberTiming } from './member-timing.ts';
 import { SerialWork } from '../base/serial-work.ts';
 import { decodeBegin, decodePiece, encodeBegun, NOTHING } from './snapshot-frames.ts';

@@ -1,6 +1,7 @@
 // One try to reach a node: a connection, then the handshake on it. It comes to one of the two ends that
 // its owner gave, unless the owner ends it before.
 
+import { messageOf } from '../base/message-of.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Conn, ConnHandlers, Net, NetAddress } from '../platform/net.ts';
 import type { NodeId } from '../raft/node-id.ts';
@@ -55,7 +56,7 @@ export class DialAttempt {
     try {
       conn = await net.dial(address, { timeoutMs: timing.dialTimeoutMs });
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       const says = `${address.host}:${address.port} cannot be reached: ${why}`;
       if (this.#endedBy === undefined) onFailed(new HandshakeRefusal('refused', says));
       return;

@@ -6,6 +6,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { build, type BuildOptions } from 'esbuild';
+import { messageOf } from '../../cluster/base/message-of.ts';
 import { startChild } from '../bench/child.ts';
 
 const here = import.meta.dirname;
@@ -79,7 +80,7 @@ async function keepCode(nodeOptions: readonly string[]): Promise<void> {
     });
     await server.stop();
   } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
+    const cause = messageOf(error);
     process.stderr.write(`conclave: no compiled code is kept, starts will be slower: ${cause}\n`);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -2,6 +2,7 @@
 // role or user. AWS checks the signature; we check that the request is that request and goes to AWS
 // or to the operator's endpoint (aws-request.ts), and whether the principal is bound.
 
+import { messageOf } from '../../cluster/base/message-of.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { AuthMethodValidator } from './auth-method-validator.ts';
 import { isBindableArn, matchesArn, type Principal, principalOf } from './aws-arn.ts';
@@ -15,7 +16,6 @@ import {
 import { ConfigReader, invalidConfig } from './config-reader.ts';
 import type { AttributeNames, Identity } from './identity.ts';
 import { checkBearerLength, refused } from './jws.ts';
-import { messageOf } from './jwt-config.ts';
 import type { HttpsResponse } from './https-client.ts';
 import { ask, loginUnavailable, parseHttpUrl, RemoteFailure } from './remote.ts';
 import type { Surroundings } from './surroundings.ts';

@@ -2,6 +2,7 @@
 // other by name (compatibility.md 7.2). Decoding is pure; whoever writes a method also contacts the
 // URLs in it.
 
+import { messageOf } from '../../cluster/base/message-of.ts';
 import { invalidConfig, ConfigReader } from './config-reader.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { ClaimMapping, Leeways } from './claims.ts';
@@ -229,8 +230,4 @@ function decodeClient(reader: Reader): OidcConfig['client'] {
   if (algorithm === undefined) throw invalidConfig(`Invalid supported algorithm: ${name}`);
   const audience = assertion.strings('Audience');
   return { kind: 'assertion', audience, privateKeyPem: privateKey.string('PemKey'), algorithm };
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

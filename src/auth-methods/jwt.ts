@@ -2,6 +2,7 @@
 // JWKS URL or through OIDC discovery. Signature first, then times, issuer and audience, then claims
 // become attributes (compatibility.md 7.2, 7.3).
 
+import { messageOf } from '../../cluster/base/message-of.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import type { AuthMethodValidator } from './auth-method-validator.ts';
@@ -16,7 +17,7 @@ import {
 import { invalidConfig } from './config-reader.ts';
 import type { Identity } from './identity.ts';
 import { type Claims, type KeySource, checkBearerLength, verifySignature } from './jws.ts';
-import { decodeJwtConfig, type JwtConfig, mappedAttributeNames, messageOf } from './jwt-config.ts';
+import { decodeJwtConfig, type JwtConfig, mappedAttributeNames } from './jwt-config.ts';
 import type { Location, Providers } from './providers.ts';
 import { loginUnavailable, RemoteFailure } from './remote.ts';
 import {

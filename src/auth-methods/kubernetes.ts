@@ -2,12 +2,12 @@
 // the account may be overridden by an annotation on it (compatibility.md 7.2, 7.3).
 
 import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { messageOf } from '../../cluster/base/message-of.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { AuthMethodValidator } from './auth-method-validator.ts';
 import { ConfigReader, invalidConfig } from './config-reader.ts';
 import type { AttributeNames, Identity } from './identity.ts';
 import { checkBearerLength, refused } from './jws.ts';
-import { messageOf } from './jwt-config.ts';
 import {
   ask,
   isRecord,

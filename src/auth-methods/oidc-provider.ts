@@ -2,10 +2,11 @@
 // subject. The client proves itself by its secret or by an assertion that it signs.
 
 import { importPKCS8, SignJWT } from 'jose';
+import { messageOf } from '../../cluster/base/message-of.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import { claimOf } from './claims.ts';
 import { type Claims, refused } from './jws.ts';
-import { messageOf, type OidcConfig } from './jwt-config.ts';
+import type { OidcConfig } from './jwt-config.ts';
 import type { ProviderMetadata } from './providers.ts';
 import { ask, type BoundedRequest, jsonObjectOf, RemoteFailure } from './remote.ts';
 import type { Surroundings } from './surroundings.ts';

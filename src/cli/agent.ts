@@ -4,6 +4,7 @@
 
 import { extname, resolve } from 'node:path';
 import { Command, Option } from 'commander';
+import { messageOf } from '../../cluster/base/message-of.ts';
 import { textOfAddress } from '../node/net-address.ts';
 import type { RunningNode } from '../node/node.ts';
 import { readSettings, type Settings, SettingsError, shownSettings } from '../node/settings.ts';
@@ -177,10 +178,6 @@ function nextStepOf(error: unknown, settings: Settings): string {
 function systemErrorIn(error: unknown): { readonly code?: unknown; readonly port?: unknown } {
   const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown };
   return code === undefined && cause instanceof Error ? systemErrorIn(cause) : (error as object);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** What a person who just started the server wants to know, ending with the next thing to type. */

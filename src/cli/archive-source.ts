@@ -1,6 +1,7 @@
 // An archive that is read on this side: from a file or from standard input, opened with its key where it
 // is encrypted. What does not fit the flags is told before anything else happens.
 
+import { messageOf } from '../../cluster/base/message-of.ts';
 import { SealDamage } from '../platform-node/sealed-archive.ts';
 import { ArchiveDamage, inspectArchive } from '../state/archive-reader.ts';
 import type { ArchiveInfo } from '../state/archive-format.ts';
@@ -73,7 +74,7 @@ async function* readable(
       yield chunk;
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new UsageError(`cannot read ${nameOf(path)}: ${reason}`);
   }
 }

@@ -2,6 +2,7 @@
 // server refused, could not be reached, or something broke. 2: the command line itself is wrong.
 
 import { Command, CommanderError } from 'commander';
+import { messageOf } from '../../cluster/base/message-of.ts';
 import { normaliseArguments } from './arguments.ts';
 import { addAclCommands } from './commands/acl.ts';
 import { addKeygenCommand } from './commands/keygen.ts';
@@ -84,7 +85,7 @@ function withoutValues(text: string): string {
 async function statusOf(error: unknown, surroundings: Surroundings): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (isClosedPipe(error)) return 0;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const text = error instanceof CommandFailed ? message : oneLine(message);
   const stack = surroundings.environment.CONCLAVE_DEBUG === '1' ? stackOf(error) : '';
   await surroundings.err.write(`Error: ${text}\n${stack}`);

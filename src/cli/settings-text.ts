@@ -1,6 +1,7 @@
 // The text of a configuration file as a value. Parsers like to repeat the text around a fault, and in
 // these files that may be a secret: what is told of a fault is its kind and its place, never its text.
 
+import { messageOf } from '../../cluster/base/message-of.ts';
 import { parseFirstValue } from '../api/json-text.ts';
 
 /** The text cannot be read; the message says why without repeating it. */
@@ -22,6 +23,6 @@ function jsonFaultOf(text: string): string {
     parseFirstValue(text);
     return 'something follows the end of the JSON';
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 }

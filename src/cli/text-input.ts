@@ -1,6 +1,7 @@
 // Values that may be given in place, from a file (`@file`) or on standard input (`-`): rules,
 // configurations and secrets, which do not belong into the history of a shell.
 
+import { messageOf } from '../../cluster/base/message-of.ts';
 import type { Surroundings } from './surroundings.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -17,7 +18,7 @@ export function fileInput(surroundings: Surroundings, flag: string, path: string
   try {
     return surroundings.readTextFile(path);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new UsageError(`${flag}: cannot read the file ${path}: ${reason}`);
   }
 }

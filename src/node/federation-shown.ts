@@ -2,7 +2,10 @@
 // all of them have acknowledged, as the leader of a secondary how far it is itself, else who they are.
 
 import type { FollowerState, FollowerView } from '../../cluster/federation/feed/follower.ts';
-import type { SubscriberKind, SubscriberState } from '../../cluster/federation/feed/subscriber.ts';
+import type {
+  SubscriberKind,
+  SubscriberState,
+} from '../../cluster/federation/feed/subscriber-record.ts';
 import type { DatacenterState, ShownDatacenter, ShownFederation } from '../api/shown-federation.ts';
 import type { Primacy } from '../service/federation.ts';
 import { epochAt } from '../state/global-log/chain.ts';

@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { messageOf } from '../../cluster/base/message-of.ts';
 import { openNode } from '../../src/node/node.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import { ask, askJson, stateOf } from './asking.ts';
@@ -130,7 +131,7 @@ async function take(dataFolder: string): Promise<Taken> {
     await node.close();
     return { tokens: tokens.length };
   } catch (error) {
-    return { refused: error instanceof Error ? error.message : String(error) };
+    return { refused: messageOf(error) };
   }
 }
 

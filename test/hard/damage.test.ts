@@ -4,6 +4,7 @@
 import { cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import t from 'tap';
+import { messageOf } from '../../cluster/base/message-of.ts';
 import { openNode } from '../../src/node/node.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import { askJson } from './asking.ts';
@@ -40,7 +41,7 @@ async function take(dataFolder: string): Promise<Taken> {
   try {
     node = await openOn(dataFolder);
   } catch (error) {
-    return { refused: error instanceof Error ? error.message : String(error) };
+    return { refused: messageOf(error) };
   }
   try {
     return { tokens: await tokensOf(node) };

@@ -1,5 +1,6 @@
 // Small acts on a simulated group that many tests share: each lets time pass until its outcome is known.
 
+import { messageOf } from '../../cluster/base/message-of.ts';
 import type { MembershipChange } from '../../cluster/raft/membership-change.ts';
 import type { GroupRecord } from '../../cluster/replica/group-record.ts';
 import { type GroupNode, type GroupOptions, InMemoryGroup } from './in-memory-group.ts';
@@ -79,7 +80,7 @@ export function watched<T>(promise: Promise<T>): { result: T | string | undefine
       seen.result = result;
     },
     (error: unknown) => {
-      seen.result = error instanceof Error ? error.message : String(error);
+      seen.result = messageOf(error);
     },
   );
   return seen;

@@ -2,6 +2,7 @@
 // production. A node can be crashed at any moment, even in the middle of a write, and started again on
 // what its disk has. What must always hold is looked at all the time: violations are collected.
 
+import { messageOf } from '../../cluster/base/message-of.ts';
 import { readClusterId } from '../../cluster/log/cluster-identity.ts';
 import { readGeneration } from '../../cluster/log/durable-log.ts';
 import { openMember } from '../../cluster/member.ts';
@@ -250,7 +251,7 @@ export class MemberWorld {
     try {
       await this.result(promise, withinMs);
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return messageOf(error);
     }
     throw new Error('it was not refused');
   }

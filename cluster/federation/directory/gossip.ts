@@ -1,6 +1,7 @@
 // Spreads what is known of the datacenters: every server exchanges it with one other at a time, drawn from
 // the own datacenter, from those that it knows of, and from the addresses that it was told at the start.
 
+import { messageOf } from '../../base/message-of.ts';
 import type { Clock, Timer } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { NetAddress } from '../../platform/net.ts';
@@ -110,7 +111,7 @@ export class Gossip {
       this.#learn(await call(to, request));
       this.#lastFailure = undefined;
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       this.#lastFailure = `${to.host}:${to.port}: ${why}`;
       logger.debug({ to: `${to.host}:${to.port}`, why }, 'an exchange of datacenters failed');
     }

@@ -2,6 +2,7 @@
 // cursor of its own group, applies what comes, and begins again after whatever goes wrong. Exactly once is
 // not its matter: the group's log takes a batch only behind the cursor that the batch names.
 
+import { messageOf } from '../../base/message-of.ts';
 import { unreachable } from '../../base/unreachable.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -35,51 +36,8 @@ import {
 } from './feed-reader.ts';
 import { FEED_REFUSAL } from './feed-session.ts';
 import { Lag } from './lag.ts';
-import type { ReportAnswer } from './report-frames.ts';
 import { type DigestedPlace, Reporter } from './reporter.ts';
-
-export type SubscriberKind =
-  /** This server does not lead its datacenter, or its datacenter is the primary. */
-  | 'idle'
-  | 'connecting'
-  | 'catching-up'
-  /** It has what the primary has, or what is missing is on its way. */
-  | 'tail'
-  | 'snapshot'
-  /** The own group has entries that the primary has not. */
-  | 'diverged'
-  /** Who answers is no primary any more, or not the one of the latest reign. */
-  | 'fenced'
-  /** The primary does not take this datacenter for a part of its federation, until somebody acts. */
-  | 'refused';
-
-export interface SubscriberState {
-  readonly kind: SubscriberKind;
-  /** `host:port` of the server of the primary that is asked, or was last. */
-  readonly source: string | undefined;
-  /** Why the last session ended, or why there is none; kept until another one takes its place. */
-  readonly lastError: { readonly text: string; readonly atMs: number } | undefined;
-  /** When something was last applied, by the own wall clock. */
-  readonly lastAppliedAtMs: number | undefined;
-  readonly applied: GlobalCursor | undefined;
-  /** The primary's, as it said last. */
-  readonly news: FeedNews | undefined;
-  /** Of what the primary is known to have. Undefined while it has not been heard. */
-  readonly lagEntries: number | undefined;
-  /** Since this datacenter last had everything that the primary was known to have. */
-  readonly lagMs: number | undefined;
-  /** The same in bytes, as the primary said last. */
-  readonly lagBytes: number | undefined;
-  /** Numbers that the primary's state had when it was where this one has come to by now. */
-  readonly figures: readonly number[] | undefined;
-  /** How often the own objects were found not to be those of the primary at the same place. */
-  readonly differenceCount: number;
-  /** With 'diverged': up to there the chains are the same. */
-  readonly forkSeq: number | undefined;
-  /** With 'fenced': the later epoch. */
-  readonly laterEpoch: number | undefined;
-  readonly sessionCount: number;
-}
+import { SubscriberRecord, type SubscriberState } from './subscriber-record.ts';
 
 export interface SubscriberOptions {
   readonly clock: Clock;
@@ -143,23 +101,13 @@ interface Reign {
 export class Subscriber {
   readonly #options: SubscriberOptions;
   readonly #limits: SubscriberLimits;
+  readonly #record: SubscriberRecord;
   #reign: Reign | undefined;
-  #kind: SubscriberKind = 'idle';
-  #source: string | undefined;
-  #lastError: SubscriberState['lastError'];
-  #lastAppliedAtMs: number | undefined;
-  #news: FeedNews | undefined;
-  #forkSeq: number | undefined;
-  #laterEpoch: number | undefined;
-  #sessionCount = 0;
-  #differenceCount = 0;
-  /** What the primary said of itself last. */
-  #told: ReportAnswer | undefined;
-  #figures: readonly number[] | undefined;
 
   constructor(options: SubscriberOptions) {
     this.#options = options;
     this.#limits = { ...DEFAULT_SUBSCRIBER_LIMITS, ...options.limits };
+    this.#record = new SubscriberRecord(options);
   }
 
   /** This server leads its datacenter, in that term of its Raft group, and the datacenter is a secondary. */
@@ -177,7 +125,7 @@ export class Subscriber {
       wake: () => undefined,
     };
     this.#reign = reign;
-    this.#become('connecting');
+    this.#record.beginReign(() => reign.lag.ms());
     void this.#run(reign);
   }
 
@@ -189,32 +137,11 @@ export class Subscriber {
     reign.isOver = true;
     reign.reader?.stop(new FeedOver('this server does not lead its datacenter any more'));
     reign.wake();
-    this.#news = undefined;
-    this.#told = undefined;
-    this.#figures = undefined;
-    this.#become('idle');
+    this.#record.endReign();
   }
 
   state(): SubscriberState {
-    const applied = this.#reign === undefined ? undefined : this.#options.cursor();
-    const headSeq = this.#news?.headSeq;
-    const isKnown = headSeq !== undefined && applied !== undefined;
-    return {
-      kind: this.#kind,
-      source: this.#source,
-      lastError: this.#lastError,
-      lastAppliedAtMs: this.#lastAppliedAtMs,
-      applied,
-      news: this.#news,
-      lagEntries: isKnown ? Math.max(0, headSeq - applied.seq) : undefined,
-      lagMs: this.#reign?.lag.ms(),
-      lagBytes: isKnown && headSeq <= applied.seq ? 0 : this.#told?.lagBytes,
-      figures: this.#figures,
-      differenceCount: this.#differenceCount,
-      forkSeq: this.#kind === 'diverged' ? this.#forkSeq : undefined,
-      laterEpoch: this.#kind === 'fenced' ? this.#laterEpoch : undefined,
-      sessionCount: this.#sessionCount,
-    };
+    return this.#record.state();
   }
 
   async #run(reign: Reign): Promise<void> {
@@ -228,8 +155,8 @@ export class Subscriber {
       } catch (error) {
         if (reign.isOver) return;
         if (error instanceof SnapshotNeeded) reign.wantsSnapshot = true;
-        if (error instanceof Difference) this.#alarm(error);
-        this.#noteError(error);
+        if (error instanceof Difference) this.#record.differs(error.message);
+        this.#record.failed(messageOf(error), isRefusal(error));
         const tookMs = this.#options.clock.monotonicMs() - beganAtMs;
         if (reign.hasProgress || tookMs >= GOOD_AFTER_MS) retryMs = this.#limits.retryBaseMs;
         waitMs = isRefusal(error) ? STUCK_RETRY_MS : retryMs;
@@ -244,7 +171,7 @@ export class Subscriber {
   async #tryOnce(reign: Reign): Promise<number> {
     const address = reign.addresses.next();
     if (address === undefined) throw new FeedOver('no address of the primary is known');
-    this.#source = `${address.host}:${address.port}`;
+    this.#record.source = `${address.host}:${address.port}`;
     const answer = await this.#hello(reign, address);
     if (reign.isOver) return 0;
     switch (answer.kind) {
@@ -253,22 +180,22 @@ export class Subscriber {
       case 'snapshot-needed':
         this.#requireReign(answer);
         await this.#adopt(answer);
-        this.#become('snapshot');
+        this.#record.become('snapshot');
         await this.#takeSnapshot(reign, address);
         reign.wantsSnapshot = false;
         return this.#limits.retryBaseMs;
       case 'redirect': {
         if (reign.addresses.redirected(answer.addresses)) return 0;
-        throw new FeedOver(`${this.#source} is not the one to ask: ${answer.says}`);
+        throw new FeedOver(`${this.#record.source} is not the one to ask: ${answer.says}`);
       }
-      case 'diverged': {
-        this.#forkSeq = answer.forkSeq;
-        const says = `the primary has not what this datacenter has behind entry ${answer.forkSeq}`;
-        this.#become('diverged', says);
+      case 'diverged':
+        this.#record.diverged(answer.forkSeq);
         return STUCK_RETRY_MS;
-      }
       case 'fenced':
-        this.#fencedBy(answer.epoch, `${this.#source} has learnt of epoch ${answer.epoch}`);
+        this.#record.fencedBy(
+          answer.epoch,
+          `${this.#record.source} has learnt of epoch ${answer.epoch}`,
+        );
         reign.addresses.failed();
         return FENCED_RETRY_MS;
       default:
@@ -301,7 +228,7 @@ export class Subscriber {
     if (reign.isOver) return 0;
     const after = this.#options.cursor();
     if (after === undefined) throw new FeedOver('the own state has changed meanwhile');
-    this.#sessionCount += 1;
+    this.#record.beginSession();
     reign.addresses.worked();
     const reader = new FeedReader({
       clock: this.#options.clock,
@@ -317,7 +244,7 @@ export class Subscriber {
     });
     reign.reader = reader;
     this.#options.logger.info(
-      { source: this.#source, after: positionText(after), headSeq: news.headSeq },
+      { source: this.#record.source, after: positionText(after), headSeq: news.headSeq },
       'follows the global log',
     );
     this.#onNews(reign, news);
@@ -328,14 +255,8 @@ export class Subscriber {
     } finally {
       reporter.stop();
       reign.reader = undefined;
-      if (!reign.isOver) this.#become('connecting');
+      if (!reign.isOver) this.#record.become('connecting');
     }
-  }
-
-  /** A snapshot of the primary mends it; that it came to this must be looked into all the same. */
-  #alarm({ message }: Difference): void {
-    this.#differenceCount += 1;
-    this.#options.logger.error({ source: this.#source }, message);
   }
 
   #newReporter(reader: FeedReader, address: NetAddress, session: number): Reporter {
@@ -345,25 +266,14 @@ export class Subscriber {
       ...{ clock, session, everyMs, callMs, place },
       call: (method, payload, deadlineMs) => this.#call(address, method, payload, deadlineMs),
       error: () => {
-        const { text, atMs } = this.#lastError ?? {};
+        const { text, atMs } = this.#record.lastError ?? {};
         return text === undefined || atMs === undefined
           ? undefined
           : { text, ageMs: clock.wallMs() - atMs };
       },
-      onAnswer: (answer) => {
-        this.#told = answer;
-        this.#noteFigures();
-      },
+      onAnswer: (answer) => this.#record.sawReport(answer),
       onDifference: (at) => reader.stop(new Difference(at)),
     });
-  }
-
-  /** What the primary said of itself at a head holds here as soon as this datacenter has that head. */
-  #noteFigures(): void {
-    const appliedSeq = this.#options.cursor()?.seq ?? 0;
-    if (this.#told !== undefined && appliedSeq >= this.#told.headSeq) {
-      this.#figures = this.#told.figures;
-    }
   }
 
   /** Before the first thing that comes from there. */
@@ -386,29 +296,28 @@ export class Subscriber {
         reign.hasProgress = true;
       },
     });
-    this.#lastAppliedAtMs = clock.wallMs();
+    this.#record.appliedSnapshot();
   }
 
   #onNews(reign: Reign, news: FeedNews): void {
     if (reign.isOver) return;
     this.#requireReign({ federationId: undefined, epoch: news.epoch });
-    this.#news = news;
+    this.#record.sawNews(news);
     this.#look(reign);
   }
 
   #onApplied(reign: Reign): void {
-    this.#lastAppliedAtMs = this.#options.clock.wallMs();
     reign.hasProgress = true;
-    this.#noteFigures();
+    this.#record.appliedEntries();
     if (!reign.isOver) this.#look(reign);
   }
 
   #look(reign: Reign): void {
-    const headSeq = this.#news?.headSeq ?? 0;
+    const { headSeq } = this.#record;
     const appliedSeq = this.#options.cursor()?.seq ?? 0;
     reign.lag.look({ headSeq, appliedSeq });
     const isNear = headSeq - appliedSeq <= TAIL_ENTRIES_MAX && !reign.lag.isFarBehind;
-    this.#become(isNear ? 'tail' : 'catching-up');
+    this.#record.become(isNear ? 'tail' : 'catching-up');
   }
 
   /** Throws FeedOver when whoever answers is of another federation, or of a reign that is over. */
@@ -419,18 +328,13 @@ export class Subscriber {
     const own = this.#options.federationId();
     const { epoch, federationId = own } = answer;
     if (own !== '' && federationId !== '' && federationId !== own) {
-      throw new FeedOver(`${this.#source} is of federation ${federationId}, not of ${own}`);
+      throw new FeedOver(`${this.#record.source} is of federation ${federationId}, not of ${own}`);
     }
     const maxEpoch = this.#options.maxEpoch();
     if (epoch >= maxEpoch) return;
-    const says = `${this.#source} is primary of epoch ${epoch}, and epoch ${maxEpoch} is promised here`;
-    this.#fencedBy(maxEpoch, says);
+    const says = `${this.#record.source} is primary of epoch ${epoch}, and epoch ${maxEpoch} is promised here`;
+    this.#record.fencedBy(maxEpoch, says);
     throw new FeedOver(says);
-  }
-
-  #fencedBy(epoch: number, says: string): void {
-    this.#laterEpoch = epoch;
-    this.#become('fenced', says);
   }
 
   #call(
@@ -451,25 +355,6 @@ export class Subscriber {
         resolve();
       };
     });
-  }
-
-  #noteError(error: unknown): void {
-    const text = error instanceof Error ? error.message : String(error);
-    const isStuck = this.#kind === 'diverged' || this.#kind === 'fenced';
-    if (isRefusal(error)) this.#become('refused', text);
-    else this.#become(isStuck ? this.#kind : 'connecting', text);
-  }
-
-  #become(kind: SubscriberKind, errorText?: string): void {
-    const isNewError = errorText !== undefined && errorText !== this.#lastError?.text;
-    if (errorText !== undefined) {
-      this.#lastError = { text: errorText, atMs: this.#options.clock.wallMs() };
-    }
-    if (kind === this.#kind && !isNewError) return;
-    this.#kind = kind;
-    const fields = { kind, source: this.#source, ...(isNewError && { why: errorText }) };
-    this.#options.logger[isNewError ? 'warn' : 'info'](fields, 'the feed stands');
-    this.#options.onState(this.state());
   }
 }
 

@@ -4,6 +4,7 @@
 // who promise. Forced: an operator names the epoch and takes the loss. What binds is in the logs of the
 // datacenters; here is who asks whom, in which order.
 
+import { messageOf } from '../../base/message-of.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { NetAddress } from '../../platform/net.ts';
@@ -137,7 +138,7 @@ export class Promotion {
       }
       await this.#alone(() => this.#run({ kind: 'renewed', after: epoch }));
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       this.#options.logger.warn({ epoch, why }, 'this reign is outrun, and no other has begun');
     }
   }
@@ -264,7 +265,7 @@ export class Promotion {
           const bytes = await this.#ask(voter, PROMOTION_METHOD.promise, encodeAsk(ask), callMs);
           return [voter, decodePromise(bytes)];
         } catch (error) {
-          return [voter, error instanceof Error ? error.message : String(error)];
+          return [voter, messageOf(error)];
         }
       }),
     );
@@ -347,7 +348,7 @@ export class Promotion {
       return encodeTaken(epoch);
     } catch (error) {
       const isRefusal = error instanceof PromotionRefusal;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       throw new RpcRefusal(PROMOTION_REFUSAL[isRefusal ? error.code : 'undecided'], why);
     }
   }

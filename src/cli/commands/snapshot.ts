@@ -2,6 +2,7 @@
 // stay on this side: what is encrypted is encrypted here.
 
 import type { Command } from 'commander';
+import { messageOf } from '../../../cluster/base/message-of.ts';
 import { archiveKeyOf } from '../archive-key.ts';
 import { type ArchiveSource, archiveIn, inspected, nameOf } from '../archive-source.ts';
 import { addGroup, addLeaf, addLocalLeaf, exactlyOne } from '../command-line.ts';
@@ -112,7 +113,7 @@ async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const text = `cannot write ${path}: ${reason}\nNext: choose a place with room where this user may write; nothing was left there.`;
     throw new CommandFailed(text, { cause: error });
   }
