@@ -18,7 +18,7 @@ import { Exchange, RetryLater } from './exchange.ts';
 import { ENDPOINT_BY_OPERATION } from './operation-types.ts';
 import { Parked } from './parked.ts';
 import type { HttpParts } from './parts.ts';
-import { ReadLane } from './read-lane.ts';
+import { type Entrance, PlainLane } from './plain-lane.ts';
 import { RateLimit, type RequestSort } from './rate-limit.ts';
 import { RouteTable, routePathOf } from './route-table.ts';
 import { RouteStats } from './route-stats.ts';
@@ -135,7 +135,7 @@ function refuseGarbage(error: Error & { readonly code?: string }, socket: Client
 
 /** The routes of one server. */
 class HttpServer {
-  readonly lane = new ReadLane();
+  readonly lane: PlainLane;
   readonly #app: FastifyInstance;
   readonly #parts: HttpParts;
   readonly #shared: Shared;
@@ -146,6 +146,7 @@ class HttpServer {
     this.#app = app;
     this.#parts = parts;
     this.#shared = shared;
+    this.lane = new PlainLane(parts.settings.bodyMaxBytes);
     this.#rateLimit = new RateLimit(parts.settings.requestLimits, parts.clock);
     this.#unrouted = new RouteStats(parts.metrics, { method: '', template: 'none' });
   }
@@ -246,6 +247,11 @@ class HttpServer {
     const url = routePathOf(endpoint);
     const stats = new RouteStats(this.#parts.metrics, { method, template: path });
     const gate = this.#gateOf(endpoint);
+    const entrance: Entrance = {
+      admits: (raw) => gate === undefined || gate(new Exchange(this.#parts, stats, raw)),
+      // It never rejects, and whoever brought the request has nothing to do behind it.
+      serve: (raw, found) => void serve(new Exchange(this.#parts, stats, raw), found),
+    };
     this.#app.route({
       method,
       url,
@@ -253,16 +259,10 @@ class HttpServer {
       handler: (request, reply) => {
         reply.hijack();
         const found = { parameter: parameterOf(request), body: request.body as Found['body'] };
-        // It never rejects, and fastify has nothing to do behind it.
-        void serve(this.#exchangeOf(stats, request, reply), found);
+        entrance.serve({ request: request.raw, response: reply.raw }, found);
       },
     });
-    if (method !== 'GET') return;
-    this.lane.add(url, (raw, parameter) => {
-      const exchange = new Exchange(this.#parts, stats, raw);
-      if (gate === undefined || gate(exchange))
-        void serve(exchange, { parameter, body: undefined });
-    });
+    this.lane.add({ method, path: url, hasBody: endpoint.body !== undefined }, entrance);
   }
 
   /** The body, if there is one, is left to whoever serves the endpoint. */

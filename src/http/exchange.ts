@@ -13,7 +13,7 @@ import { type Query, queryOf } from './query.ts';
 import type { RouteStats } from './route-stats.ts';
 import { LIMITS } from './settings.ts';
 import { type Dialect, statusOf, titleOf } from './status.ts';
-import type { RawRequest, RawResponse } from './wire-types.ts';
+import type { RawExchange, RawRequest, RawResponse } from './wire-types.ts';
 
 export const JSON_TYPE = 'application/json';
 export const TEXT_TYPE = 'text/plain; charset=utf-8';
@@ -60,11 +60,7 @@ export class Exchange {
   readonly #startedMs: number;
   #query: Query | undefined;
 
-  constructor(
-    parts: HttpParts,
-    stats: RouteStats,
-    raw: { readonly request: RawRequest; readonly response: RawResponse },
-  ) {
+  constructor(parts: HttpParts, stats: RouteStats, raw: RawExchange) {
     this.parts = parts;
     this.stats = stats;
     this.request = raw.request;

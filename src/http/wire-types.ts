@@ -5,3 +5,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 export type RawRequest = FastifyRequest['raw'];
 export type RawResponse = FastifyReply['raw'];
 export type IncomingHttpHeaders = RawRequest['headers'];
+
+/** A request and its answer. */
+export interface RawExchange {
+  readonly request: RawRequest;
+  readonly response: RawResponse;
+}

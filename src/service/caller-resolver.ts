@@ -20,7 +20,7 @@ import type { Metrics } from './metrics.ts';
 import { dependencyOf } from './linked-policies.ts';
 import { type Rights, RightsCache, type RightsSettings } from './rights-cache.ts';
 
-const TOKENS_MAX = 10_000;
+const TOKENS_MAX = 20_000;
 const METHODS_MAX = 10_000;
 const NAMESPACES_MAX = 10_000;
 
@@ -44,7 +44,7 @@ export class CallerResolver {
   readonly #secretByAccessor = new Map<string, SecretId>();
   /** From their second use on: what is used once grows old in memory before it goes, as in ObjectCache. */
   readonly #tokens: LRUCache<SecretId, KnownToken>;
-  readonly #asked = new AskedBefore();
+  readonly #asked = new AskedBefore(TOKENS_MAX);
   readonly #methodIndexes = new LRUCache<string, { readonly createIndex: number }>(
     upTo(METHODS_MAX),
   );

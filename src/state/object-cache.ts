@@ -22,7 +22,7 @@ export class ObjectCache<T extends object> {
   });
 
   constructor(keptFrom: KeptFrom) {
-    this.#asked = keptFrom === 'second-read' ? new AskedBefore() : undefined;
+    this.#asked = keptFrom === 'second-read' ? new AskedBefore(COUNT_MAX) : undefined;
   }
 
   /** The object of a watch key: as it is kept, or as `load` finds it now. */

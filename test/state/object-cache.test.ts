@@ -52,6 +52,20 @@ t.test('kept objects: what is read once puts nothing out', (t) => {
   t.end();
 });
 
+t.test('kept objects: what is read in turn again and again is soon kept whole', (t) => {
+  const { stored, loads, get } = counted('second-read');
+  const readAll = (): number => {
+    loads.length = 0;
+    for (let number = 0; number < 10_000; number += 1) get(`${number}`);
+    return loads.length;
+  };
+  for (let number = 0; number < 10_000; number += 1) stored.set(`${number}`, { text: 'x' });
+  for (let time = 0; time < 4; time += 1) readAll();
+  const loaded = readAll();
+  t.ok(loaded < 500, `${loaded} of 10,000 were loaded once more`);
+  t.end();
+});
+
 t.test('kept objects: as many as may be, by their number and by their text', (t) => {
   const { stored, loads, get } = counted('first-read');
   const readTwice = (count: number, size: number): number => {
@@ -70,7 +84,7 @@ t.test('kept objects: as many as may be, by their number and by their text', (t)
 });
 
 t.test('asked before: remembers what was asked lately, and not for long', (t) => {
-  const asked = new AskedBefore();
+  const asked = new AskedBefore(20_000);
   t.equal(asked.note('a'), false);
   t.equal(asked.note('a'), true);
   t.equal(asked.note('b'), false);
