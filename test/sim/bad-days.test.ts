@@ -10,13 +10,20 @@ const SEED = 1;
 const pool = new Pool(1);
 t.teardown(() => pool.close());
 
-for (const { name, marks } of BAD_DAYS) {
+for (const { name, marks, least = {} } of BAD_DAYS) {
   t.test(`bad days: ${name}`, async (t) => {
-    const { violation, marks: hit } = await pool.run({
+    const {
+      violation,
+      marks: hit,
+      counts,
+    } = await pool.run({
       ...{ seed: SEED, subject: 'datacenters', cuts: {}, badDay: name },
       ...{ mutant: undefined, isTwice: false, isTraced: false },
     });
     t.equal(violation, undefined, `npm run sim -- --seed ${SEED} --bad-day '${name}'`);
     for (const mark of marks) t.ok((hit[mark] ?? 0) > 0, mark);
+    for (const [what, count] of Object.entries(least)) {
+      t.ok((counts[what] ?? 0) >= count, `${what}: ${counts[what]} of ${count}`);
+    }
   });
 }

@@ -8,9 +8,15 @@ export interface BadDay {
   readonly name: string;
   /** What must have happened, or the day was a good one. */
   readonly marks: readonly string[];
+  /** How often, at least, by the counts of the run. */
+  readonly least?: Readonly<Record<string, number>>;
   readonly siteSizes: readonly number[];
   /** Policies, and as many tokens; left out: what the seed drew. */
   readonly keyCount?: number;
+  /** Between two questions of a client, at a mean; left out: 200. */
+  readonly thinkMs?: number;
+  /** Of the Raft groups; left out: what the seed drew. */
+  readonly tickMs?: number;
   readonly federation?: Partial<FederationOptions>;
   readonly safetyMs: number;
   readonly faults: readonly Fault[];
@@ -18,6 +24,7 @@ export interface BadDay {
 
 const SMALL = [1, 1, 1];
 const LARGE = [3, 3, 1];
+const HOUR_MS = 3_600_000;
 
 export const BAD_DAYS: readonly BadDay[] = [
   {
@@ -26,6 +33,19 @@ export const BAD_DAYS: readonly BadDay[] = [
     siteSizes: SMALL,
     safetyMs: 70_000,
     faults: [at(5000, 62_000, { kind: 'away', site: 1, direction: 'both' })],
+  },
+  {
+    name: 'the primary is away for an hour, with load elsewhere',
+    marks: ['a token of a login had expired'],
+    least: { localMade: 20, localPresented: 60, logins: 20, nothing: 100, reads: 200 },
+    siteSizes: SMALL,
+    keyCount: 3,
+    // So few questions and heartbeats that an hour of them can be paid for.
+    thinkMs: 8000,
+    tickMs: 1000,
+    federation: { logMaxAgeMs: 2 * HOUR_MS, loginTtlMs: 60_000 },
+    safetyMs: HOUR_MS + 70_000,
+    faults: [at(60_000, HOUR_MS, { kind: 'away', site: 1, direction: 'both' })],
   },
   {
     name: 'lines between datacenters are cut one way',
@@ -137,6 +157,20 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'tokens of logins expire while datacenters are away',
+    marks: ['a token of a login had expired'],
+    siteSizes: SMALL,
+    keyCount: 1,
+    federation: { loginTtlMs: 3000 },
+    safetyMs: 26_000,
+    faults: [
+      at(5000, 8000, { kind: 'away', site: 1, direction: 'both' }),
+      at(12_000, 6000, { kind: 'away', site: 2, direction: 'in' }),
+      at(16_000, 500, { kind: 'crash', target: 1, ending: 'power' }),
+      at(18_000, 6000, { kind: 'away', site: 3, direction: 'both' }),
+    ],
+  },
+  {
     name: 'disks of servers of a secondary are replaced',
     marks: [],
     siteSizes: [1, 3, 1],
@@ -221,7 +255,8 @@ export function onBadDay(drawn: RunOptions, day: BadDay): RunOptions {
     ...drawn,
     hostCount,
     clientCount: 4,
-    thinkMs: 200,
+    thinkMs: day.thinkMs ?? 200,
+    timing: { ...drawn.timing, tickMs: day.tickMs ?? drawn.timing.tickMs },
     keyCount: day.keyCount ?? drawn.keyCount,
     clocks: hosts.map((_, place) => drawn.clocks[place] ?? { rate: 1, wallDrift: 1 }),
     outside: hosts.map((_, place) => drawn.outside[place] ?? 'both'),

@@ -17,6 +17,7 @@ import { PositionWaiters } from '../../../src/service/position-waiters.ts';
 import { ChangeSet } from '../../../src/state/change-set.ts';
 import { Digest } from '../../../src/state/digest.ts';
 import { encodeEntry } from '../../../src/state/global-log/global-entry.ts';
+import { LeaderDuties } from '../../../src/node/leader-duties.ts';
 import { GlobalLogWriter } from '../../../src/state/global-log/global-log-writer.ts';
 import { globalSnapshotOf } from '../../../src/state/global-log/global-snapshot.ts';
 import { currentEpoch, type Replication } from '../../../src/state/global-log/replication.ts';
@@ -150,6 +151,33 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
       replaced(TOKEN_CODEC, 'objectOf', (real) => {
         return (fields, stamp) => ({ ...real(fields, stamp), local: false });
       }),
+  },
+  {
+    name: 'outlived-logins',
+    breaks: 'a token counts, and stays, though its time has passed',
+    foundBy: ['revocations'],
+    subject: 'datacenters',
+    badDay: 'tokens of logins expire while datacenters are away',
+    seed: 1,
+    install: () =>
+      together(
+        replaced(LeaderDuties.prototype, 'start', () => () => undefined),
+        replaced(StoredState.prototype, 'tokenBySecret', (real) => {
+          return function (this: StoredState, secret) {
+            const token = real.call(this, secret);
+            return token && { ...token, expirationTime: undefined };
+          };
+        }),
+      ),
+  },
+  {
+    name: 'never-reaped',
+    breaks: 'nobody deletes what is void',
+    foundBy: ['liveness'],
+    subject: 'datacenters',
+    badDay: 'tokens of logins expire while datacenters are away',
+    seed: 1,
+    install: () => replaced(LeaderDuties.prototype, 'start', () => () => undefined),
   },
   {
     name: 'no-wait-for-position',

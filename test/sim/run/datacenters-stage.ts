@@ -36,6 +36,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
   const workload = new DatacentersWorkload({
     ...{ world, group, sites, checks, violations, clientCount, keyCount, thinkMs },
     timeoutMs: TIMEOUT_MS,
+    loginTtlMs: federation.loginTtlMs,
     weights: {
       create: write,
       update: write + cas,

@@ -31,6 +31,8 @@ export interface FederationOptions {
   readonly awaySite: number | undefined;
   /** Servers, by number, that read one feature level less in their first life: then they are upgraded. */
   readonly olderHosts?: readonly number[];
+  /** So long the tokens of logins live; left out: until somebody ends them. */
+  readonly loginTtlMs?: number;
 }
 
 export interface RunOptions {

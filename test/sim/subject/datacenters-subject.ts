@@ -48,6 +48,7 @@ export class DatacentersSubject implements Subject {
           'retry-join-wan': others.map(({ name }) => `${name}:${CLUSTER_PORT}`).join(','),
           'federation-log-max-age': `${Math.ceil(logMaxAgeMs)}ms`,
           'federation-default-ack': defaultAck,
+          'acl-token-min-ttl': '1s',
         },
       });
     });

@@ -23,6 +23,8 @@ export type Target =
       readonly name: string;
       /** Where the tokens of its logins live. */
       readonly locality: 'local' | 'global';
+      /** So long they live; undefined: until somebody ends them. */
+      readonly ttlMs: number | undefined;
     };
 
 /** A token that a login made: nobody writes it, and it ends with its auth method. */
@@ -37,6 +39,8 @@ export interface LoginTarget {
   readonly method: AuthMethodOrigin;
   /** As the login was answered. */
   readonly version: Version;
+  /** By the wall clock of whoever is asked it is void after that; Infinity where it does not expire. */
+  readonly expiresAtMs: number;
 }
 
 /** What a client remembers of an object that it saw. */
@@ -63,8 +67,12 @@ export function tokenTarget(number: number, policy: string): Target {
   };
 }
 
-export function authMethodTarget(name: string, locality: 'local' | 'global'): Target {
-  return { kind: 'auth-method', key: `auth-method ${name}`, name, locality };
+export function authMethodTarget(
+  name: string,
+  locality: 'local' | 'global',
+  ttlMs: number | undefined,
+): Target {
+  return { kind: 'auth-method', key: `auth-method ${name}`, name, locality, ttlMs };
 }
 
 /** What asks for a write; undefined when the client cannot name the object yet. */
@@ -110,8 +118,10 @@ function bodyOf(target: Target, value: string): Readonly<Record<string, unknown>
     case 'token':
       return { Description, Policies: [{ Name: target.policy }] };
     default: {
-      const { name: Name, locality: TokenLocality } = target;
-      return { Name, Description, Type: 'kubernetes', TokenLocality, Config: IDENTITY_CONFIG };
+      const { name: Name, locality: TokenLocality, ttlMs } = target;
+      const Ttl = ttlMs === undefined ? {} : { MaxTokenTTL: `${ttlMs}ms` };
+      const Config = IDENTITY_CONFIG;
+      return { Name, Description, Type: 'kubernetes', TokenLocality, ...Ttl, Config };
     }
   }
 }

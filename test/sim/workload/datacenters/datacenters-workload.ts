@@ -67,6 +67,8 @@ export interface DatacentersWorkloadOptions {
   readonly keyCount: number;
   readonly thinkMs: number;
   readonly timeoutMs: number;
+  /** So long the tokens of logins live; undefined: until somebody ends them. */
+  readonly loginTtlMs: number | undefined;
   readonly weights: Readonly<Record<DatacentersOperation, number>>;
 }
 
@@ -74,6 +76,7 @@ export interface DatacentersWorkloadOptions {
 export const MARKS = {
   login: 'a login made a token',
   ended: 'a token of a login had ended',
+  expired: 'a token of a login had expired',
 } as const;
 
 const ATTEMPTS_MAX = 3;
@@ -111,7 +114,9 @@ export class DatacentersWorkload implements Workload {
     const numbers = Array.from({ length: options.keyCount }, (_, place) => place + 1);
     this.#targets = [
       ...numbers.flatMap((number) => [policyTarget(number), tokenTarget(number, `p${number}`)]),
-      ...LOGIN_METHODS.map(({ name, locality }) => authMethodTarget(name, locality)),
+      ...LOGIN_METHODS.map(({ name, locality }) => {
+        return authMethodTarget(name, locality, options.loginTtlMs);
+      }),
     ];
     const asked = {
       sites: sites.map(({ hosts }) => hosts),
@@ -163,10 +168,14 @@ export class DatacentersWorkload implements Workload {
       );
       const read = await this.#until(endMs, () => this.#read(client, target, 'default', host));
       const shown = await this.#until(endMs, () => this.#local.presentAll(site, host));
+      const isReaped = await this.#until(endMs, () => {
+        return Promise.resolve(this.#logins.isReaped(host, hosts));
+      });
       return [
         ...(wrote ? [] : [`a write through ${host.name}`]),
         ...(read ? [] : [`a read at ${host.name}`]),
         ...(shown ? [] : [`local tokens at ${host.name}`]),
+        ...(isReaped ? [] : [`tokens that have expired, and are on the disk of ${host.name},`]),
       ];
     });
     return (await Promise.all(probes)).flat();
@@ -428,6 +437,7 @@ export class DatacentersWorkload implements Workload {
     const from = consistency === 'position' ? client.furthest : undefined;
     const callMs = world.time.nowMs;
     const asked = this.#asked(host);
+    const beforeMs = wallOf(host);
     const path = question.path + queryOf(consistency, from);
     const came = await this.#ask(host, {
       ...question,
@@ -443,9 +453,15 @@ export class DatacentersWorkload implements Workload {
       return false;
     }
     this.#counts.reads += 1;
-    if (target.kind === 'login' && output.kind === 'missing') this.#mark(MARKS.ended);
     if (!isPresented && target.kind !== 'login') this.#learn(client, target, came);
     this.#noteSession(client, path, host, { came, from });
+    if (target.kind === 'login') {
+      const isFound = output.kind === 'found';
+      const shown = { host, isFound, beforeMs, afterMs: wallOf(host) };
+      const hasExpired = this.#logins.hasExpired(target, shown);
+      if (!isFound) this.#mark(hasExpired ? MARKS.expired : MARKS.ended);
+      if (hasExpired) return true;
+    }
     const returnMs = world.time.nowMs;
     const kind = isPresented ? 'presented' : 'object';
     const at = placeIn(came);
@@ -527,6 +543,11 @@ export class DatacentersWorkload implements Workload {
     }
     return false;
   }
+}
+
+/** What its wall clock shows, while it is up. */
+function wallOf({ process }: SimHost): number | undefined {
+  return process?.clock.wallMs();
 }
 
 function noteFurthest(client: Client, at: Place): void {

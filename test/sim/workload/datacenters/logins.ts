@@ -1,6 +1,7 @@
 // Tokens that logins make, through auth methods that clients make, replace and delete as everything else that
 // all share. Some live in the datacenter of the login alone, some everywhere; all of them must be void where
-// the end of their method can be read, whether a later method has its name or not.
+// the end of their method can be read, whether a later method has its name or not. Those that expire are void
+// when their time has passed by the clock of the server that is asked, and leave all disks in the end.
 
 import type { AuthMethodOrigin } from '../../../../src/acl/token.ts';
 import type { Violations } from '../../checks/violations.ts';
@@ -34,7 +35,19 @@ interface TokenText {
   readonly Description: string;
   readonly ModifyIndex: number;
   readonly Local?: boolean;
+  readonly ExpirationTime?: string;
 }
+
+/** What a server said of a token that was presented to it, and its wall clock before that and after: none while it is down. */
+export interface Shown {
+  readonly host: SimHost;
+  readonly isFound: boolean;
+  readonly beforeMs: number | undefined;
+  readonly afterMs: number | undefined;
+}
+
+/** The checker's name. */
+const CHECKER = 'revocations';
 
 /** What may be said of a login, or of a rule: done, refused, nobody to do it, not known. */
 const SAID: readonly number[] = [200, 400, 403, 404, 503, 504];
@@ -78,6 +91,7 @@ export class Logins {
     if (came.status !== 200) return false;
     const token = JSON.parse(came.text) as TokenText;
     const { AccessorID: accessorId, SecretID: secret, Local: isLocal = false } = token;
+    const expiresAtMs = Date.parse(token.ExpirationTime ?? '') || Number.POSITIVE_INFINITY;
     const { sites, originOf } = this.#options;
     const method = originOf(isLocal ? sites[site]! : sites.flat(), accessorId);
     // Reaped already, as its method is gone.
@@ -85,8 +99,35 @@ export class Logins {
     this.counts.logins += 1;
     const version = { value: token.Description, index: token.ModifyIndex };
     const key = `login ${accessorId}`;
-    this.#targets.push({ kind: 'login', key, accessorId, secret, isLocal, site, method, version });
+    const known = { kind: 'login', key, accessorId, secret, isLocal, site, method } as const;
+    this.#targets.push({ ...known, version, expiresAtMs });
     return true;
+  }
+
+  /** Whether it is not there because its time has passed. A token that works after its time is a finding. */
+  hasExpired(target: LoginTarget, { host, isFound, beforeMs, afterMs }: Shown): boolean {
+    const { accessorId, expiresAtMs, isLocal, key, site } = target;
+    if (isFound) {
+      const nowMs = Math.min(beforeMs ?? 0, afterMs ?? 0);
+      this.#options.violations.require(nowMs <= expiresAtMs, CHECKER, () => {
+        return `${host.name} took the ${key} at ${beforeMs}, though it expired at ${expiresAtMs}`;
+      });
+      return false;
+    }
+    if ((afterMs ?? Number.POSITIVE_INFINITY) > expiresAtMs) return true;
+    // Whoever deletes it may have another clock. That all share are deleted by an entry of the log.
+    const { originOf, sites } = this.#options;
+    const mayExpire = expiresAtMs < Number.POSITIVE_INFINITY;
+    return mayExpire && isLocal && originOf(sites[site]!, accessorId) === undefined;
+  }
+
+  /** Whether nothing is left on the disk of a host that has expired by the clocks of all of these. */
+  isReaped(host: SimHost, clocks: readonly SimHost[]): boolean {
+    const nowMs = Math.min(...clocks.map((each) => each.process?.clock.wallMs() ?? 0));
+    return this.#targets.every(({ accessorId, expiresAtMs }) => {
+      const isDue = expiresAtMs < nowMs;
+      return !isDue || this.#options.originOf([host], accessorId) === undefined;
+    });
   }
 
   async #ask(host: SimHost, question: HttpQuestion): Promise<Came> {
