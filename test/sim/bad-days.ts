@@ -200,6 +200,25 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'entries, and a piece of a snapshot, are changed on their way',
+    marks: [
+      ...['row', 'request', 'piece'].map((what) => `changed on its way: ${what}`),
+      'a snapshot of the primary became the state',
+    ],
+    siteSizes: [1, 3, 1],
+    federation: { logMaxAgeMs: 1000 },
+    safetyMs: 28_000,
+    faults: [
+      ...[4000, 6000, 8000].flatMap((atMs) => [
+        at(atMs, 2000, { kind: 'spoil', site: 2, what: 'row' }),
+        at(atMs + 500, 2000, { kind: 'spoil', site: 3, what: 'request' }),
+      ]),
+      at(10_000, 8000, { kind: 'away', site: 3, direction: 'both' }),
+      at(17_000, 10_000, { kind: 'spoil', site: 3, what: 'piece' }),
+      at(19_000, 8000, { kind: 'spoil', site: 3, what: 'row' }),
+    ],
+  },
+  {
     name: 'a candidate dies in the moment in which it begins its epoch',
     marks: ['killed while it takes in: entries', 'a primary was not elected'],
     siteSizes: SMALL,

@@ -7,7 +7,7 @@ import type { KvWrite } from '../../../cluster/platform/kv.ts';
 import { ROW } from '../../../src/state/tables.ts';
 import type { SimGroup } from '../run/sim-group.ts';
 import type { SimHost } from '../world/sim-host.ts';
-import type { Link } from '../world/sim-net.ts';
+import type { LeavingFrame, Link } from '../world/sim-net.ts';
 import type { World } from '../world/world.ts';
 import { Ambushes } from './ambush.ts';
 import type {
@@ -20,6 +20,7 @@ import type {
   Target,
 } from './fault-plan.ts';
 import { Holds } from './holds.ts';
+import { Spoils } from './spoils.ts';
 
 export interface FaultsOptions {
   readonly world: World;
@@ -52,6 +53,7 @@ export class Faults {
     end: ({ disk }) => disk.thaw(),
   });
   readonly #ambushes = new Ambushes();
+  readonly #spoils = new Spoils();
   readonly #fullDisks = new Holds<SimHost>({
     begin: ({ disk }) => disk.fill(),
     end: ({ disk }) => disk.free(),
@@ -81,6 +83,10 @@ export class Faults {
 
   onLanded(host: SimHost, writes: readonly KvWrite[]): void {
     this.#ambushes.onLanded(host, writes);
+  }
+
+  onFrame(leaving: LeavingFrame): void {
+    this.#spoils.onFrame(leaving);
   }
 
   /** Everything among these hosts is well again, for good, and so are the ways of clients to them. */
@@ -219,6 +225,8 @@ export class Faults {
         return this.#onTarget(`leader of ${action.site}`, (host) =>
           misreadEntry(host, action.back),
         );
+      case 'spoil':
+        return this.#spoil(action, forMs);
       case 'hand-over':
       case 'elect':
       case 'force':
@@ -242,6 +250,20 @@ export class Faults {
         // On disk, and whoever wrote it has not heard yet.
         this.#crash(host, ending, forMs / 4);
       },
+    });
+    world.time.after(forMs, away);
+    return true;
+  }
+
+  #spoil(
+    { site, what }: Extract<FederationFault, { readonly kind: 'spoil' }>,
+    forMs: number,
+  ): boolean {
+    const { world } = this.#options;
+    const away = this.#spoils.lay({
+      to: this.#site(site).map(({ name }) => name),
+      what,
+      done: () => world.trace.mark(`changed on its way: ${what}`),
     });
     world.time.after(forMs, away);
     return true;

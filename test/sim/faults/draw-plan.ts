@@ -57,6 +57,7 @@ const KINDS: Readonly<Record<FaultKind, readonly [inRun: number, perElection: nu
   force: [0.15, 0.05],
   // On bad days alone.
   'misread-entry': [0, 1],
+  spoil: [0, 1],
 };
 
 const FEDERATION_KINDS: readonly FaultKind[] = [
@@ -70,6 +71,7 @@ const FEDERATION_KINDS: readonly FaultKind[] = [
   'elect',
   'force',
   'misread-entry',
+  'spoil',
 ];
 
 /** An hour, as a wrong time zone has it. */
@@ -185,6 +187,8 @@ function drawFederationFault(
       return { kind, sites: stream.chance(0.3) ? [site, other] : [site] };
     case 'misread-entry':
       return { kind, site, back: stream.below(4) };
+    case 'spoil':
+      return { kind, site, what: stream.pick(['row', 'request', 'piece'] as const) };
     case 'hand-over':
     case 'force':
       return { kind, site };

@@ -62,6 +62,12 @@ export type FederationFault =
     }
   /** Of the global log on the disk of its leader, one entry reads otherwise: the last one, or so many before it. */
   | { readonly kind: 'misread-entry'; readonly site: number; readonly back: number }
+  /** Of what comes to it from another datacenter, the first one has a bit changed on its way. */
+  | {
+      readonly kind: 'spoil';
+      readonly site: number;
+      readonly what: 'row' | 'request' | 'piece';
+    }
   | MovingFault;
 
 /** What operators do: no fault in itself, but at any moment. */

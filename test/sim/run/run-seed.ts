@@ -83,6 +83,7 @@ class Run {
           if (host === undefined) return;
           this.#siteByHost.get(host.name)?.onFrame(host, leaving);
           this.#watch?.onFrame(leaving);
+          this.#faults.onFrame(leaving);
         },
       },
     });
