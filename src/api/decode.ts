@@ -33,7 +33,7 @@ export function decodeBody<Schema extends TSchema>(
 ): Static<Schema> {
   try {
     const value = parseFirstValue(textOf(bytes));
-    const walked = walk(schema, value, { path: '', options });
+    const walked = walk(schema, value, { within: undefined, step: '', options });
     return (walked ?? emptyOf(schema)) as Static<Schema>;
   } catch (error) {
     if (error instanceof JsonTextError || error instanceof ShapeError) {
@@ -48,10 +48,26 @@ class ShapeError extends Error {
   override readonly name = 'ShapeError';
 }
 
+/** Where a value stands in a body: told in words only when it is refused. */
 interface Place {
-  /** `Policies[0].Name`; empty for the body itself. */
-  readonly path: string;
+  /** Undefined for the body itself. */
+  readonly within: Place | undefined;
+  /** The name of a field; in brackets, the number of an item or the key of an entry. */
+  readonly step: string | number | { readonly key: string };
   readonly options: DecodeOptions;
+}
+
+/** `Policies[0].Name`; empty for the body itself. */
+function pathOf({ within, step }: Place): string {
+  if (within === undefined) return '';
+  const path = pathOf(within);
+  if (typeof step === 'number') return `${path}[${step}]`;
+  if (typeof step === 'object') return `${path}[${JSON.stringify(clip(step.key))}]`;
+  return path === '' ? clip(step) : `${path}.${clip(step)}`;
+}
+
+function inside(within: Place, step: Place['step']): Place {
+  return { within, step, options: within.options };
 }
 
 /** What the walk reads of a schema. */
@@ -90,7 +106,7 @@ function walk(node: SchemaNode, value: unknown, place: Place): unknown {
     case 'integer':
       return wholeNumberOf(value, place);
     default:
-      throw new Error(`the schema of "${place.path}" has no type that a body may have`);
+      throw new Error(`the schema of "${pathOf(place)}" has no type that a body may have`);
   }
 }
 
@@ -103,7 +119,8 @@ function objectOf(node: SchemaNode, value: unknown, place: Place): unknown {
 function fieldsOf(node: SchemaNode, value: object, place: Place): unknown {
   const names = namesOf(node);
   const result: Record<string, unknown> = {};
-  for (const [given, item] of Object.entries(value)) {
+  for (const given of Object.keys(value)) {
+    const item: unknown = value[given as keyof typeof value];
     const name = names.get(given) ?? names.get(given.toLowerCase());
     const field = name === undefined ? undefined : node.properties?.[name];
     if (name === undefined || field === undefined) throw unknownField(given, place);
@@ -111,25 +128,24 @@ function fieldsOf(node: SchemaNode, value: object, place: Place): unknown {
       throw new ShapeError('json: unknown field "Namespace" - Namespaces are not enabled');
     }
     if (field.readOnly === true) continue;
-    const walked = walk(field, item, { ...place, path: join(place.path, name) });
+    const walked = walk(field, item, inside(place, name));
     if (walked !== undefined) result[name] = walked;
   }
   return result;
 }
 
 function mapOf(item: SchemaNode, value: object, place: Place): unknown {
-  return mapEntries(value, (key, entry) => {
-    const path = `${place.path}[${JSON.stringify(clip(key))}]`;
-    return walk(item, entry, { ...place, path }) ?? emptyOf(item);
-  });
+  return mapEntries(
+    value,
+    (key, entry) => walk(item, entry, inside(place, { key })) ?? emptyOf(item),
+  );
 }
 
 function arrayOf(node: SchemaNode, value: unknown, place: Place): unknown {
   if (!Array.isArray(value)) throw wrongType(value, 'array', place);
   const items = node.items ?? {};
   return value.map(
-    (item: unknown, index) =>
-      walk(items, item, { ...place, path: `${place.path}[${index}]` }) ?? emptyOf(items),
+    (item: unknown, index) => walk(items, item, inside(place, index)) ?? emptyOf(items),
   );
 }
 
@@ -137,7 +153,7 @@ function arrayOf(node: SchemaNode, value: unknown, place: Place): unknown {
 function wholeNumberOf(value: unknown, place: Place): number {
   if (typeof value !== 'number') throw wrongType(value, 'uint', place);
   if (Number.isSafeInteger(value) && value >= 0) return value;
-  throw new ShapeError(`json: ${place.path} must be a whole number from 0 to 2^53-1`);
+  throw new ShapeError(`json: ${pathOf(place)} must be a whole number from 0 to 2^53-1`);
 }
 
 /** Kinds other than text and number are left out in silence, as deployed clients expect. */
@@ -147,7 +163,7 @@ function durationOf(value: unknown, place: Place): bigint | undefined {
   const ns = durationNsOf(value);
   if (ns !== undefined) return ns;
   if (typeof value === 'number') throw wrongType(value, 'duration', place);
-  throw new ShapeError(`time: invalid duration ${JSON.stringify(clip(value))} at ${place.path}`);
+  throw new ShapeError(`time: invalid duration ${JSON.stringify(clip(value))} at ${pathOf(place)}`);
 }
 
 function timeOf(value: unknown, place: Place): string | undefined {
@@ -155,7 +171,7 @@ function timeOf(value: unknown, place: Place): string | undefined {
   if (value === '' || value === ZERO_INSTANT) return undefined;
   if (parseInstant(value) !== undefined) return value;
   throw new ShapeError(
-    `parsing time ${JSON.stringify(clip(value))} at ${place.path}: not an RFC 3339 time`,
+    `parsing time ${JSON.stringify(clip(value))} at ${pathOf(place)}: not an RFC 3339 time`,
   );
 }
 
@@ -168,16 +184,12 @@ function freeValueOf(value: unknown, place: Place, depth: number): unknown {
   if (typeof value === 'string') return wellFormed(value);
   if (value === null || typeof value !== 'object') return value;
   if (depth === FREE_DEPTH_MAX) {
-    throw new ShapeError(`json: more than ${FREE_DEPTH_MAX} levels at ${clip(place.path)}`);
+    throw new ShapeError(`json: more than ${FREE_DEPTH_MAX} levels at ${clip(pathOf(place))}`);
   }
   if (Array.isArray(value)) {
-    return value.map((item: unknown, index) =>
-      freeValueOf(item, { ...place, path: `${place.path}[${index}]` }, depth + 1),
-    );
+    return value.map((item: unknown, index) => freeValueOf(item, inside(place, index), depth + 1));
   }
-  return mapEntries(value, (key, item) =>
-    freeValueOf(item, { ...place, path: join(place.path, key) }, depth + 1),
-  );
+  return mapEntries(value, (key, item) => freeValueOf(item, inside(place, key), depth + 1));
 }
 
 /** A copy whose keys are all its own: `__proto__` is a key like any other here. */
@@ -224,21 +236,19 @@ function wellFormed(text: string): string {
   return /\p{Surrogate}/u.test(text) ? text.replace(/\p{Surrogate}/gu, '\ufffd') : text;
 }
 
-function join(path: string, name: string): string {
-  return path === '' ? clip(name) : `${path}.${clip(name)}`;
-}
-
 function clip(text: string): string {
   return text.length <= QUOTED_MAX ? text : `${text.slice(0, QUOTED_MAX)}…`;
 }
 
 function unknownField(name: string, place: Place): ShapeError {
-  const where = place.path === '' ? '' : ` at ${place.path}`;
+  const path = pathOf(place);
+  const where = path === '' ? '' : ` at ${path}`;
   return new ShapeError(`json: unknown field ${JSON.stringify(clip(name))}${where}`);
 }
 
 function wrongType(value: unknown, type: string, place: Place): ShapeError {
   const kind = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
-  const where = place.path === '' ? 'the body' : `field ${place.path}`;
+  const path = pathOf(place);
+  const where = path === '' ? 'the body' : `field ${path}`;
   return new ShapeError(`json: cannot unmarshal ${kind} into ${where} of type ${type}`);
 }

@@ -133,8 +133,7 @@ export class Exchange {
   }
 
   send(answer: Answer): void {
-    const { headers = [] } = answer;
-    const flat = [...this.head(answer.type, answer.position), ...headers];
+    const flat = this.head(answer.type, answer.position).concat(answer.headers ?? []);
     if (answer.body.length < LIMITS.gzipMinBytes || !this.acceptsGzip) {
       this.write(answer.status, flat, answer.body);
       return;

@@ -1,5 +1,5 @@
-// From the presented secret to who is asking and what that one may do. Tokens that are used again are kept
-// in memory by secret, their rights by their links; both are dropped the moment the state tells that something
+// From the presented secret to who is asking and what that one may do. Tokens that are used are kept in
+// memory by secret, their rights by their links; both are dropped the moment the state tells that something
 // changed, and expiry is looked at each time, so no request is answered by rights of the past.
 
 import { LRUCache } from 'lru-cache';
@@ -42,7 +42,7 @@ export class CallerResolver {
   readonly #rights: RightsCache;
   /** By lower-cased accessor id, as changes name it. */
   readonly #secretByAccessor = new Map<string, SecretId>();
-  /** From their second use on: what is used once grows old in memory before it goes, as in ObjectCache. */
+  /** Once it is full, from their second use on: what is used once grows old before it goes, as in ObjectCache. */
   readonly #tokens: LRUCache<SecretId, KnownToken>;
   readonly #asked = new AskedBefore(TOKENS_MAX);
   readonly #methodIndexes = new LRUCache<string, { readonly createIndex: number }>(
@@ -130,7 +130,8 @@ export class CallerResolver {
     const token = this.#deps.view.tokenBySecret(secret);
     if (token === undefined) return undefined;
     const fresh = { token, rights: this.#rights.rightsOf(token) };
-    if (!this.#asked.note(secret)) return fresh;
+    const isFull = this.#tokens.size >= TOKENS_MAX;
+    if (isFull && !this.#asked.note(secret)) return fresh;
     this.#tokens.set(secret, fresh);
     this.#secretByAccessor.set(token.accessorId.toLowerCase(), secret);
     return fresh;

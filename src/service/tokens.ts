@@ -91,7 +91,8 @@ export function readSelfToken(
 ): OperationOutput<'token.read-self'> {
   const secret = call.secret ?? service.settings.defaultSecret;
   const token = secret === undefined ? undefined : service.callers.tokenOf(secret);
-  if (token !== undefined && isExpired(token, service.clock.wallMs())) {
+  const mayExpire = token?.expirationTime !== undefined;
+  if (mayExpire && isExpired(token, service.clock.wallMs())) {
     throw unknownSelf(tokenExpired('read'));
   }
   if (token === undefined || service.callers.isVoid(token)) throw unknownSelf(tokenMissing());

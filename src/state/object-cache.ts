@@ -1,5 +1,5 @@
 // Decoded objects of one table, kept for readers: policies and roles, which very many requests name, and
-// tokens that are read again and again. What is not there is not remembered. Whoever owns the state drops
+// tokens, of which there may be far more than can be kept. What is not there is not remembered. Whoever owns the state drops
 // an object the moment its change is on disk; applying never looks here.
 
 import { LRUCache } from 'lru-cache';
@@ -11,18 +11,21 @@ const LEAST = 840;
 /** Text of the objects kept, in characters; their other fields are small beside it. */
 const SIZE_MAX = COUNT_MAX * LEAST;
 
-/** Keeping what is read once costs more than reading it: it gets old in memory before it goes. */
-export type KeptFrom = 'first-read' | 'second-read';
+/**
+ * What puts others out of a full cache. Keeping what is read once costs more than reading it, where it gets
+ * old in memory before it goes.
+ */
+export type KeptWhenFull = 'each-read' | 'second-reads';
 
 export class ObjectCache<T extends object> {
   readonly #asked: AskedBefore | undefined;
   readonly #objects = new LRUCache<string, T>({
     maxSize: SIZE_MAX,
-    sizeCalculation: (object) => Math.max(charactersIn(object), LEAST),
+    sizeCalculation: sizeOf,
   });
 
-  constructor(keptFrom: KeptFrom) {
-    this.#asked = keptFrom === 'second-read' ? new AskedBefore(COUNT_MAX) : undefined;
+  constructor(keptWhenFull: KeptWhenFull) {
+    this.#asked = keptWhenFull === 'second-reads' ? new AskedBefore(COUNT_MAX) : undefined;
   }
 
   /** The object of a watch key: as it is kept, or as `load` finds it now. */
@@ -30,12 +33,16 @@ export class ObjectCache<T extends object> {
     const known = this.#objects.get(watchKey);
     if (known !== undefined) return known;
     const found = load();
-    if (found !== undefined && this.#isWorthKeeping(watchKey)) this.#objects.set(watchKey, found);
+    if (found !== undefined && this.#isWorthKeeping(watchKey, found)) {
+      this.#objects.set(watchKey, found);
+    }
     return found;
   }
 
-  #isWorthKeeping(watchKey: string): boolean {
-    return this.#asked === undefined || this.#asked.note(watchKey);
+  #isWorthKeeping(watchKey: string, found: T): boolean {
+    if (this.#asked === undefined) return true;
+    const isFull = this.#objects.calculatedSize + sizeOf(found) > SIZE_MAX;
+    return !isFull || this.#asked.note(watchKey);
   }
 
   /** Drops all. */
@@ -47,6 +54,10 @@ export class ObjectCache<T extends object> {
   forget(watchKeys: readonly string[]): void {
     for (const key of watchKeys) this.#objects.delete(key);
   }
+}
+
+function sizeOf(object: object): number {
+  return Math.max(charactersIn(object), LEAST);
 }
 
 /** In all texts of the object, however deep. */

@@ -1,6 +1,7 @@
 // The state as it is on disk, for its readers: single objects at once, lists in slices, and how far it
 // is without reading anything. Policies and roles, which very many requests name, are kept decoded, and so
-// are tokens that are read again and again. Who changes it, and when, is machine.ts.
+// are tokens: the first, and of more than can be kept those that are read again and again. Who changes it,
+// and when, is machine.ts.
 
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { BindingRule } from '../acl/binding-rule.ts';
@@ -78,9 +79,9 @@ import type {
 import type { AppliedChange } from './watch.ts';
 
 export class StoredState implements StateView {
-  readonly #tokens = new ObjectCache<Token>('second-read');
-  readonly #policies = new ObjectCache<Policy>('first-read');
-  readonly #roles = new ObjectCache<Role>('first-read');
+  readonly #tokens = new ObjectCache<Token>('second-reads');
+  readonly #policies = new ObjectCache<Policy>('each-read');
+  readonly #roles = new ObjectCache<Role>('each-read');
   #store: StateStore;
   /** As it is on disk. */
   #meta: Meta;
