@@ -108,6 +108,20 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'a witness votes for the one that is left, and cannot be promoted itself',
+    marks: ['a primary was elected', 'a primary was not elected'],
+    siteSizes: SMALL,
+    federation: { defaultAck: 'majority', witnessSite: 3, hasLogouts: true },
+    safetyMs: 26_000,
+    faults: [
+      at(5000, 8000, { kind: 'away', site: 1, direction: 'both' }),
+      at(6000, 100, { kind: 'elect', sites: [3] }),
+      at(8000, 100, { kind: 'elect', sites: [2] }),
+      at(16_000, 6000, { kind: 'away', site: 2, direction: 'both' }),
+      at(18_000, 100, { kind: 'elect', sites: [1] }),
+    ],
+  },
+  {
     name: 'a datacenter is promoted by force, and the old primary returns',
     marks: ['a primary was forced'],
     siteSizes: SMALL,
@@ -157,11 +171,11 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
-    name: 'tokens of logins expire while datacenters are away',
-    marks: ['a token of a login had expired'],
+    name: 'tokens of logins expire, or are given back, while datacenters are away',
+    marks: ['a token of a login had expired', 'a token of a login was given back'],
     siteSizes: SMALL,
     keyCount: 1,
-    federation: { loginTtlMs: 3000 },
+    federation: { loginTtlMs: 3000, hasLogouts: true },
     safetyMs: 26_000,
     faults: [
       at(5000, 8000, { kind: 'away', site: 1, direction: 'both' }),
@@ -284,6 +298,7 @@ export function onBadDay(drawn: RunOptions, day: BadDay): RunOptions {
     ...(federation !== undefined && {
       federation: {
         ...{ ...federation, logMaxAgeMs: 3_600_000, awaySite: undefined },
+        ...{ loginTtlMs: undefined, hasLogouts: false, witnessSite: undefined },
         ...{ siteSizes: day.siteSizes, ...day.federation },
       },
     }),

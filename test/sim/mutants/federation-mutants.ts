@@ -157,7 +157,7 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
     breaks: 'a token counts, and stays, though its time has passed',
     foundBy: ['revocations'],
     subject: 'datacenters',
-    badDay: 'tokens of logins expire while datacenters are away',
+    badDay: 'tokens of logins expire, or are given back, while datacenters are away',
     seed: 1,
     install: () =>
       together(
@@ -175,7 +175,7 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
     breaks: 'nobody deletes what is void',
     foundBy: ['liveness'],
     subject: 'datacenters',
-    badDay: 'tokens of logins expire while datacenters are away',
+    badDay: 'tokens of logins expire, or are given back, while datacenters are away',
     seed: 1,
     install: () => replaced(LeaderDuties.prototype, 'start', () => () => undefined),
   },

@@ -22,6 +22,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
     ...{ sites: hosts, timing },
     ...{ logMaxAgeMs: federation.logMaxAgeMs, defaultAck: federation.defaultAck },
     olderHosts: federation.olderHosts ?? [],
+    witnessSite: federation.witnessSite,
     https: identityCluster(world),
   });
   const group = new SimGroup({ world, subject, violations, clientLossRate });
@@ -37,6 +38,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
     ...{ world, group, sites, checks, violations, clientCount, keyCount, thinkMs },
     timeoutMs: TIMEOUT_MS,
     loginTtlMs: federation.loginTtlMs,
+    witnessSite: federation.witnessSite,
     weights: {
       create: write,
       update: write + cas,
@@ -46,6 +48,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
       list: read / 2,
       local: write,
       login: 2 * write,
+      logout: federation.hasLogouts === true ? write : 0,
     },
   });
   const mover = new PrimaryMover({ world, group, sites: hosts, checks });

@@ -32,7 +32,11 @@ export interface FederationOptions {
   /** Servers, by number, that read one feature level less in their first life: then they are upgraded. */
   readonly olderHosts?: readonly number[];
   /** So long the tokens of logins live; left out: until somebody ends them. */
-  readonly loginTtlMs?: number;
+  readonly loginTtlMs?: number | undefined;
+  /** Whether clients give back the tokens of their logins. */
+  readonly hasLogouts?: boolean;
+  /** The datacenter that votes and has no objects, by its number: never the first one. */
+  readonly witnessSite?: number | undefined;
 }
 
 export interface RunOptions {
@@ -158,7 +162,24 @@ function drawDatacenters(seed: number): RunOptions {
       logMaxAgeMs: stream.chance(0.6) ? stream.between(1000, 4000) : 3_600_000,
       defaultAck: stream.pick(['primary', 'majority'] as const),
       awaySite: stream.chance(0.25) ? 1 + stream.below(siteCount) : undefined,
+      ...drawLater(seed, siteCount),
     },
+  };
+}
+
+/** From streams of their own: what the seed draws else stays as it was before there were these. */
+function drawLater(
+  seed: number,
+  siteCount: number,
+): Pick<FederationOptions, 'loginTtlMs' | 'hasLogouts' | 'witnessSite'> {
+  const stream = new Stream(seed, 'logins');
+  const areEnding = stream.chance(0.4);
+  const isWitnessed = new Stream(seed, 'witness').chance(0.2);
+  return {
+    loginTtlMs:
+      areEnding && stream.chance(0.7) ? Math.ceil(stream.spread(1500, 15_000)) : undefined,
+    hasLogouts: areEnding && stream.chance(0.7),
+    witnessSite: isWitnessed ? siteCount : undefined,
   };
 }
 

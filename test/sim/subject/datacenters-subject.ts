@@ -19,6 +19,8 @@ export interface DatacentersOptions {
   readonly defaultAck: 'primary' | 'majority';
   /** By number; in their first life they are of the release before. */
   readonly olderHosts: readonly number[];
+  /** By number, undefined: none. */
+  readonly witnessSite: number | undefined;
   readonly https: Platform['https'];
 }
 
@@ -34,7 +36,7 @@ export class DatacentersSubject implements Subject {
   readonly #groups: readonly NodeSubject[];
 
   constructor(options: DatacentersOptions) {
-    const { sites, timing, logMaxAgeMs, defaultAck, olderHosts, https } = options;
+    const { sites, timing, logMaxAgeMs, defaultAck, olderHosts, witnessSite, https } = options;
     this.timing = timing;
     this.#sites = sites;
     this.#groups = sites.map((hosts, place) => {
@@ -49,6 +51,7 @@ export class DatacentersSubject implements Subject {
           'federation-log-max-age': `${Math.ceil(logMaxAgeMs)}ms`,
           'federation-default-ack': defaultAck,
           'acl-token-min-ttl': '1s',
+          ...(place + 1 === witnessSite && { 'federation-witness': 'true' }),
         },
       });
     });

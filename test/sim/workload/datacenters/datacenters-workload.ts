@@ -54,7 +54,8 @@ export type DatacentersOperation =
   | 'present'
   | 'list'
   | 'local'
-  | 'login';
+  | 'login'
+  | 'logout';
 
 export interface DatacentersWorkloadOptions {
   readonly world: World;
@@ -69,6 +70,8 @@ export interface DatacentersWorkloadOptions {
   readonly timeoutMs: number;
   /** So long the tokens of logins live; undefined: until somebody ends them. */
   readonly loginTtlMs: number | undefined;
+  /** The datacenter that answers nobody, by its number; undefined: all answer. */
+  readonly witnessSite: number | undefined;
   readonly weights: Readonly<Record<DatacentersOperation, number>>;
 }
 
@@ -77,6 +80,7 @@ export const MARKS = {
   login: 'a login made a token',
   ended: 'a token of a login had ended',
   expired: 'a token of a login had expired',
+  givenBack: 'a token of a login was given back',
 } as const;
 
 const ATTEMPTS_MAX = 3;
@@ -121,6 +125,7 @@ export class DatacentersWorkload implements Workload {
     const asked = {
       sites: sites.map(({ hosts }) => hosts),
       violations,
+      nowMs: () => options.world.time.nowMs,
       ask: (host: SimHost, question: HttpQuestion) => this.#ask(host, question),
     };
     this.#local = new LocalTokens(asked);
@@ -156,8 +161,9 @@ export class DatacentersWorkload implements Workload {
     this.#isStopped = true;
   }
 
-  async probe(hosts: readonly SimHost[], timeoutMs: number): Promise<readonly string[]> {
-    const { world } = this.#options;
+  async probe(all: readonly SimHost[], timeoutMs: number): Promise<readonly string[]> {
+    const { world, witnessSite } = this.#options;
+    const hosts = all.filter((host) => this.#siteOf(host) + 1 !== witnessSite);
     const endMs = world.time.nowMs + timeoutMs;
     const probes = hosts.map(async (host, place) => {
       const site = this.#siteOf(host);
@@ -244,6 +250,9 @@ export class DatacentersWorkload implements Workload {
       case 'login':
         await this.#login(client, consistency, host);
         return;
+      case 'logout':
+        await this.#logOut(client, host);
+        return;
       default: {
         const isAnswered = await this.#write(client, target, kind, host, world.hosts);
         // Who is told that a write can be read looks for it.
@@ -279,14 +288,38 @@ export class DatacentersWorkload implements Workload {
       stands: undefined,
       visibleAt: undefined,
     };
+    return this.#carry(
+      client,
+      { write, target, question, secret: MANAGEMENT_SECRET },
+      first,
+      hosts,
+    );
+  }
+
+  /** Asks for a write until it is decided, or nobody is left to ask. True when it was answered. */
+  async #carry(
+    client: Client,
+    wish: {
+      readonly write: GlobalWrite;
+      readonly target: Target | LoginTarget;
+      readonly question: Question;
+      readonly secret: string;
+    },
+    first: SimHost,
+    hosts: readonly SimHost[],
+  ): Promise<boolean> {
+    const { world } = this.#options;
+    const { write, target, question, secret } = wish;
     this.#writes.push(write);
-    const headers = headersOf(MANAGEMENT_SECRET, write.requestId);
+    const headers = headersOf(secret, write.requestId);
+    const isPresented = secret !== MANAGEMENT_SECRET;
     let mayBeDone = false;
     let host = first;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
       const asked = this.#asked(host);
       const came = await this.#ask(host, { ...withAck(question, client.stream), headers });
-      const output = typeof came === 'string' ? cameAs(came) : outputOf(input, came);
+      const output =
+        typeof came === 'string' ? cameAs(came) : outputFor(isPresented, write.input, came);
       if (output === 'impossible') {
         this.#complain(question.path, host, came);
         return false;
@@ -345,7 +378,7 @@ export class DatacentersWorkload implements Workload {
       came,
       mayBeDone,
     }: {
-      readonly target: Target;
+      readonly target: Target | LoginTarget;
       readonly output: ObjectOutput;
       readonly came: Came;
       readonly mayBeDone: boolean;
@@ -360,7 +393,7 @@ export class DatacentersWorkload implements Workload {
     return true;
   }
 
-  #learn(client: Client, target: Target, came: Came): void {
+  #learn(client: Client, target: Target | LoginTarget, came: Came): void {
     if (typeof came === 'string') return;
     const known = knownFrom(came);
     if (known !== undefined) client.known.set(target.key, known);
@@ -402,6 +435,40 @@ export class DatacentersWorkload implements Workload {
       const seen = target.isLocal && consistency === 'stale' ? 'default' : consistency;
       await this.#showSelf(client, host, { target, consistency: seen, secret: target.secret });
     } else if (await this.#logins.logIn(site, host, stream)) this.#mark(MARKS.login);
+  }
+
+  /** Gives back what a login made, and looks whether it still works. */
+  async #logOut(client: Client, host: SimHost): Promise<void> {
+    const target = this.#logins.pick(this.#siteOf(host), client.stream);
+    if (target === undefined) return;
+    const isGone = target.isLocal
+      ? await this.#logins.giveBack(target, host)
+      : await this.#giveBackGlobal(client, target, host);
+    if (!isGone) return;
+    this.#mark(MARKS.givenBack);
+    const { secret } = target;
+    await this.#showSelf(client, host, { target, consistency: 'default', secret });
+  }
+
+  /** True when it is known to be in the global log. */
+  async #giveBackGlobal(client: Client, target: LoginTarget, host: SimHost): Promise<boolean> {
+    const { world, checks } = this.#options;
+    if (!checks.hasBegun) return false;
+    this.#valueCount += 1;
+    const write: GlobalWrite = {
+      requestId: `c${client.number}-logout-${this.#valueCount}`,
+      owner: `secret ${target.secret}`,
+      input: { kind: 'delete', key: target.key, cas: undefined },
+      callMs: world.time.nowMs,
+      returnMs: Number.POSITIVE_INFINITY,
+      output: 'unknown',
+      stands: undefined,
+      visibleAt: undefined,
+    };
+    const question = { method: 'POST', path: '/v1/acl/logout' } as const;
+    const wish = { write, target, question, secret: target.secret };
+    await this.#carry(client, wish, host, world.hosts);
+    return write.stands !== undefined;
   }
 
   async #showSelf(
@@ -446,7 +513,9 @@ export class DatacentersWorkload implements Workload {
     });
     const isPresented = secret !== MANAGEMENT_SECRET;
     const output =
-      typeof came === 'string' ? cameAs(came) : this.#outputOfRead(came, isPresented, target);
+      typeof came === 'string'
+        ? cameAs(came)
+        : outputFor(isPresented, { kind: 'read', key: target.key }, came);
     if (output === 'impossible') this.#complain(path, host, came);
     if (typeof output === 'string' || typeof came === 'string') {
       this.#counts.unread += 1;
@@ -457,26 +526,17 @@ export class DatacentersWorkload implements Workload {
     this.#noteSession(client, path, host, { came, from });
     if (target.kind === 'login') {
       const isFound = output.kind === 'found';
-      const shown = { host, isFound, beforeMs, afterMs: wallOf(host) };
+      const askedAtMs = consistency === 'default' ? callMs : undefined;
+      const shown = { host, isFound, askedAtMs, beforeMs, afterMs: wallOf(host) };
       const hasExpired = this.#logins.hasExpired(target, shown);
       if (!isFound) this.#mark(hasExpired ? MARKS.expired : MARKS.ended);
-      if (hasExpired) return true;
+      if (this.#logins.wasGivenBack(target, shown) || hasExpired) return true;
     }
     const returnMs = world.time.nowMs;
     const kind = isPresented ? 'presented' : 'object';
     const at = placeIn(came);
     this.#reads.push({ kind, target, consistency, from, asked, at, callMs, returnMs, output });
     return true;
-  }
-
-  #outputOfRead(
-    came: Exclude<Came, string>,
-    isPresented: boolean,
-    { key }: Target | LoginTarget,
-  ): ReturnType<typeof outputOf> {
-    return isPresented && came.status === 403
-      ? { kind: 'missing' }
-      : outputOf({ kind: 'read', key }, came);
   }
 
   /** Positions that one session is told never go back, where it says which it has seen (G10). */
@@ -556,6 +616,15 @@ function noteFurthest(client: Client, at: Place): void {
 
 function cameAs(came: 'not-sent' | 'lost'): 'unavailable' | 'unknown' {
   return came === 'lost' ? 'unknown' : 'unavailable';
+}
+
+/** Who presents a token of their own is told that it is none by 403. */
+function outputFor(
+  isPresented: boolean,
+  input: ObjectInput,
+  came: Exclude<Came, string>,
+): ReturnType<typeof outputOf> {
+  return isPresented && came.status === 403 ? { kind: 'missing' } : outputOf(input, came);
 }
 
 function queryOf(consistency: GlobalConsistency, from: Place | undefined): string {

@@ -20,6 +20,8 @@ export interface Asked {
 
 export interface GlobalWrite {
   readonly requestId: string;
+  /** Whose request it is, where it is not that of the token which all clients present. */
+  readonly owner?: string;
   readonly input: ObjectInput;
   readonly callMs: number;
   returnMs: number;

@@ -109,8 +109,11 @@ export class GlobalJudge {
     return this.#phases.listings.some(([, names]) => names.join() === wanted);
   }
 
-  #entriesOf({ requestId }: GlobalWrite): readonly KnownEntry[] {
-    const text = JSON.stringify([`token ${this.#managementId}`, requestId]);
+  #entriesOf({
+    requestId,
+    owner = `token ${this.#managementId}`,
+  }: GlobalWrite): readonly KnownEntry[] {
+    const text = JSON.stringify([owner, requestId]);
     return this.#byRequest.get(createHash('sha256').update(text).digest('hex')) ?? [];
   }
 
@@ -221,7 +224,10 @@ export class GlobalJudge {
 
   /** What is not in the log any more could be read where it was written, until that was known there. */
   #wasSetApart({ target, output }: GlobalRead): boolean {
-    if (target.kind === 'login') return this.#apart.hasMethod(target.method.name);
+    if (target.kind === 'login') {
+      const { accessorId, method } = target;
+      return this.#apart.hasMethod(method.name) || this.#apart.hasToken(accessorId);
+    }
     if (output.kind === 'found') return this.#apart.wasEver(target, output);
     return output.kind === 'missing' && this.#apart.wasEver(target, null);
   }

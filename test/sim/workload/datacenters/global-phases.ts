@@ -70,6 +70,11 @@ export class GlobalPhases {
     return this.#methods.has(name);
   }
 
+  /** Whether that token was made, replaced or deleted. */
+  hasToken(accessorId: string): boolean {
+    return this.#byKey.has(`token ${accessorId}`);
+  }
+
   /** A token of a login is there until its auth method is not, or until it is deleted itself. */
   #ofLogin({ accessorId, isLocal, method, version }: LoginTarget): readonly Phase[] {
     const methods = this.#methods.get(method.name) ?? [];

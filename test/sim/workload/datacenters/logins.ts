@@ -21,6 +21,7 @@ export const LOGIN_METHODS = [
 export interface LoginsOptions {
   readonly sites: readonly (readonly SimHost[])[];
   readonly violations: Violations;
+  readonly nowMs: () => number;
   readonly ask: (host: SimHost, question: HttpQuestion) => Promise<Came>;
   /** Which auth method made a token, by what the disks of these hosts say. */
   readonly originOf: (
@@ -38,10 +39,17 @@ interface TokenText {
   readonly ExpirationTime?: string;
 }
 
+/** A local token that was given back, at the latest then; undefined: nobody knows whether it was. */
+interface GivenBack {
+  readonly atMs: number | undefined;
+}
+
 /** What a server said of a token that was presented to it, and its wall clock before that and after: none while it is down. */
 export interface Shown {
   readonly host: SimHost;
   readonly isFound: boolean;
+  /** When it was asked, in the time of the run; undefined where it may answer from an earlier state. */
+  readonly askedAtMs: number | undefined;
   readonly beforeMs: number | undefined;
   readonly afterMs: number | undefined;
 }
@@ -55,6 +63,8 @@ const SAID: readonly number[] = [200, 400, 403, 404, 503, 504];
 export class Logins {
   readonly #options: LoginsOptions;
   readonly #targets: LoginTarget[] = [];
+  /** By accessor id. Of those that all share, the global log tells. */
+  readonly #givenBack = new Map<string, GivenBack>();
   readonly counts = { logins: 0 };
 
   constructor(options: LoginsOptions) {
@@ -102,6 +112,29 @@ export class Logins {
     const known = { kind: 'login', key, accessorId, secret, isLocal, site, method } as const;
     this.#targets.push({ ...known, version, expiresAtMs });
     return true;
+  }
+
+  /** Gives a local token back, at a server of its datacenter. True when it is known to be gone. */
+  async giveBack({ accessorId, secret }: LoginTarget, host: SimHost): Promise<boolean> {
+    const headers = { 'X-Service-Token': secret };
+    const before = this.#givenBack.get(accessorId);
+    this.#givenBack.set(accessorId, { atMs: before?.atMs });
+    const came = await this.#ask(host, { method: 'POST', path: '/v1/acl/logout', headers });
+    if (typeof came === 'string' || came.status !== 200) return false;
+    this.#givenBack.set(accessorId, { atMs: before?.atMs ?? this.#options.nowMs() });
+    return true;
+  }
+
+  /** Whether it is not there because it was given back. One that works after that is a finding. */
+  wasGivenBack({ accessorId, key }: LoginTarget, { host, isFound, askedAtMs }: Shown): boolean {
+    const given = this.#givenBack.get(accessorId);
+    if (given === undefined) return false;
+    const { atMs = Number.POSITIVE_INFINITY } = given;
+    const isWrong = isFound && askedAtMs !== undefined && askedAtMs > atMs;
+    this.#options.violations.require(!isWrong, CHECKER, () => {
+      return `${host.name} took the ${key} at ${askedAtMs} ms, though it was given back by ${atMs} ms`;
+    });
+    return !isFound;
   }
 
   /** Whether it is not there because its time has passed. A token that works after its time is a finding. */
