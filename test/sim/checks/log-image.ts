@@ -23,6 +23,9 @@ import { SortedRows } from '../world/sorted-rows.ts';
 
 const NO_HARD_STATE: HardState = { term: 0, vote: 0, commit: 0 };
 
+/** What a row says, by row: one on a disk never changes, and checkers ask for it after every event. */
+const DECODED = new WeakMap<Uint8Array, { readonly value: unknown }>();
+
 export class LogImage {
   readonly #rows: SortedRows;
 
@@ -55,16 +58,22 @@ export class LogImage {
     return found !== undefined && Buffer.compare(found.hash, hash) === 0;
   }
 
-  /** A row that is damaged is one that is not there. */
+  /** A row that is damaged is one that is not there. Each row has one key, and so one meaning. */
   #decoded<T>(key: Uint8Array, decode: (row: Uint8Array) => T): T | undefined {
     const row = this.#rows.get(textOf(key));
     if (row === undefined) return undefined;
-    try {
-      return decode(row);
-    } catch (error) {
-      if (error instanceof LogDamage) return undefined;
-      throw error;
-    }
+    const decoded = DECODED.get(row) ?? { value: unlessDamaged(row, decode) };
+    DECODED.set(row, decoded);
+    return decoded.value as T | undefined;
+  }
+}
+
+function unlessDamaged<T>(row: Uint8Array, decode: (row: Uint8Array) => T): T | undefined {
+  try {
+    return decode(row);
+  } catch (error) {
+    if (error instanceof LogDamage) return undefined;
+    throw error;
   }
 }
 

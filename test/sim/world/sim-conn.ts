@@ -104,7 +104,7 @@ export class Endpoint implements Conn {
     }
     this.#options.onFrame(frame);
     this.#queuedBytes += frame.length;
-    this.#push({ kind: 'frame', frame: Uint8Array.from(frame) });
+    this.#push({ kind: 'frame', frame: new Uint8Array(frame) });
   }
 
   receivedBytes(): number {

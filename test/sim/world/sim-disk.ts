@@ -84,7 +84,7 @@ export class SimStore {
   rot(stream: Stream): string | undefined {
     const row = this.rows.at(stream.below(this.rows.size));
     if (row === undefined || row.value.length === 0) return undefined;
-    const value = Uint8Array.from(row.value);
+    const value = new Uint8Array(row.value);
     const at = stream.below(value.length);
     value[at] = value[at]! ^ (1 << stream.below(8));
     this.replace(this.rows.with(row.key, value));
@@ -121,7 +121,7 @@ export function applied(rows: SortedRows, writes: readonly KvWrite[]): SortedRow
   for (const write of writes) {
     const key = textOf(write.key);
     after =
-      write.type === 'put' ? after.with(key, Uint8Array.from(write.value)) : after.without(key);
+      write.type === 'put' ? after.with(key, new Uint8Array(write.value)) : after.without(key);
   }
   return after;
 }

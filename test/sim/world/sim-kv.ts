@@ -144,7 +144,7 @@ export class SimKv implements Kv {
   }
 
   #read(key: string, value: Uint8Array): Uint8Array {
-    return Uint8Array.from(this.#options.store.misread.get(key) ?? value);
+    return new Uint8Array(this.#options.store.misread.get(key) ?? value);
   }
 
   #requireWhole(key: string): void {

@@ -61,7 +61,9 @@ export class Stream {
   }
 
   bytes(count: number): Uint8Array {
-    return Uint8Array.from({ length: count }, () => this.below(256));
+    const bytes = new Uint8Array(count);
+    for (let place = 0; place < count; place += 1) bytes[place] = this.below(256);
+    return bytes;
   }
 
   uuid(): string {
