@@ -393,7 +393,7 @@ export class GroupChecks {
   }
 
   #compareState(host: SimHost, store: SimStore, index: number): void {
-    const digest = stateDigest(store.rows, store.digest);
+    const digest = stateDigest(store.rows);
     const known = this.#digestByIndex.get(index);
     if (known === undefined) {
       this.#digestByIndex.set(index, { digest, host: host.name });

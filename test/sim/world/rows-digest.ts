@@ -1,47 +1,44 @@
-// A digest of a set of rows that follows its changes: the sum of the hashes of all rows. Equal sets have
-// equal digests, in whatever order and however many batches they came to be.
+// A digest of a set of rows: the sum of the hashes of all rows. Equal sets have equal digests, in whatever
+// order and however many batches they came to be.
 
-import type { KvWrite } from '../../../cluster/platform/kv.ts';
-import { textOf } from './key-text.ts';
-import type { SortedRows } from './sorted-rows.ts';
+import type { RowsFold, SortedRows } from './sorted-rows.ts';
 
-export class RowsDigest {
-  #sum = 0;
-  #other = 0;
+export interface RowSums {
+  readonly sum: number;
+  readonly other: number;
+}
 
-  get text(): string {
-    return `${(this.#sum >>> 0).toString(16)}-${(this.#other >>> 0).toString(16)}`;
+export const NO_SUMS: RowSums = { sum: 0, other: 0 };
+
+export function sumsOfRow(key: string, value: Uint8Array): RowSums {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < key.length; at += 1)
+    hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
+  let other = hash ^ value.length;
+  for (let at = 0; at < value.length; at += 1) {
+    hash = Math.imul(hash ^ value[at]!, 0x01000193);
+    other = Math.imul(other ^ hash, 0x5bd1e995) ^ (other >>> 15);
   }
+  return { sum: hash | 0, other: other | 0 };
+}
 
-  /** `before`: the rows before these writes. */
-  follow(before: SortedRows, writes: readonly KvWrite[]): void {
-    const written = new Map<string, Uint8Array | undefined>();
-    for (const write of writes) {
-      const key = textOf(write.key);
-      const old = written.has(key) ? written.get(key) : before.get(key);
-      const value = write.type === 'put' ? write.value : undefined;
-      written.set(key, value);
-      if (old !== undefined) this.#add(key, old, -1);
-      if (value !== undefined) this.#add(key, value, 1);
-    }
-  }
+export function addedSums(left: RowSums, right: RowSums): RowSums {
+  if (left === NO_SUMS) return right;
+  if (right === NO_SUMS) return left;
+  return { sum: (left.sum + right.sum) | 0, other: (left.other + right.other) | 0 };
+}
 
-  recount(rows: Iterable<{ readonly key: string; readonly value: Uint8Array }>): void {
-    this.#sum = 0;
-    this.#other = 0;
-    for (const { key, value } of rows) this.#add(key, value, 1);
-  }
+export function sumsText({ sum, other }: RowSums): string {
+  return `${(sum >>> 0).toString(16)}-${(other >>> 0).toString(16)}`;
+}
 
-  #add(key: string, value: Uint8Array, sign: 1 | -1): void {
-    let hash = 0x811c9dc5;
-    for (let at = 0; at < key.length; at += 1)
-      hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
-    let other = hash ^ value.length;
-    for (let at = 0; at < value.length; at += 1) {
-      hash = Math.imul(hash ^ value[at]!, 0x01000193);
-      other = Math.imul(other ^ hash, 0x5bd1e995) ^ (other >>> 15);
-    }
-    this.#sum = (this.#sum + sign * hash) | 0;
-    this.#other = (this.#other + sign * other) | 0;
-  }
+const ALL: RowsFold<RowSums> = {
+  none: NO_SUMS,
+  of: ({ key, value }) => sumsOfRow(key, value),
+  join: addedSums,
+};
+
+/** Costs what has changed since a digest of rows that these were made from. */
+export function rowsDigest(rows: SortedRows): string {
+  return sumsText(rows.fold(ALL));
 }

@@ -7,7 +7,6 @@ import type { Kv, KvWrite } from '../../../cluster/platform/kv.ts';
 import { SimKv } from './sim-kv.ts';
 import type { SimProcess } from './sim-process.ts';
 import { textOf } from './key-text.ts';
-import { RowsDigest } from './rows-digest.ts';
 import { SortedRows } from './sorted-rows.ts';
 import type { Stream } from './stream.ts';
 import type { Trace } from './trace.ts';
@@ -49,19 +48,12 @@ export class SimStore {
   acknowledging: Acknowledging = 'when-on-disk';
   refusesToOpen = false;
   readonly #history: Batch[] = [];
-  readonly #digest = new RowsDigest();
 
   constructor(name: string) {
     this.name = name;
   }
 
-  /** Of all rows as a reader sees them; equal rows have equal digests. */
-  get digest(): string {
-    return this.#digest.text;
-  }
-
   land(writes: readonly KvWrite[]): void {
-    this.#digest.follow(this.rows, writes);
     this.#history.push({ before: this.rows, writes });
     if (this.#history.length > HISTORY_MAX) this.#history.shift();
     this.rows = applied(this.rows, writes);
@@ -95,7 +87,6 @@ export class SimStore {
     this.rows = rows;
     this.synced = rows;
     this.#history.length = 0;
-    this.#digest.recount(rows.all());
   }
 
   /** What is left of it when the process ends. */

@@ -12,7 +12,7 @@ import {
 import { decodeKeyspaces, KEYSPACES_KEY } from '../../../../src/state/keyspaces.ts';
 import { isObjectRow, ROW } from '../../../../src/state/tables.ts';
 import { bytesOf, textOf } from '../../world/key-text.ts';
-import { RowsDigest } from '../../world/rows-digest.ts';
+import { rowsDigest } from '../../world/rows-digest.ts';
 import { applied, type SimStore } from '../../world/sim-disk.ts';
 import { SortedRows } from '../../world/sorted-rows.ts';
 
@@ -24,17 +24,15 @@ const PREFIX_BYTES = 5;
 /** The shared objects of one keyspace. */
 export class GlobalRows {
   rows = SortedRows.EMPTY;
-  readonly #digest = new RowsDigest();
 
   /** Equal objects have equal digests. */
   get digest(): string {
-    return this.#digest.text;
+    return rowsDigest(this.rows);
   }
 
   static of(rows: SortedRows): GlobalRows {
     const all = new GlobalRows();
     all.rows = rows;
-    all.#digest.recount(rows.all());
     return all;
   }
 
@@ -45,8 +43,6 @@ export class GlobalRows {
         ? isShared(write.key, write.value)
         : this.rows.get(textOf(write.key)) !== undefined;
     });
-    if (own.length === 0) return;
-    this.#digest.follow(this.rows, own);
     this.rows = applied(this.rows, own);
   }
 }
