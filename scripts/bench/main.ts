@@ -59,6 +59,7 @@ const { sizes, seconds: secondsEach, rounds, servers: serverCount } = options;
 const here = import.meta.dirname;
 const mainScript = join(dirname(dirname(here)), 'src', 'main.js');
 const workFolder = mkdtempSync(join(tmpdir(), 'conclave-bench-'));
+const SERIALS_OF_A_ROUND = 1_000_003;
 const CONNECTIONS = 64;
 const NODE_OPTIONS = ['--max-semi-space-size=16'];
 const TOKEN_HEADER = `X-Service-Token: ${MANAGEMENT_SECRET}\r\n`;
@@ -270,7 +271,10 @@ async function rawAnswer(port: number, request: string): Promise<string> {
   return firstUnexpected ?? '';
 }
 
-/** Product and ceiling in turn, round by round, so that both see the same noise. */
+/**
+ * Product and ceiling in turn, round by round, so that both see the same noise. The first round, in which
+ * what is hot is compiled, does not count.
+ */
 async function paired(
   what: string,
   tokens: number,
@@ -280,9 +284,12 @@ async function paired(
 ): Promise<void> {
   const ours: Loaded[] = [];
   const theirs: Loaded[] = [];
-  for (let round = 0; round < rounds; round++) {
-    theirs.push(await loaded(ceiling, request, CONNECTIONS));
-    ours.push(await loaded(server, request, CONNECTIONS));
+  for (let round = 0; round <= rounds; round++) {
+    const their = await loaded(ceiling, ofRound(round, request), CONNECTIONS);
+    const our = await loaded(server, ofRound(round, request), CONNECTIONS);
+    if (round === 0) continue;
+    theirs.push(their);
+    ours.push(our);
   }
   const medianOfPairs = (ratioOf: (our: Loaded, their: Loaded) => number): number =>
     median(ours.map((our, round) => ratioOf(our, theirs[round] as Loaded)));
@@ -300,9 +307,16 @@ async function measured(
   connections: number,
 ): Promise<{ readonly results: readonly Loaded[] }> {
   const results: Loaded[] = [];
-  for (let round = 0; round < rounds; round++)
-    results.push(await loaded(server, request, connections));
+  for (let round = 0; round <= rounds; round++) {
+    const result = await loaded(server, ofRound(round, request), connections);
+    if (round > 0) results.push(result);
+  }
   return { results };
+}
+
+/** Every round asks for others: what is asked again in the next one would flatter what is kept in memory. */
+function ofRound(round: number, request: (serial: number) => string): (serial: number) => string {
+  return (serial) => request(round * SERIALS_OF_A_ROUND + serial);
 }
 
 interface Loaded extends LoadResult {

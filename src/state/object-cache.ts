@@ -1,6 +1,6 @@
 // Decoded objects of one table, kept for readers: policies and roles, which very many requests name, and
-// tokens, of which there may be far more than can be kept. What is not there is not remembered. Whoever owns the state drops
-// an object the moment its change is on disk; applying never looks here.
+// tokens, of which there may be far more than can be kept. What is not there is not remembered. Whoever
+// owns the state drops an object the moment its change is on disk; applying never looks here.
 
 import { LRUCache } from 'lru-cache';
 import { AskedBefore } from './asked-before.ts';
