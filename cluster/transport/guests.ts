@@ -77,6 +77,11 @@ class Guest {
     this.#idle?.cancel();
     const startMs = clock.monotonicMs();
     const lane = this.#lane ?? (await this.#made(request));
+    const strange = strangerIn(lane, request);
+    if (strange !== undefined) {
+      this.#endWhenIdle();
+      throw strange;
+    }
     const deadlineMs = Math.max(0, request.deadlineMs - (clock.monotonicMs() - startMs));
     if (!lane.hasRoomFor(request.payload.length)) {
       throw new RpcError('unreachable', `${request.method} was not sent: ${lane.remote} is busy`);
@@ -154,4 +159,17 @@ class Guest {
     for (const { onFailed } of [...this.#askers]) onFailed(why);
     this.#calls.failAll(why);
   }
+}
+
+/**
+ * Whoever is at an address is not always whom the call is for: what is told of addresses may be old, and at
+ * first they are those that the settings name. Undefined where it is who was meant.
+ */
+function strangerIn(
+  { peer, remote }: LaneConn,
+  { datacenter, method }: RpcCall,
+): RpcError | undefined {
+  if (datacenter === undefined || datacenter === peer.datacenter) return undefined;
+  const says = `${remote} is of datacenter "${peer.datacenter}", not of "${datacenter}"`;
+  return new RpcError('unreachable', `${method} was not sent: ${says}`);
 }

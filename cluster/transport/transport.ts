@@ -106,6 +106,11 @@ export interface RpcCall {
    * of other calls never stand behind theirs on a thin line.
    */
   readonly isBulk?: boolean;
+  /**
+   * To an address: only a node of this datacenter is asked, as the handshake proved it; to any other one the call
+   * is 'unreachable'. Left out: whoever is there.
+   */
+  readonly datacenter?: string;
 }
 
 /** A node at the other end, as the handshake proved it. */

@@ -85,13 +85,14 @@ export class DatacenterLine {
     }
     this.#count += 1;
     try {
-      return await this.#askAny(datacenter, { method, payload, deadlineMs: limitMs, hops: 0 });
+      return await this.#askAny({ method, payload, deadlineMs: limitMs, hops: 0, datacenter });
     } finally {
       this.#count -= 1;
     }
   }
 
-  async #askAny(datacenter: string, request: RpcCall): Promise<Uint8Array> {
+  async #askAny(request: RpcCall & { readonly datacenter: string }): Promise<Uint8Array> {
+    const { datacenter } = request;
     let failure: RpcError | undefined;
     for (const address of this.#addressesOf(datacenter)) {
       try {

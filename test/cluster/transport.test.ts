@@ -1172,6 +1172,25 @@ for (const { title, far: given, says } of FAR) {
   });
 }
 
+t.test('call: to an address reaches only the datacenter that it is for', async (test) => {
+  const rig = new Rig();
+  const near = await rig.open('near', { node: 1 });
+  const far = await rig.open('far', { node: 2, datacenter: 'dc2', clusterId: CLUSTER_2 });
+  const ask = (datacenter: string): Promise<string> =>
+    rig.outcome(near.transport.call(addressOf(far), aCall({ datacenter })));
+  const isAnswered = (outcome: string): boolean => !/unreachable/.test(outcome);
+  for (const round of ['a new connection', 'one that stands']) {
+    test.match(
+      await ask('dc3'),
+      /^unreachable: test.echo was not sent: .* is of datacenter "dc2", not of "dc3"$/,
+      round,
+    );
+    test.equal(far.requests.length, 0);
+  }
+  test.ok(isAnswered(await ask('dc2')));
+  test.equal(far.requests.length, 1);
+});
+
 t.test('call: of another datacenter, keeps its hops and its deadline', async (test) => {
   const rig = new Rig();
   const near = await rig.open('near', { node: 1 });

@@ -73,6 +73,7 @@ export class LaterReign {
         payload: new Uint8Array(0),
         deadlineMs: CALL_MS,
         hops: 0,
+        datacenter: claim.datacenter,
       };
       const bytes = await call(address, request).catch(() => undefined);
       if (bytes === undefined) continue;

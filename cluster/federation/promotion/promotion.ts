@@ -291,7 +291,7 @@ export class Promotion {
     let failure = new RpcError('unreachable', `no address of ${datacenter} is known`);
     for (const address of addressesOf(datacenter)) {
       try {
-        return await call(address, { method, payload, deadlineMs, hops: 0 });
+        return await call(address, { method, payload, deadlineMs, hops: 0, datacenter });
       } catch (error) {
         if (!(error instanceof RpcError)) throw error;
         failure = error;

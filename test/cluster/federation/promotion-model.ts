@@ -228,6 +228,8 @@ export class PromotionWorld {
   /** A part of the calls is lost before, and as many after they were carried out. */
   lossPart = 0;
   readonly cuts = new Set<string>();
+  /** Whose server is really at an address, where it is not the one that it is taken for. */
+  readonly moved = new Map<string, string>();
 
   constructor(seed: number, voters: readonly string[] = ['dc1', 'dc2', 'dc3']) {
     this.time = new FeedWorld(seed);
@@ -262,11 +264,15 @@ export class PromotionWorld {
 
   async call(from: Datacenter, to: string, request: RpcCall): Promise<Uint8Array> {
     await this.pause();
-    const there = this.all.find(({ name }) => name === to);
-    const isDark = this.cuts.has(`${from.name} ${to}`) || there?.isUp === false;
+    const host = this.moved.get(to) ?? to;
+    const there = this.all.find(({ name }) => name === host);
+    const isDark = this.cuts.has(`${from.name} ${host}`) || there?.isUp === false;
     if (there === undefined) throw new RpcError('unreachable', `nobody listens at ${to}`);
     if (isDark || this.time.draw() < this.lossPart)
       throw new RpcError('timeout', `${to} is silent`);
+    // As the transport does.
+    if (request.datacenter !== undefined && request.datacenter !== there.name)
+      throw new RpcError('unreachable', `${to} is of ${there.name}, not of ${request.datacenter}`);
     const caller = {
       node: 1,
       id: 'x',

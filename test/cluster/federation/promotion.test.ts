@@ -138,6 +138,22 @@ t.test(
   },
 );
 
+t.test(
+  'election: no datacenter counts for another one, whoever is at its address',
+  async (test) => {
+    const world = new PromotionWorld(SEED, ['dc1', 'dc2', 'dc3', 'dc4', 'dc5']);
+    for (const away of ['dc1', 'dc4', 'dc5']) world.named(away).isUp = false;
+    // What a server knows after a start: the addresses of its settings, for whoever is primary.
+    world.moved.set('dc1', 'dc3');
+    const says = await refusalOf(world, world.named('dc2').promotion.elect());
+    test.match(
+      says,
+      /^refused: there is no majority: dc1 does not answer \(dc1 is of dc3, not of dc1\)/,
+    );
+    test.equal(world.named('dc2').isPrimary, false);
+  },
+);
+
 t.test('election: is refused where it makes no sense', async (test) => {
   const { world, one, two, three } = threeDatacenters();
   test.match(

@@ -1,0 +1,31 @@
+// The way to other datacenters: what is meant for one is for its own servers, wherever they are thought to be.
+
+import t from 'tap';
+import { RpcError } from '../../cluster/transport/rpc-error.ts';
+import { DatacenterLine } from '../../src/node/datacenter-line.ts';
+import { PLAIN_CALL } from '../../src/service/call.ts';
+
+t.test('datacenter line: every call names the datacenter that it is for', async (test) => {
+  const meantFor: (string | undefined)[] = [];
+  const line = new DatacenterLine({
+    addresses: () => [
+      { host: 'one', port: 1 },
+      { host: 'two', port: 1 },
+    ],
+    countMax: 1,
+    call: async ({ host }, { datacenter }) => {
+      meantFor.push(datacenter);
+      throw new RpcError('unreachable', `${host} is of another datacenter`);
+    },
+  });
+  const errand = { name: 'token.read', input: {}, call: PLAIN_CALL };
+  await test.rejects(line.run('dc2', errand), /two is of another datacenter/);
+  const wait = {
+    target: { table: 'tokens', object: undefined },
+    index: 1,
+    timeoutMs: 1,
+    cancel: new AbortController().signal,
+  } as const;
+  await test.rejects(line.waitForChange('dc3', wait), /two is of another datacenter/);
+  test.same(meantFor, ['dc2', 'dc2', 'dc3', 'dc3']);
+});
