@@ -69,7 +69,7 @@ export class SnapshotOutbox {
   }
 
   async #sendChunks({ to, transfer, index }: Transfer, snapshot: MachineSnapshot): Promise<number> {
-    const { call, timing, limits, clock, lastIndex } = this.#options;
+    const { call, timing, clock, lastIndex } = this.#options;
     const chunks = snapshot.chunks()[Symbol.asyncIterator]();
     let number = 0;
     try {
@@ -82,10 +82,7 @@ export class SnapshotOutbox {
         const sizeBytes = next.value.length;
         [next] = await Promise.all([chunks.next(), sent]);
         number += 1;
-        const isWrittenTo = lastIndex() > beganAtIndex;
-        const bytesPerSecond = isWrittenTo
-          ? this.#speedBeside(index)
-          : limits.snapshotBytesPerSecond;
+        const bytesPerSecond = this.#speed(index, beganAtIndex);
         await this.#pace(beganAtMs + (sizeBytes / bytesPerSecond) * 1000);
       }
     } finally {
@@ -94,11 +91,14 @@ export class SnapshotOutbox {
     return number;
   }
 
-  /** Bytes a second of a snapshot as of `index` while others write. */
-  #speedBeside(index: number): number {
+  /** Bytes a second of a snapshot as of `index`, when its last piece began with the log at `beganAtIndex`. */
+  #speed(index: number, beganAtIndex: number): number {
     const { limits, heldCountMax, lastIndex } = this.#options;
-    const hasTime = lastIndex() - index < heldCountMax * GENTLE_PART;
-    return hasTime ? limits.snapshotGentleBytesPerSecond : limits.snapshotBytesPerSecond;
+    const lastNow = lastIndex();
+    const isWrittenTo = lastNow > beganAtIndex;
+    const hasTime = lastNow - index < heldCountMax * GENTLE_PART;
+    const isGentle = isWrittenTo && hasTime;
+    return isGentle ? limits.snapshotGentleBytesPerSecond : limits.snapshotBytesPerSecond;
   }
 
   async #pace(dueAtMs: number): Promise<void> {

@@ -91,8 +91,7 @@ export function readSelfToken(
 ): OperationOutput<'token.read-self'> {
   const secret = call.secret ?? service.settings.defaultSecret;
   const token = secret === undefined ? undefined : service.callers.tokenOf(secret);
-  const mayExpire = token?.expirationTime !== undefined;
-  if (mayExpire && isExpired(token, service.clock.wallMs())) {
+  if (token !== undefined && isExpired(token, service.clock.wallMs())) {
     throw unknownSelf(tokenExpired('read'));
   }
   if (token === undefined || service.callers.isVoid(token)) throw unknownSelf(tokenMissing());
