@@ -14,11 +14,13 @@ interface Options {
   readonly servers: number;
   readonly wanDelay: number;
   readonly clients: number;
+  readonly rest: number;
+  readonly primaryAway?: number;
   readonly seed?: number;
   readonly out: string;
 }
 
-const options = scriptProgram(
+const program = scriptProgram(
   'npm run soak --',
   'Load and one fault after the other on a cluster of real servers, then a report with a picture.',
 )
@@ -27,11 +29,19 @@ const options = scriptProgram(
   .option('--servers <count>', 'of each datacenter', wholeNumber, 3)
   .option('--wan-delay <ms>', 'between datacenters, one way', wholeNumber, 0)
   .option('--clients <count>', 'of each server', wholeNumber, 4)
+  .option('--rest <ms>', 'of a client, from an answer to its next question', wholeNumber, 5)
+  .option(
+    '--primary-away <minutes>',
+    'so long the primary is cut off, in the middle of the time and on top of it, in place of faults',
+    wholeNumber,
+  )
   .option('--seed <seed>', 'of what the clients do and of the faults (default: drawn)', wholeNumber)
   .option('--out <folder>', 'of the report', join(import.meta.dirname, '..', '..', '..', '.soak'))
-  .parse()
-  .opts<Options>();
-const { minutes, seed = Date.now() % 2 ** 31 } = options;
+  .parse();
+const options = program.opts<Options>();
+const { minutes, primaryAway, seed = Date.now() % 2 ** 31 } = options;
+if (primaryAway !== undefined && options.datacenters < 2)
+  program.error('error: --primary-away needs two datacenters or more');
 const out = resolve(options.out);
 const interrupted = new AbortController();
 process.once('SIGINT', () => interrupted.abort());
@@ -46,6 +56,8 @@ const outcome = await soak({
   },
   minutes,
   clientsPerNode: options.clients,
+  restMs: options.rest,
+  primaryAwayMinutes: primaryAway,
   seed,
   random: randomFrom(seed),
   tell: say,

@@ -10,6 +10,8 @@ import type { ClusterDescription, NodeDescription } from '../cluster/cluster-fil
 export interface LoadPlan {
   readonly cluster: ClusterDescription;
   readonly clientsPerNode: number;
+  /** Of each client, from one answer to its next question. */
+  readonly restMs?: number;
   /** Gives numbers from 0 up to 1. */
   readonly random: () => number;
 }
@@ -108,10 +110,11 @@ export class SoakLoad {
   }
 
   async #work(node: NodeDescription): Promise<void> {
+    const { restMs = REST_MS } = this.#plan;
     const own: Kept[] = [];
     while (this.#isOn) {
       await this.#act(node, own);
-      await new Promise((resolve) => setTimeout(resolve, REST_MS));
+      await new Promise((resolve) => setTimeout(resolve, restMs));
     }
   }
 

@@ -9,6 +9,8 @@ export interface SoakOutcome {
   readonly samples: readonly Sample[];
   readonly spans: readonly FaultSpan[];
   readonly tokensMade: number;
+  /** What else there is to say, and how much of it. */
+  readonly figures: readonly (readonly [string, string])[];
   /** Whatever must not be; empty when all is well. */
   readonly faults: readonly string[];
 }
@@ -22,6 +24,9 @@ const COLORS = [
   '#117a65',
   '#5d6d7e',
 ] as const;
+
+/** Of the time, at which figures are shown. */
+const QUARTERS = [0, 0.25, 0.5, 0.75, 1] as const;
 
 export function soakPicture({ seed, samples, spans }: SoakOutcome): string {
   const perSecond = (pick: (sample: Sample) => number): readonly number[] =>
@@ -95,7 +100,7 @@ export function soakPicture({ seed, samples, spans }: SoakOutcome): string {
 
 /** As Markdown. */
 export function soakText(outcome: SoakOutcome): string {
-  const { seed, samples, spans, faults, tokensMade } = outcome;
+  const { seed, samples, spans, faults, tokensMade, figures } = outcome;
   const total = (pick: (counts: Sample['counts']) => number): number =>
     samples.reduce((sum, { counts }) => sum + pick(counts), 0);
   const minutes = (samples.at(-1)?.atMs ?? 0) / 60_000;
@@ -114,8 +119,9 @@ export function soakText(outcome: SoakOutcome): string {
     `| outcome not known | ${total(({ unknown }) => unknown)} |`,
     `| tokens made and held against the end | ${tokensMade} |`,
     `| slowest answer | ${Math.round(Math.max(0, ...samples.map(({ counts }) => counts.slowestMs)))} ms |`,
+    ...figures.map(([what, howMuch]) => `| ${what} | ${howMuch} |`),
     '',
-    '| node | memory at first, at last, most (MiB) | handles at first, at last, most | elections seen |',
+    '| node | memory at first, after each quarter, most (MiB) | handles at first, after each quarter, most | elections seen |',
     '|---|---|---|---|',
     ...namesIn(samples).map((name) => nodeLine(name, samples)),
     '',
@@ -132,7 +138,8 @@ function nodeLine(name: string, samples: readonly Sample[]): string {
   const range = (values: readonly (number | undefined)[]): string => {
     const known = values.filter((value) => value !== undefined);
     if (known.length === 0) return 'not known here';
-    return [known[0]!, known.at(-1)!, Math.max(...known)].map(Math.round).join(', ');
+    const shown = QUARTERS.map((part) => known[Math.floor(part * (known.length - 1))]!);
+    return [...shown, Math.max(...known)].map(Math.round).join(', ');
   };
   const terms = own.map(({ term }) => term).filter((term) => term !== undefined);
   const elections = terms.length === 0 ? 0 : terms.at(-1)! - terms[0]!;

@@ -19,11 +19,16 @@ import { Sampler } from './sampler.ts';
 import { SoakFaults } from './soak-faults.ts';
 import { SoakLoad } from './soak-load.ts';
 import type { SoakOutcome } from './soak-report.ts';
+import { PrimaryAway } from './without-primary/primary-away.ts';
 
 export interface SoakPlan {
   readonly shape: ClusterShape;
   readonly minutes: number;
   readonly clientsPerNode: number;
+  /** Of each client, from one answer to its next question. */
+  readonly restMs: number;
+  /** So long, on top of `minutes`, the primary is cut off, and nothing else happens; undefined: faults are drawn. */
+  readonly primaryAwayMinutes: number | undefined;
   readonly seed: number;
   readonly random: () => number;
   readonly tell: (says: string) => void;
@@ -31,6 +36,7 @@ export interface SoakPlan {
   readonly signal: AbortSignal;
 }
 
+const MS_OF_MINUTE = 60_000;
 const LIST_MAX_MS = 60_000;
 const CONVERGE_MAX_MS = 60_000;
 const LOOK_MS = 200;
@@ -39,7 +45,7 @@ const RESIDENT_MAX_MIB = 1_024;
 const HANDLES_MAX = 1_024;
 
 export async function soak(plan: SoakPlan): Promise<SoakOutcome> {
-  const { shape, tell, random, clientsPerNode, seed } = plan;
+  const { shape, tell, random, clientsPerNode, restMs, seed } = plan;
   const folder = mkdtempSync(join(tmpdir(), 'conclave-soak-'));
   const ports = await freePorts(shape.datacenters * shape.servers * PORTS_OF_A_NODE);
   const cluster = await LocalCluster.open(
@@ -51,24 +57,32 @@ export async function soak(plan: SoakPlan): Promise<SoakOutcome> {
   );
   try {
     await cluster.startAll(tell);
-    const load = new SoakLoad({ cluster: cluster.describe(), clientsPerNode, random });
+    const load = new SoakLoad({ cluster: cluster.describe(), clientsPerNode, restMs, random });
     const sampler = new Sampler(cluster, load);
     const elapsedMs = (): number => sampler.elapsedMs();
     const stamped = (says: string): void => tell(`${(elapsedMs() / 1_000).toFixed(0)} s: ${says}`);
-    const faults = new SoakFaults({ cluster, random, elapsedMs, tell: stamped });
+    const common = { cluster, random, elapsedMs, tell: stamped };
+    const wellMs = plan.minutes * MS_OF_MINUTE;
+    const awayMs = (plan.primaryAwayMinutes ?? 0) * MS_OF_MINUTE;
+    const away = awayMs > 0 ? new PrimaryAway({ ...common, wellMs, awayMs, restMs }) : undefined;
+    const course = away ?? new SoakFaults(common);
     load.start();
     sampler.start();
-    faults.start();
-    await passed(plan.minutes * 60_000, plan.signal);
+    course.start();
+    await passed(wellMs + awayMs, plan.signal);
     tell('The time is over; everything is mended.');
     const found: string[] = [];
-    await faults.stop().catch((error: Error) => found.push(error.message));
+    await course.stop().catch((error: Error) => found.push(error.message));
     await load.stop();
     await sampler.stop();
     found.push(...(await reckoning(cluster, load)), ...greedy(sampler));
-    const { samples } = sampler;
-    const { acknowledgedCount: tokensMade } = load;
-    return { seed, samples, spans: faults.spans, tokensMade, faults: [...load.faults, ...found] };
+    found.push(...((await away?.reckoning()) ?? []));
+    return {
+      ...{ seed, samples: sampler.samples, spans: course.spans },
+      tokensMade: load.acknowledgedCount,
+      figures: away?.figures() ?? [],
+      faults: [...load.faults, ...found],
+    };
   } finally {
     await cluster.close();
     rmSync(folder, { recursive: true, force: true });

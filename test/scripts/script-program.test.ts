@@ -28,6 +28,7 @@ const REFUSED: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['--minutes', 'ten'],
     /'--minutes <count>' argument 'ten' is invalid. ten is no whole number/,
   ],
+  ['soak', ['--primary-away', '5'], /--primary-away needs two datacenters or more/],
   ['system-tests', ['--round', '1'], /unknown option '--round'/],
   ['bench', ['--datacenters', '3'], /knows one datacenter, or two/],
   ['bench', ['--sizes', '10,x'], /x is no whole number/],
