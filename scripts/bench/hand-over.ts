@@ -50,6 +50,7 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     logger,
     datacenter,
     port: new MemoryPort(datacenter === 'dc1'),
+    source: { locate: () => ({ kind: 'kept' }), read: async () => [] },
     addressesOf,
     claim: () => undefined,
     isDiverged: () => false,
@@ -69,7 +70,7 @@ class MemoryPort implements PromotionPort {
   constructor(isPrimary: boolean) {
     const voters = ['dc1', 'dc2'];
     const epoch = { epoch: 1, primary: 'dc1', maxEpoch: 1, votedFor: 'dc1', epochs: [] };
-    this.#state = { ...epoch, isPrimary, cursor: CURSOR, voters };
+    this.#state = { ...epoch, isPrimary, isDiverged: false, cursor: CURSOR, voters };
   }
 
   state(): PromotionState {
@@ -87,6 +88,10 @@ class MemoryPort implements PromotionPort {
   async promise({ epoch }: { readonly epoch: number }) {
     this.#state = { ...this.#state, maxEpoch: epoch, isPrimary: false };
     return { isGranted: true, cursor: CURSOR, maxEpoch: epoch };
+  }
+
+  async take(): Promise<GlobalCursor> {
+    return CURSOR;
   }
 
   async start(): Promise<boolean> {

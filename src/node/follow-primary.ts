@@ -1,4 +1,4 @@
-// What the subscriber of a secondary's leader brings, put into the log of its own group.
+// What the subscriber of a secondary's leader brings, or a candidate, put into the log of its own group.
 
 import { Difference, type GlobalBatch } from '../../cluster/federation/feed/feed-reader.ts';
 import type { GlobalCursor } from '../../cluster/federation/global-log.ts';
@@ -15,14 +15,14 @@ export interface FollowingDeps {
 }
 
 /**
- * `epoch` is that of the primary that sent it. Resolves with the place that the own state has come to, or
+ * `epoch` is that of the primary that sent it, or the one that a candidate takes it for. Resolves with the place that the own state has come to, or
  * with the wish for a snapshot where entries lead no further. Rejects when that is not known, and with what
  * stands in the way when it is not a matter of place: with Difference where the objects here are wrong.
  */
 export async function applyBatch(
   deps: FollowingDeps,
   epoch: number,
-  { from, entries, to }: GlobalBatch,
+  { from, entries, to }: Pick<GlobalBatch, 'from' | 'entries' | 'to'>,
 ): Promise<GlobalCursor | 'snapshot-needed'> {
   const { verdict, cursor } = await verdictOf(deps, {
     type: 'global-log.apply',

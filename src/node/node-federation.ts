@@ -134,7 +134,7 @@ export class NodeFederation implements Federation {
     closer.defer(() => this.#slots.stop());
     this.#subscriber = this.#newSubscriber(call);
     closer.defer(() => this.#subscriber.stop());
-    this.promotion = this.#newPromotion(call);
+    this.promotion = this.#newPromotion(call, source);
     closer.defer(() => this.promotion.stop());
     closer.defer(
       machine.onGlobalLogMoved(() => {
@@ -316,7 +316,9 @@ export class NodeFederation implements Federation {
       // What nobody follows is kept for a short while only.
       datacenters: () => (this.isPrimary ? this.datacenters() : [plan.datacenter]),
       followers: () => this.#feed.followers(),
-      pinnedSeq: () => this.#lender.pinnedSeq,
+      // Of what the primary was the last to give, a witness may be all that is left.
+      pinnedSeq: () =>
+        machine.replication()?.isWitness === true ? source.kept.afterSeq : this.#lender.pinnedSeq,
       majoritySeq: () =>
         this.isPrimary ? this.#feed.acknowledgedSeq('majority') : source.head.seq,
       trim: (upToSeq) => trimGlobalLog(trimming, upToSeq),
@@ -352,11 +354,12 @@ export class NodeFederation implements Federation {
     });
   }
 
-  #newPromotion(call: Member<Outcome>['call']): Promotion {
+  #newPromotion(call: Member<Outcome>['call'], source: EntrySource): Promotion {
     const { platform, machine, plan } = this.#options;
     return new Promotion({
       ...platform,
       datacenter: plan.datacenter,
+      source,
       port: promotionPortOf({
         ...this.#deps,
         machine,

@@ -1,6 +1,7 @@
 // How operators move the primary, by this node's promotion. What that refuses, in the service's words.
 
-import type { Promoted, Promotion } from '../../cluster/federation/promotion/promotion.ts';
+import type { Promoted } from '../../cluster/federation/promotion/candidacy.ts';
+import type { Promotion } from '../../cluster/federation/promotion/promotion.ts';
 import { PromotionRefusal } from '../../cluster/federation/promotion/promotion-refusal.ts';
 import { AclError } from '../acl/error.ts';
 import type { Position } from '../state/outcome.ts';

@@ -10,7 +10,7 @@ import { AclError } from '../acl/error.ts';
 import { mayPromise } from '../state/global-log/election.ts';
 import { currentEpoch, isPrimary, type Replication } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
-import { type FollowingDeps, verdictOf } from './follow-primary.ts';
+import { applyBatch, type FollowingDeps, verdictOf } from './follow-primary.ts';
 import type { GlobalGate } from './global-gate.ts';
 
 export interface PromotionPortDeps extends FollowingDeps {
@@ -41,6 +41,11 @@ export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
         maxEpoch: maxEpochPromised,
       };
     },
+    take: async ({ epoch, ...batch }) => {
+      const reached = await applyBatch(deps, epoch, batch);
+      if (reached !== 'snapshot-needed') return reached;
+      throw new AclError('unavailable', 'entries lead no further here, only a snapshot does');
+    },
     start: async (claim) => {
       const { verdict } = await verdictOf(deps, { type: 'epoch.start', ...claim });
       return verdict === 'applied';
@@ -59,7 +64,7 @@ export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
 }
 
 function stateOf(replication: Replication): PromotionState {
-  const { cursor, epochs, maxEpochPromised, votedFor, datacenters } = replication;
+  const { cursor, epochs, maxEpochPromised, votedFor, isDiverged, datacenters } = replication;
   const { epoch, primary } = currentEpoch(replication);
   return {
     epoch,
@@ -68,6 +73,7 @@ function stateOf(replication: Replication): PromotionState {
     maxEpoch: maxEpochPromised,
     votedFor,
     cursor,
+    isDiverged,
     voters: datacenters.filter(({ isVoter }) => isVoter).map(({ name }) => name),
     epochs,
   };

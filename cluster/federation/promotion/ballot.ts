@@ -10,12 +10,18 @@ export interface Count {
   readonly promised: readonly string[];
   /** With the candidate's own promise, if it has a vote. */
   readonly hasMajority: boolean;
-  /** Datacenters that answered, and have what the candidate has not. */
-  readonly further: readonly string[];
+  /** Datacenters that answered, and have what the candidate has not; who has most comes first. */
+  readonly further: readonly Standing[];
   /** Datacenters that answered, and have promised this epoch to another one, or a later one to anybody. */
   readonly rivals: readonly string[];
   /** The greatest epoch that anybody has promised. */
   readonly maxEpoch: number;
+}
+
+/** How far a datacenter is. */
+export interface Standing {
+  readonly datacenter: string;
+  readonly cursor: GlobalCursor;
 }
 
 export interface BallotOf {
@@ -35,9 +41,7 @@ export function countOf(ballot: Ballot, { voters, candidate, cursor, epoch }: Ba
   return {
     promised,
     hasMajority: votes.length * 2 > voters.length,
-    further: answers
-      .filter((answer) => isFurther(answer.cursor, cursor))
-      .map(({ datacenter }) => datacenter),
+    further: answers.filter((answer) => isFurther(answer.cursor, cursor)).sort(mostFirst),
     rivals: answers
       .filter(({ isGranted, maxEpoch }) => !isGranted && maxEpoch >= epoch)
       .map(({ datacenter }) => datacenter),
@@ -54,6 +58,10 @@ export function ballotText(ballot: Ballot): string {
     return `${datacenter} ${says} (at ${positionText(cursor)}, promised ${maxEpoch})`;
   });
   return lines.length === 0 ? 'there is no other datacenter' : lines.join('; ');
+}
+
+function mostFirst({ cursor: one }: Standing, { cursor: other }: Standing): number {
+  return Number(isFurther(other, one)) - Number(isFurther(one, other));
 }
 
 /** Later reigns are further, whatever their entries are. */

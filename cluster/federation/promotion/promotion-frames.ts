@@ -11,6 +11,7 @@ export const PROMOTION_METHOD = {
   promise: 'promotion.promise',
   take: 'promotion.take',
   epochs: 'promotion.epochs',
+  rest: 'promotion.rest',
 } as const;
 
 /** Codes of refusals. They are on the wire: none gets another meaning. */
@@ -38,6 +39,14 @@ export interface PromiseAnswer {
   /** How far the datacenter that was asked is, and what it has promised. */
   readonly cursor: GlobalCursor;
   readonly maxEpoch: number;
+}
+
+/** A candidate asks for the entries that it has not. The answer is an entry run of the feed. */
+export interface RestAsk {
+  /** How far the candidate is. */
+  readonly after: GlobalCursor;
+  /** Only whether it would get any: the answer has none. */
+  readonly isTrial: boolean;
 }
 
 /** When a reign began, and whose it is. */
@@ -78,6 +87,16 @@ export function decodePromise(bytes: Uint8Array): PromiseAnswer {
     cursor: cursorOf(cursor, 'cursor'),
     maxEpoch: countOf(maxEpoch, 'maxEpoch'),
   };
+}
+
+export function encodeRest({ after, isTrial }: RestAsk): Uint8Array {
+  return packed(cursorFields(after), isTrial);
+}
+
+/** Throws WireDamage. */
+export function decodeRest(bytes: Uint8Array): RestAsk {
+  const [after, isTrial] = unpacked(bytes, 'a wish for the rest of a log', 2);
+  return { after: cursorOf(after, 'cursor'), isTrial: flagOf(isTrial, 'isTrial') };
 }
 
 /** The primary's last entry: whoever takes over must have it. */

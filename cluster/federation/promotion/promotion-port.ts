@@ -1,7 +1,8 @@
 // What promotion needs of the datacenter that it runs in: its state, and commands in its own group's log.
 // Whether a promise may be given and an epoch may begin is decided there, when the command is applied.
 
-import type { GlobalCursor } from '../global-log.ts';
+import type { GlobalCursor, GlobalEntry } from '../global-log.ts';
+import { refused } from './promotion-refusal.ts';
 import type { EpochStart, PromiseAnswer, PromiseAsk } from './promotion-frames.ts';
 
 export interface PromotionState {
@@ -14,6 +15,8 @@ export interface PromotionState {
   /** Whom that epoch is promised to; undefined where it was only heard of. */
   readonly votedFor: string | undefined;
   readonly cursor: GlobalCursor;
+  /** What it has beyond a fork is set apart and not the log's any more: a snapshot is waited for. */
+  readonly isDiverged: boolean;
   /** The datacenters whose promises count. */
   readonly voters: readonly string[];
   readonly epochs: readonly EpochStart[];
@@ -36,6 +39,15 @@ export function successorOf(
   return isGivenAway ? votedFor : undefined;
 }
 
+/** Entries of another datacenter that follow the own last one. */
+export interface RestBatch {
+  /** That the own datacenter has promised to itself. */
+  readonly epoch: number;
+  readonly from: GlobalCursor;
+  readonly entries: readonly GlobalEntry[];
+  readonly to: GlobalCursor;
+}
+
 export interface EpochClaim {
   readonly epoch: number;
   /** Datacenters that promised, the own one left out. */
@@ -53,6 +65,8 @@ export interface PromotionPort {
   /** By the state as it is; nothing is promised. */
   mayPromise(ask: PromiseAsk): boolean;
   promise(ask: PromiseAsk): Promise<PromiseAnswer>;
+  /** Resolves with how far the own log is. Rejects where the entries do not fit, too. */
+  take(batch: RestBatch): Promise<GlobalCursor>;
   /** False: by the state it may not begin. */
   start(claim: EpochClaim): Promise<boolean>;
   /** A later reign is known: this datacenter is not primary any more, and sets apart what only it has. */
@@ -61,4 +75,12 @@ export interface PromotionPort {
   seal(): () => void;
   /** Resolves with the place of the last write when all that were under way are over. */
   settled(): Promise<GlobalCursor>;
+}
+
+/** The state of the datacenter that this server leads. Throws PromotionRefusal where it does not. */
+export function requireLeading(port: Pick<PromotionPort, 'state' | 'isLeading'>): PromotionState {
+  if (!port.isLeading()) throw refused('this server does not lead its datacenter');
+  const state = port.state();
+  if (state === undefined) throw refused('there is no global log here yet');
+  return state;
 }

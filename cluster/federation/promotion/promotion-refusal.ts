@@ -15,3 +15,13 @@ export class PromotionRefusal extends Error {
     this.code = code;
   }
 }
+
+/** Nothing has changed. */
+export function refused(says: string): PromotionRefusal {
+  return new PromotionRefusal('refused', says);
+}
+
+/** Some may have promised. */
+export function undecided(says: string): PromotionRefusal {
+  return new PromotionRefusal('undecided', says);
+}

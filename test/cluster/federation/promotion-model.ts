@@ -12,6 +12,7 @@ import type {
   EpochClaim,
   PromotionPort,
   PromotionState,
+  RestBatch,
 } from '../../../cluster/federation/promotion/promotion-port.ts';
 import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
 import { majoritySeqOf } from '../../../cluster/federation/feed/majority.ts';
@@ -25,7 +26,10 @@ import type { NetAddress } from '../../../cluster/platform/net.ts';
 import { RpcError, RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
 import type { RpcCall } from '../../../cluster/transport/transport.ts';
 import { FeedWorld } from './feed-world.ts';
-import { cursorOf, nextEntry } from './memory-log.ts';
+import { cursorOf, MemoryLog, nextEntry } from './memory-log.ts';
+
+/** A read gives two or three entries, so that what is missing takes several. */
+const READ_BYTES = 4;
 
 export class Datacenter implements PromotionPort {
   readonly name: string;
@@ -37,6 +41,10 @@ export class Datacenter implements PromotionPort {
   /** Entries that only this one has, by its reign that is over. */
   divergent: GlobalEntry[] = [];
   isDiverged = false;
+  /** It is never elected. */
+  isWitness = false;
+  /** Entries up to here are trimmed. */
+  trimmedSeq = 0;
   isUp = true;
   isLeader = true;
   /** Whether it knows who is primary of the latest reign. */
@@ -62,6 +70,10 @@ export class Datacenter implements PromotionPort {
       logger,
       datacenter: name,
       port: this,
+      source: {
+        locate: (cursor) => this.#log.locate(cursor),
+        read: (afterSeq, maxBytes) => this.#log.read(afterSeq, Math.min(maxBytes, READ_BYTES)),
+      },
       addressesOf,
       claim: (): PrimaryClaim | undefined => {
         if (!this.hasHeard) return undefined;
@@ -75,6 +87,13 @@ export class Datacenter implements PromotionPort {
     });
   }
 
+  get #log(): MemoryLog {
+    const log = new MemoryLog();
+    for (const entry of this.entries) log.push(entry);
+    log.trimmedSeq = this.trimmedSeq;
+    return log;
+  }
+
   get cursor(): GlobalCursor {
     const last = this.entries.at(-1);
     return last === undefined ? LOG_START : cursorOf(last);
@@ -86,10 +105,11 @@ export class Datacenter implements PromotionPort {
   }
 
   state(): PromotionState {
-    const { cursor, epochs, isPrimary, maxEpoch, votedFor } = this;
+    const { cursor, epochs, isDiverged, isPrimary, maxEpoch, votedFor } = this;
     const { epoch, primary } = epochs.at(-1)!;
     const { voters } = this.#world;
-    return { epoch, primary, isPrimary, maxEpoch, votedFor, cursor, epochs, voters };
+    const own = { cursor, isDiverged, isPrimary, maxEpoch, votedFor };
+    return { ...own, epoch, primary, epochs, voters };
   }
 
   isLeading(): boolean {
@@ -104,6 +124,7 @@ export class Datacenter implements PromotionPort {
 
   mayPromise({ epoch, candidate, cursor }: PromiseAsk): boolean {
     this.mayPromiseFirst();
+    if (this.#world.named(candidate).isWitness) return false;
     const isFree =
       epoch > this.maxEpoch || (epoch === this.maxEpoch && candidate === this.votedFor);
     return isFree && !isFurther(this.cursor, cursor);
@@ -118,6 +139,25 @@ export class Datacenter implements PromotionPort {
       this.votedFor = ask.candidate;
     }
     return { isGranted, cursor: this.cursor, maxEpoch: this.maxEpoch };
+  }
+
+  async take({ epoch, from, entries, to }: RestBatch): Promise<GlobalCursor> {
+    await this.#world.pause();
+    if (epoch < this.maxEpoch || this.isPrimary || this.isDiverged) throw new Error('fenced');
+    if (!isSameCursor(from, this.cursor)) return this.cursor;
+    for (const entry of entries) {
+      const { epoch: reign } = entry;
+      const startSeq = this.cursor.seq + 1;
+      if (!isSameCursor(nextEntry(this.cursor, entry.bytes, reign), entry)) {
+        throw new Error('broken-chain');
+      }
+      const primary = this.#world.starts.get(reign) ?? 'dc1';
+      const start = { epoch: reign, startSeq, startHash: this.cursor.hash, primary };
+      if (reign > this.epochs.at(-1)!.epoch) this.epochs = [...this.epochs, start];
+      this.entries = [...this.entries, entry];
+    }
+    if (!isSameCursor(this.cursor, to)) throw new Error('broken-chain');
+    return this.cursor;
   }
 
   async start({ epoch, promises, isForced }: EpochClaim): Promise<boolean> {
@@ -220,7 +260,7 @@ export class Datacenter implements PromotionPort {
 
 export class PromotionWorld {
   readonly time: FeedWorld;
-  readonly voters: readonly string[];
+  readonly voters: string[];
   readonly all: readonly Datacenter[];
   readonly violations: string[] = [];
   /** Who began each epoch (G1). */
@@ -233,7 +273,7 @@ export class PromotionWorld {
 
   constructor(seed: number, voters: readonly string[] = ['dc1', 'dc2', 'dc3']) {
     this.time = new FeedWorld(seed);
-    this.voters = voters;
+    this.voters = [...voters];
     this.all = voters.map((name) => new Datacenter(this, name));
   }
 

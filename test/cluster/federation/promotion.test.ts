@@ -8,16 +8,19 @@ import {
   decodeAsk,
   decodeEpochs,
   decodePromise,
+  decodeRest,
   decodeTake,
   decodeTaken,
   encodeAsk,
   encodeEpochs,
   encodePromise,
+  encodeRest,
   encodeTake,
   encodeTaken,
   PROMOTION_METHOD,
   PROMOTION_REFUSAL,
 } from '../../../cluster/federation/promotion/promotion-frames.ts';
+import { decodeEntryRun } from '../../../cluster/federation/feed/feed-frames.ts';
 import { successorOf } from '../../../cluster/federation/promotion/promotion-port.ts';
 import { PromotionRefusal } from '../../../cluster/federation/promotion/promotion-refusal.ts';
 import { WireDamage } from '../../../cluster/wire/wire-damage.ts';
@@ -46,6 +49,7 @@ const GOLDEN: readonly (readonly [string, Uint8Array, string, (bytes: Uint8Array
     decodePromise,
   ],
   ['take', encodeTake(CURSOR), `9201${CURSOR_HEX}`, decodeTake],
+  ['rest', encodeRest({ after: CURSOR, isTrial: true }), `9301${CURSOR_HEX}c3`, decodeRest],
   ['taken', encodeTaken(5), '920105', decodeTaken],
   [
     'epochs',
@@ -102,10 +106,11 @@ async function refusalOf(world: PromotionWorld, work: Promise<unknown>): Promise
 t.test('election: a majority makes the one that lacks nothing of theirs primary', async (test) => {
   const { world, one, two, three } = threeDatacenters();
   one.isUp = false;
+  two.trimmedSeq = 7;
   const behind = await refusalOf(world, three.promotion.elect());
   test.match(
     behind,
-    /^refused: there is no majority: dc1 does not answer .*; dc2 does not promise \(at 1.8, promised 1\)/,
+    /^refused: there is no majority: dc1 does not answer .*; dc2 does not promise \(at 1.8, promised 1\); dc2 does not give what it has more: dc2 does not keep what follows 1.6 any more$/,
   );
   test.equal(three.maxEpoch, 1, 'nothing was given up for nothing');
   const { epoch, promises, cursor } = await world.time.result(two.promotion.elect());
@@ -153,6 +158,107 @@ t.test(
     test.equal(world.named('dc2').isPrimary, false);
   },
 );
+
+/** dc1 is lost, and gave its last entries to a witness alone: dc2. dc3 lacks them. */
+function witnessAhead(): Three {
+  const all = threeDatacenters();
+  const { one, two } = all;
+  two.follow(one, 10);
+  two.isWitness = true;
+  one.isUp = false;
+  return all;
+}
+
+t.test('rest: what only a witness has is given to whoever is elected', async (test) => {
+  const { world, one, two, three } = witnessAhead();
+  test.match(await refusalOf(world, two.promotion.elect()), /^refused: there is no/);
+  test.same([two.maxEpoch, three.maxEpoch], [1, 1]);
+  const { epoch, promises, cursor } = await world.time.result(three.promotion.elect());
+  test.same([epoch, promises, cursor], [2, ['dc2'], two.cursor]);
+  test.same(three.entries.slice(0, 10), one.entries, 'nothing of the lost primary is lost');
+  test.ok(three.isPrimary);
+  one.isUp = true;
+  one.promotion.start();
+  await world.time.until('dc1 knows', () => !one.isPrimary);
+  one.promotion.stop();
+  one.follow(three, 10);
+  two.follow(three, 10);
+  test.same([one.cursor, two.cursor, one.divergent], [three.cursor, three.cursor, []]);
+});
+
+t.test('rest: a promise to another one does not stand in its way', async (test) => {
+  const { world, two, three } = witnessAhead();
+  // dc1 wished to renew its reign, and was lost then.
+  for (const each of [two, three]) [each.maxEpoch, each.votedFor] = [4, 'dc1'];
+  const { epoch, cursor } = await world.time.result(three.promotion.elect());
+  test.same([epoch, cursor], [5, two.cursor]);
+  test.same(world.violations, []);
+});
+
+t.test('rest: is taken where an operator takes the loss, too', async (test) => {
+  const { world, two, three } = witnessAhead();
+  world.voters.push('dc4', 'dc5');
+  test.match(await refusalOf(world, three.promotion.elect()), /^refused: there is no majority/);
+  test.equal(three.cursor.seq, 6, 'nothing is taken for nothing');
+  const { epoch, cursor } = await world.time.result(three.promotion.force(2));
+  test.same([epoch, cursor], [2, two.cursor]);
+});
+
+t.test('rest: a giver that is gone before all has come is asked anew', async (test) => {
+  const { world, two, three } = witnessAhead();
+  const { take } = three;
+  three.take = async (batch) => {
+    const reached = await take.call(three, batch);
+    two.isUp = false;
+    return reached;
+  };
+  const says = await refusalOf(world, three.promotion.elect());
+  test.match(says, /^undecided: epoch 2 does not begin/);
+  test.ok(three.cursor.seq > 6 && three.cursor.seq < 10, `${three.cursor.seq}`);
+  test.equal(three.isPrimary, false);
+  three.take = take;
+  two.isUp = true;
+  const { epoch, cursor } = await world.time.result(three.promotion.elect());
+  test.same([epoch, cursor], [3, two.cursor]);
+});
+
+t.test('rest: a primary that writes on while it is elected away loses nothing', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.isUp = false;
+  let slipped = 0;
+  one.promiseFirst = () => {
+    slipped += 1;
+    if (slipped < 3) one.write('while the promises are asked for');
+  };
+  const { epoch, cursor } = await world.time.result(three.promotion.elect());
+  test.same([epoch, cursor.seq, three.entries.slice(0, 12)], [2, 12, one.entries]);
+  test.same([one.isPrimary, three.isPrimary], [false, true]);
+});
+
+t.test('rest: of a fork, and by who waits for a snapshot, nothing is given', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  one.isUp = false;
+  world.cuts.add('dc2 dc3').add('dc3 dc2');
+  await world.time.result(two.promotion.force(2));
+  await world.time.result(three.promotion.force(2));
+  world.cuts.clear();
+  three.write('on another chain');
+  const ask = (after: Datacenter, isTrial = false): Promise<string> => {
+    const payload = encodeRest({ after: after.cursor, isTrial });
+    const request = { method: PROMOTION_METHOD.rest, payload, deadlineMs: 100, hops: 0 };
+    const asked = world.call(after, 'dc2', request).then(
+      (bytes) => `${decodeEntryRun(bytes).entries.length} entries`,
+      (error: Error) => error.message,
+    );
+    return world.time.result(asked);
+  };
+  test.equal(await ask(three), '2.8 is on another chain than dc2');
+  three.entries = two.entries.slice(0, 6);
+  test.equal(await ask(three), '2 entries');
+  test.equal(await ask(three, true), '0 entries');
+  two.isDiverged = true;
+  test.equal(await ask(three), '1.6 is on another chain than dc2');
+});
 
 t.test('election: is refused where it makes no sense', async (test) => {
   const { world, one, two, three } = threeDatacenters();
@@ -398,6 +504,7 @@ t.test(
     test.equal(one.promotion.outrunBy(), undefined, 'dc1 is no primary');
     await world.time.result(two.promotion.onNewerEpoch(3));
     test.same([two.state().epoch, two.maxEpoch], [2, 2], 'dc3 may have writes of its own');
+    two.trimmedSeq = 11;
     test.match(
       await refusalOf(world, one.promotion.elect()),
       /^refused: there is no majority: dc2 does not promise \(at 2\.12, promised 2\); dc3 does not/,
@@ -434,10 +541,12 @@ t.test('renewal: whom nothing but a promise has outrun goes on by itself', async
 t.test('force: names its epoch, and is no way around a datacenter that has more', async (test) => {
   const { world, one, two, three } = threeDatacenters();
   one.isUp = false;
+  two.trimmedSeq = 7;
   test.match(
     await refusalOf(world, three.promotion.force(2)),
-    /^refused: dc2 can be reached and has more/,
+    /^refused: dc2 can be reached and has more: promote that one, or stop it if it is a witness\. .* does not keep what follows 1\.6/,
   );
+  two.trimmedSeq = 0;
   world.cuts.add('dc3 dc2');
   test.match(
     await refusalOf(world, three.promotion.force(3)),
@@ -531,6 +640,7 @@ t.test(
     for (let seed = SEED; seed < SEED + RUNS; seed += 1) {
       const voters = ['dc1', 'dc2', 'dc3', 'dc4', 'dc5'].slice(0, seed % 2 === 0 ? 3 : 5);
       const world = new PromotionWorld(seed, voters);
+      world.all.at(-1)!.isWitness = seed % 3 === 0;
       const { draw } = world.time;
       const below = (count: number): number => Math.floor(draw() * count);
       const any = (): Datacenter => world.all[below(world.all.length)]!;

@@ -1,0 +1,242 @@
+// How a datacenter becomes primary. A trial first: whoever is asked gives nothing up. Then the own promise, then
+// those of the others; and where somebody has more and the wish is for that, it is taken before they promise.
+
+import { messageOf } from '../../base/message-of.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
+import {
+  type Ballot,
+  ballotText,
+  type Count,
+  countOf,
+  isFurther,
+  type Standing,
+} from './ballot.ts';
+import {
+  decodePromise,
+  encodeAsk,
+  PROMOTION_METHOD,
+  type PromiseAnswer,
+  type PromiseAsk,
+} from './promotion-frames.ts';
+import { type PromotionPort, type PromotionState, requireLeading } from './promotion-port.ts';
+import { type PromotionRefusal, refused, undecided } from './promotion-refusal.ts';
+import type { RestOfLog } from './rest-of-log.ts';
+
+export interface Promoted {
+  readonly epoch: number;
+  readonly promises: readonly string[];
+  /** The last entry of the reigns before that the new primary has. */
+  readonly cursor: GlobalCursor;
+}
+
+/** How a candidate stands. */
+export type Wish =
+  | { readonly kind: 'elected' }
+  /** The primary itself, whom somebody outran with a promise. */
+  | { readonly kind: 'renewed'; readonly after: number }
+  | { readonly kind: 'handed-over'; readonly by: string }
+  | { readonly kind: 'forced'; readonly epoch: number };
+
+const OWN_PROMISE_TRIES = 5;
+/** A primary that still writes may be ahead again when its promise is asked for. */
+const BALLOTS_MAX = 3;
+
+/** The promises as they were given, when this datacenter was there. */
+interface Vote {
+  readonly cursor: GlobalCursor;
+  readonly ballot: Ballot;
+  readonly count: Count;
+}
+
+export interface CandidacyOptions {
+  readonly logger: Logger;
+  /** The own one. */
+  readonly datacenter: string;
+  readonly port: PromotionPort;
+  readonly rest: RestOfLog;
+  /** The leader of that datacenter. Rejects with RpcError. */
+  readonly ask: (datacenter: string, method: string, payload: Uint8Array) => Promise<Uint8Array>;
+}
+
+interface Giver {
+  readonly giver: Standing | undefined;
+  /** Why others that have more do not give it; empty, or begins with a semicolon. */
+  readonly says: string;
+}
+
+const NO_GIVER: Giver = { giver: undefined, says: '' };
+
+export class Candidacy {
+  readonly #options: CandidacyOptions;
+
+  constructor(options: CandidacyOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when this datacenter is primary. Rejects with PromotionRefusal. */
+  async run(wish: Wish): Promise<Promoted> {
+    const trial = requireLeading(this.#options.port);
+    if (trial.isPrimary && wish.kind !== 'renewed' && wish.kind !== 'elected') throw already();
+    const epoch = await this.#epochFor(wish, trial);
+    const { cursor, ballot, count } = await this.#vote(wish, epoch, trial);
+    const { promised, hasMajority, further, rivals } = count;
+    // Two reigns of one epoch could not be told apart.
+    const isUnrivalled = further.length === 0 && rivals.length === 0;
+    const mayBegin = wish.kind === 'forced' ? isUnrivalled : hasMajority;
+    if (!mayBegin) throw undecided(`epoch ${epoch} does not begin: ${ballotText(ballot)}`);
+    if (wish.kind === 'handed-over' && !promised.includes(wish.by)) {
+      throw undecided(`epoch ${epoch} does not begin without ${wish.by}: ${ballotText(ballot)}`);
+    }
+    const isForced = wish.kind === 'forced';
+    if (!(await this.#options.port.start({ epoch, promises: promised, isForced }))) {
+      throw undecided(`epoch ${epoch} could not begin: another one was promised meanwhile`);
+    }
+    const fields = { epoch, promises: promised, isForced, position: positionText(cursor) };
+    this.#options.logger.warn(fields, 'this datacenter is the primary now');
+    return { epoch, promises: promised, cursor };
+  }
+
+  /** Asks everybody whether it would come to it, before anybody gives anything up. */
+  async #epochFor(wish: Wish, state: PromotionState): Promise<number> {
+    const { cursor, maxEpoch } = state;
+    const next = maxEpoch + 1;
+    if (wish.kind === 'forced' && wish.epoch !== next) {
+      throw refused(`the next epoch is ${next}, not ${wish.epoch}`);
+    }
+    const first = await this.#trial(state, cursor);
+    const { giver, says } = takesRest(wish)
+      ? await this.#giverOf(first.count.further, cursor)
+      : NO_GIVER;
+    const { ballot, count } = giver === undefined ? first : await this.#trial(state, giver.cursor);
+    // Who has promised a later epoch to another one takes nothing of this reign, and never will.
+    if (state.isPrimary && wish.kind === 'elected' && count.maxEpoch <= maxEpoch) throw already();
+    if (wish.kind === 'forced') {
+      if (count.further.length === 0) return next;
+      throw furtherThere(count, ballot, says);
+    }
+    if (wish.kind === 'handed-over' && !count.promised.includes(wish.by)) {
+      throw refused(`${wish.by} does not hand over: ${ballotText(ballot)}`);
+    }
+    // Whoever has begun the later epoch is about to be heard of: nobody but a person passes over it.
+    if (wish.kind === 'renewed' && count.further.length > 0) throw furtherThere(count, ballot);
+    if (!count.hasMajority) throw refused(`there is no majority: ${ballotText(ballot)}${says}`);
+    const after = wish.kind === 'renewed' ? wish.after : 0;
+    return Math.max(maxEpoch, count.maxEpoch, after) + 1;
+  }
+
+  /** Who would promise, to this datacenter if it were there: nothing is given up. */
+  async #trial(state: PromotionState, cursor: GlobalCursor): Promise<Vote> {
+    // Whether anybody else promised a later one is what the trial finds out, so it asks for none of them.
+    const epoch = Number.MAX_SAFE_INTEGER;
+    const ask = { epoch, candidate: this.#options.datacenter, cursor, isTrial: true };
+    const ballot = await this.#poll(ask, state);
+    return { cursor, ballot, count: this.#count(ballot, state, ask) };
+  }
+
+  /** Asks for the promises. Where somebody has more, it is taken first, and all are asked again. */
+  async #vote(wish: Wish, epoch: number, state: PromotionState): Promise<Vote> {
+    const { datacenter: candidate } = this.#options;
+    let cursor = await this.#promiseSelf(epoch);
+    for (let ballots = 1; ; ballots += 1) {
+      const ask = { epoch, candidate, cursor, isTrial: false };
+      const ballot = await this.#poll(ask, state);
+      const count = this.#count(ballot, state, ask);
+      const mayTake = takesRest(wish) && ballots < BALLOTS_MAX;
+      const reached = await this.#takeRest(mayTake ? count.further : [], epoch, cursor);
+      if (isSameCursor(reached, cursor)) return { cursor, ballot, count };
+      cursor = reached;
+    }
+  }
+
+  /** Who has most of those that give what follows; and why the others do not. */
+  async #giverOf(further: readonly Standing[], after: GlobalCursor): Promise<Giver> {
+    let says = '';
+    for (const giver of further) {
+      try {
+        await this.#options.rest.requireGiven(giver.datacenter, after);
+        return { giver, says };
+      } catch (error) {
+        says += `; ${giver.datacenter} does not give what it has more: ${messageOf(error)}`;
+      }
+    }
+    return { giver: undefined, says };
+  }
+
+  /** Takes what one of them gives. Resolves with how far this datacenter is then. */
+  async #takeRest(
+    further: readonly Standing[],
+    epoch: number,
+    own: GlobalCursor,
+  ): Promise<GlobalCursor> {
+    const { logger } = this.#options;
+    let after = own;
+    for (const giver of further) {
+      const { datacenter } = giver;
+      const fields = { epoch, datacenter, from: positionText(after) };
+      try {
+        await this.#options.rest.take(giver, { epoch, after }, (cursor) => {
+          after = cursor;
+        });
+        logger.warn({ ...fields, to: positionText(after) }, 'took what a datacenter had more');
+        return after;
+      } catch (error) {
+        const why = messageOf(error);
+        logger.warn({ ...fields, why }, 'what a datacenter has more could not be taken');
+      }
+    }
+    return after;
+  }
+
+  /** From here on only what others give moves the own place. Resolves with it. */
+  async #promiseSelf(epoch: number): Promise<GlobalCursor> {
+    const { datacenter: candidate, port } = this.#options;
+    for (let tries = 0; tries < OWN_PROMISE_TRIES; tries += 1) {
+      const { cursor } = requireLeading(port);
+      const answer = await port.promise({ epoch, candidate, cursor, isTrial: false });
+      if (answer.isGranted) return answer.cursor;
+      // Entries have come in between: it is further than it said.
+      if (!isFurther(answer.cursor, cursor)) break;
+    }
+    throw refused(`this datacenter cannot promise epoch ${epoch} to itself`);
+  }
+
+  async #poll(ask: PromiseAsk, { voters }: PromotionState): Promise<Ballot> {
+    const { ask: say, datacenter } = this.#options;
+    const others = voters.filter((voter) => voter !== datacenter);
+    const answers = await Promise.all(
+      others.map(async (voter): Promise<readonly [string, PromiseAnswer | string]> => {
+        try {
+          const bytes = await say(voter, PROMOTION_METHOD.promise, encodeAsk(ask));
+          return [voter, decodePromise(bytes)];
+        } catch (error) {
+          return [voter, messageOf(error)];
+        }
+      }),
+    );
+    return new Map(answers);
+  }
+
+  #count(
+    ballot: Ballot,
+    { voters }: PromotionState,
+    { epoch, cursor }: Pick<PromiseAsk, 'epoch' | 'cursor'>,
+  ): Count {
+    return countOf(ballot, { voters, candidate: this.#options.datacenter, cursor, epoch });
+  }
+}
+
+/** Whoever hands over has given everything, and a renewed reign must not pass over one that has begun. */
+function takesRest({ kind }: Wish): boolean {
+  return kind === 'elected' || kind === 'forced';
+}
+
+function furtherThere({ further }: Count, ballot: Ballot, why = ''): PromotionRefusal {
+  const names = further.map(({ datacenter }) => datacenter).join(', ');
+  const says = `${names} can be reached and has more: promote that one`;
+  return refused(`${says}, or stop it if it is a witness. ${ballotText(ballot)}${why}`);
+}
+
+function already(): PromotionRefusal {
+  return refused('this datacenter is the primary already');
+}

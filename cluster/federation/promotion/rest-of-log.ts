@@ -1,0 +1,86 @@
+// What a candidate lacks, and somebody else has. A primary that is lost may have given its last entries to one
+// datacenter alone, and that one may be a witness, which is never elected: so whoever has more gives it to the
+// candidate first. A candidate takes it in the name of the epoch that it has promised to itself, behind which
+// nothing of an older reign comes in any other way. Whether entries follow each other, its own log decides.
+
+import { RpcRefusal } from '../../transport/rpc-error.ts';
+import type { EntrySource } from '../entry-source.ts';
+import { decodeEntryRun, encodeEntryRun } from '../feed/feed-frames.ts';
+import { FRAME_BYTES, FRAME_ENTRIES_MAX } from '../feed/feed-limits.ts';
+import { type GlobalCursor, type GlobalEntry, isSameCursor, positionText } from '../global-log.ts';
+import { isFurther, type Standing } from './ballot.ts';
+import { decodeRest, encodeRest, PROMOTION_METHOD, PROMOTION_REFUSAL } from './promotion-frames.ts';
+import type { PromotionPort, PromotionState } from './promotion-port.ts';
+
+export interface RestOfLogOptions {
+  /** The own one. */
+  readonly datacenter: string;
+  readonly port: Pick<PromotionPort, 'take'>;
+  readonly source: Pick<EntrySource, 'locate' | 'read'>;
+  /** The leader of that datacenter. Rejects with RpcError. */
+  readonly ask: (datacenter: string, method: string, payload: Uint8Array) => Promise<Uint8Array>;
+}
+
+export class RestOfLog {
+  readonly #options: RestOfLogOptions;
+
+  constructor(options: RestOfLogOptions) {
+    this.#options = options;
+  }
+
+  /** To a candidate: what follows its last entry here. Throws RpcRefusal where it does not, and WireDamage. */
+  async give(payload: Uint8Array, { isDiverged }: PromotionState): Promise<Uint8Array> {
+    const { datacenter, source } = this.#options;
+    const { after, isTrial } = decodeRest(payload);
+    const location = source.locate(after);
+    const isOnChain = location.kind !== 'diverged' && !isDiverged;
+    if (!isOnChain)
+      throw givesNothing(`${positionText(after)} is on another chain than ${datacenter}`);
+    const all = location.kind === 'kept' ? await source.read(after.seq, FRAME_BYTES) : undefined;
+    if (all === undefined) {
+      throw givesNothing(
+        `${datacenter} does not keep what follows ${positionText(after)} any more`,
+      );
+    }
+    return encodeEntryRun({ after, entries: isTrial ? [] : all.slice(0, FRAME_ENTRIES_MAX) });
+  }
+
+  /** Whether that datacenter gives what follows. Rejects with why not. */
+  async requireGiven(datacenter: string, after: GlobalCursor): Promise<void> {
+    await this.#ask(datacenter, { after, isTrial: true });
+  }
+
+  /** Everything up to the place where that datacenter said to be. `onTaken` is told how far the own log is. */
+  async take(
+    { datacenter, cursor: goal }: Standing,
+    { epoch, after }: { readonly epoch: number; readonly after: GlobalCursor },
+    onTaken: (cursor: GlobalCursor) => void,
+  ): Promise<void> {
+    let from = after;
+    while (isFurther(goal, from)) {
+      const entries = await this.#ask(datacenter, { after: from, isTrial: false });
+      const last = entries.at(-1);
+      if (last === undefined) throw new Error(`nothing follows ${positionText(from)}`);
+      const to = { epoch: last.epoch, seq: last.seq, hash: last.hash };
+      const reached = await this.#options.port.take({ epoch, from, entries, to });
+      if (!isSameCursor(reached, to)) throw new Error(`the own log is at ${positionText(reached)}`);
+      onTaken(to);
+      from = to;
+    }
+  }
+
+  async #ask(
+    datacenter: string,
+    rest: { readonly after: GlobalCursor; readonly isTrial: boolean },
+  ): Promise<readonly GlobalEntry[]> {
+    const { ask } = this.#options;
+    const bytes = await ask(datacenter, PROMOTION_METHOD.rest, encodeRest(rest));
+    const { after, entries } = decodeEntryRun(bytes);
+    if (isSameCursor(after, rest.after)) return entries;
+    throw new Error(`what follows ${positionText(after)} came`);
+  }
+}
+
+function givesNothing(says: string): RpcRefusal {
+  return new RpcRefusal(PROMOTION_REFUSAL.refused, says);
+}
