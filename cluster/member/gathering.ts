@@ -119,6 +119,7 @@ export class Gathering {
     const asked = promiseOf(decodeText(payload));
     const { name } = self();
     if (expect === 1) throw new RpcRefusal('joins-only', `server ${name} founds with nobody`);
+    await this.#askFateAnew(asked);
     try {
       await identity.grant(asked);
     } catch (error) {
@@ -129,6 +130,16 @@ export class Gathering {
     }
     logger.info({ founder: asked.founderName, cluster: asked.foundingId }, 'promised to a founder');
     return encodeText(asked.foundingId);
+  }
+
+  /**
+   * A founder that asks anew has given up what it was promised before. It is asked at once what became of that:
+   * rounds of so many nodes would miss each other, and every founding find somebody bound by the last one.
+   */
+  async #askFateAnew(asked: FoundingPromise): Promise<void> {
+    const { given } = this.#options.identity;
+    const isAnew = given?.founderId === asked.founderId && given.foundingId !== asked.foundingId;
+    if (given !== undefined && isAnew) await this.#askFate(given);
   }
 
   /** The founder has all promises: this node writes the founding down too. */

@@ -3,6 +3,7 @@
 // Another draw of the random test: CONCLAVE_SEED=<seed>, and CONCLAVE_RUNS=<how many>.
 
 import t, { type Test } from 'tap';
+import { writePromise } from '../../cluster/log/cluster-identity.ts';
 import {
   type FoundingPromise,
   fateOf,
@@ -203,6 +204,36 @@ t.test('founding: a promise once given is not given again while it stands', asyn
   await world.settled(nodes, 120_000);
   oneCluster(test, world, nodes);
 });
+
+t.test(
+  'founding: a founder that asks anew is given what an abandoned founding held',
+  async (test) => {
+    const world = new MemberWorld();
+    const nodes = world.founders(5);
+    const [founder, ...others] = nodes as [MemberNode, ...MemberNode[]];
+    for (const [place, node] of others.entries()) {
+      // Promised to one of two foundings of an earlier life, and not asking for a minute what became of it.
+      const promise = {
+        foundingId: `abandoned-${place % 2}`,
+        founderId: founder.id,
+        founderName: founder.name,
+        founderAddress: { host: founder.name, port: 8300 },
+      };
+      const written = writePromise(node.kv, promiseText(promise));
+      await world.run(100);
+      await written;
+      node.settings = { ...node.settings, timing: { gatherMs: 60_000 } };
+    }
+    await world.start(...others);
+    await world.run(1_000);
+    await world.start(founder);
+    await world.run(20_000);
+    test.ok(founder.hasLogged(/ founded /), founder.says);
+    test.equal(others.filter((node) => node.hasLogged(/released from a promise/)).length, 4);
+    await world.settled(nodes);
+    oneCluster(test, world, nodes);
+  },
+);
 
 t.test('founding: one server more than expected joins the group of the others', async (test) => {
   const world = new MemberWorld();
