@@ -36,12 +36,13 @@ export function answeringWith(
 }
 
 async function run({ door }: AnsweringOptions, question: Uint8Array): Promise<unknown> {
-  const { name, input, call } = decodeQuestion(question);
+  const { name, input, call, term } = decodeQuestion(question);
   const isOurs = Object.hasOwn(OPERATION_TABLE, name) && isForLeader(name as OperationName);
   if (!isOurs)
     throw new AclError('unavailable', 'the leader runs a release without this operation');
   const known = name as OperationName;
-  return door.runForOther({ name: known, input: input as OperationInput<OperationName>, call });
+  const write = { name: known, input: input as OperationInput<OperationName>, call };
+  return door.runForOther(write, term);
 }
 
 function isForLeader(name: OperationName): boolean {

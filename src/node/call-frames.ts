@@ -1,5 +1,6 @@
 // What one server sends another to have an operation run there, and what comes back. Version 1:
-//   a question: [1, name, input, call]   an answer: [1, 0, output], [1, 1, code, message] or [1, 2, message]
+//   a question: [1, name, input, call], and behind these the term of the leader that it is for, if it is for one
+//   an answer: [1, 0, output], [1, 1, code, message] or [1, 2, message]
 // Both hold secrets: they travel between servers that have proven to belong together, and are never
 // logged. What is of a later version is refused with its number.
 
@@ -18,16 +19,22 @@ export interface Question {
   readonly name: string;
   readonly input: unknown;
   readonly call: Call;
+  /** For the leader of that term and no later one; left out: for whoever answers. */
+  readonly term?: number;
 }
 
-export function encodeQuestion({ name, input, call }: Question): Uint8Array {
-  return encodePlain([VERSION, name, input, call]);
+export function encodeQuestion({ name, input, call, term }: Question): Uint8Array {
+  const fields = [VERSION, name, input, call];
+  return encodePlain(term === undefined ? fields : [...fields, term]);
 }
 
 /** Throws AclError 'unavailable' when it cannot be read here: nothing was done. */
 export function decodeQuestion(bytes: Uint8Array): Question {
-  const [name, input, call] = fieldsOf(bytes, 'unavailable');
-  return { name: String(name), input, call: call as Call };
+  const [name, input, call, term] = fieldsOf(bytes, 'unavailable');
+  const question = { name: String(name), input, call: call as Call };
+  if (term === undefined) return question;
+  if (!Number.isSafeInteger(term)) throw unreadable('unavailable', 'is damaged');
+  return { ...question, term: term as number };
 }
 
 export function encodeOutput(output: unknown): Uint8Array {

@@ -20,11 +20,17 @@ const CALL_MAX_MS = 30_000;
 /** A leader that was replaced may still answer what it had finished. */
 const OLD_LEADER_GRACE_MS = 100;
 
+/** Who leads, and since which election. */
+export interface KnownLeader {
+  readonly node: NodeId;
+  readonly term: number;
+}
+
 /** The group as far as forwarding needs it. */
 export interface LeaderLine {
   readonly self: NodeId;
   /** Who leads, this server too; undefined when nobody is known to. */
-  leader(): NodeId | undefined;
+  leader(): KnownLeader | undefined;
   /** Rejects with RpcError. */
   call(to: NodeId, request: RpcCall): Promise<Uint8Array>;
   /** Gives what takes the listener away. */
@@ -64,21 +70,38 @@ export class Forwarding implements Remote {
     input: OperationInput<Name>,
     call: Call,
   ): Promise<OperationOutput<Name>> {
-    const answer = await this.ask(OPERATION_METHOD, encodeQuestion({ name, input, call }));
+    // A question that was held up on its way must not be answered in a later reign: whoever asked may have
+    // been refused by another leader since, and told its client so.
+    const answer = await this.#ask(OPERATION_METHOD, CALL_MAX_MS, (term) =>
+      encodeQuestion({ name, input, call, term }),
+    );
     return decodeAnswer(answer) as OperationOutput<Name>;
   }
 
+  leaderTerm(): number | undefined {
+    return this.#options.line.leader()?.term;
+  }
+
   /** Asks the leader by one of its methods. Rejects as `Remote` says. */
-  async ask(method: string, payload: Uint8Array, limitMs = CALL_MAX_MS): Promise<Uint8Array> {
+  ask(method: string, payload: Uint8Array, limitMs = CALL_MAX_MS): Promise<Uint8Array> {
+    return this.#ask(method, limitMs, () => payload);
+  }
+
+  async #ask(
+    method: string,
+    deadlineMs: number,
+    payloadFor: (term: number) => Uint8Array,
+  ): Promise<Uint8Array> {
     const { line, countMax } = this.#options;
-    const to = line.leader();
-    if (to === undefined || to === line.self) throw new LeaderAway();
+    const leader = line.leader();
+    if (leader === undefined || leader.node === line.self) throw new LeaderAway();
     if (this.#calls.size >= countMax) {
       throw new AclError('unavailable', `${countMax} writes wait for the leader already`);
     }
-    const answer = line.call(to, { method, payload, deadlineMs: limitMs, hops: 0 });
+    const payload = payloadFor(leader.term);
+    const answer = line.call(leader.node, { method, payload, deadlineMs, hops: 0 });
     try {
-      return await this.#unlessReplaced(to, answer);
+      return await this.#unlessReplaced(leader.node, answer);
     } catch (error) {
       throw refusalOf(error);
     }
@@ -122,7 +145,7 @@ export class Forwarding implements Remote {
     const { line, clock } = this.#options;
     const leader = line.leader();
     if (leader === undefined) return;
-    const forsaken = [...this.#calls].filter(({ to }) => to !== leader);
+    const forsaken = [...this.#calls].filter(({ to }) => to !== leader.node);
     if (forsaken.length === 0) return;
     clock.after(OLD_LEADER_GRACE_MS, () => {
       for (const call of forsaken) if (this.#calls.has(call)) call.giveUp();

@@ -190,7 +190,8 @@ function lineOf(member: Member<Outcome>) {
     self: member.node,
     leader: () => {
       const at = member.standing();
-      return at.kind === 'member' ? at.leader?.node : undefined;
+      if (at.kind !== 'member' || at.leader === undefined) return undefined;
+      return { node: at.leader.node, term: at.term };
     },
     call: member.call.bind(member),
     onLeaderChanged: member.onLeaderChanged.bind(member),

@@ -33,9 +33,12 @@ import type { WatchTarget } from './views.ts';
 export interface Door extends Operations {
   /**
    * Runs what another server sends because this one leads: a write here, or with LeaderAway not at all;
-   * a read by what this server knows.
+   * a read by what this server knows. A write is for the leader of `term` alone, where that is told.
    */
-  runForOther<Name extends OperationName>(write: Write<Name>): Promise<OperationOutput<Name>>;
+  runForOther<Name extends OperationName>(
+    write: Write<Name>,
+    term?: number,
+  ): Promise<OperationOutput<Name>>;
   /** Runs what a server of the datacenter `from` sends. The output is plain data; see `presentable`. */
   runForDatacenter<Name extends OperationName>(write: Write<Name>, from: string): Promise<unknown>;
   /** Whether the target changed after `index`, as soon as it did, and at the end of the time. */
@@ -59,10 +62,10 @@ export function createOperations(deps: ServiceDeps): Door {
   return {
     run: async (name, input, call) => answer(service, { name, input, call }),
     answer: (name, input, call) => answer(service, { name, input, call }),
-    runForOther: async (write) => {
+    runForOther: async (write, term) => {
       requireOpen(service);
       const isRead = OPERATION_TABLE[write.name].kind === 'read';
-      return isRead ? readHere(service, write) : runHere(service, write);
+      return isRead ? readHere(service, write) : runHere(service, write, term);
     },
     runForDatacenter: async (write, from) =>
       presentable(await answer(service, write, from)) as never,
@@ -203,9 +206,10 @@ function look<Name extends OperationName>(
 async function runHere<Name extends OperationName>(
   service: Service,
   { name, input, call }: Write<Name>,
+  term?: number,
 ): Promise<OperationOutput<Name>> {
   try {
-    return await runAsLeader(service, name, (attempt) =>
+    return await runAsLeader(service, { name, term }, (attempt) =>
       runOnce(service, { name, input, call }, attempt),
     );
   } catch (error) {

@@ -16,6 +16,11 @@ export interface Remote {
     input: OperationInput<Name>,
     call: Call,
   ): Promise<OperationOutput<Name>>;
+  /**
+   * Of the leader that would be asked now, this server too; undefined where nobody is known. What a leader of
+   * a later term has refused, no question to one of an earlier term does any more.
+   */
+  leaderTerm(): number | undefined;
   /** Resolves when another server may lead by now, at the latest after `limitMs`. */
   leaderChanged(limitMs: number): Promise<void>;
 }
@@ -23,6 +28,7 @@ export interface Remote {
 /** A server that is no member of a group: nobody else leads. */
 export const NO_REMOTE: Remote = {
   runAtLeader: () => Promise.reject(new LeaderAway()),
+  leaderTerm: () => undefined,
   leaderChanged: () => Promise.resolve(),
 };
 

@@ -6,6 +6,7 @@
 import { AclError } from '../acl/error.ts';
 import type { OperationName } from './operations.ts';
 import type { ServiceDeps } from './deps.ts';
+import { LeaderAway } from './remote.ts';
 
 /** One run of a write. */
 export interface Attempt {
@@ -25,14 +26,21 @@ const RUN_ONCE: ReadonlySet<OperationName> = new Set([
   'auth-method.update',
 ]);
 
-/** Rejects with LeaderAway when this server does not lead, or not in one piece. */
+export interface Run {
+  readonly name: OperationName;
+  /** For the leader of that term alone; undefined: for whoever leads. */
+  readonly term: number | undefined;
+}
+
+/** Rejects with LeaderAway when this server does not lead, or not in one piece, or in another term. */
 export async function runAsLeader<Output>(
   service: Pick<ServiceDeps, 'reign' | 'readBarrier' | 'view'>,
-  name: OperationName,
+  { name, term }: Run,
   run: (attempt: Attempt) => Output | Promise<Output>,
 ): Promise<Output> {
   const known = service.reign();
   const reign = typeof known === 'number' ? known : await known;
+  if (term !== undefined && term !== reign) throw new LeaderAway();
   if (RUN_ONCE.has(name)) {
     await service.readBarrier();
     return await run({ reign, isDecided: false });

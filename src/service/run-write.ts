@@ -32,10 +32,12 @@ export async function runWrite<Name extends OperationName>(
   const deadlineMs = clock.monotonicMs() + settings.leaderWaitMs;
   // Who loses the answer of a bootstrap is locked out: it can be repeated wherever it runs.
   let write = given.name === 'bootstrap' ? repeatableOf(service, given) : given;
-  /** Of an earlier try: it may have taken effect. */
+  /** Of an earlier try: it may have taken effect, or still be on its way to the leader of that term. */
   let unknown: AclError | undefined;
+  let unknownTerm = 0;
   for (;;) {
     let failure: unknown;
+    const term = remote.leaderTerm() ?? 0;
     try {
       if (service.leaderContact().isLeader) return await runHere(write);
       write = repeatableOf(service, write);
@@ -43,10 +45,14 @@ export async function runWrite<Name extends OperationName>(
     } catch (error) {
       failure = error;
     }
-    if (isUnknown(failure)) unknown = failure;
+    if (isUnknown(failure)) {
+      unknown = failure;
+      unknownTerm = term;
+    }
     const leftMs = deadlineMs - clock.monotonicMs();
     const mayTryAgain = failure instanceof LeaderAway || (isUnknown(failure) && hasId(write));
-    if (!mayTryAgain || leftMs <= 0) throw leastKnown(failure, unknown, given);
+    const isLast = term > unknownTerm;
+    if (!mayTryAgain || leftMs <= 0) throw leastKnown(failure, unknown, { given, isLast });
     await remote.leaderChanged(Math.min(leftMs, PAUSE_MS));
   }
 }
@@ -101,22 +107,30 @@ export function isMoved(error: unknown): error is AclError {
   return error instanceof AclError && error.code === 'not-primary';
 }
 
+/** What is known of the tries of a write. */
+export interface Tries {
+  readonly given: Write<OperationName>;
+  /** Whoever refused the last try has seen to it that no earlier one takes effect any more. */
+  readonly isLast: boolean;
+}
+
 /**
  * What is told of a write after its last try failed: `unknown`, if what became of an earlier one is not
- * known and the last one says nothing of it. A server without room for it does not. One whose datacenter is
- * not primary any more does not either; the next primary can tell by an id of the client, and for whoever
- * goes on to ask it `unknown` is the cause of the refusal.
+ * known and the last one says nothing of it. A server without room for it does not. One that refuses it does
+ * not where the earlier try may still be on its way: it would find another state than this one, and take
+ * effect. One whose datacenter is not primary any more does not either; the next primary can tell by an id of
+ * the client, and for whoever goes on to ask it `unknown` is the cause of the refusal.
  */
 export function leastKnown(
   failure: unknown,
   unknown: AclError | undefined,
-  given: Write<OperationName>,
+  { given, isLast }: Tries,
 ): unknown {
   if (unknown === undefined) return failure;
   if (isMoved(failure) && hasId(given)) {
     return new AclError(failure.code, failure.message, { cause: unknown });
   }
-  return isMoved(failure) || isUnavailable(failure) ? unknown : failure;
+  return isLast && !isMoved(failure) && !isUnavailable(failure) ? failure : unknown;
 }
 
 /** Of a write that goes on to another primary: an earlier try of which it is not known what became of it. */

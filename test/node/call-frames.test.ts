@@ -35,6 +35,8 @@ const QUESTION = {
 /** As this release writes it. Never edited: another release may read or write the same. */
 const QUESTION_BYTES =
   '950001b2617574682d6d6574686f642e6372656174659301a564726166749701ad6d6178546f6b656e54746c4e73d30000000000000005a6636f6e6669679501a1619400c0c3cb3ff8000000000000a1629101a46e616d659103dc001701a6736563726574a468757368b26e616d657370616365506172616d65746572a47465616daf6e616d6573706163654865616465729103aa6461746163656e7465729103ab636f6e73697374656e6379a764656661756c74ab6d696e506f736974696f6e9501a565706f636801a373657102a363617300a9726571756573744964a3722d31a361636b9103ac61636b54696d656f75744d739103ad72656d6f746541646472657373a93132372e302e302e31';
+/** Since a question may be for the leader of one term. */
+const OF_A_TERM_BYTES = `96${QUESTION_BYTES.slice(2)}07`;
 const OUTPUT_BYTES = '940001009301a76175746855726cac68747470733a2f2f6964702f';
 const REFUSAL_BYTES = '95000101a96475706c6963617465b47468657265206973206f6e6520616c7265616479';
 const AWAY_BYTES = '94000102b14e6f20636c7573746572206c6561646572';
@@ -62,6 +64,8 @@ t.test('frames: have the bytes that they had in the first release', async (t) =>
   t.equal(hex(encodePlain(PLAIN)), PLAIN_BYTES);
   t.strictSame(decodePlain(Buffer.from(PLAIN_BYTES, 'hex')), PLAIN);
   t.equal(hex(encodeQuestion(QUESTION)), QUESTION_BYTES);
+  t.equal(hex(encodeQuestion({ ...QUESTION, term: 7 })), OF_A_TERM_BYTES);
+  t.strictSame(decodeQuestion(Buffer.from(QUESTION_BYTES, 'hex')), QUESTION, 'of no term');
   t.equal(hex(encodeOutput({ authUrl: 'https://idp/' })), OUTPUT_BYTES);
   t.equal(hex(encodeRefusal(refusal)), REFUSAL_BYTES);
   t.equal(hex(encodeRefusal(new LeaderAway())), AWAY_BYTES);
@@ -69,6 +73,8 @@ t.test('frames: have the bytes that they had in the first release', async (t) =>
 
 t.test('frames: come back as what was sent', async (t) => {
   t.strictSame(decodeQuestion(encodeQuestion(QUESTION)), QUESTION);
+  const ofATerm = { ...QUESTION, term: 7 };
+  t.strictSame(decodeQuestion(encodeQuestion(ofATerm)), ofATerm);
   t.strictSame(decodeAnswer(encodeOutput({ value: false })), { value: false });
   t.equal(decodeAnswer(encodeOutput(undefined)), undefined);
   const refused = errorOf(() => decodeAnswer(encodeRefusal(new AclError('not-found', 'no'))));

@@ -200,6 +200,18 @@ t.test('datacenters: what is not known in the end is said to be not known', asyn
   t.match(await refusalOf(running), /^outcome-unknown: whether the write took effect is not known/);
 });
 
+t.test('datacenters: a refusal says nothing of a try that may still be on its way', async (t) => {
+  const two = await twoDatacenters();
+  await newPolicy(two.primary, 'p', '');
+  two.faults.push('lose-question');
+  const running = settled(two, newPolicy(two.secondary, 'p', ''));
+  t.match(await refusalOf(running), /^outcome-unknown: /);
+  t.equal(
+    await refusalOf(settled(two, newPolicy(two.secondary, 'p', ''))),
+    'duplicate: Invalid Policy: A Policy with Name "p" already exists',
+  );
+});
+
 t.test('datacenters: what an earlier primary did of a write stays not known', async (t) => {
   for (const last of ['moved', 'away', 'no-leader'] as const) {
     for (const requestId of ['of-the-client', undefined]) {

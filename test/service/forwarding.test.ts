@@ -10,6 +10,7 @@ import type {
   OperationName,
   OperationOutput,
 } from '../../src/service/operations.ts';
+import { decodeAnswer } from '../../src/node/call-frames.ts';
 import { CATCH_UP_MS } from '../../src/service/run-write.ts';
 import { HOUR_NS } from '../../src/acl/duration.ts';
 import { uuidNumbered } from '../support/fake-random.ts';
@@ -180,6 +181,44 @@ t.test('forwarding: what is not known in the end is said to be not known', async
   group.lead(0);
   t.match(await refusalOf(group.settled(running)), /^outcome-unknown: /);
   t.equal(group.server(3).machine.totals().policies, 3, 'it did take effect');
+});
+
+/** Somebody else makes it meanwhile, so that the next try is refused. */
+async function takeName(group: Group, node: number): Promise<() => Promise<unknown>> {
+  const { value } = await group.at(node, 'policy.create', NAMED);
+  return () => group.at(node, 'policy.delete', { id: value.policy.id });
+}
+
+t.test('forwarding: what was held up on its way is nothing to a later leader', async (t) => {
+  const group = await groupOfThree();
+  group.faults.push('late');
+  const running = group.server(2).door.run('policy.create', NAMED, CALL);
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  group.lead(3, [2]);
+  const free = await takeName(group, 3);
+  group.server(2).hearOfLeader(3, group.term);
+  t.match(await refusalOf(group.settled(running)), /^duplicate: /, 'the client is told for sure');
+  await free();
+  group.lead(1);
+  const before = group.server(1).machine.totals().policies;
+  const [arrive] = group.late;
+  const answered = group.settled(arrive!()).then(decodeAnswer);
+  t.equal(await refusalOf(answered), 'unavailable: No cluster leader', 'of another term');
+  t.equal(group.server(1).machine.totals().policies, before, 'and has no effect');
+});
+
+t.test('forwarding: a refusal says nothing of a try that may still be on its way', async (t) => {
+  for (const [leader, says] of [
+    [1, /^outcome-unknown: /],
+    [3, /^duplicate: /],
+  ] as const) {
+    const group = await groupOfThree();
+    group.faults.push('lose-question');
+    const running = group.server(2).door.run('policy.create', NAMED, CALL);
+    if (leader !== 1) group.lead(leader);
+    await takeName(group, leader);
+    t.match(await refusalOf(group.settled(running)), says);
+  }
 });
 
 t.test('forwarding: a leader repeats by itself only what has a request id', async (t) => {

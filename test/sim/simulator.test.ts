@@ -29,6 +29,10 @@ const SAVED: readonly {
   { seed: 10_161, subject: 'node', cuts: { only: [1, 2, 4, 5] } },
   // A clock half an hour slow, and a repeat at the next leader.
   { seed: 50_103, subject: 'node', cuts: { only: [0, 6], clientCount: 1 } },
+  // Five servers whose founder was killed in the middle of it missed each other's rounds for ever.
+  { seed: 101_098, subject: 'node', cuts: { only: [0, 8, 27], clientCount: 1 } },
+  // A write that lay behind a cut line took effect two reigns later, long after its client was refused.
+  { seed: 102_275, subject: 'node', cuts: { only: [1, 2, 6, 8, 11, 12, 13], clientCount: 3 } },
   // A forced reign began in an epoch that another datacenter had just promised to itself.
   {
     seed: 1035,
@@ -56,6 +60,8 @@ const SAVED: readonly {
       ],
     },
   },
+  // A witness had more than the only other datacenter that was left, gave it to nobody, and nobody was elected.
+  { seed: 80_125, subject: 'datacenters', cuts: {} },
   // What a fork showed was taken for what the log that is left had long after.
   { seed: 20_679, subject: 'datacenters', cuts: {} },
 ];

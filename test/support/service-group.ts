@@ -23,6 +23,8 @@ import { FakeClock } from './fake-clock.ts';
 import { FakeRandom } from './fake-random.ts';
 import { MemoryKv } from './memory-kv.ts';
 
+type Fault = 'lose-question' | 'lose-answer' | 'unreachable' | 'refused' | 'hang' | 'late';
+
 export interface ServiceGroupOptions {
   readonly count: number;
   readonly settings: ServiceSettings;
@@ -34,7 +36,9 @@ export class ServiceGroup {
   readonly servers: readonly GroupServer[];
   readonly log: LogEntry[] = [];
   /** What happens to the next calls between servers, one each; afterwards they arrive. */
-  readonly faults: ('lose-question' | 'lose-answer' | 'unreachable' | 'refused' | 'hang')[] = [];
+  readonly faults: Fault[] = [];
+  /** What was held up on its way; each arrives when it is called. */
+  readonly late: (() => Promise<Uint8Array>)[] = [];
   /** Calls that arrived. */
   arrived = 0;
   #leader = 0;
@@ -87,6 +91,10 @@ export class ServiceGroup {
     if (fault === 'refused') throw new RpcError('refused', 'it does not answer this now');
     if (fault === 'lose-question') throw new RpcError('lost', 'the link was closed');
     if (fault === 'hang') return new Promise(() => undefined);
+    if (fault === 'late') {
+      this.late.push(() => this.server(to).answer(request.payload));
+      return new Promise(() => undefined);
+    }
     this.arrived += 1;
     const answer = await this.server(to).answer(request.payload);
     if (fault === 'lose-answer') throw new RpcError('lost', 'the link was closed');
@@ -126,7 +134,10 @@ export class GroupServer {
     };
     const line = {
       self: node,
-      leader: () => this.#heard.leader || undefined,
+      leader: () => {
+        const { leader: node, term } = this.#heard;
+        return node === 0 ? undefined : { node, term };
+      },
       call: (to: number, request: RpcCall) => group.call(to, request),
       onLeaderChanged,
     };
