@@ -16,6 +16,8 @@ export interface KvRange {
   readonly limit?: number;
   /** About so many will be taken: larger slices are read for nothing. Default: what suits the store. */
   readonly sliceRows?: number | undefined;
+  /** Nobody looks at the keys: they come empty, which is cheaper. */
+  readonly isValuesOnly?: boolean | undefined;
 }
 
 export interface KvRow {

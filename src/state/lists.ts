@@ -61,9 +61,9 @@ export function listTokensOfMost(
   const prefix = rowKey('token');
   const afterId = afterIdOf(page);
   const range = afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
-  const rows = kv.rows({ ...range, sliceRows: page.sliceRows });
+  const tokens = objectsIn(kv, TOKENS, { ...range, sliceRows: page.sliceRows });
   const isOwn = (token: Token): boolean => token.namespace === namespace;
-  return filtered(decoded(rows, TOKENS), isOwn, page.limit);
+  return filtered(tokens, isOwn, page.limit);
 }
 
 export function listTokens(
@@ -130,7 +130,7 @@ export function listAuthMethods(
   page: Page,
 ): AsyncIterable<readonly AuthMethod[]> {
   const range = namedRange('authMethod', scope, page.after);
-  return decoded(kv.rows(limited(range, page)), AUTH_METHODS);
+  return objectsIn(kv, AUTH_METHODS, limited(range, page));
 }
 
 export function listBindingRules(
@@ -150,14 +150,14 @@ export function listBindingRules(
   const prefix = rowKey('bindingRule');
   const range = afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
   const isWanted = (rule: BindingRule): boolean => nameKey(rule.authMethod) === nameKey(authMethod);
-  return filtered(decoded(kv.rows(range), BINDING_RULES), isWanted, page.limit);
+  return filtered(objectsIn(kv, BINDING_RULES, range), isWanted, page.limit);
 }
 
 export function listNamespaces(kv: Listed, page: Page): AsyncIterable<readonly Namespace[]> {
   const whole = rangeOf(rowKey('namespace'));
   const range =
     page.after === undefined ? whole : { ...whole, from: behind(rowKey('namespace', page.after)) };
-  return decoded(kv.rows(limited(range, page)), NAMESPACES);
+  return objectsIn(kv, NAMESPACES, limited(range, page));
 }
 
 /** By id: all objects of a table, or those that a namespace's index rows point at. */
@@ -172,7 +172,7 @@ function listById<T extends Stamped>(
   const prefix = scope.kind === 'all' ? rowKey(primary) : rowKey(byNamespace, scope.name);
   const afterId = afterIdOf(page);
   const range = afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
-  if (scope.kind === 'all') return decoded(kv.rows(limited(range, page)), table);
+  if (scope.kind === 'all') return objectsIn(kv, table, limited(range, page));
   return joined(kv.snapshot(), table, (snapshot) =>
     keysOf(snapshot.rows(limited(range, page)), ({ key }) => rowKey(primary, idAtEnd(key))),
   );
@@ -296,6 +296,15 @@ async function* keysOf(
   keyOf: (row: KvRow) => Uint8Array,
 ): AsyncGenerator<readonly Uint8Array[]> {
   for await (const slice of rows) yield slice.map(keyOf);
+}
+
+/** The objects of a table's own rows. */
+function objectsIn<T extends Stamped>(
+  reader: Pick<KvReader, 'rows'>,
+  table: ObjectTable<T>,
+  range: KvRange,
+): Slices<T> {
+  return decoded(reader.rows({ ...range, isValuesOnly: true }), table);
 }
 
 async function* decoded<T extends Stamped>(

@@ -209,7 +209,7 @@ function rowsIn(
 ): AsyncIterable<readonly KvRow[]> {
   const { range: placed, keyOf } = placeOfRange(keyspaces, range);
   const slices = reader.rows(placed);
-  return keyOf === undefined ? slices : renamed(slices, keyOf);
+  return keyOf === undefined || range.isValuesOnly === true ? slices : renamed(slices, keyOf);
 }
 
 async function* renamed(

@@ -101,6 +101,18 @@ const CASES: Readonly<Record<string, (test: Test, kv: Kv) => Promise<void>>> = {
     for await (const slice of kv.rows({ ...ALL, sliceRows: 30 })) sizes.push(slice.length);
     test.same(sizes, [30, 30, 30, 10]);
   },
+  'of rows whose keys nobody looks at, the values come alone': async (test, kv) => {
+    await kv.write([1, 2, 3, 4].map((each) => put(key(each), String(each))));
+    const range: KvRange = { from: key(1), to: key(4), isValuesOnly: true };
+    const values = ['1', '2', '3'].map((value) => ['', value]);
+    test.same(await textsOf(kv.rows(range)), values);
+    const snapshot = kv.snapshot();
+    test.same(await textsOf(snapshot.rows({ ...range, reverse: true, limit: 2 })), [
+      ['', '3'],
+      ['', '2'],
+    ]);
+    await snapshot.close();
+  },
   'a second batch while one is in flight is a mistake of the caller': async (test, kv) => {
     const first = kv.write([put(key(1), 'first')]);
     await test.rejects(kv.write([put(key(1), 'second')]), { name: 'AssertionError' });

@@ -123,7 +123,7 @@ function valueIn(rows: ReadonlyMap<string, Uint8Array>, key: Uint8Array): Uint8A
 async function* slicesOf(
   rows: ReadonlyMap<string, Uint8Array>,
   requireOpen: () => void,
-  { from, to, reverse, limit, sliceRows = SLICE_ROWS }: KvRange,
+  { from, to, reverse, limit, sliceRows = SLICE_ROWS, isValuesOnly = false }: KvRange,
 ): AsyncGenerator<readonly KvRow[]> {
   const keys = [...rows.keys()].filter((key) => key >= textOf(from) && key < textOf(to));
   keys.sort(byCodeUnits);
@@ -133,9 +133,10 @@ async function* slicesOf(
   for (let at = 0; at < wanted.length; at += size) {
     await Promise.resolve();
     requireOpen();
-    yield wanted
-      .slice(at, at + size)
-      .map((key) => ({ key: bytesOf(key), value: Uint8Array.from(rows.get(key)!) }));
+    yield wanted.slice(at, at + size).map((key) => ({
+      key: isValuesOnly ? new Uint8Array() : bytesOf(key),
+      value: Uint8Array.from(rows.get(key)!),
+    }));
   }
 }
 
