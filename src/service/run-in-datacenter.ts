@@ -9,7 +9,14 @@ import type { OperationInput, OperationName, OperationOutput } from './operation
 import { OPERATION_TABLE } from './operation-table.ts';
 import { LeaderAway } from './remote.ts';
 import { type ListPage, listOfPages } from './remote-list.ts';
-import { hasId, isUnknown, leastKnown, repeatableOf, type Write } from './run-write.ts';
+import {
+  foundNothing,
+  hasId,
+  isUnknown,
+  leastKnown,
+  repeatableOf,
+  type Write,
+} from './run-write.ts';
 import type { Service } from './service.ts';
 import { requireTravels } from './travelling-secret.ts';
 import type { ListResult, ReadResult, WriteResult } from './views.ts';
@@ -51,13 +58,14 @@ async function tried<Name extends OperationName>(
   /** Of an earlier try: it may have taken effect. */
   let unknown: AclError | undefined;
   for (;;) {
-    let failure: unknown;
+    let failure: unknown = unknown;
     try {
-      return (await federation.run(datacenter, write)) as OperationOutput<Name>;
+      const output = (await federation.run(datacenter, write)) as OperationOutput<Name>;
+      if (unknown === undefined || !foundNothing(output)) return output;
     } catch (error) {
       failure = error;
+      if (isUnknown(error)) unknown = error;
     }
-    if (isUnknown(failure)) unknown = failure;
     const limitMs = failure instanceof DatacenterAway ? AWAY_TRIES_MS : settings.leaderWaitMs;
     const isOver = clock.monotonicMs() - startMs >= limitMs;
     if (isOver || !mayTryAgain(failure, write)) {

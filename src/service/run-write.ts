@@ -36,22 +36,23 @@ export async function runWrite<Name extends OperationName>(
   let unknown: AclError | undefined;
   let unknownTerm = 0;
   for (;;) {
-    let failure: unknown;
     const term = remote.leaderTerm() ?? 0;
+    const isLast = unknown === undefined || term > unknownTerm;
+    let failure: unknown = unknown;
     try {
-      if (service.leaderContact().isLeader) return await runHere(write);
-      write = repeatableOf(service, write);
-      return await runElsewhere(service, write, given);
+      const isHere = service.leaderContact().isLeader;
+      write = isHere ? write : repeatableOf(service, write);
+      const output = await (isHere ? runHere(write) : runElsewhere(service, write, given));
+      if (isLast || !foundNothing(output)) return output;
     } catch (error) {
       failure = error;
-    }
-    if (isUnknown(failure)) {
-      unknown = failure;
-      unknownTerm = term;
+      if (isUnknown(error)) {
+        unknown = error;
+        unknownTerm = term;
+      }
     }
     const leftMs = deadlineMs - clock.monotonicMs();
     const mayTryAgain = failure instanceof LeaderAway || (isUnknown(failure) && hasId(write));
-    const isLast = term > unknownTerm;
     if (!mayTryAgain || leftMs <= 0) throw leastKnown(failure, unknown, { given, isLast });
     await remote.leaderChanged(Math.min(leftMs, PAUSE_MS));
   }
@@ -105,6 +106,17 @@ export function isUnavailable(error: unknown): boolean {
 /** Nothing was done by this try: the primary is another datacenter by now. */
 export function isMoved(error: unknown): error is AclError {
   return error instanceof AclError && error.code === 'not-primary';
+}
+
+/**
+ * There was nothing to delete: that is not in the log, and keeps no earlier try from deleting what somebody
+ * makes in the meantime.
+ */
+export function foundNothing(output: unknown): boolean {
+  const isWritten = typeof output === 'object' && output !== null && 'meta' in output;
+  if (!isWritten) return false;
+  const { value, meta } = output as WriteResult<unknown>;
+  return value === false && !meta.replayed;
 }
 
 /** What is known of the tries of a write. */

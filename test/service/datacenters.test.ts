@@ -212,6 +212,14 @@ t.test('datacenters: a refusal says nothing of a try that may still be on its wa
   );
 });
 
+t.test('datacenters: nothing to delete says nothing of a delete on its way, either', async (t) => {
+  const two = await twoDatacenters();
+  const deleted = () => settled(two, two.secondary.run('auth-method.delete', { name: 'm' }));
+  two.faults.push('lose-question');
+  t.match(await refusalOf(deleted()), /^outcome-unknown: /);
+  t.equal(await refusalOf(deleted()), 'ok');
+});
+
 t.test('datacenters: what an earlier primary did of a write stays not known', async (t) => {
   for (const last of ['moved', 'away', 'no-leader'] as const) {
     for (const requestId of ['of-the-client', undefined]) {

@@ -221,6 +221,20 @@ t.test('forwarding: a refusal says nothing of a try that may still be on its way
   }
 });
 
+t.test('forwarding: nothing to delete says nothing of a delete on its way, either', async (t) => {
+  for (const [leader, says] of [
+    [1, /^outcome-unknown: /],
+    [3, /^ok$/],
+  ] as const) {
+    const group = await groupOfThree();
+    group.faults.push('lose-question');
+    const running = group.server(2).door.run('auth-method.delete', { name: 'm' }, CALL);
+    if (leader !== 1) group.lead(leader);
+    t.match(await refusalOf(group.settled(running)), says);
+    t.equal((await group.at(2, 'auth-method.delete', { name: 'm' })).value, false);
+  }
+});
+
 t.test('forwarding: a leader repeats by itself only what has a request id', async (t) => {
   const group = await groupOfThree();
   group.server(1).loseNextOutcome = true;
