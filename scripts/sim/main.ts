@@ -53,7 +53,7 @@ const options = scriptProgram(
   .option('--trace', 'with --seed: prints what happens')
   .option(
     '--bad-day <name>',
-    'with --seed: a written day of three datacenters instead of drawn faults',
+    'with --seed: a written day of several datacenters instead of drawn faults',
   )
   .option('--mutants', 'plants one bug after the other and counts the seeds until it is caught')
   .option('--mutant <name>', 'this bug alone', mutantAsked)

@@ -24,6 +24,7 @@ export interface BadDay {
 
 const SMALL = [1, 1, 1];
 const LARGE = [3, 3, 1];
+const FIVE = [1, 1, 1, 1, 1];
 const HOUR_MS = 3_600_000;
 
 export const BAD_DAYS: readonly BadDay[] = [
@@ -236,7 +237,7 @@ export const BAD_DAYS: readonly BadDay[] = [
     name: 'a candidate dies in the moment in which it begins its epoch',
     marks: ['killed while it takes in: entries', 'a primary was not elected'],
     siteSizes: SMALL,
-    federation: { defaultAck: 'primary', awaySite: 2 },
+    federation: { defaultAck: 'primary', awaySites: [2] },
     safetyMs: 24_000,
     faults: [
       at(6000, 7000, { kind: 'away', site: 1, direction: 'both' }),
@@ -255,6 +256,25 @@ export const BAD_DAYS: readonly BadDay[] = [
       at(11_000, 3000, { kind: 'crash', target: 'leader of 1', ending: 'power' }),
       at(15_000, 500, { kind: 'stop', target: 4 }),
       at(20_000, 4000, { kind: 'away', site: 2, direction: 'both' }),
+    ],
+  },
+  {
+    name: 'one of five is gone, and both halves of the others elect right after a start',
+    marks: ['at an address of a datacenter another one was found', 'a primary was not elected'],
+    siteSizes: FIVE,
+    federation: { wanLeastMs: 5, wanMeanMs: 5 },
+    safetyMs: 40_000,
+    faults: [
+      at(6000, 28_000, { kind: 'away', site: 1, direction: 'both' }),
+      ...[2, 3].flatMap((from) =>
+        [4, 5].flatMap((to) => [
+          at(6000, 28_000, { kind: 'cut-wan', from, to }),
+          at(6000, 28_000, { kind: 'cut-wan', from: to, to: from }),
+        ]),
+      ),
+      // From now on none of them knows more of the first one than its settings say.
+      ...[2, 3, 4, 5].map((site) => at(6100, 300, { kind: 'site-down', site, ending: 'process' })),
+      ...[13_000, 22_000].map((atMs) => at(atMs, 0, { kind: 'elect', sites: [2, 4] })),
     ],
   },
   {
@@ -297,7 +317,7 @@ export function onBadDay(drawn: RunOptions, day: BadDay): RunOptions {
     plan: day.faults,
     ...(federation !== undefined && {
       federation: {
-        ...{ ...federation, logMaxAgeMs: 3_600_000, awaySite: undefined },
+        ...{ ...federation, logMaxAgeMs: 3_600_000, awaySites: [] },
         ...{ loginTtlMs: undefined, hasLogouts: false, witnessSite: undefined },
         ...{ siteSizes: day.siteSizes, ...day.federation },
       },

@@ -3,6 +3,7 @@
 
 import { MARKS } from './checks/federation/federation-checks.ts';
 import { MARKS as LOGIN_MARKS } from './workload/datacenters/datacenters-workload.ts';
+import { MARKS as MOVER_MARKS } from './workload/datacenters/primary-mover.ts';
 import type { SubjectName } from './run/run-options.ts';
 
 const RAFT = [
@@ -23,6 +24,7 @@ const FEDERATION = [
   'killed while it takes in: snapshot',
   ...Object.values(MARKS),
   ...Object.values(LOGIN_MARKS),
+  ...Object.values(MOVER_MARKS),
   'a primary was handed over',
   'a primary was elected',
   'a primary was forced',

@@ -9,7 +9,7 @@ import { seedRange } from '../../scripts/sim/seed-range.ts';
 import { sweep } from '../../scripts/sim/sweep.ts';
 import type { Runner, Task } from '../../scripts/sim/tasks.ts';
 import type { Cuts } from './run/cuts.ts';
-import { SUBJECT_NAMES, type SubjectName } from './run/run-options.ts';
+import { drawOptions, SUBJECT_NAMES, type SubjectName } from './run/run-options.ts';
 
 /** Runs that found something: a fault of the product or of the simulator itself. */
 const SAVED: readonly {
@@ -71,6 +71,8 @@ const FRESH: readonly { readonly seed: number; readonly subject: SubjectName }[]
   { seed: 2, subject: 'replica' },
   { seed: 1, subject: 'datacenters' },
   { seed: 2, subject: 'datacenters' },
+  // Of five datacenters.
+  { seed: 9, subject: 'datacenters' },
 ];
 
 function taskOf(seed: number, subject: SubjectName, more: Partial<Task> = {}): Task {
@@ -93,6 +95,19 @@ t.test('runs: those of the product are clean', async (t) => {
   for (const { seed, subject, cuts } of SAVED) {
     const { violation } = await run(taskOf(seed, subject, { cuts }));
     t.equal(violation, undefined, `npm run sim -- --seed ${seed} --subject ${subject}`);
+  }
+});
+
+t.test('draws: one seed of six has five datacenters, and no saved one', async (t) => {
+  const countOf = (seed: number): number =>
+    drawOptions(seed, 'datacenters').federation?.siteSizes.length ?? 0;
+  const counts = Array.from({ length: 600 }, (_, place) => countOf(place + 1));
+  const fives = counts.filter((count) => count === 5).length;
+  t.ok(fives > 80 && fives < 120, `${fives} of 600`);
+  t.equal(counts.filter((count) => count === 3).length, 600 - fives);
+  t.ok(FRESH.some(({ seed, subject }) => subject === 'datacenters' && countOf(seed) === 5));
+  for (const { seed, subject } of SAVED) {
+    if (subject === 'datacenters') t.equal(countOf(seed), 3, `seed ${seed}`);
   }
 });
 

@@ -10,8 +10,8 @@ export interface SitesWatch {
   onFrame(leaving: LeavingFrame): void;
   /** Whether the datacenters of these hosts have the same, all of it. */
   isEven(hosts: readonly SimHost[]): boolean;
-  /** Whether the others are a majority without the datacenter of this number, and have elected or can. */
-  mayLose(site: number | undefined): boolean;
+  /** Whether the others are a majority without the datacenters of these numbers, and have elected or can. */
+  mayLose(sites: readonly number[]): boolean;
   /** How far each of them is, for people. */
   describe(hosts: readonly SimHost[]): string;
 }

@@ -11,6 +11,7 @@ import {
 } from '../../../cluster/federation/promotion/promotion-frames.ts';
 import { MemberCalls } from '../../../cluster/member/member-calls.ts';
 import { ReadBarriers } from '../../../cluster/replica/read-barriers.ts';
+import { Guests } from '../../../cluster/transport/guests.ts';
 import type { Policy } from '../../../src/acl/policy.ts';
 import { CallerResolver } from '../../../src/service/caller-resolver.ts';
 import { PositionWaiters } from '../../../src/service/position-waiters.ts';
@@ -287,6 +288,20 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
         replaced(CallerResolver.prototype, 'isVoid', () => () => false),
         replaced(StoredState.prototype, 'orphanedTokens', () => () => Promise.resolve([])),
       ),
+  },
+  {
+    name: 'whoever-answers',
+    breaks: 'what is meant for one datacenter is asked of whoever is at an address of it',
+    foundBy: ['G1 epoch owner', 'G4 majority'],
+    subject: 'datacenters',
+    badDay: 'one of five is gone, and both halves of the others elect right after a start',
+    seed: 1,
+    install: () =>
+      replaced(Guests.prototype, 'call', (real) => {
+        return function (this: Guests, address, { datacenter: _meant, ...request }) {
+          return real.call(this, address, request);
+        };
+      }),
   },
   {
     name: 'first-leaders-follow',

@@ -1,4 +1,4 @@
-// Three datacenters on one world, with clients in all of them, and who watches the global log.
+// Several datacenters on one world, with clients in all of them, and who watches the global log.
 
 import { must } from '../../../cluster/base/assert.ts';
 import { FederationChecks } from '../checks/federation/federation-checks.ts';

@@ -2,12 +2,13 @@
 // is data: the command line can take parts of it away and nothing else changes.
 
 import type { GroupLimits, GroupTiming } from '../../../cluster/replica/group-limits.ts';
-import { drawKinds, drawPlan } from '../faults/draw-plan.ts';
+import { drawKinds, drawPlan, type PlanFrame } from '../faults/draw-plan.ts';
 import type { FaultPlan } from '../faults/fault-plan.ts';
 import type { Direction } from '../faults/fault-plan.ts';
+import { drawStrangers } from '../faults/draw-strangers.ts';
 import { Stream } from '../world/stream.ts';
 
-/** How much of the product runs: the replica alone, the whole node, or nodes in three datacenters. */
+/** How much of the product runs: the replica alone, the whole node, or nodes in several datacenters. */
 export type SubjectName = 'replica' | 'node' | 'datacenters';
 
 export const SUBJECT_NAMES: readonly SubjectName[] = ['replica', 'node', 'datacenters'];
@@ -27,8 +28,8 @@ export interface FederationOptions {
   readonly logMaxAgeMs: number;
   /** Who must have a write that does not say so. */
   readonly defaultAck: 'primary' | 'majority';
-  /** The datacenter that stays away when the others are well again. */
-  readonly awaySite: number | undefined;
+  /** The datacenters that stay away when the others are well again: fewer than half. */
+  readonly awaySites: readonly number[];
   /** Servers, by number, that read one feature level less in their first life: then they are upgraded. */
   readonly olderHosts?: readonly number[];
   /** So long the tokens of logins live; left out: until somebody ends them. */
@@ -119,10 +120,20 @@ const SITE_SIZES: readonly (readonly number[])[] = [
   [3, 3, 1],
 ];
 
+/** A majority is three: a promise that counts twice makes two primaries, which three datacenters cannot have. */
+const FIVE_SITES: readonly (readonly number[])[] = [
+  [1, 1, 1, 1, 1],
+  [1, 1, 1, 1, 1],
+  [3, 1, 1, 1, 1],
+  [1, 3, 1, 1, 1],
+];
+
 /** Servers are quick, so that a run of a minute holds much of what takes datacenters seconds. */
 function drawDatacenters(seed: number): RunOptions {
   const stream = new Stream(seed, 'datacenters');
-  const siteSizes = stream.chance(0.4) ? SITE_SIZES[0]! : stream.pick(SITE_SIZES);
+  const three = stream.chance(0.4) ? SITE_SIZES[0]! : stream.pick(SITE_SIZES);
+  const five = drawFive(seed);
+  const siteSizes = five ?? three;
   const siteCount = siteSizes.length;
   const hostCount = siteSizes.reduce((sum, size) => sum + size, 0);
   const timing = { ...drawTiming(stream.fork('timing')), tickMs: 50, heartbeatTicks: 2 };
@@ -153,7 +164,7 @@ function drawDatacenters(seed: number): RunOptions {
     safetyMs,
     livenessMs: 120_000,
     outside: hosts.map(() => stream.pick(['in', 'out', 'both', 'down'] as const)),
-    plan: drawPlan(stream.fork('plan'), frame),
+    plan: five === undefined ? drawPlan(stream.fork('plan'), frame) : drawFivePlan(stream, frame),
     patienceMs: 8000,
     federation: {
       siteSizes,
@@ -161,10 +172,31 @@ function drawDatacenters(seed: number): RunOptions {
       wanMeanMs: stream.spread(0.5, 30),
       logMaxAgeMs: stream.chance(0.6) ? stream.between(1000, 4000) : 3_600_000,
       defaultAck: stream.pick(['primary', 'majority'] as const),
-      awaySite: stream.chance(0.25) ? 1 + stream.below(siteCount) : undefined,
+      awaySites: drawAway(stream, siteCount),
       ...drawLater(seed, siteCount),
     },
   };
+}
+
+/** One seed of six has five datacenters. From a stream of its own: the others are what they were without. */
+function drawFive(seed: number): readonly number[] | undefined {
+  const stream = new Stream(seed, 'many');
+  return stream.chance(1 / 6) ? stream.pick(FIVE_SITES) : undefined;
+}
+
+function drawFivePlan(stream: Stream, frame: PlanFrame): FaultPlan {
+  const strangers = drawStrangers(stream.fork('strangers'), frame);
+  // On a day of its own each of them gets further.
+  const others = stream.fork('alone').chance(0.4) ? [] : drawPlan(stream.fork('plan'), frame);
+  return [...others, ...strangers].sort((left, right) => left.atMs - right.atMs);
+}
+
+/** A majority is left. */
+function drawAway(stream: Stream, siteCount: number): readonly number[] {
+  if (!stream.chance(0.25)) return [];
+  const first = 1 + stream.below(siteCount);
+  if (siteCount < 5 || stream.chance(0.5)) return [first];
+  return [first, 1 + ((first + stream.below(siteCount - 1)) % siteCount)];
 }
 
 /** From streams of their own: what the seed draws else stays as it was before there were these. */

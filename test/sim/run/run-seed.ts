@@ -249,14 +249,14 @@ class Run {
     );
   }
 
-  /** Of each datacenter, but for one that may stay away for good. */
+  /** Of each datacenter, but for those that may stay away for good. */
   #drawCores(): readonly { readonly site: Site; readonly hosts: readonly SimHost[] }[] | undefined {
     const stream = this.#world.stream.fork('core');
-    const wanted = this.#options.federation?.awaySite;
-    const away = this.#watch?.mayLose(wanted) === true ? wanted : undefined;
+    const wanted = this.#options.federation?.awaySites ?? [];
+    const away = this.#watch?.mayLose(wanted) === true ? wanted : [];
     const cores: { readonly site: Site; readonly hosts: readonly SimHost[] }[] = [];
     for (const [place, site] of this.#sites.entries()) {
-      if (place + 1 === away) continue;
+      if (away.includes(place + 1)) continue;
       const own = place === 0 ? stream : stream.fork(`datacenter ${place + 1}`);
       const core = site.core((fit) => own.shuffled(fit));
       if (core === undefined) return undefined;

@@ -158,9 +158,9 @@ export class FederationChecks implements SitesWatch {
   }
 
   /** Whoever is to elect must know all that vote. */
-  mayLose(site: number | undefined): boolean {
+  mayLose(sites: readonly number[]): boolean {
     return this.#sites.every((hosts, place) => {
-      if (place + 1 === site) return true;
+      if (sites.includes(place + 1)) return true;
       return hosts.every((host) => {
         const at = this.replicationOf(host);
         return at?.datacenters.length === this.#sites.length;

@@ -18,7 +18,14 @@ export interface PrimaryMoverOptions {
   readonly checks: FederationChecks;
 }
 
+/** Corners that a long series of runs must have been in. */
+export const MARKS = {
+  stranger: 'at an address of a datacenter another one was found',
+} as const;
+
 const TIMEOUT_MS = 60_000;
+/** As the transport has it, in what a ballot says of who did not answer. */
+const STRANGER = / is of datacenter "/;
 const SETTLE_EVERY_MS = 3000;
 
 export class PrimaryMover {
@@ -115,7 +122,9 @@ export class PrimaryMover {
         const isDone = reply.kind === 'answered';
         world.trace.mark(isDone ? `a primary was ${what}` : `a primary was not ${what}`);
         if (reply.kind === 'refused') {
-          world.trace.note('refused', leader.name, 0, () => `${what}: ${String(reply.error)}`);
+          const says = String(reply.error);
+          if (STRANGER.test(says)) world.trace.mark(MARKS.stranger);
+          world.trace.note('refused', leader.name, 0, () => `${what}: ${says}`);
         }
       });
     return true;
