@@ -97,8 +97,8 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
-    name: 'one that lacks what others have is to be promoted',
-    marks: ['a primary was not elected'],
+    name: 'one that lacks what others have is to be promoted, and is given it',
+    marks: ['says: took what a datacenter had more', 'a primary was elected'],
     siteSizes: SMALL,
     federation: { defaultAck: 'majority' },
     safetyMs: 28_000,

@@ -9,6 +9,7 @@ import {
   type PromiseAsk,
   PROMOTION_METHOD,
 } from '../../../cluster/federation/promotion/promotion-frames.ts';
+import { RestOfLog } from '../../../cluster/federation/promotion/rest-of-log.ts';
 import { MemberCalls } from '../../../cluster/member/member-calls.ts';
 import { ReadBarriers } from '../../../cluster/replica/read-barriers.ts';
 import { Guests } from '../../../cluster/transport/guests.ts';
@@ -70,12 +71,16 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'promise-without-cursor',
-    breaks: 'a datacenter promises an epoch to one that lacks what it has',
+    breaks: 'a datacenter promises an epoch to one that lacks what it has, and does not take it',
     foundBy: ['G4 majority'],
     subject: 'datacenters',
-    badDay: 'one that lacks what others have is to be promoted',
+    badDay: 'one that lacks what others have is to be promoted, and is given it',
     seed: 1,
-    install: () => asksAre((ask) => ({ ...ask, cursor: { ...ask.cursor, ...FAR } })),
+    install: () =>
+      together(
+        asksAre((ask) => ({ ...ask, cursor: { ...ask.cursor, ...FAR } })),
+        replaced(RestOfLog.prototype, 'take', () => () => Promise.resolve()),
+      ),
   },
   {
     name: 'promise-not-kept',
