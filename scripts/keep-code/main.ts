@@ -2,6 +2,7 @@
 // kept. `scripts/pack` runs this with the options for which the code is.
 
 import { dirname, join } from 'node:path';
+import { placeObjectsAsUsual } from '../../src/platform-node/object-placement.ts';
 import { PackedProgram } from '../../src/platform-node/packed-program.ts';
 
 const [node = '', , folder = ''] = process.argv;
@@ -15,5 +16,8 @@ process.argv = [
   ...['--ports-http', '0', '--ports-cluster', '-1', '--log-level', 'error'],
 ];
 const program = new PackedProgram(join(built, 'program.cjs'));
-process.once('exit', () => program.keepCode());
+process.once('exit', () => {
+  placeObjectsAsUsual();
+  program.keepCode();
+});
 program.run();

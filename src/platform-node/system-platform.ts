@@ -17,6 +17,7 @@ import { NodeHttpsClient } from './https-client.ts';
 import { openJsonLog } from './json-log.ts';
 import { openLevelKv } from './level-kv.ts';
 import { watchLoopDelay } from './loop-delay.ts';
+import { placeObjectsYoung } from './object-placement.ts';
 import { systemClock } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 import { systemSha256 } from './system-sha256.ts';
@@ -33,6 +34,7 @@ export function openSystemPlatform(
   const dataFolder = settings.data_dir;
   makeFolder(dataFolder);
   adoptSha256(systemSha256);
+  placeObjectsYoung();
   const logger = openJsonLog(settings.log_level, STANDARD_ERROR);
   return {
     clock: systemClock,
