@@ -78,6 +78,16 @@ interface Row {
   readonly ceilingProcessorUs?: number;
   /** Of the processor time of the ceiling to that of the server, paired likewise. */
   readonly processorRatio?: number;
+  /** Of the processor time to that with the size that was named first, paired likewise. */
+  readonly dearness: number;
+}
+
+/** A server that holds so many tokens. */
+interface Sized {
+  readonly tokens: number;
+  readonly server: Child;
+  readonly startMs: number;
+  readonly seedPerSecond: number;
 }
 
 interface ServerFigures {
@@ -105,7 +115,7 @@ try {
   else if (serverCount > 1)
     await benchGroup({ servers: serverCount, secondsEach, rounds, workFolder });
   else {
-    for (const size of sizes) await measureSize(size);
+    await measureSizes();
     print();
   }
 } finally {
@@ -118,10 +128,25 @@ function datacentersIn(text: string): number {
   throw new InvalidArgumentError('The benchmark knows one datacenter, or two.');
 }
 
-async function measureSize(tokens: number): Promise<void> {
+/** All sizes stand beside each other: what is said of two of them is of the same minutes. */
+async function measureSizes(): Promise<void> {
+  const all: Sized[] = [];
+  try {
+    for (const tokens of sizes) all.push(await startSized(tokens));
+    await measureReads(all);
+    await measureCreates(all);
+    for (const { server, ...figures } of all) {
+      servers.push({ ...figures, anonymousMib: server.anonymousMib() });
+    }
+  } finally {
+    for (const { server } of all) await server.stop();
+  }
+}
+
+async function startSized(tokens: number): Promise<Sized> {
   const kept = options.data;
   const { folder, createsPerSecond } = await seededFolder({ tokens, workFolder, kept });
-  process.stderr.write(`bench: measuring with ${tokens} tokens\n`);
+  process.stderr.write(`bench: starting with ${tokens} tokens\n`);
   const startTimes: number[] = [];
   for (let round = 1; round < rounds; round++) {
     const server = await startServer(folder);
@@ -129,19 +154,8 @@ async function measureSize(tokens: number): Promise<void> {
     await server.stop();
   }
   const server = await startServer(folder);
-  startTimes.push(server.startedInMs);
-  try {
-    await measureReads(server, tokens);
-    await measureCreates(server, tokens);
-    servers.push({
-      tokens,
-      startMs: median(startTimes),
-      anonymousMib: server.anonymousMib(),
-      seedPerSecond: createsPerSecond,
-    });
-  } finally {
-    await server.stop();
-  }
+  const startMs = median([...startTimes, server.startedInMs]);
+  return { tokens, server, startMs, seedPerSecond: createsPerSecond };
 }
 
 function startServer(folder: string): Promise<Child> {
@@ -169,70 +183,81 @@ function numberIn(match: RegExpExecArray | null): number | undefined {
   return match === null ? undefined : Number(match[1]);
 }
 
-async function measureReads(server: Child, tokens: number): Promise<void> {
-  const scattered = (serial: number): number => Math.imul(serial, 2_654_435_761) >>> 0;
+/** The request with this number to a server of so many tokens. */
+type RequestOf = (serial: number, tokens: number) => string;
+
+async function measureReads(all: readonly Sized[]): Promise<void> {
+  const scattered = (serial: number, tokens: number): number =>
+    (Math.imul(serial, 2_654_435_761) >>> 0) % tokens;
   const get = (path: string, headers = TOKEN_HEADER): string =>
     `GET ${path} HTTP/1.1\r\nHost: bench\r\n${headers}\r\n`;
-  const read = (serial: number): string =>
-    get(`/v1/acl/token/${accessorOf(scattered(serial) % tokens)}`);
-  await againstBareHttp('token read by accessor', server, tokens, read);
-  const readSelf = (serial: number): string =>
-    get('/v1/acl/token/self', `X-Service-Token: ${secretOf(scattered(serial) % tokens)}\r\n`);
-  await againstBareHttp('token read self', server, tokens, readSelf);
+  const secretHeader = (serial: number, tokens: number): string =>
+    `X-Service-Token: ${secretOf(scattered(serial, tokens))}\r\n`;
+  await againstBareHttp('token read by accessor', all, (serial, tokens) =>
+    get(`/v1/acl/token/${accessorOf(scattered(serial, tokens))}`),
+  );
+  await againstBareHttp('token read self', all, (serial, tokens) =>
+    get('/v1/acl/token/self', secretHeader(serial, tokens)),
+  );
   const question = JSON.stringify([{ Resource: 'service', Access: 'write', Segment: 'web' }]);
-  const authorize = (serial: number): string =>
-    `POST /v1/internal/acl/authorize HTTP/1.1\r\nHost: bench\r\nX-Service-Token: ${secretOf(scattered(serial) % tokens)}\r\n` +
-    `Content-Length: ${question.length}\r\n\r\n${question}`;
-  await againstBareHttp('authorize', server, tokens, authorize);
-  const page = (serial: number): string =>
-    get(
-      `/v1/acl/tokens?limit=100&next=${Buffer.from(accessorOf(scattered(serial) % tokens)).toString('base64url')}`,
-    );
-  const { results } = await measured(server, page, 8);
-  add('list page of 100', tokens, results);
-  const { results: one } = await measured(server, page, 1);
-  add('list page of 100, one client', tokens, one);
+  const asked = `Content-Length: ${question.length}\r\n\r\n${question}`;
+  await againstBareHttp(
+    'authorize',
+    all,
+    (serial, tokens) =>
+      `POST /v1/internal/acl/authorize HTTP/1.1\r\nHost: bench\r\n${secretHeader(serial, tokens)}${asked}`,
+  );
+  const page: RequestOf = (serial, tokens) => {
+    const next = Buffer.from(accessorOf(scattered(serial, tokens))).toString('base64url');
+    return get(`/v1/acl/tokens?limit=100&next=${next}`);
+  };
+  await inTurn('list page of 100', all, { request: page, connections: 8 });
+  await inTurn('list page of 100, one client', all, { request: page, connections: 1 });
 }
 
-async function measureCreates(server: Child, tokens: number): Promise<void> {
-  const policy = `GET /v1/acl/policy/name/${BENCH_POLICY} HTTP/1.1\r\nHost: bench\r\n${TOKEN_HEADER}\r\n`;
-  const { ID: policyId } = JSON.parse((await answerOf(server.port, policy)).body) as {
-    readonly ID: string;
+async function measureCreates(all: readonly Sized[]): Promise<void> {
+  const policyIds = new Map<number, string>();
+  for (const { tokens, server } of all) policyIds.set(tokens, await benchPolicyOf(server));
+  const create: RequestOf = (_serial, tokens) => {
+    const links = [{ ID: policyIds.get(tokens) }];
+    const body = JSON.stringify({ Description: 'made by the benchmark', Policies: links });
+    return `PUT /v1/acl/token HTTP/1.1\r\nHost: bench\r\n${TOKEN_HEADER}Content-Length: ${body.length}\r\n\r\n${body}`;
   };
-  const body = JSON.stringify({
-    Description: 'made by the benchmark',
-    Policies: [{ ID: policyId }],
-  });
-  const create = (): string =>
-    `PUT /v1/acl/token HTTP/1.1\r\nHost: bench\r\n${TOKEN_HEADER}Content-Length: ${body.length}\r\n\r\n${body}`;
   const ceiling = await startChild({
     script: join(here, 'append-server', 'main.js'),
     nodeOptions: NODE_OPTIONS,
-    arguments: [join(workFolder, `append-${tokens}`)],
+    arguments: [join(workFolder, 'append')],
     portOf: (output) => numberIn(/^(\d+)\n/.exec(output)),
   });
   try {
-    await paired('token create', tokens, server, ceiling, create);
+    await inTurn('token create', all, { request: create, connections: CONNECTIONS, ceiling });
   } finally {
     await ceiling.stop();
   }
 }
 
-/** Measures beside a bare node:http server that answers with the bytes of the first answer. */
+async function benchPolicyOf({ port }: Child): Promise<string> {
+  const request = `GET /v1/acl/policy/name/${BENCH_POLICY} HTTP/1.1\r\nHost: bench\r\n${TOKEN_HEADER}\r\n`;
+  const policy = JSON.parse((await answerOf(port, request)).body) as { readonly ID: string };
+  return policy.ID;
+}
+
+/** Measures beside a bare node:http server that answers with the bytes of one answer of the first size. */
 async function againstBareHttp(
   what: string,
-  server: Child,
-  tokens: number,
-  request: (serial: number) => string,
+  all: readonly Sized[],
+  request: RequestOf,
 ): Promise<void> {
+  const [first] = all;
+  if (first === undefined) return;
   const ceiling = await startChild({
     script: join(here, 'bare-http', 'main.js'),
     arguments: [],
-    input: JSON.stringify(await answerOf(server.port, request(1))),
+    input: JSON.stringify(await answerOf(first.server.port, request(1, first.tokens))),
     portOf: (output) => numberIn(/^(\d+)\n/.exec(output)),
   });
   try {
-    await paired(what, tokens, server, ceiling, request);
+    await inTurn(what, all, { request, connections: CONNECTIONS, ceiling });
   } finally {
     await ceiling.stop();
   }
@@ -272,46 +297,68 @@ async function rawAnswer(port: number, request: string): Promise<string> {
 }
 
 /**
- * Product and ceiling in turn, round by round, so that both see the same noise. The first round, in which
- * what is hot is compiled, does not count.
+ * The ceiling, where there is one, and all sizes in turn, round by round, so that all see the same noise. The
+ * first round, in which what is hot is compiled, does not count.
  */
-async function paired(
+async function inTurn(
   what: string,
-  tokens: number,
-  server: Child,
-  ceiling: Child,
-  request: (serial: number) => string,
+  all: readonly Sized[],
+  load: {
+    readonly request: RequestOf;
+    readonly connections: number;
+    readonly ceiling?: Child;
+  },
 ): Promise<void> {
-  const ours: Loaded[] = [];
+  const { request, connections, ceiling } = load;
+  const ours: Loaded[][] = all.map(() => []);
   const theirs: Loaded[] = [];
   for (let round = 0; round <= rounds; round++) {
-    const their = await loaded(ceiling, ofRound(round, request), CONNECTIONS);
-    const our = await loaded(server, ofRound(round, request), CONNECTIONS);
-    if (round === 0) continue;
-    theirs.push(their);
-    ours.push(our);
+    const toThem = ofRound(round, (serial) => request(serial, all[0]?.tokens ?? 0));
+    const their = ceiling && (await loaded(ceiling, toThem, connections));
+    if (their !== undefined && round > 0) theirs.push(their);
+    for (const [place, { server, tokens }] of all.entries()) {
+      const toUs = ofRound(round, (serial) => request(serial, tokens));
+      const our = await loaded(server, toUs, connections);
+      if (round > 0) ours[place]?.push(our);
+    }
   }
-  const medianOfPairs = (ratioOf: (our: Loaded, their: Loaded) => number): number =>
-    median(ours.map((our, round) => ratioOf(our, theirs[round] as Loaded)));
-  add(what, tokens, ours, {
-    ceilingPerSecond: median(theirs.map(({ requestsPerSecond }) => requestsPerSecond)),
-    ratio: medianOfPairs((our, their) => our.requestsPerSecond / their.requestsPerSecond),
-    ceilingProcessorUs: median(theirs.map(({ processorUs }) => processorUs)),
-    processorRatio: medianOfPairs((our, their) => their.processorUs / our.processorUs),
-  });
+  for (const [place, { tokens }] of all.entries()) {
+    const results = ours[place] ?? [];
+    const dearness = medianOfPairs(
+      results,
+      ours[0] ?? [],
+      (our, first) => our.processorUs / first.processorUs,
+    );
+    add(what, tokens, results, {
+      dearness,
+      ...(ceiling !== undefined && besideCeiling(results, theirs)),
+    });
+  }
 }
 
-async function measured(
-  server: Child,
-  request: (serial: number) => string,
-  connections: number,
-): Promise<{ readonly results: readonly Loaded[] }> {
-  const results: Loaded[] = [];
-  for (let round = 0; round <= rounds; round++) {
-    const result = await loaded(server, ofRound(round, request), connections);
-    if (round > 0) results.push(result);
-  }
-  return { results };
+function besideCeiling(ours: readonly Loaded[], theirs: readonly Loaded[]): Partial<Row> {
+  return {
+    ceilingPerSecond: median(theirs.map(({ requestsPerSecond }) => requestsPerSecond)),
+    ratio: medianOfPairs(
+      ours,
+      theirs,
+      (our, their) => our.requestsPerSecond / their.requestsPerSecond,
+    ),
+    ceilingProcessorUs: median(theirs.map(({ processorUs }) => processorUs)),
+    processorRatio: medianOfPairs(
+      ours,
+      theirs,
+      (our, their) => their.processorUs / our.processorUs,
+    ),
+  };
+}
+
+function medianOfPairs(
+  ours: readonly Loaded[],
+  theirs: readonly Loaded[],
+  ratioOf: (our: Loaded, their: Loaded) => number,
+): number {
+  return median(ours.map((our, round) => ratioOf(our, theirs[round] as Loaded)));
 }
 
 /** Every round asks for others: what is asked again in the next one would flatter what is kept in memory. */
@@ -351,7 +398,7 @@ function add(
   what: string,
   tokens: number,
   results: readonly Loaded[],
-  beside: Partial<Row> = {},
+  beside: Pick<Row, 'dearness'> & Partial<Row>,
 ): void {
   const row: Row = {
     what,
@@ -364,8 +411,9 @@ function add(
   };
   rows.push(row);
   process.stderr.write(
-    `bench: ${what}: ${shown(row.perSecond)}/s, ratio ${row.ratio?.toFixed(2) ?? '-'}; ` +
-      `${shown(row.processorUs)} µs of processor, ratio ${row.processorRatio?.toFixed(2) ?? '-'}\n`,
+    `bench: ${what}, ${tokens}: ${shown(row.perSecond)}/s, ratio ${row.ratio?.toFixed(2) ?? '-'}; ` +
+      `${shown(row.processorUs)} µs of processor, ratio ${row.processorRatio?.toFixed(2) ?? '-'}; ` +
+      `${row.dearness.toFixed(2)} of ${sizes[0]} tokens\n`,
   );
 }
 
@@ -381,8 +429,10 @@ function print(): void {
     shown(row.processorUs),
     shown(row.ceilingProcessorUs ?? Number.NaN),
     row.processorRatio === undefined ? '-' : row.processorRatio.toFixed(2),
+    row.dearness.toFixed(2),
   ]);
-  const ofProcessor = ['processor µs', 'ceiling µs', 'ratio'];
+  const toFirst = `of ${sizes[0]?.toLocaleString('en-US')}`;
+  const ofProcessor = ['processor µs', 'ceiling µs', 'ratio', toFirst];
   process.stdout.write(
     table(
       ['', 'tokens', 'per s', 'p50 ms', 'p99 ms', 'ceiling per s', 'ratio', ...ofProcessor],
