@@ -32,6 +32,8 @@ export class PrimaryMover {
   readonly #options: PrimaryMoverOptions;
   /** Promotions that nobody has heard the end of. */
   #openCount = 0;
+  /** The last one that was forced: it may be under way while any promotion is. */
+  #forced: SimHost | undefined;
 
   constructor(options: PrimaryMoverOptions) {
     this.#options = options;
@@ -92,6 +94,7 @@ export class PrimaryMover {
 
   #elect(place: number): boolean {
     const leader = this.#options.group.leader(this.#options.sites[place] ?? []);
+    if (leader !== undefined && this.#mayCollide(leader)) return false;
     return this.#ask(leader, 'elected', (promotion) => promotion.elect());
   }
 
@@ -104,7 +107,20 @@ export class PrimaryMover {
     const epoch = own.maxEpochPromised + 1;
     const promised = world.hosts.map((host) => checks.replicationOf(host)?.maxEpochPromised ?? 0);
     if (epoch <= Math.max(...promised)) return false;
-    return this.#ask(leader, 'forced', (promotion) => promotion.force(epoch));
+    const isAsked = this.#ask(leader, 'forced', (promotion) => promotion.force(epoch));
+    if (isAsked) this.#forced = leader;
+    return isAsked;
+  }
+
+  /**
+   * Somebody is being forced whom this one cannot hear of: of a majority that elects on the other side of a cut
+   * nobody who is forced can know, and both might begin one epoch. The operator lets one of the two end first.
+   */
+  #mayCollide(leader: SimHost): boolean {
+    const { net } = this.#options.world;
+    if (this.#forced === undefined || this.#openCount === 0) return false;
+    const { name } = this.#forced;
+    return net.link(name, leader.name).isCut || net.link(leader.name, name).isCut;
   }
 
   #ask(
