@@ -32,10 +32,11 @@ export class RestOfLog {
   async give(payload: Uint8Array, { isDiverged }: PromotionState): Promise<Uint8Array> {
     const { datacenter, source } = this.#options;
     const { after, isTrial } = decodeRest(payload);
+    if (isDiverged) throw givesNothing(`${datacenter} stands on a fork, and waits for a snapshot`);
     const location = source.locate(after);
-    const isOnChain = location.kind !== 'diverged' && !isDiverged;
-    if (!isOnChain)
+    if (location.kind === 'diverged') {
       throw givesNothing(`${positionText(after)} is on another chain than ${datacenter}`);
+    }
     const all = location.kind === 'kept' ? await source.read(after.seq, FRAME_BYTES) : undefined;
     if (all === undefined) {
       throw givesNothing(

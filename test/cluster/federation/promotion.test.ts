@@ -257,7 +257,7 @@ t.test('rest: of a fork, and by who waits for a snapshot, nothing is given', asy
   test.equal(await ask(three), '2 entries');
   test.equal(await ask(three, true), '0 entries');
   two.isDiverged = true;
-  test.equal(await ask(three), '1.6 is on another chain than dc2');
+  test.equal(await ask(three), 'dc2 stands on a fork, and waits for a snapshot');
 });
 
 t.test('election: is refused where it makes no sense', async (test) => {
