@@ -453,6 +453,6 @@ export class NodeFederation implements Federation {
 }
 
 function notBegun(datacenter: string): RpcRefusal {
-  const says = `${datacenter} has no global log before all its servers can read one: upgrade them`;
+  const says = `${datacenter} has no global log before all its servers can read one: upgrade them, or remove those that are gone for good`;
   return new RpcRefusal(FEED_REFUSAL.busy, says);
 }
