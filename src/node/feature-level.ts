@@ -1,6 +1,7 @@
 // Which level the log of this datacenter uses, and when it may use a higher one. While this server leads it
 // raises the level as soon as everybody reads it: every member, whether it votes or not, and in the primary
 // every other datacenter, which has then raised its own. So a secondary always reads what its primary writes.
+// With the level at which there is a global log at all nobody waits for other datacenters: see othersOf.
 
 import { Repeated } from '../../cluster/member/repeated.ts';
 import type { MemberView } from '../../cluster/member/group-member.ts';
@@ -8,7 +9,7 @@ import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import { AclError } from '../acl/error.ts';
 import type { Command } from '../state/commands.ts';
-import { readableAt } from '../state/feature-levels.ts';
+import { GLOBAL_LOG_LEVEL, readableAt } from '../state/feature-levels.ts';
 import type { Outcome } from '../state/outcome.ts';
 
 /** Who has to read the log, and up to which level; undefined: nobody knows at the moment. */
@@ -99,4 +100,26 @@ export class FeatureLevel {
     const { reads, members, datacenters } = this.#options;
     return [{ name: 'this server', reads }, ...members(), ...datacenters()];
   }
+}
+
+/**
+ * Other datacenters, as those who read what the primary writes. Before there is a global log nobody reads it, and
+ * who cannot read one gets none, however late it begins. To wait for their word would keep a datacenter whose own
+ * servers all read one without it, for good if one of its servers is lost meanwhile.
+ */
+export function othersOf(
+  names: readonly string[],
+  {
+    levelOf,
+    hasGlobalLog,
+  }: {
+    /** Undefined while nobody has told. */
+    readonly levelOf: (datacenter: string) => number | undefined;
+    readonly hasGlobalLog: boolean;
+  },
+): readonly LevelReader[] {
+  return names.map((name) => {
+    const told = levelOf(name);
+    return { name, reads: hasGlobalLog ? told : Math.max(told ?? 0, GLOBAL_LOG_LEVEL) };
+  });
 }

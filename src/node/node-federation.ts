@@ -29,7 +29,7 @@ import { adoptFederation, beginGlobalLog } from './begin-global-log.ts';
 import { DatacenterLine } from './datacenter-line.ts';
 import { Enlisting } from './enlisting.ts';
 import { feedStandingOf } from './federation-role.ts';
-import type { LevelReader } from './feature-level.ts';
+import { type LevelReader, othersOf } from './feature-level.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { federationShown } from './federation-shown.ts';
 import { FederationView } from './federation-view.ts';
@@ -224,10 +224,13 @@ export class NodeFederation implements Federation {
 
   /** Who besides this datacenter reads what it writes. */
   readers(): readonly LevelReader[] {
-    const { plan } = this.#options;
+    const { machine, plan } = this.#options;
     if (!this.isPrimary) return [];
-    const others = this.datacenters().filter((name) => name !== plan.datacenter);
-    return others.map((name) => ({ name, reads: this.#gossip.directory.levelOf(name) }));
+    const names = this.datacenters().filter((name) => name !== plan.datacenter);
+    return othersOf(names, {
+      levelOf: (name) => this.#gossip.directory.levelOf(name),
+      hasGlobalLog: machine.replication() !== undefined,
+    });
   }
 
   run(datacenter: string, errand: Errand): Promise<unknown> {

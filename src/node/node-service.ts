@@ -10,7 +10,7 @@ import type { ServiceDeps } from '../service/deps.ts';
 import { ensureBuiltins } from '../service/duties.ts';
 import { LeaderAway } from '../service/remote.ts';
 import type { Command } from '../state/commands.ts';
-import { levelOf } from '../state/feature-levels.ts';
+import { GLOBAL_LOG_LEVEL } from '../state/feature-levels.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome } from '../state/outcome.ts';
 import { answeringDatacentersWith } from './answer-datacenters.ts';
@@ -53,14 +53,6 @@ export interface NodeService {
   readonly level: FeatureLevel;
 }
 
-/** What a datacenter writes first of a global log. */
-const BEGINNING = {
-  type: 'global-log.begin',
-  datacenter: '',
-  primary: '',
-  isWitness: false,
-} as const;
-
 /** Calls that one connection between servers carries at once. */
 const FORWARDED_MAX = 4_096;
 
@@ -75,7 +67,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
       ...{ platform, member, machine, countMax, clusterId: options.clusterId },
       plan: federationPlanOf(settings),
       propose: (command) => propose(member, level.readable(command)),
-      mayBegin: () => machine.usesLevel >= levelOf(BEGINNING),
+      mayBegin: () => machine.usesLevel >= GLOBAL_LOG_LEVEL,
     },
     closer,
   );

@@ -55,6 +55,9 @@ const LEVEL_OF_CHANGE: Readonly<Record<ChangeType, number>> = {
   'level.raise': 2,
 };
 
+/** From which on a datacenter has a global log: who reads less has no part in one. */
+export const GLOBAL_LOG_LEVEL = LEVEL_OF_CHANGE['global-log.begin'];
+
 /**
  * Whether requests are remembered until a command names them: where there is a global log, and from that command's
  * level on. Elsewhere their age counts, by the clocks of leaders: see docs/decisions/0007.

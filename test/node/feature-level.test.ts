@@ -2,8 +2,8 @@
 // of the log rises when the last one is upgraded, goes on meanwhile as before, and never comes back.
 
 import t from 'tap';
-import { FeatureLevel, type LevelReader } from '../../src/node/feature-level.ts';
-import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
+import { FeatureLevel, type LevelReader, othersOf } from '../../src/node/feature-level.ts';
+import { FIRST_LEVEL, GLOBAL_LOG_LEVEL, NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import type { Command } from '../../src/state/commands.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -87,6 +87,21 @@ t.test('level: the primary waits for every other datacenter', async (test) => {
     test.same(feature.status(), { uses: state.uses, reads: 3, waitsFor });
     await feature.close();
   }
+});
+
+t.test('level: no word of another datacenter is waited for before there is a global log', (t) => {
+  const told = new Map([
+    ['older', GLOBAL_LOG_LEVEL - 1],
+    ['newer', GLOBAL_LOG_LEVEL + 1],
+  ]);
+  const reading = (hasGlobalLog: boolean) =>
+    othersOf(['silent', 'older', 'newer'], {
+      levelOf: (name) => told.get(name),
+      hasGlobalLog,
+    }).map(({ reads }) => reads);
+  t.same(reading(false), [GLOBAL_LOG_LEVEL, GLOBAL_LOG_LEVEL, GLOBAL_LOG_LEVEL + 1]);
+  t.same(reading(true), [undefined, GLOBAL_LOG_LEVEL - 1, GLOBAL_LOG_LEVEL + 1]);
+  t.end();
 });
 
 t.test(
@@ -224,6 +239,34 @@ t.test(
     await everyoneKnows([dc1, dc2, dc3]);
   },
 );
+
+t.test('skew: a primary has its global log before the others can read one', async (t) => {
+  const dc1 = await planned(t, { name: 'dc1', servers: 3 });
+  const dc2 = await planned(t, { name: 'dc2', primary: dc1 });
+  const [first, second, third] = dc1.servers as [ServerUnderTest, ServerUnderTest, ServerUnderTest];
+  const behind = serverOf(dc2);
+  third.reads = FIRST_LEVEL;
+  behind.reads = FIRST_LEVEL;
+  await Promise.all([...dc1.servers, behind].map((server) => server.open()));
+  await until('the leader waits for its own server and knows of the other datacenter', async () => {
+    const leader = await leaderOf(dc1.servers);
+    if (leader === third) await third.client.send('POST', '/operator/raft/transfer-leader');
+    const { text } = await leader.client.get('/acl/replication');
+    const waitsFor = (await shown(leader))?.WaitsFor ?? [];
+    return waitsFor.includes(third.name) && text.includes('"dc2"');
+  });
+  await restart(third, NEWEST_LEVEL);
+  await uses(first, NEWEST_LEVEL);
+  await second.client.made('PUT', '/acl/policy', { Name: 'before-the-other' });
+  // One that is upgraded later takes part from then on.
+  await behind.close();
+  behind.reads = NEWEST_LEVEL;
+  await behind.open();
+  await everyoneKnows([dc1, dc2]);
+  await until('it is there', async () => {
+    return (await behind.client.get('/acl/policies?stale')).text.includes('before-the-other');
+  });
+});
 
 t.test('skew: a secondary that is a release ahead follows an older primary', async (t) => {
   const dc1 = await runDatacenter(t, { name: 'dc1' });
