@@ -23,6 +23,7 @@ interface Options {
   readonly only?: readonly number[];
   readonly clients?: number;
   readonly until?: number;
+  readonly keepAll?: true;
   readonly trace?: true;
   readonly mutants?: true;
   readonly mutant?: Mutant;
@@ -50,6 +51,7 @@ const options = scriptProgram(
   )
   .option('--clients <count>', 'with --seed: so many clients', wholeNumber)
   .option('--until <ms>', 'with --seed: faults end here, in virtual milliseconds', wholeNumber)
+  .option('--keep-all', 'with --seed: servers keep all entries of their logs')
   .option('--trace', 'with --seed: prints what happens')
   .option(
     '--bad-day <name>',
@@ -92,11 +94,12 @@ async function overSeeds(range: SeedRange): Promise<boolean> {
   }
 }
 
-function cutsOf({ only, clients, until }: Options): Cuts {
+function cutsOf({ only, clients, until, keepAll }: Options): Cuts {
   return {
     ...(only !== undefined && { only }),
     ...(clients !== undefined && { clientCount: clients }),
     ...(until !== undefined && { safetyMs: until }),
+    ...(keepAll === true && { keepsAll: true }),
   };
 }
 

@@ -86,6 +86,9 @@ function groupSettingsOf(settings: Settings) {
       electionTicks: Math.round(electionMs / heartbeatMs),
       readTimeoutMs: leaderWaitMs,
     },
-    groupLimits: { pendingCountMax: settings['limits.pending_writes_max'] },
+    groupLimits: {
+      pendingCountMax: settings['limits.pending_writes_max'],
+      keptCount: settings['raft.trailing_logs'],
+    },
   };
 }

@@ -128,6 +128,12 @@ export const SETTING_KEYS = [
     says: 'silence of the leader after which another is elected; the same on all servers',
   },
   {
+    name: 'raft.trailing_logs',
+    type: { kind: 'count', min: 1, max: 131_072 },
+    default: 4096,
+    says: 'applied entries that a server keeps for others that were away; who lacks more is sent a snapshot',
+  },
+  {
     name: 'federation.log_max_bytes',
     type: { kind: 'count', min: 1_048_576, max: 1_099_511_627_776 },
     default: 1_073_741_824,

@@ -314,6 +314,7 @@ export function onBadDay(drawn: RunOptions, day: BadDay): RunOptions {
     clocks: hosts.map((_, place) => drawn.clocks[place] ?? { rate: 1, wallDrift: 1 }),
     outside: hosts.map((_, place) => drawn.outside[place] ?? 'both'),
     safetyMs: day.safetyMs,
+    limits: {},
     plan: day.faults,
     ...(federation !== undefined && {
       federation: {

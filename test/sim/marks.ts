@@ -20,6 +20,7 @@ const RAFT = [
 ].map((message) => `says: ${message}`);
 
 const FEDERATION = [
+  'says: a snapshot is being sent',
   'killed while it takes in: entries',
   'killed while it takes in: snapshot',
   ...Object.values(MARKS),

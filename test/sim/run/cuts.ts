@@ -1,5 +1,5 @@
-// Parts of a run taken away: fewer faults, fewer clients, an earlier end. What is left is the same run,
-// so whatever still fails fails for what is left.
+// Parts of a run taken away: fewer faults, fewer clients, an earlier end, no snapshots. What is left is the
+// same run, so whatever still fails fails for what is left.
 
 import type { RunOptions } from './run-options.ts';
 
@@ -9,6 +9,8 @@ export interface Cuts {
   readonly clientCount?: number;
   /** When the faults end and the healing begins. */
   readonly safetyMs?: number;
+  /** Servers keep all entries, so that nobody of a group is sent a snapshot. */
+  readonly keepsAll?: boolean;
 }
 
 export function cut(options: RunOptions, cuts: Cuts): RunOptions {
@@ -16,14 +18,17 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
   const plan = options.plan.filter(
     ({ atMs }, place) => (only === undefined || only.includes(place)) && atMs < safetyMs,
   );
-  return { ...options, clientCount, safetyMs, plan };
+  const { keptCount, ...limits } = options.limits;
+  const kept = cuts.keepsAll === true ? limits : options.limits;
+  return { ...options, clientCount, safetyMs, plan, limits: kept };
 }
 
 /** As the command line takes them. */
-export function describeCuts({ only, clientCount, safetyMs }: Cuts): string {
+export function describeCuts({ only, clientCount, safetyMs, keepsAll }: Cuts): string {
   return [
     only === undefined ? '' : ` --only ${only.length === 0 ? 'none' : only.join(',')}`,
     clientCount === undefined ? '' : ` --clients ${clientCount}`,
     safetyMs === undefined ? '' : ` --until ${Math.ceil(safetyMs)}`,
+    keepsAll === true ? ' --keep-all' : '',
   ].join('');
 }

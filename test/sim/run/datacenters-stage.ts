@@ -15,11 +15,11 @@ import type { Keeper, Stage, StageParts } from './stage.ts';
 const TIMEOUT_MS = 8000;
 
 export function datacentersStage({ world, violations, options }: StageParts): Stage {
-  const { timing, clientLossRate, clientCount, keyCount, thinkMs, weights } = options;
+  const { timing, limits, clientLossRate, clientCount, keyCount, thinkMs, weights } = options;
   const federation = must(options.federation, 'what several datacenters have');
   const hosts = hostsBySize(world.hosts, federation.siteSizes);
   const subject = new DatacentersSubject({
-    ...{ sites: hosts, timing },
+    ...{ sites: hosts, timing, keptCount: limits.keptCount },
     ...{ logMaxAgeMs: federation.logMaxAgeMs, defaultAck: federation.defaultAck },
     olderHosts: federation.olderHosts ?? [],
     witnessSite: federation.witnessSite,

@@ -94,7 +94,7 @@ export function drawOptions(seed: number, subject: SubjectName): RunOptions {
       stale: stream.chance(0.3) ? 0.3 : 0,
     },
     timing,
-    limits: drawLimits(stream.fork('limits')),
+    limits: subject === 'node' ? drawKept(seed) : drawLimits(stream.fork('limits')),
     linkLeastMs: stream.spread(0.05, 2),
     linkMeanMs: stream.spread(0.1, electionMs / 40),
     diskMeanMs: stream.spread(0.2, electionMs / 30),
@@ -151,7 +151,7 @@ function drawDatacenters(seed: number): RunOptions {
     thinkMs: stream.spread(50, 600),
     weights: { write: 1, cas: 0.5, read: 1, stale: 0.5 },
     timing,
-    limits: {},
+    limits: drawKept(seed),
     linkLeastMs: stream.spread(0.05, 1),
     linkMeanMs: stream.spread(0.1, 3),
     diskMeanMs: stream.spread(0.2, 5),
@@ -238,4 +238,10 @@ function drawLimits(stream: Stream): Partial<GroupLimits> {
     keptCount: stream.chance(0.5) ? 1 + stream.below(30) : 10_000,
     heldCountMax: stream.chance(0.5) ? 5 + stream.below(60) : 65_536,
   };
+}
+
+/** Of whole nodes: in some runs one that was away for a little is sent a snapshot. From a stream of its own. */
+function drawKept(seed: number): Partial<GroupLimits> {
+  const stream = new Stream(seed, 'kept');
+  return stream.chance(0.5) ? { keptCount: 1 + stream.below(8) } : {};
 }

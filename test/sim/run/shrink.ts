@@ -20,6 +20,7 @@ export async function shrink(
 ): Promise<Shrunk> {
   const shrinking = new Shrinking(options, failed, run);
   await shrinking.endEarlier();
+  await shrinking.withoutSnapshots();
   await shrinking.fewerClients();
   await shrinking.fewerFaults();
   await shrinking.fewerClients();
@@ -49,6 +50,10 @@ class Shrinking {
   async endEarlier(): Promise<void> {
     const atMs = this.#result.violation?.atMs ?? this.#options.safetyMs;
     if (atMs < this.#options.safetyMs) await this.#try({ safetyMs: Math.ceil(atMs) + 1 });
+  }
+
+  async withoutSnapshots(): Promise<void> {
+    if (this.#options.limits.keptCount !== undefined) await this.#try({ keepsAll: true });
   }
 
   async fewerClients(): Promise<void> {

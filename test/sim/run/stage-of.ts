@@ -35,8 +35,11 @@ function soleSite(
 
 function nodeStage(parts: StageParts): Stage {
   const { world, violations, options } = parts;
-  const { timing, hostCount, clientLossRate } = options;
-  const subject = new NodeSubject({ hosts: world.hosts, founderCount: hostCount, timing });
+  const { timing, limits, hostCount, clientLossRate } = options;
+  const { keptCount } = limits;
+  const subject = new NodeSubject({
+    ...{ hosts: world.hosts, founderCount: hostCount, timing, keptCount },
+  });
   const group = new SimGroup({ world, subject, violations, clientLossRate });
   const site = soleSite(parts, { subject, group });
   const { clientCount, keyCount, thinkMs, weights } = options;

@@ -15,6 +15,8 @@ export interface DatacentersOptions {
   /** The hosts of each datacenter, all of which found its group. */
   readonly sites: readonly (readonly SimHost[])[];
   readonly timing: GroupTiming;
+  /** Applied entries that each server keeps; left out: so many that no group needs a snapshot. */
+  readonly keptCount: number | undefined;
   readonly logMaxAgeMs: number;
   readonly defaultAck: 'primary' | 'majority';
   /** By number; in their first life they are of the release before. */
@@ -36,13 +38,14 @@ export class DatacentersSubject implements Subject {
   readonly #groups: readonly NodeSubject[];
 
   constructor(options: DatacentersOptions) {
-    const { sites, timing, logMaxAgeMs, defaultAck, olderHosts, witnessSite, https } = options;
+    const { sites, timing, keptCount, logMaxAgeMs, defaultAck, olderHosts, witnessSite, https } =
+      options;
     this.timing = timing;
     this.#sites = sites;
     this.#groups = sites.map((hosts, place) => {
       const others = sites.flatMap((site) => (site === hosts ? [] : site));
       return new NodeSubject({
-        ...{ hosts, founderCount: hosts.length, timing, https },
+        ...{ hosts, founderCount: hosts.length, timing, keptCount, https },
         isOlder: ({ number, lifeCount }) => lifeCount === 1 && olderHosts.includes(number),
         flags: {
           datacenter: siteName(place),

@@ -54,6 +54,8 @@ export interface NodeSubjectOptions {
   /** How many of them found it. */
   readonly founderCount: number;
   readonly timing: GroupTiming;
+  /** Applied entries that each server keeps; left out: so many that a run has no snapshot. */
+  readonly keptCount?: number | undefined;
   /** Settings beyond those that a group of its own needs. */
   readonly flags?: Readonly<Record<string, string>>;
   /** Whether the server is of the release before, in the life that begins. */
@@ -165,7 +167,7 @@ export class NodeSubject implements Subject {
   }
 
   #settingsOf(host: SimHost): Settings {
-    const { hosts, founderCount, timing, flags } = this.#options;
+    const { hosts, founderCount, timing, keptCount, flags } = this.#options;
     const others = hosts.filter((each) => each !== host);
     const heartbeatMs = timing.tickMs * timing.heartbeatTicks;
     return readSettings({
@@ -178,6 +180,7 @@ export class NodeSubject implements Subject {
         'cluster-key': CLUSTER_KEY,
         'raft-heartbeat-interval': `${heartbeatMs}ms`,
         'raft-election-timeout': `${timing.tickMs * timing.electionTicks}ms`,
+        ...(keptCount !== undefined && { 'raft-trailing-logs': String(keptCount) }),
         'acl-tokens-initial-management': MANAGEMENT_SECRET,
         'retry-join': others.map(({ name }) => `${name}:${CLUSTER_PORT}`).join(','),
         ...flags,
