@@ -14,6 +14,7 @@ import { benchGroup } from './group.ts';
 import { type LoadResult, runLoad } from './load.ts';
 import { seededFolder } from './seeded-folder.ts';
 import { accessorOf, BENCH_POLICY, MANAGEMENT_SECRET, secretOf } from './seed.ts';
+import { settle } from './settle.ts';
 
 interface Options {
   readonly sizes: readonly number[];
@@ -60,6 +61,8 @@ const here = import.meta.dirname;
 const mainScript = join(dirname(dirname(here)), 'src', 'main.js');
 const workFolder = mkdtempSync(join(tmpdir(), 'conclave-bench-'));
 const SERIALS_OF_A_ROUND = 1_000_003;
+/** None of those that are measured. */
+const SETTLING_ROUND = 1_000;
 const CONNECTIONS = 64;
 const NODE_OPTIONS = ['--max-semi-space-size=16'];
 const TOKEN_HEADER = `X-Service-Token: ${MANAGEMENT_SECRET}\r\n`;
@@ -87,12 +90,15 @@ interface Sized {
   readonly tokens: number;
   readonly server: Child;
   readonly startMs: number;
+  readonly settledSeconds: number;
   readonly seedPerSecond: number;
 }
 
 interface ServerFigures {
   readonly tokens: number;
   readonly startMs: number;
+  /** Of reads, until its tables were in order. */
+  readonly settledSeconds: number;
   readonly anonymousMib: number;
   /** NaN where an earlier run made them. */
   readonly seedPerSecond: number;
@@ -155,7 +161,11 @@ async function startSized(tokens: number): Promise<Sized> {
   }
   const server = await startServer(folder);
   const startMs = median([...startTimes, server.startedInMs]);
-  return { tokens, server, startMs, seedPerSecond: createsPerSecond };
+  const settledSeconds = await settle({
+    ...{ port: server.port, folder },
+    request: ofRound(SETTLING_ROUND, (serial) => readByAccessor(serial, tokens)),
+  });
+  return { tokens, server, startMs, settledSeconds, seedPerSecond: createsPerSecond };
 }
 
 function startServer(folder: string): Promise<Child> {
@@ -186,16 +196,22 @@ function numberIn(match: RegExpExecArray | null): number | undefined {
 /** The request with this number to a server of so many tokens. */
 type RequestOf = (serial: number, tokens: number) => string;
 
+function scattered(serial: number, tokens: number): number {
+  return (Math.imul(serial, 2_654_435_761) >>> 0) % tokens;
+}
+
+function get(path: string, headers = TOKEN_HEADER): string {
+  return `GET ${path} HTTP/1.1\r\nHost: bench\r\n${headers}\r\n`;
+}
+
+function readByAccessor(serial: number, tokens: number): string {
+  return get(`/v1/acl/token/${accessorOf(scattered(serial, tokens))}`);
+}
+
 async function measureReads(all: readonly Sized[]): Promise<void> {
-  const scattered = (serial: number, tokens: number): number =>
-    (Math.imul(serial, 2_654_435_761) >>> 0) % tokens;
-  const get = (path: string, headers = TOKEN_HEADER): string =>
-    `GET ${path} HTTP/1.1\r\nHost: bench\r\n${headers}\r\n`;
   const secretHeader = (serial: number, tokens: number): string =>
     `X-Service-Token: ${secretOf(scattered(serial, tokens))}\r\n`;
-  await againstBareHttp('token read by accessor', all, (serial, tokens) =>
-    get(`/v1/acl/token/${accessorOf(scattered(serial, tokens))}`),
-  );
+  await againstBareHttp('token read by accessor', all, readByAccessor);
   await againstBareHttp('token read self', all, (serial, tokens) =>
     get('/v1/acl/token/self', secretHeader(serial, tokens)),
   );
@@ -443,11 +459,12 @@ function print(): void {
     'server process',
     server.tokens.toLocaleString('en-US'),
     shown(server.startMs),
+    shown(server.settledSeconds),
     shown(server.anonymousMib),
     shown(server.seedPerSecond),
   ]);
   process.stdout.write(
-    `\n${table(['', 'tokens', 'start ms', 'anonymous MiB', 'made per s'], processes)}`,
+    `\n${table(['', 'tokens', 'start ms', 'settled s', 'anonymous MiB', 'made per s'], processes)}`,
   );
   const machine = {
     node: process.version,
