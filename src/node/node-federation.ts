@@ -299,6 +299,7 @@ export class NodeFederation implements Federation {
     ].join();
     if (role === this.#role) return;
     this.#role = role;
+    this.#gossip.hurry();
     const isLed = this.#ledVoters() !== undefined;
     if (isLed && !this.#wasLed) this.#lease.begin();
     this.#wasLed = isLed;

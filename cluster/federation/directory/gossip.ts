@@ -1,5 +1,7 @@
 // Spreads what is known of the datacenters: every server exchanges it with one other at a time, drawn from
-// the own datacenter, from those that it knows of, and from the addresses that it was told at the start.
+// the own datacenter, from those that it knows of, and from the addresses that it was told at the start. Who
+// hears news passes it on to a few others soon: so it is nearly everywhere after a few short steps, and not after
+// a few beats, which reach whoever is left out.
 
 import { messageOf } from '../../base/message-of.ts';
 import type { Clock, Timer } from '../../platform/clock.ts';
@@ -13,6 +15,8 @@ import { decodeRecords, DIRECTORY_METHOD, encodeRecords } from './directory-fram
 export interface GossipTiming {
   /** Between two exchanges, with as much again at random. */
   readonly everyMs: number;
+  /** The same, while there is news to pass on. */
+  readonly newsMs: number;
   readonly callMs: number;
   /** A datacenter of which nothing new is heard for so long is forgotten. */
   readonly forgetAfterMs: number;
@@ -20,9 +24,13 @@ export interface GossipTiming {
 
 export const DEFAULT_GOSSIP_TIMING: GossipTiming = {
   everyMs: 1_000,
+  newsMs: 100,
   callMs: 3_000,
   forgetAfterMs: 24 * 3_600_000,
 };
+
+/** To so many others, drawn one by one, news is passed on at once: with fewer it often ends before all have it. */
+const HURRIED_COUNT = 3;
 
 export interface GossipOptions {
   readonly clock: Clock;
@@ -58,6 +66,9 @@ export class Gossip {
   readonly #options: GossipOptions;
   readonly #timing: GossipTiming;
   #timer: Timer | undefined;
+  #isUnderWay = false;
+  /** Exchanges that are still to come soon. */
+  #hurriedLeft = 0;
   #isClosed = false;
   #lastFailure: string | undefined;
 
@@ -82,6 +93,13 @@ export class Gossip {
     this.#timer?.cancel();
   }
 
+  /** The next exchanges come soon: there is something that others do not know. */
+  hurry(): void {
+    const isHurrying = this.#hurriedLeft > 0;
+    this.#hurriedLeft = HURRIED_COUNT;
+    if (!isHurrying && !this.#isUnderWay && this.#timer !== undefined) this.#awaitNext();
+  }
+
   #onExchange({ payload }: RpcRequest): Uint8Array {
     this.#learn(payload);
     return this.#told();
@@ -89,11 +107,22 @@ export class Gossip {
 
   #await(delayMs: number): void {
     if (this.#isClosed) return;
-    this.#timer = this.#options.clock.after(delayMs, () => {
-      void this.#exchange().then(() => {
-        this.#await(this.#timing.everyMs * (1 + this.#options.random.fraction()));
-      });
-    });
+    this.#timer?.cancel();
+    this.#timer = this.#options.clock.after(delayMs, () => void this.#beat());
+  }
+
+  #awaitNext(): void {
+    const { everyMs, newsMs } = this.#timing;
+    const leastMs = this.#hurriedLeft > 0 ? newsMs : everyMs;
+    this.#await(leastMs * (1 + this.#options.random.fraction()));
+  }
+
+  async #beat(): Promise<void> {
+    this.#hurriedLeft = Math.max(0, this.#hurriedLeft - 1);
+    this.#isUnderWay = true;
+    await this.#exchange();
+    this.#isUnderWay = false;
+    this.#awaitNext();
   }
 
   async #exchange(): Promise<void> {
@@ -124,7 +153,9 @@ export class Gossip {
   }
 
   #learn(bytes: Uint8Array): void {
-    if (this.directory.learn(decodeRecords(bytes)) && !this.#isClosed) this.#options.onChanged();
+    if (!this.directory.learn(decodeRecords(bytes)) || this.#isClosed) return;
+    this.hurry();
+    this.#options.onChanged();
   }
 
   /** Near, far and told each get their turn, as far as there are any. */

@@ -12,7 +12,7 @@ import {
   encodeRecords,
 } from '../../../cluster/federation/directory/directory-frames.ts';
 import { Directory, type OwnRecord } from '../../../cluster/federation/directory/directory.ts';
-import { Gossip } from '../../../cluster/federation/directory/gossip.ts';
+import { Gossip, type GossipTiming } from '../../../cluster/federation/directory/gossip.ts';
 import type { NetAddress } from '../../../cluster/platform/net.ts';
 import { WireDamage } from '../../../cluster/wire/wire-damage.ts';
 import { FeedWorld, WorldNode } from './feed-world.ts';
@@ -159,6 +159,8 @@ class GossipNode extends WorldNode {
   gossip!: Gossip;
   own: OwnRecord | undefined;
   changedCount = 0;
+  askedCount = 0;
+  timing: Partial<GossipTiming> = {};
 
   async join(seeds: readonly NetAddress[], neighbours: () => readonly NetAddress[]): Promise<this> {
     await this.open(() => undefined);
@@ -173,10 +175,14 @@ class GossipNode extends WorldNode {
       own: () => this.own,
       seeds,
       neighbours,
-      call: (to, request) => this.transport.call(to, request),
+      call: (to, request) => {
+        this.askedCount += 1;
+        return this.transport.call(to, request);
+      },
       onChanged: () => {
         this.changedCount += 1;
       },
+      timing: this.timing,
     });
     this.handlers = this.gossip.handlers;
     this.gossip.start();
@@ -236,6 +242,39 @@ t.test(
     for (const { gossip } of nodes) gossip.close();
   },
 );
+
+t.test('gossip: who hears news passes it on at once, to a few, and then no more', async (test) => {
+  let toldCount = 0;
+  for (const seed of [1, 2, 3, 4]) {
+    const world = new FeedWorld(seed);
+    const nodes: GossipNode[] = [];
+    for (let number = 1; number <= 7; number += 1) {
+      const seeds = nodes.map(({ address }) => address);
+      const node = new GossipNode(world, `dc${number}`, `n${number}`);
+      node.timing = { everyMs: 15_000 };
+      nodes.push(await node.join(seeds, () => []));
+      node.lead(1, { primary: 'dc1', epoch: 1 });
+      node.gossip.hurry();
+    }
+    const all = nodes.map(({ datacenter }) => datacenter).join(' ');
+    await world.until('all know all', () => nodes.every(({ names }) => names === all));
+    await world.run(3_000);
+    const before = nodes.map(({ askedCount }) => askedCount);
+    nodes[3]!.lead(2, { primary: 'dc4', epoch: 2 });
+    nodes[3]!.gossip.hurry();
+    await world.run(3_000);
+    const told = nodes.filter(({ gossip }) => gossip.directory.primary()?.datacenter === 'dc4');
+    toldCount += told.length;
+    await world.run(9_000);
+    const asked = nodes.map(({ askedCount }, place) => askedCount - before[place]!);
+    test.ok(
+      asked.every((count) => count <= 8),
+      `seed ${seed}: exchanges of each: ${asked.join()}`,
+    );
+    for (const { gossip } of nodes) gossip.close();
+  }
+  test.ok(toldCount >= 22, `${toldCount} of 28 servers knew it soon`);
+});
 
 t.test('gossip: says whom it does not reach', async (test) => {
   const world = new FeedWorld();
