@@ -50,6 +50,7 @@ export async function commit<Type extends keyof ViewByAnswer>(
   const command = { change, timeMs, cas: call.cas, request: mark, principal };
   const outcome = await service.propose(command, attempt?.reign);
   if (outcome.kind === 'refused') throw new AclError(outcome.code, outcome.message);
+  attempt?.applied();
   assert(outcome.answer.type === expected, 'the outcome fits the change', { expected });
   const result = await writeResultOf(service, outcome, { call, isLocal });
   return result as WriteResult<ViewByAnswer[Type]>;

@@ -23,6 +23,7 @@ import { PositionWaiters } from './position-waiters.ts';
 import { freshness } from './reading.ts';
 import type { Placement } from './placement.ts';
 import { presentable } from './presentable.ts';
+import { AnswerWithheld, RefusedRequests, requestNameOf } from './refused-requests.ts';
 import { type Attempt, runAsLeader } from './run-as-leader.ts';
 import { runInDatacenter } from './run-in-datacenter.ts';
 import { isMoved, isUnavailable, runWrite, unknownBehind, type Write } from './run-write.ts';
@@ -58,7 +59,8 @@ export function createOperations(deps: ServiceDeps): Door {
     positions.onApplied();
     indexes.onApplied();
   });
-  const service: Service = { ...deps, callers, names, positions, indexes };
+  const refused = new RefusedRequests(clock);
+  const service: Service = { ...deps, callers, names, positions, indexes, refused };
   return {
     run: async (name, input, call) => answer(service, { name, input, call }),
     answer: (name, input, call) => answer(service, { name, input, call }),
@@ -205,12 +207,14 @@ function look<Name extends OperationName>(
 /** A write at this server, which leads or rejects with LeaderAway. */
 async function runHere<Name extends OperationName>(
   service: Service,
-  { name, input, call }: Write<Name>,
+  write: Write<Name>,
   term?: number,
 ): Promise<OperationOutput<Name>> {
   try {
-    return await runAsLeader(service, { name, term }, (attempt) =>
-      runOnce(service, { name, input, call }, attempt),
+    const { name } = write;
+    const request = requestNameOf(write);
+    return await runAsLeader(service, { name, term, request }, (attempt) =>
+      runOnce(service, write, attempt),
     );
   } catch (error) {
     throw counted(service, error);
@@ -242,7 +246,7 @@ function runOnce<Name extends OperationName>(
     return HANDLERS[name](service, input, { call, mark: undefined, attempt });
   const { id, owner, caller } = owned;
   const mark = requestMarkOf({ id, owner, operation: name, input }, call);
-  const remembered = answerAgain(service, mark, { call, caller });
+  const remembered = answerAgain(service, mark, { call, caller, attempt });
   if (remembered === undefined) return HANDLERS[name](service, input, { call, mark, attempt });
   attempt.isDecided = true;
   return remembered as OperationOutput<Name> | Promise<OperationOutput<Name>>;
@@ -289,10 +293,15 @@ function credentialOf(input: object, logout: Call | undefined): string | undefin
 function answerAgain(
   service: Service,
   mark: RequestMark,
-  { call, caller }: { readonly call: Call; readonly caller: Caller | undefined },
+  {
+    call,
+    caller,
+    attempt,
+  }: { readonly call: Call; readonly caller: Caller | undefined; readonly attempt: Attempt },
 ): ReturnType<typeof writeResultOf> | undefined {
   const outcome = rememberedOutcome(service.view, mark, service.clock.wallMs());
   if (outcome === undefined) return undefined;
+  attempt.applied();
   if (caller !== undefined) requireStillAllowed(caller, outcome.answer);
   const { answer } = outcome;
   const isLocal = answer.type === 'token' && answer.token.local;
@@ -302,8 +311,13 @@ function answerAgain(
 /** Answers may hold secrets: who lost the right to write does not get them again. */
 function requireStillAllowed(caller: Caller, answer: Answer): void {
   if (answer.type === 'deleted' || answer.type === 'done' || answer.type === 'verdict') return;
-  if (answer.type === 'namespace') requireNamespace(caller, 'write', answer.namespace.name);
-  else requireAcl(caller, 'write', namespaceOfAnswer(answer));
+  try {
+    if (answer.type === 'namespace') requireNamespace(caller, 'write', answer.namespace.name);
+    else requireAcl(caller, 'write', namespaceOfAnswer(answer));
+  } catch (error) {
+    if (!(error instanceof AclError)) throw error;
+    throw new AnswerWithheld(error.code, error.message, { cause: error });
+  }
 }
 
 function namespaceOfAnswer(

@@ -3,6 +3,7 @@
 // that goes into the log and answers from the memory before any work is done again.
 
 import { sha256 } from '../../cluster/platform/sha256.ts';
+import type { Random } from '../../cluster/platform/random.ts';
 import { AclError } from '../acl/error.ts';
 import { REQUEST_MEMORY_MS } from '../state/bookkeeping.ts';
 import type { RequestMark } from '../state/commands.ts';
@@ -15,6 +16,18 @@ import type { OperationName } from './operations.ts';
 
 /** Longer ids are refused. */
 export const REQUEST_ID_MAX = 128;
+
+/** How ids begin that servers give to what leaves them. */
+const OF_SERVER = 'server/';
+
+export function requestIdOfServer(random: Random): string {
+  return `${OF_SERVER}${random.uuid()}`;
+}
+
+/** Whether a server gave it, which repeats its own tries and nobody else's. */
+export function isOfServer(requestId: string): boolean {
+  return requestId.startsWith(OF_SERVER);
+}
 
 export type Applied = Extract<Outcome, { kind: 'applied' }>;
 

@@ -7,6 +7,7 @@ import { AclError } from '../acl/error.ts';
 import type { OperationName } from './operations.ts';
 import type { ServiceDeps } from './deps.ts';
 import { LeaderAway } from './remote.ts';
+import type { RefusedRequests } from './refused-requests.ts';
 
 /** One run of a write. */
 export interface Attempt {
@@ -14,6 +15,8 @@ export interface Attempt {
   readonly reign: number;
   /** The answer is the log's own: it was proposed, or found among the remembered ones. */
   isDecided: boolean;
+  /** It took effect, and the state knows that: the next try of the same request need not wait. */
+  readonly applied: () => void;
 }
 
 /** They ask somebody outside, or use something up: they are run once, and what they read is proven first. */
@@ -30,22 +33,39 @@ export interface Run {
   readonly name: OperationName;
   /** For the leader of that term alone; undefined: for whoever leads. */
   readonly term: number | undefined;
+  /** By which a refusal is remembered; undefined where a client gave no id. */
+  readonly request: string | undefined;
+}
+
+interface Leader extends Pick<ServiceDeps, 'reign' | 'readBarrier' | 'view'> {
+  readonly refused: RefusedRequests;
 }
 
 /** Rejects with LeaderAway when this server does not lead, or not in one piece, or in another term. */
 export async function runAsLeader<Output>(
-  service: Pick<ServiceDeps, 'reign' | 'readBarrier' | 'view'>,
-  { name, term }: Run,
+  service: Leader,
+  { name, term, request }: Run,
   run: (attempt: Attempt) => Output | Promise<Output>,
 ): Promise<Output> {
   const known = service.reign();
   const reign = typeof known === 'number' ? known : await known;
   if (term !== undefined && term !== reign) throw new LeaderAway();
+  const proven = (applied: () => void): Promise<Output> =>
+    runProven(service, { name, reign, applied }, run);
+  if (request === undefined) return proven(nobodyWaits);
+  return service.refused.once({ request, term: reign }, () => service.readBarrier(), proven);
+}
+
+async function runProven<Output>(
+  service: Leader,
+  { name, reign, applied }: { readonly name: OperationName } & Omit<Attempt, 'isDecided'>,
+  run: (attempt: Attempt) => Output | Promise<Output>,
+): Promise<Output> {
   if (RUN_ONCE.has(name)) {
     await service.readBarrier();
-    return await run({ reign, isDecided: false });
+    return await run({ reign, isDecided: false, applied });
   }
-  const attempt: Attempt = { reign, isDecided: false };
+  const attempt: Attempt = { reign, isDecided: false, applied };
   const index = service.view.index();
   let refusal: unknown;
   let output: Output | undefined;
@@ -57,7 +77,11 @@ export async function runAsLeader<Output>(
     refusal = error;
   }
   await service.readBarrier();
-  if (service.view.index() !== index) return await run({ reign, isDecided: false });
+  if (service.view.index() !== index) return await run({ reign, isDecided: false, applied });
   if (output === undefined) throw refusal;
   return output;
+}
+
+function nobodyWaits(): void {
+  // No other try has its name.
 }

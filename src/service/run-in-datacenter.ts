@@ -4,19 +4,13 @@
 // known. The secret of a local token is never sent along.
 
 import { AclError } from '../acl/error.ts';
+import { foundNothing } from './found-nothing.ts';
 import { DatacenterAway } from './federation.ts';
 import type { OperationInput, OperationName, OperationOutput } from './operations.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
 import { LeaderAway } from './remote.ts';
 import { type ListPage, listOfPages } from './remote-list.ts';
-import {
-  foundNothing,
-  hasId,
-  isUnknown,
-  leastKnown,
-  repeatableOf,
-  type Write,
-} from './run-write.ts';
+import { hasId, isUnknown, leastKnown, repeatableOf, type Write } from './run-write.ts';
 import type { Service } from './service.ts';
 import { requireTravels } from './travelling-secret.ts';
 import type { ListResult, ReadResult, WriteResult } from './views.ts';

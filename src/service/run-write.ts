@@ -5,8 +5,10 @@
 
 import { AclError } from '../acl/error.ts';
 import type { Call } from './call.ts';
+import { foundNothing } from './found-nothing.ts';
 import type { OperationInput, OperationName, OperationOutput } from './operations.ts';
 import { LeaderAway } from './remote.ts';
+import { requestIdOfServer } from './request-marks.ts';
 import type { Service } from './service.ts';
 import type { WriteResult } from './views.ts';
 
@@ -86,7 +88,7 @@ export function repeatableOf<Name extends OperationName>(
       : write;
   }
   if (hasId(write)) return write;
-  return { ...write, call: { ...write.call, requestId: `server/${random.uuid()}` } };
+  return { ...write, call: { ...write.call, requestId: requestIdOfServer(random) } };
 }
 
 /** Whether a second try of the same write changes nothing when the first took effect. */
@@ -106,17 +108,6 @@ export function isUnavailable(error: unknown): boolean {
 /** Nothing was done by this try: the primary is another datacenter by now. */
 export function isMoved(error: unknown): error is AclError {
   return error instanceof AclError && error.code === 'not-primary';
-}
-
-/**
- * There was nothing to delete: that is not in the log, and keeps no earlier try from deleting what somebody
- * makes in the meantime.
- */
-export function foundNothing(output: unknown): boolean {
-  const isWritten = typeof output === 'object' && output !== null && 'meta' in output;
-  if (!isWritten) return false;
-  const { value, meta } = output as WriteResult<unknown>;
-  return value === false && !meta.replayed;
 }
 
 /** What is known of the tries of a write. */

@@ -8,6 +8,7 @@ import type { ServiceDeps } from './deps.ts';
 import type { GoalWaiters } from './goal-waiters.ts';
 import type { LinkNames } from './link-names.ts';
 import type { PositionWaiters } from './position-waiters.ts';
+import type { RefusedRequests } from './refused-requests.ts';
 import type { Attempt } from './run-as-leader.ts';
 
 export interface Service extends ServiceDeps {
@@ -15,6 +16,7 @@ export interface Service extends ServiceDeps {
   readonly names: LinkNames;
   readonly positions: PositionWaiters;
   readonly indexes: GoalWaiters<number>;
+  readonly refused: RefusedRequests;
 }
 
 /** One run of an operation. */

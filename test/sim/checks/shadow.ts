@@ -19,6 +19,8 @@ import { stateDigest } from './state-digest.ts';
 export interface Applied {
   /** Its place in the log. */
   readonly index: number;
+  /** Of the leader that put it there. */
+  readonly term: number;
   readonly command: Command;
   readonly outcome: Outcome;
 }
@@ -42,13 +44,13 @@ export async function replayLog(committed: readonly LogEntry[]): Promise<Replay>
   const digests = new Map<number, string>();
   let group = EMPTY_GROUP;
   for (const entry of committed) {
-    const { index, type, payload } = entry;
+    const { index, term, type, payload } = entry;
     group = groupAfter(group, entry);
     const record = type === 'membership' ? { groupRecord: encodeGroupRecord(group) } : {};
     const [outcome] = await machine.apply([{ ...entry, ...record }]);
     digests.set(index, kv.digest);
     if (type !== 'normal' || payload.length === 0 || outcome === undefined) continue;
-    commands.push({ index, command: decodeCommand(payload), outcome });
+    commands.push({ index, term, command: decodeCommand(payload), outcome });
   }
   return { commands, digests };
 }

@@ -2,6 +2,7 @@
 
 import { ReadBarriers } from '../../../cluster/replica/read-barriers.ts';
 import { CallerResolver } from '../../../src/service/caller-resolver.ts';
+import { RefusedRequests } from '../../../src/service/refused-requests.ts';
 import { RightsCache } from '../../../src/service/rights-cache.ts';
 import { ChangeSet } from '../../../src/state/change-set.ts';
 import { StoredState } from '../../../src/state/stored-state.ts';
@@ -44,6 +45,19 @@ export const NODE_MUTANTS: readonly Mutant[] = [
             return isRequest ? undefined : real.call(this, key);
           };
         }),
+      ),
+  },
+  {
+    name: 'forgotten-refusals',
+    breaks: 'a request that was refused takes effect when an earlier try of it comes late',
+    foundBy: ['answers'],
+    subject: 'node',
+    seed: 1,
+    install: () =>
+      replaced(
+        RefusedRequests.prototype,
+        'once',
+        () => (_own, _prove, run) => run(() => undefined),
       ),
   },
   {

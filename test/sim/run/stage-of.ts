@@ -66,6 +66,7 @@ function nodeStage(parts: StageParts): Stage {
         authorize: read,
       },
       committed: () => site.checks.committed.map(({ entry }) => entry),
+      committedTerm: () => site.checks.committed.at(-1)?.entry.term ?? 0,
       digestAt: (index) => site.checks.digestAt(index),
     }),
   };

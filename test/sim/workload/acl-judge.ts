@@ -21,6 +21,11 @@ export interface WriteRecord {
   returnMs: number;
   /** nothing: it was said that nothing was done. */
   output: ObjectOutput | 'unknown' | 'nothing';
+  /**
+   * A repeat was refused, while nobody knew what became of an earlier try: then a term that had a leader
+   * before the repeat was asked for. Later leaders know nothing of a refusal.
+   */
+  refusedSinceTerm?: number;
 }
 
 export interface ReadRecord {
@@ -130,6 +135,10 @@ export class AclJudge {
     });
     violations.require(effects.length <= 1, 'answers', () => {
       return `${requestId} took effect ${effects.length} times`;
+    });
+    const late = effects.find(({ term }) => term <= (write.refusedSinceTerm ?? 0));
+    violations.require(late === undefined || !changedSomething(late), 'answers', () => {
+      return `${requestId} ${JSON.stringify(write.input)} was refused in term ${write.refusedSinceTerm} or later, and took effect in term ${late?.term}, at ${late?.index}`;
     });
     if (output === 'unknown') return;
     const isDone = output !== 'nothing' && (output.kind === 'written' || output.kind === 'deleted');

@@ -45,6 +45,8 @@ export interface AclWorkloadOptions {
   readonly weights: Readonly<Record<AclOperation, number>>;
   /** The log as far as it is committed, from index 1. */
   readonly committed: () => readonly LogEntry[];
+  /** Of the last entry that is committed. */
+  readonly committedTerm: () => number;
   /** By log index: what the nodes' states came to, as far as it is known. */
   readonly digestAt: (index: number) => string | undefined;
 }
@@ -60,9 +62,19 @@ export type AclOperation =
 
 const ATTEMPTS_MAX = 3;
 
+/** So many writes are sent to another server before the first one has had much time to answer. */
+const HASTY_RATE = 0.25;
+/** And of so many of them the first try is held up on its way from that server. */
+const HELD_RATE = 0.5;
+const HASTY_MS = [20, 400] as const;
+/** A link on which nothing comes for four seconds is given up. */
+const HELD_MS = [200, 3_500] as const;
+
 interface Client {
   number: number;
   readonly stream: Stream;
+  /** When it is in haste. */
+  readonly haste: Stream;
   readonly known: Map<string, Known>;
   favourite: SimHost;
 }
@@ -145,6 +157,7 @@ export class AclWorkload implements Workload {
     return {
       number: this.#clientCount,
       stream,
+      haste: world.stream.fork(`haste of ${name}`),
       known: new Map(),
       favourite: favourite ?? stream.pick(world.hosts),
     };
@@ -224,12 +237,18 @@ export class AclWorkload implements Workload {
     let mayBeDone = false;
     let host = first;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-      const came = await this.#ask(host, { ...question, headers });
+      const term = this.#options.committedTerm();
+      const patienceMs = attempt === 0 ? this.#patienceMs(client, first) : this.#options.timeoutMs;
+      const came = await this.#ask(host, { ...question, headers }, patienceMs);
       const output = typeof came === 'string' ? cameAs(came) : outputOf(input, came);
       if (output === 'unknown') mayBeDone = true;
       else if (output === 'impossible') this.#complain(record, came);
-      else if (output !== 'unavailable')
-        return this.#settle(client, record, output, came, mayBeDone);
+      else if (output !== 'unavailable') {
+        if (mayBeDone && !isDone(output)) record.refusedSinceTerm = term;
+        const isSettled = this.#settle(client, record, output, came, mayBeDone);
+        if (record.refusedSinceTerm !== undefined) await this.#mend(client, target, output);
+        return isSettled;
+      }
       host = client.stream.pick(hosts);
     }
     if (mayBeDone) {
@@ -244,6 +263,31 @@ export class AclWorkload implements Workload {
     return false;
   }
 
+  /** Who was refused removes the cause: an earlier try that comes late finds nothing in its way. */
+  async #mend(client: Client, target: Target, { kind }: ObjectOutput): Promise<void> {
+    if (this.#isStopped || (kind !== 'taken' && kind !== 'missing')) return;
+    const { hosts } = this.#options.world;
+    const mending = kind === 'taken' ? 'delete' : 'create';
+    await this.#write(client, target, mending, client.haste.pick(hosts), hosts);
+  }
+
+  /** How long it waits for the first server that it asks for a write. */
+  #patienceMs({ haste }: Client, first: SimHost): number {
+    if (this.#isStopped || !haste.chance(HASTY_RATE)) return this.#options.timeoutMs;
+    if (haste.chance(HELD_RATE)) this.#holdUp(first, haste.between(...HELD_MS));
+    return haste.between(...HASTY_MS);
+  }
+
+  /** What the server sends to the others comes late. */
+  #holdUp(host: SimHost, forMs: number): void {
+    const { hosts, net, time } = this.#options.world;
+    const others = hosts.filter((each) => each !== host);
+    const releases = others.map((each) => net.link(host.name, each.name).holdUp());
+    time.after(forMs, () => {
+      for (const release of releases) release();
+    });
+  }
+
   /**
    * A refusal of a repeat may come from what the first attempt did: then all that is known is that it
    * was decided.
@@ -255,13 +299,13 @@ export class AclWorkload implements Workload {
     came: Came,
     mayBeDone: boolean,
   ): boolean {
-    const isDone = output.kind === 'written' || output.kind === 'deleted';
-    this.counts[isDone ? 'acknowledged' : 'refused'] += 1;
+    const hasEffect = isDone(output);
+    this.counts[hasEffect ? 'acknowledged' : 'refused'] += 1;
     if (typeof came !== 'string') {
       const known = knownFrom(came);
       if (known !== undefined) client.known.set(record.target.key, known);
     }
-    if (!isDone && mayBeDone) return true;
+    if (!hasEffect && mayBeDone) return true;
     record.output = output;
     record.returnMs = this.#options.world.time.nowMs;
     return true;
@@ -365,9 +409,10 @@ export class AclWorkload implements Workload {
       readonly headers: Readonly<Record<string, string>>;
       readonly body?: unknown;
     },
+    patienceMs = this.#options.timeoutMs,
   ): Promise<Came> {
-    const { group, timeoutMs } = this.#options;
-    const reply = await group.ask(host, timeoutMs, (node) => serverOf(node).http(question));
+    const { group } = this.#options;
+    const reply = await group.ask(host, patienceMs, (node) => serverOf(node).http(question));
     return cameFrom(host, reply);
   }
 
@@ -387,6 +432,10 @@ export class AclWorkload implements Workload {
     }
     return false;
   }
+}
+
+function isDone({ kind }: ObjectOutput): boolean {
+  return kind === 'written' || kind === 'deleted';
 }
 
 function cameAs(came: 'not-sent' | 'lost'): 'unavailable' | 'unknown' {

@@ -18,6 +18,7 @@ export class Link {
   /** A lost packet is sent again by TCP: its frame and all behind it come later. */
   lossRate = 0;
   #isCut = false;
+  #holdCount = 0;
   #held: (() => void)[] = [];
 
   constructor(from: string, to: string) {
@@ -33,9 +34,26 @@ export class Link {
     this.#isCut = true;
   }
 
-  /** What was held goes on. */
   heal(): void {
     this.#isCut = false;
+    this.#goOn();
+  }
+
+  /** What is on its way waits, whether the link is cut or not. Gives what lets it go on. */
+  holdUp(): () => void {
+    this.#holdCount += 1;
+    return () => {
+      this.#holdCount -= 1;
+      this.#goOn();
+    };
+  }
+
+  get isOpen(): boolean {
+    return !this.#isCut && this.#holdCount === 0;
+  }
+
+  #goOn(): void {
+    if (!this.isOpen) return;
     const held = this.#held;
     this.#held = [];
     for (const action of held) action();
@@ -150,11 +168,11 @@ export class SimNet {
     return this.#options.time.nowMs;
   }
 
-  /** Brings something over a link. What meets a cut waits until it is healed, and then sets out again. */
+  /** Brings something over a link. What meets a cut or a hold waits until it is over, and then sets out again. */
   send(link: Link, delayMs: number, arrive: () => void): void {
     this.#options.time.after(delayMs, () => {
-      if (link.isCut) link.hold(() => this.send(link, link.drawMs(this.#options.stream), arrive));
-      else arrive();
+      if (link.isOpen) arrive();
+      else link.hold(() => this.send(link, link.drawMs(this.#options.stream), arrive));
     });
   }
 

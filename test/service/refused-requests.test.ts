@@ -1,0 +1,289 @@
+// A client that heard nothing sends its request again, to another server: what it is refused there stays
+// refused, however late its first try comes to the leader.
+
+import t from 'tap';
+import { AclError } from '../../src/acl/error.ts';
+import type { SecretId } from '../../src/acl/ids.ts';
+import { decodeAnswer } from '../../src/node/call-frames.ts';
+import type { Call } from '../../src/service/call.ts';
+import type {
+  OperationInput,
+  OperationName,
+  OperationOutput,
+} from '../../src/service/operations.ts';
+import { RefusedRequests } from '../../src/service/refused-requests.ts';
+import { LeaderAway } from '../../src/service/remote.ts';
+import { REQUEST_MEMORY_MS } from '../../src/state/bookkeeping.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { ServiceGroup } from '../support/service-group.ts';
+import { authMethods, CALL, createHarness, refusalOf, SETTINGS } from './harness.ts';
+
+const MINE: Partial<Call> = { requestId: 'mine' };
+const NAMED = { draft: { name: 'p1', rules: '' } };
+
+class Group extends ServiceGroup {
+  at<Name extends OperationName>(
+    node: number,
+    name: Name,
+    input: OperationInput<Name>,
+    call: Partial<Call> = {},
+  ): Promise<OperationOutput<Name>> {
+    return this.settled(this.server(node).door.run(name, input, { ...CALL, ...call }));
+  }
+
+  /** Server 2 sends it, and it is held up on its way. Gives what lets it arrive, and then the answer. */
+  async heldUp<Name extends OperationName>(
+    name: Name,
+    input: OperationInput<Name>,
+    call: Partial<Call> = MINE,
+  ): Promise<() => Promise<OperationOutput<Name>>> {
+    this.faults.push('late');
+    void this.server(2)
+      .door.run(name, input, { ...CALL, ...call })
+      .catch(() => undefined);
+    while (this.late.length === 0) await turn();
+    return async () => {
+      const bytes = await this.settled(this.late[0]!());
+      return decodeAnswer(bytes) as OperationOutput<Name>;
+    };
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Three servers, the first one leads and has made the built-ins. */
+async function groupOfThree(): Promise<Group> {
+  const group = new Group({ count: 3, settings: SETTINGS, authMethods });
+  group.lead(1);
+  await group.settled(Promise.resolve(group.server(1).leadership.reign()));
+  return group;
+}
+
+t.test(
+  'refused: what was refused at another server has no effect when it comes late',
+  async (t) => {
+    for (const other of [3, 1]) {
+      const group = await groupOfThree();
+      const arrives = await group.heldUp('policy.create', NAMED);
+      const { value } = await group.at(3, 'policy.create', NAMED);
+      const refusal = await refusalOf(group.at(other, 'policy.create', NAMED, MINE));
+      t.match(refusal, /^duplicate: /, `by way of ${other}`);
+      await group.at(3, 'policy.delete', { id: value.policy.id });
+      const before = group.log.length;
+      t.equal(await refusalOf(arrives()), refusal, 'in the same words');
+      t.equal(group.log.length, before, 'nothing is proposed');
+      t.equal(await refusalOf(group.at(1, 'policy.create', NAMED, MINE)), refusal, 'nor later');
+      t.equal(await refusalOf(group.at(1, 'policy.create', NAMED, { requestId: 'new' })), 'ok');
+    }
+  },
+);
+
+t.test('refused: nor has a delete that was told to have found nothing', async (t) => {
+  const group = await groupOfThree();
+  const arrives = await group.heldUp('auth-method.delete', { name: 'm' });
+  t.equal((await group.at(3, 'auth-method.delete', { name: 'm' }, MINE)).value, false);
+  await group.at(3, 'auth-method.create', { draft: { name: 'm', type: 'jwt', config: {} } });
+  const { value, meta } = await arrives();
+  t.equal(value, false);
+  t.equal(meta.replayed, true);
+  t.equal(group.server(1).machine.totals().authMethods, 1);
+});
+
+t.test('refused: nor has what nobody was known to have sent', async (t) => {
+  const group = await groupOfThree();
+  const secret = '5d2eb3f3-9d16-4b31-8b5e-6d3f52b2a001' as SecretId;
+  const call = { ...MINE, secret };
+  const arrives = await group.heldUp('policy.create', NAMED, call);
+  t.match(await refusalOf(group.at(3, 'policy.create', NAMED, call)), /^token-unknown: /);
+  const rules = { draft: { name: 'all', rules: 'acl = "write"' } };
+  const { value } = await group.at(3, 'policy.create', rules);
+  const policies = [{ id: value.policy.id }];
+  await group.at(3, 'token.create', { draft: { secretId: secret, policies } });
+  t.match(await refusalOf(arrives()), /^token-unknown: /);
+  t.equal(await refusalOf(group.at(3, 'policy.create', NAMED, { secret, requestId: 'new' })), 'ok');
+});
+
+t.test(
+  'refused: the id is free for another request, for another caller, and in time',
+  async (t) => {
+    const group = await groupOfThree();
+    const { value } = await group.at(3, 'policy.create', NAMED);
+    t.match(await refusalOf(group.at(2, 'policy.create', NAMED, MINE)), /^duplicate: /);
+    await group.at(3, 'policy.delete', { id: value.policy.id });
+    t.match(await refusalOf(group.at(2, 'policy.create', NAMED, MINE)), /^duplicate: /);
+    const other = { draft: { name: 'p2', rules: '' } };
+    t.equal(await refusalOf(group.at(2, 'policy.create', other, MINE)), 'ok');
+    const nobody = { ...MINE, secret: 'nobody' as SecretId };
+    t.match(await refusalOf(group.at(2, 'policy.create', NAMED, nobody)), /^token-unknown: /);
+    const rest = { requestId: 'rest' };
+    t.match(await refusalOf(group.at(2, 'policy.create', other, rest)), /^duplicate: /);
+    group.clock.advance(REQUEST_MEMORY_MS);
+    t.match(await refusalOf(group.at(2, 'policy.create', other, rest)), /^duplicate: /);
+    t.equal(await refusalOf(group.at(2, 'policy.create', NAMED, MINE)), 'ok');
+  },
+);
+
+t.test('refused: a later leader decides anew', async (t) => {
+  const group = await groupOfThree();
+  const { value } = await group.at(3, 'policy.create', NAMED);
+  t.match(await refusalOf(group.at(2, 'policy.create', NAMED, MINE)), /^duplicate: /);
+  await group.at(3, 'policy.delete', { id: value.policy.id });
+  group.lead(3);
+  group.lead(1);
+  t.equal(await refusalOf(group.at(2, 'policy.create', NAMED, MINE)), 'ok');
+});
+
+t.test('refused: who may not have an answer again has it when they may', async (t) => {
+  const group = await groupOfThree();
+  const rules = { name: 'all', rules: 'acl = "write"' };
+  const { value } = await group.at(1, 'policy.create', { draft: rules });
+  const { id } = value.policy;
+  const made = await group.at(1, 'token.create', { draft: { policies: [{ id }] } });
+  const call = { ...MINE, secret: made.value.token.secretId };
+  const first = await group.at(2, 'policy.create', NAMED, call);
+  await group.at(1, 'policy.update', { id, draft: { ...rules, rules: '' } });
+  t.match(await refusalOf(group.at(2, 'policy.create', NAMED, call)), /^permission-denied: /);
+  await group.at(1, 'policy.update', { id, draft: rules });
+  const again = await group.at(2, 'policy.create', NAMED, call);
+  t.equal(again.value.policy.id, first.value.policy.id);
+});
+
+const PROVEN = (): undefined => undefined;
+const REFUSED = (): Promise<never> => Promise.reject(new AclError('duplicate', 'it is there'));
+
+t.test(
+  'refused: tries of one request run one after the other, and come to one outcome',
+  async (t) => {
+    const refused = new RefusedRequests(new FakeClock());
+    const own = { request: 'a', term: 1 };
+    let decide: (error: Error) => void = () => undefined;
+    const first = refused.once(own, PROVEN, () => {
+      return new Promise((_resolve, reject) => (decide = reject));
+    });
+    let runs = 0;
+    const run = (): Promise<string> => {
+      runs += 1;
+      return Promise.resolve('done');
+    };
+    const others = [refused.once(own, PROVEN, run), refused.once(own, PROVEN, run)];
+    t.equal(
+      await refused.once({ ...own, request: 'b' }, PROVEN, run),
+      'done',
+      'others do not wait',
+    );
+    await turn();
+    t.equal(runs, 1);
+    decide(new AclError('duplicate', 'it is there'));
+    for (const each of [first, ...others]) t.equal(await refusalOf(each), 'duplicate: it is there');
+    t.equal(runs, 1);
+  },
+);
+
+t.test(
+  'refused: a repeat does not wait for what the first try waits for when it is done',
+  async (t) => {
+    const waits: ((reached: 'all') => void)[] = [];
+    const harness = await createHarness(
+      {},
+      {
+        datacenters: () => ['dc1', 'dc2'],
+        acknowledged: () => new Promise((resolve) => waits.push(resolve)),
+      },
+    );
+    const call = { ...MINE, ack: 'all' as const };
+    const firsts = [harness.run('policy.create', NAMED, call)];
+    while (waits.length < 1) await turn();
+    firsts.push(harness.run('policy.create', NAMED, call));
+    while (waits.length < 2) await turn();
+    const again = await harness.run('policy.create', NAMED, { ...MINE, ack: 'primary' });
+    t.equal(again.meta.replayed, true);
+    for (const resolve of waits) resolve('all');
+    for (const each of firsts) t.equal((await each).value.policy.id, again.value.policy.id);
+  },
+);
+
+t.test('refused: who ends lets nobody by who waits for another one', async (t) => {
+  const refused = new RefusedRequests(new FakeClock());
+  const own = { request: 'a', term: 1 };
+  const ends: (() => void)[] = [];
+  const run = (applied?: () => void): Promise<void> => {
+    applied?.();
+    return new Promise((resolve) => ends.push(resolve));
+  };
+  const first = refused.once(own, PROVEN, run);
+  const second = refused.once(own, PROVEN, () => run());
+  while (ends.length < 2) await turn();
+  ends[0]!();
+  await first;
+  const third = refused.once(own, PROVEN, () => run());
+  await turn();
+  t.equal(ends.length, 2);
+  ends[1]!();
+  await second;
+  while (ends.length < 3) await turn();
+  ends[2]!();
+  await third;
+});
+
+t.test('refused: what says nothing of the request is not remembered', async (t) => {
+  const refused = new RefusedRequests(new FakeClock());
+  const own = { request: 'a', term: 1 };
+  const failures = [
+    new LeaderAway(),
+    new AclError('not-primary', 'it is another one'),
+    new AclError('outcome-unknown', 'it was deposed'),
+    new AclError('wait-timeout', 'it took effect'),
+    new TypeError('a fault'),
+  ];
+  for (const failure of failures) {
+    await t.rejects(refused.once(own, PROVEN, () => Promise.reject(failure)));
+    t.equal(await refused.once(own, PROVEN, () => Promise.resolve('done')), 'done');
+  }
+});
+
+t.test('refused: it is told again only by who leads still, in the same term', async (t) => {
+  const refused = new RefusedRequests(new FakeClock());
+  const own = { request: 'a', term: 1 };
+  await t.rejects(refused.once(own, PROVEN, REFUSED));
+  const unproven = refused.once(own, () => Promise.reject(new LeaderAway()), REFUSED);
+  t.equal(await refusalOf(unproven), 'unavailable: No cluster leader');
+  const run = (): Promise<string> => Promise.resolve('done');
+  const overtaken = refused.once(
+    own,
+    async () => {
+      await refused.once({ request: 'b', term: 2 }, PROVEN, run);
+    },
+    run,
+  );
+  t.equal(await refusalOf(overtaken), 'unavailable: No cluster leader');
+  t.equal(await refusalOf(refused.once(own, PROVEN, run)), 'unavailable: No cluster leader');
+  t.equal(await refused.once({ ...own, term: 2 }, PROVEN, run), 'done');
+});
+
+t.test('refused: what ends after its term is not remembered for the next one', async (t) => {
+  const refused = new RefusedRequests(new FakeClock());
+  const run = (): Promise<string> => Promise.resolve('done');
+  const late = refused.once({ request: 'a', term: 1 }, PROVEN, async () => {
+    await refused.once({ request: 'b', term: 2 }, PROVEN, run);
+    return REFUSED();
+  });
+  t.equal(await refusalOf(late), 'duplicate: it is there');
+  t.equal(await refused.once({ request: 'a', term: 2 }, PROVEN, run), 'done');
+});
+
+t.test('refused: what cannot be remembered is not refused for sure', async (t) => {
+  const clock = new FakeClock();
+  const refused = new RefusedRequests(clock, 2);
+  const ask = (request: string): Promise<string> =>
+    refusalOf(refused.once({ request, term: 1 }, PROVEN, REFUSED));
+  t.equal(await ask('a'), 'duplicate: it is there');
+  t.equal(await ask('b'), 'duplicate: it is there');
+  t.match(await ask('c'), /^unavailable: nothing was written: .* 2 refusals are remembered/);
+  t.equal(await ask('a'), 'duplicate: it is there');
+  const run = (): Promise<string> => Promise.resolve('done');
+  t.equal(await refused.once({ request: 'c', term: 1 }, PROVEN, run), 'done', 'writes go on');
+  clock.advance(REQUEST_MEMORY_MS);
+  t.equal(await ask('c'), 'duplicate: it is there');
+});
