@@ -400,6 +400,7 @@ async function loaded(
     durationMs: secondsEach * 1_000,
     expectedStatus: 200,
     request,
+    isSleepless: true,
   });
   if (result.unexpected > 0) {
     throw new Error(

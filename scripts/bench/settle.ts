@@ -9,8 +9,10 @@ import { runLoad } from './load.ts';
 
 const CONNECTIONS = 64;
 const SECONDS_MAX = 120;
+/** A merge shows when it is done, and takes about one. */
+const QUIET_SECONDS = 4;
 
-/** Resolves with how many seconds it took until one second of reads changed no table; rejects after two minutes. */
+/** Resolves with how many seconds it took until four of them changed no table; rejects after two minutes. */
 export async function settle({
   port,
   folder,
@@ -24,6 +26,7 @@ export async function settle({
 }): Promise<number> {
   let before = tablesIn(folder);
   let serial = 0;
+  let quietSeconds = 0;
   for (let seconds = 1; seconds <= SECONDS_MAX; seconds += 1) {
     await runLoad({
       ...{ host: '127.0.0.1', ports: [port], connections: CONNECTIONS, expectedStatus: 200 },
@@ -31,7 +34,8 @@ export async function settle({
       request: () => request(serial++),
     });
     const now = tablesIn(folder);
-    if (now === before) return seconds;
+    quietSeconds = now === before ? quietSeconds + 1 : 0;
+    if (quietSeconds === QUIET_SECONDS) return seconds;
     before = now;
   }
   throw new Error(`the tables in ${folder} still change after ${SECONDS_MAX} seconds of reads`);
