@@ -67,5 +67,5 @@ export const DEFAULT_MEMBER_LIMITS: MemberLimits = {
   changesMax: 64,
   snapshotsMax: 2,
   snapshotBytesPerSecond: 12 * 1024 * 1024,
-  snapshotGentleBytesPerSecond: 5 * 1024 * 1024,
+  snapshotGentleBytesPerSecond: 2 * 1024 * 1024,
 };
