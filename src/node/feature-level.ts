@@ -1,7 +1,7 @@
 // Which level the log of this datacenter uses, and when it may use a higher one. While this server leads it
 // raises the level as soon as everybody reads it: every member, whether it votes or not, and in the primary
 // every other datacenter, which has then raised its own. So a secondary always reads what its primary writes.
-// With the level at which there is a global log at all nobody waits for other datacenters: see othersOf.
+// With the level at which there is a global log at all nobody waits for other datacenters: see readersElsewhere.
 
 import { Repeated } from '../../cluster/member/repeated.ts';
 import type { MemberView } from '../../cluster/member/group-member.ts';
@@ -107,7 +107,7 @@ export class FeatureLevel {
  * who cannot read one gets none, however late it begins. To wait for their word would keep a datacenter whose own
  * servers all read one without it, for good if one of its servers is lost meanwhile.
  */
-export function othersOf(
+export function readersElsewhere(
   names: readonly string[],
   {
     levelOf,

@@ -29,7 +29,7 @@ import { adoptFederation, beginGlobalLog } from './begin-global-log.ts';
 import { DatacenterLine } from './datacenter-line.ts';
 import { Enlisting } from './enlisting.ts';
 import { feedStandingOf } from './federation-role.ts';
-import { type LevelReader, othersOf } from './feature-level.ts';
+import { type LevelReader, readersElsewhere } from './feature-level.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { federationShown } from './federation-shown.ts';
 import { FederationView } from './federation-view.ts';
@@ -227,7 +227,7 @@ export class NodeFederation implements Federation {
     const { machine, plan } = this.#options;
     if (!this.isPrimary) return [];
     const names = this.datacenters().filter((name) => name !== plan.datacenter);
-    return othersOf(names, {
+    return readersElsewhere(names, {
       levelOf: (name) => this.#gossip.directory.levelOf(name),
       hasGlobalLog: machine.replication() !== undefined,
     });

@@ -2,7 +2,7 @@
 // of the log rises when the last one is upgraded, goes on meanwhile as before, and never comes back.
 
 import t from 'tap';
-import { FeatureLevel, type LevelReader, othersOf } from '../../src/node/feature-level.ts';
+import { FeatureLevel, type LevelReader, readersElsewhere } from '../../src/node/feature-level.ts';
 import { FIRST_LEVEL, GLOBAL_LOG_LEVEL, NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import type { Command } from '../../src/state/commands.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
@@ -95,7 +95,7 @@ t.test('level: no word of another datacenter is waited for before there is a glo
     ['newer', GLOBAL_LOG_LEVEL + 1],
   ]);
   const reading = (hasGlobalLog: boolean) =>
-    othersOf(['silent', 'older', 'newer'], {
+    readersElsewhere(['silent', 'older', 'newer'], {
       levelOf: (name) => told.get(name),
       hasGlobalLog,
     }).map(({ reads }) => reads);

@@ -5,46 +5,16 @@ import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
 import type { Call } from '../../src/service/call.ts';
-import type {
-  OperationInput,
-  OperationName,
-  OperationOutput,
-} from '../../src/service/operations.ts';
 import { decodeAnswer } from '../../src/node/call-frames.ts';
 import { CATCH_UP_MS } from '../../src/service/run-write.ts';
 import { HOUR_NS } from '../../src/acl/duration.ts';
 import { uuidNumbered } from '../support/fake-random.ts';
-import { ServiceGroup } from '../support/service-group.ts';
+import { AskedGroup, groupOfThree } from './asked-group.ts';
 import { authMethods, CALL, refusalOf, SETTINGS } from './harness.ts';
 
 /** A template of a binding rule, not of this language. */
 const NAME_OF_LOGIN = ['$', '{value.name}'].join('');
 const STALE: Partial<Call> = { consistency: 'stale' };
-
-class Group extends ServiceGroup {
-  /** Runs it at a server; the time moves on until it is settled. */
-  at<Name extends OperationName>(
-    node: number,
-    name: Name,
-    input: OperationInput<Name>,
-    call: Partial<Call> = {},
-  ): Promise<OperationOutput<Name>> {
-    return this.settled(this.server(node).door.run(name, input, { ...CALL, ...call }));
-  }
-
-  /** The applied state of every server is the same. */
-  digests(): ReadonlySet<string> {
-    return new Set(this.servers.map(({ machine }) => machine.digests().all));
-  }
-}
-
-/** Three servers, the first one leads and has made the built-ins. */
-async function groupOfThree(): Promise<Group> {
-  const group = new Group({ count: 3, settings: SETTINGS, authMethods });
-  group.lead(1);
-  await group.settled(Promise.resolve(group.server(1).leadership.reign()));
-  return group;
-}
 
 const NAMED = { draft: { name: 'p1', rules: '' } };
 
@@ -184,7 +154,7 @@ t.test('forwarding: what is not known in the end is said to be not known', async
 });
 
 /** Somebody else makes it meanwhile, so that the next try is refused. */
-async function takeName(group: Group, node: number): Promise<() => Promise<unknown>> {
+async function takeName(group: AskedGroup, node: number): Promise<() => Promise<unknown>> {
   const { value } = await group.at(node, 'policy.create', NAMED);
   return () => group.at(node, 'policy.delete', { id: value.policy.id });
 }
@@ -248,7 +218,7 @@ t.test('forwarding: a leader repeats by itself only what has a request id', asyn
 
 t.test('forwarding: a bootstrap whose answer is lost locks nobody out', async (t) => {
   const settings = { ...SETTINGS, initialManagementSecret: undefined };
-  const group = new Group({ count: 3, settings, authMethods });
+  const group = new AskedGroup({ count: 3, settings, authMethods });
   group.lead(1);
   group.faults.push('lose-answer');
   const { value } = await group.at(2, 'bootstrap', { secret: undefined });
@@ -259,7 +229,7 @@ t.test('forwarding: a bootstrap whose answer is lost locks nobody out', async (t
 
 t.test('forwarding: nor does one whose outcome is lost at the leader itself', async (t) => {
   const settings = { ...SETTINGS, initialManagementSecret: undefined };
-  const group = new Group({ count: 3, settings, authMethods });
+  const group = new AskedGroup({ count: 3, settings, authMethods });
   group.lead(1);
   await group.settled(Promise.resolve(group.server(1).leadership.reign()));
   group.server(1).loseNextOutcome = true;

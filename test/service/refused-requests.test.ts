@@ -4,69 +4,23 @@
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
-import { decodeAnswer } from '../../src/node/call-frames.ts';
 import type { Call } from '../../src/service/call.ts';
-import type {
-  OperationInput,
-  OperationName,
-  OperationOutput,
-} from '../../src/service/operations.ts';
 import { RefusedRequests } from '../../src/service/refused-requests.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import { REQUEST_MEMORY_MS } from '../../src/state/bookkeeping.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { ServiceGroup } from '../support/service-group.ts';
-import { authMethods, CALL, createHarness, refusalOf, SETTINGS } from './harness.ts';
+import { groupOfThree, turn } from './asked-group.ts';
+import { createHarness, refusalOf } from './harness.ts';
 
 const MINE: Partial<Call> = { requestId: 'mine' };
 const NAMED = { draft: { name: 'p1', rules: '' } };
-
-class Group extends ServiceGroup {
-  at<Name extends OperationName>(
-    node: number,
-    name: Name,
-    input: OperationInput<Name>,
-    call: Partial<Call> = {},
-  ): Promise<OperationOutput<Name>> {
-    return this.settled(this.server(node).door.run(name, input, { ...CALL, ...call }));
-  }
-
-  /** Server 2 sends it, and it is held up on its way. Gives what lets it arrive, and then the answer. */
-  async heldUp<Name extends OperationName>(
-    name: Name,
-    input: OperationInput<Name>,
-    call: Partial<Call> = MINE,
-  ): Promise<() => Promise<OperationOutput<Name>>> {
-    this.faults.push('late');
-    void this.server(2)
-      .door.run(name, input, { ...CALL, ...call })
-      .catch(() => undefined);
-    while (this.late.length === 0) await turn();
-    return async () => {
-      const bytes = await this.settled(this.late[0]!());
-      return decodeAnswer(bytes) as OperationOutput<Name>;
-    };
-  }
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
-/** Three servers, the first one leads and has made the built-ins. */
-async function groupOfThree(): Promise<Group> {
-  const group = new Group({ count: 3, settings: SETTINGS, authMethods });
-  group.lead(1);
-  await group.settled(Promise.resolve(group.server(1).leadership.reign()));
-  return group;
-}
 
 t.test(
   'refused: what was refused at another server has no effect when it comes late',
   async (t) => {
     for (const other of [3, 1]) {
       const group = await groupOfThree();
-      const arrives = await group.heldUp('policy.create', NAMED);
+      const arrives = await group.heldUp('policy.create', NAMED, MINE);
       const { value } = await group.at(3, 'policy.create', NAMED);
       const refusal = await refusalOf(group.at(other, 'policy.create', NAMED, MINE));
       t.match(refusal, /^duplicate: /, `by way of ${other}`);
@@ -82,7 +36,7 @@ t.test(
 
 t.test('refused: nor has a delete that was told to have found nothing', async (t) => {
   const group = await groupOfThree();
-  const arrives = await group.heldUp('auth-method.delete', { name: 'm' });
+  const arrives = await group.heldUp('auth-method.delete', { name: 'm' }, MINE);
   t.equal((await group.at(3, 'auth-method.delete', { name: 'm' }, MINE)).value, false);
   await group.at(3, 'auth-method.create', { draft: { name: 'm', type: 'jwt', config: {} } });
   const { value, meta } = await arrives();
