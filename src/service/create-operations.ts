@@ -11,6 +11,7 @@ import type { Call } from './call.ts';
 import type { Caller } from './caller.ts';
 import { CallerResolver } from './caller-resolver.ts';
 import { writeResultOf } from './commit.ts';
+import { deletedWhereNamed } from './delete-where-named.ts';
 import type { ServiceDeps } from './deps.ts';
 import { GoalWaiters } from './goal-waiters.ts';
 import { HANDLERS } from './handlers.ts';
@@ -129,7 +130,8 @@ async function runPlaced<Name extends OperationName>(
     try {
       const place = placeOfCall(service, write, from);
       const placement = place instanceof Promise ? await place : place;
-      return await runAt(service, placement, write);
+      const output = await runAt(service, placement, write);
+      return from === undefined ? await deletedWhereNamed(service, write, output) : output;
     } catch (error) {
       unknown = unknownBehind(error) ?? unknown;
       // The primary is another one by now, and soon it will be known here too.

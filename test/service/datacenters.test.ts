@@ -4,7 +4,7 @@
 import { inspect } from 'node:util';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
-import type { SecretId } from '../../src/acl/ids.ts';
+import type { AccessorId, SecretId } from '../../src/acl/ids.ts';
 import { DatacenterAway, type Errand, type Federation } from '../../src/service/federation.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import { type ListPage, listOfPages } from '../../src/service/remote-list.ts';
@@ -64,7 +64,7 @@ function unknown(): AclError {
 }
 
 /** Moves the time of the secondary on until it is settled. */
-async function settled<T>({ secondary }: Two, running: Promise<T>): Promise<T> {
+async function settled<T>({ secondary }: Pick<Two, 'secondary'>, running: Promise<T>): Promise<T> {
   let isOver = false;
   const end = (): void => {
     isOver = true;
@@ -152,6 +152,64 @@ t.test('datacenters: what lives in the primary alone is not shown to another', a
   const gone = await settled(two, secondary.run('token.delete', { accessorId }));
   t.equal(gone.value, true, 'but whoever may, revokes it from anywhere');
 });
+
+t.test('datacenters: who names its home deletes a local token from anywhere', async (t) => {
+  const names = ['dc1', 'dc2', 'dc3'];
+  const isAway = { dc3: false };
+  const asked: string[] = [];
+  const home = await createHarness(
+    { datacenter: 'dc3' },
+    { datacenters: () => names, primary: () => ({ datacenter: 'dc1', epoch: 3 }) },
+  );
+  const run = (datacenter: string, errand: Errand): Promise<unknown> => {
+    asked.push(datacenter);
+    if (isAway.dc3 && datacenter === 'dc3') throw new DatacenterAway('dc3', 'the line is cut');
+    const there = datacenter === 'dc3' ? home : primary;
+    return there.door.runForDatacenter(errand as never, 'dc2');
+  };
+  const primary = await createHarness({}, { datacenters: () => names, run });
+  const secondary = await createHarness(
+    { datacenter: 'dc2' },
+    { datacenters: () => names, primary: () => ({ datacenter: 'dc1', epoch: 3 }), run },
+  );
+  for (const here of [primary, secondary]) {
+    const between = here === primary ? [] : ['dc1'];
+    const { accessorId } = await newToken(home, { local: true });
+    const gone = async (datacenter?: string) => {
+      asked.length = 0;
+      const running = here.run('token.delete', { accessorId }, { datacenter });
+      return (await settled({ secondary: here }, running)).value;
+    };
+    t.equal(await gone(), false, 'nobody said where');
+    t.equal(await gone('dc9'), false, 'a name that nobody has is ignored');
+    t.same(asked, between);
+    t.equal(await gone('dc1'), false);
+    t.same(asked, between, 'the primary is asked once, whoever names it');
+    t.ok(home.machine.token(accessorId));
+    t.equal(await gone('dc3'), true);
+    t.same(asked, [...between, 'dc3'], 'whoever may know it by itself first');
+    t.equal(home.machine.token(accessorId), undefined);
+    t.equal(await gone('dc3'), false, 'and nobody has it any more');
+    const known = await newToken(here, { local: true });
+    asked.length = 0;
+    const { value } = await here.run(
+      'token.delete',
+      { accessorId: known.accessorId },
+      { datacenter: 'dc3' },
+    );
+    t.same([value, asked], [true, []], 'what is known here is not looked for there');
+  }
+  isAway.dc3 = true;
+  const running = primary.run('token.delete', { accessorId: ABSENT }, { datacenter: 'dc3' });
+  t.match(
+    await refusalOf(settled({ secondary: primary }, running)),
+    /^unavailable: Remote DC has no server currently reachable: dc3/,
+    'without the one that is named nobody knows',
+  );
+});
+
+/** Of no token. */
+const ABSENT = '11111111-2222-4333-8444-555555555555' as AccessorId;
 
 function noFilter() {
   const none = { policy: undefined, role: undefined, serviceName: undefined };
