@@ -35,6 +35,9 @@ const TRANSPORT_HINTS: Readonly<Record<TransportFailure, string>> = {
   unreadable: 'check the address: is this a Conclave server?',
 };
 
+const NO_TOKEN_SENT =
+  'no token was sent: name one with --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.';
+
 /** The first row whose words the server's text holds, else the row of the status. */
 const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
   ['must be bootstrapped', 'run `conclave acl bootstrap` to create the first management token.'],
@@ -43,10 +46,7 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'use the management token that exists. If it is lost, write the number of the message into the file acl-bootstrap-reset in the data folder of the leader and run this again.',
   ],
   ['ACL support disabled', 'set acl.enabled in the configuration of the server.'],
-  [
-    'anonymous token lacks permission',
-    'no token was sent: name one with --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.',
-  ],
+  ['anonymous token lacks permission', NO_TOKEN_SENT],
   [
     'lacks permission',
     'use a token that may do this; `conclave acl explain` shows which rule decides.',
@@ -59,6 +59,7 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     "wasn't created via login",
     'only tokens of a login can log out; `conclave acl token delete` deletes any token.',
   ],
+  ['Supplied token does not exist', NO_TOKEN_SENT],
   ['token does not exist', 'check the accessor id; it may have expired or been deleted.'],
   [
     'Requested ',

@@ -25,7 +25,7 @@ import { RouteStats } from './route-stats.ts';
 import { serveNode } from './serve-node.ts';
 import { serveOperator } from './serve-operator.ts';
 import { serveSnapshot } from './serve-snapshot.ts';
-import { type Found, operationServer, type Shared } from './serve-operation.ts';
+import { type Found, missingServer, operationServer, type Shared } from './serve-operation.ts';
 import { LIMITS } from './settings.ts';
 import { mayTakeItsTime } from './slow-body.ts';
 import { targetPathOf } from './target-path.ts';
@@ -238,8 +238,7 @@ class HttpServer {
     if ('create' in whenEmpty) {
       return operationServer(whenEmpty.create as OperationName, this.#shared);
     }
-    const { refusal } = whenEmpty;
-    return (exchange) => exchange.fail(new AclError('malformed', refusal));
+    return missingServer(whenEmpty.refusal);
   }
 
   #route(endpoint: Endpoint, serve: Serve): void {

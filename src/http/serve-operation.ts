@@ -68,6 +68,20 @@ export function operationServer<Name extends OperationName>(name: Name, shared: 
   return (exchange, found) => serveOperation(prepared, exchange, found);
 }
 
+/** Serves the path of an operation without the id or the name that belongs there. */
+export function missingServer(refusal: string): Serve {
+  return (exchange) => {
+    const { aclEnabled } = exchange.parts.settings;
+    exchange.fail(aclEnabled ? new AclError('malformed', refusal) : aclDisabled());
+    return undefined;
+  };
+}
+
+/** What every request is told while ACLs are off, whatever else may be wrong with it. */
+function aclDisabled(): AclError {
+  return new AclError('acl-disabled', 'ACL support disabled');
+}
+
 function serveOperation<Name extends OperationName>(
   prepared: Prepared<Name>,
   exchange: Exchange,
@@ -80,9 +94,7 @@ function serveOperation<Name extends OperationName>(
     else exchange.fail(error);
   };
   try {
-    if (!exchange.parts.settings.aclEnabled) {
-      throw new AclError('acl-disabled', 'ACL support disabled');
-    }
+    if (!exchange.parts.settings.aclEnabled) throw aclDisabled();
     shared.tokenInUrl.maybeWarn(exchange);
     const { call, blocking } = askedOf(exchange, endpoint);
     const input = route.input(routeRequestOf<Name>(exchange, endpoint, found));

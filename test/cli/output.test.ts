@@ -320,6 +320,11 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
     'CONCLAVE_TOKEN',
   ],
   [
+    'no token to log out',
+    problem(401, 'unauthenticated', 'Supplied token does not exist'),
+    'no token was sent',
+  ],
+  [
     'a token without the right',
     problem(
       403,
