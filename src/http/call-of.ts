@@ -170,18 +170,21 @@ function bearerOf(header: string | undefined): string | undefined {
   return scheme.toLowerCase() === 'bearer' && word !== '' ? word : undefined;
 }
 
-/** A parameter that is a place in the global log. Throws 'malformed' with its name. */
+/**
+ * A parameter that is a place in the global log. Throws 'malformed' with its name, as do those below: an
+ * empty value is none, and no way to say that the condition does not matter.
+ */
 export function positionOf(query: Query, name: string): Position | undefined {
-  const text = textOf(query, name);
+  const text = query.get(name);
   if (text === undefined) return undefined;
   const parts = /^(\d{1,15})\.(\d{1,15})$/.exec(text);
   if (parts === null) throw malformed(`Invalid ${name}`);
   return { epoch: Number(parts[1]), seq: Number(parts[2]) };
 }
 
-/** A parameter that counts or numbers something. Throws 'malformed' with its name. */
+/** A parameter that counts or numbers something. */
 export function wholeNumberOf(query: Query, name: string): number | undefined {
-  const text = textOf(query, name);
+  const text = query.get(name);
   if (text === undefined) return undefined;
   if (!/^\d{1,15}$/.test(text)) throw malformed(`Invalid ${name}`);
   return Number(text);
@@ -197,14 +200,14 @@ function requestIdOf(headers: IncomingHttpHeaders): string | undefined {
 }
 
 function ackOf(query: Query): AckLevel | undefined {
-  const text = textOf(query, 'ack');
+  const text = query.get('ack');
   if (text === undefined || text === 'primary' || text === 'majority' || text === 'all')
     return text;
   throw malformed('Invalid ack');
 }
 
 function ackTimeoutOf(query: Query): number | undefined {
-  const text = textOf(query, 'ack_timeout');
+  const text = query.get('ack_timeout');
   if (text === undefined) return undefined;
   const ms = durationMs(text);
   if (ms === undefined || ms <= 0) throw malformed('Invalid ack_timeout');

@@ -97,7 +97,7 @@ export const OPERATOR_ROUTES: Readonly<Record<OperatorEndpointName, OperatorRout
         body as AutopilotConfigurationBody,
         OPERATOR_ENDPOINTS['operator.autopilot-set-configuration'].body.label,
       ),
-      ifIndex: casOf(query),
+      ifIndex: wholeNumberOf(query, 'cas'),
     }),
     renderWhetherSet,
   ),
@@ -124,7 +124,7 @@ export const OPERATOR_ROUTES: Readonly<Record<OperatorEndpointName, OperatorRout
   ),
   'operator.resubmit-divergent': route(
     'divergence-resubmit',
-    ({ query }) => ({ position: requiredPositionOf(query), cas: casOf(query) }),
+    ({ query }) => ({ position: requiredPositionOf(query), cas: wholeNumberOf(query, 'cas') }),
     renderResubmitted,
   ),
   'operator.discard-divergent': route(
@@ -186,12 +186,6 @@ function serverNameOf(query: Query): ServerName {
     'malformed',
     "Must specify either ?id with the server's ID or ?address with IP:port of peer to remove",
   );
-}
-
-/** An empty one is no way to say that the index does not matter. */
-function casOf(query: Query): number | undefined {
-  if (query.get('cas') === '') throw new AclError('malformed', 'Invalid cas');
-  return wholeNumberOf(query, 'cas');
 }
 
 /** Deployed clients look for `false`; for everyone else nothing that failed is a 200. */

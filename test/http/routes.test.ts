@@ -348,6 +348,9 @@ t.test('ACLs off: every operation is refused, health is not', async (t) => {
     const answer = await app.inject({ method: endpoint.method, url, payload: 'not json' });
     t.equal(answer.statusCode, 401, name);
     t.equal(answer.body, 'ACL support disabled');
+    const nameless = url.replace(/x$/, '');
+    const answered = await app.inject({ method: endpoint.method, url: nameless, payload: '{}' });
+    t.equal(answered.body, 'ACL support disabled', `${name} of nothing`);
   }
   t.equal((await app.inject('/v1/agent/self')).statusCode, 200);
   const wrong = await app.inject({ method: 'POST', url: '/v1/acl/policies' });
@@ -389,12 +392,18 @@ t.test('query: values that cannot be read are refused in the order of the checks
       'Invalid header: "X-Service-Partition" - Partitions are not enabled',
     ],
     ['GET', `${list}?min-position=1`, {}, 'Invalid min-position'],
+    ['GET', `${list}?min-position=`, {}, 'Invalid min-position'],
     ['GET', `${list}?limit=0`, {}, 'Invalid limit'],
     ['GET', `${list}?limit=x`, {}, 'Invalid limit'],
+    ['GET', `${list}?limit`, {}, 'Invalid limit'],
     ['GET', `${list}?next=%21`, {}, 'Invalid next'],
     ['DELETE', `${one}?cas=x`, {}, 'Invalid cas'],
+    ['DELETE', `${one}?cas=`, {}, 'Invalid cas'],
+    ['DELETE', `${one}?cas`, {}, 'Invalid cas'],
     ['DELETE', `${one}?ack=some`, {}, 'Invalid ack'],
+    ['DELETE', `${one}?ack=`, {}, 'Invalid ack'],
     ['DELETE', `${one}?ack_timeout=0s`, {}, 'Invalid ack_timeout'],
+    ['DELETE', `${one}?ack_timeout=`, {}, 'Invalid ack_timeout'],
     ['DELETE', one, { 'idempotency-key': 'k'.repeat(129) }, 'Invalid request id'],
     ['GET', `${list}?index=%zz`, {}, ''],
   ];
