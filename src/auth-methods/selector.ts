@@ -94,10 +94,13 @@ function compileComparison(comparison: Comparison, context: Context): Predicate 
 function kindOf(field: Field, { text, fields }: Context): FieldKind {
   const name = field.segments.join('.');
   if (fields.strings.includes(name)) return 'string';
-  const [root = ''] = field.segments;
+  const [root = '', , ...deeper] = field.segments;
   const isWhole = field.segments.length === 1;
-  if (fields.stringMaps.includes(root)) return isWhole ? 'string-map' : 'string';
-  if (fields.listMaps.includes(root)) return isWhole ? 'list-map' : 'list';
+  // Nothing is below a key; one with a dot in it is written in brackets.
+  if (deeper.length === 0) {
+    if (fields.stringMaps.includes(root)) return isWhole ? 'string-map' : 'string';
+    if (fields.listMaps.includes(root)) return isWhole ? 'list-map' : 'list';
+  }
   throw syntaxError(text, field.offset, `there is no attribute "${name}"`);
 }
 

@@ -110,6 +110,11 @@ t.test('selector: says where and why it does not compile', (t) => {
     ['value.name == x and\n  foo.bar == x', '2:3: there is no attribute "foo.bar"'],
     ['serviceaccount.uid == x', '1:1: there is no attribute "serviceaccount.uid"'],
     ['serviceaccount == x', '1:1: there is no attribute "serviceaccount"'],
+    ['value.name.first != x', '1:1: there is no attribute "value.name.first"'],
+    [
+      'value.name == x and x not in list.groups.all',
+      '1:30: there is no attribute "list.groups.all"',
+    ],
     ['__proto__ == x', '1:1: unexpected character "_"'],
     ['value.name is empty', '1:1: "is empty" cannot be used on "value.name", which is a text'],
     ['list.groups == foo', '1:1: "==" cannot be used on "list.groups", which is a list'],
