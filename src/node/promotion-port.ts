@@ -47,7 +47,9 @@ export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
       throw new AclError('unavailable', 'entries lead no further here, only a snapshot does');
     },
     start: async (claim) => {
-      const { verdict } = await verdictOf(deps, { type: 'epoch.start', ...claim });
+      const isFromFork = machine.replication()?.isDiverged === true;
+      const change = { type: 'epoch.start', ...claim, isFromFork } as const;
+      const { verdict } = await verdictOf(deps, change);
       return verdict === 'applied';
     },
     fence: async (epochs) => {

@@ -272,9 +272,11 @@ const CHANGE_CODECS: { readonly [Type in ChangeType]: ChangeCodec<ChangeOf<Type>
     },
   },
   'epoch.start': {
-    fieldsOf: ({ epoch, promises, isForced }) => [epoch, promises, isForced],
-    changeOf: ([epoch, promises, isForced]) =>
-      ({ epoch, promises, isForced }) as ChangeOf<'epoch.start'>,
+    // The last field came with level 3, and is there only where it is true.
+    fieldsOf: ({ epoch, promises, isForced, isFromFork }) =>
+      isFromFork ? [epoch, promises, isForced, true] : [epoch, promises, isForced],
+    changeOf: ([epoch, promises, isForced, isFromFork = false]) =>
+      ({ epoch, promises, isForced, isFromFork }) as ChangeOf<'epoch.start'>,
   },
   'epoch.fence': {
     fieldsOf: ({ epochs }) => [epochs.map(epochFields)],

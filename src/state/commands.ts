@@ -174,6 +174,8 @@ export type Change =
       readonly promises: readonly string[];
       /** An operator takes the loss of what others may have. */
       readonly isForced: boolean;
+      /** This datacenter stands on a fork, and what it set apart is of the log again. */
+      readonly isFromFork: boolean;
     }
   /** A log with these epochs was heard of, the last of which is later than any here. */
   | { readonly type: 'epoch.fence'; readonly epochs: readonly EpochStart[] }

@@ -9,7 +9,7 @@ import type { Replication } from './global-log/replication.ts';
 export const FIRST_LEVEL = 1;
 
 /** What this release reads. */
-export const NEWEST_LEVEL = 2;
+export const NEWEST_LEVEL = 3;
 
 /** A level is never given another meaning: a new command, or another layout of one, has a new level. */
 const LEVEL_OF_CHANGE: Readonly<Record<ChangeType, number>> = {
@@ -68,11 +68,13 @@ export function forgetsByName(level: number, replication: Replication | undefine
 
 /** The level that whoever applies the command must read. */
 export function levelOf(change: Change): number {
-  const isDrawn = change.type === 'token.set' && change.presence === 'create-drawn';
-  return isDrawn ? DRAWN_LEVEL : LEVEL_OF_CHANGE[change.type];
+  if (change.type === 'token.set' && change.presence === 'create-drawn') return DRAWN_LEVEL;
+  if (change.type === 'epoch.start' && change.isFromFork) return FROM_FORK_LEVEL;
+  return LEVEL_OF_CHANGE[change.type];
 }
 
 const DRAWN_LEVEL = 2;
+const FROM_FORK_LEVEL = 3;
 
 /**
  * The command in words that everybody reads who reads the level. Undefined where there are none: it must

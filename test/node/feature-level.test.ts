@@ -256,13 +256,14 @@ t.test('skew: a primary has its global log before the others can read one', asyn
     return waitsFor.includes(third.name) && text.includes('"dc2"');
   });
   await restart(third, NEWEST_LEVEL);
-  await uses(first, NEWEST_LEVEL);
+  await uses(first, GLOBAL_LOG_LEVEL);
   await second.client.made('PUT', '/acl/policy', { Name: 'before-the-other' });
   // One that is upgraded later takes part from then on.
   await behind.close();
   behind.reads = NEWEST_LEVEL;
   await behind.open();
   await everyoneKnows([dc1, dc2]);
+  await uses(first, NEWEST_LEVEL);
   await until('it is there', async () => {
     return (await behind.client.get('/acl/policies?stale')).text.includes('before-the-other');
   });

@@ -49,10 +49,12 @@ async function settled(): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
+const PLAIN = { isForced: false, isFromFork: false } as const;
+
 async function nextEpoch({ harness }: World): Promise<void> {
   const at = harness.machine.position();
   await harness.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc1', at });
-  await harness.one({ type: 'epoch.start', epoch: 2, promises: [], isForced: false });
+  await harness.one({ type: 'epoch.start', epoch: 2, promises: [], ...PLAIN });
 }
 
 t.test('positions: one is waited for until it is there, or the time is over', async (t) => {

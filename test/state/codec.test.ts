@@ -47,6 +47,7 @@ import {
 import {
   GOLDEN_COMMANDS,
   GOLDEN_DRAWN_CREATE,
+  GOLDEN_START_FROM_FORK,
   GOLDEN_GLOBAL_HEADER,
   GOLDEN_KEYSPACES,
   GOLDEN_META,
@@ -224,7 +225,13 @@ const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { readonly t
     candidate: 'dc2',
     at: { epoch: 2, seq: 300 },
   },
-  'epoch.start': { type: 'epoch.start', epoch: 3, promises: ['dc2', 'w'], isForced: false },
+  'epoch.start': {
+    type: 'epoch.start',
+    epoch: 3,
+    promises: ['dc2', 'w'],
+    isForced: false,
+    isFromFork: false,
+  },
   'epoch.fence': {
     type: 'epoch.fence',
     epochs: [{ epoch: 3, startSeq: 301, startHash: new Uint8Array(32).fill(5), primary: 'dc2' }],
@@ -283,6 +290,10 @@ t.test('commands: are written as they always were, and read back whole', async (
   test.equal(hex(encodeCommand(drawn)), GOLDEN_DRAWN_CREATE, 'a drawn create is written so');
   const readDrawn = decodeCommand(Buffer.from(GOLDEN_DRAWN_CREATE, 'hex'));
   test.strictSame(plain(readDrawn), plain(drawn), 'a drawn create is read so');
+  const fromFork = aCommand({ ...CHANGES['epoch.start'], isFromFork: true } as Change);
+  test.equal(hex(encodeCommand(fromFork)), GOLDEN_START_FROM_FORK);
+  const readStart = decodeCommand(Buffer.from(GOLDEN_START_FROM_FORK, 'hex'));
+  test.strictSame(plain(readStart), plain(fromFork));
   const numbers = Object.values(CHANGE_NUMBER);
   test.equal(new Set(numbers).size, numbers.length, 'no number has two meanings');
 });

@@ -93,7 +93,7 @@ t.test('removing: it is promised nothing, and its promise counts no more', async
   test.equal(await promise('dc2'), 'not-granted');
   test.equal(await promise('dc1'), 'granted');
   const start = (promises: readonly string[]) =>
-    say(dc1, { type: 'epoch.start', epoch: 2, promises, isForced: false });
+    say(dc1, { type: 'epoch.start', epoch: 2, promises, isForced: false, isFromFork: false });
   test.equal(await start(['dc2']), 'not-allowed', 'dc1 alone is no majority of dc1 and dc3');
   test.equal(await start(['dc3']), 'applied');
 });

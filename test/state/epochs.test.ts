@@ -90,7 +90,8 @@ class World {
   }
 
   start(name: Name, epoch: number, promises: readonly Name[], isForced = false): Promise<string> {
-    return this.say(name, { type: 'epoch.start', epoch, promises, isForced });
+    const isFromFork = this.at(name).isDiverged;
+    return this.say(name, { type: 'epoch.start', epoch, promises, isForced, isFromFork });
   }
 
   fence(name: Name, by: Name): Promise<string> {
@@ -262,10 +263,11 @@ t.test('force: it needs no promise, and is told in the log', async (test) => {
   });
   await world.write('dc1');
   await world.fence('dc1', 'dc2');
+  const blind = { epoch: 9, promises: [], isForced: true, isFromFork: false } as const;
   test.equal(
-    await world.start('dc1', 9, [], true),
+    await world.say('dc1', { type: 'epoch.start', ...blind }),
     'not-allowed',
-    'whoever diverged takes a snapshot first',
+    'who does not know that it stands on a fork',
   );
 });
 
@@ -484,6 +486,67 @@ t.test('what another one wrote is not said to be gone where it was trimmed', asy
   test.equal(await world.say('dc2', fence), 'applied');
   test.ok(world.at('dc2').isDiverged);
   test.same([world.at('dc2').divergent, world.at('dc2').gone], [[], []]);
+});
+
+t.test(
+  'a fork: what was set apart is of the log again where it is elected with it',
+  async (test) => {
+    const world = await World.open();
+    const fork = world.at('dc1').cursor.seq;
+    for (let count = 0; count < 5; count += 1) await world.write('dc1');
+    await world.say('dc1', { type: 'global-log.trim', upTo: fork + 2 });
+    await world.start('dc2', 2, [], true);
+    await world.write('dc2');
+    test.equal(await world.fence('dc1', 'dc2'), 'applied');
+    test.same(world.at('dc1').gone, [{ epoch: 1, first: fork + 1, last: fork + 2 }]);
+    test.same(world.at('dc1').divergent, [{ epoch: 1, first: fork + 3, last: fork + 5 }]);
+    await world.say('dc1', { type: 'divergent.drop', epoch: 1, seq: fork + 4 });
+
+    // The witness has nothing of the second epoch, and dc2 is lost.
+    test.equal(await world.promise('dc1', 'dc1', 3), 'granted');
+    test.equal(await world.promise('w', 'dc1', 3), 'granted');
+    const plain = { type: 'epoch.start', epoch: 3, promises: ['w'], isForced: false } as const;
+    const blind = await world.say('dc1', { ...plain, isFromFork: false });
+    test.equal(blind, 'not-allowed', 'who does not know of the fork');
+    test.equal(await world.start('dc1', 3, ['w']), 'applied');
+    test.ok(isPrimary(world.at('dc1')));
+    test.same([world.at('dc1').divergent, world.at('dc1').gone], [[], []]);
+    test.equal(await world.sync('dc1', 'w'), 'not-kept');
+    test.equal(await world.take('dc1', 'w'), 'applied', 'others are sent a snapshot');
+    test.ok(await world.write('dc1'));
+    test.equal(await world.sync('dc1', 'w'), 'applied');
+    await world.say('dc1', { type: 'global-log.trim', upTo: 0 });
+    const place = { epoch: 1, seq: fork + 5 };
+    test.equal(standingOf(world.at('dc1'), place), 'replicated');
+
+    test.equal(await world.fence('dc2', 'dc1'), 'applied');
+    test.same(world.at('dc2').divergent, [{ epoch: 2, first: fork + 1, last: fork + 2 }]);
+    test.equal(await world.take('dc1', 'dc2'), 'applied');
+    const digests = (['dc1', 'dc2'] as const).map(
+      (name) => world.machines[name].machine.digests().global,
+    );
+    test.equal(digests[0], digests[1]);
+    test.equal(countIn(world.at('dc2').divergent), 2, 'an older fork stays apart');
+    await world.promise('dc2', 'dc2', 4);
+    const twice = { ...plain, epoch: 4, promises: ['w', 'dc1'], isFromFork: true } as const;
+    test.equal(await world.say('dc2', twice), 'not-allowed', 'it stands on none any more');
+  },
+);
+
+t.test('a fork: an older one stays set apart where it is elected on a later one', async (test) => {
+  const world = await World.open();
+  await world.write('dc1');
+  await world.start('dc2', 2, [], true);
+  await world.fence('dc1', 'dc2');
+  const [older] = world.at('dc1').divergent;
+  test.equal(await world.take('dc2', 'dc1'), 'applied');
+  await world.start('dc1', 3, [], true);
+  await world.write('dc1');
+  await world.start('dc2', 4, [], true);
+  test.equal(await world.fence('dc1', 'dc2'), 'applied');
+  test.equal(world.at('dc1').divergent.length, 2);
+  test.equal(await world.start('dc1', 5, [], true), 'applied', 'an operator may force it, too');
+  test.same(world.at('dc1').divergent, [older]);
 });
 
 type Step =

@@ -122,6 +122,8 @@ const localToken = (number: number, given: object = {}): Change => ({
 const accessorsIn = async ({ machine }: MachineHarness): Promise<readonly string[]> =>
   (await collect(machine.tokens(ALL, undefined, {}))).map(({ accessorId }) => accessorId);
 
+const FORCED = { isForced: true, isFromFork: false } as const;
+
 t.test('snapshot: the objects of the primary, and what lives here alone', async (test) => {
   const dc1 = await primary();
   const dc2 = await follower(dc1);
@@ -236,7 +238,7 @@ t.test(
     test.ok(index <= dc2.machine.index());
     const at = dc2.machine.cursor()!;
     await dc2.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc2', at });
-    await dc2.one({ type: 'epoch.start', epoch: 2, promises: [], isForced: true });
+    await dc2.one({ type: 'epoch.start', epoch: 2, promises: [], ...FORCED });
     const before = dc2.machine.cursor();
     for (const [request, again] of [
       [done, change],
@@ -259,14 +261,14 @@ t.test(
     const dc2 = await follower(dc1);
     const change = { type: 'policy.set', presence: 'update', policy: aPolicy(1) } as const;
     // The same request took effect on a fork first.
-    await dc2.one({ type: 'epoch.start', epoch: 2, promises: [], isForced: true });
+    await dc2.one({ type: 'epoch.start', epoch: 2, promises: [], ...FORCED });
     await dc2.one(change, { request: MARK });
     test.same(dc2.machine.request(MARK.key)?.outcome.position, {
       epoch: 2,
       seq: dc2.machine.cursor()!.seq,
     });
     await dc1.one({ type: 'epoch.promise', epoch: 3, candidate: 'dc1', at: dc1.machine.cursor()! });
-    await dc1.one({ type: 'epoch.start', epoch: 3, promises: [], isForced: true });
+    await dc1.one({ type: 'epoch.start', epoch: 3, promises: [], ...FORCED });
     await dc1.one(change, { request: MARK });
     const { epochs } = dc1.machine.replication()!;
     test.equal(verdictOf(await dc2.one({ type: 'epoch.fence', epochs })), 'applied');

@@ -205,6 +205,9 @@ export const GOLDEN_GLOBAL_HEADER = {
     '08080808080808080808080808080808080808a3666564',
 };
 
+/** An epoch that begins from a fork: since level 3. */
+export const GOLDEN_START_FROM_FORK = '960121cb4279b76daa800000c0c0940392a3646332a177c2c3';
+
 /** Presence 4, which came after the others. */
 export const GOLDEN_DRAWN_CREATE =
   '960101cb4279b76daa800000c0c092049ed92431313131313131312d323232322d343333332d38343434' +

@@ -97,6 +97,10 @@ t.test('levels: what older words can say is said in them, the rest waits', async
   const waiting: Change = { type: 'global-log.trim', upTo: 3 };
   test.equal(levelOf(waiting), 2);
   test.equal(readableAt(1, aCommand(waiting)), undefined);
+  const start = { type: 'epoch.start', epoch: 2, promises: [], isForced: false } as const;
+  test.equal(levelOf({ ...start, isFromFork: false }), 2);
+  test.equal(levelOf({ ...start, isFromFork: true }), 3);
+  test.equal(readableAt(2, aCommand({ ...start, isFromFork: true })), undefined);
   for (const level of [1, NEWEST_LEVEL]) {
     for (const each of [policy, drawn]) {
       test.ok(levelOf(readableAt(level, each)!.change) <= level);

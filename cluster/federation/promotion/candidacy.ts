@@ -120,6 +120,8 @@ export class Candidacy {
     }
     // Whoever has begun the later epoch is about to be heard of: nobody but a person passes over it.
     if (wish.kind === 'renewed' && count.further.length > 0) throw furtherThere(count, ballot);
+    // What it lacks has begun without what it set apart: who has it goes first, where somebody is there.
+    if (state.isDiverged && count.further.length > 0) throw furtherThere(count, ballot, says);
     if (!count.hasMajority) throw refused(`there is no majority: ${ballotText(ballot)}${says}`);
     const after = wish.kind === 'renewed' ? wish.after : 0;
     return Math.max(maxEpoch, count.maxEpoch, after) + 1;

@@ -32,13 +32,13 @@ export function applyEpochPromise(
 
 export function applyEpochStart(
   { changes, timeMs, principal }: ApplyContext,
-  { epoch, promises, isForced }: EpochChange<'epoch.start'>,
+  claim: EpochChange<'epoch.start'>,
 ): VerdictAnswer {
   const { replication } = changes;
   if (replication === undefined) return verdictOf(changes, 'not-begun');
-  if (!mayStart(replication, { epoch, promises, isForced })) {
-    return verdictOf(changes, 'not-allowed');
-  }
+  if (!mayStart(replication, claim)) return verdictOf(changes, 'not-allowed');
+  if (claim.isFromFork) changes.changeReplication(withSuffix(replication));
+  const { epoch, promises, isForced } = claim;
   const primary = replication.datacenter;
   const body = { kind: 'epoch-start', primary, promises, isForced } as const;
   changes.appendEntry(body, { timeMs, principal, request: undefined }, epoch);
@@ -91,6 +91,23 @@ function withoutSuffix(replication: Replication, theirs: readonly EpochStart[]):
     gone: [...gone, ...trimmed.filter(own)],
     unused: [...replication.unused, ...shared, ...foreign],
     isDiverged: true,
+  };
+}
+
+/**
+ * The log goes on from here with what was set apart, so it is set apart no more. Its entries may have been
+ * discarded meanwhile, one or all of them: followers are sent a snapshot.
+ */
+function withSuffix(replication: Replication): Replication {
+  const { epochs, divergent, gone, unused } = replication;
+  const isOnChain = ({ epoch, first, last }: EntryRange): boolean =>
+    rangesOf(epochs, first, last).every((range) => range.epoch === epoch);
+  return {
+    ...replication,
+    divergent: divergent.filter((range) => !isOnChain(range)),
+    gone: gone.filter((range) => !isOnChain(range)),
+    unused: [...unused, ...divergent.filter(isOnChain)],
+    isDiverged: false,
   };
 }
 

@@ -31,15 +31,18 @@ export interface EpochClaim {
   readonly promises: readonly string[];
   /** An operator takes the loss of what others may have. */
   readonly isForced: boolean;
+  /** It knows that it stands on a fork: what it set apart becomes part of the log again. */
+  readonly isFromFork: boolean;
 }
 
 /** Whether the datacenter may begin the epoch as its primary. */
 export function mayStart(
   replication: Replication,
-  { epoch, promises, isForced }: EpochClaim,
+  { epoch, promises, isForced, isFromFork }: EpochClaim,
 ): boolean {
   const { datacenter, maxEpochPromised, votedFor, isDiverged, isWitness } = replication;
-  if (isDiverged || isWitness || epoch <= currentEpoch(replication).epoch) return false;
+  if (isDiverged !== isFromFork || isWitness) return false;
+  if (epoch <= currentEpoch(replication).epoch) return false;
   const isOwnPromise = epoch === maxEpochPromised && votedFor === datacenter;
   if (isForced) return isOwnPromise || epoch > maxEpochPromised;
   return isOwnPromise && hasMajority(replication.datacenters, [datacenter, ...promises]);

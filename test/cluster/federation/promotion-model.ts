@@ -163,12 +163,13 @@ export class Datacenter implements PromotionPort {
   async start({ epoch, promises, isForced }: EpochClaim): Promise<boolean> {
     await this.#world.pause();
     if (!this.startFirst()) return false;
-    const isOwn = epoch === this.maxEpoch && this.votedFor === this.name && !this.isDiverged;
+    const isOwn = epoch === this.maxEpoch && this.votedFor === this.name;
     const votes = this.#world.voters.filter(
       (each) => each === this.name || promises.includes(each),
     );
     const hasMajority = votes.length * 2 > this.#world.voters.length;
     if (!isOwn || epoch <= this.epochs.at(-1)!.epoch || !(hasMajority || isForced)) return false;
+    this.isDiverged = false;
     this.#world.onStart(this, epoch);
     const { seq, hash } = this.cursor;
     this.epochs = [

@@ -528,6 +528,30 @@ t.test(
   },
 );
 
+t.test('election: on a fork, where nobody is there who went on without it', async (test) => {
+  const { world, one, two, three } = await outrun({ hasBegun: true });
+  three.isUp = true;
+  world.cuts.clear();
+  await world.time.result(two.promotion.onNewerEpoch(3));
+  test.ok(two.isDiverged);
+  test.match(
+    await refusalOf(world, two.promotion.elect()),
+    /^refused: dc3 can be reached and has more: promote that one, .* is on another chain than dc3/,
+  );
+  test.equal(one.maxEpoch, 3, 'nothing was given up for nothing');
+  three.isUp = false;
+  const { epoch, promises } = await world.time.result(two.promotion.elect());
+  test.same([epoch, promises, two.isPrimary], [4, ['dc1'], true]);
+  one.follow(two, 10);
+  test.same(one.cursor, two.cursor);
+  three.isUp = true;
+  three.promotion.start();
+  await world.time.until('dc3 knows', () => three.isDiverged);
+  test.equal(three.divergent.length, 1);
+  three.promotion.stop();
+  test.same(world.violations, []);
+});
+
 t.test('renewal: whom nothing but a promise has outrun goes on by itself', async (test) => {
   const { world, one, two } = await outrun({ hasBegun: false });
   test.same([one.maxEpoch, two.promotion.outrunBy()], [3, undefined]);
