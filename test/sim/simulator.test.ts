@@ -64,6 +64,8 @@ const SAVED: readonly {
   },
   // A witness had more than the only other datacenter that was left, gave it to nobody, and nobody was elected.
   { seed: 80_125, subject: 'datacenters', cuts: {} },
+  // The primary was lost, and whoever had most stood on a fork: nobody could be elected without it, nor it.
+  { seed: 121_881, subject: 'datacenters', cuts: {} },
   // What a fork showed was taken for what the log that is left had long after.
   { seed: 20_679, subject: 'datacenters', cuts: {} },
   // The primary waited for the word of another datacenter, lost a server meanwhile, and had no global log for good.

@@ -30,6 +30,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
   const checks = new FederationChecks({
     ...{ sites: hosts, violations },
     nowMs: () => world.time.nowMs,
+    logMaxAgeMs: federation.logMaxAgeMs,
     mark: (name) => world.trace.mark(name),
   });
   const keepers = hosts.map((own) => new ServerKeeper({ world, group, hosts: own }));

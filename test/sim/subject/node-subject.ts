@@ -11,7 +11,7 @@ import { decodeFrame } from '../../../cluster/wire/frame-codec.ts';
 import { openNode, type RunningNode } from '../../../src/node/node.ts';
 import type { Platform, ServedAt } from '../../../src/node/platform.ts';
 import { readSettings, type Settings } from '../../../src/node/settings.ts';
-import { NEWEST_LEVEL } from '../../../src/state/feature-levels.ts';
+import { GLOBAL_LOG_LEVEL, NEWEST_LEVEL } from '../../../src/state/feature-levels.ts';
 import { decodeMeta } from '../../../src/state/meta.ts';
 import { META_KEY } from '../../../src/state/tables.ts';
 import { textOf } from '../world/key-text.ts';
@@ -120,7 +120,7 @@ export class NodeSubject implements Subject {
     const served: Served = { app: undefined };
     const platform = this.#platformOf(host, process, served, onExit);
     const settings = this.#settingsOf(host);
-    const reads = this.#options.isOlder?.(host) === true ? NEWEST_LEVEL - 1 : NEWEST_LEVEL;
+    const reads = this.#options.isOlder?.(host) === true ? GLOBAL_LOG_LEVEL - 1 : NEWEST_LEVEL;
     const node = await openNode({ settings, platform, version: 'sim', reads });
     return liveServerOf(node, served, (to) => this.idOf(to));
   }

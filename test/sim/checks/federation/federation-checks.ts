@@ -14,6 +14,7 @@
 
 import type { KvWrite } from '../../../../cluster/platform/kv.ts';
 import type { AuthMethodOrigin } from '../../../../src/acl/token.ts';
+import { comparePlaces } from '../../../../src/state/global-log/cursor.ts';
 import { epochAt } from '../../../../src/state/global-log/chain.ts';
 import { entryKey } from '../../../../src/state/global-log/global-log-writer.ts';
 import {
@@ -52,10 +53,15 @@ export const MARKS = {
   gone: 'entries that nobody else has had been trimmed',
 } as const;
 
+/** Longer than a healed run takes. */
+const ELECTED_WITHIN_MS = 600_000;
+
 export interface FederationChecksOptions {
   readonly sites: readonly (readonly SimHost[])[];
   readonly violations: Violations;
   readonly nowMs: () => number;
+  /** How long the global log is kept for those who are behind. */
+  readonly logMaxAgeMs: number;
   /** Told of corners that a run has been in. */
   readonly mark: (name: string) => void;
 }
@@ -68,16 +74,18 @@ export class FederationChecks implements SitesWatch {
   readonly #sites: readonly (readonly SimHost[])[];
   readonly #nowMs: () => number;
   readonly #mark: (name: string) => void;
+  readonly #logMaxAgeMs: number;
   readonly #placeByHost = new Map<string, number>();
   readonly #followed = new WeakMap<SimStore, Followed>();
   readonly #startByEpoch = new Map<number, EpochStart>();
   #hasBegun = false;
 
-  constructor({ sites, violations, nowMs, mark }: FederationChecksOptions) {
+  constructor({ sites, violations, nowMs, logMaxAgeMs, mark }: FederationChecksOptions) {
     this.#violations = violations;
     this.#sites = sites;
     this.#nowMs = nowMs;
     this.#mark = mark;
+    this.#logMaxAgeMs = logMaxAgeMs;
     for (const [place, hosts] of sites.entries()) {
       for (const { name } of hosts) this.#placeByHost.set(name, place);
     }
@@ -157,14 +165,27 @@ export class FederationChecks implements SitesWatch {
     });
   }
 
-  /** Whoever is to elect must know all that vote. */
+  /** Whoever is to elect must know all that vote; and what the others have must not be with a witness alone. */
   mayLose(sites: readonly number[]): boolean {
-    return this.#sites.every((hosts, place) => {
-      if (sites.includes(place + 1)) return true;
-      return hosts.every((host) => {
-        const at = this.replicationOf(host);
-        return at?.datacenters.length === this.#sites.length;
-      });
+    const left = this.#sites
+      .filter((_, place) => !sites.includes(place + 1))
+      .flatMap((hosts) => hosts.map((host) => this.replicationOf(host)));
+    const known = left.filter((at) => at !== undefined);
+    const doAllKnow = left.every((at) => at?.datacenters.length === this.#sites.length);
+    return doAllKnow && (sites.length === 0 || this.#canBeElected(known));
+  }
+
+  /** Somebody has all of it, or is given the rest by the witness, which keeps it for as long as a run takes. */
+  #canBeElected(left: readonly Replication[]): boolean {
+    const [witness] = left
+      .filter(({ isWitness }) => isWitness)
+      .sort((one, other) => comparePlaces(other.cursor, one.cursor));
+    if (witness === undefined) return true;
+    return left.some(({ isWitness, isDiverged, cursor }) => {
+      if (isWitness) return false;
+      if (comparePlaces(cursor, witness.cursor) >= 0) return true;
+      const isKept = this.#logMaxAgeMs > ELECTED_WITHIN_MS && witness.first <= cursor.seq + 1;
+      return isKept && !witness.isDiverged && !isDiverged;
     });
   }
 
