@@ -4,33 +4,27 @@
 
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import { AclError } from '../acl/error.ts';
-import type { NamespaceName } from '../acl/ids.ts';
-import type { RequestMark } from '../state/commands.ts';
-import type { Answer } from '../state/outcome.ts';
-import type { Call } from './call.ts';
-import type { Caller } from './caller.ts';
+import { answerAgain, answerFromHome, requestOwnerOf } from './answer-again.ts';
 import { CallerResolver } from './caller-resolver.ts';
-import { writeResultOf } from './commit.ts';
 import { deletedWhereNamed } from './delete-where-named.ts';
 import type { ServiceDeps } from './deps.ts';
 import { GoalWaiters } from './goal-waiters.ts';
 import { HANDLERS } from './handlers.ts';
 import { LinkNames } from './link-names.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
-import type { OperationInput, OperationName, OperationOutput, Operations } from './operations.ts';
-import { requireAcl, requireNamespace } from './permissions.ts';
+import type { OperationName, OperationOutput, Operations } from './operations.ts';
 import { isAnsweredHere, placeOfCall, refusalOfPlace } from './place-call.ts';
 import { PositionWaiters } from './position-waiters.ts';
 import { freshness } from './reading.ts';
-import type { Placement } from './placement.ts';
+import { isOfToken, type Placement } from './placement.ts';
 import { presentable } from './presentable.ts';
-import { AnswerWithheld, RefusedRequests, requestNameOf } from './refused-requests.ts';
+import { RefusedRequests, requestNameOf } from './refused-requests.ts';
 import { type Attempt, runAsLeader } from './run-as-leader.ts';
 import { runInDatacenter } from './run-in-datacenter.ts';
 import { isMoved, isUnavailable, runWrite, unknownBehind, type Write } from './run-write.ts';
-import { rememberedOutcome, requestMarkOf } from './request-marks.ts';
+import { requestMarkOf } from './request-marks.ts';
 import type { Service } from './service.ts';
-import type { WatchTarget } from './views.ts';
+import type { WatchTarget, WriteResult } from './views.ts';
 
 export interface Door extends Operations {
   /**
@@ -128,9 +122,7 @@ async function runPlaced<Name extends OperationName>(
   let unknown: AclError | undefined;
   for (;;) {
     try {
-      const place = placeOfCall(service, write, from);
-      const placement = place instanceof Promise ? await place : place;
-      const output = await runAt(service, placement, write);
+      const output = await runOncePlaced(service, write, from);
       return from === undefined ? await deletedWhereNamed(service, write, output) : output;
     } catch (error) {
       unknown = unknownBehind(error) ?? unknown;
@@ -144,6 +136,28 @@ async function runPlaced<Name extends OperationName>(
 
 /** Between two looks at where the primary is. */
 const MOVED_PAUSE_MS = 100;
+
+async function runOncePlaced<Name extends OperationName>(
+  service: Service,
+  write: Write<Name>,
+  from: string | undefined,
+): Promise<OperationOutput<Name>> {
+  const place = placeOfCall(service, write, from);
+  const placement = place instanceof Promise ? await place : place;
+  const isSentAway = placement.kind === 'datacenter' || placement.kind === 'astray';
+  if (!isSentAway || !isOfToken(OPERATION_TABLE[write.name])) {
+    return runAt(service, placement, write);
+  }
+  try {
+    const output = await runAt(service, placement, write);
+    const isNothing = (output as WriteResult<unknown>).value === false;
+    return (isNothing ? await answerFromHome(service, write, undefined) : undefined) ?? output;
+  } catch (error) {
+    const first = error instanceof AclError ? answerFromHome(service, write, error) : undefined;
+    if (first === undefined) throw error;
+    return first;
+  }
+}
 
 async function runAt<Name extends OperationName>(
   service: Service,
@@ -257,88 +271,6 @@ function runOnce<Name extends OperationName>(
 function requireOpen({ notOpenBecause }: Service): void {
   const reason = notOpenBecause();
   if (reason !== undefined) throw new AclError('unavailable', reason);
-}
-
-interface OwnedRequest {
-  readonly id: string;
-  /** What nobody else can present; see `requestMarkOf`. */
-  readonly owner: string;
-  /** Undefined where the credential itself is the owner. */
-  readonly caller: Caller | undefined;
-}
-
-/** Undefined for requests without an id, and for operations that remember nothing. */
-function requestOwnerOf<Name extends OperationName>(
-  service: Service,
-  name: Name,
-  input: OperationInput<Name>,
-  call: Call,
-): OwnedRequest | undefined {
-  const { requestId: id } = call;
-  if (id === undefined || id === '' || OPERATION_TABLE[name].kind === 'read') return undefined;
-  // Bootstrap has no owner, only a secret that its caller chose; the other only begins a login.
-  if (name === 'bootstrap' || name === 'oidc.auth-url') return undefined;
-  const credential = credentialOf(input, name === 'logout' ? call : undefined);
-  if (credential !== undefined) return { id, owner: credential, caller: undefined };
-  const caller = service.callers.resolve(call.secret);
-  return { id, owner: `token ${caller.token.accessorId}`, caller };
-}
-
-/** The credential by which a caller without a token of their own is known. */
-function credentialOf(input: object, logout: Call | undefined): string | undefined {
-  if (logout !== undefined) return `secret ${logout.secret ?? ''}`;
-  if ('bearerToken' in input) return `bearer ${String(input.bearerToken)}`;
-  return 'state' in input && 'code' in input ? `code ${String(input.code)}` : undefined;
-}
-
-/** The first answer to a request that was made before, for a caller who might still make it. */
-function answerAgain(
-  service: Service,
-  mark: RequestMark,
-  {
-    call,
-    caller,
-    attempt,
-  }: { readonly call: Call; readonly caller: Caller | undefined; readonly attempt: Attempt },
-): ReturnType<typeof writeResultOf> | undefined {
-  const outcome = rememberedOutcome(service.view, mark, service.clock.wallMs());
-  if (outcome === undefined) return undefined;
-  attempt.applied();
-  if (caller !== undefined) requireStillAllowed(caller, outcome.answer);
-  const { answer } = outcome;
-  const isLocal = answer.type === 'token' && answer.token.local;
-  return writeResultOf(service, { ...outcome, replayed: true }, { call, isLocal });
-}
-
-/** Answers may hold secrets: who lost the right to write does not get them again. */
-function requireStillAllowed(caller: Caller, answer: Answer): void {
-  if (answer.type === 'deleted' || answer.type === 'done' || answer.type === 'verdict') return;
-  try {
-    if (answer.type === 'namespace') requireNamespace(caller, 'write', answer.namespace.name);
-    else requireAcl(caller, 'write', namespaceOfAnswer(answer));
-  } catch (error) {
-    if (!(error instanceof AclError)) throw error;
-    throw new AnswerWithheld(error.code, error.message, { cause: error });
-  }
-}
-
-function namespaceOfAnswer(
-  answer: Exclude<Answer, { type: 'deleted' | 'done' | 'verdict' | 'namespace' }>,
-): NamespaceName {
-  switch (answer.type) {
-    case 'token':
-      return answer.token.namespace;
-    case 'policy':
-      return answer.policy.namespace;
-    case 'role':
-      return answer.role.namespace;
-    case 'auth-method':
-      return answer.method.namespace;
-    case 'binding-rule':
-      return answer.rule.namespace;
-    default:
-      return unreachable(answer);
-  }
 }
 
 async function waitForChange(

@@ -64,6 +64,8 @@ function datacenterOf(question: PlacementQuestion, topology: Topology): string {
       return topology.primaryDatacenter;
     case 'by-token':
     case 'by-method':
+      // What all share is written in the primary, whichever datacenter is named.
+      if (question.isLocalToken === false) return topology.primaryDatacenter;
       if (facts.takesDatacenter && datacenter !== undefined) return datacenter;
       // What this datacenter does not know can only be the primary's to know.
       return question.isLocalToken === true ? topology.datacenter : topology.primaryDatacenter;

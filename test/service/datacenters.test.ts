@@ -12,7 +12,15 @@ import type { ListResult } from '../../src/service/views.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationName } from '../../src/service/operations.ts';
 import { placementOf } from '../../src/service/placement.ts';
-import { allOf, createHarness, type Harness, newPolicy, newToken, refusalOf } from './harness.ts';
+import {
+  allOf,
+  CALL,
+  createHarness,
+  type Harness,
+  newPolicy,
+  newToken,
+  refusalOf,
+} from './harness.ts';
 
 const PAGE = { page: {} };
 /** What may go wrong with the next errands, one each; afterwards they arrive. */
@@ -95,6 +103,27 @@ t.test('placement: what another datacenter sends is run, or sent back; never sen
     const facts = OPERATION_TABLE[name as OperationName];
     const question = { facts, datacenter: undefined, isLocalToken, from: 'dc2' };
     t.same(placementOf(question, topology), expected, name);
+  }
+  t.end();
+});
+
+t.test('placement: who is named answers for what lives there, and not for what all share', (t) => {
+  const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1', isLeader: true };
+  const secondary = { datacenter: 'dc2', primaryDatacenter: 'dc1', isLeader: true };
+  const cases = [
+    ['login', false, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
+    ['login', false, 'dc2', primary, { kind: 'here' }],
+    ['login', true, 'dc2', primary, { kind: 'datacenter', name: 'dc2' }],
+    ['logout', false, 'dc2', primary, { kind: 'here' }],
+    ['logout', false, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
+    ['logout', undefined, 'dc2', primary, { kind: 'datacenter', name: 'dc2' }],
+    ['oidc.auth-url', false, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
+    ['token.delete', false, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
+  ] as const;
+  for (const [name, isLocalToken, datacenter, topology, expected] of cases) {
+    const facts = OPERATION_TABLE[name];
+    const question = { facts, datacenter, isLocalToken, from: undefined };
+    t.same(placementOf(question, topology), expected, `${name} at ${topology.datacenter}`);
   }
   t.end();
 });
@@ -208,6 +237,113 @@ t.test('datacenters: who names its home deletes a local token from anywhere', as
   );
 });
 
+t.test(
+  'datacenters: a repeat of what was done to a local token gets the first answer',
+  async (t) => {
+    const two = await twoDatacenters();
+    const { secondary } = two;
+    const run: Harness['run'] = (...asked) => settled(two, secondary.run(...asked));
+    // Both draw the same ids: a token of the primary would answer for this one.
+    const one = await newToken(secondary, { accessorId: HOME, local: true });
+    const other = await newToken(two.primary);
+    const update = { accessorId: one.accessorId, draft: { local: true, description: 'new' } };
+    const clone = { accessorId: one.accessorId, description: 'copy', namespace: undefined };
+    const gone = { accessorId: one.accessorId };
+    const first = {
+      update: (await run('token.update', update, { requestId: 'u' })).value,
+      clone: (await run('token.clone', clone, { requestId: 'c' })).value,
+      gone: (await run('token.delete', gone, { requestId: 'd' })).value,
+    };
+    t.equal(first.gone, true);
+    for (const fault of [undefined, 'away'] as const) {
+      if (fault !== undefined) two.faults.push(...Array<Fault>(999).fill(fault));
+      const again = {
+        update: (await run('token.update', update, { requestId: 'u' })).value,
+        clone: (await run('token.clone', clone, { requestId: 'c' })).value,
+        gone: (await run('token.delete', gone, { requestId: 'd' })).value,
+      };
+      t.same(again, first, `the primary is ${fault ?? 'there'}`);
+      two.faults.length = 0;
+    }
+    const all = { ...gone };
+    t.equal((await run('token.delete', all, { requestId: 'd', ack: 'all' })).value, true);
+    t.equal((await run('token.delete', gone, { requestId: 'e' })).value, false, 'another request');
+    t.match(
+      await refusalOf(run('token.delete', { accessorId: ABSENT }, { requestId: 'd' })),
+      /^invalid: The request id was used before/,
+    );
+    const known = { accessorId: other.accessorId };
+    t.equal((await run('token.delete', known, { requestId: 'f' })).value, true);
+    t.equal((await run('token.delete', known, { requestId: 'f' })).value, true, 'of the primary');
+  },
+);
+
+t.test(
+  'datacenters: what all share is not answered from memory where more was asked',
+  async (t) => {
+    const two = await twoDatacenters();
+    const { secondary } = two;
+    const run: Harness['run'] = (...asked) => settled(two, secondary.run(...asked));
+    const made = { draft: { accessorId: HOME } };
+    const gone = { accessorId: HOME };
+    // As it would have arrived from the primary.
+    const call = (requestId: string) => ({ ...CALL, requestId });
+    await secondary.door.runForOther({ name: 'token.create', input: made, call: call('c') });
+    await secondary.door.runForOther({ name: 'token.delete', input: gone, call: call('d') });
+    two.faults.push(...Array<Fault>(999).fill('away'));
+    t.match(await refusalOf(run('token.create', made, { requestId: 'c' })), /^unavailable: /);
+    const all = { requestId: 'd', ack: 'all' } as const;
+    t.match(await refusalOf(run('token.delete', gone, all)), /^unavailable: /);
+    t.equal((await run('token.delete', gone, { requestId: 'd' })).value, true, 'it is gone here');
+  },
+);
+
+t.test('datacenters: who lost the right does not get the first answer again', async (t) => {
+  const two = await twoDatacenters();
+  const { secondary } = two;
+  const one = await newToken(secondary, { accessorId: HOME, local: true });
+  const { policy } = (
+    await secondary.door.runForOther({
+      name: 'policy.create',
+      input: { draft: { name: 'w', rules: 'acl = "write"' } },
+      call: CALL,
+    })
+  ).value;
+  const { secretId: secret } = await newToken(secondary, {
+    local: true,
+    policies: [{ id: policy.id }],
+  });
+  const clone = { accessorId: one.accessorId, description: '', namespace: undefined };
+  const run = () => settled(two, secondary.run('token.clone', clone, { secret, requestId: 'c' }));
+  await run();
+  await secondary.run('token.delete', { accessorId: one.accessorId });
+  t.equal(await refusalOf(run()), 'ok');
+  const lost = { id: policy.id, draft: { name: 'w', rules: '' } };
+  await secondary.door.runForOther({ name: 'policy.update', input: lost, call: CALL });
+  t.match(await refusalOf(run()), /^permission-denied: .* lacks permission 'acl:write'/);
+});
+
+t.test('datacenters: a logout that is repeated is no stranger', async (t) => {
+  const two = await twoDatacenters();
+  const { secondary } = two;
+  const draft = { name: 'm', type: 'jwt', config: {} };
+  const rule = { authMethod: 'm', bindType: 'service', bindName: 'web' };
+  await secondary.door.runForOther({ name: 'auth-method.create', input: { draft }, call: CALL });
+  await secondary.door.runForOther({
+    name: 'binding-rule.create',
+    input: { draft: rule },
+    call: CALL,
+  });
+  const login = { authMethod: 'm', bearerToken: '{"name":"web"}', meta: {}, namespace: undefined };
+  const { secretId } = (await secondary.run('login', login, { secret: undefined })).value.token;
+  const out = (requestId: string) =>
+    settled(two, secondary.run('logout', {}, { secret: secretId, requestId }));
+  t.equal((await out('o')).value, true);
+  t.equal((await out('o')).value, true);
+  t.match(await refusalOf(out('p')), /^token-unknown: ACL not found/);
+});
+
+const HOME = '22222222-2222-4333-8444-555555555555' as AccessorId;
 /** Of no token. */
 const ABSENT = '11111111-2222-4333-8444-555555555555' as AccessorId;
 
