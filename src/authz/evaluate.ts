@@ -112,20 +112,22 @@ function one(rules: Rules, name: string, access: PlainAccess): Verdict | undefin
   return found && verdictOf(rules, found, access);
 }
 
-/** Allows if any rule grants; denies if there are rules and none does. */
+/** Allows if any rule grants; else denies if the one for everything does: others leave names to the default. */
 function any(rules: Rules, access: PlainAccess): Verdict | undefined {
-  let last: Verdict | undefined;
   for (const verdict of allVerdicts(rules, access)) {
     if (verdict.allows) return verdict;
-    last = verdict;
   }
-  return last;
+  return onEverything(rules, access);
 }
 
 /** Denies if any rule does not grant; allows if there is a rule for everything. */
 function all(rules: Rules, access: PlainAccess): Verdict | undefined {
   const refusing = firstRefusing(rules, { prefix: '', access });
-  if (refusing !== undefined) return refusing;
+  return refusing ?? onEverything(rules, access);
+}
+
+/** What the rule says whose prefix every name has. */
+function onEverything(rules: Rules, access: PlainAccess): Verdict | undefined {
   const everything = tableOf(rules)?.prefixes.entries.get('');
   return everything && verdictOf(rules, { match: 'prefix', name: '', grant: everything }, access);
 }

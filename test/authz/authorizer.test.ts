@@ -191,6 +191,24 @@ t.test('authorizer: intentions follow the service rule unless it names them', as
       allow: ['intention:write *'],
     },
     {
+      policies: ['service "a" { policy = "deny" }'],
+      defaultPolicy: 'allow',
+      allow: ['intention:read *', 'service:write-any'],
+    },
+    {
+      policies: ['service "a" { policy = "deny" }'],
+      deny: ['intention:read *', 'service:write-any'],
+    },
+    {
+      policies: ['service_prefix "" { policy = "deny" }'],
+      defaultPolicy: 'allow',
+      deny: ['intention:read *', 'service:write-any'],
+    },
+    {
+      policies: ['service_prefix "" { policy = "deny" }\nservice "a" { policy = "write" }'],
+      allow: ['intention:read *', 'service:write-any'],
+    },
+    {
       policies: ['service "a" { policy = "read" }'],
       defaultPolicy: 'allow',
       deny: ['intention:write *'],
@@ -272,11 +290,13 @@ t.test('authorizer: read-all and write-any look at all rules', async (t) => {
       allow: ['service:write-any'],
       deny: ['service:read-all'],
     },
+    // Another service is left to the default.
     {
       policies: ['service "x" { policy = "read" }'],
       defaultPolicy: 'allow',
-      deny: ['service:write-any'],
+      allow: ['service:write-any'],
     },
+    { policies: ['service "x" { policy = "read" }'], deny: ['service:write-any'] },
     {
       policies: ['service "x" { policy = "write" }', 'service "x" { policy = "deny" }'],
       deny: ['service:write-any'],

@@ -64,8 +64,8 @@ function obviousAnswer(sources: readonly PolicySource[], query: AccessQuery): An
   );
   const everything = named.filter((rule) => rule.match === 'prefix' && rule.name === '');
   const anyLabel = (wanted: string): Answer => {
-    if (labels.length === 0) return 'silent';
-    return labels.some((same) => together(same, wanted) === 'allow') ? 'allow' : 'deny';
+    const isGranted = labels.some((same) => together(same, wanted) === 'allow');
+    return isGranted ? 'allow' : together(everything, wanted);
   };
   const allLabels = (wanted: string): Answer => {
     if (labels.some((same) => together(same, wanted) === 'deny')) return 'deny';
