@@ -66,6 +66,14 @@ export function forgetsByName(level: number, replication: Replication | undefine
   return replication !== undefined || level >= LEVEL_OF_CHANGE['request-id.forget'];
 }
 
+/**
+ * Whether whoever waits on a fork sets more apart for a later reign that left the chain before that fork. Commands
+ * of before say so, which older releases apply otherwise.
+ */
+export function setsMoreApart(level: number): boolean {
+  return level >= FROM_FORK_LEVEL;
+}
+
 /** The level that whoever applies the command must read. */
 export function levelOf(change: Change): number {
   if (change.type === 'token.set' && change.presence === 'create-drawn') return DRAWN_LEVEL;

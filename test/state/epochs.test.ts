@@ -5,8 +5,10 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { Change } from '../../src/state/commands.ts';
 import { decodeEntry } from '../../src/state/global-log/global-entry.ts';
+import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import { mayPromise } from '../../src/state/global-log/election.ts';
 import { forkOf, standingOf } from '../../src/state/global-log/chain.ts';
+import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import {
   countIn,
   type EntryRange,
@@ -101,7 +103,10 @@ class World {
   /** All objects of one, taken in by the other. */
   async take(from: Name, to: Name): Promise<string> {
     const snapshot = await this.machines[from].machine.globalSnapshot();
-    if (snapshot === undefined) return 'not-kept';
+    return snapshot === undefined ? 'not-kept' : await this.takeIn(snapshot, to);
+  }
+
+  async takeIn(snapshot: GlobalSnapshot, to: Name): Promise<string> {
     const { header } = snapshot;
     const id = 'one';
     let verdict = await this.say(to, { type: 'global-snapshot.begin', id, header });
@@ -547,6 +552,76 @@ t.test('a fork: an older one stays set apart where it is elected on a later one'
   test.equal(world.at('dc1').divergent.length, 2);
   test.equal(await world.start('dc1', 5, [], true), 'applied', 'an operator may force it, too');
   test.same(world.at('dc1').divergent, [older]);
+});
+
+/** One that is left behind at the last two of its five entries, and hears of a reign that has the first alone. */
+async function leftBehindTwice(level = NEWEST_LEVEL) {
+  const world = await World.open();
+  await world.say('dc1', { type: 'level.raise', level });
+  const { epochs, cursor } = world.at('dc1');
+  const fork = cursor.seq;
+  for (let count = 0; count < 5; count += 1) await world.write('dc1');
+  await world.sync('dc1', 'dc2', 3);
+  await world.start('dc2', 2, [], true);
+  await world.fence('dc1', 'dc2');
+  // Of what they have in common then, that one has the first alone.
+  const startHash = world.machines.dc2.machine.globalHashAt(fork + 1)!;
+  const later = { epoch: 3, startSeq: fork + 2, startHash, primary: 'dc3' };
+  const fence = { type: 'epoch.fence', epochs: [...epochs, later] } as const;
+  const apart = () => {
+    const { divergent, gone } = world.at('dc1');
+    return { divergent: seqsIn(divergent, fork), gone: seqsIn(gone, fork) };
+  };
+  return { world, fork, fence, apart };
+}
+
+/** Counted from behind the fork on. */
+function seqsIn(ranges: readonly EntryRange[], fork: number): readonly number[] {
+  return ranges.flatMap(({ first, last }) =>
+    Array.from({ length: last - first + 1 }, (_, at) => first + at - fork),
+  );
+}
+
+t.test('a fork: a later reign that left the chain before it did finds more apart', async (test) => {
+  const { world, fork, fence, apart } = await leftBehindTwice();
+  test.same(apart(), { divergent: [4, 5], gone: [] });
+  test.equal(await world.say('dc1', fence), 'applied');
+  test.same(apart(), { divergent: [2, 3, 4, 5], gone: [] });
+  const { machine } = world.machines.dc1;
+  const own = async () => (await machine.divergentEntries(10)).map(({ seq }) => seq - fork);
+  test.same(await own(), [2, 3, 4, 5]);
+  await world.say('dc1', { type: 'global-log.trim', upTo: 0 });
+  test.same(world.at('dc1').unused, []);
+  test.same(await own(), [2, 3, 4, 5], 'and they stay');
+  await world.say('dc1', { type: 'divergent.drop', epoch: 1, seq: fork + 2 });
+  test.equal(await world.say('dc1', fence), 'applied', 'it is told every second');
+  test.same(apart(), { divergent: [3, 4, 5], gone: [] }, 'and nothing comes back');
+});
+
+t.test('a fork: servers of an older release do the same as all', async (test) => {
+  const { world, fence, apart } = await leftBehindTwice(2);
+  test.equal(await world.say('dc1', fence), 'applied');
+  test.same(apart(), { divergent: [4, 5], gone: [] });
+});
+
+t.test('a fork: what was dropped before the later reign is counted as gone', async (test) => {
+  const { world, fork, fence, apart } = await leftBehindTwice();
+  await world.say('dc1', { type: 'global-log.trim', upTo: 0 });
+  await world.say('dc1', { type: 'divergent.drop', epoch: 1, seq: fork + 5 });
+  test.equal(await world.say('dc1', fence), 'applied');
+  test.same(apart(), { divergent: [4], gone: [2, 3] });
+});
+
+t.test('a fork: a snapshot of a reign that nobody told of sets more apart, too', async (test) => {
+  const { world, fork, apart } = await leftBehindTwice();
+  // It has nothing of what the other one was given.
+  const third = await World.open();
+  await third.start('dc2', 3, [], true);
+  test.equal(third.at('dc2').epochs.at(-1)!.startSeq, fork + 1);
+  const snapshot = (await third.machines.dc2.machine.globalSnapshot())!;
+  test.equal(await world.takeIn(snapshot, 'dc1'), 'applied');
+  test.notOk(world.at('dc1').isDiverged);
+  test.same(apart(), { divergent: [1, 2, 3, 4, 5], gone: [] });
 });
 
 type Step =

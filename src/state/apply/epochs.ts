@@ -4,6 +4,7 @@
 
 import type { ChangeSet } from '../change-set.ts';
 import type { Change } from '../commands.ts';
+import { setsMoreApart } from '../feature-levels.ts';
 import { forkOf, isOwn, rangesOf, suffixOf } from '../global-log/chain.ts';
 import { mayPromise, mayStart } from '../global-log/election.ts';
 import { entryKey } from '../global-log/global-log-writer.ts';
@@ -64,15 +65,76 @@ export function applyEpochFence(
   if (heard <= currentEpoch(replication).epoch) return verdictOf(changes, 'not-allowed');
   const isNews = heard > replication.maxEpochPromised;
   changes.changeReplication({
-    ...withoutSuffix(replication, epochs),
+    ...setApart(changes, replication, epochs),
     maxEpochPromised: heard,
     votedFor: isNews ? undefined : replication.votedFor,
   });
   return verdictOf(changes, 'applied');
 }
 
+/**
+ * With everything set apart that it wrote itself and that is not on the chain of these epochs. Said twice of
+ * the same reign, it changes nothing.
+ */
+export function setApart(
+  { level }: Pick<ChangeSet, 'level'>,
+  replication: Replication,
+  theirs: readonly EpochStart[],
+): Replication {
+  if (!replication.isDiverged) return withoutSuffix(replication, theirs);
+  const isNews = (theirs.at(-1)?.epoch ?? 0) > replication.maxEpochPromised;
+  return isNews && setsMoreApart(level) ? withLongerSuffix(replication, theirs) : replication;
+}
+
+/**
+ * The reign that it waited for was lost, and a later one left the chain before it did. What lies between both
+ * forks is set apart, too, or counted as gone where it was dropped meanwhile. Entries of the first fork that
+ * were settled may be counted once more: nobody remembers which they were, and none is to be lost unsaid.
+ */
+function withLongerSuffix(replication: Replication, theirs: readonly EpochStart[]): Replication {
+  const { divergent, gone } = replication;
+  const known = [...divergent, ...gone];
+  const missing = suffixOf(replication, theirs)
+    .filter((range) => isOwn(replication, range))
+    .flatMap((range) => {
+      const inside = known.filter((each) => isInside(each, range)).map(({ first }) => first);
+      return within(range, range.first, Math.min(range.last, ...inside.map((first) => first - 1)));
+    });
+  const left = missing.flatMap((range) => partsIn(range, replication.unused));
+  return {
+    ...replication,
+    divergent: [...left, ...divergent],
+    gone: [...missing.flatMap((range) => partsOutside(range, left)), ...gone],
+    unused: replication.unused.flatMap((range) => partsOutside(range, left)),
+  };
+}
+
+function isInside(range: EntryRange, other: EntryRange): boolean {
+  return range.epoch === other.epoch && other.first <= range.first && range.last <= other.last;
+}
+
+/** The parts of a range that are in others, too. */
+function partsIn(range: EntryRange, others: readonly EntryRange[]): readonly EntryRange[] {
+  return others
+    .filter(({ epoch }) => epoch === range.epoch)
+    .flatMap(({ first, last }) => within(range, first, last));
+}
+
+/** The parts of a range that are in none of the others. */
+function partsOutside(range: EntryRange, others: readonly EntryRange[]): readonly EntryRange[] {
+  return others
+    .filter(({ epoch }) => epoch === range.epoch)
+    .reduce<readonly EntryRange[]>(
+      (parts, { first, last }) =>
+        parts.flatMap((part) => [
+          ...within(part, part.first, first - 1),
+          ...within(part, last + 1, part.last),
+        ]),
+      [range],
+    );
+}
+
 function withoutSuffix(replication: Replication, theirs: readonly EpochStart[]): Replication {
-  if (replication.isDiverged) return replication;
   const { first, cursor, divergent, gone } = replication;
   const suffix = suffixOf(replication, theirs);
   if (suffix.length === 0) return replication;

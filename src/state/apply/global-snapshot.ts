@@ -22,6 +22,7 @@ import { RowParser } from '../row-parser.ts';
 import { arrivedRequest } from '../shared-request.ts';
 import { NO_BYTES } from '../tables.ts';
 import type { ApplyContext } from './checks.ts';
+import { setApart } from './epochs.ts';
 import { verdictOf } from './global-log.ts';
 
 type SnapshotChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
@@ -102,11 +103,15 @@ export function applyGlobalSnapshotCommit(
   const refusal = refusalOf(changes, header);
   if (refusal !== undefined) return verdictOf(changes, refusal);
   const { sums } = staged;
-  const { isWitness } = must(changes.replication, 'a global log');
-  const isWhole = isWitness || Buffer.compare(sums.globalDigest, header.digest) === 0;
+  const replication = must(changes.replication, 'a global log');
+  const isWhole = replication.isWitness || Buffer.compare(sums.globalDigest, header.digest) === 0;
   const isCarried =
     hasDropped || Buffer.compare(localDigest(sums), localDigest(changes.sums)) === 0;
   if (!isWhole || !isCarried) return verdictOf(changes, 'diverged');
+  // Nothing but the snapshot may have told of its reign.
+  if (replication.isDiverged) {
+    changes.changeReplication(setApart(changes, replication, header.epochs));
+  }
   changes.adoptStaged();
   return verdictOf(changes, 'applied');
 }
