@@ -273,7 +273,7 @@ function iteratorOptions(range: KvRange): object {
     reverse: range.reverse ?? false,
     limit: range.limit ?? -1,
     highWaterMarkBytes: SLICE_BYTES,
-    // The binding makes something of each key, of which an empty text costs least.
-    ...(range.isValuesOnly === true && { keys: false, keyEncoding: 'utf8' }),
+    // Another encoding of keys would be that of the range as well.
+    ...(range.isValuesOnly === true && { keys: false }),
   };
 }

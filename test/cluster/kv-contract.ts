@@ -113,6 +113,26 @@ const CASES: Readonly<Record<string, (test: Test, kv: Kv) => Promise<void>>> = {
     ]);
     await snapshot.close();
   },
+  'a range begins and ends where its bytes say, whatever they are': async (test, kv) => {
+    const bytes = [0, 1, 0x7f, 0x80, 0xc3, 0xbf, 0xfe];
+    const keys = bytes.flatMap((first) => bytes.map((second) => key(first, second)));
+    keys.sort(Buffer.compare);
+    const nameOf = (at: Uint8Array): string => Buffer.from(at).toString('hex');
+    await kv.write(keys.map((at) => put(at, nameOf(at))));
+    for (const [place, from] of keys.entries()) {
+      for (const isValuesOnly of [false, true]) {
+        for (const to of [from, ...keys.slice(place + 1, place + 4), ALL.to]) {
+          const wanted = keys.slice(place).filter((at) => Buffer.compare(at, to) < 0);
+          const rows = await textsOf(kv.rows({ from, to, isValuesOnly }));
+          test.same(
+            rows.map(([, value]) => value),
+            wanted.map(nameOf),
+            `${nameOf(from)} to ${nameOf(to)}`,
+          );
+        }
+      }
+    }
+  },
   'a second batch while one is in flight is a mistake of the caller': async (test, kv) => {
     const first = kv.write([put(key(1), 'first')]);
     await test.rejects(kv.write([put(key(1), 'second')]), { name: 'AssertionError' });

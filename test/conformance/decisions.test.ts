@@ -455,6 +455,33 @@ t.test('expiry: a token is void for every reader the moment its time passes', as
   }
 });
 
+t.test('pages: each object comes once, and all of them, whatever its id', async (t) => {
+  const { ID } = await newPolicy();
+  const jwt = { Name: fresh('m'), Type: 'jwt', Config: ISSUER.config };
+  const { Name: AuthMethod } = await make('auth-method', jwt);
+  const bytes = ['01', '7f', '80', 'bf', 'c3', 'fe', 'ff'];
+  for (const first of bytes) {
+    for (const last of bytes) {
+      const AccessorID = `${first}${NO_ID.slice(2, -2)}${last}`;
+      await root.made('PUT', '/acl/token', { AccessorID, Policies: [{ ID }] });
+      await newRule({ AuthMethod, BindName: `b-${first}${last}` });
+    }
+  }
+  const lists = ['tokens?ns=default', 'tokens?ns=*', `tokens?policy=${ID}`, 'policies?ns=default'];
+  for (const list of [...lists, 'binding-rules?ns=default', 'binding-rules?ns=*', 'roles?ns=*']) {
+    const whole = (await root.get(`/acl/${list}`)).list;
+    const paged: Fields[] = [];
+    let next: string | undefined = '';
+    for (let page = 0; page <= whole.length && next !== undefined; page += 1) {
+      const reply: Reply = await root.get(`/acl/${list}&limit=5&next=${next}`);
+      paged.push(...reply.list);
+      next = reply.headers['x-service-next'] as string | undefined;
+    }
+    const idOf = ({ AccessorID, ID }: Fields) => AccessorID ?? ID;
+    t.same(paged.map(idOf), whole.map(idOf), list);
+  }
+});
+
 t.test('positions: a global write moves it by one, a local one does not', async (t) => {
   const at = ({ headers }: Reply): number => {
     const [epoch, seq] = String(headers['x-service-position']).split('.').map(Number);
