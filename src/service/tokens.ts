@@ -153,6 +153,8 @@ export async function cloneToken(
   requireLookupUuid('token', accessorId);
   const living = source && withLivingLinks(service, source);
   const token = buildClone(living, description, freshToken(service));
+  // A copy is a token of its own: it would go on when what was lent to its source is taken back.
+  requireMayLend(service.view, caller, { after: token, before: NO_LINKS });
   const change = { type: 'token.set', presence: 'create-drawn', token } as const;
   const result = await commit(service, request, change, 'token');
   service.metrics.count('acl.token.clone');

@@ -278,6 +278,15 @@ t.test('rights: nobody lends what lives in a namespace that they may not write',
     'ok',
     'a link that was there before may stay',
   );
+  const copy = { accessorId: lent.accessorId, description: undefined, namespace: undefined };
+  t.match(
+    await refusalOf(harness.run('token.clone', copy, { secret })),
+    refused,
+    'a copy would outlive the token that they were lent to',
+  );
+  t.equal(await refusalOf(harness.run('token.clone', copy)), 'ok', 'who may lend may copy');
+  const own = { ...copy, accessorId: admin.accessorId };
+  t.equal(await refusalOf(harness.run('token.clone', own, { secret })), 'ok', 'nothing is lent');
 });
 
 t.test('rights: the binding rules of a namespace do not reach out of it', async (t) => {
