@@ -1,0 +1,101 @@
+// When a server asks the primary for the global log, told by what it sends: while it reigns in a secondary, and
+// at no other time. In virtual time, with nobody who answers.
+
+import t from 'tap';
+import { Closer } from '../../cluster/base/closer.ts';
+import { decodeHello, FEED_METHOD } from '../../cluster/federation/feed/feed-frames.ts';
+import type { Member } from '../../cluster/member/group-member.ts';
+import type { RpcCall } from '../../cluster/transport/transport.ts';
+import { NodeFederation } from '../../src/node/node-federation.ts';
+import type { Outcome } from '../../src/state/outcome.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { FakeRandom } from '../support/fake-random.ts';
+import { startedMachine } from '../support/machine-harness.ts';
+
+const PLAN = {
+  ...{ datacenter: 'dc2', firstPrimary: 'dc1', isWitness: false, isFederated: true },
+  ...{ retryJoin: [{ host: '127.0.0.1', port: 1 }], primaryLeaseMs: 0 },
+  ...{ logMaxBytes: 1 << 20, logMaxAgeMs: 3_600_000 },
+};
+const OWN = { host: '127.0.0.1', port: 2 };
+const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+/** Longer than a subscriber waits between two tries. */
+const LONG_MS = 30_000;
+const TRIES = 5;
+
+async function aServer(owner: Pick<typeof t, 'teardown'>) {
+  const clock = new FakeClock();
+  const harness = await startedMachine();
+  await harness.one({
+    ...{ type: 'global-log.begin', datacenter: 'dc2', primary: 'dc1', isWitness: false },
+  });
+  const terms: number[] = [];
+  const member = {
+    address: undefined,
+    members: () => [{ address: OWN, isSelf: true, isLeader: true, isAlive: true }],
+    serve: () => undefined,
+    call: (_to: unknown, { method, payload }: RpcCall): Promise<Uint8Array> => {
+      if (method === FEED_METHOD.hello) terms.push(decodeHello(payload).term);
+      return Promise.reject(new Error('nobody is there'));
+    },
+  };
+  const closer = new Closer();
+  owner.teardown(() => closer.close());
+  const federation = new NodeFederation(
+    {
+      ...{ plan: PLAN, machine: harness.machine, countMax: 10 },
+      platform: { clock, random: new FakeRandom(), logger: QUIET },
+      member: member as unknown as Member<Outcome>,
+      clusterId: () => 'two',
+      propose: ({ change }) => harness.one(change),
+      mayBegin: () => true,
+    },
+    closer,
+  );
+  /** The terms in which it asked while time went on. */
+  const asked = async (): Promise<readonly number[]> => {
+    await settled();
+    terms.length = 0;
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      clock.advance(LONG_MS);
+      await settled();
+    }
+    return [...new Set(terms)];
+  };
+  return { federation, harness, asked };
+}
+
+/** Whatever needs no time has happened. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 10; turn += 1) {
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
+  }
+}
+
+t.test(
+  'subscriber: it asks in each reign by its term, and between reigns not at all',
+  async (t) => {
+    const { federation, asked } = await aServer(t);
+    t.same(await asked(), [], 'before it reigns');
+    federation.onReign(3);
+    t.same(await asked(), [3]);
+    federation.onReignOver();
+    t.same(await asked(), [], 'another server asks now');
+    federation.onReign(5);
+    t.same(await asked(), [5], 'nothing of the older reign is left');
+    federation.onReignOver();
+    t.same(await asked(), []);
+  },
+);
+
+t.test('subscriber: a datacenter that becomes primary asks nobody any more', async (t) => {
+  const { federation, harness, asked } = await aServer(t);
+  federation.onReign(3);
+  t.same(await asked(), [3]);
+  const forced = { epoch: 2, promises: [], isForced: true, isFromFork: false } as const;
+  await harness.one({ type: 'epoch.start', ...forced });
+  t.ok(federation.isPrimary);
+  t.same(await asked(), []);
+});
