@@ -112,7 +112,23 @@ function lookupsFrom(view: Service['view'], home: NamespaceName): LoginLookups {
   };
 }
 
-/** Makes the token of a validated identity. Rejects with 'permission-denied' when nothing is bound. */
+/**
+ * Asking a provider may take long, and the method may be changed meanwhile: who was judged by what it said
+ * before, and perhaps by a key that was taken out of it, is not let in. Of one that is gone the log refuses
+ * the token.
+ */
+function requireUnchanged({ view }: Service, method: AuthMethod): void {
+  const { namespace, name, modifyIndex } = method;
+  const now = view.authMethod(namespace, name);
+  if (now === undefined || now.modifyIndex === modifyIndex) return;
+  const text = `auth method "${name}" was changed during the login, log in again`;
+  throw new AclError('login-refused', text);
+}
+
+/**
+ * Makes the token of a validated identity. Rejects with 'permission-denied' when nothing is bound, with
+ * 'login-refused' when the method is not any more what the identity was validated by.
+ */
 export function mintToken(
   service: Service,
   given: Login,
@@ -120,6 +136,7 @@ export function mintToken(
 ): Promise<WriteResult<TokenView>> {
   const { view, settings, authMethods } = service;
   const { method } = given;
+  requireUnchanged(service, method);
   const grant = computeLogin({
     ...given,
     names: authMethods.types[method.type].attributeNames(method),

@@ -5,11 +5,13 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { SecretId } from '../../src/acl/ids.ts';
 import { CallerResolver } from '../../src/service/caller-resolver.ts';
+import { createOperations } from '../../src/service/create-operations.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationInput, OperationName } from '../../src/service/operations.ts';
 import { placementOf } from '../../src/service/placement.ts';
 import { aCommand, aPolicy } from '../support/fixtures.ts';
 import {
+  CALL,
   createHarness,
   type Harness,
   newPolicy,
@@ -412,6 +414,39 @@ t.test(
     t.match(await ask(harness, 'policy.list', secretId), /^token-unknown/);
   },
 );
+
+t.test('rights: a login does not outlast the method that it was begun with', async (t) => {
+  const harness = await createHarness();
+  const method = { name: 'm', type: 'jwt', config: { key: 'old' } };
+  await harness.run('auth-method.create', { draft: method });
+  const rule = { authMethod: 'm', bindType: 'service', bindName: 'web' };
+  await harness.run('binding-rule.create', { draft: rule });
+  let meanwhile = async (): Promise<unknown> => undefined;
+  const { authMethods } = harness.deps;
+  const { jwt } = authMethods.types;
+  const slow: typeof jwt = {
+    ...jwt,
+    validate: async (...given) => {
+      const identity = await jwt.validate(...given);
+      await meanwhile();
+      return identity;
+    },
+  };
+  const types = { ...authMethods.types, jwt: slow };
+  const door = createOperations({ ...harness.deps, authMethods: { ...authMethods, types } });
+  const input = { authMethod: 'm', bearerToken: '{"name":"eve"}', meta: {}, namespace: undefined };
+  const login = (): Promise<string> => refusalOf(door.run('login', input, CALL));
+  t.equal(await login(), 'ok');
+  meanwhile = () =>
+    harness.run('auth-method.update', { name: 'm', draft: { ...method, config: { key: 'new' } } });
+  t.equal(
+    await login(),
+    'login-refused: auth method "m" was changed during the login, log in again',
+    'who was let in by the keys of before is not let in any more',
+  );
+  meanwhile = async () => undefined;
+  t.equal(await login(), 'ok', 'by those of now');
+});
 
 t.test('the cache: a token that was just read is read anew after every change', async (t) => {
   const harness = await createHarness();
