@@ -1,5 +1,6 @@
 // The real outside world of a node: this machine's clock, randomness, disk and network.
 
+import { adoptRunningSha256 } from '../../cluster/platform/running-sha256.ts';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { Platform, TlsTexts } from '../node/platform.ts';
 import type { Settings } from '../node/settings.ts';
@@ -20,6 +21,7 @@ import { watchLoopDelay } from './loop-delay.ts';
 import { placeObjectsYoung } from './object-placement.ts';
 import { systemClock } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
+import { systemRunningSha256 } from './system-running-sha256.ts';
 import { systemSha256 } from './system-sha256.ts';
 import { TableChecks } from './table-checks.ts';
 import { type ClusterTls, openWsNet } from './ws-net.ts';
@@ -34,6 +36,7 @@ export function openSystemPlatform(
   const dataFolder = settings.data_dir;
   makeFolder(dataFolder);
   adoptSha256(systemSha256);
+  adoptRunningSha256(systemRunningSha256);
   placeObjectsYoung();
   const logger = openJsonLog(settings.log_level, STANDARD_ERROR);
   return {

@@ -3,7 +3,8 @@
 // command makes them the state on every server at once.
 
 import { AclError } from '../acl/error.ts';
-import { ArchiveDamage, ArchiveReader } from '../state/archive-reader.ts';
+import { ArchiveDamage } from '../state/archive-damage.ts';
+import { ArchiveReader } from '../state/archive-reader.ts';
 import { writeArchive } from '../state/archive-writer.ts';
 import type { StateMachine } from '../state/machine.ts';
 import { SnapshotDamage } from '../state/snapshot-damage.ts';

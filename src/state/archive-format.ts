@@ -1,56 +1,48 @@
 // A state as a file for operators: bytes that say what they are, and that show every change and every lost
-// end. Whether it is encrypted is another layer's matter.
+// end. Whether it is encrypted is another layer's matter. Since format 2 it is a gzip file with a tar archive
+// in it, so that any gunzip and tar open it, and so do clients that look into what they are given:
 //
-//   magic    "conclave archive 1\n": the number is the format
-//   frames   length (4 bytes, big end first), then so many bytes: first the header, then for each chunk of
-//            a snapshot (snapshot-format.ts) the chunk, compressed by DEFLATE
-//   end      length 0, then a check of 32 bytes
+//   meta.json    the beginning: metaOf below
+//   state.bin    one entry for each chunk of a snapshot (snapshot-format.ts): how long the whole gets is not
+//                known when its first byte leaves. Entries of one name are read one behind the other.
+//   SHA256SUMS   of meta.json, and of all of state.bin, as `sha256sum` writes them
 //
-// The header is JSON in UTF-8, for people and for looking into a file without reading all of it. The check
-// begins as SHA-256 of the magic; each frame makes it SHA-256 over the check so far and the frame with its
-// length. History: format 1 is the first.
+// Each entry (archive-tar.ts) is a gzip member of its own (archive-members.ts) that says how long it is, so
+// that it can be read by itself. The last member has a check over all members before it (archive-tally.ts),
+// which covers also what gunzip does not look at. History: format 1 was not gzip (archive-frame-parser.ts).
 
-import { sha256 } from '../../cluster/platform/sha256.ts';
-import type { Totals } from './meta.ts';
-import { SNAPSHOT_CHUNK_MAX_BYTES } from './snapshot-format.ts';
+import { ArchiveDamage } from './archive-damage.ts';
+import { type ArchiveInfo, checkedInfo } from './archive-info.ts';
 
-export const MAGIC_TEXT = 'conclave archive ';
-export const ARCHIVE_FORMAT = 1;
-export const MAGIC = Buffer.from(`${MAGIC_TEXT}${ARCHIVE_FORMAT}\n`);
+export const ARCHIVE_FORMAT = 2;
 
-export const LENGTH_BYTES = 4;
-export const CHECK_BYTES = 32;
-/** What does not get smaller gets a little larger. */
-export const FRAME_MAX_BYTES = SNAPSHOT_CHUNK_MAX_BYTES + 4096;
+export const ENTRY = { meta: 'meta.json', state: 'state.bin', sums: 'SHA256SUMS' } as const;
 
-/** What an archive says of itself in its header. */
-export interface ArchiveInfo {
-  /** The version of the program that wrote it. */
-  readonly release: string;
-  readonly datacenter: string;
-  /** The id of the group; empty when it had none. */
-  readonly cluster: string;
-  /** Milliseconds since 1970, by the clock of the server that wrote it. */
-  readonly createdMs: number;
-  /** The datacenter's index, which users see. */
-  readonly index: number;
-  /** `epoch.seq` of the global log. */
-  readonly position: string;
-  /** Of the datacenter's log: the last entry that is in it. */
-  readonly logIndex: number;
-  readonly logTerm: number;
-  readonly totals: Totals;
+/** The content of meta.json: what clients expect of a snapshot of Raft, and in `Conclave` what we say. */
+export function metaOf(info: ArchiveInfo): Uint8Array {
+  const meta = {
+    Version: 1,
+    ID: `${info.logTerm}-${info.index}-${info.createdMs}`,
+    Index: info.index,
+    Term: info.logTerm,
+    Peers: null,
+    Configuration: { Servers: [] },
+    ConfigurationIndex: 0,
+    Conclave: { format: ARCHIVE_FORMAT, ...info },
+  };
+  return Buffer.from(JSON.stringify(meta));
 }
 
-/** The bytes of a frame. */
-export function frameOf(content: Uint8Array): Uint8Array {
-  const frame = Buffer.allocUnsafe(LENGTH_BYTES + content.length);
-  frame.writeUInt32BE(content.length, 0);
-  frame.set(content, LENGTH_BYTES);
-  return frame;
-}
-
-/** The check before the first frame. */
-export function firstCheck(): Uint8Array {
-  return sha256(MAGIC);
+/** Throws ArchiveDamage for a newer format, and other errors for what is no such content. */
+export function infoIn(meta: Uint8Array): ArchiveInfo {
+  const { Conclave } = JSON.parse(Buffer.from(meta).toString('utf8')) as Partial<
+    Record<'Conclave', { readonly format?: unknown }>
+  >;
+  const { format, ...info } = Conclave ?? {};
+  if (typeof format === 'number' && format > ARCHIVE_FORMAT) {
+    const says = `the archive has format ${format}, this release knows ${ARCHIVE_FORMAT}`;
+    throw new ArchiveDamage(`${says}: a newer release wrote it`);
+  }
+  if (format !== ARCHIVE_FORMAT) throw new TypeError('it does not say its format');
+  return checkedInfo(info);
 }

@@ -1,41 +1,32 @@
-// An archive on its way out, made from a snapshot as it is asked for.
+// An archive on its way out, made from a snapshot as it is asked for; archive-format.ts says what is in it.
 
-import { constants, deflateRawSync } from 'node:zlib';
 import { must } from '../../cluster/base/assert.ts';
-import {
-  type ArchiveInfo,
-  CHECK_BYTES,
-  firstCheck,
-  frameOf,
-  LENGTH_BYTES,
-  MAGIC,
-} from './archive-format.ts';
-import { chained } from './snapshot-format.ts';
+import { ENTRY, metaOf } from './archive-format.ts';
+import type { ArchiveInfo } from './archive-info.ts';
+import { memberOf } from './archive-members.ts';
+import { ArchiveTally } from './archive-tally.ts';
+import { blocksOf } from './archive-tar.ts';
 import type { StateSnapshot } from './snapshot-writer.ts';
 
 /** What only the server that writes an archive knows. */
 export type ArchiveOrigin = Pick<ArchiveInfo, 'release' | 'datacenter' | 'cluster' | 'createdMs'>;
-
-/** Quick: a chunk takes the event loop a few milliseconds. */
-const LEVEL = constants.Z_BEST_SPEED;
 
 /** The archive of a snapshot, from its first byte to its last. The caller closes the snapshot. */
 export async function* writeArchive(
   snapshot: StateSnapshot,
   origin: ArchiveOrigin,
 ): AsyncGenerator<Uint8Array> {
-  yield MAGIC;
-  const header = frameOf(Buffer.from(JSON.stringify(infoOf(snapshot, origin))));
-  yield header;
-  let check = chained(firstCheck(), header);
+  const modifiedMs = origin.createdMs;
+  const meta = metaOf(infoOf(snapshot, origin));
+  const first = memberOf(blocksOf({ name: ENTRY.meta, content: meta, modifiedMs }));
+  const tally = new ArchiveTally(modifiedMs, meta, first);
+  yield first;
   for await (const chunk of snapshot.chunks()) {
-    const frame = frameOf(deflateRawSync(chunk, { level: LEVEL }));
-    check = chained(check, frame);
-    yield frame;
+    const member = memberOf(blocksOf({ name: ENTRY.state, content: chunk, modifiedMs }));
+    tally.add(chunk, member);
+    yield member;
   }
-  const end = Buffer.alloc(LENGTH_BYTES + CHECK_BYTES);
-  end.set(check, LENGTH_BYTES);
-  yield end;
+  yield tally.lastMember();
 }
 
 function infoOf({ meta }: StateSnapshot, origin: ArchiveOrigin): ArchiveInfo {

@@ -43,7 +43,7 @@ import {
   replaceableMachine,
 } from '../support/machine-harness.ts';
 import type { MemoryKv } from '../support/memory-kv.ts';
-import { GOLDEN_ARCHIVE } from './golden-bytes.ts';
+import { GOLDEN_ARCHIVE, GOLDEN_ARCHIVE_2 } from './golden-bytes.ts';
 import { history } from './histories.ts';
 import { requireRowsFromNothing, requireSame } from './rows-from-nothing.ts';
 
@@ -233,46 +233,54 @@ t.test('archive: says what is in it, and is read as it was written', async (test
   for (const sizeBytes of [1, 7, archive.length]) {
     test.same(await inspectArchive(piecesOf(archive, sizeBytes)), info, `in ${sizeBytes} bytes`);
   }
-  const old = Buffer.from(GOLDEN_ARCHIVE, 'hex');
-  test.match(await inspectArchive(piecesOf(old, 100)), { release: '1.2.3', index: 5 });
-  const group = new Group();
-  await group.one(BUILTINS);
-  await restore(group.archives, old);
-  const { machine } = group.leader;
-  test.match(machine.totals(), { tokens: 3, localTokens: 1, authMethods: 1, roles: 1 });
-  test.equal(machine.tokenBySecret(secretNumbered(2))?.local, true);
+  for (const golden of [GOLDEN_ARCHIVE, GOLDEN_ARCHIVE_2]) {
+    const old = Buffer.from(golden, 'hex');
+    for (const sizeBytes of [1, 100, old.length]) {
+      const said = await inspectArchive(piecesOf(old, sizeBytes));
+      test.match(said, { release: '1.2.3', index: 5 });
+    }
+    const group = new Group();
+    await group.one(BUILTINS);
+    await restore(group.archives, old);
+    const { machine } = group.leader;
+    test.match(machine.totals(), { tokens: 3, localTokens: 1, authMethods: 1, roles: 1 });
+    test.equal(machine.tokenBySecret(secretNumbered(2))?.local, true);
+  }
 });
 
 async function* piecesOf(bytes: Uint8Array, sizeBytes: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += sizeBytes) yield bytes.subarray(at, at + sizeBytes);
 }
 
+/** What a reader says of an archive that is not the one that was written. */
+async function wordsAbout(bytes: Uint8Array): Promise<string> {
+  const error = await inspectArchive(piecesOf(bytes, 4096)).catch((cause: Error) => cause);
+  if (!(error instanceof Error)) return 'none';
+  const isExpected = ['ArchiveDamage', 'SnapshotDamage'].includes(error.name);
+  return isExpected ? error.message : `another error: ${error.stack}`;
+}
+
 t.test('archive: no changed byte and no lost end passes', async (test) => {
   const archive = await archived(await furnished());
-  const refusal = async (bytes: Uint8Array): Promise<string> => {
-    const error = await inspectArchive(piecesOf(bytes, 4096)).catch((cause: Error) => cause);
-    if (!(error instanceof Error)) return 'none';
-    const isExpected = ['ArchiveDamage', 'SnapshotDamage'].includes(error.name);
-    return isExpected ? error.message : `another error: ${error.stack}`;
-  };
   let unseen = 0;
   for (let at = 0; at < archive.length; at += 3) {
     const changed = Uint8Array.from(archive);
     changed[at]! ^= 1 << (at % 8);
-    if (!/archive|snapshot/.test(await refusal(changed))) unseen += 1;
+    if (!/archive|snapshot/.test(await wordsAbout(changed))) unseen += 1;
     if (
       at % 5 === 0 &&
-      !/is cut off: it ends at byte/.test(await refusal(archive.subarray(0, at)))
+      !/is cut off: it ends at byte/.test(await wordsAbout(archive.subarray(0, at)))
     ) {
       unseen += 1;
     }
   }
   test.equal(unseen, 0);
-  test.match(await refusal(Buffer.concat([archive, Buffer.of(0)])), /more follows behind its end/);
-  test.equal(await refusal(Buffer.from('{"json": true}')), 'this is no archive of a state');
-  const newer = Buffer.from(archive);
-  newer[17] = '2'.charCodeAt(0);
-  test.match(await refusal(newer), /has format 2, this release knows 1/);
+  test.match(
+    await wordsAbout(Buffer.concat([archive, Buffer.of(0)])),
+    /more follows behind its end/,
+  );
+  test.equal(await wordsAbout(Buffer.from('{"json": true}')), 'this is no archive of a state');
+  test.equal(await wordsAbout(Buffer.from('\x1f{}')), 'this is no archive of a state');
 });
 
 t.test('restore: all servers have what was saved, and nothing that was under way', async (test) => {
