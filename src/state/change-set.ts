@@ -18,6 +18,7 @@ import {
 } from './global-log/global-log-writer.ts';
 import type { WrittenEntry } from './global-log/recent-entries.ts';
 import { isPrimary, type Replication } from './global-log/replication.ts';
+import { forkIndexOf } from './global-log/left-fork.ts';
 import { StagedImport } from './global-log/staged-import.ts';
 import type { KeyspaceStep } from './keyspaces.ts';
 import { LinkTargets } from './link-targets.ts';
@@ -377,7 +378,9 @@ export class ChangeSet implements WritableRows {
     this.#rowsChanged += 1;
     this.#note(table, old, object, { key, value, isLocal });
     // Only tokens can be local.
-    if (isLocal) this.#carrying?.putLocal(object as unknown as Token);
+    const staged = isLocal ? this.#carrying : undefined;
+    const forkIndex = staged && forkIndexOf(this, staged.progress.header.epochs);
+    staged?.putLocal(object as unknown as Token, forkIndex);
   }
 
   #delete<T extends Stamped>(table: ObjectTable<T>, object: T, isLocal: boolean): void {

@@ -67,10 +67,11 @@ export function forgetsByName(level: number, replication: Replication | undefine
 }
 
 /**
- * Whether whoever waits on a fork sets more apart for a later reign that left the chain before that fork. Commands
- * of before say so, which older releases apply otherwise.
+ * Whether whoever waits on a fork sets more apart for a later reign that left the chain before that fork, and takes
+ * nothing of a fork for what has its name and CreateIndex elsewhere. Commands of before say so, which older
+ * releases apply otherwise.
  */
-export function setsMoreApart(level: number): boolean {
+export function isStrictOnForks(level: number): boolean {
   return level >= FROM_FORK_LEVEL;
 }
 

@@ -15,7 +15,16 @@ import {
   isPrimary,
   type Replication,
 } from '../../src/state/global-log/replication.ts';
-import { aPolicy, aToken } from '../support/fixtures.ts';
+import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
+import { isVoid } from '../../src/state/standing.ts';
+import {
+  aNamespace,
+  aNamespaceName,
+  anAuthMethod,
+  aPolicy,
+  aToken,
+  FIXTURE_TIME_MS,
+} from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 
@@ -623,6 +632,89 @@ t.test('a fork: a snapshot of a reign that nobody told of sets more apart, too',
   test.notOk(world.at('dc1').isDiverged);
   test.same(apart(), { divergent: [1, 2, 3, 4, 5], gone: [] });
 });
+
+interface Hanging {
+  /** Before the fork, in the primary. */
+  readonly before?: readonly Change[];
+  /** On the fork, and then in the next reign. */
+  readonly fork: readonly Change[];
+  readonly next: readonly Change[];
+  readonly token: Parameters<typeof aToken>[1];
+  readonly level?: number;
+}
+
+/** Whether a local token that was made on a fork is still good when the next reign's objects have come. */
+async function outlasts({ before = [], fork, next, token, level = 3 }: Hanging): Promise<boolean> {
+  const world = await World.open();
+  await world.say('dc1', { type: 'level.raise', level });
+  for (const change of before) await world.say('dc1', change);
+  await world.sync('dc1', 'dc2');
+  for (const change of fork) await world.say('dc1', change);
+  const presence = 'create';
+  const { dc1 } = world.machines;
+  const method = dc1.machine.authMethod(DEFAULT_NAMESPACE, 'login');
+  const authMethod = token?.authMethod && { ...token.authMethod, ...method };
+  const own = aToken(300, { local: true, ...token, authMethod });
+  await dc1.one({ type: 'token.set', presence, token: own });
+  await world.start('dc2', 2, [], true);
+  for (const change of next) await world.say('dc2', change);
+  await world.fence('dc1', 'dc2');
+  if ((await world.take('dc2', 'dc1')) !== 'applied') throw new Error('the snapshot is not taken');
+  const found = dc1.machine.tokenBySecret(own.secretId);
+  return found !== undefined && !isVoid(found, dc1.machine, FIXTURE_TIME_MS);
+}
+
+t.test(
+  'a fork: what hangs on it ends with it, also where the next reign has the same name',
+  async (test) => {
+    const methodSaying = (description: string): Change => {
+      const method = anAuthMethod('login', { description });
+      return { type: 'auth-method.set', presence: 'either', method };
+    };
+    const spaceSaying = (description: string): Change => {
+      const namespace = aNamespace('team', { description });
+      return { type: 'namespace.set', presence: 'either', namespace };
+    };
+    const authMethod = { name: 'login', namespace: DEFAULT_NAMESPACE, createIndex: 0 };
+    const logged = { authMethod };
+    const housed = { namespace: aNamespaceName('team') };
+    const cases: readonly (readonly [string, boolean, Hanging])[] = [
+      [
+        'a method of both',
+        false,
+        { fork: [methodSaying('one')], next: [methodSaying('two')], token: logged },
+      ],
+      [
+        'a namespace of both',
+        false,
+        { fork: [spaceSaying('one')], next: [spaceSaying('two')], token: housed },
+      ],
+      ['a method of the fork', false, { fork: [methodSaying('one')], next: [], token: logged }],
+      [
+        'a method from before that was changed on one side',
+        true,
+        { before: [methodSaying('one')], fork: [], next: [methodSaying('two')], token: logged },
+      ],
+      [
+        'a namespace from before that was changed on both',
+        true,
+        {
+          before: [spaceSaying('one')],
+          fork: [spaceSaying('two')],
+          next: [spaceSaying('three')],
+          token: housed,
+        },
+      ],
+      ['nothing', true, { fork: [methodSaying('one')], next: [methodSaying('two')], token: {} }],
+      [
+        'a method of both, as older releases apply it',
+        true,
+        { fork: [methodSaying('one')], next: [methodSaying('two')], token: logged, level: 2 },
+      ],
+    ];
+    for (const [name, isGood, hanging] of cases) test.equal(await outlasts(hanging), isGood, name);
+  },
+);
 
 type Step =
   | { readonly do: 'write'; readonly at: Name }

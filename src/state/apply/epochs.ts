@@ -4,7 +4,7 @@
 
 import type { ChangeSet } from '../change-set.ts';
 import type { Change } from '../commands.ts';
-import { setsMoreApart } from '../feature-levels.ts';
+import { isStrictOnForks } from '../feature-levels.ts';
 import { forkOf, isOwn, rangesOf, suffixOf } from '../global-log/chain.ts';
 import { mayPromise, mayStart } from '../global-log/election.ts';
 import { entryKey } from '../global-log/global-log-writer.ts';
@@ -83,7 +83,7 @@ export function setApart(
 ): Replication {
   if (!replication.isDiverged) return withoutSuffix(replication, theirs);
   const isNews = (theirs.at(-1)?.epoch ?? 0) > replication.maxEpochPromised;
-  return isNews && setsMoreApart(level) ? withLongerSuffix(replication, theirs) : replication;
+  return isNews && isStrictOnForks(level) ? withLongerSuffix(replication, theirs) : replication;
 }
 
 /**

@@ -12,6 +12,7 @@ import { comparePlaces } from '../global-log/cursor.ts';
 import { decodeHeader, type GlobalSnapshotHeader } from '../global-log/global-snapshot.ts';
 import { encodeImport } from '../global-log/import-progress.ts';
 import { isPrimary, isStranger } from '../global-log/replication.ts';
+import { forkIndexOf } from '../global-log/left-fork.ts';
 import type { StagedImport } from '../global-log/staged-import.ts';
 import type { Verdict, VerdictAnswer } from '../global-log/verdict.ts';
 import { EMPTY_META } from '../meta.ts';
@@ -88,7 +89,8 @@ export function applyGlobalSnapshotCarry(
   if (staged === undefined || number !== carryCount + 1 || isCarried || !isListedLater) {
     return verdictOf(changes, 'other-cursor');
   }
-  for (const key of keys) staged.carry(key);
+  const forkIndex = forkIndexOf(changes, staged.progress.header.epochs);
+  for (const key of keys) staged.carry(key, forkIndex);
   staged.moveOn({ timeMs, carryCount: number, isCarried: isLast });
   return verdictOf(changes, 'applied');
 }

@@ -2,9 +2,10 @@
 // objects, and a copy of what lives here alone. From the first carried row on, every local change is made
 // in both, so that nothing of the last moments is missing when the one takes the place of the other.
 
+import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
 import type { Token } from '../../acl/token.ts';
 import type { Getter } from '../getter.ts';
-import { methodKey, secretKey, tableOfRow, TOKENS } from '../objects.ts';
+import { AUTH_METHODS, methodKey, NAMESPACES, secretKey, tableOfRow, TOKENS } from '../objects.ts';
 import { ObjectRows, type Sums } from '../object-rows.ts';
 import { isOrphaned } from '../standing.ts';
 import { readAuthMethod, readNamespace, readAt } from '../reads.ts';
@@ -79,13 +80,16 @@ export class StagedImport {
     this.#isChanged = true;
   }
 
-  /** A row of this datacenter as it is now; a local token, or bookkeeping. Anything else stays behind. */
-  carry(key: Uint8Array): void {
+  /**
+   * A row of this datacenter as it is now; a local token, or bookkeeping. Anything else stays behind. `forkIndex`:
+   * see `forkIndexOf`.
+   */
+  carry(key: Uint8Array, forkIndex: number | undefined): void {
     const value = this.#rows.get(key);
     if (value === undefined) return;
     if (key[0] === ROW.token) {
       const token = decodeRecord(TOKENS.codec, value);
-      if (token.local) this.putLocal(token);
+      if (token.local) this.putLocal(token, forkIndex);
     } else if (isBookkeepingRow(key[0]!) && !this.#isRequestThere(key)) {
       this.#staged.putRow(key, value);
     }
@@ -97,10 +101,13 @@ export class StagedImport {
     else this.#staged.putRow(key, value);
   }
 
-  /** A local token was written. It gives way to a global one that has its ids. */
-  putLocal(token: Token): void {
+  /**
+   * A local token was written. It gives way to a global one that has its ids, and stays behind with an auth method
+   * or namespace of a fork.
+   */
+  putLocal(token: Token, forkIndex: number | undefined): void {
     this.#isChanged = true;
-    if (this.#isTaken(token)) {
+    if (this.#isTaken(token) || (forkIndex !== undefined && this.#isOfFork(token, forkIndex))) {
       this.#progress = { ...this.#progress, hasDropped: true };
       return;
     }
@@ -151,6 +158,22 @@ export class StagedImport {
     return keys.some((key) => readAt(this.#staged, TOKENS, key)?.local === false);
   }
 
+  /** What it hangs on has the same name and CreateIndex in the snapshot, and is something else there. */
+  #isOfFork({ authMethod, namespace }: Token, forkIndex: number): boolean {
+    const method = authMethod && readAuthMethod(this.#rows, authMethod.namespace, authMethod.name);
+    const space = readNamespace(this.#rows, namespace);
+    const isAnother = (key: Uint8Array): boolean => !isSameRow(this.#rows, this.#staged, key);
+    return (
+      (method !== undefined &&
+        method.createIndex >= forkIndex &&
+        isAnother(AUTH_METHODS.keyOf(method))) ||
+      (space !== undefined &&
+        space.name !== DEFAULT_NAMESPACE &&
+        space.createIndex >= forkIndex &&
+        isAnother(NAMESPACES.keyOf(space)))
+    );
+  }
+
   /** The namespace that the token is in is not in the snapshot, or another one has its name there. */
   #retireIfGone(token: Token): void {
     const { namespace: name, createIndex } = token;
@@ -172,6 +195,13 @@ export class StagedImport {
 
 function isSameKey(key: Uint8Array, timeMs: number, requestKey: Uint8Array): boolean {
   return Buffer.compare(key, rowKey('requestByTime', timeMs, requestKey)) === 0;
+}
+
+/** Whether both have it, with the same bytes. */
+function isSameRow(left: Getter, right: Getter, key: Uint8Array): boolean {
+  const here = left.get(key);
+  const there = right.get(key);
+  return here !== undefined && there !== undefined && Buffer.compare(here, there) === 0;
 }
 
 function methodsIn(rows: Getter): Parameters<typeof isOrphaned>[1] {
