@@ -3,9 +3,9 @@
 
 import { messageOf } from '../../cluster/base/message-of.ts';
 import { SealDamage } from '../platform-node/sealed-archive.ts';
-import { ArchiveDamage } from '../state/archive-damage.ts';
-import type { ArchiveInfo } from '../state/archive-info.ts';
-import { inspectArchive } from '../state/archive-reader.ts';
+import { ArchiveDamage } from '../state/archive/archive-damage.ts';
+import type { ArchiveInfo } from '../state/archive/archive-info.ts';
+import { inspectArchive } from '../state/archive/archive-reader.ts';
 import { SnapshotDamage } from '../state/snapshot-damage.ts';
 import { CommandFailed } from './failed.ts';
 import type { Surroundings } from './surroundings.ts';

@@ -3,9 +3,9 @@
 // command makes them the state on every server at once.
 
 import { AclError } from '../acl/error.ts';
-import { ArchiveDamage } from '../state/archive-damage.ts';
-import { ArchiveReader } from '../state/archive-reader.ts';
-import { writeArchive } from '../state/archive-writer.ts';
+import { ArchiveDamage } from '../state/archive/archive-damage.ts';
+import { ArchiveReader } from '../state/archive/archive-reader.ts';
+import { writeArchive } from '../state/archive/archive-writer.ts';
 import type { StateMachine } from '../state/machine.ts';
 import { SnapshotDamage } from '../state/snapshot-damage.ts';
 import type { SnapshotIntake, TakenIn } from '../state/snapshot-intake.ts';

@@ -11,7 +11,7 @@ import type { StreamRequest, StreamResponse } from '../../src/client/transport.t
 import { TransportError } from '../../src/client/transport.ts';
 import { isSealed, sealed, unsealed } from '../../src/platform-node/sealed-archive.ts';
 import { createWholeFile, readChunks } from '../../src/platform-node/whole-file.ts';
-import { writeArchive } from '../../src/state/archive-writer.ts';
+import { writeArchive } from '../../src/state/archive/archive-writer.ts';
 import { createHarness, newPolicy, newToken } from '../service/harness.ts';
 import { run, type Script } from './harness.ts';
 

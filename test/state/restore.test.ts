@@ -11,7 +11,7 @@ import { openArchives } from '../../src/service/archives.ts';
 import type { Archives } from '../../src/service/operator-port.ts';
 import { reapOnce } from '../../src/service/duties.ts';
 import { RequestAges } from '../../src/service/request-ages.ts';
-import { inspectArchive } from '../../src/state/archive-reader.ts';
+import { inspectArchive } from '../../src/state/archive/archive-reader.ts';
 import type { Change, Command } from '../../src/state/commands.ts';
 import { SWEEP_PAUSE_MS } from '../../src/state/keyspace-sweeper.ts';
 import type { StateMachine } from '../../src/state/machine.ts';

@@ -1,6 +1,6 @@
 // What an archive says of itself, on the screen and as JSON.
 
-import type { ArchiveInfo } from '../../state/archive-info.ts';
+import type { ArchiveInfo } from '../../state/archive/archive-info.ts';
 import { field, fieldIf, type Part } from './block.ts';
 import { timeText } from './common.ts';
 

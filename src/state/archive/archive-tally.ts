@@ -3,12 +3,12 @@
 //
 // The check begins as 32 zero bytes; each member makes it SHA-256 over the check so far and the member.
 
-import { beginSha256 } from '../../cluster/platform/running-sha256.ts';
-import { sha256 } from '../../cluster/platform/sha256.ts';
+import { beginSha256 } from '../../../cluster/platform/running-sha256.ts';
+import { sha256 } from '../../../cluster/platform/sha256.ts';
 import { ENTRY } from './archive-format.ts';
 import { lastMemberOf } from './archive-members.ts';
 import { blocksOf, TAR_END } from './archive-tar.ts';
-import { CHAIN_ORIGIN, chained } from './snapshot-format.ts';
+import { CHAIN_ORIGIN, chained } from '../snapshot-format.ts';
 
 export class ArchiveTally {
   readonly #createdMs: number;
