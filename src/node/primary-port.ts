@@ -28,6 +28,13 @@ export function primaryPortOf({
         return { epoch, promises: [datacenter], position: position() };
       }),
     elect: () => told(async () => movedBy(await promotion.elect())),
+    nextEpoch() {
+      try {
+        return promotion.nextEpoch();
+      } catch (cause) {
+        throw saidOf(cause);
+      }
+    },
     force: (epoch) => told(async () => movedBy(await promotion.force(epoch))),
     closedBecause,
   };
@@ -41,12 +48,16 @@ async function told(move: () => Promise<Moved>): Promise<Moved> {
   try {
     return await move();
   } catch (cause) {
-    if (!(cause instanceof PromotionRefusal)) throw cause;
-    const { code, message } = cause;
-    if (code === 'refused') {
-      throw new AclError('unavailable', `The primary stays where it is: ${message}`, { cause });
-    }
-    const text = `Whether the primary has moved is not known, try again: ${message}`;
-    throw new AclError('outcome-unknown', text, { cause });
+    throw saidOf(cause);
   }
+}
+
+function saidOf(cause: unknown): unknown {
+  if (!(cause instanceof PromotionRefusal)) return cause;
+  const { code, message } = cause;
+  if (code === 'refused') {
+    return new AclError('unavailable', `The primary stays where it is: ${message}`, { cause });
+  }
+  const text = `Whether the primary has moved is not known, try again: ${message}`;
+  return new AclError('outcome-unknown', text, { cause });
 }

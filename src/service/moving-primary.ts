@@ -162,20 +162,20 @@ export class MovingPrimary {
     };
   }
 
-  #moved(
+  async #moved(
     target: string,
     { mode, epoch }: { readonly mode: MoveWish['mode']; readonly epoch: number },
   ): Promise<Moved> {
-    const { primary, view } = this.#deps;
+    const { primary } = this.#deps;
     switch (mode) {
       case 'hand-over':
-        return primary.handOver(target);
+        return await primary.handOver(target);
       case 'election':
-        return primary.elect();
+        return await primary.elect();
       case 'forced': {
-        const next = (view.replication()?.maxEpochPromised ?? 0) + 1;
+        const next = primary.nextEpoch();
         if (epoch !== next) throw invalid(`The next epoch is ${next}, not ${epoch}`);
-        return primary.force(epoch);
+        return await primary.force(epoch);
       }
       default:
         return unreachable(mode);

@@ -15,7 +15,9 @@ export interface PrimaryPort {
   handOver(to: string): Promise<Moved>;
   /** This datacenter becomes primary by a majority. */
   elect(): Promise<Moved>;
-  /** This datacenter becomes primary without one. */
+  /** That a forced move has to name. Throws as the others reject. */
+  nextEpoch(): number;
+  /** This datacenter becomes primary without a majority. */
   force(epoch: number): Promise<Moved>;
   /** At the primary: why it takes no global write now. */
   closedBecause(): AclError | undefined;

@@ -149,6 +149,9 @@ export class FakePrimary implements PrimaryPort {
     this.moves.push('elect');
     return this.moved();
   }
+  nextEpoch(): number {
+    return 2;
+  }
   async force(epoch: number): Promise<Moved> {
     this.moves.push({ force: epoch });
     return this.moved();

@@ -3,6 +3,7 @@
 
 import { messageOf } from '../../base/message-of.ts';
 import type { Logger } from '../../platform/logger.ts';
+import type { PrimaryClaim } from '../directory/directory.ts';
 import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
 import {
   type Ballot,
@@ -55,6 +56,8 @@ export interface CandidacyOptions {
   readonly datacenter: string;
   readonly port: PromotionPort;
   readonly rest: RestOfLog;
+  /** Who is said to be primary. */
+  readonly claim: () => PrimaryClaim | undefined;
   /** The leader of that datacenter. Rejects with RpcError. */
   readonly ask: (datacenter: string, method: string, payload: Uint8Array) => Promise<Uint8Array>;
 }
@@ -72,6 +75,12 @@ export class Candidacy {
 
   constructor(options: CandidacyOptions) {
     this.#options = options;
+  }
+
+  /** Behind every epoch that was promised here or is said to have begun. Throws PromotionRefusal. */
+  nextEpoch(): number {
+    const { claim, port } = this.#options;
+    return Math.max(requireLeading(port).maxEpoch, claim()?.epoch ?? 0) + 1;
   }
 
   /** Resolves when this datacenter is primary. Rejects with PromotionRefusal. */
@@ -100,7 +109,7 @@ export class Candidacy {
   /** Asks everybody whether it would come to it, before anybody gives anything up. */
   async #epochFor(wish: Wish, state: PromotionState): Promise<number> {
     const { cursor, maxEpoch } = state;
-    const next = maxEpoch + 1;
+    const next = this.nextEpoch();
     if (wish.kind === 'forced' && wish.epoch !== next) {
       throw refused(`the next epoch is ${next}, not ${wish.epoch}`);
     }
@@ -109,8 +118,9 @@ export class Candidacy {
       ? await this.#giverOf(first.count.further, cursor)
       : NO_GIVER;
     const { ballot, count } = giver === undefined ? first : await this.#trial(state, giver.cursor);
+    const isOutrun = next > maxEpoch + 1 || count.maxEpoch > maxEpoch;
     // Who has promised a later epoch to another one takes nothing of this reign, and never will.
-    if (state.isPrimary && wish.kind === 'elected' && count.maxEpoch <= maxEpoch) throw already();
+    if (state.isPrimary && wish.kind === 'elected' && !isOutrun) throw already();
     if (wish.kind === 'forced') {
       if (count.further.length === 0) return next;
       throw furtherThere(count, ballot, says);
@@ -120,11 +130,13 @@ export class Candidacy {
     }
     // Whoever has begun the later epoch is about to be heard of: nobody but a person passes over it.
     if (wish.kind === 'renewed' && count.further.length > 0) throw furtherThere(count, ballot);
-    // What it lacks has begun without what it set apart: who has it goes first, where somebody is there.
-    if (state.isDiverged && count.further.length > 0) throw furtherThere(count, ballot, says);
+    // What it lacks has begun without what it set apart, or is about to: who has it goes first, where somebody
+    // is there.
+    const isBeside = state.isDiverged || state.isPrimary;
+    if (isBeside && count.further.length > 0) throw furtherThere(count, ballot, says);
     if (!count.hasMajority) throw refused(`there is no majority: ${ballotText(ballot)}${says}`);
     const after = wish.kind === 'renewed' ? wish.after : 0;
-    return Math.max(maxEpoch, count.maxEpoch, after) + 1;
+    return Math.max(next, count.maxEpoch + 1, after + 1);
   }
 
   /** Who would promise, to this datacenter if it were there: nothing is given up. */

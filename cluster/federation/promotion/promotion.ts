@@ -142,9 +142,14 @@ export class Promotion {
     return isPrimary ? this.#laterReign.claimed() : undefined;
   }
 
+  /** That a forced move has to name. On its leader. Throws PromotionRefusal. */
+  nextEpoch(): number {
+    return this.#candidacy.nextEpoch();
+  }
+
   /**
    * Makes this datacenter primary without a majority: what the others have and it has not is lost. `epoch`
-   * must be the next one, so that nobody does it twice. On its leader. Rejects with PromotionRefusal.
+   * must be `nextEpoch`, so that nobody does it twice. On its leader. Rejects with PromotionRefusal.
    */
   force(epoch: number): Promise<Promoted> {
     return this.#alone(() => this.#candidacy.run({ kind: 'forced', epoch }));

@@ -240,7 +240,9 @@ t.test('rest: of a fork, and by who waits for a snapshot, nothing is given', asy
   one.isUp = false;
   world.cuts.add('dc2 dc3').add('dc3 dc2');
   await world.time.result(two.promotion.force(2));
+  three.hasHeard = false;
   await world.time.result(three.promotion.force(2));
+  three.hasHeard = true;
   world.cuts.clear();
   three.write('on another chain');
   const ask = (after: Datacenter, isTrial = false): Promise<string> => {
@@ -584,6 +586,65 @@ t.test('force: names its epoch, and is no way around a datacenter that has more'
   await world.time.until('dc2 knows', () => two.isDiverged);
   test.equal(two.divergent.length, 2);
   two.promotion.stop();
+});
+
+/** dc2 was forced with epoch 2, nobody else has promised it, and it is gone. dc1 is primary of epoch 1. */
+async function forcedAndLost(): Promise<Three> {
+  const all = threeDatacenters();
+  const { world, two } = all;
+  world.cuts.add('dc2 dc1').add('dc2 dc3');
+  await world.time.result(two.promotion.force(2));
+  two.write('of epoch 2');
+  world.cuts.clear();
+  two.isUp = false;
+  return all;
+}
+
+t.test(
+  'election: the primary passes over an epoch that nothing but gossip tells of',
+  async (test) => {
+    const { world, one, two, three } = await forcedAndLost();
+    test.same([one.maxEpoch, three.maxEpoch], [1, 1]);
+    test.match(one.promotion.outrunBy(), { datacenter: 'dc2', epoch: 2 });
+    const { epoch, promises } = await world.time.result(one.promotion.elect());
+    test.same([epoch, promises], [3, ['dc3']]);
+    two.isUp = true;
+    two.promotion.start();
+    await world.time.until('dc2 knows', () => !two.isPrimary);
+    two.promotion.stop();
+    test.same(world.violations, []);
+  },
+);
+
+t.test('election: anybody else passes over it, too; the primary is its voter', async (test) => {
+  const { world, one, three } = await forcedAndLost();
+  three.follow(one, 10);
+  const { epoch, promises } = await world.time.result(three.promotion.elect());
+  test.same([epoch, promises], [3, ['dc1']]);
+  test.same(world.violations, []);
+});
+
+t.test('election: no primary passes over one that can be asked', async (test) => {
+  const { world, one, two } = await forcedAndLost();
+  two.isUp = true;
+  test.match(
+    await refusalOf(world, one.promotion.elect()),
+    /^refused: dc2 can be reached and has more: promote that one/,
+  );
+  test.same([one.maxEpoch, one.isPrimary], [1, true], 'nothing was given up for nothing');
+});
+
+t.test('force: the next epoch is behind one that nothing but gossip tells of', async (test) => {
+  const { world, three, one } = await forcedAndLost();
+  one.isUp = false;
+  test.equal(three.promotion.nextEpoch(), 3);
+  test.match(
+    await refusalOf(world, three.promotion.force(2)),
+    /^refused: the next epoch is 3, not 2/,
+  );
+  const { epoch } = await world.time.result(three.promotion.force(3));
+  test.equal(epoch, 3);
+  test.same(world.violations, []);
 });
 
 t.test('force: begins no epoch that a datacenter has promised to another', async (test) => {

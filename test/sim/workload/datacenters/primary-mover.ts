@@ -69,10 +69,14 @@ export class PrimaryMover {
   #hasPrimary(hosts: readonly SimHost[]): boolean {
     return hosts.some((host) => {
       const at = this.#options.checks.replicationOf(host);
-      return (
-        at !== undefined && isPrimary(at) && currentEpoch(at).epoch >= this.#lastPromise(hosts)
-      );
+      const isLast =
+        at !== undefined && isPrimary(at) && currentEpoch(at).epoch >= this.#lastPromise(hosts);
+      return isLast && this.#promotionOf(host)?.outrunBy() === undefined;
     });
+  }
+
+  #promotionOf(host: SimHost): Promotion | undefined {
+    return (this.#options.group.live(host) as LiveServer | undefined)?.promotion;
   }
 
   /** Whoever has promised it follows nobody of a lower epoch. */
@@ -104,10 +108,11 @@ export class PrimaryMover {
     const leader = group.leader(sites[place] ?? []);
     const own = leader === undefined ? undefined : checks.replicationOf(leader);
     if (own === undefined || this.#openCount > 0) return false;
-    const epoch = own.maxEpochPromised + 1;
     const promised = world.hosts.map((host) => checks.replicationOf(host)?.maxEpochPromised ?? 0);
-    if (epoch <= Math.max(...promised)) return false;
-    const isAsked = this.#ask(leader, 'forced', (promotion) => promotion.force(epoch));
+    if (own.maxEpochPromised < Math.max(...promised)) return false;
+    const isAsked = this.#ask(leader, 'forced', (promotion) =>
+      promotion.force(promotion.nextEpoch()),
+    );
     if (isAsked) this.#forced = leader;
     return isAsked;
   }
