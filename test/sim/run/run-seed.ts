@@ -10,6 +10,7 @@ import type { Mutant } from '../mutants/mutant.ts';
 import type { Workload } from '../workload/workload.ts';
 import { makeArraysCheap } from '../world/cheap-arrays.ts';
 import { SealedGlobals } from '../world/sealed-globals.ts';
+import { LifeIsOver } from '../world/sim-process.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import { World } from '../world/world.ts';
 import type { RunOptions } from './run-options.ts';
@@ -121,6 +122,7 @@ class Run {
   }
 
   onStray(error: unknown): void {
+    if (error instanceof LifeIsOver) return;
     const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#violations.add('assertions', `nobody caught ${shown}`);
   }

@@ -117,7 +117,7 @@ export class NodeSubject implements Subject {
     process: SimProcess,
     onExit: (cause: Error) => void,
   ): Promise<LiveServer> {
-    const served: Served = { app: undefined };
+    const served: Served = { app: undefined, underWay: new Set() };
     const platform = this.#platformOf(host, process, served, onExit);
     const settings = this.#settingsOf(host);
     const reads = this.#options.isOlder?.(host) === true ? GLOBAL_LOG_LEVEL - 1 : NEWEST_LEVEL;
@@ -144,7 +144,8 @@ export class NodeSubject implements Subject {
         },
       },
       net: host.netOf(process),
-      serveHttp: (app, { host: address, port }) => serve(served, app, { host: address, port }),
+      serveHttp: (app, { host: address, port }) =>
+        serve(served, app, { address: { host: address, port }, clock }),
       watchLoopDelay: () => ({
         take: () => ({ p50Ms: 0, p99Ms: 0, maxMs: 0 }),
         close: () => undefined,
@@ -206,21 +207,54 @@ function through(process: SimProcess, https: Platform['https']): Platform['https
 
 interface Served {
   app: FastifyInstance | undefined;
+  readonly underWay: Set<UnderWay>;
 }
+
+/** A request that is being answered. */
+interface UnderWay {
+  readonly ended: Promise<unknown>;
+  readonly cutOff: (error: Error) => void;
+}
+
+/** As the real one: nobody new comes in, and who has not finished when the grace is over is cut off. */
+const CLOSE_GRACE_MS = 5_000;
 
 function serve(
   served: Served,
   app: FastifyInstance,
-  address: { readonly host: string; readonly port: number },
+  {
+    address,
+    clock,
+  }: { readonly address: ServedAt['address']; readonly clock: SimProcess['clock'] },
 ): Promise<ServedAt> {
   served.app = app;
   return Promise.resolve({
     address,
     close: async () => {
       served.app = undefined;
+      const cut = clock.after(CLOSE_GRACE_MS, () => {
+        for (const { cutOff } of served.underWay) cutOff(new Error('ECONNRESET: the server ends'));
+      });
+      await Promise.allSettled([...served.underWay].map(({ ended }) => ended));
+      cut.cancel();
       await app.close();
     },
   });
+}
+
+async function answered<T>({ underWay }: Served, answer: Promise<T>): Promise<T> {
+  let cutOff: (error: Error) => void = () => undefined;
+  const isCut = new Promise<never>((_, reject) => {
+    cutOff = reject;
+  });
+  const ended = Promise.race([answer, isCut]);
+  const own = { ended, cutOff };
+  underWay.add(own);
+  try {
+    return await ended;
+  } finally {
+    underWay.delete(own);
+  }
 }
 
 function generationOf(storeName: string): number {
@@ -237,7 +271,8 @@ function liveServerOf(
   const http = async ({ method, path, headers, body }: HttpQuestion): Promise<HttpAnswer> => {
     if (served.app === undefined) throw new Error('ECONNREFUSED: nobody listens');
     const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
-    const answer = await served.app.inject({ method, url: path, headers, ...payload });
+    const asked = served.app.inject({ method, url: path, headers, ...payload });
+    const answer = await answered(served, asked);
     return { status: answer.statusCode, headers: answer.headers, text: answer.payload };
   };
   return {

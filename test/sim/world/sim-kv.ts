@@ -11,7 +11,7 @@ import type {
   KvWrite,
 } from '../../../cluster/platform/kv.ts';
 import { bytesOf, textOf } from './key-text.ts';
-import type { SimProcess } from './sim-process.ts';
+import { LifeIsOver, type SimProcess } from './sim-process.ts';
 import type { SortedRows } from './sorted-rows.ts';
 
 const SLICE_ROWS = 64;
@@ -153,6 +153,7 @@ export class SimKv implements Kv {
   }
 
   #requireUsable(): void {
+    if (this.#options.process.isOver) throw new LifeIsOver('the process has ended');
     if (this.#failure !== undefined) {
       throw new Error(`the store failed before: ${this.#failure.message}`, {
         cause: this.#failure,

@@ -28,6 +28,9 @@ export interface ProcessOptions {
   readonly clocks: ClockFaults;
 }
 
+/** Of a life that is over: in a real one, nothing runs behind its end. */
+export class LifeIsOver extends Error {}
+
 export class SimProcess {
   readonly name: string;
   readonly clock: Clock;
