@@ -77,6 +77,10 @@ class MemoryPort implements PromotionPort {
     return this.#state;
   }
 
+  async leftBehindBy() {
+    return undefined;
+  }
+
   isLeading(): boolean {
     return true;
   }

@@ -123,3 +123,40 @@ export function readersElsewhere(
     return { name, reads: hasGlobalLog ? told : Math.max(told ?? 0, GLOBAL_LOG_LEVEL) };
   });
 }
+
+/**
+ * Who could read nothing of what a datacenter writes once it is the primary, and what to do about it; undefined
+ * where nobody is known who could not. The own datacenter is asked for its servers, because it raises its level
+ * by itself when it is not the primary any more.
+ */
+export function leftBehindBy(
+  successor: string,
+  {
+    own,
+    uses,
+    members,
+    datacenters,
+    levelOf,
+  }: {
+    /** The primary, and what its log uses: all its servers read that, those too that are away. */
+    readonly own: string;
+    readonly uses: number;
+    readonly members: readonly Pick<MemberView, 'name' | 'reads'>[];
+    readonly datacenters: readonly string[];
+    /** Undefined while nobody has told. */
+    readonly levelOf: (datacenter: string) => number | undefined;
+  },
+): string | undefined {
+  const level = levelOf(successor) ?? 0;
+  const servers = members
+    .filter(({ reads = 0 }) => Math.max(reads, uses) < level)
+    .map(({ name }) => name);
+  const others = datacenters.filter((each) => each !== own && (levelOf(each) ?? level) < level);
+  const behind = [...(servers.length === 0 ? [] : [`${own} (${servers.join(', ')})`]), ...others];
+  if (behind.length === 0) return undefined;
+  return (
+    `${successor} uses feature level ${level}, and would leave ${behind.join(' and ')} behind, without ` +
+    'anything that it writes: upgrade those servers, and replace or remove those that are gone for good. ' +
+    `\`conclave operator promote ${successor} --election\` moves the primary all the same`
+  );
+}

@@ -29,7 +29,7 @@ import { adoptFederation, beginGlobalLog } from './begin-global-log.ts';
 import { DatacenterLine } from './datacenter-line.ts';
 import { Enlisting } from './enlisting.ts';
 import { feedStandingOf } from './federation-role.ts';
-import { type LevelReader, readersElsewhere } from './feature-level.ts';
+import { leftBehindBy, type LevelReader, readersElsewhere } from './feature-level.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { federationShown } from './federation-shown.ts';
 import { FederationView } from './federation-view.ts';
@@ -369,6 +369,7 @@ export class NodeFederation implements Federation {
         machine,
         gate: this.#gate,
         isReigning: () => this.#isReigning,
+        leftBehindBy: (successor) => this.#leftBehindBy(successor),
       }),
       addressesOf: (datacenter) => this.#view.addressesOf(datacenter),
       claim: () => this.#gossip.directory.primary(),
@@ -378,6 +379,18 @@ export class NodeFederation implements Federation {
         return followers.find((each) => each.datacenter === datacenter)?.acked?.seq;
       },
       call,
+    });
+  }
+
+  async #leftBehindBy(successor: string): Promise<string | undefined> {
+    const { machine, member, plan } = this.#options;
+    await this.#gossip.hearAll();
+    return leftBehindBy(successor, {
+      own: plan.datacenter,
+      uses: machine.usesLevel,
+      members: member.members(),
+      datacenters: this.datacenters(),
+      levelOf: (name) => this.#gossip.directory.levelOf(name),
     });
   }
 

@@ -13,7 +13,7 @@ import type { StateMachine } from '../state/machine.ts';
 import { applyBatch, type FollowingDeps, verdictOf } from './follow-primary.ts';
 import type { GlobalGate } from './global-gate.ts';
 
-export interface PromotionPortDeps extends FollowingDeps {
+export interface PromotionPortDeps extends FollowingDeps, Pick<PromotionPort, 'leftBehindBy'> {
   readonly machine: Pick<StateMachine, 'replication'>;
   readonly gate: Pick<GlobalGate, 'seal' | 'idle'>;
   /** This server leads its datacenter, and has applied what came before its reign. */
@@ -27,6 +27,7 @@ export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
       const replication = machine.replication();
       return replication && stateOf(replication);
     },
+    leftBehindBy: deps.leftBehindBy,
     isLeading: isReigning,
     mayPromise: ({ epoch, candidate, cursor: at }) => {
       const replication = machine.replication();

@@ -2,7 +2,12 @@
 // of the log rises when the last one is upgraded, goes on meanwhile as before, and never comes back.
 
 import t from 'tap';
-import { FeatureLevel, type LevelReader, readersElsewhere } from '../../src/node/feature-level.ts';
+import {
+  FeatureLevel,
+  leftBehindBy,
+  type LevelReader,
+  readersElsewhere,
+} from '../../src/node/feature-level.ts';
 import { FIRST_LEVEL, GLOBAL_LOG_LEVEL, NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import type { Command } from '../../src/state/commands.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
@@ -134,6 +139,26 @@ interface Shown {
   readonly WaitsFor: readonly string[];
 }
 
+t.test('level: a successor leaves behind whoever does not read what it writes', async (test) => {
+  const levels: Record<string, number | undefined> = { dc1: 2, dc2: 3, dc3: 3 };
+  const by = (
+    members: readonly LevelReader[],
+    { uses = 2, ...others }: { readonly uses?: number; readonly dc3?: number } = {},
+  ) =>
+    leftBehindBy('dc2', {
+      ...{ own: 'dc1', uses, members, datacenters: ['dc1', 'dc2', 'dc3', 'dc4'] },
+      levelOf: (name) => ({ ...levels, ...others })[name],
+    });
+  const newer = { name: 'n1', reads: 3 };
+  const older = { name: 'n2', reads: 2 };
+  const away = { name: 'n3', reads: undefined };
+  test.equal(by([newer]), undefined, 'it raises its level when it is not the primary any more');
+  test.match(by([newer, older, away]), /^dc2 uses .* 3, and would leave dc1 \(n2, n3\) behind,/);
+  test.equal(by([newer, away], { uses: 3 }), undefined, 'what is used, all read for good');
+  test.match(by([newer], { dc3: 2 }), /would leave dc3 behind,.* promote dc2 --election` moves/);
+  test.match(by([older], { dc3: 2 }), /would leave dc1 \(n2\) and dc3 behind,/);
+});
+
 async function shown(server: ServerUnderTest): Promise<Shown | undefined> {
   const { status, json } = await server.client.get('/operator/autopilot/state');
   return status === 200 ? (json.FeatureLevel as Shown) : undefined;
@@ -239,6 +264,26 @@ t.test(
     await everyoneKnows([dc1, dc2, dc3]);
   },
 );
+
+t.test('skew: the primary is not handed over to whom its servers cannot read', async (t) => {
+  const dc1 = await runDatacenter(t, { name: 'dc1' });
+  const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
+  await everyoneKnows([dc1, dc2]);
+  await restart(serverOf(dc2), NEXT);
+  await uses(serverOf(dc2), NEXT);
+  const handOver = () =>
+    serverOf(dc1).client.put('/operator/primary', { Datacenter: 'dc2', Mode: 'hand-over' });
+  await until('it is refused, and says whom to upgrade', async () => {
+    const { status, text } = await handOver();
+    return (
+      status !== 200 && text.includes(`dc2 uses feature level ${NEXT}, and would leave dc1 (dc1-1)`)
+    );
+  });
+  await serverOf(dc1).client.made('PUT', '/acl/policy', { Name: 'still-here' });
+  await restart(serverOf(dc1), NEXT);
+  await until('the primary has moved', async () => (await handOver()).status === 200);
+  await serverOf(dc1).client.made('PUT', '/acl/policy', { Name: 'there' });
+});
 
 t.test('skew: a primary has its global log before the others can read one', async (t) => {
   const dc1 = await planned(t, { name: 'dc1', servers: 3 });

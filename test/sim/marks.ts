@@ -3,6 +3,7 @@
 
 import { MARKS } from './checks/federation/federation-checks.ts';
 import { MARKS as LOGIN_MARKS } from './workload/datacenters/datacenters-workload.ts';
+import { BEHIND } from './workload/datacenters/level-operator.ts';
 import { MARKS as MOVER_MARKS } from './workload/datacenters/primary-mover.ts';
 import type { SubjectName } from './run/run-options.ts';
 
@@ -26,6 +27,7 @@ const FEDERATION = [
   ...Object.values(MARKS),
   ...Object.values(LOGIN_MARKS),
   ...Object.values(MOVER_MARKS),
+  BEHIND,
   'a primary was handed over',
   'a primary was elected',
   'a primary was forced',

@@ -100,6 +100,11 @@ export class Gossip {
     if (!isHurrying && !this.#isUnderWay && this.#timer !== undefined) this.#awaitNext();
   }
 
+  /** Asks every server of every datacenter, so that the leaders, who know it best, are among them. Never rejects. */
+  async hearAll(): Promise<void> {
+    await Promise.all(this.#far().map((to) => this.#exchange(to)));
+  }
+
   #onExchange({ payload }: RpcRequest): Uint8Array {
     this.#learn(payload);
     return this.#told();
@@ -120,16 +125,15 @@ export class Gossip {
   async #beat(): Promise<void> {
     this.#hurriedLeft = Math.max(0, this.#hurriedLeft - 1);
     this.#isUnderWay = true;
-    await this.#exchange();
+    const to = this.#draw();
+    if (to !== undefined) await this.#exchange(to);
     this.#isUnderWay = false;
     this.#awaitNext();
   }
 
-  async #exchange(): Promise<void> {
+  async #exchange(to: NetAddress): Promise<void> {
     const { call, logger } = this.#options;
     const { callMs } = this.#timing;
-    const to = this.#draw();
-    if (to === undefined) return;
     const request = {
       method: DIRECTORY_METHOD,
       payload: this.#told(),
@@ -160,13 +164,16 @@ export class Gossip {
 
   /** Near, far and told each get their turn, as far as there are any. */
   #draw(): NetAddress | undefined {
-    const { datacenter, neighbours, random, seeds } = this.#options;
-    const far = this.directory
-      .records()
-      .filter((record) => record.datacenter !== datacenter)
-      .flatMap(({ addresses }) => addresses);
-    const kinds = [neighbours(), far, seeds].filter((kind) => kind.length > 0);
+    const { neighbours, random, seeds } = this.#options;
+    const kinds = [neighbours(), this.#far(), seeds].filter((kind) => kind.length > 0);
     const kind = kinds[Math.floor(random.fraction() * kinds.length)] ?? [];
     return kind[Math.floor(random.fraction() * kind.length)];
+  }
+
+  #far(): readonly NetAddress[] {
+    return this.directory
+      .records()
+      .filter((record) => record.datacenter !== this.#options.datacenter)
+      .flatMap(({ addresses }) => addresses);
   }
 }

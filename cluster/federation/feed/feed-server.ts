@@ -352,6 +352,6 @@ function requireLevel({ level }: FeedHello, { datacenter }: RpcCaller, uses: num
   if (level >= uses) return;
   const says =
     `the servers of ${datacenter} read the log up to feature level ${level}, and the primary uses ` +
-    `${uses}: upgrade all servers of ${datacenter}`;
+    `${uses}: upgrade all servers of ${datacenter}, and replace or remove those that are gone for good`;
   throw new RpcRefusal(FEED_REFUSAL.tooOld, says);
 }

@@ -156,8 +156,9 @@ export class Promotion {
   }
 
   /**
-   * On the primary's leader: that datacenter is primary after it, and nothing is lost. Gives the epoch. Where
-   * it has promised one to that datacenter already, and nobody began it, the same is tried anew with the next.
+   * On the primary's leader: that datacenter is primary after it, nothing is lost, and nobody is left without
+   * what it writes. Gives the epoch. Where one was promised to that datacenter already, and nobody began it, the
+   * same is tried anew with the next. Rejects with PromotionRefusal.
    */
   handOver(to: string): Promise<number> {
     return this.#alone(async () => {
@@ -169,6 +170,8 @@ export class Promotion {
         throw refused(`this datacenter is not the primary${promised ?? ''}`);
       }
       if (to === datacenter) throw refused(`${to} is the primary already`);
+      const leftBehind = successor === undefined ? await port.leftBehindBy(to) : undefined;
+      if (leftBehind !== undefined) throw refused(leftBehind);
       const release = port.seal();
       try {
         const cursor = await port.settled();

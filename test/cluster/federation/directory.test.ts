@@ -276,6 +276,19 @@ t.test('gossip: who hears news passes it on at once, to a few, and then no more'
   test.ok(toldCount >= 22, `${toldCount} of 28 servers knew it soon`);
 });
 
+t.test('gossip: who has to know at once asks everybody', async (test) => {
+  const world = new FeedWorld(7);
+  const one = await new GossipNode(world, 'dc1', 'a1').join([], () => []);
+  const two = await new GossipNode(world, 'dc2', 'b1').join([one.address], () => []);
+  const claim = { primary: 'dc1', epoch: 1 };
+  for (const node of [one, two]) node.lead(1, claim);
+  await world.run(60_000);
+  two.own = { ...two.own!, level: 3 };
+  test.equal(one.gossip.directory.levelOf('dc2'), 2);
+  await world.result(one.gossip.hearAll());
+  test.equal(one.gossip.directory.levelOf('dc2'), 3);
+});
+
 t.test('gossip: says whom it does not reach', async (test) => {
   const world = new FeedWorld();
   const node = await new GossipNode(world, 'dc1', 'a').join(

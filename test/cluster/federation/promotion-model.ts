@@ -112,6 +112,13 @@ export class Datacenter implements PromotionPort {
     return { ...own, epoch, primary, epochs, voters };
   }
 
+  /** What is wrong with a successor, by its name. */
+  readonly leavesBehind = new Map<string, string>();
+
+  async leftBehindBy(datacenter: string): Promise<string | undefined> {
+    return this.leavesBehind.get(datacenter);
+  }
+
   isLeading(): boolean {
     return this.isLeader;
   }

@@ -306,6 +306,19 @@ t.test('hand-over: the successor has everything before the primary gives up', as
   test.same(one.divergent, []);
 });
 
+t.test(
+  'hand-over: leaves nobody behind who cannot read what the successor writes',
+  async (test) => {
+    const { world, one, two, three } = threeDatacenters();
+    one.leavesBehind.set('dc2', 'dc2 writes what dc3 cannot read');
+    for (const other of [two, three]) other.follow(one, 10);
+    const why = await refusalOf(world, one.promotion.handOver('dc2'));
+    test.equal(why, 'refused: dc2 writes what dc3 cannot read');
+    test.same([one.isPrimary, one.maxEpoch, two.maxEpoch, one.sealCount], [true, 1, 1, 0]);
+    test.equal(await world.time.result(one.promotion.handOver('dc3')), 2);
+  },
+);
+
 t.test('hand-over: fails without harm when the successor is behind or away', async (test) => {
   const { world, one, two } = threeDatacenters();
   const behind = await refusalOf(world, one.promotion.handOver('dc2'));

@@ -5,12 +5,13 @@ import { FederationChecks } from '../checks/federation/federation-checks.ts';
 import { DatacentersSubject } from '../subject/datacenters-subject.ts';
 import { DatacentersWorkload } from '../workload/datacenters/datacenters-workload.ts';
 import { identityCluster } from '../workload/datacenters/identity-cluster.ts';
+import { LevelOperator } from '../workload/datacenters/level-operator.ts';
 import { PrimaryMover } from '../workload/datacenters/primary-mover.ts';
 import { ServerKeeper } from '../workload/server-keeper.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import { SimGroup } from './sim-group.ts';
 import { Site } from './site.ts';
-import type { Keeper, Stage, StageParts } from './stage.ts';
+import type { Keeper, Mover, Stage, StageParts } from './stage.ts';
 
 const TIMEOUT_MS = 8000;
 
@@ -52,7 +53,14 @@ export function datacentersStage({ world, violations, options }: StageParts): St
       logout: federation.hasLogouts === true ? write : 0,
     },
   });
-  const mover = new PrimaryMover({ world, group, sites: hosts, checks });
+  const primaries = new PrimaryMover({ world, group, sites: hosts, checks });
+  const levels = new LevelOperator({ world, group, sites: hosts });
+  const mover: Mover = {
+    move: (action) => primaries.move(action),
+    settle: async (core) => {
+      await Promise.all([primaries.settle(core), levels.settle(core)]);
+    },
+  };
   return { sites, group, workload, keeper: all(keepers), watch: checks, mover };
 }
 

@@ -22,7 +22,7 @@ export interface Keeper {
 export interface Mover {
   /** False where there is nobody to ask. */
   move(action: MovingFault): boolean;
-  /** Sees to it that one of the datacenters of these hosts is primary; never resolves. */
+  /** Sees to it that one of the datacenters of these hosts is primary, and all follow it; never resolves. */
   settle(hosts: readonly SimHost[]): Promise<void>;
 }
 
