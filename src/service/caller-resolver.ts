@@ -77,7 +77,8 @@ export class CallerResolver {
     }
     if (this.isVoid(known.token)) throw this.#unknown();
     if (!known.rights.isCurrent) known.rights = this.#rights.rightsOf(known.token);
-    return { token: known.token, authorizer: known.rights.authorizer };
+    const { authorizer, dependencies } = known.rights;
+    return { token: known.token, authorizer, dependencies };
   }
 
   /** The stored token of a secret, void or not; undefined when there is none. */
@@ -159,7 +160,8 @@ export class CallerResolver {
   /** The anonymous token is made when a datacenter starts; before that, nobody has no rights. */
   #nobody(): Caller {
     const token = { ...anonymousToken(0), createIndex: 0, modifyIndex: 0 };
-    return { token, authorizer: this.#rights.rightsOf(token).authorizer };
+    const { authorizer, dependencies } = this.#rights.rightsOf(token);
+    return { token, authorizer, dependencies };
   }
 
   #unknown(): AclError {

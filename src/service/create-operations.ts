@@ -5,6 +5,7 @@
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import { AclError } from '../acl/error.ts';
 import { answerAgain, answerFromHome, requestOwnerOf } from './answer-again.ts';
+import { untilNotOvertaken } from './as-seen.ts';
 import { CallerResolver } from './caller-resolver.ts';
 import { deletedWhereNamed } from './delete-where-named.ts';
 import type { ServiceDeps } from './deps.ts';
@@ -230,7 +231,7 @@ async function runHere<Name extends OperationName>(
     const { name } = write;
     const request = requestNameOf(write);
     return await runAsLeader(service, { name, term, request }, (attempt) =>
-      runOnce(service, write, attempt),
+      untilNotOvertaken(() => runOnce(service, write, attempt)),
     );
   } catch (error) {
     throw counted(service, error);

@@ -1,7 +1,8 @@
 // A link from one namespace to a policy or role of another lends rights that the administrators of
 // the first may not have themselves: whoever may write tokens of `team` could otherwise link
 // `global-management` and own the system. So a link that is new needs `acl:write` where its target
-// lives. Links that an object had before stay as they are: keeping one lends nothing.
+// lives. Links that an object had before stay as they are: keeping one lends nothing, as long as it is
+// there when the write is applied.
 
 import type { NamespaceName, PolicyId, RoleId } from '../acl/ids.ts';
 import type { StateView } from '../state/view.ts';
@@ -13,25 +14,40 @@ export interface Links {
   readonly roles: readonly RoleId[];
 }
 
-export const NO_LINKS: Links = { policies: [], roles: [] };
+type LinkTargets = Pick<StateView, 'policy' | 'role'>;
 
 /** Throws 'permission-denied', naming the namespace, for the first link that the caller may not lend. */
-export function requireMayLend(
-  view: Pick<StateView, 'policy' | 'role'>,
-  caller: Caller,
-  { after, before }: { readonly after: Links; readonly before: Links },
-): void {
-  for (const id of after.policies) {
-    if (!before.policies.includes(id)) requireMayLendFrom(caller, view.policy(id)?.namespace);
-  }
-  for (const id of after.roles) {
-    if (!before.roles.includes(id)) requireMayLendFrom(caller, view.role(id)?.namespace);
+export function requireMayLend(view: LinkTargets, caller: Caller, links: Links): void {
+  for (const namespace of homesOf(view, links)) {
+    if (!mayAcl(caller, 'write', namespace)) {
+      throw permissionDenied(caller, 'acl:write', `namespace ${namespace}`);
+    }
   }
 }
 
-/** `namespace` is undefined for a target that is gone: a link to nothing lends nothing. */
-function requireMayLendFrom(caller: Caller, namespace: NamespaceName | undefined): void {
-  if (namespace !== undefined && !mayAcl(caller, 'write', namespace)) {
-    throw permissionDenied(caller, 'acl:write', `namespace ${namespace}`);
-  }
+/**
+ * Throws the same for what an update adds. Gives whether it keeps a link that the caller could not lend: then it
+ * is to be committed as seen.
+ */
+export function keepsLent(
+  view: LinkTargets,
+  caller: Caller,
+  { after, before }: { readonly after: Links; readonly before: Links | undefined },
+): boolean {
+  const { policies = [], roles = [] } = before ?? {};
+  requireMayLend(view, caller, {
+    policies: after.policies.filter((id) => !policies.includes(id)),
+    roles: after.roles.filter((id) => !roles.includes(id)),
+  });
+  const kept = {
+    policies: after.policies.filter((id) => policies.includes(id)),
+    roles: after.roles.filter((id) => roles.includes(id)),
+  };
+  return homesOf(view, kept).some((namespace) => !mayAcl(caller, 'write', namespace));
+}
+
+/** Where the targets live; a link to nothing lends nothing. */
+function homesOf(view: LinkTargets, { policies, roles }: Links): readonly NamespaceName[] {
+  const targets = [...policies.map((id) => view.policy(id)), ...roles.map((id) => view.role(id))];
+  return targets.flatMap((target) => (target === undefined ? [] : [target.namespace]));
 }

@@ -8,11 +8,12 @@ import type { Namespace } from '../acl/namespace.ts';
 import { buildNamespace, requireDeletableNamespace } from '../acl/namespace-checks.ts';
 import { objectMissing } from '../acl/refusals.ts';
 import { watchKey } from '../state/watch.ts';
+import { asSeen, restsOn } from './as-seen.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { listed } from './listing.ts';
 import { namespaceViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
-import { type Links, NO_LINKS, requireMayLend } from './lent-rights.ts';
+import { keepsLent, type Links } from './lent-rights.ts';
 import { mayNamespace, permissionDenied, requireNamespace } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
 import { tokenLinksOf } from './resolve-links.ts';
@@ -57,10 +58,12 @@ async function writeNamespace(
     },
   });
   const existing = service.view.namespace(namespace.name);
-  const before = existing === undefined ? NO_LINKS : defaultsOf(existing);
-  requireMayLend(service.view, caller, { after: defaultsOf(namespace), before });
+  const links = { after: defaultsOf(namespace), before: existing && defaultsOf(existing) };
+  const isLent = keepsLent(service.view, caller, links);
+  const isBound = existing && (isLent || restsOn(caller, 'namespaces', existing.name));
+  const bound = isBound ? asSeen(request, existing) : request;
   const change = { type: 'namespace.set', presence, namespace } as const;
-  const result = await commit(service, request, change, 'namespace');
+  const result = await commit(service, bound, change, 'namespace');
   service.metrics.count('acl.namespace.upsert');
   return result;
 }

@@ -12,6 +12,7 @@ import { checkForNamespace } from '../rules/namespace-check.ts';
 import { parseRules } from '../rules/parse-rules.ts';
 import { pageKeyOf } from '../state/lists.ts';
 import { watchKey } from '../state/watch.ts';
+import { asSeen, restsOn } from './as-seen.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { listed } from './listing.ts';
 import { listScopeOf } from './list-scope.ts';
@@ -91,7 +92,9 @@ export async function updatePolicy(
     pathId: id,
   });
   const change = { type: 'policy.set', presence: 'update', policy } as const;
-  const result = await commit(service, request, change, 'policy');
+  const isBound = existing && restsOn(caller, 'policies', existing.id);
+  const bound = isBound ? asSeen(request, existing) : request;
+  const result = await commit(service, bound, change, 'policy');
   service.metrics.count('acl.policy.upsert');
   return result;
 }

@@ -23,13 +23,14 @@ const RULE_TEXT_MAX = RULE_SETS_MAX * RULE_TEXT_LEAST;
 /** The rights of one set of links. Whoever keeps it must look at `isCurrent` before each use. */
 export interface Rights {
   readonly authorizer: Authorizer;
+  /** `dependencyOf` what they were made from. */
+  readonly dependencies: ReadonlySet<string>;
   readonly isCurrent: boolean;
 }
 
 interface Entry extends Rights {
   readonly key: string;
   isCurrent: boolean;
-  readonly dependencies: ReadonlySet<string>;
 }
 
 export interface RightsSettings {

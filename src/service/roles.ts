@@ -3,15 +3,17 @@
 import { type NamespaceName, type PolicyId, type RoleId, requireLookupUuid } from '../acl/ids.ts';
 import { objectMissing } from '../acl/refusals.ts';
 import type { RoleDraft } from '../acl/drafts.ts';
+import type { Role } from '../acl/role.ts';
 import { applyRoleUpdate, buildNewRole, type RoleLookups } from '../acl/role-checks.ts';
 import { pageKeyOf } from '../state/lists.ts';
 import { watchKey } from '../state/watch.ts';
+import { asSeen, restsOn } from './as-seen.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { listed } from './listing.ts';
 import { listScopeOf } from './list-scope.ts';
 import { roleViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
-import { NO_LINKS, requireMayLend } from './lent-rights.ts';
+import { keepsLent, type Links, requireMayLend } from './lent-rights.ts';
 import { requireAcl } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
 import { policyIdsOf } from './resolve-links.ts';
@@ -39,7 +41,7 @@ export async function createRole(
     namespace,
   });
   const { view } = service;
-  requireMayLend(view, caller, { after: { ...role, roles: [] }, before: NO_LINKS });
+  requireMayLend(view, caller, linksOf(role));
   const change = { type: 'role.set', presence: 'create', role } as const;
   const result = await commit(service, request, change, 'role');
   service.metrics.count('acl.role.upsert');
@@ -89,10 +91,12 @@ export async function updateRole(
     ...lookupsIn(service, draft, namespace.name),
     pathId: id,
   });
-  const before = { ...NO_LINKS, policies: existing?.policies ?? [] };
-  requireMayLend(service.view, caller, { after: { ...role, roles: [] }, before });
+  const links = { after: linksOf(role), before: existing && linksOf(existing) };
+  const isLent = keepsLent(service.view, caller, links);
+  const isBound = existing && (isLent || restsOn(caller, 'roles', existing.id));
+  const bound = isBound ? asSeen(request, existing) : request;
   const change = { type: 'role.set', presence: 'update', role } as const;
-  const result = await commit(service, request, change, 'role');
+  const result = await commit(service, bound, change, 'role');
   service.metrics.count('acl.role.upsert');
   return result;
 }
@@ -132,6 +136,10 @@ export async function listRoles(
     keeps: (role) => shows(role.namespace),
     show: (role) => roleViewOf(role, names),
   });
+}
+
+function linksOf({ policies }: Pick<Role, 'policies'>): Links {
+  return { policies, roles: [] };
 }
 
 function lookupsIn({ view }: Service, draft: RoleDraft, namespace: NamespaceName): RoleLookups {

@@ -26,4 +26,6 @@ export interface Request {
   readonly mark: RequestMark | undefined;
   /** Of a write. */
   readonly attempt: Attempt | undefined;
+  /** The ModifyIndex of the version that was looked at, where the write must not be applied to another one. */
+  readonly onlyAt?: number;
 }

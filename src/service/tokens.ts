@@ -14,11 +14,12 @@ import {
 } from '../acl/token-checks.ts';
 import { isExpired } from '../acl/token-expiry.ts';
 import { isOrphaned } from '../state/standing.ts';
+import { asSeen, restsOn } from './as-seen.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { expandedTokenOf } from './expanded-token.ts';
 import { tokenViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
-import { NO_LINKS, requireMayLend } from './lent-rights.ts';
+import { keepsLent, requireMayLend } from './lent-rights.ts';
 import { mayAcl, requireAcl } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
 import { tokenLinksOf } from './resolve-links.ts';
@@ -49,7 +50,7 @@ export async function createToken(
     idInUse: (id) => view.idInUse(id),
     resolveLinks: () => tokenLinksOf(view, draft, namespace),
   });
-  requireMayLend(view, caller, { after: token, before: NO_LINKS });
+  requireMayLend(view, caller, token);
   const isDrawn = token.accessorId === freshAccessorId && token.secretId === freshSecretId;
   const presence = isDrawn ? 'create-drawn' : 'create';
   const result = await commit(service, request, { type: 'token.set', presence, token }, 'token');
@@ -124,16 +125,14 @@ export async function updateToken(
     localTokensEnabled: true,
     resolveLinks: () => tokenLinksOf(view, draft, namespace.name),
   });
-  requireMayLend(view, caller, { after: token, before: existing ?? NO_LINKS });
+  const isLent = keepsLent(view, caller, { after: token, before: existing });
   if (token.authMethod !== undefined && isOrphaned(token, view)) {
     throw authMethodGone(token.authMethod.name);
   }
-  const result = await commit(
-    service,
-    request,
-    { type: 'token.set', presence: 'update', token },
-    'token',
-  );
+  const change = { type: 'token.set', presence: 'update', token } as const;
+  const isBound = existing && (isLent || restsOn(caller, 'tokens', existing.accessorId));
+  const bound = isBound ? asSeen(request, existing) : request;
+  const result = await commit(service, bound, change, 'token');
   service.metrics.count('acl.token.upsert');
   return result;
 }
@@ -154,7 +153,7 @@ export async function cloneToken(
   const living = source && withLivingLinks(service, source);
   const token = buildClone(living, description, freshToken(service));
   // A copy is a token of its own: it would go on when what was lent to its source is taken back.
-  requireMayLend(service.view, caller, { after: token, before: NO_LINKS });
+  requireMayLend(service.view, caller, token);
   const change = { type: 'token.set', presence: 'create-drawn', token } as const;
   const result = await commit(service, request, change, 'token');
   service.metrics.count('acl.token.clone');

@@ -3,12 +3,15 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import type { SecretId } from '../../src/acl/ids.ts';
+import type { NamespaceName, SecretId } from '../../src/acl/ids.ts';
 import { CallerResolver } from '../../src/service/caller-resolver.ts';
+import { Overtaken, untilNotOvertaken } from '../../src/service/as-seen.ts';
 import { createOperations } from '../../src/service/create-operations.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationInput, OperationName } from '../../src/service/operations.ts';
 import { placementOf } from '../../src/service/placement.ts';
+import type { Call } from '../../src/service/call.ts';
+import type { TableName } from '../../src/state/view.ts';
 import { aCommand, aPolicy } from '../support/fixtures.ts';
 import {
   CALL,
@@ -289,6 +292,147 @@ t.test('rights: nobody lends what lives in a namespace that they may not write',
   t.equal(await refusalOf(harness.run('token.clone', copy)), 'ok', 'who may lend may copy');
   const own = { ...copy, accessorId: admin.accessorId };
   t.equal(await refusalOf(harness.run('token.clone', own, { secret })), 'ok', 'nothing is lent');
+});
+
+t.test(
+  'rights: what is taken away does not come back by an update that was under way',
+  async (t) => {
+    const harness = await createHarness();
+    await harness.run('namespace.create', { draft: { name: 'team' } });
+    const policies = [{ id: await newPolicy(harness, 'admin', 'acl = "write"', 'team') }];
+    const { secretId: secret } = await newToken(harness, { namespace: 'team', policies });
+    const rulesOwner = await secretWith(harness, 'namespace "team" { policy = "write" }');
+    const lent = [{ id: '00000000-0000-0000-0000-000000000001' }];
+    const { accessorId } = await newToken(harness, { namespace: 'team', policies: lent });
+    const { value: made } = await harness.run('role.create', {
+      draft: { name: 'lent', namespace: 'team', policies: lent },
+    });
+    const { id } = made.role;
+    const { machine } = harness;
+    const cases = {
+      token: {
+        take: () => harness.run('token.update', { accessorId, draft: { policies: [] } }),
+        keep: (cas: number | undefined) =>
+          harness.run('token.update', { accessorId, draft: { policies: lent } }, { secret, cas }),
+        lend: () => harness.run('token.update', { accessorId, draft: { policies: lent } }),
+        held: () => machine.token(accessorId)!,
+        policies: () => machine.token(accessorId)!.policies,
+      },
+      role: {
+        take: () => harness.run('role.update', { id, draft: { name: 'lent', policies: [] } }),
+        keep: (cas: number | undefined) =>
+          harness.run(
+            'role.update',
+            { id, draft: { name: 'lent', policies: lent } },
+            { secret, cas },
+          ),
+        lend: () => harness.run('role.update', { id, draft: { name: 'lent', policies: lent } }),
+        held: () => machine.role(id)!,
+        policies: () => machine.role(id)!.policies,
+      },
+      namespace: {
+        take: () =>
+          harness.run('namespace.update', { name: 'team', draft: { policyDefaults: [] } }),
+        keep: (cas: number | undefined) =>
+          harness.run(
+            'namespace.update',
+            { name: 'team', draft: { policyDefaults: lent } },
+            { secret: rulesOwner, cas },
+          ),
+        lend: () =>
+          harness.run('namespace.update', { name: 'team', draft: { policyDefaults: lent } }),
+        held: () => machine.namespace('team' as NamespaceName)!,
+        policies: () => machine.namespace('team' as NamespaceName)!.policyDefaults,
+      },
+    };
+    for (const [what, { take, keep, lend, held, policies: linked }] of Object.entries(cases)) {
+      await lend();
+      const both = await Promise.all([keep(undefined), keep(undefined)].map(refusalOf));
+      t.same(both, ['ok', 'ok'], `${what}: whom nobody takes it from goes on`);
+      const named = keep(held().modifyIndex);
+      t.equal(await refusalOf(named), 'ok', `${what}: the client may name what it saw`);
+      for (const guess of [undefined, machine.index() + 1]) {
+        const taken = refusalOf(take());
+        // A client may guess which index the change gets that takes the link away.
+        const overtaken = await refusalOf(keep(guess));
+        t.equal(await taken, 'ok');
+        const says =
+          guess === undefined
+            ? /^permission-denied: .* 'acl:write'/
+            : new RegExp(`^cas-mismatch: The object is not as cas=${guess} expects`);
+        t.match(overtaken, says, `${what}, cas ${guess}`);
+        t.same(linked(), [], `${what}: it stays away`);
+        await lend();
+      }
+    }
+  },
+);
+
+t.test('rights: nobody puts back the rights that are taken from them in that moment', async (t) => {
+  const admin = 'acl = "write"';
+  const kinds: readonly TableName[] = ['tokens', 'roles', 'policies', 'namespaces'];
+  for (const kind of kinds) {
+    const harness = await createHarness();
+    await harness.run('namespace.create', { draft: { name: 'team' } });
+    const id = await newPolicy(harness, 'admin', admin, 'team');
+    const policies = [{ id }];
+    const operator = await newPolicy(harness, 'operator', 'operator = "write"');
+    const role = { name: 'r', namespace: 'team', policies };
+    const { value: made } = await harness.run('role.create', { draft: role });
+    const roleId = made.role.id;
+    const { accessorId, secretId: secret } = await newToken(harness, {
+      namespace: 'team',
+      ...(kind === 'tokens' && { policies }),
+      ...(kind === 'roles' && { roles: [{ id: roleId }] }),
+      ...(kind === 'policies' && { policies }),
+      ...(kind === 'namespaces' && { policies: [{ id: operator }] }),
+    });
+    const name = 'team';
+    const withDefaults = (links: readonly { readonly id: string }[]) => ({
+      name,
+      draft: { policyDefaults: links },
+    });
+    if (kind === 'namespaces') await harness.run('namespace.update', withDefaults(policies));
+    const write = (isGiven: boolean, call: Partial<Call>): Promise<unknown> => {
+      const links = isGiven ? policies : [];
+      switch (kind) {
+        case 'tokens':
+          return harness.run('token.update', { accessorId, draft: { policies: links } }, call);
+        case 'roles':
+          return harness.run(
+            'role.update',
+            { id: roleId, draft: { name: 'r', policies: links } },
+            call,
+          );
+        case 'policies': {
+          const rules = isGiven ? admin : '';
+          return harness.run('policy.update', { id, draft: { name: 'admin', rules } }, call);
+        }
+        default:
+          return harness.run('namespace.update', withDefaults(links), call);
+      }
+    };
+    t.equal(
+      await refusalOf(write(true, { secret })),
+      'ok',
+      `${kind}: it may, as long as it has them`,
+    );
+    const taken = refusalOf(write(false, {}));
+    const givenBack = refusalOf(write(true, { secret }));
+    t.equal(await taken, 'ok', kind);
+    t.match(await givenBack, /^permission-denied: /, kind);
+    t.match(await refusalOf(write(true, { secret })), /^permission-denied: /, kind);
+  }
+});
+
+t.test('rights: an update that is overtaken all the time gives up', async (t) => {
+  let count = 0;
+  const run = (): Promise<never> => {
+    count += 1;
+    return Promise.reject(new Overtaken());
+  };
+  t.match(await refusalOf(untilNotOvertaken(run)), /^unavailable: nothing was written: /);
+  t.equal(count, 10);
 });
 
 t.test('rights: the binding rules of a namespace do not reach out of it', async (t) => {

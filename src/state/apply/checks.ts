@@ -7,6 +7,7 @@ import {
   lookupBytes,
   type NamespaceName,
 } from '../../acl/ids.ts';
+import { casMismatch } from '../../acl/refusals.ts';
 import type { ChangeSet } from '../change-set.ts';
 import { POLICIES, ROLES } from '../objects.ts';
 import { hasNamespace } from '../reads.ts';
@@ -27,9 +28,7 @@ export function requireCas(
   existing: { readonly modifyIndex: number } | undefined,
 ): void {
   if (cas === undefined || cas === (existing?.modifyIndex ?? 0)) return;
-  const found =
-    existing === undefined ? 'it does not exist' : `its ModifyIndex is ${existing.modifyIndex}`;
-  throw new AclError('cas-mismatch', `The object is not as cas=${cas} expects: ${found}`);
+  throw casMismatch(cas, existing);
 }
 
 export function requireNamespace({ changes }: ApplyContext, name: NamespaceName): void {
