@@ -27,6 +27,7 @@ import { NodeFederation } from './node-federation.ts';
 import { Opening } from './opening.ts';
 import type { Platform } from './platform.ts';
 import { passBarrier, propose } from './proposer.ts';
+import { RestoreGate } from './restore-gate.ts';
 import { answeringReign, passReignBarrier, REIGN_METHOD } from './reign-barrier.ts';
 import { resetIndexOf } from './reset-index.ts';
 import type { Settings } from './settings.ts';
@@ -150,13 +151,15 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
   const { clock, random, logger, https } = platform;
   const timed = commitTimesIn(metrics, clock);
   const isSoleVoter = soleVoterOf(member);
+  const restore = new RestoreGate();
   return {
     view: machine,
     watch: machine.watch,
     propose: async (command: Command, reign?: number) => {
       if (reign !== undefined && !leadership().isReign(reign)) throw new LeaderAway();
-      return federation.admit(command.change, () =>
-        timed(() => propose(member, level.readable(command))),
+      const { change } = command;
+      return restore.pass(change, () =>
+        federation.admit(change, () => timed(() => propose(member, level.readable(command)))),
       );
     },
     // A leader whom nobody else can elect away has applied whatever it answered.
