@@ -212,8 +212,9 @@ interface Served {
 
 /** A request that is being answered. */
 interface UnderWay {
-  readonly ended: Promise<unknown>;
-  readonly cutOff: (error: Error) => void;
+  /** Never rejects. */
+  readonly ended: Promise<void>;
+  readonly cutOff: () => void;
 }
 
 /** As the real one: nobody new comes in, and who has not finished when the grace is over is cut off. */
@@ -233,28 +234,37 @@ function serve(
     close: async () => {
       served.app = undefined;
       const cut = clock.after(CLOSE_GRACE_MS, () => {
-        for (const { cutOff } of served.underWay) cutOff(new Error('ECONNRESET: the server ends'));
+        for (const { cutOff } of served.underWay) cutOff();
       });
-      await Promise.allSettled([...served.underWay].map(({ ended }) => ended));
+      await Promise.all([...served.underWay].map(({ ended }) => ended));
       cut.cancel();
       await app.close();
     },
   });
 }
 
-async function answered<T>({ underWay }: Served, answer: Promise<T>): Promise<T> {
-  let cutOff: (error: Error) => void = () => undefined;
-  const isCut = new Promise<never>((_, reject) => {
-    cutOff = reject;
+/** Who is cut off hears nothing more: that the server has ended is for the wire to tell. */
+function answered<T>({ underWay }: Served, answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let cutOff = (): void => undefined;
+    const isCut = new Promise<void>((settle) => {
+      cutOff = settle;
+    });
+    const isSettled = answer.then(
+      () => undefined,
+      () => undefined,
+    );
+    const own = { ended: Promise.race([isSettled, isCut]), cutOff };
+    underWay.add(own);
+    const told = (tell: () => void): void => {
+      if (underWay.delete(own)) tell();
+    };
+    answer.then(
+      (value) => told(() => resolve(value)),
+      (error: unknown) => told(() => reject(error)),
+    );
+    void isCut.then(() => underWay.delete(own));
   });
-  const ended = Promise.race([answer, isCut]);
-  const own = { ended, cutOff };
-  underWay.add(own);
-  try {
-    return await ended;
-  } finally {
-    underWay.delete(own);
-  }
 }
 
 function generationOf(storeName: string): number {
