@@ -112,7 +112,8 @@ export async function deletePolicy(
   if (policy === undefined) return nothingDeleted(service);
   requireDeletablePolicy(policy);
   const change = { type: 'policy.delete', id: policy.id } as const;
-  const result = await commit(service, request, change, 'deleted');
+  const bound = restsOn(caller, 'policies', policy.id) ? asSeen(request, policy) : request;
+  const result = await commit(service, bound, change, 'deleted');
   service.metrics.count('acl.policy.delete');
   return result;
 }

@@ -112,7 +112,8 @@ export async function deleteRole(
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('role', id);
   if (role === undefined) return nothingDeleted(service);
-  const result = await commit(service, request, { type: 'role.delete', id: role.id }, 'deleted');
+  const bound = restsOn(caller, 'roles', role.id) ? asSeen(request, role) : request;
+  const result = await commit(service, bound, { type: 'role.delete', id: role.id }, 'deleted');
   service.metrics.count('acl.role.delete');
   return result;
 }
