@@ -12,6 +12,7 @@ import { comparePlaces } from '../global-log/cursor.ts';
 import { decodeHeader, type GlobalSnapshotHeader } from '../global-log/global-snapshot.ts';
 import { encodeImport } from '../global-log/import-progress.ts';
 import { isPrimary, isStranger } from '../global-log/replication.ts';
+import { setApart } from '../global-log/set-apart.ts';
 import { forkIndexOf } from '../global-log/left-fork.ts';
 import type { StagedImport } from '../global-log/staged-import.ts';
 import type { Verdict, VerdictAnswer } from '../global-log/verdict.ts';
@@ -23,7 +24,6 @@ import { RowParser } from '../row-parser.ts';
 import { arrivedRequest } from '../shared-request.ts';
 import { NO_BYTES } from '../tables.ts';
 import type { ApplyContext } from './checks.ts';
-import { setApart } from './epochs.ts';
 import { verdictOf } from './global-log.ts';
 
 type SnapshotChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
