@@ -52,6 +52,10 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'use a token that may do this; `conclave acl explain` shows which rule decides.',
   ],
   [
+    'name that index with cas',
+    'look at the object; --cas with that index puts the entry over it, `divergence discard` leaves it as it is.',
+  ],
+  [
     'was not found in the Raft configuration',
     '`conclave operator raft list-peers` shows who belongs to the group.',
   ],
@@ -74,6 +78,8 @@ function hintOf(error: ClientError): string | undefined {
     return 'choose another name or id, or change the one that exists with `update`.';
   if (error.code === 'cas-mismatch')
     return 'somebody else changed it meanwhile: look at it again, then repeat the command.';
+  if (error.code === 'not-primary' && error.asked.path.startsWith('/v1/snapshot'))
+    return 'restore at the primary, with an archive that was saved there; the other datacenters take it over from it. Nothing was changed.';
   if (error.code === 'outcome-unknown' || error.code === 'wait-timeout')
     return 'a write may have taken effect: read before you try again.';
   switch (error.status) {

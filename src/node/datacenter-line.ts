@@ -8,6 +8,8 @@ import type { RpcCall } from '../../cluster/transport/transport.ts';
 import { AclError } from '../acl/error.ts';
 import { type Call, PLAIN_CALL } from '../service/call.ts';
 import { DatacenterAway, type Errand, type WaitThere } from '../service/federation.ts';
+import { OPERATION_TABLE } from '../service/operation-table.ts';
+import type { OperationName } from '../service/operations.ts';
 import { decodeAnswer, encodeQuestion } from './call-frames.ts';
 import { textOfAddress } from './net-address.ts';
 
@@ -33,6 +35,15 @@ export interface DatacenterLineOptions {
   readonly countMax: number;
 }
 
+interface Question {
+  readonly datacenter: string;
+  readonly method: string;
+  readonly payload: Uint8Array;
+  readonly deadlineMs: number;
+  /** Whether it changes nothing, whatever becomes of it. */
+  readonly isRead: boolean;
+}
+
 export class DatacenterLine {
   readonly #options: DatacenterLineOptions;
   /** The address that answered last, by datacenter. */
@@ -54,8 +65,10 @@ export class DatacenterLine {
     { name, input, call }: Errand,
     method = DATACENTER_METHOD,
   ): Promise<unknown> {
-    const question = encodeQuestion({ name, input, call });
-    return decodeAnswer(await this.#ask(datacenter, question, CALL_MAX_MS, method));
+    const payload = encodeQuestion({ name, input, call });
+    const isRead = isReadOf(name);
+    const answer = this.#ask({ datacenter, payload, method, deadlineMs: CALL_MAX_MS, isRead });
+    return decodeAnswer(await answer);
   }
 
   /** Rejects as `Federation.waitForChange` says. */
@@ -66,33 +79,32 @@ export class DatacenterLine {
     while (leftMs > 0 && !cancel.aborted) {
       const pieceMs = Math.min(leftMs, WAIT_PIECE_MS);
       const input = { target: { table, object }, index, timeoutMs: pieceMs };
-      const question = encodeQuestion({ name: WAIT_QUESTION, input, call: NO_CALL });
-      const answered = this.#ask(datacenter, question, pieceMs + CALL_MAX_MS);
+      const answered = this.#ask({
+        ...{ datacenter, method: DATACENTER_METHOD, isRead: true },
+        payload: encodeQuestion({ name: WAIT_QUESTION, input, call: NO_CALL }),
+        deadlineMs: pieceMs + CALL_MAX_MS,
+      });
       const answer = await Promise.race([answered, whenAborted(cancel)]);
       if (answer === undefined || decodeAnswer(answer) === true) return;
       leftMs -= pieceMs;
     }
   }
 
-  async #ask(
-    datacenter: string,
-    payload: Uint8Array,
-    limitMs: number,
-    method = DATACENTER_METHOD,
-  ): Promise<Uint8Array> {
+  async #ask(question: Question): Promise<Uint8Array> {
     if (this.#count >= this.#options.countMax) {
       throw new AclError('unavailable', `${this.#count} calls wait for other datacenters already`);
     }
     this.#count += 1;
     try {
-      return await this.#askAny({ method, payload, deadlineMs: limitMs, hops: 0, datacenter });
+      return await this.#askAny(question);
     } finally {
       this.#count -= 1;
     }
   }
 
-  async #askAny(request: RpcCall & { readonly datacenter: string }): Promise<Uint8Array> {
-    const { datacenter } = request;
+  async #askAny({ isRead, ...question }: Question): Promise<Uint8Array> {
+    const { datacenter } = question;
+    const request = { ...question, hops: 0 };
     let failure: RpcError | undefined;
     for (const address of this.#addressesOf(datacenter)) {
       try {
@@ -101,7 +113,7 @@ export class DatacenterLine {
         return answer;
       } catch (error) {
         if (!(error instanceof RpcError)) throw error;
-        if (!isUndone(error)) throw refusalOf(error);
+        if (!isUndone(error)) throw refusalOf(error, isRead);
         failure = error;
       }
     }
@@ -123,11 +135,17 @@ function isUndone({ code }: RpcError): boolean {
   return code === 'unreachable' || code === 'refused' || code === 'too-many-hops';
 }
 
+function isReadOf(name: string): boolean {
+  return (
+    Object.hasOwn(OPERATION_TABLE, name) && OPERATION_TABLE[name as OperationName].kind === 'read'
+  );
+}
+
 /** Never repeats what was sent. */
-function refusalOf(cause: RpcError): AclError {
+function refusalOf(cause: RpcError, isRead: boolean): AclError {
   if (cause.code === 'too-large') return new AclError('body-too-large', cause.message, { cause });
-  const text = `whether the write took effect is not known: ${cause.message}`;
-  return new AclError('outcome-unknown', text, { cause });
+  const what = isRead ? 'nothing was read' : 'whether the write took effect is not known';
+  return new AclError('outcome-unknown', `${what}: ${cause.message}`, { cause });
 }
 
 function whenAborted(signal: AbortSignal): Promise<undefined> {

@@ -15,7 +15,7 @@ export interface FederationViewOptions {
   readonly plan: FederationPlan;
   readonly machine: Pick<StateMachine, 'replication' | 'position'>;
   readonly member: Pick<Member<unknown>, 'members'>;
-  readonly directory: Pick<Directory, 'addressesOf' | 'primary' | 'records'>;
+  readonly directory: Pick<Directory, 'addressesOf' | 'hasOutrun' | 'primary' | 'records'>;
   /** Datacenters that asked this server for the global log. */
   readonly followers: () => readonly string[];
 }
@@ -51,8 +51,13 @@ export class FederationView {
     return [...new Set(all)].filter(isPart);
   }
 
+  /**
+   * Whose reign others follow, and which began behind what this datacenter knows, is not: that reign knows
+   * nothing of the removal, and refusing it would leave this datacenter alone with a past that was lost.
+   */
   isRemoved(datacenter: string): boolean {
-    return removedOf(this.#replication()).includes(datacenter);
+    const isListed = removedOf(this.#replication()).includes(datacenter);
+    return isListed && !this.#options.directory.hasOutrun(datacenter, this.primary().epoch);
   }
 
   /** Whose promises count, as the global log has it; undefined while there is none. */

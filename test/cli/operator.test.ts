@@ -348,6 +348,17 @@ const FAILED: readonly (readonly [line: string, answers: Script['answers'], says
     /datacenter dc2 was not removed: nothing was changed/,
   ],
   [
+    'operator divergence resubmit 1.18',
+    {
+      'PUT /v1/operator/divergence': problem(
+        409,
+        'cas-mismatch',
+        'the object is there with ModifyIndex 3: look at it, and name that index with cas to put the entry over it',
+      ),
+    },
+    /Next: look at the object; --cas with that index puts the entry over it/,
+  ],
+  [
     'operator raft remove-peer --id nope',
     {
       'DELETE /v1/operator/raft/peer': problem(

@@ -282,6 +282,26 @@ t.test('restore: sends what was found whole, opened where it is encrypted', asyn
   t.same(JSON.parse(out), { Index: 42 });
 });
 
+t.test(
+  'restore: who asks a datacenter that is not the primary is sent to the one that is',
+  async (t) => {
+    const says = 'Nothing was written: datacenter dc2 is not the primary (the primary is dc1)';
+    const stream = async (): Promise<StreamResponse> => ({
+      status: 503,
+      headers: { 'content-type': 'application/problem+json' },
+      body: inPieces(Buffer.from(JSON.stringify({ code: 'not-primary', detail: says }))),
+    });
+    const bytes = { backup: ARCHIVE };
+    const { status, err } = await conclave('snapshot restore backup', {
+      ...server(),
+      stream,
+      bytes,
+    });
+    t.equal(status, 1);
+    t.match(err, /the primary is dc1\)\nNext: restore at the primary, with an archive /);
+  },
+);
+
 /** Files that are not sent: what is wrong with them, and the exit status. */
 t.test(
   'restore and inspect: what is damaged or does not fit the key is told, and not sent',

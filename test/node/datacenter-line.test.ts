@@ -29,3 +29,25 @@ t.test('datacenter line: every call names the datacenter that it is for', async 
   await test.rejects(line.waitForChange('dc3', wait), /two is of another datacenter/);
   test.same(meantFor, ['dc2', 'dc2', 'dc3', 'dc3']);
 });
+
+t.test(
+  'datacenter line: of a lost answer it says whether a write may have been done',
+  async (test) => {
+    const line = new DatacenterLine({
+      addresses: () => [{ host: 'one', port: 1 }],
+      countMax: 1,
+      call: async () => {
+        throw new RpcError('lost', 'the answer is lost');
+      },
+    });
+    const run = (name: string) => line.run('dc2', { name, input: {}, call: PLAIN_CALL });
+    const lost = { code: 'outcome-unknown' };
+    const read = { ...lost, message: 'nothing was read: the answer is lost' };
+    for (const name of ['token.read', 'replication.status'])
+      await test.rejects(run(name), read, name);
+    const message = 'whether the write took effect is not known: the answer is lost';
+    for (const name of ['token.delete', 'of a later release']) {
+      await test.rejects(run(name), { ...lost, message }, name);
+    }
+  },
+);

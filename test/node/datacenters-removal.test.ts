@@ -8,6 +8,7 @@ import { until } from '../support/running-group.ts';
 import {
   cut,
   type DatacenterUnderTest,
+  everyoneKnows,
   runDatacenter,
   serverOf,
 } from '../support/running-datacenters.ts';
@@ -108,6 +109,42 @@ t.test('removing: one of two that is lost is removed by force', async (t) => {
   const alone = await clientOf(dc1).put('/acl/policy?ack=majority', { Name: 'alone' });
   t.same([alone.status, alone.headers['x-service-ack']], [200, 'majority']);
 });
+
+t.test(
+  'removing: who was elected all the same is followed by the primary that removed it',
+  async (t) => {
+    const dc1 = await runDatacenter(t, { name: 'dc1' });
+    const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
+    // It finds dc2 without dc1.
+    const wan = [...dc1.lines, ...dc2.lines].map(({ address }) => address).join();
+    const flags = { 'retry-join-wan': wan };
+    const dc3 = await runDatacenter(t, { name: 'dc3', primary: dc1, flags });
+    await everyoneKnows([dc1, dc2, dc3]);
+    const made = await clientOf(dc1).put('/acl/policy?ack=all&ack_timeout=60s', { Name: 'before' });
+    t.equal(made.status, 200, made.text);
+    for (const each of [dc2, dc3]) await serverOf(each).close();
+    // Nobody else hears of it.
+    const removed = await clientOf(dc1).delete('/operator/datacenter/dc2');
+    t.same([removed.status, removed.text], [200, 'true']);
+    await serverOf(dc1).close();
+    for (const each of [dc2, dc3]) await serverOf(each).open();
+    await until('dc2 is elected', async () => {
+      return (await clientOf(dc2).put('/operator/primary', { Mode: 'election' })).status === 200;
+    });
+    await clientOf(dc2).made('PUT', '/acl/policy', { Name: 'elected' });
+    await until('dc3 follows it', () => has(dc3, 'elected'));
+    await serverOf(dc1).open();
+    await until('dc1 follows it', () => has(dc1, 'elected'));
+    const { json } = await clientOf(dc1).get('/operator/primary');
+    t.same([json.Datacenter, json.Voters], ['dc2', ['dc1', 'dc2', 'dc3']]);
+    t.not((await shownOf(dc1, 'dc2'))?.State, 'removed', 'the removal was lost with its reign');
+    t.equal(json.DivergentEntries, 1, 'and is set apart');
+    // Whom the present reign removes is removed, whatever was said of earlier ones.
+    const again = await clientOf(dc2).delete('/operator/datacenter/dc1');
+    t.same([again.status, again.text], [200, 'true']);
+    await until('dc1 is refused', async () => (await shownOf(dc1, 'dc1'))?.State === 'stopped');
+  },
+);
 
 t.test('federation: a log of another federation is not taken, and both are named', async (t) => {
   const dc1 = await runDatacenter(t, { name: 'dc1' });

@@ -78,6 +78,14 @@ export class Directory {
     return { datacenter: primary, epoch, addresses: this.addressesOf(primary) };
   }
 
+  /** Whether another datacenter says that this one began a reign behind that epoch. */
+  hasOutrun(datacenter: string, epoch: number): boolean {
+    return [...this.#known.values()].some(
+      ({ record }) =>
+        record.primary === datacenter && record.epoch > epoch && record.datacenter !== datacenter,
+    );
+  }
+
   /** The leader of the own datacenter writes its record anew. */
   write(own: OwnRecord): void {
     this.#count += 1;

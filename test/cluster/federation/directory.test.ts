@@ -67,6 +67,18 @@ function aDirectory(
   });
 }
 
+t.test('directory: a later reign is what others say of it, not the one itself', async (test) => {
+  const directory = aDirectory(new FeedWorld());
+  directory.learn([{ ...RECORD, primary: 'dc2' }]);
+  test.equal(directory.hasOutrun('dc2', 2), false, 'it says so itself');
+  directory.learn([{ ...RECORD, datacenter: 'dc3', primary: 'dc2' }]);
+  test.same(
+    [2, 3].map((epoch) => directory.hasOutrun('dc2', epoch)),
+    [true, false],
+  );
+  test.equal(directory.hasOutrun('dc3', 2), false);
+});
+
 t.test(
   'directory: the later record of a datacenter takes the place of the earlier',
   async (test) => {
