@@ -26,16 +26,6 @@ export function requireSameAddress(
   throw new AclError('id-mismatch', `${kind} in URL and payload do not match`);
 }
 
-/** `cas`: what the caller expects the object's ModifyIndex to be; 0 means that there is none. */
-export function casMismatch(
-  cas: number,
-  existing: { readonly modifyIndex: number } | undefined,
-): AclError {
-  const found =
-    existing === undefined ? 'it does not exist' : `its ModifyIndex is ${existing.modifyIndex}`;
-  return new AclError('cas-mismatch', `The object is not as cas=${cas} expects: ${found}`);
-}
-
 export function unknownPolicyName(name: string): AclError {
   return invalid(`No such ACL policy with name "${name}"`);
 }

@@ -9,6 +9,7 @@ import { createOperations, type Door } from '../service/create-operations.ts';
 import type { ServiceDeps } from '../service/deps.ts';
 import { ensureBuiltins } from '../service/duties.ts';
 import { LeaderAway } from '../service/remote.ts';
+import { trackingWrites } from '../service/under-way.ts';
 import type { Command } from '../state/commands.ts';
 import { GLOBAL_LOG_LEVEL } from '../state/feature-levels.ts';
 import type { StateMachine } from '../state/machine.ts';
@@ -27,7 +28,6 @@ import { NodeFederation } from './node-federation.ts';
 import { Opening } from './opening.ts';
 import type { Platform } from './platform.ts';
 import { passBarrier, propose } from './proposer.ts';
-import { RestoreGate } from './restore-gate.ts';
 import { answeringReign, passReignBarrier, REIGN_METHOD } from './reign-barrier.ts';
 import { resetIndexOf } from './reset-index.ts';
 import type { Settings } from './settings.ts';
@@ -151,15 +151,13 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
   const { clock, random, logger, https } = platform;
   const timed = commitTimesIn(metrics, clock);
   const isSoleVoter = soleVoterOf(member);
-  const restore = new RestoreGate();
-  return {
+  return trackingWrites({
     view: machine,
     watch: machine.watch,
     propose: async (command: Command, reign?: number) => {
       if (reign !== undefined && !leadership().isReign(reign)) throw new LeaderAway();
-      const { change } = command;
-      return restore.pass(change, () =>
-        federation.admit(change, () => timed(() => propose(member, level.readable(command)))),
+      return federation.admit(command.change, () =>
+        timed(() => propose(member, level.readable(command))),
       );
     },
     // A leader whom nobody else can elect away has applied whatever it answered.
@@ -177,7 +175,7 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
     logger,
     metrics: countersIn(metrics),
     settings: serviceSettingsOf(settings),
-  };
+  });
 }
 
 function lineOf(member: Member<Outcome>) {

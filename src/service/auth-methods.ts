@@ -4,6 +4,7 @@
 import type { AuthMethod } from '../acl/auth-method.ts';
 import { authMethodNameOf, buildAuthMethod } from '../acl/auth-method-checks.ts';
 import type { AuthMethodDraft } from '../acl/drafts.ts';
+import type { Unstamped } from '../acl/stamped.ts';
 import { objectMissing } from '../acl/refusals.ts';
 import { checkNamespaceRules } from '../auth-methods/binding-names.ts';
 import { pageKeyOf } from '../state/lists.ts';
@@ -16,6 +17,7 @@ import { requireAcl } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
 import { namedNamespace, namespaceOf, requireNamespaceExists } from './select-namespace.ts';
 import type { Request, Service } from './service.ts';
+import { Overtaken } from './under-way.ts';
 import type { AuthMethodView, WriteResult } from './views.ts';
 
 export function createAuthMethod(
@@ -39,6 +41,24 @@ async function writeAuthMethod(
   { draft, pathName }: { readonly draft: AuthMethodDraft; readonly pathName: string | undefined },
   request: Request,
 ): Promise<WriteResult<AuthMethodView>> {
+  const wanted = { draft, pathName };
+  const seen = allowedMethod(service, wanted, request);
+  await checkByType(service, { ...seen, createIndex: 0, modifyIndex: 0 });
+  // Whoever is asked may take long on purpose: what counts is what the caller may do now.
+  const method = allowedMethod(service, wanted, request);
+  if (method.type !== seen.type) throw new Overtaken(Promise.resolve());
+  const change = { type: 'auth-method.set', presence: 'either', method } as const;
+  const result = await commit(service, request, change, 'auth-method');
+  service.metrics.count('acl.authmethod.upsert');
+  return result;
+}
+
+/** The method as it is to be stored, by somebody who may. Throws the refusal. */
+function allowedMethod(
+  service: Service,
+  { draft, pathName }: { readonly draft: AuthMethodDraft; readonly pathName: string | undefined },
+  request: Request,
+): Unstamped<AuthMethod> {
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'AuthMethod', namespace: draft.namespace } as const;
   const namespace = namespaceOf(service, request, caller, body).name;
@@ -46,12 +66,7 @@ async function writeAuthMethod(
   requireNamespaceExists(service.view, namespace);
   const existing = service.view.authMethod(namespace, authMethodNameOf(draft, pathName));
   const limits = service.settings.tokenLimits;
-  const method = buildAuthMethod(existing, draft, { pathName, namespace, limits });
-  await checkByType(service, { ...method, createIndex: 0, modifyIndex: 0 });
-  const change = { type: 'auth-method.set', presence: 'either', method } as const;
-  const result = await commit(service, request, change, 'auth-method');
-  service.metrics.count('acl.authmethod.upsert');
-  return result;
+  return buildAuthMethod(existing, draft, { pathName, namespace, limits });
 }
 
 /** Rejects with 'invalid' for a Config, or namespace rules, that the method's type cannot work with. */

@@ -19,6 +19,7 @@ import type { Caller } from './caller.ts';
 import type { Metrics } from './metrics.ts';
 import { dependencyOf } from './linked-policies.ts';
 import { type Rights, RightsCache, type RightsSettings } from './rights-cache.ts';
+import { methodKey } from './under-way.ts';
 
 const TOKENS_MAX = 20_000;
 const METHODS_MAX = 10_000;
@@ -77,8 +78,17 @@ export class CallerResolver {
     }
     if (this.isVoid(known.token)) throw this.#unknown();
     if (!known.rights.isCurrent) known.rights = this.#rights.rightsOf(known.token);
-    const { authorizer, dependencies } = known.rights;
-    return { token: known.token, authorizer, dependencies };
+    return { token: known.token, authorizer: known.rights.authorizer };
+  }
+
+  /** Whatever the rights behind a secret follow from, by `dependencyOf`; nothing where no token has it. */
+  rootsOf(presented: SecretId | undefined): Iterable<string> {
+    const known = this.#tokenOf(presented ?? this.#deps.settings.defaultSecret ?? ANONYMOUS_SECRET);
+    if (known === undefined) return [];
+    const { accessorId, authMethod } = known.token;
+    const own = [dependencyOf('tokens', accessorId)];
+    if (authMethod !== undefined) own.push(methodKey(authMethod.namespace, authMethod.name));
+    return [...own, ...this.#rights.rightsOf(known.token).dependencies];
   }
 
   /** The stored token of a secret, void or not; undefined when there is none. */
@@ -160,8 +170,7 @@ export class CallerResolver {
   /** The anonymous token is made when a datacenter starts; before that, nobody has no rights. */
   #nobody(): Caller {
     const token = { ...anonymousToken(0), createIndex: 0, modifyIndex: 0 };
-    const { authorizer, dependencies } = this.#rights.rightsOf(token);
-    return { token, authorizer, dependencies };
+    return { token, authorizer: this.#rights.rightsOf(token).authorizer };
   }
 
   #unknown(): AclError {

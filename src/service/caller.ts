@@ -7,6 +7,4 @@ export interface Caller {
   readonly token: Token;
   /** As of the moment of the resolution: a request asks again, it never keeps a caller. */
   readonly authorizer: Authorizer;
-  /** `dependencyOf` the policies, roles and namespace that the rights follow from. */
-  readonly dependencies: ReadonlySet<string>;
 }

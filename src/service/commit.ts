@@ -9,7 +9,6 @@ import type { Change } from '../state/commands.ts';
 import type { Answer } from '../state/outcome.ts';
 import { acknowledged } from './acknowledge.ts';
 import type { AckLevel, Call } from './call.ts';
-import { Overtaken } from './as-seen.ts';
 import { namespaceViewOf, roleViewOf, tokenViewOf } from './make-views.ts';
 import type { Applied } from './request-marks.ts';
 import type { Request, Service } from './service.ts';
@@ -35,26 +34,24 @@ interface ViewByAnswer {
 }
 
 /**
- * Proposes the change and answers with its outcome, which must be of the expected type. Rejects with
- * the state's refusal, with Overtaken where the request is for another version, or with what the log
- * says when the change did not get into it.
+ * Proposes the change and answers with its outcome, which must be of the expected type. Must follow the checks
+ * without a pause. Rejects with the state's refusal, with Overtaken where it has to be checked anew, or with
+ * what the log says when the change did not get into it.
  */
 export async function commit<Type extends keyof ViewByAnswer>(
   service: Service,
-  { call, mark, attempt, onlyAt }: Request,
+  request: Request,
   change: Change,
   expected: Type,
 ): Promise<WriteResult<ViewByAnswer[Type]>> {
+  const { call, mark, attempt, checkedAgainst = [] } = request;
+  service.underWay.requireQuiet(() => [...service.callers.rootsOf(call.secret), ...checkedAgainst]);
   const timeMs = service.clock.wallMs();
   const isLocal = concernsLocalToken(service, change);
   if (attempt !== undefined) attempt.isDecided = true;
   const principal = principalOf(service, call);
-  const command = { change, timeMs, cas: onlyAt ?? call.cas, request: mark, principal };
+  const command = { change, timeMs, cas: call.cas, request: mark, principal };
   const outcome = await service.propose(command, attempt?.reign);
-  const isCasOurs = onlyAt !== undefined && call.cas === undefined;
-  if (isCasOurs && outcome.kind === 'refused' && outcome.code === 'cas-mismatch') {
-    throw new Overtaken();
-  }
   if (outcome.kind === 'refused') throw new AclError(outcome.code, outcome.message);
   attempt?.applied();
   assert(outcome.answer.type === expected, 'the outcome fits the change', { expected });

@@ -5,7 +5,6 @@
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import { AclError } from '../acl/error.ts';
 import { answerAgain, answerFromHome, requestOwnerOf } from './answer-again.ts';
-import { untilNotOvertaken } from './as-seen.ts';
 import { CallerResolver } from './caller-resolver.ts';
 import { deletedWhereNamed } from './delete-where-named.ts';
 import type { ServiceDeps } from './deps.ts';
@@ -25,6 +24,7 @@ import { runInDatacenter } from './run-in-datacenter.ts';
 import { isMoved, isUnavailable, runWrite, unknownBehind, type Write } from './run-write.ts';
 import { requestMarkOf } from './request-marks.ts';
 import type { Service } from './service.ts';
+import { untilNotOvertaken } from './under-way.ts';
 import type { WatchTarget, WriteResult } from './views.ts';
 
 export interface Door extends Operations {
@@ -230,8 +230,10 @@ async function runHere<Name extends OperationName>(
   try {
     const { name } = write;
     const request = requestNameOf(write);
+    const { clock, settings } = service;
+    const limitMs = settings.leaderWaitMs;
     return await runAsLeader(service, { name, term, request }, (attempt) =>
-      untilNotOvertaken(() => runOnce(service, write, attempt)),
+      untilNotOvertaken({ clock, limitMs }, () => runOnce(service, write, attempt)),
     );
   } catch (error) {
     throw counted(service, error);

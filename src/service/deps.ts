@@ -15,6 +15,7 @@ import type { AckLevel } from './call.ts';
 import type { Federation } from './federation.ts';
 import type { Metrics } from './metrics.ts';
 import type { Remote } from './remote.ts';
+import type { UnderWay } from './under-way.ts';
 
 export interface ServiceSettings {
   readonly nodeName: string;
@@ -55,6 +56,8 @@ export interface ServiceDeps {
    * 'outcome-unknown'.
    */
   propose(command: Command, reign?: number): Promise<Outcome>;
+  /** What of it is not over yet: see `trackingWrites`. */
+  readonly underWay: UnderWay;
   /**
    * Resolves when the state holds every write that was answered before the call; undefined when it
    * does already. Rejects with LeaderAway or 'unavailable'.

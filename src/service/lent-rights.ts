@@ -14,6 +14,8 @@ export interface Links {
   readonly roles: readonly RoleId[];
 }
 
+export const NO_LINKS: Links = { policies: [], roles: [] };
+
 type LinkTargets = Pick<StateView, 'policy' | 'role'>;
 
 /** Throws 'permission-denied', naming the namespace, for the first link that the caller may not lend. */
@@ -26,24 +28,28 @@ export function requireMayLend(view: LinkTargets, caller: Caller, links: Links):
 }
 
 /**
- * Throws the same for what an update adds. Gives whether it keeps a link that the caller could not lend: then it
- * is to be committed as seen.
+ * Throws the same for what an update adds. Gives what else the update is checked against, by `dependencyOf`: the
+ * object itself, where it keeps what its caller could not lend.
  */
-export function keepsLent(
+export function requireMayAdd(
   view: LinkTargets,
   caller: Caller,
-  { after, before }: { readonly after: Links; readonly before: Links | undefined },
-): boolean {
-  const { policies = [], roles = [] } = before ?? {};
+  { after, before, key }: { readonly after: Links; readonly before: Links; readonly key: string },
+): readonly string[] {
+  const isOld = {
+    policies: (id: PolicyId) => before.policies.includes(id),
+    roles: (id: RoleId) => before.roles.includes(id),
+  };
   requireMayLend(view, caller, {
-    policies: after.policies.filter((id) => !policies.includes(id)),
-    roles: after.roles.filter((id) => !roles.includes(id)),
+    policies: after.policies.filter((id) => !isOld.policies(id)),
+    roles: after.roles.filter((id) => !isOld.roles(id)),
   });
   const kept = {
-    policies: after.policies.filter((id) => policies.includes(id)),
-    roles: after.roles.filter((id) => roles.includes(id)),
+    policies: after.policies.filter(isOld.policies),
+    roles: after.roles.filter(isOld.roles),
   };
-  return homesOf(view, kept).some((namespace) => !mayAcl(caller, 'write', namespace));
+  const isLent = (namespace: NamespaceName): boolean => !mayAcl(caller, 'write', namespace);
+  return homesOf(view, kept).some(isLent) ? [key] : [];
 }
 
 /** Where the targets live; a link to nothing lends nothing. */

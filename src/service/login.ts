@@ -15,6 +15,7 @@ import type { OperationInput, OperationOutput } from './operations.ts';
 import { namespaceOf } from './select-namespace.ts';
 import type { Request, Service } from './service.ts';
 import { freshToken } from './tokens.ts';
+import { methodKey } from './under-way.ts';
 import type { TokenView, WriteResult } from './views.ts';
 
 export async function login(
@@ -145,7 +146,9 @@ export function mintToken(
     datacenter: settings.datacenter,
   });
   const token = tokenOf(service, method, grant);
-  return commit(service, request, { type: 'token.set', presence: 'create', token }, 'token');
+  const change = { type: 'token.set', presence: 'create', token } as const;
+  const checkedAgainst = [methodKey(method.namespace, method.name)];
+  return commit(service, { ...request, checkedAgainst }, change, 'token');
 }
 
 function tokenOf(service: Service, method: AuthMethod, grant: LoginGrant): Unstamped<Token> {

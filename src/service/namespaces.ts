@@ -8,12 +8,12 @@ import type { Namespace } from '../acl/namespace.ts';
 import { buildNamespace, requireDeletableNamespace } from '../acl/namespace-checks.ts';
 import { objectMissing } from '../acl/refusals.ts';
 import { watchKey } from '../state/watch.ts';
-import { asSeen, restsOn } from './as-seen.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { listed } from './listing.ts';
 import { namespaceViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
-import { keepsLent, type Links } from './lent-rights.ts';
+import { type Links, NO_LINKS, requireMayAdd } from './lent-rights.ts';
+import { dependencyOf } from './linked-policies.ts';
 import { mayNamespace, permissionDenied, requireNamespace } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
 import { tokenLinksOf } from './resolve-links.ts';
@@ -58,12 +58,12 @@ async function writeNamespace(
     },
   });
   const existing = service.view.namespace(namespace.name);
-  const links = { after: defaultsOf(namespace), before: existing && defaultsOf(existing) };
-  const isLent = keepsLent(service.view, caller, links);
-  const isBound = existing && (isLent || restsOn(caller, 'namespaces', existing.name));
-  const bound = isBound ? asSeen(request, existing) : request;
+  const before = existing === undefined ? NO_LINKS : defaultsOf(existing);
+  const key = dependencyOf('namespaces', namespace.name);
+  const links = { after: defaultsOf(namespace), before, key };
+  const checkedAgainst = requireMayAdd(service.view, caller, links);
   const change = { type: 'namespace.set', presence, namespace } as const;
-  const result = await commit(service, bound, change, 'namespace');
+  const result = await commit(service, { ...request, checkedAgainst }, change, 'namespace');
   service.metrics.count('acl.namespace.upsert');
   return result;
 }

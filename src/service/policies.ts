@@ -12,7 +12,6 @@ import { checkForNamespace } from '../rules/namespace-check.ts';
 import { parseRules } from '../rules/parse-rules.ts';
 import { pageKeyOf } from '../state/lists.ts';
 import { watchKey } from '../state/watch.ts';
-import { asSeen, restsOn } from './as-seen.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { listed } from './listing.ts';
 import { listScopeOf } from './list-scope.ts';
@@ -92,9 +91,7 @@ export async function updatePolicy(
     pathId: id,
   });
   const change = { type: 'policy.set', presence: 'update', policy } as const;
-  const isBound = existing && restsOn(caller, 'policies', existing.id);
-  const bound = isBound ? asSeen(request, existing) : request;
-  const result = await commit(service, bound, change, 'policy');
+  const result = await commit(service, request, change, 'policy');
   service.metrics.count('acl.policy.upsert');
   return result;
 }
@@ -112,8 +109,7 @@ export async function deletePolicy(
   if (policy === undefined) return nothingDeleted(service);
   requireDeletablePolicy(policy);
   const change = { type: 'policy.delete', id: policy.id } as const;
-  const bound = restsOn(caller, 'policies', policy.id) ? asSeen(request, policy) : request;
-  const result = await commit(service, bound, change, 'deleted');
+  const result = await commit(service, request, change, 'deleted');
   service.metrics.count('acl.policy.delete');
   return result;
 }

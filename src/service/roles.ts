@@ -7,13 +7,13 @@ import type { Role } from '../acl/role.ts';
 import { applyRoleUpdate, buildNewRole, type RoleLookups } from '../acl/role-checks.ts';
 import { pageKeyOf } from '../state/lists.ts';
 import { watchKey } from '../state/watch.ts';
-import { asSeen, restsOn } from './as-seen.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { listed } from './listing.ts';
 import { listScopeOf } from './list-scope.ts';
 import { roleViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
-import { keepsLent, type Links, requireMayLend } from './lent-rights.ts';
+import { type Links, NO_LINKS, requireMayAdd, requireMayLend } from './lent-rights.ts';
+import { dependencyOf } from './linked-policies.ts';
 import { requireAcl } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
 import { policyIdsOf } from './resolve-links.ts';
@@ -91,12 +91,11 @@ export async function updateRole(
     ...lookupsIn(service, draft, namespace.name),
     pathId: id,
   });
-  const links = { after: linksOf(role), before: existing && linksOf(existing) };
-  const isLent = keepsLent(service.view, caller, links);
-  const isBound = existing && (isLent || restsOn(caller, 'roles', existing.id));
-  const bound = isBound ? asSeen(request, existing) : request;
+  const before = existing === undefined ? NO_LINKS : linksOf(existing);
+  const links = { after: linksOf(role), before, key: dependencyOf('roles', id) };
+  const checkedAgainst = requireMayAdd(service.view, caller, links);
   const change = { type: 'role.set', presence: 'update', role } as const;
-  const result = await commit(service, bound, change, 'role');
+  const result = await commit(service, { ...request, checkedAgainst }, change, 'role');
   service.metrics.count('acl.role.upsert');
   return result;
 }
@@ -112,8 +111,7 @@ export async function deleteRole(
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('role', id);
   if (role === undefined) return nothingDeleted(service);
-  const bound = restsOn(caller, 'roles', role.id) ? asSeen(request, role) : request;
-  const result = await commit(service, bound, { type: 'role.delete', id: role.id }, 'deleted');
+  const result = await commit(service, request, { type: 'role.delete', id: role.id }, 'deleted');
   service.metrics.count('acl.role.delete');
   return result;
 }

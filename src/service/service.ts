@@ -26,6 +26,6 @@ export interface Request {
   readonly mark: RequestMark | undefined;
   /** Of a write. */
   readonly attempt: Attempt | undefined;
-  /** The ModifyIndex of the version that was looked at, where the write must not be applied to another one. */
-  readonly onlyAt?: number;
+  /** What it was checked against besides the rights of its caller, by `dependencyOf`. */
+  readonly checkedAgainst?: readonly string[];
 }

@@ -14,12 +14,12 @@ import {
 } from '../acl/token-checks.ts';
 import { isExpired } from '../acl/token-expiry.ts';
 import { isOrphaned } from '../state/standing.ts';
-import { asSeen, restsOn } from './as-seen.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { expandedTokenOf } from './expanded-token.ts';
 import { tokenViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
-import { keepsLent, requireMayLend } from './lent-rights.ts';
+import { NO_LINKS, requireMayAdd, requireMayLend } from './lent-rights.ts';
+import { dependencyOf } from './linked-policies.ts';
 import { mayAcl, requireAcl } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
 import { tokenLinksOf } from './resolve-links.ts';
@@ -125,14 +125,14 @@ export async function updateToken(
     localTokensEnabled: true,
     resolveLinks: () => tokenLinksOf(view, draft, namespace.name),
   });
-  const isLent = keepsLent(view, caller, { after: token, before: existing });
+  const links = { after: token, before: existing ?? NO_LINKS };
+  const key = dependencyOf('tokens', accessorId);
+  const checkedAgainst = requireMayAdd(view, caller, { ...links, key });
   if (token.authMethod !== undefined && isOrphaned(token, view)) {
     throw authMethodGone(token.authMethod.name);
   }
   const change = { type: 'token.set', presence: 'update', token } as const;
-  const isBound = existing && (isLent || restsOn(caller, 'tokens', existing.accessorId));
-  const bound = isBound ? asSeen(request, existing) : request;
-  const result = await commit(service, bound, change, 'token');
+  const result = await commit(service, { ...request, checkedAgainst }, change, 'token');
   service.metrics.count('acl.token.upsert');
   return result;
 }
@@ -155,7 +155,8 @@ export async function cloneToken(
   // A copy is a token of its own: it would go on when what was lent to its source is taken back.
   requireMayLend(service.view, caller, token);
   const change = { type: 'token.set', presence: 'create-drawn', token } as const;
-  const result = await commit(service, request, change, 'token');
+  const checkedAgainst = [dependencyOf('tokens', accessorId)];
+  const result = await commit(service, { ...request, checkedAgainst }, change, 'token');
   service.metrics.count('acl.token.clone');
   return result;
 }

@@ -24,6 +24,7 @@ import type {
   OperationOutput,
   Operations,
 } from '../../src/service/operations.ts';
+import { trackingWrites } from '../../src/service/under-way.ts';
 import type { ListResult } from '../../src/service/views.ts';
 import { encodeCommand } from '../../src/state/command-codec.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
@@ -136,7 +137,7 @@ export async function createHarness(
     const entry: LogEntry = { index, term: 1, type: 'normal', payload, hash: new Uint8Array(32) };
     return must((await machine.apply([entry]))[0], 'an outcome');
   };
-  const deps: ServiceDeps = {
+  const deps: ServiceDeps = trackingWrites({
     view: machine,
     watch: machine.watch,
     propose: (command) => {
@@ -180,7 +181,7 @@ export async function createHarness(
       },
     },
     settings: { ...SETTINGS, ...settings },
-  };
+  });
   const door = createOperations(deps);
   const harness: Harness = {
     operations: door,

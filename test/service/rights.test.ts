@@ -5,13 +5,14 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { NamespaceName, SecretId } from '../../src/acl/ids.ts';
 import { CallerResolver } from '../../src/service/caller-resolver.ts';
-import { Overtaken, untilNotOvertaken } from '../../src/service/as-seen.ts';
-import { createOperations } from '../../src/service/create-operations.ts';
+import { createOperations, type Door } from '../../src/service/create-operations.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationInput, OperationName } from '../../src/service/operations.ts';
 import { placementOf } from '../../src/service/placement.ts';
+import { Overtaken, untilNotOvertaken } from '../../src/service/under-way.ts';
 import type { Call } from '../../src/service/call.ts';
 import type { TableName } from '../../src/state/view.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { aCommand, aPolicy } from '../support/fixtures.ts';
 import {
   CALL,
@@ -356,15 +357,30 @@ t.test(
         // A client may guess which index the change gets that takes the link away.
         const overtaken = await refusalOf(keep(guess));
         t.equal(await taken, 'ok');
-        const says =
-          guess === undefined
-            ? /^permission-denied: .* 'acl:write'/
-            : new RegExp(`^cas-mismatch: The object is not as cas=${guess} expects`);
+        const says = /^permission-denied: .* 'acl:write'/;
         t.match(overtaken, says, `${what}, cas ${guess}`);
         t.same(linked(), [], `${what}: it stays away`);
         await lend();
       }
     }
+  },
+);
+
+t.test(
+  'rights: a namespace that is deleted does not come back with what was lent to it',
+  async (t) => {
+    const harness = await createHarness();
+    const lent = [{ id: '00000000-0000-0000-0000-000000000001' }];
+    const draft = { policyDefaults: lent };
+    await harness.run('namespace.create', { draft: { name: 'team', ...draft } });
+    const secret = await secretWith(harness, 'namespace "team" { policy = "write" }');
+    const keep = () =>
+      refusalOf(harness.run('namespace.update', { name: 'team', draft }, { secret }));
+    t.equal(await keep(), 'ok');
+    const deleted = refusalOf(harness.run('namespace.delete', { name: 'team' }));
+    const kept = keep();
+    t.equal(await deleted, 'ok');
+    t.match(await kept, /^permission-denied: /);
   },
 );
 
@@ -425,14 +441,17 @@ t.test('rights: nobody puts back the rights that are taken from them in that mom
   }
 });
 
-t.test('rights: an update that is overtaken all the time gives up', async (t) => {
+t.test('rights: a write that is overtaken all the time gives up in time', async (t) => {
+  const clock = new FakeClock();
   let count = 0;
   const run = (): Promise<never> => {
     count += 1;
-    return Promise.reject(new Overtaken());
+    clock.advance(1_000);
+    return Promise.reject(new Overtaken(Promise.resolve()));
   };
-  t.match(await refusalOf(untilNotOvertaken(run)), /^unavailable: nothing was written: /);
-  t.equal(count, 10);
+  const running = untilNotOvertaken({ clock, limitMs: 5_000 }, run);
+  t.match(await refusalOf(running), /^unavailable: nothing was written: /);
+  t.equal(count, 5);
 });
 
 t.test('rights: the binding rules of a namespace do not reach out of it', async (t) => {
@@ -566,18 +585,7 @@ t.test('rights: a login does not outlast the method that it was begun with', asy
   const rule = { authMethod: 'm', bindType: 'service', bindName: 'web' };
   await harness.run('binding-rule.create', { draft: rule });
   let meanwhile = async (): Promise<unknown> => undefined;
-  const { authMethods } = harness.deps;
-  const { jwt } = authMethods.types;
-  const slow: typeof jwt = {
-    ...jwt,
-    validate: async (...given) => {
-      const identity = await jwt.validate(...given);
-      await meanwhile();
-      return identity;
-    },
-  };
-  const types = { ...authMethods.types, jwt: slow };
-  const door = createOperations({ ...harness.deps, authMethods: { ...authMethods, types } });
+  const door = slowDoor(harness, () => meanwhile());
   const input = { authMethod: 'm', bearerToken: '{"name":"eve"}', meta: {}, namespace: undefined };
   const login = (): Promise<string> => refusalOf(door.run('login', input, CALL));
   t.equal(await login(), 'ok');
@@ -590,6 +598,92 @@ t.test('rights: a login does not outlast the method that it was begun with', asy
   );
   meanwhile = async () => undefined;
   t.equal(await login(), 'ok', 'by those of now');
+});
+
+/** A door to the harness whose auth methods ask outside, which takes as long as this says. */
+function slowDoor(harness: Harness, outside: () => Promise<unknown>): Door {
+  const { authMethods } = harness.deps;
+  const { jwt } = authMethods.types;
+  const slow: typeof jwt = {
+    ...jwt,
+    checkConfig: async (...given) => {
+      await outside();
+      return jwt.checkConfig(...given);
+    },
+    validate: async (...given) => {
+      const identity = await jwt.validate(...given);
+      await outside();
+      return identity;
+    },
+  };
+  const types = { ...authMethods.types, jwt: slow };
+  return createOperations({ ...harness.deps, authMethods: { ...authMethods, types } });
+}
+
+t.test('rights: a login waits for a change of its method that is under way', async (t) => {
+  const harness = await createHarness();
+  const method = { name: 'm', type: 'jwt', config: {} };
+  await harness.run('auth-method.create', { draft: method });
+  const rule = { authMethod: 'm', bindType: 'service', bindName: 'web' };
+  await harness.run('binding-rule.create', { draft: rule });
+  let count = 0;
+  const door = slowDoor(harness, async () => {
+    count += 1;
+    if (count > 1) return;
+    const { proposals } = harness;
+    void harness.run('auth-method.update', { name: 'm', draft: { ...method, description: 'new' } });
+    while (harness.proposals === proposals) await Promise.resolve();
+  });
+  const input = { authMethod: 'm', bearerToken: '{"name":"eve"}', meta: {}, namespace: undefined };
+  t.equal(await refusalOf(door.run('login', input, CALL)), 'ok');
+  t.equal(count, 2, 'the identity is judged anew, by the method as it is now');
+});
+
+t.test('rights: who is asked about an auth method cannot delay it past a revocation', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const policies = [{ id: await newPolicy(harness, 'admin', 'acl = "write"', 'team') }];
+  const { accessorId, secretId } = await newToken(harness, { namespace: 'team', policies });
+  const call = { ...CALL, secret: secretId, namespaceParameter: 'team' };
+  const draft = { name: 'm', type: 'jwt', config: {} };
+  let meanwhile: () => Promise<unknown> = async () => undefined;
+  const door = slowDoor(harness, () => meanwhile());
+  t.equal(await refusalOf(door.run('auth-method.create', { draft }, call)), 'ok');
+  meanwhile = () => harness.run('token.update', { accessorId, draft: { policies: [] } });
+  const late = door.run('auth-method.update', { name: 'm', draft }, call);
+  t.match(await refusalOf(late), /^permission-denied: /);
+});
+
+t.test('rights: an auth method is checked as the type that it has in the end', async (t) => {
+  const harness = await createHarness();
+  const method = { name: 'm', type: 'jwt', config: {} };
+  await harness.run('auth-method.create', { draft: method });
+  const { authMethods } = harness.deps;
+  const { jwt } = authMethods.types;
+  const checkConfig = async (): Promise<void> => {
+    await harness.run('auth-method.delete', { name: 'm' });
+    await harness.run('auth-method.create', { draft: { ...method, type: 'kubernetes' } });
+  };
+  const types = { ...authMethods.types, jwt: { ...jwt, checkConfig } };
+  const door = createOperations({ ...harness.deps, authMethods: { ...authMethods, types } });
+  const bad = { name: 'm', draft: { config: { bad: true } } };
+  t.match(await refusalOf(door.run('auth-method.update', bad, CALL)), /^invalid: .* bad Config/);
+});
+
+t.test('rights: a login token does nothing behind the end of its method', async (t) => {
+  const harness = await createHarness();
+  await harness.run('auth-method.create', { draft: { name: 'm', type: 'jwt', config: {} } });
+  await newPolicy(harness, 'admin', 'acl = "write"');
+  const rule = { authMethod: 'm', bindType: 'policy', bindName: 'admin' };
+  await harness.run('binding-rule.create', { draft: rule });
+  const input = { authMethod: 'm', bearerToken: '{"name":"eve"}', meta: {}, namespace: undefined };
+  const { value } = await harness.run('login', input);
+  const secret = value.token.secretId;
+  t.equal(await refusalOf(harness.run('token.create', { draft: {} }, { secret })), 'ok');
+  const deleted = refusalOf(harness.run('auth-method.delete', { name: 'm' }));
+  const behind = refusalOf(harness.run('token.create', { draft: {} }, { secret }));
+  t.equal(await deleted, 'ok');
+  t.match(await behind, /^token-unknown: /);
 });
 
 t.test('the cache: a token that was just read is read anew after every change', async (t) => {

@@ -10,6 +10,7 @@ import type { AuthMethods } from '../../src/auth-methods/auth-method-types.ts';
 import { answeringWith } from '../../src/node/answer-questions.ts';
 import { Forwarding } from '../../src/node/forwarding.ts';
 import { Leadership } from '../../src/node/leadership.ts';
+import { trackingWrites } from '../../src/service/under-way.ts';
 import { createOperations, type Door } from '../../src/service/create-operations.ts';
 import type { ServiceDeps, ServiceSettings } from '../../src/service/deps.ts';
 import { ensureBuiltins } from '../../src/service/duties.ts';
@@ -220,7 +221,7 @@ export class GroupServer {
     const random = new FakeRandom();
     const own = (text: string): string => `${String(this.node).repeat(8)}${text.slice(8)}`;
     const silent = (): void => undefined;
-    return {
+    return trackingWrites({
       view: this.machine,
       watch: this.machine.watch,
       propose: async (command, reign) => {
@@ -249,6 +250,6 @@ export class GroupServer {
         },
       },
       settings,
-    };
+    });
   }
 }

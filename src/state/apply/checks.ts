@@ -7,7 +7,6 @@ import {
   lookupBytes,
   type NamespaceName,
 } from '../../acl/ids.ts';
-import { casMismatch } from '../../acl/refusals.ts';
 import type { ChangeSet } from '../change-set.ts';
 import { POLICIES, ROLES } from '../objects.ts';
 import { hasNamespace } from '../reads.ts';
@@ -28,7 +27,9 @@ export function requireCas(
   existing: { readonly modifyIndex: number } | undefined,
 ): void {
   if (cas === undefined || cas === (existing?.modifyIndex ?? 0)) return;
-  throw casMismatch(cas, existing);
+  const found =
+    existing === undefined ? 'it does not exist' : `its ModifyIndex is ${existing.modifyIndex}`;
+  throw new AclError('cas-mismatch', `The object is not as cas=${cas} expects: ${found}`);
 }
 
 export function requireNamespace({ changes }: ApplyContext, name: NamespaceName): void {
