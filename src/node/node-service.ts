@@ -9,7 +9,7 @@ import { createOperations, type Door } from '../service/create-operations.ts';
 import type { ServiceDeps } from '../service/deps.ts';
 import { ensureBuiltins } from '../service/duties.ts';
 import { LeaderAway } from '../service/remote.ts';
-import { trackingWrites } from '../service/under-way.ts';
+import { trackingWrites } from '../service/tracking-writes.ts';
 import type { Command } from '../state/commands.ts';
 import { GLOBAL_LOG_LEVEL } from '../state/feature-levels.ts';
 import type { StateMachine } from '../state/machine.ts';

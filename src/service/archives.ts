@@ -12,7 +12,7 @@ import type { SnapshotIntake, TakenIn } from '../state/snapshot-intake.ts';
 import type { ServiceDeps } from './deps.ts';
 import { ensureBuiltins } from './duties.ts';
 import type { Archives, RestoreIntake } from './operator-port.ts';
-import { proposeRestore } from './propose-restore.ts';
+import { proposeRestore, type RestoreTerms } from './propose-restore.ts';
 
 export interface ArchivesDeps
   extends Pick<
@@ -41,10 +41,10 @@ export function openArchives(deps: ArchivesDeps): Archives {
         close: () => snapshot.close(),
       };
     },
-    beginRestore: async () => {
+    beginRestore: async (requireAllowed) => {
       const reign = await deps.reign();
       const intake = await deps.machine.beginRestore();
-      if (intake !== undefined) return new ArchiveIntake(deps, intake, reign);
+      if (intake !== undefined) return new ArchiveIntake(deps, intake, { reign, requireAllowed });
       throw new AclError('unavailable', 'another state is being taken in at this moment');
     },
   };
@@ -53,15 +53,14 @@ export function openArchives(deps: ArchivesDeps): Archives {
 class ArchiveIntake implements RestoreIntake {
   readonly #deps: ArchivesDeps;
   readonly #intake: SnapshotIntake;
-  /** All is proposed under the leadership that the right was asked under. */
-  readonly #reign: number;
+  readonly #terms: RestoreTerms;
   readonly #reader = new ArchiveReader();
   #failure: unknown;
 
-  constructor(deps: ArchivesDeps, intake: SnapshotIntake, reign: number) {
+  constructor(deps: ArchivesDeps, intake: SnapshotIntake, terms: RestoreTerms) {
     this.#deps = deps;
     this.#intake = intake;
-    this.#reign = reign;
+    this.#terms = terms;
   }
 
   add(bytes: Uint8Array): Promise<void> {
@@ -76,7 +75,7 @@ class ArchiveIntake implements RestoreIntake {
   async finish(): Promise<{ readonly index: number }> {
     const taken = await this.#orRefusal(() => this.#complete());
     const rows = this.#intake.restoredRows();
-    const index = await proposeRestore(this.#deps, this.#reign, { rows, metaRow: taken.metaRow });
+    const index = await proposeRestore(this.#deps, this.#terms, { rows, metaRow: taken.metaRow });
     this.#deps.logger.warn({ index, logIndex: taken.appliedEntry.index }, 'the state was restored');
     await this.#addMissing();
     return { index };

@@ -56,7 +56,7 @@ export interface ServiceDeps {
    * 'outcome-unknown'.
    */
   propose(command: Command, reign?: number): Promise<Outcome>;
-  /** What of it is not over yet: see `trackingWrites`. */
+  /** What of it is not over yet: see tracking-writes.ts. */
   readonly underWay: UnderWay;
   /**
    * Resolves when the state holds every write that was answered before the call; undefined when it

@@ -47,6 +47,10 @@ export interface RestoreIntake {
 export interface Archives {
   /** What this server has applied so far. */
   save(): SavedState;
-  /** At the leader. Rejects with 'unavailable' when another one is under way. */
-  beginRestore(): Promise<RestoreIntake>;
+  /**
+   * At the leader. `requireAllowed` throws where the operator may not do it any more, and is asked just before
+   * the archive becomes the state: it may be long in coming. Rejects with 'unavailable' when another one is
+   * under way.
+   */
+  beginRestore(requireAllowed: () => void): Promise<RestoreIntake>;
 }

@@ -40,6 +40,7 @@ export interface OperatorDeps
     | 'opens'
     | 'remote'
     | 'propose'
+    | 'underWay'
     | 'reign'
     | 'federation'
     | 'clock'
@@ -207,9 +208,13 @@ class CheckedOperator implements OperatorDoor {
   }
 
   async #beginRestoreHere(call: Call): Promise<RestoreIntake> {
+    const { archives, logger, underWay } = this.#deps;
     const by = await this.#require('snapshot:write', { ...call, consistency: 'default' });
-    this.#deps.logger.warn({ name: 'snapshot-restore', by }, 'operator acted');
-    return await this.#deps.archives.beginRestore();
+    logger.warn({ name: 'snapshot-restore', by }, 'operator acted');
+    return await archives.beginRestore(() => {
+      underWay.requireQuiet(() => this.#callers.rootsOf(call.secret));
+      this.#requireNow('snapshot:write', call);
+    });
   }
 
   async #runHere<Name extends OperatorName>(
@@ -290,8 +295,14 @@ class CheckedOperator implements OperatorDoor {
    * 'permission-denied'.
    */
   async #require(right: Right, call: Call): Promise<string> {
-    const { readBarrier, settings, metrics } = this.#deps;
+    const { readBarrier } = this.#deps;
     await freshness({ readBarrier, positions: this.#positions }, call);
+    return this.#requireNow(right, call);
+  }
+
+  /** By the state as it is at this server. */
+  #requireNow(right: Right, call: Call): string {
+    const { settings, metrics } = this.#deps;
     if (!settings.aclEnabled) return ANYBODY;
     const caller = this.#callers.resolve(call.secret);
     const [resource, access] = right.split(':') as [

@@ -21,10 +21,18 @@ interface Restored {
   readonly metaRow: Uint8Array;
 }
 
-/** Resolves with the index of the restored state. Rejects as `ServiceDeps.propose`. */
+/** On what a restore goes on. */
+export interface RestoreTerms {
+  /** All is proposed under the leadership that the right was asked under. */
+  readonly reign: number;
+  /** Throws where the operator may not do it any more. */
+  readonly requireAllowed: () => void;
+}
+
+/** Resolves with the index of the restored state. Rejects as `ServiceDeps.propose`, and as the terms say. */
 export async function proposeRestore(
   deps: RestoreDeps,
-  reign: number,
+  { reign, requireAllowed }: RestoreTerms,
   { rows, metaRow }: Restored,
 ): Promise<number> {
   const id = deps.random.uuid();
@@ -34,6 +42,7 @@ export async function proposeRestore(
     const sent = await sendPieces(rows, (number, piece) =>
       propose({ type: 'restore.chunk', id, number, rows: piece }),
     );
+    requireAllowed();
     const outcome = await propose({ type: 'restore.commit', id, metaRow, ...sent });
     return outcome.kind === 'applied' ? outcome.index : 0;
   } catch (error) {

@@ -11,7 +11,6 @@ import { nameKey } from '../acl/names.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Change } from '../state/commands.ts';
 import type { StateView } from '../state/view.ts';
-import type { ServiceDeps } from './deps.ts';
 import { dependencyOf } from './linked-policies.ts';
 
 /** The write was checked against what changes in this moment: nothing was proposed. */
@@ -118,17 +117,6 @@ const EVERYTHING = 'everything';
 /** An auth method with its binding rules, as `dependencyOf`. */
 export function methodKey(namespace: NamespaceName, name: string): string {
   return dependencyOf('auth-methods', `${namespace} ${nameKey(name)}`);
-}
-
-/** These, with all that is proposed through them remembered while it is under way. */
-export function trackingWrites(deps: Omit<ServiceDeps, 'underWay'>): ServiceDeps {
-  const underWay = new UnderWay(deps.view);
-  return {
-    ...deps,
-    underWay,
-    propose: (command, reign) =>
-      underWay.during(command.change, () => deps.propose(command, reign)),
-  };
 }
 
 /** Runs a write as often as it is overtaken. Rejects with Overtaken when that went on for `limitMs`. */

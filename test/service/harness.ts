@@ -24,7 +24,7 @@ import type {
   OperationOutput,
   Operations,
 } from '../../src/service/operations.ts';
-import { trackingWrites } from '../../src/service/under-way.ts';
+import { trackingWrites } from '../../src/service/tracking-writes.ts';
 import type { ListResult } from '../../src/service/views.ts';
 import { encodeCommand } from '../../src/state/command-codec.ts';
 import type { Outcome } from '../../src/state/outcome.ts';

@@ -150,8 +150,10 @@ async function archived({ machine, clock }: Server): Promise<Uint8Array> {
   return Buffer.concat(parts);
 }
 
+const nobodyMinds = (): void => undefined;
+
 async function restore(archives: Archives, archive: Uint8Array): Promise<number> {
-  const intake = await archives.beginRestore();
+  const intake = await archives.beginRestore(nobodyMinds);
   try {
     for (let at = 0; at < archive.length; at += 10_007) {
       await intake.add(archive.subarray(at, at + 10_007));
@@ -572,13 +574,17 @@ t.test('restore: what is damaged, foreign or too late changes nothing', async (t
   const { archives: ofNobody } = new Group();
   test.throws(() => ofNobody.save(), { code: 'unavailable', message: /has no state yet/ });
 
-  const first = await group.archives.beginRestore();
-  await test.rejects(group.archives.beginRestore(), { code: 'unavailable' }, 'one at a time');
+  const first = await group.archives.beginRestore(nobodyMinds);
+  await test.rejects(
+    group.archives.beginRestore(nobodyMinds),
+    { code: 'unavailable' },
+    'one at a time',
+  );
   await first.add(archive.subarray(0, 1000));
   const intake = await leader.machine.beginInstall();
   await test.rejects(first.add(archive.subarray(1000)), { name: 'AclError', code: 'unavailable' });
   await test.rejects(first.finish(), { code: 'unavailable' });
-  await test.rejects(group.archives.beginRestore(), { code: 'unavailable' });
+  await test.rejects(group.archives.beginRestore(nobodyMinds), { code: 'unavailable' });
   await intake.abandon();
   await first.abandon();
   test.same([...leader.generations.stores.keys()], [0], 'no trace is left');

@@ -10,7 +10,7 @@ import type { AuthMethods } from '../../src/auth-methods/auth-method-types.ts';
 import { answeringWith } from '../../src/node/answer-questions.ts';
 import { Forwarding } from '../../src/node/forwarding.ts';
 import { Leadership } from '../../src/node/leadership.ts';
-import { trackingWrites } from '../../src/service/under-way.ts';
+import { trackingWrites } from '../../src/service/tracking-writes.ts';
 import { createOperations, type Door } from '../../src/service/create-operations.ts';
 import type { ServiceDeps, ServiceSettings } from '../../src/service/deps.ts';
 import { ensureBuiltins } from '../../src/service/duties.ts';
