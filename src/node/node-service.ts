@@ -120,6 +120,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     onLeaderChanged,
     isPrimary: () => federation.isPrimary,
     isWitness: federationPlanOf(settings).isWitness,
+    hasGlobalLog: () => machine.position().seq > 0,
     nothingComesBecause: () => federation.lastFailure,
     hasBuiltins: () => machine.totals().namespaces > 0,
     catchUp: () => passReignBarrier({ leadership, forwarding, readBarrier }),

@@ -13,8 +13,10 @@ export interface OpeningOptions {
   readonly onLeaderChanged: (listener: () => void) => () => void;
   /** Who makes the built-in objects: the leader, or, in a secondary, the leader of the primary. */
   readonly isPrimary: () => boolean;
-  /** It has no objects to serve, and is ready without them. */
+  /** It has no objects to serve, and is ready without them when it has a place in the global log. */
   readonly isWitness: boolean;
+  /** Whether anything of the global log has come here. */
+  readonly hasGlobalLog: () => boolean;
   /** Why nothing comes from the primary, as far as this node knows. */
   readonly nothingComesBecause: () => string | undefined;
   /** Whether the built-in objects are in the state of this node. */
@@ -83,7 +85,8 @@ export class Opening {
     if (at.kind !== 'member') return [at.says];
     if (at.leader === undefined) return ['no leader is known'];
     if (!this.#hasCaughtUp) return ['the state has not caught up with the leader yet'];
-    return this.#isAsOpenAsCanBe() ? [] : [this.#closedReason ?? ''];
+    if (this.#isAsOpenAsCanBe()) return [];
+    return [this.#closedReason === WITNESS ? this.#sayNothingCame() : (this.#closedReason ?? '')];
   }
 
   /** Something has changed. */
@@ -110,7 +113,8 @@ export class Opening {
   }
 
   #isAsOpenAsCanBe(): boolean {
-    return this.#closedReason === undefined || this.#closedReason === WITNESS;
+    const { hasGlobalLog } = this.#options;
+    return this.#closedReason === WITNESS ? hasGlobalLog() : this.#closedReason === undefined;
   }
 
   #sayNothingCame(): string {

@@ -1,6 +1,8 @@
 // Two datacenters of real nodes and a witness, which has a vote and no objects: with it, one of the two is
 // elected when the other one is gone, and has what only the witness was given.
 
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import {
   type DatacenterUnderTest,
@@ -93,3 +95,23 @@ t.test(
     t.equal(made.headers['x-service-ack'], 'majority', made.text);
   },
 );
+
+t.test('witness: one whose disk was lost says who refuses it, and what lets it in', async (t) => {
+  const server = serverOf(witness);
+  const ready = async () => (await fetch(`http://127.0.0.1:${server.port}/readyz`)).text();
+  t.equal(await ready(), 'ok\n');
+  await server.close();
+  for (const name of readdirSync(server.dataFolder)) {
+    rmSync(join(server.dataFolder, name), { recursive: true });
+  }
+  await server.open();
+  const says =
+    /^nothing has come .*: w is cluster .* `conclave operator datacenter remove w` and `/;
+  await until('it says so', async () => says.test(await ready()));
+  const { client } = serverOf(dc2);
+  t.equal((await client.delete('/operator/datacenter/w?force')).text, 'true');
+  t.equal((await client.put('/operator/datacenter/w', undefined)).text, 'true');
+  await until('it is ready', async () => (await ready()) === 'ok\n');
+  const made = await write(dc2, 'with-the-new-one');
+  t.equal(made.headers['x-service-ack'], 'majority', made.text);
+});

@@ -47,7 +47,7 @@ async function turns(): Promise<void> {
 }
 
 /** An opening whose surroundings are set by hand. */
-function openingOf(t: { teardown(action: () => void): void }) {
+function openingOf(t: { teardown(action: () => void): void }, isWitness = false) {
   const clock = new FakeClock();
   const told: string[] = [];
   const silent = (): void => undefined;
@@ -55,6 +55,8 @@ function openingOf(t: { teardown(action: () => void): void }) {
     standing: { kind: 'joining', says: 'waiting for 2 more servers' } as MemberStanding,
     isPrimary: true,
     hasBuiltins: false,
+    hasGlobalLog: false,
+    why: undefined as string | undefined,
     canRead: false,
     barriers: 0,
   };
@@ -62,8 +64,9 @@ function openingOf(t: { teardown(action: () => void): void }) {
     standing: () => world.standing,
     onLeaderChanged: () => () => undefined,
     isPrimary: () => world.isPrimary,
-    isWitness: false,
-    nothingComesBecause: () => undefined,
+    isWitness,
+    hasGlobalLog: () => world.hasGlobalLog,
+    nothingComesBecause: () => world.why,
     hasBuiltins: () => world.hasBuiltins,
     catchUp: () => {
       world.barriers += 1;
@@ -169,6 +172,20 @@ t.test('opening: who asks a moment too soon waits for the built-in objects', asy
   opening.close();
   await turns();
   t.equal(answered, 5, 'it is stopped');
+});
+
+t.test('opening: a witness is ready when it has a place in the global log', async (t) => {
+  const { world, opening, later, isOpened } = openingOf(t, true);
+  Object.assign(world, { standing: memberOf({}), canRead: true, why: 'it is a stranger' });
+  await later();
+  const says = 'this datacenter is a witness: it votes, and has no objects';
+  t.equal(opening.notOpenBecause(), says);
+  const nothing = 'nothing has come from the primary datacenter yet: it is a stranger';
+  t.same([opening.notReadyReasons(), isOpened()], [[nothing], false]);
+  world.hasGlobalLog = true;
+  await later();
+  t.same([opening.notOpenBecause(), opening.notReadyReasons()], [says, []]);
+  t.ok(isOpened());
 });
 
 t.test('opening: nobody waits longer than asked', async (t) => {

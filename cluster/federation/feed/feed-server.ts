@@ -288,7 +288,7 @@ export class FeedServer {
       return follower;
     }
     if (known.clusterId !== clusterId) {
-      const says = `${datacenter} is cluster ${known.clusterId} here, not ${clusterId}: an operator can have the primary forget it`;
+      const says = `${datacenter} is cluster ${known.clusterId} here, not ${clusterId}: if its disks were lost, \`conclave operator datacenter remove ${datacenter}\` and \`allow ${datacenter}\` at the primary let the new one in`;
       throw new RpcRefusal(FEED_REFUSAL.stranger, says);
     }
     if (term < known.term) {
