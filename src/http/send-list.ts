@@ -4,6 +4,7 @@
 
 import { constants, createGzip, type Gzip } from 'node:zlib';
 import type { ListResult } from '../service/views.ts';
+import { drained } from './drained.ts';
 import { causeOf, type Exchange, indexHeaders, JSON_TYPE, nextHeaders } from './exchange.ts';
 import { PrettyPrinter } from './pretty.ts';
 import { LIMITS } from './settings.ts';
@@ -90,7 +91,7 @@ class ChunkSender {
   async send(json: string): Promise<boolean> {
     const target = this.#gzip ?? this.#response;
     if (this.#response.destroyed) return false;
-    if (!target.write(this.#printer?.push(json) ?? json)) await this.#drained(target);
+    if (!target.write(this.#printer?.push(json) ?? json)) await drained(this.#exchange, target);
     return !this.#response.destroyed;
   }
 
@@ -110,17 +111,5 @@ class ChunkSender {
     this.#gzip?.destroy();
     this.#response.destroy();
     this.#exchange.finished(500);
-  }
-
-  #drained(target: Gzip | RawResponse): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        target.off('drain', done);
-        this.#response.off('close', done);
-        resolve();
-      };
-      target.once('drain', done);
-      this.#response.once('close', done);
-    });
   }
 }

@@ -8,6 +8,7 @@ import { ARCHIVE_TYPE } from '../api/schema.ts';
 import type { SavedArchive } from '../service/operator-operations.ts';
 import type { RestoreIntake } from '../service/operator-port.ts';
 import { askedOf } from './call-of.ts';
+import { drained } from './drained.ts';
 import { causeOf, type Exchange, indexHeaders } from './exchange.ts';
 import type { Shared } from './serve-operation.ts';
 import { LIMITS } from './settings.ts';
@@ -69,26 +70,10 @@ async function sendArchive(exchange: Exchange, saved: SavedArchive): Promise<voi
   }
 }
 
-/** Resolves when the client reads on or is gone; one that does not read in time is cut off. */
-function drained({ response, parts }: Exchange): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = parts.clock.after(LIMITS.archiveStallMs, () => response.destroy());
-    const done = (): void => {
-      timer.cancel();
-      response.off('drain', done);
-      response.off('close', done);
-      resolve();
-    };
-    response.once('drain', done);
-    response.once('close', done);
-    if (response.destroyed) done();
-  });
-}
-
 async function restore(exchange: Exchange): Promise<void> {
   const { parts, request } = exchange;
   const { call } = askedOf(exchange, SNAPSHOT_ENDPOINTS['snapshot.restore']);
-  const limits = { bytesMax: parts.settings.snapshotMaxBytes, stallMs: LIMITS.archiveStallMs };
+  const limits = { bytesMax: parts.settings.snapshotMaxBytes, stallMs: LIMITS.stallMs };
   requireLength(request, limits);
   const intake = await parts.operator.beginRestore(call);
   const restored = await takenIn(intake, slowBody(request, parts.clock, limits));

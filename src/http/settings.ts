@@ -57,8 +57,8 @@ export const LIMITS = {
   headerMaxBytes: 1024 * 1024,
   /** A request that is not complete by then is dropped: slow bodies hold no connection for ever. */
   requestTimeoutMs: 60_000,
-  /** So long the sender of an archive may pause, and so long its reader may. */
-  archiveStallMs: 60_000,
+  /** So long the sender of an archive may pause, and so long the reader of an archive or a list may. */
+  stallMs: 60_000,
   /** Objects on one page of a list. */
   pageMax: 1000,
   /** Answers from this size on are compressed when the client accepts it. */

@@ -412,6 +412,27 @@ t.test('streaming: the list is read no faster than the client reads', async (t) 
   t.pass('and the list is let go when the client goes');
 });
 
+t.test('streaming: a reader that stops reading is cut off', async (t) => {
+  for (const headers of [{}, { 'Accept-Encoding': 'gzip' }] as Record<string, string>[]) {
+    const many = manyTokens(200_000);
+    const made = server({ 'token.list': () => many.list() });
+    const port = await listening(t, made);
+    const message = await get(port, '/v1/acl/tokens', headers);
+    message.on('error', () => undefined);
+    message.pause();
+    const { pending } = made.clock;
+    let before = -1;
+    while (pending.size === 0 || before !== many.seen.asked) {
+      before = many.seen.asked;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    for (const comesDue of pending) comesDue();
+    while (!many.seen.returned) await new Promise((resolve) => setImmediate(resolve));
+    t.equal(pending.size, 0, 'the list is let go, and no timer is left');
+    message.destroy();
+  }
+});
+
 t.test('streaming: a failure in the middle breaks the connection off', async (t) => {
   for (const headers of [{}, { 'Accept-Encoding': 'gzip' }] as Record<string, string>[]) {
     const made = server({ 'token.list': () => manyTokens(20, 10).list() });

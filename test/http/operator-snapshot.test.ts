@@ -113,7 +113,7 @@ t.test('save: a reader that stops reading is cut off, and one that goes is notic
     incoming.on('error', () => undefined);
     incoming.pause();
     await until(() => server.harness.clock.pendingCount > 0);
-    if (isSilent) server.harness.clock.advance(LIMITS.archiveStallMs);
+    if (isSilent) server.harness.clock.advance(LIMITS.stallMs);
     else incoming.destroy();
     await until(() => server.archives.events.includes('close'));
     t.ok(isReturned, 'the state is let go of');
@@ -212,7 +212,7 @@ t.test('restore: a sender that goes, or sends no more, leaves everything as it w
     const { request } = ask(server.port, 'PUT');
     request.write('half');
     await until(() => server.archives.taken.length > 0 && server.harness.clock.pendingCount > 0);
-    if (isSilent) server.harness.clock.advance(LIMITS.archiveStallMs);
+    if (isSilent) server.harness.clock.advance(LIMITS.stallMs);
     else request.destroy();
     await until(() => server.archives.events.includes('abandon'));
     t.same(server.archives.events, ['begin', 'abandon']);

@@ -43,8 +43,11 @@ export class FakeClock implements Clock {
   wallMs(): number {
     return Date.parse('2026-11-21T06:00:00Z') + this.nowMs;
   }
-  after(): { cancel(): void } {
-    throw new Error('HTTP starts no timers of its own');
+  /** What would come due; a test says when. */
+  readonly pending = new Set<() => void>();
+  after(_delayMs: number, action: () => void): { cancel(): void } {
+    this.pending.add(action);
+    return { cancel: () => this.pending.delete(action) };
   }
 }
 
