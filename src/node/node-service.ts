@@ -10,6 +10,7 @@ import type { ServiceDeps } from '../service/deps.ts';
 import { ensureBuiltins } from '../service/duties.ts';
 import { LeaderAway } from '../service/remote.ts';
 import { trackingWrites } from '../service/tracking-writes.ts';
+import { UnderWay } from '../service/under-way.ts';
 import type { Command } from '../state/commands.ts';
 import { GLOBAL_LOG_LEVEL } from '../state/feature-levels.ts';
 import type { StateMachine } from '../state/machine.ts';
@@ -63,11 +64,13 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   const countMax = Math.min(FORWARDED_MAX, settings['limits.pending_writes_max']);
   const forwarding = new Forwarding({ line: lineOf(member), clock, countMax });
   closer.defer(() => forwarding.close());
+  const underWay = new UnderWay(machine);
   const federation: NodeFederation = new NodeFederation(
     {
       ...{ platform, member, machine, countMax, clusterId: options.clusterId },
       plan: federationPlanOf(settings),
-      propose: (command) => propose(member, level.readable(command)),
+      propose: (command) =>
+        underWay.during(command.change, () => propose(member, level.readable(command))),
       mayBegin: () => machine.usesLevel >= GLOBAL_LOG_LEVEL,
     },
     closer,
@@ -89,6 +92,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     leadership: () => leadership,
     federation,
     level,
+    underWay,
   });
   const duties = new LeaderDuties(deps);
   const leadership: Leadership = new Leadership({
@@ -144,15 +148,16 @@ interface Parts {
   readonly leadership: () => Leadership;
   readonly federation: NodeFederation;
   readonly level: FeatureLevel;
+  readonly underWay: UnderWay;
 }
 
 function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
   const { settings, platform, member, machine, metrics } = options;
-  const { forwarding, opening, leadership, federation, level } = parts;
+  const { forwarding, opening, leadership, federation, level, underWay } = parts;
   const { clock, random, logger, https } = platform;
   const timed = commitTimesIn(metrics, clock);
   const isSoleVoter = soleVoterOf(member);
-  return trackingWrites({
+  const deps: Omit<ServiceDeps, 'underWay'> = {
     view: machine,
     watch: machine.watch,
     propose: async (command: Command, reign?: number) => {
@@ -176,7 +181,8 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
     logger,
     metrics: countersIn(metrics),
     settings: serviceSettingsOf(settings),
-  });
+  };
+  return trackingWrites(deps, underWay);
 }
 
 function lineOf(member: Member<Outcome>) {

@@ -4,8 +4,10 @@ import type { ServiceDeps } from './deps.ts';
 import { UnderWay } from './under-way.ts';
 
 /** These, with all that is proposed through them remembered while it is under way. */
-export function trackingWrites(deps: Omit<ServiceDeps, 'underWay'>): ServiceDeps {
-  const underWay = new UnderWay(deps.view);
+export function trackingWrites(
+  deps: Omit<ServiceDeps, 'underWay'>,
+  underWay: UnderWay = new UnderWay(deps.view),
+): ServiceDeps {
   return {
     ...deps,
     underWay,

@@ -6,10 +6,12 @@
 // enough. See docs/decisions/0008.
 
 import { AclError } from '../acl/error.ts';
-import type { NamespaceName } from '../acl/ids.ts';
+import type { BindingRuleId } from '../acl/ids.ts';
 import { nameKey } from '../acl/names.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Change } from '../state/commands.ts';
+import { objectsOf } from '../state/global-log/entry-objects.ts';
+import { decodeEntry } from '../state/global-log/global-entry.ts';
 import type { StateView } from '../state/view.ts';
 import { dependencyOf } from './linked-policies.ts';
 
@@ -26,10 +28,18 @@ export class Overtaken extends AclError {
   }
 }
 
+/** Entries of the primary on their way into this datacenter. */
+interface Batch {
+  readonly ended: Promise<void>;
+  /** What they change; worked out when somebody asks. */
+  readonly keys: () => ReadonlySet<string>;
+}
+
 export class UnderWay {
   readonly #view: Pick<StateView, 'bindingRule'>;
   /** By `dependencyOf` what they change. */
   readonly #byKey = new Map<string, Set<Promise<void>>>();
+  readonly #batches = new Set<Batch>();
 
   constructor(view: Pick<StateView, 'bindingRule'>) {
     this.#view = view;
@@ -39,13 +49,14 @@ export class UnderWay {
   during<Output>(change: Change, propose: () => Promise<Output>): Promise<Output> {
     const keys = this.#keysOf(change);
     const proposed = propose();
-    if (keys.length > 0) this.#hold(keys, proposed);
+    if (change.type === 'global-log.apply') this.#holdBatch(change.entries, proposed);
+    else if (keys.length > 0) this.#hold(keys, proposed);
     return proposed;
   }
 
   /** Throws Overtaken where anything of these, or the whole state, is being changed. */
   requireQuiet(keys: () => Iterable<string>): void {
-    if (this.#byKey.size === 0) return;
+    if (this.#byKey.size === 0 && this.#batches.size === 0) return;
     this.#requireNobodyAt(EVERYTHING);
     for (const key of keys()) this.#requireNobodyAt(key);
   }
@@ -53,6 +64,46 @@ export class UnderWay {
   #requireNobodyAt(key: string): void {
     const changes = this.#byKey.get(key);
     if (changes !== undefined) throw new Overtaken(Promise.all(changes).then(nothing));
+    for (const batch of this.#batches) {
+      if (batch.keys().has(key)) throw new Overtaken(batch.ended);
+    }
+  }
+
+  #holdBatch(entries: readonly Uint8Array[], proposed: Promise<unknown>): void {
+    let known: ReadonlySet<string> | undefined;
+    const keys = (): ReadonlySet<string> => {
+      known ??= this.#keysOfEntries(entries);
+      return known;
+    };
+    const ended: Promise<void> = proposed.then(nothing, nothing).then(() => {
+      this.#batches.delete(batch);
+    });
+    const batch: Batch = { ended, keys };
+    this.#batches.add(batch);
+  }
+
+  /** What cannot be read is refused by the log, and until then may be anything. */
+  #keysOfEntries(entries: readonly Uint8Array[]): ReadonlySet<string> {
+    try {
+      return new Set(entries.flatMap((bytes) => this.#keysOfEntry(bytes)));
+    } catch {
+      return new Set([EVERYTHING]);
+    }
+  }
+
+  #keysOfEntry(bytes: Uint8Array): readonly string[] {
+    return objectsOf(decodeEntry(bytes)).flatMap(({ kind, id, namespace = '' }) => {
+      if (kind === 'auth-method') return [methodKey(namespace, id)];
+      return kind === 'binding-rule'
+        ? this.#keysOfRule(id)
+        : [dependencyOf(TABLE_BY_KIND[kind], id)];
+    });
+  }
+
+  /** One that is new binds whoever logs in to more, not to less. */
+  #keysOfRule(id: string): readonly string[] {
+    const rule = this.#view.bindingRule(id as BindingRuleId);
+    return rule === undefined ? [] : [methodKey(rule.namespace, rule.authMethod)];
   }
 
   #hold(keys: readonly string[], proposed: Promise<unknown>): void {
@@ -98,12 +149,11 @@ export class UnderWay {
       case 'auth-method.delete':
         return [methodKey(change.namespace, change.name)];
       case 'binding-rule.set':
-        return [methodKey(change.rule.namespace, change.rule.authMethod)];
-      case 'binding-rule.delete': {
-        const rule = this.#view.bindingRule(change.id);
-        return rule === undefined ? [] : [methodKey(rule.namespace, rule.authMethod)];
-      }
+        return this.#keysOfRule(change.rule.id);
+      case 'binding-rule.delete':
+        return this.#keysOfRule(change.id);
       case 'restore.commit':
+      case 'global-snapshot.commit':
         return [EVERYTHING];
       default:
         return [];
@@ -114,8 +164,15 @@ export class UnderWay {
 /** Stands for each object there is. */
 const EVERYTHING = 'everything';
 
+const TABLE_BY_KIND = {
+  token: 'tokens',
+  policy: 'policies',
+  role: 'roles',
+  namespace: 'namespaces',
+} as const;
+
 /** An auth method with its binding rules, as `dependencyOf`. */
-export function methodKey(namespace: NamespaceName, name: string): string {
+export function methodKey(namespace: string, name: string): string {
   return dependencyOf('auth-methods', `${namespace} ${nameKey(name)}`);
 }
 
