@@ -264,9 +264,9 @@ export class GlobalJudge {
       );
       return;
     }
-    // What one read has shown, the next has to.
+    // What one read has shown, the next has to; but a fork may have shown by chance what the log had later.
     const seq = Math.max(fit.from, floor);
-    if (consistency === 'default') {
+    if (consistency === 'default' && !this.#wasSetApart(read)) {
       this.#seen.push({ returnMs, site: asked.site, server: undefined, seq });
     }
   }
