@@ -4,6 +4,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import ts from 'typescript';
+import { patternFaultOf } from './tidy-patterns.ts';
 import {
   BANNED_GLOBALS,
   BANNED_MODULES,
@@ -180,6 +181,8 @@ function checkPure(source: Source): void {
 
 function checkNode(source: Source, node: ts.Node): void {
   if (ts.isSwitchStatement(node)) checkSwitch(source, node);
+  const slow = patternFaultOf(node);
+  if (slow !== undefined) find(source, slow.node, 'patterns', slow.says);
   const name = exportedName(node);
   if (name === undefined) return;
   for (const word of name.split(/(?=[A-Z])|_/))

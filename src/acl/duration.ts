@@ -2,6 +2,8 @@
 // in one canonical form (`90s` becomes `1m30s`). Values are nanoseconds in 64 signed bits. What is an
 // allowed length where is for the checks to say.
 
+import { withoutTrailing } from '../../cluster/base/without-trailing.ts';
+
 const NS_BY_UNIT: ReadonlyMap<string, bigint> = new Map([
   ['ns', 1n],
   ['us', 1_000n],
@@ -86,7 +88,7 @@ export function formatDuration(ns: bigint): string {
 /** `value` divided by 10^`places`, without trailing zeros. */
 function decimal(value: bigint, places: number): string {
   const digits = value.toString().padStart(places + 1, '0');
-  const fraction = digits.slice(-places).replace(/0+$/, '');
+  const fraction = withoutTrailing(digits.slice(-places), '0');
   const whole = digits.slice(0, -places);
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }

@@ -83,7 +83,7 @@ function operationOf(name: string, endpoint: Endpoint, components: Map<string, J
   };
   return {
     operationId: name,
-    tags: [name.replace(/\..*$/, '')],
+    tags: [name.replace(/\..*/, '')],
     summary: endpoint.summary,
     description: `Access: ${endpoint.access}.`,
     parameters: parametersOf(endpoint),

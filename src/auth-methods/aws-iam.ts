@@ -3,6 +3,7 @@
 // or to the operator's endpoint (aws-request.ts), and whether the principal is bound.
 
 import { messageOf } from '../../cluster/base/message-of.ts';
+import { withoutTrailing } from '../../cluster/base/without-trailing.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { AuthMethodValidator } from './auth-method-validator.ts';
 import { isBindableArn, matchesArn, type Principal, principalOf } from './aws-arn.ts';
@@ -180,8 +181,8 @@ function sendOnce(
   endpoint: Endpoint,
 ): Promise<HttpsResponse> {
   // A pinned endpoint decides where the request goes; Host stays what the client signed.
-  const base = endpoint.url?.href.replace(/\/+$/, '');
-  const target = base === undefined ? url.href : `${base}/`;
+  const pinned = endpoint.url?.href;
+  const target = pinned === undefined ? url.href : `${withoutTrailing(pinned, '/')}/`;
   return ask(surroundings, {
     method: 'POST',
     url: target,

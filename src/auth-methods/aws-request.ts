@@ -146,10 +146,12 @@ function checkUrl(text: string, { service, url: pinned }: Endpoint): URL {
   return url;
 }
 
+/** What follows `sts` or `iam`: perhaps FIPS, perhaps a region. */
+const AWS_HOST_BEHIND_SERVICE =
+  /^(?:-fips)?(?:\.(?:us-gov|[a-z]{2}(?:-[a-z]+)+-[0-9]{1,2}))?\.amazonaws\.com(?:\.cn)?$/;
+
 function isAwsHost(service: 'sts' | 'iam', host: string): boolean {
-  const region = '(?:\\.(?:us-gov|[a-z]{2}(?:-[a-z]+)+-[0-9]{1,2}))?';
-  const pattern = `^${service}(?:-fips)?${region}\\.amazonaws\\.com(?:\\.cn)?$`;
-  return new RegExp(pattern).test(host);
+  return host.startsWith(service) && AWS_HOST_BEHIND_SERVICE.test(host.slice(service.length));
 }
 
 function headersOf(raw: Readonly<Record<string, unknown>>): Map<string, readonly string[]> {

@@ -56,7 +56,8 @@ export function checkAudience(
     if (!strict || audiences.length === 0) return;
     throw refused('audience claim found in JWT but no audiences are bound');
   }
-  if (!bound.some((audience) => audiences.includes(audience))) {
+  const named = new Set(audiences);
+  if (!bound.some((audience) => named.has(audience))) {
     throw refused('aud claim does not match any bound audience');
   }
 }

@@ -21,6 +21,7 @@ import { decodeJwtConfig, type JwtConfig, mappedAttributeNames } from './jwt-con
 import type { Location, Providers } from './providers.ts';
 import { loginUnavailable, RemoteFailure } from './remote.ts';
 import {
+  KEYS_MAX,
   type PublicKey,
   publicKeyOfPem,
   SIGNATURE_ALGORITHMS,
@@ -45,6 +46,7 @@ export function createJwt(context: JwtContext): AuthMethodValidator {
 async function checkJwtConfig({ keys }: JwtConfig, providers: Providers): Promise<void> {
   switch (keys.kind) {
     case 'static':
+      requireFewKeys(keys.pems);
       await publicKeysOf(keys.pems);
       return;
     case 'jwks':
@@ -70,6 +72,13 @@ async function contact(key: string, action: () => Promise<void>): Promise<void> 
     if (!(error instanceof RemoteFailure)) throw error;
     throw invalidConfig(`error checking ${key}: ${error.message}`);
   }
+}
+
+function requireFewKeys({ length }: readonly string[]): void {
+  if (length <= KEYS_MAX) return;
+  throw invalidConfig(
+    `JWTValidationPubKeys may hold at most ${KEYS_MAX} keys, and holds ${length}`,
+  );
 }
 
 function publicKeysOf(pems: readonly string[]): Promise<readonly PublicKey[]> {

@@ -3,6 +3,7 @@
 
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { messageOf } from '../../cluster/base/message-of.ts';
+import { withoutTrailing } from '../../cluster/base/without-trailing.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { AuthMethodValidator } from './auth-method-validator.ts';
 import { ConfigReader, invalidConfig } from './config-reader.ts';
@@ -76,7 +77,7 @@ function decodeConfig(config: AuthMethod['config']): KubernetesConfig {
   // A bare host and port means TLS, as in the cluster's own client configuration.
   const url = /^[a-z]+:\/\//i.test(host) ? host : `https://${host}`;
   checked('Config.Host is not valid', () => parseHttpUrl(url));
-  return { baseUrl: url.replace(/\/+$/, ''), caPem, serviceAccountJwt };
+  return { baseUrl: withoutTrailing(url, '/'), caPem, serviceAccountJwt };
 }
 
 function checked(prefix: string, check: () => unknown): void {

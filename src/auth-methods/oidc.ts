@@ -22,6 +22,8 @@ import type { Surroundings } from './surroundings.ts';
 
 /** A login must be finished this long after it was begun. */
 export const OIDC_PENDING_MS = 300_000;
+/** Of redirect URI, nonce and metadata together, in UTF-16 units: every server stores them, for anybody. */
+export const OIDC_GIVEN_LENGTH_MAX = 8192;
 const DEFAULT_LEEWAYS = { expirationNs: 0, notBeforeNs: 0, clockSkewNs: 0 };
 
 /** A login that waits for its callback. Plain data; `pkceVerifier` and `nonce` are secrets. */
@@ -49,7 +51,10 @@ export interface OidcStart {
 }
 
 export interface OidcFlow {
-  /** Begins a login. Rejects with `invalid` for a redirect URI that the method does not allow. */
+  /**
+   * Begins a login. Rejects with `invalid` for a redirect URI that the method does not allow, and for
+   * more text than OIDC_GIVEN_LENGTH_MAX.
+   */
   authUrl(request: {
     readonly method: AuthMethod;
     readonly redirectUri: string;
@@ -140,6 +145,7 @@ async function begin(
   },
 ): Promise<OidcStart> {
   const { random, nowMs } = clockAndRandom(surroundings);
+  requireShort(request);
   if (!isAllowedRedirect(request.redirectUri, config.allowedRedirectUris)) {
     throw invalid(`unauthorized redirect_uri: ${request.redirectUri}`);
   }
@@ -155,6 +161,19 @@ async function begin(
     expiresAtMs: nowMs + OIDC_PENDING_MS,
   };
   return { authUrl: authorizationUrl(config, metadata, pending), pending };
+}
+
+function requireShort(request: {
+  readonly redirectUri: string;
+  readonly clientNonce: string;
+  readonly meta: Readonly<Record<string, string>>;
+}): void {
+  const given = [request.redirectUri, request.clientNonce, ...Object.entries(request.meta).flat()];
+  const length = given.reduce((sum, text) => sum + text.length, 0);
+  if (length <= OIDC_GIVEN_LENGTH_MAX) return;
+  throw invalid(
+    `RedirectURI, ClientNonce and Meta may have at most ${OIDC_GIVEN_LENGTH_MAX} characters together, and have ${length}`,
+  );
 }
 
 function clockAndRandom(surroundings: Surroundings): { random(): string; nowMs: number } {

@@ -35,7 +35,8 @@ interface EcKey {
   readonly y: string;
 }
 
-const JWKS_KEYS_MAX = 256;
+/** So many keys a method may be given, and a key set may hold: a login tries those that fit. */
+export const KEYS_MAX = 256;
 const CURVES: Readonly<Record<string, string>> = {
   ES256: 'P-256',
   ES384: 'P-384',
@@ -57,7 +58,7 @@ export function keyFits(key: PublicKey, algorithm: SignatureAlgorithm): boolean 
 export function keysOfJwks(document: Readonly<Record<string, unknown>>): readonly PublicKey[] {
   const { keys } = document;
   if (!Array.isArray(keys)) throw new RemoteFailure('the answer is not a JSON Web Key Set');
-  if (keys.length > JWKS_KEYS_MAX) throw new RemoteFailure('the JSON Web Key Set is too large');
+  if (keys.length > KEYS_MAX) throw new RemoteFailure('the JSON Web Key Set is too large');
   return keys.flatMap((key: unknown) => publicKeyOf(key) ?? []);
 }
 

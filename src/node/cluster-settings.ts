@@ -2,6 +2,7 @@
 // at together, and what a member of the group needs of them. Nothing is opened or looked up here.
 
 import type { NetAddress } from '../../cluster/platform/net.ts';
+import { withoutTrailing } from '../../cluster/base/without-trailing.ts';
 import { isLoopback, isUnspecified, parseNetAddress } from './net-address.ts';
 import { CLUSTER_PORT } from './settings-keys.ts';
 
@@ -104,7 +105,7 @@ function keysIn({ cluster_key }: ClusterSettings): readonly string[] {
 
 function faultOfKey(key: string): string | undefined {
   const bytes = Buffer.from(key, 'base64');
-  const isBase64 = bytes.toString('base64').replace(/=+$/, '') === key.replace(/=+$/, '');
+  const isBase64 = withoutTrailing(bytes.toString('base64'), '=') === withoutTrailing(key, '=');
   if (isBase64 && bytes.length === KEY_BYTES) return undefined;
   const found = isBase64 ? `it has ${bytes.length}` : 'it is no base64';
   return `cluster_key: expected ${KEY_BYTES} bytes in base64, and ${found}; ${HOW_TO_MAKE_A_KEY}`;

@@ -1,6 +1,7 @@
 // Splits HCL 1 text into tokens with their places. It skips white space and comments, and throws the
 // syntax errors of single tokens; how tokens may follow each other is the parser's business.
 
+import { withoutTrailing } from '../../cluster/base/without-trailing.ts';
 import { scanString } from './hcl-string.ts';
 import type { Position } from './rule-set.ts';
 import { type SourceText, syntaxError } from './source-text.ts';
@@ -102,7 +103,9 @@ export class HclLexer {
 
   #number(text: string): Token {
     if (/^-?0[xX]$/.test(text)) throw this.#error(this.#offset, 'illegal hexadecimal number');
-    if (/^-?0[0-9]*[89][0-9]*$/.test(text)) throw this.#error(this.#offset, 'illegal octal number');
+    if (/^-?0[0-9]+$/.test(text) && /[89]/.test(text)) {
+      throw this.#error(this.#offset, 'illegal octal number');
+    }
     if (/^\.[0-9]+[eE]|^[^xX]*[eE][+-]?$/.test(text)) {
       throw this.#error(this.#offset, 'illegal exponent');
     }
@@ -160,7 +163,7 @@ function isHeredocEnd(
   heredoc: { readonly anchor: string; readonly isIndented: boolean },
 ): boolean {
   if (heredoc.isIndented && line.length === heredoc.anchor.length) return false;
-  return line.replace(/^[ \t\v\f\r]+/, '').replace(/\r+$/, '') === heredoc.anchor;
+  return withoutTrailing(line.replace(/^[ \t\v\f\r]+/, ''), '\r') === heredoc.anchor;
 }
 
 function withoutPrefix(line: string, prefix: string): string {

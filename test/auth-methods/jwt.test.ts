@@ -393,6 +393,10 @@ t.test('jwt: refuses a config with the prescribed words', async (t) => {
       /^error parsing public key JWTValidationPubKeys\[0\]: expected a PEM/,
     ],
     [
+      { JWTValidationPubKeys: Array.from({ length: 257 }, () => RSA.pem) },
+      'JWTValidationPubKeys may hold at most 256 keys, and holds 257',
+    ],
+    [
       { JWTValidationPubKeys: await weakPem() },
       /^error parsing public key JWTValidationPubKeys\[0\]: an RSA key must have/,
     ],
@@ -861,6 +865,21 @@ t.test('oidc: the whole flow, and each way in which it must fail', async (t) => 
     code: 'invalid',
     message: 'unauthorized redirect_uri: https://evil.test/cb',
   });
+  const brought = (length: number, split: 'nonce' | 'key' | 'value') => {
+    const redirectUri = 'http://localhost:9999/oidc/callback';
+    const text = 'x'.repeat(length - redirectUri.length);
+    const meta = split === 'key' ? { [text]: '' } : split === 'value' ? { '': text } : {};
+    const clientNonce = split === 'nonce' ? text : '';
+    return oidcFlow.authUrl({ method, redirectUri, clientNonce, meta });
+  };
+  for (const split of ['nonce', 'key', 'value'] as const) {
+    t.ok((await brought(8192, split)).authUrl, `as much as anybody may have stored: ${split}`);
+    await t.rejects(brought(8193, split), {
+      code: 'invalid',
+      message:
+        'RedirectURI, ClientNonce and Meta may have at most 8192 characters together, and have 8193',
+    });
+  }
   await t.rejects(
     start('https://ui.test:444/cb'),
     { code: 'invalid' },

@@ -355,6 +355,7 @@ t.test(
       '-',
       '9',
       '\n',
+      '\r',
       '💥',
       '{"a":1,',
       'key "a" {',
@@ -370,6 +371,9 @@ t.test(
       refusalOf(() => parseRules(text));
       refusalOf(() => parseRules(`acl = "${text}`));
       refusalOf(() => parseRules(`{"acl": "${text}"}`));
+      // A run that something else follows: what looks for it at the end tries it from each place.
+      refusalOf(() => parseRules(`x = 0${text}.`));
+      refusalOf(() => parseRules(`x = <<A\na${text}b\nA\n`));
       t.pass(`${JSON.stringify(piece)} without end was read to its end`);
     }
   },
