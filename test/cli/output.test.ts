@@ -280,6 +280,23 @@ dc5         removed  -         0 entries  0      0.0s   0            0.5s       
 `,
   );
   t.match(plain.err, /^The primary is dc1, epoch 1; the log ends at 1.9, a majority has 1.8.\n/);
+  const primary = (Closed: string) => ({
+    ...answers,
+    'GET /v1/operator/primary': { value: { Datacenter: 'dc1', Closed } },
+  });
+  const closed = await run(['operator', 'datacenters'], {
+    answers: primary('no majority is heard'),
+  });
+  t.same(
+    [closed.status, closed.out, closed.err.split('\n')[1]],
+    [0, plain.out, 'Closed: no majority is heard'],
+  );
+  const open = await run(['operator', 'datacenters'], { answers: primary('') });
+  t.same(
+    [open.out, open.err],
+    [plain.out, plain.err],
+    'nothing is said of what is as it should be',
+  );
   const coloured = await run(['operator', 'datacenters'], { answers, isTerminal: true });
   const red = [...coloured.out.matchAll(/\u001b\[31m(.*?)\u001b\[39m/g)].map(([, cell]) => cell);
   t.same(red, ['away', '90.0s', 'stopped', 'differs', '2']);

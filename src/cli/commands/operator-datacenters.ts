@@ -7,6 +7,7 @@ import { addGroup, addLeaf, exactlyOne } from '../command-line.ts';
 import { CommandFailed } from '../failed.ts';
 import type { Session } from '../session.ts';
 import { DATACENTER_COLUMNS, type Federation, federationSentence } from '../show/federation.ts';
+import { closedSentence } from '../show/primary.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 const WHICH = ['[name]', 'name of the datacenter'] as const;
@@ -44,7 +45,8 @@ async function removeDatacenter(
   const name = nameOf(argument);
   const query = { force };
   const { value } = await session.client.datacenter.remove({ path: { name }, query });
-  if (!value) throw new CommandFailed(`there is no datacenter ${name}: nothing was removed`);
+  if (!value)
+    throw new CommandFailed(`there is no datacenter ${name}, or not any more: nothing was removed`);
   await session.done(value, `Removed datacenter ${name}; stop its servers, they go on reading.`);
 }
 
@@ -68,6 +70,21 @@ async function showDatacenters(session: Session): Promise<void> {
   const federation = await asPrimaryKnows(session, own);
   await session.showTable(federation, federation.Datacenters, DATACENTER_COLUMNS);
   await session.note(federationSentence(federation));
+  const dc = federation === own ? undefined : own.PrimaryDatacenter;
+  const closed = await closedNote(session, dc);
+  if (closed !== undefined) await session.note(closed);
+}
+
+/** Why `dc`, or the one that is asked, takes no global write; undefined where nobody says so. */
+async function closedNote(session: Session, dc: string | undefined): Promise<string | undefined> {
+  try {
+    const { value } = await session.client.operator.primary({ query: { dc } });
+    return closedSentence(value);
+  } catch (error) {
+    // The table needs fewer rights than this.
+    if (error instanceof ClientError) return undefined;
+    throw error;
+  }
 }
 
 /** Only the primary knows of all; while it is away, what this datacenter knows is all there is. */

@@ -29,6 +29,11 @@ export function primaryParts(primary: Primary): readonly Part[] {
   ];
 }
 
+/** Undefined where the primary takes writes. */
+export function closedSentence({ Closed }: Primary): string | undefined {
+  return Closed === '' ? undefined : `Closed: ${Closed}`;
+}
+
 export function movedSentence({ Datacenter, Epoch, Position, HeadPosition }: Moved): string {
   const lost =
     Position === HeadPosition
