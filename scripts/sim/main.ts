@@ -24,6 +24,7 @@ interface Options {
   readonly clients?: number;
   readonly until?: number;
   readonly keepAll?: true;
+  readonly deputies: boolean;
   readonly trace?: true;
   readonly mutants?: true;
   readonly mutant?: Mutant;
@@ -52,6 +53,7 @@ const options = scriptProgram(
   .option('--clients <count>', 'with --seed: so many clients', wholeNumber)
   .option('--until <ms>', 'with --seed: faults end here, in virtual milliseconds', wholeNumber)
   .option('--keep-all', 'with --seed: servers keep all entries of their logs')
+  .option('--no-deputies', 'with --seed: nobody writes whose right to it comes and goes')
   .option('--trace', 'with --seed: prints what happens')
   .option(
     '--bad-day <name>',
@@ -94,12 +96,13 @@ async function overSeeds(range: SeedRange): Promise<boolean> {
   }
 }
 
-function cutsOf({ only, clients, until, keepAll }: Options): Cuts {
+function cutsOf({ only, clients, until, keepAll, deputies }: Options): Cuts {
   return {
     ...(only !== undefined && { only }),
     ...(clients !== undefined && { clientCount: clients }),
     ...(until !== undefined && { safetyMs: until }),
     ...(keepAll === true && { keepsAll: true }),
+    ...(!deputies && { hasNoDeputies: true }),
   };
 }
 

@@ -5,6 +5,7 @@ import { CallerResolver } from '../../../src/service/caller-resolver.ts';
 import { RefusedRequests } from '../../../src/service/refused-requests.ts';
 import { RightsCache } from '../../../src/service/rights-cache.ts';
 import { ChangeSet } from '../../../src/state/change-set.ts';
+import { UnderWay } from '../../../src/service/under-way.ts';
 import { StoredState } from '../../../src/state/stored-state.ts';
 import { rowKey } from '../../../src/state/tables.ts';
 import type { Mutant } from './mutant.ts';
@@ -13,6 +14,14 @@ import { replaced, together } from './replaced.ts';
 const REQUESTS = rowKey('request', new Uint8Array(0));
 
 export const NODE_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'unheeded-changes',
+    breaks: 'a write does not wait for what is under way of the rights that it was checked against',
+    foundBy: ['authority'],
+    subject: 'datacenters',
+    seed: 10,
+    install: () => replaced(UnderWay.prototype, 'requireQuiet', () => () => undefined),
+  },
   {
     name: 'stale-rights',
     breaks: 'what a token may do is remembered though a policy of it is another one now',

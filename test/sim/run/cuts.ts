@@ -11,6 +11,8 @@ export interface Cuts {
   readonly safetyMs?: number;
   /** Servers keep all entries, so that nobody of a group is sent a snapshot. */
   readonly keepsAll?: boolean;
+  /** Nobody writes whose right to it comes and goes. */
+  readonly hasNoDeputies?: boolean;
 }
 
 export function cut(options: RunOptions, cuts: Cuts): RunOptions {
@@ -20,15 +22,22 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
   );
   const { keptCount, ...limits } = options.limits;
   const kept = cuts.keepsAll === true ? limits : options.limits;
-  return { ...options, clientCount, safetyMs, plan, limits: kept };
+  const { federation } = options;
+  return {
+    ...{ ...options, clientCount, safetyMs, plan, limits: kept },
+    ...(federation !== undefined &&
+      cuts.hasNoDeputies === true && { federation: { ...federation, hasDeputies: false } }),
+  };
 }
 
 /** As the command line takes them. */
-export function describeCuts({ only, clientCount, safetyMs, keepsAll }: Cuts): string {
+export function describeCuts(cuts: Cuts): string {
+  const { only, clientCount, safetyMs, keepsAll, hasNoDeputies } = cuts;
   return [
     only === undefined ? '' : ` --only ${only.length === 0 ? 'none' : only.join(',')}`,
     clientCount === undefined ? '' : ` --clients ${clientCount}`,
     safetyMs === undefined ? '' : ` --until ${Math.ceil(safetyMs)}`,
     keepsAll === true ? ' --keep-all' : '',
+    hasNoDeputies === true ? ' --no-deputies' : '',
   ].join('');
 }

@@ -36,6 +36,8 @@ export interface FederationOptions {
   readonly loginTtlMs?: number | undefined;
   /** Whether clients give back the tokens of their logins. */
   readonly hasLogouts?: boolean;
+  /** Whether tokens write whose right to it is given and taken all the time. */
+  readonly hasDeputies?: boolean;
   /** The datacenter that votes and has no objects, by its number: never the first one. */
   readonly witnessSite?: number | undefined;
 }
@@ -203,7 +205,7 @@ function drawAway(stream: Stream, siteCount: number): readonly number[] {
 function drawLater(
   seed: number,
   siteCount: number,
-): Pick<FederationOptions, 'loginTtlMs' | 'hasLogouts' | 'witnessSite'> {
+): Pick<FederationOptions, 'loginTtlMs' | 'hasLogouts' | 'hasDeputies' | 'witnessSite'> {
   const stream = new Stream(seed, 'logins');
   const areEnding = stream.chance(0.4);
   const isWitnessed = new Stream(seed, 'witness').chance(0.2);
@@ -211,6 +213,7 @@ function drawLater(
     loginTtlMs:
       areEnding && stream.chance(0.7) ? Math.ceil(stream.spread(1500, 15_000)) : undefined,
     hasLogouts: areEnding && stream.chance(0.7),
+    hasDeputies: new Stream(seed, 'deputies').chance(0.3),
     witnessSite: isWitnessed ? siteCount : undefined,
   };
 }

@@ -21,6 +21,7 @@ export async function shrink(
   const shrinking = new Shrinking(options, failed, run);
   await shrinking.endEarlier();
   await shrinking.withoutSnapshots();
+  await shrinking.withoutDeputies();
   await shrinking.fewerClients();
   await shrinking.fewerFaults();
   await shrinking.fewerClients();
@@ -54,6 +55,10 @@ class Shrinking {
 
   async withoutSnapshots(): Promise<void> {
     if (this.#options.limits.keptCount !== undefined) await this.#try({ keepsAll: true });
+  }
+
+  async withoutDeputies(): Promise<void> {
+    if (this.#options.federation?.hasDeputies === true) await this.#try({ hasNoDeputies: true });
   }
 
   async fewerClients(): Promise<void> {

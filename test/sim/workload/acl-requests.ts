@@ -8,7 +8,13 @@ import type { ObjectInput, ObjectOutput, Version } from './object-model.ts';
 
 /** One object that clients fight over. */
 export type Target =
-  | { readonly kind: 'policy'; readonly key: string; readonly name: string }
+  | {
+      readonly kind: 'policy';
+      readonly key: string;
+      readonly name: string;
+      /** What its tokens may read, or write, by its value. */
+      readonly about: 'key' | 'acl';
+    }
   | {
       readonly kind: 'token';
       readonly key: string;
@@ -53,7 +59,11 @@ export interface Known {
 export type Consistency = 'default' | 'consistent' | 'stale';
 
 export function policyTarget(number: number): Target {
-  return { kind: 'policy', key: `policy p${number}`, name: `p${number}` };
+  return policyNamed(`p${number}`, 'key');
+}
+
+export function policyNamed(name: string, about: 'key' | 'acl'): Target {
+  return { kind: 'policy', key: `policy ${name}`, name, about };
 }
 
 export function tokenTarget(number: number, policy: string): Target {
@@ -112,7 +122,9 @@ function bodyOf(target: Target, value: string): Readonly<Record<string, unknown>
   const Description = value;
   switch (target.kind) {
     case 'policy': {
-      const Rules = `key "x" { policy = "${accessOf(value)}" }`;
+      const access = accessOf(value);
+      const Rules =
+        target.about === 'acl' ? `acl = "${access}"` : `key "x" { policy = "${access}" }`;
       return { Name: target.name, Description, Rules };
     }
     case 'token':

@@ -20,7 +20,7 @@ import {
   type Known,
   knownFrom,
   type LoginTarget,
-  outputOf,
+  type outputOf,
   policyTarget,
   readQuestion,
   type Target,
@@ -31,6 +31,7 @@ import { type Came, cameFrom } from '../came.ts';
 import { drawWeighted } from '../draw-weighted.ts';
 import type { ObjectInput, ObjectOutput } from '../object-model.ts';
 import type { Workload } from '../workload.ts';
+import { DEPUTIES, DEPUTY_POLICY, DEPUTY_TARGETS, type Deputy, judgeDeputies } from './deputies.ts';
 import {
   ackIn,
   type Asked,
@@ -43,6 +44,14 @@ import {
   placeIn,
 } from './global-history.ts';
 import { GlobalJudge } from './global-judge.ts';
+import {
+  headersOf,
+  outputFor,
+  queryOf,
+  type Question,
+  type Role,
+  withAck,
+} from './global-requests.ts';
 import { LocalTokens } from './local-tokens.ts';
 import { LOGIN_METHODS, Logins } from './logins.ts';
 
@@ -55,7 +64,8 @@ export type DatacentersOperation =
   | 'list'
   | 'local'
   | 'login'
-  | 'logout';
+  | 'logout'
+  | 'deputy';
 
 export interface DatacentersWorkloadOptions {
   readonly world: World;
@@ -81,6 +91,8 @@ export const MARKS = {
   ended: 'a token of a login had ended',
   expired: 'a token of a login had expired',
   givenBack: 'a token of a login was given back',
+  acted: 'a deputy wrote',
+  denied: 'a deputy was denied',
 } as const;
 
 const ATTEMPTS_MAX = 3;
@@ -96,8 +108,6 @@ interface Client {
   furthest: Place | undefined;
 }
 
-type Question = Omit<HttpQuestion, 'headers'>;
-
 export class DatacentersWorkload implements Workload {
   readonly #options: DatacentersWorkloadOptions;
   readonly #targets: readonly Target[];
@@ -111,6 +121,7 @@ export class DatacentersWorkload implements Workload {
   #openCount = 0;
   #isStopped = false;
   readonly #counts = { acknowledged: 0, refused: 0, nothing: 0, unknown: 0, reads: 0, unread: 0 };
+  #deputyEntries = 0;
 
   constructor(options: DatacentersWorkloadOptions) {
     this.#options = options;
@@ -121,6 +132,7 @@ export class DatacentersWorkload implements Workload {
       ...LOGIN_METHODS.map(({ name, locality }) => {
         return authMethodTarget(name, locality, options.loginTtlMs);
       }),
+      ...(options.weights.deputy > 0 ? DEPUTY_TARGETS : []),
     ];
     const asked = {
       sites: sites.map(({ hosts }) => hosts),
@@ -142,6 +154,7 @@ export class DatacentersWorkload implements Workload {
       ...this.#local.counts,
       ...this.#logins.counts,
       entries: checks.chain.size,
+      deputyEntries: this.#deputyEntries,
       comparedObjects: checks.comparedCount,
     };
   }
@@ -200,6 +213,7 @@ export class DatacentersWorkload implements Workload {
     }
     const history = { writes: this.#writes, reads: this.#reads, listings: this.#listings };
     new GlobalJudge({ violations, checks, hosts: world.hosts, history }).all();
+    this.#deputyEntries = judgeDeputies({ violations, checks });
   }
 
   #client(name: string, home: number): Client {
@@ -253,12 +267,33 @@ export class DatacentersWorkload implements Workload {
       case 'logout':
         await this.#logOut(client, host);
         return;
+      case 'deputy':
+        await this.#asDeputy(client, target, host);
+        return;
       default: {
         const isAnswered = await this.#write(client, target, kind, host, world.hosts);
         // Who is told that a write can be read looks for it.
         if (isAnswered && stream.chance(0.3)) await this.#read(client, target, 'default', host);
       }
     }
+  }
+
+  /** A deputy writes; often somebody takes its right away, or gives it, in the same moment. */
+  async #asDeputy(client: Client, target: Target, host: SimHost): Promise<void> {
+    const { stream } = client;
+    const { hosts } = this.#options.world;
+    const deputy = stream.pick(DEPUTIES);
+    const right = stream.pick([DEPUTY_POLICY, deputy]);
+    if (stream.chance(0.5)) await this.#write(client, right, 'create', host, hosts);
+    // An update names the policy by its id, which is another one after each deletion.
+    if (stream.chance(0.5)) await this.#read(client, DEPUTY_POLICY, 'default', host);
+    // Nobody may delete the token that they present.
+    const ends = target.key === deputy.key ? [] : (['delete'] as const);
+    const kind = stream.pick(['create', 'update', ...ends] as const);
+    const acts = this.#write(client, target, kind, host, hosts, deputy);
+    const change = stream.pick(['update', 'update', 'update', 'delete'] as const);
+    if (stream.chance(0.6)) await this.#write(client, right, change, stream.pick(hosts), hosts);
+    await acts;
   }
 
   /** `first` is asked, and after it any of `hosts`. True when it was answered. */
@@ -268,6 +303,7 @@ export class DatacentersWorkload implements Workload {
     kind: 'create' | 'update' | 'delete',
     first: SimHost,
     hosts: readonly SimHost[],
+    deputy?: Deputy,
   ): Promise<boolean> {
     const { world } = this.#options;
     this.#valueCount += 1;
@@ -281,6 +317,7 @@ export class DatacentersWorkload implements Workload {
     if (question === undefined || !this.#options.checks.hasBegun) return false;
     const write: GlobalWrite = {
       requestId: `c${client.number}-${value}`,
+      ...(deputy !== undefined && { owner: `token ${deputy.accessorId}` }),
       input,
       callMs: world.time.nowMs,
       returnMs: Number.POSITIVE_INFINITY,
@@ -288,12 +325,9 @@ export class DatacentersWorkload implements Workload {
       stands: undefined,
       visibleAt: undefined,
     };
-    return this.#carry(
-      client,
-      { write, target, question, secret: MANAGEMENT_SECRET },
-      first,
-      hosts,
-    );
+    const secret = deputy?.secret ?? MANAGEMENT_SECRET;
+    const role = deputy === undefined ? 'manager' : 'deputy';
+    return this.#carry(client, { write, target, question, secret, role }, first, hosts);
   }
 
   /** Asks for a write until it is decided, or nobody is left to ask. True when it was answered. */
@@ -304,30 +338,31 @@ export class DatacentersWorkload implements Workload {
       readonly target: Target | LoginTarget;
       readonly question: Question;
       readonly secret: string;
+      readonly role: Role;
     },
     first: SimHost,
     hosts: readonly SimHost[],
   ): Promise<boolean> {
     const { world } = this.#options;
-    const { write, target, question, secret } = wish;
+    const { write, target, question, secret, role } = wish;
     this.#writes.push(write);
     const headers = headersOf(secret, write.requestId);
-    const isPresented = secret !== MANAGEMENT_SECRET;
     let mayBeDone = false;
     let host = first;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
       const asked = this.#asked(host);
       const came = await this.#ask(host, { ...withAck(question, client.stream), headers });
-      const output =
-        typeof came === 'string' ? cameAs(came) : outputFor(isPresented, write.input, came);
+      const output = outputFor(role, write.input, came);
       if (output === 'impossible') {
         this.#complain(question.path, host, came);
         return false;
       }
       this.#noteStands(client, write, { came, asked, output });
       if (output === 'unknown') mayBeDone = true;
-      else if (output !== 'unavailable')
+      else if (output !== 'unavailable') {
+        if (role === 'deputy') this.#mark(output.kind === 'refused' ? MARKS.denied : MARKS.acted);
         return this.#settle(client, write, { target, output, came, mayBeDone });
+      }
       host = client.stream.pick(hosts);
     }
     this.#counts[mayBeDone ? 'unknown' : 'nothing'] += 1;
@@ -466,7 +501,7 @@ export class DatacentersWorkload implements Workload {
       visibleAt: undefined,
     };
     const question = { method: 'POST', path: '/v1/acl/logout' } as const;
-    const wish = { write, target, question, secret: target.secret };
+    const wish = { write, target, question, secret: target.secret, role: 'self' } as const;
     await this.#carry(client, wish, host, world.hosts);
     return write.stands !== undefined;
   }
@@ -512,10 +547,8 @@ export class DatacentersWorkload implements Workload {
       headers: headersOf(secret, undefined),
     });
     const isPresented = secret !== MANAGEMENT_SECRET;
-    const output =
-      typeof came === 'string'
-        ? cameAs(came)
-        : outputFor(isPresented, { kind: 'read', key: target.key }, came);
+    const input = { kind: 'read', key: target.key } as const;
+    const output = outputFor(isPresented ? 'self' : 'manager', input, came);
     if (output === 'impossible') this.#complain(path, host, came);
     if (typeof output === 'string' || typeof came === 'string') {
       this.#counts.unread += 1;
@@ -612,40 +645,4 @@ function wallOf({ process }: SimHost): number | undefined {
 
 function noteFurthest(client: Client, at: Place): void {
   if (client.furthest === undefined || isBefore(client.furthest, at)) client.furthest = at;
-}
-
-function cameAs(came: 'not-sent' | 'lost'): 'unavailable' | 'unknown' {
-  return came === 'lost' ? 'unknown' : 'unavailable';
-}
-
-/** Who presents a token of their own is told that it is none by 403. */
-function outputFor(
-  isPresented: boolean,
-  input: ObjectInput,
-  came: Exclude<Came, string>,
-): ReturnType<typeof outputOf> {
-  return isPresented && came.status === 403 ? { kind: 'missing' } : outputOf(input, came);
-}
-
-function queryOf(consistency: GlobalConsistency, from: Place | undefined): string {
-  if (from !== undefined) return `?min-position=${from.epoch}.${from.seq}`;
-  return consistency === 'stale' ? '?stale' : '';
-}
-
-/** Some ask for a majority, or for all, and do not wait for ever. */
-function withAck(question: Question, stream: Stream): Question {
-  const ack = stream.pick(['', '', 'ack=majority', 'ack=all&ack_timeout=1s'] as const);
-  if (ack === '') return question;
-  const joint = question.path.includes('?') ? '&' : '?';
-  return { ...question, path: `${question.path}${joint}${ack}` };
-}
-
-function headersOf(
-  secret: string,
-  requestId: string | undefined,
-): Readonly<Record<string, string>> {
-  return {
-    'X-Service-Token': secret,
-    ...(requestId !== undefined && { 'X-Service-Request-Id': requestId }),
-  };
 }

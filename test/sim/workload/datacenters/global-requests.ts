@@ -1,0 +1,43 @@
+// How clients of several datacenters ask, and what the answers mean by whose token was presented.
+
+import type { HttpQuestion } from '../../subject/node-subject.ts';
+import type { Stream } from '../../world/stream.ts';
+import { outputOf } from '../acl-requests.ts';
+import type { Came } from '../came.ts';
+import type { ObjectInput } from '../object-model.ts';
+import type { GlobalConsistency, Place } from './global-history.ts';
+
+export type Question = Omit<HttpQuestion, 'headers'>;
+
+/** Whose token is presented: of who may do all, of who may write at times, or the one that it is about. */
+export type Role = 'manager' | 'deputy' | 'self';
+
+/** Who presents a token to see or end it is told that it is none by 403, and a deputy that it has no right. */
+export function outputFor(role: Role, input: ObjectInput, came: Came): ReturnType<typeof outputOf> {
+  if (typeof came === 'string') return came === 'lost' ? 'unknown' : 'unavailable';
+  if (role === 'manager' || came.status !== 403) return outputOf(input, came);
+  return role === 'deputy' ? { kind: 'refused' } : { kind: 'missing' };
+}
+
+export function queryOf(consistency: GlobalConsistency, from: Place | undefined): string {
+  if (from !== undefined) return `?min-position=${from.epoch}.${from.seq}`;
+  return consistency === 'stale' ? '?stale' : '';
+}
+
+/** Some ask for a majority, or for all, and do not wait for ever. */
+export function withAck(question: Question, stream: Stream): Question {
+  const ack = stream.pick(['', '', 'ack=majority', 'ack=all&ack_timeout=1s'] as const);
+  if (ack === '') return question;
+  const joint = question.path.includes('?') ? '&' : '?';
+  return { ...question, path: `${question.path}${joint}${ack}` };
+}
+
+export function headersOf(
+  secret: string,
+  requestId: string | undefined,
+): Readonly<Record<string, string>> {
+  return {
+    'X-Service-Token': secret,
+    ...(requestId !== undefined && { 'X-Service-Request-Id': requestId }),
+  };
+}
