@@ -2,20 +2,28 @@
 // change that.
 
 import { RpcRefusal } from '../transport/rpc-error.ts';
-import type { RpcServer } from '../transport/transport.ts';
+import type { RpcRequest, RpcServer } from '../transport/transport.ts';
 
 /** On the wire: it gets no other meaning. */
 export const REMOVED_REFUSAL = 'federation.removed';
 
-/** The same handler for all datacenters but those that were removed. `isRemoved` is asked at every call. */
+export interface RemovedOnes {
+  /** Asked at every call. */
+  readonly isRemoved: (datacenter: string) => boolean;
+  /** What one of them asked, before it is refused. */
+  readonly overhear: (request: RpcRequest) => void;
+}
+
+/** The same handler for all datacenters but those that were removed. */
 export function refusingRemoved(
   handler: RpcServer,
-  isRemoved: (datacenter: string) => boolean,
+  { isRemoved, overhear }: RemovedOnes,
 ): RpcServer {
-  return (request) => {
+  return async (request) => {
     const { datacenter } = request.from;
     if (!isRemoved(datacenter)) return handler(request);
+    overhear(request);
     const says = `an operator has removed datacenter ${datacenter} from the federation; \`conclave operator datacenter allow ${datacenter}\` at the primary lets it come back`;
-    return Promise.reject(new RpcRefusal(REMOVED_REFUSAL, says));
+    throw new RpcRefusal(REMOVED_REFUSAL, says);
   };
 }

@@ -53,6 +53,7 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     source: { locate: () => ({ kind: 'kept' }), read: async () => [] },
     addressesOf,
     claim: () => undefined,
+    heardEpoch: () => 0,
     isDiverged: () => false,
     ackedSeqOf: () => CURSOR.seq,
     call: (to, request) => {

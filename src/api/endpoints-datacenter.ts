@@ -25,5 +25,9 @@ export const DATACENTER_ENDPOINTS = {
     ...operatorWrite,
     method: 'PUT',
     summary: 'Let a removed datacenter, or another one under its name, come back.',
+    query: {
+      force:
+        'Present and not `false` or `0`: also where it follows a later reign, to which the others then yield.',
+    },
   }),
 };

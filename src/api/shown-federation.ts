@@ -45,6 +45,11 @@ export interface ShownDatacenter {
   readonly lastError: string;
   /** How often it was found to have what the primary has not, in this reign of the server's. */
   readonly differences: number;
+  /**
+   * Of one that was removed: the reign that it follows, where the others would have to yield to it, or could
+   * not tell it from theirs, if they heard of it.
+   */
+  readonly rival: { readonly datacenter: string; readonly epoch: number } | undefined;
 }
 
 export interface ShownFederation {

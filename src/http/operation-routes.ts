@@ -34,6 +34,10 @@ import { isSwitchedOn, textOf, unescapeQuery } from './query.ts';
 
 const renderBoolean = (value: boolean) => (value ? 'true' : 'false');
 const nothing = () => ({});
+const datacenterNamed: OperationRoute<'datacenter.remove' | 'datacenter.allow'>['input'] = ({
+  parameter,
+  query,
+}) => ({ name: parameter, isForced: isSwitchedOn(query, 'force') });
 
 export const OPERATION_ROUTES: { readonly [Name in OperationName]: OperationRoute<Name> } = {
   bootstrap: {
@@ -240,12 +244,6 @@ export const OPERATION_ROUTES: { readonly [Name in OperationName]: OperationRout
     render: renderAuthorizations,
   },
   'replication.status': { input: nothing, render: renderReplication },
-  'datacenter.remove': {
-    input: ({ parameter, query }) => ({
-      name: parameter,
-      isForced: isSwitchedOn(query, 'force'),
-    }),
-    render: renderBoolean,
-  },
-  'datacenter.allow': { input: ({ parameter }) => ({ name: parameter }), render: renderBoolean },
+  'datacenter.remove': { input: datacenterNamed, render: renderBoolean },
+  'datacenter.allow': { input: datacenterNamed, render: renderBoolean },
 };

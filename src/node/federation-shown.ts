@@ -1,6 +1,7 @@
 // How the datacenters stand to each other, of what this server knows: as the leader of the primary what
 // all of them have acknowledged, as the leader of a secondary how far it is itself, else who they are.
 
+import type { RemovedClaim } from '../../cluster/federation/directory/directory.ts';
 import type { FollowerState, FollowerView } from '../../cluster/federation/feed/follower.ts';
 import type {
   SubscriberKind,
@@ -17,6 +18,8 @@ export interface KnownFederation {
   /** The own one first; without those that were removed. */
   readonly names: readonly string[];
   readonly primary: Primacy;
+  /** Whom a datacenter that was removed takes for the primary; undefined where it was not heard. */
+  readonly claimOfRemoved: (datacenter: string) => RemovedClaim | undefined;
   readonly isPrimary: boolean;
   readonly replication: Replication | undefined;
   readonly position: Position;
@@ -43,9 +46,23 @@ export function federationShown(known: KnownFederation): ShownFederation {
         ...(name === own ? ownOf(known) : otherOf(known, name)),
         isWitness: witnesses.has(name),
       })),
-      ...removed.map((name) => ({ ...unknown(name), state: 'removed' as const })),
+      ...removed.map((name) => removedOne(name, known)),
     ],
   };
+}
+
+/** Its reign matters where it would win over the present one, or could not be told from it. */
+function removedOne(
+  name: string,
+  { claimOfRemoved, nowMs, primary }: KnownFederation,
+): ShownDatacenter {
+  const shown = { ...unknown(name), state: 'removed' } as const;
+  const claim = claimOfRemoved(name);
+  if (claim === undefined || claim.epoch < primary.epoch) return shown;
+  const { datacenter, epoch, ageMs } = claim;
+  if (epoch === primary.epoch && datacenter === primary.datacenter) return shown;
+  const lastError = `it takes ${datacenter} for the primary, of epoch ${epoch}`;
+  return { ...shown, rival: { datacenter, epoch }, lastErrorMs: nowMs - ageMs, lastError };
 }
 
 function witnessesOf(replication: Replication | undefined): ReadonlySet<string> {
@@ -136,5 +153,6 @@ function unknown(name: string): ShownDatacenter {
     lastErrorMs: undefined,
     lastError: '',
     differences: 0,
+    rival: undefined,
   };
 }

@@ -154,7 +154,10 @@ export class NodeFederation implements Federation {
 
   /** Serves a method for all datacenters but those that an operator has removed. */
   serve(method: string, handler: RpcServer): void {
-    const served = refusingRemoved(handler, (datacenter) => this.#view.isRemoved(datacenter));
+    const served = refusingRemoved(handler, {
+      isRemoved: (datacenter) => this.#view.isRemoved(datacenter),
+      overhear: (request) => this.#gossip.overhear(request),
+    });
     this.#options.member.serve(method, served, { from: 'datacenters' });
   }
 
@@ -258,6 +261,7 @@ export class NodeFederation implements Federation {
       own: plan.datacenter,
       names: this.datacenters(),
       primary: this.primary(),
+      claimOfRemoved: (each) => this.#gossip.directory.claimOfRemoved(each),
       isPrimary: this.isPrimary,
       replication: machine.replication(),
       position: machine.position(),
@@ -373,6 +377,7 @@ export class NodeFederation implements Federation {
       }),
       addressesOf: (datacenter) => this.#view.addressesOf(datacenter),
       claim: () => this.#gossip.directory.primary(),
+      heardEpoch: () => this.#gossip.directory.latestEpoch(),
       isDiverged: () => this.#subscriber.state().kind === 'diverged',
       ackedSeqOf: (datacenter) => {
         const followers = this.#feed.followers();

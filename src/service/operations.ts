@@ -170,7 +170,10 @@ export interface OperationTypes {
     input: { name: string; isForced: boolean };
     output: WriteResult<boolean>;
   };
-  'datacenter.allow': { input: { name: string }; output: WriteResult<boolean> };
+  'datacenter.allow': {
+    input: { name: string; isForced: boolean };
+    output: WriteResult<boolean>;
+  };
 }
 
 export type OperationName = keyof OperationTypes;

@@ -160,6 +160,7 @@ const ASKED: readonly (readonly [line: string, ...asked: string[]])[] = [
   ['operator datacenter remove dc2', 'DELETE /v1/operator/datacenter/dc2'],
   ['operator datacenter remove dc2 --force', 'DELETE /v1/operator/datacenter/dc2?force'],
   ['operator datacenter allow dc2', 'PUT /v1/operator/datacenter/dc2'],
+  ['operator datacenter allow dc2 --force', 'PUT /v1/operator/datacenter/dc2?force'],
   ['operator primary', 'GET /v1/operator/primary'],
   ['operator promote', 'PUT /v1/operator/primary {"Mode":"hand-over"}'],
   ['operator promote dc2', 'PUT /v1/operator/primary {"Datacenter":"dc2","Mode":"hand-over"}'],

@@ -146,6 +146,56 @@ t.test(
   },
 );
 
+for (const isForced of [false, true]) {
+  const outcome = isForced ? 'by force all yield to it' : 'until it is the one that yields';
+  t.test(`removing: who was made primary meanwhile is not allowed; ${outcome}`, async (t) => {
+    const dc1 = await runDatacenter(t, { name: 'dc1' });
+    const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
+    await everyoneKnows([dc1, dc2]);
+    for (const Name of ['revoked', 'kept']) {
+      const made = await clientOf(dc1).put('/acl/policy?ack=all&ack_timeout=60s', { Name });
+      t.equal(made.status, 200, made.text);
+    }
+    t.equal((await clientOf(dc1).delete('/operator/datacenter/dc2')).text, 'true');
+    const forced = { Mode: 'forced', Epoch: 2, AcceptLoss: true };
+    await until('dc2 is forced', async () => {
+      return (await clientOf(dc2).put('/operator/primary', forced)).status === 200;
+    });
+    await clientOf(dc2).made('PUT', '/acl/policy', { Name: 'apart' });
+    const { json } = await clientOf(dc1).get('/acl/policy/name/revoked');
+    t.equal((await clientOf(dc1).delete(`/acl/policy/${json.ID}`)).status, 200);
+    await until('dc1 has heard what it says of itself', async () => {
+      return (await shownOf(dc1, 'dc2'))?.LastErrorMessage !== '';
+    });
+    const shown = await shownOf(dc1, 'dc2');
+    t.equal(shown?.LastErrorMessage, 'it takes dc2 for the primary, of epoch 2');
+    t.equal(shown?.State, 'removed');
+    const refused = await clientOf(dc1).put('/operator/datacenter/dc2', undefined);
+    t.equal(refused.status, 400);
+    t.match(
+      refused.text,
+      /^Nothing was changed: dc2 takes dc2 for the primary, of epoch 2, and here it is dc1, of epoch 1: the others would yield to it, .*, revocations too, .* promote dc1 --election/,
+    );
+    if (!isForced) {
+      const elected = await clientOf(dc1).put('/operator/primary', { Mode: 'election' });
+      t.equal(elected.json.Epoch, 3, elected.text);
+    }
+    const path = `/operator/datacenter/dc2${isForced ? '?force' : ''}`;
+    const allowed = await clientOf(dc1).put(path, undefined);
+    t.same([allowed.status, allowed.text], [200, 'true'], allowed.text);
+    const [winner, loser] = isForced ? [dc2, dc1] : [dc1, dc2];
+    await until('one of them yields', async () => {
+      const { json } = await clientOf(loser).get('/operator/primary');
+      return Number(json.DivergentEntries) > 0 && json.Datacenter === winner.name;
+    });
+    await until('both have the same', async () => (await has(dc1, 'apart')) === isForced);
+    await until('both have the same', async () => (await has(dc2, 'apart')) === isForced);
+    for (const each of [dc1, dc2]) {
+      t.same([await has(each, 'revoked'), await has(each, 'kept')], [isForced, true]);
+    }
+  });
+}
+
 t.test('federation: a log of another federation is not taken, and both are named', async (t) => {
   const dc1 = await runDatacenter(t, { name: 'dc1' });
   const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });

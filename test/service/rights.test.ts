@@ -94,7 +94,7 @@ const INPUTS: { readonly [Name in OperationName]: OperationInput<Name> } = {
   authorize: { items: [], explain: false },
   'replication.status': {},
   'datacenter.remove': { name: 'none', isForced: false },
-  'datacenter.allow': { name: 'none' },
+  'datacenter.allow': { name: 'none', isForced: false },
 };
 
 function ask(harness: Harness, name: OperationName, secret: SecretId | undefined): Promise<string> {

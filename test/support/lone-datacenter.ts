@@ -34,6 +34,7 @@ export function loneDatacenter(name: string, position: () => Position): Federati
           lastErrorMs: undefined,
           lastError: '',
           differences: 0,
+          rival: undefined,
         },
       ],
     }),

@@ -22,7 +22,7 @@ export interface DirectoryOptions {
   readonly clusterId: () => string;
   /** Empty while none is known. */
   readonly federationId: () => string;
-  /** An operator has removed it: whatever is told of it is passed over. */
+  /** An operator has removed it: what it says counts for nothing, and is remembered. */
   readonly isRemoved: (datacenter: string) => boolean;
   readonly forgetAfterMs: number;
 }
@@ -34,6 +34,9 @@ export interface PrimaryClaim {
   readonly addresses: readonly NetAddress[];
 }
 
+/** What a datacenter that was removed says, so long ago. */
+export type RemovedClaim = Pick<PrimaryClaim, 'datacenter' | 'epoch'> & { readonly ageMs: number };
+
 interface Known {
   readonly record: DirectoryRecord;
   /** By the own monotonic clock. */
@@ -43,6 +46,8 @@ interface Known {
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #known = new Map<string, Known>();
+  /** What those that were removed have said last. */
+  readonly #removed = new Map<string, Known>();
   #count = 0;
 
   constructor(options: DirectoryOptions) {
@@ -86,6 +91,23 @@ export class Directory {
     );
   }
 
+  /** Whom a datacenter that was removed took for the primary when it was heard last; undefined: it was not heard. */
+  claimOfRemoved(datacenter: string): RemovedClaim | undefined {
+    this.#forgetOld();
+    const known = this.#removed.get(datacenter);
+    if (known === undefined || known.record.epoch === 0) return undefined;
+    const { primary, epoch } = known.record;
+    const ageMs = Math.max(0, this.#options.clock.monotonicMs() - known.writtenAtMs);
+    return { datacenter: primary, epoch, ageMs };
+  }
+
+  /** The latest that anybody has told of, those that were removed too; 0 while nobody has. */
+  latestEpoch(): number {
+    this.#forgetOld();
+    const all = [...this.#known.values(), ...this.#removed.values()];
+    return all.reduce((latest, { record }) => Math.max(latest, record.epoch), 0);
+  }
+
   /** The leader of the own datacenter writes its record anew. */
   write(own: OwnRecord): void {
     this.#count += 1;
@@ -104,17 +126,20 @@ export class Directory {
   #take(record: DirectoryRecord): boolean {
     const known = this.#known.get(record.datacenter)?.record;
     if (known !== undefined && !isLater(record, known)) return false;
-    const writtenAtMs = this.#options.clock.monotonicMs() - record.ageMs;
-    this.#known.set(record.datacenter, { record, writtenAtMs });
+    this.#known.set(record.datacenter, this.#since(record));
     return known === undefined || contentOf(record) !== contentOf(known);
   }
 
   #isWelcome(record: DirectoryRecord): boolean {
     const { clusterId, datacenter, federationId, forgetAfterMs } = this.#options;
     if (record.datacenter === '' || record.ageMs > forgetAfterMs) return false;
-    if (this.#isRemoved(record.datacenter)) return false;
     const own = federationId();
-    if (own !== '' && record.federationId !== '' && record.federationId !== own) {
+    const isStranger = own !== '' && record.federationId !== '' && record.federationId !== own;
+    if (this.#isRemoved(record.datacenter)) {
+      if (!isStranger) this.#overhear(record);
+      return false;
+    }
+    if (isStranger) {
       return this.#refuse(record, `it is of federation ${record.federationId}, not of ${own}`);
     }
     if (record.datacenter === datacenter && record.clusterId !== clusterId()) {
@@ -127,6 +152,17 @@ export class Directory {
     return this.#refuse(record, `the datacenter of that name is cluster ${known.record.clusterId}`);
   }
 
+  /** The last word of it counts, of another cluster under its name too. */
+  #overhear(record: DirectoryRecord): void {
+    const known = this.#removed.get(record.datacenter)?.record;
+    const isOld = known?.clusterId === record.clusterId && !isLater(record, known);
+    if (!isOld) this.#removed.set(record.datacenter, this.#since(record));
+  }
+
+  #since(record: DirectoryRecord): Known {
+    return { record, writtenAtMs: this.#options.clock.monotonicMs() - record.ageMs };
+  }
+
   #refuse({ datacenter, clusterId }: DirectoryRecord, why: string): false {
     this.#options.logger.warn({ datacenter, cluster: clusterId, why }, 'a datacenter is left out');
     return false;
@@ -137,6 +173,10 @@ export class Directory {
     for (const [datacenter, { writtenAtMs }] of this.#known) {
       const isOver = writtenAtMs < oldestMs || this.#isRemoved(datacenter);
       if (isOver) this.#known.delete(datacenter);
+    }
+    for (const [datacenter, { writtenAtMs }] of this.#removed) {
+      const isOver = writtenAtMs < oldestMs || !this.#isRemoved(datacenter);
+      if (isOver) this.#removed.delete(datacenter);
     }
   }
 

@@ -42,7 +42,7 @@ export interface GossipOptions {
   readonly clusterId: () => string;
   /** Empty while none is known. */
   readonly federationId: () => string;
-  /** An operator has removed it: nobody is told of it, nor hears of it. */
+  /** An operator has removed it: nobody is told of it, and what it says counts for nothing. */
   readonly isRemoved: (datacenter: string) => boolean;
   /** What the own datacenter is; undefined on every server but its leader. */
   readonly own: () => OwnRecord | undefined;
@@ -98,6 +98,13 @@ export class Gossip {
     const isHurrying = this.#hurriedLeft > 0;
     this.#hurriedLeft = HURRIED_COUNT;
     if (!isHurrying && !this.#isUnderWay && this.#timer !== undefined) this.#awaitNext();
+  }
+
+  /** Remembers what a datacenter that is refused says of itself, and of nobody else. Throws WireDamage. */
+  overhear({ from, method, payload }: RpcRequest): void {
+    if (method !== DIRECTORY_METHOD) return;
+    const records = decodeRecords(payload);
+    this.directory.learn(records.filter(({ datacenter }) => datacenter === from.datacenter));
   }
 
   /** Asks every server of every datacenter, so that the leaders, who know it best, are among them. Never rejects. */

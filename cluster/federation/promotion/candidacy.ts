@@ -3,7 +3,6 @@
 
 import { messageOf } from '../../base/message-of.ts';
 import type { Logger } from '../../platform/logger.ts';
-import type { PrimaryClaim } from '../directory/directory.ts';
 import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
 import {
   type Ballot,
@@ -56,8 +55,8 @@ export interface CandidacyOptions {
   readonly datacenter: string;
   readonly port: PromotionPort;
   readonly rest: RestOfLog;
-  /** Who is said to be primary. */
-  readonly claim: () => PrimaryClaim | undefined;
+  /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
+  readonly heardEpoch: () => number;
   /** The leader of that datacenter. Rejects with RpcError. */
   readonly ask: (datacenter: string, method: string, payload: Uint8Array) => Promise<Uint8Array>;
 }
@@ -79,8 +78,8 @@ export class Candidacy {
 
   /** Behind every epoch that was promised here or is said to have begun. Throws PromotionRefusal. */
   nextEpoch(): number {
-    const { claim, port } = this.#options;
-    return Math.max(requireLeading(port).maxEpoch, claim()?.epoch ?? 0) + 1;
+    const { heardEpoch, port } = this.#options;
+    return Math.max(requireLeading(port).maxEpoch, heardEpoch()) + 1;
   }
 
   /** Resolves when this datacenter is primary. Rejects with PromotionRefusal. */

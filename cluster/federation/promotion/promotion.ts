@@ -47,6 +47,8 @@ export interface PromotionOptions extends AskLeaderOptions {
   readonly source: Pick<EntrySource, 'locate' | 'read'>;
   /** Who is said to be primary. */
   readonly claim: () => PrimaryClaim | undefined;
+  /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
+  readonly heardEpoch: () => number;
   /** The feed cannot go on: the primary has not what is here. */
   readonly isDiverged: () => boolean;
   /** How far a datacenter that follows this one has acknowledged; undefined: it is not heard. */

@@ -29,10 +29,13 @@ export function addDatacenterCommands(operator: Command, surroundings: Surroundi
     },
     run: removeDatacenter,
   });
-  addLeaf(datacenter, surroundings, {
+  addLeaf<{ readonly force?: boolean }>(datacenter, surroundings, {
     name: 'allow',
     says: 'let a removed datacenter, or another one under its name, come back',
     argument: WHICH,
+    flags: (command) => {
+      command.option('--force', 'also where the others then yield to its primary');
+    },
     run: allowDatacenter,
   });
 }
@@ -52,11 +55,12 @@ async function removeDatacenter(
 
 async function allowDatacenter(
   session: Session,
-  _options: object,
+  { force }: { readonly force?: boolean },
   argument: string | undefined,
 ): Promise<void> {
   const name = nameOf(argument);
-  const { value } = await session.client.datacenter.allow({ path: { name } });
+  const query = { force };
+  const { value } = await session.client.datacenter.allow({ path: { name }, query });
   if (!value) throw new CommandFailed(`datacenter ${name} was not removed: nothing was changed`);
   await session.done(value, `Datacenter ${name} may come back.`);
 }

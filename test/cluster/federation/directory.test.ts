@@ -13,6 +13,7 @@ import {
 } from '../../../cluster/federation/directory/directory-frames.ts';
 import { Directory, type OwnRecord } from '../../../cluster/federation/directory/directory.ts';
 import { Gossip, type GossipTiming } from '../../../cluster/federation/directory/gossip.ts';
+import type { RpcRequest } from '../../../cluster/transport/transport.ts';
 import type { NetAddress } from '../../../cluster/platform/net.ts';
 import { WireDamage } from '../../../cluster/wire/wire-damage.ts';
 import { FeedWorld, WorldNode } from './feed-world.ts';
@@ -113,6 +114,50 @@ t.test('directory: who was removed is forgotten, and nothing is learnt of it', a
   test.equal(directory.learn([another]), true, 'another one may have its name then');
 });
 
+t.test(
+  'directory: what a removed one says last is remembered, and counts for nothing',
+  async (test) => {
+    const world = new FeedWorld();
+    const removed = ['dc2'];
+    const directory = aDirectory(world, { removed });
+    const claimed = { datacenter: 'dc2', epoch: 9, ageMs: RECORD.ageMs };
+    directory.learn([{ ...RECORD, federationId: 'other', primary: 'dc2', epoch: 11 }]);
+    test.equal(directory.claimOfRemoved('dc2'), undefined, 'of another federation');
+    directory.learn([{ ...RECORD, primary: 'dc2', epoch: 9 }]);
+    test.same(directory.claimOfRemoved('dc2'), claimed);
+    test.same([directory.primary(), directory.latestEpoch()], [undefined, 9]);
+    directory.learn([{ ...RECORD, count: 1, primary: 'dc1', epoch: 3 }]);
+    test.same(directory.claimOfRemoved('dc2'), claimed, 'an earlier word');
+    directory.learn([{ ...RECORD, clusterId: 'another cluster', count: 1, epoch: 3 }]);
+    test.equal(directory.claimOfRemoved('dc2')?.epoch, 3, 'another one under its name');
+    await world.run(11_000);
+    test.same(
+      [directory.claimOfRemoved('dc2'), directory.latestEpoch()],
+      [undefined, 0],
+      'too old',
+    );
+    directory.learn([{ ...RECORD, count: 70_001 }]);
+    removed.pop();
+    test.equal(directory.claimOfRemoved('dc2'), undefined, 'it is not removed any more');
+  },
+);
+
+t.test('gossip: one that is refused is heard about itself alone', async (test) => {
+  const world = new FeedWorld();
+  const node = await new GossipNode(world, 'n1', 'dc1').join([], () => []);
+  node.removed.push('dc2');
+  const others = { ...RECORD, datacenter: 'dc3', primary: 'dc3', epoch: 20 };
+  const from = { datacenter: 'dc2' } as RpcRequest['from'];
+  const told = encodeRecords([RECORD, others]);
+  const asked = { from, payload: told, deadlineMs: 1_000, hops: 0 };
+  node.gossip.overhear({ ...asked, method: 'feed.open' });
+  test.equal(node.gossip.directory.claimOfRemoved('dc2'), undefined, 'it asked for something else');
+  node.gossip.overhear({ ...asked, method: DIRECTORY_METHOD });
+  test.equal(node.gossip.directory.claimOfRemoved('dc2')?.epoch, RECORD.epoch);
+  test.same(node.gossip.directory.addressesOf('dc3'), []);
+  test.equal(node.gossip.directory.latestEpoch(), RECORD.epoch);
+});
+
 t.test('directory: the primary is who the latest reign is said to be of', async (test) => {
   const directory = aDirectory(new FeedWorld());
   directory.learn([
@@ -170,6 +215,7 @@ t.test(
 class GossipNode extends WorldNode {
   gossip!: Gossip;
   own: OwnRecord | undefined;
+  readonly removed: string[] = [];
   changedCount = 0;
   askedCount = 0;
   timing: Partial<GossipTiming> = {};
@@ -183,7 +229,7 @@ class GossipNode extends WorldNode {
       datacenter: this.datacenter,
       clusterId: () => `cluster of ${this.datacenter}`,
       federationId: () => '',
-      isRemoved: () => false,
+      isRemoved: (each) => this.removed.includes(each),
       own: () => this.own,
       seeds,
       neighbours,

@@ -384,7 +384,14 @@ t.test('feed: a datacenter that was removed stands still, and says why', async (
   const { world, log, primary, secondary } = await twoDatacenters();
   const removed = new Set<string>();
   const handlers = Object.entries(primary.handlers).map(
-    ([method, handler]) => [method, refusingRemoved(handler, (each) => removed.has(each))] as const,
+    ([method, handler]) =>
+      [
+        method,
+        refusingRemoved(handler, {
+          isRemoved: (each) => removed.has(each),
+          overhear: () => undefined,
+        }),
+      ] as const,
   );
   primary.handlers = Object.fromEntries(handlers);
   log.write('one');

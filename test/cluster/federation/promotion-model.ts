@@ -81,6 +81,7 @@ export class Datacenter implements PromotionPort {
         const { epoch } = primary.epochs.at(-1)!;
         return { datacenter: primary.name, epoch, addresses: addressesOf(primary.name) };
       },
+      heardEpoch: () => (this.hasHeard ? world.latest.epochs.at(-1)!.epoch : 0),
       isDiverged: () => this.#isBeside(world.latest),
       ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),
       call,
