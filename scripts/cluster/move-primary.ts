@@ -7,8 +7,17 @@ import { ClusterRefusal } from './cluster-refusal.ts';
 /** A hand-over waits for everything that the new one lacks. */
 const MOVE_MAX_MS = 60_000;
 const ASK_MAX_MS = 30_000;
+/** Those that are paused or cut off are not waited for. */
+const LOOK_MAX_MS = 2_000;
 const PAUSE_MS = 200;
 const PATH = '/v1/operator/primary';
+
+const NO_ANSWER = { status: 0, text: '' };
+
+interface Known {
+  readonly Datacenter: string;
+  readonly Epoch: number;
+}
 
 /** Resolves when it is, also if it was before. Rejects with why it is not. */
 export async function movePrimary(cluster: ClusterDescription, datacenter: string): Promise<void> {
@@ -19,11 +28,9 @@ export async function movePrimary(cluster: ClusterDescription, datacenter: strin
   for (let place = 0; performance.now() < deadlineMs; place += 1) {
     const node = own[place % Math.max(1, own.length)];
     if (node === undefined) break;
-    const question = { http: node.http, path: PATH, secret, timeoutMs: ASK_MAX_MS };
     try {
-      const known = await askNode(question);
-      const isThere = known.status === 200 && JSON.parse(known.text).Datacenter === datacenter;
-      if (isThere) return;
+      if ((await latestPrimary(cluster)) === datacenter) return;
+      const question = { http: node.http, path: PATH, secret, timeoutMs: ASK_MAX_MS };
       const moved = await askNode({ ...question, method: 'PUT', body: { Datacenter: datacenter } });
       if (moved.status === 200) return;
       says = `${node.name} answered ${moved.status} ${moved.text}`;
@@ -33,4 +40,21 @@ export async function movePrimary(cluster: ClusterDescription, datacenter: strin
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
   throw new ClusterRefusal(`${datacenter} did not become the primary: ${says}`);
+}
+
+/** Of the latest epoch that any server knows: one that just lost the primary may not know of it yet. */
+async function latestPrimary(cluster: ClusterDescription): Promise<string | undefined> {
+  const { nodes, management_token: secret } = cluster;
+  const running = nodes.filter(({ pid }) => pid !== null);
+  const known = await Promise.all(
+    running.map(async ({ http }) => {
+      const question = { http, path: PATH, secret, timeoutMs: LOOK_MAX_MS };
+      const { status, text } = await askNode(question).catch(() => NO_ANSWER);
+      return status === 200 ? (JSON.parse(text) as Known) : undefined;
+    }),
+  );
+  const [latest] = known
+    .filter((each) => each !== undefined)
+    .sort((one, other) => other.Epoch - one.Epoch);
+  return latest?.Datacenter;
 }
