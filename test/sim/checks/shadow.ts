@@ -22,8 +22,13 @@ export interface Applied {
   /** Of the leader that put it there. */
   readonly term: number;
   readonly command: Command;
+  /** Whether whoever asked for it had the right to, by the state before it. */
+  readonly isRightful: boolean;
   readonly outcome: Outcome;
 }
+
+/** What a right is told from. */
+export type RightsState = Pick<StateMachine, 'token' | 'policy'>;
 
 export interface Replay {
   readonly commands: readonly Applied[];
@@ -37,7 +42,10 @@ const STOPPED_CLOCK = {
   after: () => ({ cancel: () => undefined }),
 };
 
-export async function replayLog(committed: readonly LogEntry[]): Promise<Replay> {
+export async function replayLog(
+  committed: readonly LogEntry[],
+  hasRight: (command: Command, before: RightsState) => boolean = () => true,
+): Promise<Replay> {
   const kv = new InstantKv();
   const machine = StateMachine.open(kv, { clock: STOPPED_CLOCK });
   const commands: Applied[] = [];
@@ -47,10 +55,13 @@ export async function replayLog(committed: readonly LogEntry[]): Promise<Replay>
     const { index, term, type, payload } = entry;
     group = groupAfter(group, entry);
     const record = type === 'membership' ? { groupRecord: encodeGroupRecord(group) } : {};
+    const isCommand = type === 'normal' && payload.length > 0;
+    const command = isCommand ? decodeCommand(payload) : undefined;
+    const isRightful = command === undefined || hasRight(command, machine);
     const [outcome] = await machine.apply([{ ...entry, ...record }]);
     digests.set(index, kv.digest);
-    if (type !== 'normal' || payload.length === 0 || outcome === undefined) continue;
-    commands.push({ index, term, command: decodeCommand(payload), outcome });
+    if (command === undefined || outcome === undefined) continue;
+    commands.push({ index, term, command, isRightful, outcome });
   }
   return { commands, digests };
 }

@@ -15,7 +15,9 @@ import { ReadBarriers } from '../../../cluster/replica/read-barriers.ts';
 import { Guests } from '../../../cluster/transport/guests.ts';
 import type { Policy } from '../../../src/acl/policy.ts';
 import { CallerResolver } from '../../../src/service/caller-resolver.ts';
+import { UnderWay } from '../../../src/service/under-way.ts';
 import { PositionWaiters } from '../../../src/service/position-waiters.ts';
+import type { Change } from '../../../src/state/commands.ts';
 import { ChangeSet } from '../../../src/state/change-set.ts';
 import { Digest } from '../../../src/state/digest.ts';
 import { encodeEntry } from '../../../src/state/global-log/global-entry.ts';
@@ -49,6 +51,20 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
           const isOwn = epochs?.at(-1)?.primary === datacenter;
           if (isOwn || entry.seq % 5 !== 0) real.call(this, entry, bytes);
         };
+      }),
+  },
+  {
+    name: 'unheeded-batches',
+    breaks:
+      "a datacenter's own writes do not wait for entries of the primary that are on their way in",
+    foundBy: ['authority'],
+    subject: 'datacenters',
+    seed: 10,
+    install: () =>
+      replaced(UnderWay.prototype, 'during', (real) => {
+        return function <Output>(this: UnderWay, change: Change, propose: () => Promise<Output>) {
+          return change.type === 'global-log.apply' ? propose() : real.call(this, change, propose);
+        } as UnderWay['during'];
       }),
   },
   {

@@ -156,6 +156,17 @@ export function readQuestion(
   return { method: 'GET', path: `/v1/acl/${target.kind}/${name}${query}` };
 }
 
+/** Who asks; with an id, a write that is sent again is done once. */
+export function headersOf(
+  secret: string,
+  requestId: string | undefined,
+): Readonly<Record<string, string>> {
+  return {
+    'X-Service-Token': secret,
+    ...(requestId !== undefined && { 'X-Service-Request-Id': requestId }),
+  };
+}
+
 /** Of the service dialect. */
 export function outputOf(
   input: ObjectInput,

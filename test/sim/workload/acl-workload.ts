@@ -19,6 +19,7 @@ import type { World } from '../world/world.ts';
 import { AclJudge, type ReadRecord, type WriteRecord } from './acl-judge.ts';
 import {
   type Consistency,
+  headersOf,
   type Known,
   knownFrom,
   outputOf,
@@ -28,7 +29,7 @@ import {
   tokenTarget,
   writeQuestion,
 } from './acl-requests.ts';
-import { type Came, cameFrom } from './came.ts';
+import { type Came, cameAs, cameFrom } from './came.ts';
 import { drawWeighted } from './draw-weighted.ts';
 import type { ObjectInput, ObjectOutput } from './object-model.ts';
 import type { Workload } from './workload.ts';
@@ -436,20 +437,6 @@ export class AclWorkload implements Workload {
 
 function isDone({ kind }: ObjectOutput): boolean {
   return kind === 'written' || kind === 'deleted';
-}
-
-function cameAs(came: 'not-sent' | 'lost'): 'unavailable' | 'unknown' {
-  return came === 'lost' ? 'unknown' : 'unavailable';
-}
-
-function headersOf(
-  secret: string,
-  requestId: string | undefined,
-): Readonly<Record<string, string>> {
-  return {
-    'X-Service-Token': secret,
-    ...(requestId !== undefined && { 'X-Service-Request-Id': requestId }),
-  };
 }
 
 function serverOf(node: LiveNode): LiveServer {

@@ -13,3 +13,8 @@ export function cameFrom(host: SimHost, reply: Reply<HttpAnswer>): Came {
   const hasEnded = reply.value.status === 500 && host.process === undefined;
   return hasEnded ? 'lost' : reply.value;
 }
+
+/** Who was sent nothing did nothing. */
+export function cameAs(came: 'not-sent' | 'lost'): 'unavailable' | 'unknown' {
+  return came === 'lost' ? 'unknown' : 'unavailable';
+}

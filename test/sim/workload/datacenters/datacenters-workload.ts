@@ -12,11 +12,13 @@ import {
   type LiveServer,
   MANAGEMENT_SECRET,
 } from '../../subject/node-subject.ts';
+import { siteName } from '../../subject/datacenters-subject.ts';
 import type { SimHost } from '../../world/sim-host.ts';
 import type { Stream } from '../../world/stream.ts';
 import type { World } from '../../world/world.ts';
 import {
   authMethodTarget,
+  headersOf,
   type Known,
   knownFrom,
   type LoginTarget,
@@ -31,7 +33,15 @@ import { type Came, cameFrom } from '../came.ts';
 import { drawWeighted } from '../draw-weighted.ts';
 import type { ObjectInput, ObjectOutput } from '../object-model.ts';
 import type { Workload } from '../workload.ts';
-import { DEPUTIES, DEPUTY_POLICY, DEPUTY_TARGETS, type Deputy, judgeDeputies } from './deputies.ts';
+import {
+  DEPUTIES,
+  DEPUTY_POLICY,
+  DEPUTY_TARGETS,
+  type Deputy,
+  hasRight,
+  judgeDeputies,
+  localTokenOf,
+} from './deputies.ts';
 import {
   ackIn,
   type Asked,
@@ -44,14 +54,7 @@ import {
   placeIn,
 } from './global-history.ts';
 import { GlobalJudge } from './global-judge.ts';
-import {
-  headersOf,
-  outputFor,
-  queryOf,
-  type Question,
-  type Role,
-  withAck,
-} from './global-requests.ts';
+import { outputFor, queryOf, type Question, type Role, withAck } from './global-requests.ts';
 import { LocalTokens } from './local-tokens.ts';
 import { LOGIN_METHODS, Logins } from './logins.ts';
 
@@ -92,10 +95,15 @@ export const MARKS = {
   expired: 'a token of a login had expired',
   givenBack: 'a token of a login was given back',
   acted: 'a deputy wrote',
+  actedAtHome: 'a deputy made a local token',
   denied: 'a deputy was denied',
 } as const;
 
 const ATTEMPTS_MAX = 3;
+/** Of a deputy, in a row. */
+const LOCALS_MAX = 12;
+/** Of a local token, beside that it is made: no right, nobody to do it, not known. */
+const LOCAL_SAID: readonly number[] = [403, 503, 504];
 /** Of a write whose acknowledgement did not come in time: it is done. */
 const STANDS = /^The write stands at position (\d+)\.(\d+),/;
 
@@ -120,8 +128,11 @@ export class DatacentersWorkload implements Workload {
   #valueCount = 0;
   #openCount = 0;
   #isStopped = false;
-  readonly #counts = { acknowledged: 0, refused: 0, nothing: 0, unknown: 0, reads: 0, unread: 0 };
-  #deputyEntries = 0;
+  readonly #counts = {
+    ...{ acknowledged: 0, refused: 0, nothing: 0, unknown: 0, reads: 0, unread: 0 },
+    deputyWrites: 0,
+  };
+  #localCount = 0;
 
   constructor(options: DatacentersWorkloadOptions) {
     this.#options = options;
@@ -154,7 +165,6 @@ export class DatacentersWorkload implements Workload {
       ...this.#local.counts,
       ...this.#logins.counts,
       entries: checks.chain.size,
-      deputyEntries: this.#deputyEntries,
       comparedObjects: checks.comparedCount,
     };
   }
@@ -202,8 +212,11 @@ export class DatacentersWorkload implements Workload {
 
   async judge(): Promise<void> {
     const { violations, checks, sites, world } = this.#options;
-    for (const { checks: group } of sites) {
-      const replay = await replayLog(group.committed.map(({ entry }) => entry));
+    for (const [place, { checks: group }] of sites.entries()) {
+      const committed = group.committed.map(({ entry }) => entry);
+      const replay = await replayLog(committed, hasRight);
+      const site = siteName(place);
+      this.#counts.deputyWrites += judgeDeputies(replay.commands, { violations, site });
       for (const [index, digest] of replay.digests) {
         const known = group.digestAt(index);
         violations.require(known === undefined || known === digest, 'states', () => {
@@ -213,7 +226,6 @@ export class DatacentersWorkload implements Workload {
     }
     const history = { writes: this.#writes, reads: this.#reads, listings: this.#listings };
     new GlobalJudge({ violations, checks, hosts: world.hosts, history }).all();
-    this.#deputyEntries = judgeDeputies({ violations, checks });
   }
 
   #client(name: string, home: number): Client {
@@ -292,8 +304,26 @@ export class DatacentersWorkload implements Workload {
     const kind = stream.pick(['create', 'update', ...ends] as const);
     const acts = this.#write(client, target, kind, host, hosts, deputy);
     const change = stream.pick(['update', 'update', 'update', 'delete'] as const);
-    if (stream.chance(0.6)) await this.#write(client, right, change, stream.pick(hosts), hosts);
+    if (stream.chance(0.6)) {
+      const changes = this.#write(client, right, change, stream.pick(hosts), hosts);
+      await Promise.all([changes, this.#makeLocals(client, deputy)]);
+    }
     await acts;
+  }
+
+  /** A deputy makes local tokens, one behind the other: one may stand right before or behind its right's end. */
+  async #makeLocals(client: Client, deputy: Deputy): Promise<void> {
+    const { stream, home } = client;
+    const host = stream.pick(this.#options.sites[home]!.hosts);
+    for (let left = stream.below(LOCALS_MAX); left > 0; left -= 1) {
+      this.#localCount += 1;
+      const body = localTokenOf(home, this.#localCount);
+      const headers = headersOf(deputy.secret, undefined);
+      const came = await this.#ask(host, { method: 'PUT', path: '/v1/acl/token', body, headers });
+      if (typeof came === 'string') return;
+      if (came.status === 200) this.#mark(MARKS.actedAtHome);
+      else if (!LOCAL_SAID.includes(came.status)) this.#complain('/v1/acl/token', host, came);
+    }
   }
 
   /** `first` is asked, and after it any of `hosts`. True when it was answered. */

@@ -2,13 +2,10 @@
 // or by a write of their own. What such a token has written must stand in the log at a place where it had the
 // right, also where the right was taken away a moment before.
 
-import { idBytes, POLICIES, TOKENS } from '../../../../src/state/objects.ts';
-import { decodeRecord } from '../../../../src/state/record-codec.ts';
-import { rowKey } from '../../../../src/state/tables.ts';
-import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
+import type { Command } from '../../../../src/state/commands.ts';
+import { canarySecret, canaryText } from '../../checks/federation/canaries.ts';
+import type { Applied, RightsState } from '../../checks/shadow.ts';
 import type { Violations } from '../../checks/violations.ts';
-import { textOf } from '../../world/key-text.ts';
-import type { SortedRows } from '../../world/sorted-rows.ts';
 import { mayWrite, policyNamed, type Target, tokenTarget } from '../acl-requests.ts';
 
 export type Deputy = Extract<Target, { readonly kind: 'token' }>;
@@ -29,35 +26,50 @@ export const DEPUTY_POLICY: Target = policyNamed(POLICY, 'acl');
 /** All that their right rests on. */
 export const DEPUTY_TARGETS: readonly Target[] = [DEPUTY_POLICY, ...DEPUTIES];
 
+/** Beyond the local tokens of other clients. */
+const FIRST_LOCAL = 1_000_000;
+
 /** The checker's name. */
 const CHECKER = 'authority';
 
-/** Holds every entry of theirs, those that are set apart too, against the objects before it. */
-export function judgeDeputies({
-  checks: { chain },
-  violations,
-}: {
-  readonly checks: FederationChecks;
-  readonly violations: Violations;
-}): number {
-  let count = 0;
-  for (const { entry, prevHash, site } of chain.all()) {
-    const deputy = DEPUTIES.find(({ accessorId }) => accessorId === entry.principal);
-    const before = deputy && chain.behind(prevHash);
-    if (before === undefined) continue;
-    count += 1;
-    violations.require(hasRight(before.rows, deputy!), CHECKER, () => {
-      return `${site} wrote ${entry.epoch}.${entry.seq} for ${deputy!.key}, which had no right to it there`;
-    });
-  }
-  return count;
+/** Whether this is a command of nobody here, or of one that has its right in the state before it. */
+export function hasRight({ principal }: Command, state: RightsState): boolean {
+  if (principal === undefined || !isDeputy(principal)) return true;
+  const policies = state.token(principal)?.policies ?? [];
+  return policies.some((id) => {
+    const policy = state.policy(id);
+    return policy !== undefined && mayWrite(policy.description);
+  });
 }
 
-function hasRight(rows: SortedRows, { accessorId }: Deputy): boolean {
-  const row = rows.get(textOf(rowKey('token', idBytes(accessorId))));
-  if (row === undefined) return false;
-  return decodeRecord(TOKENS.codec, row).policies.some((id) => {
-    const policy = rows.get(textOf(rowKey('policy', idBytes(id))));
-    return policy !== undefined && mayWrite(decodeRecord(POLICIES.codec, policy).description);
+/** Of the log of one datacenter: how many commands of theirs took effect. */
+export function judgeDeputies(
+  commands: readonly Applied[],
+  { violations, site }: { readonly violations: Violations; readonly site: string },
+): number {
+  const done = commands.filter(({ command: { principal }, outcome }) => {
+    const isTheirs = principal !== undefined && isDeputy(principal);
+    return isTheirs && outcome.kind === 'applied' && !outcome.replayed;
   });
+  for (const { command, index, isRightful } of done) {
+    violations.require(isRightful, CHECKER, () => {
+      return `${site} did ${command.change.type} at ${index} of its log for ${command.principal}, which had no right to it there`;
+    });
+  }
+  return done.length;
+}
+
+function isDeputy(principal: string): boolean {
+  return DEPUTIES.some(({ accessorId }) => accessorId === principal);
+}
+
+/** A local token that a deputy makes: nobody looks for it again. */
+export function localTokenOf(site: number, number: number): Readonly<Record<string, unknown>> {
+  const digits = number.toString(16).padStart(12, '0');
+  return {
+    AccessorID: `eeeeeeee-0000-4000-8000-${digits}`,
+    SecretID: canarySecret(site, FIRST_LOCAL + number),
+    Description: canaryText(site, FIRST_LOCAL + number),
+    Local: true,
+  };
 }

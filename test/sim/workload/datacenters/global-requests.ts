@@ -3,7 +3,7 @@
 import type { HttpQuestion } from '../../subject/node-subject.ts';
 import type { Stream } from '../../world/stream.ts';
 import { outputOf } from '../acl-requests.ts';
-import type { Came } from '../came.ts';
+import { type Came, cameAs } from '../came.ts';
 import type { ObjectInput } from '../object-model.ts';
 import type { GlobalConsistency, Place } from './global-history.ts';
 
@@ -14,7 +14,7 @@ export type Role = 'manager' | 'deputy' | 'self';
 
 /** Who presents a token to see or end it is told that it is none by 403, and a deputy that it has no right. */
 export function outputFor(role: Role, input: ObjectInput, came: Came): ReturnType<typeof outputOf> {
-  if (typeof came === 'string') return came === 'lost' ? 'unknown' : 'unavailable';
+  if (typeof came === 'string') return cameAs(came);
   if (role === 'manager' || came.status !== 403) return outputOf(input, came);
   return role === 'deputy' ? { kind: 'refused' } : { kind: 'missing' };
 }
@@ -30,14 +30,4 @@ export function withAck(question: Question, stream: Stream): Question {
   if (ack === '') return question;
   const joint = question.path.includes('?') ? '&' : '?';
   return { ...question, path: `${question.path}${joint}${ack}` };
-}
-
-export function headersOf(
-  secret: string,
-  requestId: string | undefined,
-): Readonly<Record<string, string>> {
-  return {
-    'X-Service-Token': secret,
-    ...(requestId !== undefined && { 'X-Service-Request-Id': requestId }),
-  };
 }
