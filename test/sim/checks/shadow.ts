@@ -28,7 +28,7 @@ export interface Applied {
 }
 
 /** What a right is told from. */
-export type RightsState = Pick<StateMachine, 'token' | 'policy'>;
+export type RightsState = Pick<StateMachine, 'token' | 'role' | 'policy'>;
 
 export interface Replay {
   readonly commands: readonly Applied[];

@@ -16,12 +16,21 @@ export type Target =
       readonly about: 'key' | 'acl';
     }
   | {
+      readonly kind: 'role';
+      readonly key: string;
+      readonly name: string;
+      /** The policy that it is linked to while its value says so. */
+      readonly policy: string;
+    }
+  | {
       readonly kind: 'token';
       readonly key: string;
       readonly accessorId: string;
       readonly secret: string;
       /** The policy that it is linked to. */
       readonly policy: string;
+      /** What it is linked to in the place of the policy. */
+      readonly role?: string;
     }
   | {
       readonly kind: 'auth-method';
@@ -51,7 +60,7 @@ export interface LoginTarget {
 
 /** What a client remembers of an object that it saw. */
 export interface Known {
-  /** Of a policy: what the service calls it. */
+  /** Of a policy or role: what the service calls it. */
   readonly id: string;
   readonly index: number;
 }
@@ -66,7 +75,15 @@ export function policyNamed(name: string, about: 'key' | 'acl'): Target {
   return { kind: 'policy', key: `policy ${name}`, name, about };
 }
 
-export function tokenTarget(number: number, policy: string): Target {
+export function roleNamed(name: string, policy: string): Target {
+  return { kind: 'role', key: `role ${name}`, name, policy };
+}
+
+export function tokenTarget(
+  number: number,
+  policy: string,
+  role?: string,
+): Extract<Target, { readonly kind: 'token' }> {
   const digits = number.toString(16).padStart(12, '0');
   return {
     kind: 'token',
@@ -74,6 +91,7 @@ export function tokenTarget(number: number, policy: string): Target {
     accessorId: `aaaaaaaa-0000-4000-8000-${digits}`,
     secret: `bbbbbbbb-0000-4000-8000-${digits}`,
     policy,
+    ...(role !== undefined && { role }),
   };
 }
 
@@ -105,10 +123,11 @@ export function writeQuestion(
   return input.kind === 'delete' ? { method: 'DELETE', path } : { method: 'PUT', path, body };
 }
 
-/** By which clients name it from the start; the service chooses the ids of policies. */
+/** By which clients name it from the start; the service chooses the ids of policies and roles. */
 function idOf(target: Target): string | undefined {
   switch (target.kind) {
     case 'policy':
+    case 'role':
       return undefined;
     case 'token':
       return target.accessorId;
@@ -127,8 +146,14 @@ function bodyOf(target: Target, value: string): Readonly<Record<string, unknown>
         target.about === 'acl' ? `acl = "${access}"` : `key "x" { policy = "${access}" }`;
       return { Name: target.name, Description, Rules };
     }
+    case 'role': {
+      const Policies = mayWrite(value) ? [{ Name: target.policy }] : [];
+      return { Name: target.name, Description, Policies };
+    }
     case 'token':
-      return { Description, Policies: [{ Name: target.policy }] };
+      return target.role === undefined
+        ? { Description, Policies: [{ Name: target.policy }] }
+        : { Description, Roles: [{ Name: target.role }] };
     default: {
       const { name: Name, locality: TokenLocality, ttlMs } = target;
       const Ttl = ttlMs === undefined ? {} : { MaxTokenTTL: `${ttlMs}ms` };
@@ -138,7 +163,7 @@ function bodyOf(target: Target, value: string): Readonly<Record<string, unknown>
   }
 }
 
-/** Whether a policy of this value lets its tokens write. */
+/** Whether a policy of this value lets its tokens write, or a role has its policy. */
 export function mayWrite(value: string): boolean {
   return accessOf(value) === 'write';
 }
@@ -152,7 +177,8 @@ export function readQuestion(
   consistency: Consistency,
 ): Omit<HttpQuestion, 'headers'> {
   const query = consistency === 'default' ? '' : `?${consistency}`;
-  const name = target.kind === 'policy' ? `name/${target.name}` : (idOf(target) ?? '');
+  const hasName = target.kind === 'policy' || target.kind === 'role';
+  const name = hasName ? `name/${target.name}` : (idOf(target) ?? '');
   return { method: 'GET', path: `/v1/acl/${target.kind}/${name}${query}` };
 }
 
@@ -176,7 +202,7 @@ export function outputOf(
     case 200:
       return doneOutput(input, text);
     case 400:
-      return text.startsWith('No such ACL policy') ? { kind: 'refused' } : 'impossible';
+      return /^No such ACL (?:policy|role) /.test(text) ? { kind: 'refused' } : 'impossible';
     case 404:
       return { kind: 'missing' };
     case 409:

@@ -35,12 +35,12 @@ import type { ObjectInput, ObjectOutput } from '../object-model.ts';
 import type { Workload } from '../workload.ts';
 import {
   DEPUTIES,
-  DEPUTY_POLICY,
   DEPUTY_TARGETS,
   type Deputy,
   hasRight,
   judgeDeputies,
   localTokenOf,
+  rootsOf,
 } from './deputies.ts';
 import {
   ackIn,
@@ -295,10 +295,13 @@ export class DatacentersWorkload implements Workload {
     const { stream } = client;
     const { hosts } = this.#options.world;
     const deputy = stream.pick(DEPUTIES);
-    const right = stream.pick([DEPUTY_POLICY, deputy]);
-    if (stream.chance(0.5)) await this.#write(client, right, 'create', host, hosts);
-    // An update names the policy by its id, which is another one after each deletion.
-    if (stream.chance(0.5)) await this.#read(client, DEPUTY_POLICY, 'default', host);
+    const roots = rootsOf(deputy);
+    const right = stream.pick(roots);
+    for (const root of roots) {
+      if (stream.chance(0.4)) await this.#write(client, root, 'create', host, hosts);
+    }
+    // An update names a policy or role by its id, which is another one after each deletion.
+    if (stream.chance(0.5)) await this.#read(client, right, 'default', host);
     // Nobody may delete the token that they present.
     const ends = target.key === deputy.key ? [] : (['delete'] as const);
     const kind = stream.pick(['create', 'update', ...ends] as const);

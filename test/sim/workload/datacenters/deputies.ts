@@ -1,30 +1,37 @@
-// Tokens that write with a right which others give and take all the time: by their policy, by the token's end,
-// or by a write of their own. What such a token has written must stand in the log at a place where it had the
+// Tokens that write with a right which others give and take all the time: by their policy or
+// role, by the token's end, or by a write of their own. What such a token has written must stand in the log at a place where it had the
 // right, also where the right was taken away a moment before.
 
 import type { Command } from '../../../../src/state/commands.ts';
 import { canarySecret, canaryText } from '../../checks/federation/canaries.ts';
 import type { Applied, RightsState } from '../../checks/shadow.ts';
 import type { Violations } from '../../checks/violations.ts';
-import { mayWrite, policyNamed, type Target, tokenTarget } from '../acl-requests.ts';
+import { mayWrite, policyNamed, roleNamed, type Target, tokenTarget } from '../acl-requests.ts';
 
 export type Deputy = Extract<Target, { readonly kind: 'token' }>;
 
 const POLICY = 'deputies';
 
-/** Beyond those of other clients. */
-const NUMBERS: readonly number[] = [901, 902];
+const ROLE = 'deputies-by-role';
 
-export const DEPUTIES: readonly Deputy[] = NUMBERS.flatMap((number) => {
-  const target = tokenTarget(number, POLICY);
-  return target.kind === 'token' ? [target] : [];
-});
+/** With numbers beyond those of other clients. */
+export const DEPUTIES: readonly Deputy[] = [
+  tokenTarget(901, POLICY),
+  tokenTarget(902, POLICY, ROLE),
+];
 
 /** Gives them their right while its value says so. */
 export const DEPUTY_POLICY: Target = policyNamed(POLICY, 'acl');
 
+const DEPUTY_ROLE: Target = roleNamed(ROLE, POLICY);
+
 /** All that their right rests on. */
-export const DEPUTY_TARGETS: readonly Target[] = [DEPUTY_POLICY, ...DEPUTIES];
+export const DEPUTY_TARGETS: readonly Target[] = [DEPUTY_POLICY, DEPUTY_ROLE, ...DEPUTIES];
+
+/** What the right of this one rests on. */
+export function rootsOf(deputy: Deputy): readonly Target[] {
+  return deputy.role === undefined ? [DEPUTY_POLICY, deputy] : [DEPUTY_POLICY, DEPUTY_ROLE, deputy];
+}
 
 /** Beyond the local tokens of other clients. */
 const FIRST_LOCAL = 1_000_000;
@@ -35,8 +42,9 @@ const CHECKER = 'authority';
 /** Whether this is a command of nobody here, or of one that has its right in the state before it. */
 export function hasRight({ principal }: Command, state: RightsState): boolean {
   if (principal === undefined || !isDeputy(principal)) return true;
-  const policies = state.token(principal)?.policies ?? [];
-  return policies.some((id) => {
+  const { policies, roles } = state.token(principal) ?? { policies: [], roles: [] };
+  const byRole = roles.flatMap((id) => state.role(id)?.policies ?? []);
+  return [...policies, ...byRole].some((id) => {
     const policy = state.policy(id);
     return policy !== undefined && mayWrite(policy.description);
   });

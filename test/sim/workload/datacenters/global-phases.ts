@@ -1,7 +1,7 @@
 // What each object was at each place of one chain of the global log, told by the effects of its entries.
 
 import type { KnownEntry } from '../../checks/federation/global-chain.ts';
-import { AUTH_METHODS, POLICIES, TOKENS } from '../../../../src/state/objects.ts';
+import { AUTH_METHODS, POLICIES, ROLES, TOKENS } from '../../../../src/state/objects.ts';
 import { decodeRecord } from '../../../../src/state/record-codec.ts';
 import { ROW } from '../../../../src/state/tables.ts';
 import { bytesOf, textOf } from '../../world/key-text.ts';
@@ -113,6 +113,10 @@ export class GlobalPhases {
       const { accessorId, description, modifyIndex: index } = token;
       this.#keyByRow.set(row, `token ${accessorId}`);
       this.#add(`token ${accessorId}`, { from: seq, version: { value: description, index } });
+    } else if (key[0] === ROW.role) {
+      const { name, description, modifyIndex: index } = decodeRecord(ROLES.codec, value);
+      this.#keyByRow.set(row, `role ${name}`);
+      this.#add(`role ${name}`, { from: seq, version: { value: description, index } });
     } else if (key[0] === ROW.authMethod) {
       const method = decodeRecord(AUTH_METHODS.codec, value);
       const { name, description, createIndex, modifyIndex: index } = method;
