@@ -117,6 +117,9 @@ function ownedOrUndefined<Name extends OperationName>(
   }
 }
 
+/** Whoever reads that it is refused must not take it for not done. */
+const WAS_DONE = ' (the request took effect when it came before; its answer is not given again)';
+
 /** Answers may hold secrets: who lost the right to write does not get them again. */
 function requireStillAllowed(caller: Caller, answer: Answer): void {
   if (answer.type === 'deleted' || answer.type === 'done' || answer.type === 'verdict') return;
@@ -125,7 +128,7 @@ function requireStillAllowed(caller: Caller, answer: Answer): void {
     else requireAcl(caller, 'write', namespaceOfAnswer(answer));
   } catch (error) {
     if (!(error instanceof AclError)) throw error;
-    throw new AnswerWithheld(error.code, error.message, { cause: error });
+    throw new AnswerWithheld(error.code, `${error.message}${WAS_DONE}`, { cause: error });
   }
 }
 

@@ -21,7 +21,7 @@ import { presentable } from './presentable.ts';
 import { RefusedRequests, requestNameOf } from './refused-requests.ts';
 import { type Attempt, runAsLeader } from './run-as-leader.ts';
 import { runInDatacenter } from './run-in-datacenter.ts';
-import { isMoved, isUnavailable, runWrite, unknownBehind, type Write } from './run-write.ts';
+import { isMoved, runWrite, saysNothingOfEarlier, unknownBehind, type Write } from './run-write.ts';
 import { requestMarkOf } from './request-marks.ts';
 import type { Service } from './service.ts';
 import { untilNotOvertaken } from './under-way.ts';
@@ -129,7 +129,7 @@ async function runPlaced<Name extends OperationName>(
       unknown = unknownBehind(error) ?? unknown;
       // The primary is another one by now, and soon it will be known here too.
       const goesOn = isMoved(error) && from === undefined && clock.monotonicMs() < deadlineMs;
-      if (!goesOn) throw isMoved(error) || isUnavailable(error) ? (unknown ?? error) : error;
+      if (!goesOn) throw saysNothingOfEarlier(error) ? (unknown ?? error) : error;
       await new Promise<void>((resolve) => clock.after(MOVED_PAUSE_MS, resolve));
     }
   }

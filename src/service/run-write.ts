@@ -101,8 +101,21 @@ export function isUnknown(error: unknown): error is AclError {
   return error instanceof AclError && error.code === 'outcome-unknown';
 }
 
-export function isUnavailable(error: unknown): boolean {
+function isUnavailable(error: unknown): boolean {
   return error instanceof AclError && error.code === 'unavailable';
+}
+
+/** Whose request it is cannot be told where nobody has that secret: it was not looked for among those that were done. */
+function isOfNobody(error: unknown): boolean {
+  return error instanceof AclError && error.code === 'token-unknown';
+}
+
+/** A refusal of this server before it asked anybody. */
+export class NotAsked extends AclError {}
+
+/** Whether a failed try says nothing of what became of earlier ones. */
+export function saysNothingOfEarlier(error: unknown): boolean {
+  return error instanceof NotAsked || isMoved(error) || isUnavailable(error) || isOfNobody(error);
 }
 
 /** Nothing was done by this try: the primary is another datacenter by now. */
@@ -119,7 +132,8 @@ export interface Tries {
 
 /**
  * What is told of a write after its last try failed: `unknown`, if what became of an earlier one is not
- * known and the last one says nothing of it. A server without room for it does not. One that refuses it does
+ * known and the last one says nothing of it. A server without room for it does not, nor one that knows no
+ * token with its secret any more: that token may have been deleted behind the write. One that refuses it does
  * not where the earlier try may still be on its way: it would find another state than this one, and take
  * effect. One whose datacenter is not primary any more does not either; the next primary can tell by an id of
  * the client, and for whoever goes on to ask it `unknown` is the cause of the refusal.
@@ -133,7 +147,7 @@ export function leastKnown(
   if (isMoved(failure) && hasId(given)) {
     return new AclError(failure.code, failure.message, { cause: unknown });
   }
-  return isLast && !isMoved(failure) && !isUnavailable(failure) ? failure : unknown;
+  return isLast && !saysNothingOfEarlier(failure) ? failure : unknown;
 }
 
 /** Of a write that goes on to another primary: an earlier try of which it is not known what became of it. */

@@ -2,11 +2,10 @@
 // datacenter alone, and no other one could do anything with it. So it is looked at here before anything
 // is sent, and what is not known here is looked for once more behind a read barrier.
 
-import { AclError } from '../acl/error.ts';
 import { ANONYMOUS_SECRET } from '../acl/ids.ts';
 import type { OperationName } from './operations.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
-import type { Write } from './run-write.ts';
+import { NotAsked, type Write } from './run-write.ts';
 import type { Service } from './service.ts';
 
 /** Operations to which the caller's token means nothing. */
@@ -39,7 +38,7 @@ export async function requireTravels<Name extends OperationName>(
   const what = isRead
     ? `and does not exist in ${datacenter}`
     : `and this is written in ${datacenter} for all datacenters: use a global token`;
-  throw new AclError(
+  throw new NotAsked(
     isRead ? 'token-unknown' : 'permission-denied',
     `${isRead ? 'ACL not found' : 'Permission denied'}: the token is local to datacenter ${settings.datacenter} ${what}`,
   );

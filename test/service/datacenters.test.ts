@@ -23,6 +23,7 @@ import {
 } from './harness.ts';
 
 const PAGE = { page: {} };
+const NAMED = { draft: { name: 'p1', rules: '' } };
 /** What may go wrong with the next errands, one each; afterwards they arrive. */
 type Fault = 'away' | 'no-leader' | 'lose-question' | 'lose-answer' | 'moved';
 
@@ -438,6 +439,30 @@ t.test('datacenters: what an earlier primary did of a write stays not known', as
     }
   }
 });
+
+t.test(
+  'datacenters: that stays so when the token is gone, or may not be sent any more',
+  async (t) => {
+    for (const [secondTry, says] of [
+      ['sent', /^token-unknown: /],
+      ['not-sent', /^permission-denied: .* local to datacenter dc2/],
+    ] as const) {
+      const two = await twoDatacenters();
+      const id = await newPolicy(two.primary, 'writers', 'acl = "write"');
+      const writer = await newToken(two.primary, { policies: [{ id }] });
+      const { accessorId, secretId } = writer;
+      const run = (requestId: string) =>
+        two.secondary.run('policy.create', NAMED, { secret: secretId, requestId });
+      two.faults.push('lose-answer', 'moved');
+      const running = run('first');
+      while (two.arrived.length === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+      await two.primary.run('token.delete', { accessorId });
+      if (secondTry === 'not-sent') await newToken(two.secondary, { secretId, local: true });
+      t.match(await refusalOf(settled(two, running)), /^outcome-unknown: /, secondTry);
+      t.match(await refusalOf(settled(two, run('second'))), says, 'which says enough of another');
+    }
+  },
+);
 
 t.test('datacenters: without the primary reads and local writes go on', async (t) => {
   const two = await twoDatacenters();

@@ -205,6 +205,47 @@ t.test('forwarding: nothing to delete says nothing of a delete on its way, eithe
   }
 });
 
+/** A token that may write, and what takes that from it. */
+async function writerOf(group: AskedGroup): Promise<{
+  readonly secret: SecretId;
+  readonly end: () => Promise<unknown>;
+  readonly deny: () => Promise<unknown>;
+}> {
+  const rules = { draft: { name: 'writers', rules: 'acl = "write"' } };
+  const { id } = (await group.at(1, 'policy.create', rules)).value.policy;
+  const { token } = (await group.at(1, 'token.create', { draft: { policies: [{ id }] } })).value;
+  const { accessorId } = token;
+  return {
+    secret: token.secretId,
+    end: () => group.at(3, 'token.delete', { accessorId }),
+    deny: () => group.at(3, 'policy.update', { id, draft: { name: 'writers', rules: '' } }),
+  };
+}
+
+t.test(
+  'forwarding: who is refused for a right that is gone is not told that nothing was done',
+  async (t) => {
+    const withheld =
+      /^permission-denied: .* lacks permission 'acl:write'.* \(the request took effect when it came before; its answer is not given again\)$/;
+    for (const [gone, says] of [
+      ['end', /^outcome-unknown: /],
+      ['deny', withheld],
+    ] as const) {
+      const group = await groupOfThree();
+      const writer = await writerOf(group);
+      group.faults.push('lose-answer');
+      const running = group
+        .server(2)
+        .door.run('policy.create', NAMED, { ...CALL, secret: writer.secret });
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      group.lead(3);
+      await writer[gone]();
+      t.match(await refusalOf(group.settled(running)), says, gone);
+      t.equal(group.server(3).machine.totals().policies, 4, 'it did take effect');
+    }
+  },
+);
+
 t.test('forwarding: a leader repeats by itself only what has a request id', async (t) => {
   const group = await groupOfThree();
   group.server(1).loseNextOutcome = true;

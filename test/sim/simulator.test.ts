@@ -66,6 +66,8 @@ const SAVED: readonly {
   { seed: 80_125, subject: 'datacenters', cuts: {} },
   // The primary was lost, and whoever had most stood on a fork: nobody could be elected without it, nor it.
   { seed: 121_881, subject: 'datacenters', cuts: {} },
+  // A repeat was refused for its token that was deleted behind the write: its client was told that it was denied.
+  { seed: 230_273, subject: 'datacenters', cuts: { only: [0, 1, 4] } },
   // What a fork showed was taken for what the log that is left had long after.
   { seed: 20_679, subject: 'datacenters', cuts: {} },
   // The primary waited for the word of another datacenter, lost a server meanwhile, and had no global log for good.

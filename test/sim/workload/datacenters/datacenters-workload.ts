@@ -22,7 +22,6 @@ import {
   type Known,
   knownFrom,
   type LoginTarget,
-  type outputOf,
   policyTarget,
   readQuestion,
   type Target,
@@ -97,6 +96,7 @@ export const MARKS = {
   acted: 'a deputy wrote',
   actedAtHome: 'a deputy made a local token',
   denied: 'a deputy was denied',
+  withheld: 'a deputy lost its right and was told that it had written',
 } as const;
 
 const ATTEMPTS_MAX = 3;
@@ -391,6 +391,7 @@ export class DatacentersWorkload implements Workload {
         return false;
       }
       this.#noteStands(client, write, { came, asked, output });
+      if (output === 'withheld') return this.#settleWithheld(write);
       if (output === 'unknown') mayBeDone = true;
       else if (output !== 'unavailable') {
         if (role === 'deputy') this.#mark(output.kind === 'refused' ? MARKS.denied : MARKS.acted);
@@ -405,6 +406,14 @@ export class DatacentersWorkload implements Workload {
     return false;
   }
 
+  #settleWithheld(write: GlobalWrite): true {
+    this.#mark(MARKS.withheld);
+    this.#counts.acknowledged += 1;
+    write.output = 'withheld';
+    write.returnMs = this.#options.world.time.nowMs;
+    return true;
+  }
+
   /** What the answer promises of the place that the write has in the log. */
   #noteStands(
     client: Client,
@@ -416,7 +425,7 @@ export class DatacentersWorkload implements Workload {
     }: {
       readonly came: Came;
       readonly asked: Asked;
-      readonly output: ReturnType<typeof outputOf>;
+      readonly output: ReturnType<typeof outputFor>;
     },
   ): void {
     if (typeof came === 'string') return;

@@ -25,8 +25,8 @@ export interface GlobalWrite {
   readonly input: ObjectInput;
   readonly callMs: number;
   returnMs: number;
-  /** nothing: it was said that nothing was done. */
-  output: ObjectOutput | 'unknown' | 'nothing';
+  /** nothing: it was said that nothing was done; withheld: that it was done, and not what came of it. */
+  output: ObjectOutput | 'unknown' | 'nothing' | 'withheld';
   /** Where it stands, as the answer says, and who has it. */
   stands: { readonly at: Place; readonly ack: AckLevel } | undefined;
   /** Who answered that it can be read there by now. */

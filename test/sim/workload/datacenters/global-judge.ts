@@ -127,7 +127,9 @@ export class GlobalJudge {
     });
     if (write.stands !== undefined) this.#requireKept(write, write.stands);
     if (output === 'unknown') return;
-    const isDone = output !== 'nothing' && (output.kind === 'written' || output.kind === 'deleted');
+    const isDone =
+      output === 'withheld' ||
+      (output !== 'nothing' && (output.kind === 'written' || output.kind === 'deleted'));
     // A datacenter that lost its reign meanwhile asks the next one again: what that refuses is true of the
     // log that is left, and the first entry is set apart.
     const isRefusal = !isDone && output !== 'nothing';
@@ -136,7 +138,7 @@ export class GlobalJudge {
       const real = entries.length > 0 ? `is at ${entries.map(placeOf).join()}` : 'is nowhere';
       return `${requestId} ${JSON.stringify(write.input)} was answered ${JSON.stringify(output)} and ${real}`;
     });
-    if (output === 'nothing' || output.kind !== 'written') return;
+    if (typeof output === 'string' || output.kind !== 'written') return;
     // A repeat at a primary that is outrun, and does not know, takes effect there once more: the answer is of
     // the entry that it names, which may be the one that is set apart.
     const told = entries.find(({ entry }) => isAt(entry, write.stands?.at));

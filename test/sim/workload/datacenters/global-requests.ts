@@ -12,11 +12,22 @@ export type Question = Omit<HttpQuestion, 'headers'>;
 /** Whose token is presented: of who may do all, of who may write at times, or the one that it is about. */
 export type Role = 'manager' | 'deputy' | 'self';
 
-/** Who presents a token to see or end it is told that it is none by 403, and a deputy that it has no right. */
-export function outputFor(role: Role, input: ObjectInput, came: Came): ReturnType<typeof outputOf> {
+/** What a repeat is told that is done, and whose right is gone. */
+const WITHHELD = '(the request took effect when it came before; its answer is not given again)';
+
+/**
+ * Who presents a token to see or end it is told that it is none by 403, and a deputy that it has no right;
+ * withheld: not any more, and that the request is done.
+ */
+export function outputFor(
+  role: Role,
+  input: ObjectInput,
+  came: Came,
+): ReturnType<typeof outputOf> | 'withheld' {
   if (typeof came === 'string') return cameAs(came);
   if (role === 'manager' || came.status !== 403) return outputOf(input, came);
-  return role === 'deputy' ? { kind: 'refused' } : { kind: 'missing' };
+  if (role === 'self') return { kind: 'missing' };
+  return came.text.includes(WITHHELD) ? 'withheld' : { kind: 'refused' };
 }
 
 export function queryOf(consistency: GlobalConsistency, from: Place | undefined): string {
