@@ -193,6 +193,10 @@ export function headersOf(
   };
 }
 
+/** What it names is not there, or was deleted before the write had its place in the log. */
+const LINKS_NOTHING =
+  /^No such ACL (?:policy|role) |^Failed to apply role upsert request: No such policy /;
+
 /** Of the service dialect. */
 export function outputOf(
   input: ObjectInput,
@@ -202,7 +206,7 @@ export function outputOf(
     case 200:
       return doneOutput(input, text);
     case 400:
-      return /^No such ACL (?:policy|role) /.test(text) ? { kind: 'refused' } : 'impossible';
+      return LINKS_NOTHING.test(text) ? { kind: 'refused' } : 'impossible';
     case 404:
       return { kind: 'missing' };
     case 409:
