@@ -15,7 +15,7 @@ export interface FederationViewOptions {
   readonly plan: FederationPlan;
   readonly machine: Pick<StateMachine, 'replication' | 'position'>;
   readonly member: Pick<Member<unknown>, 'members'>;
-  readonly directory: Pick<Directory, 'addressesOf' | 'hasOutrun' | 'primary' | 'records'>;
+  readonly directory: Pick<Directory, 'addressesOf' | 'datacenters' | 'hasOutrun' | 'primary'>;
   /** Datacenters that asked this server for the global log. */
   readonly followers: () => readonly string[];
 }
@@ -45,7 +45,7 @@ export class FederationView {
   datacenters(): readonly string[] {
     const { directory, followers, plan } = this.#options;
     const known = this.#replication()?.datacenters.map(({ name }) => name) ?? [];
-    const told = directory.records().map(({ datacenter }) => datacenter);
+    const told = directory.datacenters();
     const all = [plan.datacenter, this.primary().datacenter, ...known, ...followers(), ...told];
     const isPart = (each: string): boolean => each === plan.datacenter || !this.isRemoved(each);
     return [...new Set(all)].filter(isPart);

@@ -63,6 +63,12 @@ export class Directory {
       .sort((left, right) => (left.datacenter < right.datacenter ? -1 : 1));
   }
 
+  /** In order. */
+  datacenters(): readonly string[] {
+    this.#forgetOld();
+    return [...this.#known.keys()].sort();
+  }
+
   /** None while nobody has told. */
   addressesOf(datacenter: string): readonly NetAddress[] {
     if (this.#isRemoved(datacenter)) return [];

@@ -108,7 +108,7 @@ t.test('directory: who was removed is forgotten, and nothing is learnt of it', a
   removed.push('dc2');
   test.same([directory.addressesOf('dc2'), directory.primary()], [[], undefined]);
   test.equal(directory.learn([{ ...RECORD, count: 70_001 }]), false);
-  test.same(directory.records(), []);
+  test.same([directory.records(), directory.datacenters()], [[], []]);
   removed.pop();
   const another = { ...RECORD, clusterId: 'another cluster', term: 1 };
   test.equal(directory.learn([another]), true, 'another one may have its name then');
@@ -161,12 +161,13 @@ t.test('gossip: one that is refused is heard about itself alone', async (test) =
 t.test('directory: the primary is who the latest reign is said to be of', async (test) => {
   const directory = aDirectory(new FeedWorld());
   directory.learn([
-    { ...RECORD, datacenter: 'dc2', clusterId: '2', primary: 'dc3', epoch: 4 },
     { ...RECORD, datacenter: 'dc3', clusterId: '3', primary: 'dc3', epoch: 4 },
+    { ...RECORD, datacenter: 'dc2', clusterId: '2', primary: 'dc3', epoch: 4 },
     { ...RECORD, datacenter: 'dc4', clusterId: '4', primary: 'dc1', epoch: 3 },
     { ...RECORD, datacenter: 'dc5', clusterId: '5', primary: '', epoch: 0 },
   ]);
   test.same(directory.primary(), { datacenter: 'dc3', epoch: 4, addresses: RECORD.addresses });
+  test.same(directory.datacenters(), ['dc2', 'dc3', 'dc4', 'dc5']);
 });
 
 t.test('directory: strangers are left out, and there are only so many', async (test) => {
@@ -209,6 +210,9 @@ t.test(
       one.learn(two.records());
     }
     test.same([one.records(), two.records()], [[], []]);
+    one.learn([RECORD]);
+    await world.run(11_000);
+    test.same(one.datacenters(), [], 'asked for names alone, too');
   },
 );
 
