@@ -9,11 +9,11 @@ export const FRAME_ENTRIES_MAX = 8192;
 /** So many entries may be on their way to a follower that is up to date. */
 export const TAIL_ENTRIES_MAX = 1_000;
 
-/** Pulls that wait at the primary while nothing is written. */
-export const PULLS_IDLE = 4;
 /**
- * Of one session at once. With a frame every `paceMs`, so many last for a way there and back of 320 ms;
- * with full frames they are 16 MiB.
+ * Of one session at once. A follower has so many under way as find room, also while nothing is written: what
+ * is written after a pause waits for none. With a frame every `paceMs` they last for a way there and back of
+ * 320 ms; with full frames they are 16 MiB. While nothing is written each heartbeat answers one, so that the
+ * last of them waits for so many heartbeats, about half of `pullMs`.
  */
 export const PULLS_MAX = 64;
 

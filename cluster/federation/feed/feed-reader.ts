@@ -14,7 +14,7 @@ import {
   FEED_METHOD,
   type FeedNews,
 } from './feed-frames.ts';
-import { FRAME_BYTES, PULLS_IDLE, PULLS_MAX, type SubscriberLimits } from './feed-limits.ts';
+import { FRAME_BYTES, PULLS_MAX, type SubscriberLimits } from './feed-limits.ts';
 
 /** Entries for the own group's log, all or none of them, and only behind `from`. */
 export interface GlobalBatch {
@@ -80,8 +80,6 @@ export class FeedReader {
   #heldBytes = 0;
   #pullCount = 0;
   #nextPull = 0;
-  /** Pulls to have under way: more and more while entries come, so that they last for the line's length. */
-  #pullsWanted = PULLS_IDLE;
   /** Answers are taken in the order of their pulls. */
   #inOrder: Promise<void> = Promise.resolve();
   #batchCount = 0;
@@ -121,7 +119,7 @@ export class FeedReader {
     const { windowBytes } = this.#options.limits;
     const hasRoom = (): boolean => {
       const grantedBytes = (this.#pullCount + 1) * FRAME_BYTES;
-      return this.#pullCount < this.#pullsWanted && this.#heldBytes + grantedBytes <= windowBytes;
+      return this.#pullCount < PULLS_MAX && this.#heldBytes + grantedBytes <= windowBytes;
     };
     while (!this.#isOver && hasRoom()) this.#pull();
   }
@@ -156,8 +154,6 @@ export class FeedReader {
     }
     onNews(frame.news);
     if (frame.body.length > 0) this.#hold(frame.body);
-    this.#pullsWanted =
-      frame.body.length > 0 ? Math.min(PULLS_MAX, this.#pullsWanted + 1) : PULLS_IDLE;
     this.#applyHeld();
     this.#grant();
   }

@@ -9,7 +9,6 @@ import type { Logger } from '../../platform/logger.ts';
 import { RpcRefusal } from '../../transport/rpc-error.ts';
 import type { GlobalCursor } from '../global-log.ts';
 import { encodeFeedFrame, type FeedNews } from './feed-frames.ts';
-import { PULLS_IDLE } from './feed-limits.ts';
 import type { FramePacker } from './frame-packer.ts';
 
 /** Codes of refusals of the feed. They are on the wire: none gets another meaning. */
@@ -156,9 +155,8 @@ export class FeedSession {
     const { clock, heartbeatMs } = this.#options;
     this.#heartbeat?.cancel();
     this.#heartbeat = clock.after(heartbeatMs, () => {
-      // While entries are read, one of them answers. No pull is left to wait for longer than a few heartbeats.
-      const count = this.#isReading ? 0 : Math.max(1, this.#pulls.length - PULLS_IDLE);
-      for (let each = 0; each < count; each += 1) this.#answer(NOTHING);
+      // While entries are read, one of them answers.
+      if (!this.#isReading) this.#answer(NOTHING);
       this.#awaitHeartbeat();
     });
   }

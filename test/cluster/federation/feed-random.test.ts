@@ -187,8 +187,10 @@ class RandomRun {
     leader.subscriber.start(this.#term);
   }
 
+  /** Now and then before anybody has been sent what is trimmed. */
   #trim(): void {
     const { log } = this;
+    if (this.#below(3) === 0) this.#write(600);
     const upTo = Math.max(log.trimmedSeq, log.entries.length - 1 - this.#below(500));
     log.trimmedSeq = Math.max(0, Math.min(upTo, log.entries.length - 1));
   }
