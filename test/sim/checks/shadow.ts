@@ -24,6 +24,8 @@ export interface Applied {
   readonly command: Command;
   /** Whether whoever asked for it had the right to, by the state before it. */
   readonly isRightful: boolean;
+  /** Of what makes a token: CreateIndex of the namespace that it is in, by the state before it. */
+  readonly namespaceIndex: number | undefined;
   readonly outcome: Outcome;
 }
 
@@ -58,12 +60,19 @@ export async function replayLog(
     const isCommand = type === 'normal' && payload.length > 0;
     const command = isCommand ? decodeCommand(payload) : undefined;
     const isRightful = command === undefined || hasRight(command, machine);
+    const namespaceIndex = command && namespaceIndexOf(command, machine);
     const [outcome] = await machine.apply([{ ...entry, ...record }]);
     digests.set(index, kv.digest);
     if (command === undefined || outcome === undefined) continue;
-    commands.push({ index, term, command, isRightful, outcome });
+    commands.push({ index, term, command, isRightful, namespaceIndex, outcome });
   }
   return { commands, digests };
+}
+
+function namespaceIndexOf({ change }: Command, state: StateMachine): number | undefined {
+  return change.type === 'token.set'
+    ? state.namespace(change.token.namespace)?.createIndex
+    : undefined;
 }
 
 /** A store that takes no time. */

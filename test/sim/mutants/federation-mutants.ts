@@ -311,6 +311,14 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
       ),
   },
   {
+    name: 'outlived-namespaces',
+    breaks: 'a local token counts though its namespace is gone, until it is deleted',
+    foundBy: ['revocations'],
+    subject: 'datacenters',
+    seed: 12,
+    install: () => replaced(StoredState.prototype, 'namespaceLostUpTo', () => () => 0),
+  },
+  {
     name: 'whoever-answers',
     breaks: 'what is meant for one datacenter is asked of whoever is at an address of it',
     foundBy: ['G1 epoch owner', 'G4 majority'],

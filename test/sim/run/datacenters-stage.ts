@@ -52,6 +52,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
       login: 2 * write,
       logout: federation.hasLogouts === true ? write : 0,
       deputy: federation.hasDeputies === true ? 2 * write : 0,
+      tenant: federation.hasTenants === true ? 2 * write : 0,
     },
   });
   const primaries = new PrimaryMover({ world, group, sites: hosts, checks });

@@ -38,6 +38,8 @@ export interface FederationOptions {
   readonly hasLogouts?: boolean;
   /** Whether tokens write whose right to it is given and taken all the time. */
   readonly hasDeputies?: boolean;
+  /** Namespaces come and go, with local tokens in them. */
+  readonly hasTenants?: boolean;
   /** The datacenter that votes and has no objects, by its number: never the first one. */
   readonly witnessSite?: number | undefined;
 }
@@ -205,7 +207,10 @@ function drawAway(stream: Stream, siteCount: number): readonly number[] {
 function drawLater(
   seed: number,
   siteCount: number,
-): Pick<FederationOptions, 'loginTtlMs' | 'hasLogouts' | 'hasDeputies' | 'witnessSite'> {
+): Pick<
+  FederationOptions,
+  'loginTtlMs' | 'hasLogouts' | 'hasDeputies' | 'hasTenants' | 'witnessSite'
+> {
   const stream = new Stream(seed, 'logins');
   const areEnding = stream.chance(0.4);
   const isWitnessed = new Stream(seed, 'witness').chance(0.2);
@@ -214,6 +219,7 @@ function drawLater(
       areEnding && stream.chance(0.7) ? Math.ceil(stream.spread(1500, 15_000)) : undefined,
     hasLogouts: areEnding && stream.chance(0.7),
     hasDeputies: new Stream(seed, 'deputies').chance(0.3),
+    hasTenants: new Stream(seed, 'tenants').chance(0.3),
     witnessSite: isWitnessed ? siteCount : undefined,
   };
 }

@@ -40,7 +40,8 @@ export type Target =
       readonly locality: 'local' | 'global';
       /** So long they live; undefined: until somebody ends them. */
       readonly ttlMs: number | undefined;
-    };
+    }
+  | { readonly kind: 'namespace'; readonly key: string; readonly name: string };
 
 /** A token that a login made: nobody writes it, and it ends with its auth method. */
 export interface LoginTarget {
@@ -56,6 +57,21 @@ export interface LoginTarget {
   readonly version: Version;
   /** By the wall clock of whoever is asked it is void after that; Infinity where it does not expire. */
   readonly expiresAtMs: number;
+}
+
+/** A local token in a namespace that clients make and delete: it ends with its namespace. */
+export interface TenantTarget {
+  readonly kind: 'tenant';
+  readonly key: string;
+  readonly accessorId: string;
+  readonly secret: string;
+  /** Where it was made. */
+  readonly site: number;
+  readonly namespace: string;
+  /** As it was made. */
+  readonly version: Version;
+  /** CreateIndex of the namespace that it was made in, as the log of its datacenter tells in the end. */
+  namespaceIndex: number | undefined;
 }
 
 /** What a client remembers of an object that it saw. */
@@ -103,6 +119,10 @@ export function authMethodTarget(
   return { kind: 'auth-method', key: `auth-method ${name}`, name, locality, ttlMs };
 }
 
+export function namespaceTarget(name: string): Extract<Target, { readonly kind: 'namespace' }> {
+  return { kind: 'namespace', key: `namespace ${name}`, name };
+}
+
 /** What asks for a write; undefined when the client cannot name the object yet. */
 export function writeQuestion(
   target: Target,
@@ -111,16 +131,20 @@ export function writeQuestion(
 ): Omit<HttpQuestion, 'headers'> | undefined {
   const cas = 'cas' in input && input.cas !== undefined ? `?cas=${input.cas}` : '';
   const body = 'value' in input ? bodyOf(target, input.value) : undefined;
-  const noun = target.kind;
+  const place = placeOf(target);
   if (input.kind === 'create') {
     const ids =
       target.kind === 'token' ? { AccessorID: target.accessorId, SecretID: target.secret } : {};
-    return { method: 'PUT', path: `/v1/acl/${noun}`, body: { ...body, ...ids } };
+    return { method: 'PUT', path: place, body: { ...body, ...ids } };
   }
   const id = idOf(target) ?? known?.id;
   if (id === undefined) return undefined;
-  const path = `/v1/acl/${noun}/${id}${cas}`;
+  const path = `${place}/${id}${cas}`;
   return input.kind === 'delete' ? { method: 'DELETE', path } : { method: 'PUT', path, body };
+}
+
+function placeOf({ kind }: Target): string {
+  return kind === 'namespace' ? '/v1/namespace' : `/v1/acl/${kind}`;
 }
 
 /** By which clients name it from the start; the service chooses the ids of policies and roles. */
@@ -154,6 +178,8 @@ function bodyOf(target: Target, value: string): Readonly<Record<string, unknown>
       return target.role === undefined
         ? { Description, Policies: [{ Name: target.policy }] }
         : { Description, Roles: [{ Name: target.role }] };
+    case 'namespace':
+      return { Name: target.name, Description };
     default: {
       const { name: Name, locality: TokenLocality, ttlMs } = target;
       const Ttl = ttlMs === undefined ? {} : { MaxTokenTTL: `${ttlMs}ms` };
@@ -179,7 +205,7 @@ export function readQuestion(
   const query = consistency === 'default' ? '' : `?${consistency}`;
   const hasName = target.kind === 'policy' || target.kind === 'role';
   const name = hasName ? `name/${target.name}` : (idOf(target) ?? '');
-  return { method: 'GET', path: `/v1/acl/${target.kind}/${name}${query}` };
+  return { method: 'GET', path: `${placeOf(target)}/${name}${query}` };
 }
 
 /** Who asks; with an id, a write that is sent again is done once. */
@@ -193,9 +219,12 @@ export function headersOf(
   };
 }
 
-/** What it names is not there, or was deleted before the write had its place in the log. */
-const LINKS_NOTHING =
-  /^No such ACL (?:policy|role) |^Failed to apply role upsert request: No such policy /;
+/**
+ * What it names is not there, or was deleted before the write had its place in the log; or a namespace holds
+ * something.
+ */
+const IS_REFUSED =
+  /^No such ACL (?:policy|role) |^Failed to apply role upsert request: No such policy |^Namespace "\S+" is not empty: /;
 
 /** Of the service dialect. */
 export function outputOf(
@@ -206,7 +235,7 @@ export function outputOf(
     case 200:
       return doneOutput(input, text);
     case 400:
-      return LINKS_NOTHING.test(text) ? { kind: 'refused' } : 'impossible';
+      return IS_REFUSED.test(text) ? { kind: 'refused' } : 'impossible';
     case 404:
       return { kind: 'missing' };
     case 409:

@@ -24,7 +24,7 @@ export type ObjectOutput =
   | { readonly kind: 'taken' }
   | { readonly kind: 'missing' }
   | { readonly kind: 'mismatch' }
-  /** For a reason outside of the object: what it links to is not there. */
+  /** For a reason outside of the object: what it links to is not there, or it holds something. */
   | { readonly kind: 'refused' }
   | { readonly kind: 'found'; readonly value: string; readonly index: number };
 

@@ -139,6 +139,12 @@ export class FederationChecks implements SitesWatch {
     return undefined;
   }
 
+  /** Whether the disk of a host has a row, of the objects that all share or of a local token. */
+  has(host: SimHost, key: Uint8Array): boolean {
+    const store = host.disk.store(stateStoreName(logOn(host).generation));
+    return (store && this.#followed.get(store)?.image.object(key)) !== undefined;
+  }
+
   /** The host whose datacenter is primary, in the latest epoch that anybody has begun. */
   head(
     hosts: readonly SimHost[],

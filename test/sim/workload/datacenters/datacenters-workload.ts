@@ -2,6 +2,8 @@
 // datacenter, and local tokens at those of their own. A write is sent again under its request id, often in
 // another datacenter, when nobody knows what became of it.
 
+import { idBytes } from '../../../../src/state/objects.ts';
+import { rowKey } from '../../../../src/state/tables.ts';
 import { replayLog } from '../../checks/shadow.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
 import type { Violations } from '../../checks/violations.ts';
@@ -25,6 +27,7 @@ import {
   policyTarget,
   readQuestion,
   type Target,
+  type TenantTarget,
   tokenTarget,
   writeQuestion,
 } from '../acl-requests.ts';
@@ -56,6 +59,7 @@ import { GlobalJudge } from './global-judge.ts';
 import { outputFor, queryOf, type Question, type Role, withAck } from './global-requests.ts';
 import { LocalTokens } from './local-tokens.ts';
 import { LOGIN_METHODS, Logins } from './logins.ts';
+import { HOMES, Tenants } from './tenants.ts';
 
 export type DatacentersOperation =
   | 'create'
@@ -67,7 +71,8 @@ export type DatacentersOperation =
   | 'local'
   | 'login'
   | 'logout'
-  | 'deputy';
+  | 'deputy'
+  | 'tenant';
 
 export interface DatacentersWorkloadOptions {
   readonly world: World;
@@ -96,6 +101,7 @@ export const MARKS = {
   acted: 'a deputy wrote',
   actedAtHome: 'a deputy made a local token',
   denied: 'a deputy was denied',
+  tenant: 'a token in a namespace had ended',
   withheld: 'a deputy lost its right and was told that it had written',
 } as const;
 
@@ -124,6 +130,7 @@ export class DatacentersWorkload implements Workload {
   readonly #listings: GlobalListing[] = [];
   readonly #local: LocalTokens;
   readonly #logins: Logins;
+  readonly #tenants: Tenants;
   #clientCount = 0;
   #valueCount = 0;
   #openCount = 0;
@@ -144,6 +151,7 @@ export class DatacentersWorkload implements Workload {
         return authMethodTarget(name, locality, options.loginTtlMs);
       }),
       ...(options.weights.deputy > 0 ? DEPUTY_TARGETS : []),
+      ...(options.weights.tenant > 0 ? HOMES : []),
     ];
     const asked = {
       sites: sites.map(({ hosts }) => hosts),
@@ -156,6 +164,11 @@ export class DatacentersWorkload implements Workload {
       ...asked,
       originOf: (hosts, accessorId) => options.checks.originOf(hosts, accessorId),
     });
+    this.#tenants = new Tenants({
+      ...asked,
+      isLeft: (host, accessorId) => options.checks.has(host, rowKey('token', idBytes(accessorId))),
+      hasNamespace: (host, name) => options.checks.has(host, rowKey('namespace', name)),
+    });
   }
 
   get counts(): Readonly<Record<string, number>> {
@@ -164,6 +177,7 @@ export class DatacentersWorkload implements Workload {
       ...this.#counts,
       ...this.#local.counts,
       ...this.#logins.counts,
+      ...this.#tenants.counts,
       entries: checks.chain.size,
       comparedObjects: checks.comparedCount,
     };
@@ -198,13 +212,17 @@ export class DatacentersWorkload implements Workload {
       const read = await this.#until(endMs, () => this.#read(client, target, 'default', host));
       const shown = await this.#until(endMs, () => this.#local.presentAll(site, host));
       const isReaped = await this.#until(endMs, () => {
-        return Promise.resolve(this.#logins.isReaped(host, hosts));
+        return Promise.resolve(this.#logins.isReaped(host, hosts) && this.#tenants.isReaped(host));
       });
       return [
         ...(wrote ? [] : [`a write through ${host.name}`]),
         ...(read ? [] : [`a read at ${host.name}`]),
         ...(shown ? [] : [`local tokens at ${host.name}`]),
-        ...(isReaped ? [] : [`tokens that have expired, and are on the disk of ${host.name},`]),
+        ...(isReaped
+          ? []
+          : [
+              `tokens that have expired, or lost their namespace, and are on the disk of ${host.name},`,
+            ]),
       ];
     });
     return (await Promise.all(probes)).flat();
@@ -215,6 +233,7 @@ export class DatacentersWorkload implements Workload {
     for (const [place, { checks: group }] of sites.entries()) {
       const committed = group.committed.map(({ entry }) => entry);
       const replay = await replayLog(committed, hasRight);
+      this.#tenants.settle(replay.commands);
       const site = siteName(place);
       this.#counts.deputyWrites += judgeDeputies(replay.commands, { violations, site });
       for (const [index, digest] of replay.digests) {
@@ -282,12 +301,37 @@ export class DatacentersWorkload implements Workload {
       case 'deputy':
         await this.#asDeputy(client, target, host);
         return;
+      case 'tenant':
+        await this.#asTenant(client, consistency, host);
+        return;
       default: {
         const isAnswered = await this.#write(client, target, kind, host, world.hosts);
         // Who is told that a write can be read looks for it.
         if (isAnswered && stream.chance(0.3)) await this.#read(client, target, 'default', host);
       }
     }
+  }
+
+  /** Makes a token in a namespace, presents or deletes one, or deletes a namespace and presents one of its own. */
+  async #asTenant(client: Client, consistency: GlobalConsistency, host: SimHost): Promise<void> {
+    const { stream } = client;
+    const { hosts } = this.#options.world;
+    const site = this.#siteOf(host);
+    const home = stream.pick(HOMES);
+    const target = this.#tenants.pick(site, stream);
+    if (target === undefined || stream.chance(0.3)) {
+      const isThere = await this.#tenants.make(site, host, home.name);
+      if (!isThere) await this.#write(client, home, 'create', host, hosts);
+      return;
+    }
+    if (stream.chance(0.2)) {
+      await this.#tenants.end(target, host);
+      return;
+    }
+    if (stream.chance(0.2)) await this.#write(client, home, 'delete', stream.pick(hosts), hosts);
+    // What was made at another server of the datacenter may be new to this one.
+    const seen = consistency === 'stale' ? 'default' : consistency;
+    await this.#showSelf(client, host, { target, consistency: seen, secret: target.secret });
   }
 
   /** A deputy writes; often somebody takes its right away, or gives it, in the same moment. */
@@ -552,7 +596,7 @@ export class DatacentersWorkload implements Workload {
     client: Client,
     host: SimHost,
     wish: {
-      readonly target: Target | LoginTarget;
+      readonly target: Target | LoginTarget | TenantTarget;
       readonly consistency: GlobalConsistency;
       readonly secret: string;
     },
@@ -565,7 +609,7 @@ export class DatacentersWorkload implements Workload {
     client: Client,
     host: SimHost,
     wish: {
-      readonly target: Target | LoginTarget;
+      readonly target: Target | LoginTarget | TenantTarget;
       readonly question: Question;
       readonly consistency: GlobalConsistency;
       readonly secret: string;
@@ -597,7 +641,12 @@ export class DatacentersWorkload implements Workload {
       return false;
     }
     this.#counts.reads += 1;
-    if (!isPresented && target.kind !== 'login') this.#learn(client, target, came);
+    const isShared = target.kind !== 'login' && target.kind !== 'tenant';
+    if (!isPresented && isShared) this.#learn(client, target, came);
+    if (target.kind === 'tenant' && output.kind === 'missing') {
+      if (this.#tenants.isEnding(target)) return true;
+      this.#mark(MARKS.tenant);
+    }
     this.#noteSession(client, path, host, { came, from });
     if (target.kind === 'login') {
       const isFound = output.kind === 'found';

@@ -2,7 +2,7 @@
 
 import type { AckLevel } from '../../../../src/service/call.ts';
 import type { HttpAnswer } from '../../subject/node-subject.ts';
-import type { LoginTarget, Target } from '../acl-requests.ts';
+import type { LoginTarget, Target, TenantTarget } from '../acl-requests.ts';
 import type { ObjectInput, ObjectOutput } from '../object-model.ts';
 
 /** A place in the global log, as answers tell it. */
@@ -38,7 +38,7 @@ export type GlobalConsistency = 'default' | 'stale' | 'position';
 
 export interface GlobalRead {
   readonly kind: 'object' | 'presented';
-  readonly target: Target | LoginTarget;
+  readonly target: Target | LoginTarget | TenantTarget;
   readonly consistency: GlobalConsistency;
   /** Not before it; of `position`. */
   readonly from: Place | undefined;

@@ -228,8 +228,11 @@ export class GlobalJudge {
   #wasSetApart({ target, output }: GlobalRead): boolean {
     if (target.kind === 'login') {
       const { accessorId, method } = target;
-      return this.#apart.hasMethod(method.name) || this.#apart.hasToken(accessorId);
+      return (
+        this.#apart.hasHolder(`auth-method ${method.name}`) || this.#apart.hasToken(accessorId)
+      );
     }
+    if (target.kind === 'tenant') return this.#apart.hasHolder(`namespace ${target.namespace}`);
     if (output.kind === 'found') return this.#apart.wasEver(target, output);
     return output.kind === 'missing' && this.#apart.wasEver(target, null);
   }

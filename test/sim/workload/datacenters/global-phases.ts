@@ -1,12 +1,19 @@
 // What each object was at each place of one chain of the global log, told by the effects of its entries.
 
+import type { AuthMethod } from '../../../../src/acl/auth-method.ts';
 import type { KnownEntry } from '../../checks/federation/global-chain.ts';
-import { AUTH_METHODS, POLICIES, ROLES, TOKENS } from '../../../../src/state/objects.ts';
+import {
+  AUTH_METHODS,
+  NAMESPACES,
+  POLICIES,
+  ROLES,
+  TOKENS,
+} from '../../../../src/state/objects.ts';
 import { decodeRecord } from '../../../../src/state/record-codec.ts';
 import { ROW } from '../../../../src/state/tables.ts';
 import { bytesOf, textOf } from '../../world/key-text.ts';
 import type { SortedRows } from '../../world/sorted-rows.ts';
-import type { LoginTarget, Target } from '../acl-requests.ts';
+import type { LoginTarget, Target, TenantTarget } from '../acl-requests.ts';
 import type { Version } from '../object-model.ts';
 
 /** What an object was from one seq on, until the next. */
@@ -16,7 +23,7 @@ export interface Phase {
 }
 
 /** No object has this index. */
-const NO_METHOD = 0;
+const NOTHING = 0;
 
 const NEVER: Phase = { from: 0, version: null };
 
@@ -28,9 +35,9 @@ export class GlobalPhases {
   /** By seq: all policies, as a listing shows them. */
   readonly #listings: (readonly [number, readonly string[]])[] = [];
   readonly #policies = new Map<string, string>();
-  /** By name: from which seq on there is the auth method of which CreateIndex, or none. */
-  readonly #methods = new Map<string, { readonly from: number; readonly createIndex: number }[]>();
-  readonly #methodByRow = new Map<string, string>();
+  /** By key of the auth method or namespace: from which seq on there is that of which CreateIndex, or none. */
+  readonly #holders = new Map<string, { readonly from: number; readonly createIndex: number }[]>();
+  readonly #holderByRow = new Map<string, string>();
 
   /**
    * `origin`: the objects before the first entry. `before`: what made objects that these entries may
@@ -42,7 +49,7 @@ export class GlobalPhases {
   ) {
     if (before !== undefined) {
       this.#keyByRow = new Map(before.#keyByRow);
-      this.#methodByRow = new Map(before.#methodByRow);
+      this.#holderByRow = new Map(before.#holderByRow);
     }
     for (const { key, value } of origin?.all() ?? []) this.#take(0, bytesOf(key), value);
     this.#listings.push([0, [...this.#policies.values()].sort()]);
@@ -60,14 +67,15 @@ export class GlobalPhases {
     });
   }
 
-  of(target: Target | LoginTarget): readonly Phase[] {
+  of(target: Target | LoginTarget | TenantTarget): readonly Phase[] {
     if (target.kind === 'login') return this.#ofLogin(target);
+    if (target.kind === 'tenant') return this.#ofTenant(target);
     return this.#byKey.get(keyOf(target)) ?? [NEVER];
   }
 
-  /** Whether there was anything of the auth method of that name. */
-  hasMethod(name: string): boolean {
-    return this.#methods.has(name);
+  /** Whether there was anything of the auth method or namespace with this key. */
+  hasHolder(key: string): boolean {
+    return this.#holders.has(key);
   }
 
   /** Whether that token was made, replaced or deleted. */
@@ -77,13 +85,21 @@ export class GlobalPhases {
 
   /** A token of a login is there until its auth method is not, or until it is deleted itself. */
   #ofLogin({ accessorId, isLocal, method, version }: LoginTarget): readonly Phase[] {
-    const methods = this.#methods.get(method.name) ?? [];
-    const begun = methods.findIndex(({ createIndex }) => createIndex === method.createIndex);
     const own = isLocal
       ? [{ from: 0, version }]
       : (this.#byKey.get(`token ${accessorId}`) ?? [NEVER]);
+    return this.#whileHeld(own, `auth-method ${method.name}`, method.createIndex);
+  }
+
+  #ofTenant({ namespace, namespaceIndex, version }: TenantTarget): readonly Phase[] {
+    return this.#whileHeld([{ from: 0, version }], `namespace ${namespace}`, namespaceIndex);
+  }
+
+  #whileHeld(own: readonly Phase[], key: string, index: number | undefined): readonly Phase[] {
+    const holders = this.#holders.get(key) ?? [];
+    const begun = holders.findIndex(({ createIndex }) => createIndex === index);
     if (begun < 0) return [NEVER];
-    const end = methods.slice(begun).find(({ createIndex }) => createIndex !== method.createIndex);
+    const end = holders.slice(begun).find(({ createIndex }) => createIndex !== index);
     if (end === undefined) return own;
     return [...own.filter(({ from }) => from < end.from), { from: end.from, version: null }];
   }
@@ -97,8 +113,8 @@ export class GlobalPhases {
     const row = textOf(key);
     if (value === undefined) {
       this.#policies.delete(row);
-      const method = this.#methodByRow.get(row);
-      if (method !== undefined) this.#noteMethod(method, seq, NO_METHOD);
+      const holder = this.#holderByRow.get(row);
+      if (holder !== undefined) this.#noteHolder(holder, seq, NOTHING);
       const known = this.#keyByRow.get(row);
       if (known !== undefined) this.#add(known, { from: seq, version: null });
       return;
@@ -119,18 +135,32 @@ export class GlobalPhases {
       this.#add(`role ${name}`, { from: seq, version: { value: description, index } });
     } else if (key[0] === ROW.authMethod) {
       const method = decodeRecord(AUTH_METHODS.codec, value);
-      const { name, description, createIndex, modifyIndex: index } = method;
-      this.#keyByRow.set(row, `auth-method ${name}`);
-      this.#methodByRow.set(row, name);
-      this.#add(`auth-method ${name}`, { from: seq, version: { value: description, index } });
-      this.#noteMethod(name, seq, createIndex);
+      this.#takeHolder(seq, row, { key: `auth-method ${method.name}`, ...method });
+    } else if (key[0] === ROW.namespace) {
+      const namespace = decodeRecord(NAMESPACES.codec, value);
+      this.#takeHolder(seq, row, { key: `namespace ${namespace.name}`, ...namespace });
     }
   }
 
-  #noteMethod(name: string, from: number, createIndex: number): void {
-    const methods = this.#methods.get(name) ?? [];
-    methods.push({ from, createIndex });
-    this.#methods.set(name, methods);
+  /** What tokens end with. */
+  #takeHolder(
+    seq: number,
+    row: string,
+    holder: Pick<AuthMethod, 'description' | 'createIndex' | 'modifyIndex'> & {
+      readonly key: string;
+    },
+  ): void {
+    const { key, description, createIndex, modifyIndex: index } = holder;
+    this.#keyByRow.set(row, key);
+    this.#holderByRow.set(row, key);
+    this.#add(key, { from: seq, version: { value: description, index } });
+    this.#noteHolder(key, seq, createIndex);
+  }
+
+  #noteHolder(key: string, from: number, createIndex: number): void {
+    const holders = this.#holders.get(key) ?? [];
+    holders.push({ from, createIndex });
+    this.#holders.set(key, holders);
   }
 
   #add(key: string, phase: Phase): void {
