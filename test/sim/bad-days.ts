@@ -319,7 +319,8 @@ export function onBadDay(drawn: RunOptions, day: BadDay): RunOptions {
     ...(federation !== undefined && {
       federation: {
         ...{ ...federation, logMaxAgeMs: 3_600_000, awaySites: [] },
-        ...{ loginTtlMs: undefined, hasLogouts: false, witnessSite: undefined },
+        ...{ loginTtlMs: undefined, hasLogouts: false, hasTenants: false },
+        witnessSite: undefined,
         ...{ siteSizes: day.siteSizes, ...day.federation },
       },
     }),
