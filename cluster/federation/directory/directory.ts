@@ -63,7 +63,7 @@ export class Directory {
       .sort((left, right) => (left.datacenter < right.datacenter ? -1 : 1));
   }
 
-  /** In order. */
+  /** Their names, in order. */
   datacenters(): readonly string[] {
     this.#forgetOld();
     return [...this.#known.keys()].sort();

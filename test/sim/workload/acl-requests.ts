@@ -131,19 +131,20 @@ export function writeQuestion(
 ): Omit<HttpQuestion, 'headers'> | undefined {
   const cas = 'cas' in input && input.cas !== undefined ? `?cas=${input.cas}` : '';
   const body = 'value' in input ? bodyOf(target, input.value) : undefined;
-  const place = placeOf(target);
+  const all = pathOf(target);
   if (input.kind === 'create') {
     const ids =
       target.kind === 'token' ? { AccessorID: target.accessorId, SecretID: target.secret } : {};
-    return { method: 'PUT', path: place, body: { ...body, ...ids } };
+    return { method: 'PUT', path: all, body: { ...body, ...ids } };
   }
   const id = idOf(target) ?? known?.id;
   if (id === undefined) return undefined;
-  const path = `${place}/${id}${cas}`;
+  const path = `${all}/${id}${cas}`;
   return input.kind === 'delete' ? { method: 'DELETE', path } : { method: 'PUT', path, body };
 }
 
-function placeOf({ kind }: Target): string {
+/** Of all objects of its kind. */
+function pathOf({ kind }: Target): string {
   return kind === 'namespace' ? '/v1/namespace' : `/v1/acl/${kind}`;
 }
 
@@ -205,7 +206,7 @@ export function readQuestion(
   const query = consistency === 'default' ? '' : `?${consistency}`;
   const hasName = target.kind === 'policy' || target.kind === 'role';
   const name = hasName ? `name/${target.name}` : (idOf(target) ?? '');
-  return { method: 'GET', path: `${placeOf(target)}/${name}${query}` };
+  return { method: 'GET', path: `${pathOf(target)}/${name}${query}` };
 }
 
 /** Who asks; with an id, a write that is sent again is done once. */

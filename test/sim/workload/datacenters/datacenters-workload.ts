@@ -312,7 +312,7 @@ export class DatacentersWorkload implements Workload {
     }
   }
 
-  /** Makes a token in a namespace, presents or deletes one, or deletes a namespace and presents one of its own. */
+  /** Makes a token in a namespace, presents or deletes one, or deletes a namespace and presents one. */
   async #asTenant(client: Client, consistency: GlobalConsistency, host: SimHost): Promise<void> {
     const { stream } = client;
     const { hosts } = this.#options.world;
