@@ -130,13 +130,11 @@ class OpenMember<Outcome> implements Member<Outcome> {
     if (seat === undefined) {
       return { kind: 'joining', says: this.#gathering?.says ?? 'the server is starting' };
     }
-    const { isMember, lastContactMs } = seat.replica.groupStatus();
+    const { isMember, isLeader, leader, lastContactMs, term } = seat.replica.lead();
     if (!isMember) {
       return { kind: 'joining', says: 'this server takes in what the cluster has written so far' };
     }
-    const { standing, term } = seat.replica.status();
-    const isLeader = standing === 'leader';
-    return { kind: 'member', isLeader, leader: seat.leader(), lastContactMs, term };
+    return { kind: 'member', isLeader, leader: seat.memberOf(leader), lastContactMs, term };
   }
 
   groupRecord(): GroupRecord {

@@ -144,7 +144,7 @@ export class Leading {
   #requireLeader(): void {
     const { replica } = this.#options;
     if (replica.status().standing === 'leader') return;
-    throw new GroupRefusal('not-leader', 'this server does not lead', replica.groupStatus().leader);
+    throw new GroupRefusal('not-leader', 'this server does not lead', replica.lead().leader);
   }
 
   #selfChange(group: GroupRecord): MembershipChange | undefined {

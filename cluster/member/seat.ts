@@ -140,9 +140,13 @@ export class Seat<Outcome> {
 
   /** Who leads, as far as this node knows, with where it is. */
   leader(): MemberRecord | undefined {
-    const { leader } = this.replica.groupStatus();
-    if (leader === undefined) return undefined;
-    return leader === this.#node ? this.#seat.self() : this.directory.memberOf(leader);
+    return this.memberOf(this.replica.lead().leader);
+  }
+
+  /** Where a node of the group is, if that is known. */
+  memberOf(node: NodeId | undefined): MemberRecord | undefined {
+    if (node === undefined) return undefined;
+    return node === this.#node ? this.#seat.self() : this.directory.memberOf(node);
   }
 
   /** What other nodes may ask a member. */
@@ -220,7 +224,7 @@ export class Seat<Outcome> {
       retryJoin,
       introduction: () => this.#introduction(),
       group: () => this.replica.groupRecord(),
-      leader: () => this.replica.groupStatus().leader,
+      leader: () => this.replica.lead().leader,
       leaderlessMs: () => clock.monotonicMs() - this.#leaderSeenAtMs,
       searchAfterMs: timing.searchAfterMs,
       call: async (to, method, payload) => {
@@ -272,14 +276,14 @@ export class Seat<Outcome> {
 
   async #look(): Promise<void> {
     if (this.#isClosed) return;
-    const { leader } = this.replica.groupStatus();
+    const { leader } = this.replica.lead();
     if (leader !== undefined) this.#leaderSeenAtMs = this.#seat.options.clock.monotonicMs();
     if (this.leading.isLeading) await this.leading.look();
     else if (leader !== this.#node) await this.#announcing.look();
   }
 
   #onLeaderChanged(): void {
-    this.directory.settle(this.replica.groupStatus().leader);
+    this.directory.settle(this.replica.lead().leader);
     this.#link();
     this.#looks.now();
     this.#seat.onChanged();
@@ -289,7 +293,7 @@ export class Seat<Outcome> {
     const before = this.#group;
     this.#group = this.replica.groupRecord();
     this.directory.follow(this.#group);
-    this.directory.settle(this.replica.groupStatus().leader);
+    this.directory.settle(this.replica.lead().leader);
     const gone = before.members.filter(({ node }) => !this.#isOnRecord(node));
     const { name } = this.#seat.self();
     if (gone.some(({ node }) => node === this.#node)) {

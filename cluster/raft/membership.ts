@@ -53,6 +53,12 @@ export function membersOf(membership: Membership): readonly NodeId[] {
   return unionOf(membership.voters, membership.votersOutgoing, membership.learners);
 }
 
+/** Whether the leader keeps track of that node. */
+export function isMemberOf(membership: Membership, node: NodeId): boolean {
+  const { voters, votersOutgoing, learners } = membership;
+  return voters.includes(node) || learners.includes(node) || votersOutgoing.includes(node);
+}
+
 /** Everyone who has a vote in either half, ascending. */
 export function votersOf(membership: Membership): readonly NodeId[] {
   return unionOf(membership.voters, membership.votersOutgoing);

@@ -61,7 +61,7 @@ export interface Ready {
   readonly mustSync: boolean;
 }
 
-/** A node's state as values, for people and metrics. */
+/** A node's state as values, made anew at each question: it is asked with every write. */
 export interface Status extends HardState, SoftState {
   readonly id: NodeId;
   readonly appliedIndex: number;
@@ -70,8 +70,6 @@ export interface Status extends HardState, SoftState {
   /** A leader that has not committed in its term yet should start no change of membership. */
   readonly hasCommittedInTerm: boolean;
   readonly membership: Membership;
-  /** Of every member, ascending; only a leader knows any. */
-  readonly progress: readonly (readonly [NodeId, ProgressView])[];
 }
 
 /** One member of a group. Not re-entrant: no call may be made from within another. */
@@ -190,7 +188,6 @@ export class RawNode {
 
   status(): Status {
     const raft = this.#raft;
-    const progress = raft.standing === 'leader' ? [...raft.progressByNode] : [];
     // Field by field: drivers ask for this in every turn, and spreading costs them a microsecond.
     return {
       id: raft.id,
@@ -204,8 +201,14 @@ export class RawNode {
       transferTarget: raft.transferTarget,
       hasCommittedInTerm: hasCommittedInTerm(raft),
       membership: raft.membership,
-      progress: progress.map(([node, held]) => [node, held.view()] as const),
     };
+  }
+
+  /** Of every member, ascending; only a leader knows any. */
+  progress(): readonly (readonly [NodeId, ProgressView])[] {
+    const { standing, progressByNode } = this.#raft;
+    if (standing !== 'leader') return [];
+    return [...progressByNode].map(([node, held]) => [node, held.view()] as const);
   }
 
   #describe(): Ready {

@@ -70,6 +70,8 @@ export interface GroupReplica<Outcome> extends Replica<Outcome> {
   proposeMembership(change: MembershipChange): Promise<GroupRecord>;
   /** As of the machine's last applied entry. */
   groupRecord(): GroupRecord;
+  /** The part of `groupStatus` that is asked with every request: it costs next to nothing. */
+  lead(): GroupLead;
   groupStatus(): GroupStatus;
   /** `listener` is called when another node leads, or none, as far as this node knows; returns how to stop it. */
   onLeaderChanged(listener: () => void): () => void;
@@ -87,7 +89,10 @@ export interface SnapshotIntake {
   abandon(): Promise<void>;
 }
 
-export interface GroupStatus {
+/** Whom a node follows, as far as it knows. */
+export interface GroupLead {
+  readonly term: number;
+  readonly isLeader: boolean;
   readonly leader: NodeId | undefined;
   /**
    * Milliseconds since this node last heard its leader; 0 on the leader itself, undefined while none
@@ -96,6 +101,9 @@ export interface GroupStatus {
   readonly lastContactMs: number | undefined;
   /** Whether the group record names this node, as voter or learner. One that is removed never campaigns. */
   readonly isMember: boolean;
+}
+
+export interface GroupStatus extends GroupLead {
   /** A leader that has committed in its term takes changes of membership. */
   readonly hasCommittedInTerm: boolean;
   /** Only a leader knows any. */

@@ -15,6 +15,7 @@ import type { GroupRecord } from './group-record.ts';
 import { GroupRefusal } from './group-refusal.ts';
 import type {
   GroupReplica,
+  GroupLead,
   GroupStatus,
   RaftReplicaOptions,
   SnapshotIntake,
@@ -26,7 +27,7 @@ import { proposeQueued } from './propose-queued.ts';
 import { createParts, type ReplicaLoop, type ReplicaParts } from './replica-parts.ts';
 import { ReplicaError, type ReplicaStatus } from './replica.ts';
 import { reasonToIgnore, screenSnapshot } from './screening.ts';
-import { groupStatusOf, replicaStatusOf } from './status-views.ts';
+import { groupLeadOf, groupStatusOf, replicaStatusOf } from './status-views.ts';
 
 /** Starts as a follower; a group of one leads as soon as its disk has its vote. */
 export function openRaftReplica<Outcome>(
@@ -146,9 +147,15 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     });
   }
 
+  lead(): GroupLead {
+    const { node, contact } = this.#parts;
+    return groupLeadOf({ status: node.status(), contact });
+  }
+
   groupStatus(): GroupStatus {
     return groupStatusOf({
       status: this.#parts.node.status(),
+      progress: this.#parts.node.progress(),
       contact: this.#parts.contact,
       diskWatch: this.#parts.diskWatch,
       inbox: this.#inbox,

@@ -144,7 +144,8 @@ function createCore<Outcome>(
   const node = createNode(given, { stored, appliedIndex, snapshots });
   const successors = (): readonly NodeId[] =>
     successorsOf({
-      status: node.status(),
+      self: options.nodeId,
+      progress: node.progress(),
       contact,
       freshMs: FRESH_HEARTBEATS * heartbeatMs(timing),
       goneMs: electionMs(timing),
@@ -221,6 +222,7 @@ function spare<Outcome>(
   const isNew = options.clock.monotonicMs() - loop.ledSinceMs() < aliveMs;
   return spareOf({
     status: node.status(),
+    progress: node.progress(),
     // A new leader has not had the time to hear everybody.
     isAlive: (each) => isNew || (contact.sinceMs(each) ?? aliveMs) < aliveMs,
     limits,

@@ -1,12 +1,13 @@
 // A replica as values, for whoever asks how it stands.
 
 import type { DurableLog } from '../log/durable-log.ts';
-import { membersOf } from '../raft/membership.ts';
-import { NO_NODE } from '../raft/node-id.ts';
+import { isMemberOf } from '../raft/membership.ts';
+import { NO_NODE, type NodeId } from '../raft/node-id.ts';
+import type { ProgressView } from '../raft/progress.ts';
 import type { Status } from '../raft/raw-node.ts';
 import type { Contact } from './contact.ts';
 import type { DiskWatch } from './disk-watch.ts';
-import type { GroupStatus } from './group-replica.ts';
+import type { GroupLead, GroupStatus } from './group-replica.ts';
 import type { Inbox } from './inbox.ts';
 import type { PendingProposals } from './pending-proposals.ts';
 import type { ReplicaStatus, Standing } from './replica.ts';
@@ -35,23 +36,36 @@ export function replicaStatusOf(facts: ReplicaStatusFacts): ReplicaStatus {
   };
 }
 
-export interface GroupStatusFacts {
+export interface GroupLeadFacts {
   readonly status: Status;
+  readonly contact: Pick<Contact, 'sinceLeaderMs'>;
+}
+
+export function groupLeadOf({ status, contact }: GroupLeadFacts): GroupLead {
+  const { id, term, leader, membership, standing } = status;
+  return {
+    term,
+    isLeader: standing === 'leader',
+    leader: leader === NO_NODE ? undefined : leader,
+    lastContactMs: leader === id ? 0 : contact.sinceLeaderMs,
+    isMember: isMemberOf(membership, id),
+  };
+}
+
+export interface GroupStatusFacts extends GroupLeadFacts {
+  readonly progress: readonly (readonly [NodeId, ProgressView])[];
   readonly contact: Pick<Contact, 'sinceLeaderMs' | 'sinceMs'>;
   readonly diskWatch: Pick<DiskWatch, 'isStalled'>;
   readonly inbox: Pick<Inbox<unknown>, 'lostCount'>;
 }
 
 export function groupStatusOf(facts: GroupStatusFacts): GroupStatus {
-  const { status, contact, diskWatch, inbox } = facts;
-  const { id, leader, membership, progress, hasCommittedInTerm } = status;
+  const { status, progress, contact, diskWatch, inbox } = facts;
   return {
-    leader: leader === NO_NODE ? undefined : leader,
-    lastContactMs: leader === id ? 0 : contact.sinceLeaderMs,
-    isMember: membersOf(membership).includes(id),
-    hasCommittedInTerm,
+    ...groupLeadOf(facts),
+    hasCommittedInTerm: status.hasCommittedInTerm,
     followers: progress
-      .filter(([node]) => node !== id)
+      .filter(([node]) => node !== status.id)
       .map(([node, { matchIndex, recentlyActive, state }]) => ({
         node,
         matchIndex,

@@ -2,6 +2,8 @@
 // for those that living followers still lack, within a bound. Whoever lacks more gets a snapshot, and
 // then the entries behind it. What all of them have need not stay in memory either.
 
+import type { NodeId } from '../raft/node-id.ts';
+import type { ProgressView } from '../raft/progress.ts';
 import type { Status } from '../raft/raw-node.ts';
 import type { GroupLimits } from './group-limits.ts';
 
@@ -12,7 +14,11 @@ export interface Spare {
 }
 
 export interface SpareFacts {
-  readonly status: Pick<Status, 'appliedIndex' | 'lastIndex' | 'progress' | 'id'>;
+  readonly status: Pick<Status, 'appliedIndex' | 'lastIndex' | 'id'>;
+  readonly progress: readonly (readonly [
+    NodeId,
+    Pick<ProgressView, 'matchIndex' | 'pendingSnapshotIndex'>,
+  ])[];
   readonly isAlive: (node: number) => boolean;
   readonly limits: Pick<GroupLimits, 'keptCount' | 'heldCountMax'>;
 }
@@ -20,8 +26,8 @@ export interface SpareFacts {
 /** Entries go in portions of this part of what is kept: each portion costs the reading of its last one. */
 const PORTIONS = 32;
 
-export function spareOf({ status, isAlive, limits }: SpareFacts): Spare {
-  const { appliedIndex, lastIndex, progress, id } = status;
+export function spareOf({ status, progress, isAlive, limits }: SpareFacts): Spare {
+  const { appliedIndex, lastIndex, id } = status;
   let knownIndex = Number.POSITIVE_INFINITY;
   for (const [node, { matchIndex, pendingSnapshotIndex }] of progress) {
     if (node === id || !isAlive(node)) continue;

@@ -82,7 +82,10 @@ interface SchemaNode {
 
 function textOf(bytes: Uint8Array): string {
   if (!isUtf8(bytes)) throw new JsonTextError('invalid UTF-8 in the body');
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+  const buffer = Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  return buffer.toString('utf8');
 }
 
 /** Gives undefined for null: the caller leaves the field out. */

@@ -92,14 +92,17 @@ export class PlainLane {
 
   #takeBody(method: string, path: string, raw: RawExchange): boolean {
     const entrance = this.#bodies.get(method)?.get(path);
-    if (entrance === undefined || !hasPlainBody(raw.request, this.#bodyMaxBytes)) return false;
+    if (entrance === undefined) return false;
+    const sizeBytes = plainSizeOf(raw.request);
+    if (sizeBytes === 0 || sizeBytes > this.#bodyMaxBytes) return false;
     if (!entrance.admits(raw)) return true;
     const pieces: Buffer[] = [];
+    let leftBytes = sizeBytes;
+    // Node gives no more than the length that was said. A client that goes before gets no answer.
     raw.request.on('data', (piece: Buffer) => {
       pieces.push(piece);
-    });
-    // Node counts what comes: it ends at the length that was said. A client that goes before gets no answer.
-    raw.request.on('end', () => {
+      leftBytes -= piece.length;
+      if (leftBytes > 0) return;
       const body = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
       entrance.serve(raw, { parameter: '', body });
     });
@@ -107,9 +110,8 @@ export class PlainLane {
   }
 }
 
-/** It is there, says its length, and comes without being asked for. */
-function hasPlainBody({ headers }: RawRequest, maxBytes: number): boolean {
-  if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return false;
-  const bytes = Number(headers['content-length'] ?? 0);
-  return bytes > 0 && bytes <= maxBytes;
+/** Of a body that says its length and comes without being asked for; 0 for any other. */
+function plainSizeOf({ headers }: RawRequest): number {
+  if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return 0;
+  return Number(headers['content-length'] ?? 0);
 }

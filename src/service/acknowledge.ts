@@ -23,8 +23,11 @@ export function acknowledged(
   { call, isDelete }: AckWish,
 ): AckLevel | Promise<AckLevel> {
   const { ack: asked, ackTimeoutMs } = call;
+  const least = asked ?? settings.defaultAck;
+  if (least === 'primary' && (asked !== undefined || !isDelete)) return least;
   const count = federation.datacenters().length;
-  const wanted = asked ?? defaultOf(settings.defaultAck, { isDelete, count });
+  const isRaised = least === 'primary' && count >= MAJORITY_DELETES_FROM;
+  const wanted = isRaised ? 'majority' : least;
   // In one datacenter every level is reached with the write itself.
   if (wanted === 'primary' || count === 1) return wanted;
   const limitMs = ackTimeoutMs ?? settings.ackTimeoutMs;
@@ -43,11 +46,3 @@ const SAYS: Readonly<Record<AckLevel, string>> = {
   majority: 'a majority of datacenters',
   all: 'all datacenters',
 };
-
-function defaultOf(
-  configured: AckLevel,
-  { isDelete, count }: { readonly isDelete: boolean; readonly count: number },
-): AckLevel {
-  const isRaised = isDelete && count >= MAJORITY_DELETES_FROM && configured === 'primary';
-  return isRaised ? 'majority' : configured;
-}

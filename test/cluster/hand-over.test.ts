@@ -103,7 +103,8 @@ t.test(
       (node) => [node, { isLearner: node === 5, matchIndex: node === 4 ? 99 : node }] as const,
     );
     const found = successorsOf({
-      status: { id: SELF, progress: progress as never },
+      self: SELF,
+      progress,
       contact: { hasLost: (node) => node === 6, sinceMs: (node) => silenceMs.get(node) },
       freshMs: 300,
       goneMs: 1500,

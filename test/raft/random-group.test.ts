@@ -332,7 +332,7 @@ class Trial {
       for (const { node } of group.nodes) {
         node.tick();
         // As the driver must: tell the leader of snapshots that were lost on the way.
-        for (const [id, { state }] of node.status().progress) {
+        for (const [id, { state }] of node.progress()) {
           if (state === 'snapshot') node.reportSnapshot(id, { delivered: false });
         }
       }

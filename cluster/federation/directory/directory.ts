@@ -82,8 +82,12 @@ export class Directory {
 
   /** Of the latest reign that anybody has told of. Undefined while nobody has. */
   primary(): PrimaryClaim | undefined {
-    const claims = this.records().filter(({ epoch, primary }) => epoch > 0 && primary !== '');
-    const [latest] = claims.sort((left, right) => right.epoch - left.epoch);
+    this.#forgetOld();
+    let latest: DirectoryRecord | undefined;
+    for (const { record } of this.#known.values()) {
+      if (record.primary === '' || record.epoch === 0) continue;
+      if (latest === undefined || isBefore(record, latest)) latest = record;
+    }
     if (latest === undefined) return undefined;
     const { primary, epoch } = latest;
     return { datacenter: primary, epoch, addresses: this.addressesOf(primary) };
@@ -190,6 +194,11 @@ export class Directory {
   #isRemoved(datacenter: string): boolean {
     return datacenter !== this.#options.datacenter && this.#options.isRemoved(datacenter);
   }
+}
+
+/** Whose word counts first of who is primary: of the later epoch, and of two of one epoch by name. */
+function isBefore(one: DirectoryRecord, other: DirectoryRecord): boolean {
+  return one.epoch === other.epoch ? one.datacenter < other.datacenter : one.epoch > other.epoch;
 }
 
 function isLater(one: DirectoryRecord, other: DirectoryRecord): boolean {

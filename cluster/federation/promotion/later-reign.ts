@@ -53,10 +53,10 @@ export class LaterReign {
   /** Who is said to have begun a later reign than the own log knows of. */
   claimed(): PrimaryClaim | undefined {
     const { claim, datacenter, port } = this.#options;
-    const state = port.state();
     const told = claim();
-    const isLater = state !== undefined && told !== undefined && told.epoch > state.epoch;
-    return isLater && told.datacenter !== datacenter ? told : undefined;
+    if (told === undefined || told.datacenter === datacenter) return undefined;
+    const state = port.state();
+    return state !== undefined && told.epoch > state.epoch ? told : undefined;
   }
 
   /** Looks now. Whether the own log was told of a later reign. */

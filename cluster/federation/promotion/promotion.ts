@@ -140,8 +140,9 @@ export class Promotion {
 
   /** Who is said to have begun a later reign, where the own datacenter still takes itself for the primary. */
   outrunBy(): PrimaryClaim | undefined {
-    const isPrimary = this.#options.port.state()?.isPrimary === true;
-    return isPrimary ? this.#laterReign.claimed() : undefined;
+    const claim = this.#laterReign.claimed();
+    if (claim === undefined) return undefined;
+    return this.#options.port.state()?.isPrimary === true ? claim : undefined;
   }
 
   /** That a forced move has to name. On its leader. Throws PromotionRefusal. */

@@ -117,7 +117,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     if (before !== undefined) group.output.setLevel(before);
   },
   status: (group, { args }) => {
-    for (const [node, progress] of group.node(nodeAt(args, 0)).node.status().progress) {
+    for (const [node, progress] of group.node(nodeAt(args, 0)).node.progress()) {
       group.output.print(`${node}: ${describeProgress(progress)}`);
     }
   },
