@@ -69,14 +69,19 @@ export function isIdentityName(name: string): boolean {
   return name.length <= IDENTITY_NAME_MAX && IDENTITY_NAME.test(name);
 }
 
+/** Whether a namespace may be called so: a DNS label in lower case. */
+export function isNamespaceName(name: string): name is NamespaceName {
+  return DNS_LABEL.test(name);
+}
+
 /** Refuses what is no DNS label in lower case; gives the name as such. */
 export function requireNamespaceName(name: string): NamespaceName {
   if (name === '') throw invalid('Invalid Namespace: no Name is set');
-  if (!DNS_LABEL.test(name)) {
+  if (!isNamespaceName(name)) {
     throw invalid(
       "Invalid Namespace: invalid Name. Only lowercase alphanumeric characters and '-' are allowed, " +
         "at most 63 of them, and no '-' first or last",
     );
   }
-  return name as NamespaceName;
+  return name;
 }

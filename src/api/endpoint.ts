@@ -22,7 +22,7 @@ export interface Endpoint {
   readonly summary: string;
   /** What the caller's token needs, for people: `acl:read`, `none`. */
   readonly access: string;
-  /** False: namespace and partition parameters are not looked at. */
+  /** False: namespace parameters are not looked at. */
   readonly namespaced: boolean;
   /** Parameters of its own: name and meaning. Those of its kind are in query-parameters.ts. */
   readonly query?: Readonly<Record<string, string>>;

@@ -251,6 +251,10 @@ async function finish(
   { pending, code }: { readonly pending: PendingLogin; readonly code: string },
 ): Promise<Identity> {
   const { surroundings, config, metadata } = session;
+  // It may have been taken away since the login began.
+  if (!isAllowedRedirect(pending.redirectUri, config.allowedRedirectUris)) {
+    throw refused('the redirect_uri of this login is not allowed any more');
+  }
   const tokens = await exchangeCode(session, { ...pending, code });
   const provider = { location: config.discovery, algorithms: config.algorithms };
   const claims = await verifyByDiscovery(providers, provider, tokens.idToken);

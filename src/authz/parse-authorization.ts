@@ -15,6 +15,8 @@ export interface AuthorizationItem {
   /** In any letter case. */
   readonly access: string;
   readonly segment: string;
+  /** As it was given; undefined where none was. */
+  readonly namespace: string | undefined;
 }
 
 const READ_WRITE = ['read', 'write'] as const;
@@ -36,10 +38,13 @@ const ACCESSES: ReadonlyMap<string, readonly string[]> = new Map<Resource, reado
   ['session', READ_WRITE],
 ]);
 
-/** All items or none: one bad item refuses the batch. Throws AclError `malformed`. */
+/**
+ * All items or none: one bad item refuses the batch. `namespaceOf` says which namespace an item means. Throws
+ * AclError `malformed`.
+ */
 export function parseAuthorizations(
   items: readonly AuthorizationItem[],
-  namespace: NamespaceName,
+  namespaceOf: (given: string | undefined) => NamespaceName,
 ): readonly AccessQuery[] {
   if (items.length > AUTHORIZATIONS_MAX) {
     throw new AclError(
@@ -47,11 +52,11 @@ export function parseAuthorizations(
       `Refusing to process more than ${AUTHORIZATIONS_MAX} authorizations at once`,
     );
   }
-  return items.map((item) => parseAuthorization(item, namespace));
+  return items.map((item) => parseAuthorization(item, namespaceOf(item.namespace)));
 }
 
 /** Throws AclError `malformed` for a resource or an access that cannot be asked for. */
-export function parseAuthorization(item: AuthorizationItem, namespace: NamespaceName): AccessQuery {
+function parseAuthorization(item: AuthorizationItem, namespace: NamespaceName): AccessQuery {
   const { resource, segment } = item;
   const accesses = ACCESSES.get(resource);
   if (accesses === undefined) {

@@ -41,7 +41,8 @@ export function askedOf(exchange: Exchange, endpoint: Endpoint): Asked {
   requireReadableCacheControl(exchange.request.headers['cache-control']);
   const mayBlock = endpoint.kind === 'read' || endpoint.kind === 'list';
   const blocking = mayBlock ? blockingOf(exchange) : undefined;
-  if (endpoint.namespaced) requireKnownScopes(exchange);
+  if (endpoint.namespaced) requireKnownNamespace(exchange);
+  if (isOfObjects(endpoint)) requireNoPartition(exchange);
   return { call: callOf(exchange, { consistency, isWrite: endpoint.kind === 'write' }), blocking };
 }
 
@@ -123,15 +124,24 @@ function requireReadableCacheControl(header: string | undefined): void {
   }
 }
 
-/** Namespaces where they are off, and partitions everywhere, are refused when they are named. */
-function requireKnownScopes(exchange: Exchange): void {
+/** Whether what is read or changed could be in a partition, if there were any. */
+function isOfObjects({ namespaced, kind, access }: Endpoint): boolean {
+  return namespaced || (kind !== 'plain' && access !== 'none');
+}
+
+/** Where namespaces are off, none may be named. */
+function requireKnownNamespace(exchange: Exchange): void {
   const { query, request, parts } = exchange;
-  if (!parts.settings.namespaces) {
-    const off = 'Namespaces are not enabled';
-    refuseParameter(query, 'ns', off);
-    refuseHeader(exchange, { name: 'Namespace', value: namespaceHeader(request.headers) }, off);
-    refuseParameter(query, 'authmethod-ns', off);
-  }
+  if (parts.settings.namespaces) return;
+  const off = 'Namespaces are not enabled';
+  refuseParameter(query, 'ns', off);
+  refuseHeader(exchange, { name: 'Namespace', value: namespaceHeader(request.headers) }, off);
+  refuseParameter(query, 'authmethod-ns', off);
+}
+
+/** There are none, and to look past a name would widen what a request means. */
+function requireNoPartition(exchange: Exchange): void {
+  const { query, request } = exchange;
   refuseParameter(query, 'partition', 'Partitions are not enabled');
   const partition = { name: 'Partition', value: partitionHeader(request.headers) };
   refuseHeader(exchange, partition, 'Partitions are not enabled');

@@ -17,7 +17,7 @@ import { requireAcl } from './permissions.ts';
 import { readMetaOf, readResultOf } from './reading.ts';
 import { namedNamespace, namespaceOf, requireNamespaceExists } from './select-namespace.ts';
 import type { Request, Service } from './service.ts';
-import { Overtaken } from './under-way.ts';
+import { methodKey, Overtaken } from './under-way.ts';
 import type { AuthMethodView, WriteResult } from './views.ts';
 
 export function createAuthMethod(
@@ -48,7 +48,9 @@ async function writeAuthMethod(
   const method = allowedMethod(service, wanted, request);
   if (method.type !== seen.type) throw new Overtaken(Promise.resolve());
   const change = { type: 'auth-method.set', presence: 'either', method } as const;
-  const result = await commit(service, request, change, 'auth-method');
+  // What a draft leaves out is taken from the method as it is: of one that is being deleted it would be made anew.
+  const checkedAgainst = [methodKey(method.namespace, method.name)];
+  const result = await commit(service, { ...request, checkedAgainst }, change, 'auth-method');
   service.metrics.count('acl.authmethod.upsert');
   return result;
 }

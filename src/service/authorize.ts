@@ -1,6 +1,6 @@
 // Answers a batch of "may I?" for any living token, with the reasons on request.
 
-import { parseAuthorization, parseAuthorizations } from '../authz/parse-authorization.ts';
+import { parseAuthorizations } from '../authz/parse-authorization.ts';
 import type { AccessQuery } from '../authz/access-query.ts';
 import type { Explanation, OverruledRule } from '../authz/explanation.ts';
 import type { Via } from '../authz/policy-source.ts';
@@ -10,7 +10,7 @@ import type { NamespaceName } from '../acl/ids.ts';
 import type { ExplanationView } from './authorization-types.ts';
 import type { Caller } from './caller.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
-import { selectNamespace } from './select-namespace.ts';
+import { namespaceNamed, selectNamespace } from './select-namespace.ts';
 import type { Request, Service } from './service.ts';
 
 export function authorize(
@@ -20,14 +20,14 @@ export function authorize(
 ): OperationOutput<'authorize'> {
   const caller = service.callers.resolve(call.secret);
   const home = homeOf(service, call, caller);
+  const { namespacesEnabled } = service.settings;
   // The whole batch is read first: its size, and one bad item, refuse all of it.
-  const queries = parseAuthorizations(items, home);
+  const queries = parseAuthorizations(items, (namespace) =>
+    namespacesEnabled ? (namespaceNamed(namespace) ?? home) : home,
+  );
   return items.map((item, place) => {
     const { resource, access, segment, namespace } = item;
-    const isElsewhere = service.settings.namespacesEnabled && namespace !== undefined;
-    const query = isElsewhere
-      ? parseAuthorization(item, namespace as NamespaceName)
-      : must(queries[place], 'a query of each item');
+    const query = must(queries[place], 'a query of each item');
     const answer = explain
       ? explained(caller, query)
       : { allow: caller.authorizer.decide(query) === 'allow', explanation: undefined };

@@ -4,7 +4,6 @@
 import { bootstrapToken } from '../acl/built-ins.ts';
 import { AclError, invalid } from '../acl/error.ts';
 import { type AccessorId, requireBootstrapSecret, type SecretId, secretIdOf } from '../acl/ids.ts';
-import type { Token } from '../acl/token.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { tokenViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
@@ -17,11 +16,23 @@ export async function bootstrap(
   request: Request,
 ): Promise<OperationOutput<'bootstrap'>> {
   const secret = isGiven(input.secret) ? requireBootstrapSecret(input.secret) : undefined;
-  const earlier = secret && earlierBootstrap(service, secret);
-  if (earlier !== undefined) {
-    const value = tokenViewOf(earlier, service.names, { secretHidden: false });
-    return { value, meta: { ...nothingDeleted(service).meta, replayed: true } };
+  const again = secret && bootstrappedBefore(service, secret);
+  if (again !== undefined) return again;
+  try {
+    return await bootstrapNow(service, secret, request);
+  } catch (error) {
+    // Another request with the same secret may have been faster.
+    const meanwhile = secret && bootstrappedBefore(service, secret);
+    if (meanwhile === undefined) throw error;
+    return meanwhile;
   }
+}
+
+async function bootstrapNow(
+  service: Service,
+  secret: SecretId | undefined,
+  request: Request,
+): Promise<OperationOutput<'bootstrap'>> {
   const resetIndex = await requireAllowed(service);
   if (secret !== undefined && service.view.idInUse(secret)) {
     throw new AclError(
@@ -40,11 +51,16 @@ export async function bootstrap(
   return result;
 }
 
-/** The token of the last bootstrap, if the caller knows its secret. */
-function earlierBootstrap({ view }: Service, secret: SecretId): Token | undefined {
+/** The answer of the last bootstrap, for who knows its secret. */
+function bootstrappedBefore(
+  service: Service,
+  secret: SecretId,
+): OperationOutput<'bootstrap'> | undefined {
+  const { view, names } = service;
   const token = view.tokenBySecret(secret);
-  const isBootstrap = token !== undefined && token.createIndex === view.bootstrapIndex();
-  return isBootstrap ? token : undefined;
+  if (token === undefined || token.createIndex !== view.bootstrapIndex()) return undefined;
+  const value = tokenViewOf(token, names, { secretHidden: false });
+  return { value, meta: { ...nothingDeleted(service).meta, replayed: true } };
 }
 
 /** The reset index to send along, if one is needed. Rejects when there was a bootstrap and no reset. */

@@ -26,7 +26,7 @@ export async function listScopeOf(
   if (scope.kind === 'one') {
     requireAcl(caller, 'read', scope.name);
     requireNamespaceExists(view, scope.name);
-    return { scope, shows: () => true };
+    return { scope, shows: (namespace) => namespace === scope.name };
   }
   const readable = new Set<NamespaceName>();
   if (mayAcl(caller, 'read', DEFAULT_NAMESPACE)) readable.add(DEFAULT_NAMESPACE);

@@ -78,7 +78,7 @@ export async function readNamespace(
   { call }: Request,
 ): Promise<OperationOutput<'namespace.read'>> {
   requireEnabled(service);
-  const meta = readMetaOf(service, 'namespaces', watchKey({ id: name }));
+  const meta = readMetaOf(service, 'namespaces', watchKey({ called: name }));
   const caller = service.callers.resolve(call.secret);
   requireNamespace(caller, 'read', name);
   const namespace = service.view.namespace(name);

@@ -3,7 +3,9 @@
 
 import { AclError, invalid } from '../acl/error.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../acl/ids.ts';
+import { isNamespaceName } from '../acl/names.ts';
 import type { NamespaceScope } from '../acl/namespace-selection.ts';
+import { quoted } from '../rules/source-text.ts';
 import type { Token } from '../acl/token.ts';
 import type { StateView } from '../state/view.ts';
 import type { Call } from './call.ts';
@@ -41,12 +43,26 @@ export function selectNamespace(
   body?: NamespaceField,
 ): SelectedNamespace {
   requireEnabled(sources, body);
-  const named = given(body?.namespace) ?? namedByCall(sources);
+  const named = namespaceNamed(given(body?.namespace) ?? namedByCall(sources));
+  if (named !== undefined) return { name: named, isExplicit: true };
+  return { name: sources.token?.namespace ?? DEFAULT_NAMESPACE, isExplicit: false };
+}
+
+/**
+ * The namespace of that name, whether there is one or not; undefined where none is named. Throws 'malformed' for
+ * all of them, and for what no namespace can be called.
+ */
+export function namespaceNamed(text: string | undefined): NamespaceName | undefined {
+  const named = given(text);
+  if (named === undefined) return undefined;
   if (named === ALL_NAMESPACES) {
     throw new AclError('malformed', 'Only lists can be asked for all namespaces');
   }
-  if (named !== undefined) return { name: named as NamespaceName, isExplicit: true };
-  return { name: sources.token?.namespace ?? DEFAULT_NAMESPACE, isExplicit: false };
+  if (isNamespaceName(named)) return named;
+  throw new AclError(
+    'malformed',
+    `Invalid namespace ${quoted(named)}: no namespace has such a name`,
+  );
 }
 
 /** The namespaces that a list shows. Throws as `selectNamespace` does. */

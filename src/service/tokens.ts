@@ -13,7 +13,8 @@ import {
   requireDeletableToken,
 } from '../acl/token-checks.ts';
 import { isExpired } from '../acl/token-expiry.ts';
-import { isOrphaned } from '../state/standing.ts';
+import { hasLostNamespace, isOrphaned } from '../state/standing.ts';
+import { watchKey } from '../state/watch.ts';
 import { commit, nothingDeleted } from './commit.ts';
 import { expandedTokenOf } from './expanded-token.ts';
 import { tokenViewOf } from './make-views.ts';
@@ -63,7 +64,7 @@ export function readToken(
   { accessorId, expanded }: OperationInput<'token.read'>,
   { call }: Request,
 ): OperationOutput<'token.read'> {
-  const meta = readMetaOf(service, 'tokens', accessorId);
+  const meta = readMetaOf(service, 'tokens', watchKey({ id: accessorId }));
   const caller = service.callers.resolve(call.secret);
   const { object: token, namespace } = findVisible(
     service.view.token(accessorId),
@@ -115,7 +116,7 @@ export async function updateToken(
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Token', namespace: draft.namespace } as const;
   const { object: existing, namespace } = findVisible(
-    view.token(accessorId),
+    inItsNamespace(view, view.token(accessorId)),
     namespaceOf(service, request, caller, body),
   );
   requireAcl(caller, 'write', namespace.name);
@@ -145,7 +146,7 @@ export async function cloneToken(
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Token', namespace: wanted } as const;
   const { object: source, namespace } = findVisible(
-    service.view.token(accessorId),
+    inItsNamespace(service.view, service.view.token(accessorId)),
     namespaceOf(service, request, caller, body),
   );
   requireAcl(caller, 'write', namespace.name);
@@ -155,7 +156,8 @@ export async function cloneToken(
   // A copy is a token of its own: it would go on when what was lent to its source is taken back.
   requireMayLend(service.view, caller, token);
   const change = { type: 'token.set', presence: 'create-drawn', token } as const;
-  const checkedAgainst = [dependencyOf('tokens', accessorId)];
+  // As its changes name it, wherever the caller put the hyphens.
+  const checkedAgainst = source === undefined ? [] : [dependencyOf('tokens', source.accessorId)];
   const result = await commit(service, { ...request, checkedAgainst }, change, 'token');
   service.metrics.count('acl.token.clone');
   return result;
@@ -178,6 +180,11 @@ export async function deleteToken(
   const result = await commit(service, request, change, 'deleted');
   service.metrics.count('acl.token.delete');
   return result;
+}
+
+/** Nothing for a token whose namespace is gone: it is void, and neither changed nor copied until it is deleted. */
+function inItsNamespace(view: Service['view'], token: Token | undefined): Token | undefined {
+  return token !== undefined && hasLostNamespace(token, view) ? undefined : token;
 }
 
 /** A link to what was deleted in the meantime gave nothing, and is not copied. */

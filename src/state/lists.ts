@@ -236,9 +236,12 @@ function namedRange(kind: RowKind, scope: NamespaceScope, after: string | undefi
   const prefix = scope.kind === 'all' ? rowKey(kind) : rowKey(kind, scope.name);
   if (after === undefined) return rangeOf(prefix);
   const slash = after.indexOf('/');
-  if (slash < 0 && scope.kind === 'all') throw noSuchPage(after);
-  const namespace = slash < 0 && scope.kind === 'one' ? scope.name : after.slice(0, slash);
-  const key = namedKey(kind, namespace as NamespaceName, after.slice(slash + 1));
+  const named = slash < 0 ? undefined : (after.slice(0, slash) as NamespaceName);
+  const namespace = named ?? (scope.kind === 'one' ? scope.name : undefined);
+  // A place in another namespace would begin the list there.
+  const isElsewhere = scope.kind === 'one' && namespace !== scope.name;
+  if (namespace === undefined || isElsewhere) throw noSuchPage(after);
+  const key = namedKey(kind, namespace, after.slice(slash + 1));
   return { from: behind(key), to: rangeOf(prefix).to };
 }
 

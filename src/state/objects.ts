@@ -130,7 +130,7 @@ export const NAMESPACES: ObjectTable<Namespace> = {
   namespaceOf: (namespace) => namespace.name,
   counterKeyOf: () => undefined,
   listKeyOf: () => undefined,
-  watchKeysOf: (namespace) => [idKey(namespace.name)],
+  watchKeysOf: (namespace) => [namespace.name],
 };
 
 const TABLE_BY_KIND: ReadonlyMap<number, ObjectTable<Stamped>> = new Map(
@@ -177,12 +177,16 @@ export function methodKey(
   return namedKey(kind, origin.namespace, origin.name, origin.createIndex, ...rest);
 }
 
-/**
- * How an object is watched by its id, wherever a caller put the hyphens; of a namespace, by its name.
- */
+/** How an object is watched by its id, wherever a caller put the hyphens; of a text that is no id, the text. */
 export function idKey(id: string): string {
-  const bytes = isUuid(id) ? undefined : lookupBytes(id);
-  return bytes === undefined ? id.toLowerCase() : uuidOfBytes(bytes);
+  return storedIdKey(id) ?? id.toLowerCase();
+}
+
+/** As `idKey`; undefined where no stored id can equal the text. */
+export function storedIdKey(id: string): string | undefined {
+  if (isUuid(id)) return id.toLowerCase();
+  const bytes = lookupBytes(id);
+  return bytes === undefined ? undefined : uuidOfBytes(bytes);
 }
 
 /** How an object is watched by its name: no id and no namespace has a slash. */

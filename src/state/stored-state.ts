@@ -47,7 +47,7 @@ import {
 } from './lists.ts';
 import { decodeCounts, type Meta, type Totals } from './meta.ts';
 import { ObjectCache } from './object-cache.ts';
-import { idKey, namedObjectKey } from './objects.ts';
+import { idKey, namedObjectKey, storedIdKey } from './objects.ts';
 import type { Position } from './outcome.ts';
 import {
   isIdInUse,
@@ -135,7 +135,9 @@ export class StoredState implements StateView {
   }
 
   policy(id: string): Policy | undefined {
-    return this.#policies.get(idKey(id), () => readPolicy(this.#store, id));
+    const key = storedIdKey(id);
+    if (key === undefined) return undefined;
+    return this.#policies.get(key, () => readPolicy(this.#store, id));
   }
 
   policyByName(namespace: NamespaceName, name: string): Policy | undefined {
@@ -144,7 +146,9 @@ export class StoredState implements StateView {
   }
 
   role(id: string): Role | undefined {
-    return this.#roles.get(idKey(id), () => readRole(this.#store, id));
+    const key = storedIdKey(id);
+    if (key === undefined) return undefined;
+    return this.#roles.get(key, () => readRole(this.#store, id));
   }
 
   roleByName(namespace: NamespaceName, name: string): Role | undefined {

@@ -30,13 +30,15 @@ export type AppliedEvent =
   /** Another state took the place of this one: nothing that was derived from it holds. */
   | { readonly kind: 'replaced' };
 
-/** One object: by id (a namespace: its name as `id`), or by its name where it is read by name. */
+/** One object: by its id, or by its name where it is read by name; of a namespace, by `called` alone. */
 export type ObjectRef =
   | { readonly id: string }
+  | { readonly called: string }
   | { readonly namespace: NamespaceName; readonly name: string };
 
 /** The watch key of one object of a table. It may not exist: its creation is a change too. */
 export function watchKey(ref: ObjectRef): string {
+  if ('called' in ref) return ref.called;
   return 'id' in ref ? idKey(ref.id) : namedObjectKey(ref);
 }
 

@@ -815,6 +815,12 @@ t.test('oidc: the whole flow, and each way in which it must fail', async (t) => 
     ['another client nonce', { clientNonce: 'x' }, {}, stateText],
     ['nothing pending', { pending: undefined }, {}, stateText],
     ['the method was made anew', { method: { ...method, createIndex: 8 } }, {}, stateText],
+    [
+      'its redirect URI was taken away',
+      { method: { ...method, config: { ...method.config, AllowedRedirectURIs: ['https://me'] } } },
+      {},
+      'the redirect_uri of this login is not allowed any more',
+    ],
     ['another nonce', {}, { nonce: 'x' }, 'invalid nonce in the ID token'],
     ['no nonce', {}, { nonce: undefined }, 'invalid nonce in the ID token'],
     ['another client', {}, { aud: 'other' }, 'the ID token is for another client (aud)'],

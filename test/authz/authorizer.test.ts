@@ -5,11 +5,7 @@ import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
 import type { NamespaceName, PolicyId, RoleId } from '../../src/acl/ids.ts';
 import type { AccessQuery } from '../../src/authz/access-query.ts';
-import {
-  AUTHORIZATIONS_MAX,
-  parseAuthorization,
-  parseAuthorizations,
-} from '../../src/authz/parse-authorization.ts';
+import { AUTHORIZATIONS_MAX, parseAuthorizations } from '../../src/authz/parse-authorization.ts';
 import { validInDatacenter } from '../../src/authz/policy-source.ts';
 import { compileGroup } from '../../src/authz/rule-table.ts';
 import { GLOBAL_MANAGEMENT_RULES, GLOBAL_READ_ONLY_RULES } from '../../src/rules/built-in-rules.ts';
@@ -690,8 +686,12 @@ t.test(
   'parseAuthorization: reads what may be asked and refuses the rest in the known words',
   async (t) => {
     const namespace = 'team' as NamespaceName;
+    const item = (resource: string, access: string, segment: string) => ({
+      ...{ resource, access, segment },
+      namespace: undefined,
+    });
     const parse = (resource: string, access: string) =>
-      parseAuthorization({ resource, access, segment: 's' }, namespace);
+      parseAuthorizations([item(resource, access, 's')], () => namespace)[0];
     t.same(parse('key', 'Write-Prefix'), {
       resource: 'key',
       access: 'write-prefix',
@@ -711,10 +711,11 @@ t.test(
     for (const [resource, access, message] of refused) {
       t.throws(() => parse(resource, access), new AclError('malformed', message), message);
     }
-    const item = { resource: 'acl', access: 'read', segment: '' };
-    t.equal(parseAuthorizations(Array(AUTHORIZATIONS_MAX).fill(item), namespace).length, 64);
+    const many = (count: number) =>
+      parseAuthorizations(Array(count).fill(item('acl', 'read', '')), () => namespace);
+    t.equal(many(AUTHORIZATIONS_MAX).length, 64);
     t.throws(
-      () => parseAuthorizations(Array(AUTHORIZATIONS_MAX + 1).fill(item), namespace),
+      () => many(AUTHORIZATIONS_MAX + 1),
       new AclError('malformed', 'Refusing to process more than 64 authorizations at once'),
     );
   },

@@ -508,7 +508,9 @@ t.test('1.6: namespaces and partitions where they are off', async (t) => {
     answers(t, asked, 200, '[]');
   }
   const partition = 'Invalid query parameter: "partition" - Partitions are not enabled';
-  answers(t, await consul.get('/acl/roles?partition=x'), 400, partition);
+  for (const path of ['/acl/roles', '/namespaces', '/namespace/default']) {
+    answers(t, await consul.get(`${path}?partition=x`), 400, partition);
+  }
 });
 
 const INDEX_HEADERS = ['Index', 'KnownLeader', 'LastContact', 'Query-Backend'];

@@ -391,6 +391,12 @@ t.test('query: values that cannot be read are refused in the order of the checks
       { 'x-service-partition': 'p' },
       'Invalid header: "X-Service-Partition" - Partitions are not enabled',
     ],
+    [
+      'DELETE',
+      '/v1/namespace/team',
+      { 'x-service-partition': 'p' },
+      'Invalid header: "X-Service-Partition" - Partitions are not enabled',
+    ],
     ['GET', `${list}?min-position=1`, {}, 'Invalid min-position'],
     ['GET', `${list}?min-position=`, {}, 'Invalid min-position'],
     ['GET', `${list}?limit=0`, {}, 'Invalid limit'],
