@@ -15,7 +15,13 @@ export type DigestVerdict =
   | { readonly kind: 'equal' }
   /** They differ, and who is right cannot be told before others answer. */
   | { readonly kind: 'open'; readonly says: string }
-  | { readonly kind: 'wrong'; readonly right: string; readonly nodes: readonly NodeId[] };
+  | {
+      readonly kind: 'wrong';
+      readonly right: string;
+      readonly nodes: readonly NodeId[];
+      /** Those of them that must lose their votes before they stop: the others would be no quorum. */
+      readonly voters: readonly NodeId[];
+    };
 
 /** Of all members; the leader among them. Where votes are even, the leader's digest counts. */
 export function digestVerdict(said: readonly DigestSaid[], leader: NodeId): DigestVerdict {
@@ -28,8 +34,16 @@ export function digestVerdict(said: readonly DigestSaid[], leader: NodeId): Dige
     const says = `digests differ, and ${silent.length} voters have not said theirs`;
     return { kind: 'open', says };
   }
-  const nodes = known.filter(({ digest }) => digest !== right).map(({ node }) => node);
-  return { kind: 'wrong', right, nodes };
+  const wrong = known.filter(({ digest }) => digest !== right);
+  const voters = said.filter(({ isVoter }) => isVoter);
+  const rightCount = voters.filter(({ digest }) => digest === right).length;
+  const isQuorum = rightCount >= quorumOf(voters.length);
+  return {
+    kind: 'wrong',
+    right,
+    nodes: wrong.map(({ node }) => node),
+    voters: isQuorum ? [] : wrong.filter(({ isVoter }) => isVoter).map(({ node }) => node),
+  };
 }
 
 function rightDigest(said: readonly DigestSaid[], leader: NodeId): string | undefined {

@@ -28,6 +28,8 @@ export interface DigestWatchOptions {
   }[];
   /** Rejects with RpcError. */
   readonly call: (to: NodeId, method: string, payload: Uint8Array) => Promise<Uint8Array>;
+  /** As leader: takes their votes away. Rejects when that does not come about. */
+  readonly unseat: (voters: readonly NodeId[]) => Promise<void>;
   /** This node's state is not that of the others. */
   readonly onWrong: (says: string) => void;
 }
@@ -95,12 +97,15 @@ export class DigestWatch {
   }
 
   async #judge(said: readonly DigestSaid[], index: number): Promise<void> {
-    const { logger, self, call } = this.#options;
+    const { logger, self, call, unseat } = this.#options;
     const verdict = digestVerdict(said, self);
+    if (verdict.kind !== 'equal') {
+      logger.error({ index, digests: this.#named(said) }, 'the states of servers differ');
+    }
+    // While they vote, they do: stopped first, they would take the quorum with them, and nobody could let them in again.
+    if (verdict.kind === 'wrong' && verdict.voters.length > 0) await unseat(verdict.voters);
     if (said.every(({ digest }) => digest !== undefined)) this.#comparedIndex = index;
-    if (verdict.kind === 'equal') return;
-    logger.error({ index, digests: this.#named(said) }, 'the states of servers differ');
-    if (verdict.kind === 'open') return;
+    if (verdict.kind !== 'wrong') return;
     for (const node of verdict.nodes.filter((each) => each !== self)) {
       try {
         await call(node, 'member.diverged', packed(index, verdict.right));

@@ -84,6 +84,18 @@ export class Leading {
     await this.#changes.propose(() => removalChange(node, this.#options.views()));
   }
 
+  /** Takes their votes away, of those that have one. Rejects with GroupRefusal or ReplicaError. */
+  async unseat(nodes: readonly NodeId[]): Promise<void> {
+    this.#requireLeader();
+    await this.#changes.propose(({ membership }) => {
+      const voters = nodes.filter((node) => membership.voters.includes(node));
+      if (voters.length === 0) return undefined;
+      this.#options.logger.warn({ voters }, 'servers whose states are wrong lose their votes');
+      const changes = voters.map((node) => ({ kind: 'add-learner', node }) as const);
+      return { transition: 'auto', changes, context: new Uint8Array(0) };
+    });
+  }
+
   /** False when `ifIndex` does not fit. */
   setAutopilot(autopilot: AutopilotSettings, ifIndex: number | undefined): Promise<boolean> {
     this.#requireLeader();

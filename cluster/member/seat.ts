@@ -99,6 +99,7 @@ export class Seat<Outcome> {
       timing,
       members: () => this.views(),
       call: (to, method, payload) => this.#call(to, method, payload, timing.callMs),
+      unseat: (voters) => this.leading.unseat(voters),
       onWrong: (says) => seat.onOver('quarantined', says),
     });
     this.#handlers = this.#createHandlers();

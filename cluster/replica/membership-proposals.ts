@@ -4,7 +4,6 @@
 // committed: whoever acknowledged that entry had heard that the change is committed, so a quorum of the
 // new membership knows of it, whoever dies next.
 
-import { assert } from '../base/assert.ts';
 import { NO_DATA } from '../raft/entry.ts';
 import { changeStep, isJoint, type Membership, sameMembership } from '../raft/membership.ts';
 import {
@@ -92,9 +91,20 @@ export class MembershipProposals {
     this.#reject(new GroupRefusal('change-in-flight', says, this.#leader));
   }
 
-  /** To be called after raft has heard of the changes, with the index up to which all is applied. */
-  onApplied(changes: readonly AppliedChange[], appliedIndex: number): void {
+  /**
+   * To be called after raft has heard of the changes, with the last index of the batch that they are of, and that
+   * up to which all is applied.
+   */
+  onApplied(
+    changes: readonly AppliedChange[],
+    {
+      throughIndex,
+      appliedIndex,
+    }: { readonly throughIndex: number; readonly appliedIndex: number },
+  ): void {
     for (const change of changes) this.#onChange(change);
+    // What stands there now is another leader's.
+    this.#giveUpAppended((at) => at <= throughIndex);
     if (this.#pending?.stage.kind === 'joint') this.#onJoint();
     const stage = this.#pending?.stage;
     if (stage?.kind === 'spreading' && stage.index <= appliedIndex) this.#resolve();
@@ -195,8 +205,7 @@ export class MembershipProposals {
 
   #onChange({ index, term, record }: AppliedChange): void {
     const stage = this.#pending?.stage;
-    if (stage?.kind !== 'appended' || stage.index !== index) return;
-    assert(stage.term === term, 'nobody waits for a change that was replaced', { index, term });
+    if (stage?.kind !== 'appended' || stage.index !== index || stage.term !== term) return;
     const waits = isJoint(record.membership) && record.membership.autoLeave;
     this.#setStage(waits ? { kind: 'joint' } : this.#spreading());
   }

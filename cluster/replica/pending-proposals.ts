@@ -79,12 +79,19 @@ export class PendingProposals<Outcome> {
     });
   }
 
-  /** The entry at a place is applied; if it is a proposal's own, that is answered. */
+  /**
+   * The entry at a place is applied; if it is a proposal's own, that is answered. Another one may stand there: who
+   * stood still hears in one turn that an entry was replaced, and that what replaced it is committed.
+   */
   applied({ index, term }: Place, outcome: Outcome): void {
     const proposal = this.#appendedByIndex.get(index);
     if (proposal === undefined) return;
-    assert(proposal.term === term, 'nobody waits for an entry that was replaced', { index, term });
     this.#appendedByIndex.delete(index);
+    if (proposal.term !== term) {
+      const says = 'another leader has replaced it';
+      this.reject([proposal], new ReplicaError('outcome-unknown', says));
+      return;
+    }
     this.#release(proposal);
     proposal.resolve(outcome);
   }

@@ -295,7 +295,8 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
       this.#parts.proposals.applied(entry, outcomes[position]!);
     });
     const { appliedIndex } = this.#parts.applies;
-    this.#parts.changes.onApplied(changes, appliedIndex);
+    const throughIndex = entries.at(-1)?.index ?? 0;
+    this.#parts.changes.onApplied(changes, { throughIndex, appliedIndex });
     this.#parts.reads.release(appliedIndex);
     this.#parts.campaigning.onApplied();
   }

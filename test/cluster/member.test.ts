@@ -288,20 +288,74 @@ t.test('digests: a leader whose state is wrong stops, and the others go on', asy
   clean(test, world);
 });
 
+t.test(
+  'digests: those who are right go on where they are few, and let the others in again',
+  async (test) => {
+    for (const count of [2, 3]) {
+      const world = new MemberWorld(7);
+      const nodes = await world.group(count);
+      const leader = leaderOf(nodes);
+      const others = followersOf(nodes);
+      await world.writes(leader, 10);
+      // Each in its own way: no two agree.
+      for (const [place, node] of others.entries()) node.machine.fault = `wrong${place}`;
+      await world.writes(leader, 10);
+      await world.until('they stop', () => others.every(({ stands }) => stands === 'quarantined'));
+      await world.writes(leader, 3);
+      const names = others.map(({ name }) => `(${name})`);
+      test.equal(leader.group, [...names, leader.name].sort().join(' '), 'they have no votes');
+      const fresh: MemberNode[] = [];
+      for (const node of others) {
+        await world.stop(node);
+        const again = world.node(node.name, { join: [leader.name] });
+        await world.start(again);
+        fresh.push(again);
+      }
+      await world.settled([leader, ...fresh]);
+      clean(test, world);
+    }
+  },
+);
+
 t.test('digests: the majority is right; without one, and all heard, the leader', async (test) => {
   const said = (...digests: readonly (string | undefined)[]) =>
     digests.map((digest, place) => ({ node: place + 1, isVoter: true, digest }));
   test.equal(digestVerdict(said('x', 'x', 'x'), 1).kind, 'equal');
   test.equal(digestVerdict(said('x', undefined, undefined), 1).kind, 'equal');
-  test.same(digestVerdict(said('x', 'x', 'y'), 1), { kind: 'wrong', right: 'x', nodes: [3] });
-  test.same(digestVerdict(said('y', 'x', 'x'), 1), { kind: 'wrong', right: 'x', nodes: [1] });
+  test.same(digestVerdict(said('x', 'x', 'y'), 1), {
+    kind: 'wrong',
+    right: 'x',
+    nodes: [3],
+    voters: [],
+  });
+  test.same(digestVerdict(said('y', 'x', 'x'), 1), {
+    kind: 'wrong',
+    right: 'x',
+    nodes: [1],
+    voters: [],
+  });
   test.equal(digestVerdict(said('y', 'x', undefined), 1).kind, 'open');
-  test.same(digestVerdict(said('y', 'x'), 1), { kind: 'wrong', right: 'y', nodes: [2] });
-  test.same(digestVerdict(said('x', 'y', 'z'), 2), { kind: 'wrong', right: 'y', nodes: [1, 3] });
+  test.same(digestVerdict(said('y', 'x'), 1), {
+    kind: 'wrong',
+    right: 'y',
+    nodes: [2],
+    voters: [2],
+  });
+  test.same(digestVerdict(said('x', 'y', 'z'), 2), {
+    kind: 'wrong',
+    right: 'y',
+    nodes: [1, 3],
+    voters: [1, 3],
+  });
   const learner = { node: 9, isVoter: false, digest: 'y' };
-  test.same(digestVerdict([...said('x'), learner], 1), { kind: 'wrong', right: 'x', nodes: [9] });
+  test.same(digestVerdict([...said('x'), learner], 1), {
+    kind: 'wrong',
+    right: 'x',
+    nodes: [9],
+    voters: [],
+  });
   const learners = [...said('x'), learner, { ...learner, node: 10 }];
-  test.same(digestVerdict(learners, 1), { kind: 'wrong', right: 'x', nodes: [9, 10] });
+  test.same(digestVerdict(learners, 1), { kind: 'wrong', right: 'x', nodes: [9, 10], voters: [] });
 });
 
 t.test('services: members ask each other and themselves; strangers are refused', async (test) => {

@@ -4,15 +4,24 @@
 import t from 'tap';
 import { DurableLog } from '../../cluster/log/durable-log.ts';
 import { NO_ENTRY } from '../../cluster/raft/entry.ts';
+import type { MembershipChange } from '../../cluster/raft/membership-change.ts';
 import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
 import type { Message } from '../../cluster/raft/message.ts';
 import { AppendWorker } from '../../cluster/replica/append-worker.ts';
 import { DEFAULT_GROUP_LIMITS } from '../../cluster/replica/group-limits.ts';
+import type { ReplicaError } from '../../cluster/replica/replica.ts';
 import { StoredLog } from '../../cluster/replica/stored-log.ts';
 import { Ticker } from '../../cluster/replica/ticker.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { begin, othersOf, read, startedGroup, write } from '../support/group-actions.ts';
+import {
+  begin,
+  electedGroup,
+  othersOf,
+  read,
+  startedGroup,
+  write,
+} from '../support/group-actions.ts';
 import { CALM, type GroupOptions, type Wire } from '../support/in-memory-group.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { settled } from '../support/simulated-world.ts';
@@ -598,6 +607,46 @@ t.test('ticks: a leader that stood still gives no stale read', async (test) => {
   test.equal(await early, 'done');
   test.same(group.violations, []);
 });
+
+t.test(
+  'ticks: a leader that stood still hears that its write was replaced, and by what',
+  async (test) => {
+    const addLearner: MembershipChange = {
+      transition: 'auto',
+      changes: [{ kind: 'add-learner', node: 9 }],
+      context: new Uint8Array(0),
+    };
+    for (const isChange of [false, true]) {
+      const { group, leader } = await electedGroup();
+      group.partition([leader.id], othersOf(group, leader.id));
+      const { replica } = leader;
+      if (replica === undefined) throw new Error('the leader is down');
+      const { term, lastIndex, commitIndex } = replica.status();
+      let says = 'pending';
+      const asked = isChange
+        ? replica.proposeMembership(addLearner)
+        : replica.propose(Buffer.from('mine'));
+      asked.catch((error: ReplicaError) => {
+        says = error.code;
+      });
+      await group.run(20);
+      test.equal(replica.status().lastIndex, lastIndex + 1);
+      // Another node was elected twice meanwhile, and both its first appends come at once.
+      const [from = 0] = othersOf(group, leader.id);
+      const append = (of: number, prevTerm: number, prevIndex: number, committed: number) =>
+        replica.receive({
+          ...{ type: 'append', from, to: leader.id, term: of, prevTerm, prevIndex },
+          entries: [{ term: of, index: prevIndex + 1, type: 'normal', data: new Uint8Array(0) }],
+          commitIndex: committed,
+        });
+      append(term + 1, term, lastIndex, commitIndex);
+      append(term + 2, term + 1, lastIndex + 1, lastIndex + 1);
+      await group.run(200);
+      test.equal(says, 'outcome-unknown');
+      test.equal(leader.fatal, undefined);
+    }
+  },
+);
 
 t.test('transfer: another voter leads, and no answered write is lost', async (test) => {
   const group = await startedGroup();
