@@ -5,7 +5,7 @@ import { unreachable } from '../../cluster/base/unreachable.ts';
 import { AclError, type AclErrorCode } from '../acl/error.ts';
 import type { NamespaceName } from '../acl/ids.ts';
 import type { RequestMark } from '../state/commands.ts';
-import type { Answer } from '../state/outcome.ts';
+import { type Answer, isOfLocalToken } from '../state/outcome.ts';
 import type { Call } from './call.ts';
 import type { Caller } from './caller.ts';
 import { writeResultOf } from './commit.ts';
@@ -64,8 +64,7 @@ export function answerAgain(
   if (outcome === undefined) return undefined;
   attempt.applied();
   if (caller !== undefined) requireStillAllowed(caller, outcome.answer);
-  const { answer } = outcome;
-  const isLocal = answer.type === 'token' && answer.token.local;
+  const isLocal = isOfLocalToken(outcome.answer);
   return writeResultOf(service, { ...outcome, replayed: true }, { call, isLocal });
 }
 
@@ -88,7 +87,8 @@ export function answerFromHome<Name extends OperationName>(
   const { answer } = outcome;
   const isOfNobodyElse = said === undefined || KNOWS_NO_TOKEN.has(said.code);
   const asksForMore = call.ack !== undefined && call.ack !== 'primary';
-  const isLocal = answer.type === 'token' ? answer.token.local : isOfNobodyElse || !asksForMore;
+  const mayBeLocal = answer.type !== 'token' && (isOfNobodyElse || !asksForMore);
+  const isLocal = isOfLocalToken(answer) || mayBeLocal;
   if (!isLocal) return undefined;
   if (owned.caller !== undefined) requireStillAllowed(owned.caller, answer);
   const again = writeResultOf(service, { ...outcome, replayed: true }, { call, isLocal });

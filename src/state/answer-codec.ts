@@ -33,6 +33,9 @@ const ANSWER_NUMBER: Readonly<Record<RememberedAnswer['type'], number>> = {
   done: 8,
 };
 
+/** In the place of `true`, of a local token; from feature level 4 on. */
+const DELETED_LOCAL = 2;
+
 /** The fields of an outcome that is remembered for a request id. */
 export function outcomeFields({ answer, index, position }: AppliedOutcome): Fields {
   const { number, field } = answerFields(answer);
@@ -92,7 +95,7 @@ function answerField(answer: RememberedAnswer): Field {
     case 'namespace':
       return encodeRecord(NAMESPACE_CODEC, answer.namespace);
     case 'deleted':
-      return answer.existed;
+      return answer.isLocal === true ? DELETED_LOCAL : answer.existed;
     case 'done':
       return null;
     default:
@@ -118,6 +121,7 @@ function answerOf(number: Field | undefined, field: Field | undefined): Remember
     case 'namespace':
       return { type, namespace: record(NAMESPACE_CODEC) };
     case 'deleted':
+      if (field === DELETED_LOCAL) return { type, existed: true, isLocal: true };
       return { type, existed: field as boolean };
     case 'done':
       return { type };

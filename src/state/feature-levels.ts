@@ -9,7 +9,7 @@ import type { Replication } from './global-log/replication.ts';
 export const FIRST_LEVEL = 1;
 
 /** What this release reads. */
-export const NEWEST_LEVEL = 3;
+export const NEWEST_LEVEL = 4;
 
 /** A level is never given another meaning: a new command, or another layout of one, has a new level. */
 const LEVEL_OF_CHANGE: Readonly<Record<ChangeType, number>> = {
@@ -75,6 +75,14 @@ export function isStrictOnForks(level: number): boolean {
   return level >= FROM_FORK_LEVEL;
 }
 
+/**
+ * Whether what is remembered of a deletion says that it was of a local token. What does not is of what all share then,
+ * and a snapshot of the primary knows it better.
+ */
+export function tellsLocalDeletions(level: number): boolean {
+  return level >= LOCAL_DELETIONS_LEVEL;
+}
+
 /** The level that whoever applies the command must read. */
 export function levelOf(change: Change): number {
   if (change.type === 'token.set' && change.presence === 'create-drawn') return DRAWN_LEVEL;
@@ -84,6 +92,7 @@ export function levelOf(change: Change): number {
 
 const DRAWN_LEVEL = 2;
 const FROM_FORK_LEVEL = 3;
+const LOCAL_DELETIONS_LEVEL = 4;
 
 /**
  * The command in words that everybody reads who reads the level. Undefined where there are none: it must

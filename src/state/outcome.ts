@@ -16,8 +16,8 @@ export type Answer =
   | { readonly type: 'auth-method'; readonly method: AuthMethod }
   | { readonly type: 'binding-rule'; readonly rule: BindingRule }
   | { readonly type: 'namespace'; readonly namespace: Namespace }
-  /** Of a delete: whether there was something to delete. */
-  | { readonly type: 'deleted'; readonly existed: boolean }
+  /** Of a delete: whether there was something to delete, and whether that was a local token (told from level 4 on). */
+  | { readonly type: 'deleted'; readonly existed: boolean; readonly isLocal?: true }
   /** Of duties that no caller waits for. */
   | { readonly type: 'done' }
   /** Of commands about the global log. */
@@ -36,6 +36,12 @@ export type Outcome =
   | { readonly kind: 'refused'; readonly code: AclErrorCode; readonly message: string };
 
 export type AppliedOutcome = Extract<Outcome, { readonly kind: 'applied' }>;
+
+/** Whether it is of a token that no other datacenter has. */
+export function isOfLocalToken(answer: Answer): boolean {
+  if (answer.type === 'token') return answer.token.local;
+  return answer.type === 'deleted' && answer.isLocal === true;
+}
 
 /** A place in the global log. */
 export interface Position {

@@ -3,6 +3,7 @@
 // later.
 
 import { AssertionError } from '../../cluster/base/assert.ts';
+import { isOfLocalToken } from './outcome.ts';
 import { decodeRequest, encodeRequest, type RememberedRequest } from './request-row.ts';
 import { ROW } from './tables.ts';
 
@@ -33,7 +34,7 @@ export function requestRow(request: RememberedRequest, index: number): Uint8Arra
 }
 
 function isShared({ answer }: RememberedRequest['outcome']): boolean {
-  return answer.type !== 'token' || !answer.token.local;
+  return !isOfLocalToken(answer);
 }
 
 /** A format that is not known here ends the process. */

@@ -3,13 +3,13 @@
 
 import { standingOf } from './global-log/chain.ts';
 import type { Replication } from './global-log/replication.ts';
-import type { Outcome } from './outcome.ts';
+import { isOfLocalToken, type Outcome } from './outcome.ts';
 
 /** Local tokens are on no log but their datacenter's own, and stay. */
 export function stillHolds(replication: Replication | undefined, outcome: Outcome): boolean {
   if (replication === undefined || replication.epochs.length === 1) return true;
   if (outcome.kind === 'refused') return true;
   const { answer, position } = outcome;
-  if (answer.type === 'token' && answer.token.local) return true;
+  if (isOfLocalToken(answer)) return true;
   return standingOf(replication, position) !== 'lost';
 }

@@ -9,6 +9,7 @@ import { DatacenterAway, type Errand, type Federation } from '../../src/service/
 import { LeaderAway } from '../../src/service/remote.ts';
 import { type ListPage, listOfPages } from '../../src/service/remote-list.ts';
 import type { ListResult } from '../../src/service/views.ts';
+import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationName } from '../../src/service/operations.ts';
 import { placementOf } from '../../src/service/placement.ts';
@@ -296,6 +297,30 @@ t.test(
     const all = { requestId: 'd', ack: 'all' } as const;
     t.match(await refusalOf(run('token.delete', gone, all)), /^unavailable: /);
     t.equal((await run('token.delete', gone, { requestId: 'd' })).value, true, 'it is gone here');
+  },
+);
+
+t.test(
+  'datacenters: a repeat about a local token that is gone waits for no other datacenter',
+  async (t) => {
+    const acknowledged = (): Promise<'primary'> => Promise.resolve('primary');
+    const { primary } = await twoDatacenters({ acknowledged });
+    const change = { type: 'level.raise', level: NEWEST_LEVEL } as const;
+    await primary.deps.propose({ change, timeMs: 0, cas: undefined, request: undefined });
+    const gone = { accessorId: HOME };
+    const ask = { requestId: 'd', ack: 'all' } as const;
+    await newToken(primary, { ...gone, local: true });
+    for (const what of ['first', 'again']) {
+      const { value, meta } = await primary.run('token.delete', gone, ask);
+      t.same([value, meta.ack], [true, undefined], what);
+    }
+    const shared = { draft: { accessorId: ABSENT } };
+    await primary.run('token.create', shared);
+    const both = () =>
+      primary.run('token.delete', { accessorId: ABSENT }, { ...ask, requestId: 'e' });
+    for (const what of ['first', 'again']) {
+      t.match(await refusalOf(both()), /^wait-timeout: The write stands/, `of all, ${what}`);
+    }
   },
 );
 

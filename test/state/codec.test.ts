@@ -3,6 +3,7 @@
 // wrote must stay readable.
 
 import t from 'tap';
+import { decodeRequest, encodeRequest } from '../../src/state/request-row.ts';
 import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
 import { CHANGE_NUMBER, decodeCommand, encodeCommand } from '../../src/state/command-codec.ts';
@@ -54,6 +55,7 @@ import {
   GOLDEN_RECORDS,
   GOLDEN_REPLICATION,
   GOLDEN_RESTORE,
+  GOLDEN_REQUESTS,
 } from './golden-bytes.ts';
 import {
   decodeHeader,
@@ -394,6 +396,31 @@ t.test('keys: order as their parts do, and no text is the beginning of another',
   test.same(afterPrefix(Uint8Array.of(1, 255, 255)), Uint8Array.of(2));
   const numbers = Object.values(ROW);
   test.equal(new Set(numbers).size, numbers.length, 'no number has two meanings');
+});
+
+t.test('remembered deletions are read as ever, and tell a local token where they do', (test) => {
+  for (const [name, golden] of Object.entries(GOLDEN_REQUESTS)) {
+    const outcome = {
+      kind: 'applied',
+      answer: {
+        type: 'deleted',
+        existed: true,
+        ...(name === 'local' && ({ isLocal: true } as const)),
+      },
+      index: 12,
+      position: { epoch: 2, seq: 34 },
+      replayed: true,
+    } as const;
+    const request = {
+      fingerprint: new Uint8Array(32).fill(7),
+      timeMs: Date.parse('2026-01-01T00:00:00Z'),
+      outcome,
+    };
+    test.equal(hex(encodeRequest(request)), golden, `${name} is written so`);
+    const read = decodeRequest(Buffer.from(golden, 'hex'));
+    test.strictSame(plain(read), plain(request), `${name} is read so`);
+  }
+  test.end();
 });
 
 t.test(

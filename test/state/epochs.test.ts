@@ -3,6 +3,7 @@
 
 import fc from 'fast-check';
 import t from 'tap';
+import { must } from '../../cluster/base/assert.ts';
 import type { Change } from '../../src/state/commands.ts';
 import { decodeEntry } from '../../src/state/global-log/global-entry.ts';
 import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
@@ -17,6 +18,7 @@ import {
 } from '../../src/state/global-log/replication.ts';
 import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import { isVoid } from '../../src/state/standing.ts';
+import { stillHolds } from '../../src/state/standing-outcome.ts';
 import {
   aNamespace,
   aNamespaceName,
@@ -544,6 +546,41 @@ t.test(
     await world.promise('dc2', 'dc2', 4);
     const twice = { ...plain, epoch: 4, promises: ['w', 'dc1'], isFromFork: true } as const;
     test.equal(await world.say('dc2', twice), 'not-allowed', 'it stands on none any more');
+  },
+);
+
+t.test(
+  'a fork: what was done on it to local tokens is still done, and the rest is not',
+  async (test) => {
+    const world = await World.open();
+    await world.say('dc1', { type: 'level.raise', level: NEWEST_LEVEL });
+    const { machine } = world.machines.dc1;
+    const mark = (fill: number) => ({
+      key: new Uint8Array(32).fill(fill),
+      fingerprint: new Uint8Array(32),
+    });
+    for (const [number, local] of [
+      [70, true],
+      [71, false],
+    ] as const) {
+      const token = aToken(number, { local });
+      const { accessorId } = token;
+      await world.machines.dc1.one({ type: 'token.set', presence: 'create', token });
+      const change = { type: 'token.delete', accessorId } as const;
+      await world.machines.dc1.one(change, { request: mark(number) });
+    }
+    const outcomeOf = (number: number) => machine.request(mark(number).key)?.outcome;
+    const holds = (name: Name) =>
+      [70, 71].map((number) => {
+        return stillHolds(world.at(name), must(outcomeOf(number), 'an outcome'));
+      });
+    test.same(holds('dc1'), [true, true]);
+    await world.start('dc2', 2, [], true);
+    test.same(holds('dc2'), [true, false], 'as the later reign sees it');
+    await world.fence('dc1', 'dc2');
+    test.equal(await world.take('dc2', 'dc1'), 'applied');
+    test.ok(outcomeOf(70));
+    test.equal(outcomeOf(71), undefined);
   },
 );
 

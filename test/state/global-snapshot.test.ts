@@ -3,6 +3,7 @@
 
 import t from 'tap';
 import type { Change } from '../../src/state/commands.ts';
+import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
@@ -418,6 +419,36 @@ t.test(
     test.ok(dc2.machine.token(aToken(62).accessorId));
     test.ok(dc2.machine.token(aToken(63).accessorId));
     test.equal(dc2.machine.token(aToken(61).accessorId), undefined);
+  },
+);
+
+t.test(
+  'snapshot: what the primary does not remember any more is not told as done, what was local is',
+  async (test) => {
+    for (const level of [3, NEWEST_LEVEL]) {
+      const isTold = level >= 4;
+      const mark = (fill: number) => ({ ...MARK, key: new Uint8Array(32).fill(fill) });
+      const dc1 = await primary();
+      const dc2 = await follower(dc1);
+      for (const each of [dc1, dc2]) await each.one({ type: 'level.raise', level });
+      const deleted = (id: number): Change => ({
+        type: 'token.delete',
+        accessorId: aToken(id).accessorId,
+      });
+      await dc1.one(deleted(2), { request: mark(2) });
+      await follow(dc1, dc2);
+      await dc2.one(localToken(60), { request: mark(3) });
+      await dc2.one(deleted(60), { request: mark(4) });
+      // As by a restore of the primary.
+      await dc1.one({ type: 'request-id.forget', keys: [mark(2).key] });
+      test.equal(await take(dc1, dc2), 'applied');
+      const remembered = [2, 3, 4].filter((fill) => dc2.machine.request(mark(fill).key));
+      test.same(remembered, isTold ? [3, 4] : [2, 3, 4], `level ${level}`);
+      const times = await dc2.machine.oldRequests(Number.MAX_SAFE_INTEGER, 10);
+      test.equal(times.length, remembered.length, 'and none is found by its time alone');
+      const local = dc2.machine.request(mark(4).key);
+      test.match(local?.outcome.answer, { existed: true, isLocal: isTold ? true : undefined });
+    }
   },
 );
 

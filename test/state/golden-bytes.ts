@@ -208,6 +208,16 @@ export const GOLDEN_GLOBAL_HEADER = {
 /** An epoch that begins from a fork: since level 3. */
 export const GOLDEN_START_FROM_FORK = '960121cb4279b76daa800000c0c0940392a3646332a177c2c3';
 
+/** Remembered deletions: of before level 4, and of a local token since. */
+export const GOLDEN_REQUESTS = {
+  shared:
+    '9401c4200707070707070707070707070707070707070707070707070707070707070707cb4279b76daa' +
+    '8000009507c30c0222',
+  local:
+    '9401c4200707070707070707070707070707070707070707070707070707070707070707cb4279b76daa' +
+    '8000009507020c0222',
+};
+
 /** Presence 4, which came after the others. */
 export const GOLDEN_DRAWN_CREATE =
   '960101cb4279b76daa800000c0c092049ed92431313131313131312d323232322d343333332d38343434' +

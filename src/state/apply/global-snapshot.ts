@@ -90,7 +90,8 @@ export function applyGlobalSnapshotCarry(
     return verdictOf(changes, 'other-cursor');
   }
   const forkIndex = forkIndexOf(changes, staged.progress.header.epochs);
-  for (const key of keys) staged.carry(key, forkIndex);
+  const { level } = changes;
+  for (const key of keys) staged.carry(key, { forkIndex, level });
   staged.moveOn({ timeMs, carryCount: number, isCarried: isLast });
   return verdictOf(changes, 'applied');
 }

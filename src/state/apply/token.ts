@@ -15,6 +15,7 @@ import type { Token } from '../../acl/token.ts';
 import { isExpired } from '../../acl/token-expiry.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { Change } from '../commands.ts';
+import { tellsLocalDeletions } from '../feature-levels.ts';
 import { TOKENS } from '../objects.ts';
 import type { Answer } from '../outcome.ts';
 import { isIdInUse, readAuthMethod, readToken } from '../reads.ts';
@@ -129,7 +130,8 @@ export function applyTokenDelete(
   const token = readToken(context.changes, accessorId);
   requireCas(context, token);
   if (token !== undefined) deleteToken(context.changes, token);
-  return { type: 'deleted', existed: token !== undefined };
+  const isLocal = token?.local === true && tellsLocalDeletions(context.changes.level);
+  return { type: 'deleted', existed: token !== undefined, ...(isLocal && { isLocal }) };
 }
 
 /** Deletes those that are void at the command's time; what was renewed or never was there stays so. */

@@ -4,9 +4,11 @@
 
 import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
 import type { Token } from '../../acl/token.ts';
+import { tellsLocalDeletions } from '../feature-levels.ts';
 import type { Getter } from '../getter.ts';
 import { AUTH_METHODS, methodKey, NAMESPACES, secretKey, tableOfRow, TOKENS } from '../objects.ts';
 import { ObjectRows, type Sums } from '../object-rows.ts';
+import { isOfLocalToken } from '../outcome.ts';
 import { isOrphaned } from '../standing.ts';
 import { readAuthMethod, readNamespace, readAt } from '../reads.ts';
 import { decodeRecord } from '../record-codec.ts';
@@ -81,17 +83,21 @@ export class StagedImport {
   }
 
   /**
-   * A row of this datacenter as it is now; a local token, or bookkeeping. Anything else stays behind. `forkIndex`:
-   * see `forkIndexOf`.
+   * A row of this datacenter as it is now, at that feature level; a local token, or bookkeeping. Anything else stays
+   * behind. `forkIndex`: see `forkIndexOf`.
    */
-  carry(key: Uint8Array, forkIndex: number | undefined): void {
+  carry(
+    key: Uint8Array,
+    { forkIndex, level }: { readonly forkIndex: number | undefined; readonly level: number },
+  ): void {
     const value = this.#rows.get(key);
     if (value === undefined) return;
     if (key[0] === ROW.token) {
       const token = decodeRecord(TOKENS.codec, value);
       if (token.local) this.putLocal(token, forkIndex);
     } else if (isBookkeepingRow(key[0]!) && !this.#isRequestThere(key)) {
-      this.#staged.putRow(key, value);
+      const staysBehind = tellsLocalDeletions(level) && this.#isSharedRequest(key);
+      if (!staysBehind) this.#staged.putRow(key, value);
     }
   }
 
@@ -138,6 +144,18 @@ export class StagedImport {
     this.#objects.putCounts();
     this.#rows.deleteRow(RESTORE_KEY);
     this.#isChanged = false;
+  }
+
+  /**
+   * Of what all share the primary remembers all that is still so. What it does not is of before a restore, and is not
+   * done any more.
+   */
+  #isSharedRequest(key: Uint8Array): boolean {
+    const isByTime = key[0] === ROW.requestByTime;
+    if (!isByTime && key[0] !== ROW.request) return false;
+    const requestKey = key.subarray(isByTime ? REQUEST_AT : 1);
+    const value = this.#rows.get(rowKey('request', requestKey));
+    return value !== undefined && !isOfLocalToken(decodeRequest(value).outcome.answer);
   }
 
   /**
