@@ -137,11 +137,19 @@ export class LocalCluster {
   }
 
   /**
-   * Stops the servers that run and starts them again, one after the other. With new disks each has its vote
-   * before the next one goes: otherwise a majority of those that vote could be gone.
+   * Starts the servers that do not run, all at once: one of them alone may have nobody to be ready with. Then stops
+   * those that ran and starts them again, one after the other. With new disks each has its vote before the next one
+   * goes: otherwise a majority of those that vote could be gone.
    */
   async restart(name: string, options: RestartOptions, tell: Tell = QUIET): Promise<void> {
-    for (const each of nodesNamed(this.#plan, name)) {
+    const all = nodesNamed(this.#plan, name);
+    const ended = options.isDiskReplaced ? [] : all.filter((each) => this.stateOf(each).kind === 'ended');
+    for (const each of ended) this.#start(each);
+    for (const each of ended) {
+      await this.#ready(each);
+      tell(`${each} is ready again`);
+    }
+    for (const each of all.filter((one) => !ended.includes(one))) {
       await this.#processes.get(each)?.stop();
       if (options.isDiskReplaced) {
         rmSync(dataFolderOf(this.files.folder, each), { recursive: true, force: true });

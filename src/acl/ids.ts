@@ -118,9 +118,13 @@ export function secretIdOf(text: string): SecretId {
   return text as SecretId;
 }
 
-/** A secret that the configuration gives to a token: any text but the words of the system. */
+/** A secret that the configuration gives to a token: any text of a header's value but the words of the system. */
 export function requireConfiguredSecret(text: string): SecretId {
   if (text === '') throw invalid('the secret is empty');
+  // Nobody could present it.
+  if (!/^[\x21-\x7e]+$/.test(text)) {
+    throw invalid('the secret has blanks, line ends or other characters that no header can carry');
+  }
   if (text === ANONYMOUS_SECRET || ROOT_SECRETS.has(text)) {
     throw invalid('the secret is a word that the system keeps for itself');
   }

@@ -7,20 +7,27 @@ import { UsageError } from './usage-error.ts';
 
 /** The text that `value` stands for. Throws UsageError naming `flag` when a file cannot be read. */
 export function textInput(surroundings: Surroundings, flag: string, value: string): string {
-  if (value === '-') return surroundings.readStandardInput();
+  if (value === '-') return standardInput(surroundings, flag);
   if (value.startsWith('@')) return fileInput(surroundings, flag, value.slice(1));
   return value;
 }
 
 /** The text of a file; `-` is standard input. Throws UsageError naming `flag`. */
 export function fileInput(surroundings: Surroundings, flag: string, path: string): string {
-  if (path === '-') return surroundings.readStandardInput();
+  if (path === '-') return standardInput(surroundings, flag);
   try {
     return surroundings.readTextFile(path);
   } catch (error) {
     const reason = messageOf(error);
     throw new UsageError(`${flag}: cannot read the file ${path}: ${reason}`);
   }
+}
+
+/** It is there once: who asks for it again, or gets nothing, must not take that for an empty text. */
+function standardInput(surroundings: Surroundings, flag: string): string {
+  const text = surroundings.readStandardInput();
+  if (text !== '') return text;
+  throw new UsageError(`${flag}: standard input is empty, or another option has read it already`);
 }
 
 /** A secret: as `textInput`, without the line end that editors put behind it; never empty. */

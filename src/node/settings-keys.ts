@@ -2,13 +2,13 @@
 // and flags are all read by this table, and a name that is not in it is refused.
 
 export type SettingType =
-  | { readonly kind: 'text' }
+  | { readonly kind: 'text'; readonly isNeeded?: true }
   | { readonly kind: 'choice'; readonly of: readonly string[] }
   | { readonly kind: 'flag' }
   | { readonly kind: 'port' }
   | { readonly kind: 'count'; readonly min: number; readonly max: number }
-  /** Go duration text such as `1m30s`. */
-  | { readonly kind: 'duration' }
+  /** Go duration text such as `1m30s`; above zero, unless zero means that there is none. */
+  | { readonly kind: 'duration'; readonly mayBeZero?: true }
   /** Texts: a list in files; one text with commas in flags and variables, and in files too. */
   | { readonly kind: 'list' };
 
@@ -27,12 +27,13 @@ export interface SettingKey {
 export const CLUSTER_PORT = 8300;
 
 const text = { kind: 'text' } as const;
+const neededText = { kind: 'text', isNeeded: true } as const;
 const flag = { kind: 'flag' } as const;
 
 export const SETTING_KEYS = [
   {
     name: 'datacenter',
-    type: text,
+    type: neededText,
     default: 'dc1',
     says: 'name of the datacenter that this server belongs to',
   },
@@ -44,13 +45,13 @@ export const SETTING_KEYS = [
   },
   {
     name: 'data_dir',
-    type: text,
+    type: neededText,
     default: './data',
     says: 'folder of the databases; created when missing',
   },
   {
     name: 'bind_addr',
-    type: text,
+    type: neededText,
     default: '127.0.0.1',
     says: 'address that the port between servers listens on',
   },
@@ -62,7 +63,7 @@ export const SETTING_KEYS = [
   },
   {
     name: 'client_addr',
-    type: text,
+    type: neededText,
     default: '127.0.0.1',
     says: 'address that the HTTP interface listens on',
   },
@@ -171,7 +172,7 @@ export const SETTING_KEYS = [
   },
   {
     name: 'federation.primary_lease',
-    type: { kind: 'duration' },
+    type: { kind: 'duration', mayBeZero: true },
     default: '30s',
     says: 'a primary of three or more datacenters that hears no majority for so long takes no global write; 0s: it goes on',
   },

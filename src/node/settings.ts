@@ -89,7 +89,9 @@ function* environmentValues(
   for (const key of SETTING_KEYS) {
     const variable = variableOf(key.name);
     const value = environment[variable];
-    if (value !== undefined) yield [key.name, { value, from: `environment variable ${variable}` }];
+    // A variable without a value is one that somebody left empty in a file of variables.
+    if (value === undefined || value === '') continue;
+    yield [key.name, { value, from: `environment variable ${variable}` }];
   }
 }
 
@@ -133,9 +135,12 @@ function checked(key: SettingKey, value: unknown, from: string): unknown {
   const { type } = key;
   switch (type.kind) {
     case 'text':
+      if (value === '' && type.isNeeded === true) return refuse('a text that is not empty');
       return typeof value === 'string' ? value : refuse('text');
     case 'choice':
-      return type.of.includes(String(value)) ? value : refuse(`one of ${type.of.join(', ')}`);
+      return typeof value === 'string' && type.of.includes(value)
+        ? value
+        : refuse(`one of ${type.of.join(', ')}`);
     case 'flag':
       return flagValue(value) ?? refuse('true or false');
     case 'port':
@@ -148,7 +153,10 @@ function checked(key: SettingKey, value: unknown, from: string): unknown {
         refuse(`a whole number from ${type.min} to ${type.max}`)
       );
     case 'duration':
-      return positiveDuration(value) ?? refuse('a duration above zero such as 90s or 1h30m');
+      return (
+        durationOf(value, type) ??
+        refuse(DURATION_EXPECTED[type.mayBeZero === true ? 'any' : 'some'])
+      );
     case 'list':
       return textList(value) ?? refuse('a list of texts, or one text with commas between them');
     default:
@@ -169,9 +177,18 @@ function wholeNumber(value: unknown, min: number, max: number): number | undefin
   return number >= min && number <= max ? number : undefined;
 }
 
-function positiveDuration(value: unknown): bigint | undefined {
+const DURATION_EXPECTED = {
+  some: 'a duration above zero such as 90s or 1h30m',
+  any: 'a duration such as 90s or 1h30m, or 0s for none',
+} as const;
+
+function durationOf(
+  value: unknown,
+  { mayBeZero }: { readonly mayBeZero?: true },
+): bigint | undefined {
   const nanoseconds = typeof value === 'string' ? parseDuration(value) : undefined;
-  return nanoseconds !== undefined && nanoseconds > 0n ? nanoseconds : undefined;
+  const isLong = nanoseconds !== undefined && nanoseconds > 0n;
+  return isLong || (nanoseconds === 0n && mayBeZero === true) ? nanoseconds : undefined;
 }
 
 function textList(value: unknown): readonly string[] | undefined {

@@ -1,19 +1,27 @@
 // Plain files and folders that must be found again after a power cut: what others rely on is on the disk
 // when these return.
 
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Makes the folder and those above it when they are missing; only its owner may look inside. */
 export function makeFolder(path: string): void {
-  const first = mkdirSync(path, { recursive: true, mode: 0o700 });
-  if (first === undefined) return;
+  if (existsSync(path) && statSync(path).isDirectory()) return;
+  const above = dirname(path);
+  if (above !== path) makeFolder(above);
+  // One by one: in a folder that takes none, making all at once tries for ever.
+  mkdirSync(path, { mode: 0o700 });
   // The name of a folder is kept by the one above it.
-  const top = dirname(first);
-  for (let folder = dirname(path); ; folder = dirname(folder)) {
-    flushFolder(folder);
-    if (folder === top) return;
-  }
+  flushFolder(above);
 }
 
 /** A file that only its owner may read, whole or not at all: written aside and renamed. */

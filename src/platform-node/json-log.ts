@@ -20,8 +20,21 @@ const SECRET_FIELDS = [
   'cluster_key',
 ];
 
-/** A logger that writes lines of at least `level` to `descriptor` (2 is standard error), in order. */
+/** So much waits for a place to be written to; what comes beyond it is lost. */
+const WAITING_BYTES_MAX = 1024 * 1024;
+
+/**
+ * A logger that writes lines of at least `level` to `descriptor` (2 is standard error), in order. A line that
+ * cannot be written, because a disk is full or nobody reads, waits for the next one or is lost: nobody fails for it.
+ */
 export function openJsonLog(level: LogLevel, descriptor: number): Logger {
+  const destination = pino.destination({
+    dest: descriptor,
+    sync: true,
+    maxLength: WAITING_BYTES_MAX,
+  });
+  // Without a listener it would be thrown at whoever logs.
+  destination.on('error', () => undefined);
   return pino(
     {
       level,
@@ -31,6 +44,6 @@ export function openJsonLog(level: LogLevel, descriptor: number): Logger {
       redact: { paths: SECRET_FIELDS.flatMap((name) => [name, `*.${name}`]), censor: '<hidden>' },
       serializers: { cause: pino.stdSerializers.err, error: pino.stdSerializers.err },
     },
-    pino.destination({ dest: descriptor, sync: true }),
+    destination,
   );
 }

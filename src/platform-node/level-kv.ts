@@ -133,15 +133,32 @@ function damaged(location: string, { file, offsetBytes }: TableDamage, what = ''
   );
 }
 
+/** What the system says where it has not what a store needs, and what to do. */
+const WANTING: readonly (readonly [pattern: RegExp, next: string])[] = [
+  [/No space left|quota exceeded/i, 'make room on its disk'],
+  [/Too many open files/i, 'let the process open more files (LimitNOFILE, ulimit -n)'],
+  [/Permission denied|not permitted/i, 'give its folder to the user of this process'],
+  [/Read-only file system/i, 'mount its disk for writing'],
+];
+
 function openingFailed(location: string, error: unknown): LevelKvError {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   const said = cause instanceof Error ? cause.message : String(cause);
-  const isLocked = (cause as { readonly code?: unknown }).code === LOCKED;
-  const advice = isLocked
-    ? 'another process has it open'
-    : 'the store was here before and cannot be opened: restore the folder from a copy, or move it ' +
-      'away and let this node join anew';
-  return new LevelKvError(`cannot open ${location}: ${advice} (${said})`, { cause: error });
+  return new LevelKvError(`cannot open ${location}: ${adviceOn(cause)} (${said})`, {
+    cause: error,
+  });
+}
+
+/** What to do about a store that cannot be opened for this reason. */
+export function adviceOn(cause: unknown): string {
+  if ((cause as { readonly code?: unknown }).code === LOCKED) return 'another process has it open';
+  const said = cause instanceof Error ? cause.message : String(cause);
+  const next = WANTING.find(([pattern]) => pattern.test(said))?.[1];
+  if (next !== undefined) return `nothing is wrong with the store: ${next}, and start again`;
+  return (
+    'the store was here before and cannot be opened: restore the folder from a copy, or move it ' +
+    'away and let this node join anew'
+  );
 }
 
 class LevelKv implements Kv {

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { lstat, open, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { flushFolder } from './durable-files.ts';
 
@@ -18,8 +18,12 @@ export interface FileInProgress {
   discard(): Promise<void>;
 }
 
-/** Opens a file that only its owner may read. Rejects when the folder cannot be written to. */
-export async function createWholeFile(path: string): Promise<FileInProgress> {
+/**
+ * Opens a file that only its owner may read; a link leads to the file that it stands for. Rejects when the folder
+ * cannot be written to, or what has the name is no file: a device or a pipe would be replaced by one.
+ */
+export async function createWholeFile(given: string): Promise<FileInProgress> {
+  const path = await placeOf(given);
   const beside = join(dirname(path), `.${basename(path)}.${randomUUID().slice(0, 8)}.partial`);
   const { O_CREAT, O_EXCL, O_WRONLY } = constants;
   const handle = await open(beside, O_CREAT | O_EXCL | O_WRONLY, 0o600);
@@ -43,6 +47,14 @@ export async function createWholeFile(path: string): Promise<FileInProgress> {
       await rm(beside, { force: true });
     },
   };
+}
+
+/** Where a file of that name is, or will be. */
+async function placeOf(path: string): Promise<string> {
+  const there = await lstat(path).catch(() => undefined);
+  if (there === undefined || there.isFile()) return path;
+  if (there.isSymbolicLink()) return await placeOf(await realpath(path));
+  throw new Error(`${path} is there and is no file: name a file`);
 }
 
 /** The bytes of a file as they are read; `-` is standard input. */

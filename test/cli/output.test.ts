@@ -141,6 +141,35 @@ t.test('control characters of a description: cannot reach the terminal', async (
   }
 });
 
+t.test('JSON: is what the service said, and nothing that a terminal obeys', async (t) => {
+  const evil = {
+    ...PLAIN_TOKEN,
+    Description: 'one\u2028two\u2029\u009b2Jgone\u0085\u202eend\nlast',
+  };
+  const answers = {
+    'GET /v1/acl/tokens': { value: [evil] },
+    'GET /v1/acl/token/self': { value: evil },
+  };
+  for (const line of ['acl token list --format json', 'acl token read --self --format json']) {
+    const { out } = await run(line.split(' '), { answers });
+    const [shown] = [JSON.parse(out) as typeof evil | readonly (typeof evil)[]].flat();
+    t.equal(shown?.Description, evil.Description, line);
+    t.notMatch(out, /[\u007f-\u009f\u2028-\u202e]/, line);
+  }
+});
+
+t.test('standard input: what is empty there is no text, and no secret', async (t) => {
+  for (const line of [
+    'acl policy create --name p --rules -',
+    'acl token read --self --token-file -',
+  ]) {
+    const { status, err, asked } = await run(line.split(' '), { standardInput: '' });
+    t.match(err, /: standard input is empty, or another option has read it already/);
+    t.equal(status, 2);
+    t.same(asked, []);
+  }
+});
+
 const PAGES = [
   { value: [POLICIES[0]], headers: { 'x-service-next': 'k/1' } },
   { value: [{ ...POLICIES[1], Name: 'a-name-wider-than-its-column' }] },

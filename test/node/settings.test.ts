@@ -95,6 +95,24 @@ t.test('settings: a refusal names the setting and where it came from', async (t)
       { flags: { 'acl-tokens-initial-management': 'manage' } },
       'acl.tokens.initial_management: the secret is a word that the system keeps for itself',
     ],
+    [
+      { flags: { 'acl-tokens-initial-management': 'abc-def\n' } },
+      'acl.tokens.initial_management: the secret has blanks, line ends or other characters that no header can carry',
+    ],
+    [
+      { flags: { 'client-addr': '' } },
+      'client_addr (flag --client-addr): expected a text that is not empty, not ""',
+    ],
+    [
+      { files: [{ path: 'f.json', value: { acl: { default_policy: ['deny'] } } }] },
+      'acl.default_policy (f.json): expected one of deny, allow, not ["deny"]',
+    ],
+    [
+      { flags: { 'federation-primary-lease': '1s' } },
+      'federation.primary_lease: expected 2s or more, or 0s for none',
+    ],
+    [{ flags: { 'federation-primary-lease': '0s' } }, 'accepted'],
+    [{ environment: { CONCLAVE_CLIENT_ADDR: '' } }, 'accepted'],
     [{ flags: { 'ports-https': '0' } }, 'ports.https needs tls.cert_file and tls.key_file'],
     [
       { flags: { datacenter: 'Big DC' } },

@@ -1,18 +1,25 @@
 // What a server must find again after a power cut beside its databases.
 
 import {
+  closeSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { makeFolder, writeWhole } from '../../src/platform-node/durable-files.ts';
+import { openJsonLog } from '../../src/platform-node/json-log.ts';
+import { adviceOn } from '../../src/platform-node/level-kv.ts';
+import { createWholeFile } from '../../src/platform-node/whole-file.ts';
 import { keptNodeId } from '../../src/platform-node/files.ts';
 
 const ID = '11111111-2222-3333-4444-555555555555';
@@ -39,6 +46,50 @@ t.test('folders: are made with those above them, for their owner alone', async (
   makeFolder(join(folder, 'a', 'b', 'c'));
   for (const made of ['a', 'a/b', 'a/b/c'])
     t.equal(statSync(join(folder, made)).mode & 0o777, 0o700, made);
+});
+
+t.test('folders: where none can be made it is refused, and not tried for ever', async (t) => {
+  const file = join(emptyFolder(t), 'file');
+  writeFileSync(file, '');
+  for (const path of [file, join(file, 'below'), '/proc/none/below']) {
+    t.throws(() => makeFolder(path), /EEXIST|ENOTDIR|ENOENT/, path);
+  }
+});
+
+t.test('whole files: take the place of files alone, also behind a link', async (t) => {
+  const folder = emptyFolder(t);
+  const target = join(folder, 'target');
+  const link = join(folder, 'link');
+  writeFileSync(target, 'old');
+  symlinkSync(target, link);
+  const file = await createWholeFile(link);
+  await file.write(Buffer.from('new'));
+  await file.commit();
+  t.equal(readFileSync(target, 'utf8'), 'new');
+  t.ok(lstatSync(link).isSymbolicLink());
+  await t.rejects(createWholeFile('/dev/null'), /\/dev\/null is there and is no file/);
+  await t.rejects(createWholeFile(folder), /is there and is no file/);
+});
+
+t.test('a store that only lacks room or rights is not said to be damaged', async (t) => {
+  for (const [said, next] of [
+    ['IO error: /x/000005.log: No space left on device', 'make room on its disk'],
+    ['IO error: /x/CURRENT: Too many open files', 'let the process open more files'],
+    ['IO error: /x/LOCK: Permission denied', 'give its folder to the user of this process'],
+    ['IO error: /x/LOCK: Read-only file system', 'mount its disk for writing'],
+  ] as const) {
+    t.match(adviceOn(new Error(said)), next);
+    t.notMatch(adviceOn(new Error(said)), 'move it away');
+  }
+  t.match(adviceOn(new Error('Corruption: 3 missing files')), 'restore the folder from a copy');
+});
+
+t.test('the log: a line that cannot be written fails nobody', async (t) => {
+  const descriptor = openSync('/dev/full', 'w');
+  t.teardown(() => closeSync(descriptor));
+  const log = openJsonLog('info', descriptor);
+  for (let count = 0; count < 3; count += 1) log.error({ count }, 'there is no room for this');
+  t.pass();
 });
 
 t.test('the id of a server: is kept, and never made anew beside a log', async (t) => {
