@@ -686,6 +686,15 @@ t.test('status: says who was heard when, and who leads', async (test) => {
   await group.run(1000);
   const gone = leader.replica!.groupStatus().followers.find(({ node }) => node === dead);
   test.ok((gone?.lastHeardMs ?? 0) >= 900);
+  const isLost = (id: number): boolean | undefined =>
+    leader.replica!.groupStatus().followers.find(({ node }) => node === id)?.isLost;
+  test.equal(isLost(dead!), false, 'its link stands');
+  leader.replica!.linkClosed(dead!);
+  leader.replica!.linkClosed(living!);
+  await settled();
+  test.same([isLost(dead!), isLost(living!)], [true, true]);
+  await group.run(200);
+  test.same([isLost(dead!), isLost(living!)], [true, false], 'it was heard since');
   group.partition([leader.id], [living!]);
   await group.run(1000);
   // Not what a leader says, and not of this term.
