@@ -8,6 +8,7 @@ import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
 import type { Message } from '../../cluster/raft/message.ts';
 import { AppendWorker } from '../../cluster/replica/append-worker.ts';
 import { DEFAULT_GROUP_LIMITS } from '../../cluster/replica/group-limits.ts';
+import { encodeGroupRecord } from '../../cluster/replica/group-record.ts';
 import { StoredLog } from '../../cluster/replica/stored-log.ts';
 import { Ticker } from '../../cluster/replica/ticker.ts';
 import { FailingKv } from '../support/failing-kv.ts';
@@ -652,6 +653,17 @@ t.test('close: of a leader whom nobody can succeed ends in time', async (test) =
   const atMs = lone.nowMs;
   await replica!.close();
   test.equal(lone.nowMs, atMs, 'alone it waits for nobody');
+});
+
+t.test('group record: is that of the last applied entry, before raft hears of it', async (test) => {
+  const group = await startedGroup({ size: 1 });
+  const { replica, register } = await group.elected();
+  const record = replica!.groupRecord();
+  // The first batch of a group of entries has landed.
+  const groupRecord = encodeGroupRecord({ ...record, autopilotIndex: 7 });
+  Object.defineProperty(register, 'groupRecord', { value: groupRecord });
+  test.equal(replica!.groupRecord().autopilotIndex, 7);
+  test.equal(replica!.groupRecord(), replica!.groupRecord(), 'it is decoded once');
 });
 
 t.test('status: says who was heard when, and who leads', async (test) => {
