@@ -15,7 +15,6 @@ import type { GroupReplica } from '../replica/group-replica.ts';
 import { openRaftReplica } from '../replica/raft-replica.ts';
 import { RpcError } from '../transport/rpc-error.ts';
 import type { Transport } from '../transport/transport.ts';
-import { removedText } from './admission.ts';
 import { Announcing } from './announcing.ts';
 import { DigestWatch } from './digest-watch.ts';
 import { Directory } from './directory.ts';
@@ -237,7 +236,7 @@ export class Seat<Outcome> {
   }
 
   #createHandlers(): HandlerByMethod {
-    const { clusterId, self, log, machine, onOver } = this.#seat;
+    const { clusterId, self, log, machine } = this.#seat;
     const inbox = this.#inbox;
     const answers = answersOf({
       clusterId,
@@ -250,7 +249,10 @@ export class Seat<Outcome> {
         this.directory.heard(member);
         this.#link();
       },
-      onRemoved: (says) => onOver('removed', says),
+      onRemovedTold: () => {
+        this.#announcing.doubt();
+        this.#looks.now();
+      },
     });
     return {
       ...answers,
@@ -295,13 +297,9 @@ export class Seat<Outcome> {
     this.directory.follow(this.#group);
     this.directory.settle(this.replica.lead().leader);
     const gone = before.members.filter(({ node }) => !this.#isOnRecord(node));
-    const { name } = this.#seat.self();
-    if (gone.some(({ node }) => node === this.#node)) {
-      this.#seat.onOver('removed', removedText(name));
-      return;
-    }
     this.#link(gone);
     void this.#tellRemoved(gone).then(() => this.#link());
+    // If this node is not on it, that may be long past: the look asks the leader.
     this.#looks.now();
     this.#seat.onChanged();
   }

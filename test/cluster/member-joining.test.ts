@@ -11,11 +11,12 @@ import {
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
 import { Directory } from '../../cluster/member/directory.ts';
+import { encodeText } from '../../cluster/member/member-frames.ts';
 import { nodeNumberOf } from '../../cluster/member/node-number.ts';
 import { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
 import { EMPTY_GROUP, type MemberRecord } from '../../cluster/replica/group-record.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { type MemberNode, MemberWorld } from '../support/member-world.ts';
+import { type MemberNode, type MemberSettings, MemberWorld } from '../support/member-world.ts';
 
 function clean(test: Test, world: MemberWorld): void {
   test.same(world.violations, []);
@@ -76,6 +77,51 @@ t.test('joining: a server that dies at any of its writes joins when it is back',
     }
   }
 });
+
+/** So small steps that a log takes a while to come in, and many to be applied. */
+const SMALL_STEPS = { messageBytesMax: 200, inflightCountMax: 1, batchCountMax: 4 };
+
+/** A server that dies when it has been let in, before it has written that down, and is removed then. */
+async function ghostOf(
+  world: MemberWorld,
+  leader: MemberNode,
+  settings: MemberSettings,
+): Promise<MemberNode> {
+  const ghost = world.node('d', settings);
+  ghost.queue.onWrite = () => queueMicrotask(() => world.crash(ghost));
+  await world.start(ghost);
+  await world.until('it dies', () => !ghost.isUp);
+  ghost.queue.onWrite = () => undefined;
+  const { node } = leader.up.groupRecord().members.find(({ id }) => id === ghost.id)!;
+  await world.writes(leader, 20);
+  await world.result(leader.up.removeMember(node));
+  await world.writes(leader, 20);
+  return ghost;
+}
+
+t.test(
+  'joining: a server that was removed before it knew that it had joined takes no old removal for its own',
+  async (test) => {
+    const world = new MemberWorld();
+    const nodes = await world.group(3, { groupLimits: SMALL_STEPS });
+    const leader = leaderOf(nodes);
+    const settings = { join: ['a', 'b', 'c'], groupLimits: SMALL_STEPS };
+    const d = await ghostOf(world, leader, settings);
+    test.equal(leader.group, 'a b c');
+    test.equal(d.clusterId, undefined);
+    await world.start(d);
+    const seen: string[] = [];
+    await world.until('it votes', () => {
+      if (d.group !== seen.at(-1)) seen.push(d.group);
+      return d.stands === 'removed' || d.group === 'a b c d';
+    });
+    const onTheWay = ['(d) a b c', 'a b c', '(d) a b c', 'a b c d'];
+    test.same(seen.slice(seen.indexOf('(d) a b c')), onTheWay, 'it came by its removal');
+    await world.settled([...nodes, d]);
+    await world.checkEven([...nodes, d]);
+    clean(test, world);
+  },
+);
 
 t.test('joining: whoever is asked says who leads, and waits while nobody does', async (test) => {
   const world = new MemberWorld();
@@ -274,6 +320,37 @@ t.test('removing: what would leave no quorum is refused, and so is a stranger', 
   const alone = new MemberWorld();
   const [a] = (await alone.group(1)) as [MemberNode];
   test.match(await alone.refusal(a.up.removeMember(a.up.node)), /is the only voter/);
+});
+
+t.test('removing: who is told so asks the leader, and believes nobody else', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3);
+  const [one, two] = followersOf(nodes) as [MemberNode, MemberNode];
+  const tell = (from: MemberNode, to: MemberNode): Promise<Uint8Array> =>
+    from.up.call(to.up.node, {
+      method: 'member.removed',
+      payload: encodeText(from.clusterId!),
+      deadlineMs: 1_000,
+      hops: 0,
+    });
+  // A leader of the past applies an old removal late, of a server that was admitted again since.
+  await world.result(tell(one, two));
+  await world.run(5_000);
+  test.equal(two.stands, 'follower');
+  await world.result(tell(one, leaderOf(nodes)));
+  await world.run(5_000);
+  test.equal(leaderOf(nodes).group, 'a b c');
+  // While nobody can prove to lead, it waits for an answer.
+  const leader = leaderOf(nodes);
+  world.crash(leader);
+  world.cut([two], [one]);
+  await world.run(5_000);
+  world.net.heal();
+  await world.start(leader);
+  await world.settled(nodes);
+  await world.write(leaderOf(nodes));
+  await world.checkEven(nodes);
+  clean(test, world);
 });
 
 t.test('removing: two at once go one after the other', async (test) => {
