@@ -13,6 +13,7 @@ import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
 import { Directory } from '../../cluster/member/directory.ts';
 import { encodeText } from '../../cluster/member/member-frames.ts';
 import { nodeNumberOf } from '../../cluster/member/node-number.ts';
+import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
 import { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
 import { EMPTY_GROUP, type MemberRecord } from '../../cluster/replica/group-record.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -446,6 +447,95 @@ t.test(
   },
 );
 
+/** a leads d, which joined while c was away; c was told so by b, which was removed then. */
+async function withNewcomer(
+  world: MemberWorld,
+  settings: MemberSettings,
+  join: (leader: MemberNode) => Promise<MemberNode>,
+): Promise<{ readonly a: MemberNode; readonly c: MemberNode; readonly d: MemberNode }> {
+  const nodes = await world.group(3, settings);
+  const [a, b, c] = nodes as [MemberNode, MemberNode, MemberNode];
+  if (!a.isLeader) await world.result(leaderOf(nodes).up.transferLeadership(a.up.node));
+  await world.until('a leads', () => a.isLeader);
+  world.cut([c], [a]);
+  // All this c has to take in before it comes to the newcomer.
+  await world.writes(a, 40);
+  const d = await join(a);
+  world.cut([c], [d]);
+  await world.start(d);
+  await world.until('d votes', () => a.group === 'a b c d');
+  await world.result(a.up.removeMember(b.up.node));
+  await world.until('d knows', () => d.group === 'a c d');
+  await world.stop(b);
+  return { a, c, d };
+}
+
+t.test(
+  'turnover: who lags behind is led by whom it was told of, and has not on record',
+  async (test) => {
+    const world = new MemberWorld();
+    const settings = { join: ['a', 'b', 'c'], groupLimits: SMALL_STEPS };
+    const { a, c, d } = await withNewcomer(world, { groupLimits: SMALL_STEPS }, async () =>
+      world.node('d', settings),
+    );
+    world.net.heal();
+    await world.until('c follows a', () => {
+      const standing = c.up.standing();
+      return standing.kind === 'member' && standing.leader?.name === 'a';
+    });
+    test.equal(c.group, 'a b c', 'it has not caught up');
+    world.crash(a);
+    // At once, and not when they ask around.
+    await world.settled([c, d], 2_000);
+    await world.write(leaderOf([c, d]));
+    await world.checkEven([c, d]);
+    clean(test, world);
+  },
+);
+
+t.test(
+  'turnover: who knew a server as removed is led by it when nobody else is left',
+  async (test) => {
+    const world = new MemberWorld();
+    const nodes = await world.group(3);
+    const [a, b, c] = nodes as [MemberNode, MemberNode, MemberNode];
+    const d = await ghostOf(world, leaderOf(nodes), { join: ['a', 'b', 'c'] });
+    if (!a.isLeader) await world.result(leaderOf(nodes).up.transferLeadership(a.up.node));
+    await world.until('a leads', () => a.isLeader);
+    await world.until('c knows that d was removed', () => c.group === 'a b c');
+    await world.run(1_000);
+    world.cut([c], [a, b, d]);
+    await world.start(d);
+    await world.until('d votes', () => a.group === 'a b c d');
+    await world.result(a.up.removeMember(b.up.node));
+    await world.until('d knows', () => d.group === 'a c d');
+    await world.stop(b);
+    world.crash(a);
+    world.net.heal();
+    await world.settled([c, d]);
+    await world.write(leaderOf([c, d]));
+    await world.checkEven([c, d]);
+    clean(test, world);
+  },
+);
+
+t.test('turnover: who takes in an old removal refuses nobody who came back since', async (test) => {
+  const world = new MemberWorld();
+  const settings = { join: ['a', 'b', 'c'], groupLimits: SMALL_STEPS };
+  const { a, c, d } = await withNewcomer(world, { groupLimits: SMALL_STEPS }, (leader) =>
+    ghostOf(world, leader, settings),
+  );
+  world.net.heal();
+  await world.until('c knows d', () => c.group === '(d) a b c');
+  await world.until('c knows that d was removed', () => c.group === 'a b c');
+  world.crash(a);
+  // At once, and not when they ask around.
+  await world.settled([c, d], 2_000);
+  await world.write(leaderOf([c, d]));
+  await world.checkEven([c, d]);
+  clean(test, world);
+});
+
 t.test(
   'strangers: wrong key, wrong datacenter, wrong cluster are refused, and nothing else happens',
   async (test) => {
@@ -571,11 +661,15 @@ t.test('directory: what is on record, what was told, and who moved', async (test
     members: [one, two],
   };
   directory.follow(group);
-  test.same(peers(), ['n2:8300', 'n3:8300']);
-  directory.settle(three.node);
-  test.same(peers(), ['n2:8300', 'n3:8300'], 'the leader is not on record yet');
-  directory.settle(two.node);
-  test.same(peers(), ['n2:8300'], 'all who count are on record');
+  test.same(peers(), ['n2:8300', 'n3:8300'], 'the record may lag behind');
+  const before = directory.unsettled();
+  directory.tell([{ ...three, address: { host: 'z', port: 3 } }]);
+  directory.settle(before);
+  test.same(peers(), ['n2:8300', 'z:3'], 'what was said since is newer than the proof');
+  directory.heard({ ...three, address: { host: 'z', port: 4 } });
+  test.same(peers(), ['n2:8300', 'z:4'], 'who is no more than told of can move, too');
+  directory.settle(directory.unsettled());
+  test.same(peers(), ['n2:8300'], 'who is not on a record that is proven has left');
   const moved = { ...two, address: { host: 'x', port: 1 } };
   directory.heard(moved);
   test.same(peers(), ['x:1']);
@@ -585,4 +679,38 @@ t.test('directory: what is on record, what was told, and who moved', async (test
   test.same(peers(), ['y:2'], 'what is on record is newer');
   directory.follow({ ...group, members: [one, { ...two, address: { host: '', port: 0 } }] });
   test.same(peers(), [], 'a member without a port');
+});
+
+t.test('directory: who leaves the record counts until that is proven to be so', async (test) => {
+  const [one, two] = [recordOf(1), recordOf(2)];
+  const directory = new Directory(one.node);
+  const follow = (...members: readonly MemberRecord[]): void => {
+    const voters = members.map(({ node }) => node);
+    directory.follow({ ...EMPTY_GROUP, membership: { ...NO_MEMBERS, voters }, members });
+  };
+  const peers = (): readonly number[] => [...directory.peers().keys()];
+  follow(one, two);
+  test.same(directory.unsettled(), []);
+  follow(one);
+  test.same(peers(), [two.node]);
+  test.equal(directory.memberOf(two.node), two);
+  const proven = directory.unsettled();
+  test.same(proven, [two]);
+  follow(one, two);
+  directory.settle(proven);
+  test.same(peers(), [two.node], 'it is a member again');
+  follow(one);
+  directory.settle(directory.unsettled());
+  test.same(peers(), []);
+  follow();
+  test.same(directory.unsettled(), [], 'never itself');
+});
+
+t.test('directory: of those who are named it keeps so many, the newest', async (test) => {
+  const directory = new Directory(recordOf(1).node);
+  const named = Array.from({ length: 300 }, (_, place) => ({ ...recordOf(2), node: 100 + place }));
+  directory.tell(named);
+  const kept = directory.unsettled();
+  test.equal(kept.length, 256);
+  test.equal(kept.at(-1), named.at(-1));
 });
