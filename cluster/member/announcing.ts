@@ -1,6 +1,6 @@
 // How a member keeps its place: it tells the leader when its name, address or version is not what the
 // group has on record, and when it knows no leader for a while it asks everybody it can think of who
-// leads. So it also learns that it was removed while it was away.
+// leads. So it also learns that it was removed: nobody but the leader, behind a read barrier, ends its place.
 
 import { messageOf } from '../base/message-of.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -34,9 +34,15 @@ export interface AnnouncingOptions {
 export class Announcing {
   readonly #options: AnnouncingOptions;
   #lastRefusal: string | undefined;
+  #isInDoubt = false;
 
   constructor(options: AnnouncingOptions) {
     this.#options = options;
+  }
+
+  /** Somebody says that this node was removed: the leader is asked, whatever the record says. */
+  doubt(): void {
+    this.#isInDoubt = true;
   }
 
   /** To be done again and again while this node does not lead. */
@@ -45,7 +51,7 @@ export class Announcing {
     const node = leader();
     const known = node === undefined ? undefined : directory.memberOf(node);
     if (known !== undefined) {
-      if (!this.#isOnRecord()) await this.#tell(known.address);
+      if (this.#isInDoubt || !this.#isOnRecord()) await this.#tell(known.address);
       return;
     }
     // A leader that this node cannot place, it cannot answer either.
@@ -62,6 +68,7 @@ export class Announcing {
 
   async #tell(leader: NetAddress): Promise<void> {
     const { introduction, call, onRemoved, logger } = this.#options;
+    this.#isInDoubt = false;
     try {
       await call(leader, 'member.join', encodeIntroduction(introduction()));
       this.#lastRefusal = undefined;

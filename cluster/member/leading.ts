@@ -22,6 +22,9 @@ import type { AutopilotState, MemberView } from './group-member.ts';
 import type { MemberLimits, MemberTiming } from './member-timing.ts';
 import { removalChange } from './removal.ts';
 
+/** Who answers was heard within so many heartbeats: one may be late, or this process have stood still. */
+const ANSWERING_HEARTBEATS = 5;
+
 export interface LeadingOptions {
   readonly replica: GroupReplica<unknown>;
   readonly self: () => MemberRecord;
@@ -81,7 +84,9 @@ export class Leading {
   /** Rejects with GroupRefusal or ReplicaError. */
   async remove(node: NodeId): Promise<void> {
     this.#requireLeader();
-    await this.#changes.propose(() => removalChange(node, this.#options.views()));
+    await this.#changes.propose(() =>
+      removalChange(node, this.#options.views(), (member) => this.#isAnswering(member)),
+    );
   }
 
   /** Takes their votes away, of those that have one. Rejects with GroupRefusal or ReplicaError. */
@@ -142,6 +147,16 @@ export class Leading {
     const view = views().find((each) => each.node === node);
     const isReliedOn = view?.isVoter === true || (view?.lastIndex ?? 0) > 0;
     return { isAlive: isNew || view?.isAlive === true, isReliedOn };
+  }
+
+  /** Heard within the last heartbeats, over a link that stands: who died a moment ago is none of those. */
+  #isAnswering({ node, isSelf }: MemberView): boolean {
+    if (isSelf) return true;
+    const { replica, heartbeatMs } = this.#options;
+    const { followers } = replica.groupStatus();
+    const { lastHeardMs, isLost } = followers.find((follower) => follower.node === node) ?? {};
+    if (lastHeardMs === undefined || isLost === true) return false;
+    return lastHeardMs <= ANSWERING_HEARTBEATS * heartbeatMs;
   }
 
   #followTerm(): void {

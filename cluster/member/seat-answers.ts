@@ -7,7 +7,6 @@ import type { MemberRecord } from '../replica/group-record.ts';
 import { RpcRefusal } from '../transport/rpc-error.ts';
 import { tooOldText } from '../transport/hello-check.ts';
 import type { RpcRequest } from '../transport/transport.ts';
-import { removedText } from './admission.ts';
 import { fateOf } from './founding.ts';
 import type { Leading } from './leading.ts';
 import type { HandlerByMethod } from './member-calls.ts';
@@ -31,7 +30,8 @@ export interface SeatAnswersOptions {
   readonly uses: () => number;
   /** A node of this cluster says where it is. */
   readonly onHeard: (member: MemberRecord) => void;
-  readonly onRemoved: (says: string) => void;
+  /** A node of this cluster says that this one was removed. */
+  readonly onRemovedTold: () => void;
 }
 
 export function answersOf(options: SeatAnswersOptions): HandlerByMethod {
@@ -71,14 +71,12 @@ async function onJoin(
   return encodeText(own);
 }
 
-function onRemovedTold(
-  { clusterId, self, onRemoved }: SeatAnswersOptions,
-  { payload }: RpcRequest,
-): Uint8Array {
+function onRemovedTold(options: SeatAnswersOptions, { payload }: RpcRequest): Uint8Array {
+  const { clusterId } = options;
   if (decodeText(payload) !== clusterId) {
     throw new RpcRefusal('other-cluster', 'this server belongs to another cluster');
   }
-  onRemoved(removedText(self().name));
+  options.onRemovedTold();
   return encodeText(clusterId);
 }
 

@@ -15,7 +15,6 @@ import type { GroupReplica } from '../replica/group-replica.ts';
 import { openRaftReplica } from '../replica/raft-replica.ts';
 import { RpcError } from '../transport/rpc-error.ts';
 import type { Transport } from '../transport/transport.ts';
-import { removedText } from './admission.ts';
 import { Announcing } from './announcing.ts';
 import { DigestWatch } from './digest-watch.ts';
 import { Directory } from './directory.ts';
@@ -61,6 +60,7 @@ export class Seat<Outcome> {
   readonly #announcing: Announcing;
   readonly #digests: DigestWatch;
   readonly #looks: Repeated;
+  readonly #proofs: Repeated;
   readonly #comparisons: Repeated;
   /** As the peers were set by it. */
   #group: GroupRecord;
@@ -116,6 +116,12 @@ export class Seat<Outcome> {
       work: () => this.#look(),
       onFailed,
     });
+    this.#proofs = new Repeated({
+      clock,
+      everyMs: timing.lookMs,
+      work: () => this.#settle(),
+      onFailed,
+    });
     this.#comparisons = new Repeated({
       clock,
       everyMs: timing.digestMs,
@@ -158,7 +164,8 @@ export class Seat<Outcome> {
   /** Hands leadership over, if it is held here. The links stay as they are. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#loopsEnd = Promise.all([this.#looks.close(), this.#comparisons.close()]);
+    const loops = [this.#looks, this.#proofs, this.#comparisons];
+    this.#loopsEnd = Promise.all(loops.map((loop) => loop.close()));
     await this.#inbox.close();
     await this.replica.close();
   }
@@ -238,7 +245,7 @@ export class Seat<Outcome> {
   }
 
   #createHandlers(): HandlerByMethod {
-    const { clusterId, self, log, machine, onOver } = this.#seat;
+    const { clusterId, self, log, machine } = this.#seat;
     const inbox = this.#inbox;
     const answers = answersOf({
       clusterId,
@@ -247,11 +254,11 @@ export class Seat<Outcome> {
       leading: this.leading,
       uses: () => machine.usesLevel,
       introduction: () => this.#introduction(),
-      onHeard: (member) => {
-        this.directory.heard(member);
-        this.#link();
+      onHeard: (member) => this.#onHeard(member),
+      onRemovedTold: () => {
+        this.#announcing.doubt();
+        this.#looks.now();
       },
-      onRemoved: (says) => onOver('removed', says),
     });
     return {
       ...answers,
@@ -283,35 +290,57 @@ export class Seat<Outcome> {
     else if (leader !== this.#node) await this.#announcing.look();
   }
 
-  #onLeaderChanged(): void {
-    this.directory.settle(this.replica.lead().leader);
+  /**
+   * What is committed when a barrier begins is on record here when it is through: whoever is not on it then
+   * has left the group. The leader tells them so while there is a link still; who cannot be told asks when
+   * it is back.
+   */
+  async #settle(): Promise<void> {
+    const unsettled = this.directory.unsettled();
+    if (this.#isClosed || unsettled.length === 0) return;
+    try {
+      await this.replica.readBarrier();
+    } catch {
+      // No leader could prove itself: everybody still counts, and the next time asks again.
+      return;
+    }
+    this.#followGroup();
+    await this.#tellRemoved(unsettled.filter(({ node }) => !this.#isOnRecord(node)));
+    this.directory.settle(unsettled);
     this.#link();
+  }
+
+  /** Where no leader is known, somebody of whom the record knows nothing may be the one to lead next. */
+  #onHeard(member: MemberRecord): void {
+    if (this.replica.lead().leader === undefined) this.directory.tell([member]);
+    this.directory.heard(member);
+    this.#link();
+  }
+
+  #onLeaderChanged(): void {
     this.#looks.now();
+    this.#proofs.now();
     this.#seat.onChanged();
   }
 
   #onGroupChanged(): void {
-    const before = this.#group;
+    this.#followGroup();
+    this.#link();
+    // If this node is not on it, that may be long past: the look asks the leader.
+    this.#looks.now();
+    this.#proofs.now();
+    this.#seat.onChanged();
+  }
+
+  #followGroup(): void {
     this.#group = this.replica.groupRecord();
     this.directory.follow(this.#group);
-    this.directory.settle(this.replica.lead().leader);
-    const gone = before.members.filter(({ node }) => !this.#isOnRecord(node));
-    const { name } = this.#seat.self();
-    if (gone.some(({ node }) => node === this.#node)) {
-      this.#seat.onOver('removed', removedText(name));
-      return;
-    }
-    this.#link(gone);
-    void this.#tellRemoved(gone).then(() => this.#link());
-    this.#looks.now();
-    this.#seat.onChanged();
   }
 
   #isOnRecord(node: NodeId): boolean {
     return this.#group.members.some((member) => member.node === node);
   }
 
-  /** As leader, while there is a link still; who cannot be told asks when it is back. */
   async #tellRemoved(gone: readonly MemberRecord[]): Promise<void> {
     if (gone.length === 0 || this.replica.status().standing !== 'leader') return;
     const { timing, clusterId } = this.#seat;
@@ -320,11 +349,7 @@ export class Seat<Outcome> {
     await Promise.allSettled(told);
   }
 
-  /** Those who leave are linked until they have been told. */
-  #link(leaving: readonly MemberRecord[] = []): void {
-    if (this.#isClosed) return;
-    const left = leaving.filter(({ address }) => address.port > 0);
-    const last = left.map(({ node, address }) => [node, address] as const);
-    this.#seat.transport?.setPeers(new Map([...last, ...this.directory.peers()]));
+  #link(): void {
+    if (!this.#isClosed) this.#seat.transport?.setPeers(this.directory.peers());
   }
 }

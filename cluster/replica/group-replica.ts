@@ -124,4 +124,6 @@ export interface FollowerStatus {
   readonly isActive: boolean;
   /** Milliseconds since it was last heard; undefined before the first time. */
   readonly lastHeardMs: number | undefined;
+  /** Its link closed, and nothing came from it since: its process is gone, or the way to it. */
+  readonly isLost: boolean;
 }

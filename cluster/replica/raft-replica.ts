@@ -44,6 +44,8 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   readonly #groupListeners = new Listeners();
   /** As raft has heard of it: that of the machine, but for what is still in the inbox. */
   #record: GroupRecord;
+  /** That of the machine, decoded once. */
+  #shown: { readonly bytes: Uint8Array | undefined; readonly record: GroupRecord };
   /** The term that this node leads, as of the last Ready; 0 if it does not. */
   #ledTerm = 0;
   #ledSinceMs = 0;
@@ -61,6 +63,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     const timing = { ...DEFAULT_GROUP_TIMING, ...options.timing };
     this.#options = options;
     this.#record = recordOf(options.machine);
+    this.#shown = { bytes: options.machine.groupRecord, record: this.#record };
     this.#inbox = new Inbox(limits);
     this.#parts = createParts({ options, limits, timing, loop: this.#asLoop() });
     this.#parts.campaigning.attemptIfAlone();
@@ -126,8 +129,12 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     return this.#parts.handOver.begin(target);
   }
 
+  /** A group of entries may land in several batches: read barriers go by each, raft hears of them all. */
   groupRecord(): GroupRecord {
-    return this.#record;
+    const { machine } = this.#options;
+    const bytes = machine.groupRecord;
+    if (bytes !== this.#shown.bytes) this.#shown = { bytes, record: recordOf(machine) };
+    return this.#shown.record;
   }
 
   onLeaderChanged(listener: () => void): () => void {

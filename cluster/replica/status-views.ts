@@ -54,7 +54,7 @@ export function groupLeadOf({ status, contact }: GroupLeadFacts): GroupLead {
 
 export interface GroupStatusFacts extends GroupLeadFacts {
   readonly progress: readonly (readonly [NodeId, ProgressView])[];
-  readonly contact: Pick<Contact, 'sinceLeaderMs' | 'sinceMs'>;
+  readonly contact: Pick<Contact, 'hasLost' | 'sinceLeaderMs' | 'sinceMs'>;
   readonly diskWatch: Pick<DiskWatch, 'isStalled'>;
   readonly inbox: Pick<Inbox<unknown>, 'lostCount'>;
 }
@@ -72,6 +72,7 @@ export function groupStatusOf(facts: GroupStatusFacts): GroupStatus {
         state,
         isActive: recentlyActive,
         lastHeardMs: contact.sinceMs(node),
+        isLost: contact.hasLost(node),
       })),
     isDiskStalled: diskWatch.isStalled,
     lostMessageCount: inbox.lostCount,

@@ -60,7 +60,8 @@ export interface Transport {
   readonly address: NetAddress;
   /**
    * Whom to be linked with, by the address to dial; this node itself is passed over. Links to nodes that
-   * are peers no longer are closed, and those nodes are refused from then on.
+   * are peers no longer are closed, and those nodes are refused from then on: so a member stays among the
+   * peers until it is known to have left the group.
    */
   setPeers(peers: ReadonlyMap<NodeId, NetAddress>): void;
   /** To `message.to`; lost when there is no link, or too much waits on it. Neither waits nor throws. */

@@ -11,11 +11,13 @@ import {
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
 import { Directory } from '../../cluster/member/directory.ts';
+import { encodeText } from '../../cluster/member/member-frames.ts';
 import { nodeNumberOf } from '../../cluster/member/node-number.ts';
+import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
 import { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
 import { EMPTY_GROUP, type MemberRecord } from '../../cluster/replica/group-record.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { type MemberNode, MemberWorld } from '../support/member-world.ts';
+import { type MemberNode, type MemberSettings, MemberWorld } from '../support/member-world.ts';
 
 function clean(test: Test, world: MemberWorld): void {
   test.same(world.violations, []);
@@ -76,6 +78,51 @@ t.test('joining: a server that dies at any of its writes joins when it is back',
     }
   }
 });
+
+/** So small steps that a log takes a while to come in, and many to be applied. */
+const SMALL_STEPS = { messageBytesMax: 200, inflightCountMax: 1, batchCountMax: 4 };
+
+/** A server that dies when it has been let in, before it has written that down, and is removed then. */
+async function ghostOf(
+  world: MemberWorld,
+  leader: MemberNode,
+  settings: MemberSettings,
+): Promise<MemberNode> {
+  const ghost = world.node('d', settings);
+  ghost.queue.onWrite = () => queueMicrotask(() => world.crash(ghost));
+  await world.start(ghost);
+  await world.until('it dies', () => !ghost.isUp);
+  ghost.queue.onWrite = () => undefined;
+  const { node } = leader.up.groupRecord().members.find(({ id }) => id === ghost.id)!;
+  await world.writes(leader, 20);
+  await world.result(leader.up.removeMember(node));
+  await world.writes(leader, 20);
+  return ghost;
+}
+
+t.test(
+  'joining: a server that was removed before it knew that it had joined takes no old removal for its own',
+  async (test) => {
+    const world = new MemberWorld();
+    const nodes = await world.group(3, { groupLimits: SMALL_STEPS });
+    const leader = leaderOf(nodes);
+    const settings = { join: ['a', 'b', 'c'], groupLimits: SMALL_STEPS };
+    const d = await ghostOf(world, leader, settings);
+    test.equal(leader.group, 'a b c');
+    test.equal(d.clusterId, undefined);
+    await world.start(d);
+    const seen: string[] = [];
+    await world.until('it votes', () => {
+      if (d.group !== seen.at(-1)) seen.push(d.group);
+      return d.stands === 'removed' || d.group === 'a b c d';
+    });
+    const onTheWay = ['(d) a b c', 'a b c', '(d) a b c', 'a b c d'];
+    test.same(seen.slice(seen.indexOf('(d) a b c')), onTheWay, 'it came by its removal');
+    await world.settled([...nodes, d]);
+    await world.checkEven([...nodes, d]);
+    clean(test, world);
+  },
+);
 
 t.test('joining: whoever is asked says who leads, and waits while nobody does', async (test) => {
   const world = new MemberWorld();
@@ -264,7 +311,7 @@ t.test('removing: what would leave no quorum is refused, and so is a stranger', 
   await world.run(5_000);
   test.match(
     await world.refusal(leader.up.removeMember(two.up.node)),
-    /there would be 2 voters, and only 1 of them are alive/,
+    new RegExp(`there would be 2 voters, .* no answer from ${one.name}:`),
   );
   test.match(
     await world.refusal(leader.up.removeMember(99)),
@@ -274,6 +321,37 @@ t.test('removing: what would leave no quorum is refused, and so is a stranger', 
   const alone = new MemberWorld();
   const [a] = (await alone.group(1)) as [MemberNode];
   test.match(await alone.refusal(a.up.removeMember(a.up.node)), /is the only voter/);
+});
+
+t.test('removing: who is told so asks the leader, and believes nobody else', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3);
+  const [one, two] = followersOf(nodes) as [MemberNode, MemberNode];
+  const tell = (from: MemberNode, to: MemberNode): Promise<Uint8Array> =>
+    from.up.call(to.up.node, {
+      method: 'member.removed',
+      payload: encodeText(from.clusterId!),
+      deadlineMs: 1_000,
+      hops: 0,
+    });
+  // A leader of the past applies an old removal late, of a server that was admitted again since.
+  await world.result(tell(one, two));
+  await world.run(5_000);
+  test.equal(two.stands, 'follower');
+  await world.result(tell(one, leaderOf(nodes)));
+  await world.run(5_000);
+  test.equal(leaderOf(nodes).group, 'a b c');
+  // While nobody can prove to lead, it waits for an answer.
+  const leader = leaderOf(nodes);
+  world.crash(leader);
+  world.cut([two], [one]);
+  await world.run(5_000);
+  world.net.heal();
+  await world.start(leader);
+  await world.settled(nodes);
+  await world.write(leaderOf(nodes));
+  await world.checkEven(nodes);
+  clean(test, world);
 });
 
 t.test('removing: two at once go one after the other', async (test) => {
@@ -368,6 +446,95 @@ t.test(
     clean(test, world);
   },
 );
+
+/** a leads d, which joined while c was away; c was told so by b, which was removed then. */
+async function withNewcomer(
+  world: MemberWorld,
+  settings: MemberSettings,
+  join: (leader: MemberNode) => Promise<MemberNode>,
+): Promise<{ readonly a: MemberNode; readonly c: MemberNode; readonly d: MemberNode }> {
+  const nodes = await world.group(3, settings);
+  const [a, b, c] = nodes as [MemberNode, MemberNode, MemberNode];
+  if (!a.isLeader) await world.result(leaderOf(nodes).up.transferLeadership(a.up.node));
+  await world.until('a leads', () => a.isLeader);
+  world.cut([c], [a]);
+  // All this c has to take in before it comes to the newcomer.
+  await world.writes(a, 40);
+  const d = await join(a);
+  world.cut([c], [d]);
+  await world.start(d);
+  await world.until('d votes', () => a.group === 'a b c d');
+  await world.result(a.up.removeMember(b.up.node));
+  await world.until('d knows', () => d.group === 'a c d');
+  await world.stop(b);
+  return { a, c, d };
+}
+
+t.test(
+  'turnover: who lags behind is led by whom it was told of, and has not on record',
+  async (test) => {
+    const world = new MemberWorld();
+    const settings = { join: ['a', 'b', 'c'], groupLimits: SMALL_STEPS };
+    const { a, c, d } = await withNewcomer(world, { groupLimits: SMALL_STEPS }, async () =>
+      world.node('d', settings),
+    );
+    world.net.heal();
+    await world.until('c follows a', () => {
+      const standing = c.up.standing();
+      return standing.kind === 'member' && standing.leader?.name === 'a';
+    });
+    test.equal(c.group, 'a b c', 'it has not caught up');
+    world.crash(a);
+    // At once, and not when they ask around.
+    await world.settled([c, d], 2_000);
+    await world.write(leaderOf([c, d]));
+    await world.checkEven([c, d]);
+    clean(test, world);
+  },
+);
+
+t.test(
+  'turnover: who knew a server as removed is led by it when nobody else is left',
+  async (test) => {
+    const world = new MemberWorld();
+    const nodes = await world.group(3);
+    const [a, b, c] = nodes as [MemberNode, MemberNode, MemberNode];
+    const d = await ghostOf(world, leaderOf(nodes), { join: ['a', 'b', 'c'] });
+    if (!a.isLeader) await world.result(leaderOf(nodes).up.transferLeadership(a.up.node));
+    await world.until('a leads', () => a.isLeader);
+    await world.until('c knows that d was removed', () => c.group === 'a b c');
+    await world.run(1_000);
+    world.cut([c], [a, b, d]);
+    await world.start(d);
+    await world.until('d votes', () => a.group === 'a b c d');
+    await world.result(a.up.removeMember(b.up.node));
+    await world.until('d knows', () => d.group === 'a c d');
+    await world.stop(b);
+    world.crash(a);
+    world.net.heal();
+    await world.settled([c, d]);
+    await world.write(leaderOf([c, d]));
+    await world.checkEven([c, d]);
+    clean(test, world);
+  },
+);
+
+t.test('turnover: who takes in an old removal refuses nobody who came back since', async (test) => {
+  const world = new MemberWorld();
+  const settings = { join: ['a', 'b', 'c'], groupLimits: SMALL_STEPS };
+  const { a, c, d } = await withNewcomer(world, { groupLimits: SMALL_STEPS }, (leader) =>
+    ghostOf(world, leader, settings),
+  );
+  world.net.heal();
+  await world.until('c knows d', () => c.group === '(d) a b c');
+  await world.until('c knows that d was removed', () => c.group === 'a b c');
+  world.crash(a);
+  // At once, and not when they ask around.
+  await world.settled([c, d], 2_000);
+  await world.write(leaderOf([c, d]));
+  await world.checkEven([c, d]);
+  clean(test, world);
+});
 
 t.test(
   'strangers: wrong key, wrong datacenter, wrong cluster are refused, and nothing else happens',
@@ -494,11 +661,15 @@ t.test('directory: what is on record, what was told, and who moved', async (test
     members: [one, two],
   };
   directory.follow(group);
-  test.same(peers(), ['n2:8300', 'n3:8300']);
-  directory.settle(three.node);
-  test.same(peers(), ['n2:8300', 'n3:8300'], 'the leader is not on record yet');
-  directory.settle(two.node);
-  test.same(peers(), ['n2:8300'], 'all who count are on record');
+  test.same(peers(), ['n2:8300', 'n3:8300'], 'the record may lag behind');
+  const before = directory.unsettled();
+  directory.tell([{ ...three, address: { host: 'z', port: 3 } }]);
+  directory.settle(before);
+  test.same(peers(), ['n2:8300', 'z:3'], 'what was said since is newer than the proof');
+  directory.heard({ ...three, address: { host: 'z', port: 4 } });
+  test.same(peers(), ['n2:8300', 'z:4'], 'who is no more than told of can move, too');
+  directory.settle(directory.unsettled());
+  test.same(peers(), ['n2:8300'], 'who is not on a record that is proven has left');
   const moved = { ...two, address: { host: 'x', port: 1 } };
   directory.heard(moved);
   test.same(peers(), ['x:1']);
@@ -508,4 +679,38 @@ t.test('directory: what is on record, what was told, and who moved', async (test
   test.same(peers(), ['y:2'], 'what is on record is newer');
   directory.follow({ ...group, members: [one, { ...two, address: { host: '', port: 0 } }] });
   test.same(peers(), [], 'a member without a port');
+});
+
+t.test('directory: who leaves the record counts until that is proven to be so', async (test) => {
+  const [one, two] = [recordOf(1), recordOf(2)];
+  const directory = new Directory(one.node);
+  const follow = (...members: readonly MemberRecord[]): void => {
+    const voters = members.map(({ node }) => node);
+    directory.follow({ ...EMPTY_GROUP, membership: { ...NO_MEMBERS, voters }, members });
+  };
+  const peers = (): readonly number[] => [...directory.peers().keys()];
+  follow(one, two);
+  test.same(directory.unsettled(), []);
+  follow(one);
+  test.same(peers(), [two.node]);
+  test.equal(directory.memberOf(two.node), two);
+  const proven = directory.unsettled();
+  test.same(proven, [two]);
+  follow(one, two);
+  directory.settle(proven);
+  test.same(peers(), [two.node], 'it is a member again');
+  follow(one);
+  directory.settle(directory.unsettled());
+  test.same(peers(), []);
+  follow();
+  test.same(directory.unsettled(), [], 'never itself');
+});
+
+t.test('directory: of those who are named it keeps so many, the newest', async (test) => {
+  const directory = new Directory(recordOf(1).node);
+  const named = Array.from({ length: 300 }, (_, place) => ({ ...recordOf(2), node: 100 + place }));
+  directory.tell(named);
+  const kept = directory.unsettled();
+  test.equal(kept.length, 256);
+  test.equal(kept.at(-1), named.at(-1));
 });

@@ -84,7 +84,7 @@ t.test(
         throw new Error('nobody asks for it');
       },
       onHeard: () => undefined,
-      onRemoved: () => undefined,
+      onRemovedTold: () => undefined,
     });
     const asking = { record, expect: 1, clusterId: '', leader: undefined, members: [] };
     const join = (reads: number): Promise<Uint8Array> => {

@@ -10,6 +10,7 @@ import type { Message } from '../../cluster/raft/message.ts';
 import { AppendWorker } from '../../cluster/replica/append-worker.ts';
 import { DEFAULT_GROUP_LIMITS } from '../../cluster/replica/group-limits.ts';
 import type { ReplicaError } from '../../cluster/replica/replica.ts';
+import { encodeGroupRecord } from '../../cluster/replica/group-record.ts';
 import { StoredLog } from '../../cluster/replica/stored-log.ts';
 import { Ticker } from '../../cluster/replica/ticker.ts';
 import { FailingKv } from '../support/failing-kv.ts';
@@ -703,6 +704,17 @@ t.test('close: of a leader whom nobody can succeed ends in time', async (test) =
   test.equal(lone.nowMs, atMs, 'alone it waits for nobody');
 });
 
+t.test('group record: is that of the last applied entry, before raft hears of it', async (test) => {
+  const group = await startedGroup({ size: 1 });
+  const { replica, register } = await group.elected();
+  const record = replica!.groupRecord();
+  // The first batch of a group of entries has landed.
+  const groupRecord = encodeGroupRecord({ ...record, autopilotIndex: 7 });
+  Object.defineProperty(register, 'groupRecord', { value: groupRecord });
+  test.equal(replica!.groupRecord().autopilotIndex, 7);
+  test.equal(replica!.groupRecord(), replica!.groupRecord(), 'it is decoded once');
+});
+
 t.test('status: says who was heard when, and who leads', async (test) => {
   const group = await startedGroup();
   const heard: string[] = [];
@@ -735,6 +747,15 @@ t.test('status: says who was heard when, and who leads', async (test) => {
   await group.run(1000);
   const gone = leader.replica!.groupStatus().followers.find(({ node }) => node === dead);
   test.ok((gone?.lastHeardMs ?? 0) >= 900);
+  const isLost = (id: number): boolean | undefined =>
+    leader.replica!.groupStatus().followers.find(({ node }) => node === id)?.isLost;
+  test.equal(isLost(dead!), false, 'its link stands');
+  leader.replica!.linkClosed(dead!);
+  leader.replica!.linkClosed(living!);
+  await settled();
+  test.same([isLost(dead!), isLost(living!)], [true, true]);
+  await group.run(200);
+  test.same([isLost(dead!), isLost(living!)], [true, false], 'it was heard since');
   group.partition([leader.id], [living!]);
   await group.run(1000);
   // Not what a leader says, and not of this term.
