@@ -91,12 +91,19 @@ export function checkServerId(request: SignedRequest, value: string): void {
   if (onlyHeader(request, SERVER_ID_HEADER) !== value) {
     throw refused('the server id in the signed request is not the expected one');
   }
-  const authorization = onlyHeader(request, 'authorization');
-  const signed = /(?:^|[\s,])SignedHeaders=([^,\s]+)/i.exec(authorization)?.[1] ?? '';
-  if (!signed.toLowerCase().split(';').includes(SERVER_ID_HEADER)) {
+  const signed = AUTHORIZATION.exec(onlyHeader(request, 'authorization'))?.[1];
+  if (signed === undefined) throw refused('the Authorization header is not as AWS clients write it');
+  if (!signed.split(';').includes(SERVER_ID_HEADER)) {
     throw refused('the server id header is not signed');
   }
 }
+
+/**
+ * Signature version 4, with each part once and in its place. What AWS might read otherwise than this, such as a
+ * second list of signed headers, must not decide what was signed.
+ */
+const AUTHORIZATION =
+  /^AWS4-HMAC-SHA256 Credential=[^,\s=]+, ?SignedHeaders=([a-z0-9;-]+), ?Signature=[0-9a-f]{64}$/;
 
 function onlyHeader({ headers }: SignedRequest, name: string): string {
   const [value, ...others] = headers.get(name) ?? [];

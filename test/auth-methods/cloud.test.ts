@@ -281,8 +281,12 @@ interface Bearer {
   readonly body: string;
 }
 
-const AUTHORIZATION =
-  'AWS4-HMAC-SHA256 Credential=A/20261121/us-east-1/sts/aws4_request, SignedHeaders=host;x-amz-date;x-consul-iam-serverid, Signature=51675a7e';
+const SIGNATURE = '51675a7e'.repeat(8);
+const AUTHORIZATION = `AWS4-HMAC-SHA256 Credential=A/20261121/us-east-1/sts/aws4_request, SignedHeaders=host;x-amz-date;x-consul-iam-serverid, Signature=${SIGNATURE}`;
+/** What the service signed is without the server id; in front of it, or behind, stands another list. */
+const PARTS = 'AWS4-HMAC-SHA256 Credential=A/x, ';
+const SIGNED = `SignedHeaders=host;x-amz-date, Signature=${SIGNATURE}`;
+const DECOY = 'SignedHeaders=x-consul-iam-serverid';
 const STS: Bearer = {
   method: 'POST',
   url: 'https://sts.amazonaws.com/',
@@ -400,6 +404,18 @@ t.test('aws-iam: a signed request goes to AWS and nowhere else', async (t) => {
     'a server id that is only mentioned': withHeaders({
       Authorization: ['x SignedHeaders=host;x-x-consul-iam-serverid, Signature=1'],
     }),
+    ...Object.fromEntries(
+      [
+        `${PARTS}${DECOY.toLowerCase()}, ${SIGNED}`,
+        `${PARTS}${DECOY}, ${SIGNED}`,
+        `${PARTS}X=a ${DECOY}, ${SIGNED}`,
+        `${PARTS}${SIGNED}, ${DECOY}`,
+        `${DECOY}, ${PARTS}${SIGNED}`,
+      ].map((text) => [
+        `another list: ${text.replace(SIGNATURE, '')}`,
+        withHeaders({ Authorization: [text] }),
+      ]),
+    ),
     words: 'not json',
     'a list': '[]',
     'no fields': '{}',
