@@ -92,7 +92,8 @@ export function checkServerId(request: SignedRequest, value: string): void {
     throw refused('the server id in the signed request is not the expected one');
   }
   const signed = AUTHORIZATION.exec(onlyHeader(request, 'authorization'))?.[1];
-  if (signed === undefined) throw refused('the Authorization header is not as AWS clients write it');
+  if (signed === undefined)
+    throw refused('the Authorization header is not as AWS clients write it');
   if (!signed.split(';').includes(SERVER_ID_HEADER)) {
     throw refused('the server id header is not signed');
   }

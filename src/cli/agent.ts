@@ -151,6 +151,7 @@ async function openOrExplain(settings: Settings, version: string): Promise<Runni
     platform.logger.info({ version, settings: shownSettings(settings) }, 'starting');
     return await openNode({ settings, platform, version });
   } catch (error) {
+    if (error instanceof SettingsError) throw new UsageError(error.message);
     const next = nextStepOf(error, settings);
     throw new CommandFailed(`the server did not start: ${messageOf(error)}${next}`);
   }

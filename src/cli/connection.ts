@@ -3,7 +3,7 @@
 
 import { type Command, Option } from 'commander';
 import type { Format } from './printer.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Surroundings, TransportOptions } from './surroundings.ts';
 import { fileInput, secretInput } from './text-input.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -12,6 +12,8 @@ const DEFAULT_ADDRESS = 'http://127.0.0.1:8500';
 export interface ConnectionOptions {
   readonly httpAddr?: string;
   readonly caFile?: string;
+  readonly clientCert?: string;
+  readonly clientKey?: string;
   readonly token?: string;
   readonly tokenFile?: string;
   readonly namespace?: string;
@@ -27,7 +29,7 @@ export interface Connection {
   /** What URLs begin with. */
   readonly baseUrl: string;
   readonly socketPath: string | undefined;
-  readonly caFile: string | undefined;
+  readonly tls: TransportOptions['tls'];
   readonly token: string | undefined;
   readonly namespace: string | undefined;
   readonly datacenter: string | undefined;
@@ -40,6 +42,8 @@ export function addConnectionFlags(command: Command): void {
     .optionsGroup('Connection:')
     .option('--http-addr <address>', `the server (CONCLAVE_HTTP_ADDR; default ${DEFAULT_ADDRESS})`)
     .option('--ca-file <path>', 'PEM file of the authority behind https:// (CONCLAVE_CACERT)')
+    .option('--client-cert <path>', 'PEM file of the own certificate (CONCLAVE_CLIENT_CERT)')
+    .option('--client-key <path>', 'PEM file of its key (CONCLAVE_CLIENT_KEY)')
     .option('--token <secret>', 'secret of the token to use (CONCLAVE_TOKEN)')
     .option('--token-file <path>', 'file that holds the secret (CONCLAVE_TOKEN_FILE)')
     .option('--ns, --namespace <name>', 'namespace (CONCLAVE_NAMESPACE)')
@@ -71,12 +75,29 @@ export function connectionOf(options: ConnectionOptions, surroundings: Surroundi
     address,
     baseUrl: socketPath === undefined ? baseUrlOf(address) : 'http://localhost',
     socketPath,
-    caFile: options.caFile ?? (environment.CONCLAVE_CACERT || undefined),
+    tls: tlsOf(options, surroundings),
     token: tokenOf(options, surroundings),
     namespace: options.namespace ?? (environment.CONCLAVE_NAMESPACE || undefined),
     datacenter: options.datacenter,
     consistency: options.stale ? 'stale' : options.consistent ? 'consistent' : 'default',
   };
+}
+
+/** Throws UsageError naming the flag, or the variable, of a file that cannot be read. */
+function tlsOf(options: ConnectionOptions, surroundings: Surroundings): TransportOptions['tls'] {
+  const { environment } = surroundings;
+  const pemOf = (flag: string, path: string | undefined, variable: string): string | undefined => {
+    if (path !== undefined) return fileInput(surroundings, flag, path);
+    const other = environment[variable];
+    return other ? fileInput(surroundings, variable, other) : undefined;
+  };
+  const ca = pemOf('--ca-file', options.caFile, 'CONCLAVE_CACERT');
+  const cert = pemOf('--client-cert', options.clientCert, 'CONCLAVE_CLIENT_CERT');
+  const key = pemOf('--client-key', options.clientKey, 'CONCLAVE_CLIENT_KEY');
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new UsageError('--client-cert and --client-key belong together: name both');
+  }
+  return { ca, cert, key };
 }
 
 function baseUrlOf(address: string): string {

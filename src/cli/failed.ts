@@ -27,7 +27,7 @@ const TRANSPORT_HINTS: Readonly<Record<TransportFailure, string>> = {
   refused:
     'is the server running? `npm start` starts one; --http-addr or CONCLAVE_HTTP_ADDR names another address.',
   'no-such-host': 'check the host name in --http-addr or CONCLAVE_HTTP_ADDR.',
-  tls: 'check http:// or https:// in the address, and name the certificate authority with --ca-file or CONCLAVE_CACERT.',
+  tls: 'check http:// or https:// in the address, name the certificate authority with --ca-file or CONCLAVE_CACERT, and an own certificate with --client-cert and --client-key where the server asks for one.',
   timeout:
     'look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
   broken:

@@ -43,8 +43,8 @@ export class Session extends Printer {
   }
 
   #clientWith(token: string | undefined): Client {
-    const { baseUrl, socketPath, caFile, namespace, datacenter, consistency } = this.connection;
-    const transport = this.surroundings.openTransport({ socketPath, caFile });
+    const { baseUrl, socketPath, tls, namespace, datacenter, consistency } = this.connection;
+    const transport = this.surroundings.openTransport({ socketPath, tls });
     return createClient({ address: baseUrl, transport, token, namespace, datacenter, consistency });
   }
 }

@@ -12,8 +12,12 @@ export interface Output {
 export interface TransportOptions {
   /** Path of a Unix socket to connect to in place of the host of the address. */
   readonly socketPath: string | undefined;
-  /** PEM file with the authority that the server's certificate must come from. */
-  readonly caFile: string | undefined;
+  /** Texts of PEM: the authority that the server's certificate must come from, and what this side shows. */
+  readonly tls: {
+    readonly ca: string | undefined;
+    readonly cert: string | undefined;
+    readonly key: string | undefined;
+  };
 }
 
 type Chunks = AsyncIterable<Uint8Array>;

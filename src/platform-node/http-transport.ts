@@ -1,7 +1,6 @@
 // Requests of the command line over HTTP, HTTPS with an authority of its own, or a Unix socket. The
 // global fetch knows neither of the last two without another package, so this uses Node's own client.
 
-import { readFileSync } from 'node:fs';
 import {
   type ClientRequest,
   type IncomingMessage,
@@ -22,8 +21,12 @@ import {
 export interface HttpTransportOptions {
   /** Path of a Unix socket to connect to in place of the host of the address. */
   readonly socketPath?: string | undefined;
-  /** PEM file with the authority that the server's certificate must come from. */
-  readonly caFile?: string | undefined;
+  /** Texts of PEM; what is left out is Node's own. */
+  readonly tls?: {
+    readonly ca?: string | undefined;
+    readonly cert?: string | undefined;
+    readonly key?: string | undefined;
+  };
   /** So long nothing may arrive before the request is given up. */
   readonly timeoutMs: number;
 }
@@ -33,23 +36,21 @@ const AFTER_BODY_MS = 600_000;
 
 type Headers = TransportRequest['headers'];
 
-/** A transport over Node's HTTP client. Throws when the authority's file cannot be read. */
+/** A transport over Node's HTTP client. */
 export function httpTransport(options: HttpTransportOptions): Transport {
-  const ca = options.caFile === undefined ? undefined : readFileSync(options.caFile, 'utf8');
   return {
-    send: (request) => send(request, options, ca),
-    stream: (request) => stream(request, options, ca),
+    send: (request) => send(request, options),
+    stream: (request) => stream(request, options),
   };
 }
 
 async function send(
   request: TransportRequest,
   options: HttpTransportOptions,
-  ca: string | undefined,
 ): Promise<TransportResponse> {
   const body = request.body === undefined ? undefined : Buffer.from(request.body);
   const headers = { ...request.headers, 'content-length': String(body?.length ?? 0) };
-  const begun = begin({ ...request, headers }, options, ca);
+  const begun = begin({ ...request, headers }, options);
   begun.outgoing.end(body);
   const incoming = await begun.answer;
   const parts: Uint8Array[] = [];
@@ -60,9 +61,8 @@ async function send(
 async function stream(
   request: StreamRequest,
   options: HttpTransportOptions,
-  ca: string | undefined,
 ): Promise<StreamResponse> {
-  const begun = begin(request, options, ca);
+  const begun = begin(request, options);
   if (request.body === undefined) begun.outgoing.end();
   else void sendBody(request.body, begun);
   const incoming = await begun.answer;
@@ -84,14 +84,13 @@ interface Begun {
 function begin(
   request: { readonly method: string; readonly url: string; readonly headers: Headers },
   options: HttpTransportOptions,
-  ca: string | undefined,
 ): Begun {
-  const settings: RequestOptions & { readonly ca?: string } = {
+  const settings: RequestOptions & HttpTransportOptions['tls'] = {
     method: request.method,
     headers: request.headers,
     timeout: options.timeoutMs,
     ...(options.socketPath === undefined ? {} : { socketPath: options.socketPath }),
-    ...(ca === undefined ? {} : { ca }),
+    ...options.tls,
   };
   const start = request.url.startsWith('https:') ? httpsRequest : httpRequest;
   const outgoing = start(request.url, settings);

@@ -10,7 +10,6 @@ import {
   databaseGenerations,
   deleteFolder,
   keptNodeId,
-  readTextFile,
   takeBootstrapReset,
 } from './files.ts';
 import { serveHttp } from './http-serving.ts';
@@ -24,11 +23,15 @@ import { systemRandom } from './system-random.ts';
 import { systemRunningSha256 } from './system-running-sha256.ts';
 import { systemSha256 } from './system-sha256.ts';
 import { TableChecks } from './table-checks.ts';
+import { tlsTextsIn } from './tls-files.ts';
 import { type ClusterTls, openWsNet } from './ws-net.ts';
 
 const STANDARD_ERROR = 2;
 
-/** Makes the data folder when it is missing. Throws what the disk says, with the path. */
+/**
+ * Makes the data folder when it is missing. Throws what the disk says, with the path; SettingsError for a
+ * certificate that cannot be used.
+ */
 export function openSystemPlatform(
   settings: Settings,
   tableChecks: TableChecks = new TableChecks(),
@@ -62,21 +65,18 @@ export function openSystemPlatform(
 
 function tlsTextsOf(settings: Settings): TlsTexts | undefined {
   if (settings['ports.https'] === -1) return undefined;
-  const ca = settings['tls.ca_file'];
-  return {
-    key: readTextFile(settings['tls.key_file']),
-    cert: readTextFile(settings['tls.cert_file']),
-    ca: ca === '' ? undefined : readTextFile(ca),
-  };
+  return tlsTextsIn({
+    settings: 'tls.',
+    key: settings['tls.key_file'],
+    cert: settings['tls.cert_file'],
+    ca: settings['tls.ca_file'],
+  });
 }
 
 function clusterTlsOf(settings: Settings): ClusterTls | undefined {
   const cert = settings['tls.cluster.cert_file'];
   if (cert === '' || settings['ports.cluster'] === -1) return undefined;
+  const key = settings['tls.cluster.key_file'];
   const ca = settings['tls.cluster.ca_file'];
-  return {
-    key: readTextFile(settings['tls.cluster.key_file']),
-    cert: readTextFile(cert),
-    ca: ca === '' ? undefined : readTextFile(ca),
-  };
+  return tlsTextsIn({ settings: 'tls.cluster.', key, cert, ca });
 }

@@ -494,8 +494,26 @@ for (const [given, url, socketPath] of ADDRESSES) {
     const { requests, transports } = await run(['members'], {
       answers: SERVER,
       environment: { CONCLAVE_HTTP_ADDR: given, CONCLAVE_CACERT: 'ca.pem' },
+      files: { 'ca.pem': 'the authority' },
     });
     t.equal(requests[0]?.url, url);
-    t.same(transports[0], { socketPath, caFile: 'ca.pem' });
+    const tls = { ca: 'the authority', cert: undefined, key: undefined };
+    t.same(transports[0], { socketPath, tls });
   });
 }
+
+t.test('certificates: an own one is shown, and what cannot be read is named', async (t) => {
+  const files = { 'c.pem': 'the certificate', 'k.pem': 'its key' };
+  const own = ['--client-cert', 'c.pem', '--client-key', 'k.pem'];
+  const { transports } = await run(['members', ...own], { answers: SERVER, files });
+  t.same(transports[0]?.tls, { ca: undefined, cert: 'the certificate', key: 'its key' });
+  for (const [given, says] of [
+    [['--client-cert', 'c.pem'], '--client-cert and --client-key belong together'],
+    [['--ca-file', 'none.pem'], '--ca-file: cannot read the file none.pem'],
+    [['--client-cert', 'none.pem', '--client-key', 'k.pem'], '--client-cert: cannot read the file'],
+  ] as const) {
+    const { status, err } = await run(['members', ...given], { answers: SERVER, files });
+    t.match(err, says);
+    t.equal(status, 2);
+  }
+});

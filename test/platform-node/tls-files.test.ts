@@ -1,0 +1,57 @@
+// Certificates that settings name: what is wrong with one is said by its setting, before anybody connects.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { SettingsError } from '../../src/node/settings.ts';
+import { type TlsFiles, tlsTextsIn } from '../../src/platform-node/tls-files.ts';
+import { certify, makeAuthority } from '../support/certificates.ts';
+
+function refusalOf(files: TlsFiles): string {
+  try {
+    tlsTextsIn(files);
+  } catch (error) {
+    if (error instanceof SettingsError) return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+t.test('certificates: each file is what its setting says, or is refused by that name', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'conclave-tls-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const written = (name: string, text: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  const authority = makeAuthority('all');
+  const [one, other] = [certify(authority, 'one'), certify(authority, 'other')];
+  const files = {
+    settings: 'tls.cluster.',
+    key: written('key.pem', one.key),
+    cert: written('cert.pem', one.cert),
+    ca: written('ca.pem', authority.cert),
+  };
+  t.same(tlsTextsIn(files), { ...one, ca: authority.cert });
+  t.same(tlsTextsIn({ ...files, ca: '' }), { ...one, ca: undefined });
+  const words = written('words.pem', 'no certificate');
+  const cases = [
+    [{ cert: join(folder, 'none') }, /^tls\.cluster\.cert_file: cannot read .*none: ENOENT/],
+    [{ key: folder }, /^tls\.cluster\.key_file: cannot read .*: EISDIR/],
+    [{ cert: files.key }, /^tls\.cluster\.cert_file: .*key\.pem holds no certificate as PEM$/],
+    [{ ca: words }, /^tls\.cluster\.ca_file: .*words\.pem holds no certificate as PEM$/],
+    [{ key: words }, /^tls\.cluster\.key_file: .*words\.pem does not hold the key of .*cert\.pem/],
+    [
+      { key: written('other.pem', other.key) },
+      /^tls\.cluster\.key_file: .*other\.pem does not hold the key of .*cert\.pem/,
+    ],
+  ] as const;
+  for (const [wrong, message] of cases) {
+    const says = refusalOf({ ...files, ...wrong });
+    t.match(says, message);
+    t.notMatch(says, one.key.slice(40, 80), 'no key is repeated');
+  }
+  t.end();
+});
