@@ -143,7 +143,9 @@ export class LocalCluster {
    */
   async restart(name: string, options: RestartOptions, tell: Tell = QUIET): Promise<void> {
     const all = nodesNamed(this.#plan, name);
-    const ended = options.isDiskReplaced ? [] : all.filter((each) => this.stateOf(each).kind === 'ended');
+    const ended = options.isDiskReplaced
+      ? []
+      : all.filter((each) => this.stateOf(each).kind === 'ended');
     for (const each of ended) this.#start(each);
     for (const each of ended) {
       await this.#ready(each);
