@@ -100,7 +100,7 @@ async function validateJwt(
   checkBearerLength(bearer);
   const config = decodeJwtConfig(method.config);
   const claims = await verified(context, { method: method.name, config, bearer });
-  checkTimes(claims, config.leeways, context.surroundings.nowMs());
+  checkTimes(claims, config.leeways, context.surroundings.clock.wallMs());
   if (config.boundIssuer !== '') checkIssuer(claims, config.boundIssuer);
   const strict = config.keys.kind !== 'discovery';
   checkAudience(claims, { bound: config.boundAudiences, strict });

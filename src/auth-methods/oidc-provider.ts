@@ -89,7 +89,7 @@ async function clientAssertion(
   clientId: string,
   client: Extract<OidcConfig['client'], { kind: 'assertion' }>,
 ): Promise<string> {
-  const nowS = Math.floor(surroundings.nowMs() / 1000);
+  const nowS = Math.floor(surroundings.clock.wallMs() / 1000);
   const key = await importPKCS8(client.privateKeyPem, client.algorithm);
   return new SignJWT({ jti: surroundings.random.uuid() })
     .setProtectedHeader({ alg: client.algorithm, typ: 'JWT' })

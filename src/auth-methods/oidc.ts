@@ -94,7 +94,7 @@ export function createOidcFlow(context: JwtContext): OidcFlow {
       withProvider(context, method, (session) => begin(session, request)),
     callback: ({ method, ...request }) => {
       const { pending } = request;
-      const nowMs = context.surroundings.nowMs();
+      const nowMs = context.surroundings.clock.wallMs();
       if (pending === undefined || !isLive(pending, { ...request, method, nowMs })) {
         return Promise.reject(refused('the login state is unknown or has expired'));
       }
@@ -178,7 +178,7 @@ function requireShort(request: {
 
 function clockAndRandom(surroundings: Surroundings): { random(): string; nowMs: number } {
   const random = () => base64url.encode(surroundings.random.bytes(32));
-  return { random, nowMs: surroundings.nowMs() };
+  return { random, nowMs: surroundings.clock.wallMs() };
 }
 
 function authorizationUrl(
@@ -259,7 +259,7 @@ async function finish(
   const provider = { location: config.discovery, algorithms: config.algorithms };
   const claims = await verifyByDiscovery(providers, provider, tokens.idToken);
   if (claimOf(claims, 'exp') === undefined) throw refused('the ID token has no expiration time');
-  checkTimes(claims, DEFAULT_LEEWAYS, surroundings.nowMs());
+  checkTimes(claims, DEFAULT_LEEWAYS, surroundings.clock.wallMs());
   if (claimOf(claims, 'nonce') !== pending.nonce) throw refused('invalid nonce in the ID token');
   checkClient(claims, config);
   const all = { ...(await userInfo(session, tokens.accessToken, claims)), ...claims };
