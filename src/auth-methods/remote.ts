@@ -3,6 +3,7 @@
 
 import { AclError } from '../acl/error.ts';
 import { HttpsFailure, type HttpsRequest, type HttpsResponse } from './https-client.ts';
+import type { Outside } from './outside.ts';
 import type { Surroundings } from './surroundings.ts';
 
 export const REQUEST_TIMEOUT_MS = 10_000;
@@ -32,7 +33,9 @@ export async function ask({ http }: Surroundings, request: BoundedRequest): Prom
     });
   } catch (error) {
     if (!(error instanceof HttpsFailure)) throw error;
-    throw new RemoteFailure(`no answer (${error.kind})`, error.message, { cause: error });
+    const summary =
+      error.kind === 'busy' ? 'too many requests are under way' : `no answer (${error.kind})`;
+    throw new RemoteFailure(summary, error.message, { cause: error });
   }
 }
 
@@ -69,14 +72,14 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
  * that nothing was done and that it may be tried again. The details go to the log.
  */
 export function loginUnavailable(
-  { logger }: Surroundings,
+  { unanswered }: Outside,
   {
     method,
     what,
     failure,
   }: { readonly method: string; readonly what: string; failure: RemoteFailure },
 ): AclError {
-  logger.warn({ authMethod: method, what, error: failure.message }, 'auth method got no answer');
+  unanswered.note({ authMethod: method, what, error: failure.message });
   return new AclError('unavailable', `error asking for ${what}: ${failure.summary}`, {
     cause: failure,
   });
