@@ -228,11 +228,12 @@ async function runHere<Name extends OperationName>(
   term?: number,
 ): Promise<OperationOutput<Name>> {
   try {
-    const { name } = write;
+    const { name, call } = write;
     const request = requestNameOf(write);
-    const { clock, settings } = service;
+    const { callers, clock, settings } = service;
     const limitMs = settings.leaderWaitMs;
-    return await runAsLeader(service, { name, term, request }, (attempt) =>
+    const isOfStranger = (): boolean => callers.isStranger(call.secret);
+    return await runAsLeader(service, { name, term, request, isOfStranger }, (attempt) =>
       untilNotOvertaken({ clock, limitMs }, () => runOnce(service, write, attempt)),
     );
   } catch (error) {
