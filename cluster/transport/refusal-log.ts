@@ -3,6 +3,7 @@
 import { LineWindow } from '../base/line-window.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
+import { hostOf } from '../platform/net.ts';
 
 export interface RefusalLogOptions {
   readonly clock: Clock;
@@ -31,15 +32,11 @@ export class RefusalLog {
 
   note({ what = 'a connection', remote, name, why, level }: Refused): void {
     const { clock, logger } = this.#options;
+    // The same one comes from another port each time.
     const written = this.#window.admit(`${hostOf(remote)} ${why}`, clock.monotonicMs());
     if (written === 'line') logger[level]({ remote, name, why }, `${what} was refused`);
     if (written === 'that there are more') {
       logger.warn({ remote }, 'more is refused than is logged');
     }
   }
-}
-
-/** The same one comes from another port each time. */
-function hostOf(remote: string): string {
-  return remote.slice(0, Math.max(0, remote.lastIndexOf(':')));
 }
