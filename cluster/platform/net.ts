@@ -56,3 +56,8 @@ export const FRAME_MAX_BYTES = 16 * 1024 * 1024;
 
 /** So much somebody may say before it is known who it is. */
 export const STRANGER_MAX_BYTES = 64 * 1024;
+
+/** Of the other side of a connection, by its `remote`. */
+export function hostOf(remote: string): string {
+  return remote.slice(0, Math.max(0, remote.lastIndexOf(':')));
+}

@@ -1,9 +1,9 @@
-// The listening side until it is proved who is there: so many strangers at once, each for a short time, and
-// every refusal in the log. Who may have a link is the transport's matter.
+// The listening side until it is proved who is there: so many strangers at once, of one host and in all, each
+// for a short time, and every refusal in the log. Who may have a link is the transport's matter.
 
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { Conn, ConnHandlers } from '../platform/net.ts';
+import { type Conn, type ConnHandlers, hostOf } from '../platform/net.ts';
 import { Greeting } from './greeting.ts';
 import type { Handshake, Proved } from './handshake.ts';
 import { HandshakeRefusal } from './handshake-refusal.ts';
@@ -32,7 +32,7 @@ export class Reception {
 
   take(conn: Conn): void {
     const { clock, handshake, limits, onProved, timing } = this.#options;
-    this.#makeRoom();
+    this.#makeRoom(hostOf(conn.remote));
     const shake = handshake();
     const greeting = new Greeting({
       conn,
@@ -58,9 +58,13 @@ export class Reception {
   }
 
   /** An honest node is through in milliseconds: the oldest stranger is the one that only waits. */
-  #makeRoom(): void {
-    const [oldest] = this.#strangers;
-    if (this.#strangers.size < this.#options.limits.strangersMax || oldest === undefined) return;
+  #makeRoom(host: string): void {
+    const { strangersMax, strangersOfHostMax } = this.#options.limits;
+    const ofHost = [...this.#strangers].filter(({ remote }) => hostOf(remote) === host);
+    const isFullForHost = ofHost.length >= strangersOfHostMax;
+    if (!isFullForHost && this.#strangers.size < strangersMax) return;
+    const [oldest] = isFullForHost ? ofHost : this.#strangers;
+    if (oldest === undefined) return;
     this.#strangers.delete(oldest);
     const refusal = new HandshakeRefusal('busy', 'too many connections wait for their handshake');
     oldest.end(refusal);

@@ -18,6 +18,8 @@ export interface TransportLimits {
   readonly hopsMax: number;
   /** Connections that have not proved who they are; the oldest gives way to a new one. */
   readonly strangersMax: number;
+  /** Of one host; beyond it the oldest of that host gives way. */
+  readonly strangersOfHostMax: number;
   /** Nodes that link with this one and are no peers. */
   readonly visitorsMax: number;
   /** Connections of nodes that only ask, and connections of this node for asking. */
@@ -35,7 +37,8 @@ export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   callsMax: 4096,
   servedMaxBytes: 64 * 1024 * 1024,
   hopsMax: 3,
-  strangersMax: 64,
+  strangersMax: 256,
+  strangersOfHostMax: 128,
   visitorsMax: 16,
   guestsMax: 128,
   helloMaxBytes: 16 * 1024,

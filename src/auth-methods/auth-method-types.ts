@@ -8,6 +8,7 @@ import { checkNamespaceRules } from './binding-names.ts';
 import { createJwt } from './jwt.ts';
 import { createKubernetes } from './kubernetes.ts';
 import { createOidc, createOidcFlow, type OidcFlow } from './oidc.ts';
+import { outsideOf } from './outside.ts';
 import { Providers } from './providers.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -20,12 +21,13 @@ export interface AuthMethods {
 
 /** Makes the validators of all types over one set of surroundings. */
 export function createAuthMethods(surroundings: Surroundings): AuthMethods {
-  const context = { surroundings, providers: new Providers(surroundings) };
+  const outside = outsideOf(surroundings);
+  const context = { outside, providers: new Providers(outside) };
   return {
     types: {
-      'aws-iam': withNamespaceRules(createAwsIam(surroundings)),
+      'aws-iam': withNamespaceRules(createAwsIam(outside)),
       jwt: withNamespaceRules(createJwt(context)),
-      kubernetes: withNamespaceRules(createKubernetes(surroundings)),
+      kubernetes: withNamespaceRules(createKubernetes(outside)),
       oidc: withNamespaceRules(createOidc(context)),
     },
     oidcFlow: createOidcFlow(context),

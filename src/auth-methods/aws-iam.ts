@@ -20,6 +20,7 @@ import { checkBearerLength, refused } from './jws.ts';
 import type { HttpsResponse } from './https-client.ts';
 import { ask, loginUnavailable, parseHttpUrl, RemoteFailure } from './remote.ts';
 import type { Surroundings } from './surroundings.ts';
+import type { Outside } from './outside.ts';
 import { elementAt, parseXml, textAt, type XmlElement } from './xml.ts';
 
 const KEYS = [
@@ -57,13 +58,13 @@ interface Entity {
   readonly tags: ReadonlyMap<string, string>;
 }
 
-export function createAwsIam(surroundings: Surroundings): AuthMethodValidator {
+export function createAwsIam(outside: Outside): AuthMethodValidator {
   return {
     checkConfig: async ({ config }) => {
       decodeConfig(config);
     },
     attributeNames: ({ config }) => attributeNames(decodeConfig(config)),
-    validate: (method, bearer) => validate(surroundings, method, bearer),
+    validate: (method, bearer) => validate(outside.of(method), method, bearer),
   };
 }
 
@@ -127,11 +128,7 @@ function attributeNames({ entityDetails, entityTags }: AwsConfig): AttributeName
   };
 }
 
-async function validate(
-  surroundings: Surroundings,
-  method: AuthMethod,
-  bearer: string,
-): Promise<Identity> {
+async function validate(outside: Outside, method: AuthMethod, bearer: string): Promise<Identity> {
   checkBearerLength(bearer);
   const config = decodeConfig(method.config);
   const { allowedHeaders } = config;
@@ -141,21 +138,21 @@ async function validate(
     ? entityRequest(request, { endpoint: config.iam, allowedHeaders })
     : undefined;
   try {
-    const caller = callerOf(await send(surroundings, config, { request, endpoint: config.sts }));
+    const caller = callerOf(await send(outside, config, { request, endpoint: config.sts }));
     const found =
       entity === undefined
         ? caller
         : entityOf(
             caller,
             entity.action,
-            await send(surroundings, config, { request: entity, endpoint: config.iam }),
+            await send(outside, config, { request: entity, endpoint: config.iam }),
           );
     requireBound(config, found);
     return identityOf(config, found);
   } catch (failure) {
     if (!(failure instanceof RemoteFailure)) throw failure;
     const what = 'the identity of the caller';
-    throw loginUnavailable(surroundings, { method: method.name, what, failure });
+    throw loginUnavailable(outside, { method: method.name, what, failure });
   }
 }
 

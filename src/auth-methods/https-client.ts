@@ -29,7 +29,14 @@ export interface HttpsClient {
   request(request: HttpsRequest): Promise<HttpsResponse>;
 }
 
-export type HttpsFailureKind = 'bad-request' | 'connection' | 'tls' | 'timeout' | 'too-large';
+export type HttpsFailureKind =
+  | 'bad-request'
+  | 'connection'
+  | 'tls'
+  | 'timeout'
+  | 'too-large'
+  /** It was not sent: too many are under way. */
+  | 'busy';
 
 /** No whole answer came. The message names the host and the cause, never a header or a body. */
 export class HttpsFailure extends Error {

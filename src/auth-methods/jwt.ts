@@ -27,11 +27,11 @@ import {
   SIGNATURE_ALGORITHMS,
   type SignatureAlgorithm,
 } from './signing-keys.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Outside } from './outside.ts';
 
 /** What `jwt` and `oidc` need beside their method: the world and the shared caches. */
 export interface JwtContext {
-  readonly surroundings: Surroundings;
+  readonly outside: Outside;
   readonly providers: Providers;
 }
 
@@ -100,7 +100,7 @@ async function validateJwt(
   checkBearerLength(bearer);
   const config = decodeJwtConfig(method.config);
   const claims = await verified(context, { method: method.name, config, bearer });
-  checkTimes(claims, config.leeways, context.surroundings.nowMs());
+  checkTimes(claims, config.leeways, context.outside.clock.wallMs());
   if (config.boundIssuer !== '') checkIssuer(claims, config.boundIssuer);
   const strict = config.keys.kind !== 'discovery';
   checkAudience(claims, { bound: config.boundAudiences, strict });
@@ -119,7 +119,7 @@ async function verified(context: JwtContext, { method, config, bearer }: Attempt
   } catch (failure) {
     if (!(failure instanceof RemoteFailure)) throw failure;
     const what = 'the keys of the auth method';
-    throw loginUnavailable(context.surroundings, { method, what, failure });
+    throw loginUnavailable(context.outside, { method, what, failure });
   }
 }
 

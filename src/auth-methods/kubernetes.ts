@@ -19,6 +19,7 @@ import {
 } from './remote.ts';
 import { checkCertificates } from './signing-keys.ts';
 import type { Surroundings } from './surroundings.ts';
+import type { Outside } from './outside.ts';
 
 /** The annotation of a service account that replaces its name; deployed clusters carry it. */
 const NAME_ANNOTATION = 'consul.hashicorp.com/service-name';
@@ -50,13 +51,13 @@ interface ServiceAccount {
   readonly uid: string;
 }
 
-export function createKubernetes(surroundings: Surroundings): AuthMethodValidator {
+export function createKubernetes(outside: Outside): AuthMethodValidator {
   return {
     checkConfig: async ({ config }) => {
       decodeConfig(config);
     },
     attributeNames: () => NAMES,
-    validate: (method, bearer) => validate(surroundings, method, bearer),
+    validate: (method, bearer) => validate(outside.of(method), method, bearer),
   };
 }
 
@@ -97,11 +98,7 @@ function checkIsJwt(token: string): void {
   }
 }
 
-async function validate(
-  surroundings: Surroundings,
-  method: AuthMethod,
-  bearer: string,
-): Promise<Identity> {
+async function validate(outside: Outside, method: AuthMethod, bearer: string): Promise<Identity> {
   checkBearerLength(bearer);
   const config = decodeConfig(method.config);
   try {
@@ -110,12 +107,12 @@ async function validate(
     throw refused('the bearer token is not a JSON Web Token', error);
   }
   try {
-    const account = await review(surroundings, config, bearer);
-    return identityOf({ ...account, name: await shownName(surroundings, config, account) });
+    const account = await review(outside, config, bearer);
+    return identityOf({ ...account, name: await shownName(outside, config, account) });
   } catch (failure) {
     if (!(failure instanceof RemoteFailure)) throw failure;
     const what = 'a review of the service account';
-    throw loginUnavailable(surroundings, { method: method.name, what, failure });
+    throw loginUnavailable(outside, { method: method.name, what, failure });
   }
 }
 

@@ -9,13 +9,14 @@ import { type Claims, refused } from './jws.ts';
 import type { OidcConfig } from './jwt-config.ts';
 import type { ProviderMetadata } from './providers.ts';
 import { ask, type BoundedRequest, jsonObjectOf, RemoteFailure } from './remote.ts';
+import type { Outside } from './outside.ts';
 import type { Surroundings } from './surroundings.ts';
 
 const CLIENT_ASSERTION_S = 300;
 
 /** One half of a login at the provider of one method. */
 export interface OidcSession {
-  readonly surroundings: Surroundings;
+  readonly outside: Outside;
   readonly method: AuthMethod;
   readonly config: OidcConfig;
   readonly metadata: ProviderMetadata;
@@ -39,7 +40,7 @@ export async function exchangeCode(
   if (login.pkceVerifier !== '') form.set('code_verifier', login.pkceVerifier);
   const headers = await authenticateClient(session, form);
   const body = form.toString();
-  const response = await ask(session.surroundings, {
+  const response = await ask(session.outside, {
     ...toProvider(session, url),
     method: 'POST',
     headers: {
@@ -65,13 +66,13 @@ function toProvider({ config }: OidcSession, url: string): Pick<BoundedRequest, 
 
 /** Proves who the client is: fills `form`, or returns the header that does it. */
 async function authenticateClient(
-  { surroundings, config, metadata }: OidcSession,
+  { outside, config, metadata }: OidcSession,
   form: URLSearchParams,
 ): Promise<Readonly<Record<string, string>>> {
   const { client, clientId } = config;
   if (client.kind === 'assertion') {
     form.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer');
-    form.set('client_assertion', await clientAssertion(surroundings, clientId, client));
+    form.set('client_assertion', await clientAssertion(outside, clientId, client));
     return {};
   }
   const offered = metadata.clientAuthentication;
@@ -89,7 +90,7 @@ async function clientAssertion(
   clientId: string,
   client: Extract<OidcConfig['client'], { kind: 'assertion' }>,
 ): Promise<string> {
-  const nowS = Math.floor(surroundings.nowMs() / 1000);
+  const nowS = Math.floor(surroundings.clock.wallMs() / 1000);
   const key = await importPKCS8(client.privateKeyPem, client.algorithm);
   return new SignJWT({ jti: surroundings.random.uuid() })
     .setProtectedHeader({ alg: client.algorithm, typ: 'JWT' })
@@ -114,9 +115,8 @@ export async function userInfo(
 ): Promise<Claims> {
   const url = session.metadata.userinfoEndpoint;
   if (url === undefined || accessToken === '') return {};
-  const { surroundings } = session;
   try {
-    const response = await ask(surroundings, {
+    const response = await ask(session.outside, {
       ...toProvider(session, url),
       method: 'GET',
       headers: { accept: 'application/json', authorization: `Bearer ${accessToken}` },
@@ -127,7 +127,7 @@ export async function userInfo(
   } catch (error) {
     if (!(error instanceof RemoteFailure)) throw error;
     const fields = { authMethod: session.method.name, error: messageOf(error) };
-    surroundings.logger.warn(fields, 'OIDC userinfo endpoint gave no answer');
+    session.outside.logger.warn(fields, 'OIDC userinfo endpoint gave no answer');
     return {};
   }
 }

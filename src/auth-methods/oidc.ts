@@ -94,7 +94,7 @@ export function createOidcFlow(context: JwtContext): OidcFlow {
       withProvider(context, method, (session) => begin(session, request)),
     callback: ({ method, ...request }) => {
       const { pending } = request;
-      const nowMs = context.surroundings.nowMs();
+      const nowMs = context.outside.clock.wallMs();
       if (pending === undefined || !isLive(pending, { ...request, method, nowMs })) {
         return Promise.reject(refused('the login state is unknown or has expired'));
       }
@@ -128,23 +128,23 @@ async function withProvider<T>(
   const config = decodeOidcConfig(method.config);
   try {
     const metadata = await context.providers.metadata(config.discovery);
-    return await action({ surroundings: context.surroundings, method, config, metadata });
+    return await action({ outside: context.outside.of(method), method, config, metadata });
   } catch (failure) {
     if (!(failure instanceof RemoteFailure)) throw failure;
     const what = 'the OIDC provider';
-    throw loginUnavailable(context.surroundings, { method: method.name, what, failure });
+    throw loginUnavailable(context.outside, { method: method.name, what, failure });
   }
 }
 
 async function begin(
-  { surroundings, method, config, metadata }: OidcSession,
+  { outside, method, config, metadata }: OidcSession,
   request: {
     readonly redirectUri: string;
     readonly clientNonce: string;
     readonly meta: Readonly<Record<string, string>>;
   },
 ): Promise<OidcStart> {
-  const { random, nowMs } = clockAndRandom(surroundings);
+  const { random, nowMs } = clockAndRandom(outside);
   requireShort(request);
   if (!isAllowedRedirect(request.redirectUri, config.allowedRedirectUris)) {
     throw invalid(`unauthorized redirect_uri: ${request.redirectUri}`);
@@ -178,7 +178,7 @@ function requireShort(request: {
 
 function clockAndRandom(surroundings: Surroundings): { random(): string; nowMs: number } {
   const random = () => base64url.encode(surroundings.random.bytes(32));
-  return { random, nowMs: surroundings.nowMs() };
+  return { random, nowMs: surroundings.clock.wallMs() };
 }
 
 function authorizationUrl(
@@ -250,7 +250,7 @@ async function finish(
   providers: Providers,
   { pending, code }: { readonly pending: PendingLogin; readonly code: string },
 ): Promise<Identity> {
-  const { surroundings, config, metadata } = session;
+  const { outside, config, metadata } = session;
   // It may have been taken away since the login began.
   if (!isAllowedRedirect(pending.redirectUri, config.allowedRedirectUris)) {
     throw refused('the redirect_uri of this login is not allowed any more');
@@ -259,13 +259,13 @@ async function finish(
   const provider = { location: config.discovery, algorithms: config.algorithms };
   const claims = await verifyByDiscovery(providers, provider, tokens.idToken);
   if (claimOf(claims, 'exp') === undefined) throw refused('the ID token has no expiration time');
-  checkTimes(claims, DEFAULT_LEEWAYS, surroundings.nowMs());
+  checkTimes(claims, DEFAULT_LEEWAYS, outside.clock.wallMs());
   if (claimOf(claims, 'nonce') !== pending.nonce) throw refused('invalid nonce in the ID token');
   checkClient(claims, config);
   const all = { ...(await userInfo(session, tokens.accessToken, claims)), ...claims };
   if (config.verboseLogging) {
     const fields = { authMethod: session.method.name, issuer: metadata.issuer };
-    surroundings.logger.info({ ...fields, claims: Object.keys(all) }, 'OIDC claims received');
+    outside.logger.info({ ...fields, claims: Object.keys(all) }, 'OIDC claims received');
   }
   return identityOf(all, config.mapping);
 }

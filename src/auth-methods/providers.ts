@@ -2,7 +2,8 @@
 // is believed only when it names as issuer the very URL it was asked for under, and it may not lead
 // from https to http.
 
-import { askForJson, parseHttpUrl, RemoteCache, RemoteFailure } from './remote.ts';
+import { askForJson, parseHttpUrl, RemoteFailure } from './remote.ts';
+import { RemoteCache } from './remote-cache.ts';
 import type { KeySource } from './jws.ts';
 import {
   keysOfJwks,
@@ -36,10 +37,9 @@ export class Providers {
   readonly #metadata: RemoteCache<ProviderMetadata>;
 
   constructor(surroundings: Surroundings) {
-    const nowMs = () => surroundings.nowMs();
     this.#surroundings = surroundings;
-    this.#keys = new RemoteCache(nowMs);
-    this.#metadata = new RemoteCache(nowMs);
+    this.#keys = new RemoteCache(surroundings.clock);
+    this.#metadata = new RemoteCache(surroundings.clock);
   }
 
   /** The key set behind a JWKS URL. Its methods reject with RemoteFailure. */

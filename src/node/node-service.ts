@@ -175,7 +175,7 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
     remote: forwarding,
     federation,
     takeResetIndex: async () => resetIndexOf(platform.takeBootstrapReset()),
-    authMethods: createAuthMethods({ http: https, nowMs: () => clock.wallMs(), random, logger }),
+    authMethods: createAuthMethods({ http: https, clock, random, logger }),
     clock,
     random,
     logger,

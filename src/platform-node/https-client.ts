@@ -1,5 +1,5 @@
-// HttpsClient on Node's own http and https: one connection a request, no redirects, hard limits for
-// time and size. Never logs; its errors name host and cause and nothing of what was sent or received.
+// HttpsClient on Node's own http and https: one connection a request, no redirects, no change of protocol,
+// hard limits for time and size. Never logs; its errors name host and cause and nothing of what was sent or received.
 
 import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -20,7 +20,8 @@ export class NodeHttpsClient implements HttpsClient {
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), request.timeoutMs);
     try {
-      return await exchange(request, url, deadline.signal);
+      // Whatever becomes of a connection whose end nobody is told of, the deadline is kept.
+      return await Promise.race([exchange(request, url, deadline.signal), passed(deadline.signal)]);
     } catch (error) {
       if (deadline.signal.aborted) {
         throw failure('timeout', url, `no answer within ${request.timeoutMs} ms`, error);
@@ -30,6 +31,13 @@ export class NodeHttpsClient implements HttpsClient {
       clearTimeout(timer);
     }
   }
+}
+
+/** Rejects when the time is over; until then it does nothing. */
+function passed(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
 }
 
 function parseUrl(text: string): URL {
@@ -73,6 +81,11 @@ function send(
         : httpRequest(url, options);
     sent.on('response', resolve);
     sent.on('error', reject);
+    sent.on('upgrade', (_response, socket) => {
+      socket.destroy();
+      reject(failure('connection', url, 'the answer changes the protocol'));
+    });
+    sent.on('close', () => reject(failure('connection', url, 'it was closed without an answer')));
     sent.end(body);
   });
 }

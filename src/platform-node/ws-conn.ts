@@ -40,6 +40,7 @@ export class WsConn implements Conn {
   #isResting = false;
   #isCorked = false;
   #strangerBytes = 0;
+  #onTrusted: (() => void) | undefined;
 
   constructor({ webSocket, socket, remote }: WsConnOptions) {
     this.remote = remote;
@@ -62,12 +63,14 @@ export class WsConn implements Conn {
   }
 
   /** Counts what comes from now on, until it is trusted. */
-  distrust(): void {
+  distrust(onTrusted: () => void): void {
+    this.#onTrusted = onTrusted;
     this.#socket.on('data', this.#onStrangersData);
   }
 
   trust(): void {
     this.#socket.off('data', this.#onStrangersData);
+    this.#onTrusted?.();
   }
 
   send(frame: Uint8Array): void {

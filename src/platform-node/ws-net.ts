@@ -22,6 +22,7 @@ import {
   type NetAddress,
 } from '../../cluster/platform/net.ts';
 import { RefusalLog } from '../../cluster/transport/refusal-log.ts';
+import { StrangerSockets } from './stranger-sockets.ts';
 import { WsConn } from './ws-conn.ts';
 
 /** PEM texts of the port between nodes. */
@@ -43,10 +44,10 @@ export interface WsNetOptions {
   readonly logger: Logger;
 }
 
-/** Of one listener, strangers and nodes together. */
-const CONNECTIONS_MAX = 1024;
 /** So long a stranger has for TLS, and for the request that makes a connection a WebSocket. */
 const STRANGER_TIMEOUT_MS = 5_000;
+/** Between two looks at whose time is over. */
+const STRANGER_CHECK_MS = 1_000;
 const HEADERS_MAX_BYTES = 8 * 1024;
 const TLS_VERSION = 'TLSv1.3';
 
@@ -86,6 +87,10 @@ interface ListenOptions {
 async function listen(options: ListenOptions): Promise<Listening> {
   const { host, port } = options.address;
   const server = serverFor(options);
+  const strangers = new StrangerSockets((socket) =>
+    options.onRefused(socket, 'too many connections do not say who they are', 'warn'),
+  );
+  server.on('connection', (socket: Socket) => strangers.add(remoteOf(socket), socket));
   const webSockets = new WebSocketServer({ server, clientTracking: false, ...WEB_SOCKET_OPTIONS });
   await new Promise<void>((resolve, reject) => {
     // It passes on what the server says.
@@ -95,8 +100,9 @@ async function listen(options: ListenOptions): Promise<Listening> {
     server.listen({ host, port }, resolve);
   });
   webSockets.on('connection', (webSocket, { socket }) => {
-    const conn = new WsConn({ webSocket, socket, remote: remoteOf(socket) });
-    conn.distrust();
+    const remote = remoteOf(socket);
+    const conn = new WsConn({ webSocket, socket, remote });
+    conn.distrust(() => strangers.onKnown(remote));
     options.onConn(conn);
   });
   return {
@@ -118,7 +124,7 @@ function serverFor(options: ListenOptions): Server {
     maxHeaderSize: HEADERS_MAX_BYTES,
     headersTimeout: STRANGER_TIMEOUT_MS,
     requestTimeout: STRANGER_TIMEOUT_MS,
-    connectionsCheckingInterval: STRANGER_TIMEOUT_MS,
+    connectionsCheckingInterval: STRANGER_CHECK_MS,
   };
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     onRefused(
@@ -132,8 +138,6 @@ function serverFor(options: ListenOptions): Server {
     tls === undefined
       ? createServer(http, onRequest)
       : secured({ ...options, tls }, http, onRequest);
-  server.maxConnections = CONNECTIONS_MAX;
-  server.on('drop', (from?: End) => onRefused(from ?? {}, 'too many connections are open', 'warn'));
   // What goes wrong in TLS comes here, too.
   server.on('clientError', (error: ClientError, socket: Socket) => {
     // Somebody looked whether the port is open.

@@ -81,6 +81,13 @@ export class CallerResolver {
     return { token: known.token, authorizer: known.rights.authorizer };
   }
 
+  /** Whether whoever presents this may be anybody: no living token has it, or the one for those who have none. */
+  isStranger(presented: SecretId | undefined): boolean {
+    if (presented === undefined || presented === ANONYMOUS_SECRET) return true;
+    const known = this.#tokenOf(presented);
+    return known === undefined || this.isVoid(known.token);
+  }
+
   /** Whatever the rights behind a secret follow from, by `dependencyOf`; nothing where no token has it. */
   rootsOf(presented: SecretId | undefined): Iterable<string> {
     const known = this.#tokenOf(presented ?? this.#deps.settings.defaultSecret ?? ANONYMOUS_SECRET);

@@ -14,6 +14,7 @@ import { LinkNames } from './link-names.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
 import type { OperationName, OperationOutput, Operations } from './operations.ts';
 import { isAnsweredHere, placeOfCall, refusalOfPlace } from './place-call.ts';
+import { PendingLogins } from './pending-logins.ts';
 import { PositionWaiters } from './position-waiters.ts';
 import { freshness } from './reading.ts';
 import { isOfToken, type Placement } from './placement.ts';
@@ -56,7 +57,9 @@ export function createOperations(deps: ServiceDeps): Door {
     indexes.onApplied();
   });
   const refused = new RefusedRequests(clock);
-  const service: Service = { ...deps, callers, names, positions, indexes, refused };
+  const pendingLogins = new PendingLogins({ view, clock });
+  const caches = { callers, names, positions, indexes, refused, pendingLogins };
+  const service: Service = { ...deps, ...caches };
   return {
     run: async (name, input, call) => answer(service, { name, input, call }),
     answer: (name, input, call) => answer(service, { name, input, call }),
@@ -228,11 +231,12 @@ async function runHere<Name extends OperationName>(
   term?: number,
 ): Promise<OperationOutput<Name>> {
   try {
-    const { name } = write;
+    const { name, call } = write;
     const request = requestNameOf(write);
-    const { clock, settings } = service;
+    const { callers, clock, settings } = service;
     const limitMs = settings.leaderWaitMs;
-    return await runAsLeader(service, { name, term, request }, (attempt) =>
+    const isOfStranger = (): boolean => callers.isStranger(call.secret);
+    return await runAsLeader(service, { name, term, request, isOfStranger }, (attempt) =>
       untilNotOvertaken({ clock, limitMs }, () => runOnce(service, write, attempt)),
     );
   } catch (error) {

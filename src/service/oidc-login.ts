@@ -3,6 +3,7 @@
 // a callback works once.
 
 import { sha256 } from '@noble/hashes/sha2.js';
+import { must } from '../../cluster/base/assert.ts';
 import { AclError } from '../acl/error.ts';
 import type { PendingLogin } from '../auth-methods/oidc.ts';
 import { counted, mintToken, requireLoginMethod } from './login.ts';
@@ -22,7 +23,7 @@ export async function oidcAuthUrl(
     clientNonce,
     meta,
   });
-  await keep(service, pending);
+  await keep(service, pending, reignOf(request));
   return { authUrl };
 }
 
@@ -33,7 +34,7 @@ export async function oidcCallback(
 ): Promise<OperationOutput<'oidc.callback'>> {
   const method = requireLoginMethod(service, request, input);
   const result = await counted(service, method, async () => {
-    const pending = await take(service, input.state);
+    const pending = await take(service, input.state, reignOf(request));
     const { state, code, clientNonce } = input;
     const identity = await service.authMethods.oidcFlow.callback({
       method,
@@ -48,18 +49,31 @@ export async function oidcCallback(
   return result;
 }
 
-async function keep(service: Service, pending: PendingLogin): Promise<void> {
-  const outcome = await service.propose({
-    change: {
-      type: 'pending-login.set',
-      key: pending.state,
-      value: Buffer.from(JSON.stringify(pending), 'utf8'),
-      expiresMs: pending.expiresAtMs,
-    },
-    timeMs: service.clock.wallMs(),
-    cas: undefined,
-    request: undefined,
-  });
+function reignOf({ attempt }: Request): number {
+  return must(attempt, 'a login is a write').reign;
+}
+
+/** In the reign in which it was counted, or not at all. */
+async function keep(service: Service, pending: PendingLogin, reign: number): Promise<void> {
+  await service.pendingLogins.begin(pending, reign);
+  try {
+    await store(service, pending, reign);
+  } catch (error) {
+    await service.pendingLogins.end(pending.state, reign);
+    throw error;
+  }
+}
+
+async function store(service: Service, pending: PendingLogin, reign: number): Promise<void> {
+  const change = {
+    type: 'pending-login.set',
+    key: pending.state,
+    value: Buffer.from(JSON.stringify(pending), 'utf8'),
+    expiresMs: pending.expiresAtMs,
+  } as const;
+  const timeMs = service.clock.wallMs();
+  const command = { change, timeMs, cas: undefined, request: undefined };
+  const outcome = await service.propose(command, reign);
   if (outcome.kind === 'refused') throw new AclError(outcome.code, outcome.message);
 }
 
@@ -67,7 +81,11 @@ async function keep(service: Service, pending: PendingLogin): Promise<void> {
  * Two callbacks with one state may both find it. The log remembers the first that takes it away, and
  * refuses the other, whose fingerprint differs.
  */
-async function take(service: Service, state: string): Promise<PendingLogin | undefined> {
+async function take(
+  service: Service,
+  state: string,
+  reign: number,
+): Promise<PendingLogin | undefined> {
   const stored = service.view.pendingLogin(state);
   if (stored === undefined) return undefined;
   const outcome = await service.propose({
@@ -80,5 +98,6 @@ async function take(service: Service, state: string): Promise<PendingLogin | und
     },
   });
   if (outcome.kind === 'refused') return undefined;
+  await service.pendingLogins.end(state, reign);
   return JSON.parse(Buffer.from(stored.value).toString('utf8')) as PendingLogin;
 }

@@ -15,8 +15,16 @@ import { LeaderAway } from './remote.ts';
 import { isOfServer, requestMarkOf } from './request-marks.ts';
 import type { WriteResult } from './views.ts';
 
-/** Some 25 MB. While there are so many younger than ten minutes, nothing more is refused for sure. */
-const COUNT_MAX = 100_000;
+/** How many refusals are remembered. While so many are younger than ten minutes, no more are told for sure. */
+export interface RefusedLimits {
+  /** Of callers with a token. */
+  readonly knownMax: number;
+  /** Of all others: anybody can use them up, and nobody with a token needs them. */
+  readonly strangersMax: number;
+}
+
+/** Some 25 MB, and some 5 MB. */
+const LIMITS: RefusedLimits = { knownMax: 100_000, strangersMax: 20_000 };
 
 /** They say nothing of the request, or not that it did nothing. */
 const UNDECIDED: ReadonlySet<AclErrorCode> = new Set([
@@ -47,19 +55,19 @@ export interface LedTry {
   readonly request: string;
   /** In which this server leads. */
   readonly term: number;
+  /** Whether no token names the caller; asked when there is something to remember. */
+  readonly isOfStranger: () => boolean;
 }
 
 export class RefusedRequests {
-  readonly #clock: Clock;
-  readonly #countMax: number;
   #term = 0;
-  /** Those told first come first. */
-  #remembered = new Map<string, Remembered>();
+  readonly #known: RefusalMemory;
+  readonly #strangers: RefusalMemory;
   readonly #running = new Map<string, Promise<void>>();
 
-  constructor(clock: Clock, countMax = COUNT_MAX) {
-    this.#clock = clock;
-    this.#countMax = countMax;
+  constructor(clock: Clock, { knownMax, strangersMax } = LIMITS) {
+    this.#known = new RefusalMemory(clock, knownMax);
+    this.#strangers = new RefusalMemory(clock, strangersMax);
   }
 
   /**
@@ -81,7 +89,7 @@ export class RefusedRequests {
     const letGo = this.#hold(request);
     try {
       this.#enter(own);
-      const told = this.#toldOf(request);
+      const told = this.#known.toldOf(request) ?? this.#strangers.toldOf(request);
       if (told === undefined) return await this.#runNew(own, () => run(letGo));
       await prove();
       this.#enter(own);
@@ -121,23 +129,45 @@ export class RefusedRequests {
     if (term < this.#term) throw new LeaderAway();
     if (term === this.#term) return;
     this.#term = term;
-    this.#remembered = new Map();
+    this.#known.forgetAll();
+    this.#strangers.forgetAll();
   }
 
-  #toldOf(request: string): Told | undefined {
+  #remember({ request, term, isOfStranger }: LedTry, told: Told): void {
+    // No try of a term that is over takes effect any more.
+    if (term !== this.#term) return;
+    (isOfStranger() ? this.#strangers : this.#known).remember(request, told);
+  }
+}
+
+class RefusalMemory {
+  readonly #clock: Clock;
+  readonly #countMax: number;
+  /** Those told first come first. */
+  readonly #remembered = new Map<string, Remembered>();
+
+  constructor(clock: Clock, countMax: number) {
+    this.#clock = clock;
+    this.#countMax = countMax;
+  }
+
+  toldOf(request: string): Told | undefined {
     this.#forgetOld();
     return this.#remembered.get(request)?.told;
   }
 
-  #remember({ request, term }: LedTry, told: Told): void {
-    // No try of a term that is over takes effect any more.
-    if (term !== this.#term) return;
+  /** Throws 'unavailable' when there is no room: what was told is kept. */
+  remember(request: string, told: Told): void {
     this.#forgetOld();
     if (this.#remembered.size >= this.#countMax) {
       const text = `nothing was written: it would be refused, and ${this.#remembered.size} refusals are remembered already; send it without a request id, or later`;
       throw new AclError('unavailable', text);
     }
     this.#remembered.set(request, { told, atMs: this.#clock.monotonicMs() });
+  }
+
+  forgetAll(): void {
+    this.#remembered.clear();
   }
 
   #forgetOld(): void {

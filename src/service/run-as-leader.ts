@@ -35,6 +35,8 @@ export interface Run {
   readonly term: number | undefined;
   /** By which a refusal is remembered; undefined where a client gave no id. */
   readonly request: string | undefined;
+  /** Whether no token names the caller. */
+  readonly isOfStranger: () => boolean;
 }
 
 interface Leader extends Pick<ServiceDeps, 'reign' | 'readBarrier' | 'view'> {
@@ -44,7 +46,7 @@ interface Leader extends Pick<ServiceDeps, 'reign' | 'readBarrier' | 'view'> {
 /** Rejects with LeaderAway when this server does not lead, or not in one piece, or in another term. */
 export async function runAsLeader<Output>(
   service: Leader,
-  { name, term, request }: Run,
+  { name, term, request, isOfStranger }: Run,
   run: (attempt: Attempt) => Output | Promise<Output>,
 ): Promise<Output> {
   const known = service.reign();
@@ -53,7 +55,8 @@ export async function runAsLeader<Output>(
   const proven = (applied: () => void): Promise<Output> =>
     runProven(service, { name, reign, applied }, run);
   if (request === undefined) return proven(nobodyWaits);
-  return service.refused.once({ request, term: reign }, () => service.readBarrier(), proven);
+  const own = { request, term: reign, isOfStranger };
+  return service.refused.once(own, () => service.readBarrier(), proven);
 }
 
 async function runProven<Output>(

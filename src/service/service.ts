@@ -7,6 +7,7 @@ import type { CallerResolver } from './caller-resolver.ts';
 import type { ServiceDeps } from './deps.ts';
 import type { GoalWaiters } from './goal-waiters.ts';
 import type { LinkNames } from './link-names.ts';
+import type { PendingLogins } from './pending-logins.ts';
 import type { PositionWaiters } from './position-waiters.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 import type { Attempt } from './run-as-leader.ts';
@@ -17,6 +18,7 @@ export interface Service extends ServiceDeps {
   readonly positions: PositionWaiters;
   readonly indexes: GoalWaiters<number>;
   readonly refused: RefusedRequests;
+  readonly pendingLogins: PendingLogins;
 }
 
 /** One run of an operation. */

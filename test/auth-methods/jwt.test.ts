@@ -1,6 +1,7 @@
 // The methods that trust signed tokens, `jwt` and `oidc`, against real signatures and real servers
 // on the loopback; and the HTTP client that carries them.
 
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import {
   base64url,
   type CryptoKey,
@@ -18,7 +19,12 @@ import t from 'tap';
 import type { AuthMethod } from '../../src/acl/auth-method.ts';
 import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
 import { checkAudience, checkTimes } from '../../src/auth-methods/claims.ts';
-import { HttpsFailure } from '../../src/auth-methods/https-client.ts';
+import {
+  type HttpsClient,
+  HttpsFailure,
+  type HttpsResponse,
+} from '../../src/auth-methods/https-client.ts';
+import { LOAD_MAX_MS, SHARERS_MAX } from '../../src/auth-methods/remote-cache.ts';
 import {
   keyFits,
   type PublicKey,
@@ -654,6 +660,74 @@ t.test('http client: does not follow, wait or read on for ever', async (t) => {
   t.notMatch(String(failed), /break-secret/);
 });
 
+t.test('http client: an answer that is none ends the request, and so does its time', async (t) => {
+  let says = '';
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => undefined));
+    socket.once('data', () => socket.end(says));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/`;
+  const limits = { timeoutMs: 5_000, maxBytes: 1000 };
+  const ask = () => new NodeHttpsClient().request({ method: 'GET', url, headers: {}, ...limits });
+  for (const [answer, text] of [
+    ['HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n', /protocol/],
+    ['', /ECONNRESET/],
+    ['HTTP/1.1 103 x\r\n\r\n', /ECONNRESET/],
+    ['HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{}', /ECONNRESET/],
+  ] as const) {
+    says = answer;
+    await t.rejects(ask(), { name: 'HttpsFailure', kind: 'connection', message: text }, answer);
+  }
+});
+
+t.test(
+  'jwt: a load that never ends holds up those who wait for it, and nobody later',
+  async (t) => {
+    const surroundings = testSurroundings();
+    let answer: HttpsClient['request'] = () => new Promise(() => undefined);
+    const http: HttpsClient = { request: (request) => answer(request) };
+    const { types } = createAuthMethods({ ...surroundings, http });
+    const method = authMethod('jwt', {
+      JWKSURL: 'https://keys.test/',
+      BoundAudiences: ['conclave'],
+    });
+    const bearer = await sign(RSA, CLAIMS, { kid: 'rsa-1' });
+    const waiting = Promise.allSettled([0, 1].map(() => types.jwt.validate(method, bearer)));
+    await new Promise(setImmediate);
+    surroundings.advance(LOAD_MAX_MS);
+    t.match(
+      await waiting,
+      [0, 1].map(() => ({ reason: { code: 'unavailable', message: /no answer \(timeout\)$/ } })),
+    );
+    const body = Buffer.from(JSON.stringify({ keys: [RSA.jwk] }));
+    answer = () => Promise.resolve({ status: 200, headers: {}, body });
+    t.match(await types.jwt.validate(method, bearer), { summary: /^subject / });
+  },
+);
+
+t.test('jwt: only so many wait for one load', async (t) => {
+  let answer: (response: HttpsResponse) => void = () => undefined;
+  const http = { request: () => new Promise<HttpsResponse>((resolve) => (answer = resolve)) };
+  const { types } = createAuthMethods({ ...testSurroundings(), http });
+  const method = authMethod('jwt', { JWKSURL: 'https://keys.test/', BoundAudiences: ['conclave'] });
+  const bearer = await sign(RSA, CLAIMS, { kid: 'rsa-1' });
+  const logins = Array.from({ length: SHARERS_MAX }, () => types.jwt.validate(method, bearer));
+  await new Promise(setImmediate);
+  await t.rejects(types.jwt.validate(method, bearer), {
+    code: 'unavailable',
+    message: /1024 wait for the same answer already$/,
+  });
+  answer({ status: 200, headers: {}, body: Buffer.from(JSON.stringify({ keys: [RSA.jwk] })) });
+  t.equal((await Promise.all(logins)).length, SHARERS_MAX);
+});
+
 const OIDC = {
   OIDCClientID: 'conclave',
   OIDCClientSecret: 's3cret:/?',
@@ -752,8 +826,8 @@ t.test('oidc: the whole flow, and each way in which it must fail', async (t) => 
       sub: 'jeff',
       email: 'j@test',
       nonce: pending.nonce,
-      iat: surroundings.nowMs() / 1000,
-      exp: surroundings.nowMs() / 1000 + 60,
+      iat: surroundings.clock.wallMs() / 1000,
+      exp: surroundings.clock.wallMs() / 1000 + 60,
       ...idMore,
     };
     const idToken = await sign(signer, idClaims as JWTPayload);
@@ -914,7 +988,11 @@ t.test('oidc: the whole flow, and each way in which it must fail', async (t) => 
   const verified = await jwtVerify(
     assertionForm.get('client_assertion') ?? '',
     await importSPKI(RSA.pem, 'RS256'),
-    { audience: server.url, issuer: 'conclave', currentDate: new Date(surroundings.nowMs()) },
+    {
+      audience: server.url,
+      issuer: 'conclave',
+      currentDate: new Date(surroundings.clock.wallMs()),
+    },
   );
   t.match(verified.payload, { sub: 'conclave', jti: /-/ });
   const logged = surroundings.lines.join('\n');

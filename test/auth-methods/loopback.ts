@@ -12,6 +12,7 @@ import type { AuthMethod, AuthMethodType } from '../../src/acl/auth-method.ts';
 import type { NamespaceName } from '../../src/acl/ids.ts';
 import type { Surroundings } from '../../src/auth-methods/surroundings.ts';
 import { NodeHttpsClient } from '../../src/platform-node/https-client.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 
 export interface Seen {
   readonly method: string;
@@ -99,17 +100,15 @@ export interface TestSurroundings extends Surroundings {
 }
 
 export function testSurroundings(): TestSurroundings {
-  let now = START_MS;
+  const clock = new FakeClock(START_MS);
   const lines: string[] = [];
   const line = (fields: object, message: string) => {
     lines.push(JSON.stringify({ ...fields, message }));
   };
   return {
     http: new NodeHttpsClient(),
-    nowMs: () => now,
-    advance: (ms) => {
-      now += ms;
-    },
+    clock,
+    advance: (ms) => clock.advance(ms),
     random: { uuid: () => randomUUID(), bytes: (count) => randomBytes(count), fraction: () => 0.5 },
     logger: { debug: line, info: line, warn: line, error: line },
     lines,

@@ -484,6 +484,18 @@ t.test('handshake: many strangers do not keep a node out', async (test) => {
   test.ok(await rig.until(() => one.isLinkedWith(two), 100));
 });
 
+t.test('handshake: strangers of one host do not push out those of others', async (test) => {
+  const rig = new Rig();
+  const limits = { strangersMax: 8, strangersOfHostMax: 4 };
+  const one = await rig.open('one', { node: 1, limits });
+  const slow = await Impostor.dial(rig, one, 'slow');
+  const flood: Impostor[] = [];
+  for (let each = 0; each < 20; each += 1) flood.push(await Impostor.dial(rig, one, 'flood'));
+  await rig.run(5);
+  test.equal(flood.filter(({ closedWhy }) => closedWhy === undefined).length, 4);
+  test.equal(slow.closedWhy, undefined);
+});
+
 t.test('handshake: strangers cannot fill the log', async (test) => {
   const rig = new Rig();
   const one = await rig.open('one', { node: 1 });

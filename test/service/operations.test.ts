@@ -2,14 +2,21 @@
 // idempotency. Who may do what is rights.test.ts.
 
 import t from 'tap';
+import { AclError } from '../../src/acl/error.ts';
 import { GLOBAL_MANAGEMENT_ID, type SecretId } from '../../src/acl/ids.ts';
+import { OIDC_PENDING_MS, type OidcFlow, type PendingLogin } from '../../src/auth-methods/oidc.ts';
+import { createOperations } from '../../src/service/create-operations.ts';
+import type { ServiceDeps } from '../../src/service/deps.ts';
 import { ensureBuiltins, reapOnce } from '../../src/service/duties.ts';
 import { RequestAges } from '../../src/service/request-ages.ts';
 import type { OperationInput } from '../../src/service/operations.ts';
+import { PendingLogins } from '../../src/service/pending-logins.ts';
 import { POSITION_WAIT_MS } from '../../src/service/position-waiters.ts';
 import { watchKey } from '../../src/state/watch.ts';
 import {
   allOf,
+  authMethods,
+  CALL,
   createHarness,
   type Harness,
   newPolicy,
@@ -718,6 +725,100 @@ t.test('login by OIDC: a state works once, also when two come at once', async (t
   t.same(await descriptions(tokenList(harness, { authMethod: 'idp' })), [
     'token created via OIDC login',
   ]);
+});
+
+interface Idp extends Harness {
+  readonly begin: (authMethod?: string) => Promise<string>;
+  readonly end: (state: string) => Promise<string>;
+}
+
+/** Two methods at a provider who gives each login a state of its own, `state-1` and so on. */
+async function withIdp(more: Partial<ServiceDeps> = {}): Promise<Idp> {
+  const harness = await createHarness();
+  let count = 0;
+  const oidcFlow: OidcFlow = {
+    ...authMethods.oidcFlow,
+    authUrl: async (request) => {
+      const { pending } = await authMethods.oidcFlow.authUrl(request);
+      count += 1;
+      const state = `state-${count}`;
+      const expiresAtMs = harness.clock.wallMs() + OIDC_PENDING_MS;
+      return { authUrl: state, pending: { ...pending, state, expiresAtMs } };
+    },
+  };
+  const types = { ...authMethods.types };
+  const door = createOperations({ ...harness.deps, authMethods: { types, oidcFlow }, ...more });
+  for (const name of ['idp', 'other']) {
+    await newMethod(harness, name, { type: 'oidc', maxTokenTtlNs: 60_000_000_000n });
+  }
+  const common = { authMethod: 'idp', clientNonce: 'n', namespace: undefined };
+  const begun = { ...common, redirectUri: 'https://me', meta: {} };
+  const code = '{"name":"web"}';
+  return {
+    ...harness,
+    begin: (authMethod = 'idp') =>
+      refusalOf(door.run('oidc.auth-url', { ...begun, authMethod }, CALL)),
+    end: (state) => refusalOf(door.run('oidc.callback', { ...common, state, code }, CALL)),
+  };
+}
+
+const FULL_OF_METHOD =
+  'unavailable: nothing was begun: 4096 logins of auth method "idp" wait for their end already, try again later';
+
+t.test('login by OIDC: so many of one method wait for their end and no more', async (t) => {
+  const { begin, end, clock } = await withIdp();
+  for (let count = 0; count < 4096; count += 1) await begin();
+  t.equal(await begin(), FULL_OF_METHOD);
+  t.equal(await begin('other'), 'ok', 'others have room');
+  await end('state-7');
+  t.equal(await begin(), 'ok', 'in the place of one that ended');
+  t.equal(await begin(), FULL_OF_METHOD);
+  clock.advance(OIDC_PENDING_MS);
+  t.equal(await begin(), 'ok', 'when their time is over');
+});
+
+t.test('login by OIDC: what could not be stored takes no room', async (t) => {
+  const closing = new AclError('unavailable', 'the log is closing');
+  const reigns = new Set<number | undefined>();
+  const { begin } = await withIdp({
+    propose: (_command, reign) => {
+      reigns.add(reign);
+      return Promise.reject(closing);
+    },
+  });
+  for (let count = 0; count < 4096; count += 1) await begin();
+  t.equal(await begin(), 'unavailable: the log is closing');
+  t.same([...reigns], [1], 'each is for the reign in which it was counted');
+});
+
+t.test('login by OIDC: a new leader counts what earlier ones let in', async (t) => {
+  const harness = await withIdp();
+  for (const name of ['idp', 'idp', 'other']) await harness.begin(name);
+  harness.clock.advance(OIDC_PENDING_MS - 1);
+  await harness.begin('idp');
+  const logins = new PendingLogins(harness.deps, { countMax: 6, methodCountMax: 4 });
+  const login = (method: string, state: string): PendingLogin => ({
+    method: { name: method, namespace: 'default', createIndex: 1 },
+    state,
+    nonce: '',
+    pkceVerifier: '',
+    redirectUri: '',
+    clientNonce: '',
+    meta: {},
+    expiresAtMs: 0,
+  });
+  const begin = (method: string, state: string, reign = 1): Promise<string> =>
+    refusalOf(logins.begin(login(method, state), reign));
+  t.equal(await begin('idp', 'a'), 'ok');
+  t.match(await begin('idp', 'b'), /^unavailable: .* 4 logins of auth method "idp" wait/);
+  t.equal(await begin('other', 'c'), 'ok');
+  t.match(await begin('other', 'd'), /^unavailable: .* 6 logins of OIDC wait/, 'in all');
+  t.equal(await begin('other', 'e', 2), 'ok', 'the next reign reads the state');
+  harness.clock.advance(1);
+  t.equal(await begin('idp', 'f', 2), 'ok', 'each until its own time');
+  t.equal(await begin('idp', 'g', 2), 'ok');
+  t.equal(await begin('idp', 'h', 2), 'ok');
+  t.match(await begin('idp', 'i', 2), /4 logins of auth method/, 'the later one is there still');
 });
 
 t.test(

@@ -5,6 +5,7 @@ import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
 import type { Call } from '../../src/service/call.ts';
+import { CallerResolver } from '../../src/service/caller-resolver.ts';
 import { RefusedRequests } from '../../src/service/refused-requests.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import { REQUEST_MEMORY_MS } from '../../src/state/bookkeeping.ts';
@@ -104,6 +105,7 @@ t.test('refused: who may not have an answer again has it when they may', async (
   t.equal(again.value.policy.id, first.value.policy.id);
 });
 
+const KNOWN = { isOfStranger: () => false };
 const PROVEN = (): undefined => undefined;
 const REFUSED = (): Promise<never> => Promise.reject(new AclError('duplicate', 'it is there'));
 
@@ -111,7 +113,7 @@ t.test(
   'refused: tries of one request run one after the other, and come to one outcome',
   async (t) => {
     const refused = new RefusedRequests(new FakeClock());
-    const own = { request: 'a', term: 1 };
+    const own = { ...KNOWN, request: 'a', term: 1 };
     let decide: (error: Error) => void = () => undefined;
     const first = refused.once(own, PROVEN, () => {
       return new Promise((_resolve, reject) => (decide = reject));
@@ -160,7 +162,7 @@ t.test(
 
 t.test('refused: who ends lets nobody by who waits for another one', async (t) => {
   const refused = new RefusedRequests(new FakeClock());
-  const own = { request: 'a', term: 1 };
+  const own = { ...KNOWN, request: 'a', term: 1 };
   const ends: (() => void)[] = [];
   const run = (applied?: () => void): Promise<void> => {
     applied?.();
@@ -183,7 +185,7 @@ t.test('refused: who ends lets nobody by who waits for another one', async (t) =
 
 t.test('refused: what says nothing of the request is not remembered', async (t) => {
   const refused = new RefusedRequests(new FakeClock());
-  const own = { request: 'a', term: 1 };
+  const own = { ...KNOWN, request: 'a', term: 1 };
   const failures = [
     new LeaderAway(),
     new AclError('not-primary', 'it is another one'),
@@ -199,7 +201,7 @@ t.test('refused: what says nothing of the request is not remembered', async (t) 
 
 t.test('refused: it is told again only by who leads still, in the same term', async (t) => {
   const refused = new RefusedRequests(new FakeClock());
-  const own = { request: 'a', term: 1 };
+  const own = { ...KNOWN, request: 'a', term: 1 };
   await t.rejects(refused.once(own, PROVEN, REFUSED));
   const unproven = refused.once(own, () => Promise.reject(new LeaderAway()), REFUSED);
   t.equal(await refusalOf(unproven), 'unavailable: No cluster leader');
@@ -207,7 +209,7 @@ t.test('refused: it is told again only by who leads still, in the same term', as
   const overtaken = refused.once(
     own,
     async () => {
-      await refused.once({ request: 'b', term: 2 }, PROVEN, run);
+      await refused.once({ ...KNOWN, request: 'b', term: 2 }, PROVEN, run);
     },
     run,
   );
@@ -219,25 +221,88 @@ t.test('refused: it is told again only by who leads still, in the same term', as
 t.test('refused: what ends after its term is not remembered for the next one', async (t) => {
   const refused = new RefusedRequests(new FakeClock());
   const run = (): Promise<string> => Promise.resolve('done');
-  const late = refused.once({ request: 'a', term: 1 }, PROVEN, async () => {
-    await refused.once({ request: 'b', term: 2 }, PROVEN, run);
+  const late = refused.once({ ...KNOWN, request: 'a', term: 1 }, PROVEN, async () => {
+    await refused.once({ ...KNOWN, request: 'b', term: 2 }, PROVEN, run);
     return REFUSED();
   });
   t.equal(await refusalOf(late), 'duplicate: it is there');
-  t.equal(await refused.once({ request: 'a', term: 2 }, PROVEN, run), 'done');
+  t.equal(await refused.once({ ...KNOWN, request: 'a', term: 2 }, PROVEN, run), 'done');
 });
 
 t.test('refused: what cannot be remembered is not refused for sure', async (t) => {
   const clock = new FakeClock();
-  const refused = new RefusedRequests(clock, 2);
+  const refused = new RefusedRequests(clock, { knownMax: 2, strangersMax: 0 });
   const ask = (request: string): Promise<string> =>
-    refusalOf(refused.once({ request, term: 1 }, PROVEN, REFUSED));
+    refusalOf(refused.once({ ...KNOWN, request, term: 1 }, PROVEN, REFUSED));
   t.equal(await ask('a'), 'duplicate: it is there');
   t.equal(await ask('b'), 'duplicate: it is there');
   t.match(await ask('c'), /^unavailable: nothing was written: .* 2 refusals are remembered/);
   t.equal(await ask('a'), 'duplicate: it is there');
   const run = (): Promise<string> => Promise.resolve('done');
-  t.equal(await refused.once({ request: 'c', term: 1 }, PROVEN, run), 'done', 'writes go on');
+  t.equal(
+    await refused.once({ ...KNOWN, request: 'c', term: 1 }, PROVEN, run),
+    'done',
+    'writes go on',
+  );
   clock.advance(REQUEST_MEMORY_MS);
   t.equal(await ask('c'), 'duplicate: it is there');
 });
+
+t.test(
+  'refused: strangers use up their own room alone, and what they were told stays',
+  async (t) => {
+    const clock = new FakeClock();
+    const refused = new RefusedRequests(clock, { knownMax: 1, strangersMax: 2 });
+    const ask = (request: string, isStranger: boolean): Promise<string> => {
+      const own = { request, term: 1, isOfStranger: () => isStranger };
+      return refusalOf(refused.once(own, PROVEN, REFUSED));
+    };
+    const told = 'duplicate: it is there';
+    t.equal(await ask('a', true), told);
+    t.equal(await ask('b', true), told);
+    t.match(
+      await ask('c', true),
+      /^unavailable: nothing was written: .* 2 refusals are remembered/,
+    );
+    t.equal(await ask('d', false), told, 'whoever is known has room');
+    t.match(
+      await ask('e', false),
+      /^unavailable: nothing was written: .* 1 refusals are remembered/,
+    );
+    const run = (): Promise<string> => Promise.resolve('done');
+    for (const request of ['a', 'b', 'd']) {
+      const again = refused.once({ ...KNOWN, request, term: 1 }, PROVEN, run);
+      t.equal(await refusalOf(again), told, 'whoever asks by then');
+    }
+    t.equal(await refused.once({ ...KNOWN, request: 'a', term: 2 }, PROVEN, run), 'done');
+  },
+);
+
+t.test('refused: whoever has no living token is a stranger', async (t) => {
+  const { deps, clock, run } = await createHarness();
+  const callers = new CallerResolver(deps);
+  const draft = { expirationTtlNs: 60_000_000_000n };
+  const { value } = await run('token.create', { draft });
+  const { secretId } = value.token;
+  t.equal(callers.isStranger(secretId), false);
+  for (const secret of [undefined, 'anonymous', 'nobody', 'allow'] as (SecretId | undefined)[]) {
+    t.equal(callers.isStranger(secret), true, String(secret));
+  }
+  clock.advance(60_001);
+  t.equal(callers.isStranger(secretId), true, 'its time has passed');
+});
+
+t.test(
+  'refused: whatever strangers send with ids, those with a token are refused for sure',
+  async (t) => {
+    const { run } = await createHarness();
+    await run('policy.create', NAMED);
+    const refuse = (requestId: string, secret?: string): Promise<string> => {
+      const call = secret === undefined ? {} : { secret: secret as SecretId };
+      return refusalOf(run('policy.create', NAMED, { ...call, requestId }));
+    };
+    for (let id = 0; id < 20_000; id += 1) await refuse(`${id}`, 'nobody');
+    t.match(await refuse('one more', 'nobody'), /^unavailable: .* 20000 refusals are remembered/);
+    t.match(await refuse('one more'), /^duplicate: /);
+  },
+);
