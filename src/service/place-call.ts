@@ -3,6 +3,7 @@
 // it counts as unknown: what was made a moment ago must not be looked for elsewhere.
 
 import { AclError } from '../acl/error.ts';
+import { requireKnownDatacenter } from './known-datacenter.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
 import type { OperationName } from './operations.ts';
 import { isOfToken, type Placement, placementOf } from './placement.ts';
@@ -31,9 +32,7 @@ export function placeOfCall<Name extends OperationName>(
   const facts = OPERATION_TABLE[name];
   const datacenter =
     facts.takesDatacenter && isNamed(call.datacenter) ? call.datacenter : undefined;
-  if (datacenter !== undefined && !federation.datacenters().includes(datacenter)) {
-    throw new AclError('no-such-datacenter', 'No path to datacenter');
-  }
+  if (datacenter !== undefined) requireKnownDatacenter(federation, datacenter);
   const isPrimary = federation.primary().datacenter === own;
   const look = (): Placement => {
     const isLocalToken = tokenLocalityOf(service, name, input, call);

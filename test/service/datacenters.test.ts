@@ -3,6 +3,7 @@
 
 import { inspect } from 'node:util';
 import t from 'tap';
+import { must } from '../../cluster/base/assert.ts';
 import { AclError } from '../../src/acl/error.ts';
 import type { AccessorId, SecretId } from '../../src/acl/ids.ts';
 import { DatacenterAway, type Errand, type Federation } from '../../src/service/federation.ts';
@@ -21,6 +22,7 @@ import {
   newToken,
   refusalOf,
 } from './harness.ts';
+import { loneDatacenter } from '../support/lone-datacenter.ts';
 
 const PAGE = { page: {} };
 const NAMED = { draft: { name: 'p1', rules: '' } };
@@ -197,10 +199,14 @@ t.test('datacenters: who names its home deletes a local token from anywhere', as
     const there = datacenter === 'dc3' ? home : primary;
     return there.door.runForDatacenter(errand as never, 'dc2');
   };
-  const primary = await createHarness({}, { datacenters: () => names, run });
+  const lone = loneDatacenter('dc1', () => ({ epoch: 3, seq: 1 })).status();
+  const [one] = lone.datacenters;
+  const removed = { ...must(one, 'itself'), name: 'dc4', state: 'removed' } as const;
+  const status = () => ({ ...lone, datacenters: [removed] });
+  const primary = await createHarness({}, { datacenters: () => names, run, status });
   const secondary = await createHarness(
     { datacenter: 'dc2' },
-    { datacenters: () => names, primary: () => ({ datacenter: 'dc1', epoch: 3 }), run },
+    { datacenters: () => names, primary: () => ({ datacenter: 'dc1', epoch: 3 }), run, status },
   );
   for (const here of [primary, secondary]) {
     const between = here === primary ? [] : ['dc1'];
@@ -211,8 +217,17 @@ t.test('datacenters: who names its home deletes a local token from anywhere', as
       return (await settled({ secondary: here }, running)).value;
     };
     t.equal(await gone(), false, 'nobody said where');
-    t.equal(await gone('dc9'), false, 'a name that nobody has is ignored');
+    t.match(
+      await refusalOf(gone('dc9')),
+      /^no-such-datacenter: No path to datacenter$/,
+      'of a name that nobody has nothing is known',
+    );
+    t.match(
+      await refusalOf(gone('dc4')),
+      /^no-such-datacenter: .* an operator has removed datacenter dc4 from the federation$/,
+    );
     t.same(asked, between);
+    t.equal(await gone(''), false, 'an empty name is none');
     t.equal(await gone('dc1'), false);
     t.same(asked, between, 'the primary is asked once, whoever names it');
     t.ok(home.machine.token(accessorId));
