@@ -4,6 +4,7 @@
 
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import { AclError } from '../acl/error.ts';
+import { withLevelOfNothing } from './acknowledge.ts';
 import { answerAgain, answerFromHome, requestOwnerOf } from './answer-again.ts';
 import { CallerResolver } from './caller-resolver.ts';
 import { deletedWhereNamed } from './delete-where-named.ts';
@@ -123,8 +124,8 @@ async function runPlaced<Name extends OperationName>(
   let unknown: AclError | undefined;
   for (;;) {
     try {
-      const output = await runOncePlaced(service, write, from);
-      return from === undefined ? await deletedWhereNamed(service, write, output) : output;
+      const run = () => runOncePlaced(service, write, from);
+      return await (from === undefined ? deletedWhereNamed(service, write, run) : run());
     } catch (error) {
       unknown = unknownBehind(error) ?? unknown;
       // The primary is another one by now, and soon it will be known here too.
@@ -232,9 +233,10 @@ async function runHere<Name extends OperationName>(
     const request = requestNameOf(write);
     const { clock, settings } = service;
     const limitMs = settings.leaderWaitMs;
-    return await runAsLeader(service, { name, term, request }, (attempt) =>
+    const output = await runAsLeader(service, { name, term, request }, (attempt) =>
       untilNotOvertaken({ clock, limitMs }, () => runOnce(service, write, attempt)),
     );
+    return await withLevelOfNothing(service, write.call, output);
   } catch (error) {
     throw counted(service, error);
   }

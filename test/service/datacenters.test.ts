@@ -9,7 +9,7 @@ import type { AccessorId, SecretId } from '../../src/acl/ids.ts';
 import { DatacenterAway, type Errand, type Federation } from '../../src/service/federation.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import { type ListPage, listOfPages } from '../../src/service/remote-list.ts';
-import type { ListResult } from '../../src/service/views.ts';
+import type { ListResult, WriteResult } from '../../src/service/views.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationName } from '../../src/service/operations.ts';
 import { placementOf } from '../../src/service/placement.ts';
@@ -552,6 +552,96 @@ t.test('acknowledgement: as many as were asked for, or it is said', async (t) =>
   const kept = (await policy('e', {})).value.policy.id;
   const alone = await primary.run('policy.delete', { id: kept });
   t.equal(alone.meta.ack, 'primary', 'and two datacenters do not wait for each other');
+});
+
+t.test('acknowledgement: a deletion that is tried again waits as the first one did', async (t) => {
+  let reached: 'primary' | 'majority' | 'all' = 'primary';
+  const waitedFor: string[] = [];
+  const { primary } = await twoDatacenters({
+    datacenters: () => ['dc1', 'dc2', 'dc3'],
+    acknowledged: ({ seq }, wanted, limitMs) => {
+      waitedFor.push(`${seq} ${wanted} ${limitMs}`);
+      return Promise.resolve(reached);
+    },
+  });
+  const { accessorId } = await newToken(primary);
+  const ids = [undefined, 'one', 'one', 'two'];
+  const asked = { ack: 'all', ackTimeoutMs: 70 } as const;
+  t.match(
+    await refusalOf(primary.run('token.delete', { accessorId }, asked)),
+    /^wait-timeout: The write stands /,
+  );
+  const { seq } = primary.machine.position();
+  for (const requestId of ids) {
+    t.equal(
+      await refusalOf(primary.run('token.delete', { accessorId }, { ...asked, requestId })),
+      `wait-timeout: There was nothing to delete at position 1.${seq}, but in time it was acknowledged by the primary only and not by all datacenters`,
+    );
+  }
+  const lesser = await primary.run('token.delete', { accessorId });
+  t.same([lesser.value, lesser.meta.ack], [false, 'primary'], 'a default is only told');
+  t.same(waitedFor, [...Array<string>(5).fill(`${seq} all 70`), `${seq} majority 5000`]);
+  reached = 'all';
+  for (const requestId of ids) {
+    const { value, meta } = await primary.run(
+      'token.delete',
+      { accessorId },
+      { ...asked, requestId },
+    );
+    t.same([value, meta.ack, meta.position.seq], [false, 'all', seq]);
+  }
+  for (const [name, input] of NOTHING) {
+    const { value, meta } = (await primary.run(
+      name,
+      input as never,
+      asked,
+    )) as WriteResult<boolean>;
+    t.same([value, meta.ack], [false, 'all'], name);
+  }
+});
+
+/** Deletions of what nobody has made. */
+const NOTHING: readonly (readonly [OperationName, object])[] = [
+  ['policy.delete', { id: ABSENT }],
+  ['role.delete', { id: ABSENT }],
+  ['binding-rule.delete', { id: ABSENT }],
+  ['auth-method.delete', { name: 'absent' }],
+  ['namespace.delete', { name: 'absent' }],
+  ['datacenter.remove', { name: 'absent', isForced: false }],
+  ['datacenter.allow', { name: 'absent', isForced: false }],
+];
+
+t.test('acknowledgement: others that are late do not keep a local token alive', async (t) => {
+  const names = ['dc1', 'dc2', 'dc3'];
+  const home = await createHarness(
+    { datacenter: 'dc3' },
+    { datacenters: () => names, primary: () => ({ datacenter: 'dc1', epoch: 3 }) },
+  );
+  const isAway = { dc3: false };
+  const primary = await createHarness(
+    {},
+    {
+      datacenters: () => names,
+      acknowledged: () => Promise.resolve('primary'),
+      run: (_datacenter, errand) => {
+        if (isAway.dc3) throw new DatacenterAway('dc3', 'the line is cut');
+        return home.door.runForDatacenter(errand as never, 'dc1');
+      },
+    },
+  );
+  const there = { datacenter: 'dc3', ack: 'all' } as const;
+  const gone = (accessorId: AccessorId) =>
+    settled({ secondary: primary }, primary.run('token.delete', { accessorId }, there));
+  const { accessorId } = await newToken(home, { local: true });
+  t.equal((await gone(accessorId)).value, true);
+  t.equal(home.machine.token(accessorId), undefined);
+  const late = /^wait-timeout: There was nothing to delete /;
+  t.match(await refusalOf(gone(accessorId)), late, 'what it was is not known any more');
+  t.match(await refusalOf(gone(ABSENT)), late);
+  isAway.dc3 = true;
+  t.match(await refusalOf(gone(ABSENT)), late);
+  const shared = await newToken(primary);
+  t.match(await refusalOf(gone(shared.accessorId)), /^wait-timeout: The write stands /);
 });
 
 t.test('list pages: one that is too large is asked for again with fewer objects', async (t) => {
