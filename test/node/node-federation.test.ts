@@ -6,6 +6,7 @@ import { Closer } from '../../cluster/base/closer.ts';
 import { decodeHello, FEED_METHOD } from '../../cluster/federation/feed/feed-frames.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
 import type { RpcCall } from '../../cluster/transport/transport.ts';
+import { acknowledgedLevel } from '../../src/node/acknowledged-level.ts';
 import { NodeFederation } from '../../src/node/node-federation.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -98,4 +99,35 @@ t.test('subscriber: a datacenter that becomes primary asks nobody any more', asy
   await harness.one({ type: 'epoch.start', ...forced });
   t.ok(federation.isPrimary);
   t.same(await asked(), []);
+});
+
+t.test('acknowledgement: one time is given for all of the wait, whoever is primary', async (t) => {
+  const clock = new FakeClock();
+  const harness = await startedMachine();
+  await harness.one({
+    ...{ type: 'global-log.begin', datacenter: 'dc1', primary: 'dc1', isWitness: false },
+  });
+  const position = harness.machine.position();
+  const limitMs = 30_000;
+  const feed = {
+    awaitAck: ({ timeoutMs }: { readonly timeoutMs: number }) => {
+      return new Promise<'reign-over'>((resolve) => {
+        clock.after(timeoutMs - 10_000, () => resolve('reign-over'));
+      });
+    },
+    acknowledgedSeq: () => 0,
+  };
+  const startMs = clock.monotonicMs();
+  const primary = { clock, machine: harness.machine, feed, isPrimary: () => false };
+  let said = '';
+  acknowledgedLevel(primary, position, { wanted: 'majority', limitMs }).catch((error: Error) => {
+    said = error.message;
+  });
+  while (said === '') {
+    await settled();
+    if (said === '') clock.advance(70);
+  }
+  t.match(said, /whether the write at position .* stands is not known: the primary was moved/);
+  const tookMs = clock.monotonicMs() - startMs;
+  t.ok(tookMs >= limitMs && tookMs < limitMs + 200, `${tookMs} ms`);
 });
