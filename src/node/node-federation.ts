@@ -116,8 +116,7 @@ export class NodeFederation implements Federation {
     this.#view = new FederationView({ plan, machine, member, directory, followers });
     this.line = new DatacenterLine({
       addresses: (datacenter) => this.#view.addressesOf(datacenter),
-      call,
-      countMax,
+      ...{ call, countMax, ackTimeoutMs: plan.ackTimeoutMs },
     });
     const source = feedSourceOf(machine, (seq) => {
       const says =

@@ -6,6 +6,7 @@
 import { AclError } from '../acl/error.ts';
 import type { Position } from '../state/outcome.ts';
 import type { AckLevel, Call } from './call.ts';
+import type { ServiceSettings } from './deps.ts';
 import type { OperationName, OperationOutput } from './operations.ts';
 import type { Service } from './service.ts';
 import type { WriteResult } from './views.ts';
@@ -13,6 +14,8 @@ import type { WriteResult } from './views.ts';
 const RANK: Readonly<Record<AckLevel, number>> = { primary: 0, majority: 1, all: 2 };
 /** From so many datacenters up, a delete waits for a majority: a lost revocation is a security event. */
 const MAJORITY_DELETES_FROM = 3;
+/** No write waits longer for other datacenters. */
+export const ACK_TIMEOUT_MAX_MS = 600_000;
 
 export interface AckWish {
   readonly call: Pick<Call, 'ack' | 'ackTimeoutMs'>;
@@ -26,7 +29,7 @@ export function acknowledged(
   position: Position,
   { call, what }: AckWish,
 ): AckLevel | Promise<AckLevel> {
-  const { ack: asked, ackTimeoutMs } = call;
+  const { ack: asked } = call;
   const least = asked ?? settings.defaultAck;
   if (least === 'primary' && (asked !== undefined || what === 'change')) return least;
   const count = federation.datacenters().length;
@@ -34,7 +37,7 @@ export function acknowledged(
   const wanted = isRaised ? 'majority' : least;
   // In one datacenter every level is reached with the write itself.
   if (wanted === 'primary' || count === 1) return wanted;
-  const limitMs = ackTimeoutMs ?? settings.ackTimeoutMs;
+  const limitMs = ackLimitMs(call, settings);
   return federation.acknowledged(position, wanted, limitMs).then((reached) => {
     if (asked === undefined || RANK[reached] >= RANK[asked]) return reached;
     const { epoch, seq } = position;
@@ -62,6 +65,14 @@ export async function withLevelOfNothing<Name extends OperationName>(
   if (value !== false || meta.ack !== undefined || !isPrimary) return output;
   const ack = await acknowledged(service, meta.position, { call, what: 'nothing' });
   return { ...output, meta: { ...meta, ack } };
+}
+
+/** How long a write may wait for other datacenters. */
+export function ackLimitMs(
+  { ackTimeoutMs }: Pick<Call, 'ackTimeoutMs'>,
+  settings: Pick<ServiceSettings, 'ackTimeoutMs'>,
+): number {
+  return Math.min(ackTimeoutMs ?? settings.ackTimeoutMs, ACK_TIMEOUT_MAX_MS);
 }
 
 const SAYS: Readonly<Record<AckLevel, string>> = {

@@ -15,7 +15,7 @@ import { startedMachine } from '../support/machine-harness.ts';
 
 const PLAN = {
   ...{ datacenter: 'dc2', firstPrimary: 'dc1', isWitness: false, isFederated: true },
-  ...{ retryJoin: [{ host: '127.0.0.1', port: 1 }], primaryLeaseMs: 0 },
+  ...{ retryJoin: [{ host: '127.0.0.1', port: 1 }], primaryLeaseMs: 0, ackTimeoutMs: 5_000 },
   ...{ logMaxBytes: 1 << 20, logMaxAgeMs: 3_600_000 },
 };
 const OWN = { host: '127.0.0.1', port: 2 };
