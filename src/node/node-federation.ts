@@ -127,7 +127,9 @@ export class NodeFederation implements Federation {
     const onNewerEpoch = (epoch: number) => void this.promotion.onNewerEpoch(epoch);
     this.#feed = new FeedServer({ ...platform, datacenter, source, standing, onNewerEpoch });
     closer.defer(() => this.#feed.close());
-    this.#lender = new SnapshotLender({ ...platform, standing, open: () => lentBy(machine) });
+    const onAsked = (each: string) => this.#feed.heard(each);
+    const open = () => lentBy(machine);
+    this.#lender = new SnapshotLender({ ...platform, standing, open, onAsked });
     closer.defer(() => this.#lender.close());
     this.#slots = this.#newSlots(source);
     closer.defer(() => this.#slots.stop());
