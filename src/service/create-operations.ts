@@ -128,7 +128,7 @@ async function runPlaced<Name extends OperationName>(
       return await (from === undefined ? deletedWhereNamed(service, write, run) : run());
     } catch (error) {
       unknown = unknownBehind(error) ?? unknown;
-      // The primary is another one by now, and soon it will be known here too.
+      // The primary is another one by now, or has something that soon will be known here too.
       const goesOn = isMoved(error) && from === undefined && clock.monotonicMs() < deadlineMs;
       if (!goesOn) throw saysNothingOfEarlier(error) ? (unknown ?? error) : error;
       await new Promise<void>((resolve) => clock.after(MOVED_PAUSE_MS, resolve));
@@ -175,6 +175,7 @@ async function runAt<Name extends OperationName>(
       return runInDatacenter(service, placement.name, write);
     case 'astray':
     case 'local-here':
+    case 'ahead':
       throw refusalOfPlace(placement, service.settings.datacenter);
     default:
       return unreachable(placement);

@@ -53,11 +53,15 @@ export function placeOfCall<Name extends OperationName>(
 
 /** What the sender of a call is told that runs neither here nor, by way of here, elsewhere. */
 export function refusalOfPlace(
-  placement: Extract<Placement, { readonly kind: 'astray' | 'local-here' }>,
+  placement: Extract<Placement, { readonly kind: 'astray' | 'local-here' | 'ahead' }>,
   own: string,
 ): AclError {
   if (placement.kind === 'astray') {
     const text = `nothing was done: it was sent to datacenter ${own}, and ${placement.name} is the primary by now`;
+    return new AclError('not-primary', text);
+  }
+  if (placement.kind === 'ahead') {
+    const text = `nothing was done: the auth method makes tokens that are local, and it has not come to datacenter ${placement.name} yet, try again`;
     return new AclError('not-primary', text);
   }
   const text = `Permission denied: it is about a token that is local to datacenter ${own}: ask a server there`;

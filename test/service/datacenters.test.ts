@@ -99,7 +99,8 @@ t.test('placement: what another datacenter sends is run, or sent back; never sen
     ['token.update', true, primary, { kind: 'local-here' }],
     ['token.delete', true, primary, { kind: 'leader' }],
     ['logout', true, before, { kind: 'here' }],
-    ['login', true, before, { kind: 'local-here' }],
+    ['login', true, primary, { kind: 'ahead', name: 'dc2' }],
+    ['oidc.callback', true, before, { kind: 'ahead', name: 'dc2' }],
     ['login', false, before, { kind: 'astray', name: 'dc3' }],
   ] as const;
   for (const [name, isLocalToken, topology, expected] of cases) {
@@ -120,6 +121,9 @@ t.test('placement: who is named answers for what lives there, and not for what a
     ['logout', false, 'dc2', primary, { kind: 'here' }],
     ['logout', false, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
     ['logout', undefined, 'dc2', primary, { kind: 'datacenter', name: 'dc2' }],
+    ['logout', undefined, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
+    ['logout', true, 'dc2', secondary, { kind: 'here' }],
+    ['login', undefined, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
     ['oidc.auth-url', false, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
     ['token.delete', false, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
   ] as const;
@@ -357,6 +361,47 @@ t.test('datacenters: a logout that is repeated is no stranger', async (t) => {
   t.equal((await out('o')).value, true);
   t.equal((await out('o')).value, true);
   t.match(await refusalOf(out('p')), /^token-unknown: ACL not found/);
+});
+
+t.test('datacenters: a login waits for an auth method that is not here yet', async (t) => {
+  const two = await twoDatacenters();
+  const { primary, secondary } = two;
+  const draft = { name: 'm', type: 'jwt', config: {} };
+  const rule = { authMethod: 'm', bindType: 'service', bindName: 'web' };
+  await primary.run('auth-method.create', { draft });
+  await primary.run('binding-rule.create', { draft: rule });
+  const input = { authMethod: 'm', bearerToken: '{"name":"web"}', meta: {}, namespace: undefined };
+  const login = (datacenter?: string) =>
+    settled(two, secondary.run('login', input, { secret: undefined, datacenter }));
+  const tokens = () => [primary, secondary].map(({ machine }) => machine.totals().tokens);
+  const before = tokens();
+  for (const datacenter of [undefined, 'dc2']) {
+    const startMs = secondary.clock.monotonicMs();
+    t.match(
+      await refusalOf(login(datacenter)),
+      /^not-primary: nothing was done: .* has not come to datacenter dc2 yet, try again$/,
+      'no client takes that for final',
+    );
+    t.ok(secondary.clock.monotonicMs() - startMs >= 5_000, 'it was waited for');
+  }
+  t.match(
+    await refusalOf(login('dc1')),
+    /^permission-denied: .*local to datacenter dc1: ask a server there$/,
+  );
+  t.match(
+    await refusalOf(settled(two, secondary.run('login', { ...input, authMethod: 'absent' }))),
+    /^permission-denied: ACL not found: auth method "absent" not found$/,
+  );
+  t.same(tokens(), before);
+  two.arrived.length = 0;
+  const running = secondary.run('login', input, { secret: undefined });
+  while (two.arrived.length === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+  await secondary.door.runForOther({ name: 'auth-method.create', input: { draft }, call: CALL });
+  await secondary.door.runForOther({
+    ...{ name: 'binding-rule.create', input: { draft: rule }, call: CALL },
+  });
+  t.equal((await settled(two, running)).value.token.local, true);
+  t.same(tokens(), [before[0], before[1]! + 1], 'and made at home');
 });
 
 const HOME = '22222222-2222-4333-8444-555555555555' as AccessorId;
