@@ -36,6 +36,7 @@ const PAGING = {
 };
 
 const WRITING = {
+  'min-position': '`epoch.seq`: begins when this datacenter has that position of the global log.',
   cas: 'Only if the ModifyIndex of the object is this one. For updates and deletes of one object.',
   ack: 'How many datacenters must have the write: `primary`, `majority` or `all`.',
   ack_timeout: 'How long to wait for them: a duration up to `10m`.',

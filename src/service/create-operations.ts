@@ -119,6 +119,9 @@ async function runPlaced<Name extends OperationName>(
   from: string | undefined,
 ): Promise<OperationOutput<Name>> {
   const { clock, settings } = service;
+  // Of what another datacenter sends, that one has waited for it.
+  if (from === undefined && write.call.minPosition !== undefined)
+    await afterPosition(service, write);
   const deadlineMs = clock.monotonicMs() + settings.leaderWaitMs;
   /** Of a try at an earlier primary: it may have taken effect. */
   let unknown: AclError | undefined;
@@ -133,6 +136,20 @@ async function runPlaced<Name extends OperationName>(
       if (!goesOn) throw saysNothingOfEarlier(error) ? (unknown ?? error) : error;
       await new Promise<void>((resolve) => clock.after(MOVED_PAUSE_MS, resolve));
     }
+  }
+}
+
+/** A read waits where it is answered; a write, before anything is tried. Rejects with 'wait-timeout'. */
+async function afterPosition(
+  { positions }: Service,
+  { name, call }: Write<OperationName>,
+): Promise<void> {
+  if (call.minPosition === undefined || OPERATION_TABLE[name].kind === 'read') return;
+  try {
+    await positions.reached(call.minPosition);
+  } catch (error) {
+    if (!(error instanceof AclError)) throw error;
+    throw new AclError(error.code, `Nothing was written. ${error.message}`, { cause: error });
   }
 }
 

@@ -363,6 +363,34 @@ t.test('datacenters: a logout that is repeated is no stranger', async (t) => {
   t.match(await refusalOf(out('p')), /^token-unknown: ACL not found/);
 });
 
+t.test('datacenters: a write waits for the position that it names', async (t) => {
+  const two = await twoDatacenters();
+  const { secondary } = two;
+  const { epoch, seq } = secondary.machine.position();
+  const minPosition = { epoch, seq: seq + 1 };
+  const draft = { local: true, policies: [{ name: 'late' }] };
+  const running = secondary.run('token.create', { draft }, { minPosition });
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  await secondary.door.runForOther({
+    ...{ name: 'policy.create', input: { draft: { name: 'late', rules: '' } }, call: CALL },
+  });
+  t.equal((await running).value.token.policies.length, 1, 'what it links to has come');
+  const startMs = secondary.clock.monotonicMs();
+  const proposals = secondary.proposals;
+  for (const local of [true, false]) {
+    const never = { minPosition: { epoch, seq: seq + 99 } };
+    t.match(
+      await refusalOf(settled(two, secondary.run('token.create', { draft: { local } }, never))),
+      /^wait-timeout: Nothing was written. Position 1\.\d+ was not reached in time/,
+    );
+  }
+  t.ok(secondary.clock.monotonicMs() - startMs >= 20_000);
+  t.same([two.arrived.length, secondary.proposals], [0, proposals]);
+  const errand = { name: 'token.create', input: { draft: {} }, call: { ...CALL, minPosition } };
+  await two.primary.door.runForDatacenter(errand as never, 'dc2');
+  t.equal(two.primary.clock.pendingCount, 0, 'of what is sent the sender has waited');
+});
+
 t.test('datacenters: a login waits for an auth method that is not here yet', async (t) => {
   const two = await twoDatacenters();
   const { primary, secondary } = two;
