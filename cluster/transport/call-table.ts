@@ -36,7 +36,8 @@ export class CallTable {
   /** Sends a call and resolves with its answer. Rejects with RpcError. */
   call(request: RpcCall, send: (frame: CallFrame) => void): Promise<Uint8Array> {
     const { clock, callsMax, nextId } = this.#options;
-    const { method, payload, hops, deadlineMs } = request;
+    const { method, payload, hops } = request;
+    const deadlineMs = Math.ceil(request.deadlineMs);
     if (this.#waiting.size >= callsMax) {
       const says = `${method} was not sent: ${callsMax} calls wait for answers of that node`;
       return Promise.reject(new RpcError('unreachable', says));
@@ -48,7 +49,7 @@ export class CallTable {
         reject(new RpcError('timeout', `no answer to ${method} within ${deadlineMs} ms`));
       });
       this.#waiting.set(id, { method, resolve, reject, timer });
-      send({ kind: 'call', id, method, hops, remainingMs: Math.ceil(deadlineMs), payload });
+      send({ kind: 'call', id, method, hops, remainingMs: deadlineMs, payload });
     });
   }
 

@@ -77,6 +77,7 @@ async function oneRound(secondsEach: number): Promise<Round> {
   const lender = new SnapshotLender({
     ...parts,
     open: async () => ({ cursor: log.head, chunks: manyChunks, close: async () => undefined }),
+    onAsked: (datacenter) => feed.heard(datacenter),
   });
   const gossip = newGossip('dc1', () => primary);
   const handlers = { ...feed.handlers, ...lender.handlers, ...gossip.handlers };

@@ -36,9 +36,10 @@ const PAGING = {
 };
 
 const WRITING = {
+  'min-position': '`epoch.seq`: begins when this datacenter has that position of the global log.',
   cas: 'Only if the ModifyIndex of the object is this one. For updates and deletes of one object.',
   ack: 'How many datacenters must have the write: `primary`, `majority` or `all`.',
-  ack_timeout: 'How long to wait for them: a duration.',
+  ack_timeout: 'How long to wait for them: a duration up to `10m`.',
 };
 
 export const NAMESPACE_PARAMETER = { ns: 'The namespace; `*` in lists means all.' };

@@ -83,7 +83,7 @@ export type CallOutput<Name extends CallName> = Static<Definition<Name>['answer'
 /** What the headers of an answer say. Undefined: the header was not sent. */
 export interface AnswerMeta {
   readonly index: number | undefined;
-  /** `epoch.seq`: give it as `min-position` to read, anywhere, what was written. */
+  /** `epoch.seq`: give it as `min-position` to read, anywhere, what was written, or to write behind it. */
   readonly position: string | undefined;
   /** Where the next page begins; undefined on the last one. */
   readonly next: string | undefined;

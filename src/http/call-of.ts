@@ -6,6 +6,7 @@ import { durationNsOf } from '../acl/duration.ts';
 import { AclError } from '../acl/error.ts';
 import type { SecretId } from '../acl/ids.ts';
 import type { Endpoint } from '../api/endpoint.ts';
+import { ACK_TIMEOUT_MAX_MS } from '../service/acknowledge.ts';
 import type { AckLevel, Call, Consistency } from '../service/call.ts';
 import { REQUEST_ID_MAX } from '../service/request-marks.ts';
 import type { Position } from '../state/outcome.ts';
@@ -221,7 +222,7 @@ function ackTimeoutOf(query: Query): number | undefined {
   if (text === undefined) return undefined;
   const ms = durationMs(text);
   if (ms === undefined || ms <= 0) throw malformed('Invalid ack_timeout');
-  return Math.min(ms, LIMITS.ackTimeoutMaxMs);
+  return Math.min(ms, ACK_TIMEOUT_MAX_MS);
 }
 
 /** Milliseconds of duration text; what is above zero stays above zero. */

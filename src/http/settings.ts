@@ -65,8 +65,6 @@ export const LIMITS = {
   gzipMinBytes: 1400,
   /** A list is sent in chunks of about this size once it does not fit one of them. */
   chunkChars: 64 * 1024,
-  /** How long a write may wait for its acknowledgement at most. */
-  ackTimeoutMaxMs: 600_000,
   /** Clients whose rates are remembered. */
   rateClientsMax: 10_000,
 } as const;

@@ -8,9 +8,8 @@ import type { RpcCall } from '../../cluster/transport/transport.ts';
 import { AclError } from '../acl/error.ts';
 import { type Call, PLAIN_CALL } from '../service/call.ts';
 import { DatacenterAway, type Errand, type WaitThere } from '../service/federation.ts';
-import { OPERATION_TABLE } from '../service/operation-table.ts';
-import type { OperationName } from '../service/operations.ts';
 import { decodeAnswer, encodeQuestion } from './call-frames.ts';
+import { CALL_MAX_MS, callLimitMs, isReadOf } from './call-limit.ts';
 import { textOfAddress } from './net-address.ts';
 
 /** The method of every server by which other datacenters have something done. */
@@ -18,8 +17,6 @@ export const DATACENTER_METHOD = 'service.datacenter';
 /** The name of the question that waits for a change; all others are those of operations. */
 export const WAIT_QUESTION = 'wait-for-change';
 
-/** An operation that asks an identity provider takes its time; beyond this nobody waits for it. */
-const CALL_MAX_MS = 30_000;
 /** A wait is asked for in pieces, so that one whose asker is gone does not last. */
 export const WAIT_PIECE_MS = 20_000;
 
@@ -33,6 +30,8 @@ export interface DatacenterLineOptions {
   readonly call: (to: NetAddress, request: RpcCall) => Promise<Uint8Array>;
   /** Calls of this server that may be under way at once. */
   readonly countMax: number;
+  /** How long a write that does not say so waits for other datacenters where it runs. */
+  readonly ackTimeoutMs: number;
 }
 
 interface Question {
@@ -67,7 +66,8 @@ export class DatacenterLine {
   ): Promise<unknown> {
     const payload = encodeQuestion({ name, input, call });
     const isRead = isReadOf(name);
-    const answer = this.#ask({ datacenter, payload, method, deadlineMs: CALL_MAX_MS, isRead });
+    const deadlineMs = callLimitMs({ name, call }, this.#options.ackTimeoutMs);
+    const answer = this.#ask({ datacenter, payload, method, deadlineMs, isRead });
     return decodeAnswer(await answer);
   }
 
@@ -133,12 +133,6 @@ export class DatacenterLine {
 /** Whether nothing was done, so that the next server can be asked. */
 function isUndone({ code }: RpcError): boolean {
   return code === 'unreachable' || code === 'refused' || code === 'too-many-hops';
-}
-
-function isReadOf(name: string): boolean {
-  return (
-    Object.hasOwn(OPERATION_TABLE, name) && OPERATION_TABLE[name as OperationName].kind === 'read'
-  );
 }
 
 /** Never repeats what was sent. */

@@ -33,6 +33,8 @@ export interface FederationPlan {
   readonly retryJoin: readonly NetAddress[];
   readonly logMaxBytes: number;
   readonly logMaxAgeMs: number;
+  /** How long a write that does not say so waits for other datacenters. */
+  readonly ackTimeoutMs: number;
   /** 0: a primary goes on for ever without hearing anybody. */
   readonly primaryLeaseMs: number;
 }
@@ -61,6 +63,7 @@ export function federationPlanOf(settings: FederationSettings): FederationPlan {
     retryJoin: retry_join_wan.flatMap((text) => parseNetAddress(text, CLUSTER_PORT) ?? []),
     logMaxBytes: settings['federation.log_max_bytes'],
     logMaxAgeMs: Number(settings['federation.log_max_age']) / 1e6,
+    ackTimeoutMs: Number(settings['federation.ack_timeout']) / 1e6,
     primaryLeaseMs: Number(settings['federation.primary_lease']) / 1e6,
   };
 }

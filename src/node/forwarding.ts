@@ -11,12 +11,11 @@ import type { Call } from '../service/call.ts';
 import type { OperationInput, OperationName, OperationOutput } from '../service/operations.ts';
 import { LeaderAway, type Remote } from '../service/remote.ts';
 import { decodeAnswer, encodeQuestion } from './call-frames.ts';
+import { CALL_MAX_MS, callLimitMs } from './call-limit.ts';
 
 /** The method of the leader by which operations run. */
 export const OPERATION_METHOD = 'service.operation';
 
-/** An operation that asks an identity provider takes its time; beyond this nobody waits for it. */
-const CALL_MAX_MS = 30_000;
 /** A leader that was replaced may still answer what it had finished. */
 const OLD_LEADER_GRACE_MS = 100;
 
@@ -42,6 +41,8 @@ export interface ForwardingOptions {
   readonly clock: Clock;
   /** Calls of this server that may be under way at once. */
   readonly countMax: number;
+  /** How long a write that does not say so waits for other datacenters. */
+  readonly ackTimeoutMs: number;
 }
 
 interface Waiting {
@@ -72,7 +73,8 @@ export class Forwarding implements Remote {
   ): Promise<OperationOutput<Name>> {
     // A question that was held up on its way must not be answered in a later reign: whoever asked may have
     // been refused by another leader since, and told its client so.
-    const answer = await this.#ask(OPERATION_METHOD, CALL_MAX_MS, (term) =>
+    const limitMs = callLimitMs({ name, call }, this.#options.ackTimeoutMs);
+    const answer = await this.#ask(OPERATION_METHOD, limitMs, (term) =>
       encodeQuestion({ name, input, call, term }),
     );
     return decodeAnswer(answer) as OperationOutput<Name>;

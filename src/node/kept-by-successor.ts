@@ -10,22 +10,22 @@ import type { Position } from '../state/outcome.ts';
 
 const LOOK_MS = 100;
 
-/** Rejects with 'outcome-unknown' when the next primary has not the entry, or it is not known in time. */
+/** Rejects with 'outcome-unknown' when the next primary has not the entry, or it is not known by then. */
 export async function requireKept(
   {
     machine,
     clock,
   }: { readonly machine: Pick<StateMachine, 'replication'>; readonly clock: Clock },
   position: Position,
-  limitMs: number,
+  deadlineMs: number,
 ): Promise<void> {
-  const deadlineMs = clock.monotonicMs() + limitMs;
   for (;;) {
     const replication = machine.replication();
     const isKnown = replication !== undefined && currentEpoch(replication).epoch > position.epoch;
     if (isKnown && standingOf(replication, position) === 'replicated') return;
-    if (isKnown || clock.monotonicMs() >= deadlineMs) throw notKnown(position);
-    await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
+    const leftMs = deadlineMs - clock.monotonicMs();
+    if (isKnown || leftMs <= 0) throw notKnown(position);
+    await new Promise<void>((resolve) => clock.after(Math.min(LOOK_MS, leftMs), resolve));
   }
 }
 

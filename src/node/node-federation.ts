@@ -25,6 +25,7 @@ import type { Change, Command } from '../state/commands.ts';
 import { removedOf } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome, Position } from '../state/outcome.ts';
+import { acknowledgedLevel } from './acknowledged-level.ts';
 import { adoptFederation, beginGlobalLog } from './begin-global-log.ts';
 import { DatacenterLine } from './datacenter-line.ts';
 import { Enlisting } from './enlisting.ts';
@@ -39,7 +40,6 @@ import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
 import type { Platform } from './platform.ts';
 import { outrunRefusal } from './outrun-refusal.ts';
-import { requireKept } from './kept-by-successor.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { primaryPortOf } from './primary-port.ts';
 import { promotionPortOf } from './promotion-port.ts';
@@ -116,8 +116,7 @@ export class NodeFederation implements Federation {
     this.#view = new FederationView({ plan, machine, member, directory, followers });
     this.line = new DatacenterLine({
       addresses: (datacenter) => this.#view.addressesOf(datacenter),
-      call,
-      countMax,
+      ...{ call, countMax, ackTimeoutMs: plan.ackTimeoutMs },
     });
     const source = feedSourceOf(machine, (seq) => {
       const says =
@@ -128,7 +127,9 @@ export class NodeFederation implements Federation {
     const onNewerEpoch = (epoch: number) => void this.promotion.onNewerEpoch(epoch);
     this.#feed = new FeedServer({ ...platform, datacenter, source, standing, onNewerEpoch });
     closer.defer(() => this.#feed.close());
-    this.#lender = new SnapshotLender({ ...platform, standing, open: () => lentBy(machine) });
+    const onAsked = (each: string) => this.#feed.heard(each);
+    const open = () => lentBy(machine);
+    this.#lender = new SnapshotLender({ ...platform, standing, open, onAsked });
     closer.defer(() => this.#lender.close());
     this.#slots = this.#newSlots(source);
     closer.defer(() => this.#slots.stop());
@@ -244,15 +245,10 @@ export class NodeFederation implements Federation {
     return this.line.waitForChange(datacenter, wait);
   }
 
-  async acknowledged(position: Position, wanted: AckLevel, limitMs: number): Promise<AckLevel> {
-    const { seq } = position;
-    if (wanted === 'primary') return wanted;
-    const result = await this.#feed.awaitAck({ seq, level: wanted, timeoutMs: limitMs });
-    if (result === 'reached') return wanted;
+  acknowledged(position: Position, wanted: AckLevel, limitMs: number): Promise<AckLevel> {
     const { machine, platform } = this.#options;
-    const { clock } = platform;
-    if (!this.isPrimary) await requireKept({ machine, clock }, position, limitMs);
-    return this.#feed.acknowledgedSeq('majority') >= seq ? 'majority' : 'primary';
+    const primary = { ...platform, machine, feed: this.#feed, isPrimary: () => this.isPrimary };
+    return acknowledgedLevel(primary, position, { wanted, limitMs });
   }
 
   status(): ShownFederation {

@@ -62,13 +62,15 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   const { settings, platform, member, machine } = options;
   const { clock, random, logger } = platform;
   const countMax = Math.min(FORWARDED_MAX, settings['limits.pending_writes_max']);
-  const forwarding = new Forwarding({ line: lineOf(member), clock, countMax });
+  const plan = federationPlanOf(settings);
+  const { ackTimeoutMs } = plan;
+  const forwarding = new Forwarding({ line: lineOf(member), clock, countMax, ackTimeoutMs });
   closer.defer(() => forwarding.close());
   const underWay = new UnderWay(machine);
   const federation: NodeFederation = new NodeFederation(
     {
       ...{ platform, member, machine, countMax, clusterId: options.clusterId },
-      plan: federationPlanOf(settings),
+      plan,
       propose: (command) =>
         underWay.during(command.change, () => propose(member, level.readable(command))),
       mayBegin: () => machine.usesLevel >= GLOBAL_LOG_LEVEL,
@@ -123,7 +125,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     standing: () => member.standing(),
     onLeaderChanged,
     isPrimary: () => federation.isPrimary,
-    isWitness: federationPlanOf(settings).isWitness,
+    isWitness: plan.isWitness,
     hasGlobalLog: () => machine.position().seq > 0,
     nothingComesBecause: () => federation.lastFailure,
     hasBuiltins: () => machine.totals().namespaces > 0,

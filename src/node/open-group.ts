@@ -44,6 +44,7 @@ export async function openGroup(options: GroupOptions, closer: Closer): Promise<
   const openMachine = async (generation: number): Promise<StateMachine> => {
     machine = await openState(options, generation);
     closer.defer(() => machine?.close());
+    requireOwnState(machine, datacenter);
     // Before the member begins: from then on it may take in another one beside this.
     await dropOtherGenerations(platform, generation);
     return machine;
@@ -60,6 +61,16 @@ export async function openGroup(options: GroupOptions, closer: Closer): Promise<
     clusterId: () => readClusterId(logKv),
     machine: must(machine, 'the state that the member opened'),
   };
+}
+
+/** Throws for another datacenter's: none of its reigns could begin. Before anything is written. */
+function requireOwnState(machine: Pick<StateMachine, 'replication'>, datacenter: string): void {
+  const owner = machine.replication()?.datacenter ?? datacenter;
+  if (owner === datacenter) return;
+  throw new Error(
+    `the data folder is of datacenter ${owner}, and this server is started as one of ${datacenter}: a ` +
+      `datacenter keeps its name; start it with its own folder, or as ${owner}`,
+  );
 }
 
 async function openState(

@@ -15,7 +15,7 @@ export interface Call {
   readonly namespaceHeader: string | undefined;
   readonly datacenter: string | undefined;
   readonly consistency: Consistency;
-  /** A read waits until this datacenter has it. */
+  /** A read waits until the datacenter that answers has it, a write until the one that was asked has. */
   readonly minPosition: Position | undefined;
   readonly cas: number | undefined;
   readonly requestId: string | undefined;

@@ -85,14 +85,17 @@ export function writeResultOf(
     meta: { index, position, ack, replayed },
   });
   if (wish.isLocal) return resultWith(undefined);
-  const isDelete = answer.type === 'deleted';
-  const ack = acknowledged(service, position, { call: wish.call, isDelete });
+  const what = answer.type === 'deleted' ? 'deletion' : 'change';
+  const ack = acknowledged(service, position, { call: wish.call, what });
   return ack instanceof Promise ? ack.then(resultWith) : resultWith(ack);
 }
 
 type WriteOutput = WriteResult<ViewByAnswer[keyof ViewByAnswer]>;
 
-/** The answer of a delete that found nothing to delete: no change was made. */
+/**
+ * The answer of a delete that found nothing to delete: no change was made. Which datacenters know that is
+ * waited for when the leader has proven it: see acknowledge.ts.
+ */
 export function nothingDeleted({ view }: Service): WriteResult<boolean> {
   const meta: WriteMeta = {
     index: view.index(),

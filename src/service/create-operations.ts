@@ -4,6 +4,7 @@
 
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import { AclError } from '../acl/error.ts';
+import { withLevelOfNothing } from './acknowledge.ts';
 import { answerAgain, answerFromHome, requestOwnerOf } from './answer-again.ts';
 import { CallerResolver } from './caller-resolver.ts';
 import { deletedWhereNamed } from './delete-where-named.ts';
@@ -121,20 +122,37 @@ async function runPlaced<Name extends OperationName>(
   from: string | undefined,
 ): Promise<OperationOutput<Name>> {
   const { clock, settings } = service;
+  // Of what another datacenter sends, that one has waited for it.
+  if (from === undefined && write.call.minPosition !== undefined)
+    await afterPosition(service, write);
   const deadlineMs = clock.monotonicMs() + settings.leaderWaitMs;
   /** Of a try at an earlier primary: it may have taken effect. */
   let unknown: AclError | undefined;
   for (;;) {
     try {
-      const output = await runOncePlaced(service, write, from);
-      return from === undefined ? await deletedWhereNamed(service, write, output) : output;
+      const run = () => runOncePlaced(service, write, from);
+      return await (from === undefined ? deletedWhereNamed(service, write, run) : run());
     } catch (error) {
       unknown = unknownBehind(error) ?? unknown;
-      // The primary is another one by now, and soon it will be known here too.
+      // The primary is another one by now, or has something that soon will be known here too.
       const goesOn = isMoved(error) && from === undefined && clock.monotonicMs() < deadlineMs;
       if (!goesOn) throw saysNothingOfEarlier(error) ? (unknown ?? error) : error;
       await new Promise<void>((resolve) => clock.after(MOVED_PAUSE_MS, resolve));
     }
+  }
+}
+
+/** A read waits where it is answered; a write, before anything is tried. Rejects with 'wait-timeout'. */
+async function afterPosition(
+  { positions }: Service,
+  { name, call }: Write<OperationName>,
+): Promise<void> {
+  if (call.minPosition === undefined || OPERATION_TABLE[name].kind === 'read') return;
+  try {
+    await positions.reached(call.minPosition);
+  } catch (error) {
+    if (!(error instanceof AclError)) throw error;
+    throw new AclError(error.code, `Nothing was written. ${error.message}`, { cause: error });
   }
 }
 
@@ -177,6 +195,7 @@ async function runAt<Name extends OperationName>(
       return runInDatacenter(service, placement.name, write);
     case 'astray':
     case 'local-here':
+    case 'ahead':
       throw refusalOfPlace(placement, service.settings.datacenter);
     default:
       return unreachable(placement);
@@ -236,9 +255,11 @@ async function runHere<Name extends OperationName>(
     const { callers, clock, settings } = service;
     const limitMs = settings.leaderWaitMs;
     const isOfStranger = (): boolean => callers.isStranger(call.secret);
-    return await runAsLeader(service, { name, term, request, isOfStranger }, (attempt) =>
+    const run = { name, term, request, isOfStranger };
+    const output = await runAsLeader(service, run, (attempt) =>
       untilNotOvertaken({ clock, limitMs }, () => runOnce(service, write, attempt)),
     );
+    return await withLevelOfNothing(service, call, output);
   } catch (error) {
     throw counted(service, error);
   }

@@ -2,6 +2,8 @@
 // it was sent to. So a deletion that names a datacenter, and finds nothing here or in the primary, is
 // asked for once more in the one that it names.
 
+import { AclError } from '../acl/error.ts';
+import { requireKnownDatacenter } from './known-datacenter.ts';
 import type { OperationName, OperationOutput } from './operations.ts';
 import { runInDatacenter } from './run-in-datacenter.ts';
 import { isMoved, type Write } from './run-write.ts';
@@ -9,18 +11,27 @@ import type { Service } from './service.ts';
 import type { WriteResult } from './views.ts';
 
 /**
- * `output` is what a client's call came to where tokens of its kind are looked for. Rejects as
- * `runInDatacenter` does: without the datacenter that is named nobody knows whether the token lives.
+ * `look` runs a client's call where tokens of its kind are looked for. Rejects as that does, with
+ * 'no-such-datacenter', and as `runInDatacenter`: without the datacenter that is named nobody knows whether
+ * the token lives.
  */
 export async function deletedWhereNamed<Name extends OperationName>(
   service: Service,
   write: Write<Name>,
-  output: OperationOutput<Name>,
+  look: () => Promise<OperationOutput<Name>>,
 ): Promise<OperationOutput<Name>> {
-  const { name, call } = write;
-  if (name !== 'token.delete' || (output as WriteResult<boolean>).value) return output;
-  const { datacenter } = call;
-  if (datacenter === undefined || !isStillToAsk(service, datacenter)) return output;
+  const { datacenter } = write.call;
+  const isNamed = datacenter !== undefined && datacenter !== '';
+  if (write.name !== 'token.delete' || !isNamed) return look();
+  let output: OperationOutput<Name>;
+  try {
+    output = await look();
+  } catch (error) {
+    if (!isLate(error) || wasAsked(service, datacenter)) throw error;
+    return deletedThereAfterAll(service, write, { datacenter, late: error });
+  }
+  if ((output as WriteResult<boolean>).value || wasAsked(service, datacenter)) return output;
+  requireKnownDatacenter(service.federation, datacenter);
   try {
     return await runInDatacenter(service, datacenter, write);
   } catch (error) {
@@ -30,7 +41,25 @@ export async function deletedWhereNamed<Name extends OperationName>(
   }
 }
 
-function isStillToAsk({ federation, settings }: Service, datacenter: string): boolean {
-  const asked = [settings.datacenter, federation.primary().datacenter];
-  return !asked.includes(datacenter) && federation.datacenters().includes(datacenter);
+/** Nobody else has to know of a local token: that others are late to acknowledge does not keep it alive. */
+async function deletedThereAfterAll<Name extends OperationName>(
+  service: Service,
+  write: Write<Name>,
+  { datacenter, late }: { readonly datacenter: string; readonly late: AclError },
+): Promise<OperationOutput<Name>> {
+  try {
+    const output = await runInDatacenter(service, datacenter, write);
+    if ((output as WriteResult<boolean>).value) return output;
+  } catch {
+    // What the first look came to is told.
+  }
+  throw late;
+}
+
+function isLate(error: unknown): error is AclError {
+  return error instanceof AclError && error.code === 'wait-timeout';
+}
+
+function wasAsked({ federation, settings }: Service, datacenter: string): boolean {
+  return [settings.datacenter, federation.primary().datacenter].includes(datacenter);
 }

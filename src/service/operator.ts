@@ -25,6 +25,7 @@ import type { PrimaryPort } from './primary-port.ts';
 import { permissionDenied } from './permissions.ts';
 import { PositionWaiters } from './position-waiters.ts';
 import { freshness } from './reading.ts';
+import { requireKnownDatacenter } from './known-datacenter.ts';
 import { requireOwnDatacenter } from './own-datacenter.ts';
 import { LeaderAway } from './remote.ts';
 import { CATCH_UP_MS } from './run-write.ts';
@@ -254,9 +255,7 @@ class CheckedOperator implements OperatorDoor {
     { input, call }: { readonly input: OperatorInput<Name>; readonly call: Call },
   ): Promise<OperatorOutput<Name>> {
     const { federation, runInDatacenter, settings } = this.#deps;
-    if (!federation.datacenters().includes(datacenter)) {
-      throw new AclError('no-such-datacenter', 'No path to datacenter');
-    }
+    requireKnownDatacenter(federation, datacenter);
     this.#requireGlobalToken(call);
     // The default of the server that was asked counts, and not the one that answers.
     const secret = call.secret ?? settings.defaultSecret;

@@ -3,6 +3,7 @@
 // it counts as unknown: what was made a moment ago must not be looked for elsewhere.
 
 import { AclError } from '../acl/error.ts';
+import { requireKnownDatacenter } from './known-datacenter.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
 import type { OperationName } from './operations.ts';
 import { isOfToken, type Placement, placementOf } from './placement.ts';
@@ -31,9 +32,7 @@ export function placeOfCall<Name extends OperationName>(
   const facts = OPERATION_TABLE[name];
   const datacenter =
     facts.takesDatacenter && isNamed(call.datacenter) ? call.datacenter : undefined;
-  if (datacenter !== undefined && !federation.datacenters().includes(datacenter)) {
-    throw new AclError('no-such-datacenter', 'No path to datacenter');
-  }
+  if (datacenter !== undefined) requireKnownDatacenter(federation, datacenter);
   const isPrimary = federation.primary().datacenter === own;
   const look = (): Placement => {
     const isLocalToken = tokenLocalityOf(service, name, input, call);
@@ -54,11 +53,15 @@ export function placeOfCall<Name extends OperationName>(
 
 /** What the sender of a call is told that runs neither here nor, by way of here, elsewhere. */
 export function refusalOfPlace(
-  placement: Extract<Placement, { readonly kind: 'astray' | 'local-here' }>,
+  placement: Extract<Placement, { readonly kind: 'astray' | 'local-here' | 'ahead' }>,
   own: string,
 ): AclError {
   if (placement.kind === 'astray') {
     const text = `nothing was done: it was sent to datacenter ${own}, and ${placement.name} is the primary by now`;
+    return new AclError('not-primary', text);
+  }
+  if (placement.kind === 'ahead') {
+    const text = `nothing was done: the auth method makes tokens that are local, and it has not come to datacenter ${placement.name} yet, try again`;
     return new AclError('not-primary', text);
   }
   const text = `Permission denied: it is about a token that is local to datacenter ${own}: ask a server there`;

@@ -14,7 +14,12 @@ export type Placement =
    */
   | { readonly kind: 'astray'; readonly name: string }
   /** Another datacenter sent it here, and the answer would show it a token that lives here alone. */
-  | { readonly kind: 'local-here' };
+  | { readonly kind: 'local-here' }
+  /**
+   * The datacenter `name` sent a login here because it does not know the auth method, whose tokens are made
+   * where they are asked for: the method has not come there yet.
+   */
+  | { readonly kind: 'ahead'; readonly name: string };
 
 export interface Topology {
   readonly datacenter: string;
@@ -38,6 +43,7 @@ export interface PlacementQuestion {
 /** A pure function of its arguments. A named datacenter must be known to exist. */
 export function placementOf(question: PlacementQuestion, topology: Topology): Placement {
   const { facts, from, isLocalToken } = question;
+  if (from !== undefined && isAhead(question, topology)) return { kind: 'ahead', name: from };
   const wanted = datacenterOf(question, topology);
   if (wanted !== topology.datacenter) {
     return { kind: from === undefined ? 'datacenter' : 'astray', name: wanted };
@@ -55,6 +61,11 @@ export function isOfToken({ scope }: OperationFacts): boolean {
   return scope === 'by-token' || scope === 'by-method';
 }
 
+/** Whoever names this datacenter wants no token of its own. */
+function isAhead({ facts, datacenter, isLocalToken }: PlacementQuestion, own: Topology): boolean {
+  return facts.scope === 'by-method' && isLocalToken === true && datacenter !== own.datacenter;
+}
+
 function datacenterOf(question: PlacementQuestion, topology: Topology): string {
   const { facts, datacenter } = question;
   switch (facts.scope) {
@@ -66,10 +77,17 @@ function datacenterOf(question: PlacementQuestion, topology: Topology): string {
     case 'by-method':
       // What all share is written in the primary, whichever datacenter is named.
       if (question.isLocalToken === false) return topology.primaryDatacenter;
-      if (facts.takesDatacenter && datacenter !== undefined) return datacenter;
+      if (facts.takesDatacenter && datacenter !== undefined && !isUnknownHere(question, topology)) {
+        return datacenter;
+      }
       // What this datacenter does not know can only be the primary's to know.
       return question.isLocalToken === true ? topology.datacenter : topology.primaryDatacenter;
     default:
       return unreachable(facts.scope);
   }
+}
+
+/** The client names the datacenter that it asks: what that does not know may be global, and not here yet. */
+function isUnknownHere({ datacenter, from, isLocalToken }: PlacementQuestion, own: Topology) {
+  return from === undefined && isLocalToken === undefined && datacenter === own.datacenter;
 }

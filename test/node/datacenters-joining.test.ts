@@ -11,7 +11,7 @@ import {
   runDatacenter,
   serverOf,
 } from '../support/running-datacenters.ts';
-import { type Client, ROOT } from '../support/running-node.ts';
+import { type Client, ROOT, runNode } from '../support/running-node.ts';
 
 function clientOf(datacenter: DatacenterUnderTest): Client {
   return serverOf(datacenter).client;
@@ -53,6 +53,21 @@ t.test('joining: a lone datacenter becomes primary when another one follows it',
   await serverOf(dc2).open();
   await clientOf(dc1).made('PUT', '/acl/policy', { Name: 'while-it-was-down' });
   await areSame(dc1, dc2);
+});
+
+t.test('joining: a data folder of another datacenter is refused at the start', async (t) => {
+  const dc1 = await runDatacenter(t, { name: 'dc1' });
+  await clientOf(dc1).made('PUT', '/acl/policy', { Name: 'before' });
+  const { dataFolder } = serverOf(dc1);
+  await serverOf(dc1).close();
+  await t.rejects(
+    runNode(t, { 'data-dir': dataFolder, datacenter: 'dc5', 'primary-datacenter': 'dc5' }),
+    /the data folder is of datacenter dc1, and this server is started as one of dc5: /,
+  );
+  await serverOf(dc1).open();
+  await until('it is what it was', async () => {
+    return (await clientOf(dc1).get('/acl/policy/name/before')).status === 200;
+  });
 });
 
 t.test('joining: a restore in the primary is there in the others, too', async (t) => {

@@ -38,6 +38,9 @@ async function has(datacenter: DatacenterUnderTest, policy: string): Promise<boo
   return (await clientOf(datacenter).get(`/acl/policy/name/${policy}?stale`)).status === 200;
 }
 
+/** Of no token. */
+const ABSENT = '11111111-2222-4333-8444-555555555555';
+
 t.test('removing: a datacenter is refused, not waited for, and back when it may', async (t) => {
   const dc1 = await runDatacenter(t, { name: 'dc1' });
   const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
@@ -68,6 +71,9 @@ t.test('removing: a datacenter is refused, not waited for, and back when it may'
     await until('it is named no more', async () => (await namesAt(each)).join() === 'dc1,dc3');
     t.equal((await shownOf(each, 'dc2'))?.State, 'removed');
   }
+  const lost = await clientOf(dc1).delete(`/acl/token/${ABSENT}?dc=dc2`);
+  t.equal(lost.status, 400, 'nobody can say that a local token of it is gone');
+  t.match(lost.text, /^No path to datacenter: an operator has removed datacenter dc2/);
   const refused = await clientOf(dc2).put('/acl/policy', { Name: 'refused' });
   t.equal(refused.status, 503);
   t.match(refused.text, /an operator has removed datacenter dc2 .* datacenter allow dc2/);

@@ -1,11 +1,23 @@
 // When a server asks the primary for the global log, told by what it sends: while it reigns in a secondary, and
-// at no other time. In virtual time, with nobody who answers.
+// at no other time. How long a write waits for others at a primary that is moved meanwhile, and who counts as
+// heard. In virtual time, with nobody who answers.
 
 import t from 'tap';
 import { Closer } from '../../cluster/base/closer.ts';
-import { decodeHello, FEED_METHOD } from '../../cluster/federation/feed/feed-frames.ts';
+import {
+  decodeHello,
+  encodeHello,
+  FEED_METHOD,
+} from '../../cluster/federation/feed/feed-frames.ts';
+import {
+  decodeOffer,
+  encodeOpen,
+  encodeWish,
+  SNAPSHOT_METHOD,
+} from '../../cluster/federation/snapshot/snapshot-frames.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
-import type { RpcCall } from '../../cluster/transport/transport.ts';
+import type { RpcCall, RpcCaller, RpcServer } from '../../cluster/transport/transport.ts';
+import { acknowledgedLevel } from '../../src/node/acknowledged-level.ts';
 import { NodeFederation } from '../../src/node/node-federation.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -14,26 +26,36 @@ import { startedMachine } from '../support/machine-harness.ts';
 
 const PLAN = {
   ...{ datacenter: 'dc2', firstPrimary: 'dc1', isWitness: false, isFederated: true },
-  ...{ retryJoin: [{ host: '127.0.0.1', port: 1 }], primaryLeaseMs: 0 },
+  ...{ retryJoin: [{ host: '127.0.0.1', port: 1 }], primaryLeaseMs: 0, ackTimeoutMs: 5_000 },
   ...{ logMaxBytes: 1 << 20, logMaxAgeMs: 3_600_000 },
 };
 const OWN = { host: '127.0.0.1', port: 2 };
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const FROM: RpcCaller = {
+  ...{ node: 7, id: 'x', name: 'x', version: '1', reads: 1, remote: 'x:1' },
+  ...{ datacenter: 'dc3', clusterId: 'c3', federationId: '' },
+};
 /** Longer than a subscriber waits between two tries. */
 const LONG_MS = 30_000;
 const TRIES = 5;
 
-async function aServer(owner: Pick<typeof t, 'teardown'>) {
+async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
   const clock = new FakeClock();
   const harness = await startedMachine();
   await harness.one({
-    ...{ type: 'global-log.begin', datacenter: 'dc2', primary: 'dc1', isWitness: false },
+    ...{
+      type: 'global-log.begin',
+      datacenter: 'dc2',
+      primary: plan.firstPrimary,
+      isWitness: false,
+    },
   });
+  const handlers = new Map<string, RpcServer>();
   const terms: number[] = [];
   const member = {
     address: undefined,
     members: () => [{ address: OWN, isSelf: true, isLeader: true, isAlive: true }],
-    serve: () => undefined,
+    serve: (method: string, handler: RpcServer) => void handlers.set(method, handler),
     call: (_to: unknown, { method, payload }: RpcCall): Promise<Uint8Array> => {
       if (method === FEED_METHOD.hello) terms.push(decodeHello(payload).term);
       return Promise.reject(new Error('nobody is there'));
@@ -43,7 +65,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>) {
   owner.teardown(() => closer.close());
   const federation = new NodeFederation(
     {
-      ...{ plan: PLAN, machine: harness.machine, countMax: 10 },
+      ...{ plan, machine: harness.machine, countMax: 10 },
       platform: { clock, random: new FakeRandom(), logger: QUIET },
       member: member as unknown as Member<Outcome>,
       clusterId: () => 'two',
@@ -62,7 +84,10 @@ async function aServer(owner: Pick<typeof t, 'teardown'>) {
     }
     return [...new Set(terms)];
   };
-  return { federation, harness, asked };
+  /** What a server of dc3 is answered. */
+  const asks = (method: string, payload: Uint8Array): Promise<Uint8Array> =>
+    handlers.get(method)!({ from: FROM, method, payload, deadlineMs: 1_000, hops: 0 });
+  return { federation, harness, asked, asks, clock };
 }
 
 /** Whatever needs no time has happened. */
@@ -98,4 +123,51 @@ t.test('subscriber: a datacenter that becomes primary asks nobody any more', asy
   await harness.one({ type: 'epoch.start', ...forced });
   t.ok(federation.isPrimary);
   t.same(await asked(), []);
+});
+
+t.test('acknowledgement: one time is given for all of the wait, whoever is primary', async (t) => {
+  const clock = new FakeClock();
+  const harness = await startedMachine();
+  await harness.one({
+    ...{ type: 'global-log.begin', datacenter: 'dc1', primary: 'dc1', isWitness: false },
+  });
+  const position = harness.machine.position();
+  const limitMs = 30_000;
+  const feed = {
+    awaitAck: ({ timeoutMs }: { readonly timeoutMs: number }) => {
+      return new Promise<'reign-over'>((resolve) => {
+        clock.after(timeoutMs - 10_000, () => resolve('reign-over'));
+      });
+    },
+    acknowledgedSeq: () => 0,
+  };
+  const startMs = clock.monotonicMs();
+  const primary = { clock, machine: harness.machine, feed, isPrimary: () => false };
+  let said = '';
+  acknowledgedLevel(primary, position, { wanted: 'majority', limitMs }).catch((error: Error) => {
+    said = error.message;
+  });
+  while (said === '') {
+    await settled();
+    if (said === '') clock.advance(70);
+  }
+  t.match(said, /whether the write at position .* stands is not known: the primary was moved/);
+  const tookMs = clock.monotonicMs() - startMs;
+  t.ok(tookMs >= limitMs && tookMs < limitMs + 200, `${tookMs} ms`);
+});
+
+t.test('snapshot: each piece that is asked for is a sign of life', async (t) => {
+  const { federation, asks, clock } = await aServer(t, { ...PLAN, firstPrimary: 'dc2' });
+  federation.onReign(1);
+  const ownTerm = { term: 1, cursor: undefined, maxEpoch: 0, level: 1, isWitness: false };
+  await asks(FEED_METHOD.hello, encodeHello({ federationId: '', clusterId: 'c3', ...ownTerm }));
+  const state = () => federation.status().datacenters.find(({ name }) => name === 'dc3')?.state;
+  t.equal(state(), 'snapshot');
+  const { snapshotId } = decodeOffer(await asks(SNAPSHOT_METHOD.open, encodeOpen('')));
+  for (let number = 0; number < 3; number += 1) {
+    clock.advance(6_000);
+    t.equal(state(), 'away');
+    await asks(SNAPSHOT_METHOD.chunk, encodeWish({ snapshotId, number }));
+    t.equal(state(), 'snapshot');
+  }
 });

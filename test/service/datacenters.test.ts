@@ -3,12 +3,13 @@
 
 import { inspect } from 'node:util';
 import t from 'tap';
+import { must } from '../../cluster/base/assert.ts';
 import { AclError } from '../../src/acl/error.ts';
 import type { AccessorId, SecretId } from '../../src/acl/ids.ts';
 import { DatacenterAway, type Errand, type Federation } from '../../src/service/federation.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import { type ListPage, listOfPages } from '../../src/service/remote-list.ts';
-import type { ListResult } from '../../src/service/views.ts';
+import type { ListResult, WriteResult } from '../../src/service/views.ts';
 import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationName } from '../../src/service/operations.ts';
@@ -22,6 +23,7 @@ import {
   newToken,
   refusalOf,
 } from './harness.ts';
+import { loneDatacenter } from '../support/lone-datacenter.ts';
 
 const PAGE = { page: {} };
 const NAMED = { draft: { name: 'p1', rules: '' } };
@@ -98,7 +100,8 @@ t.test('placement: what another datacenter sends is run, or sent back; never sen
     ['token.update', true, primary, { kind: 'local-here' }],
     ['token.delete', true, primary, { kind: 'leader' }],
     ['logout', true, before, { kind: 'here' }],
-    ['login', true, before, { kind: 'local-here' }],
+    ['login', true, primary, { kind: 'ahead', name: 'dc2' }],
+    ['oidc.callback', true, before, { kind: 'ahead', name: 'dc2' }],
     ['login', false, before, { kind: 'astray', name: 'dc3' }],
   ] as const;
   for (const [name, isLocalToken, topology, expected] of cases) {
@@ -119,6 +122,9 @@ t.test('placement: who is named answers for what lives there, and not for what a
     ['logout', false, 'dc2', primary, { kind: 'here' }],
     ['logout', false, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
     ['logout', undefined, 'dc2', primary, { kind: 'datacenter', name: 'dc2' }],
+    ['logout', undefined, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
+    ['logout', true, 'dc2', secondary, { kind: 'here' }],
+    ['login', undefined, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
     ['oidc.auth-url', false, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
     ['token.delete', false, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
   ] as const;
@@ -198,10 +204,14 @@ t.test('datacenters: who names its home deletes a local token from anywhere', as
     const there = datacenter === 'dc3' ? home : primary;
     return there.door.runForDatacenter(errand as never, 'dc2');
   };
-  const primary = await createHarness({}, { datacenters: () => names, run });
+  const lone = loneDatacenter('dc1', () => ({ epoch: 3, seq: 1 })).status();
+  const [one] = lone.datacenters;
+  const removed = { ...must(one, 'itself'), name: 'dc4', state: 'removed' } as const;
+  const status = () => ({ ...lone, datacenters: [removed] });
+  const primary = await createHarness({}, { datacenters: () => names, run, status });
   const secondary = await createHarness(
     { datacenter: 'dc2' },
-    { datacenters: () => names, primary: () => ({ datacenter: 'dc1', epoch: 3 }), run },
+    { datacenters: () => names, primary: () => ({ datacenter: 'dc1', epoch: 3 }), run, status },
   );
   for (const here of [primary, secondary]) {
     const between = here === primary ? [] : ['dc1'];
@@ -212,8 +222,17 @@ t.test('datacenters: who names its home deletes a local token from anywhere', as
       return (await settled({ secondary: here }, running)).value;
     };
     t.equal(await gone(), false, 'nobody said where');
-    t.equal(await gone('dc9'), false, 'a name that nobody has is ignored');
+    t.match(
+      await refusalOf(gone('dc9')),
+      /^no-such-datacenter: No path to datacenter$/,
+      'of a name that nobody has nothing is known',
+    );
+    t.match(
+      await refusalOf(gone('dc4')),
+      /^no-such-datacenter: .* an operator has removed datacenter dc4 from the federation$/,
+    );
     t.same(asked, between);
+    t.equal(await gone(''), false, 'an empty name is none');
     t.equal(await gone('dc1'), false);
     t.same(asked, between, 'the primary is asked once, whoever names it');
     t.ok(home.machine.token(accessorId));
@@ -367,6 +386,75 @@ t.test('datacenters: a logout that is repeated is no stranger', async (t) => {
   t.equal((await out('o')).value, true);
   t.equal((await out('o')).value, true);
   t.match(await refusalOf(out('p')), /^token-unknown: ACL not found/);
+});
+
+t.test('datacenters: a write waits for the position that it names', async (t) => {
+  const two = await twoDatacenters();
+  const { secondary } = two;
+  const { epoch, seq } = secondary.machine.position();
+  const minPosition = { epoch, seq: seq + 1 };
+  const draft = { local: true, policies: [{ name: 'late' }] };
+  const running = secondary.run('token.create', { draft }, { minPosition });
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  await secondary.door.runForOther({
+    ...{ name: 'policy.create', input: { draft: { name: 'late', rules: '' } }, call: CALL },
+  });
+  t.equal((await running).value.token.policies.length, 1, 'what it links to has come');
+  const startMs = secondary.clock.monotonicMs();
+  const proposals = secondary.proposals;
+  for (const local of [true, false]) {
+    const never = { minPosition: { epoch, seq: seq + 99 } };
+    t.match(
+      await refusalOf(settled(two, secondary.run('token.create', { draft: { local } }, never))),
+      /^wait-timeout: Nothing was written. Position 1\.\d+ was not reached in time/,
+    );
+  }
+  t.ok(secondary.clock.monotonicMs() - startMs >= 20_000);
+  t.same([two.arrived.length, secondary.proposals], [0, proposals]);
+  const errand = { name: 'token.create', input: { draft: {} }, call: { ...CALL, minPosition } };
+  await two.primary.door.runForDatacenter(errand as never, 'dc2');
+  t.equal(two.primary.clock.pendingCount, 0, 'of what is sent the sender has waited');
+});
+
+t.test('datacenters: a login waits for an auth method that is not here yet', async (t) => {
+  const two = await twoDatacenters();
+  const { primary, secondary } = two;
+  const draft = { name: 'm', type: 'jwt', config: {} };
+  const rule = { authMethod: 'm', bindType: 'service', bindName: 'web' };
+  await primary.run('auth-method.create', { draft });
+  await primary.run('binding-rule.create', { draft: rule });
+  const input = { authMethod: 'm', bearerToken: '{"name":"web"}', meta: {}, namespace: undefined };
+  const login = (datacenter?: string) =>
+    settled(two, secondary.run('login', input, { secret: undefined, datacenter }));
+  const tokens = () => [primary, secondary].map(({ machine }) => machine.totals().tokens);
+  const before = tokens();
+  for (const datacenter of [undefined, 'dc2']) {
+    const startMs = secondary.clock.monotonicMs();
+    t.match(
+      await refusalOf(login(datacenter)),
+      /^not-primary: nothing was done: .* has not come to datacenter dc2 yet, try again$/,
+      'no client takes that for final',
+    );
+    t.ok(secondary.clock.monotonicMs() - startMs >= 5_000, 'it was waited for');
+  }
+  t.match(
+    await refusalOf(login('dc1')),
+    /^permission-denied: .*local to datacenter dc1: ask a server there$/,
+  );
+  t.match(
+    await refusalOf(settled(two, secondary.run('login', { ...input, authMethod: 'absent' }))),
+    /^permission-denied: ACL not found: auth method "absent" not found$/,
+  );
+  t.same(tokens(), before);
+  two.arrived.length = 0;
+  const running = secondary.run('login', input, { secret: undefined });
+  while (two.arrived.length === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+  await secondary.door.runForOther({ name: 'auth-method.create', input: { draft }, call: CALL });
+  await secondary.door.runForOther({
+    ...{ name: 'binding-rule.create', input: { draft: rule }, call: CALL },
+  });
+  t.equal((await settled(two, running)).value.token.local, true);
+  t.same(tokens(), [before[0], before[1]! + 1], 'and made at home');
 });
 
 const HOME = '22222222-2222-4333-8444-555555555555' as AccessorId;
@@ -562,6 +650,96 @@ t.test('acknowledgement: as many as were asked for, or it is said', async (t) =>
   const kept = (await policy('e', {})).value.policy.id;
   const alone = await primary.run('policy.delete', { id: kept });
   t.equal(alone.meta.ack, 'primary', 'and two datacenters do not wait for each other');
+});
+
+t.test('acknowledgement: a deletion that is tried again waits as the first one did', async (t) => {
+  let reached: 'primary' | 'majority' | 'all' = 'primary';
+  const waitedFor: string[] = [];
+  const { primary } = await twoDatacenters({
+    datacenters: () => ['dc1', 'dc2', 'dc3'],
+    acknowledged: ({ seq }, wanted, limitMs) => {
+      waitedFor.push(`${seq} ${wanted} ${limitMs}`);
+      return Promise.resolve(reached);
+    },
+  });
+  const { accessorId } = await newToken(primary);
+  const ids = [undefined, 'one', 'one', 'two'];
+  const asked = { ack: 'all', ackTimeoutMs: 70 } as const;
+  t.match(
+    await refusalOf(primary.run('token.delete', { accessorId }, asked)),
+    /^wait-timeout: The write stands /,
+  );
+  const { seq } = primary.machine.position();
+  for (const requestId of ids) {
+    t.equal(
+      await refusalOf(primary.run('token.delete', { accessorId }, { ...asked, requestId })),
+      `wait-timeout: There was nothing to delete at position 1.${seq}, but in time it was acknowledged by the primary only and not by all datacenters`,
+    );
+  }
+  const lesser = await primary.run('token.delete', { accessorId });
+  t.same([lesser.value, lesser.meta.ack], [false, 'primary'], 'a default is only told');
+  t.same(waitedFor, [...Array<string>(5).fill(`${seq} all 70`), `${seq} majority 5000`]);
+  reached = 'all';
+  for (const requestId of ids) {
+    const { value, meta } = await primary.run(
+      'token.delete',
+      { accessorId },
+      { ...asked, requestId },
+    );
+    t.same([value, meta.ack, meta.position.seq], [false, 'all', seq]);
+  }
+  for (const [name, input] of NOTHING) {
+    const { value, meta } = (await primary.run(
+      name,
+      input as never,
+      asked,
+    )) as WriteResult<boolean>;
+    t.same([value, meta.ack], [false, 'all'], name);
+  }
+});
+
+/** Deletions of what nobody has made. */
+const NOTHING: readonly (readonly [OperationName, object])[] = [
+  ['policy.delete', { id: ABSENT }],
+  ['role.delete', { id: ABSENT }],
+  ['binding-rule.delete', { id: ABSENT }],
+  ['auth-method.delete', { name: 'absent' }],
+  ['namespace.delete', { name: 'absent' }],
+  ['datacenter.remove', { name: 'absent', isForced: false }],
+  ['datacenter.allow', { name: 'absent', isForced: false }],
+];
+
+t.test('acknowledgement: others that are late do not keep a local token alive', async (t) => {
+  const names = ['dc1', 'dc2', 'dc3'];
+  const home = await createHarness(
+    { datacenter: 'dc3' },
+    { datacenters: () => names, primary: () => ({ datacenter: 'dc1', epoch: 3 }) },
+  );
+  const isAway = { dc3: false };
+  const primary = await createHarness(
+    {},
+    {
+      datacenters: () => names,
+      acknowledged: () => Promise.resolve('primary'),
+      run: (_datacenter, errand) => {
+        if (isAway.dc3) throw new DatacenterAway('dc3', 'the line is cut');
+        return home.door.runForDatacenter(errand as never, 'dc1');
+      },
+    },
+  );
+  const there = { datacenter: 'dc3', ack: 'all' } as const;
+  const gone = (accessorId: AccessorId) =>
+    settled({ secondary: primary }, primary.run('token.delete', { accessorId }, there));
+  const { accessorId } = await newToken(home, { local: true });
+  t.equal((await gone(accessorId)).value, true);
+  t.equal(home.machine.token(accessorId), undefined);
+  const late = /^wait-timeout: There was nothing to delete /;
+  t.match(await refusalOf(gone(accessorId)), late, 'what it was is not known any more');
+  t.match(await refusalOf(gone(ABSENT)), late);
+  isAway.dc3 = true;
+  t.match(await refusalOf(gone(ABSENT)), late);
+  const shared = await newToken(primary);
+  t.match(await refusalOf(gone(shared.accessorId)), /^wait-timeout: The write stands /);
 });
 
 t.test('list pages: one that is too large is asked for again with fewer objects', async (t) => {

@@ -142,7 +142,7 @@ export class GroupServer {
       call: (to: number, request: RpcCall) => group.call(to, request),
       onLeaderChanged,
     };
-    this.forwarding = new Forwarding({ line, clock, countMax: 4 });
+    this.forwarding = new Forwarding({ line, clock, countMax: 4, ackTimeoutMs: 5_000 });
     this.deps = this.#depsOf(options);
     this.leadership = new Leadership({
       lead: () => this.lead(),

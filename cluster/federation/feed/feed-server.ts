@@ -122,6 +122,11 @@ export class FeedServer {
     return this.#followers.get(datacenter)?.heardAtMs;
   }
 
+  /** It has asked for something else than the feed: a follower that takes a snapshot does. */
+  heard(datacenter: string): void {
+    this.#followers.get(datacenter)?.heard(this.#options.clock.monotonicMs());
+  }
+
   /** Nothing is known of that datacenter any more; another cluster may take its name. */
   forget(datacenter: string): void {
     const follower = this.#followers.get(datacenter);

@@ -35,7 +35,7 @@ export interface FollowerView {
   readonly lagEntries: number;
   /** Undefined while it has acknowledged nothing that is on this chain. */
   readonly lagBytes: number | undefined;
-  /** The age of the oldest entry that it has not; 0 when it has all. */
+  /** The age of the oldest entry that it has not, as far as it is known; 0 when it has all. */
   readonly lagMs: number;
   /** What went wrong there last, by the own wall clock; undefined: nothing that it told of. */
   readonly lastError: { readonly text: string; readonly atMs: number } | undefined;
@@ -54,6 +54,11 @@ export class Follower {
   readonly clusterId: string;
   #session: FeedSession | undefined;
   #acked: GlobalCursor | undefined;
+  /**
+   * When the first entry was written that it has not, by the own wall clock, as a look has found it: the entry
+   * may be trimmed since. Undefined: nobody has looked since it took something.
+   */
+  #lacksSinceMs: number | undefined;
   #answered: Answered = 'snapshot';
   #lastError: FollowerView['lastError'];
   #differenceCount = 0;
@@ -101,6 +106,7 @@ export class Follower {
   follow(session: FeedSession, cursor: GlobalCursor): void {
     this.#session = session;
     this.#acked = cursor;
+    this.#lacksSinceMs = undefined;
     this.#answered = 'following';
   }
 
@@ -131,7 +137,9 @@ export class Follower {
   }
 
   acknowledge(cursor: GlobalCursor): void {
-    if (this.#acked === undefined || cursor.seq > this.#acked.seq) this.#acked = cursor;
+    if (this.#acked !== undefined && cursor.seq <= this.#acked.seq) return;
+    this.#acked = cursor;
+    this.#lacksSinceMs = undefined;
   }
 
   view({ now, source, silentMs }: FollowerLook): FollowerView {
@@ -157,7 +165,9 @@ export class Follower {
 
   #lagMs(nextSeq: number, { now, source }: Pick<FollowerLook, 'now' | 'source'>): number {
     const oldestSeq = Math.max(nextSeq, source.kept.afterSeq + 1);
-    return Math.max(0, now.wallMs - (source.writtenAtMs(oldestSeq) ?? now.wallMs));
+    const writtenAtMs = source.writtenAtMs(oldestSeq) ?? now.wallMs;
+    this.#lacksSinceMs = Math.min(this.#lacksSinceMs ?? writtenAtMs, writtenAtMs);
+    return Math.max(0, now.wallMs - this.#lacksSinceMs);
   }
 
   #stateOf(lagEntries: number, lagMs: number): FollowerState {

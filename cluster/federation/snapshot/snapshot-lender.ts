@@ -39,6 +39,8 @@ export interface SnapshotLenderOptions {
   readonly logger: Logger;
   readonly standing: () => FeedStanding;
   readonly open: () => Promise<GlobalSnapshot>;
+  /** That datacenter has asked for a piece of what is lent to it: while it does, it asks for nothing else. */
+  readonly onAsked: (datacenter: string) => void;
   readonly leaseMs?: number;
   readonly loansMax?: number;
 }
@@ -160,6 +162,7 @@ export class SnapshotLender {
     const loan = this.#loans.get(wish.snapshotId);
     if (loan === undefined || loan.datacenter !== from.datacenter)
       throw gone(wish, 'it is not lent');
+    this.#options.onAsked(loan.datacenter);
     loan.lease.cancel();
     loan.lease = this.#leaseOf(loan.snapshotId);
     return loan.work.run(() => this.#chunkOf(loan, wish));

@@ -181,7 +181,9 @@ export class PrimaryNode extends WorldNode {
       onNewerEpoch: (epoch) => this.newerEpochs.push(epoch),
       limits,
     });
-    this.lender = new SnapshotLender({ ...parts, standing, open: async () => this.#snapshot() });
+    const open = async () => this.#snapshot();
+    const onAsked = (each: string): void => this.feed.heard(each);
+    this.lender = new SnapshotLender({ ...parts, standing, open, onAsked });
     this.handlers = { ...this.feed.handlers, ...this.lender.handlers };
   }
 

@@ -625,6 +625,29 @@ t.test(
   },
 );
 
+t.test('followers: what is trimmed makes no lag smaller', async (test) => {
+  const { world, log, primary } = await aPrimary();
+  const lagMs = () => primary.feed.followers()[0]?.lagMs;
+  for (let number = 1; number <= 4; number += 1) {
+    log.write(`${number}`);
+    await world.run(1_000);
+  }
+  const session = await sessionOf(primary);
+  await ask(primary, 'feed.pull', encodePull({ session, number: 0 }));
+  test.equal(lagMs(), 4_000);
+  await ask(primary, 'feed.ack', encodeAck({ session, cursor: log.at(1) }));
+  test.equal(lagMs(), 3_000);
+  log.trimmedSeq = 3;
+  await world.run(5_000);
+  test.equal(lagMs(), 8_000, 'the second entry is as old as it was');
+  test.equal((await say(primary, { ...HELLO, cursor: log.at(1) })).kind, 'snapshot-needed');
+  test.equal(lagMs(), 8_000);
+  await sessionOf(primary, { ...HELLO, cursor: log.at(3) });
+  test.equal(lagMs(), 6_000, 'it has taken some');
+  await sessionOf(primary, { ...HELLO, cursor: log.at(4) });
+  test.equal(lagMs(), 0);
+});
+
 t.test('sessions: an idle one says every second where the head is', async (test) => {
   const { world, log, primary } = await aPrimary();
   log.write('1');

@@ -16,6 +16,7 @@ import {
   encodeWish,
   SNAPSHOT_METHOD,
 } from '../../../cluster/federation/snapshot/snapshot-frames.ts';
+import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { RpcError, RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
 import type { RpcCaller } from '../../../cluster/transport/transport.ts';
 import {
@@ -121,6 +122,33 @@ t.test('snapshot: entries that cannot be taken one by one are taken as one', asy
   log.write('three');
   await world.until('it follows again', () => secondary.state.cursor?.seq === 3);
   test.same(chainViolations(log, secondary.state), []);
+});
+
+t.test('snapshot: who takes one is heard all the while', async (test) => {
+  const { world, log, primary } = await bigPrimary();
+  const secondary = await aSecondary(world, 'dc2', 's1', [primary]);
+  secondary.applyMs = () => 500;
+  const alarms = new Slots({
+    ...{ clock: world.clock, logger: world.logger('slots'), datacenter: 'dc1', source: log },
+    ...{ datacenters: () => ['dc1', 'dc2'], followers: () => primary.feed.followers() },
+    ...{ pinnedSeq: () => primary.lender.pinnedSeq, majoritySeq: () => log.head.seq },
+    ...{ trim: async () => undefined, limits: { maxBytes: 0 }, reviewMs: 1_000 },
+  });
+  secondary.subscriber.start(1);
+  await world.until('it begins', () => secondary.state.staged !== undefined);
+  alarms.start();
+  test.teardown(() => alarms.stop());
+  const seen = new Set<string>();
+  let silentMs = 0;
+  while (secondary.state.snapshotCount === 0) {
+    const [follower] = primary.feed.followers();
+    seen.add([follower!.state, ...alarms.alarms().map(({ says }) => says)].join());
+    silentMs = Math.max(silentMs, follower!.lastHeardMs);
+    log.write('more');
+    await world.run(500);
+  }
+  test.same([...seen], ['snapshot'], 'and nobody says that it will need what it takes');
+  test.ok(silentMs < 3_000, `${silentMs} ms`);
 });
 
 const FROM: RpcCaller = {
