@@ -22,6 +22,7 @@ import { type Entrance, PlainLane } from './plain-lane.ts';
 import { RateLimit, type RequestSort } from './rate-limit.ts';
 import { RouteTable, routePathOf } from './route-table.ts';
 import { RouteStats } from './route-stats.ts';
+import { serveInTurn } from './serve-in-turn.ts';
 import { serveNode } from './serve-node.ts';
 import { serveOperator } from './serve-operator.ts';
 import { serveSnapshot } from './serve-snapshot.ts';
@@ -56,6 +57,7 @@ export function createHttp(parts: HttpParts): FastifyInstance {
   server.routeOperator();
   server.routeTheRest();
   server.lane.openOn(app.server);
+  serveInTurn(app.server, parts.logger);
   app.addHook('preClose', async () => {
     server.lane.close();
     shared.parked.close();
@@ -70,7 +72,8 @@ export function createHttp(parts: HttpParts): FastifyInstance {
 
 function optionsOf({ settings }: HttpParts) {
   const { tls } = settings;
-  const http = { maxHeaderSize: LIMITS.headerMaxBytes };
+  // A request without `Host` waits for its turn as any other.
+  const http = { maxHeaderSize: LIMITS.headerMaxBytes, requireHostHeader: false };
   return {
     bodyLimit: settings.bodyMaxBytes,
     requestTimeout: LIMITS.requestTimeoutMs,

@@ -232,14 +232,9 @@ function endInOneWrite(
   encoding: 'latin1' | 'utf8',
 ): void {
   const { socket } = response;
-  if (socket === null) {
-    // The client has sent ahead: this answer waits until those before it are out.
-    response.end(body, encoding);
-    return;
-  }
-  socket.cork();
+  socket?.cork();
   response.write(body, encoding);
-  socket.uncork();
+  socket?.uncork();
   response.end();
 }
 

@@ -55,6 +55,8 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
 export const LIMITS = {
   /** Request line and headers together. */
   headerMaxBytes: 1024 * 1024,
+  /** So many requests of a connection may wait for the answers before theirs, with heads as large as one's. */
+  sentAheadMax: 256,
   /** A request that is not complete by then is dropped: slow bodies hold no connection for ever. */
   requestTimeoutMs: 60_000,
   /** So long the sender of an archive may pause, and so long the reader of an archive or a list may. */

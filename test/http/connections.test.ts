@@ -4,6 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
+import { LIMITS } from '../../src/http/settings.ts';
 import type { PolicyView, ReadResult } from '../../src/service/views.ts';
 import {
   listOf,
@@ -232,6 +233,11 @@ async function bytesOf(message: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
+/** Whether no blocking query waits. */
+function isQuiet({ metrics }: Server): boolean {
+  return /blocking_queries\{listener="http"\} 0/.test(metrics.prometheus());
+}
+
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 t.test('sockets: pipelined requests are answered in their order', async (t) => {
@@ -249,6 +255,107 @@ t.test('sockets: pipelined requests are answered in their order', async (t) => {
     [...answer.matchAll(/"Name":"(\w)"/g)].map(([, name]) => name),
     ['a', 'b', 'c', 'd'],
   );
+});
+
+t.test('sockets: a request is begun when the answer before it is out', async (t) => {
+  let end: () => void = () => undefined;
+  const isDone = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const made = server({
+    'policy.create': () => isDone.then(() => ({ value: policyView(), meta: WRITE_META })),
+    'policy.read': ({ id }) => ({ value: policyView({ name: id }), meta: readMeta(2) }),
+  });
+  const port = await listening(t, made);
+  const write = 'PUT /v1/acl/policy HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}';
+  const read = 'GET /v1/acl/policy/b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  const answer = exchange(port, write + read);
+  while (made.operations.calls.length === 0) await turn();
+  const other = await get(port, '/v1/acl/policy/c');
+  t.equal(other.statusCode, 200, 'other connections are served meanwhile');
+  const names = () => made.operations.calls.map(({ name }) => name);
+  t.same(names(), ['policy.create', 'policy.read']);
+  end();
+  t.match(await answer, /"Name":"reader"[\s\S]*"Name":"b"/);
+  t.same(names(), ['policy.create', 'policy.read', 'policy.read']);
+});
+
+const BLOCKING = 'GET /v1/acl/policy/x?index=10 HTTP/1.1\r\nHost: x\r\n\r\n';
+const SHORT = 'GET /livez HTTP/1.1\r\nHost:\r\n\r\n';
+
+t.test('sockets: as many requests as may wait are all answered, again and again', async (t) => {
+  const made = server({ 'policy.read': inTurn(found(10), found(11)) });
+  const port = await listening(t, made);
+  const long = SHORT.replace('Host:', `Host:\r\nA: ${'a'.repeat(3_000)}`);
+  const asks = BLOCKING + long.repeat(LIMITS.sentAheadMax);
+  const socket = connect(port, '127.0.0.1', () => socket.write(asks));
+  (await made.operations.wait(1)).end();
+  const perRound = LIMITS.sentAheadMax + 1;
+  let answer = '';
+  let rounds = 0;
+  for await (const part of socket.setEncoding('latin1')) {
+    answer += part;
+    const count = [...answer.matchAll(/HTTP\/1.1 200 OK/g)].length;
+    if (count < (rounds + 1) * perRound) continue;
+    rounds += 1;
+    if (rounds === 3) break;
+    socket.write(asks);
+  }
+  t.equal(rounds, 3);
+});
+
+t.test('sockets: who sends ahead without end is cut off', async (t) => {
+  const head = `GET /livez HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(600 * 1024)}\r\n\r\n`;
+  const expects = SHORT.replace('Host:', 'Host:\r\nExpect: x');
+  const tooMany = LIMITS.sentAheadMax + 1;
+  const cases: [says: string, sent: string][] = [
+    ['one request more than may wait', BLOCKING + SHORT.repeat(tooMany)],
+    ['heads larger than one may be', BLOCKING + head.repeat(2)],
+    ['requests without Host', BLOCKING + 'GET / HTTP/1.1\r\n\r\n'.repeat(tooMany)],
+    ['expectations that nobody meets', BLOCKING + expects.repeat(tooMany)],
+    ['none is begun behind the end', BLOCKING.replace('?index=10', '').repeat(tooMany + 1)],
+  ];
+  for (const [says, sent] of cases) {
+    const made = server({ 'policy.read': () => found(10) });
+    const port = await listening(t, made);
+    t.notMatch(await exchange(port, sent), /HTTP[\s\S]*HTTP/, says);
+    t.equal(made.operations.calls.length, 1, says);
+    t.match(made.logger.lines[0], { level: 'debug', message: 'too many requests sent ahead' });
+    t.equal((await get(port, '/livez')).statusCode, 200, 'the server is as before');
+  }
+});
+
+t.test('sockets: what cannot be met is refused in its turn', async (t) => {
+  const made = server({ 'policy.read': inTurn(found(10), found(11)) });
+  const port = await listening(t, made);
+  const first = exchange(port, `${BLOCKING}GET /livez HTTP/1.1\r\n\r\n${SHORT}`);
+  (await made.operations.wait(1)).end();
+  t.match(await first, /^HTTP\/1.1 200 [\s\S]*"Name"[\s\S]*HTTP\/1.1 400 [\s\S]*Connection: close/);
+  const expects = 'GET /livez HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n';
+  const second = await exchange(port, SHORT + expects + SHORT);
+  t.match(second, /^HTTP\/1.1 200 [\s\S]*ok\nHTTP\/1.1 417 [^{]*\r\n\r\n$/);
+});
+
+t.test('sockets: what a client has sent ahead is forgotten when it goes', async (t) => {
+  const made = server({ 'policy.read': () => found(10), 'token.list': () => manyTokens(9).list() });
+  const port = await listening(t, made);
+  const list = 'GET /v1/acl/tokens HTTP/1.1\r\nHost: x\r\n\r\n';
+  const half = 'POST /v1/acl/login HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n{';
+  for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
+    const socket: Socket = connect(port, '127.0.0.1', () => {
+      socket.write(BLOCKING.repeat(3) + list + half);
+    });
+    const before = made.operations.calls.length;
+    await made.operations.wait(before + 1);
+    const isClosed = new Promise((resolve) => socket.once('close', resolve));
+    socket.resume()[leave]();
+    await isClosed;
+    while (!isQuiet(made)) await turn();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    t.equal(made.operations.calls.length, before + 1, leave);
+    t.equal(made.clock.pending.size, 0, 'no answer waits for a reader');
+  }
+  t.same(made.logger.lines, [], 'and none of it is a fault of ours');
 });
 
 t.test('sockets: garbage, aborted uploads and lying lengths do no harm', async (t) => {
@@ -298,11 +405,9 @@ t.test('sockets: a client that goes away ends its wait', async (t) => {
     socket.write('GET /v1/acl/policy/x?index=10 HTTP/1.1\r\nHost: x\r\n\r\n');
   });
   await made.operations.wait(1);
-  const gauge = () =>
-    /blocking_queries\{listener="http"\} (\d)/.exec(made.metrics.prometheus())?.[1];
-  t.equal(gauge(), '1');
+  t.notOk(isQuiet(made));
   socket.destroy();
-  while (gauge() !== '0') await new Promise((resolve) => setImmediate(resolve));
+  while (!isQuiet(made)) await turn();
   t.equal(made.operations.calls.length, 1, 'nobody is there to be answered');
 });
 

@@ -1,0 +1,96 @@
+// One request of a connection after the other. Who sends ahead gets the answers in that order anyway, and
+// deployed servers do likewise. A request that waits for its turn is not begun: it holds its head and nothing
+// else, is forgotten when its client goes, and a client that sends ahead without end is cut off.
+
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from '../../cluster/platform/logger.ts';
+import { LIMITS } from './settings.ts';
+import type { RawExchange, RawRequest, RawResponse } from './wire-types.ts';
+
+type Server = FastifyInstance['server'];
+type Serve = (request: RawRequest, response: RawResponse) => void;
+
+/**
+ * From now on the server's listeners get each request when its answer can be sent. Those that Node would answer
+ * by itself wait as well, so the server must leave the header `Host` to be looked after here.
+ */
+export function serveInTurn(server: Server, logger: Logger): void {
+  const listeners = server.listeners('request') as Serve[];
+  const ahead = new SentAhead(logger);
+  const serve: Serve = (request, response) => {
+    if (isWithoutHost(request)) refuse(response, 400);
+    else for (const listener of listeners) listener.call(server, request, response);
+  };
+  const inTurn =
+    (begin: Serve): Serve =>
+    (request, response) => {
+      // Node gives an answer the socket when those before it are out.
+      if (response.socket !== null) begin(request, response);
+      else ahead.add({ request, response }, begin);
+    };
+  server.removeAllListeners('request');
+  server.on('request', inTurn(serve));
+  server.on(
+    'checkExpectation',
+    inTurn((_request, response) => refuse(response, 417)),
+  );
+}
+
+function isWithoutHost({ httpVersionMinor, httpVersionMajor, headers }: RawRequest): boolean {
+  return headers.host === undefined && httpVersionMinor === 1 && httpVersionMajor === 1;
+}
+
+/** What is no request to any endpoint: the status says all. */
+function refuse(response: RawResponse, status: number): void {
+  response.writeHead(status, ['Content-Length', '0', 'Connection', 'close']);
+  response.end();
+}
+
+interface Waiting {
+  count: number;
+  headChars: number;
+}
+
+/** The requests that wait for those before them. */
+class SentAhead {
+  readonly #logger: Logger;
+  readonly #bySocket = new WeakMap<RawRequest['socket'], Waiting>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** Has a request begun in its turn, which does not come where the connection ends before. */
+  add({ request, response }: RawExchange, begin: Serve): void {
+    const { socket } = request;
+    if (socket.destroyed) return;
+    const waiting = this.#on(socket);
+    const headChars = headCharsOf(request);
+    waiting.count += 1;
+    waiting.headChars += headChars;
+    if (waiting.count > LIMITS.sentAheadMax || waiting.headChars > LIMITS.headerMaxBytes) {
+      this.#logger.debug({ client: socket.remoteAddress }, 'too many requests sent ahead');
+      socket.destroy();
+      return;
+    }
+    response.once('socket', () => {
+      waiting.count -= 1;
+      waiting.headChars -= headChars;
+      if (!socket.destroyed) begin(request, response);
+    });
+  }
+
+  #on(socket: RawRequest['socket']): Waiting {
+    const known = this.#bySocket.get(socket);
+    if (known !== undefined) return known;
+    const fresh = { count: 0, headChars: 0 };
+    this.#bySocket.set(socket, fresh);
+    return fresh;
+  }
+}
+
+function headCharsOf({ url = '', rawHeaders }: RawRequest): number {
+  let chars = url.length;
+  for (const text of rawHeaders) chars += text.length;
+  return chars;
+}
