@@ -144,6 +144,12 @@ class HttpServer {
   readonly #shared: Shared;
   readonly #rateLimit: RateLimit;
   readonly #unrouted: RouteStats;
+  readonly #table = new RouteTable([
+    ...Object.values<Endpoint>(ENDPOINT_BY_OPERATION),
+    ...Object.values<Endpoint>(NODE_ENDPOINTS),
+    ...Object.values<Endpoint>(OPERATOR_ENDPOINTS),
+    ...Object.values<Endpoint>(SNAPSHOT_ENDPOINTS),
+  ]);
 
   constructor(app: FastifyInstance, parts: HttpParts, shared: Shared) {
     this.#app = app;
@@ -162,19 +168,7 @@ class HttpServer {
     });
     this.#app.setErrorHandler((error, request, reply) => {
       reply.hijack();
-      const exchange = this.#exchangeOf(this.#unrouted, request, reply);
-      const code = String((error as { readonly code?: unknown }).code ?? '');
-      // The rest of the body is not read, so the connection cannot be used again.
-      const headers = ['Connection', 'close'];
-      if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-        const text = `the body is larger than ${this.#parts.settings.bodyMaxBytes} bytes`;
-        exchange.fail(new AclError('body-too-large', text), headers);
-      } else if (code.startsWith('FST_ERR_CTP_')) {
-        exchange.fail(
-          new AclError('malformed', 'the body does not fit its Content-Length'),
-          headers,
-        );
-      } else exchange.fail(error, headers);
+      this.#fail(this.#exchangeOf(this.#unrouted, request, reply), error);
     });
   }
 
@@ -205,12 +199,7 @@ class HttpServer {
 
   /** Wrong methods, unknown paths, paths that are not clean. */
   routeTheRest(): void {
-    const table = new RouteTable([
-      ...Object.values<Endpoint>(ENDPOINT_BY_OPERATION),
-      ...Object.values<Endpoint>(NODE_ENDPOINTS),
-      ...Object.values<Endpoint>(OPERATOR_ENDPOINTS),
-      ...Object.values<Endpoint>(SNAPSHOT_ENDPOINTS),
-    ]);
+    const table = this.#table;
     const methods = this.#app.supportedMethods;
     for (const path of table.paths) {
       const hidden = methods.filter((method) => table.isHidden(path, method));
@@ -219,7 +208,7 @@ class HttpServer {
     this.#routeAtOnce(methods, '*', (exchange) => refuse(exchange, table));
     this.#routeAtOnce(methods, REDIRECT_PATH, answerRedirect);
     this.#routeAtOnce(methods, REFUSED_PATH, refusePath);
-    // Methods that the router does not know.
+    // Methods that the router does not know; of some that Node knows it makes an error (`#fail`).
     this.#app.setNotFoundHandler((request, reply) => {
       reply.hijack();
       refuse(this.#exchangeOf(this.#unrouted, request, reply), table);
@@ -313,6 +302,21 @@ class HttpServer {
         else reply.hijack();
       },
     ];
+  }
+
+  /** Fastify could not bring a request to its route. */
+  #fail(exchange: Exchange, error: unknown): void {
+    const code = String((error as { readonly code?: unknown }).code ?? '');
+    // The rest of the body is not read, so the connection cannot be used again.
+    const headers = ['Connection', 'close'];
+    if (code === 'FST_ERR_NOT_FOUND') refuse(exchange, this.#table);
+    else if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+      const text = `the body is larger than ${this.#parts.settings.bodyMaxBytes} bytes`;
+      exchange.fail(new AclError('body-too-large', text), headers);
+    } else if (code.startsWith('FST_ERR_CTP_')) {
+      const text = 'the body does not fit its Content-Length';
+      exchange.fail(new AclError('malformed', text), headers);
+    } else exchange.fail(error, headers);
   }
 
   #exchangeOf(stats: RouteStats, request: FastifyRequest, reply: FastifyReply): Exchange {

@@ -386,6 +386,18 @@ t.test('sockets: garbage, aborted uploads and lying lengths do no harm', async (
   t.same(made.logger.lines, []);
 });
 
+t.test(
+  'sockets: a method that the router has never heard of is refused as any other',
+  async (t) => {
+    const made = server({});
+    const port = await listening(t, made);
+    t.match(await exchange(port, 'PRI /x\r\n\r\n'), /^HTTP\/1.1 404 [\s\S]*Invalid URL path/);
+    const known = await exchange(port, 'PRI /v1/acl/tokens\r\n\r\n');
+    t.match(known, /^HTTP\/1.1 405 [\s\S]*Allow: OPTIONS,GET\r\n[\s\S]*method PRI not allowed/);
+    t.same(made.logger.lines, []);
+  },
+);
+
 t.test('sockets: a body beyond the limit is refused with 413', async (t) => {
   const made = server({}, { bodyMaxBytes: 1000 });
   const port = await listening(t, made);
