@@ -238,10 +238,14 @@ class HttpServer {
     const url = routePathOf(endpoint);
     const stats = new RouteStats(this.#parts.metrics, { method, template: path });
     const gate = this.#gateOf(endpoint);
+    const needsQuery = path !== NODE_ENDPOINTS.livez.path;
     const entrance: Entrance = {
       admits: (raw) => gate === undefined || gate(new Exchange(this.#parts, stats, raw)),
-      // It never rejects, and whoever brought the request has nothing to do behind it.
-      serve: (raw, found) => void serve(new Exchange(this.#parts, stats, raw), found),
+      serve: (raw, found) => {
+        const exchange = new Exchange(this.#parts, stats, raw);
+        // It never rejects, and whoever brought the request has nothing to do behind it.
+        if (!needsQuery || hasReadableQuery(exchange)) void serve(exchange, found);
+      },
     };
     this.#app.route({
       method,
@@ -324,8 +328,19 @@ class HttpServer {
   }
 }
 
+/** Asked before all else, as deployed servers do; who brings another query is answered. */
+function hasReadableQuery(exchange: Exchange): boolean {
+  try {
+    return exchange.query !== undefined;
+  } catch (error) {
+    exchange.fail(error);
+    return false;
+  }
+}
+
 /** Nothing is served there, or not to this method. */
 function refuse(exchange: Exchange, table: RouteTable): void {
+  if (!hasReadableQuery(exchange)) return;
   const path = table.match(exchange.request.url ?? '/');
   if (path === undefined) answerUnknownPath(exchange);
   else answerWrongMethod(exchange, table.allowOf(path));

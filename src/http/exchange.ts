@@ -74,7 +74,7 @@ export class Exchange {
     return originalUrl ?? url ?? '/';
   }
 
-  /** Throws 'malformed' with an empty text when an escape is broken. */
+  /** Throws 'malformed', with an empty text when an escape is broken. */
   get query(): Query {
     this.#query ??= queryOf(this.target);
     if (this.#query === undefined) throw new UndecodableQuery();
@@ -93,8 +93,7 @@ export class Exchange {
   }
 
   get isPretty(): boolean {
-    this.#query ??= queryOf(this.target);
-    return this.#query?.has('pretty') ?? false;
+    return this.query.has('pretty');
   }
 
   get acceptsGzip(): boolean {

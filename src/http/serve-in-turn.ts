@@ -4,6 +4,7 @@
 
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from '../../cluster/platform/logger.ts';
+import { headCharsOf } from './head-size.ts';
 import { LIMITS } from './settings.ts';
 import type { RawExchange, RawRequest, RawResponse } from './wire-types.ts';
 
@@ -65,7 +66,7 @@ class SentAhead {
     const { socket } = request;
     if (socket.destroyed) return;
     const waiting = this.#on(socket);
-    const headChars = headCharsOf(request);
+    const headChars = headCharsOf(request.url ?? '', request.rawHeaders);
     waiting.count += 1;
     waiting.headChars += headChars;
     if (waiting.count > LIMITS.sentAheadMax || waiting.headChars > LIMITS.headerMaxBytes) {
@@ -87,10 +88,4 @@ class SentAhead {
     this.#bySocket.set(socket, fresh);
     return fresh;
   }
-}
-
-function headCharsOf({ url = '', rawHeaders }: RawRequest): number {
-  let chars = url.length;
-  for (const text of rawHeaders) chars += text.length;
-  return chars;
 }

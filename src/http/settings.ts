@@ -57,6 +57,10 @@ export const LIMITS = {
   headerMaxBytes: 1024 * 1024,
   /** So many requests of a connection may wait for the answers before theirs, with heads as large as one's. */
   sentAheadMax: 256,
+  /** A query of more parameters is refused: what is read of it is kept for as long as its request. */
+  queryParametersMax: 100,
+  /** Path, query and headers of a blocking query, which are kept for as long as it waits. */
+  blockingHeadChars: 16 * 1024,
   /** A request that is not complete by then is dropped: slow bodies hold no connection for ever. */
   requestTimeoutMs: 60_000,
   /** So long the sender of an archive may pause, and so long the reader of an archive or a list may. */
