@@ -6,6 +6,7 @@ import { constants, gzip } from 'node:zlib';
 import { AclError } from '../acl/error.ts';
 import type { Position } from '../state/outcome.ts';
 import type { ReadMeta, WriteMeta } from '../service/views.ts';
+import type { ReadyBody } from './description.ts';
 import { hasDeployedHeader, headerNames, pushHeader } from './headers.ts';
 import type { HttpParts } from './parts.ts';
 import { PrettyPrinter } from './pretty.ts';
@@ -129,6 +130,13 @@ export class Exchange {
     const printer = new PrettyPrinter();
     const pretty = printer.push(body) + printer.end();
     this.send({ status, type: JSON_TYPE, body: pretty, headers, position });
+  }
+
+  /** What was made before, for everybody. */
+  sendReady(type: string, { plain, gzipped }: ReadyBody): void {
+    const flat = [...this.head(type, undefined)];
+    if (!this.acceptsGzip) this.write(200, flat, plain);
+    else this.write(200, [...flat, 'Content-Encoding', 'gzip'], gzipped);
   }
 
   send(answer: Answer): void {

@@ -1,9 +1,12 @@
+import { gunzipSync } from 'node:zlib';
 import t from 'tap';
 import { AclError, type AclErrorCode } from '../../src/acl/error.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { ENDPOINTS } from '../../src/api/endpoints.ts';
 import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
 import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
+import { openApiDocument } from '../../src/api/openapi.ts';
+import { descriptionOf } from '../../src/http/description.ts';
 import { HEADER_PREFIXES } from '../../src/http/headers.ts';
 import { statusOf } from '../../src/http/status.ts';
 import { targetPathOf } from '../../src/http/target-path.ts';
@@ -679,6 +682,30 @@ t.test('node: what a server says about itself', async (t) => {
   for (const endpoint of Object.values<Endpoint>(NODE_ENDPOINTS)) {
     t.equal((await app.inject(endpoint.path)).statusCode, 200, endpoint.path);
   }
+});
+
+t.test('node: the description is made once for each form, and says the same in all', async (t) => {
+  const { app } = server({});
+  const document: unknown = JSON.parse(JSON.stringify(openApiDocument('0.1.0')));
+  const indented = `${JSON.stringify(document, null, 4)}\n`;
+  const forms: [query: string, text: string, isPretty: boolean][] = [
+    ['', JSON.stringify(document), false],
+    ['?pretty', indented, true],
+  ];
+  for (const [query, text, isPretty] of forms) {
+    const url = `/v1/openapi.json${query}`;
+    const plain = await app.inject(url);
+    t.equal(plain.body, text, url);
+    t.equal(plain.headers['content-type'], 'application/json');
+    t.equal(plain.headers['x-service-position'], '1.7');
+    const gzipped = await app.inject({ url, headers: { 'accept-encoding': 'gzip' } });
+    t.equal(gzipped.headers['content-encoding'], 'gzip');
+    t.equal(gunzipSync(gzipped.rawPayload).toString(), text, url);
+    const bytes = () => descriptionOf('0.1.0', { isPretty });
+    t.equal(bytes().plain, bytes().plain, 'the same bytes');
+    t.equal(bytes().gzipped, bytes().gzipped);
+  }
+  t.not(descriptionOf('0.1.0', { isPretty: false }), descriptionOf('2', { isPretty: false }));
 });
 
 t.test('readyz: with max_lag only a datacenter that is near enough is ready', async (t) => {
