@@ -49,7 +49,10 @@ type Hook = (request: FastifyRequest, reply: FastifyReply, done: () => void) => 
  */
 export function createHttp(parts: HttpParts): FastifyInstance {
   const app = fastify(optionsOf(parts)) as unknown as FastifyInstance;
-  const shared: Shared = { parked: new Parked(), tokenInUrl: new TokenInUrlWarning() };
+  const shared: Shared = {
+    parked: new Parked(parts.settings.blockingQueriesMax),
+    tokenInUrl: new TokenInUrlWarning(),
+  };
   const server = new HttpServer(app, parts, shared);
   server.acceptAnyBody();
   server.routeOperations();

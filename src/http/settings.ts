@@ -16,6 +16,8 @@ export interface HttpSettings {
   readonly snapshotMaxBytes: number;
   /** `limits.http_max_conns_per_client`; 0 means no limit. */
   readonly connectionsPerClientMax: number;
+  /** `limits.blocking_queries_max`: so many may wait at once; of one connection one does. */
+  readonly blockingQueriesMax: number;
   /** `limits.request_limits`: requests a second and client. */
   readonly requestLimits: {
     readonly mode: 'disabled' | 'permissive' | 'enforcing';
@@ -45,6 +47,7 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
   bodyMaxBytes: 1024 * 1024,
   snapshotMaxBytes: 4 * 1024 * 1024 * 1024,
   connectionsPerClientMax: 200,
+  blockingQueriesMax: 10_000,
   requestLimits: { mode: 'disabled', readRate: 0, writeRate: 0 },
   defaultQueryTimeMs: 300_000,
   maxQueryTimeMs: 600_000,

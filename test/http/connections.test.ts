@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
 import { LIMITS } from '../../src/http/settings.ts';
-import type { PolicyView, ReadResult } from '../../src/service/views.ts';
+import type { ListResult, PolicyView, ReadResult } from '../../src/service/views.ts';
 import {
   listOf,
   policyView,
@@ -157,25 +157,31 @@ t.test('blocking: closing the server answers everyone who waits', async (t) => {
   t.equal((await answer).json<unknown[]>().length, 1);
 });
 
+/** A list that says when it is let go, also where nothing of it was read. */
+function listHeld(onReturn: () => void): ListResult<PolicyView> {
+  const list = listOf([[policyView()]]);
+  const slices: AsyncIterable<readonly PolicyView[]> = {
+    [Symbol.asyncIterator]: () => {
+      const inner = list.slices[Symbol.asyncIterator]();
+      return {
+        next: () => inner.next(),
+        return: async () => {
+          onReturn();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+  return { ...list, slices };
+}
+
 t.test('blocking: lists that are not given let go of what they hold', async (t) => {
   let returned = 0;
   const { app, operations } = server({
-    'policy.list': () => {
-      const list = listOf([[policyView()]]);
-      const slices: AsyncIterable<readonly PolicyView[]> = {
-        [Symbol.asyncIterator]: () => {
-          const inner = list.slices[Symbol.asyncIterator]();
-          return {
-            next: () => inner.next(),
-            return: async () => {
-              returned += 1;
-              return { done: true, value: undefined };
-            },
-          };
-        },
-      };
-      return { ...list, slices };
-    },
+    'policy.list': () =>
+      listHeld(() => {
+        returned += 1;
+      }),
   });
   const answer = app.inject('/v1/acl/policies?index=10');
   await operations.wait(1);
@@ -183,6 +189,68 @@ t.test('blocking: lists that are not given let go of what they hold', async (t) 
   await app.close();
   await answer;
   t.equal(returned, 2);
+});
+
+t.test(
+  'blocking: so many may wait, and who finds no place is told so and holds nothing',
+  async (t) => {
+    let returned = 0;
+    const onReturn = () => {
+      returned += 1;
+    };
+    const { app, operations } = server(
+      {
+        'policy.list': () => listHeld(onReturn),
+        'policy.read': () => found(10),
+      },
+      { blockingQueriesMax: 2 },
+    );
+    const waiting = [
+      app.inject('/v1/acl/policy/x?index=10'),
+      app.inject('/v1/acl/policy/x?index=10'),
+    ];
+    await operations.wait(2);
+    const url = '/v1/acl/policies?index=10';
+    const refused = await app.inject(url);
+    t.equal(refused.statusCode, 503);
+    t.equal(refused.body, '2 blocking queries wait already');
+    t.equal(refused.headers['retry-after'], '1');
+    t.equal((await app.inject({ url, headers: { 'x-consul-token': 's' } })).statusCode, 500);
+    t.equal(returned, 2, 'their lists are let go');
+    t.equal((await app.inject('/v1/acl/policies?index=9')).statusCode, 200, 'need not wait');
+    t.equal(operations.waits.length, 2);
+    await app.close();
+    for (const answer of await Promise.all(waiting)) t.equal(answer.statusCode, 200);
+  },
+);
+
+t.test('blocking: one that wakes for nothing keeps its place', async (t) => {
+  let wake: () => void = () => undefined;
+  const isAwake = new Promise<void>((resolve) => {
+    wake = resolve;
+  });
+  const { app, operations } = server(
+    {
+      'policy.read': inTurn<ReturnType<typeof found> | Promise<ReturnType<typeof found>>>(
+        found(10),
+        isAwake.then(() => found(11, 10)),
+        found(12),
+      ),
+      'role.read': () => ({ refusal: { code: 'not-found', message: '' }, meta: readMeta(10) }),
+    },
+    { blockingQueriesMax: 1 },
+  );
+  const first = app.inject('/v1/acl/policy/x?index=10');
+  (await operations.wait(1)).end();
+  const other = () => app.inject('/v1/acl/role/x?index=10');
+  t.equal((await other()).statusCode, 503);
+  wake();
+  (await operations.wait(2)).end();
+  t.equal((await first).headers['x-service-index'], '12');
+  const next = other();
+  (await operations.wait(3)).end();
+  await app.close();
+  t.equal((await next).statusCode, 404, 'and then it is free');
 });
 
 async function listening(
