@@ -59,7 +59,7 @@ export const LIMITS = {
   /** Request line and headers together. */
   headerMaxBytes: 1024 * 1024,
   /** So many requests of a connection may wait for the answers before theirs, with heads as large as one's. */
-  sentAheadMax: 256,
+  sentAheadMax: 512,
   /** A query of more parameters is refused: what is read of it is kept for as long as its request. */
   queryParametersMax: 100,
   /** Path, query and headers of a blocking query, which are kept for as long as it waits. */
