@@ -58,8 +58,10 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
 export const LIMITS = {
   /** Request line and headers together. */
   headerMaxBytes: 1024 * 1024,
-  /** So many requests of a connection may wait for the answers before theirs, with heads as large as one's. */
+  /** So many requests of a connection may wait for the answers before theirs. */
   sentAheadMax: 512,
+  /** Heads and bodies of requests that wait so; more than the head of one may have. */
+  sentAheadBytes: 2 * 1024 * 1024,
   /** A query of more parameters is refused: what is read of it is kept for as long as its request. */
   queryParametersMax: 100,
   /** Path, query and headers of a blocking query, which are kept for as long as it waits. */

@@ -354,7 +354,7 @@ const SHORT = 'GET /livez HTTP/1.1\r\nHost:\r\n\r\n';
 t.test('sockets: as many requests as may wait are all answered, again and again', async (t) => {
   const made = server({ 'policy.read': inTurn(found(10), found(11)) });
   const port = await listening(t, made);
-  const long = SHORT.replace('Host:', `Host:\r\nA: ${'a'.repeat(1_500)}`);
+  const long = SHORT.replace('Host:', `Host:\r\nA: ${'a'.repeat(3_000)}`);
   const asks = BLOCKING + long.repeat(LIMITS.sentAheadMax);
   const socket = connect(port, '127.0.0.1', () => socket.write(asks));
   (await made.operations.wait(1)).end();
@@ -374,11 +374,14 @@ t.test('sockets: as many requests as may wait are all answered, again and again'
 
 t.test('sockets: who sends ahead without end is cut off', async (t) => {
   const head = `GET /livez HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(600 * 1024)}\r\n\r\n`;
+  const text = 'a'.repeat(12_000);
+  const login = `POST /v1/acl/login HTTP/1.1\r\nHost: x\r\nContent-Length: 12000\r\n\r\n${text}`;
   const expects = SHORT.replace('Host:', 'Host:\r\nExpect: x');
   const tooMany = LIMITS.sentAheadMax + 1;
   const cases: [says: string, sent: string][] = [
     ['one request more than may wait', BLOCKING + SHORT.repeat(tooMany)],
-    ['heads larger than one may be', BLOCKING + head.repeat(2)],
+    ['heads that are too large together', BLOCKING + head.repeat(4)],
+    ['bodies that are too large together', BLOCKING + login.repeat(200)],
     ['requests without Host', BLOCKING + 'GET / HTTP/1.1\r\n\r\n'.repeat(tooMany)],
     ['expectations that nobody meets', BLOCKING + expects.repeat(tooMany)],
     ['none is begun behind the end', BLOCKING.replace('?index=10', '').repeat(tooMany + 1)],
