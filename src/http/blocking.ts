@@ -23,27 +23,50 @@ export interface Watched<Result> {
   readonly discard: (result: Result) => Promise<void>;
 }
 
+interface Asked<Result> {
+  readonly blocking: Blocking;
+  readonly watched: Watched<Result>;
+}
+
 /**
  * The answer of a read, after a wait when the request asks for one. Undefined when the client went
- * away meanwhile. Rejects as the operation does.
+ * away meanwhile. Rejects as the operation does, and with 'unavailable' where too many wait.
  */
 export async function answerWhenNewer<Result>(
   exchange: Exchange,
   parked: Parked,
-  asked: { readonly blocking: Blocking; readonly watched: Watched<Result> },
+  asked: Asked<Result>,
 ): Promise<Result | undefined> {
   const { blocking, watched } = asked;
   const first = await watched.run();
   const isNewer = blocking.index === 0 || watched.metaOf(first).index > blocking.index;
   if (isNewer || watched.isFinal(first)) return first;
+  const seen = seenOf(watched, first);
+  await watched.discard(first);
+  return parked.inPlace(() => newsAfter(seen, exchange, parked, asked));
+}
+
+/** What is remembered of an answer that is not given. */
+interface Seen {
+  readonly meta: ReadMeta;
+  readonly version: number | undefined;
+}
+
+function seenOf<Result>(watched: Watched<Result>, result: Result): Seen {
+  return { meta: watched.metaOf(result), version: watched.versionOf(result) };
+}
+
+async function newsAfter<Result>(
+  first: Seen,
+  exchange: Exchange,
+  parked: Parked,
+  { blocking, watched }: Asked<Result>,
+): Promise<Result | undefined> {
   const { clock, random, operations } = exchange.parts;
   const waitMs = blocking.waitMs * (1 + random.fraction() / 16);
   const deadlineMs = clock.monotonicMs() + waitMs;
-  let current = first;
-  for (;;) {
-    const meta = watched.metaOf(current);
-    const version = watched.versionOf(current);
-    await watched.discard(current);
+  for (let seen = first; ; ) {
+    const { meta } = seen;
     const remainingMs = deadlineMs - clock.monotonicMs();
     await parked.run(exchange.response, (cancel) =>
       operations.waitForChange(meta.watch, meta.index, remainingMs, cancel),
@@ -51,19 +74,16 @@ export async function answerWhenNewer<Result>(
     if (exchange.isOver) return undefined;
     const next = await watched.run();
     const isLast = parked.isClosing || clock.monotonicMs() >= deadlineMs;
-    if (isLast || isNews(watched, { blocking, meta, version }, next)) return next;
-    current = next;
+    if (isLast || isNews(watched, { blocking, ...seen }, next)) return next;
+    seen = seenOf(watched, next);
+    await watched.discard(next);
   }
 }
 
 /** Whether an answer ends the wait that began with an older one. */
 function isNews<Result>(
   watched: Watched<Result>,
-  before: {
-    readonly blocking: Blocking;
-    readonly meta: ReadMeta;
-    readonly version: number | undefined;
-  },
+  before: Seen & { readonly blocking: Blocking },
   next: Result,
 ): boolean {
   if (watched.isFinal(next)) return true;

@@ -12,6 +12,7 @@ import { REQUEST_ID_MAX } from '../service/request-marks.ts';
 import type { Position } from '../state/outcome.ts';
 import type { Page } from '../state/view.ts';
 import type { Exchange } from './exchange.ts';
+import { headCharsOf } from './head-size.ts';
 import { HEADER_PREFIXES, headerReader } from './headers.ts';
 import { type Query, textOf } from './query.ts';
 import { LIMITS } from './settings.ts';
@@ -77,7 +78,16 @@ function blockingOf(exchange: Exchange): Blocking {
   const index = textOf(query, 'index');
   if (index !== undefined && !isUnsigned64(index)) throw malformed('Invalid index');
   const waitMs = askedMs <= 0 ? defaultQueryTimeMs : Math.min(askedMs, maxQueryTimeMs);
-  return { index: Math.min(Number(index ?? 0), Number.MAX_SAFE_INTEGER), waitMs };
+  const asked = { index: Math.min(Number(index ?? 0), Number.MAX_SAFE_INTEGER), waitMs };
+  if (asked.index > 0) requireShortHead(exchange);
+  return asked;
+}
+
+/** What may wait for minutes is kept for as long. */
+function requireShortHead({ target, request }: Exchange): void {
+  const max = LIMITS.blockingHeadChars;
+  if (headCharsOf(target, request.rawHeaders) <= max) return;
+  throw malformed(`a blocking query may have ${max} characters of path, query and headers`);
 }
 
 /** `limit` and `next` of a list. Throws 'malformed'. */

@@ -22,6 +22,7 @@ import { type Entrance, PlainLane } from './plain-lane.ts';
 import { RateLimit, type RequestSort } from './rate-limit.ts';
 import { RouteTable, routePathOf } from './route-table.ts';
 import { RouteStats } from './route-stats.ts';
+import { serveInTurn } from './serve-in-turn.ts';
 import { serveNode } from './serve-node.ts';
 import { serveOperator } from './serve-operator.ts';
 import { serveSnapshot } from './serve-snapshot.ts';
@@ -48,7 +49,10 @@ type Hook = (request: FastifyRequest, reply: FastifyReply, done: () => void) => 
  */
 export function createHttp(parts: HttpParts): FastifyInstance {
   const app = fastify(optionsOf(parts)) as unknown as FastifyInstance;
-  const shared: Shared = { parked: new Parked(), tokenInUrl: new TokenInUrlWarning() };
+  const shared: Shared = {
+    parked: new Parked(parts.settings.blockingQueriesMax),
+    tokenInUrl: new TokenInUrlWarning(),
+  };
   const server = new HttpServer(app, parts, shared);
   server.acceptAnyBody();
   server.routeOperations();
@@ -56,6 +60,7 @@ export function createHttp(parts: HttpParts): FastifyInstance {
   server.routeOperator();
   server.routeTheRest();
   server.lane.openOn(app.server);
+  serveInTurn(app.server, parts.logger);
   app.addHook('preClose', async () => {
     server.lane.close();
     shared.parked.close();
@@ -70,7 +75,8 @@ export function createHttp(parts: HttpParts): FastifyInstance {
 
 function optionsOf({ settings }: HttpParts) {
   const { tls } = settings;
-  const http = { maxHeaderSize: LIMITS.headerMaxBytes };
+  // A request without `Host` waits for its turn as any other.
+  const http = { maxHeaderSize: LIMITS.headerMaxBytes, requireHostHeader: false };
   return {
     bodyLimit: settings.bodyMaxBytes,
     requestTimeout: LIMITS.requestTimeoutMs,
@@ -141,6 +147,12 @@ class HttpServer {
   readonly #shared: Shared;
   readonly #rateLimit: RateLimit;
   readonly #unrouted: RouteStats;
+  readonly #table = new RouteTable([
+    ...Object.values<Endpoint>(ENDPOINT_BY_OPERATION),
+    ...Object.values<Endpoint>(NODE_ENDPOINTS),
+    ...Object.values<Endpoint>(OPERATOR_ENDPOINTS),
+    ...Object.values<Endpoint>(SNAPSHOT_ENDPOINTS),
+  ]);
 
   constructor(app: FastifyInstance, parts: HttpParts, shared: Shared) {
     this.#app = app;
@@ -159,19 +171,7 @@ class HttpServer {
     });
     this.#app.setErrorHandler((error, request, reply) => {
       reply.hijack();
-      const exchange = this.#exchangeOf(this.#unrouted, request, reply);
-      const code = String((error as { readonly code?: unknown }).code ?? '');
-      // The rest of the body is not read, so the connection cannot be used again.
-      const headers = ['Connection', 'close'];
-      if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-        const text = `the body is larger than ${this.#parts.settings.bodyMaxBytes} bytes`;
-        exchange.fail(new AclError('body-too-large', text), headers);
-      } else if (code.startsWith('FST_ERR_CTP_')) {
-        exchange.fail(
-          new AclError('malformed', 'the body does not fit its Content-Length'),
-          headers,
-        );
-      } else exchange.fail(error, headers);
+      this.#fail(this.#exchangeOf(this.#unrouted, request, reply), error);
     });
   }
 
@@ -202,12 +202,7 @@ class HttpServer {
 
   /** Wrong methods, unknown paths, paths that are not clean. */
   routeTheRest(): void {
-    const table = new RouteTable([
-      ...Object.values<Endpoint>(ENDPOINT_BY_OPERATION),
-      ...Object.values<Endpoint>(NODE_ENDPOINTS),
-      ...Object.values<Endpoint>(OPERATOR_ENDPOINTS),
-      ...Object.values<Endpoint>(SNAPSHOT_ENDPOINTS),
-    ]);
+    const table = this.#table;
     const methods = this.#app.supportedMethods;
     for (const path of table.paths) {
       const hidden = methods.filter((method) => table.isHidden(path, method));
@@ -216,7 +211,7 @@ class HttpServer {
     this.#routeAtOnce(methods, '*', (exchange) => refuse(exchange, table));
     this.#routeAtOnce(methods, REDIRECT_PATH, answerRedirect);
     this.#routeAtOnce(methods, REFUSED_PATH, refusePath);
-    // Methods that the router does not know.
+    // Methods that the router does not know; of some that Node knows it makes an error (`#fail`).
     this.#app.setNotFoundHandler((request, reply) => {
       reply.hijack();
       refuse(this.#exchangeOf(this.#unrouted, request, reply), table);
@@ -246,10 +241,14 @@ class HttpServer {
     const url = routePathOf(endpoint);
     const stats = new RouteStats(this.#parts.metrics, { method, template: path });
     const gate = this.#gateOf(endpoint);
+    const needsQuery = path !== NODE_ENDPOINTS.livez.path;
     const entrance: Entrance = {
       admits: (raw) => gate === undefined || gate(new Exchange(this.#parts, stats, raw)),
-      // It never rejects, and whoever brought the request has nothing to do behind it.
-      serve: (raw, found) => void serve(new Exchange(this.#parts, stats, raw), found),
+      serve: (raw, found) => {
+        const exchange = new Exchange(this.#parts, stats, raw);
+        // It never rejects, and whoever brought the request has nothing to do behind it.
+        if (!needsQuery || hasReadableQuery(exchange)) void serve(exchange, found);
+      },
     };
     this.#app.route({
       method,
@@ -312,13 +311,39 @@ class HttpServer {
     ];
   }
 
+  /** Fastify could not bring a request to its route. */
+  #fail(exchange: Exchange, error: unknown): void {
+    const code = String((error as { readonly code?: unknown }).code ?? '');
+    // The rest of the body is not read, so the connection cannot be used again.
+    const headers = ['Connection', 'close'];
+    if (code === 'FST_ERR_NOT_FOUND') refuse(exchange, this.#table);
+    else if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+      const text = `the body is larger than ${this.#parts.settings.bodyMaxBytes} bytes`;
+      exchange.fail(new AclError('body-too-large', text), headers);
+    } else if (code.startsWith('FST_ERR_CTP_')) {
+      const text = 'the body does not fit its Content-Length';
+      exchange.fail(new AclError('malformed', text), headers);
+    } else exchange.fail(error, headers);
+  }
+
   #exchangeOf(stats: RouteStats, request: FastifyRequest, reply: FastifyReply): Exchange {
     return new Exchange(this.#parts, stats, { request: request.raw, response: reply.raw });
   }
 }
 
+/** Asked before all else, as deployed servers do; who brings another query is answered. */
+function hasReadableQuery(exchange: Exchange): boolean {
+  try {
+    return exchange.query !== undefined;
+  } catch (error) {
+    exchange.fail(error);
+    return false;
+  }
+}
+
 /** Nothing is served there, or not to this method. */
 function refuse(exchange: Exchange, table: RouteTable): void {
+  if (!hasReadableQuery(exchange)) return;
   const path = table.match(exchange.request.url ?? '/');
   if (path === undefined) answerUnknownPath(exchange);
   else answerWrongMethod(exchange, table.allowOf(path));

@@ -6,6 +6,7 @@ import { constants, gzip } from 'node:zlib';
 import { AclError } from '../acl/error.ts';
 import type { Position } from '../state/outcome.ts';
 import type { ReadMeta, WriteMeta } from '../service/views.ts';
+import type { ReadyBody } from './description.ts';
 import { hasDeployedHeader, headerNames, pushHeader } from './headers.ts';
 import type { HttpParts } from './parts.ts';
 import { PrettyPrinter } from './pretty.ts';
@@ -74,7 +75,7 @@ export class Exchange {
     return originalUrl ?? url ?? '/';
   }
 
-  /** Throws 'malformed' with an empty text when an escape is broken. */
+  /** Throws 'malformed', with an empty text when an escape is broken. */
   get query(): Query {
     this.#query ??= queryOf(this.target);
     if (this.#query === undefined) throw new UndecodableQuery();
@@ -93,8 +94,7 @@ export class Exchange {
   }
 
   get isPretty(): boolean {
-    this.#query ??= queryOf(this.target);
-    return this.#query?.has('pretty') ?? false;
+    return this.query.has('pretty');
   }
 
   get acceptsGzip(): boolean {
@@ -130,6 +130,13 @@ export class Exchange {
     const printer = new PrettyPrinter();
     const pretty = printer.push(body) + printer.end();
     this.send({ status, type: JSON_TYPE, body: pretty, headers, position });
+  }
+
+  /** What was made before, for everybody. */
+  sendReady(type: string, { plain, gzipped }: ReadyBody): void {
+    const flat = [...this.head(type, undefined)];
+    if (!this.acceptsGzip) this.write(200, flat, plain);
+    else this.write(200, [...flat, 'Content-Encoding', 'gzip'], gzipped);
   }
 
   send(answer: Answer): void {
@@ -232,14 +239,9 @@ function endInOneWrite(
   encoding: 'latin1' | 'utf8',
 ): void {
   const { socket } = response;
-  if (socket === null) {
-    // The client has sent ahead: this answer waits until those before it are out.
-    response.end(body, encoding);
-    return;
-  }
-  socket.cork();
+  socket?.cork();
   response.write(body, encoding);
-  socket.uncork();
+  socket?.uncork();
   response.end();
 }
 

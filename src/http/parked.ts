@@ -1,18 +1,39 @@
 // The blocking queries that wait at the moment. Closing the server ends all waits, so that each client
-// gets an answer; a client that goes away ends its own.
+// gets an answer; a client that goes away ends its own. There is room for so many, because each costs memory
+// for minutes; who comes when it is full is told so at once.
 
+import { AclError } from '../acl/error.ts';
 import type { RawResponse } from './wire-types.ts';
 
 export class Parked {
+  readonly #max: number;
   readonly #waits = new Set<AbortController>();
+  #count = 0;
   #isClosing: boolean = false;
 
+  constructor(max: number) {
+    this.#max = max;
+  }
+
   get count(): number {
-    return this.#waits.size;
+    return this.#count;
   }
 
   get isClosing(): boolean {
     return this.#isClosing;
+  }
+
+  /** Keeps a place for a blocking query until it is over, however often it wakes. Rejects with 'unavailable'. */
+  async inPlace<Result>(query: () => Promise<Result>): Promise<Result> {
+    if (this.#count >= this.#max) {
+      throw new AclError('unavailable', `${this.#count} blocking queries wait already`);
+    }
+    this.#count += 1;
+    try {
+      return await query();
+    } finally {
+      this.#count -= 1;
+    }
   }
 
   /** Runs `wait` with a signal that fires when the client goes away or the server closes. */

@@ -1,6 +1,9 @@
 // The query string. Of a parameter given twice the first counts; a parameter without a value is
 // present and empty. `+` is a space.
 
+import { AclError } from '../acl/error.ts';
+import { LIMITS } from './settings.ts';
+
 export interface Query {
   /** The value, `''` when present without one, undefined when absent. */
   get(name: string): string | undefined;
@@ -10,7 +13,10 @@ export interface Query {
 /** Most requests have no query, and each is asked for a dozen parameters. */
 const EMPTY: Query = { get: () => undefined, has: () => false };
 
-/** The query of a request target; undefined when an escape in it is broken. */
+/**
+ * The query of a request target; undefined when an escape in it is broken. Throws 'malformed' where it has
+ * more parameters than anybody could mean.
+ */
 export function queryOf(target: string): Query | undefined {
   const start = target.indexOf('?');
   return start === -1 ? EMPTY : parseQuery(target.slice(start + 1));
@@ -18,7 +24,9 @@ export function queryOf(target: string): Query | undefined {
 
 function parseQuery(text: string): Query | undefined {
   const values = new Map<string, string>();
-  for (const pair of text.split('&')) {
+  const pairs = text.split('&', PARAMETERS_MAX + 1);
+  if (pairs.length > PARAMETERS_MAX) throw tooMany();
+  for (const pair of pairs) {
     if (pair === '') continue;
     const equals = pair.indexOf('=');
     const name = unescapeQuery(equals === -1 ? pair : pair.slice(0, equals));
@@ -27,6 +35,12 @@ function parseQuery(text: string): Query | undefined {
     if (!values.has(name)) values.set(name, value);
   }
   return values;
+}
+
+const PARAMETERS_MAX = LIMITS.queryParametersMax;
+
+function tooMany(): AclError {
+  return new AclError('malformed', `the query has more than ${PARAMETERS_MAX} parameters`);
 }
 
 /** Undoes the escapes of a query; undefined when one is broken or gives no UTF-8. */

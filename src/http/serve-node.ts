@@ -6,11 +6,11 @@ import { durationNsOf } from '../acl/duration.ts';
 import { AclError } from '../acl/error.ts';
 import { AUTHORIZE_MAX } from '../api/bodies.ts';
 import { type NodeEndpointName, NODE_ENDPOINTS } from '../api/endpoints-node.ts';
-import { openApiDocument } from '../api/openapi.ts';
 import type { AuthorizationItem } from '../service/authorization-types.ts';
 import { requireOwnDatacenter } from '../service/own-datacenter.ts';
 import { askedOf } from './call-of.ts';
-import { type Exchange, TEXT_TYPE } from './exchange.ts';
+import { descriptionOf } from './description.ts';
+import { type Exchange, JSON_TYPE, TEXT_TYPE } from './exchange.ts';
 import type { MemberInfo } from './node-info.ts';
 import type { HttpParts } from './parts.ts';
 import { textOf } from './query.ts';
@@ -71,7 +71,10 @@ const SERVE_BY_NAME: Readonly<Record<NodeEndpointName, Serve>> = {
     } else sendValue(exchange, metrics.toJson(clock.wallMs()));
   },
   'catalog.datacenters': (exchange) => sendValue(exchange, exchange.parts.node.datacenters()),
-  openapi: (exchange) => sendValue(exchange, openApiDocument(exchange.parts.node.version)),
+  openapi: (exchange) => {
+    const { parts, isPretty } = exchange;
+    exchange.sendReady(JSON_TYPE, descriptionOf(parts.node.version, { isPretty }));
+  },
   livez: (exchange) => sendText(exchange, { status: 200, text: 'ok\n' }),
   readyz: async (exchange) => {
     const own = exchange.parts.node.notReadyReasons();

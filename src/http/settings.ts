@@ -16,6 +16,8 @@ export interface HttpSettings {
   readonly snapshotMaxBytes: number;
   /** `limits.http_max_conns_per_client`; 0 means no limit. */
   readonly connectionsPerClientMax: number;
+  /** `limits.blocking_queries_max`: so many may wait at once; of one connection one does. */
+  readonly blockingQueriesMax: number;
   /** `limits.request_limits`: requests a second and client. */
   readonly requestLimits: {
     readonly mode: 'disabled' | 'permissive' | 'enforcing';
@@ -45,6 +47,7 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
   bodyMaxBytes: 1024 * 1024,
   snapshotMaxBytes: 4 * 1024 * 1024 * 1024,
   connectionsPerClientMax: 200,
+  blockingQueriesMax: 10_000,
   requestLimits: { mode: 'disabled', readRate: 0, writeRate: 0 },
   defaultQueryTimeMs: 300_000,
   maxQueryTimeMs: 600_000,
@@ -55,6 +58,14 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
 export const LIMITS = {
   /** Request line and headers together. */
   headerMaxBytes: 1024 * 1024,
+  /** So many requests of a connection may wait for the answers before theirs. */
+  sentAheadMax: 512,
+  /** Heads and bodies of requests that wait so; more than the head of one may have. */
+  sentAheadBytes: 2 * 1024 * 1024,
+  /** A query of more parameters is refused: what is read of it is kept for as long as its request. */
+  queryParametersMax: 100,
+  /** Path, query and headers of a blocking query, which are kept for as long as it waits. */
+  blockingHeadChars: 16 * 1024,
   /** A request that is not complete by then is dropped: slow bodies hold no connection for ever. */
   requestTimeoutMs: 60_000,
   /** So long the sender of an archive may pause, and so long the reader of an archive or a list may. */

@@ -39,6 +39,7 @@ export function httpSettingsOf(settings: Settings, tls: TlsTexts | undefined): H
     bodyMaxBytes: settings['limits.body_max_bytes'],
     snapshotMaxBytes: settings['limits.snapshot_max_bytes'],
     connectionsPerClientMax: settings['limits.http_max_conns_per_client'],
+    blockingQueriesMax: settings['limits.blocking_queries_max'],
     requestLimits: {
       mode: settings['limits.request_limits.mode'],
       readRate: settings['limits.request_limits.read_rate'],

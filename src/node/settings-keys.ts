@@ -265,6 +265,12 @@ export const SETTING_KEYS = [
     says: 'open connections of one client address; 0: no limit',
   },
   {
+    name: 'limits.blocking_queries_max',
+    type: { kind: 'count', min: 1, max: 1_000_000 },
+    default: 10_000,
+    says: 'blocking queries that may wait at once; beyond it 503',
+  },
+  {
     name: 'limits.body_max_bytes',
     type: { kind: 'count', min: 1024, max: 67_108_864 },
     default: 1_048_576,

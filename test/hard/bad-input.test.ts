@@ -436,9 +436,13 @@ t.test('sockets: lying lengths, pipelined garbage and half a request change noth
   );
   t.match(pipelined, /^(HTTP\/1\.1 200 OK[\s\S]*)?$/);
   t.notMatch(pipelined, 'AccessorID');
-  // The length ends the body early, so what follows is garbage behind a whole request.
+  // The length ends the body early, so what follows is garbage behind a whole request, which may be answered.
   const tooShort = await sendRaw(port, `${CREATE}Content-Length: 1\r\n\r\n{"Description":"x"}`);
-  t.match(tooShort, /^(HTTP\/1\.1 400 [\s\S]*Token decoding failed: unexpected EOF)?$/);
+  const afterIts = 'HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n';
+  t.match(
+    tooShort.replace(afterIts, ''),
+    /^(HTTP\/1\.1 400 [\s\S]*Token decoding failed: unexpected EOF)?$/,
+  );
   const tooLong = await sendRaw(port, `${CREATE}Content-Length: 50\r\n\r\n{}`, { isEnded: true });
   t.match(tooLong, /^(HTTP\/1\.1 400 [\s\S]*)?$/);
   for (let end = 1; end < CREATE.length; end += 16) await abandon(port, CREATE.slice(0, end));

@@ -228,6 +228,30 @@ function connected(owner: Owner, port: number): Promise<Socket> {
   });
 }
 
+t.test('connections: who sends ahead and reads nothing costs next to nothing', async (t) => {
+  const nodeOptions = ['--max-old-space-size=96', '--max-semi-space-size=2'];
+  const dataFolder = join(temporaryFolder(t), 'data');
+  const server = await startServer(t, { dataFolder, nodeOptions });
+  const beforeMib = server.anonymousMib();
+  for (const path of ['/v1/openapi.json', '/v1/acl/token/self?index=99999999', '/livez']) {
+    const flooding = await Promise.all(Array.from({ length: 20 }, () => connected(t, server.port)));
+    for (const socket of flooding) {
+      // Who is cut off hears of it when he writes on.
+      socket.on('error', () => undefined).pause();
+      for (let turn = 0; turn < 3; turn += 1) {
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(3_000));
+      }
+    }
+    await pause(300);
+    const self = await ask(server.port, { path: '/livez', secret: '' });
+    t.equal(self.status, 200, 'others are served meanwhile');
+    for (const socket of flooding) socket.destroy();
+  }
+  const grownMib = server.anonymousMib() - beforeMib;
+  t.ok(grownMib < 96, `grown by ${grownMib} MiB`);
+  await server.end('SIGTERM');
+});
+
 t.test('connections: beyond the limit they are refused, and room is made again', async (t) => {
   const server = await startServer(t, { dataFolder: join(temporaryFolder(t), 'data') });
   const held = await Promise.all(Array.from({ length: 200 }, () => connected(t, server.port)));

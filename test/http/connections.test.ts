@@ -4,7 +4,8 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
-import type { PolicyView, ReadResult } from '../../src/service/views.ts';
+import { LIMITS } from '../../src/http/settings.ts';
+import type { ListResult, PolicyView, ReadResult } from '../../src/service/views.ts';
 import {
   listOf,
   policyView,
@@ -156,25 +157,31 @@ t.test('blocking: closing the server answers everyone who waits', async (t) => {
   t.equal((await answer).json<unknown[]>().length, 1);
 });
 
+/** A list that says when it is let go, also where nothing of it was read. */
+function listHeld(onReturn: () => void): ListResult<PolicyView> {
+  const list = listOf([[policyView()]]);
+  const slices: AsyncIterable<readonly PolicyView[]> = {
+    [Symbol.asyncIterator]: () => {
+      const inner = list.slices[Symbol.asyncIterator]();
+      return {
+        next: () => inner.next(),
+        return: async () => {
+          onReturn();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+  return { ...list, slices };
+}
+
 t.test('blocking: lists that are not given let go of what they hold', async (t) => {
   let returned = 0;
   const { app, operations } = server({
-    'policy.list': () => {
-      const list = listOf([[policyView()]]);
-      const slices: AsyncIterable<readonly PolicyView[]> = {
-        [Symbol.asyncIterator]: () => {
-          const inner = list.slices[Symbol.asyncIterator]();
-          return {
-            next: () => inner.next(),
-            return: async () => {
-              returned += 1;
-              return { done: true, value: undefined };
-            },
-          };
-        },
-      };
-      return { ...list, slices };
-    },
+    'policy.list': () =>
+      listHeld(() => {
+        returned += 1;
+      }),
   });
   const answer = app.inject('/v1/acl/policies?index=10');
   await operations.wait(1);
@@ -182,6 +189,68 @@ t.test('blocking: lists that are not given let go of what they hold', async (t) 
   await app.close();
   await answer;
   t.equal(returned, 2);
+});
+
+t.test(
+  'blocking: so many may wait, and who finds no place is told so and holds nothing',
+  async (t) => {
+    let returned = 0;
+    const onReturn = () => {
+      returned += 1;
+    };
+    const { app, operations } = server(
+      {
+        'policy.list': () => listHeld(onReturn),
+        'policy.read': () => found(10),
+      },
+      { blockingQueriesMax: 2 },
+    );
+    const waiting = [
+      app.inject('/v1/acl/policy/x?index=10'),
+      app.inject('/v1/acl/policy/x?index=10'),
+    ];
+    await operations.wait(2);
+    const url = '/v1/acl/policies?index=10';
+    const refused = await app.inject(url);
+    t.equal(refused.statusCode, 503);
+    t.equal(refused.body, '2 blocking queries wait already');
+    t.equal(refused.headers['retry-after'], '1');
+    t.equal((await app.inject({ url, headers: { 'x-consul-token': 's' } })).statusCode, 500);
+    t.equal(returned, 2, 'their lists are let go');
+    t.equal((await app.inject('/v1/acl/policies?index=9')).statusCode, 200, 'need not wait');
+    t.equal(operations.waits.length, 2);
+    await app.close();
+    for (const answer of await Promise.all(waiting)) t.equal(answer.statusCode, 200);
+  },
+);
+
+t.test('blocking: one that wakes for nothing keeps its place', async (t) => {
+  let wake: () => void = () => undefined;
+  const isAwake = new Promise<void>((resolve) => {
+    wake = resolve;
+  });
+  const { app, operations } = server(
+    {
+      'policy.read': inTurn<ReturnType<typeof found> | Promise<ReturnType<typeof found>>>(
+        found(10),
+        isAwake.then(() => found(11, 10)),
+        found(12),
+      ),
+      'role.read': () => ({ refusal: { code: 'not-found', message: '' }, meta: readMeta(10) }),
+    },
+    { blockingQueriesMax: 1 },
+  );
+  const first = app.inject('/v1/acl/policy/x?index=10');
+  (await operations.wait(1)).end();
+  const other = () => app.inject('/v1/acl/role/x?index=10');
+  t.equal((await other()).statusCode, 503);
+  wake();
+  (await operations.wait(2)).end();
+  t.equal((await first).headers['x-service-index'], '12');
+  const next = other();
+  (await operations.wait(3)).end();
+  await app.close();
+  t.equal((await next).statusCode, 404, 'and then it is free');
 });
 
 async function listening(
@@ -232,6 +301,11 @@ async function bytesOf(message: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
+/** Whether no blocking query waits. */
+function isQuiet({ metrics }: Server): boolean {
+  return /blocking_queries\{listener="http"\} 0/.test(metrics.prometheus());
+}
+
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 t.test('sockets: pipelined requests are answered in their order', async (t) => {
@@ -249,6 +323,110 @@ t.test('sockets: pipelined requests are answered in their order', async (t) => {
     [...answer.matchAll(/"Name":"(\w)"/g)].map(([, name]) => name),
     ['a', 'b', 'c', 'd'],
   );
+});
+
+t.test('sockets: a request is begun when the answer before it is out', async (t) => {
+  let end: () => void = () => undefined;
+  const isDone = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const made = server({
+    'policy.create': () => isDone.then(() => ({ value: policyView(), meta: WRITE_META })),
+    'policy.read': ({ id }) => ({ value: policyView({ name: id }), meta: readMeta(2) }),
+  });
+  const port = await listening(t, made);
+  const write = 'PUT /v1/acl/policy HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}';
+  const read = 'GET /v1/acl/policy/b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  const answer = exchange(port, write + read);
+  while (made.operations.calls.length === 0) await turn();
+  const other = await get(port, '/v1/acl/policy/c');
+  t.equal(other.statusCode, 200, 'other connections are served meanwhile');
+  const names = () => made.operations.calls.map(({ name }) => name);
+  t.same(names(), ['policy.create', 'policy.read']);
+  end();
+  t.match(await answer, /"Name":"reader"[\s\S]*"Name":"b"/);
+  t.same(names(), ['policy.create', 'policy.read', 'policy.read']);
+});
+
+const BLOCKING = 'GET /v1/acl/policy/x?index=10 HTTP/1.1\r\nHost: x\r\n\r\n';
+const SHORT = 'GET /livez HTTP/1.1\r\nHost:\r\n\r\n';
+
+t.test('sockets: as many requests as may wait are all answered, again and again', async (t) => {
+  const made = server({ 'policy.read': inTurn(found(10), found(11)) });
+  const port = await listening(t, made);
+  const long = SHORT.replace('Host:', `Host:\r\nA: ${'a'.repeat(3_000)}`);
+  const asks = BLOCKING + long.repeat(LIMITS.sentAheadMax);
+  const socket = connect(port, '127.0.0.1', () => socket.write(asks));
+  (await made.operations.wait(1)).end();
+  const perRound = LIMITS.sentAheadMax + 1;
+  let answer = '';
+  let rounds = 0;
+  for await (const part of socket.setEncoding('latin1')) {
+    answer += part;
+    const count = [...answer.matchAll(/HTTP\/1.1 200 OK/g)].length;
+    if (count < (rounds + 1) * perRound) continue;
+    rounds += 1;
+    if (rounds === 3) break;
+    socket.write(asks);
+  }
+  t.equal(rounds, 3);
+});
+
+t.test('sockets: who sends ahead without end is cut off', async (t) => {
+  const head = `GET /livez HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(600 * 1024)}\r\n\r\n`;
+  const text = 'a'.repeat(12_000);
+  const login = `POST /v1/acl/login HTTP/1.1\r\nHost: x\r\nContent-Length: 12000\r\n\r\n${text}`;
+  const expects = SHORT.replace('Host:', 'Host:\r\nExpect: x');
+  const tooMany = LIMITS.sentAheadMax + 1;
+  const cases: [says: string, sent: string][] = [
+    ['one request more than may wait', BLOCKING + SHORT.repeat(tooMany)],
+    ['heads that are too large together', BLOCKING + head.repeat(4)],
+    ['bodies that are too large together', BLOCKING + login.repeat(200)],
+    ['requests without Host', BLOCKING + 'GET / HTTP/1.1\r\n\r\n'.repeat(tooMany)],
+    ['expectations that nobody meets', BLOCKING + expects.repeat(tooMany)],
+    ['none is begun behind the end', BLOCKING.replace('?index=10', '').repeat(tooMany + 1)],
+  ];
+  for (const [says, sent] of cases) {
+    const made = server({ 'policy.read': () => found(10) });
+    const port = await listening(t, made);
+    t.notMatch(await exchange(port, sent), /HTTP[\s\S]*HTTP/, says);
+    t.equal(made.operations.calls.length, 1, says);
+    t.match(made.logger.lines[0], { level: 'debug', message: 'too many requests sent ahead' });
+    t.equal((await get(port, '/livez')).statusCode, 200, 'the server is as before');
+  }
+});
+
+t.test('sockets: what cannot be met is refused in its turn', async (t) => {
+  const made = server({ 'policy.read': inTurn(found(10), found(11)) });
+  const port = await listening(t, made);
+  const first = exchange(port, `${BLOCKING}GET /livez HTTP/1.1\r\n\r\n${SHORT}`);
+  (await made.operations.wait(1)).end();
+  t.match(await first, /^HTTP\/1.1 200 [\s\S]*"Name"[\s\S]*HTTP\/1.1 400 [\s\S]*Connection: close/);
+  const expects = 'GET /livez HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n';
+  const second = await exchange(port, SHORT + expects + SHORT);
+  t.match(second, /^HTTP\/1.1 200 [\s\S]*ok\nHTTP\/1.1 417 [^{]*\r\n\r\n$/);
+});
+
+t.test('sockets: what a client has sent ahead is forgotten when it goes', async (t) => {
+  const made = server({ 'policy.read': () => found(10), 'token.list': () => manyTokens(9).list() });
+  const port = await listening(t, made);
+  const list = 'GET /v1/acl/tokens HTTP/1.1\r\nHost: x\r\n\r\n';
+  const half = 'POST /v1/acl/login HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n{';
+  for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
+    const socket: Socket = connect(port, '127.0.0.1', () => {
+      socket.write(BLOCKING.repeat(3) + list + half);
+    });
+    const before = made.operations.calls.length;
+    await made.operations.wait(before + 1);
+    const isClosed = new Promise((resolve) => socket.once('close', resolve));
+    socket.resume()[leave]();
+    await isClosed;
+    while (!isQuiet(made)) await turn();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    t.equal(made.operations.calls.length, before + 1, leave);
+    t.equal(made.clock.pending.size, 0, 'no answer waits for a reader');
+  }
+  t.same(made.logger.lines, [], 'and none of it is a fault of ours');
 });
 
 t.test('sockets: garbage, aborted uploads and lying lengths do no harm', async (t) => {
@@ -279,6 +457,18 @@ t.test('sockets: garbage, aborted uploads and lying lengths do no harm', async (
   t.same(made.logger.lines, []);
 });
 
+t.test(
+  'sockets: a method that the router has never heard of is refused as any other',
+  async (t) => {
+    const made = server({});
+    const port = await listening(t, made);
+    t.match(await exchange(port, 'PRI /x\r\n\r\n'), /^HTTP\/1.1 404 [\s\S]*Invalid URL path/);
+    const known = await exchange(port, 'PRI /v1/acl/tokens\r\n\r\n');
+    t.match(known, /^HTTP\/1.1 405 [\s\S]*Allow: OPTIONS,GET\r\n[\s\S]*method PRI not allowed/);
+    t.same(made.logger.lines, []);
+  },
+);
+
 t.test('sockets: a body beyond the limit is refused with 413', async (t) => {
   const made = server({}, { bodyMaxBytes: 1000 });
   const port = await listening(t, made);
@@ -298,11 +488,9 @@ t.test('sockets: a client that goes away ends its wait', async (t) => {
     socket.write('GET /v1/acl/policy/x?index=10 HTTP/1.1\r\nHost: x\r\n\r\n');
   });
   await made.operations.wait(1);
-  const gauge = () =>
-    /blocking_queries\{listener="http"\} (\d)/.exec(made.metrics.prometheus())?.[1];
-  t.equal(gauge(), '1');
+  t.notOk(isQuiet(made));
   socket.destroy();
-  while (gauge() !== '0') await new Promise((resolve) => setImmediate(resolve));
+  while (!isQuiet(made)) await turn();
   t.equal(made.operations.calls.length, 1, 'nobody is there to be answered');
 });
 

@@ -1,7 +1,7 @@
 // Requests that go past the router are answered as through it, and only those go past it that mean there
 // what they say.
 
-import { createServer, type IncomingMessage, request, type RequestListener } from 'node:http';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import { type AddressInfo, connect, type Server as NetServer } from 'node:net';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
@@ -10,6 +10,7 @@ import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
 import { OPERATOR_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
 import { ENDPOINTS } from '../../src/api/endpoints.ts';
 import { type Entrance, PlainLane } from '../../src/http/plain-lane.ts';
+import { serveInTurn } from '../../src/http/serve-in-turn.ts';
 import type { RawRequest, RawResponse } from '../../src/http/wire-types.ts';
 import {
   listOf,
@@ -149,9 +150,12 @@ interface Listening {
   close(): Promise<unknown>;
 }
 
-function listening(listener: RequestListener, keepAliveTimeout: number): Promise<Listening> {
+/** A server of the router alone. */
+function listening({ app, logger }: Server): Promise<Listening> {
   return new Promise((resolve) => {
-    const bare = createServer({ keepAliveTimeout }, listener);
+    const { keepAliveTimeout } = app.server;
+    const bare = createServer({ keepAliveTimeout, requireHostHeader: false }, app.routing);
+    serveInTurn(bare, logger);
     bare.listen(0, '127.0.0.1', () => {
       const { port } = bare.address() as AddressInfo;
       resolve({ port, close: () => new Promise((closed) => bare.close(closed)) });
@@ -165,7 +169,7 @@ async function bothWays(t: Test) {
   await through.app.ready();
   t.teardown(() => Promise.all([past.app.close(), through.app.close()]));
   await past.app.listen({ host: '127.0.0.1', port: 0 });
-  const router = await listening(through.app.routing, through.app.server.keepAliveTimeout);
+  const router = await listening(through);
   t.teardown(() => router.close());
   return { past, through, lane: portOf(past.app.server), router: router.port };
 }

@@ -1,8 +1,12 @@
+import { gunzipSync } from 'node:zlib';
 import t from 'tap';
 import { AclError, type AclErrorCode } from '../../src/acl/error.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { ENDPOINTS } from '../../src/api/endpoints.ts';
 import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
+import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
+import { openApiDocument } from '../../src/api/openapi.ts';
+import { descriptionOf } from '../../src/http/description.ts';
 import { HEADER_PREFIXES } from '../../src/http/headers.ts';
 import { statusOf } from '../../src/http/status.ts';
 import { targetPathOf } from '../../src/http/target-path.ts';
@@ -365,6 +369,8 @@ t.test('query: values that cannot be read are refused in the order of the checks
   const list = '/v1/acl/policies';
   const one = '/v1/acl/policy/x';
   const stale = 'Cannot specify ?stale with ?consistent, conflicting semantics.';
+  const long = 'a'.repeat(16 * 1024);
+  const longHead = 'a blocking query may have 16384 characters of path, query and headers';
   const cases: [string, string, Record<string, string>, string][] = [
     ['GET', `${list}?stale&consistent&index=x`, {}, stale],
     ['GET', `${list}?max_stale=5s&consistent`, {}, stale],
@@ -411,17 +417,55 @@ t.test('query: values that cannot be read are refused in the order of the checks
     ['DELETE', `${one}?ack_timeout=0s`, {}, 'Invalid ack_timeout'],
     ['DELETE', `${one}?ack_timeout=`, {}, 'Invalid ack_timeout'],
     ['DELETE', one, { 'idempotency-key': 'k'.repeat(129) }, 'Invalid request id'],
-    ['GET', `${list}?index=%zz`, {}, ''],
+    ['GET', `${list}?index=1&a=${long}`, {}, longHead],
+    ['GET', `${list}?index=1`, { 'x-a': long }, longHead],
+    ['GET', `${list}?a${'&a'.repeat(100)}`, {}, 'the query has more than 100 parameters'],
   ];
   for (const [method, url, headers, text] of cases) {
     const answer = await app.inject({ method: method as 'GET', url, headers });
-    t.equal(answer.statusCode, 400, url);
-    t.equal(answer.body, text, url);
+    t.equal(answer.statusCode, 400, url.slice(0, 99));
+    t.equal(answer.body, text, url.slice(0, 99));
   }
   t.same(operations.calls, []);
-  const broken = await app.inject({ url: `${list}?index=%zz`, headers: CONSUL });
-  t.equal(broken.statusCode, 500, 'deployed servers answer so');
-  t.equal(broken.body, '');
+  for (const query of [`a${'&a'.repeat(99)}`, `index=0&a=${long}`, 'index=1&a=short']) {
+    t.equal((await app.inject(`${list}?${query}`)).statusCode, 200, 'as much as may be');
+  }
+});
+
+t.test('query: broken escapes are refused everywhere, before all else', async (t) => {
+  const { app, operations, logger } = server(
+    {},
+    { aclEnabled: false },
+    { notReadyReasons: () => ['no'] },
+  );
+  const all: readonly Endpoint[] = [
+    ...Object.values<Endpoint>(ENDPOINTS),
+    ...Object.values<Endpoint>(NODE_ENDPOINTS),
+    ...Object.values<Endpoint>(OPERATOR_ENDPOINTS),
+    ...Object.values<Endpoint>(SNAPSHOT_ENDPOINTS),
+  ];
+  const asked: (readonly [method: string, path: string])[] = [
+    ...all.map(({ method, path }) => [method, path.replace(/:\w+/, 'x')] as const),
+    ['GET', '/v1/acl/policy/'],
+    ['DELETE', '/v1/acl/tokens'],
+    ['OPTIONS', '/v1/acl/tokens'],
+    ['GET', '/v1/foo'],
+    ['GET', '/foo'],
+  ];
+  for (const [method, path] of asked.filter(([, path]) => path !== '/livez')) {
+    for (const query of ['%zz', 'a=%ff', 'pretty&%']) {
+      const ask = { method: method as 'GET', url: `${path}?${query}` };
+      const answer = await app.inject(ask);
+      t.equal(answer.statusCode, 400, `${method} ${ask.url}`);
+      t.equal(answer.body, '', ask.url);
+      const deployed = await app.inject({ ...ask, headers: CONSUL });
+      t.equal(deployed.statusCode, 500, 'deployed servers answer so');
+      t.equal(deployed.body, '', ask.url);
+    }
+  }
+  t.equal((await app.inject('/livez?%zz')).statusCode, 200, 'asks for nothing');
+  t.same(operations.calls, []);
+  t.same(logger.lines, []);
 });
 
 t.test('query: what is asked arrives in the call', async (t) => {
@@ -638,6 +682,30 @@ t.test('node: what a server says about itself', async (t) => {
   for (const endpoint of Object.values<Endpoint>(NODE_ENDPOINTS)) {
     t.equal((await app.inject(endpoint.path)).statusCode, 200, endpoint.path);
   }
+});
+
+t.test('node: the description is made once for each form, and says the same in all', async (t) => {
+  const { app } = server({});
+  const document: unknown = JSON.parse(JSON.stringify(openApiDocument('0.1.0')));
+  const indented = `${JSON.stringify(document, null, 4)}\n`;
+  const forms: [query: string, text: string, isPretty: boolean][] = [
+    ['', JSON.stringify(document), false],
+    ['?pretty', indented, true],
+  ];
+  for (const [query, text, isPretty] of forms) {
+    const url = `/v1/openapi.json${query}`;
+    const plain = await app.inject(url);
+    t.equal(plain.body, text, url);
+    t.equal(plain.headers['content-type'], 'application/json');
+    t.equal(plain.headers['x-service-position'], '1.7');
+    const gzipped = await app.inject({ url, headers: { 'accept-encoding': 'gzip' } });
+    t.equal(gzipped.headers['content-encoding'], 'gzip');
+    t.equal(gunzipSync(gzipped.rawPayload).toString(), text, url);
+    const bytes = () => descriptionOf('0.1.0', { isPretty });
+    t.equal(bytes().plain, bytes().plain, 'the same bytes');
+    t.equal(bytes().gzipped, bytes().gzipped);
+  }
+  t.not(descriptionOf('0.1.0', { isPretty: false }), descriptionOf('2', { isPretty: false }));
 });
 
 t.test('readyz: with max_lag only a datacenter that is near enough is ready', async (t) => {
