@@ -64,6 +64,17 @@ export function requireReadable(row: KvRow): void {
   if (!orUnreadable(() => holds(value, key), unreadable)) throw unreadable();
 }
 
+/** Whether `requireReadable` lets it pass. */
+export function isReadable(row: KvRow): boolean {
+  try {
+    requireReadable(row);
+    return true;
+  } catch (error) {
+    if (error instanceof UnreadableRow) return false;
+    throw error;
+  }
+}
+
 /** The kind of a row by its name, and its key where that is no secret and made of none. */
 export function nameOfRow(key: Uint8Array): string {
   const kind = KIND_NAMES.get(key[0]!) ?? `of kind ${key[0]}`;

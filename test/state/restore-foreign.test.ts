@@ -9,10 +9,13 @@ import type { AclError } from '../../src/acl/error.ts';
 import { systemSha256 } from '../../src/platform-node/system-sha256.ts';
 import { inspectArchive } from '../../src/state/archive/archive-reader.ts';
 import type { Change } from '../../src/state/commands.ts';
+import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import type { Meta } from '../../src/state/meta.ts';
 import { COUNTER_MAX } from '../../src/state/meta-check.ts';
+import { encodeMeta } from '../../src/state/meta.ts';
 import { type Field, type Fields, fieldsOrNone, pack, unpack } from '../../src/state/packing.ts';
 import { encodeRetiredNamespace } from '../../src/state/retired-namespace.ts';
+import { CHAIN_ORIGIN, chained, packedRows } from '../../src/state/snapshot-format.ts';
 import { isObjectRow, isRestoredRow, ROW, rowKey } from '../../src/state/tables.ts';
 import {
   accessorNumbered,
@@ -609,3 +612,52 @@ t.test('install: a state of a higher level than the program reads is not taken i
   await t.rejects(intake.add(source[0]!), { message: /used feature level 3, .* reads up to 2/ });
   await intake.abandon();
 });
+
+/** The commands of a restore of these rows, as a leader that looks at nothing would propose them. */
+function commandsOf({ rows, meta }: Content): readonly Change[] {
+  const packed = packedRows(rows.filter(({ key }) => isRestoredRow(key[0]!)));
+  const chain = chained(CHAIN_ORIGIN, packed);
+  return [
+    { type: 'restore.begin', id: 'a' },
+    { type: 'restore.chunk', id: 'a', number: 1, rows: packed },
+    { type: 'restore.commit', id: 'a', chunkCount: 1, chain, metaRow: encodeMeta(meta) },
+  ];
+}
+
+t.test(
+  'apply: what cannot be read is refused by all servers, from the level on that says so',
+  async (t) => {
+    const content = await contentOfServer(await ofEveryKind());
+    const broken = trueTo(withValue(ROW.policy, pack([2, 1, 1, []]))(content));
+    const endless = withMeta(() => ({ index: Number.MAX_SAFE_INTEGER }))(content);
+    const newer = withMeta(() => ({ level: NEWEST_LEVEL + 1 }))(content);
+    const uncounted = withValue(ROW.counts, Uint8Array.of(0xc1))(content);
+    const cases: readonly (readonly [string, Content, RegExp])[] = [
+      ['a policy', broken, /the row policy \S+ has format 2/],
+      ['counts', uncounted, /the row counts \S+ does not hold/],
+      ['an index', endless, /its index is 9007199254740991/],
+      ['a level', newer, /it is of feature level \d+, and 5 is used here/],
+    ];
+    const prefix = 'unavailable: the restore was refused, and nothing was changed: ';
+    for (const [what, said, says] of cases) {
+      const server = new MachineHarness(new MemoryKv());
+      await server.one(BUILTINS);
+      await server.one({ type: 'level.raise', level: 5 });
+      const before = server.machine.digests();
+      const told: string[] = [];
+      for (const change of commandsOf(said)) told.push(await server.tell(change));
+      const refusals = told.filter((each) => each !== 'ok');
+      t.match(refusals[0], says, what);
+      t.ok(refusals[0]?.startsWith(prefix), what);
+      t.same(server.machine.digests(), before, what);
+      t.equal(await server.tell(BUILTINS), 'ok', `${what}: and the server goes on`);
+
+      const older = new MachineHarness(new MemoryKv());
+      await older.one(BUILTINS);
+      await older.one({ type: 'level.raise', level: 4 });
+      for (const change of commandsOf(said)) {
+        t.equal(await older.tell(change), 'ok', `${what}: as releases of before have done`);
+      }
+    }
+  },
+);
