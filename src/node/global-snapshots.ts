@@ -7,6 +7,8 @@ import type { SnapshotSink } from '../../cluster/federation/snapshot/snapshot-si
 import { AclError } from '../acl/error.ts';
 import type { Change } from '../state/commands.ts';
 import type { StateMachine } from '../state/machine.ts';
+import { requireReadable, UnreadableRow } from '../state/readable-row.ts';
+import { RowParser } from '../state/row-parser.ts';
 import { type FollowingDeps, verdictOf } from './follow-primary.ts';
 
 /** Local rows that one command carries over: applying it must not keep the event loop for long. */
@@ -60,6 +62,7 @@ export class GlobalSnapshotSink implements SnapshotSink {
     if (this.#machine.replication()?.isWitness === true) return;
     const known = this.#machine.importUnderWay();
     if (known?.id === id && known.chunkCount >= number) return;
+    requireReadableRows(bytes);
     await this.#applied({ type: 'global-snapshot.chunk', id, number, rows: bytes });
   }
 
@@ -89,5 +92,16 @@ export class GlobalSnapshotSink implements SnapshotSink {
     const { verdict } = await verdictOf(this.#deps, change);
     if (verdict === 'applied') return;
     throw new AclError('internal', `the snapshot was not taken in, at ${change.type}: ${verdict}`);
+  }
+}
+
+/** Before it is in the log, where nobody could pass it over. Throws 'internal'. */
+function requireReadableRows(piece: Uint8Array): void {
+  const notTaken = (says: string): AclError =>
+    new AclError('internal', `the snapshot was not taken in: ${says}`);
+  try {
+    for (const row of new RowParser(notTaken).take(piece)) requireReadable(row);
+  } catch (error) {
+    throw error instanceof UnreadableRow ? notTaken(error.message) : error;
   }
 }

@@ -88,7 +88,18 @@ class ArchiveIntake implements RestoreIntake {
   async #complete(): Promise<TakenIn> {
     this.#reader.end();
     this.#requireDatacenter();
-    return this.#intake.complete();
+    const taken = await this.#intake.complete();
+    this.#requireLevel(taken);
+    return taken;
+  }
+
+  /** All that is restored goes through the log, which says nothing that one of its readers cannot read. */
+  #requireLevel({ level }: TakenIn): void {
+    const { usesLevel } = this.#deps.view;
+    if (level <= usesLevel) return;
+    const found = `the archive is of feature level ${level}, and this datacenter uses ${usesLevel}`;
+    const text = `nothing was changed: ${found}, which rises when all its servers are upgraded`;
+    throw new AclError('unavailable', text);
   }
 
   #requireDatacenter(): void {

@@ -45,7 +45,10 @@ export function forgetRequest(changes: ChangeSet, key: Uint8Array): void {
 
 export function readPendingLogin(rows: Getter, key: string): PendingLogin | undefined {
   const bytes = rows.get(rowKey('pendingLogin', key));
-  if (bytes === undefined) return undefined;
+  return bytes === undefined ? undefined : decodePendingLogin(bytes);
+}
+
+export function decodePendingLogin(bytes: Uint8Array): PendingLogin {
   const [format, value, expiresMs] = unpack(bytes);
   requireFormat('pending login', format, FORMAT);
   return { value: value as Uint8Array, expiresMs: expiresMs as number };

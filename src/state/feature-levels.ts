@@ -9,7 +9,7 @@ import type { Replication } from './global-log/replication.ts';
 export const FIRST_LEVEL = 1;
 
 /** What this release reads. */
-export const NEWEST_LEVEL = 4;
+export const NEWEST_LEVEL = 5;
 
 /** A level is never given another meaning: a new command, or another layout of one, has a new level. */
 const LEVEL_OF_CHANGE: Readonly<Record<ChangeType, number>> = {
@@ -83,6 +83,14 @@ export function tellsLocalDeletions(level: number): boolean {
   return level >= LOCAL_DELETIONS_LEVEL;
 }
 
+/**
+ * Whether a row that comes with a restore, or with a snapshot of the primary, is refused where it cannot be read.
+ * Releases of before took it, and ended at the first command that met it: so what they did is done below that level.
+ */
+export function isStrictOnRows(level: number): boolean {
+  return level >= STRICT_ROWS_LEVEL;
+}
+
 /** The level that whoever applies the command must read. */
 export function levelOf(change: Change): number {
   if (change.type === 'token.set' && change.presence === 'create-drawn') return DRAWN_LEVEL;
@@ -93,6 +101,7 @@ export function levelOf(change: Change): number {
 const DRAWN_LEVEL = 2;
 const FROM_FORK_LEVEL = 3;
 const LOCAL_DELETIONS_LEVEL = 4;
+const STRICT_ROWS_LEVEL = 5;
 
 /**
  * The command in words that everybody reads who reads the level. Undefined where there are none: it must

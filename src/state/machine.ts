@@ -224,11 +224,11 @@ export class StateMachine extends StoredState {
     const isFree = this.#intake === undefined && this.#opening === undefined;
     assert(isFree, 'one state is taken in at a time');
     this.#isForRestore = isForRestore;
-    this.#opening = this.#openIntake();
+    this.#opening = this.#openIntake({ isForRestore });
     return this.#opening;
   }
 
-  async #openIntake(): Promise<SnapshotIntake> {
+  async #openIntake({ isForRestore }: { readonly isForRestore: boolean }): Promise<SnapshotIntake> {
     const generations = must(this.#generations, 'generations, to take in another state');
     const generation = this.store.generation + 1;
     try {
@@ -240,6 +240,8 @@ export class StateMachine extends StoredState {
       this.#intake = new SnapshotIntake({
         kv,
         generation,
+        reads: this.#reads,
+        isForRestore,
         onAdopt: (meta) => this.#adopt(new StateStore(kv, generation, this.#clock), meta),
         onAbandon: async () => {
           await generations.discard(generation, kv);

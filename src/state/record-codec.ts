@@ -20,16 +20,17 @@ export interface RecordCodec<T extends Stamped> {
   objectOf(fields: Fields, indexes: Stamped): T;
 }
 
-const FORMAT = 1;
+/** Of every record so far. */
+export const RECORD_FORMAT = 1;
 
 /** The value of an object's row: format, CreateIndex, ModifyIndex, then the fields. */
 export function encodeRecord<T extends Stamped>(codec: RecordCodec<T>, object: T): Uint8Array {
-  return pack([FORMAT, object.createIndex, object.modifyIndex, codec.fieldsOf(object)]);
+  return pack([RECORD_FORMAT, object.createIndex, object.modifyIndex, codec.fieldsOf(object)]);
 }
 
 export function decodeRecord<T extends Stamped>(codec: RecordCodec<T>, value: Uint8Array): T {
   const [format, createIndex, modifyIndex, fields] = unpack(value);
-  requireFormat('record', format, FORMAT);
+  requireFormat('record', format, RECORD_FORMAT);
   return codec.objectOf(fields as Fields, { createIndex, modifyIndex } as Stamped);
 }
 

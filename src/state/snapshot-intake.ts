@@ -1,5 +1,6 @@
 // Taking in another state beside the present one: its rows go into a store of their own, which nobody
-// reads before all of it is checked and on disk. Until it is adopted, giving up leaves no trace.
+// reads before all of it is checked and on disk. Until it is adopted, giving up leaves no trace. Of one that
+// is only to be restored the objects are taken, and what follows from them is made anew.
 
 import { assert } from '../../cluster/base/assert.ts';
 import type { LogWitness } from '../../cluster/log/log-entry.ts';
@@ -13,8 +14,9 @@ import {
   rangeOfKeyspace,
 } from './keyspaces.ts';
 import type { Meta } from './meta.ts';
-import { SnapshotDamage } from './snapshot-damage.ts';
-import { SnapshotReader } from './snapshot-reader.ts';
+import { completeRestored, RESTORED_OBJECTS_MAX, restoredWrites } from './restored-rows.ts';
+import { requireUndamaged, SnapshotDamage } from './snapshot-damage.ts';
+import { type ReadRow, SnapshotReader } from './snapshot-reader.ts';
 import { isRestoredRow, META_KEY, ROW } from './tables.ts';
 
 /** Rows of one batch: making a batch takes the event loop a microsecond a row. */
@@ -27,6 +29,10 @@ export interface SnapshotIntakeOptions {
   /** Empty. */
   readonly kv: Kv;
   readonly generation: number;
+  /** The feature level up to which the program reads. */
+  readonly reads: number;
+  /** It is an archive that is only to be read out again, and never adopted. */
+  readonly isForRestore: boolean;
   /** The taken-in state takes the place of the present one, at once. */
   readonly onAdopt: (meta: Meta) => void;
   /** It was given up: the store is to be deleted. */
@@ -38,13 +44,15 @@ export interface TakenIn {
   readonly appliedEntry: LogWitness;
   readonly groupRecord: Uint8Array | undefined;
   readonly generation: number;
+  /** The feature level that it was written under. */
+  readonly level: number;
   /** The row that says all that the state says of itself. */
   readonly metaRow: Uint8Array;
 }
 
 export class SnapshotIntake {
   readonly #options: SnapshotIntakeOptions;
-  readonly #reader = new SnapshotReader();
+  readonly #reader: SnapshotReader;
   /** Whatever is under way; one thing after the other. */
   #working: Promise<unknown> = Promise.resolve();
   #failure: unknown;
@@ -56,6 +64,7 @@ export class SnapshotIntake {
 
   constructor(options: SnapshotIntakeOptions) {
     this.#options = options;
+    this.#reader = new SnapshotReader(options.reads);
   }
 
   /** Resolves when its rows are on disk. Rejects with SnapshotDamage, and then takes nothing more. */
@@ -71,12 +80,14 @@ export class SnapshotIntake {
   /** What a restore brings back of it, once it is complete: to be read out again, not adopted. */
   restoredRows(): AsyncIterable<readonly KvRow[]> {
     assert(this.#standing === 'complete', 'what is read out is whole');
+    assert(this.#options.isForRestore, 'what is read out was made for it');
     return restoredAmong(this.#options.kv.rows(rangeOfKeyspace(KEYSPACES.current)));
   }
 
   /** From now on this is the state. Only after `complete`, and never while entries are applied. */
   async adopt(): Promise<void> {
     assert(this.#standing === 'complete' && this.#meta !== undefined, 'what is adopted is whole');
+    assert(!this.#options.isForRestore, 'an archive is not adopted');
     this.#standing = 'adopted';
     this.#options.onAdopt(this.#meta);
   }
@@ -113,10 +124,16 @@ export class SnapshotIntake {
   }
 
   async #write(chunk: Uint8Array): Promise<void> {
-    const writes = this.#reader.take(chunk).map((row) => this.#placed(row));
-    for (let at = 0; at < writes.length; at += BATCH_ROWS_MAX) {
+    const rows = this.#reader.take(chunk);
+    const { kv, isForRestore } = this.#options;
+    const size = isForRestore ? RESTORED_OBJECTS_MAX : BATCH_ROWS_MAX;
+    for (let at = 0; at < rows.length; at += size) {
       if (this.#hasBeenAbandoned) throw givenUp();
-      await this.#options.kv.write(writes.slice(at, at + BATCH_ROWS_MAX));
+      const slice = rows.slice(at, at + size);
+      const writes = isForRestore
+        ? restoredWrites(kv, slice)
+        : slice.map((row) => this.#placed(row));
+      if (writes.length > 0) await kv.write(writes);
     }
   }
 
@@ -125,16 +142,19 @@ export class SnapshotIntake {
     return this.#standing === 'abandoned';
   }
 
-  #placed({ key, value }: KvRow): KvWrite {
+  #placed(row: ReadRow): KvWrite {
+    const { key, value } = row;
     if (key[0] === ROW.restore) this.#hasRestore = true;
     if (key[0] === ROW.staged && !this.#hasRestore) {
       throw new SnapshotDamage('it has rows of a restore that is not under way');
     }
+    if (row.object === undefined) requireUndamaged(row);
     return { type: 'put', key: placeOf(KEYSPACES, key), value };
   }
 
   async #finish(): Promise<TakenIn> {
     const { meta, metaRow, appliedEntry } = this.#reader.content();
+    if (this.#options.isForRestore) await completeRestored(this.#options.kv, meta);
     // The last row: a store without it is no state.
     const writes: KvWrite[] = [{ type: 'put', key: META_KEY, value: metaRow }];
     if (this.#hasRestore) {
@@ -144,8 +164,9 @@ export class SnapshotIntake {
     if (this.#hasBeenAbandoned) throw givenUp();
     this.#meta = meta;
     this.#standing = 'complete';
-    const { groupRecord } = meta;
-    return { appliedEntry, groupRecord, metaRow, generation: this.#options.generation };
+    const { groupRecord, level } = meta;
+    const { generation } = this.#options;
+    return { appliedEntry, groupRecord, generation, level, metaRow };
   }
 }
 

@@ -1,12 +1,16 @@
-// A state on its way in: takes the chunks one after the other, gives their rows, and believes nothing. At
-// the end, order, count, chain, totals and the digest made anew from the objects must all be what the
-// snapshot says of itself. What to do with the rows is the caller's matter.
+// A state on its way in: takes the chunks one after the other, gives their rows, and believes nothing. Each
+// object must be one that this release reads, at its own place. At the end, order, count, chain, totals and
+// the digests made anew from the objects must all be what the snapshot says of itself. What to do with the
+// rows, and what the others among them hold, is the caller's matter.
 
 import { AssertionError } from '../../cluster/base/assert.ts';
 import type { LogWitness } from '../../cluster/log/log-entry.ts';
 import type { KvRow } from '../../cluster/platform/kv.ts';
 import { Digest, rowHash } from './digest.ts';
+import { NEWEST_LEVEL } from './feature-levels.ts';
 import { decodeMeta, type Meta } from './meta.ts';
+import { wrongInMeta } from './meta-check.ts';
+import { nameOfRow, objectIn, type ReadObject, UnreadableRow } from './readable-row.ts';
 import { RowParser } from './row-parser.ts';
 import { SnapshotDamage } from './snapshot-damage.ts';
 import {
@@ -29,19 +33,33 @@ export interface SnapshotContent {
   readonly appliedEntry: LogWitness;
 }
 
+/** A row that came. */
+export interface ReadRow extends KvRow {
+  /** Of a row of an object's kind: the object, and what the row adds to the digests. */
+  readonly object: (ReadObject & { readonly hash: Uint8Array }) | undefined;
+}
+
 export class SnapshotReader {
+  readonly #reads: number;
   #chunkCount = 0;
   #chain: Uint8Array = CHAIN_ORIGIN;
   #content: SnapshotContent | undefined;
   #isEnded = false;
   readonly #parser = new RowParser((says) => this.#damage(says));
   #lastKey: Uint8Array = NO_BYTES;
-  readonly #digest = new Digest();
+  readonly #fullDigest = new Digest();
+  readonly #globalDigest = new Digest();
+  #localTokenCount = 0;
   /** Rows of each kind, by the first byte of their keys. */
   readonly #countByKind = new Map<number, number>();
 
+  /** `reads` is the feature level up to which the program reads; left out: all that this release does. */
+  constructor(reads: number = NEWEST_LEVEL) {
+    this.#reads = reads;
+  }
+
   /** The rows that are whole with this chunk, none at the header and the trailer. Throws SnapshotDamage. */
-  take(chunk: Uint8Array): readonly KvRow[] {
+  take(chunk: Uint8Array): readonly ReadRow[] {
     this.#chunkCount += 1;
     if (this.#isEnded) throw this.#damage('more follows behind its end');
     if (chunk.length === 0 || chunk.length > SNAPSHOT_CHUNK_MAX_BYTES) {
@@ -75,17 +93,23 @@ export class SnapshotReader {
     const meta = this.#orDamage(() => decodeMeta(metaRow));
     const { appliedEntry } = meta;
     if (appliedEntry === undefined) throw this.#damage('it is of a state without any entry');
+    const wrong = wrongInMeta(meta);
+    if (wrong !== undefined) throw this.#damage(`no state goes on from what it says: ${wrong}`);
+    if (meta.level > this.#reads) {
+      const says = `its datacenter used feature level ${meta.level}, and this release reads up to ${this.#reads}`;
+      throw this.#damage(`a newer release wrote it: ${says}`);
+    }
     this.#content = { meta, metaRow, appliedEntry };
   }
 
-  #rowsIn(piece: Uint8Array): readonly KvRow[] {
+  #rowsIn(piece: Uint8Array): readonly ReadRow[] {
     const before = this.#parser.rowCount;
     const rows = this.#parser.take(piece);
-    for (const [place, row] of rows.entries()) this.#look(row, before + place + 1);
-    return rows;
+    return rows.map((row, place) => this.#read(row, before + place + 1));
   }
 
-  #look({ key, value }: KvRow, number: number): void {
+  #read(row: KvRow, number: number): ReadRow {
+    const { key, value } = row;
     const kind = key[0]!;
     if (!isSentRow(kind)) {
       throw this.#damage(`row ${number} is of a kind (${kind}) that is not known here`);
@@ -95,7 +119,31 @@ export class SnapshotReader {
     }
     this.#lastKey = key;
     this.#countByKind.set(kind, (this.#countByKind.get(kind) ?? 0) + 1);
-    if (isObjectRow(kind)) this.#digest.add(rowHash(key, value));
+    if (!isObjectRow(kind)) return { key, value, object: undefined };
+    const read = this.#objectIn(row, number);
+    const hash = rowHash(key, value);
+    this.#fullDigest.add(hash);
+    if (!read.table.isLocal(read.object)) this.#globalDigest.add(hash);
+    else this.#localTokenCount += 1;
+    return { key, value, object: { ...read, hash } };
+  }
+
+  #objectIn(row: KvRow, number: number): ReadObject {
+    const read = this.#readable(row, number);
+    const { createIndex, modifyIndex } = read.object;
+    const index = this.#content!.meta.index;
+    if (createIndex <= modifyIndex && modifyIndex <= index) return read;
+    const says = `was made at ${createIndex} and changed at ${modifyIndex}, in a state of index ${index}`;
+    throw this.#damage(`row ${number}: ${nameOfRow(row.key)} ${says}`);
+  }
+
+  #readable(row: KvRow, number: number): ReadObject {
+    try {
+      return objectIn(row);
+    } catch (error) {
+      if (!(error instanceof UnreadableRow)) throw error;
+      throw this.#damage(`row ${number}: ${error.message}`);
+    }
   }
 
   #end([rowCount, chain]: Fields): void {
@@ -116,7 +164,7 @@ export class SnapshotReader {
   }
 
   /** The rows must be those that the state says it has. */
-  #requireOwnWords({ totals, fullDigest }: Meta): void {
+  #requireOwnWords({ totals, globalDigest, fullDigest }: Meta): void {
     const said: readonly (readonly [number, number])[] = [
       [ROW.token, totals.tokens],
       [ROW.policy, totals.policies],
@@ -130,10 +178,18 @@ export class SnapshotReader {
       if (found === count) continue;
       throw this.#damage(`it has ${found} rows of kind ${kind}, and says ${count}`);
     }
-    const digest = this.#digest.hex();
-    const saidDigest = new Digest(fullDigest).hex();
-    if (digest === saidDigest) return;
-    throw this.#damage(`its objects have the digest ${digest}, and it says ${saidDigest}`);
+    if (this.#localTokenCount !== totals.localTokens) {
+      const found = this.#localTokenCount;
+      throw this.#damage(`it has ${found} local tokens, and says ${totals.localTokens}`);
+    }
+    this.#requireDigest('its objects', this.#fullDigest, fullDigest);
+    this.#requireDigest('its global objects', this.#globalDigest, globalDigest);
+  }
+
+  #requireDigest(of: string, found: Digest, said: Uint8Array): void {
+    const [foundHex, saidHex] = [found.hex(), new Digest(said).hex()];
+    if (foundHex === saidHex) return;
+    throw this.#damage(`${of} have the digest ${foundHex}, and it says ${saidHex}`);
   }
 
   #fieldsOf(chunk: Uint8Array): Fields {

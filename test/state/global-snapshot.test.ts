@@ -2,11 +2,14 @@
 // what the primary has, what lives here alone stays, and nobody sees a mix of both.
 
 import t from 'tap';
+import type { Policy } from '../../src/acl/policy.ts';
 import type { Change } from '../../src/state/commands.ts';
 import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
+import { POLICIES } from '../../src/state/objects.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
+import { pack } from '../../src/state/packing.ts';
 import { encodeRequest } from '../../src/state/request-row.ts';
 import { packedRows } from '../../src/state/snapshot-format.ts';
 import { rowKey } from '../../src/state/tables.ts';
@@ -367,6 +370,32 @@ t.test('snapshot: what does not fit is refused, and nothing becomes the state', 
   test.equal(await commit(dc2), 'diverged', 'a local token is missing');
   await snapshot.close();
 });
+
+t.test(
+  'snapshot: a row that nobody can read is refused, and every server goes on',
+  async (test) => {
+    const dc1 = await primary();
+    const snapshot = (await dc1.machine.globalSnapshot())!;
+    const { header } = snapshot;
+    await snapshot.close();
+    const policy = { key: POLICIES.keyOf(aPolicy(1) as Policy), value: pack([2, 1, 1, []]) };
+    const request = { key: rowKey('request', MARK.key), value: pack([2]) };
+    for (const row of [policy, request]) {
+      const dc2 = await follower(dc1);
+      const chunk = { type: 'global-snapshot.chunk', id: 'one', number: 1 } as const;
+      const rows = packedRows([row]);
+      await dc2.one({ type: 'level.raise', level: 5 });
+      await dc2.one({ type: 'global-snapshot.begin', id: 'one', header });
+      test.equal(verdictOf(await dc2.one({ ...chunk, rows })), 'broken-chain');
+      test.equal(await take(dc1, dc2), 'applied', 'and what can be read still passes');
+
+      const older = await follower(dc1);
+      await older.one({ type: 'level.raise', level: 4 });
+      await older.one({ type: 'global-snapshot.begin', id: 'one', header });
+      await test.rejects(older.one({ ...chunk, rows }), 'it ends a server, as before');
+    }
+  },
+);
 
 t.test('snapshot: local rows are not in it, and cannot get into it', async (test) => {
   const dc1 = await primary();

@@ -3,9 +3,11 @@
 // one command makes both the state, with the place in the global log that they are of.
 
 import { AssertionError, must } from '../../../cluster/base/assert.ts';
+import type { KvRow } from '../../../cluster/platform/kv.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { Change } from '../commands.ts';
 import { Digest } from '../digest.ts';
+import { isStrictOnRows } from '../feature-levels.ts';
 import { isGlobalRow } from '../global-effects.ts';
 import { isOwn, suffixOf } from '../global-log/chain.ts';
 import { comparePlaces } from '../global-log/cursor.ts';
@@ -19,6 +21,7 @@ import type { Verdict, VerdictAnswer } from '../global-log/verdict.ts';
 import { EMPTY_META } from '../meta.ts';
 import type { Sums } from '../object-rows.ts';
 import { fieldsOrNone } from '../packing.ts';
+import { isReadable } from '../readable-row.ts';
 import { RESTORE_KEY } from '../restore-progress.ts';
 import { RowParser } from '../row-parser.ts';
 import { arrivedRequest } from '../shared-request.ts';
@@ -62,7 +65,7 @@ export function applyGlobalSnapshotChunk(
     return verdictOf(changes, 'other-cursor');
   }
   const rows = rowsIn(packed);
-  if (rows === undefined) return verdictOf(changes, 'broken-chain');
+  if (rows === undefined || !mayBeTaken(changes, rows)) return verdictOf(changes, 'broken-chain');
   let lastKey = before;
   for (const { key, value } of rows) {
     const mayCome = isGlobalRow(key, value) || arrivedRequest(key, value) !== undefined;
@@ -156,6 +159,11 @@ function readHeader(bytes: Uint8Array): GlobalSnapshotHeader | undefined {
     if (error instanceof AssertionError) throw error;
     return undefined;
   }
+}
+
+/** What nobody can read would end every server at the first command that meets it. */
+function mayBeTaken({ level }: ChangeSet, rows: readonly KvRow[]): boolean {
+  return !isStrictOnRows(level) || rows.every(isReadable);
 }
 
 function rowsIn(packed: Uint8Array): ReturnType<RowParser['take']> | undefined {

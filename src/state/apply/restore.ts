@@ -1,13 +1,18 @@
 // Another state in place of this one: its rows come in one command after the other, where nobody sees
 // them, and become the state in one. What a command says is checked against what came in before, so
-// that a lost, doubled or foreign piece is refused by all servers alike.
+// that a lost, doubled or foreign piece is refused by all servers alike; so is a row that none of them could
+// read once it is part of the state. The leader has looked at all of it before: see archives.ts.
 
 import { AclError } from '../../acl/error.ts';
 import type { Change } from '../commands.ts';
+import type { KvRow } from '../../../cluster/platform/kv.ts';
 import { Digest, rowHash } from '../digest.ts';
+import { isStrictOnRows } from '../feature-levels.ts';
 import { decodeImport } from '../global-log/import-progress.ts';
 import { decodeMeta, type Meta } from '../meta.ts';
+import { wrongInMeta } from '../meta-check.ts';
 import type { Answer } from '../outcome.ts';
+import { requireReadable, UnreadableRow } from '../readable-row.ts';
 import {
   decodeRestore,
   encodeRestore,
@@ -54,6 +59,7 @@ export function applyRestoreChunk(
     lastKey = key;
     if (isObjectRow(key[0]!)) digest.add(rowHash(key, value));
   }
+  if (isStrictOnRows(changes.level)) requireAllReadable(rows);
   for (const { key, value } of rows) changes.putRow(stagedKey(key), value);
   const progress: RestoreProgress = {
     id,
@@ -81,6 +87,7 @@ export function applyRestoreCommit(
   if (Buffer.compare(progress.digest, restored.fullDigest) !== 0) {
     throw refused('its objects do not have the digest that it says');
   }
+  if (isStrictOnRows(context.changes.level)) requireUsable(restored, context.changes.level);
   const { changes, timeMs, principal } = context;
   changes.adoptRestored(restored, { timeMs, principal, request: undefined });
   changes.deleteRow(RESTORE_KEY);
@@ -116,6 +123,22 @@ function metaOf(metaRow: Uint8Array): Meta {
       cause,
     });
   }
+}
+
+function requireAllReadable(rows: readonly KvRow[]): void {
+  try {
+    for (const row of rows) requireReadable(row);
+  } catch (error) {
+    throw error instanceof UnreadableRow ? refused(error.message) : error;
+  }
+}
+
+/** By the level of the log, which is the same for all servers, whatever each of them could read. */
+function requireUsable(restored: Meta, level: number): void {
+  const wrong = wrongInMeta(restored);
+  if (wrong !== undefined) throw refused(wrong);
+  if (restored.level <= level) return;
+  throw refused(`it is of feature level ${restored.level}, and ${level} is used here`);
 }
 
 function refused(why: string): AclError {

@@ -1,0 +1,49 @@
+// What a datacenter puts into its own log of a snapshot that another one lends it.
+
+import t from 'tap';
+import type { Policy } from '../../src/acl/policy.ts';
+import { GlobalSnapshotSink } from '../../src/node/global-snapshots.ts';
+import type { Command } from '../../src/state/commands.ts';
+import { POLICIES } from '../../src/state/objects.ts';
+import type { Outcome } from '../../src/state/outcome.ts';
+import { pack } from '../../src/state/packing.ts';
+import { encodeRecord, POLICY_CODEC } from '../../src/state/record-codec.ts';
+import { packedRows } from '../../src/state/snapshot-format.ts';
+import { aPolicy } from '../support/fixtures.ts';
+
+const APPLIED: Outcome = {
+  kind: 'applied',
+  answer: { type: 'verdict', verdict: 'applied', cursor: undefined, maxEpochPromised: 1 },
+  index: 1,
+  position: { epoch: 1, seq: 1 },
+  replayed: false,
+};
+
+t.test('snapshot: nothing that cannot be read here gets into the log', async (t) => {
+  const proposed: Command[] = [];
+  const sink = new GlobalSnapshotSink(
+    {
+      importUnderWay: () => undefined,
+      localRows: () => Promise.resolve([]),
+      replication: () => undefined,
+    },
+    {
+      propose: (command) => {
+        proposed.push(command);
+        return Promise.resolve(APPLIED);
+      },
+      wallMs: () => 0,
+    },
+  );
+  const policy: Policy = { ...aPolicy(1), createIndex: 1, modifyIndex: 1 };
+  const key = POLICIES.keyOf(policy);
+  const add = (value: Uint8Array): Promise<void> =>
+    sink.add({ snapshotId: 'one', number: 1, bytes: packedRows([{ key, value }]) });
+  await t.rejects(add(pack([2, 1, 1, []])), {
+    code: 'internal',
+    message: /^the snapshot was not taken in: the row policy \S+ has format 2, known here is 1$/,
+  });
+  t.same(proposed, []);
+  await add(encodeRecord(POLICY_CODEC, policy));
+  t.equal(proposed.length, 1);
+});
