@@ -183,6 +183,8 @@ function newGossip(
     clusterId: () => `cluster of ${datacenter}`,
     federationId: () => '',
     isRemoved: () => false,
+    clusterIdOf: () => undefined,
+    isFollowed: () => false,
     own: () => ({
       clusterId: `cluster of ${datacenter}`,
       federationId: '',

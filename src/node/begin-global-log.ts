@@ -1,6 +1,8 @@
 // How a datacenter comes to have a global log, and to belong to a federation. The federation is called after
 // the cluster that began the log; other datacenters hear its id from there and keep it.
 
+import { RpcRefusal } from '../../cluster/transport/rpc-error.ts';
+import { FEED_REFUSAL } from '../../cluster/federation/feed/feed-session.ts';
 import { AclError } from '../acl/error.ts';
 import type { Command } from '../state/commands.ts';
 import type { StateMachine } from '../state/machine.ts';
@@ -9,36 +11,57 @@ import type { FederationPlan } from './federation-settings.ts';
 import { type FollowingDeps, verdictOf } from './follow-primary.ts';
 
 export interface BeginningDeps {
-  readonly plan: Pick<FederationPlan, 'datacenter' | 'firstPrimary' | 'isWitness'>;
+  readonly plan: Pick<FederationPlan, 'datacenter' | 'firstPrimary' | 'isWitness' | 'isFederated'>;
   readonly machine: Pick<StateMachine, 'replication'>;
   readonly clusterId: () => string | undefined;
+  /** Whether all read what the global log says. */
+  readonly mayBegin: () => boolean;
   /** Past the gate: without a log there is nothing that it could keep back. */
   readonly propose: (command: Command) => Promise<Outcome>;
   readonly following: FollowingDeps;
 }
 
-/** Rejects when this server does not lead any more. A log that is there already stays as it is. */
-export async function beginGlobalLog(deps: BeginningDeps): Promise<void> {
-  const { plan, propose, following } = deps;
-  const { datacenter, firstPrimary: primary, isWitness } = plan;
-  const change = { type: 'global-log.begin', datacenter, primary, isWitness } as const;
-  const timeMs = following.wallMs();
-  const outcome = await propose({ change, timeMs, cas: undefined, request: undefined });
-  if (outcome.kind === 'refused') throw new AclError('internal', outcome.message);
-  await nameFederation(deps);
-}
+export class GlobalLogBeginning {
+  readonly #deps: BeginningDeps;
 
-async function nameFederation({
-  plan,
-  machine,
-  clusterId,
-  following,
-}: BeginningDeps): Promise<void> {
-  const replication = machine.replication();
-  const own = clusterId();
-  if (replication === undefined || replication.federationId !== '' || own === undefined) return;
-  const isNamedHere = replication.epochs[0]?.primary === plan.datacenter;
-  if (isNamedHere) await adoptFederation(machine, following, own);
+  constructor(deps: BeginningDeps) {
+    this.#deps = deps;
+  }
+
+  /** Before the first write of a reign. Rejects when this server does not lead any more. */
+  async beforeReign(): Promise<void> {
+    const { machine, mayBegin, plan } = this.#deps;
+    const isWanted = machine.replication() !== undefined || plan.isFederated;
+    if (isWanted && mayBegin()) await this.#begin();
+  }
+
+  /** The first datacenter that asks the primary for the global log makes there be one. Throws RpcRefusal. */
+  async beforeHello(): Promise<void> {
+    const { machine, mayBegin, plan } = this.#deps;
+    if (machine.replication() !== undefined) return;
+    if (!mayBegin()) throw notBegun(plan.datacenter);
+    await this.#begin();
+  }
+
+  /** A log that is there already stays as it is. */
+  async #begin(): Promise<void> {
+    const { plan, propose, following } = this.#deps;
+    const { datacenter, firstPrimary: primary, isWitness } = plan;
+    const change = { type: 'global-log.begin', datacenter, primary, isWitness } as const;
+    const timeMs = following.wallMs();
+    const outcome = await propose({ change, timeMs, cas: undefined, request: undefined });
+    if (outcome.kind === 'refused') throw new AclError('internal', outcome.message);
+    await this.#nameFederation();
+  }
+
+  async #nameFederation(): Promise<void> {
+    const { plan, machine, clusterId, following } = this.#deps;
+    const replication = machine.replication();
+    const own = clusterId();
+    if (replication === undefined || replication.federationId !== '' || own === undefined) return;
+    const isNamedHere = replication.epochs[0]?.primary === plan.datacenter;
+    if (isNamedHere) await adoptFederation(machine, following, own);
+  }
 }
 
 /** Rejects when the datacenter is of another one. */
@@ -52,4 +75,9 @@ export async function adoptFederation(
   const own = machine.replication()?.federationId ?? '';
   const says = `this datacenter is of federation ${own}, not of ${federationId}`;
   throw new AclError('internal', says);
+}
+
+function notBegun(datacenter: string): RpcRefusal {
+  const says = `${datacenter} has no global log before all its servers can read one: upgrade them, or remove those that are gone for good`;
+  return new RpcRefusal(FEED_REFUSAL.busy, says);
 }

@@ -24,6 +24,10 @@ export interface DirectoryOptions {
   readonly federationId: () => string;
   /** An operator has removed it: what it says counts for nothing, and is remembered. */
   readonly isRemoved: (datacenter: string) => boolean;
+  /** The cluster that has the name of another datacenter; undefined where nothing says so. */
+  readonly clusterIdOf: (datacenter: string) => string | undefined;
+  /** Others follow it in a reign that the own datacenter knows nothing of: it may be another cluster by then. */
+  readonly isFollowed: (datacenter: string) => boolean;
   readonly forgetAfterMs: number;
 }
 
@@ -135,7 +139,7 @@ export class Directory {
   /** Whether it is news, and not just a sign of life. */
   #take(record: DirectoryRecord): boolean {
     const known = this.#known.get(record.datacenter)?.record;
-    if (known !== undefined && !isLater(record, known)) return false;
+    if (known?.clusterId === record.clusterId && !isLater(record, known)) return false;
     this.#known.set(record.datacenter, this.#since(record));
     return known === undefined || contentOf(record) !== contentOf(known);
   }
@@ -156,10 +160,18 @@ export class Directory {
       return this.#refuse(record, 'it has the name of this datacenter');
     }
     this.#forgetOld();
-    const known = this.#known.get(record.datacenter);
-    if (known === undefined) return this.#known.size < DATACENTERS_MAX;
-    if (known.record.clusterId === record.clusterId) return true;
-    return this.#refuse(record, `the datacenter of that name is cluster ${known.record.clusterId}`);
+    const rightful = this.#rightfulOf(record.datacenter);
+    if (rightful !== undefined && rightful !== record.clusterId) {
+      return this.#refuse(record, `the datacenter of that name is cluster ${rightful}`);
+    }
+    return this.#known.has(record.datacenter) || this.#known.size < DATACENTERS_MAX;
+  }
+
+  /** As the log has it; where it says nothing, whoever came first. */
+  #rightfulOf(datacenter: string): string | undefined {
+    if (this.#options.isFollowed(datacenter)) return undefined;
+    const { clusterIdOf } = this.#options;
+    return clusterIdOf(datacenter) ?? this.#known.get(datacenter)?.record.clusterId;
   }
 
   /** The last word of it counts, of another cluster under its name too. */
@@ -180,14 +192,22 @@ export class Directory {
 
   #forgetOld(): void {
     const oldestMs = this.#options.clock.monotonicMs() - this.#options.forgetAfterMs;
-    for (const [datacenter, { writtenAtMs }] of this.#known) {
+    for (const [datacenter, { record, writtenAtMs }] of this.#known) {
       const isOver = writtenAtMs < oldestMs || this.#isRemoved(datacenter);
-      if (isOver) this.#known.delete(datacenter);
+      if (isOver || this.#isOther(record)) this.#known.delete(datacenter);
     }
     for (const [datacenter, { writtenAtMs }] of this.#removed) {
       const isOver = writtenAtMs < oldestMs || !this.#isRemoved(datacenter);
       if (isOver) this.#removed.delete(datacenter);
     }
+  }
+
+  /** It was heard before the log said which cluster has the name. */
+  #isOther({ datacenter, clusterId }: DirectoryRecord): boolean {
+    const { clusterIdOf, isFollowed } = this.#options;
+    if (datacenter === this.#options.datacenter) return false;
+    const rightful = clusterIdOf(datacenter);
+    return rightful !== undefined && rightful !== clusterId && !isFollowed(datacenter);
   }
 
   /** The own one speaks for itself, wherever it is refused. */
@@ -205,6 +225,7 @@ function isLater(one: DirectoryRecord, other: DirectoryRecord): boolean {
   return one.term === other.term ? one.count > other.count : one.term > other.term;
 }
 
-function contentOf({ federationId, addresses, primary, epoch, level }: DirectoryRecord): string {
-  return JSON.stringify([federationId, addresses, primary, epoch, level]);
+function contentOf(record: DirectoryRecord): string {
+  const { clusterId, federationId, addresses, primary, epoch, level } = record;
+  return JSON.stringify([clusterId, federationId, addresses, primary, epoch, level]);
 }

@@ -51,6 +51,8 @@ export interface PromotionOptions extends AskLeaderOptions {
   readonly heardEpoch: () => number;
   /** The feed cannot go on: the primary has not what is here. */
   readonly isDiverged: () => boolean;
+  /** As `call`, to whom others follow in a reign that the own log knows nothing of. */
+  readonly callFollowed: AskLeaderOptions['call'];
   /** How far a datacenter that follows this one has acknowledged; undefined: it is not heard. */
   readonly ackedSeqOf: (datacenter: string) => number | undefined;
   readonly timing?: Partial<PromotionTiming>;
@@ -90,7 +92,7 @@ export class Promotion {
   constructor(options: PromotionOptions) {
     this.#options = options;
     this.#timing = { ...DEFAULT_PROMOTION_TIMING, ...options.timing };
-    this.#laterReign = new LaterReign(options);
+    this.#laterReign = new LaterReign({ ...options, call: options.callFollowed });
     const { callMs: deadlineMs } = this.#timing;
     const ask = (datacenter: string, method: string, payload: Uint8Array) =>
       askLeader(options, { datacenter, method, payload, deadlineMs });

@@ -85,6 +85,7 @@ export class Datacenter implements PromotionPort {
       isDiverged: () => this.#isBeside(world.latest),
       ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),
       call,
+      callFollowed: call,
     });
   }
 
