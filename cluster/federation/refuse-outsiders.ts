@@ -56,12 +56,17 @@ export function strangerText(
 ): string | undefined {
   if (datacenter === belonging.datacenter) return undefined;
   const own = belonging.federationId();
-  if (own !== '' && federationId !== '' && federationId !== own) {
+  if (areTwoFederations(own, federationId)) {
     return `${datacenter} is of federation ${federationId}, ${belonging.datacenter} of ${own}`;
   }
   const known = belonging.clusterIdOf(datacenter);
   if (known === undefined || known === clusterId) return undefined;
   return otherClusterText({ datacenter, clusterId, known });
+}
+
+/** Whether both are known, and not the same: what is said in one means nothing in the other. */
+export function areTwoFederations(one: string, other: string): boolean {
+  return one !== '' && other !== '' && one !== other;
 }
 
 /** For people: a cluster that is not the one of its name, and what to do where it shall be. */

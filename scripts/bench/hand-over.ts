@@ -55,6 +55,7 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     random: systemRandom,
     logger,
     datacenter,
+    federationId: () => '',
     port: new MemoryPort(datacenter === 'dc1'),
     source: { locate: () => ({ kind: 'kept' }), read: async () => [] },
     addressesOf,

@@ -390,6 +390,7 @@ export class NodeFederation implements Federation {
         isReigning: () => this.#isReigning,
         leftBehindBy: (successor) => this.#leftBehindBy(successor),
       }),
+      federationId: () => this.#federationId,
       addressesOf: (datacenter) => this.#view.addressesOf(datacenter),
       claim: () => this.#gossip.directory.primary(),
       heardEpoch: () => this.#gossip.directory.latestEpoch(),

@@ -5,6 +5,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { NetAddress } from '../../platform/net.ts';
+import { areTwoFederations } from '../refuse-outsiders.ts';
 import { ADDRESSES_MAX, DATACENTERS_MAX, type DirectoryRecord } from './directory-frames.ts';
 
 /** What the leader of the own datacenter says of it. */
@@ -147,14 +148,18 @@ export class Directory {
   #isWelcome(record: DirectoryRecord): boolean {
     const { clusterId, datacenter, federationId, forgetAfterMs } = this.#options;
     if (record.datacenter === '' || record.ageMs > forgetAfterMs) return false;
-    const own = federationId();
-    const isStranger = own !== '' && record.federationId !== '' && record.federationId !== own;
+    const isStranger = this.#isStranger(record);
     if (this.#isRemoved(record.datacenter)) {
       if (!isStranger) this.#overhear(record);
       return false;
     }
     if (isStranger) {
-      return this.#refuse(record, `it is of federation ${record.federationId}, not of ${own}`);
+      const known = this.#known.get(record.datacenter)?.record;
+      if (known?.clusterId === record.clusterId) this.#known.delete(record.datacenter);
+      return this.#refuse(
+        record,
+        `it is of federation ${record.federationId}, not of ${federationId()}`,
+      );
     }
     if (record.datacenter === datacenter && record.clusterId !== clusterId()) {
       return this.#refuse(record, 'it has the name of this datacenter');
@@ -194,12 +199,19 @@ export class Directory {
     const oldestMs = this.#options.clock.monotonicMs() - this.#options.forgetAfterMs;
     for (const [datacenter, { record, writtenAtMs }] of this.#known) {
       const isOver = writtenAtMs < oldestMs || this.#isRemoved(datacenter);
-      if (isOver || this.#isOther(record)) this.#known.delete(datacenter);
+      if (isOver || this.#isStranger(record) || this.#isOther(record)) {
+        this.#known.delete(datacenter);
+      }
     }
-    for (const [datacenter, { writtenAtMs }] of this.#removed) {
+    for (const [datacenter, { record, writtenAtMs }] of this.#removed) {
       const isOver = writtenAtMs < oldestMs || !this.#isRemoved(datacenter);
-      if (isOver) this.#removed.delete(datacenter);
+      if (isOver || this.#isStranger(record)) this.#removed.delete(datacenter);
     }
+  }
+
+  /** It may have been heard while the own federation was not known yet. */
+  #isStranger({ federationId }: DirectoryRecord): boolean {
+    return areTwoFederations(this.#options.federationId(), federationId);
   }
 
   /** It was heard before the log said which cluster has the name. */

@@ -168,6 +168,25 @@ t.test('directory: a name is that of the cluster that the log names', async (tes
   );
 });
 
+t.test('directory: strangers that were heard before are forgotten', async (test) => {
+  const given = { federationId: '', removed: ['dc4'] };
+  const directory = aDirectory(new FeedWorld(), given);
+  const claim = { federationId: 'other', primary: 'dc3', epoch: 9 };
+  directory.learn([
+    RECORD,
+    { ...RECORD, ...claim, datacenter: 'dc3' },
+    { ...RECORD, ...claim, datacenter: 'dc4', epoch: 11 },
+    { ...RECORD, datacenter: 'dc5', federationId: '', primary: 'dc5', epoch: 8 },
+  ]);
+  test.equal(directory.primary()?.datacenter, 'dc3');
+  given.federationId = 'fed';
+  test.same([directory.primary()?.datacenter, directory.latestEpoch()], ['dc5', 8]);
+  test.equal(directory.claimOfRemoved('dc4'), undefined);
+  const news = { datacenter: 'dc5', federationId: 'other', count: 70_001 };
+  test.equal(directory.learn([{ ...RECORD, ...news }]), false);
+  test.same(directory.datacenters(), ['dc2'], 'it belongs to another one by now');
+});
+
 t.test('gossip: one that is refused is heard about itself alone', async (test) => {
   const world = new FeedWorld();
   const node = await new GossipNode(world, 'n1', 'dc1').join([], () => []);
