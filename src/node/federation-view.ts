@@ -21,6 +21,8 @@ export interface FederationViewOptions {
   readonly machine: Pick<StateMachine, 'replication' | 'position'>;
   readonly member: Pick<Member<unknown>, 'members'>;
   readonly directory: Pick<Directory, 'addressesOf' | 'datacenters' | 'hasOutrun' | 'primary'>;
+  /** There is a federation already, in which the settings make nobody the primary. */
+  readonly isKeptOut: () => boolean;
   /** Datacenters that asked this server for the global log. */
   readonly followers: () => readonly string[];
 }
@@ -34,11 +36,10 @@ export class FederationView {
 
   /** Whether this datacenter writes what all share. */
   get isPrimary(): boolean {
-    const { plan } = this.#options;
+    const { isKeptOut, plan } = this.#options;
     const replication = this.#replication();
-    return replication === undefined
-      ? plan.firstPrimary === plan.datacenter
-      : isPrimary(replication);
+    if (replication !== undefined) return isPrimary(replication);
+    return plan.firstPrimary === plan.datacenter && !isKeptOut();
   }
 
   primary(): Primacy {

@@ -27,6 +27,7 @@ import { DatacenterCalls } from './datacenter-calls.ts';
 import { DatacenterLine } from './datacenter-line.ts';
 import { Enlisting } from './enlisting.ts';
 import { feedStandingOf } from './federation-role.ts';
+import { federationElsewhere } from './federation-elsewhere.ts';
 import { leftBehindBy, type LevelReader, readersElsewhere } from './feature-level.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { federationShown } from './federation-shown.ts';
@@ -102,13 +103,19 @@ export class NodeFederation implements Federation {
     });
     // What a reign begins with is written in any case: without one, nobody learns of a later reign.
     const outrunBy = () => (this.#isReigning ? this.promotion.outrunBy() : undefined);
-    const refusal = () => outrunRefusal(datacenter, outrunBy()) ?? this.#lease.refusal();
+    const refusal = () =>
+      outrunRefusal(datacenter, outrunBy()) ?? this.#beginning.refusal() ?? this.#lease.refusal();
     this.#gate = new GlobalGate({ view: machine, datacenter, refusal });
     this.#deps = {
       propose: (command) => this.admit(command.change, () => options.propose(command)),
       wallMs: () => platform.clock.wallMs(),
     };
-    this.#beginning = new GlobalLogBeginning({ ...options, following: this.#deps });
+    const call = member.call.bind(member);
+    const { clock } = platform;
+    this.#beginning = new GlobalLogBeginning({
+      ...{ ...platform, ...options, following: this.#deps },
+      elsewhere: () => federationElsewhere({ clock, datacenter, seeds: plan.retryJoin, call }),
+    });
     this.#enlisting = new Enlisting({
       ...{ ...platform, machine, following: this.#deps },
       clusterIdOf: (each) => this.#clusterHeardAs(each),
@@ -120,7 +127,8 @@ export class NodeFederation implements Federation {
     closer.defer(() => this.#gossip.close());
     const { directory } = this.#gossip;
     const followers = () => this.#enlisting.followers;
-    this.#view = new FederationView({ plan, machine, member, directory, followers });
+    const isKeptOut = () => this.#beginning.keptOutBecause !== undefined;
+    this.#view = new FederationView({ plan, machine, member, directory, isKeptOut, followers });
     this.line = new DatacenterLine({
       addresses: (datacenter) => this.#view.addressesOf(datacenter),
       call: this.#calls.call,
@@ -224,7 +232,7 @@ export class NodeFederation implements Federation {
 
   /** Why the primary's log did not come the last time that it did not; undefined when nobody knows. */
   get lastFailure(): string | undefined {
-    return this.#subscriber.state().lastError?.text;
+    return this.#beginning.keptOutBecause ?? this.#subscriber.state().lastError?.text;
   }
 
   /** Who besides this datacenter reads what it writes. */

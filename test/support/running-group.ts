@@ -79,7 +79,8 @@ export class ServerUnderTest {
     return new Client({ port, agent, dataFolder: this.#dataFolder }, 'X-Service-', ROOT);
   }
 
-  async open(): Promise<void> {
+  /** `given` flags count before those of its plan, for this start alone. */
+  async open(given: Readonly<Record<string, string>> = {}): Promise<void> {
     const { name, clusterPort, join: others, expect, flags } = this.#plan;
     const settings = readSettings({
       flags: {
@@ -93,6 +94,7 @@ export class ServerUnderTest {
         'log-level': 'error',
         'acl-tokens-initial-management': ROOT,
         ...flags,
+        ...given,
       },
       files: [],
       environment: {},
