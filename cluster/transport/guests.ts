@@ -11,7 +11,7 @@ import type { DialAttempt } from './dial-attempt.ts';
 import type { Proved } from './handshake.ts';
 import { HandshakeRefusal } from './handshake-refusal.ts';
 import { LaneConn } from './lane-conn.ts';
-import { type LinkParts, newCallTable } from './link-parts.ts';
+import { callerOf, type LinkParts, newCallTable } from './link-parts.ts';
 import { RpcError } from './rpc-error.ts';
 import type { RpcCall } from './transport.ts';
 
@@ -27,15 +27,30 @@ export class Guests {
   async call(address: NetAddress, request: RpcCall): Promise<Uint8Array> {
     const purpose = request.isBulk === true ? 'bulk' : 'small';
     const key = `${purpose} ${address.host}:${address.port}`;
-    const known = this.#guestByAddress.get(key);
+    const known = this.#current(key);
     const { guestsMax } = this.#parts.limits;
     if (known === undefined && this.#guestByAddress.size >= guestsMax) {
       const says = `${request.method} was not sent: ${guestsMax} connections for calls are open already`;
       throw new RpcError('unreachable', says);
     }
-    const guest = known ?? new Guest(this.#parts, address, () => this.#guestByAddress.delete(key));
-    if (known === undefined) this.#guestByAddress.set(key, guest);
+    const guest = known ?? this.#open(key, address);
     return guest.call(request);
+  }
+
+  /** What a node has come to belong to since, those at the other end of its connections have not heard. */
+  #current(key: string): Guest | undefined {
+    const guest = this.#guestByAddress.get(key);
+    if (guest === undefined || guest.belonging === this.#parts.belonging()) return guest;
+    guest.retire();
+    return undefined;
+  }
+
+  #open(key: string, address: NetAddress): Guest {
+    const guest: Guest = new Guest(this.#parts, address, () => {
+      if (this.#guestByAddress.get(key) === guest) this.#guestByAddress.delete(key);
+    });
+    this.#guestByAddress.set(key, guest);
+    return guest;
   }
 
   close(why: string): void {
@@ -50,6 +65,8 @@ interface Asker {
 }
 
 class Guest {
+  /** What the own node said that it belongs to, as it made the connection. */
+  readonly belonging: string;
   readonly #parts: LinkParts;
   readonly #onGone: () => void;
   readonly #attempt: DialAttempt;
@@ -57,10 +74,12 @@ class Guest {
   readonly #askers = new Set<Asker>();
   #lane: LaneConn | undefined;
   #idle: Timer | undefined;
+  #isRetired = false;
   #isGone = false;
 
   constructor(parts: LinkParts, address: NetAddress, onGone: () => void) {
     this.#parts = parts;
+    this.belonging = parts.belonging();
     this.#onGone = onGone;
     this.#calls = newCallTable(parts);
     this.#attempt = parts.dial({
@@ -79,7 +98,9 @@ class Guest {
     const lane = this.#lane ?? (await this.#made(request));
     const strange = strangerIn(lane, request);
     if (strange !== undefined) {
-      this.#endWhenIdle();
+      // Who belongs to nothing yet says something else over the next connection.
+      if (lane.peer.clusterId === '') this.retire();
+      else this.#endWhenIdle();
       throw strange;
     }
     const deadlineMs = Math.max(0, request.deadlineMs - (clock.monotonicMs() - startMs));
@@ -90,6 +111,13 @@ class Guest {
       lane.sendFrame(frame, request.payload.length),
     );
     return answer.finally(() => this.#endWhenIdle());
+  }
+
+  /** No other call comes: it ends with the last one that is under way. */
+  retire(): void {
+    this.#isRetired = true;
+    this.#onGone();
+    this.#endWhenIdle();
   }
 
   close(why: string): void {
@@ -146,8 +174,9 @@ class Guest {
     this.#idle?.cancel();
     if (this.#isGone || this.#calls.count > 0) return;
     const { clock, timing } = this.#parts;
-    this.#idle = clock.after(timing.guestIdleMs, () => {
-      if (this.#calls.count === 0) this.close('there are no more calls');
+    const idleMs = this.#isRetired ? 0 : timing.guestIdleMs;
+    this.#idle = clock.after(idleMs, () => {
+      if (this.#calls.count === 0 && this.#askers.size === 0) this.close('there are no more calls');
     });
   }
 
@@ -167,9 +196,13 @@ class Guest {
  */
 function strangerIn(
   { peer, remote }: LaneConn,
-  { datacenter, method }: RpcCall,
+  { datacenter, method, refuses }: RpcCall,
 ): RpcError | undefined {
-  if (datacenter === undefined || datacenter === peer.datacenter) return undefined;
-  const says = `${remote} is of datacenter "${peer.datacenter}", not of "${datacenter}"`;
-  return new RpcError('unreachable', `${method} was not sent: ${says}`);
+  const isOther = datacenter !== undefined && datacenter !== peer.datacenter;
+  const says = isOther
+    ? `${remote} is of datacenter "${peer.datacenter}", not of "${datacenter}"`
+    : refuses?.(callerOf(peer, remote));
+  return says === undefined
+    ? undefined
+    : new RpcError('unreachable', `${method} was not sent: ${says}`);
 }

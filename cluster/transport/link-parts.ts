@@ -21,6 +21,8 @@ export interface LinkParts {
   readonly limits: TransportLimits;
   readonly dial: (request: DialRequest) => DialAttempt;
   readonly nextCallId: () => number;
+  /** What the own node belongs to, as its next handshake says. */
+  readonly belonging: () => string;
   readonly serve: RpcServer;
   readonly onMessage: (message: Message) => void;
   readonly onLinkClosed: (node: NodeId) => void;

@@ -76,6 +76,7 @@ class NodeTransport implements Transport {
         this.#lastCallId += 1;
         return this.#lastCallId;
       },
+      belonging: () => `${options.clusterId() ?? ''} ${options.federationId?.() ?? ''}`,
     };
     this.#guests = new Guests(this.#parts);
     this.#reception = new Reception({

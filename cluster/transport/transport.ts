@@ -112,6 +112,11 @@ export interface RpcCall {
    * is 'unreachable'. Left out: whoever is there.
    */
   readonly datacenter?: string;
+  /**
+   * To an address: why the node that is there, as the handshake proved it, is not asked; the call is 'unreachable'
+   * then. Undefined where it may be.
+   */
+  readonly refuses?: (who: RpcCaller) => string | undefined;
 }
 
 /** A node at the other end, as the handshake proved it. */

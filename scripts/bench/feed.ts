@@ -184,6 +184,8 @@ function newGossip(
     clusterId: () => `cluster of ${datacenter}`,
     federationId: () => '',
     isRemoved: () => false,
+    clusterIdOf: () => undefined,
+    isFollowed: () => false,
     own: () => ({
       clusterId: `cluster of ${datacenter}`,
       federationId: '',

@@ -2,6 +2,7 @@
 // has begun: so long nobody takes global writes. The states are in memory: what is measured is the asking.
 
 import type { GlobalCursor } from '../../cluster/federation/global-log.ts';
+import type { AskLeaderOptions } from '../../cluster/federation/promotion/ask-leader.ts';
 import { Promotion } from '../../cluster/federation/promotion/promotion.ts';
 import type {
   PromotionPort,
@@ -44,11 +45,17 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     const transport = transports.get(name);
     return transport === undefined ? [] : [transport.address];
   };
+  const call: AskLeaderOptions['call'] = (to, request) => {
+    const transport = transports.get(datacenter);
+    if (transport === undefined) throw new Error(`${datacenter} is not open`);
+    return transport.call(to, request);
+  };
   return new Promotion({
     clock: systemClock,
     random: systemRandom,
     logger,
     datacenter,
+    federationId: () => '',
     port: new MemoryPort(datacenter === 'dc1'),
     source: { locate: () => ({ kind: 'kept' }), read: async () => [] },
     addressesOf,
@@ -56,11 +63,8 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     heardEpoch: () => 0,
     isDiverged: () => false,
     ackedSeqOf: () => CURSOR.seq,
-    call: (to, request) => {
-      const transport = transports.get(datacenter);
-      if (transport === undefined) throw new Error(`${datacenter} is not open`);
-      return transport.call(to, request);
-    },
+    call,
+    callFollowed: call,
   });
 }
 

@@ -1,18 +1,21 @@
 // Whoever follows the primary becomes one of the datacenters that all know and that count for majorities, one
-// after the other. What is not allowed yet, because a majority has not the last change, or fails, is tried
+// after the other, and their list says which cluster has each name. What is not allowed yet, because a majority has not the last change, or fails, is tried
 // again soon.
 
 import type { Clock, Timer } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
+import { namesClusters } from '../state/feature-levels.ts';
 import type { Datacenter } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
 import { type FollowingDeps, verdictOf } from './follow-primary.ts';
 
 export interface EnlistingOptions {
-  readonly machine: Pick<StateMachine, 'replication'>;
+  readonly machine: Pick<StateMachine, 'replication' | 'usesLevel'>;
   readonly following: FollowingDeps;
   readonly logger: Logger;
   readonly clock: Pick<Clock, 'after'>;
+  /** The cluster that follows under that name, or the own one; undefined where it was not heard yet. */
+  readonly clusterIdOf: (datacenter: string) => string | undefined;
   /** This server leads the primary. */
   readonly isLed: () => boolean;
   /** What a majority of datacenters has acknowledged. */
@@ -59,19 +62,35 @@ export class Enlisting {
     const { clock, machine, isLed } = this.#options;
     const replication = machine.replication();
     if (this.#isClosed || this.#isUnderWay || !isLed()) return;
-    const known = replication?.datacenters ?? [];
-    const next = this.#nextAmong(known);
-    if (replication === undefined || next === undefined) return;
+    const lists = this.#listsAfter(replication?.datacenters ?? []);
+    if (replication === undefined || lists.length === 0) return;
     this.#isUnderWay = true;
-    const others = known.filter(({ name }) => name !== next.name);
-    await this.#enlist(
-      next.name,
-      [...others, next].sort((one, other) => (one.name < other.name ? -1 : 1)),
-    );
+    for (const list of lists) if (!(await this.#hasToWait(list))) break;
     this.#isUnderWay = false;
     if (this.#isClosed) return;
     this.#retry?.cancel();
     this.#retry = clock.after(RETRY_MS, () => void this.look());
+  }
+
+  /** What the list is to become, and what it may become where that has to wait for a majority. */
+  #listsAfter(known: readonly Datacenter[]): readonly (readonly Datacenter[])[] {
+    // While nobody follows, nobody has to know whom to take for whom.
+    if (this.#followers.size === 0) return [];
+    const next = this.#nextAmong(known);
+    const others = known.filter(({ name }) => name !== next?.name);
+    const lists = next === undefined ? [known] : [[...others, next].sort(byName), known];
+    return lists.map((list) => this.#named(list)).filter((list) => !isSame(list, known));
+  }
+
+  /** With the clusters that are known by now: one that the list names keeps its name. */
+  #named(list: readonly Datacenter[]): readonly Datacenter[] {
+    const { clusterIdOf, machine } = this.#options;
+    if (!namesClusters(machine.usesLevel)) return list;
+    return list.map((each) => {
+      const isOpen = each.clusterId === undefined && each.isRemoved !== true;
+      const clusterId = (isOpen && clusterIdOf(each.name)) || undefined;
+      return clusterId === undefined ? each : { ...each, clusterId };
+    });
   }
 
   /** One that is not in the list, or is in it as something else than it says. */
@@ -85,16 +104,27 @@ export class Enlisting {
     return undefined;
   }
 
-  async #enlist(datacenter: string, datacenters: readonly Datacenter[]): Promise<void> {
+  /** Says so. Whether that is not allowed yet. */
+  async #hasToWait(datacenters: readonly Datacenter[]): Promise<boolean> {
     const { following, logger, majoritySeq: majority } = this.#options;
+    const list = datacenters.map(({ name }) => name);
     try {
       const change = { type: 'datacenters.set', datacenters, majoritySeq: majority() } as const;
       const { verdict } = await verdictOf(following, change);
-      if (verdict === 'applied') {
-        logger.info({ datacenter }, 'a datacenter belongs to the federation');
-      } else logger.debug({ datacenter, verdict }, 'a datacenter cannot be enlisted yet');
+      if (verdict === 'applied') logger.info({ list }, 'these datacenters are the federation');
+      else logger.debug({ list, verdict }, 'a datacenter cannot be enlisted yet');
+      return verdict !== 'applied';
     } catch (cause) {
-      logger.warn({ cause, datacenter }, 'a datacenter could not be enlisted yet');
+      logger.warn({ cause, list }, 'a datacenter could not be enlisted yet');
+      return false;
     }
   }
+}
+
+function byName({ name: one }: Datacenter, { name: other }: Datacenter): number {
+  return one < other ? -1 : 1;
+}
+
+function isSame(left: readonly Datacenter[], right: readonly Datacenter[]): boolean {
+  return JSON.stringify(left) === JSON.stringify(right);
 }

@@ -5,7 +5,12 @@ import type { Directory } from '../../cluster/federation/directory/directory.ts'
 import type { Member } from '../../cluster/member/group-member.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
 import type { Primacy } from '../service/federation.ts';
-import { isPrimary, removedOf, type Replication } from '../state/global-log/replication.ts';
+import {
+  clusterIdOf,
+  isPrimary,
+  removedOf,
+  type Replication,
+} from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
 import { primacyOf } from './federation-role.ts';
 import type { FederationPlan } from './federation-settings.ts';
@@ -16,6 +21,8 @@ export interface FederationViewOptions {
   readonly machine: Pick<StateMachine, 'replication' | 'position'>;
   readonly member: Pick<Member<unknown>, 'members'>;
   readonly directory: Pick<Directory, 'addressesOf' | 'datacenters' | 'hasOutrun' | 'primary'>;
+  /** There is a federation already, in which the settings make nobody the primary. */
+  readonly isKeptOut: () => boolean;
   /** Datacenters that asked this server for the global log. */
   readonly followers: () => readonly string[];
 }
@@ -29,11 +36,10 @@ export class FederationView {
 
   /** Whether this datacenter writes what all share. */
   get isPrimary(): boolean {
-    const { plan } = this.#options;
+    const { isKeptOut, plan } = this.#options;
     const replication = this.#replication();
-    return replication === undefined
-      ? plan.firstPrimary === plan.datacenter
-      : isPrimary(replication);
+    if (replication !== undefined) return isPrimary(replication);
+    return plan.firstPrimary === plan.datacenter && !isKeptOut();
   }
 
   primary(): Primacy {
@@ -51,13 +57,23 @@ export class FederationView {
     return [...new Set(all)].filter(isPart);
   }
 
-  /**
-   * Whose reign others follow, and which began behind what this datacenter knows, is not: that reign knows
-   * nothing of the removal, and refusing it would leave this datacenter alone with a past that was lost.
-   */
+  /** Whom others follow is not: refusing that reign would leave this datacenter alone with a past that was lost. */
   isRemoved(datacenter: string): boolean {
     const isListed = removedOf(this.#replication()).includes(datacenter);
-    return isListed && !this.#options.directory.hasOutrun(datacenter, this.primary().epoch);
+    return isListed && !this.isFollowed(datacenter);
+  }
+
+  /**
+   * Whether others follow it in a reign that began behind what this datacenter knows: who was removed, and which
+   * cluster has its name, that reign knows, and the own log does not.
+   */
+  isFollowed(datacenter: string): boolean {
+    return this.#options.directory.hasOutrun(datacenter, this.primary().epoch);
+  }
+
+  /** The cluster that has the name of another datacenter; undefined where the global log does not say. */
+  clusterIdOf(datacenter: string): string | undefined {
+    return clusterIdOf(this.#replication(), datacenter);
   }
 
   /** Whose promises count, as the global log has it; undefined while there is none. */

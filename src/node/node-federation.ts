@@ -7,15 +7,12 @@ import type { EntrySource } from '../../cluster/federation/entry-source.ts';
 import type { OwnRecord } from '../../cluster/federation/directory/directory.ts';
 import { Gossip } from '../../cluster/federation/directory/gossip.ts';
 import { decodeHello, FEED_METHOD } from '../../cluster/federation/feed/feed-frames.ts';
-import { FEED_REFUSAL } from '../../cluster/federation/feed/feed-session.ts';
 import { FeedServer } from '../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../cluster/federation/feed/subscriber.ts';
 import { Promotion } from '../../cluster/federation/promotion/promotion.ts';
-import { refusingRemoved } from '../../cluster/federation/refuse-removed.ts';
 import { type SlotAlarm, Slots } from '../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
-import { RpcRefusal } from '../../cluster/transport/rpc-error.ts';
 import type { RpcRequest, RpcServer } from '../../cluster/transport/transport.ts';
 import type { ShownFederation } from '../api/shown-federation.ts';
 import type { AckLevel } from '../service/call.ts';
@@ -26,10 +23,12 @@ import { removedOf } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome, Position } from '../state/outcome.ts';
 import { acknowledgedLevel } from './acknowledged-level.ts';
-import { adoptFederation, beginGlobalLog } from './begin-global-log.ts';
+import { adoptFederation, GlobalLogBeginning } from './begin-global-log.ts';
+import { DatacenterCalls } from './datacenter-calls.ts';
 import { DatacenterLine } from './datacenter-line.ts';
 import { Enlisting } from './enlisting.ts';
 import { feedStandingOf } from './federation-role.ts';
+import { federationElsewhere } from './federation-elsewhere.ts';
 import { leftBehindBy, type LevelReader, readersElsewhere } from './feature-level.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { federationShown } from './federation-shown.ts';
@@ -70,6 +69,8 @@ export class NodeFederation implements Federation {
   readonly #lease: PrimaryLease;
   readonly #deps: FollowingDeps;
   readonly #options: NodeFederationOptions;
+  readonly #beginning: GlobalLogBeginning;
+  readonly #calls: DatacenterCalls;
   readonly #view: FederationView;
   readonly #feed: FeedServer;
   readonly #lender: SnapshotLender;
@@ -88,8 +89,13 @@ export class NodeFederation implements Federation {
   constructor(options: NodeFederationOptions, closer: Closer) {
     this.#options = options;
     const { platform, machine, member, plan, countMax } = options;
-    const call = member.call.bind(member);
     const { datacenter } = plan;
+    this.#calls = new DatacenterCalls({
+      ...{ member, datacenter },
+      federationId: () => this.#federationId,
+      view: () => this.#view,
+      overhear: (request) => this.#gossip.overhear(request),
+    });
     this.#lease = new PrimaryLease({
       ...{ clock: platform.clock, datacenter, leaseMs: plan.primaryLeaseMs },
       voters: () => this.#ledVoters(),
@@ -97,26 +103,35 @@ export class NodeFederation implements Federation {
     });
     // What a reign begins with is written in any case: without one, nobody learns of a later reign.
     const outrunBy = () => (this.#isReigning ? this.promotion.outrunBy() : undefined);
-    const refusal = () => outrunRefusal(datacenter, outrunBy()) ?? this.#lease.refusal();
+    const refusal = () =>
+      outrunRefusal(datacenter, outrunBy()) ?? this.#beginning.refusal() ?? this.#lease.refusal();
     this.#gate = new GlobalGate({ view: machine, datacenter, refusal });
     this.#deps = {
       propose: (command) => this.admit(command.change, () => options.propose(command)),
       wallMs: () => platform.clock.wallMs(),
     };
+    const call = member.call.bind(member);
+    const { clock } = platform;
+    this.#beginning = new GlobalLogBeginning({
+      ...{ ...platform, ...options, following: this.#deps },
+      elsewhere: () => federationElsewhere({ clock, datacenter, seeds: plan.retryJoin, call }),
+    });
     this.#enlisting = new Enlisting({
       ...{ ...platform, machine, following: this.#deps },
+      clusterIdOf: (each) => this.#clusterHeardAs(each),
       isLed: () => this.#isReigning && this.isPrimary,
       majoritySeq: () => this.#feed.acknowledgedSeq('majority'),
     });
     closer.defer(() => this.#enlisting.close());
-    this.#gossip = this.#newGossip(call);
+    this.#gossip = this.#newGossip();
     closer.defer(() => this.#gossip.close());
     const { directory } = this.#gossip;
     const followers = () => this.#enlisting.followers;
-    this.#view = new FederationView({ plan, machine, member, directory, followers });
+    const isKeptOut = () => this.#beginning.keptOutBecause !== undefined;
+    this.#view = new FederationView({ plan, machine, member, directory, isKeptOut, followers });
     this.line = new DatacenterLine({
       addresses: (datacenter) => this.#view.addressesOf(datacenter),
-      ...{ call, countMax, ackTimeoutMs: plan.ackTimeoutMs },
+      ...{ call: this.#calls.call, countMax, ackTimeoutMs: plan.ackTimeoutMs },
     });
     const source = feedSourceOf(machine, (seq) => {
       const says =
@@ -133,9 +148,9 @@ export class NodeFederation implements Federation {
     closer.defer(() => this.#lender.close());
     this.#slots = this.#newSlots(source);
     closer.defer(() => this.#slots.stop());
-    this.#subscriber = this.#newSubscriber(call);
+    this.#subscriber = this.#newSubscriber();
     closer.defer(() => this.#subscriber.stop());
-    this.promotion = this.#newPromotion(call, source);
+    this.promotion = this.#newPromotion(source);
     closer.defer(() => this.promotion.stop());
     closer.defer(
       machine.onGlobalLogMoved(() => {
@@ -153,20 +168,15 @@ export class NodeFederation implements Federation {
     if (plan.isFederated) this.#startGossip();
   }
 
-  /** Serves a method for all datacenters but those that an operator has removed. */
+  /** Serves a method for all datacenters that have a part in the federation. */
   serve(method: string, handler: RpcServer): void {
-    const served = refusingRemoved(handler, {
-      isRemoved: (datacenter) => this.#view.isRemoved(datacenter),
-      overhear: (request) => this.#gossip.overhear(request),
-    });
-    this.#options.member.serve(method, served, { from: 'datacenters' });
+    this.#calls.serve(method, handler);
   }
 
   /** Makes what must exist before the first write of a reign. Rejects when it cannot. */
   async begin(): Promise<void> {
-    const { machine, plan } = this.#options;
-    const isWanted = machine.replication() !== undefined || plan.isFederated;
-    if (isWanted && this.#options.mayBegin()) await this.#beginLog();
+    await this.#beginning.beforeReign();
+    void this.#enlisting.look();
   }
 
   /** Whether this datacenter writes what all share. */
@@ -223,7 +233,7 @@ export class NodeFederation implements Federation {
 
   /** Why the primary's log did not come the last time that it did not; undefined when nobody knows. */
   get lastFailure(): string | undefined {
-    return this.#subscriber.state().lastError?.text;
+    return this.#beginning.keptOutBecause ?? this.#subscriber.state().lastError?.text;
   }
 
   /** Who besides this datacenter reads what it writes. */
@@ -266,6 +276,19 @@ export class NodeFederation implements Federation {
       subscriber: this.#reign === undefined ? undefined : this.#subscriber.state(),
       nowMs: platform.clock.wallMs(),
     });
+  }
+
+  /** Empty while this datacenter belongs to none. */
+  get #federationId(): string {
+    return this.#options.machine.replication()?.federationId ?? '';
+  }
+
+  /** Of this datacenter, or as it was let in to follow. */
+  #clusterHeardAs(datacenter: string): string | undefined {
+    const { clusterId, plan } = this.#options;
+    if (datacenter === plan.datacenter) return clusterId();
+    const followers = this.#feed.followers();
+    return followers.find((each) => each.datacenter === datacenter)?.clusterId;
   }
 
   get #isReigning(): boolean {
@@ -331,14 +354,14 @@ export class NodeFederation implements Federation {
     });
   }
 
-  #newSubscriber(call: Member<Outcome>['call']): Subscriber {
+  #newSubscriber(): Subscriber {
     const { platform, machine, plan, clusterId } = this.#options;
     return new Subscriber({
       ...platform,
-      call,
+      call: this.#calls.callFollowed,
       addresses: () => this.#view.primaryAddresses(),
       clusterId: () => clusterId() ?? '',
-      federationId: () => machine.replication()?.federationId ?? '',
+      federationId: () => this.#federationId,
       adopt: (federationId) => adoptFederation(machine, this.#deps, federationId),
       cursor: () => {
         const replication = machine.replication();
@@ -358,7 +381,7 @@ export class NodeFederation implements Federation {
     });
   }
 
-  #newPromotion(call: Member<Outcome>['call'], source: EntrySource): Promotion {
+  #newPromotion(source: EntrySource): Promotion {
     const { platform, machine, plan } = this.#options;
     return new Promotion({
       ...platform,
@@ -371,6 +394,7 @@ export class NodeFederation implements Federation {
         isReigning: () => this.#isReigning,
         leftBehindBy: (successor) => this.#leftBehindBy(successor),
       }),
+      federationId: () => this.#federationId,
       addressesOf: (datacenter) => this.#view.addressesOf(datacenter),
       claim: () => this.#gossip.directory.primary(),
       heardEpoch: () => this.#gossip.directory.latestEpoch(),
@@ -379,7 +403,8 @@ export class NodeFederation implements Federation {
         const followers = this.#feed.followers();
         return followers.find((each) => each.datacenter === datacenter)?.acked?.seq;
       },
-      call,
+      call: this.#calls.call,
+      callFollowed: this.#calls.callFollowed,
     });
   }
 
@@ -407,18 +432,20 @@ export class NodeFederation implements Federation {
     });
   }
 
-  #newGossip(call: Member<Outcome>['call']): Gossip {
-    const { platform, machine, member, plan, clusterId } = this.#options;
+  #newGossip(): Gossip {
+    const { platform, member, plan, clusterId } = this.#options;
     return new Gossip({
       ...platform,
       datacenter: plan.datacenter,
       clusterId: () => clusterId() ?? '',
-      federationId: () => machine.replication()?.federationId ?? '',
+      federationId: () => this.#federationId,
       isRemoved: (datacenter) => this.#view.isRemoved(datacenter),
+      clusterIdOf: (datacenter) => this.#view.clusterIdOf(datacenter),
+      isFollowed: (datacenter) => this.#view.isFollowed(datacenter),
       own: () => this.#ownRecord(),
       seeds: plan.retryJoin,
       neighbours: () => member.members().flatMap((each) => (each.isSelf ? [] : [each.address])),
-      call,
+      call: this.#calls.callFollowed,
       onChanged: () => this.#look(),
     });
   }
@@ -431,7 +458,7 @@ export class NodeFederation implements Federation {
     const { datacenter, epoch } = this.primary();
     return {
       clusterId: own,
-      federationId: machine.replication()?.federationId ?? '',
+      federationId: this.#federationId,
       addresses: this.#view.ownAddresses(),
       primary: datacenter,
       epoch,
@@ -446,31 +473,15 @@ export class NodeFederation implements Federation {
     this.#gossip.start();
   }
 
-  /** The first datacenter that asks for the global log makes there be one. */
   #begunBefore(method: string, handler: RpcServer): RpcServer {
     if (method !== FEED_METHOD.hello) return handler;
     return async (request: RpcRequest) => {
-      const { machine, mayBegin, plan } = this.#options;
-      const isOurs = this.#isReigning && this.isPrimary;
-      if (isOurs && machine.replication() === undefined) {
-        if (!mayBegin()) throw notBegun(plan.datacenter);
-        await this.#beginLog();
-      }
+      if (this.#isReigning && this.isPrimary) await this.#beginning.beforeHello();
       const { isWitness } = decodeHello(request.payload);
       this.#enlisting.add(request.from.datacenter, isWitness);
       this.#look();
-      void this.#enlisting.look();
-      return handler(request);
+      // Who is let in is known behind that, with its cluster.
+      return handler(request).finally(() => void this.#enlisting.look());
     };
   }
-
-  #beginLog(): Promise<void> {
-    const { plan, machine, clusterId, propose } = this.#options;
-    return beginGlobalLog({ plan, machine, clusterId, propose, following: this.#deps });
-  }
-}
-
-function notBegun(datacenter: string): RpcRefusal {
-  const says = `${datacenter} has no global log before all its servers can read one: upgrade them, or remove those that are gone for good`;
-  return new RpcRefusal(FEED_REFUSAL.busy, says);
 }

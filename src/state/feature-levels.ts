@@ -3,7 +3,7 @@
 // level is raised only when all who will read the log can: see docs/decisions/0036.
 
 import type { Change, ChangeType, Command } from './commands.ts';
-import type { Replication } from './global-log/replication.ts';
+import { nameClusters, type Replication } from './global-log/replication.ts';
 
 /** Of the first release, and of every log that says nothing of levels. */
 export const FIRST_LEVEL = 1;
@@ -91,10 +91,16 @@ export function isStrictOnRows(level: number): boolean {
   return level >= STRICT_ROWS_LEVEL;
 }
 
+/** Whether the list of datacenters may say which cluster has each name: older releases would leave that out. */
+export function namesClusters(level: number): boolean {
+  return level >= CLUSTERS_LEVEL;
+}
+
 /** The level that whoever applies the command must read. */
 export function levelOf(change: Change): number {
   if (change.type === 'token.set' && change.presence === 'create-drawn') return DRAWN_LEVEL;
   if (change.type === 'epoch.start' && change.isFromFork) return FROM_FORK_LEVEL;
+  if (change.type === 'datacenters.set' && nameClusters(change.datacenters)) return CLUSTERS_LEVEL;
   return LEVEL_OF_CHANGE[change.type];
 }
 
@@ -102,6 +108,7 @@ const DRAWN_LEVEL = 2;
 const FROM_FORK_LEVEL = 3;
 const LOCAL_DELETIONS_LEVEL = 4;
 const STRICT_ROWS_LEVEL = 5;
+const CLUSTERS_LEVEL = 4;
 
 /**
  * The command in words that everybody reads who reads the level. Undefined where there are none: it must

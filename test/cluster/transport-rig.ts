@@ -56,6 +56,9 @@ export class RigNode {
   readonly requests: RpcRequest[] = [];
   serve: (request: RpcRequest) => Promise<Uint8Array> = async ({ payload }) => payload;
   transport!: Transport;
+  /** What it says in handshakes from now on. */
+  belongs: { readonly clusterId?: string | undefined; readonly federationId?: string | undefined } =
+    {};
 
   constructor(name: string, node: number) {
     this.name = name;
@@ -112,6 +115,7 @@ export class Rig {
     const { acceptedKeys, limits, timing } = given;
     const clusterId = Object.hasOwn(given, 'clusterId') ? given.clusterId : CLUSTER;
     const opened = new RigNode(name, node);
+    opened.belongs = { clusterId, federationId: given.federationId };
     this.#openedCount += 1;
     opened.transport = await openTransport({
       net: this.net.host(name),
@@ -120,8 +124,8 @@ export class Rig {
       logger: opened.logger,
       self: { node, id, name, datacenter, version: '1.0.0', reads: given.reads ?? 1 },
       uses: () => given.uses ?? 1,
-      clusterId: () => clusterId,
-      federationId: () => given.federationId,
+      clusterId: () => opened.belongs.clusterId,
+      federationId: () => opened.belongs.federationId,
       clusterKey: Object.hasOwn(given, 'clusterKey') ? given.clusterKey : KEY,
       listen: { host: name, port },
       onMessage: (message) => opened.messages.push(message),

@@ -6,6 +6,7 @@ import t from 'tap';
 import type { Conn } from '../../cluster/platform/net.ts';
 import { NO_ENTRY } from '../../cluster/raft/entry.ts';
 import { RpcRefusal } from '../../cluster/transport/rpc-error.ts';
+import type { RpcCaller } from '../../cluster/transport/transport.ts';
 import { type Frame, type Hello, NEWEST_PROTOCOL } from '../../cluster/wire/frame.ts';
 import { decodeFrame, encodeFrame } from '../../cluster/wire/frame-codec.ts';
 import { uuidNumbered } from '../support/fake-random.ts';
@@ -1202,6 +1203,59 @@ t.test('call: to an address reaches only the datacenter that it is for', async (
   }
   test.ok(isAnswered(await ask('dc2')));
   test.equal(far.requests.length, 1);
+});
+
+t.test('call: to an address does not reach whom it refuses', async (test) => {
+  const rig = new Rig();
+  const near = await rig.open('near', { node: 1 });
+  const far = await rig.open('far', { node: 2, datacenter: 'dc2', clusterId: CLUSTER_2 });
+  let known: string = CLUSTER_2;
+  const refuses = ({ datacenter, clusterId }: RpcCaller) =>
+    clusterId === known ? undefined : `${datacenter} is cluster ${known}, not ${clusterId}`;
+  const ask = (): Promise<string> =>
+    rig.outcome(near.transport.call(addressOf(far), aCall({ refuses })));
+  test.equal(await ask(), 'answer hello');
+  known = CLUSTER;
+  test.match(await ask(), /^unreachable: test.echo was not sent: dc2 is cluster /);
+  test.equal(far.requests.length, 1);
+  known = CLUSTER_2;
+  test.equal(await ask(), 'answer hello');
+  test.equal(rig.net.dialCount, 1, 'over the same connection');
+});
+
+t.test('call: whoever belongs to something new says so with the next call', async (test) => {
+  const rig = new Rig();
+  const far = await rig.open('far', { node: 2, datacenter: 'dc2', clusterId: CLUSTER_2 });
+  const near = await rig.open('near', { node: 1, clusterId: undefined });
+  const ask = (): Promise<string> => rig.outcome(near.transport.call(addressOf(far), aCall()));
+  far.serve = () => new Promise(() => undefined);
+  const early = near.transport.call(addressOf(far), aCall({ deadlineMs: 300 }));
+  await rig.run(100);
+  far.serve = async ({ payload }) => payload;
+  near.belongs = { clusterId: CLUSTER };
+  test.equal(await ask(), 'answer hello');
+  near.belongs = { clusterId: CLUSTER, federationId: CLUSTER_2 };
+  test.equal(await ask(), 'answer hello');
+  test.match(far.requests, [
+    { from: { clusterId: '' } },
+    { from: { clusterId: CLUSTER, federationId: '' } },
+    { from: { clusterId: CLUSTER, federationId: CLUSTER_2 } },
+  ]);
+  test.match(await rig.outcome(early), /^timeout/, 'what was under way goes on');
+  await rig.run(100);
+  test.equal(rig.net.countBetween('near', 'far'), 1, 'the others are closed');
+});
+
+t.test('call: whoever belonged to nothing yet is asked again what it is', async (test) => {
+  const rig = new Rig();
+  const near = await rig.open('near', { node: 1 });
+  const far = await rig.open('far', { node: 2, datacenter: 'dc2', clusterId: undefined });
+  const refuses = ({ clusterId }: RpcCaller) => (clusterId === '' ? 'of no cluster' : undefined);
+  const ask = (): Promise<string> =>
+    rig.outcome(near.transport.call(addressOf(far), aCall({ refuses })));
+  test.match(await ask(), /^unreachable: .* of no cluster/);
+  far.belongs = { clusterId: CLUSTER_2 };
+  test.equal(await ask(), 'answer hello');
 });
 
 t.test('call: of another datacenter, keeps its hops and its deadline', async (test) => {

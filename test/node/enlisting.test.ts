@@ -10,13 +10,15 @@ import { settled } from '../support/simulated-world.ts';
 
 const RETRY_MS = 250;
 
-async function aPrimary() {
+async function aPrimary({ level = 2 } = {}) {
   const harness = new MachineHarness(new MemoryKv());
   const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
   await harness.one({ type: 'global-log.begin', ...begin });
   await harness.one(BUILTINS);
+  await harness.one({ type: 'level.raise', level });
   const { clock, machine } = harness;
   const led = { isLed: true, majoritySeq: 0, isRefusing: false, proposed: 0 };
+  const clusters: Record<string, string> = { dc1: 'one' };
   const silent = (): void => undefined;
   const enlisting = new Enlisting({
     ...{ machine, clock },
@@ -29,6 +31,7 @@ async function aPrimary() {
         return await harness.one(change);
       },
     },
+    clusterIdOf: (each) => clusters[each],
     isLed: () => led.isLed,
     majoritySeq: () => led.majoritySeq,
   });
@@ -37,7 +40,9 @@ async function aPrimary() {
     clock.advance(RETRY_MS);
     await settled();
   };
-  return { enlisting, led, machine, clock, names, retry };
+  const named = (): readonly string[] =>
+    machine.replication()!.datacenters.map(({ name, clusterId = '-' }) => `${name}: ${clusterId}`);
+  return { harness, enlisting, led, clusters, machine, clock, names, named, retry };
 }
 
 t.test('enlisting: what is not allowed yet is tried again until it is', async (test) => {
@@ -106,4 +111,38 @@ t.test('enlisting: a witness is listed as one, also where it was not before', as
   await enlisting.look();
   await retry();
   test.same(witnesses(), ['w'], 'who says nothing changes nothing');
+});
+
+t.test('enlisting: the list says which cluster has each name, and that stays so', async (test) => {
+  const { enlisting, led, clusters, machine, named, retry } = await aPrimary({ level: 4 });
+  await enlisting.look();
+  test.same(named(), ['dc1: -'], 'while nobody follows, nobody has to know');
+  enlisting.add('dc2', undefined);
+  clusters.dc2 = 'two';
+  await enlisting.look();
+  test.same(named(), ['dc1: one', 'dc2: two'], 'in one entry, and the own one, too');
+  enlisting.add('dc3', undefined);
+  await retry();
+  test.same(named(), ['dc1: one', 'dc2: two'], 'a majority has not the last change');
+  led.majoritySeq = machine.replication()!.cursor.seq;
+  await retry();
+  test.same(named(), ['dc1: one', 'dc2: two', 'dc3: -'], 'one that was not let in yet');
+  clusters.dc2 = 'another';
+  clusters.dc3 = 'three';
+  led.majoritySeq = 0;
+  enlisting.add('dc4', undefined);
+  await enlisting.look();
+  test.same(named(), ['dc1: one', 'dc2: two', 'dc3: three'], 'without the one that has to wait');
+});
+
+t.test('enlisting: those that are listed without their clusters get them', async (test) => {
+  const { harness, enlisting, clusters, clock, named, retry } = await aPrimary({ level: 3 });
+  enlisting.add('dc2', undefined);
+  clusters.dc2 = 'two';
+  await enlisting.look();
+  await retry();
+  test.same([named(), clock.pendingCount], [['dc1: -', 'dc2: -'], 0], 'not all would read that');
+  await harness.one({ type: 'level.raise', level: 4 });
+  await enlisting.look();
+  test.same(named(), ['dc1: one', 'dc2: two']);
 });

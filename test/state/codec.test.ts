@@ -454,8 +454,13 @@ t.test(
       gone: [{ epoch: 2, first: 301, last: 300 + 2 ** 20 }],
     };
     const old = { federationId: '', datacenters };
+    const [dc1, , w] = replication.datacenters;
+    const named = { datacenters: [{ ...dc1!, clusterId: 'one' }, removed, w!] };
+    // While nothing says of clusters, an older release can go on with it.
     test.equal(hex(encodeReplication(replication)), GOLDEN_REPLICATION[3]);
+    test.equal(hex(encodeReplication({ ...replication, ...named })), GOLDEN_REPLICATION[4]);
     for (const [golden, less] of [
+      [GOLDEN_REPLICATION[4], named],
       [GOLDEN_REPLICATION[3], {}],
       [GOLDEN_REPLICATION[2], { gone: [] }],
       [GOLDEN_REPLICATION[1], { ...old, gone: [] }],
@@ -473,12 +478,15 @@ t.test(
     };
     test.equal(hex(encodeHeader(header)), GOLDEN_GLOBAL_HEADER[2]);
     test.strictSame(plain(decodeHeader(bytesOf(GOLDEN_GLOBAL_HEADER[2]))), plain(header));
+    test.equal(hex(encodeHeader({ ...header, ...named })), GOLDEN_GLOBAL_HEADER[3]);
+    const readNamed = decodeHeader(bytesOf(GOLDEN_GLOBAL_HEADER[3]));
+    test.strictSame(plain(readNamed), plain({ ...header, ...named }));
     const readHeader = decodeHeader(bytesOf(GOLDEN_GLOBAL_HEADER[1]));
     test.strictSame(plain(readHeader), plain({ ...header, ...old }));
     // The format is behind the length of the list.
     const newer = (golden: string, at: number): Uint8Array =>
-      bytesOf(`${golden.slice(0, at)}04${golden.slice(at + 2)}`);
-    test.throws(() => decodeReplication(newer(GOLDEN_REPLICATION[3], 6)), /format/);
-    test.throws(() => decodeHeader(newer(GOLDEN_GLOBAL_HEADER[2], 2)), /format/);
+      bytesOf(`${golden.slice(0, at)}05${golden.slice(at + 2)}`);
+    test.throws(() => decodeReplication(newer(GOLDEN_REPLICATION[4], 6)), /format/);
+    test.throws(() => decodeHeader(newer(GOLDEN_GLOBAL_HEADER[3], 2)), /format/);
   },
 );

@@ -3,7 +3,8 @@
 
 import t from 'tap';
 import type { Change } from '../../src/state/commands.ts';
-import { removedOf } from '../../src/state/global-log/replication.ts';
+import { decodeHeader } from '../../src/state/global-log/global-snapshot.ts';
+import { clusterIdOf, type Datacenter, removedOf } from '../../src/state/global-log/replication.ts';
 import { aPolicy } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
@@ -113,6 +114,61 @@ t.test('removing: it is said in the primary alone, and known wherever its log is
     'applied',
   );
   test.strictSame(dc3.machine.replication()!.datacenters, datacenters);
+});
+
+t.test(
+  "clusters: a name is the cluster's that has it, until an operator says otherwise",
+  async (test) => {
+    const dc1 = await aPrimary();
+    await dc1.one({ type: 'level.raise', level: 4 });
+    const named = (name: string, clusterId = `cluster of ${name}`) => ({
+      ...voter(name),
+      clusterId,
+    });
+    const set = (datacenters: readonly Datacenter[]) =>
+      say(dc1, { type: 'datacenters.set', datacenters, majoritySeq: 0 });
+    const all = [named('dc1'), named('dc2'), named('dc3')];
+    test.equal(await set([voter('dc1'), voter('dc2'), named('dc3')]), 'applied');
+    test.equal(
+      await set(all),
+      'applied',
+      'any number may become known at once, without a majority',
+    );
+    test.strictSame(dc1.machine.replication()!.datacenters, all);
+    const before = headOf(dc1);
+    test.equal(await set([...all.slice(0, 2), named('dc3', 'another')]), 'not-allowed');
+    test.equal(await set([...all.slice(0, 2), voter('dc3')]), 'not-allowed', 'nor is it forgotten');
+    const shorter = { type: 'datacenters.set', datacenters: all.slice(0, 2), majoritySeq: before };
+    test.equal(await say(dc1, shorter as Change), 'not-allowed');
+    test.equal(headOf(dc1), before);
+    await dc1.one(remove('dc3', before));
+    test.strictSame(dc1.machine.replication()!.datacenters, [...all.slice(0, 2), gone('dc3')]);
+    await dc1.one({ type: 'datacenter.allow', name: 'dc3' });
+    const again = [...all.slice(0, 2), named('dc3', 'another')];
+    const majoritySeq = headOf(dc1);
+    test.equal(
+      await say(dc1, { type: 'datacenters.set', datacenters: again, majoritySeq }),
+      'applied',
+    );
+  },
+);
+
+t.test('clusters: all datacenters know them, also those that take a snapshot', async (test) => {
+  const dc1 = await aPrimary();
+  await dc1.one({ type: 'level.raise', level: 4 });
+  const datacenters = [voter('dc1'), voter('dc2'), { ...voter('dc3'), clusterId: 'three' }];
+  await dc1.one({ type: 'datacenters.set', datacenters, majoritySeq: 0 });
+  const snapshot = (await dc1.machine.globalSnapshot())!;
+  test.strictSame(decodeHeader(snapshot.header).datacenters, datacenters);
+  await snapshot.close();
+  const dc2 = new MachineHarness(new MemoryKv());
+  await dc2.one({ type: 'global-log.begin', datacenter: 'dc2', primary: 'dc1', isWitness: false });
+  const from = dc2.machine.replication()!.cursor;
+  const entries = (await dc1.machine.globalEntries(from.seq, 1 << 20))!;
+  const { cursor: to } = dc1.machine.replication()!;
+  await dc2.one({ type: 'global-log.apply', epoch: to.epoch, from, entries, to });
+  test.equal(clusterIdOf(dc2.machine.replication(), 'dc3'), 'three');
+  test.equal(clusterIdOf(dc2.machine.replication(), 'dc2'), undefined);
 });
 
 t.test('federation: it is adopted once, and is in every snapshot', async (test) => {

@@ -69,6 +69,12 @@ const GOLDEN_ENTRIES: Readonly<Record<string, string>> = {
     '090909090909090909090909090909090909c2c0c0',
 };
 
+/** Since level 4: which cluster has the name. */
+const GOLDEN_NAMED =
+  '9c0103ce00011171c4200505050505050505050505050505050505050505050505050505050505050505' +
+  'cd0190cb4279b76daa800000049395a3646331c3c2c2a36f6e6594a36f6c64c2c2c393a177c3c3c42009' +
+  '09090909090909090909090909090909090909090909090909090909090909c2c0c0';
+
 /** Of the first of them. */
 const GOLDEN_HASH = '0db9e63f231320e84f1f3f6b4cab4624281f9155bc16e5cfa5191c07208c71e2';
 const GOLDEN_IMPORT =
@@ -166,6 +172,15 @@ t.test('global entries: are written as they always were, and read back whole', a
   }
   const first = bytesOf(GOLDEN_ENTRIES.effects!);
   test.equal(hex(entryHash(first)), GOLDEN_HASH, 'the hash that the next entry names');
+});
+
+t.test('global entries: datacenters have their clusters with them since level 4', async (test) => {
+  const dc1 = { name: 'dc1', isVoter: true, isWitness: false, clusterId: 'one' };
+  const removed = { name: 'old', isVoter: false, isWitness: false, isRemoved: true } as const;
+  const w = { name: 'w', isVoter: true, isWitness: true };
+  const named = entry({ kind: 'datacenters', datacenters: [dc1, removed, w] });
+  test.equal(hex(encodeEntry(named)), GOLDEN_NAMED);
+  test.strictSame(plain(decodeEntry(bytesOf(GOLDEN_NAMED))), plain(named));
 });
 
 t.test('global entries: of another format or kind, they are not read', async (test) => {

@@ -6,6 +6,7 @@ import { nextEntry } from '../../cluster/log/log-entry.ts';
 import { encodeCommand } from '../../src/state/command-codec.ts';
 import type { Change } from '../../src/state/commands.ts';
 import { FIRST_LEVEL, levelOf, NEWEST_LEVEL, readableAt } from '../../src/state/feature-levels.ts';
+import type { Datacenter } from '../../src/state/global-log/replication.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import { META_KEY } from '../../src/state/tables.ts';
 import { unpack } from '../../src/state/packing.ts';
@@ -101,6 +102,13 @@ t.test('levels: what older words can say is said in them, the rest waits', async
   test.equal(levelOf({ ...start, isFromFork: false }), 2);
   test.equal(levelOf({ ...start, isFromFork: true }), 3);
   test.equal(readableAt(2, aCommand({ ...start, isFromFork: true })), undefined);
+  const dc1 = { name: 'dc1', isVoter: true, isWitness: false };
+  const listing = (datacenters: readonly Datacenter[]): Change => {
+    return { type: 'datacenters.set', datacenters, majoritySeq: 0 };
+  };
+  test.equal(levelOf(listing([dc1])), 2);
+  const named = listing([{ ...dc1, clusterId: 'one' }]);
+  test.same([levelOf(named), readableAt(3, aCommand(named))], [4, undefined]);
   for (const level of [1, NEWEST_LEVEL]) {
     for (const each of [policy, drawn]) {
       test.ok(levelOf(readableAt(level, each)!.change) <= level);

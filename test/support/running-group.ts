@@ -1,7 +1,7 @@
 // Several real nodes in this process that are one datacenter: databases in temporary folders, WebSockets
 // and HTTP on free ports of the loopback address. Each can be closed and opened again on its folder.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -79,7 +79,8 @@ export class ServerUnderTest {
     return new Client({ port, agent, dataFolder: this.#dataFolder }, 'X-Service-', ROOT);
   }
 
-  async open(): Promise<void> {
+  /** `given` flags count before those of its plan, for this start alone. */
+  async open(given: Readonly<Record<string, string>> = {}): Promise<void> {
     const { name, clusterPort, join: others, expect, flags } = this.#plan;
     const settings = readSettings({
       flags: {
@@ -93,6 +94,7 @@ export class ServerUnderTest {
         'log-level': 'error',
         'acl-tokens-initial-management': ROOT,
         ...flags,
+        ...given,
       },
       files: [],
       environment: {},
@@ -103,6 +105,13 @@ export class ServerUnderTest {
       version: 'test',
       reads: this.reads,
     });
+  }
+
+  /** It is closed, and nothing is left of what it had on its disk. */
+  loseDisk(): void {
+    for (const name of readdirSync(this.#dataFolder)) {
+      rmSync(join(this.#dataFolder, name), { recursive: true });
+    }
   }
 
   async close(): Promise<void> {

@@ -5,6 +5,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { NetAddress } from '../../platform/net.ts';
+import { areTwoFederations } from '../refuse-outsiders.ts';
 import { ADDRESSES_MAX, DATACENTERS_MAX, type DirectoryRecord } from './directory-frames.ts';
 
 /** What the leader of the own datacenter says of it. */
@@ -24,6 +25,10 @@ export interface DirectoryOptions {
   readonly federationId: () => string;
   /** An operator has removed it: what it says counts for nothing, and is remembered. */
   readonly isRemoved: (datacenter: string) => boolean;
+  /** The cluster that has the name of another datacenter; undefined where nothing says so. */
+  readonly clusterIdOf: (datacenter: string) => string | undefined;
+  /** Others follow it in a reign that the own datacenter knows nothing of: it may be another cluster by then. */
+  readonly isFollowed: (datacenter: string) => boolean;
   readonly forgetAfterMs: number;
 }
 
@@ -135,7 +140,7 @@ export class Directory {
   /** Whether it is news, and not just a sign of life. */
   #take(record: DirectoryRecord): boolean {
     const known = this.#known.get(record.datacenter)?.record;
-    if (known !== undefined && !isLater(record, known)) return false;
+    if (known?.clusterId === record.clusterId && !isLater(record, known)) return false;
     this.#known.set(record.datacenter, this.#since(record));
     return known === undefined || contentOf(record) !== contentOf(known);
   }
@@ -143,23 +148,35 @@ export class Directory {
   #isWelcome(record: DirectoryRecord): boolean {
     const { clusterId, datacenter, federationId, forgetAfterMs } = this.#options;
     if (record.datacenter === '' || record.ageMs > forgetAfterMs) return false;
-    const own = federationId();
-    const isStranger = own !== '' && record.federationId !== '' && record.federationId !== own;
+    const isStranger = this.#isStranger(record);
     if (this.#isRemoved(record.datacenter)) {
       if (!isStranger) this.#overhear(record);
       return false;
     }
     if (isStranger) {
-      return this.#refuse(record, `it is of federation ${record.federationId}, not of ${own}`);
+      const known = this.#known.get(record.datacenter)?.record;
+      if (known?.clusterId === record.clusterId) this.#known.delete(record.datacenter);
+      return this.#refuse(
+        record,
+        `it is of federation ${record.federationId}, not of ${federationId()}`,
+      );
     }
     if (record.datacenter === datacenter && record.clusterId !== clusterId()) {
       return this.#refuse(record, 'it has the name of this datacenter');
     }
     this.#forgetOld();
-    const known = this.#known.get(record.datacenter);
-    if (known === undefined) return this.#known.size < DATACENTERS_MAX;
-    if (known.record.clusterId === record.clusterId) return true;
-    return this.#refuse(record, `the datacenter of that name is cluster ${known.record.clusterId}`);
+    const rightful = this.#rightfulOf(record.datacenter);
+    if (rightful !== undefined && rightful !== record.clusterId) {
+      return this.#refuse(record, `the datacenter of that name is cluster ${rightful}`);
+    }
+    return this.#known.has(record.datacenter) || this.#known.size < DATACENTERS_MAX;
+  }
+
+  /** As the log has it; where it says nothing, whoever came first. */
+  #rightfulOf(datacenter: string): string | undefined {
+    if (this.#options.isFollowed(datacenter)) return undefined;
+    const { clusterIdOf } = this.#options;
+    return clusterIdOf(datacenter) ?? this.#known.get(datacenter)?.record.clusterId;
   }
 
   /** The last word of it counts, of another cluster under its name too. */
@@ -180,14 +197,29 @@ export class Directory {
 
   #forgetOld(): void {
     const oldestMs = this.#options.clock.monotonicMs() - this.#options.forgetAfterMs;
-    for (const [datacenter, { writtenAtMs }] of this.#known) {
+    for (const [datacenter, { record, writtenAtMs }] of this.#known) {
       const isOver = writtenAtMs < oldestMs || this.#isRemoved(datacenter);
-      if (isOver) this.#known.delete(datacenter);
+      if (isOver || this.#isStranger(record) || this.#isOther(record)) {
+        this.#known.delete(datacenter);
+      }
     }
-    for (const [datacenter, { writtenAtMs }] of this.#removed) {
+    for (const [datacenter, { record, writtenAtMs }] of this.#removed) {
       const isOver = writtenAtMs < oldestMs || !this.#isRemoved(datacenter);
-      if (isOver) this.#removed.delete(datacenter);
+      if (isOver || this.#isStranger(record)) this.#removed.delete(datacenter);
     }
+  }
+
+  /** It may have been heard while the own federation was not known yet. */
+  #isStranger({ federationId }: DirectoryRecord): boolean {
+    return areTwoFederations(this.#options.federationId(), federationId);
+  }
+
+  /** It was heard before the log said which cluster has the name. */
+  #isOther({ datacenter, clusterId }: DirectoryRecord): boolean {
+    const { clusterIdOf, isFollowed } = this.#options;
+    if (datacenter === this.#options.datacenter) return false;
+    const rightful = clusterIdOf(datacenter);
+    return rightful !== undefined && rightful !== clusterId && !isFollowed(datacenter);
   }
 
   /** The own one speaks for itself, wherever it is refused. */
@@ -205,6 +237,7 @@ function isLater(one: DirectoryRecord, other: DirectoryRecord): boolean {
   return one.term === other.term ? one.count > other.count : one.term > other.term;
 }
 
-function contentOf({ federationId, addresses, primary, epoch, level }: DirectoryRecord): string {
-  return JSON.stringify([federationId, addresses, primary, epoch, level]);
+function contentOf(record: DirectoryRecord): string {
+  const { clusterId, federationId, addresses, primary, epoch, level } = record;
+  return JSON.stringify([clusterId, federationId, addresses, primary, epoch, level]);
 }

@@ -44,6 +44,10 @@ export interface GossipOptions {
   readonly federationId: () => string;
   /** An operator has removed it: nobody is told of it, and what it says counts for nothing. */
   readonly isRemoved: (datacenter: string) => boolean;
+  /** The cluster that has the name of another datacenter; undefined where nothing says so. */
+  readonly clusterIdOf: (datacenter: string) => string | undefined;
+  /** Others follow it in a reign that the own datacenter knows nothing of. */
+  readonly isFollowed: (datacenter: string) => boolean;
   /** What the own datacenter is; undefined on every server but its leader. */
   readonly own: () => OwnRecord | undefined;
   /** `retry_join_wan`: where to ask while nothing is known, and now and then after that. */

@@ -11,6 +11,7 @@ import { RpcRefusal } from '../../transport/rpc-error.ts';
 import type { RpcCaller, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { EntrySource } from '../entry-source.ts';
 import { positionText } from '../global-log.ts';
+import { otherClusterText } from '../refuse-outsiders.ts';
 import { type AckLevel, type AckResult, AckWaiters, type AckWish } from './ack-waiters.ts';
 import {
   decodeAck,
@@ -293,7 +294,7 @@ export class FeedServer {
       return follower;
     }
     if (known.clusterId !== clusterId) {
-      const says = `${datacenter} is cluster ${known.clusterId} here, not ${clusterId}: if its disks were lost, \`conclave operator datacenter remove ${datacenter}\` and \`allow ${datacenter}\` at the primary let the new one in`;
+      const says = otherClusterText({ datacenter, clusterId, known: known.clusterId });
       throw new RpcRefusal(FEED_REFUSAL.stranger, says);
     }
     if (term < known.term) {

@@ -11,7 +11,7 @@ import type { Random } from '../../platform/random.ts';
 import { RpcError } from '../../transport/rpc-error.ts';
 import type { RpcCall } from '../../transport/transport.ts';
 import { type GlobalCursor, positionText } from '../global-log.ts';
-import { REMOVED_REFUSAL } from '../refuse-removed.ts';
+import { REMOVED_REFUSAL } from '../refuse-outsiders.ts';
 import { borrowSnapshot } from '../snapshot/borrow-snapshot.ts';
 import type { SnapshotSink } from '../snapshot/snapshot-sink.ts';
 import { AddressChoice } from './address-choice.ts';

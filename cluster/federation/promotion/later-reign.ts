@@ -8,7 +8,8 @@ import type { NetAddress } from '../../platform/net.ts';
 import type { Random } from '../../platform/random.ts';
 import type { RpcCall } from '../../transport/transport.ts';
 import type { PrimaryClaim } from '../directory/directory.ts';
-import { decodeEpochs, PROMOTION_METHOD } from './promotion-frames.ts';
+import { areTwoFederations } from '../refuse-outsiders.ts';
+import { decodeEpochs, encodeEpochsAsk, PROMOTION_METHOD } from './promotion-frames.ts';
 import type { PromotionPort } from './promotion-port.ts';
 
 export interface LaterReignOptions {
@@ -17,6 +18,8 @@ export interface LaterReignOptions {
   readonly logger: Logger;
   /** The own one. */
   readonly datacenter: string;
+  /** Empty while none is known. */
+  readonly federationId: () => string;
   readonly port: PromotionPort;
   /** Who is said to be primary. */
   readonly claim: () => PrimaryClaim | undefined;
@@ -61,7 +64,7 @@ export class LaterReign {
 
   /** Looks now. Whether the own log was told of a later reign. */
   async look(): Promise<boolean> {
-    const { call, datacenter, logger, port } = this.#options;
+    const { call, datacenter, federationId, logger, port } = this.#options;
     const state = port.state();
     const claim = this.claimed();
     if (state === undefined || claim === undefined) return false;
@@ -70,14 +73,16 @@ export class LaterReign {
     for (const address of claim.addresses) {
       const request = {
         method: PROMOTION_METHOD.epochs,
-        payload: new Uint8Array(0),
+        payload: encodeEpochsAsk(federationId()),
         deadlineMs: CALL_MS,
         hops: 0,
         datacenter: claim.datacenter,
       };
       const bytes = await call(address, request).catch(() => undefined);
       if (bytes === undefined) continue;
-      const epochs = decodeEpochs(bytes);
+      const { epochs, federationId: theirs } = decodeEpochs(bytes);
+      // The reigns of another world end none here.
+      if (areTwoFederations(federationId(), theirs)) continue;
       const latest = epochs.at(-1);
       if (latest === undefined || latest.epoch <= state.epoch) return false;
       const fields = { epoch: latest.epoch, primary: latest.primary, ownEpoch: state.epoch };

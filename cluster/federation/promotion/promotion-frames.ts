@@ -119,18 +119,46 @@ export function decodeTaken(bytes: Uint8Array): number {
   return countOf(unpacked(bytes, 'an answer to a hand-over', 1)[0], 'epoch');
 }
 
-export function encodeEpochs(epochs: readonly EpochStart[]): Uint8Array {
-  return packed(
-    epochs
-      .slice(-EPOCHS_MAX)
-      .map(({ epoch, startSeq, startHash, primary }) => [epoch, startSeq, startHash, primary]),
-  );
+/** Of the federation that asks. In the first layout the question was empty. */
+export function encodeEpochsAsk(federationId: string): Uint8Array {
+  return packed(federationId);
+}
+
+/** Undefined: of an earlier release, which reads the first layout of the answer alone. Throws WireDamage. */
+export function decodeEpochsAsk(bytes: Uint8Array): string | undefined {
+  if (bytes.length === 0) return undefined;
+  return textOf(unpacked(bytes, 'a question for epochs', 1)[0], 'federationId', NAME_MAX);
+}
+
+/** The epochs of a federation. */
+export interface ToldEpochs {
+  /** Empty: it knows of none, or was not told in the first layout. */
+  readonly federationId: string;
+  readonly epochs: readonly EpochStart[];
+}
+
+/** Without a federation in the first layout. */
+export function encodeEpochs(
+  epochs: readonly EpochStart[],
+  federationId: string | undefined,
+): Uint8Array {
+  const fields = epochs
+    .slice(-EPOCHS_MAX)
+    .map(({ epoch, startSeq, startHash, primary }) => [epoch, startSeq, startHash, primary]);
+  return federationId === undefined ? packed(fields) : packed(fields, federationId);
 }
 
 /** Throws WireDamage. */
-export function decodeEpochs(bytes: Uint8Array): readonly EpochStart[] {
-  const [epochs] = unpacked(bytes, 'epochs', 1);
-  return arrayOf(epochs, 'epochs', EPOCHS_MAX).map((each) => {
+export function decodeEpochs(bytes: Uint8Array): ToldEpochs {
+  const [epochs, federationId = ''] = unpacked(bytes, 'epochs', 1, 2);
+  return {
+    federationId: textOf(federationId, 'federationId', NAME_MAX),
+    epochs: epochsOf(epochs),
+  };
+}
+
+function epochsOf(value: unknown): readonly EpochStart[] {
+  return arrayOf(value, 'epochs', EPOCHS_MAX).map((each) => {
     const [epoch, startSeq, startHash, primary] = fieldsOf(each, 'an epoch', 4);
     return {
       epoch: countOf(epoch, 'epoch'),

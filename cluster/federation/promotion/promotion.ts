@@ -13,11 +13,13 @@ import type { RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { PrimaryClaim } from '../directory/directory.ts';
 import type { EntrySource } from '../entry-source.ts';
 import { isSameCursor, positionText } from '../global-log.ts';
+import { areTwoFederations } from '../refuse-outsiders.ts';
 import { askLeader, type AskLeaderOptions } from './ask-leader.ts';
 import { Candidacy, type Promoted } from './candidacy.ts';
 import { LaterReign } from './later-reign.ts';
 import {
   decodeAsk,
+  decodeEpochsAsk,
   decodeTake,
   decodeTaken,
   encodeEpochs,
@@ -42,6 +44,8 @@ export interface PromotionOptions extends AskLeaderOptions {
   readonly logger: Logger;
   /** The own one. */
   readonly datacenter: string;
+  /** Empty while none is known. */
+  readonly federationId: () => string;
   readonly port: PromotionPort;
   /** The log of this datacenter, for candidates that lack some of it. */
   readonly source: Pick<EntrySource, 'locate' | 'read'>;
@@ -51,6 +55,8 @@ export interface PromotionOptions extends AskLeaderOptions {
   readonly heardEpoch: () => number;
   /** The feed cannot go on: the primary has not what is here. */
   readonly isDiverged: () => boolean;
+  /** As `call`, to whom others follow in a reign that the own log knows nothing of. */
+  readonly callFollowed: AskLeaderOptions['call'];
   /** How far a datacenter that follows this one has acknowledged; undefined: it is not heard. */
   readonly ackedSeqOf: (datacenter: string) => number | undefined;
   readonly timing?: Partial<PromotionTiming>;
@@ -77,7 +83,7 @@ export class Promotion {
   readonly handlers: Readonly<Record<string, RpcServer>> = {
     [PROMOTION_METHOD.promise]: (request) => this.#onPromise(request),
     [PROMOTION_METHOD.take]: (request) => this.#onTake(request),
-    [PROMOTION_METHOD.epochs]: async () => this.#onEpochs(),
+    [PROMOTION_METHOD.epochs]: async (request) => this.#onEpochs(request),
     [PROMOTION_METHOD.rest]: async ({ payload }) => this.#rest.give(payload, this.#lead()),
   };
   readonly #options: PromotionOptions;
@@ -90,7 +96,7 @@ export class Promotion {
   constructor(options: PromotionOptions) {
     this.#options = options;
     this.#timing = { ...DEFAULT_PROMOTION_TIMING, ...options.timing };
-    this.#laterReign = new LaterReign(options);
+    this.#laterReign = new LaterReign({ ...options, call: options.callFollowed });
     const { callMs: deadlineMs } = this.#timing;
     const ask = (datacenter: string, method: string, payload: Uint8Array) =>
       askLeader(options, { datacenter, method, payload, deadlineMs });
@@ -247,9 +253,15 @@ export class Promotion {
     }
   }
 
-  #onEpochs(): Uint8Array {
+  #onEpochs({ from, payload }: RpcRequest): Uint8Array {
     const { epochs, isPrimary } = this.#lead();
-    if (isPrimary) return encodeEpochs(epochs);
+    const theirs = decodeEpochsAsk(payload);
+    const own = this.#options.federationId();
+    if (areTwoFederations(own, theirs ?? '')) {
+      const says = `${from.datacenter} is of federation ${theirs}, ${this.#options.datacenter} of ${own}`;
+      throw new RpcRefusal(PROMOTION_REFUSAL.refused, says);
+    }
+    if (isPrimary) return encodeEpochs(epochs, theirs === undefined ? undefined : own);
     const says = `${this.#options.datacenter} is not the primary`;
     throw new RpcRefusal(PROMOTION_REFUSAL.refused, says);
   }

@@ -68,7 +68,7 @@ export function hasMajority(datacenters: readonly Datacenter[], names: readonly 
 
 /**
  * Whether the primary may say that there are these datacenters from now on: one is added, removed or
- * changed at a time, and the voters change only when a majority has the last change and an entry of this
+ * changed at a time, the clusters of any number become known, and the voters change only when a majority has the last change and an entry of this
  * epoch (so that two majorities always meet). `majoritySeq`: up to here a majority has the log.
  */
 export function mayChangeDatacenters(
@@ -80,18 +80,26 @@ export function mayChangeDatacenters(
   const own = next.find(({ name }) => name === datacenter);
   const isOrdered = next.every(({ name }, place) => place === 0 || name > next[place - 1]!.name);
   if (!isOrdered || own === undefined || !own.isVoter || own.isWitness) return false;
-  if (differences(datacenters, next) > 1) return false;
+  if (differences(datacenters, next) > 1 || !keepsClusters(datacenters, next)) return false;
   const isSole = votersOf(datacenters).length === 1;
   if (isSole || votersOf(datacenters).join(' ') === votersOf(next).join(' ')) return true;
   const { startSeq } = currentEpoch(replication);
   return majoritySeq <= cursor.seq && majoritySeq >= Math.max(startSeq, datacentersSeq);
 }
 
+/** A cluster that has a name keeps it until an operator removes the datacenter. */
+function keepsClusters(datacenters: readonly Datacenter[], next: readonly Datacenter[]): boolean {
+  return datacenters.every(({ name, clusterId }) => {
+    const then = next.find((each) => each.name === name);
+    return clusterId === undefined || then?.isRemoved === true || then?.clusterId === clusterId;
+  });
+}
+
 function votersOf(datacenters: readonly Datacenter[]): readonly string[] {
   return datacenters.filter(({ isVoter }) => isVoter).map(({ name }) => name);
 }
 
-/** How many datacenters are in one list alone, or are not the same in both. */
+/** How many datacenters are in one list alone, or are not the same in both, whatever is known of clusters. */
 function differences(left: readonly Datacenter[], right: readonly Datacenter[]): number {
   const names = new Set([...left, ...right].map(({ name }) => name));
   return [...names].filter((name) => textOf(left, name) !== textOf(right, name)).length;

@@ -19,6 +19,7 @@ import {
   epochFields,
   epochOf,
   type EpochStart,
+  nameClusters,
   readReplication,
   type Replication,
 } from './replication.ts';
@@ -52,12 +53,14 @@ export interface GlobalSnapshot {
   close(): Promise<void>;
 }
 
-/** Format 1 knew of no federation. */
-const FORMAT = 2;
+/** Format 1 knew of no federation, format 2 of no clusters. */
+const FORMAT = 3;
+const WITHOUT_CLUSTERS = 2;
+const OLDER_FORMATS: readonly unknown[] = [1, WITHOUT_CLUSTERS];
 
 export function encodeHeader(header: GlobalSnapshotHeader): Uint8Array {
   return pack([
-    FORMAT,
+    nameClusters(header.datacenters) ? FORMAT : WITHOUT_CLUSTERS,
     cursorFields(header.cursor),
     header.epochs.map(epochFields),
     header.datacenters.map(datacenterFields),
@@ -72,7 +75,7 @@ export function encodeHeader(header: GlobalSnapshotHeader): Uint8Array {
 export function decodeHeader(bytes: Uint8Array): GlobalSnapshotHeader {
   const [format, cursor, epochs, datacenters, datacentersSeq, index, bootstrap, ...rest] =
     unpack(bytes);
-  if (format !== 1) requireFormat('global snapshot', format, FORMAT);
+  if (!OLDER_FORMATS.includes(format)) requireFormat('global snapshot', format, FORMAT);
   const [digest, federationId = ''] = rest;
   return {
     federationId,

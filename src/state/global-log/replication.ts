@@ -28,6 +28,11 @@ export interface Datacenter {
   readonly isWitness: boolean;
   /** An operator removed it: it takes no part any more, and no other may come under its name. */
   readonly isRemoved?: true;
+  /**
+   * The cluster that has this name: no other one may speak for the datacenter until an operator has removed it
+   * and allowed the name. Lacking where it was not heard since the log says so, or was removed.
+   */
+  readonly clusterId?: string;
 }
 
 /** Entries of one epoch, from the first to the last. */
@@ -74,13 +79,14 @@ export interface Replication {
 
 export const REPLICATION_KEY = rowKey('replication');
 
-/** Format 1 knew of no federation, format 2 not of what is gone. */
-const FORMAT = 3;
-const OLDER_FORMATS: readonly unknown[] = [1, 2];
+/** Format 1 knew of no federation, format 2 not of what is gone, format 3 of no clusters. */
+const FORMAT = 4;
+const WITHOUT_CLUSTERS = 3;
+const OLDER_FORMATS: readonly unknown[] = [1, 2, WITHOUT_CLUSTERS];
 
 export function encodeReplication(replication: Replication): Uint8Array {
   return pack([
-    FORMAT,
+    formatOf(replication),
     replication.datacenter,
     replication.isWitness,
     cursorFields(replication.cursor),
@@ -97,6 +103,11 @@ export function encodeReplication(replication: Replication): Uint8Array {
     replication.federationId,
     replication.gone.map(rangeFields),
   ]);
+}
+
+/** While nothing says of clusters, an older release can go on with the state. */
+function formatOf({ datacenters }: Replication): number {
+  return nameClusters(datacenters) ? FORMAT : WITHOUT_CLUSTERS;
 }
 
 export function decodeReplication(value: Uint8Array): Replication {
@@ -174,13 +185,32 @@ export function epochOf([epoch, startSeq, startHash, primary]: Fields): EpochSta
   return { epoch, startSeq, startHash, primary } as EpochStart;
 }
 
-/** Of one that was not removed as they have always been. */
-export function datacenterFields({ name, isVoter, isWitness, isRemoved }: Datacenter): Fields {
-  return isRemoved === true ? [name, isVoter, isWitness, true] : [name, isVoter, isWitness];
+/** Of one that was not removed, and whose cluster is not known, as they have always been. */
+export function datacenterFields(datacenter: Datacenter): Fields {
+  const { name, isVoter, isWitness, isRemoved = false, clusterId } = datacenter;
+  if (clusterId !== undefined) return [name, isVoter, isWitness, isRemoved, clusterId];
+  return isRemoved ? [name, isVoter, isWitness, true] : [name, isVoter, isWitness];
 }
 
-export function datacenterOf([name, isVoter, isWitness, isRemoved]: Fields): Datacenter {
-  return { name, isVoter, isWitness, ...(isRemoved === true && { isRemoved }) } as Datacenter;
+export function datacenterOf([name, isVoter, isWitness, isRemoved, clusterId]: Fields): Datacenter {
+  return {
+    ...{ name, isVoter, isWitness },
+    ...(isRemoved === true && { isRemoved }),
+    ...(clusterId !== undefined && { clusterId }),
+  } as Datacenter;
+}
+
+/** Whether any of them says which cluster has its name: releases before feature level 4 do not read that. */
+export function nameClusters(datacenters: readonly Datacenter[]): boolean {
+  return datacenters.some(({ clusterId }) => clusterId !== undefined);
+}
+
+/** The cluster that has the name; undefined where the log does not say. */
+export function clusterIdOf(
+  replication: Pick<Replication, 'datacenters'> | undefined,
+  datacenter: string,
+): string | undefined {
+  return replication?.datacenters.find(({ name }) => name === datacenter)?.clusterId;
 }
 
 /** Those that an operator removed. */

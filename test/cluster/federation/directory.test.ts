@@ -55,7 +55,12 @@ t.test('directory frames: have the bytes of the first release, both ways', async
 
 function aDirectory(
   world: FeedWorld,
-  given: { readonly federationId?: string; readonly removed?: readonly string[] } = {},
+  given: {
+    readonly federationId?: string;
+    readonly removed?: readonly string[];
+    readonly clusters?: Readonly<Record<string, string>>;
+    readonly followed?: readonly string[];
+  } = {},
 ): Directory {
   return new Directory({
     clock: world.clock,
@@ -64,6 +69,8 @@ function aDirectory(
     clusterId: () => 'cluster of dc1',
     federationId: () => given.federationId ?? 'fed',
     isRemoved: (each) => given.removed?.includes(each) === true,
+    clusterIdOf: (each) => given.clusters?.[each],
+    isFollowed: (each) => given.followed?.includes(each) === true,
     forgetAfterMs: 10_000,
   });
 }
@@ -141,6 +148,44 @@ t.test(
     test.equal(directory.claimOfRemoved('dc2'), undefined, 'it is not removed any more');
   },
 );
+
+t.test('directory: a name is that of the cluster that the log names', async (test) => {
+  const clusters: Record<string, string> = {};
+  const followed: string[] = [];
+  const directory = aDirectory(new FeedWorld(), { clusters, followed });
+  const other = { ...RECORD, clusterId: 'another cluster', term: 1 };
+  directory.learn([other]);
+  clusters.dc2 = RECORD.clusterId;
+  test.same([directory.primary(), directory.records()], [undefined, []], 'heard before that');
+  test.equal(directory.learn([{ ...other, count: 70_001 }]), false);
+  test.equal(directory.learn([RECORD]), true);
+  test.equal(directory.learn([{ ...other, term: 99 }]), false, 'however late it is');
+  followed.push('dc2');
+  test.equal(directory.learn([other]), true, 'a later reign may have let it have the name');
+  test.same(
+    directory.records().map(({ clusterId }) => clusterId),
+    ['another cluster'],
+  );
+});
+
+t.test('directory: strangers that were heard before are forgotten', async (test) => {
+  const given = { federationId: '', removed: ['dc4'] };
+  const directory = aDirectory(new FeedWorld(), given);
+  const claim = { federationId: 'other', primary: 'dc3', epoch: 9 };
+  directory.learn([
+    RECORD,
+    { ...RECORD, ...claim, datacenter: 'dc3' },
+    { ...RECORD, ...claim, datacenter: 'dc4', epoch: 11 },
+    { ...RECORD, datacenter: 'dc5', federationId: '', primary: 'dc5', epoch: 8 },
+  ]);
+  test.equal(directory.primary()?.datacenter, 'dc3');
+  given.federationId = 'fed';
+  test.same([directory.primary()?.datacenter, directory.latestEpoch()], ['dc5', 8]);
+  test.equal(directory.claimOfRemoved('dc4'), undefined);
+  const news = { datacenter: 'dc5', federationId: 'other', count: 70_001 };
+  test.equal(directory.learn([{ ...RECORD, ...news }]), false);
+  test.same(directory.datacenters(), ['dc2'], 'it belongs to another one by now');
+});
 
 t.test('gossip: one that is refused is heard about itself alone', async (test) => {
   const world = new FeedWorld();
@@ -234,6 +279,8 @@ class GossipNode extends WorldNode {
       clusterId: () => `cluster of ${this.datacenter}`,
       federationId: () => '',
       isRemoved: (each) => this.removed.includes(each),
+      clusterIdOf: () => undefined,
+      isFollowed: () => false,
       own: () => this.own,
       seeds,
       neighbours,

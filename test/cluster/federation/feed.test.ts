@@ -24,7 +24,7 @@ import {
   LOG_START,
   positionText,
 } from '../../../cluster/federation/global-log.ts';
-import { refusingRemoved } from '../../../cluster/federation/refuse-removed.ts';
+import { refusingOutsiders } from '../../../cluster/federation/refuse-outsiders.ts';
 import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
 import type { RpcCaller } from '../../../cluster/transport/transport.ts';
 import {
@@ -394,17 +394,7 @@ t.test(
 t.test('feed: a datacenter that was removed stands still, and says why', async (test) => {
   const { world, log, primary, secondary } = await twoDatacenters();
   const removed = new Set<string>();
-  const handlers = Object.entries(primary.handlers).map(
-    ([method, handler]) =>
-      [
-        method,
-        refusingRemoved(handler, {
-          isRemoved: (each) => removed.has(each),
-          overhear: () => undefined,
-        }),
-      ] as const,
-  );
-  primary.handlers = Object.fromEntries(handlers);
+  keepOutsidersFrom(primary, { isRemoved: (each) => removed.has(each) });
   log.write('one');
   secondary.subscriber.start(1);
   await world.until('it follows', () => secondary.state.cursor?.seq === 1);
@@ -423,6 +413,48 @@ t.test('feed: a datacenter that was removed stands still, and says why', async (
   await world.until('it is back', () => secondary.state.cursor?.seq === 2);
   test.equal(secondary.subscriber.state().kind, 'tail');
 });
+
+t.test(
+  'feed: a cluster that has not the name of its datacenter counts for nothing, whatever it asks',
+  async (test) => {
+    const { world, log, primary, secondary } = await twoDatacenters();
+    const clusters = new Map([['dc2', 'the one before']]);
+    keepOutsidersFrom(primary, { clusterIdOf: (each) => clusters.get(each) });
+    log.write('one');
+    secondary.subscriber.start(1);
+    await world.until('it is refused', () => secondary.subscriber.state().kind === 'refused');
+    test.match(
+      secondary.subscriber.state().lastError?.text,
+      /dc2 is cluster the one before here, not cluster of dc2: .* remove dc2` and `allow dc2`/,
+    );
+    test.same([primary.feed.followers(), secondary.state.cursor?.seq], [[], 0]);
+    clusters.delete('dc2');
+    await world.until('it follows', () => secondary.state.cursor?.seq === 1);
+    clusters.set('dc2', 'another one');
+    log.write('two');
+    await world.until('it is refused', () => secondary.subscriber.state().kind === 'refused');
+    test.equal(primary.feed.acknowledgedSeq('all'), 0, 'nor do acknowledgements come in');
+  },
+);
+
+/** As the node does it; what is left out speaks against nobody. */
+function keepOutsidersFrom(
+  primary: PrimaryNode,
+  given: {
+    readonly isRemoved?: (datacenter: string) => boolean;
+    readonly clusterIdOf?: (datacenter: string) => string | undefined;
+  },
+): void {
+  const { isRemoved = () => false, clusterIdOf = () => undefined } = given;
+  const belonging = { datacenter: 'dc1', federationId: () => FEDERATION, clusterIdOf };
+  const outsiders = { belonging, isRemoved, overhear: () => undefined };
+  primary.handlers = Object.fromEntries(
+    Object.entries(primary.handlers).map(([method, handler]) => [
+      method,
+      refusingOutsiders(handler, outsiders),
+    ]),
+  );
+}
 
 t.test('reports: a state that is not that of the primary is named, and mended', async (test) => {
   const { world, log, primary, secondary } = await twoDatacenters();

@@ -36,6 +36,7 @@ export class Datacenter implements PromotionPort {
   readonly promotion: Promotion;
   entries: GlobalEntry[] = [];
   epochs: EpochStart[];
+  federationId = 'fed';
   maxEpoch = 1;
   votedFor: string | undefined = 'dc1';
   /** Entries that only this one has, by its reign that is over. */
@@ -69,6 +70,7 @@ export class Datacenter implements PromotionPort {
       random,
       logger,
       datacenter: name,
+      federationId: () => this.federationId,
       port: this,
       source: {
         locate: (cursor) => this.#log.locate(cursor),
@@ -85,6 +87,7 @@ export class Datacenter implements PromotionPort {
       isDiverged: () => this.#isBeside(world.latest),
       ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),
       call,
+      callFollowed: call,
     });
   }
 

@@ -7,12 +7,14 @@ import t from 'tap';
 import {
   decodeAsk,
   decodeEpochs,
+  decodeEpochsAsk,
   decodePromise,
   decodeRest,
   decodeTake,
   decodeTaken,
   encodeAsk,
   encodeEpochs,
+  encodeEpochsAsk,
   encodePromise,
   encodeRest,
   encodeTake,
@@ -31,6 +33,7 @@ const SEED = Number(process.env.CONCLAVE_SEED ?? 31_000);
 const RUNS = Number(process.env.CONCLAVE_RUNS ?? 60);
 
 const CURSOR = { epoch: 3, seq: 70_000, hash: bytesFrom(1, 32) };
+const EPOCH = { epoch: 4, startSeq: 9, startHash: bytesFrom(1, 32), primary: 'dc2' };
 const CURSOR_HEX =
   '9303ce00011170c4200102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20';
 
@@ -53,8 +56,14 @@ const GOLDEN: readonly (readonly [string, Uint8Array, string, (bytes: Uint8Array
   ['taken', encodeTaken(5), '920105', decodeTaken],
   [
     'epochs',
-    encodeEpochs([{ epoch: 4, startSeq: 9, startHash: bytesFrom(1, 32), primary: 'dc2' }]),
+    encodeEpochs([EPOCH], undefined),
     '920191940409c4200102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20a3646332',
+    decodeEpochs,
+  ],
+  [
+    'epochs of a federation',
+    encodeEpochs([EPOCH], 'fed'),
+    '930191940409c4200102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20a3646332a3666564',
     decodeEpochs,
   ],
 ];
@@ -471,6 +480,38 @@ t.test('renewal: a primary that another one has followed ends its reign instead'
   alone.world.cuts.add('dc1 dc2').add('dc1 dc3');
   await alone.world.time.result(alone.one.promotion.onNewerEpoch(2));
   test.same([alone.one.state().epoch, alone.one.maxEpoch], [1, 1], 'without a majority it waits');
+});
+
+t.test('epochs: those of another federation end no reign, and are not told', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  world.cuts.add('dc2 dc1').add('dc1 dc2');
+  two.follow(one, 10);
+  await world.time.result(two.promotion.elect());
+  world.cuts.clear();
+  two.federationId = 'another';
+  const ask = (payload: Uint8Array) => {
+    const request = { method: PROMOTION_METHOD.epochs, payload, deadlineMs: 100, hops: 0 };
+    return world.call(one, 'dc2', request);
+  };
+  test.match(
+    await refusalOf(world, ask(encodeEpochsAsk('fed'))),
+    /dc1 is of federation fed, dc2 of another/,
+  );
+  const told = decodeEpochs(await world.time.result(ask(new Uint8Array(0))));
+  test.same([told.federationId, told.epochs.length], ['', 2], 'to an earlier release as ever');
+  one.promotion.start();
+  await world.time.run(10_000);
+  test.equal(one.isPrimary, true);
+  two.federationId = 'fed';
+  await world.time.run(10_000);
+  test.equal(one.isPrimary, false, 'of its own one it learns so');
+  one.promotion.stop();
+});
+
+t.test('epochs: what an earlier release tells is of no federation', async (test) => {
+  test.equal(decodeEpochsAsk(new Uint8Array(0)), undefined);
+  test.equal(decodeEpochsAsk(encodeEpochsAsk('fed')), 'fed');
+  test.throws(() => decodeEpochsAsk(Uint8Array.of(1)), WireDamage);
 });
 
 t.test('renewal: nobody who has begun is passed over before it is heard of', async (test) => {
