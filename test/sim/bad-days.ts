@@ -78,7 +78,7 @@ export const BAD_DAYS: readonly BadDay[] = [
     federation: { logMaxAgeMs: 1000 },
     safetyMs: 30_000,
     faults: [
-      at(4000, 10_000, { kind: 'away', site: 2, direction: 'both' }),
+      at(4200, 9800, { kind: 'away', site: 2, direction: 'both' }),
       at(13_000, 16_000, { kind: 'ambush', site: 2, moment: 'snapshot', ending: 'power' }),
       at(13_500, 16_000, { kind: 'ambush', site: 2, moment: 'snapshot', ending: 'process' }),
     ],
