@@ -178,6 +178,7 @@ export type RaftEvent =
       readonly reason: Refusal;
     }
   | { readonly kind: 'read-dropped'; readonly term: number }
+  | { readonly kind: 'read-not-handed-on'; readonly from: NodeId }
   // Leadership transfer
   | { readonly kind: 'transfer-dropped'; readonly term: number }
   | { readonly kind: 'transfer-to-learner-ignored' }
@@ -265,6 +266,7 @@ export const LEVEL_OF_EVENT: Readonly<Record<RaftEventKind, EventLevel>> = {
   'auto-leave-started': 'info',
   'auto-leave-postponed': 'debug',
   'read-dropped': 'info',
+  'read-not-handed-on': 'info',
   'transfer-dropped': 'info',
   'transfer-to-learner-ignored': 'debug',
   'transfer-to-self-ignored': 'debug',

@@ -19,11 +19,16 @@ export function askRead(raft: Raft, request: ReadRequest): void {
     else raft.reads.park(request);
     return;
   }
+  const { from, context } = request;
   if (raft.standing !== 'follower' || raft.leader === NO_NODE) {
     observe(raft, { kind: 'read-dropped', term: raft.term });
     return;
   }
-  const { from, context } = request;
+  if (from !== raft.id) {
+    // A link carries the words of the nodes at its ends alone; whoever asked the wrong one asks again.
+    observe(raft, { kind: 'read-not-handed-on', from });
+    return;
+  }
   send(raft, { type: 'read-index', from, to: raft.leader, term: 0, context });
 }
 

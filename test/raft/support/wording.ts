@@ -141,6 +141,8 @@ export function wordsFor(id: NodeId, event: RaftEvent): string {
       return `not initiating automatic transition out of joint configuration ${describeMembership(event.membership)}: raft proposal dropped`;
     case 'read-dropped':
       return `${me} no leader at term ${event.term}; dropping index reading msg`;
+    case 'read-not-handed-on':
+      return `${me} does not lead; dropping index reading msg from ${hex(event.from)}`;
     case 'transfer-dropped':
       return `${me} no leader at term ${event.term}; dropping leader transfer msg`;
     case 'transfer-to-learner-ignored':
