@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { Authorization, Deleted, Namespace, ReplicationStatus } from './answers.ts';
 import { AUTHORIZE_MAX, AuthorizeBody, NamespaceBody } from './bodies.ts';
 import { endpoint } from './endpoint.ts';
+import { MISSING_ID } from './endpoints-token.ts';
 
 const namespaceBody = {
   schema: NamespaceBody,
@@ -64,6 +65,9 @@ export const NAMESPACE_ENDPOINTS = {
   }),
 };
 
+const EXPLAIN = { explain: 'Present and not `false` or `0`: each answer says what decided it.' };
+const QUESTIONS = { schema: AuthorizeBody, label: 'Failed to decode request body', required: true };
+
 export const OTHER_ENDPOINTS = {
   authorize: endpoint({
     kind: 'plain',
@@ -72,9 +76,21 @@ export const OTHER_ENDPOINTS = {
     summary: `Ask what the presented token may do; at most ${AUTHORIZE_MAX} questions.`,
     access: 'none',
     namespaced: false,
-    query: { explain: 'Present and not `false` or `0`: each answer says what decided it.' },
-    body: { schema: AuthorizeBody, label: 'Failed to decode request body', required: true },
+    query: EXPLAIN,
+    body: QUESTIONS,
     answer: Type.Array(Authorization),
+  }),
+  'token.authorize': endpoint({
+    kind: 'plain',
+    method: 'POST',
+    path: '/v1/internal/acl/authorize/:accessorId',
+    summary: 'Ask the same of the token with that accessor id, by the rights of the one presented.',
+    access: 'acl:read',
+    namespaced: false,
+    query: EXPLAIN,
+    body: QUESTIONS,
+    answer: Type.Array(Authorization),
+    whenEmpty: MISSING_ID,
   }),
   'replication.status': endpoint({
     kind: 'plain',

@@ -11,7 +11,7 @@ import {
 } from './bodies.ts';
 import { endpoint } from './endpoint.ts';
 
-const MISSING_ID = { refusal: 'Missing token AccessorID' };
+export const MISSING_ID = { refusal: 'Missing token AccessorID' };
 const DECODING_FAILED = 'Failed to decode request body';
 const body = { schema: TokenBody, label: 'Token decoding failed', required: true } as const;
 

@@ -34,6 +34,19 @@ import { isSwitchedOn, textOf, unescapeQuery } from './query.ts';
 
 const renderBoolean = (value: boolean) => (value ? 'true' : 'false');
 const nothing = () => ({});
+const questionsOf: OperationRoute<'authorize'>['input'] = ({ body = [], query }) => {
+  if (body.length > AUTHORIZE_MAX) {
+    const text = `Refusing to process more than ${AUTHORIZE_MAX} authorizations at once`;
+    throw new AclError('malformed', text);
+  }
+  const items = body.map((item) => ({
+    resource: item.Resource ?? '',
+    access: item.Access ?? '',
+    segment: item.Segment ?? '',
+    namespace: item.Namespace,
+  }));
+  return { items, explain: isSwitchedOn(query, 'explain') };
+};
 const datacenterNamed: OperationRoute<'datacenter.remove' | 'datacenter.allow'>['input'] = ({
   parameter,
   query,
@@ -227,20 +240,9 @@ export const OPERATION_ROUTES: { readonly [Name in OperationName]: OperationRout
     render: renderToken,
   },
 
-  authorize: {
-    input: ({ body = [], query }) => {
-      if (body.length > AUTHORIZE_MAX) {
-        const text = `Refusing to process more than ${AUTHORIZE_MAX} authorizations at once`;
-        throw new AclError('malformed', text);
-      }
-      const items = body.map((item) => ({
-        resource: item.Resource ?? '',
-        access: item.Access ?? '',
-        segment: item.Segment ?? '',
-        namespace: item.Namespace,
-      }));
-      return { items, explain: isSwitchedOn(query, 'explain') };
-    },
+  authorize: { input: questionsOf, render: renderAuthorizations },
+  'token.authorize': {
+    input: (given) => ({ accessorId: given.parameter, ...questionsOf(given) }),
     render: renderAuthorizations,
   },
   'replication.status': { input: nothing, render: renderReplication },

@@ -1,4 +1,6 @@
-// Answers a batch of "may I?" for any living token, with the reasons on request.
+// Answers a batch of "may I?" for the token that is presented, or of "may it?" for one that is named by its
+// accessor id, with the reasons on request. What is answered of a named token says no more than its policies
+// and their rules do, which whoever may read the one may read as well.
 
 import { parseAuthorizations } from '../authz/parse-authorization.ts';
 import type { AccessQuery } from '../authz/access-query.ts';
@@ -6,10 +8,13 @@ import type { Explanation, OverruledRule } from '../authz/explanation.ts';
 import type { Via } from '../authz/policy-source.ts';
 import { must } from '../../cluster/base/assert.ts';
 import { unreachable } from '../../cluster/base/unreachable.ts';
-import type { NamespaceName } from '../acl/ids.ts';
+import { type NamespaceName, requireLookupUuid } from '../acl/ids.ts';
+import { tokenExpired, tokenMissing } from '../acl/refusals.ts';
+import { isExpired } from '../acl/token-expiry.ts';
 import type { ExplanationView } from './authorization-types.ts';
 import type { Caller } from './caller.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
+import { requireAcl } from './permissions.ts';
 import { namespaceNamed, selectNamespace } from './select-namespace.ts';
 import type { Request, Service } from './service.ts';
 
@@ -19,6 +24,29 @@ export function authorize(
   { call }: Request,
 ): OperationOutput<'authorize'> {
   const caller = service.callers.resolve(call.secret);
+  return answersFor(caller, { items, explain }, { service, call });
+}
+
+/** Rejects as the reading of that token does. */
+export function authorizeToken(
+  service: Service,
+  { accessorId, items, explain }: OperationInput<'token.authorize'>,
+  { call }: Request,
+): OperationOutput<'token.authorize'> {
+  const caller = service.callers.resolve(call.secret);
+  const token = service.view.token(accessorId);
+  requireAcl(caller, 'read', token?.namespace ?? homeOf(service, call, caller));
+  if (token === undefined) requireLookupUuid('token', accessorId);
+  else if (isExpired(token, service.clock.wallMs())) throw tokenExpired('read');
+  if (token === undefined || service.callers.isVoid(token)) throw tokenMissing();
+  return answersFor(service.callers.holderOf(token), { items, explain }, { service, call });
+}
+
+function answersFor(
+  caller: Caller,
+  { items, explain }: OperationInput<'authorize'>,
+  { service, call }: { readonly service: Service; readonly call: Request['call'] },
+): OperationOutput<'authorize'> {
   const home = homeOf(service, call, caller);
   const { namespacesEnabled } = service.settings;
   // The whole batch is read first: its size, and one bad item, refuse all of it.

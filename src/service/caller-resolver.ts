@@ -81,6 +81,11 @@ export class CallerResolver {
     return { token: known.token, authorizer: known.rights.authorizer };
   }
 
+  /** Whoever holds a stored token that is not void. */
+  holderOf(token: Token): Caller {
+    return { token, authorizer: this.#rights.rightsOf(token).authorizer };
+  }
+
   /** Whether whoever presents this may be anybody: no living token has it, or the one for those who have none. */
   isStranger(presented: SecretId | undefined): boolean {
     if (presented === undefined || presented === ANONYMOUS_SECRET) return true;
@@ -177,7 +182,7 @@ export class CallerResolver {
   /** The anonymous token is made when a datacenter starts; before that, nobody has no rights. */
   #nobody(): Caller {
     const token = { ...anonymousToken(0), createIndex: 0, modifyIndex: 0 };
-    return { token, authorizer: this.#rights.rightsOf(token).authorizer };
+    return this.holderOf(token);
   }
 
   #unknown(): AclError {

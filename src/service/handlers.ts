@@ -1,6 +1,6 @@
 // Which function runs which operation. Total by type: an operation without one does not compile.
 
-import { authorize } from './authorize.ts';
+import { authorize, authorizeToken } from './authorize.ts';
 import {
   createAuthMethod,
   deleteAuthMethod,
@@ -106,6 +106,7 @@ export const HANDLERS: { readonly [Name in OperationName]: Handler<Name> } = {
   'oidc.auth-url': oidcAuthUrl,
   'oidc.callback': oidcCallback,
   authorize,
+  'token.authorize': authorizeToken,
   'replication.status': replicationStatus,
   'datacenter.remove': removeDatacenter,
   'datacenter.allow': allowDatacenter,

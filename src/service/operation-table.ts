@@ -98,6 +98,7 @@ export const OPERATION_TABLE: Readonly<Record<OperationName, OperationFacts>> = 
   'oidc.auth-url': loginWrite,
   'oidc.callback': loginWrite,
   authorize: { ...aclRead, permission: 'none' },
+  'token.authorize': aclRead,
   'replication.status': { ...aclRead, atLeader: true, permission: 'none' },
   'datacenter.remove': operatorWrite,
   'datacenter.allow': operatorWrite,

@@ -165,6 +165,10 @@ export interface OperationTypes {
     input: { items: readonly AuthorizationItem[]; explain: boolean };
     output: readonly AuthorizationAnswer[];
   };
+  'token.authorize': {
+    input: { accessorId: string; items: readonly AuthorizationItem[]; explain: boolean };
+    output: readonly AuthorizationAnswer[];
+  };
   'replication.status': { input: Record<never, never>; output: ReplicationStatus };
   'datacenter.remove': {
     input: { name: string; isForced: boolean };

@@ -492,6 +492,10 @@ const USAGE: readonly (readonly [line: string, said: string])[] = [
   ],
   ['acl binding-rule create --method ci', '--bind-type'],
   ['acl explain --access read', '--resource'],
+  [
+    `acl explain --resource acl --access read --accessor-id ${TOKEN_ID} --token-of @secret`,
+    'give only one of --token-of and --accessor-id',
+  ],
   ['login --method ci', '--bearer-token-file'],
   ['members --format xml', '--format'],
   ['members --stale --consistent', '--stale'],

@@ -78,6 +78,7 @@ const SERVER: NonNullable<Script['answers']> = {
   'PUT /v1/namespace/team-a': { value: NAMESPACE },
   'DELETE /v1/namespace/team-a': { value: true },
   'POST /v1/internal/acl/authorize': { value: [AUTHORIZATION] },
+  [`POST /v1/internal/acl/authorize/${TOKEN_ID}`]: { value: [AUTHORIZATION] },
   'POST /v1/acl/login': { value: TOKEN },
   'POST /v1/acl/logout': { value: true },
   'GET /v1/agent/members': { value: [MEMBER] },
@@ -327,6 +328,12 @@ const CASES: readonly (readonly [line: string, ...asked: (string | object)[]])[]
     'acl explain --resource service --segment web --access write --namespace team-a',
     'POST /v1/internal/acl/authorize?explain',
     [{ Resource: 'service', Access: 'write', Segment: 'web', Namespace: 'team-a' }],
+  ],
+  [
+    `acl explain --resource acl --access read --accessor-id ${TOKEN_ID.slice(0, 8)}`,
+    `GET /v1/acl/tokens?${page}`,
+    `POST /v1/internal/acl/authorize/${TOKEN_ID}?explain`,
+    [{ Resource: 'acl', Access: 'read' }],
   ],
 
   [

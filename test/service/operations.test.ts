@@ -5,6 +5,7 @@ import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
 import { GLOBAL_MANAGEMENT_ID, type SecretId } from '../../src/acl/ids.ts';
 import { OIDC_PENDING_MS, type OidcFlow, type PendingLogin } from '../../src/auth-methods/oidc.ts';
+import type { AuthorizationItem } from '../../src/service/authorization-types.ts';
 import { createOperations } from '../../src/service/create-operations.ts';
 import type { ServiceDeps } from '../../src/service/deps.ts';
 import { ensureBuiltins, reapOnce } from '../../src/service/duties.ts';
@@ -972,6 +973,63 @@ t.test('authorize: an item that names a namespace is decided there', async (t) =
     answers.map(({ allow }) => allow),
     [true, true, false],
   );
+});
+
+t.test('authorize: of a token that is named by its accessor id', async (t) => {
+  const harness = await createHarness();
+  const { clock } = harness;
+  const policy = await newPolicy(harness, 'web', 'service "web" {\n  policy = "write"\n}\n');
+  const links = { policies: [{ id: policy }] };
+  const { secretId, accessorId } = await newToken(harness, links);
+  const namespace = { name: 'team' };
+  await harness.run('namespace.create', { draft: namespace });
+  const inTeam = await newToken(harness, { namespace: 'team' });
+  const short = await newToken(harness, { ...links, expirationTtlNs: 120_000_000_000n });
+  const reader = await secretWith(harness, 'acl = "read"');
+  const web: AuthorizationItem = {
+    ...{ resource: 'service', access: 'write', segment: 'web' },
+    namespace: undefined,
+  };
+  const ask = (id: string, secret: SecretId | undefined, items = [web]) =>
+    harness.run('token.authorize', { accessorId: id, items, explain: true }, { secret });
+
+  const [named] = await ask(accessorId, reader);
+  t.match(named, { allow: true, explanation: { token: { accessorId } } }, 'not of who asks');
+  const own = { items: [web], explain: true };
+  t.same(
+    [named],
+    await harness.run('authorize', own, { secret: secretId }),
+    'as it is told itself',
+  );
+  t.match(
+    await refusalOf(ask(accessorId, secretId)),
+    /^permission-denied: .*lacks permission 'acl:read'/,
+    'nobody without the right to read the token',
+  );
+  t.match(
+    await refusalOf(ask(inTeam.accessorId, reader)),
+    /^permission-denied/,
+    'nor its namespace',
+  );
+
+  const [[there], [here]] = [await ask(inTeam.accessorId, ROOT), await ask(accessorId, ROOT)];
+  t.same([there?.allow, here?.allow], [false, true], 'each in its own namespace');
+  const elsewhere = { ...web, namespace: 'team' };
+  t.equal((await ask(accessorId, ROOT, [elsewhere]))[0]?.allow, false, 'or in that of the item');
+
+  t.equal((await ask(short.accessorId, reader))[0]?.allow, true);
+  clock.advance(120_001);
+  t.match(await refusalOf(ask(short.accessorId, reader)), /^token-not-found: .*expired/);
+  await newMethod(harness, 'jwt');
+  await bind(harness, 'jwt', 'service', 'web');
+  const orphan = await logIn(harness, 'jwt');
+  t.equal((await ask(orphan.accessorId, reader))[0]?.allow, true);
+  await harness.run('auth-method.delete', { name: 'jwt' });
+  t.match(await refusalOf(ask(orphan.accessorId, reader)), /^token-not-found/, 'void');
+  await harness.run('token.delete', { accessorId });
+  const gone = await refusalOf(ask(accessorId, reader));
+  t.match(gone, /^token-not-found/, 'what is gone may nothing, and is no default policy');
+  t.match(await refusalOf(ask('x', reader)), /^malformed|^invalid/);
 });
 
 t.test('templated policies: catalogue, one, preview', async (t) => {

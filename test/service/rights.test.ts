@@ -92,6 +92,7 @@ const INPUTS: { readonly [Name in OperationName]: OperationInput<Name> } = {
     namespace: undefined,
   },
   authorize: { items: [], explain: false },
+  'token.authorize': { accessorId: ID, items: [], explain: false },
   'replication.status': {},
   'datacenter.remove': { name: 'none', isForced: false },
   'datacenter.allow': { name: 'none', isForced: false },

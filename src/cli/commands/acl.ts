@@ -1,8 +1,10 @@
 // `conclave acl …`: bootstrap and explain, and the groups of commands for each kind of object.
 
 import type { Command } from 'commander';
-import { addGroup, addLeaf } from '../command-line.ts';
+import type { Answer, CallInput, CallOutput } from '../../client/call-types.ts';
+import { addGroup, addLeaf, exactlyOne } from '../command-line.ts';
 import type { Session } from '../session.ts';
+import { tokenId } from '../references.ts';
 import { explanationParts } from '../show/explanation.ts';
 import { tokenParts } from '../show/token.ts';
 import type { Surroundings } from '../surroundings.ts';
@@ -19,6 +21,7 @@ interface ExplainOptions {
   readonly segment?: string;
   readonly access?: string;
   readonly tokenOf?: string;
+  readonly accessorId?: string;
 }
 
 /** Adds `acl` and everything below it to the program. */
@@ -47,6 +50,10 @@ export function addAclCommands(program: Command, surroundings: Surroundings): vo
         .option(
           '--token-of <secret|@file|->',
           'ask for this token; default: the one of the request',
+        )
+        .option(
+          '--accessor-id <id>',
+          'ask for this token: its accessor id, the beginning of one, or anonymous',
         );
     },
     run: explain,
@@ -68,22 +75,35 @@ async function bootstrap(session: Session, argument: string | undefined): Promis
 async function explain(session: Session, options: ExplainOptions): Promise<void> {
   if (!options.resource) throw new UsageError('--resource is required');
   if (!options.access) throw new UsageError('--access is required');
-  const client =
-    options.tokenOf === undefined
-      ? session.client
-      : session.clientFor(session.secretOf('--token-of', options.tokenOf));
   const { namespace } = session.connection;
-  const { value } = await client.authorize({
+  const question = {
+    Resource: options.resource,
+    Access: options.access,
+    ...(options.segment === undefined ? {} : { Segment: options.segment }),
+    ...(namespace === undefined ? {} : { Namespace: namespace }),
+  };
+  const { value } = await answersFor(session, options, {
     query: { explain: true },
-    body: [
-      {
-        Resource: options.resource,
-        Access: options.access,
-        ...(options.segment === undefined ? {} : { Segment: options.segment }),
-        ...(namespace === undefined ? {} : { Namespace: namespace }),
-      },
-    ],
+    body: [question],
   });
   for (const answer of value)
     await session.show(answer, (colors) => explanationParts(answer, colors));
+}
+
+/** Of the token that the options name. */
+async function answersFor(
+  session: Session,
+  { tokenOf, accessorId }: Pick<ExplainOptions, 'tokenOf' | 'accessorId'>,
+  questions: CallInput<'authorize'>,
+): Promise<Answer<CallOutput<'authorize'>>> {
+  if (tokenOf === undefined && accessorId === undefined) return session.client.authorize(questions);
+  const named = exactlyOne([
+    ['--token-of', tokenOf],
+    ['--accessor-id', accessorId],
+  ]);
+  if (accessorId === undefined) {
+    return session.clientFor(session.secretOf('--token-of', named)).authorize(questions);
+  }
+  const path = { accessorId: await tokenId(session, named) };
+  return session.client.token.authorize({ ...questions, path });
 }
