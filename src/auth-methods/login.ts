@@ -16,6 +16,12 @@ import { interpolate } from './interpolate.ts';
 import { refused } from './jws.ts';
 import { compileSelector } from './selector.ts';
 
+/**
+ * So much may the selectors of one login cost together, in the steps of `Selector`: about half a second at the
+ * worst, in which the server does nothing else. Rules are written by administrators of single namespaces, too.
+ */
+export const SELECTOR_STEPS_MAX = 10_000_000;
+
 export interface LoginLookups {
   /** Names in any letter case, in that very namespace. */
   policyId(name: string, namespace: NamespaceName): PolicyId | undefined;
@@ -84,8 +90,9 @@ export interface LoginExplanation {
  * an invalid name, 'permission-denied' when nothing is bound.
  */
 export function computeLogin(input: LoginInput): LoginGrant {
-  const { namespace } = bindNamespace(input);
-  const bindings = input.rules.map((rule) => bind(rule, { ...input, namespace }));
+  const effort = new Effort();
+  const { namespace } = bindNamespace(input, effort);
+  const bindings = input.rules.map((rule) => bind(rule, { ...input, namespace, effort }));
   const failed = bindings.find((binding) => binding.result === 'failed');
   if (failed?.refusal !== undefined) throw failed.refusal;
   return grantOf(input, namespace, bindings);
@@ -99,11 +106,13 @@ export function explainLogin(input: LoginInput): LoginExplanation {
     strings: Object.fromEntries(strings),
     lists: Object.fromEntries(lists),
   };
-  const place = attempt(() => bindNamespace(input));
+  const effort = new Effort();
+  const place = attempt(() => bindNamespace(input, effort));
   if (place instanceof AclError) {
     return { ...common, namespaceRule: undefined, rules: [], outcome: refusalOf(place) };
   }
-  const bindings = input.rules.map((rule) => bind(rule, { ...input, namespace: place.namespace }));
+  const { namespace } = place;
+  const bindings = input.rules.map((rule) => bind(rule, { ...input, namespace, effort }));
   const grant = attempt(() => computeLogin(input));
   return {
     ...common,
@@ -113,17 +122,32 @@ export function explainLogin(input: LoginInput): LoginExplanation {
   };
 }
 
+/** What the selectors of one login may still cost. */
+class Effort {
+  #leftSteps = SELECTOR_STEPS_MAX;
+
+  spend(steps: number): void {
+    this.#leftSteps -= steps;
+    this.requireSome();
+  }
+
+  requireSome(): void {
+    if (this.#leftSteps >= 0) return;
+    throw refused('the selectors in the rules of the auth method take too long');
+  }
+}
+
 interface Place {
   readonly namespace: NamespaceName;
   readonly rule: number | undefined;
 }
 
 /** The first namespace rule that matches decides; without one the token is where its method is. */
-function bindNamespace({ method, names, identity, lookups }: LoginInput): Place {
+function bindNamespace({ method, names, identity, lookups }: LoginInput, effort: Effort): Place {
   if (method.namespace !== DEFAULT_NAMESPACE)
     return { namespace: method.namespace, rule: undefined };
   const rule = method.namespaceRules.findIndex(
-    ({ selector }) => selects(selector, { names, identity }) === 'yes',
+    ({ selector }) => selects(selector, { names, identity, effort }) === 'yes',
   );
   const template = method.namespaceRules[rule]?.bindNamespace;
   if (template === undefined) return { namespace: method.namespace, rule: undefined };
@@ -136,13 +160,15 @@ function bindNamespace({ method, names, identity, lookups }: LoginInput): Place 
   return { namespace, rule };
 }
 
-/** A selector that does not compile (any more) selects nobody. */
+/** A selector that does not compile (any more) selects nobody. Throws when the login costs too much. */
 function selects(
   selector: string,
-  { names, identity }: Pick<LoginInput, 'names' | 'identity'>,
+  { names, identity, effort }: Pick<BindContext, 'names' | 'identity' | 'effort'>,
 ): 'yes' | 'no' | 'invalid' {
+  effort.requireSome();
   const compiled = attempt(() => compileSelector(selector, names.selectable));
   if (compiled instanceof AclError) return 'invalid';
+  effort.spend(compiled.stepsFor(identity.selectable));
   return compiled.matches(identity.selectable) ? 'yes' : 'no';
 }
 
@@ -160,10 +186,11 @@ interface Binding {
   readonly refusal?: AclError;
 }
 
-type BindContext = LoginInput & Pick<LoginGrant, 'namespace'>;
+type BindContext = LoginInput & Pick<LoginGrant, 'namespace'> & { readonly effort: Effort };
 
 function bind(rule: BindingRule, context: BindContext): Binding {
-  const selected = selects(rule.selector, context);
+  const selected = attempt(() => selects(rule.selector, context));
+  if (selected instanceof AclError) return { rule, result: 'failed', name: '', refusal: selected };
   if (selected === 'invalid') return { rule, result: 'selector-invalid', name: '' };
   if (selected === 'no') return { rule, result: 'not-selected', name: '' };
   const names = attempt(() => boundNames(rule, context.identity));

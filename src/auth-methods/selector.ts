@@ -21,7 +21,14 @@ export const PATTERN_SIZE_MAX = 1000;
 export interface Selector {
   /** True when the identity is one that the selector means. Never throws. */
   matches(attributes: Attributes): boolean;
+  /** No less than what compiling and matching costs, in instructions run on one character. */
+  stepsFor(attributes: Attributes): number;
 }
+
+/** Compiling a regular expression takes about as long as running it on so many characters. */
+const COMPILING_CHARACTERS = 100;
+/** A search for a text takes at the worst as long as an expression of one instruction for so many characters of it. */
+const SEARCHED_CHARACTERS = 32;
 
 /**
  * Compiles a selector. Text without anything but white space matches every identity. Throws
@@ -29,16 +36,34 @@ export interface Selector {
  * the field, bad regular expressions and exceeded limits.
  */
 export function compileSelector(text: string, fields: FieldTable): Selector {
-  if (text.trim() === '') return { matches: () => true };
-  return { matches: compile(parseSelector(text), { text, fields }) };
+  if (text.trim() === '') return { matches: () => true, stepsFor: () => 0 };
+  const costs: Cost[] = [];
+  const matches = compile(parseSelector(text), { text, fields, costs });
+  return { matches, stepsFor: (attributes) => stepsOf(costs, attributes) };
+}
+
+function stepsOf(costs: readonly Cost[], { strings }: Attributes): number {
+  return costs.reduce((steps, { field, fixed, perCharacter }) => {
+    const { length } = strings.get(field) ?? '';
+    return steps + fixed + perCharacter * length;
+  }, 0);
 }
 
 type Predicate = (attributes: Attributes) => boolean;
 type FieldKind = 'string' | 'list' | 'string-map' | 'list-map';
 
+/** The steps of a comparison that looks at all of a text; the others take next to nothing. */
+interface Cost {
+  readonly field: string;
+  readonly fixed: number;
+  readonly perCharacter: number;
+}
+
 interface Context {
   readonly text: string;
   readonly fields: FieldTable;
+  /** Filled while compiling. */
+  readonly costs: Cost[];
 }
 
 function compile(expression: Expression, context: Context): Predicate {
@@ -87,7 +112,7 @@ function compileComparison(comparison: Comparison, context: Context): Predicate 
   const positive =
     kind === 'string'
       ? stringPredicate(name, comparison, context)
-      : listPredicate(listReader(kind, name), comparison);
+      : listPredicate(kind, name, comparison);
   return negated ? (attributes) => !positive(attributes) : positive;
 }
 
@@ -106,8 +131,7 @@ function kindOf(field: Field, { text, fields }: Context): FieldKind {
 
 /** A missing attribute equals nothing, contains nothing and matches nothing. */
 function stringPredicate(name: string, comparison: Comparison, context: Context): Predicate {
-  const { operator, value } = comparison;
-  const test = stringTest(operator, value, comparison.valueOffset, context);
+  const test = stringTest(name, comparison, context);
   return ({ strings }) => {
     const actual = strings.get(name);
     return actual !== undefined && test(actual);
@@ -115,14 +139,18 @@ function stringPredicate(name: string, comparison: Comparison, context: Context)
 }
 
 function stringTest(
-  operator: Operator,
-  value: string,
-  valueOffset: number,
-  { text }: Context,
+  field: string,
+  { operator, value, valueOffset }: Comparison,
+  { text, costs }: Context,
 ): (actual: string) => boolean {
   if (operator === 'equal') return (actual) => actual === value;
-  if (operator === 'in') return (actual) => actual.includes(value);
+  if (operator === 'in') {
+    costs.push({ field, fixed: 0, perCharacter: value.length / SEARCHED_CHARACTERS });
+    return (actual) => actual.includes(value);
+  }
   const pattern = compilePattern(value, (message) => syntaxError(text, valueOffset, message));
+  const size = pattern.programSize();
+  costs.push({ field, fixed: size * COMPILING_CHARACTERS, perCharacter: size });
   return (actual) => pattern.test(actual);
 }
 
@@ -146,31 +174,29 @@ function parsePattern(source: string, errorOf: (message: string) => Error): RE2J
   }
 }
 
-type ListReader = (attributes: Attributes) => readonly string[];
-
-function listPredicate(read: ListReader, { operator, value }: Comparison): Predicate {
-  return operator === 'empty'
-    ? (attributes) => read(attributes).length === 0
-    : (attributes) => read(attributes).includes(value);
-}
-
-/** A map stands for the list of its keys, as `name in value` asks. */
-function listReader(kind: Exclude<FieldKind, 'string'>, name: string): ListReader {
+function listPredicate(
+  kind: Exclude<FieldKind, 'string'>,
+  name: string,
+  { operator, value }: Comparison,
+): Predicate {
+  const isEmpty = operator === 'empty';
   switch (kind) {
     case 'list':
-      return ({ lists }) => lists.get(name) ?? [];
+      return isEmpty
+        ? ({ lists }) => (lists.get(name) ?? []).length === 0
+        : ({ lists }) => (lists.get(name) ?? []).includes(value);
     case 'string-map':
-      return ({ strings }) => keysBelow(name, strings);
+      return ({ strings }) =>
+        isEmpty ? !hasBelow(name, strings) : strings.has(`${name}.${value}`);
     case 'list-map':
-      return ({ lists }) => keysBelow(name, lists);
+      return ({ lists }) => (isEmpty ? !hasBelow(name, lists) : lists.has(`${name}.${value}`));
     default:
       return unreachable(kind);
   }
 }
 
-function keysBelow(root: string, attributes: ReadonlyMap<string, unknown>): string[] {
-  const prefix = `${root}.`;
-  return [...attributes.keys()]
-    .filter((name) => name.startsWith(prefix))
-    .map((name) => name.slice(prefix.length));
+/** Whether a map, which stands for the list of its keys, has one. */
+function hasBelow(root: string, attributes: ReadonlyMap<string, unknown>): boolean {
+  for (const name of attributes.keys()) if (name.startsWith(`${root}.`)) return true;
+  return false;
 }

@@ -548,6 +548,49 @@ t.test('login: refuses as prescribed', (t) => {
   t.end();
 });
 
+t.test('login: selectors cost so much together and no more', (t) => {
+  const attributes = {
+    strings: new Map([['value.name', 'jeff2'.padEnd(20_000, 'x')]]),
+    lists: new Map(),
+  };
+  const identity = { ...IDENTITY, selectable: attributes };
+  const selector = 'value.name matches `^jeff2(x{300})*$`';
+  t.equal(compileSelector(selector, FIELDS).matches(attributes), false);
+  const anybody = { bindName: 'web' };
+  const refusal = {
+    code: 'login-refused',
+    message: 'the selectors in the rules of the auth method take too long',
+  };
+
+  const one = login({ identity }, [{ selector }, anybody]);
+  t.match(computeLogin(one), { serviceIdentities: [{ serviceName: 'web' }] });
+  const many = login({ identity }, [{ selector }, { selector }, anybody]);
+  t.throws(() => computeLogin(many), refusal, 'in several rules');
+  const long = login({ identity }, [{ selector: `${selector} or ${selector}` }, anybody]);
+  t.throws(() => computeLogin(long), refusal, 'in one');
+  t.match(explainLogin(many).rules, [{ result: 'not-selected' }, { result: 'failed' }, {}]);
+
+  const search = `"${'x'.repeat(8_000)}y" in value.name`;
+  const searches = Array.from({ length: 3 }, () => ({ selector: search }));
+  t.throws(() => computeLogin(login({ identity }, [...searches, anybody])), refusal, 'searches');
+
+  const namespaceRules = [selector, selector].map((text) => ({
+    selector: text,
+    bindNamespace: 'eng',
+  }));
+  const method = { name: 'm', namespace: ns('default'), namespaceRules };
+  const placed = login({ identity, method }, [anybody]);
+  t.throws(() => computeLogin(placed), refusal, 'in namespace rules');
+  t.match(explainLogin(placed).outcome, { kind: 'refused', code: 'login-refused' });
+
+  const short = login(
+    {},
+    Array.from({ length: 200 }, () => ({ ...anybody, selector })),
+  );
+  t.match(computeLogin(short).serviceIdentities, [{ serviceName: 'web' }], 'a short text');
+  t.end();
+});
+
 t.test('login: the first matching namespace rule names the namespace', (t) => {
   const inNamespace = (namespaceRules: AuthMethod['namespaceRules'], namespace = 'default') =>
     login({ method: { name: 'm', namespace: ns(namespace), namespaceRules } }, [
