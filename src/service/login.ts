@@ -11,6 +11,7 @@ import type { Unstamped } from '../acl/stamped.ts';
 import type { Identity } from '../auth-methods/identity.ts';
 import { computeLogin, type LoginGrant, type LoginLookups } from '../auth-methods/login.ts';
 import { commit } from './commit.ts';
+import { dependencyOf } from './linked-policies.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
 import { namespaceOf } from './select-namespace.ts';
 import type { Request, Service } from './service.ts';
@@ -147,7 +148,12 @@ export function mintToken(
   });
   const token = tokenOf(service, method, grant);
   const change = { type: 'token.set', presence: 'create', token } as const;
-  const checkedAgainst = [methodKey(method.namespace, method.name)];
+  // A role or policy that is being deleted binds nothing, and must not refuse what else is bound.
+  const checkedAgainst = [
+    methodKey(method.namespace, method.name),
+    ...grant.policies.map((id) => dependencyOf('policies', id)),
+    ...grant.roles.map((id) => dependencyOf('roles', id)),
+  ];
   return commit(service, { ...request, checkedAgainst }, change, 'token');
 }
 

@@ -9,6 +9,7 @@ import type { PendingLogin } from '../auth-methods/oidc.ts';
 import { counted, mintToken, requireLoginMethod } from './login.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
 import type { Request, Service } from './service.ts';
+import { untilNotOvertaken } from './under-way.ts';
 
 export async function oidcAuthUrl(
   service: Service,
@@ -44,7 +45,11 @@ export async function oidcCallback(
       clientNonce,
     });
     const meta = pending?.meta ?? {};
-    return mintToken(service, { method, identity, meta, flow: 'oidc' }, request);
+    const { clock, settings } = service;
+    // Its state is used up: whatever it has to wait for, it cannot be run again from the beginning.
+    return untilNotOvertaken({ clock, limitMs: settings.leaderWaitMs }, () =>
+      mintToken(service, { method, identity, meta, flow: 'oidc' }, request),
+    );
   });
   return result;
 }

@@ -640,6 +640,71 @@ t.test('rights: a login waits for a change of its method that is under way', asy
   t.equal(count, 2, 'the identity is judged anew, by the method as it is now');
 });
 
+t.test('rights: a login is not refused for what is deleted of what it binds', async (t) => {
+  const harness = await createHarness();
+  await harness.run('auth-method.create', { draft: { name: 'm', type: 'jwt', config: {} } });
+  const { value } = await harness.run('role.create', { draft: { name: 'ops' } });
+  for (const rule of [
+    { bindType: 'role', bindName: 'ops' },
+    { bindType: 'service', bindName: 'web' },
+  ]) {
+    await harness.run('binding-rule.create', { draft: { ...rule, authMethod: 'm' } });
+  }
+  let isDeleted = false;
+  const door = slowDoor(harness, async () => {
+    if (isDeleted) return;
+    isDeleted = true;
+    const { proposals } = harness;
+    void harness.run('role.delete', { id: value.role.id });
+    while (harness.proposals === proposals) await Promise.resolve();
+  });
+  const input = { authMethod: 'm', bearerToken: '{"name":"eve"}', meta: {}, namespace: undefined };
+  const { token, roles } = (await door.run('login', input, CALL)).value;
+  t.same(roles, []);
+  t.match(token.serviceIdentities, [{ serviceName: 'web' }]);
+});
+
+t.test(
+  'rights: a login by OpenID waits for its binding rules, though its state is used up',
+  async (t) => {
+    const harness = await createHarness();
+    const method = { name: 'm', type: 'oidc', config: {}, maxTokenTtlNs: 60_000_000_000n };
+    await harness.run('auth-method.create', { draft: method });
+    const rule = { authMethod: 'm', bindType: 'service', bindName: 'web' };
+    const { value } = await harness.run('binding-rule.create', { draft: rule });
+    const { authMethods } = harness.deps;
+    const meanwhile = (): unknown =>
+      harness.run('binding-rule.update', {
+        id: value.rule.id,
+        draft: { ...rule, bindName: 'less' },
+      });
+    const oidcFlow: typeof authMethods.oidcFlow = {
+      ...authMethods.oidcFlow,
+      callback: async (given) => {
+        const identity = await authMethods.oidcFlow.callback(given);
+        const { proposals } = harness;
+        meanwhile();
+        while (harness.proposals === proposals) await Promise.resolve();
+        return identity;
+      },
+    };
+    const door = createOperations({ ...harness.deps, authMethods: { ...authMethods, oidcFlow } });
+    const common = { authMethod: 'm', clientNonce: 'n', namespace: undefined };
+    const begin = () =>
+      door.run('oidc.auth-url', { ...common, redirectUri: 'https://me', meta: {} }, CALL);
+    const end = () =>
+      door.run('oidc.callback', { ...common, state: 'state-1', code: '{"name":"eve"}' }, CALL);
+    await begin();
+    const { token } = (await end()).value;
+    t.match(token.serviceIdentities, [{ serviceName: 'less' }], 'by the rule as it is then');
+    t.equal(
+      await refusalOf(end()),
+      'login-refused: the login state is unknown or has expired',
+      'a state works once',
+    );
+  },
+);
+
 t.test('rights: who is asked about an auth method cannot delay it past a revocation', async (t) => {
   const harness = await createHarness();
   await harness.run('namespace.create', { draft: { name: 'team' } });
