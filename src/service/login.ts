@@ -158,11 +158,13 @@ export function mintToken(
 }
 
 function tokenOf(service: Service, method: AuthMethod, grant: LoginGrant): Unstamped<Token> {
-  const { nowMs, freshAccessorId, freshSecretId } = freshToken(service);
+  const { nowMs, freshAccessorId, freshSecretId, limits } = freshToken(service);
   const { name, namespace, createIndex, maxTokenTtlNs } = method;
   const createTime = instantOfMs(nowMs);
+  // The bound of this datacenter may be lower than the one that the method was checked by.
+  const ttlNs = maxTokenTtlNs < limits.maxTtlNs ? maxTokenTtlNs : limits.maxTtlNs;
   const expirationTime =
-    maxTokenTtlNs === 0n ? undefined : instantOfNs(instantNs(createTime) + maxTokenTtlNs);
+    maxTokenTtlNs === 0n ? undefined : instantOfNs(instantNs(createTime) + ttlNs);
   return withHash({
     ...grant,
     accessorId: freshAccessorId,

@@ -640,6 +640,32 @@ t.test('rights: a login waits for a change of its method that is under way', asy
   t.equal(count, 2, 'the identity is judged anew, by the method as it is now');
 });
 
+t.test('rights: a login gives no longer life than the datacenter allows', async (t) => {
+  const harness = await createHarness();
+  const minuteNs = 60_000_000_000n;
+  for (const [name, maxTokenTtlNs] of [
+    ['short', 2n * minuteNs],
+    ['long', 600n * minuteNs],
+    ['endless', 0n],
+  ] as const) {
+    await harness.run('auth-method.create', {
+      draft: { name, type: 'jwt', config: {}, maxTokenTtlNs },
+    });
+    const rule = { authMethod: name, bindType: 'service', bindName: 'web' };
+    await harness.run('binding-rule.create', { draft: rule });
+  }
+  const tokenLimits = { minTtlNs: minuteNs, maxTtlNs: 60n * minuteNs };
+  const settings = { ...harness.deps.settings, tokenLimits };
+  const door = createOperations({ ...harness.deps, settings });
+  const endOf = async (authMethod: string): Promise<string | undefined> => {
+    const input = { authMethod, bearerToken: '{"name":"eve"}', meta: {}, namespace: undefined };
+    return (await door.run('login', input, CALL)).value.token.expirationTime;
+  };
+  t.equal(await endOf('short'), '2026-01-01T00:02:00.000Z');
+  t.equal(await endOf('long'), '2026-01-01T01:00:00.000Z', 'the bound was lowered since');
+  t.equal(await endOf('endless'), undefined);
+});
+
 t.test('rights: a login is not refused for what is deleted of what it binds', async (t) => {
   const harness = await createHarness();
   await harness.run('auth-method.create', { draft: { name: 'm', type: 'jwt', config: {} } });
