@@ -2,7 +2,7 @@
 // validator; what they may do, the binding rules; this file makes the token of it.
 
 import type { AuthMethod } from '../acl/auth-method.ts';
-import { AclError } from '../acl/error.ts';
+import { AclError, invalid } from '../acl/error.ts';
 import { instantNs, instantOfMs, instantOfNs } from '../acl/instant.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../acl/ids.ts';
 import type { Token } from '../acl/token.ts';
@@ -19,17 +19,30 @@ import { freshToken } from './tokens.ts';
 import { methodKey } from './under-way.ts';
 import type { TokenView, WriteResult } from './views.ts';
 
+/** Of the metadata of a login, names and values together, in UTF-16 units: all of it is in the token. */
+const META_LENGTH_MAX = 8192;
+
+/** Rejects with 'invalid' for more metadata than a description is for. */
 export async function login(
   service: Service,
   { authMethod, bearerToken, meta, namespace }: OperationInput<'login'>,
   request: Request,
 ): Promise<OperationOutput<'login'>> {
+  requireShortMeta(meta);
   const method = requireLoginMethod(service, request, { authMethod, namespace });
   const result = await counted(service, method, async () => {
     const identity = await service.authMethods.types[method.type].validate(method, bearerToken);
     return mintToken(service, { method, identity, meta, flow: 'login' }, request);
   });
   return result;
+}
+
+function requireShortMeta(meta: Readonly<Record<string, string>>): void {
+  const length = Object.entries(meta)
+    .flat()
+    .reduce((sum, text) => sum + text.length, 0);
+  if (length <= META_LENGTH_MAX) return;
+  throw invalid(`Meta may have at most ${META_LENGTH_MAX} characters, and has ${length}`);
 }
 
 /** The token that is presented is given back. Also an expired one, until it is deleted. */

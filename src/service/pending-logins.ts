@@ -45,8 +45,14 @@ export class PendingLogins {
   }
 
   #tallyOf(reign: number): Promise<Tally> {
-    if (this.#ofReign?.reign !== reign) this.#ofReign = { reign, tally: this.#readTally() };
-    return this.#ofReign.tally;
+    if (this.#ofReign?.reign === reign) return this.#ofReign.tally;
+    const ofReign = { reign, tally: this.#readTally() };
+    this.#ofReign = ofReign;
+    ofReign.tally.catch(() => {
+      // Whoever comes next reads the state once more.
+      if (this.#ofReign === ofReign) this.#ofReign = undefined;
+    });
+    return ofReign.tally;
   }
 
   async #readTally(): Promise<Tally> {

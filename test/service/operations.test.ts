@@ -822,6 +822,39 @@ t.test('login by OIDC: a new leader counts what earlier ones let in', async (t) 
   t.match(await begin('idp', 'i', 2), /4 logins of auth method/, 'the later one is there still');
 });
 
+t.test('login by OIDC: a count that could not be read is read again', async (t) => {
+  const harness = await withIdp();
+  let reads = 0;
+  const view = {
+    pendingLogin: () => undefined,
+    oldPendingLogins: async () => {
+      reads += 1;
+      if (reads === 1) throw new AclError('unavailable', 'the store does not answer');
+      return [];
+    },
+  };
+  const logins = new PendingLogins({ ...harness.deps, view });
+  const method = { name: 'idp', namespace: 'default', createIndex: 1 };
+  const texts = { nonce: '', pkceVerifier: '', redirectUri: '', clientNonce: '' };
+  const begin = (state: string): Promise<string> =>
+    refusalOf(logins.begin({ ...texts, method, state, meta: {}, expiresAtMs: 0 }, 1));
+  t.equal(await begin('a'), 'unavailable: the store does not answer');
+  t.equal(await begin('b'), 'ok');
+  t.equal(await begin('c'), 'ok');
+  t.equal(reads, 2);
+});
+
+t.test('login: its metadata is bounded, which all servers keep', async (t) => {
+  const harness = await createHarness();
+  await newMethod(harness, 'jwt');
+  await bind(harness, 'jwt', 'service', 'x');
+  const given = { authMethod: 'jwt', bearerToken: '{"name":"web"}', namespace: undefined };
+  const withMeta = (length: number): Promise<string> =>
+    refusalOf(harness.run('login', { ...given, meta: { ab: 'x'.repeat(length - 2) } }));
+  t.equal(await withMeta(8192), 'ok');
+  t.equal(await withMeta(8193), 'invalid: Meta may have at most 8192 characters, and has 8193');
+});
+
 t.test(
   'auth methods: an upsert; its rules speak of its attributes; deleting takes all',
   async (t) => {
