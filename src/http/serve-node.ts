@@ -4,6 +4,7 @@
 
 import { durationNsOf } from '../acl/duration.ts';
 import { AclError } from '../acl/error.ts';
+import { DEFAULT_NAMESPACE } from '../acl/ids.ts';
 import { AUTHORIZE_MAX } from '../api/bodies.ts';
 import { type NodeEndpointName, NODE_ENDPOINTS } from '../api/endpoints-node.ts';
 import type { AuthorizationItem } from '../service/authorization-types.ts';
@@ -184,8 +185,9 @@ function requireOwn(exchange: Exchange, name: NodeEndpointName): void {
 }
 
 /**
- * Whether the caller may do each of these at this server, whatever datacenter the request names; all,
- * while ACLs are off.
+ * Whether the caller may do each of these at this server, whatever datacenter or namespace the request names;
+ * all, while ACLs are off. Servers are of no namespace, so what rules in `default` say of them counts: those of
+ * another one are written by whoever looks after that one.
  */
 async function allowedOf(
   exchange: Exchange,
@@ -199,7 +201,7 @@ async function allowedOf(
   for (let start = 0; start < items.length; start += AUTHORIZE_MAX) {
     const batch = items
       .slice(start, start + AUTHORIZE_MAX)
-      .map((item) => ({ ...item, namespace: undefined }));
+      .map((item) => ({ ...item, namespace: DEFAULT_NAMESPACE }));
     const answers = await operations.run(
       'authorize',
       { items: batch, explain: false },

@@ -11,6 +11,8 @@ import { HEADER_PREFIXES } from '../../src/http/headers.ts';
 import { statusOf } from '../../src/http/status.ts';
 import { targetPathOf } from '../../src/http/target-path.ts';
 import { indexHeaders } from '../../src/http/exchange.ts';
+import { newPolicy, newToken } from '../service/harness.ts';
+import { operatorServer } from './operator-support.ts';
 import { listOf, policyView, readMeta, server, tokenView, WRITE_META } from './support.ts';
 
 const CONSUL = { 'x-consul-token': 's' };
@@ -757,6 +759,24 @@ t.test('node: the rights are those that the token has here, whatever `dc` says',
   }
   t.same((await app.inject('/v1/agent/members?dc=dc2')).json(), []);
   t.ok(operations.calls.every(({ call }) => call.datacenter === undefined));
+});
+
+t.test('node: of servers no rules of a namespace speak, wherever the token lives', async (t) => {
+  const { app, harness } = await operatorServer();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const rules = 'node_prefix "" { policy = "read" }';
+  const shownTo = async (home: string) => {
+    const id = await newPolicy(harness, 'nodes', rules, home);
+    const { secretId } = await newToken(harness, { namespace: 'team', policies: [{ id }] });
+    const members = async (query: string): Promise<number> => {
+      const url = `/v1/agent/members${query}`;
+      const answer = await app.inject({ url, headers: { 'x-service-token': secretId } });
+      return (answer.json() as unknown[]).length;
+    };
+    return [await members(''), await members('?ns=team'), await members('?ns=default')];
+  };
+  t.same(await shownTo('team'), [0, 0, 0], 'by a rule of the namespace');
+  t.same(await shownTo('default'), [2, 2, 2], 'by one of `default`');
 });
 
 t.test('node: nobody is told of another datacenter what is so in this one', async (t) => {
