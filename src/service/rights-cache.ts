@@ -3,10 +3,10 @@
 // served stale; which change concerns which authorizer is kept in a table of dependencies.
 
 import { LRUCache } from 'lru-cache';
-import { upTo } from '../../cluster/base/up-to.ts';
+import { must } from '../../cluster/base/assert.ts';
 import { AclError } from '../acl/error.ts';
 import type { Policy } from '../acl/policy.ts';
-import { type Authorizer, compileAuthorizer } from '../authz/authorizer.ts';
+import { type Authorizer, type AuthorizerInput, compileAuthorizer } from '../authz/authorizer.ts';
 import { type PolicySource, validInDatacenter } from '../authz/policy-source.ts';
 import { parseRules } from '../rules/parse-rules.ts';
 import type { RuleSet } from '../rules/rule-set.ts';
@@ -14,6 +14,13 @@ import type { StateView } from '../state/view.ts';
 import { type LinkedPolicy, linkedPolicies, type RightsOwner } from './linked-policies.ts';
 
 const RIGHTS_MAX = 20_000;
+/** No rights count for fewer rules: so no more are kept than that (see `upTo`). */
+const RULES_LEAST = 100;
+/**
+ * Rules in all rights that are kept. Each has a merged form of its own rules, and keeps alive what they were
+ * parsed into: without a bound, a long policy that many tokens share takes all memory.
+ */
+const RULES_MAX = RIGHTS_MAX * RULES_LEAST;
 const RULE_SETS_MAX = 20_000;
 /** No rule set counts for less text, in characters: so no more are kept than that (see `upTo`). */
 const RULE_TEXT_LEAST = 1_680;
@@ -28,9 +35,42 @@ export interface Rights {
   readonly isCurrent: boolean;
 }
 
-interface Entry extends Rights {
+class Entry implements Rights {
   readonly key: string;
-  isCurrent: boolean;
+  readonly dependencies: ReadonlySet<string>;
+  /** Rules, blocks of them, and links. */
+  readonly size: number;
+  #authorizer: Authorizer | undefined;
+
+  constructor(key: string, dependencies: ReadonlySet<string>, input: AuthorizerInput) {
+    this.key = key;
+    this.dependencies = dependencies;
+    this.size = dependencies.size + rulesIn(input.sources) + rulesIn(input.namespaceDefaults);
+    this.#authorizer = compileAuthorizer(input);
+  }
+
+  get isCurrent(): boolean {
+    return this.#authorizer !== undefined;
+  }
+
+  get authorizer(): Authorizer {
+    return must(this.#authorizer, 'rights that are current');
+  }
+
+  /** Whoever still holds it asks again, and keeps nothing alive until then. */
+  release(): void {
+    this.#authorizer = undefined;
+  }
+}
+
+function rulesIn(sources: readonly PolicySource[]): number {
+  let count = 0;
+  for (const { ruleSet } of sources) {
+    for (const { flat, named } of [ruleSet, ...ruleSet.namespaces]) {
+      count += 1 + flat.length + named.length;
+    }
+  }
+  return count;
 }
 
 export interface RightsSettings {
@@ -53,7 +93,9 @@ export class RightsCache {
     this.#view = view;
     this.#settings = settings;
     this.#entries = new LRUCache({
-      ...upTo(RIGHTS_MAX),
+      maxSize: RULES_MAX,
+      // What is larger than all of them would be kept by nobody, and told of no change.
+      sizeCalculation: ({ size }) => Math.min(Math.max(size, RULES_LEAST), RULES_MAX),
       dispose: (entry) => this.#release(entry),
     });
   }
@@ -82,13 +124,12 @@ export class RightsCache {
 
   #compile(key: string, owner: RightsOwner): Entry {
     const { own, defaults, dependencies } = linkedPolicies(this.#view, owner);
-    const authorizer = compileAuthorizer({
+    return new Entry(key, dependencies, {
       sources: this.#sourcesOf(own),
       namespaceDefaults: this.#sourcesOf(defaults),
       defaultPolicy: this.#settings.defaultPolicy,
       homeNamespace: owner.namespace,
     });
-    return { key, authorizer, isCurrent: true, dependencies };
   }
 
   #sourcesOf(linked: readonly LinkedPolicy[]): readonly PolicySource[] {
@@ -117,8 +158,8 @@ export class RightsCache {
   }
 
   #release(entry: Entry): void {
-    // Whoever still holds it asks again: nobody would tell this entry of later changes.
-    entry.isCurrent = false;
+    // Nobody would tell it of later changes.
+    entry.release();
     for (const dependency of entry.dependencies) {
       const dependents = this.#dependents.get(dependency);
       dependents?.delete(entry);

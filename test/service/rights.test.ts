@@ -3,11 +3,13 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import type { NamespaceName, SecretId } from '../../src/acl/ids.ts';
+import type { NamespaceName, PolicyId, SecretId } from '../../src/acl/ids.ts';
 import { CallerResolver } from '../../src/service/caller-resolver.ts';
 import { createOperations, type Door } from '../../src/service/create-operations.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationInput, OperationName } from '../../src/service/operations.ts';
+import { dependencyOf } from '../../src/service/linked-policies.ts';
+import { RightsCache } from '../../src/service/rights-cache.ts';
 import { placementOf } from '../../src/service/placement.ts';
 import { Overtaken, untilNotOvertaken } from '../../src/service/under-way.ts';
 import type { Call } from '../../src/service/call.ts';
@@ -909,6 +911,41 @@ t.test('the cache: a token is kept; where there is no room, from its second use 
   t.equal(readsOf(3), 2);
   resolver.onApplied({ kind: 'changed', changes: [change] });
   t.equal(readsOf(1), 1, 'read anew when it was changed');
+});
+
+t.test('the cache: very many rules take turns, and none is behind a change', async (t) => {
+  const rules = Array.from({ length: 30_000 }, (_, place) => `key "${place}" { policy = "read" }`);
+  const long = rules.join('\n');
+  const policies = Array.from({ length: 70 }, (_, number) => aPolicy(number, { rules: long }));
+  const state = new Map(policies.map((policy) => [policy.id, policy]));
+  const nothing = () => undefined;
+  const view = { policy: (id: PolicyId) => state.get(id), role: nothing, namespace: nothing };
+  const cache = new RightsCache(view as never, { datacenter: 'dc1', defaultPolicy: 'deny' });
+  const namespace = 'default' as NamespaceName;
+  const rightsOf = (serviceName: string, links: readonly { readonly id: PolicyId }[]) =>
+    cache.rightsOf({
+      namespace,
+      policies: links.map(({ id }) => id),
+      roles: [],
+      serviceIdentities: [{ serviceName, datacenters: [] }],
+      nodeIdentities: [],
+      templatedPolicies: [],
+    });
+  const one = policies.slice(0, 1);
+  const held = Array.from({ length: 100 }, (_, place) => rightsOf(`s${place}`, one));
+  const kept = held.filter(({ isCurrent }) => isCurrent).length;
+  t.ok(kept > 50 && kept < 70, `two million rules in all, of 30,000 each: ${kept}`);
+  t.throws(() => held[0]?.authorizer, 'whoever holds what was dropped keeps nothing alive');
+  t.equal(rightsOf('s0', one).isCurrent, true);
+  const all = rightsOf('all', policies);
+  t.equal(all.isCurrent, true, 'also what is larger than all may be together');
+  const [first] = one;
+  const changed = { ...first!, rules: 'key "1" { policy = "deny" }' };
+  state.set(changed.id, changed);
+  cache.forget(dependencyOf('policies', changed.id));
+  t.equal(all.isCurrent, false, 'also that is told of a change');
+  const query = { resource: 'key', access: 'read', segment: '1', namespace } as const;
+  t.equal(rightsOf('all', one).authorizer.decide(query), 'deny');
 });
 
 t.test(
