@@ -22,6 +22,10 @@ import { type Rights, RightsCache, type RightsSettings } from './rights-cache.ts
 import { methodKey } from './under-way.ts';
 
 const TOKENS_MAX = 20_000;
+/** No token counts for less text, in characters: so no more are kept than that (see `upTo`). */
+const TEXT_LEAST = 840;
+/** Characters in the tokens that are kept: whoever may log in chooses what a description says. */
+const TEXT_MAX = TOKENS_MAX * TEXT_LEAST;
 const METHODS_MAX = 10_000;
 const NAMESPACES_MAX = 10_000;
 
@@ -59,7 +63,8 @@ export class CallerResolver {
     this.#deps = deps;
     this.#rights = new RightsCache(deps.view, deps.settings);
     this.#tokens = new LRUCache({
-      ...upTo(TOKENS_MAX),
+      maxSize: TEXT_MAX,
+      sizeCalculation: ({ token }) => sizeOf(token),
       dispose: ({ token }) => this.#secretByAccessor.delete(token.accessorId.toLowerCase()),
     });
   }
@@ -153,7 +158,7 @@ export class CallerResolver {
     const token = this.#deps.view.tokenBySecret(secret);
     if (token === undefined) return undefined;
     const fresh = { token, rights: this.#rights.rightsOf(token) };
-    const isFull = this.#tokens.size >= TOKENS_MAX;
+    const isFull = this.#tokens.calculatedSize + sizeOf(token) > TEXT_MAX;
     if (isFull && !this.#asked.note(secret)) return fresh;
     this.#tokens.set(secret, fresh);
     this.#secretByAccessor.set(token.accessorId.toLowerCase(), secret);
@@ -192,4 +197,19 @@ export class CallerResolver {
       : 'ACL system must be bootstrapped before making any requests that require authorization: ';
     return new AclError('token-unknown', `${hint}ACL not found`);
   }
+}
+
+/** About as many characters as a link or an identity has. */
+const LINK_TEXT = 40;
+
+/** What a token counts for: what can be long in it. */
+function sizeOf(token: Token): number {
+  const links =
+    token.policies.length +
+    token.roles.length +
+    token.serviceIdentities.length +
+    token.nodeIdentities.length +
+    token.templatedPolicies.length;
+  const size = token.description.length + links * LINK_TEXT;
+  return Math.min(Math.max(size, TEXT_LEAST), TEXT_MAX);
 }

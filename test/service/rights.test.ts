@@ -913,6 +913,31 @@ t.test('the cache: a token is kept; where there is no room, from its second use 
   t.equal(readsOf(1), 1, 'read anew when it was changed');
 });
 
+t.test('the cache: tokens with very long descriptions take turns', async (t) => {
+  const harness = await createHarness();
+  const { view, clock, metrics, settings } = harness.deps;
+  const { secretId } = await newToken(harness);
+  const stored = view.tokenBySecret(secretId);
+  let reads = 0;
+  const long = 'd'.repeat(1_000_000);
+  const read = (secret: SecretId) => {
+    reads += 1;
+    return { ...stored, secretId: secret, accessorId: secret, description: long };
+  };
+  const counting = new Proxy(view, {
+    get: (state, name) => {
+      if (name === 'tokenBySecret') return read;
+      const value: unknown = Reflect.get(state, name, state);
+      return typeof value === 'function' ? value.bind(state) : value;
+    },
+  });
+  const resolver = new CallerResolver({ view: counting, clock, metrics, settings });
+  for (let other = 0; other < 100; other += 1) resolver.resolve(`other ${other}` as SecretId);
+  const before = reads;
+  for (let other = 0; other < 100; other += 1) resolver.tokenOf(`other ${other}` as SecretId);
+  t.ok(reads - before > 80, `not 20,000 of them, but 16 or so: ${reads - before} read again`);
+});
+
 t.test('the cache: very many rules take turns, and none is behind a change', async (t) => {
   const rules = Array.from({ length: 30_000 }, (_, place) => `key "${place}" { policy = "read" }`);
   const long = rules.join('\n');
