@@ -71,6 +71,7 @@ async function oneRound(secondsEach: number): Promise<Round> {
     epochStartSeq: 1,
     level: 1,
     voters: ['dc1', 'dc2'],
+    joining: [],
   };
   const parts = { clock: systemClock, random: systemRandom, logger, standing: () => standing };
   const feed = new FeedServer({ ...parts, datacenter: 'dc1', source: log, onNewerEpoch: silent });

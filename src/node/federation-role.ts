@@ -25,15 +25,15 @@ export interface OwnStanding {
   readonly isReigning: boolean;
   /** The level that the log of the datacenter uses. */
   readonly level: number;
-  /** The datacenters that count for majorities. */
-  readonly voters: readonly string[];
+  /** Whoever is part of the federation, listed or not, heard or not. */
+  readonly datacenters: readonly string[];
   /** Servers of the primary, and of it the leader first, as far as they are known. */
   readonly primaryAddresses: () => readonly NetAddress[];
 }
 
 /** Whether this server is the one that other datacenters follow. */
 export function feedStandingOf(own: OwnStanding): FeedStanding {
-  const { replication, isReigning, level, voters, primaryAddresses } = own;
+  const { replication, isReigning, level, datacenters, primaryAddresses } = own;
   const elsewhere = (says: string): FeedStanding => ({
     kind: 'elsewhere',
     addresses: primaryAddresses(),
@@ -46,5 +46,7 @@ export function feedStandingOf(own: OwnStanding): FeedStanding {
   if (!isReigning) return elsewhere('another server leads the primary');
   const { epoch, startSeq } = currentEpoch(replication);
   const { federationId } = replication;
-  return { kind: 'primary', federationId, epoch, epochStartSeq: startSeq, level, voters };
+  const voters = replication.datacenters.filter(({ isVoter }) => isVoter).map(({ name }) => name);
+  const joining = datacenters.filter((each) => !voters.includes(each));
+  return { kind: 'primary', federationId, epoch, epochStartSeq: startSeq, level, voters, joining };
 }

@@ -426,8 +426,7 @@ export class NodeFederation implements Federation {
       replication: machine.replication(),
       isReigning: this.#isReigning,
       level: machine.usesLevel,
-      // Whoever is part of the federation counts, heard or not: fewer would make majorities of too few.
-      voters: this.datacenters(),
+      datacenters: this.datacenters(),
       primaryAddresses: () => this.#view.primaryAddresses(),
     });
   }

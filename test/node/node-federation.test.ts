@@ -84,9 +84,9 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
     }
     return [...new Set(terms)];
   };
-  /** What a server of dc3 is answered. */
-  const asks = (method: string, payload: Uint8Array): Promise<Uint8Array> =>
-    handlers.get(method)!({ from: FROM, method, payload, deadlineMs: 1_000, hops: 0 });
+  /** What a server of another datacenter is answered: of dc3, where nothing else is said. */
+  const asks = (method: string, payload: Uint8Array, from = FROM): Promise<Uint8Array> =>
+    handlers.get(method)!({ from, method, payload, deadlineMs: 1_000, hops: 0 });
   return { federation, harness, asked, asks, clock };
 }
 
@@ -170,4 +170,48 @@ t.test('snapshot: each piece that is asked for is a sign of life', async (t) => 
     await asks(SNAPSHOT_METHOD.chunk, encodeWish({ snapshotId, number }));
     t.equal(state(), 'snapshot');
   }
+});
+
+/** A primary, dc2, of a federation of three, of which nobody has acknowledged anything. */
+async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>) {
+  const plan = { ...PLAN, firstPrimary: 'dc2' };
+  const { federation, harness, asks, clock } = await aServer(owner, plan);
+  const { machine } = harness;
+  const listed = () => machine.replication()!.datacenters.map(({ name }) => name);
+  for (const name of ['dc3', 'dc4']) {
+    const datacenters = [...listed(), name].map((each) => ({ name: each, ...VOTER }));
+    const majoritySeq = machine.position().seq;
+    await harness.one({ type: 'datacenters.set', datacenters, majoritySeq });
+  }
+  federation.onReign(1);
+  /** It has everything. */
+  const follows = async (datacenter: string, level = 9): Promise<void> => {
+    const { cursor } = machine.replication()!;
+    const hello = { federationId: '', clusterId: datacenter, term: 1, cursor, maxEpoch: 0 };
+    const payload = encodeHello({ ...hello, level, isWitness: false });
+    await asks(FEED_METHOD.hello, payload, { ...FROM, datacenter, clusterId: datacenter });
+    await settled();
+  };
+  const position = machine.position();
+  /** What a write of before anybody followed has come to. */
+  const level = async (): Promise<string> => {
+    const told = federation.acknowledged(position, 'majority', 1);
+    clock.advance(1);
+    return await told;
+  };
+  return { listed, follows, level };
+}
+
+const VOTER = { isVoter: true, isWitness: false };
+
+t.test('majority: who is not listed yet makes none that the others know nothing of', async (t) => {
+  const { listed, follows, level } = await aPrimaryOfThree(t);
+  await follows('dc5');
+  await follows('dc6');
+  // The two others may elect one of them by the list that they know, and have nothing of it.
+  t.equal(await level(), 'primary');
+  t.same(listed(), ['dc2', 'dc3', 'dc4']);
+  await follows('dc3');
+  t.equal(await level(), 'majority');
+  t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
 });

@@ -41,8 +41,10 @@ export type FeedStanding =
       readonly epochStartSeq: number;
       /** The level of what its log may say. */
       readonly level: number;
-      /** The datacenters that count for majorities, this one among them. */
+      /** The datacenters that count for majorities, as the log lists them, this one among them. */
       readonly voters: readonly string[];
+      /** Others that have a part in the federation, and are not listed yet. */
+      readonly joining: readonly string[];
     }
   /** Another one does: at these addresses, as far as is known. */
   | {
@@ -326,9 +328,10 @@ export class FeedServer {
   #count(): void {
     const standing = this.#options.standing();
     if (standing.kind !== 'primary' || standing.epoch !== this.#epoch) return;
-    const { voters, epochStartSeq } = standing;
+    const { voters, joining, epochStartSeq } = standing;
     const acknowledged = {
       voters,
+      joining,
       epochStartSeq,
       datacenter: this.#options.datacenter,
       headSeq: this.#options.source.head.seq,

@@ -171,6 +171,7 @@ t.test('reader: what comes while a batch is applied goes with the next one', asy
 function acknowledged(given: Partial<Acknowledged>, acked: Readonly<Record<string, number>>) {
   return {
     voters: ['dc1', 'dc2', 'dc3'],
+    joining: [],
     datacenter: 'dc1',
     headSeq: 100,
     epochStartSeq: 1,
@@ -197,6 +198,12 @@ t.test('majority: what so many datacenters have, the primary among them', async 
   test.same(seqsOf({ voters: four }, { dc2: 90, dc3: 80, dc4: 10 }), [80, 10], 'four need three');
   test.same(seqsOf({}, { dc2: 5, dc9: 99 }), [5, 0], 'who has no vote does not count');
   test.same(seqsOf({ voters: [] }, {}), [0, 0]);
+  const joining = ['dc4', 'dc5'];
+  test.same(seqsOf({ joining }, { dc4: 90, dc5: 80 }), [0, 0], 'who joins is no majority alone');
+  test.same(seqsOf({ joining }, { dc3: 70, dc4: 90, dc5: 80 }), [70, 0]);
+  test.same(seqsOf({ joining }, { dc2: 40, dc3: 70 }), [40, 0], 'and is asked for');
+  const two = { voters: ['dc1', 'dc2'], joining: ['dc3'] };
+  test.same(seqsOf(two, { dc3: 70 }), [70, 0], 'two elect nobody without the primary');
 });
 
 t.test(

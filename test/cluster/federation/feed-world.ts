@@ -218,6 +218,7 @@ export function primaryStanding(
     epochStartSeq: 1,
     level: 1,
     voters: ['dc1', 'dc2', 'dc3'],
+    joining: [],
     ...given,
   };
 }

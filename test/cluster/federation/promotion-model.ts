@@ -255,6 +255,7 @@ export class Datacenter implements PromotionPort {
   get majoritySeq(): number {
     return majoritySeqOf({
       voters: this.#world.voters,
+      joining: [],
       datacenter: this.name,
       headSeq: this.cursor.seq,
       epochStartSeq: this.epochs.at(-1)!.startSeq,
