@@ -477,10 +477,12 @@ export class NodeFederation implements Federation {
     return async (request: RpcRequest) => {
       if (this.#isReigning && this.isPrimary) await this.#beginning.beforeHello();
       const { isWitness } = decodeHello(request.payload);
+      // Who is refused can acknowledge nothing. Who is let in is known behind that, with its cluster.
+      const answer = await handler(request);
       this.#enlisting.add(request.from.datacenter, isWitness);
       this.#look();
-      // Who is let in is known behind that, with its cluster.
-      return handler(request).finally(() => void this.#enlisting.look());
+      void this.#enlisting.look();
+      return answer;
     };
   }
 }

@@ -215,3 +215,13 @@ t.test('majority: who is not listed yet makes none that the others know nothing 
   t.equal(await level(), 'majority');
   t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
 });
+
+t.test('enlisting: who is refused the global log has no vote on account of asking', async (t) => {
+  const { listed, follows } = await aPrimaryOfThree(t);
+  await follows('dc3');
+  await t.rejects(follows('dc5', 0), /read the log up to feature level 0/);
+  await settled();
+  t.same(listed(), ['dc2', 'dc3', 'dc4']);
+  await follows('dc5');
+  t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
+});
