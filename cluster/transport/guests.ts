@@ -98,8 +98,9 @@ class Guest {
     const lane = this.#lane ?? (await this.#made(request));
     const strange = strangerIn(lane, request);
     if (strange !== undefined) {
-      // Who belongs to nothing yet says something else over the next connection.
-      if (lane.peer.clusterId === '') this.retire();
+      // Who belongs to nothing yet, or to no federation, says something else over the next connection.
+      const { clusterId, federationId } = lane.peer;
+      if (clusterId === '' || federationId === '') this.retire();
       else this.#endWhenIdle();
       throw strange;
     }

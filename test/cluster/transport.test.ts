@@ -1208,7 +1208,8 @@ t.test('call: to an address reaches only the datacenter that it is for', async (
 t.test('call: to an address does not reach whom it refuses', async (test) => {
   const rig = new Rig();
   const near = await rig.open('near', { node: 1 });
-  const far = await rig.open('far', { node: 2, datacenter: 'dc2', clusterId: CLUSTER_2 });
+  const ids = { clusterId: CLUSTER_2, federationId: CLUSTER };
+  const far = await rig.open('far', { node: 2, datacenter: 'dc2', ...ids });
   let known: string = CLUSTER_2;
   const refuses = ({ datacenter, clusterId }: RpcCaller) =>
     clusterId === known ? undefined : `${datacenter} is cluster ${known}, not ${clusterId}`;
@@ -1244,6 +1245,18 @@ t.test('call: whoever belongs to something new says so with the next call', asyn
   test.match(await rig.outcome(early), /^timeout/, 'what was under way goes on');
   await rig.run(100);
   test.equal(rig.net.countBetween('near', 'far'), 1, 'the others are closed');
+});
+
+t.test('call: whoever was of no federation yet is asked again what it is', async (test) => {
+  const rig = new Rig();
+  const near = await rig.open('near', { node: 1, federationId: CLUSTER });
+  const far = await rig.open('far', { node: 2, datacenter: 'dc2', clusterId: CLUSTER_2 });
+  const refuses = () => 'another cluster';
+  const ask = (): Promise<string> =>
+    rig.outcome(near.transport.call(addressOf(far), aCall({ refuses })));
+  test.match(await ask(), /^unreachable: .* another cluster/);
+  far.belongs = { clusterId: CLUSTER_2, federationId: CLUSTER_2 };
+  test.match(await ask(), /^unreachable: .* two federations/);
 });
 
 t.test('call: whoever belonged to nothing yet is asked again what it is', async (test) => {
