@@ -96,9 +96,14 @@ export function tick(raft: Raft): void {
     tickLeader(raft);
     return;
   }
-  if (raft.electionElapsed < raft.electionTimeoutTicks || !isPromotable(raft)) return;
-  raft.electionElapsed = 0;
-  startElection(raft, 'election');
+  if (raft.electionElapsed < raft.electionTimeoutTicks) return;
+  if (isPromotable(raft)) {
+    raft.electionElapsed = 0;
+    startElection(raft, 'election');
+  } else if (raft.config.readMode !== 'lease') {
+    // Who cannot campaign must not say for ever that a leader is there of whom nothing is heard.
+    forgetLeader(raft);
+  }
 }
 
 /** One message, from another member or from a storage worker of this node. */
