@@ -130,11 +130,13 @@ class OpenMember<Outcome> implements Member<Outcome> {
     if (seat === undefined) {
       return { kind: 'joining', says: this.#gathering?.says ?? 'the server is starting' };
     }
-    const { isMember, isLeader, leader, lastContactMs, term } = seat.replica.lead();
-    if (!isMember) {
+    const at = seat.replica.lead();
+    if (!at.isMember) {
       return { kind: 'joining', says: 'this server takes in what the cluster has written so far' };
     }
-    return { kind: 'member', isLeader, leader: seat.memberOf(leader), lastContactMs, term };
+    const { isLeader, lastContactMs, term, isDiskStalled } = at;
+    const leader = seat.memberOf(at.leader);
+    return { kind: 'member', isLeader, leader, lastContactMs, term, isDiskStalled };
   }
 
   groupRecord(): GroupRecord {

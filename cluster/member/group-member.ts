@@ -84,6 +84,8 @@ export type MemberStanding =
       /** 0 on the leader, undefined while none is known. */
       readonly lastContactMs: number | undefined;
       readonly term: number;
+      /** It hears what the group decides, and has nothing of it on its disk: no read comes through. */
+      readonly isDiskStalled: boolean;
     }
   /** The group has removed it: it neither votes nor follows any more. */
   | { readonly kind: 'removed'; readonly says: string }

@@ -101,6 +101,8 @@ export interface GroupLead {
   readonly lastContactMs: number | undefined;
   /** Whether the group record names this node, as voter or learner. One that is removed never campaigns. */
   readonly isMember: boolean;
+  /** A store takes longer than an election: this node neither leads nor campaigns. */
+  readonly isDiskStalled: boolean;
 }
 
 export interface GroupStatus extends GroupLead {
@@ -108,8 +110,6 @@ export interface GroupStatus extends GroupLead {
   readonly hasCommittedInTerm: boolean;
   /** Only a leader knows any. */
   readonly followers: readonly FollowerStatus[];
-  /** A store takes longer than an election: this node neither leads nor campaigns. */
-  readonly isDiskStalled: boolean;
   /** Messages of other nodes that found the inbox full. */
   readonly lostMessageCount: number;
 }

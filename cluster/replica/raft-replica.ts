@@ -155,8 +155,8 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   }
 
   lead(): GroupLead {
-    const { node, contact } = this.#parts;
-    return groupLeadOf({ status: node.status(), contact });
+    const { node, contact, diskWatch } = this.#parts;
+    return groupLeadOf({ status: node.status(), contact, diskWatch });
   }
 
   groupStatus(): GroupStatus {

@@ -39,9 +39,10 @@ export function replicaStatusOf(facts: ReplicaStatusFacts): ReplicaStatus {
 export interface GroupLeadFacts {
   readonly status: Status;
   readonly contact: Pick<Contact, 'sinceLeaderMs'>;
+  readonly diskWatch: Pick<DiskWatch, 'isStalled'>;
 }
 
-export function groupLeadOf({ status, contact }: GroupLeadFacts): GroupLead {
+export function groupLeadOf({ status, contact, diskWatch }: GroupLeadFacts): GroupLead {
   const { id, term, leader, membership, standing } = status;
   return {
     term,
@@ -49,18 +50,18 @@ export function groupLeadOf({ status, contact }: GroupLeadFacts): GroupLead {
     leader: leader === NO_NODE ? undefined : leader,
     lastContactMs: leader === id ? 0 : contact.sinceLeaderMs,
     isMember: isMemberOf(membership, id),
+    isDiskStalled: diskWatch.isStalled,
   };
 }
 
 export interface GroupStatusFacts extends GroupLeadFacts {
   readonly progress: readonly (readonly [NodeId, ProgressView])[];
   readonly contact: Pick<Contact, 'hasLost' | 'sinceLeaderMs' | 'sinceMs'>;
-  readonly diskWatch: Pick<DiskWatch, 'isStalled'>;
   readonly inbox: Pick<Inbox<unknown>, 'lostCount'>;
 }
 
 export function groupStatusOf(facts: GroupStatusFacts): GroupStatus {
-  const { status, progress, contact, diskWatch, inbox } = facts;
+  const { status, progress, contact, inbox } = facts;
   return {
     ...groupLeadOf(facts),
     hasCommittedInTerm: status.hasCommittedInTerm,
@@ -74,7 +75,6 @@ export function groupStatusOf(facts: GroupStatusFacts): GroupStatus {
         lastHeardMs: contact.sinceMs(node),
         isLost: contact.hasLost(node),
       })),
-    isDiskStalled: diskWatch.isStalled,
     lostMessageCount: inbox.lostCount,
   };
 }

@@ -83,6 +83,7 @@ export class Opening {
   notReadyReasons(): readonly string[] {
     const at = this.#options.standing();
     if (at.kind !== 'member') return [at.says];
+    if (at.isDiskStalled) return ['the disk does not answer'];
     if (at.leader === undefined) return ['no leader is known'];
     if (!this.#hasCaughtUp) return ['the state has not caught up with the leader yet'];
     if (this.#isAsOpenAsCanBe()) return [];

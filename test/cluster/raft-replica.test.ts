@@ -404,7 +404,7 @@ t.test('disk: a machine that does not answer is a disk that does not', async (te
   const stalledAtMs = group.nowMs;
   await group.until(() => group.leader() !== undefined && group.leader() !== slow);
   test.ok(group.nowMs - stalledAtMs < 3000, `it took ${group.nowMs - stalledAtMs} ms`);
-  test.ok(slow.replica!.groupStatus().isDiskStalled);
+  test.ok(slow.replica!.lead().isDiskStalled, 'it can be told at every request');
   await group.until(() => lost.result !== undefined);
   test.equal(lost.result, 'unknown', 'it is in the log, and nobody can tell what came of it');
   test.same(await write(group, group.leader()!.id), ['acked']);

@@ -37,7 +37,15 @@ const LEADER = {
 };
 
 function memberOf(fields: Partial<Extract<MemberStanding, { kind: 'member' }>>): MemberStanding {
-  return { kind: 'member', isLeader: false, leader: LEADER, lastContactMs: 1, term: 1, ...fields };
+  return {
+    kind: 'member',
+    isLeader: false,
+    leader: LEADER,
+    lastContactMs: 1,
+    term: 1,
+    isDiskStalled: false,
+    ...fields,
+  };
 }
 
 async function turns(): Promise<void> {
@@ -126,6 +134,13 @@ t.test('opening: says what is missing, step by step, until it is open', async (t
   world.standing = memberOf({});
   await later();
   t.equal(world.barriers, barriers, 'it catches up once; later each read asks');
+  world.standing = memberOf({ isDiskStalled: true });
+  await later();
+  t.equal(opening.notOpenBecause(), undefined, 'stale reads go on');
+  t.same(world.barriers, barriers, 'nothing is asked anew');
+  t.same(opening.notReadyReasons(), ['the disk does not answer']);
+  world.standing = memberOf({});
+  await later();
   t.same(told, [
     'not ready waiting for 2 more servers',
     'not ready no leader is known',
@@ -133,6 +148,8 @@ t.test('opening: says what is missing, step by step, until it is open', async (t
     `not ready ${built}`,
     'ready ',
     'not ready no leader is known',
+    'ready ',
+    'not ready the disk does not answer',
     'ready ',
   ]);
 });
