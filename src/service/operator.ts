@@ -356,14 +356,21 @@ const ANSWER_BY_NAME: { readonly [Name in OperatorName]: Answer<Name> } = {
 /** So much of what the caller sent is repeated. */
 const GIVEN_MAX = 128;
 
-/** Ids in any letter case. Throws 'update-target-missing' in the words that deployed clients know. */
+/**
+ * Ids in any letter case. Throws 'update-target-missing' in the words that deployed clients know, and 'invalid'
+ * where a server took over the address of one that is gone: it would be left to chance who is meant.
+ */
 function knownServer(group: Group, name: ServerName): ShownServer {
   const { servers } = group.servers();
   const isMeant = (server: ShownServer): boolean =>
     'id' in name
       ? server.id.toLowerCase() === name.id.toLowerCase()
       : server.address === name.address;
-  const found = servers.find(isMeant);
+  const [found, ...others] = servers.filter(isMeant);
+  if (found !== undefined && others.length > 0) {
+    const all = [found, ...others].map(({ name, id }) => `${name} (${id})`).join(', ');
+    throw invalid(`${found.address} is the address of ${all}: name the server by its id`);
+  }
   if (found !== undefined) return found;
   const [kind, given] = 'id' in name ? ['id', name.id] : ['address', name.address];
   const shown = JSON.stringify(given.slice(0, GIVEN_MAX));

@@ -20,6 +20,7 @@ export const IDS = {
   one: 'e349749b-3303-3ddf-959c-b5885a0e1f6e',
   two: '5e26a3af-f4fc-4104-a8bb-4da9f19cb278',
   new: '10b71f14-4b08-4ae5-840c-f86d39e7d330',
+  heir: '7c1d52f0-3f0e-4a39-9d3c-2b6a0a1f9e55',
 };
 
 export function shownServer(fields: Partial<ShownServer> = {}): ShownServer {
@@ -77,9 +78,10 @@ export class FakeGroup implements Group {
   };
   index = 7;
   isHealthy = true;
+  known = SERVERS;
 
   servers() {
-    return { servers: SERVERS, appliedIndex: 1170 };
+    return { servers: this.known, appliedIndex: 1170 };
   }
   autopilot() {
     return { settings: this.settings, index: this.index };

@@ -14,6 +14,8 @@ import {
   IDS,
   type OperatorServer,
   operatorServer,
+  SERVERS,
+  shownServer,
   tell,
   withRules,
 } from './operator-support.ts';
@@ -228,6 +230,24 @@ t.test(
     t.same([server.group.acts, server.group.index, server.archives.events], [[], 7, []]);
   },
 );
+
+t.test('an address that two servers have had names neither of them', async (t) => {
+  const server = await operatorServer();
+  const [, gone] = SERVERS;
+  server.group.known = [...SERVERS, shownServer({ ...gone!, id: IDS.heir, name: 'n4' })];
+  const byAddress = { ask: 'DELETE /operator/raft/peer?address=127.0.0.2:8300' };
+  const text = `127.0.0.2:8300 is the address of n2 (${IDS.two}), n4 (${IDS.heir}): name the server by its id`;
+  for (const [dialect, status] of [
+    ['consul', 500],
+    ['service', 400],
+  ] as const) {
+    const told = await tell(server, dialect, byAddress);
+    t.same([told.status, told.text], [status, text]);
+  }
+  t.same(server.group.acts, []);
+  await tell(server, 'service', { ask: `DELETE /operator/raft/peer?id=${IDS.heir}` });
+  t.same(server.group.acts, [{ remove: IDS.heir }]);
+});
 
 t.test('wrong methods: 405 with what there is', async (t) => {
   const server = await operatorServer();
