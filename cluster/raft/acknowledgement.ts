@@ -19,6 +19,13 @@ export function onAppendReply(raft: Raft, message: AppendReply): void {
     onRejection(raft, progress, { from, index, rejection });
     return;
   }
+  const { lastIndex } = raft.log;
+  if (index > lastIndex) {
+    // It has committed what is not in this log, and that is no word for what is. From the end of this log, which
+    // comes next, it learns that both are not of one history: see onAppend.
+    if (progress.state !== 'snapshot') progress.nextIndex = lastIndex + 1;
+    return;
+  }
   const isNews = progress.acknowledge(index);
   // A probe that was acknowledged before can still tell that the follower is back.
   const endsProbe = progress.state === 'probe' && progress.matchIndex === index;

@@ -1,5 +1,6 @@
 // What a leader's messages do to a follower's log.
 
+import { assert } from '../base/assert.ts';
 import { isLogSlice } from './entry.ts';
 import type { AppendMessage, HeartbeatMessage } from './message.ts';
 import { envelope, observe, type Raft, send } from './state.ts';
@@ -14,7 +15,15 @@ export function onAppend(raft: Raft, message: AppendMessage): void {
     return;
   }
   if (prevIndex < log.commitIndex) {
-    // Late news: all that is committed here is known to be the leader's too.
+    // Late news: all that is committed here is known to be the leader's too. Where it is not, the leader, or who
+    // elected it, has lost what it promised: answered, it would count entries that this node does not have.
+    const ownTerm = log.termOrZero(prevIndex);
+    assert(ownTerm === 0 || ownTerm === prevTerm, 'the leader contradicts a committed entry', {
+      index: prevIndex,
+      term: ownTerm,
+      leaderTerm: prevTerm,
+      commitIndex: log.commitIndex,
+    });
     send(raft, { type: 'append-reply', ...envelope(raft, from), index: log.commitIndex });
     return;
   }

@@ -87,6 +87,44 @@ t.test('node: a malformed append is neither taken nor answered', (t) => {
   t.end();
 });
 
+t.test('node: a leader without what is committed here is not followed', (t) => {
+  const subject = nodeOf({ voters: [1, 2] });
+  const route = { from: 2, to: 1, prevTerm: 1, prevIndex: 10, commitIndex: 12 } as const;
+  const entries: readonly Entry[] = [11, 12].map((index) => ({
+    ...{ term: 2, index, type: 'normal', data: DATA },
+  }));
+  subject.node.step({ type: 'append', ...route, term: 2, entries });
+  t.match(run(subject).sent.at(-1), { type: 'append-reply', index: 12 });
+  // Late, and of one history: what is committed here is the leader's too.
+  const late = { type: 'append', ...route, term: 3, prevIndex: 11, entries: [] } as const;
+  t.equal(subject.node.step({ ...late, prevTerm: 2 }), undefined);
+  t.match(run(subject).sent, [{ type: 'append-reply', index: 12 }]);
+  // Elected by one that was given an old copy of its data.
+  t.throws(() => subject.node.step({ ...late, prevTerm: 3 }), {
+    message: /^the leader contradicts a committed entry .*"index":11,"term":2,"leaderTerm":3/,
+  });
+  t.end();
+});
+
+t.test('node: who has committed more than the leader has counts for nothing', (t) => {
+  const subject = nodeOf({ voters: [1, 2], preVote: false });
+  const { node } = subject;
+  const route = { from: 2, to: 1, term: 2 } as const;
+  node.campaign();
+  run(subject);
+  node.step({ type: 'vote-reply', ...route, rejected: false, committed: { term: 1, index: 10 } });
+  run(subject);
+  t.equal(node.status().standing, 'leader');
+  node.step({ type: 'append-reply', ...route, index: 40 });
+  run(subject);
+  t.equal(node.status().commitIndex, 10, 'it has not said that it has entry 11');
+  t.match(node.progress()[1], [2, { matchIndex: 0 }]);
+  node.step({ type: 'heartbeat-reply', ...route, readCount: 0 });
+  const wanted = { type: 'append', to: 2, prevIndex: 11, prevTerm: 2 };
+  t.match(run(subject).sent, [wanted], 'it is told of an entry that it cannot have');
+  t.end();
+});
+
 t.test('node: a proposal says where its entry will be, or why not', (t) => {
   const subject = nodeOf();
   const { node } = subject;
