@@ -129,9 +129,13 @@ function requireWholeWal(location: string): void {
 function damaged(location: string, { file, offsetBytes }: TableDamage, what = ''): LevelKvError {
   return new LevelKvError(
     `${join(location, file)} is damaged at byte ${offsetBytes}${what}: ` +
-      'restore the data folder from a copy, or move it away and let this node join anew',
+      `of several servers, move the data folder away and ${JOIN_ANEW}`,
   );
 }
+
+/** An old copy of one of several has forgotten what that one promised to the others: it is no way back for it. */
+const JOIN_ANEW =
+  'let this one join anew (never put back an old copy of it); of one that is alone, restore the folder from a copy';
 
 /** What the system says where it has not what a store needs, and what to do. */
 const WANTING: readonly (readonly [pattern: RegExp, next: string])[] = [
@@ -156,8 +160,8 @@ export function adviceOn(cause: unknown): string {
   const next = WANTING.find(([pattern]) => pattern.test(said))?.[1];
   if (next !== undefined) return `nothing is wrong with the store: ${next}, and start again`;
   return (
-    'the store was here before and cannot be opened: restore the folder from a copy, or move it ' +
-    'away and let this node join anew'
+    'the store was here before and cannot be opened: of several servers, move the data folder away and ' +
+    JOIN_ANEW
   );
 }
 
