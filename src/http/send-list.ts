@@ -29,6 +29,7 @@ export async function sendList<Item>(exchange: Exchange, answer: ListAnswer<Item
       const slice = await items.next();
       if (slice.done === true) break;
       text += renderSlice(slice.value, answer.renderItem, text === '[' && sender === undefined);
+      if (isPage && text.length >= LIMITS.pageChars) break;
       if (isPage || text.length < LIMITS.chunkChars) continue;
       sender ??= new ChunkSender(exchange, [
         ...exchange.head(JSON_TYPE, list.meta.position),

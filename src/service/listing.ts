@@ -18,7 +18,7 @@ export interface Listing<Stored, Shown> {
 /** So many are read at once at least: of a small page all may be void. */
 const LEAST_ROWS = 32;
 
-/** The slices can be consumed once; `next` is known when they are. */
+/** The slices can be consumed once, and left before their end. */
 export function listed<Stored, Shown>(listing: Listing<Stored, Shown>): ListResult<Shown> {
   const { page, meta } = listing;
   let nextKey: string | undefined;
@@ -31,10 +31,11 @@ export function listed<Stored, Shown>(listing: Listing<Stored, Shown>): ListResu
       const kept = slice.filter((stored) => listing.keeps(stored)).slice(0, left);
       left -= kept.length;
       const last = kept.at(-1);
-      if (left === 0 && last !== undefined) nextKey = listing.keyOf(last);
+      if (last !== undefined) nextKey = listing.keyOf(last);
       if (kept.length > 0) yield kept.map((stored) => listing.show(stored));
       if (left === 0) return;
     }
+    nextKey = undefined;
   }
   return { slices: slices(), next: () => nextKey, meta };
 }

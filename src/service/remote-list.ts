@@ -49,8 +49,8 @@ export async function listOfPages<T>(
   async function* slices(): AsyncGenerator<readonly T[]> {
     for (let page = first; ; page = await get(page.next)) {
       left -= page.items.length;
+      nextKey = page.next;
       if (page.items.length > 0) yield page.items;
-      if (left <= 0) nextKey = page.next;
       if (left <= 0 || page.next === undefined) return;
     }
   }

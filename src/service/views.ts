@@ -105,7 +105,7 @@ export interface Refusal {
 /** A list's answer: slices of bounded size, and the key to go on from when `limit` ended it. */
 export interface ListResult<T> {
   readonly slices: AsyncIterable<readonly T[]>;
-  /** Known once the slices are consumed: the key of the last object when there may be more. */
+  /** The key of the last object of the slices that were consumed, when there may be more behind it. */
   next(): string | undefined;
   readonly meta: ReadMeta;
 }

@@ -26,7 +26,7 @@ import {
   ROLES,
   TOKENS,
 } from './objects.ts';
-import { idsOf, readAt, readAuthMethod } from './reads.ts';
+import { idsOf, readAuthMethod } from './reads.ts';
 import { decodeRecord } from './record-codec.ts';
 import type { Stamped } from './stamp.ts';
 import { behind, idAtEnd, namedKey, rangeOf, type RowKind, rowKey, textsInKey } from './tables.ts';
@@ -266,6 +266,9 @@ function limited(range: Range, { limit, sliceRows }: Page): KvRange {
 
 type Slices<T> = AsyncIterable<readonly T[]>;
 
+/** A slice ends behind the object with which it is so long: an object may have a mebibyte. */
+const SLICE_BYTES = 256 * 1024;
+
 /** The objects whose keys `keysIn` finds, all read from one snapshot; closes the snapshot. */
 async function* joinedSlices<T extends Stamped>(
   snapshot: KvSnapshot,
@@ -274,10 +277,17 @@ async function* joinedSlices<T extends Stamped>(
 ): AsyncGenerator<readonly T[]> {
   try {
     for await (const slice of keys) {
-      const objects: T[] = [];
+      let objects: T[] = [];
+      let sizeBytes = 0;
       for (const key of slice) {
-        const object = readAt(snapshot, table, key);
-        if (object !== undefined) objects.push(object);
+        const value = snapshot.get(key);
+        if (value === undefined) continue;
+        objects.push(decodeRecord(table.codec, value));
+        sizeBytes += value.length;
+        if (sizeBytes < SLICE_BYTES) continue;
+        yield objects;
+        objects = [];
+        sizeBytes = 0;
       }
       if (objects.length > 0) yield objects;
     }

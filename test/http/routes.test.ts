@@ -858,6 +858,20 @@ t.test('pages: bounded, with the way to go on in the header', async (t) => {
   t.equal((await app.inject('/v1/acl/policies')).headers['x-service-next'], undefined);
 });
 
+t.test('pages: of long objects end before their limit, and say how to go on', async (t) => {
+  let taken = 0;
+  const description = 'd'.repeat(1024 * 1024);
+  async function* slices() {
+    for (; taken < 100; taken += 1) yield [policyView({ description })];
+  }
+  const { app } = server({
+    'policy.list': () => ({ ...listOf([]), slices: slices(), next: () => `at ${taken}` }),
+  });
+  const page = await app.inject('/v1/acl/policies?limit=1000');
+  t.equal(page.json<unknown[]>().length, 4);
+  t.equal(page.headers['x-service-next'], Buffer.from('at 3').toString('base64url'));
+});
+
 t.test('headers of reads: each difference from the read before shows', (t) => {
   const cases = [
     [10, true, 0],

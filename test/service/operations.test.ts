@@ -1194,3 +1194,30 @@ t.test('lists: a page reads about as many objects as it shows', async (test) => 
     test.ok(readCount <= readMax, `${readCount} read for ${limit}`);
   }
 });
+
+t.test(
+  'lists: of long objects few are held at a time, and a page may be left early',
+  async (test) => {
+    const harness = await createHarness();
+    const description = 'd'.repeat(100_000);
+    const names = Array.from({ length: 8 }, (_, place) => `long-${place}`);
+    for (const name of names) await harness.run('role.create', { draft: { name, description } });
+    const asked = (after?: string) =>
+      harness.run('role.list', { policy: undefined, page: { limit: 1000, after } });
+    const seen: string[] = [];
+    let after: string | undefined;
+    do {
+      const list = await asked(after);
+      for await (const slice of list.slices) {
+        seen.push(...slice.map(({ role }) => role.name));
+        test.ok(slice.length <= 3, `${slice.length} at a time`);
+        break;
+      }
+      after = list.next();
+    } while (after !== undefined);
+    test.same(seen, names);
+    const whole = await asked();
+    await allOf(whole);
+    test.equal(whole.next(), undefined);
+  },
+);
