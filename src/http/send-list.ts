@@ -3,6 +3,7 @@
 // out, a failure can only be shown by breaking the connection off: a list that ends looks complete.
 
 import { constants, createGzip, type Gzip } from 'node:zlib';
+import type { Clock } from '../../cluster/platform/clock.ts';
 import type { ListResult } from '../service/views.ts';
 import { drained } from './drained.ts';
 import { causeOf, type Exchange, indexHeaders, JSON_TYPE, nextHeaders } from './exchange.ts';
@@ -25,7 +26,9 @@ export async function sendList<Item>(exchange: Exchange, answer: ListAnswer<Item
   let text = '[';
   let sender: ChunkSender | undefined;
   try {
-    for (;;) {
+    for (let count = 0; ; count += 1) {
+      // What is read, and sent, without waiting for anything would keep the server from all else.
+      if (count > 1) await turnOf(exchange.parts.clock);
       const slice = await items.next();
       if (slice.done === true) break;
       text += renderSlice(slice.value, answer.renderItem, text === '[' && sender === undefined);
@@ -51,6 +54,11 @@ export async function sendList<Item>(exchange: Exchange, answer: ListAnswer<Item
   } finally {
     await items.return?.();
   }
+}
+
+/** Sockets and timers get their turn. */
+function turnOf(clock: Clock): Promise<void> {
+  return new Promise((resolve) => clock.after(0, resolve));
 }
 
 function renderSlice<Item>(

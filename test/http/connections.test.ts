@@ -583,6 +583,23 @@ t.test('streaming: a long list arrives whole, plain, compressed and indented', a
   }
 });
 
+t.test('streaming: others have their turn between the slices of a list', async (t) => {
+  let turns = 0;
+  async function* slices() {
+    const count = (): void => {
+      turns += 1;
+      ticking = setImmediate(count);
+    };
+    let ticking = setImmediate(count);
+    for (let place = 0; place < 50; place += 1) yield [policyView({ description: 'd' })];
+    clearImmediate(ticking);
+  }
+  const { app } = server({ 'policy.list': () => ({ ...listOf([]), slices: slices() }) });
+  const answer = await app.inject('/v1/acl/policies');
+  t.equal(answer.json<unknown[]>().length, 50);
+  t.ok(turns >= 45, `${turns} turns`);
+});
+
 t.test('streaming: the list is read no faster than the client reads', async (t) => {
   const many = manyTokens(20_000);
   const made = server({ 'token.list': () => many.list() });

@@ -45,8 +45,9 @@ export class FakeClock implements Clock {
   }
   /** What would come due; a test says when. */
   readonly pending = new Set<() => void>();
-  after(_delayMs: number, action: () => void): { cancel(): void } {
-    this.pending.add(action);
+  after(delayMs: number, action: () => void): { cancel(): void } {
+    if (delayMs === 0) setImmediate(action);
+    else this.pending.add(action);
     return { cancel: () => this.pending.delete(action) };
   }
 }
