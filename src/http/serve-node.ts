@@ -4,10 +4,11 @@
 
 import { durationNsOf } from '../acl/duration.ts';
 import { AclError } from '../acl/error.ts';
-import { DEFAULT_NAMESPACE } from '../acl/ids.ts';
+import { ANONYMOUS_SECRET, DEFAULT_NAMESPACE } from '../acl/ids.ts';
 import { AUTHORIZE_MAX } from '../api/bodies.ts';
 import { type NodeEndpointName, NODE_ENDPOINTS } from '../api/endpoints-node.ts';
 import type { AuthorizationItem } from '../service/authorization-types.ts';
+import { permissionDenied } from '../service/permissions.ts';
 import { requireOwnDatacenter } from '../service/own-datacenter.ts';
 import { askedOf } from './call-of.ts';
 import { descriptionOf } from './description.ts';
@@ -171,10 +172,12 @@ async function requireAgentRead(exchange: Exchange, name: NodeEndpointName): Pro
     { resource: 'agent', access: 'read', segment },
   ]);
   if (isAllowed === true) return;
-  throw new AclError(
-    'permission-denied',
-    `Permission denied: token lacks permission 'agent:read' on ${JSON.stringify(segment)}`,
-  );
+  // Whoever is refused is told the accessor id, by which one can ask why.
+  const { call } = askedOf(exchange, NODE_ENDPOINTS[name]);
+  const caller = { ...call, secret: call.secret ?? ANONYMOUS_SECRET, datacenter: undefined };
+  const { value, refusal } = await exchange.parts.operations.run('token.read-self', {}, caller);
+  if (refusal !== undefined) throw new AclError(refusal.code, refusal.message);
+  throw permissionDenied(value, 'agent:read', segment);
 }
 
 /** A server tells what is so in its own datacenter, and never lets it pass for what is so elsewhere. */

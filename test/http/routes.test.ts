@@ -1,6 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import t from 'tap';
 import { AclError, type AclErrorCode } from '../../src/acl/error.ts';
+import type { AccessorId } from '../../src/acl/ids.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { ENDPOINTS } from '../../src/api/endpoints.ts';
 import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
@@ -738,11 +739,25 @@ t.test('readyz: with max_lag only a datacenter that is near enough is ready', as
 t.test('node: figures and members only for those who may see them', async (t) => {
   const deny = ({ items }: { items: readonly { segment: string }[] }) =>
     items.map((item) => ({ ...item, allow: item.segment === 'n2' })) as never;
-  const { app } = server({ authorize: deny });
+  const accessorIds: Record<string, string> = {
+    anonymous: '00000000-0000-0000-0000-000000000002',
+    s: '33333333-3333-3333-3333-333333333333',
+  };
+  const { app } = server({
+    authorize: deny,
+    'token.read-self': (_, { secret }) => ({
+      value: tokenView({ accessorId: accessorIds[secret ?? ''] as AccessorId }),
+      meta: readMeta(10),
+    }),
+  });
+  const lacks = `lacks permission 'agent:read' on "n1"`;
   for (const url of ['/v1/agent/self', '/v1/agent/metrics']) {
-    const answer = await app.inject(url);
-    t.equal(answer.statusCode, 403, url);
-    t.equal(answer.body, `Permission denied: token lacks permission 'agent:read' on "n1"`);
+    const named = await app.inject({ url, headers: CONSUL });
+    t.equal(named.statusCode, 403, url);
+    t.equal(named.body, `Permission denied: token with AccessorID '${accessorIds.s}' ${lacks}`);
+    const anonymous = await app.inject(url);
+    t.equal(anonymous.statusCode, 403, url);
+    t.match(anonymous.body, `Permission denied: anonymous token ${lacks}. The anonymous token is`);
   }
   t.match((await app.inject('/v1/agent/members')).json(), [{ Name: 'n2' }]);
 });
@@ -751,6 +766,7 @@ t.test('node: the rights are those that the token has here, whatever `dc` says',
   const { app, operations } = server({
     authorize: ({ items }, { datacenter }) =>
       items.map((item) => ({ ...item, allow: datacenter === 'dc2' })) as never,
+    'token.read-self': () => ({ value: tokenView(), meta: readMeta(10) }),
   });
   for (const url of ['/v1/agent/self', '/v1/agent/metrics']) {
     for (const query of ['?dc=dc2', '?datacenter=dc2']) {
