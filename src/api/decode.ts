@@ -81,7 +81,7 @@ interface SchemaNode {
 }
 
 function textOf(bytes: Uint8Array): string {
-  if (!isUtf8(bytes)) throw new JsonTextError('invalid UTF-8 in the body');
+  if (!isUtf8(bytes)) throw new JsonTextError('invalid UTF-8 in the body', 0);
   const buffer = Buffer.isBuffer(bytes)
     ? bytes
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);

@@ -2,9 +2,16 @@
 // only when it refuses does the scanner here find the end of the first value, or say what is wrong
 // and where, in the words that deployed clients show to people.
 
-/** The text is no JSON; the message names the offending character and its place. */
+/** The text is no JSON; the message names the offending character and what it stands behind or in. */
 export class JsonTextError extends Error {
   override readonly name = 'JsonTextError';
+  /** The index of that character in the text, or the length of a text that ends too early. */
+  readonly place: number;
+
+  constructor(message: string, place: number) {
+    super(message);
+    this.place = place;
+  }
 }
 
 /** The first value of `text`. Of a name given twice the last counts. Throws JsonTextError. */
@@ -24,10 +31,10 @@ export function endOfFirstValue(text: string): number {
   const open: ('{' | '[')[] = [];
   let expected: Expected = 'value';
   let place = skipBlanks(text, 0);
-  if (place === text.length) throw new JsonTextError('EOF');
+  if (place === text.length) throw new JsonTextError('EOF', place);
   for (;;) {
     place = skipBlanks(text, place);
-    if (place === text.length) throw unexpectedEnd();
+    if (place === text.length) throw unexpectedEnd(text);
     const char = text[place] as string;
     const inside = open.at(-1);
     if (expected === 'comma-or-end' && char === ',') {
@@ -39,18 +46,20 @@ export function endOfFirstValue(text: string): number {
       open.pop();
       place += 1;
     } else if (expected === 'colon') {
-      if (char !== ':') throw wrongCharacter(char, 'after object key');
+      if (char !== ':') throw wrongCharacter(text, place, 'after object key');
       expected = 'value';
       place += 1;
       continue;
     } else if (expected === 'key' || expected === 'first-key') {
-      if (char !== '"') throw wrongCharacter(char, 'looking for beginning of object key string');
+      if (char !== '"')
+        throw wrongCharacter(text, place, 'looking for beginning of object key string');
       place = endOfString(text, place);
       expected = 'colon';
       continue;
     } else if (expected === 'comma-or-end') {
       throw wrongCharacter(
-        char,
+        text,
+        place,
         inside === '{' ? 'after object key:value pair' : 'after array element',
       );
     } else if (char === '{' || char === '[') {
@@ -85,15 +94,19 @@ function endOfScalar(text: string, start: number): number {
   for (const word of ['true', 'false', 'null']) {
     if (char === word[0]) return endOfWord(text, start, word);
   }
-  throw wrongCharacter(char, 'looking for beginning of value');
+  throw wrongCharacter(text, start, 'looking for beginning of value');
 }
 
 function endOfWord(text: string, start: number, word: string): number {
   for (let offset = 1; offset < word.length; offset += 1) {
     const char = text[start + offset];
-    if (char === undefined) throw unexpectedEnd();
+    if (char === undefined) throw unexpectedEnd(text);
     if (char !== word[offset]) {
-      throw wrongCharacter(char, `in literal ${word} (expecting '${word[offset]}')`);
+      throw wrongCharacter(
+        text,
+        start + offset,
+        `in literal ${word} (expecting '${word[offset]}')`,
+      );
     }
   }
   return start + word.length;
@@ -103,23 +116,23 @@ function endOfString(text: string, start: number): number {
   let place = start + 1;
   for (;;) {
     const char = text[place];
-    if (char === undefined) throw unexpectedEnd();
+    if (char === undefined) throw unexpectedEnd(text);
     if (char === '"') return place + 1;
-    if (char < ' ') throw wrongCharacter(char, 'in string literal');
+    if (char < ' ') throw wrongCharacter(text, place, 'in string literal');
     place = char === '\\' ? endOfEscape(text, place) : place + 1;
   }
 }
 
 function endOfEscape(text: string, start: number): number {
   const char = text[start + 1];
-  if (char === undefined) throw unexpectedEnd();
+  if (char === undefined) throw unexpectedEnd(text);
   if ('"\\/bfnrt'.includes(char)) return start + 2;
-  if (char !== 'u') throw wrongCharacter(char, 'in string escape code');
+  if (char !== 'u') throw wrongCharacter(text, start + 1, 'in string escape code');
   for (let offset = 2; offset < 6; offset += 1) {
     const digit = text[start + offset];
-    if (digit === undefined) throw unexpectedEnd();
+    if (digit === undefined) throw unexpectedEnd(text);
     if (!/^[0-9a-fA-F]$/.test(digit)) {
-      throw wrongCharacter(digit, 'in \\u hexadecimal character escape');
+      throw wrongCharacter(text, start + offset, 'in \\u hexadecimal character escape');
     }
   }
   return start + 6;
@@ -143,8 +156,8 @@ function endOfNumber(text: string, start: number): number {
 /** At least one digit must stand at `start`. */
 function endOfDigits(text: string, start: number, where: string): number {
   const first = text[start];
-  if (first === undefined) throw unexpectedEnd();
-  if (!isDigit(first)) throw wrongCharacter(first, where);
+  if (first === undefined) throw unexpectedEnd(text);
+  if (!isDigit(first)) throw wrongCharacter(text, start, where);
   let place = start + 1;
   while (isDigit(text[place] ?? '')) place += 1;
   return place;
@@ -154,11 +167,12 @@ function isDigit(char: string): boolean {
   return char >= '0' && char <= '9';
 }
 
-function unexpectedEnd(): JsonTextError {
-  return new JsonTextError('unexpected EOF');
+function unexpectedEnd(text: string): JsonTextError {
+  return new JsonTextError('unexpected EOF', text.length);
 }
 
-function wrongCharacter(char: string, where: string): JsonTextError {
+function wrongCharacter(text: string, place: number, where: string): JsonTextError {
+  const char = text[place] as string;
   const shown = char >= ' ' && char <= '~' ? char : JSON.stringify(char).slice(1, -1);
-  return new JsonTextError(`invalid character '${shown}' ${where}`);
+  return new JsonTextError(`invalid character '${shown}' ${where}`, place);
 }

@@ -1,8 +1,7 @@
 // The text of a configuration file as a value. Parsers like to repeat the text around a fault, and in
 // these files that may be a secret: what is told of a fault is its kind and its place, never its text.
 
-import { messageOf } from '../../cluster/base/message-of.ts';
-import { parseFirstValue } from '../api/json-text.ts';
+import { endOfFirstValue, JsonTextError } from '../api/json-text.ts';
 
 /** The text cannot be read; the message says why without repeating it. */
 export class SettingsTextError extends Error {
@@ -20,9 +19,17 @@ export function parseJsonSettings(text: string): unknown {
 
 function jsonFaultOf(text: string): string {
   try {
-    parseFirstValue(text);
-    return 'something follows the end of the JSON';
+    const end = endOfFirstValue(text);
+    const next = end + text.slice(end).search(/[^ \t\r\n]/);
+    return `something follows the end of the JSON ${whereIn(text, next)}`;
   } catch (error) {
-    return messageOf(error);
+    if (error instanceof JsonTextError) return `${error.message} ${whereIn(text, error.place)}`;
+    throw error;
   }
+}
+
+/** As editors count. */
+function whereIn(text: string, place: number): string {
+  const lines = text.slice(0, place).split('\n');
+  return `in line ${lines.length}, column ${lines.at(-1)!.length + 1}`;
 }
