@@ -8,6 +8,7 @@ import { messageOf } from '../../cluster/base/message-of.ts';
 import { textOfAddress } from '../node/net-address.ts';
 import type { RunningNode } from '../node/node.ts';
 import { readSettings, type Settings, SettingsError, shownSettings } from '../node/settings.ts';
+import { strayVariables } from '../node/stray-variables.ts';
 import { flagOf, SETTING_KEYS, type SettingKey, variableOf } from '../node/settings-keys.ts';
 import { readTextFile, shortHostName } from '../platform-node/files.ts';
 import { type ServiceNews, tellServiceManager } from '../platform-node/service-manager.ts';
@@ -15,6 +16,7 @@ import { TableChecks } from '../platform-node/table-checks.ts';
 import { CommandFailed } from './failed.ts';
 import { parseJsonSettings } from './settings-text.ts';
 import { UsageError } from './usage-error.ts';
+import { COMMAND_VARIABLES } from './variables.ts';
 
 /** The command, with a flag for every setting. `version` is the program's. */
 export function agentCommand(version: string): Command {
@@ -149,6 +151,9 @@ async function openOrExplain(settings: Settings, version: string): Promise<Runni
     const { openNode } = await import('../node/node.ts');
     const platform = openSystemPlatform(settings, tableChecks);
     platform.logger.info({ version, settings: shownSettings(settings) }, 'starting');
+    for (const stray of strayVariables(process.env, COMMAND_VARIABLES)) {
+      platform.logger.warn({ ...stray }, 'an environment variable is no setting: it is ignored');
+    }
     return await openNode({ settings, platform, version });
   } catch (error) {
     if (error instanceof SettingsError) throw new UsageError(error.message);

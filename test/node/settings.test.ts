@@ -1,8 +1,12 @@
 // Settings: where values come from, what is refused, and that secrets stay hidden.
 
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
+import { COMMAND_VARIABLES } from '../../src/cli/variables.ts';
 import { groupPlanOf } from '../../src/node/cluster-settings.ts';
 import { readSettings, SettingsError, shownSettings } from '../../src/node/settings.ts';
+import { strayVariables } from '../../src/node/stray-variables.ts';
 import { flagOf, SETTING_KEYS, variableOf } from '../../src/node/settings-keys.ts';
 
 const nothing = { flags: {}, files: [], environment: {} };
@@ -292,4 +296,41 @@ t.test('settings: a secret is shown nowhere, not even when it is refused', async
   t.equal(shown['acl.tokens.default'], '<hidden>');
   t.equal(shown['acl.tokens.initial_management'], '');
   t.doesNotThrow(() => JSON.stringify(shown));
+});
+
+t.test('variables: those that are no settings are told by name, with what was meant', async (t) => {
+  const nearestOf = (variable: string): string | undefined => {
+    const [stray, ...more] = strayVariables({ [variable]: 'hunter2', PATH: '/bin' }, [
+      'CONCLAVE_TOKEN',
+    ]);
+    t.equal(more.length, 0);
+    t.equal(stray?.variable, variable);
+    t.notMatch(JSON.stringify(stray), 'hunter2');
+    return stray?.nearest;
+  };
+  const cases = [
+    ['CONCLAVE_DATADIR', 'CONCLAVE_DATA_DIR'],
+    ['CONCLAVE_CLUSTERKEY', 'CONCLAVE_CLUSTER_KEY'],
+    ['CONCLAVE_LOGLEVEL', 'CONCLAVE_LOG_LEVEL'],
+    ['conclave_log_level', 'CONCLAVE_LOG_LEVEL'],
+    ['CONCLAVE_TLS_CERT', 'CONCLAVE_TLS_CERT_FILE'],
+    ['CONCLAVE_HTTP_PORT', 'CONCLAVE_PORTS_HTTP'],
+    ['CONCLAVE_INITIAL_MANAGEMENT', 'CONCLAVE_ACL_TOKENS_INITIAL_MANAGEMENT'],
+    ['CONCLAVE_DEFAULT_POLICY', 'CONCLAVE_ACL_DEFAULT_POLICY'],
+    ['CONCLAVE_SERVICE_HOST', undefined],
+    ['CONCLAVE_PORT_8500_TCP_PROTO', undefined],
+    ['CONCLAVE_', undefined],
+    [`CONCLAVE_${'A'.repeat(100_000)}`, undefined],
+  ] as const;
+  for (const [variable, nearest] of cases)
+    t.equal(nearestOf(variable), nearest, variable.slice(0, 40));
+  t.same(strayVariables({ CONCLAVE_TOKEN: 'x', CONCLAVE_DATA_DIR: 'y' }, ['CONCLAVE_TOKEN']), []);
+});
+
+t.test('variables: those that commands read are known as such', async (t) => {
+  const root = join(import.meta.dirname, '..', '..', '..', 'src', 'cli');
+  const read = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .flatMap((path) => readFileSync(join(root, path), 'utf8').match(/CONCLAVE_[A-Z_]+/g) ?? []);
+  t.same([...new Set(read)].sort(), [...COMMAND_VARIABLES]);
 });
