@@ -28,13 +28,22 @@ export async function runProgram(
   const written: Promise<void>[] = [];
   const program = assembled(surroundings, agent);
   for (const command of everyCommand(program)) adapt(command, surroundings, written);
-  try {
+  const status = await statusAfter(surroundings, async () => {
     await program.parseAsync(normaliseArguments(program, given), { from: 'user' });
+  });
+  // What the parser prints by itself: help, and why it refused.
+  const printed = await statusAfter(surroundings, async () => {
+    await Promise.all(written);
+  });
+  return status === 0 ? printed : status;
+}
+
+async function statusAfter(surroundings: Surroundings, work: () => Promise<void>): Promise<number> {
+  try {
+    await work();
     return 0;
   } catch (error) {
     return await statusOf(error, surroundings);
-  } finally {
-    await Promise.all(written);
   }
 }
 
@@ -88,7 +97,8 @@ async function statusOf(error: unknown, surroundings: Surroundings): Promise<num
   const message = messageOf(error);
   const text = error instanceof CommandFailed ? message : oneLine(message);
   const stack = surroundings.environment.CONCLAVE_DEBUG === '1' ? stackOf(error) : '';
-  await surroundings.err.write(`Error: ${text}\n${stack}`);
+  // Where nobody can be told, the status still says it.
+  await surroundings.err.write(`Error: ${text}\n${stack}`).catch(() => undefined);
   return error instanceof UsageError ? 2 : 1;
 }
 

@@ -28,6 +28,8 @@ export interface Script {
   readonly standardInput?: string;
   readonly isTerminal?: boolean;
   readonly agent?: Command;
+  /** What becomes of everything that is written to standard output. */
+  readonly writeOut?: () => Promise<void>;
 }
 
 export interface Outcome {
@@ -69,6 +71,7 @@ export async function run(given: readonly string[], script: Script = {}): Promis
         write: async (content) => {
           outWrites.push(typeof content === 'string' ? content : '');
           outBytes.push(Buffer.from(content));
+          await script.writeOut?.();
         },
       },
       err: { isTerminal, write: async (text) => void errWrites.push(String(text)) },

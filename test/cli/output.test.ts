@@ -3,6 +3,7 @@
 import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
+import { Readable } from 'node:stream';
 import t from 'tap';
 import { TransportError } from '../../src/client/transport.ts';
 import { readTextFile, writeSecretFile } from '../../src/platform-node/files.ts';
@@ -576,3 +577,32 @@ t.test('a reader that leaves early: is no error', async (t) => {
   });
   t.same([status, err], [0, '']);
 });
+
+t.test('help: a reader that leaves early is no error, and a full disk is one', async (t) => {
+  for (const [code, expected] of [
+    ['EPIPE', 0],
+    ['ENOSPC', 1],
+  ] as const) {
+    const failing = () => Promise.reject(Object.assign(new Error(`write ${code}`), { code }));
+    const { status, err } = await run(['acl', 'token', '--help'], { writeOut: failing });
+    t.same([status, err], [expected, expected === 0 ? '' : `Error: write ${code}\n`]);
+  }
+});
+
+t.test(
+  'an archive: is cut off where its reader leaves early, and that is no success',
+  async (t) => {
+    const failing = () =>
+      Promise.reject(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+    const { status, err } = await run(['snapshot', 'save', '-'], {
+      stream: async () => ({
+        status: 200,
+        headers: {},
+        body: Readable.from([Buffer.from('archive')]),
+      }),
+      writeOut: failing,
+    });
+    t.equal(status, 1);
+    t.match(err, /^Error: the archive is cut off: .*write EPIPE/);
+  },
+);

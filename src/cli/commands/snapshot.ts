@@ -73,7 +73,22 @@ async function saveToOutput(session: Session, { key }: ArchiveSource): Promise<v
   const { out } = session.surroundings;
   if (out.isTerminal) throw new UsageError('an archive is nothing for a terminal: name a file');
   const { value } = await session.client.snapshot.save();
-  for await (const chunk of sealedIf(session.surroundings, key, value)) await out.write(chunk);
+  for await (const chunk of sealedIf(session.surroundings, key, value)) {
+    await written(() => out.write(chunk));
+  }
+}
+
+/** Half an archive is no success, also where its reader has seen enough. */
+async function written(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const reason = messageOf(error);
+    throw new CommandFailed(
+      `the archive is cut off: standard output takes no more of it: ${reason}`,
+      { cause: error },
+    );
+  }
 }
 
 async function saveToFile(session: Session, { path, key }: ArchiveSource): Promise<void> {
