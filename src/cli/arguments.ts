@@ -3,8 +3,16 @@
 // the flags of the very command that is called; values are passed on untouched.
 
 import type { Command, Option } from 'commander';
+import { UsageError } from './usage-error.ts';
 
-/** The arguments with every known long flag written with two hyphens. Unknown ones stay as they are. */
+/** What deployed scripts may write behind a switch. */
+const ON = new Set(['1', 't', 'T', 'TRUE', 'true', 'True']);
+const OFF = new Set(['0', 'f', 'F', 'FALSE', 'false', 'False']);
+
+/**
+ * The arguments with every known long flag written with two hyphens. Unknown ones stay as they are. Throws
+ * UsageError for a switch with a value that says neither on nor off.
+ */
 export function normaliseArguments(root: Command, given: readonly string[]): readonly string[] {
   const written: string[] = [];
   let command = root;
@@ -45,7 +53,10 @@ function flagIn(argument: string): Flag {
 function rewritten(argument: string, flag: Flag, option: Option | undefined): readonly string[] {
   if (flag.name === 'help' && flag.value === undefined) return ['--help'];
   if (option === undefined) return [argument];
-  if (option.isBoolean() && flag.value === 'true') return [`--${flag.name}`];
-  if (option.isBoolean() && flag.value === 'false') return [];
+  if (option.isBoolean() && flag.value !== undefined) {
+    if (OFF.has(flag.value)) return [];
+    if (ON.has(flag.value)) return [`--${flag.name}`];
+    throw new UsageError(`--${flag.name} is a switch: behind = it takes true or false`);
+  }
   return [flag.value === undefined ? `--${flag.name}` : `--${flag.name}=${flag.value}`];
 }

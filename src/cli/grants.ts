@@ -128,9 +128,12 @@ function mappedGiven<Item>(
 }
 
 function serviceIdentity(value: string): { ServiceName: string; Datacenters?: string[] } {
-  const [name = '', datacenters = ''] = value.split(':');
+  const [name = '', datacenters, ...more] = value.split(':');
+  if (datacenters === undefined) return { ServiceName: name };
   const names = datacenters.split(',').filter((datacenter) => datacenter !== '');
-  return names.length === 0 ? { ServiceName: name } : { ServiceName: name, Datacenters: names };
+  // Without any it would be valid in all of them: more than somebody asked for whose variable is empty.
+  if (names.length > 0 && more.length === 0) return { ServiceName: name, Datacenters: names };
+  throw new UsageError(`a service identity is name or name:dc1,dc2, not ${JSON.stringify(value)}`);
 }
 
 function nodeIdentity(value: string): { NodeName: string; Datacenter: string } {

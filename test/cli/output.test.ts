@@ -502,6 +502,9 @@ const USAGE: readonly (readonly [line: string, said: string])[] = [
   ['members --stale --consistent', '--stale'],
   ['members --http-addr http://a/b', '--http-addr'],
   ['members --token-file missing', '--token-file'],
+  ['operator promote --election --token x ', 'the name of the datacenter is empty'],
+  ['acl token create --service-identity web:', '"web:"'],
+  ['acl token create --service-identity web:dc1:dc2', '"web:dc1:dc2"'],
   ['acl', 'Usage: conclave acl'],
 ];
 
@@ -606,3 +609,17 @@ t.test(
     t.match(err, /^Error: the archive is cut off: .*write EPIPE/);
   },
 );
+
+t.test('a switch: may say what deployed scripts write behind it, and nothing else', async (t) => {
+  const listed = { 'GET /v1/agent/members': { value: [] } };
+  for (const [flag, asked] of [
+    ['-stale=1', 'GET /v1/agent/members?stale'],
+    ['--stale=T', 'GET /v1/agent/members?stale'],
+    ['-stale=0', 'GET /v1/agent/members'],
+    ['-stale=False', 'GET /v1/agent/members'],
+  ] as const) {
+    t.same((await run(['members', flag], { answers: listed })).asked, [asked], flag);
+  }
+  const { status, err } = await run(['members', '--stale=maybe']);
+  t.same([status, err], [2, 'Error: --stale is a switch: behind = it takes true or false\n']);
+});

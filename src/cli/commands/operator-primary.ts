@@ -58,6 +58,7 @@ function bodyOf(
   { election, force, epoch, acceptLoss }: HowToMove,
   datacenter: string | undefined,
 ): NonNullable<CallInput<'operator.move-primary'>['body']> {
+  if (datacenter === '') throw new UsageError('the name of the datacenter is empty');
   if (election && force) throw new UsageError('give only one of --election and --force');
   const isForced = force === true;
   if (isForced && epoch === undefined) {
