@@ -56,6 +56,10 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'look at the object; --cas with that index puts the entry over it, `divergence discard` leaves it as it is.',
   ],
   [
+    'There is no divergent entry',
+    '`conclave operator divergence list` shows what there is, at the datacenter that has it.',
+  ],
+  [
     'was not found in the Raft configuration',
     '`conclave operator raft list-peers` shows who belongs to the group.',
   ],
@@ -87,6 +91,8 @@ function hintOf(error: ClientError): string | undefined {
       if (error.code !== 'token-unknown' && error.message !== 'ACL not found') return undefined;
       return 'the token is unknown to the server or has expired: check --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.';
     case 404:
+      // Whoever has a word for it is one.
+      if (error.code !== undefined && error.code !== 'no-such-endpoint') return undefined;
       return 'check the address: is this a Conclave server of this version?';
     case 429:
     case 503:

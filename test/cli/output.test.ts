@@ -623,3 +623,16 @@ t.test('a switch: may say what deployed scripts write behind it, and nothing els
   const { status, err } = await run(['members', '--stale=maybe']);
   t.same([status, err], [2, 'Error: --stale is a switch: behind = it takes true or false\n']);
 });
+
+t.test('a 404 with a word of the service: is not taken for another server', async (t) => {
+  const text = 'There is no divergent entry 1.1 in this datacenter';
+  const { err } = await run(['operator', 'divergence', 'resubmit', '1.1'], {
+    send: async () => ({
+      status: 404,
+      headers: { 'content-type': 'application/problem+json' },
+      text: JSON.stringify({ code: 'not-found', detail: text }),
+    }),
+  });
+  t.match(err, /Next: `conclave operator divergence list` shows/);
+  t.notMatch(err, 'check the address');
+});
