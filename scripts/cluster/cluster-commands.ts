@@ -86,7 +86,10 @@ function addLooks(program: Command): void {
       const { cluster } = await ordered(program, { kind: 'state' });
       const nodes = cluster.nodes.filter((node) => name === undefined || node.name === name);
       if (nodes.length === 0) throw noSuchNode(cluster, name ?? '');
-      const write = (text: string): void => void process.stdout.write(text);
+      const write = (text: string): boolean => {
+        process.stdout.write(text);
+        return process.stdout.writable;
+      };
       await showLogs({ nodes, isFollowed: follow === true, write });
     });
 }
@@ -121,12 +124,14 @@ function addLines(program: Command): void {
       say(`${from} and ${to} are cut off${oneWay ? ' one way' : ''}; \`heal\` mends it`);
     });
   program
-    .command('delay <a> <b> <ms>')
+    .command('delay')
+    .argument('<a>')
+    .argument('<b>')
+    .argument('<ms>', '', counted(0, DELAY_MAX_MS))
     .description('slow the lines between two nodes or datacenters; 0 is as it was')
     .option('--one-way', 'only what A sends to B')
     .action(
-      async (from: string, to: string, ms: string, { oneWay }: { readonly oneWay?: true }) => {
-        const delayMs = counted(0, DELAY_MAX_MS)(ms);
+      async (from: string, to: string, delayMs: number, { oneWay }: { readonly oneWay?: true }) => {
         const between: Between = { from, to, isOneWay: oneWay === true };
         await ordered(program, { kind: 'delay', between, delayMs });
         say(`from ${from} to ${to}${oneWay ? '' : ' and back'}: ${delayMs} ms`);

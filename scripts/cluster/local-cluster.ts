@@ -342,8 +342,9 @@ export class LocalCluster {
 
   async #forEach(name: string, action: (each: string) => Promise<void>): Promise<void> {
     const names = nodesNamed(this.#plan, name);
-    for (const each of names) this.#running(each);
-    await Promise.all(names.map(action));
+    const running = names.filter((each) => this.stateOf(each).kind !== 'ended');
+    // Of a datacenter those that run are meant; where none does, the first one says so.
+    await Promise.all((running.length > 0 ? running : names.slice(0, 1)).map(action));
     this.#describe();
   }
 

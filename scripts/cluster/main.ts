@@ -16,6 +16,9 @@ const program = new Command('npm run cluster --')
   .exitOverride();
 addClusterCommands(program);
 
+// Whoever reads has seen enough, as in `… logs | head`; what was ordered goes on all the same.
+process.stdout.on('error', () => undefined);
+
 try {
   await program.parseAsync();
 } catch (error) {

@@ -10,17 +10,19 @@ const LOOK_MS = 250;
 
 export interface ShowLogsOptions {
   readonly nodes: readonly NodeDescription[];
-  /** Until the process ends. */
+  /** Until the process ends, or nobody reads any more. */
   readonly isFollowed: boolean;
-  readonly write: (text: string) => void;
+  /** Gives false when nobody reads any more. */
+  readonly write: (text: string) => boolean;
 }
 
 export async function showLogs({ nodes, isFollowed, write }: ShowLogsOptions): Promise<void> {
   const readers = nodes.map(({ name, log }) => new LogReader(log, nodes.length > 1 ? name : ''));
-  for (const reader of readers) write(reader.take());
-  while (isFollowed) {
+  let isRead = true;
+  for (const reader of readers) isRead = write(reader.take());
+  while (isFollowed && isRead) {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-    for (const reader of readers) write(reader.take());
+    for (const reader of readers) isRead = write(reader.take());
   }
 }
 

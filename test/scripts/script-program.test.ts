@@ -32,6 +32,7 @@ const REFUSED: readonly (readonly [string, readonly string[], RegExp])[] = [
   ['system-tests', ['--round', '1'], /unknown option '--round'/],
   ['bench', ['--datacenters', '3'], /knows one datacenter, or two/],
   ['bench', ['--sizes', '10,x'], /x is no whole number/],
+  ['cluster', ['delay', 'dc1', 'dc2', 'ten'], /'ten' is invalid for argument 'ms'/],
   ['sim', ['--subject', 'raft'], /There is no subject raft/],
   ['sim', ['--seeds', '9-3'], /9-3 is no range of seeds/],
   ['sim', ['--mutant', 'none'], /there is no mutant none; there are /],

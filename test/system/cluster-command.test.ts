@@ -152,6 +152,22 @@ t.test('cluster: from up to down, as a person goes through it', async (t) => {
   t.notOk(existsSync(commands.folder));
 });
 
+t.test(
+  'cluster: a datacenter is killed whole, also where some of it is dead already',
+  async (t) => {
+    const commands = new Commands(t);
+    t.equal((await commands.run('up', '--datacenters', '1', '--servers', '2')).status, 0);
+    t.equal((await commands.run('kill', 'dc1-1')).status, 0);
+    t.equal((await commands.run('kill', 'dc1')).status, 0);
+    t.same(
+      commands.describe().nodes.map(({ pid }) => pid),
+      [null, null],
+    );
+    t.match((await commands.run('kill', 'dc1')).err, 'dc1-1 does not run');
+    t.equal((await commands.run('down')).status, 0);
+  },
+);
+
 t.test('cluster: a supervisor that was killed is replaced, and its servers go on', async (t) => {
   const commands = new Commands(t);
   t.equal((await commands.run('up', '--datacenters', '1', '--servers', '1')).status, 0);
