@@ -8,6 +8,7 @@ import {
   request as httpRequest,
 } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { messageOf } from '../../cluster/base/message-of.ts';
 import {
   type StreamRequest,
   type StreamResponse,
@@ -93,7 +94,7 @@ function begin(
     ...options.tls,
   };
   const start = request.url.startsWith('https:') ? httpsRequest : httpRequest;
-  const outgoing = start(request.url, settings);
+  const outgoing = startedWith(() => start(request.url, settings));
   const answer = new Promise<IncomingMessage>((resolve, reject) => {
     outgoing.once('response', (incoming) => {
       begun.hasAnswer = true;
@@ -109,6 +110,18 @@ function begin(
     outgoing.destroy(begun.givenUp);
   });
   return begun;
+}
+
+/** A certificate and a key that do not fit are seen before anything is sent. */
+function startedWith(start: () => ClientRequest): ClientRequest {
+  try {
+    return start();
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!code.startsWith('ERR_OSSL')) throw error;
+    const says = `the own certificate and its key cannot be used: ${messageOf(error)}`;
+    throw new TransportError('tls', says, { cause: error });
+  }
 }
 
 /** Sends the body as fast as it is read; a server that has answered reads no further. */

@@ -2,6 +2,7 @@
 
 import { adoptRunningSha256 } from '../../cluster/platform/running-sha256.ts';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
+import type { Logger } from '../../cluster/platform/logger.ts';
 import type { Platform, TlsTexts } from '../node/platform.ts';
 import type { Settings } from '../node/settings.ts';
 import { makeFolder } from './durable-files.ts';
@@ -23,7 +24,7 @@ import { systemRandom } from './system-random.ts';
 import { systemRunningSha256 } from './system-running-sha256.ts';
 import { systemSha256 } from './system-sha256.ts';
 import { TableChecks } from './table-checks.ts';
-import { tlsTextsIn } from './tls-files.ts';
+import { certificatesOutOfTime, type TlsFiles, tlsTextsIn } from './tls-files.ts';
 import { type ClusterTls, openWsNet } from './ws-net.ts';
 
 const STANDARD_ERROR = 2;
@@ -46,7 +47,7 @@ export function openSystemPlatform(
     clock: systemClock,
     random: systemRandom,
     logger,
-    net: openWsNet({ tls: clusterTlsOf(settings), clock: systemClock, logger }),
+    net: openWsNet({ tls: clusterTlsOf(settings, logger), clock: systemClock, logger }),
     serveHttp: (app, at) => serveHttp(app, at, systemClock),
     watchLoopDelay,
     https: new NodeHttpsClient(),
@@ -58,25 +59,35 @@ export function openSystemPlatform(
     dropKv: (name, generation) => deleteFolder(databaseFolder(dataFolder, name, generation)),
     kvGenerations: async (name) => databaseGenerations(dataFolder, name),
     takeBootstrapReset: () => takeBootstrapReset(dataFolder),
-    tls: tlsTextsOf(settings),
+    tls: tlsTextsOf(settings, logger),
     exitAfterFatal: () => process.exit(1),
   };
 }
 
-function tlsTextsOf(settings: Settings): TlsTexts | undefined {
+function tlsTextsOf(settings: Settings, logger: Logger): TlsTexts | undefined {
   if (settings['ports.https'] === -1) return undefined;
-  return tlsTextsIn({
+  const files = {
     settings: 'tls.',
     key: settings['tls.key_file'],
     cert: settings['tls.cert_file'],
     ca: settings['tls.ca_file'],
-  });
+  };
+  return readTls(files, logger);
 }
 
-function clusterTlsOf(settings: Settings): ClusterTls | undefined {
+function clusterTlsOf(settings: Settings, logger: Logger): ClusterTls | undefined {
   const cert = settings['tls.cluster.cert_file'];
   if (cert === '' || settings['ports.cluster'] === -1) return undefined;
   const key = settings['tls.cluster.key_file'];
   const ca = settings['tls.cluster.ca_file'];
-  return tlsTextsIn({ settings: 'tls.cluster.', key, cert, ca });
+  return readTls({ settings: 'tls.cluster.', key, cert, ca }, logger);
+}
+
+function readTls(files: TlsFiles, logger: Logger): TlsTexts {
+  const texts = tlsTextsIn(files);
+  // Not refused: the clock may be what is wrong. Whoever connects only sees that the line is closed.
+  for (const certificate of certificatesOutOfTime(files, texts, Date.now())) {
+    logger.warn({ ...certificate }, 'a certificate is not valid at this time');
+  }
+  return texts;
 }

@@ -47,6 +47,32 @@ export function tlsTextsIn(files: TlsFiles): TlsTexts {
   return texts;
 }
 
+/** A certificate that nobody accepts at present. */
+export interface CertificateOutOfTime {
+  readonly setting: string;
+  readonly path: string;
+  readonly validFrom: string;
+  readonly validTo: string;
+}
+
+/** Those of the texts of these files that are not valid yet, or not any more. Of several in a file, the first counts. */
+export function certificatesOutOfTime(
+  files: TlsFiles,
+  texts: TlsTexts,
+  nowMs: number,
+): readonly CertificateOutOfTime[] {
+  const found: CertificateOutOfTime[] = [];
+  for (const what of ['cert', 'ca'] as const) {
+    const text = texts[what];
+    if (text === undefined) continue;
+    const { validFrom, validTo } = new X509Certificate(text);
+    if (Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo)) continue;
+    const setting = `${files.settings}${what}_file`;
+    found.push({ setting, path: files[what], validFrom, validTo });
+  }
+  return found;
+}
+
 function requireCertificate(setting: string, path: string, text: string): void {
   try {
     new X509Certificate(text);

@@ -5,7 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { SettingsError } from '../../src/node/settings.ts';
-import { type TlsFiles, tlsTextsIn } from '../../src/platform-node/tls-files.ts';
+import { httpTransport } from '../../src/platform-node/http-transport.ts';
+import {
+  certificatesOutOfTime,
+  type TlsFiles,
+  tlsTextsIn,
+} from '../../src/platform-node/tls-files.ts';
 import { certify, makeAuthority } from '../support/certificates.ts';
 
 function refusalOf(files: TlsFiles): string {
@@ -55,3 +60,36 @@ t.test('certificates: each file is what its setting says, or is refused by that 
   }
   t.end();
 });
+
+t.test('certificates: one that is not valid at this time is told by its setting', (t) => {
+  const authority = makeAuthority('all');
+  const texts = { ...certify(authority, 'one'), ca: authority.cert };
+  const files = { settings: 'tls.', key: 'key.pem', cert: 'cert.pem', ca: 'ca.pem' };
+  t.same(certificatesOutOfTime(files, texts, Date.now()), []);
+  for (const nowMs of [0, Date.now() + 20 * 366 * 24 * 3_600_000]) {
+    t.match(certificatesOutOfTime(files, texts, nowMs), [
+      { setting: 'tls.cert_file', path: 'cert.pem', validFrom: / GMT$/, validTo: / GMT$/ },
+      { setting: 'tls.ca_file', path: 'ca.pem' },
+    ]);
+  }
+  t.same(certificatesOutOfTime(files, { ...texts, ca: undefined }, 0).length, 1);
+  t.end();
+});
+
+t.test(
+  'certificates: an own one of another key is named as that, before anything is sent',
+  async (t) => {
+    const authority = makeAuthority('all');
+    const [one, other] = [certify(authority, 'one'), certify(authority, 'other')];
+    const tls = { cert: one.cert, key: other.key };
+    const transport = httpTransport({ tls, timeoutMs: 1_000 });
+    await t.rejects(
+      transport.send({ method: 'GET', url: 'https://127.0.0.1:1/', headers: {}, body: undefined }),
+      {
+        name: 'TransportError',
+        failure: 'tls',
+        message: /^the own certificate and its key cannot be/,
+      },
+    );
+  },
+);
