@@ -2,6 +2,7 @@
 // all of them have acknowledged, as the leader of a secondary how far it is itself, else who they are.
 
 import type { RemovedClaim } from '../../cluster/federation/directory/directory.ts';
+import { DEFAULT_FEED_LIMITS } from '../../cluster/federation/feed/feed-limits.ts';
 import type { FollowerState, FollowerView } from '../../cluster/federation/feed/follower.ts';
 import type {
   SubscriberKind,
@@ -25,6 +26,8 @@ export interface KnownFederation {
   readonly position: Position;
   /** At the leader of the primary. */
   readonly followers: readonly FollowerView[];
+  /** How long this server has led the primary; undefined where it does not. */
+  readonly ledForMs: number | undefined;
   readonly majoritySeq: number;
   /** At the leader of a secondary. */
   readonly subscriber: SubscriberState | undefined;
@@ -108,11 +111,10 @@ const STATE_OF_SUBSCRIBER: Readonly<Record<SubscriberKind, DatacenterState>> = {
   refused: 'stopped',
 };
 
-function otherOf({ primary, followers, nowMs }: KnownFederation, name: string): ShownDatacenter {
+function otherOf(known: KnownFederation, name: string): ShownDatacenter {
+  const { followers, nowMs } = known;
   const follower = followers.find(({ datacenter }) => datacenter === name);
-  if (follower === undefined) {
-    return name === primary.datacenter ? { ...unknown(name), state: 'primary' } : unknown(name);
-  }
+  if (follower === undefined) return { ...unknown(name), state: stateOfUnheard(known, name) };
   const { acked, lagBytes, lagEntries, lagMs, lastError, lastHeardMs, state } = follower;
   return {
     ...unknown(name),
@@ -127,6 +129,12 @@ function otherOf({ primary, followers, nowMs }: KnownFederation, name: string): 
     lastError: lastError?.text ?? '',
     differences: follower.differenceCount,
   };
+}
+
+/** Whoever leads the primary hears everybody who is there within seconds: of the others it knows that they are away. */
+function stateOfUnheard({ primary, ledForMs = 0 }: KnownFederation, name: string): DatacenterState {
+  if (name === primary.datacenter) return 'primary';
+  return ledForMs > DEFAULT_FEED_LIMITS.silentMs ? 'away' : 'unknown';
 }
 
 const STATE_OF_FOLLOWER: Readonly<Record<FollowerState, DatacenterState>> = {

@@ -81,8 +81,8 @@ export class NodeFederation implements Federation {
   #isGossiping = false;
   /** The term in which this server reigns; undefined outside of a reign. */
   #reign: number | undefined;
-  /** Whether this server led the primary at the last look. */
-  #wasLed = false;
+  /** Since when this server has led the primary, by the monotonic clock, as the last look found it. */
+  #ledSinceMs: number | undefined;
   /** Why the feed server would have to look again. */
   #role = '';
 
@@ -272,10 +272,17 @@ export class NodeFederation implements Federation {
       replication: machine.replication(),
       position: machine.position(),
       followers: this.#feed.followers(),
+      ledForMs: this.#ledForMs,
       majoritySeq: this.#feed.acknowledgedSeq('majority'),
       subscriber: this.#reign === undefined ? undefined : this.#subscriber.state(),
       nowMs: platform.clock.wallMs(),
     });
+  }
+
+  /** How long this server has led the primary; undefined where it does not. */
+  get #ledForMs(): number | undefined {
+    const { clock } = this.#options.platform;
+    return this.#ledSinceMs === undefined ? undefined : clock.monotonicMs() - this.#ledSinceMs;
   }
 
   /** Empty while this datacenter belongs to none. */
@@ -307,7 +314,7 @@ export class NodeFederation implements Federation {
 
   /** The state says something else, or the reign does. */
   #look(): void {
-    const { machine } = this.#options;
+    const { machine, platform } = this.#options;
     const replication = machine.replication();
     for (const removed of removedOf(replication)) {
       this.#enlisting.forget(removed);
@@ -324,8 +331,10 @@ export class NodeFederation implements Federation {
     this.#role = role;
     this.#gossip.hurry();
     const isLed = this.#ledVoters() !== undefined;
-    if (isLed && !this.#wasLed) this.#lease.begin();
-    this.#wasLed = isLed;
+    if (isLed && this.#ledSinceMs === undefined) {
+      this.#ledSinceMs = platform.clock.monotonicMs();
+      this.#lease.begin();
+    } else if (!isLed) this.#ledSinceMs = undefined;
     this.#feed.standingChanged();
     void this.#lender.standingChanged();
     if (replication !== undefined) this.#startGossip();

@@ -77,6 +77,25 @@ t.test('figures: lag and indexes are those of the primary, at every server', asy
   });
 });
 
+t.test('figures: who was away before the primary had another leader is away', async (t) => {
+  const dc1 = await runDatacenter(t, { name: 'dc1' });
+  await runDatacenter(t, { name: 'dc2', primary: dc1 });
+  await until('dc2 follows', async () => (await shownBy(clientOf(dc1), 'dc2')).State === 'live');
+  cut(dc1);
+  await serverOf(dc1).close();
+  await serverOf(dc1).open();
+  const isLive = /^conclave_federation_is_live\{datacenter="dc2"\} (\d+)$/m;
+  await until('it is known to be away', async () => {
+    return (await shownBy(clientOf(dc1), 'dc2')).State === 'away';
+  });
+  t.equal(await metricOf(dc1, isLive), '0');
+  heal(dc1);
+  await until('it follows again', async () => {
+    return (await shownBy(clientOf(dc1), 'dc2')).State === 'live';
+  });
+  t.equal(await metricOf(dc1, isLive), '1');
+});
+
 t.test('restore: what the primary restored is there in the other datacenter', async (t) => {
   const dc1 = await runDatacenter(t, { name: 'dc1' });
   const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
