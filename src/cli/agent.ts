@@ -171,7 +171,7 @@ function nextStepOf(error: unknown, settings: Settings): string {
     );
   if (code === 'EADDRINUSE')
     return '\nNext: choose another port with --ports-http, or stop what listens there.';
-  if (code === 'EADDRNOTAVAIL')
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return '\nNext: bind_addr and client_addr must be addresses of this machine (--bind-addr, --client-addr).';
   if (code === 'EACCES')
     return '\nNext: choose a folder and a port that this user may use (--data-dir, --ports-http).';

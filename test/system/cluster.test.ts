@@ -167,6 +167,7 @@ t.test('servers: what cannot work is refused at the start, with what to do', asy
   const taken = await refused({ 'ports-cluster': port });
   t.match(taken, `127.0.0.1:${port}`);
   t.match(taken, 'Next: another server uses ports.cluster');
+  t.match(await refused({ 'client-addr': 'none.invalid' }), 'Next: bind_addr and client_addr must');
   await running.end('SIGTERM');
 });
 
