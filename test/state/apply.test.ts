@@ -294,6 +294,14 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     change: roleSet('create', aRole(9, { policies: [MISSING] })),
     says: `invalid: Failed to apply role upsert request: No such policy with ID: ${MISSING}`,
   },
+  'token with a role of another namespace': {
+    change: create(aToken(9, { roles: [roleIdNumbered(2)] })),
+    says: `invalid: No such ACL role with ID "${roleIdNumbered(2)}"`,
+  },
+  "update of another namespace's rule": {
+    change: ruleSet('update', aBindingRule(1, { namespace: TEAM })),
+    says: `update-target-missing: cannot find binding rule ${ruleIdNumbered(1)}`,
+  },
   'update of a missing role': {
     change: roleSet('update', aRole(9)),
     says: `update-target-missing: cannot find role ${roleIdNumbered(9)}`,
@@ -454,6 +462,59 @@ t.test('global effects: an effect on a local object is left out', async (test) =
   test.same(globalEffectsOf(effects), [effects[1]]);
 });
 
+t.test('cas: each kind is written as it was seen, or not at all', async (test) => {
+  const harness = await furnished();
+  const { machine } = harness;
+  await harness.one(namespaceSet('create', aNamespace('empty')));
+  const [namespace, name] = [DEFAULT_NAMESPACE, aNamespaceName('empty')];
+  const kinds: Readonly<
+    Record<string, readonly [Change, Change, () => { readonly modifyIndex: number } | undefined]>
+  > = {
+    token: [
+      update(aToken(1)),
+      { type: 'token.delete', accessorId: accessorNumbered(1) },
+      () => machine.token(accessorNumbered(1)),
+    ],
+    role: [
+      roleSet('update', aRole(1)),
+      { type: 'role.delete', id: roleIdNumbered(1) },
+      () => machine.role(roleIdNumbered(1)),
+    ],
+    policy: [
+      policySet('update', aPolicy(1)),
+      { type: 'policy.delete', id: policyIdNumbered(1) },
+      () => machine.policy(policyIdNumbered(1)),
+    ],
+    rule: [
+      ruleSet('update', aBindingRule(1)),
+      { type: 'binding-rule.delete', id: ruleIdNumbered(1) },
+      () => machine.bindingRule(ruleIdNumbered(1)),
+    ],
+    method: [
+      methodSet(anAuthMethod('login')),
+      { type: 'auth-method.delete', namespace, name: 'login' },
+      () => machine.authMethod(namespace, 'login'),
+    ],
+    namespace: [
+      namespaceSet('either', aNamespace('empty')),
+      { type: 'namespace.delete', name },
+      () => machine.namespace('empty'),
+    ],
+  };
+  for (const [kind, [set, remove, held]] of Object.entries(kinds)) {
+    for (const change of [set, remove]) {
+      const { modifyIndex } = held()!;
+      for (const cas of [0, modifyIndex - 1, modifyIndex + 1])
+        test.match(await harness.tell(change, { cas }), /^cas-mismatch: /, `${kind}, cas ${cas}`);
+      test.equal(held()?.modifyIndex, modifyIndex, kind);
+      test.equal(await harness.tell(change, { cas: modifyIndex }), 'ok', kind);
+    }
+    test.equal(held(), undefined, kind);
+    test.match(await harness.tell(remove, { cas: 1 }), /^cas-mismatch: /, `no ${kind}`);
+    test.equal(await harness.tell(remove, { cas: 0 }), 'ok', `no ${kind}`);
+  }
+});
+
 t.test('uuid: the letter case of an id survives, and any case finds it', async (test) => {
   const harness = await startedMachine();
   const accessorId = 'ABCDEF01-2222-4333-8444-00000000000a' as never;
@@ -505,6 +566,8 @@ t.test(
     test.match(outcome, { kind: 'applied', answer: { type: 'deleted', existed: true } });
     test.equal(machine.bindingRule(ruleIdNumbered(1)), undefined);
     test.equal(machine.tableIndex('binding-rules'), machine.tableIndex('auth-methods'));
+    const hearsOfIt = 'whoever lists the tokens hears of it';
+    test.equal(machine.tableIndex('tokens'), machine.tableIndex('auth-methods'), hearsOfIt);
     const token = machine.token(accessorNumbered(5))!;
     test.ok(isVoid(token, machine, FIXTURE_TIME_MS));
 

@@ -364,6 +364,40 @@ t.test(
   },
 );
 
+t.test('auth methods: with the last token of a deleted one nothing is left of it', async (test) => {
+  for (const isLocalLast of [true, false]) await endTokensOfMethod(test, isLocalLast);
+});
+
+async function endTokensOfMethod(test: Test, isLocalLast: boolean): Promise<void> {
+  const [dc1, dc2] = [await primary(), await follower()];
+  const method = anAuthMethod('login');
+  await dc1.one({ type: 'auth-method.set', presence: 'either', method });
+  await follow(dc1, dc2);
+  const { createIndex } = dc1.machine.authMethod(method.namespace, 'login')!;
+  const authMethod = { name: 'login', namespace: method.namespace, createIndex };
+  await dc1.one({ type: 'token.set', presence: 'create', token: aToken(1, { authMethod }) });
+  await follow(dc1, dc2);
+  const local = aToken(2, { local: true, authMethod });
+  await dc2.one({ type: 'token.set', presence: 'create', token: local });
+  await dc1.one({ type: 'auth-method.delete', namespace: method.namespace, name: 'login' });
+  await follow(dc1, dc2);
+  const retired = (): number => dc2.kv.dump().filter((row) => row.startsWith('2a')).length;
+  test.equal(retired(), 1);
+  const ends: readonly Change[] = [
+    { type: 'token.reap', accessorIds: [aToken(1).accessorId] },
+    // The local token gives way to it.
+    { type: 'token.set', presence: 'create', token: aToken(2) },
+  ];
+  for (const end of isLocalLast ? ends : ends.toReversed()) {
+    test.equal(retired(), 1, 'the other one is there');
+    await dc1.one(end);
+    test.equal(await follow(dc1, dc2), 'applied');
+  }
+  test.equal(dc2.machine.token(aToken(1).accessorId), undefined);
+  test.equal(retired(), 0);
+  test.same(await dc2.machine.orphanedTokens(10), []);
+}
+
 t.test('namespaces: their deletion makes local tokens void as the entry arrives', async (test) => {
   const [dc1, dc2] = [await primary(), await follower()];
   const team = aNamespace('team');
@@ -375,13 +409,25 @@ t.test('namespaces: their deletion makes local tokens void as the entry arrives'
   };
   await dc2.one(made(1));
   await dc2.one(made(2));
+  for (const number of [5, 6, 7]) {
+    const token = aToken(number, { local: true });
+    await dc2.one({ type: 'token.set', presence: 'create', token });
+  }
+  const ofTokens = dc2.machine.tableIndex('tokens');
   await dc1.one({ type: 'namespace.delete', name: team.name });
   await dc1.one({ type: 'namespace.set', presence: 'create', namespace: team });
   test.equal(await follow(dc1, dc2), 'applied');
+  test.ok(dc2.machine.tableIndex('tokens') > ofTokens, 'whoever lists the tokens hears of it');
   await dc2.one(made(3));
+  const shared = aToken(4, { namespace: team.name });
+  await dc1.one({ type: 'token.set', presence: 'create', token: shared });
+  test.equal(await follow(dc1, dc2), 'applied');
+  const { createIndex } = dc2.machine.token(shared.accessorId)!;
+  test.ok(createIndex <= dc2.machine.namespaceLostUpTo(team.name), 'by the count of the primary');
   const standing = (number: number): boolean =>
     !isVoid(dc2.machine.token(aToken(number).accessorId)!, dc2.machine, FIXTURE_TIME_MS);
-  test.same([1, 2, 3].map(standing), [false, false, true], 'the new namespace is another one');
+  const standings = [1, 2, 3, 4].map(standing);
+  test.same(standings, [false, false, true, true], 'the new namespace is another one');
   const lost = [1, 2].map((number) => aToken(number).accessorId);
   test.same(await dc2.machine.orphanedTokens(10), lost);
   await dc2.one({ type: 'token.reap', accessorIds: [1, 2, 3].map((n) => aToken(n).accessorId) });

@@ -26,9 +26,11 @@ import {
   aCommand,
   aNamespace,
   aPolicy,
+  aRole,
   aToken,
   FIXTURE_TIME_MS,
   policyIdNumbered,
+  roleIdNumbered,
   secretNumbered,
 } from '../support/fixtures.ts';
 import {
@@ -454,6 +456,7 @@ t.test('restore: nobody is answered by rights or names of the state before', asy
   const made = (server: { one(change: Change): Promise<unknown> }, name: string, rules: string) =>
     server
       .one({ type: 'policy.set', presence: 'create', policy: aPolicy(1, { name, rules }) })
+      .then(() => server.one({ type: 'role.set', presence: 'create', role: aRole(1, { name }) }))
       .then(() => server.one({ type: 'token.set', presence: 'create', token }));
   const source = replaceableMachine();
   await source.one(BUILTINS);
@@ -472,6 +475,10 @@ t.test('restore: nobody is answered by rights or names of the state before', asy
   };
   test.equal(await refusalOf(run('policy.create', { draft }, call)), 'ok');
   test.equal(await nameOf(), 'writer');
+  const roleName = async (): Promise<unknown> =>
+    (await run('role.read', { id: roleIdNumbered(1) }, { ...call, consistency: 'stale' })).value
+      ?.role.name;
+  test.equal(await roleName(), 'writer');
   test.equal(await refusalOf(run('token.read-self', {}, { secret: secretNumbered(8) })), 'ok');
   const before = (await run('policy.list', { page: {} }, call)).meta;
   let isWoken = false;
@@ -482,6 +489,7 @@ t.test('restore: nobody is answered by rights or names of the state before', asy
   for (const command of commands) await deps.propose(command);
   test.match(await refusalOf(run('policy.create', { draft }, call)), /^permission-denied/);
   test.equal(await nameOf(), 'reader');
+  test.equal(await roleName(), 'reader');
   const gone = run('token.read-self', {}, { secret: secretNumbered(8) });
   test.match(await refusalOf(gone), /^token-unknown/);
   (deps.clock as FakeClock).advance(0);

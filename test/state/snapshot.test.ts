@@ -331,6 +331,8 @@ t.test('install: what is refused or given up leaves everything as it was', async
 t.test('install: the new state is served and written to from one moment on', async (test) => {
   const sender = await largeMachine(600);
   await sender.one({ type: 'policy.set', presence: 'update', policy: aPolicy(1, { name: 'new' }) });
+  const begin = { type: 'global-log.begin', datacenter: 'dc1', primary: 'dc1' } as const;
+  await sender.one({ ...begin, isWitness: false });
   const chunks = await chunksOf(sender.machine.snapshot());
   const receiver = replaceableMachine();
   await receiver.one(BUILTINS);
@@ -343,6 +345,7 @@ t.test('install: the new state is served and written to from one moment on', asy
   await receiver.one({ type: 'token.set', presence: 'create', token: oldToken });
   const { machine, clock } = receiver;
   test.equal(machine.policy(policyIdNumbered(1))?.name, 'old', 'kept decoded');
+  test.equal(machine.replication(), undefined);
   for (const what of ['read', 'kept decoded']) {
     test.equal(machine.token(accessorNumbered(1))?.description, 'old', what);
   }
@@ -367,6 +370,7 @@ t.test('install: the new state is served and written to from one moment on', asy
   test.same(heard, [['replaced', 'new', 'token 1']], 'whoever keeps something hears of it at once');
   test.equal(machine.policyByName(DEFAULT_NAMESPACE, 'old'), undefined);
   test.same(factsOf(machine), factsOf(sender.machine));
+  test.same(machine.replication(), sender.machine.replication());
   await adopting;
   await intake.abandon();
   clock.advance(0);
