@@ -30,6 +30,7 @@ import {
 const NOBODY = 'ffffffff-0000-4000-8000-000000000000';
 /** A template of binding rules. */
 const ATTRIBUTE = ['$', '{value.name}'].join('');
+const NO_METHOD = 'permission-denied: ACL not found: auth method "m" not found';
 const NO_FILTER = {
   policy: undefined,
   role: undefined,
@@ -550,6 +551,42 @@ t.test('ns=*: shows only what lies where the caller may read', async (t) => {
   t.ok((await list(ROOT)).includes('in-a'));
   const ofNone = await newToken(harness);
   t.match(await refusalOf(list(ofNone.secretId)), /lacks permission 'acl:read'/);
+  for (const namespace of ['a', 'b']) {
+    await newToken(harness, { namespace });
+    const inIt = { namespaceParameter: namespace };
+    await harness.run('role.create', { draft: { name: 'r' } }, inIt);
+    const method = { name: 'm', type: 'jwt', config: {} };
+    await harness.run('auth-method.create', { draft: method }, inIt);
+    const rule = { authMethod: 'm', bindType: 'service', bindName: 'web' };
+    await harness.run('binding-rule.create', { draft: rule }, inIt);
+  }
+  const all = { secret: ofB, namespaceParameter: '*' };
+  const ofMethod = { authMethod: 'M', page: {} };
+  const shown = {
+    tokens: (await allOf(await tokenList(harness, {}, all))).map(({ token }) => token),
+    roles: (await allOf(await harness.run('role.list', { policy: undefined, page: {} }, all))).map(
+      ({ role }) => role,
+    ),
+    methods: (await allOf(await harness.run('auth-method.list', { page: {} }, all))).map(
+      ({ method }) => method,
+    ),
+    rules: (await allOf(await harness.run('binding-rule.list', ofMethod, all))).map(
+      ({ rule }) => rule,
+    ),
+  };
+  for (const [what, objects] of Object.entries(shown)) {
+    t.same(
+      objects.map(({ namespace }) => namespace),
+      ['b'],
+      what,
+    );
+  }
+  const rulesOfB = await secretWith(harness, 'namespace "b" { policy = "read" }');
+  const namespaces = await harness.run('namespace.list', { page: {} }, { secret: rulesOfB });
+  t.same(
+    (await allOf(namespaces)).map(({ namespace }) => namespace.name),
+    ['b'],
+  );
 });
 
 t.test('cas: a write happens only on the state that the caller has seen', async (t) => {
@@ -597,6 +634,13 @@ t.test('request ids: a repeat gets the first answer and changes nothing', async 
     await refusalOf(harness.run('token.create', { draft: { description: 'other' } }, call)),
     'invalid: The request id was used before, for another request',
   );
+  for (const more of [{ cas: 0 }, { namespaceParameter: 'default' }, { namespaceHeader: 'a' }]) {
+    t.equal(
+      await refusalOf(harness.run('token.create', { draft }, { ...call, ...more })),
+      'invalid: The request id was used before, for another request',
+      Object.keys(more).join(),
+    );
+  }
   const { accessorId } = first.value.token;
   t.equal((await harness.run('token.delete', { accessorId }, { requestId: 'd' })).value, true);
   t.equal((await harness.run('token.delete', { accessorId }, { requestId: 'd' })).value, true);
@@ -912,6 +956,18 @@ t.test('binding rules: listed by their method', async (t) => {
   });
   const [shown] = await allOf(first);
   t.equal(first.next(), shown?.rule.id);
+  await bind(harness, 'one', 'service', 'more');
+  for (const call of [{}, { namespaceParameter: '*' }]) {
+    const seen: string[] = [];
+    let after: string | undefined;
+    do {
+      const input = { authMethod: 'one', page: { limit: 1, after } };
+      const page = await harness.run('binding-rule.list', input, call);
+      seen.push(...(await allOf(page)).map(({ rule }) => rule.bindName));
+      after = page.next();
+    } while (after !== undefined && seen.length < 9);
+    t.same(seen, ['one', 'more'], 'page by page, each once');
+  }
 });
 
 t.test('policies: names taken, rules unreadable, built-ins', async (t) => {
@@ -1090,6 +1146,14 @@ t.test('freshness: barriers for all but stale reads, and a position waited for',
   t.equal(harness.barriers, 2);
   const { epoch, seq } = harness.machine.position();
   t.equal(await refusalOf(list({ minPosition: { epoch, seq } })), 'ok');
+  const readBarrier = () => Promise.reject(new AclError('unavailable', 'no quorum'));
+  const replaced = createOperations({ ...harness.deps, readBarrier });
+  const both = replaced.run('policy.list', { page: {} }, { ...CALL, minPosition: { epoch, seq } });
+  t.equal(await refusalOf(both), 'unavailable: no quorum', 'a position is no barrier');
+  const login = { authMethod: 'm', bearerToken: '{}', meta: {}, namespace: undefined };
+  t.equal(await refusalOf(harness.run('login', login)), NO_METHOD);
+  const unproven = await refusalOf(replaced.run('login', login, CALL));
+  t.equal(unproven, 'unavailable: no quorum', 'nor is a login refused by what is not proven');
   const waiting = refusalOf(list({ minPosition: { epoch, seq: seq + 1 } }));
   await newToken(harness);
   t.equal(await waiting, 'ok');

@@ -3,9 +3,16 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import type { NamespaceName, PolicyId, SecretId } from '../../src/acl/ids.ts';
+import {
+  ANONYMOUS_ACCESSOR,
+  DEFAULT_NAMESPACE,
+  type NamespaceName,
+  type PolicyId,
+  type SecretId,
+} from '../../src/acl/ids.ts';
 import { CallerResolver } from '../../src/service/caller-resolver.ts';
 import { createOperations, type Door } from '../../src/service/create-operations.ts';
+import { LinkNames } from '../../src/service/link-names.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationInput, OperationName } from '../../src/service/operations.ts';
 import { dependencyOf } from '../../src/service/linked-policies.ts';
@@ -238,6 +245,38 @@ t.test('rights: those of a namespace reach no other; its rules name the object',
   t.equal(await refusalOf(read), 'ok');
 });
 
+t.test('rights: identities speak for the namespace of whoever holds them', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const held = {
+    serviceIdentities: [{ serviceName: 'web' }],
+    templatedPolicies: [{ templateName: 'builtin/service', variables: { name: 'api' } }],
+  };
+  const roleIn = async (namespace: string): Promise<string> => {
+    const draft = { name: 'r', namespace, ...held };
+    return (await harness.run('role.create', { draft })).value.role.id;
+  };
+  const cases: readonly (readonly [string, object, object])[] = [
+    ['its own', held, { default: false, team: true }],
+    ['of a role there', { roles: [{ id: await roleIn('team') }] }, { default: false, team: true }],
+    [
+      'of a role in default',
+      { roles: [{ id: await roleIn('default') }] },
+      { default: true, team: false },
+    ],
+  ];
+  for (const [what, draft, expected] of cases) {
+    const { secretId: secret } = await newToken(harness, { namespace: 'team', ...draft });
+    for (const segment of ['web', 'api']) {
+      const item = { resource: 'service', access: 'write', segment };
+      const items = Object.keys(expected).map((namespace) => ({ ...item, namespace }));
+      const answers = await harness.run('authorize', { items, explain: false }, { secret });
+      const allowed = answers.map(({ namespace, allow }) => [namespace, allow]);
+      t.same(Object.fromEntries(allowed), expected, `${what}: ${segment}`);
+    }
+  }
+});
+
 t.test('rights: nobody lends what lives in a namespace that they may not write', async (t) => {
   const harness = await createHarness();
   await harness.run('namespace.create', { draft: { name: 'team' } });
@@ -253,6 +292,7 @@ t.test('rights: nobody lends what lives in a namespace that they may not write',
   const { value: operators } = await harness.run('role.create', {
     draft: { name: 'operators', policies: management },
   });
+  const { value: own } = await harness.run('role.create', { draft: { name: 'own' } }, { secret });
   const tries: Readonly<Record<string, Promise<unknown>>> = {
     'a new token': harness.run('token.create', { draft: { policies: management } }, { secret }),
     'a link by name': harness.run(
@@ -270,7 +310,18 @@ t.test('rights: nobody lends what lives in a namespace that they may not write',
       { accessorId: admin.accessorId, draft: { policies: management } },
       { secret },
     ),
+    'a role for its own token': harness.run(
+      'token.update',
+      { accessorId: admin.accessorId, draft: { roles: [{ id: operators.role.id }] } },
+      { secret },
+    ),
     'a new role': harness.run('role.create', { draft }, { secret }),
+    'a role of its own': harness.run('role.update', { id: own.role.id, draft }, { secret }),
+    'roles of the namespace': harness.run(
+      'namespace.update',
+      { name: 'team', draft: { roleDefaults: [{ id: operators.role.id }] } },
+      { secret: rulesOwner },
+    ),
     'defaults of the namespace': harness.run(
       'namespace.update',
       { name: 'team', draft: { policyDefaults: management } },
@@ -294,8 +345,12 @@ t.test('rights: nobody lends what lives in a namespace that they may not write',
     'a copy would outlive the token that they were lent to',
   );
   t.equal(await refusalOf(harness.run('token.clone', copy)), 'ok', 'who may lend may copy');
-  const own = { ...copy, accessorId: admin.accessorId };
-  t.equal(await refusalOf(harness.run('token.clone', own, { secret })), 'ok', 'nothing is lent');
+  const ofAdmin = { ...copy, accessorId: admin.accessorId };
+  t.equal(
+    await refusalOf(harness.run('token.clone', ofAdmin, { secret })),
+    'ok',
+    'nothing is lent',
+  );
 });
 
 t.test(
@@ -444,6 +499,30 @@ t.test('rights: nobody puts back the rights that are taken from them in that mom
   }
 });
 
+t.test('rights: whoever is the default of a server keeps nothing, either', async (t) => {
+  const admin = 'acl = "write"';
+  const defaultSecret = '22222222-0000-4000-8000-000000000000' as SecretId;
+  const call = { secret: undefined };
+  for (const chosen of [defaultSecret, undefined]) {
+    const harness = await createHarness({ defaultSecret: chosen });
+    const policies = [{ id: await newPolicy(harness, 'admin', admin) }];
+    const accessorId =
+      chosen === undefined
+        ? ANONYMOUS_ACCESSOR
+        : (await newToken(harness, { secretId: chosen })).accessorId;
+    const write = (isGiven: boolean, by: Partial<Call>) =>
+      refusalOf(
+        harness.run('token.update', { accessorId, draft: isGiven ? { policies } : {} }, by),
+      );
+    t.equal(await write(true, {}), 'ok');
+    t.equal(await write(true, call), 'ok', 'it may, as long as it has them');
+    const taken = write(false, {});
+    const givenBack = write(true, call);
+    t.equal(await taken, 'ok');
+    t.match(await givenBack, /^permission-denied: /, chosen ?? 'nobody');
+  }
+});
+
 t.test('rights: a write that is overtaken all the time gives up in time', async (t) => {
   const clock = new FakeClock();
   let count = 0;
@@ -574,10 +653,13 @@ t.test(
     const input = { authMethod: 'm', bearerToken: '{}', meta: {}, namespace: undefined };
     const { secretId } = (await harness.run('login', input, { secret: undefined })).value.token;
     t.equal(await askOften(harness, secretId), 'ok');
+    t.equal(await ask(harness, 'token.read-self', secretId), 'ok');
     await harness.run('auth-method.delete', { name: 'm' });
-    t.match(await ask(harness, 'policy.list', secretId), /^token-unknown/);
+    for (const name of ['policy.list', 'token.read-self'] as const)
+      t.match(await ask(harness, name, secretId), /^token-unknown/, name);
     await make();
-    t.match(await ask(harness, 'policy.list', secretId), /^token-unknown/);
+    for (const name of ['policy.list', 'token.read-self'] as const)
+      t.match(await ask(harness, name, secretId), /^token-unknown/, name);
   },
 );
 
@@ -788,8 +870,16 @@ t.test('the cache: a token that was just read is read anew after every change', 
   const read = async (id = accessorId): Promise<unknown> => {
     const { value, refusal } = await harness.run('token.read', { accessorId: id, expanded: false });
     if (value === undefined) return refusal.code;
-    return [value.token.description, ...value.policies.map(({ name }) => name)];
+    const { token, policies, roles } = value;
+    return [token.description, ...[...policies, ...roles].map(({ name }) => name)];
   };
+  const { id: role } = (await harness.run('role.create', { draft: { name: 'one' } })).value.role;
+  const holder = (await newToken(harness, { roles: [{ id: role }] })).accessorId;
+  t.same(await read(holder), ['', 'one']);
+  await harness.run('role.update', { id: role, draft: { name: 'two' } });
+  t.same(await read(holder), ['', 'two'], 'a role of it has another name');
+  await harness.run('role.delete', { id: role });
+  t.same(await read(holder), [''], 'a role of it is gone');
   t.same(await read(), ['', 'before']);
   await harness.run('policy.update', { id: policy, draft: { name: 'after', rules: '' } });
   t.same(await read(), ['', 'after'], 'a policy of it has another name');
@@ -867,14 +957,27 @@ t.test('the cache: tokens with the same links share one authorizer', async (t) =
   const resolver = new CallerResolver({ view, clock, metrics, settings });
   const resolve = async (draft: object) =>
     resolver.resolve((await newToken(harness, draft)).secretId);
-  const [one, two, other] = [
-    await resolve({ policies }),
-    await resolve({ policies }),
-    await resolve({ policies, serviceIdentities: [{ serviceName: 'web' }] }),
-  ];
+  const [one, two] = [await resolve({ policies }), await resolve({ policies })];
   t.equal(one.authorizer, two.authorizer);
-  t.not(one.authorizer, other.authorizer);
   t.not(one.token.accessorId, two.token.accessorId);
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const { value } = await harness.run('role.create', { draft: { name: 'r' } });
+  const templatedPolicies = [{ templateName: 'builtin/service', variables: { name: 'web' } }];
+  const others = {
+    nothing: {},
+    'a role': { policies, roles: [{ id: value.role.id }] },
+    'a service': { policies, serviceIdentities: [{ serviceName: 'web' }] },
+    'another service': { policies, serviceIdentities: [{ serviceName: 'api' }] },
+    'a node': { policies, nodeIdentities: [{ nodeName: 'web', datacenter: 'dc1' }] },
+    'a template': { policies, templatedPolicies },
+    'another namespace': { policies, namespace: 'team' },
+  };
+  const seen = new Set([one.authorizer]);
+  for (const [what, draft] of Object.entries(others)) {
+    const { authorizer } = await resolve(draft);
+    t.notOk(seen.has(authorizer), what);
+    seen.add(authorizer);
+  }
 });
 
 t.test('the cache: a token is kept; where there is no room, from its second use on', async (t) => {
@@ -1005,6 +1108,87 @@ t.test(
     t.throws(() => resolver.resolve(token.secretId), { code: 'token-unknown' });
   },
 );
+
+t.test('the cache: nothing is left of a state when another one takes its place', async (t) => {
+  // Two datacenters in which the same ids are drawn.
+  const harnesses = [await createHarness(), await createHarness()] as const;
+  const [before, after] = harnesses;
+  const made = async (harness: Harness, rules: string) => {
+    const policy = await newPolicy(harness, rules === '' ? 'empty' : 'reading', rules);
+    const policies = [{ id: policy }];
+    const { value } = await harness.run('role.create', {
+      draft: { name: `${rules === '' ? 'empty' : 'reading'}-role`, policies },
+    });
+    const roles = [{ id: value.role.id }];
+    return { policy, role: value.role.id, token: await newToken(harness, { roles }) };
+  };
+  const old = await made(before, 'acl = "read"');
+  const fresh = await made(after, '');
+  t.same([fresh.policy, fresh.role], [old.policy, old.role]);
+  t.equal(fresh.token.secretId, old.token.secretId);
+  const gone = await newToken(before, { description: 'gone' });
+  let state = before.machine;
+  const view = new Proxy(before.deps.view, {
+    get: (_view, name) => {
+      const value: unknown = Reflect.get(state, name, state);
+      return typeof value === 'function' ? value.bind(state) : value;
+    },
+  });
+  const { clock, metrics, settings } = before.deps;
+  const resolver = new CallerResolver({ view, clock, metrics, settings });
+  const names = new LinkNames(view);
+  const namespace = DEFAULT_NAMESPACE;
+  const query = { resource: 'acl', access: 'read', segment: '', namespace } as const;
+  const decide = () => resolver.resolve(old.token.secretId).authorizer.decide(query);
+  const shown = () => [...names.policies([old.policy as PolicyId]), ...names.roles([old.role])];
+  t.equal(decide(), 'allow');
+  t.equal(resolver.resolve(gone.secretId).token.description, 'gone');
+  t.same(
+    shown().map(({ name }) => name),
+    ['reading', 'reading-role'],
+  );
+  state = after.machine;
+  resolver.onApplied({ kind: 'replaced' });
+  names.onApplied({ kind: 'replaced' });
+  t.equal(decide(), 'deny', 'rights are those of the state as it is now');
+  t.throws(() => resolver.resolve(gone.secretId), { code: 'token-unknown' });
+  t.same(
+    shown().map(({ name }) => name),
+    ['empty', 'empty-role'],
+  );
+});
+
+t.test('the cache: a token whose id was chosen in capitals ends with its deletion', async (t) => {
+  const harness = await createHarness();
+  const policies = [{ id: await newPolicy(harness, 'reading', 'acl = "read"') }];
+  const accessorId = ID.toUpperCase();
+  const { secretId } = await newToken(harness, { accessorId, policies });
+  t.equal(await askOften(harness, secretId), 'ok');
+  await harness.run('token.update', { accessorId: ID, draft: {} });
+  t.match(await ask(harness, 'policy.list', secretId), /^permission-denied/);
+  await harness.run('token.delete', { accessorId: ID });
+  t.match(await ask(harness, 'policy.list', secretId), /^token-unknown/);
+});
+
+t.test('the cache: auth methods of one name in two namespaces are two', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const secrets: SecretId[] = [];
+  for (const namespace of ['default', 'team']) {
+    const draft = { name: 'm', type: 'jwt', config: {}, namespace };
+    await harness.run('auth-method.create', { draft });
+    const rule = { authMethod: 'm', bindType: 'service', bindName: 'web', namespace };
+    await harness.run('binding-rule.create', { draft: rule });
+    const login = { authMethod: 'm', bearerToken: '{}', meta: {}, namespace };
+    secrets.push((await harness.run('login', login, { secret: undefined })).value.token.secretId);
+  }
+  const [own, ofTeam] = secrets as [SecretId, SecretId];
+  const isKnown = async (secret: SecretId) =>
+    !/^token-unknown/.test(await ask(harness, 'policy.list', secret));
+  t.same([await isKnown(own), await isKnown(ofTeam)], [true, true]);
+  await harness.run('auth-method.delete', { name: 'm' }, { namespaceParameter: 'team' });
+  t.same([await isKnown(own), await isKnown(ofTeam)], [true, false]);
+});
 
 t.test('placement: by scope, locality and where the leader is', async (t) => {
   const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1', isLeader: true };

@@ -6,6 +6,14 @@ import { dependencyOf } from '../../src/service/linked-policies.ts';
 import { methodKey, Overtaken, UnderWay } from '../../src/service/under-way.ts';
 import type { Change } from '../../src/state/commands.ts';
 import { LOG_START } from '../../cluster/federation/global-log.ts';
+import {
+  aBindingRule,
+  aNamespace,
+  anAuthMethod,
+  aPolicy,
+  aRole,
+  aToken,
+} from '../support/fixtures.ts';
 import { createHarness, type Harness, newPolicy, newToken } from './harness.ts';
 
 const NOWHERE = { bindingRule: () => undefined };
@@ -115,6 +123,47 @@ t.test('under way: entries of the primary are what they change, until they are i
     land();
     await Promise.all([proposed, ended]);
     t.notOk(isBusy(underWay, key), `${what}: it is over`);
+  }
+});
+
+t.test('under way: what this datacenter proposes is what it changes', async (t) => {
+  const rule = { ...aBindingRule(1), createIndex: 1, modifyIndex: 1 };
+  const view = { bindingRule: (id: string) => (id === rule.id ? rule : undefined) };
+  const ofRule = methodKey('default', 'login');
+  const [token, policy, role] = [aToken(1), aPolicy(1), aRole(1)];
+  const [method, namespace] = [anAuthMethod('Login'), aNamespace('team')];
+  const [presence, deleted] = ['update', 'login'] as const;
+  const { accessorId } = token;
+  const cases: readonly (readonly [Change, string])[] = [
+    [{ type: 'token.set', presence, token }, dependencyOf('tokens', accessorId)],
+    [{ type: 'token.delete', accessorId }, dependencyOf('tokens', accessorId)],
+    [{ type: 'policy.set', presence, policy }, dependencyOf('policies', policy.id)],
+    [{ type: 'policy.delete', id: policy.id }, dependencyOf('policies', policy.id)],
+    [{ type: 'role.set', presence, role }, dependencyOf('roles', role.id)],
+    [{ type: 'role.delete', id: role.id }, dependencyOf('roles', role.id)],
+    [{ type: 'namespace.set', presence, namespace }, dependencyOf('namespaces', 'team')],
+    [{ type: 'namespace.delete', name: namespace.name }, dependencyOf('namespaces', 'team')],
+    [{ type: 'auth-method.set', presence: 'either', method }, ofRule],
+    [{ type: 'auth-method.delete', namespace: method.namespace, name: deleted }, ofRule],
+    [{ type: 'binding-rule.set', presence, rule }, ofRule],
+    [{ type: 'binding-rule.delete', id: rule.id }, ofRule],
+  ];
+  for (const [change, key] of cases) {
+    const underWay = new UnderWay(view);
+    let land = (): void => undefined;
+    const landed = new Promise<void>((resolve) => {
+      land = resolve;
+    });
+    const proposed = underWay.during(change, () => landed);
+    const ended = isBusy(underWay, key);
+    t.ok(ended, change.type);
+    t.notOk(
+      isBusy(underWay, dependencyOf('tokens', 'another')),
+      `${change.type}: nobody else waits`,
+    );
+    land();
+    await Promise.all([proposed, ended]);
+    t.notOk(isBusy(underWay, key), `${change.type}: it is over`);
   }
 });
 
