@@ -321,6 +321,23 @@ t.test('jwt: judges audience and issuer by the table', async (t) => {
     staticMethod([RSA.pem], { BoundIssuer: '' }),
     await sign(RSA, { ...CLAIMS, iss: 'x' }),
   );
+  // With discovery it is not refused: see below.
+  const server = await startLoopback(t);
+  server.reply = () => ({ body: { keys: [RSA.jwk] } });
+  for (const method of [
+    staticMethod([RSA.pem], { BoundAudiences: [] }),
+    authMethod('jwt', { JWKSURL: server.url }),
+  ]) {
+    const bearer = await sign(RSA, CLAIMS, { kid: 'rsa-1' });
+    await t.rejects(validate(method, bearer), { code: 'login-refused', message: unbound });
+  }
+});
+
+t.test('jwt: what every object has is no claim of a token', async (t) => {
+  const more = { ClaimMappings: { constructor: 'made', toString: 'text', '/org/valueOf': 'own' } };
+  const method = staticMethod([RSA.pem], { ...more, ListClaimMappings: {} });
+  const { selectable } = await validate(method, await sign(RSA));
+  t.same([...selectable.strings.keys()], []);
 });
 
 t.test('jwt: a claim that has no faithful text refuses the login', async (t) => {
@@ -735,6 +752,7 @@ const OIDC = {
     'http://localhost:8550/oidc/callback',
     'https://ui.test/cb',
     'http://intranet.test/cb',
+    'https://localhost:8443/cb',
   ],
 };
 
@@ -882,6 +900,11 @@ t.test('oidc: the whole flow, and each way in which it must fail', async (t) => 
     (await finish()).interpolatable.has('value.team'),
     'userinfo of another subject is ignored',
   );
+  info = { team: 'evil' };
+  for (const idMore of [{}, { sub: undefined }]) {
+    const found = await finish({}, idMore);
+    t.notOk(found.interpolatable.has('value.team'), 'and so is that of nobody');
+  }
 
   const stateText = 'the login state is unknown or has expired';
   const refusals: readonly (readonly [string, object, object, string])[] = [
@@ -889,6 +912,8 @@ t.test('oidc: the whole flow, and each way in which it must fail', async (t) => 
     ['another client nonce', { clientNonce: 'x' }, {}, stateText],
     ['nothing pending', { pending: undefined }, {}, stateText],
     ['the method was made anew', { method: { ...method, createIndex: 8 } }, {}, stateText],
+    ['the method of another name', { method: { ...method, name: 'n' } }, {}, stateText],
+    ['the one of another namespace', { method: { ...method, namespace: 'team' } }, {}, stateText],
     [
       'its redirect URI was taken away',
       { method: { ...method, config: { ...method.config, AllowedRedirectURIs: ['https://me'] } } },
@@ -967,6 +992,7 @@ t.test('oidc: the whole flow, and each way in which it must fail', async (t) => 
   );
   await t.rejects(start('http://intranet.test:444/cb'), { code: 'invalid' });
   await t.rejects(start('http://localhost:1/other'), { code: 'invalid' });
+  await t.rejects(start('https://localhost:8444/cb'), { code: 'invalid' }, 'only in plain text');
 
   const byAssertion = authMethod('oidc', {
     OIDCDiscoveryURL: server.url,

@@ -60,6 +60,16 @@ t.test(
   },
 );
 
+t.test('blocking: an index that is not reached yet is waited for', async (t) => {
+  const { app, operations } = server({
+    'policy.read': inTurn(found(10), found(15), found(21)),
+  });
+  const answer = app.inject('/v1/acl/policy/x?index=20&wait=16s');
+  (await operations.wait(1)).end();
+  (await operations.wait(2)).end();
+  t.equal((await answer).headers['x-consul-index'], '21');
+});
+
 t.test('blocking: the wait is capped, and 0 means the default', async (t) => {
   const cases: [string, number][] = [
     ['', 300_000],
@@ -184,11 +194,14 @@ t.test('blocking: lists that are not given let go of what they hold', async (t) 
       }),
   });
   const answer = app.inject('/v1/acl/policies?index=10');
-  await operations.wait(1);
+  const first = await operations.wait(1);
   t.equal(returned, 1);
+  first.end();
+  await operations.wait(2);
+  t.equal(returned, 2, 'one that brings nothing new');
   await app.close();
   await answer;
-  t.equal(returned, 2);
+  t.equal(returned, 3);
 });
 
 t.test(

@@ -10,6 +10,7 @@ import { MetricsRegistry } from '../../src/http/metrics.ts';
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.ts';
 import type { LeaderContact, ServiceSettings } from '../../src/service/deps.ts';
 import { createOperator, type OperatorDeps } from '../../src/service/operator.ts';
+import type { OperatorDoor } from '../../src/service/operator-operations.ts';
 import type { Archives, Group, RestoreIntake } from '../../src/service/operator-port.ts';
 import type { Moved, PrimaryPort } from '../../src/service/primary-port.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
@@ -125,7 +126,10 @@ export class FakeArchives implements Archives {
       close: async () => void this.events.push('close'),
     };
   }
-  async beginRestore(): Promise<RestoreIntake> {
+  /** As it was given with the last restore. */
+  requireAllowed: () => void = () => undefined;
+  async beginRestore(requireAllowed: () => void): Promise<RestoreIntake> {
+    this.requireAllowed = requireAllowed;
     this.events.push('begin');
     return {
       add: (chunk) => this.add(chunk),
@@ -171,6 +175,7 @@ export interface LogLine {
 
 export interface OperatorServer {
   readonly app: FastifyInstance;
+  readonly operator: OperatorDoor;
   readonly harness: Harness;
   readonly group: FakeGroup;
   readonly archives: FakeArchives;
@@ -237,6 +242,7 @@ export async function operatorServer(options: OperatorServerOptions = {}): Promi
   });
   const server: OperatorServer = {
     app,
+    operator,
     harness,
     group,
     archives,

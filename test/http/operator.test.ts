@@ -9,6 +9,7 @@ import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-
 import { openApiDocument } from '../../src/api/openapi.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import type { Change } from '../../src/state/commands.ts';
+import { CALL, newPolicy, newToken } from '../service/harness.ts';
 import {
   type Asked,
   IDS,
@@ -603,6 +604,44 @@ t.test('acts are logged with who did them, and no secret', async (t) => {
   t.equal(acts.length, ASKS.filter(isActed).length);
   for (const { fields } of acts) t.match(fields.by, /^[0-9a-f-]{36}$/);
   t.notMatch(JSON.stringify(server.log), 'root-secret');
+});
+
+t.test('acts are logged without what an entry says that is made again', async (t) => {
+  const elsewhere = (await operatorServer()).harness;
+  const begin: Change = {
+    type: 'global-log.begin',
+    datacenter: 'dc1',
+    primary: 'dc1',
+    isWitness: false,
+  };
+  await elsewhere.deps.propose({ change: begin, timeMs: 0, cas: undefined, request: undefined });
+  const { secretId } = await newToken(elsewhere, { description: 'left behind' });
+  const { seq } = elsewhere.machine.replication()!.cursor;
+  const [entry] = (await elsewhere.machine.globalEntries(seq - 1, 1 << 20))!;
+  const { operator, harness, log } = await operatorServer();
+  const input = { entry: entry!, cas: undefined };
+  await operator.runForDatacenter('divergence-take', input, CALL);
+  t.equal(harness.machine.tokenBySecret(secretId)?.description, 'left behind');
+  const { fields, message } = log.at(-1)!;
+  t.same([message, fields.name], ['operator acted', 'divergence-take']);
+  t.strictSame(fields.input, {});
+});
+
+t.test('restore: waits for what is taken from its caller in that moment', async (t) => {
+  const { operator, archives, harness } = await operatorServer();
+  const policies = [{ id: await newPolicy(harness, 'admin', 'acl = "write"') }];
+  const { accessorId, secretId: secret } = await newToken(harness, { policies });
+  await operator.beginRestore({ ...CALL, secret });
+  t.doesNotThrow(() => archives.requireAllowed());
+  const { proposals } = harness;
+  const taken = harness.run('token.update', { accessorId, draft: {} });
+  while (harness.proposals === proposals) await Promise.resolve();
+  t.throws(() => archives.requireAllowed(), {
+    code: 'unavailable',
+    message: /^nothing was written/,
+  });
+  await taken;
+  t.throws(() => archives.requireAllowed(), { code: 'permission-denied' });
 });
 
 t.test('rate limit: what changes the group counts as a write', async (t) => {
