@@ -2,12 +2,13 @@
 // come from NodeInfo; what shows more than the state of health needs `agent:read` or `node:read`,
 // asked through the same door as everything else.
 
+import { must } from '../../cluster/base/assert.ts';
 import { durationNsOf } from '../acl/duration.ts';
 import { AclError } from '../acl/error.ts';
-import { ANONYMOUS_SECRET, DEFAULT_NAMESPACE } from '../acl/ids.ts';
+import { DEFAULT_NAMESPACE } from '../acl/ids.ts';
 import { AUTHORIZE_MAX } from '../api/bodies.ts';
 import { type NodeEndpointName, NODE_ENDPOINTS } from '../api/endpoints-node.ts';
-import type { AuthorizationItem } from '../service/authorization-types.ts';
+import type { AuthorizationAnswer, AuthorizationItem } from '../service/authorization-types.ts';
 import { permissionDenied } from '../service/permissions.ts';
 import { requireOwnDatacenter } from '../service/own-datacenter.ts';
 import { askedOf } from './call-of.ts';
@@ -22,6 +23,7 @@ const INTERFACE_VERSION = '1.22.0';
 const ALIVE = 1;
 const FAILED = 4;
 
+type ServerQuestion = Omit<AuthorizationItem, 'namespace'>;
 type Serve = (exchange: Exchange) => Promise<void> | void;
 
 /** Answers one request of an endpoint of the node. Never rejects. */
@@ -168,16 +170,13 @@ function memberOf(member: MemberInfo, datacenter: string): object {
 
 async function requireAgentRead(exchange: Exchange, name: NodeEndpointName): Promise<void> {
   const segment = exchange.parts.node.nodeName;
-  const [isAllowed] = await allowedOf(exchange, name, [
-    { resource: 'agent', access: 'read', segment },
-  ]);
+  const items = [{ resource: 'agent', access: 'read', segment }];
+  const [isAllowed] = await allowedOf(exchange, name, items);
   if (isAllowed === true) return;
   // Whoever is refused is told the accessor id, by which one can ask why.
-  const { call } = askedOf(exchange, NODE_ENDPOINTS[name]);
-  const caller = { ...call, secret: call.secret ?? ANONYMOUS_SECRET, datacenter: undefined };
-  const { value, refusal } = await exchange.parts.operations.run('token.read-self', {}, caller);
-  if (refusal !== undefined) throw new AclError(refusal.code, refusal.message);
-  throw permissionDenied(value, 'agent:read', segment);
+  const [answer] = await answersTo(exchange, name, { items, explain: true });
+  const token = must(answer?.explanation?.token, 'the token of who was refused');
+  throw permissionDenied({ token }, 'agent:read', segment);
 }
 
 /** A server tells what is so in its own datacenter, and never lets it pass for what is so elsewhere. */
@@ -195,22 +194,27 @@ function requireOwn(exchange: Exchange, name: NodeEndpointName): void {
 async function allowedOf(
   exchange: Exchange,
   name: NodeEndpointName,
-  items: readonly Omit<AuthorizationItem, 'namespace'>[],
+  items: readonly ServerQuestion[],
 ): Promise<readonly boolean[]> {
-  const { operations, settings } = exchange.parts;
-  if (!settings.aclEnabled) return items.map(() => true);
-  const { call } = askedOf(exchange, NODE_ENDPOINTS[name]);
+  if (!exchange.parts.settings.aclEnabled) return items.map(() => true);
   const allowed: boolean[] = [];
   for (let start = 0; start < items.length; start += AUTHORIZE_MAX) {
-    const batch = items
-      .slice(start, start + AUTHORIZE_MAX)
-      .map((item) => ({ ...item, namespace: DEFAULT_NAMESPACE }));
-    const answers = await operations.run(
-      'authorize',
-      { items: batch, explain: false },
-      { ...call, datacenter: undefined },
-    );
+    const batch = items.slice(start, start + AUTHORIZE_MAX);
+    const answers = await answersTo(exchange, name, { items: batch, explain: false });
     allowed.push(...answers.map((answer) => answer.allow));
   }
   return allowed;
+}
+
+async function answersTo(
+  exchange: Exchange,
+  name: NodeEndpointName,
+  { items, explain }: { readonly items: readonly ServerQuestion[]; readonly explain: boolean },
+): Promise<readonly AuthorizationAnswer[]> {
+  const { call } = askedOf(exchange, NODE_ENDPOINTS[name]);
+  return exchange.parts.operations.run(
+    'authorize',
+    { items: items.map((item) => ({ ...item, namespace: DEFAULT_NAMESPACE })), explain },
+    { ...call, datacenter: undefined },
+  );
 }

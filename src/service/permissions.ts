@@ -54,7 +54,7 @@ export function requireOperator(caller: Caller): Caller {
 
 /** The refusal for a caller who lacks `permission`, on the thing named `name` where it has one. */
 export function permissionDenied(
-  { token }: Pick<Caller, 'token'>,
+  { token }: { readonly token: { readonly accessorId: string } },
   permission: string,
   name?: string,
 ): AclError {

@@ -1,7 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import t from 'tap';
 import { AclError, type AclErrorCode } from '../../src/acl/error.ts';
-import type { AccessorId } from '../../src/acl/ids.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { ENDPOINTS } from '../../src/api/endpoints.ts';
 import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
@@ -737,18 +736,20 @@ t.test('readyz: with max_lag only a datacenter that is near enough is ready', as
 });
 
 t.test('node: figures and members only for those who may see them', async (t) => {
-  const deny = ({ items }: { items: readonly { segment: string }[] }) =>
-    items.map((item) => ({ ...item, allow: item.segment === 'n2' })) as never;
   const accessorIds: Record<string, string> = {
     anonymous: '00000000-0000-0000-0000-000000000002',
     s: '33333333-3333-3333-3333-333333333333',
   };
   const { app } = server({
-    authorize: deny,
-    'token.read-self': (_, { secret }) => ({
-      value: tokenView({ accessorId: accessorIds[secret ?? ''] as AccessorId }),
-      meta: readMeta(10),
-    }),
+    authorize: ({ items, explain }, { secret = 'anonymous' }) => {
+      const token = { accessorId: accessorIds[secret], description: '' };
+      const explanation = explain ? { token } : undefined;
+      return items.map((item) => ({
+        ...item,
+        allow: item.segment === 'n2',
+        explanation,
+      })) as never;
+    },
   });
   const lacks = `lacks permission 'agent:read' on "n1"`;
   for (const url of ['/v1/agent/self', '/v1/agent/metrics']) {
@@ -765,8 +766,11 @@ t.test('node: figures and members only for those who may see them', async (t) =>
 t.test('node: the rights are those that the token has here, whatever `dc` says', async (t) => {
   const { app, operations } = server({
     authorize: ({ items }, { datacenter }) =>
-      items.map((item) => ({ ...item, allow: datacenter === 'dc2' })) as never,
-    'token.read-self': () => ({ value: tokenView(), meta: readMeta(10) }),
+      items.map((item) => ({
+        ...item,
+        allow: datacenter === 'dc2',
+        explanation: { token: { accessorId: 'a', description: '' } },
+      })) as never,
   });
   for (const url of ['/v1/agent/self', '/v1/agent/metrics']) {
     for (const query of ['?dc=dc2', '?datacenter=dc2']) {
