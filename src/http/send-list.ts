@@ -25,10 +25,10 @@ export async function sendList<Item>(exchange: Exchange, answer: ListAnswer<Item
   const items = list.slices[Symbol.asyncIterator]();
   let text = '[';
   let sender: ChunkSender | undefined;
+  const turns = new Turns(exchange.parts.clock);
   try {
-    for (let count = 0; ; count += 1) {
-      // What is read, and sent, without waiting for anything would keep the server from all else.
-      if (count > 1) await turnOf(exchange.parts.clock);
+    for (;;) {
+      await turns.give();
       const slice = await items.next();
       if (slice.done === true) break;
       text += renderSlice(slice.value, answer.renderItem, text === '[' && sender === undefined);
@@ -56,9 +56,27 @@ export async function sendList<Item>(exchange: Exchange, answer: ListAnswer<Item
   }
 }
 
-/** Sockets and timers get their turn. */
-function turnOf(clock: Clock): Promise<void> {
-  return new Promise((resolve) => clock.after(0, resolve));
+/** So long a list may keep the event loop: some slices, or one of long objects. A turn costs a millisecond. */
+const TURN_MS = 10;
+
+/** What is read, and sent, without waiting for anything would keep the server from all else. */
+class Turns {
+  readonly #clock: Clock;
+  #sinceMs: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#sinceMs = clock.monotonicMs();
+  }
+
+  /** Sockets and timers get their turn, when they have had none for long enough. */
+  async give(): Promise<void> {
+    if (this.#clock.monotonicMs() - this.#sinceMs < TURN_MS) return;
+    await new Promise<void>((resolve) => {
+      this.#clock.after(0, resolve);
+    });
+    this.#sinceMs = this.#clock.monotonicMs();
+  }
 }
 
 function renderSlice<Item>(

@@ -26,6 +26,8 @@ export interface Script {
   /** Files that are read in chunks; `-` is standard input. */
   readonly bytes?: Readonly<Record<string, Uint8Array>>;
   readonly standardInput?: string;
+  /** No secret can be written to a file. */
+  readonly isDiskFull?: boolean;
   readonly isTerminal?: boolean;
   readonly agent?: Command;
   /** What becomes of everything that is written to standard output. */
@@ -84,6 +86,7 @@ export async function run(given: readonly string[], script: Script = {}): Promis
       },
       readStandardInput: () => script.standardInput ?? '',
       writeSecretFile: (path, text) => {
+        if (script.isDiskFull === true) throw new Error('ENOSPC: no space left on device, write');
         secretFiles[path] = text;
       },
       createFile: async (path) => {

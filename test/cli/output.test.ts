@@ -346,6 +346,26 @@ t.test('login: writes the secret into the sink file and nowhere else', async (t)
   }
 });
 
+t.test('login: a token whose secret cannot be written is given back', async (t) => {
+  const line = 'login --method ci --bearer-token-file jwt --token-sink-file sink'.split(' ');
+  const login = { 'POST /v1/acl/login': { value: TOKEN } };
+  const script = { files: { jwt: 'a.b.c\n' }, isDiskFull: true };
+  const answers = { ...login, 'POST /v1/acl/logout': { value: true } };
+  const given = await run(line, { ...script, answers });
+  t.equal(given.status, 1);
+  t.match(given.err, /could not be written to sink: ENOSPC.*; the token is destroyed again/);
+  t.same(
+    given.requests.map(({ url, headers }) => [new URL(url).pathname, headers['x-service-token']]),
+    [
+      ['/v1/acl/login', undefined],
+      ['/v1/acl/logout', SECRET],
+    ],
+  );
+  const kept = await run(line, { ...script, answers: login });
+  t.match(kept.err, /could not be destroyed: it lives until/);
+  t.notMatch(given.err + kept.err + given.out + kept.out, SECRET);
+});
+
 t.test('a sink file: is for its owner alone, also when it was there before', async (t) => {
   const path = join(t.testdir({ sink: 'old' }), 'sink');
   chmodSync(path, 0o644);

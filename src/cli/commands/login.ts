@@ -1,6 +1,7 @@
 // `conclave login` and `conclave logout`: a token for an outside identity, and the end of it.
 
 import type { Command } from 'commander';
+import { messageOf } from '../../../cluster/base/message-of.ts';
 import { addLeaf, addRepeatable, mapOf } from '../command-line.ts';
 import { CommandFailed } from '../failed.ts';
 import type { Session } from '../session.ts';
@@ -51,7 +52,7 @@ async function login(session: Session, options: LoginOptions): Promise<void> {
   const { value } = await client.login({
     body: { AuthMethod: method, BearerToken: bearer, Meta: mapOf('--meta', options.meta) },
   });
-  writeSink(surroundings, tokenSinkFile, value.SecretID);
+  await writeSink(session, tokenSinkFile, value.SecretID);
   const end = value.ExpirationTime;
   await session.done(
     { ...value, SecretID: '<hidden>' },
@@ -59,13 +60,18 @@ async function login(session: Session, options: LoginOptions): Promise<void> {
   );
 }
 
-function writeSink(surroundings: Surroundings, path: string, secret: string): void {
+/** A token whose secret nobody gets is given back. */
+async function writeSink(session: Session, path: string, secret: string): Promise<void> {
   try {
-    surroundings.writeSecretFile(path, secret);
+    session.surroundings.writeSecretFile(path, secret);
   } catch (error) {
-    throw new CommandFailed(
-      `logged in, but the secret could not be written to ${path}: ${(error as Error).message}`,
+    const client = session.clientFor(secret);
+    const end = await client.logout().then(
+      () => 'the token is destroyed again',
+      () => 'and the token could not be destroyed: it lives until it expires or is deleted',
     );
+    const says = `the secret could not be written to ${path}: ${messageOf(error)}`;
+    throw new CommandFailed(`logged in, but ${says}; ${end}`);
   }
 }
 
