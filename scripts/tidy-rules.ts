@@ -119,6 +119,9 @@ export const BANNED_MODULES: ReadonlySet<string> = new Set([
 /** What the bytes of the log mean is not cluster's business. */
 export const CLUSTER_WORDS = /\b(?:tokens?|polic(?:y|ies)|roles?)\b/gi;
 
+/** Characters of a line of a comment; code has the formatter. */
+export const COMMENT_LINE_MAX = 120;
+
 /** Files that may re-export: the client SDK's public entry. */
 export const BARREL_ALLOWED: ReadonlySet<string> = new Set(['src/client/entry.ts']);
 

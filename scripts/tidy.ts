@@ -10,6 +10,7 @@ import {
   BANNED_MODULES,
   BARREL_ALLOWED,
   CLUSTER_WORDS,
+  COMMENT_LINE_MAX,
   DO_NOT_SAY,
   ENTRY_FILES,
   floorOf,
@@ -96,6 +97,7 @@ function find(source: Source, node: ts.Node | number, rule: string, says: string
 function checkSource(source: Source): void {
   checkFloors(source);
   checkBarrel(source);
+  checkComments(source);
   if (source.path.startsWith('cluster/')) checkClusterWords(source);
   const isProduct = source.path.startsWith('src/') || source.path.startsWith('cluster/');
   if (isProduct && !REAL_WORLD_FOLDERS.some((folder) => source.path.startsWith(folder)))
@@ -121,6 +123,15 @@ function checkFloors(source: Source): void {
       !own.neighbours.includes(target.room)
     )
       find(source, node, 'floors', `${own.room} and ${target.room} share a floor`);
+  }
+}
+
+/** The formatter leaves comments as they are. */
+function checkComments(source: Source): void {
+  for (const [index, line] of source.text.split('\n').entries()) {
+    if (line.length <= COMMENT_LINE_MAX || !/^\s*(?:\/\/|\/?\*)/.test(line)) continue;
+    const start = source.tree.getPositionOfLineAndCharacter(index, 0);
+    find(source, start, 'comment', `${line.length} characters, at most ${COMMENT_LINE_MAX}`);
   }
 }
 

@@ -102,7 +102,8 @@ export class DigestWatch {
     if (verdict.kind !== 'equal') {
       logger.error({ index, digests: this.#named(said) }, 'the states of servers differ');
     }
-    // While they vote, they do: stopped first, they would take the quorum with them, and nobody could let them in again.
+    // While they vote, they do: stopped first, they would take the quorum with them, and nobody could let them in
+    // again.
     if (verdict.kind === 'wrong' && verdict.voters.length > 0) await unseat(verdict.voters);
     if (said.every(({ digest }) => digest !== undefined)) this.#comparedIndex = index;
     if (verdict.kind !== 'wrong') return;

@@ -1,6 +1,6 @@
 // The durable log as raft reads it: at once, and mostly from memory. The newest entries stay here, up
-// to a bound, and while somebody is to get them; others are read from disk. It shows only what is on disk: an entry appears when its
-// write is done, and disappears before its trimming begins. Snapshots are made by somebody else.
+// to a bound, and while somebody is to get them; others are read from disk. It shows only what is on disk: an entry
+// appears when its write is done, and disappears before its trimming begins. Snapshots are made by somebody else.
 
 import { assert } from '../base/assert.ts';
 import { type DurableLog, TRIM_BATCH_MAX } from '../log/durable-log.ts';

@@ -1,6 +1,6 @@
 // What operators ask of the group of servers: who belongs to it, who leads, how well each does, and the
-// whole state as an archive; and of the datacenters: which one writes what all share. Operators of deployed servers know the paths and the fields. These are no
-// operations on stored objects; src/service/operator.ts runs them.
+// whole state as an archive; and of the datacenters: which one writes what all share. Operators of deployed servers
+// know the paths and the fields. These are no operations on stored objects; src/service/operator.ts runs them.
 
 import { Type } from 'typebox';
 import { type Endpoint, endpoint } from './endpoint.ts';

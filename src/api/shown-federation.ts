@@ -10,7 +10,8 @@ export interface ShownPosition {
 /**
  * `primary`: it writes. `live`: it has all that it was sent. `catching-up`: it takes in what it lacks.
  * `snapshot`: it takes in the whole state. `away`: there is no connection. `stopped`: it stands still
- * until somebody acts. `differs`: what it has is not what the primary has at the same place. `removed`: an operator removed it. `unknown`: this server cannot know.
+ * until somebody acts. `differs`: what it has is not what the primary has at the same place. `removed`: an operator
+ * removed it. `unknown`: this server cannot know.
  */
 export type DatacenterState =
   | 'primary'

@@ -1,6 +1,6 @@
 // Whoever follows the primary becomes one of the datacenters that all know and that count for majorities, one
-// after the other, and their list says which cluster has each name. What is not allowed yet, because a majority has not the last change, or fails, is tried
-// again soon.
+// after the other, and their list says which cluster has each name. What is not allowed yet, because a majority has
+// not the last change, or fails, is tried again soon.
 
 import type { Clock, Timer } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
@@ -27,7 +27,10 @@ const RETRY_MS = 250;
 
 export class Enlisting {
   readonly #options: EnlistingOptions;
-  /** Datacenters that asked this server for the global log and were not refused, and whether they said that they are witnesses. */
+  /**
+   * Datacenters that asked this server for the global log and were not refused, and whether they said that they are
+   * witnesses.
+   */
   readonly #followers = new Map<string, boolean | undefined>();
   #isUnderWay = false;
   #retry: Timer | undefined;

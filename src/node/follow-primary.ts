@@ -15,9 +15,10 @@ export interface FollowingDeps {
 }
 
 /**
- * `epoch` is that of the primary that sent it, or the one that a candidate takes it for. Resolves with the place that the own state has come to, or
- * with the wish for a snapshot where entries lead no further. Rejects when that is not known, and with what
- * stands in the way when it is not a matter of place: with Difference where the objects here are wrong.
+ * `epoch` is that of the primary that sent it, or the one that a candidate takes it for. Resolves with the place
+ * that the own state has come to, or with the wish for a snapshot where entries lead no further. Rejects when that
+ * is not known, and with what stands in the way when it is not a matter of place: with Difference where the objects
+ * here are wrong.
  */
 export async function applyBatch(
   deps: FollowingDeps,

@@ -55,7 +55,9 @@ export interface CertificateOutOfTime {
   readonly validTo: string;
 }
 
-/** Those of the texts of these files that are not valid yet, or not any more. Of several in a file, the first counts. */
+/**
+ * Those of the texts of these files that are not valid yet, or not any more. Of several in a file, the first counts.
+ */
 export function certificatesOutOfTime(
   files: TlsFiles,
   texts: TlsTexts,

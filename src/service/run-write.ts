@@ -105,7 +105,9 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof AclError && error.code === 'unavailable';
 }
 
-/** Whose request it is cannot be told where nobody has that secret: it was not looked for among those that were done. */
+/**
+ * Whose request it is cannot be told where nobody has that secret: it was not looked for among those that were done.
+ */
 function isOfNobody(error: unknown): boolean {
   return error instanceof AclError && error.code === 'token-unknown';
 }

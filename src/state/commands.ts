@@ -129,7 +129,9 @@ export type Change =
     }
   /** Drops kept entries up to and with this seq, and unused ones, some at a time. */
   | { readonly type: 'global-log.trim'; readonly upTo: number }
-  /** The global objects of another datacenter begin to come in, out of sight. Answered by a verdict, as all of these. */
+  /**
+   * The global objects of another datacenter begin to come in, out of sight. Answered by a verdict, as all of these.
+   */
   | {
       readonly type: 'global-snapshot.begin';
       readonly id: string;

@@ -13,7 +13,10 @@ interface Run {
   at: number;
 }
 
-/** The ids of all ranges in order, at most `limit` of them, in slices of about what will be taken. Empty ranges cost one look each. */
+/**
+ * The ids of all ranges in order, at most `limit` of them, in slices of about what will be taken. Empty ranges cost
+ * one look each.
+ */
 export async function* mergedIds(
   reader: KvReader,
   ranges: readonly KvRange[],

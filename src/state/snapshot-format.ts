@@ -5,8 +5,8 @@
 //   trailer  3, then [row count, chain]
 //
 // The rows are in ascending order of their keys, and each key is there once; see row-parser.ts. The meta
-// row is in the header, not among them. The chain is a hash over all chunks before the trailer: it begins as 32 zero bytes, and each
-// chunk makes it SHA-256 over the chain so far and the chunk. History: format 1 is the first.
+// row is in the header, not among them. The chain is a hash over all chunks before the trailer: it begins as 32
+// zero bytes, and each chunk makes it SHA-256 over the chain so far and the chunk. History: format 1 is the first.
 
 import type { KvRow } from '../../cluster/platform/kv.ts';
 import { sha256 } from '../../cluster/platform/sha256.ts';

@@ -1,6 +1,6 @@
-// A disk whose syncs fail while its writes succeed: a file system in a file that has holes, on a disk that is full before
-// the holes are filled. The kernel takes every write, and finds out at the sync. Only root may mount such a thing,
-// in a namespace of its own.
+// A disk whose syncs fail while its writes succeed: a file system in a file that has holes, on a disk that is full
+// before the holes are filled. The kernel takes every write, and finds out at the sync. Only root may mount such a
+// thing, in a namespace of its own.
 
 import t from 'tap';
 import { leadTwoLives, mayRun } from './two-lives.ts';

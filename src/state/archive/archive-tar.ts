@@ -38,7 +38,9 @@ export function blocksOf({ name, content, modifiedMs }: TarEntry): Uint8Array {
   return blocks;
 }
 
-/** The content of the entry that `blocks` begin with, as far as they go. Whether they are one is the caller's matter. */
+/**
+ * The content of the entry that `blocks` begin with, as far as they go. Whether they are one is the caller's matter.
+ */
 export function contentIn(blocks: Uint8Array): Uint8Array {
   const digits = Buffer.from(blocks.subarray(SIZE_AT, SIZE_AT + SIZE_DIGITS)).toString('latin1');
   return blocks.subarray(BLOCK_BYTES, BLOCK_BYTES + Number.parseInt(digits, 8));

@@ -68,8 +68,9 @@ export function hasMajority(datacenters: readonly Datacenter[], names: readonly 
 
 /**
  * Whether the primary may say that there are these datacenters from now on: one is added, removed or
- * changed at a time, the clusters of any number become known, and the voters change only when a majority has the last change and an entry of this
- * epoch (so that two majorities always meet). `majoritySeq`: up to here a majority has the log.
+ * changed at a time, the clusters of any number become known, and the voters change only when a majority has the
+ * last change and an entry of this epoch (so that two majorities always meet). `majoritySeq`: up to here a majority
+ * has the log.
  */
 export function mayChangeDatacenters(
   replication: Replication,

@@ -1,6 +1,6 @@
 // Tokens that write with a right which others give and take all the time: by their policy or
-// role, by the token's end, or by a write of their own. What such a token has written must stand in the log at a place where it had the
-// right, also where the right was taken away a moment before.
+// role, by the token's end, or by a write of their own. What such a token has written must stand in the log at a
+// place where it had the right, also where the right was taken away a moment before.
 
 import type { Command } from '../../../../src/state/commands.ts';
 import { canarySecret, canaryText } from '../../checks/federation/canaries.ts';

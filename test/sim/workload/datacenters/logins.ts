@@ -44,7 +44,10 @@ interface GivenBack {
   readonly atMs: number | undefined;
 }
 
-/** What a server said of a token that was presented to it, and its wall clock before that and after: none while it is down. */
+/**
+ * What a server said of a token that was presented to it, and its wall clock before that and after: none while it is
+ * down.
+ */
 export interface Shown {
   readonly host: SimHost;
   readonly isFound: boolean;
