@@ -99,7 +99,7 @@ async function validateJwt(
 ): Promise<Identity> {
   checkBearerLength(bearer);
   const config = decodeJwtConfig(method.config);
-  const claims = await verified(context, { method: method.name, config, bearer });
+  const claims = await verified(context, { method, config, bearer });
   checkTimes(claims, config.leeways, context.outside.clock.wallMs());
   if (config.boundIssuer !== '') checkIssuer(claims, config.boundIssuer);
   const strict = config.keys.kind !== 'discovery';
@@ -108,25 +108,24 @@ async function validateJwt(
 }
 
 interface Attempt {
-  readonly method: string;
+  readonly method: AuthMethod;
   readonly config: JwtConfig;
   readonly bearer: string;
 }
 
-async function verified(context: JwtContext, { method, config, bearer }: Attempt): Promise<Claims> {
+async function verified(context: JwtContext, attempt: Attempt): Promise<Claims> {
   try {
-    return await verifyBy(context.providers, config, bearer);
+    return await verifyBy(context.providers, attempt);
   } catch (failure) {
     if (!(failure instanceof RemoteFailure)) throw failure;
     const what = 'the keys of the auth method';
-    throw loginUnavailable(context.outside, { method, what, failure });
+    throw loginUnavailable(context.outside, { method: attempt.method.name, what, failure });
   }
 }
 
 async function verifyBy(
   providers: Providers,
-  { keys, algorithms }: JwtConfig,
-  bearer: string,
+  { method, config: { keys, algorithms }, bearer }: Attempt,
 ): Promise<Claims> {
   switch (keys.kind) {
     case 'static': {
@@ -134,9 +133,13 @@ async function verifyBy(
       return verifySignature(bearer, fixedKeys(known), SIGNATURE_ALGORITHMS);
     }
     case 'jwks':
-      return verifySignature(bearer, providers.keySource(keys.location), SIGNATURE_ALGORITHMS);
+      return verifySignature(
+        bearer,
+        providers.keySource(keys.location, method),
+        SIGNATURE_ALGORITHMS,
+      );
     case 'discovery':
-      return verifyByDiscovery(providers, { location: keys.location, algorithms }, bearer);
+      return verifyByDiscovery(providers, { method, location: keys.location, algorithms }, bearer);
     default:
       return unreachable(keys);
   }
@@ -152,11 +155,16 @@ function fixedKeys(keys: readonly PublicKey[]): KeySource {
  */
 export async function verifyByDiscovery(
   providers: Providers,
-  provider: { readonly location: Location; readonly algorithms: readonly SignatureAlgorithm[] },
+  provider: {
+    readonly method: AuthMethod;
+    readonly location: Location;
+    readonly algorithms: readonly SignatureAlgorithm[];
+  },
   bearer: string,
 ): Promise<Claims> {
-  const metadata = await providers.metadata(provider.location);
-  const source = providers.keySource({ ...provider.location, url: metadata.jwksUri });
+  const { location, method } = provider;
+  const metadata = await providers.metadata(location, method);
+  const source = providers.keySource({ ...location, url: metadata.jwksUri }, method);
   const allowed = firstNonEmpty(provider.algorithms, metadata.algorithms) ?? ['RS256'];
   const claims = await verifySignature(bearer, source, allowed);
   checkIssuer(claims, metadata.issuer);

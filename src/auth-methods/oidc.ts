@@ -127,7 +127,7 @@ async function withProvider<T>(
   }
   const config = decodeOidcConfig(method.config);
   try {
-    const metadata = await context.providers.metadata(config.discovery);
+    const metadata = await context.providers.metadata(config.discovery, method);
     return await action({ outside: context.outside.of(method), method, config, metadata });
   } catch (failure) {
     if (!(failure instanceof RemoteFailure)) throw failure;
@@ -256,7 +256,8 @@ async function finish(
     throw refused('the redirect_uri of this login is not allowed any more');
   }
   const tokens = await exchangeCode(session, { ...pending, code });
-  const provider = { location: config.discovery, algorithms: config.algorithms };
+  const { method } = session;
+  const provider = { method, location: config.discovery, algorithms: config.algorithms };
   const claims = await verifyByDiscovery(providers, provider, tokens.idToken);
   if (claimOf(claims, 'exp') === undefined) throw refused('the ID token has no expiration time');
   checkTimes(claims, DEFAULT_LEEWAYS, outside.clock.wallMs());
@@ -264,7 +265,7 @@ async function finish(
   checkClient(claims, config);
   const all = { ...(await userInfo(session, tokens.accessToken, claims)), ...claims };
   if (config.verboseLogging) {
-    const fields = { authMethod: session.method.name, issuer: metadata.issuer };
+    const fields = { authMethod: method.name, issuer: metadata.issuer };
     outside.logger.info({ ...fields, claims: Object.keys(all) }, 'OIDC claims received');
   }
   return identityOf(all, config.mapping);

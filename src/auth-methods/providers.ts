@@ -1,7 +1,8 @@
-// Identity providers on the network: their discovery documents and their key sets, cached. A document
-// is believed only when it names as issuer the very URL it was asked for under, and it may not lead
-// from https to http.
+// Identity providers on the network: their discovery documents and their key sets, cached for as long as the auth
+// method stays as it is: whoever writes it has them asked for anew, in all datacenters. A document is believed
+// only when it names as issuer the very URL it was asked for under, and it may not lead from https to http.
 
+import type { AuthMethod } from '../acl/auth-method.ts';
 import { askForJson, parseHttpUrl, RemoteFailure } from './remote.ts';
 import { RemoteCache } from './remote-cache.ts';
 import type { KeySource } from './jws.ts';
@@ -18,6 +19,10 @@ export interface Location {
   /** PEM; empty trusts the system's roots. */
   readonly caPem: string;
 }
+
+/** The auth method as it stands. */
+type Version = Pick<AuthMethod, 'modifyIndex'>;
+const UNWRITTEN: Version = { modifyIndex: 0 };
 
 export interface ProviderMetadata {
   readonly issuer: string;
@@ -43,8 +48,8 @@ export class Providers {
   }
 
   /** The key set behind a JWKS URL. Its methods reject with RemoteFailure. */
-  keySource(location: Location): KeySource {
-    const key = cacheKeyOf(location);
+  keySource(location: Location, method: Version): KeySource {
+    const key = cacheKeyOf(location, method);
     const load = () => this.#loadKeys(location);
     return {
       current: () => this.#keys.get(key, load),
@@ -53,19 +58,19 @@ export class Providers {
   }
 
   /** The discovery document of the issuer `location.url`; rejects with RemoteFailure. */
-  metadata(location: Location): Promise<ProviderMetadata> {
-    return this.#metadata.get(cacheKeyOf(location), () => this.#loadMetadata(location));
+  metadata(location: Location, method: Version): Promise<ProviderMetadata> {
+    return this.#metadata.get(cacheKeyOf(location, method), () => this.#loadMetadata(location));
   }
 
-  /** Asks for the key set now, past the cache; rejects with RemoteFailure. */
+  /** Asks for the key set now, of a method that is not written yet; rejects with RemoteFailure. */
   async checkJwks(location: Location): Promise<void> {
-    await this.#keys.load(cacheKeyOf(location), () => this.#loadKeys(location));
+    await this.#keys.load(cacheKeyOf(location, UNWRITTEN), () => this.#loadKeys(location));
   }
 
   /** Asks for the discovery document and the keys it leads to; rejects with RemoteFailure. */
   async checkDiscovery(location: Location): Promise<void> {
     const load = () => this.#loadMetadata(location);
-    const { jwksUri } = await this.#metadata.load(cacheKeyOf(location), load);
+    const { jwksUri } = await this.#metadata.load(cacheKeyOf(location, UNWRITTEN), load);
     await this.checkJwks({ url: jwksUri, caPem: location.caPem });
   }
 
@@ -85,8 +90,9 @@ export class Providers {
   }
 }
 
-function cacheKeyOf({ url, caPem }: Location): string {
-  return `${url}\n${caPem}`;
+/** No two writes of auth methods have one index. */
+function cacheKeyOf({ url, caPem }: Location, { modifyIndex }: Version): string {
+  return `${modifyIndex} ${url}\n${caPem}`;
 }
 
 function metadataOf(

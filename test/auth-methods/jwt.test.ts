@@ -492,9 +492,10 @@ t.test(
     const second = await makeKey('RS256', 'two');
     server.reply = () => ({ body: { keys: [first.jwk] } });
     await types.jwt.checkConfig(method);
+    t.equal(server.seen.splice(0).length, 1, 'a write asks');
     const bearer = await sign(first, CLAIMS, { kid: 'one' });
     await Promise.all([types.jwt.validate(method, bearer), types.jwt.validate(method, bearer)]);
-    t.equal(server.seen.length, 1, 'the write filled the cache');
+    t.equal(server.seen.length, 1, 'one request for both');
     server.reply = () => ({ body: { keys: [second.jwk] } });
     const rotated = await sign(second, CLAIMS, { kid: 'two' });
     await t.rejects(types.jwt.validate(method, rotated), { code: 'login-refused' });
@@ -526,6 +527,17 @@ t.test(
       'old keys are not used',
     );
     t.notOk(surroundings.lines.join().includes(bearer.slice(-40)), 'no log line holds a bearer');
+    server.reply = () => ({ body: { keys: [first.jwk] } });
+    const late = await sign(first, { ...CLAIMS, exp: CLAIMS.exp + 3600 }, { kid: 'one' });
+    await types.jwt.validate(method, late);
+    server.reply = () => ({ body: { keys: [second.jwk] } });
+    await types.jwt.validate(method, late);
+    const written = { ...method, modifyIndex: method.modifyIndex + 1 };
+    await t.rejects(
+      types.jwt.validate(written, late),
+      { code: 'login-refused' },
+      'behind a write of the method nothing counts that was known before',
+    );
     if (TLS === undefined) t.comment('no openssl: over plain http');
   },
 );
@@ -603,6 +615,7 @@ t.test('jwt: discovery pins issuer and algorithms', async (t) => {
   };
   const method = authMethod('jwt', config);
   await types.jwt.checkConfig(method);
+  t.equal(server.seen.splice(0).length, 2);
   const claims = { ...CLAIMS, iss: server.url };
   await types.jwt.validate(method, await sign(RSA, claims, { kid: 'rsa-1' }));
   await t.rejects(
