@@ -2,6 +2,7 @@
 // leader answers, from what it knows, after it has asked the rights itself; a stale look at the
 // members is answered by any server, so that a group without a leader can still be looked at.
 
+import { messageOf } from '../../cluster/base/message-of.ts';
 import { AclError, invalid } from '../acl/error.ts';
 import { DEFAULT_NAMESPACE } from '../acl/ids.ts';
 import type { ShownServer } from '../api/shown-operator.ts';
@@ -232,11 +233,17 @@ class CheckedOperator implements OperatorDoor {
     if (WRITES_OBJECTS.has(name)) await this.#require('acl:write', asked);
     if (isChange && OF_ALL.has(name)) this.#requireGlobalToken(call);
     const around = { group, moving: this.#moving, asker: { by, call, reign: term } };
-    const output = await ANSWER_BY_NAME[name](around, input);
     // An entry has secrets in it.
-    const told = name === 'divergence-take' ? {} : input;
-    if (isChange) logger.info({ name, input: told, by }, 'operator acted');
-    return output;
+    const act = { name, input: name === 'divergence-take' ? {} : input, by };
+    try {
+      const output = await ANSWER_BY_NAME[name](around, input);
+      if (isChange) logger.info(act, 'operator acted');
+      return output;
+    } catch (error) {
+      // It may have come about in part, or be known to nobody.
+      if (isChange) logger.info({ ...act, failed: messageOf(error) }, 'operator acted');
+      throw error;
+    }
   }
 
   /** The secret of a local token stays in its datacenter, where it could do nothing about the others. */

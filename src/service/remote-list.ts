@@ -18,11 +18,26 @@ export interface ListPage<T> {
   readonly meta: ReadMeta;
 }
 
-/** All of a list, which its page has bounded. */
+/** Characters of texts behind which a page ends: it is in memory at both ends, and in one answer. */
+const PAGE_CHARS = 1024 * 1024;
+
+/** All of a list, which its page has bounded, or the beginning of one whose objects are long. */
 export async function pageOf<T>(list: ListResult<T>): Promise<ListPage<T>> {
   const items: T[] = [];
-  for await (const slice of list.slices) items.push(...slice);
+  let chars = 0;
+  for await (const slice of list.slices) {
+    items.push(...slice);
+    chars += charsIn(slice);
+    if (chars >= PAGE_CHARS) break;
+  }
   return { items, next: list.next(), meta: list.meta };
+}
+
+/** Of all texts in plain data. */
+function charsIn(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce<number>((sum, each) => sum + charsIn(each), 0);
 }
 
 /** The list whose pages `ask` gets. The first one is got before it resolves. */

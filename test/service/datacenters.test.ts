@@ -8,9 +8,9 @@ import { AclError } from '../../src/acl/error.ts';
 import type { AccessorId, SecretId } from '../../src/acl/ids.ts';
 import { DatacenterAway, type Errand, type Federation } from '../../src/service/federation.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
-import { type ListPage, listOfPages } from '../../src/service/remote-list.ts';
+import { type ListPage, listOfPages, pageOf } from '../../src/service/remote-list.ts';
 import type { ServiceSettings } from '../../src/service/deps.ts';
-import type { ListResult, WriteResult } from '../../src/service/views.ts';
+import type { ListResult, PolicyView, WriteResult } from '../../src/service/views.ts';
 import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationName } from '../../src/service/operations.ts';
@@ -770,6 +770,22 @@ t.test('acknowledgement: others that are late do not keep a local token alive', 
   t.match(await refusalOf(gone(ABSENT)), late);
   const shared = await newToken(primary);
   t.match(await refusalOf(gone(shared.accessorId)), /^wait-timeout: The write stands /);
+});
+
+t.test('list pages: one of long objects ends early, and says where to go on', async (t) => {
+  const harness = await createHarness();
+  const rules = `# ${'x'.repeat(300_000)}`;
+  for (let place = 0; place < 12; place += 1) await newPolicy(harness, `p${place + 10}`, rules);
+  const asked: number[] = [];
+  const list = await listOfPages<PolicyView>({}, async (page) => {
+    const got = await pageOf(await harness.run('policy.list', { page }));
+    asked.push(got.items.length);
+    return got;
+  });
+  const names = (await allOf(list)).map(({ policy }) => policy.name);
+  t.same(names.filter((name) => name.startsWith('p')).length, 12, 'all of them');
+  t.equal(new Set(names).size, names.length, 'each once');
+  t.ok(asked.length > 2 && Math.max(...asked) < 8, `in pages of ${asked.join(', ')}`);
 });
 
 t.test('list pages: one that is too large is asked for again with fewer objects', async (t) => {
