@@ -40,8 +40,9 @@ export async function requireLogOfState(platform: Databases, logKv: Kv): Promise
   if (others.length === 0 || !(await isEmpty(logKv))) return;
   const folders = others.map((generation) => `state-${generation}`).join(', ');
   throw new Error(
-    `the data folder has ${folders}, but its log is gone, which says whether that is valid: restore ` +
-      'the folder from a copy, or move it away and let this node join anew',
+    `the data folder has ${folders}, but its log is gone, which says whether that is valid: of ` +
+      'several servers, move the folder away and let this one join anew (never put back an old copy of it); of ' +
+      'one that is alone, restore it from a copy',
   );
 }
 

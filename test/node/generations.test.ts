@@ -155,7 +155,7 @@ t.test('generations: without the log that names the valid one, none is deleted',
   await (await disk.open('state', 3)).close();
   const logKv = await disk.open('log');
   await test.rejects(requireLogOfState(disk.platform, logKv), {
-    message: /the data folder has state-3, but its log is gone.*move it away/,
+    message: /the data folder has state-3, but its log is gone.*move the folder away/,
   });
   test.ok(existsSync(join(disk.folder, 'state-3', 'level')));
   await logKv.close();
