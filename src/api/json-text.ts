@@ -26,9 +26,21 @@ export function parseFirstValue(text: string): unknown {
 /** What may come next at a place of the text. */
 type Expected = 'value' | 'first-item' | 'first-key' | 'key' | 'colon' | 'comma-or-end';
 
-/** The index behind the first value. Needs no stack of its own depth: brackets are kept in a list. */
-export function endOfFirstValue(text: string): number {
+/** A key of an object, with its quotation marks, by indexes in the text. */
+export interface ScannedKey {
+  readonly start: number;
+  readonly end: number;
+  /** Of the bracket that opens its object. */
+  readonly objectStart: number;
+}
+
+/**
+ * The index behind the first value; `onKey` is told of each key on the way. Needs no stack of its own depth:
+ * brackets are kept in a list.
+ */
+export function endOfFirstValue(text: string, onKey?: (key: ScannedKey) => void): number {
   const open: ('{' | '[')[] = [];
+  const starts: number[] = [];
   let expected: Expected = 'value';
   let place = skipBlanks(text, 0);
   if (place === text.length) throw new JsonTextError('EOF', place);
@@ -44,6 +56,7 @@ export function endOfFirstValue(text: string): number {
     }
     if (isClosing(char, inside, expected)) {
       open.pop();
+      starts.pop();
       place += 1;
     } else if (expected === 'colon') {
       if (char !== ':') throw wrongCharacter(text, place, 'after object key');
@@ -53,7 +66,9 @@ export function endOfFirstValue(text: string): number {
     } else if (expected === 'key' || expected === 'first-key') {
       if (char !== '"')
         throw wrongCharacter(text, place, 'looking for beginning of object key string');
-      place = endOfString(text, place);
+      const start = place;
+      place = endOfString(text, start);
+      onKey?.({ start, end: place, objectStart: starts.at(-1) ?? 0 });
       expected = 'colon';
       continue;
     } else if (expected === 'comma-or-end') {
@@ -64,6 +79,7 @@ export function endOfFirstValue(text: string): number {
       );
     } else if (char === '{' || char === '[') {
       open.push(char);
+      starts.push(place);
       expected = char === '{' ? 'first-key' : 'first-item';
       place += 1;
       continue;

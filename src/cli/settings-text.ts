@@ -8,13 +8,26 @@ export class SettingsTextError extends Error {
   override readonly name = 'SettingsTextError';
 }
 
-/** Strict JSON. Throws SettingsTextError. */
+/** Strict JSON, each key of an object once. Throws SettingsTextError. */
 export function parseJsonSettings(text: string): unknown {
+  let settings: unknown;
   try {
-    return JSON.parse(text) as unknown;
+    settings = JSON.parse(text);
   } catch {
     throw new SettingsTextError(jsonFaultOf(text));
   }
+  requireKeysOnce(text);
+  return settings;
+}
+
+/** JSON lets the last one count: what stands under the others would be lost in silence. */
+function requireKeysOnce(text: string): void {
+  const known = new Set<string>();
+  endOfFirstValue(text, ({ start, end, objectStart }) => {
+    const key = `${objectStart} ${String(JSON.parse(text.slice(start, end)))}`;
+    if (known.has(key)) throw new SettingsTextError(`duplicate key ${whereIn(text, start)}`);
+    known.add(key);
+  });
 }
 
 function jsonFaultOf(text: string): string {

@@ -337,6 +337,11 @@ t.test('secrets: the text of a configuration is not repeated by what refuses it'
     [parseJsonSettings, `{"a":\n -}`, / in numeric literal in line 2, column 3$/],
     [parseJsonSettings, '', /^EOF in line 1, column 1$/],
     [parseJsonSettings, `{}\n "${HUNTER}"`, /^something follows .* in line 2, column 2$/],
+    [
+      parseJsonSettings,
+      `{"a": {"b": 1, "c": {"b": 2}},\n "d": {"b": "${HUNTER}"},\n "\\u0061": 1}`,
+      /^duplicate key in line 3, column 2$/,
+    ],
     [parseYamlSettings, `a:\n  b: "${HUNTER}\n`, /^missing char in line 3, column 1$/],
     [parseYamlSettings, `a:\n  b: ${HUNTER}\n c: d\n`, / in line \d, column \d+$/],
     [parseYamlSettings, `a: *${HUNTER}\n`, /^an alias names no anchor/],
