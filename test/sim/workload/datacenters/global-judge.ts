@@ -227,10 +227,12 @@ export class GlobalJudge {
   /** What is not in the log any more could be read where it was written, until that was known there. */
   #wasSetApart({ target, output }: GlobalRead): boolean {
     if (target.kind === 'login') {
-      const { accessorId, method } = target;
-      return (
-        this.#apart.hasHolder(`auth-method ${method.name}`) || this.#apart.hasToken(accessorId)
-      );
+      const { accessorId, isLocal, method } = target;
+      const key = `auth-method ${method.name}`;
+      // Where nobody keeps the first entry beyond a fork, a local token ends with any method that was changed.
+      const mayEnd = isLocal && output.kind === 'missing' && this.#hasBranches;
+      if (mayEnd && this.#phases.wasChanged(key)) return true;
+      return this.#apart.hasHolder(key) || this.#apart.hasToken(accessorId);
     }
     if (target.kind === 'tenant') return this.#apart.hasHolder(`namespace ${target.namespace}`);
     if (output.kind === 'found') return this.#apart.wasEver(target, output);

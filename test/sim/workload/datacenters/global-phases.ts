@@ -78,6 +78,12 @@ export class GlobalPhases {
     return this.#holders.has(key);
   }
 
+  /** Whether there was another version of that object behind the first one. */
+  wasChanged(key: string): boolean {
+    const versions = (this.#byKey.get(key) ?? []).filter(({ version }) => version !== null);
+    return versions.length > 1;
+  }
+
   /** Whether that token was made, replaced or deleted. */
   hasToken(accessorId: string): boolean {
     return this.#byKey.has(`token ${accessorId}`);
