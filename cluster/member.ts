@@ -15,6 +15,7 @@ import type {
   MemberOptions,
   MemberStanding,
   MemberView,
+  OtherCluster,
 } from './member/group-member.ts';
 import { type HandlerByMethod, MemberCalls, type ServiceCallers } from './member/member-calls.ts';
 import { DEFAULT_MEMBER_LIMITS, DEFAULT_MEMBER_TIMING } from './member/member-timing.ts';
@@ -145,6 +146,10 @@ class OpenMember<Outcome> implements Member<Outcome> {
 
   members(): readonly MemberView[] {
     return this.#seat?.views() ?? [];
+  }
+
+  otherClusters(): readonly OtherCluster[] {
+    return this.#seat?.otherClusters() ?? [];
   }
 
   call(to: NodeId | NetAddress, request: RpcCall): Promise<Uint8Array> {

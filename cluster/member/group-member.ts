@@ -106,6 +106,13 @@ export interface MemberView extends MemberRecord {
   readonly lastIndex: number | undefined;
 }
 
+/** Servers at addresses of retry_join that are of another cluster of this datacenter. */
+export interface OtherCluster {
+  readonly clusterId: string;
+  /** Name and address, for people. */
+  readonly servers: readonly string[];
+}
+
 export interface ServerHealth {
   readonly member: MemberView;
   readonly isHealthy: boolean;
@@ -130,6 +137,8 @@ export interface Member<Outcome> extends Replica<Outcome> {
   standing(): MemberStanding;
   groupRecord(): GroupRecord;
   members(): readonly MemberView[];
+  /** Those that the addresses of retry_join lead to, as this node found while it leads; empty on others. */
+  otherClusters(): readonly OtherCluster[];
   /**
    * Calls a service of another member, of this one, or, by its address, of a server of another
    * datacenter. Rejects with RpcError.

@@ -14,6 +14,8 @@ export interface MemberTiming {
   readonly lookMs: number;
   /** A member that knows no leader for so long asks around. */
   readonly searchAfterMs: number;
+  /** How often the leader looks whether servers of another cluster are at the addresses of retry_join. */
+  readonly otherClustersMs: number;
   /** A voter that is dead for so long gives way to a learner that is ready to vote. */
   readonly replaceAfterMs: number;
   /**
@@ -42,6 +44,7 @@ export const DEFAULT_MEMBER_TIMING: MemberTiming = {
   aliveMs: 3_000,
   lookMs: 1_000,
   searchAfterMs: 3_000,
+  otherClustersMs: 300_000,
   replaceAfterMs: 60_000,
   cleanupAfterMs: 3_600_000,
   changeWaitMs: 5_000,

@@ -18,12 +18,13 @@ import type { Transport } from '../transport/transport.ts';
 import { Announcing } from './announcing.ts';
 import { DigestWatch } from './digest-watch.ts';
 import { Directory } from './directory.ts';
-import type { DigestedMachine, MemberOptions, MemberView } from './group-member.ts';
+import type { DigestedMachine, MemberOptions, MemberView, OtherCluster } from './group-member.ts';
 import { Leading } from './leading.ts';
 import type { HandlerByMethod } from './member-calls.ts';
 import { encodeText, type Introduction } from './member-frames.ts';
 import type { MemberLimits, MemberTiming } from './member-timing.ts';
 import { memberViews } from './member-views.ts';
+import { OtherClusters } from './other-clusters.ts';
 import { Repeated } from './repeated.ts';
 import { answersOf } from './seat-answers.ts';
 import { SnapshotInbox } from './snapshot-inbox.ts';
@@ -58,10 +59,12 @@ export class Seat<Outcome> {
   readonly #outbox: SnapshotOutbox;
   readonly #inbox: SnapshotInbox;
   readonly #announcing: Announcing;
+  readonly #otherClusters: OtherClusters;
   readonly #digests: DigestWatch;
   readonly #looks: Repeated;
   readonly #proofs: Repeated;
   readonly #comparisons: Repeated;
+  readonly #strangers: Repeated;
   /** As the peers were set by it. */
   #group: GroupRecord;
   #leaderSeenAtMs: number;
@@ -91,6 +94,7 @@ export class Seat<Outcome> {
     });
     this.leading = this.#createLeading();
     this.#announcing = this.#createAnnouncing();
+    this.#otherClusters = this.#createOtherClusters();
     this.#digests = new DigestWatch({
       self: this.#node,
       machine,
@@ -130,6 +134,14 @@ export class Seat<Outcome> {
       },
       onFailed,
     });
+    this.#strangers = new Repeated({
+      clock,
+      everyMs: timing.otherClustersMs,
+      work: async () => {
+        if (this.replica.lead().isLeader) await this.#otherClusters.look();
+      },
+      onFailed,
+    });
   }
 
   views(): readonly MemberView[] {
@@ -143,6 +155,11 @@ export class Seat<Outcome> {
       peers: transport?.peers() ?? [],
       aliveMs: timing.aliveMs,
     });
+  }
+
+  /** As this node found while it leads: another leader looks for itself. */
+  otherClusters(): readonly OtherCluster[] {
+    return this.replica.lead().isLeader ? this.#otherClusters.found : [];
   }
 
   /** Who leads, as far as this node knows, with where it is. */
@@ -164,7 +181,7 @@ export class Seat<Outcome> {
   /** Hands leadership over, if it is held here. The links stay as they are. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const loops = [this.#looks, this.#proofs, this.#comparisons];
+    const loops = [this.#looks, this.#proofs, this.#comparisons, this.#strangers];
     this.#loopsEnd = Promise.all(loops.map((loop) => loop.close()));
     await this.#inbox.close();
     await this.replica.close();
@@ -244,6 +261,24 @@ export class Seat<Outcome> {
     });
   }
 
+  #createOtherClusters(): OtherClusters {
+    const { options, clusterId, self, timing, transport } = this.#seat;
+    return new OtherClusters({
+      logger: options.logger,
+      clusterId,
+      datacenter: options.self.datacenter,
+      retryJoin: transport === undefined ? [] : options.retryJoin,
+      own: () => {
+        const linked = (transport?.peers() ?? []).filter(({ isLinked }) => isLinked);
+        return [self().address, ...linked.map(({ address }) => address)];
+      },
+      whoIsAt: async (address) => {
+        if (transport === undefined) throw new RpcError('unreachable', 'there is no cluster port');
+        return transport.whoIsAt(address, timing.callMs);
+      },
+    });
+  }
+
   #createHandlers(): HandlerByMethod {
     const { clusterId, self, log, machine } = this.#seat;
     const inbox = this.#inbox;
@@ -320,6 +355,7 @@ export class Seat<Outcome> {
   #onLeaderChanged(): void {
     this.#looks.now();
     this.#proofs.now();
+    if (this.replica.lead().isLeader) this.#strangers.now();
     this.#seat.onChanged();
   }
 

@@ -17,6 +17,8 @@ export interface DialRequest {
   readonly lane: Lane;
   /** Who should answer, if it is known. */
   readonly expected: NodeId | undefined;
+  /** This node does not say to which cluster it belongs. */
+  readonly isStranger?: boolean;
   readonly onProved: (conn: Conn, proved: Proved) => ConnHandlers;
   readonly onFailed: (refusal: HandshakeRefusal) => void;
 }

@@ -13,7 +13,12 @@ import { HandshakeRefusal } from './handshake-refusal.ts';
 import { LaneConn } from './lane-conn.ts';
 import { callerOf, type LinkParts, newCallTable } from './link-parts.ts';
 import { RpcError } from './rpc-error.ts';
-import type { RpcCall } from './transport.ts';
+import type { RpcCall, RpcCaller } from './transport.ts';
+
+/** What a connection is for; a stranger only learns who is there. */
+type Purpose = 'small' | 'bulk' | 'stranger';
+
+const WHO_IS_THERE = 'the question who is there';
 
 export class Guests {
   readonly #parts: LinkParts;
@@ -26,15 +31,23 @@ export class Guests {
   /** Rejects with RpcError. */
   async call(address: NetAddress, request: RpcCall): Promise<Uint8Array> {
     const purpose = request.isBulk === true ? 'bulk' : 'small';
+    return this.#guestAt(address, purpose, request.method).call(request);
+  }
+
+  /** See Transport. */
+  async whoIsAt(address: NetAddress, deadlineMs: number): Promise<RpcCaller> {
+    return this.#guestAt(address, 'stranger', WHO_IS_THERE).who(deadlineMs);
+  }
+
+  #guestAt(address: NetAddress, purpose: Purpose, method: string): Guest {
     const key = `${purpose} ${address.host}:${address.port}`;
     const known = this.#current(key);
     const { guestsMax } = this.#parts.limits;
     if (known === undefined && this.#guestByAddress.size >= guestsMax) {
-      const says = `${request.method} was not sent: ${guestsMax} connections for calls are open already`;
+      const says = `${method} was not sent: ${guestsMax} connections for calls are open already`;
       throw new RpcError('unreachable', says);
     }
-    const guest = known ?? this.#open(key, address);
-    return guest.call(request);
+    return known ?? this.#open(key, address, purpose);
   }
 
   /** What a node has come to belong to since, those at the other end of its connections have not heard. */
@@ -45,8 +58,9 @@ export class Guests {
     return undefined;
   }
 
-  #open(key: string, address: NetAddress): Guest {
-    const guest: Guest = new Guest(this.#parts, address, () => {
+  #open(key: string, address: NetAddress, purpose: Purpose): Guest {
+    const to = { address, isStranger: purpose === 'stranger' };
+    const guest: Guest = new Guest(this.#parts, to, () => {
       if (this.#guestByAddress.get(key) === guest) this.#guestByAddress.delete(key);
     });
     this.#guestByAddress.set(key, guest);
@@ -77,13 +91,17 @@ class Guest {
   #isRetired = false;
   #isGone = false;
 
-  constructor(parts: LinkParts, address: NetAddress, onGone: () => void) {
+  constructor(
+    parts: LinkParts,
+    to: { readonly address: NetAddress; readonly isStranger: boolean },
+    onGone: () => void,
+  ) {
     this.#parts = parts;
     this.belonging = parts.belonging();
     this.#onGone = onGone;
     this.#calls = newCallTable(parts);
     this.#attempt = parts.dial({
-      address,
+      ...to,
       lane: 'call',
       expected: undefined,
       onProved: (conn, proved) => this.#onProved(conn, proved),
@@ -114,6 +132,13 @@ class Guest {
     return answer.finally(() => this.#endWhenIdle());
   }
 
+  /** As the handshake proves it; nothing else is asked. */
+  async who(deadlineMs: number): Promise<RpcCaller> {
+    const lane = this.#lane ?? (await this.#made({ method: WHO_IS_THERE, deadlineMs }));
+    this.retire();
+    return callerOf(lane.peer, lane.remote);
+  }
+
   /** No other call comes: it ends with the last one that is under way. */
   retire(): void {
     this.#isRetired = true;
@@ -127,7 +152,7 @@ class Guest {
     this.#end(why);
   }
 
-  #made({ method, deadlineMs }: RpcCall): Promise<LaneConn> {
+  #made({ method, deadlineMs }: Pick<RpcCall, 'method' | 'deadlineMs'>): Promise<LaneConn> {
     return new Promise((resolve, reject) => {
       const fail = (why: string): void => {
         this.#askers.delete(asker);

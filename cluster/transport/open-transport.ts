@@ -16,7 +16,7 @@ import { Link } from './link.ts';
 import type { LinkParts } from './link-parts.ts';
 import { Reception } from './reception.ts';
 import { RpcError } from './rpc-error.ts';
-import type { PeerStatus, RpcCall, Transport, TransportOptions } from './transport.ts';
+import type { PeerStatus, RpcCall, RpcCaller, Transport, TransportOptions } from './transport.ts';
 import { DEFAULT_TRANSPORT_LIMITS, DEFAULT_TRANSPORT_TIMING } from './transport-limits.ts';
 
 /** Listens; rejects when the address cannot be had. */
@@ -66,11 +66,10 @@ class NodeTransport implements Transport {
           clock,
           timing,
           frameMaxBytes: limits.helloMaxBytes,
-          handshake: this.#handshake({
-            kind: 'dialler',
-            lane: request.lane,
-            expected: request.expected,
-          }),
+          handshake: this.#handshake(
+            { kind: 'dialler', lane: request.lane, expected: request.expected },
+            request.isStranger === true ? '' : options.clusterId(),
+          ),
         }),
       nextCallId: () => {
         this.#lastCallId += 1;
@@ -84,7 +83,11 @@ class NodeTransport implements Transport {
       logger,
       timing,
       limits,
-      handshake: () => this.#handshake({ kind: 'listener', admit: (hello) => this.#admit(hello) }),
+      handshake: () =>
+        this.#handshake(
+          { kind: 'listener', admit: (hello) => this.#admit(hello) },
+          options.clusterId(),
+        ),
       onProved: (conn, proved) => this.#take(conn, proved),
     });
   }
@@ -128,6 +131,11 @@ class NodeTransport implements Transport {
     if (link !== undefined) return link.call(request);
     const says = `${request.method} was not sent: node ${to} is no peer`;
     return Promise.reject(new RpcError('unreachable', says));
+  }
+
+  async whoIsAt(address: NetAddress, deadlineMs: number): Promise<RpcCaller> {
+    if (this.#closing !== undefined) throw new RpcError('unreachable', CLOSING);
+    return this.#guests.whoIsAt(address, deadlineMs);
   }
 
   peers(): readonly PeerStatus[] {
@@ -242,12 +250,12 @@ class NodeTransport implements Transport {
     return asker.lane;
   }
 
-  #handshake(side: HandshakeOptions['side']): Handshake {
-    const { self, clusterId, federationId, uses, clusterKey, acceptedKeys, random } = this.#options;
+  #handshake(side: HandshakeOptions['side'], clusterId: string | undefined): Handshake {
+    const { self, federationId, uses, clusterKey, acceptedKeys, random } = this.#options;
     return new Handshake({
       self,
       life: this.#life,
-      clusterId: clusterId() ?? '',
+      clusterId: clusterId ?? '',
       federationId: federationId?.() ?? '',
       uses: uses(),
       clusterKey,

@@ -68,6 +68,11 @@ export interface Transport {
   send(message: Message): void;
   /** Rejects with RpcError. An address is for nodes that are no peers (yet), or of another datacenter. */
   call(to: NodeId | NetAddress, request: RpcCall): Promise<Uint8Array>;
+  /**
+   * Who is at an address, as the handshake proves it. This node keeps to itself of which cluster it is: one of
+   * another cluster would refuse it, and not be told from whoever cannot be asked. Rejects with RpcError.
+   */
+  whoIsAt(address: NetAddress, deadlineMs: number): Promise<RpcCaller>;
   peers(): readonly PeerStatus[];
   /**
    * Takes no more calls, lets those that are under way here be answered for a while, then ends every

@@ -17,7 +17,7 @@ export interface Hello {
   /** The range of protocol versions that its program speaks. */
   readonly oldestVersion: number;
   readonly newestVersion: number;
-  /** Empty while the node belongs to no cluster. */
+  /** Empty while the node belongs to no cluster, or only looks who is there. */
   readonly clusterId: string;
   readonly datacenter: string;
   readonly node: NodeId;

@@ -8,7 +8,7 @@ import type { StateView } from '../state/view.ts';
 import { textOfAddress } from './net-address.ts';
 import type { Settings } from './settings.ts';
 
-type Group = Pick<Member<unknown>, 'standing' | 'members' | 'status' | 'address'>;
+type Group = Pick<Member<unknown>, 'standing' | 'members' | 'status' | 'address' | 'otherClusters'>;
 
 export interface NodeInfoParts {
   readonly settings: Settings;
@@ -93,6 +93,9 @@ export class GroupNodeInfo implements NodeInfo {
     const voters = group.members().filter(({ isVoter, isSelf }) => isVoter && !isSelf);
     const { epoch, seq } = view.position();
     const digests = view.digests();
+    const others = group
+      .otherClusters()
+      .map(({ clusterId, servers }) => `${clusterId}: ${servers.join(', ')}`);
     return {
       raft: {
         state: stateOf(group),
@@ -103,6 +106,7 @@ export class GroupNodeInfo implements NodeInfo {
         applied_index: String(status.appliedIndex),
         num_peers: String(voters.length),
         last_contact: lastContactOf(group),
+        ...(others.length > 0 && { other_clusters: others.join('; ') }),
       },
       state: {
         index: String(view.index()),

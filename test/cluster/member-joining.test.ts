@@ -714,3 +714,88 @@ t.test('directory: of those who are named it keeps so many, the newest', async (
   test.equal(kept.length, 256);
   test.equal(kept.at(-1), named.at(-1));
 });
+
+const STRAY = /error retry_join names servers of another cluster.*empty their data folders/;
+
+t.test(
+  'other clusters: a leader that stands apart from the servers of retry_join says so, once',
+  async (test) => {
+    const world = new MemberWorld();
+    const nodes = await world.group(3);
+    const d = world.node('d');
+    await world.start(d);
+    await world.settled([d]);
+    await world.stop(d);
+    const timing = { otherClustersMs: 10_000 };
+    d.settings = { join: ['a', 'b', 'c'], timing };
+    await world.start(d);
+    await world.until('d says so', () => d.hasLogged(STRAY), 5_000);
+    await world.run(60_000);
+    test.equal(d.log.filter((line) => STRAY.test(line)).length, 1);
+    test.equal(d.stands, 'leader', 'it may be the rightful one');
+    const servers = ['a at a:8300', 'b at b:8300', 'c at c:8300'];
+    const found = [{ clusterId: nodes[0]!.clusterId, servers }];
+    test.same(d.up.otherClusters(), found);
+    test.ok(d.hasLogged(new RegExp(`"other":"${nodes[0]!.clusterId}"`)));
+    // Looking is no knocking: nothing was refused there.
+    for (const node of nodes)
+      test.notOk(node.hasLogged(/warn a connection was refused/), node.name);
+    // Who does not answer is still another one; who has begun anew belongs to this one.
+    world.crash(nodes[0]!);
+    await world.run(20_000);
+    test.same(d.up.otherClusters(), found);
+    for (const node of nodes.slice(1)) world.crash(node);
+    for (const name of ['a', 'b', 'c']) {
+      await world.start(world.node(name, { join: ['d'] }));
+      await world.until(`${name} is with d`, () => d.group.includes(name));
+    }
+    await world.until('nobody is apart', () => d.up.otherClusters().length === 0);
+    test.equal(d.log.filter((line) => STRAY.test(line)).length, 1);
+    clean(test, world);
+  },
+);
+
+t.test(
+  'other clusters: the rightful one, whose settings name the stray, says so too',
+  async (test) => {
+    const world = new MemberWorld();
+    const stray = world.node('d');
+    await world.start(stray);
+    await world.settled([stray]);
+    const nodes = ['a', 'b', 'c'].map((name) =>
+      world.node(name, { bootstrapExpect: 3, join: ['a', 'b', 'c'] }),
+    );
+    await world.start(...nodes);
+    await world.settled(nodes);
+    for (const node of nodes) node.settings = { join: ['a', 'b', 'c', 'd'] };
+    for (const node of nodes) world.crash(node);
+    await world.start(...nodes);
+    const leader = await world.settled(nodes);
+    await world.until('the leader says so', () => leader.hasLogged(STRAY), 5_000);
+    test.match(leader.up.otherClusters(), [
+      { clusterId: stray.clusterId, servers: ['d at d:8300'] },
+    ]);
+    for (const node of followersOf(nodes)) test.same(node.up.otherClusters(), []);
+    clean(test, world);
+  },
+);
+
+t.test('other clusters: none of one datacenter, of another one, or without any', async (test) => {
+  const world = new MemberWorld();
+  const elsewhere = world.node('e', { datacenter: 'dc2' });
+  await world.start(elsewhere);
+  const joins = ['a', 'b', 'c', 'e', 'f', 'gone'];
+  const settings = { join: joins, timing: { otherClustersMs: 1_000 } };
+  const nodes = ['a', 'b', 'c'].map((name) =>
+    world.node(name, { ...settings, bootstrapExpect: 3 }),
+  );
+  const waiting = world.node('f', { bootstrapExpect: 5, join: ['f', 'gone'] });
+  await world.start(...nodes);
+  const leader = await world.settled(nodes);
+  await world.start(waiting);
+  await world.run(10_000);
+  test.same(leader.up.otherClusters(), []);
+  for (const node of nodes) test.notOk(node.hasLogged(STRAY));
+  test.equal(waiting.clusterId, undefined, 'looking tells nobody of a cluster');
+  clean(test, world);
+});

@@ -1447,3 +1447,20 @@ async function dieAndComeBack(
   nodes[place] = await rig.open(name, { node: dead.node });
   introduce(...nodes);
 }
+
+t.test('who is there: one of another cluster says so, and refuses nobody', async (test) => {
+  const rig = new Rig();
+  const one = await rig.open('one', { node: 1, clusterId: CLUSTER });
+  const two = await rig.open('two', { node: 2, clusterId: 'dddddddd' });
+  const asked = one.transport.whoIsAt(addressOf(two), 1_000);
+  await rig.run(20);
+  test.match(await asked, { node: 2, name: 'two', datacenter: 'dc1', clusterId: 'dddddddd' });
+  await rig.run(20);
+  test.equal(rig.net.countBetween('one', 'two'), 0, 'the connection is for nothing else');
+  test.same([...one.warnings, ...two.warnings], []);
+  const strange = await rig.open('three', { node: 3, clusterKey: new Uint8Array(32) });
+  const refused = one.transport.whoIsAt(addressOf(strange), 1_000);
+  refused.catch(() => undefined);
+  await rig.run(20);
+  await test.rejects(refused, { code: 'unreachable', message: /does not have the cluster_key/ });
+});

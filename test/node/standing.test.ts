@@ -310,6 +310,7 @@ function memberWith(given: {
     address: given.address,
     standing: () => given.standing,
     members: () => views,
+    otherClusters: () => [],
     groupRecord: () => ({ ...EMPTY_GROUP, membership }),
     autopilotState: () => ({ isHealthy: true, failureTolerance: 1, servers: [] }),
     status: () => ({
@@ -393,6 +394,11 @@ t.test(
     t.equal(three.leader(), '10.0.0.2:8300', 'where the others reach it, not where it listens');
     t.same(three.peers(), ['10.0.0.1:8300', '10.0.0.2:8300', '10.0.0.3:8300']);
     t.same(three.stats().raft?.num_peers, '2');
+    t.notOk(three.stats().raft && 'other_clusters' in three.stats().raft!);
+    const group = memberWith({ standing: LEADING, heardMs: [0, 1, 2], address });
+    const stray = { clusterId: 'c', servers: ['a at x:8300', 'b at y:8300'] };
+    const apart = infoOf({ ...group, otherClusters: () => [stray] });
+    t.equal(apart.stats().raft?.other_clusters, 'c: a at x:8300, b at y:8300');
     const joining = { kind: 'joining', says: 'waiting' } as const;
     const early = infoOf(memberWith({ standing: joining, heardMs: [], address }));
     t.equal(early.leader(), undefined);
