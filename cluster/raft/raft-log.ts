@@ -197,10 +197,11 @@ export class RaftLog {
   /** Moves the commit mark forward, never back. What is committed must be here. */
   commitTo(index: number): void {
     if (index <= this.#commitIndex) return;
-    assert(index <= this.lastIndex, 'committed entries are missing: was the log damaged or lost?', {
-      index,
-      lastIndex: this.lastIndex,
-    });
+    assert(
+      index <= this.lastIndex,
+      'committed entries are missing: was the log damaged or lost, or does another server run from a copy of it?',
+      { index, lastIndex: this.lastIndex },
+    );
     this.#commitIndex = index;
   }
 

@@ -82,7 +82,7 @@ export class LaneSlot {
     const old = this.#up;
     this.#up = fresh;
     if (old !== undefined) {
-      old.refuse('closing', 'another connection took its place');
+      old.refuse('closing', placeTakenText(old, fresh));
       onReplaced(old, fresh);
     }
     onUp(fresh);
@@ -156,6 +156,15 @@ const DOUBLINGS_MAX = 20;
 
 function linkedAlready(why: string): HandshakeRefusal {
   return new HandshakeRefusal('linked-already', why);
+}
+
+/** Who reads that another life took its place is alive beside it. */
+function placeTakenText(old: LaneConn, fresh: LaneConn): string {
+  if (old.peer.life === fresh.peer.life) return 'another connection took its place';
+  return (
+    `another process with its node id took its place, at ${fresh.remote}: two servers run from copies of one ` +
+    'data folder; stop one of them and empty its folder'
+  );
 }
 
 function isSameAddress(one: NetAddress | undefined, other: NetAddress | undefined): boolean {

@@ -13,6 +13,7 @@ import type { HandshakeRefusal } from './handshake-refusal.ts';
 import type { LaneConn } from './lane-conn.ts';
 import { LaneSlot } from './lane-slot.ts';
 import { callerOf, type LinkParts, newCallServer, newCallTable } from './link-parts.ts';
+import { LifeWatch } from './life-watch.ts';
 import { laneOf, messageSizeBytes } from './message-size.ts';
 import { RpcError } from './rpc-error.ts';
 import type { PeerStatus, RpcCall } from './transport.ts';
@@ -31,6 +32,7 @@ export class Link {
   readonly #bulk: LaneSlot;
   readonly #calls: CallTable;
   readonly #served: CallServer;
+  readonly #lives = new LifeWatch();
   #address: NetAddress | undefined;
   /** Of the last handshake. */
   #peer: Hello | undefined;
@@ -209,12 +211,26 @@ export class Link {
     this.#peer = up.peer;
     const { node, name, programVersion: version, lane } = up.peer;
     const { logger } = this.#options.parts;
-    if (lane === 'control') logger.info({ node, name, version, remote: up.remote }, 'linked');
+    if (lane === 'control') {
+      logger.info({ node, name, version, remote: up.remote }, 'linked');
+      this.#watchLives(up);
+    }
     const other = (lane === 'control' ? this.#bulk : this.#control).up;
     // Half of the link is with a life that is over.
     if (other !== undefined && other.peer.life !== up.peer.life) {
       other.refuse('closing', 'the node came back in another life');
     }
+  }
+
+  #watchLives({ peer, remote }: LaneConn): void {
+    const { life, name, id } = peer;
+    const other = this.#lives.onUp({ life, remote });
+    if (other === undefined) return;
+    const remotes = [other.remote, remote];
+    this.#options.parts.logger.error(
+      { name, id, remotes },
+      'two servers run from copies of one data folder: stop one of them and empty its folder',
+    );
   }
 
   #onDown(why: string, down: LaneConn): void {
