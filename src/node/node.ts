@@ -12,10 +12,10 @@ import type { NodeInfo } from '../http/node-info.ts';
 import type { HttpParts } from '../http/parts.ts';
 import type { Operations } from '../service/operations.ts';
 import { NEWEST_LEVEL } from '../state/feature-levels.ts';
-import { UnreadableEntry } from '../state/unreadable.ts';
 import { groupPlanOf } from './cluster-settings.ts';
 import { httpSettingsOf } from './derive-settings.ts';
 import { exportFederationMetrics } from './federation-metrics.ts';
+import { fatalOf } from './fatal.ts';
 import { federationPlanOf } from './federation-settings.ts';
 import { GroupNodeInfo } from './group-node-info.ts';
 import { LoopWatch } from './loop-watch.ts';
@@ -125,17 +125,6 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
       await handOver(group, logger);
       await closer.close();
     },
-  };
-}
-
-function fatalOf({ logger, exitAfterFatal }: Platform): (cause: Error) => void {
-  return (cause) => {
-    const says =
-      cause instanceof UnreadableEntry
-        ? cause.message
-        : 'a store failed; the process ends, because what is on disk is not known';
-    logger.error({ cause }, says);
-    exitAfterFatal();
   };
 }
 

@@ -1,0 +1,22 @@
+// How the process ends when it cannot go on, in words that lead to the cause.
+
+import { AssertionError } from '../../cluster/base/assert.ts';
+import { UnreadableEntry } from '../state/unreadable.ts';
+import type { Platform } from './platform.ts';
+
+export function fatalOf({
+  logger,
+  exitAfterFatal,
+}: Pick<Platform, 'logger' | 'exitAfterFatal'>): (cause: Error) => void {
+  return (cause) => {
+    logger.error({ cause }, textOf(cause));
+    exitAfterFatal();
+  };
+}
+
+function textOf(cause: Error): string {
+  if (cause instanceof UnreadableEntry) return cause.message;
+  // Mostly its own log or state against what the others say: no disk has failed.
+  if (cause instanceof AssertionError) return `the process ends: ${cause.message}`;
+  return 'a store failed; the process ends, because what is on disk is not known';
+}

@@ -1,0 +1,28 @@
+// What the log says last when the process cannot go on.
+
+import t from 'tap';
+import { AssertionError } from '../../cluster/base/assert.ts';
+import { fatalOf } from '../../src/node/fatal.ts';
+
+t.test('fatal: the last line leads to the cause, and blames no disk that is whole', (t) => {
+  const lines: string[] = [];
+  let exits = 0;
+  const silent = (): void => undefined;
+  const onFatal = fatalOf({
+    logger: {
+      debug: silent,
+      info: silent,
+      warn: silent,
+      error: (fields, text) => void lines.push(`${text} (${String(fields.cause)})`),
+    },
+    exitAfterFatal: () => {
+      exits += 1;
+    },
+  });
+  onFatal(new AssertionError('committed entries are missing {"index":8}'));
+  onFatal(new Error('I/O error'));
+  t.match(lines[0], /^the process ends: committed entries are missing \{"index":8\} \(/);
+  t.match(lines[1], /^a store failed; .* not known \(Error: I\/O error\)$/);
+  t.equal(exits, 2);
+  t.end();
+});
