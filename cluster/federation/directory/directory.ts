@@ -161,7 +161,10 @@ export class Directory {
         `it is of federation ${record.federationId}, not of ${federationId()}`,
       );
     }
-    if (record.datacenter === datacenter && record.clusterId !== clusterId()) {
+    const own = clusterId();
+    // Of its own datacenter a server that is about to join hears before it is of that cluster.
+    if (record.datacenter === datacenter && own === '') return false;
+    if (record.datacenter === datacenter && record.clusterId !== own) {
       return this.#refuse(record, 'it has the name of this datacenter');
     }
     this.#forgetOld();

@@ -56,6 +56,7 @@ t.test('directory frames: have the bytes of the first release, both ways', async
 function aDirectory(
   world: FeedWorld,
   given: {
+    readonly clusterId?: string;
     readonly federationId?: string;
     readonly removed?: readonly string[];
     readonly clusters?: Readonly<Record<string, string>>;
@@ -66,7 +67,7 @@ function aDirectory(
     clock: world.clock,
     logger: world.logger('d'),
     datacenter: 'dc1',
-    clusterId: () => 'cluster of dc1',
+    clusterId: () => given.clusterId ?? 'cluster of dc1',
     federationId: () => given.federationId ?? 'fed',
     isRemoved: (each) => given.removed?.includes(each) === true,
     clusterIdOf: (each) => given.clusters?.[each],
@@ -214,6 +215,17 @@ t.test('directory: the primary is who the latest reign is said to be of', async 
   test.same(directory.primary(), { datacenter: 'dc3', epoch: 4, addresses: RECORD.addresses });
   test.same(directory.datacenters(), ['dc2', 'dc3', 'dc4', 'dc5']);
 });
+
+t.test(
+  'directory: a server that is about to join takes its cluster for no other one',
+  async (test) => {
+    const world = new FeedWorld();
+    const directory = aDirectory(world, { clusterId: '', federationId: '' });
+    test.equal(directory.learn([{ ...RECORD, datacenter: 'dc1' }]), false);
+    test.same(directory.records(), []);
+    test.same(world.log, []);
+  },
+);
 
 t.test('directory: strangers are left out, and there are only so many', async (test) => {
   const world = new FeedWorld();
