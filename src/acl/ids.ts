@@ -121,9 +121,11 @@ export function secretIdOf(text: string): SecretId {
 /** A secret that the configuration gives to a token: any text of a header's value but the words of the system. */
 export function requireConfiguredSecret(text: string): SecretId {
   if (text === '') throw invalid('the secret is empty');
-  // Nobody could present it.
-  if (!/^[\x21-\x7e]+$/.test(text)) {
-    throw invalid('the secret has blanks, line ends or other characters that no header can carry');
+  // Nobody could present it: of a header's value the blanks at both ends go.
+  if (!/^[\x20-\x7e]+$/.test(text) || text.trim() !== text) {
+    throw invalid(
+      'the secret has blanks at an end, line ends or other characters that no header can carry',
+    );
   }
   if (text === ANONYMOUS_SECRET || ROOT_SECRETS.has(text)) {
     throw invalid('the secret is a word that the system keeps for itself');

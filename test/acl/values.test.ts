@@ -142,7 +142,8 @@ t.test('ids', async (t) => {
 
   t.test('a configured secret is any text but the words of the system', async (t) => {
     t.equal(requireConfiguredSecret('root'), 'root');
-    for (const word of ['', 'anonymous', 'allow', 'deny', 'manage']) {
+    t.equal(requireConfiguredSecret('a pass phrase'), 'a pass phrase', 'a header carries it');
+    for (const word of ['', ' a', 'a ', 'a\tb', 'ü', 'anonymous', 'allow', 'deny', 'manage']) {
       t.match(
         refusalOf(() => requireConfiguredSecret(word)),
         /^invalid: /,

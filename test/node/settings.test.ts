@@ -101,7 +101,7 @@ t.test('settings: a refusal names the setting and where it came from', async (t)
     ],
     [
       { flags: { 'acl-tokens-initial-management': 'abc-def\n' } },
-      'acl.tokens.initial_management: the secret has blanks, line ends or other characters that no header can carry',
+      'acl.tokens.initial_management: the secret has blanks at an end, line ends or other characters that no header can carry',
     ],
     [
       { flags: { 'client-addr': '' } },
