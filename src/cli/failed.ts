@@ -45,6 +45,10 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'ACL bootstrap no longer allowed',
     'use the management token that exists. If it is lost, write the number of the message into the file acl-bootstrap-reset in the data folder of the leader and run this again.',
   ],
+  [
+    'runs a release without this operation',
+    'upgrade the servers that run the older release, and try again then; nothing was changed.',
+  ],
   ['ACL support disabled', 'set acl.enabled in the configuration of the server.'],
   ['anonymous token lacks permission', NO_TOKEN_SENT],
   [

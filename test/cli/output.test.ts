@@ -392,6 +392,11 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
     'no token was sent',
   ],
   [
+    'a datacenter of an older release',
+    problem(503, 'unavailable', 'the other datacenter runs a release without this operation'),
+    'Next: upgrade the servers that run the older release',
+  ],
+  [
     'a token without the right',
     problem(
       403,
