@@ -3,6 +3,7 @@
 
 import type { RemovedClaim } from '../../cluster/federation/directory/directory.ts';
 import { DEFAULT_FEED_LIMITS } from '../../cluster/federation/feed/feed-limits.ts';
+import type { Refused } from '../../cluster/federation/feed/feed-server.ts';
 import type { FollowerState, FollowerView } from '../../cluster/federation/feed/follower.ts';
 import type {
   SubscriberKind,
@@ -28,6 +29,8 @@ export interface KnownFederation {
   readonly followers: readonly FollowerView[];
   /** How long this server has led the primary; undefined where it does not. */
   readonly ledForMs: number | undefined;
+  /** As leader of the primary: why one that is there does not follow; undefined where that is not so. */
+  readonly refused: (datacenter: string) => Refused | undefined;
   readonly majoritySeq: number;
   /** At the leader of a secondary. */
   readonly subscriber: SubscriberState | undefined;
@@ -114,7 +117,12 @@ const STATE_OF_SUBSCRIBER: Readonly<Record<SubscriberKind, DatacenterState>> = {
 function otherOf(known: KnownFederation, name: string): ShownDatacenter {
   const { followers, nowMs } = known;
   const follower = followers.find(({ datacenter }) => datacenter === name);
-  if (follower === undefined) return { ...unknown(name), state: stateOfUnheard(known, name) };
+  if (follower === undefined) {
+    const refused = known.refused(name);
+    if (refused === undefined) return { ...unknown(name), state: stateOfUnheard(known, name) };
+    const { says: lastError, atMs: lastErrorMs } = refused;
+    return { ...unknown(name), state: 'stopped', lastError, lastErrorMs };
+  }
   const { acked, lagBytes, lagEntries, lagMs, lastError, lastHeardMs, state } = follower;
   return {
     ...unknown(name),

@@ -273,6 +273,7 @@ export class NodeFederation implements Federation {
       position: machine.position(),
       followers: this.#feed.followers(),
       ledForMs: this.#ledForMs,
+      refused: (each) => this.#feed.refused(each),
       majoritySeq: this.#feed.acknowledgedSeq('majority'),
       subscriber: this.#reign === undefined ? undefined : this.#subscriber.state(),
       nowMs: platform.clock.wallMs(),

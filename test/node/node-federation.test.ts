@@ -199,7 +199,7 @@ async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>) {
     clock.advance(1);
     return await told;
   };
-  return { listed, follows, level };
+  return { listed, follows, level, federation, clock };
 }
 
 const VOTER = { isVoter: true, isWitness: false };
@@ -224,4 +224,18 @@ t.test('enlisting: who is refused the global log has no vote on account of askin
   t.same(listed(), ['dc2', 'dc3', 'dc4']);
   await follows('dc5');
   t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
+});
+
+t.test('shown: who is there and refused for its level is not away', async (t) => {
+  const { follows, federation, clock } = await aPrimaryOfThree(t);
+  const shown = () => federation.status().datacenters.find(({ name }) => name === 'dc4')!;
+  await t.rejects(follows('dc4', 0), /read the log up to feature level 0/);
+  clock.advance(10_000);
+  t.equal(shown().state, 'stopped');
+  t.match(shown().lastError, /^the servers of dc4 read the log up to feature level 0/);
+  clock.advance(60_000);
+  t.equal(shown().state, 'away', 'it does not ask any more');
+  await t.rejects(follows('dc4', 0), /read the log up to feature level 0/);
+  await follows('dc4');
+  t.match(shown(), { state: 'live', lastError: '' });
 });

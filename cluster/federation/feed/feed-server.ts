@@ -67,6 +67,12 @@ export interface FeedServerOptions {
   readonly limits?: Partial<FeedLimits>;
 }
 
+/** By the own wall clock. */
+export interface Refused {
+  readonly says: string;
+  readonly atMs: number;
+}
+
 export class FeedServer {
   /** To be served for all datacenters, by their methods. */
   readonly handlers: Readonly<Record<string, RpcServer>> = {
@@ -79,6 +85,8 @@ export class FeedServer {
   readonly #limits: FeedLimits;
   readonly #packer: FramePacker;
   readonly #followers = new Map<string, Follower>();
+  /** Datacenters that use too low a level to follow, as they asked last. */
+  readonly #behind = new Map<string, Refused>();
   readonly #waiters: AckWaiters;
   readonly #stopListening: () => void;
   /** Of the reign in which what is known here was heard; undefined: no reign. */
@@ -125,6 +133,14 @@ export class FeedServer {
     return this.#followers.get(datacenter)?.heardAtMs;
   }
 
+  /** Why a datacenter that is there does not follow; undefined where it was not refused of late. */
+  refused(datacenter: string): Refused | undefined {
+    const refused = this.#behind.get(datacenter);
+    const { clock } = this.#options;
+    const isLate = refused !== undefined && clock.wallMs() - refused.atMs <= REFUSED_SHOWN_MS;
+    return isLate ? refused : undefined;
+  }
+
   /** It has asked for something else than the feed: a follower that takes a snapshot does. */
   heard(datacenter: string): void {
     this.#followers.get(datacenter)?.heard(this.#options.clock.monotonicMs());
@@ -168,7 +184,7 @@ export class FeedServer {
     }
     const newest = Math.max(hello.maxEpoch, hello.cursor?.epoch ?? 0);
     if (newest > epoch) return this.#yieldTo(newest, from);
-    requireLevel(hello, from, standing.level);
+    this.#requireLevel(hello, from, standing.level);
     const follower = this.#admit(from, hello);
     const answer = this.#begin(follower, from, hello, standing);
     this.#options.logger.info(
@@ -274,6 +290,19 @@ export class FeedServer {
     throw new RpcRefusal(FEED_REFUSAL.stranger, says);
   }
 
+  /** What its servers cannot read would end them, one after the other. */
+  #requireLevel({ level }: FeedHello, { datacenter }: RpcCaller, uses: number): void {
+    this.#behind.delete(datacenter);
+    if (level >= uses) return;
+    const says =
+      `the servers of ${datacenter} read the log up to feature level ${level}, and the primary uses ` +
+      `${uses}: upgrade all servers of ${datacenter}, and replace or remove those that are gone for good`;
+    if (this.#behind.size < this.#limits.followersMax) {
+      this.#behind.set(datacenter, { says, atMs: this.#options.clock.wallMs() });
+    }
+    throw new RpcRefusal(FEED_REFUSAL.tooOld, says);
+  }
+
   #yieldTo(epoch: number, { datacenter }: RpcCaller): HelloAnswer {
     this.#options.logger.warn(
       { datacenter, epoch, ownEpoch: this.#epoch },
@@ -346,6 +375,7 @@ export class FeedServer {
     const says = 'the primary has changed, or who leads it';
     for (const { session } of this.#followers.values()) session?.end(says);
     this.#followers.clear();
+    this.#behind.clear();
     this.#packer.clear();
     this.#epoch = epoch;
     this.#majoritySeq = 0;
@@ -355,12 +385,5 @@ export class FeedServer {
 }
 
 const NOTHING = new Uint8Array(0);
-
-/** What its servers cannot read would end them, one after the other. */
-function requireLevel({ level }: FeedHello, { datacenter }: RpcCaller, uses: number): void {
-  if (level >= uses) return;
-  const says =
-    `the servers of ${datacenter} read the log up to feature level ${level}, and the primary uses ` +
-    `${uses}: upgrade all servers of ${datacenter}, and replace or remove those that are gone for good`;
-  throw new RpcRefusal(FEED_REFUSAL.tooOld, says);
-}
+/** Whoever is refused asks again every few seconds. */
+const REFUSED_SHOWN_MS = 60_000;
