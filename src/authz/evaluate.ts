@@ -5,8 +5,9 @@ import { unreachable } from '../../cluster/base/unreachable.ts';
 import type { FlatResource, Level, Match, NamedResource } from '../rules/rule-set.ts';
 import { type AccessQuery, livesInNamespace, type PlainAccess } from './access-query.ts';
 import { grants } from './levels.ts';
+import type { GrantTest, LabelGrant } from './merged-rules.ts';
 import type { RuleLayer, RuleScope } from './rule-layer.ts';
-import { matchesOf, matchIn, type TableMatch } from './rule-table.ts';
+import type { Grant } from './rule-table.ts';
 
 /** The label whose merged rules decided. */
 export type DecidingLabel =
@@ -76,7 +77,7 @@ interface Rules {
 }
 
 function flat(scope: RuleScope, resource: FlatResource, access: PlainAccess): Verdict | undefined {
-  const level = scope.rules.flat.get(resource);
+  const level = scope.rules.flat(resource);
   if (level === undefined) return undefined;
   return { allows: grants(level, access), level, label: { kind: 'flat', resource } };
 }
@@ -107,79 +108,68 @@ function onIntentions(rules: Rules, segment: string, access: 'read' | 'write') {
 
 /** The most specific rule for the name decides. */
 function one(rules: Rules, name: string, access: PlainAccess): Verdict | undefined {
-  const table = tableOf(rules);
-  const found = table && matchIn(table, name);
+  const found = rules.scope.rules.closest(resourceOf(rules), name);
   return found && verdictOf(rules, found, access);
 }
 
 /** Allows if any rule grants; else denies if the one for everything does: others leave names to the default. */
 function any(rules: Rules, access: PlainAccess): Verdict | undefined {
-  for (const verdict of allVerdicts(rules, access)) {
-    if (verdict.allows) return verdict;
-  }
-  return onEverything(rules, access);
+  return firstBelow(rules, '', { access, allows: true }) ?? onEverything(rules, access);
 }
 
 /** Denies if any rule does not grant; allows if there is a rule for everything. */
 function all(rules: Rules, access: PlainAccess): Verdict | undefined {
-  const refusing = firstRefusing(rules, { prefix: '', access });
-  return refusing ?? onEverything(rules, access);
+  return firstBelow(rules, '', { access, allows: false }) ?? onEverything(rules, access);
 }
 
 /** What the rule says whose prefix every name has. */
 function onEverything(rules: Rules, access: PlainAccess): Verdict | undefined {
-  const everything = tableOf(rules)?.prefixes.entries.get('');
-  return everything && verdictOf(rules, { match: 'prefix', name: '', grant: everything }, access);
+  const everything = rules.scope.rules.at(resourceOf(rules), { match: 'prefix', name: '' });
+  return everything && verdictOf(rules, everything, access);
 }
 
 /** The longest prefix rule over `prefix` must grant, and every rule below it must grant too. */
 function allBelow(rules: Rules, prefix: string, access: PlainAccess): Verdict | undefined {
-  const above = tableOf(rules)?.prefixes.longest(prefix);
-  const base =
-    above && verdictOf(rules, { match: 'prefix', name: above.prefix, grant: above.value }, access);
+  const above = rules.scope.rules.longestPrefix(resourceOf(rules), prefix);
+  const base = above && verdictOf(rules, above, access);
   if (base !== undefined && !base.allows) return base;
-  return firstRefusing(rules, { prefix, access }) ?? base;
+  return firstBelow(rules, prefix, { access, allows: false }) ?? base;
 }
 
-function firstRefusing(
+/** The first label below the prefix whose rules give this answer. */
+function firstBelow(
   rules: Rules,
-  below: { readonly prefix: string; readonly access: PlainAccess },
+  prefix: string,
+  answer: { readonly access: PlainAccess; readonly allows: boolean },
 ): Verdict | undefined {
-  for (const verdict of allVerdicts(rules, below.access)) {
-    if (!verdict.allows && verdict.label.name.startsWith(below.prefix)) return verdict;
-  }
-  return undefined;
-}
-
-type NamedVerdict = Verdict & { readonly label: { readonly kind: 'named' } };
-
-function* allVerdicts(rules: Rules, access: PlainAccess): Generator<NamedVerdict> {
-  const table = tableOf(rules);
-  if (table === undefined) return;
-  for (const found of matchesOf(table)) yield verdictOf(rules, found, access);
-}
-
-function tableOf(rules: Rules) {
-  return rules.scope.rules.tables.get(resourceOf(rules));
+  const { access, allows } = answer;
+  const { topic } = rules;
+  const test: GrantTest = {
+    key: `${topic} ${access} ${allows}`,
+    holds: (grant) => allowsOn(topic, grant, access) === allows,
+  };
+  const found = rules.scope.rules.firstBelow(resourceOf(rules), prefix, test);
+  return found && verdictOf(rules, found, access);
 }
 
 function resourceOf(rules: Rules): NamedResource {
   return rules.topic === 'intention' ? 'service' : rules.topic;
 }
 
-function verdictOf(rules: Rules, found: TableMatch, access: PlainAccess): NamedVerdict {
+function verdictOf(rules: Rules, found: LabelGrant, access: PlainAccess): Verdict {
   const { match, name, grant } = found;
-  const resource = resourceOf(rules);
-  if (rules.topic === 'intention' && grant.intentions !== undefined) {
-    const label = { kind: 'named', resource, match, name, attribute: 'intentions' } as const;
-    return { allows: grants(grant.intentions, access), level: grant.intentions, label };
-  }
-  const level = rules.topic === 'intention' ? impliedIntentions(grant.level) : grant.level;
-  const label = { kind: 'named', resource, match, name, attribute: 'policy' } as const;
-  return { allows: grants(level, access), level: grant.level, label };
+  const speaks = rules.topic === 'intention' && grant.intentions !== undefined;
+  const attribute = speaks ? 'intentions' : 'policy';
+  return {
+    allows: allowsOn(rules.topic, grant, access),
+    level: speaks ? grant.intentions : grant.level,
+    label: { kind: 'named', resource: resourceOf(rules), match, name, attribute },
+  };
 }
 
-/** Who may use a service may see who calls it, and no more than that. */
-function impliedIntentions(level: Level): Level {
-  return grants(level, 'read') ? 'read' : 'deny';
+/** Who may use a service may see who calls it, and no more than that, where nothing is said of intentions. */
+function allowsOn(topic: Rules['topic'], grant: Grant, access: PlainAccess): boolean {
+  if (topic !== 'intention') return grants(grant.level, access);
+  const implied = grants(grant.level, 'read') ? 'read' : 'deny';
+  return grants(grant.intentions ?? implied, access);
 }

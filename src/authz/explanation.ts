@@ -8,14 +8,18 @@ import {
   renderNamedRule,
   renderNamespacePolicy,
 } from '../rules/render-rules.ts';
-import type { Level, Match, NamedRule, Position } from '../rules/rule-set.ts';
+import type { Level, Position } from '../rules/rule-set.ts';
 import type { AccessQuery, Decision } from './access-query.ts';
 import { type DecidingLabel, scopeOf, type Verdict } from './evaluate.ts';
-import type { PolicyRef, Via } from './policy-source.ts';
-import type { RuleLayer, RulePart, RuleScope } from './rule-layer.ts';
-
-/** Most losing rules that an explanation names. */
-export const OVERRULED_MAX = 32;
+import type { PolicyRef, PolicySource, Via } from './policy-source.ts';
+import type { RuleLayer, RulePart } from './rule-layer.ts';
+import {
+  compileGroup,
+  type GroupGrant,
+  type Label,
+  labelsOf,
+  OVERRULED_MAX,
+} from './rule-table.ts';
 
 /** One rule of one policy, as a person would look for it. */
 export interface RuleWitness extends Position {
@@ -50,94 +54,129 @@ export function explainVerdict(
   query: AccessQuery,
   verdict: Verdict,
 ): Pick<Explanation, 'rule' | 'overruled' | 'consideredCount'> {
-  const same = inOrder(witnessesOf(layer, query, verdict.label));
-  const others = inOrder(lessSpecificWitnesses(layer, query, verdict.label));
-  const overruled: readonly OverruledRule[] = [
+  const [same, sameCount] = inOrder(findingsOf(layer, query, verdict.label));
+  const [others, othersCount] = inOrder(lessSpecificFindings(layer, query, verdict.label));
+  const deciding = same.find(({ level }) => level === verdict.level);
+  const losing = [
     ...same
-      .filter((witness) => witness.level !== verdict.level)
-      .map((witness) => ({ witness, because: 'precedence' as const })),
-    ...others.map((witness) => ({ witness, because: 'less-specific' as const })),
+      .filter(({ level }) => level !== verdict.level)
+      .map((finding) => ({ finding, because: 'precedence' as const })),
+    ...others.map((finding) => ({ finding, because: 'less-specific' as const })),
   ];
   return {
-    rule: same.find((witness) => witness.level === verdict.level),
-    overruled: overruled.slice(0, OVERRULED_MAX),
-    consideredCount: same.length + others.length,
+    rule: deciding && witnessOf(deciding),
+    overruled: losing
+      .slice(0, OVERRULED_MAX)
+      .map(({ finding, because }) => ({ witness: witnessOf(finding), because })),
+    consideredCount: sameCount + othersCount,
   };
 }
 
+/** Rules that bear on the query, with what is not among them because so many say the same. */
+interface Findings {
+  readonly rules: readonly Finding[];
+  readonly count: number;
+}
+
+/** There may be very many: the text is made only where it is shown. */
+interface Finding {
+  readonly source: PolicySource;
+  readonly level: Level;
+  readonly position: Position;
+  readonly render: () => string;
+}
+
 /** Every rule that says something under the label. */
-function witnessesOf(
+function findingsOf(
   layer: RuleLayer,
   query: AccessQuery,
   label: DecidingLabel,
-): readonly RuleWitness[] {
+): readonly Findings[] {
   switch (label.kind) {
     case 'flat':
-      return scopeOf(layer, query).parts.flatMap((part) =>
-        part.group.flat
-          .filter((rule) => rule.resource === label.resource)
-          .map((rule) => witnessOf(part, { ...rule, text: renderFlatRule(rule) })),
+      return scopeOf(layer, query).parts.map((part) =>
+        allOf(
+          part.group.flat
+            .filter((rule) => rule.resource === label.resource)
+            .map((rule) => findingOf(part, rule, () => renderFlatRule(rule))),
+        ),
       );
     case 'named':
-      return namedWitnesses(scopeOf(layer, query), label, (rule) => isSameLabel(rule, label));
+      return scopeOf(layer, query).parts.flatMap((part) => {
+        const table = compileGroup(part.group).get(label.resource);
+        const grant = table && labelsOf(table, label.match).get(label.name);
+        return grant === undefined ? [] : namedFindings(part, label, grant);
+      });
     case 'namespace':
-      return objectWitnesses(layer, label);
+      return [objectFindings(layer, label)];
     default:
       return unreachable(label);
   }
 }
 
 /** Rules that fit the name as well, and would have decided without the closer one. */
-function lessSpecificWitnesses(
+function lessSpecificFindings(
   layer: RuleLayer,
   query: AccessQuery,
   label: DecidingLabel,
-): readonly RuleWitness[] {
+): readonly Findings[] {
   if (label.kind === 'flat' || asksForMany(query)) return [];
-  const isOther = (rule: { readonly match: Match; readonly name: string }) =>
-    fits(rule, query.segment) && !isSameLabel(rule, label);
-  if (label.kind === 'named') return namedWitnesses(scopeOf(layer, query), label, isOther);
-  return layer.prefixSelectorsOf(query.segment).flatMap((name) => {
-    const selector = { match: 'prefix', name } as const;
-    return isOther(selector) ? objectWitnesses(layer, selector) : [];
+  const { segment } = query;
+  const isOther = (name: string) => label.match === 'exact' || label.name !== name;
+  if (label.kind === 'namespace') {
+    return layer
+      .prefixSelectorsOf(segment)
+      .filter(isOther)
+      .map((name) => objectFindings(layer, { match: 'prefix', name }));
+  }
+  return scopeOf(layer, query).parts.flatMap((part) => {
+    const prefixes = compileGroup(part.group).get(label.resource)?.prefixes.all(segment) ?? [];
+    return [...prefixes]
+      .filter(({ prefix }) => isOther(prefix))
+      .map(({ value }) => namedFindings(part, label, value));
   });
 }
 
-function namedWitnesses(
-  scope: RuleScope,
-  label: DecidingLabel & { readonly kind: 'named' },
-  matches: (rule: NamedRule) => boolean,
-): readonly RuleWitness[] {
-  return scope.parts.flatMap((part) =>
-    part.group.named
-      .filter((rule) => rule.resource === label.resource && matches(rule))
-      .flatMap((rule) => {
-        const level = label.attribute === 'intentions' ? rule.intentions : rule.level;
-        if (level === undefined) return [];
-        return witnessOf(part, { ...rule, level, text: renderNamedRule(rule) });
-      }),
-  );
-}
-
-function objectWitnesses(
-  layer: RuleLayer,
-  selector: { readonly match: Match; readonly name: string },
-): readonly RuleWitness[] {
-  return layer.blocksOf(selector).flatMap(({ source, block }) => {
-    if (block.level === undefined) return [];
-    const { level, line, column } = block;
-    const text = renderNamespacePolicy(block);
-    return { text, level, line, column, policy: source.policy, via: source.via };
-  });
-}
-
-function witnessOf(
+/** What the part says under one label, by the attribute that decided. */
+function namedFindings(
   part: RulePart,
-  rule: Position & { readonly level: Level; readonly text: string },
-): RuleWitness {
-  const { level, line, column } = rule;
-  const text = part.block === undefined ? rule.text : renderInNamespace(part.block, rule.text);
-  return { text, level, line, column, policy: part.source.policy, via: part.source.via };
+  { attribute }: DecidingLabel & { readonly kind: 'named' },
+  grant: GroupGrant,
+): Findings {
+  const isOfIntentions = attribute === 'intentions';
+  const rules = grant.rules.flatMap((rule) => {
+    const level = isOfIntentions ? rule.intentions : rule.level;
+    if (level === undefined) return [];
+    return findingOf(part, { ...rule, level }, () => renderNamedRule(rule));
+  });
+  return { rules, count: isOfIntentions ? grant.intentionsCount : grant.ruleCount };
+}
+
+function objectFindings(layer: RuleLayer, selector: Label): Findings {
+  const rules = layer.blocksOf(selector).flatMap(({ source, block }) => {
+    const { level } = block;
+    if (level === undefined) return [];
+    return { source, level, position: block, render: () => renderNamespacePolicy(block) };
+  });
+  return allOf(rules);
+}
+
+function allOf(rules: readonly Finding[]): Findings {
+  return { rules, count: rules.length };
+}
+
+function findingOf(
+  { source, block }: RulePart,
+  rule: Position & { readonly level: Level },
+  textOf: () => string,
+): Finding {
+  const render = () => (block === undefined ? textOf() : renderInNamespace(block, textOf()));
+  return { source, level: rule.level, position: rule, render };
+}
+
+function witnessOf({ source, level, position, render }: Finding): RuleWitness {
+  const { line, column } = position;
+  return { text: render(), level, line, column, policy: source.policy, via: source.via };
 }
 
 /** Such a query is decided by looking at all rules, not at those that fit a name. */
@@ -150,26 +189,23 @@ function asksForMany(query: AccessQuery): boolean {
   );
 }
 
-function fits(rule: { readonly match: Match; readonly name: string }, name: string): boolean {
-  return rule.match === 'exact' ? rule.name === name : name.startsWith(rule.name);
-}
-
-function isSameLabel(
-  a: { readonly match: Match; readonly name: string },
-  b: { readonly match: Match; readonly name: string },
-): boolean {
-  return a.match === b.match && a.name === b.name;
-}
-
 /** The same order, and so the same deciding rule, in whatever order the policies were handed in. */
-function inOrder(witnesses: readonly RuleWitness[]): readonly RuleWitness[] {
-  const textOf = ({ policy, via }: RuleWitness) =>
-    JSON.stringify([policy.namespace, policy.name, policy.id, via]);
-  return witnesses
-    .map((witness) => ({ witness, text: textOf(witness) }))
-    .sort((a, b) => {
-      if (a.text !== b.text) return a.text < b.text ? -1 : 1;
-      return a.witness.line - b.witness.line || a.witness.column - b.witness.column;
-    })
-    .map(({ witness }) => witness);
+function inOrder(
+  found: readonly Findings[],
+): readonly [inOrder: readonly Finding[], count: number] {
+  const rules = found.flatMap((each) => each.rules);
+  const texts = new Map<PolicySource, string>();
+  for (const { source } of rules) {
+    if (!texts.has(source)) texts.set(source, orderTextOf(source));
+  }
+  rules.sort((a, b) => {
+    const [textA, textB] = [texts.get(a.source)!, texts.get(b.source)!];
+    if (textA !== textB) return textA < textB ? -1 : 1;
+    return a.position.line - b.position.line || a.position.column - b.position.column;
+  });
+  return [rules, found.reduce((sum, { count }) => sum + count, 0)];
+}
+
+function orderTextOf({ policy, via }: PolicySource): string {
+  return JSON.stringify([policy.namespace, policy.name, policy.id, via]);
 }

@@ -8,10 +8,11 @@
 
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../acl/ids.ts';
 import type { Level, Match, NamespaceBlock, RuleGroup } from '../rules/rule-set.ts';
+import { groupBy } from './group-by.ts';
 import { dominant } from './levels.ts';
+import { MergedRules } from './merged-rules.ts';
 import type { PolicySource } from './policy-source.ts';
 import { PrefixIndex } from './prefix-index.ts';
-import { type CompiledGroup, compileGroup, mergeGroups } from './rule-table.ts';
 
 /** Rules that take part, with the policy they stand in; `block` where they stand in one. */
 export interface RulePart {
@@ -23,7 +24,7 @@ export interface RulePart {
 /** The parts that are merged for one namespace, and their merged form. */
 export interface RuleScope {
   readonly parts: readonly RulePart[];
-  readonly rules: CompiledGroup;
+  readonly rules: MergedRules;
 }
 
 /** The rule that governs a namespace object. */
@@ -77,7 +78,7 @@ export class RuleLayer {
     if (known !== undefined) return known;
     const topLevel = own.map((source) => ({ source, group: source.ruleSet, block: undefined }));
     const parts = [...topLevel, ...selected.parts];
-    const scope = { parts, rules: mergeGroups(parts.map((part) => compileGroup(part.group))) };
+    const scope = { parts, rules: new MergedRules(parts.map((part) => part.group)) };
     this.#scopes.set(key, scope);
     return scope;
   }
@@ -142,15 +143,4 @@ export class RuleLayer {
 function mergedLevel(blocks: readonly BlockPart[]): Level | undefined {
   const levels = blocks.flatMap((part) => part.block.level ?? []);
   return levels.length === 0 ? undefined : levels.reduce(dominant);
-}
-
-function groupBy<K, T>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<K, readonly T[]> {
-  const groups = new Map<K, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
-  return groups;
 }

@@ -1,9 +1,7 @@
-// The compiled form of rules on one resource: labels to grants, repeated labels merged. Tables of a
-// rule group are kept with the group object, so tokens that share a policy share them.
+// The compiled form of the rules of one group on one resource: labels to grants, repeated labels merged.
+// Tables are kept with the group object, so tokens that share a policy share them.
 
 import {
-  FLAT_RESOURCES,
-  type FlatResource,
   type Level,
   type Match,
   NAMED_RESOURCES,
@@ -11,6 +9,7 @@ import {
   type NamedRule,
   type RuleGroup,
 } from '../rules/rule-set.ts';
+import { groupBy } from './group-by.ts';
 import { dominant } from './levels.ts';
 import { PrefixIndex } from './prefix-index.ts';
 
@@ -20,113 +19,108 @@ export interface Grant {
   readonly intentions: Level | undefined;
 }
 
-export interface RuleTable {
-  readonly exact: ReadonlyMap<string, Grant>;
-  readonly prefixes: PrefixIndex<Grant>;
-}
-
-export interface TableMatch {
+/** What names a label among the rules on one resource. */
+export interface Label {
   readonly match: Match;
   readonly name: string;
-  readonly grant: Grant;
 }
 
-export interface CompiledGroup {
-  readonly flat: ReadonlyMap<FlatResource, Level>;
-  readonly tables: ReadonlyMap<NamedResource, RuleTable>;
+export interface RuleTable<G extends Grant = Grant> {
+  readonly exact: ReadonlyMap<string, G>;
+  readonly prefixes: PrefixIndex<G>;
 }
+
+/** Most rules that an explanation shows next to the deciding one. */
+export const OVERRULED_MAX = 32;
+
+/** A grant with the rules of the group that it was merged from. */
+export interface GroupGrant extends Grant {
+  /** By their place in the text. Of those that say the same no more than can be shown: there may be very many. */
+  readonly rules: readonly NamedRule[];
+  readonly ruleCount: number;
+  /** How many of them speak of intentions. */
+  readonly intentionsCount: number;
+}
+
+export type GroupTables = ReadonlyMap<NamedResource, RuleTable<GroupGrant>>;
 
 /** Lives as long as the rule group that it was compiled from. */
-const compiledGroups = new WeakMap<RuleGroup, CompiledGroup>();
+const compiledGroups = new WeakMap<RuleGroup, GroupTables>();
 
 /** Compiles a group once; the same object gives the same answer. */
-export function compileGroup(group: RuleGroup): CompiledGroup {
+export function compileGroup(group: RuleGroup): GroupTables {
   const known = compiledGroups.get(group);
   if (known !== undefined) return known;
+  const rulesByResource = groupBy(group.named, (rule) => rule.resource);
   const tables = NAMED_RESOURCES.flatMap((resource) => {
-    const rules = group.named.filter((rule) => rule.resource === resource);
-    return rules.length === 0 ? [] : [[resource, tableOf(rules)] as const];
+    const rules = rulesByResource.get(resource);
+    return rules === undefined ? [] : [[resource, tableOf(rules)] as const];
   });
-  const flat = group.flat.map((rule) => ({ flat: new Map([[rule.resource, rule.level]]) }));
-  const compiled = { flat: mergeFlat(flat), tables: new Map(tables) };
+  const compiled = new Map(tables);
   compiledGroups.set(group, compiled);
   return compiled;
 }
 
-/** Merges the groups of several policies; a single one is handed back as it is. */
-export function mergeGroups(groups: readonly CompiledGroup[]): CompiledGroup {
-  const [first] = groups;
-  if (first !== undefined && groups.length === 1) return first;
-  const tables = NAMED_RESOURCES.flatMap((resource) => {
-    const found = groups.flatMap((group) => group.tables.get(resource) ?? []);
-    return found.length === 0 ? [] : [[resource, mergeTables(found)] as const];
-  });
-  return { flat: mergeFlat(groups), tables: new Map(tables) };
-}
-
-/** The one rule that decides on `name`: exact before prefix, longer prefix before shorter. */
-export function matchIn(table: RuleTable, name: string): TableMatch | undefined {
-  const exact = table.exact.get(name);
-  if (exact !== undefined) return { match: 'exact', name, grant: exact };
-  const longest = table.prefixes.longest(name);
-  if (longest === undefined) return undefined;
-  return { match: 'prefix', name: longest.prefix, grant: longest.value };
-}
-
-/** Every label of the table, in an order that does not depend on where its rules came from. */
-export function* matchesOf(table: RuleTable): Generator<TableMatch> {
-  for (const [name, grant] of table.prefixes.entries) yield { match: 'prefix', name, grant };
-  for (const [name, grant] of table.exact) yield { match: 'exact', name, grant };
-}
-
-function mergeFlat(
-  groups: readonly Pick<CompiledGroup, 'flat'>[],
-): ReadonlyMap<FlatResource, Level> {
-  const merged = new Map<FlatResource, Level>();
-  for (const resource of FLAT_RESOURCES) {
-    const levels = groups.flatMap((group) => group.flat.get(resource) ?? []);
-    if (levels.length > 0) merged.set(resource, levels.reduce(dominant));
+/** Merges tables of several groups into one. */
+export function mergeTables(tables: readonly RuleTable[]): RuleTable {
+  const merged = { exact: new Map<string, Grant>(), prefix: new Map<string, Grant>() };
+  for (const match of ['exact', 'prefix'] as const) {
+    for (const table of tables) {
+      for (const [name, grant] of labelsOf(table, match)) addGrant(merged[match], name, grant);
+    }
   }
-  return merged;
+  return { exact: merged.exact, prefixes: new PrefixIndex(merged.prefix) };
 }
 
-function tableOf(rules: readonly NamedRule[]): RuleTable {
-  const labels = { exact: new Map<string, Grant>(), prefix: new Map<string, Grant>() };
-  for (const rule of rules) addGrant(labels[rule.match], rule.name, rule);
-  return inLabelOrder(labels.exact, labels.prefix);
+/** All labels of one kind, in no particular order. */
+export function labelsOf<G extends Grant>(
+  table: RuleTable<G>,
+  match: Match,
+): ReadonlyMap<string, G> {
+  return match === 'exact' ? table.exact : table.prefixes.entries;
 }
 
-function mergeTables(tables: readonly RuleTable[]): RuleTable {
-  const [first] = tables;
-  if (first !== undefined && tables.length === 1) return first;
-  const exact = new Map<string, Grant>();
-  const prefixes = new Map<string, Grant>();
-  for (const table of tables) {
-    for (const [name, grant] of table.exact) addGrant(exact, name, grant);
-    for (const [name, grant] of table.prefixes.entries) addGrant(prefixes, name, grant);
-  }
-  return inLabelOrder(exact, prefixes);
-}
-
-function inLabelOrder(
-  exact: ReadonlyMap<string, Grant>,
-  prefixes: ReadonlyMap<string, Grant>,
-): RuleTable {
-  const ordered = (labels: ReadonlyMap<string, Grant>) =>
-    new Map([...labels].sort(([a], [b]) => (a < b ? -1 : 1)));
-  return { exact: ordered(exact), prefixes: new PrefixIndex(ordered(prefixes)) };
-}
-
-function addGrant(labels: Map<string, Grant>, name: string, grant: Grant): void {
-  const { level, intentions } = grant;
+export function addGrant(labels: Map<string, Grant>, name: string, grant: Grant): void {
   const present = labels.get(name);
-  if (present === undefined) {
-    labels.set(name, { level, intentions });
-    return;
-  }
-  const both = [present.intentions, intentions].filter((each) => each !== undefined);
-  labels.set(name, {
-    level: dominant(present.level, level),
+  labels.set(name, present === undefined ? grant : bothGrants(present, grant));
+}
+
+/** What two rules of one label say together. */
+export function bothGrants(a: Grant, b: Grant): Grant {
+  if (a.level === b.level && a.intentions === b.intentions) return a;
+  const both = [a.intentions, b.intentions].filter((each) => each !== undefined);
+  return {
+    level: dominant(a.level, b.level),
     intentions: both.length === 0 ? undefined : both.reduce(dominant),
+  };
+}
+
+function tableOf(rules: readonly NamedRule[]): RuleTable<GroupGrant> {
+  const grantsOf = (match: Match) => {
+    const grants = new Map<string, GroupGrant>();
+    const ofMatch = rules.filter((rule) => rule.match === match);
+    for (const [name, same] of groupBy(ofMatch, (rule) => rule.name)) {
+      grants.set(name, grantOf(same));
+    }
+    return grants;
+  };
+  return { exact: grantsOf('exact'), prefixes: new PrefixIndex(grantsOf('prefix')) };
+}
+
+function grantOf(rules: readonly NamedRule[]): GroupGrant {
+  const { level, intentions } = rules.reduce<Grant>(bothGrants, rules[0]!);
+  const intentionsCount = rules.filter((rule) => rule.intentions !== undefined).length;
+  return { level, intentions, rules: shownOf(rules), ruleCount: rules.length, intentionsCount };
+}
+
+function shownOf(rules: readonly NamedRule[]): readonly NamedRule[] {
+  if (rules.length === 1) return rules;
+  const inOrder = [...rules].sort((a, b) => a.line - b.line || a.column - b.column);
+  const countBySaying = new Map<string, number>();
+  return inOrder.filter(({ level, intentions }) => {
+    const saying = `${level} ${intentions}`;
+    const count = countBySaying.get(saying) ?? 0;
+    countBySaying.set(saying, count + 1);
+    return count < OVERRULED_MAX;
   });
 }

@@ -8,9 +8,10 @@ import type { AccessQuery, Decision } from '../../src/authz/access-query.ts';
 import { type AuthorizerInput, compileAuthorizer } from '../../src/authz/authorizer.ts';
 import type { PolicySource } from '../../src/authz/policy-source.ts';
 import { PrefixIndex } from '../../src/authz/prefix-index.ts';
+import { OVERRULED_MAX } from '../../src/authz/rule-table.ts';
 import type { Level } from '../../src/rules/rule-set.ts';
 import { MEETING_NAMES, NAMESPACES, ruleSets } from '../rules/random-rule-sets.ts';
-import { obviousDecision } from './obvious-authorizer.ts';
+import { obviousBearing, obviousDecision } from './obvious-authorizer.ts';
 
 const names = fc.constantFrom(...MEETING_NAMES);
 const namespaceNames = fc.constantFrom('', 't', 'team-', ...NAMESPACES);
@@ -32,18 +33,52 @@ const source: fc.Arbitrary<PolicySource> = fc
     via: { kind: 'templated-policy', templateName: roleName ?? 'z', role: undefined },
   }));
 
+/** Enough labels that the rules of a policy are merged with none of another, and one label with very many rules. */
+const longNames = fc.oneof(
+  names,
+  fc.integer({ min: 0, max: 60 }).map((number) => `ab${number.toString(4)}`),
+);
+const longRules = fc.array(
+  fc.record({
+    resource: fc.constantFrom('key' as const, 'service' as const),
+    match: fc.constantFrom('exact' as const, 'prefix' as const),
+    name: longNames,
+    level: fc.constantFrom<Level>('write', 'write', 'write', 'read', 'deny'),
+    intentions: fc.constant(undefined),
+    line: fc.integer({ min: 100, max: 200 }),
+  }),
+  { minLength: 150, maxLength: 300 },
+);
+
+/** Positions are unique, as they are in a text. */
+const longSource: fc.Arbitrary<PolicySource> = fc
+  .tuple(source, longRules, fc.constantFrom(0, 40))
+  .map(([short, rules, repeats]) => {
+    const many = [...Array<undefined>(repeats)].flatMap(() => rules.slice(0, 2));
+    const named = [...rules, ...many].map((rule, column) => ({ ...rule, column }));
+    return { ...short, ruleSet: { ...short.ruleSet, named } };
+  });
+
 /** Ids are unique, as they are in a state; names are not. */
-const sourcesOf = (prefix: string, maxLength: number) =>
-  fc.array(source, { maxLength }).map((sources) =>
-    sources.map((each, place) => ({
-      ...each,
-      policy: { ...each.policy, id: `${prefix}${place}` as PolicyId },
+const sourcesOf = (prefix: string, maxLength: number, each = source) =>
+  fc.array(each, { maxLength }).map((sources) =>
+    sources.map((one, place) => ({
+      ...one,
+      policy: { ...one.policy, id: `${prefix}${place}` as PolicyId },
     })),
   );
 
 const inputs: fc.Arbitrary<AuthorizerInput> = fc.record({
   sources: sourcesOf('own-', 4),
   namespaceDefaults: sourcesOf('default-', 2),
+  defaultPolicy: fc.constantFrom('allow', 'deny'),
+  homeNamespace: namespaces,
+});
+
+/** As above, with policies of many rules among those of few. */
+const longInputs: fc.Arbitrary<AuthorizerInput> = fc.record({
+  sources: sourcesOf('own-', 5, fc.oneof(source, longSource)),
+  namespaceDefaults: sourcesOf('default-', 3, fc.oneof(source, longSource)),
   defaultPolicy: fc.constantFrom('allow', 'deny'),
   homeNamespace: namespaces,
 });
@@ -82,6 +117,67 @@ t.test('authorizer: decides as the obvious one does, on every question', async (
       }
     }),
     { numRuns: 120 },
+  );
+});
+
+t.test('authorizer: decides as the obvious one does where policies are long', async () => {
+  const queries = ['key', 'service', 'intention'].flatMap((resource) =>
+    everyQuery
+      .filter((query) => query.resource === resource)
+      .flatMap((query) => [query, { ...query, segment: `ab${query.segment.length}` }]),
+  );
+  fc.assert(
+    fc.property(longInputs, (input) => {
+      const authorizer = compileAuthorizer(input);
+      for (const query of queries) {
+        const decision = authorizer.decide(query);
+        const expected = obviousDecision(input, query);
+        if (decision !== expected) {
+          throw new Error(`${JSON.stringify(query)}: ${decision}, should be ${expected}`);
+        }
+      }
+    }),
+    { numRuns: 25, endOnFailure: true },
+  );
+});
+
+t.test('explain: counts and shows the rules that fit a name, however many say it', async () => {
+  const queries = ['', 'a', 'ab', 'ab0', 'ab1', 'ab33', 'zz'].flatMap((segment) =>
+    (['read', 'write', 'write-prefix'] as const).flatMap((access) =>
+      NAMESPACES.map(
+        (name) => ({ resource: 'key', access, segment, namespace: name as NamespaceName }) as const,
+      ),
+    ),
+  );
+  fc.assert(
+    fc.property(fc.oneof(inputs, longInputs), (input) => {
+      const authorizer = compileAuthorizer(input);
+      for (const query of queries) {
+        const { reason, rule, overruled, consideredCount } = authorizer.explain(query);
+        if (rule === undefined) continue;
+        const link = reason === 'rule' ? input.sources : input.namespaceDefaults;
+        const bearing = obviousBearing(link, query, rule.text);
+        const losing = bearing.filter(
+          (each) => !(each.isDeciding && each.rule.level === rule.level),
+        );
+        const shown = overruled.map(({ witness, because }) => `${because} ${witness.level}`);
+        const precedence = losing.filter((each) => each.isDeciding).length;
+        const wanted = {
+          consideredCount: bearing.length,
+          overruled: Math.min(losing.length, OVERRULED_MAX),
+          precedence: Math.min(precedence, OVERRULED_MAX),
+        };
+        const found = {
+          consideredCount,
+          overruled: overruled.length,
+          precedence: shown.filter((each) => each.startsWith('precedence')).length,
+        };
+        if (JSON.stringify(found) !== JSON.stringify(wanted)) {
+          throw new Error(`${JSON.stringify({ query, found, wanted, rule })}`);
+        }
+      }
+    }),
+    { numRuns: 60 },
   );
 });
 
@@ -157,7 +253,8 @@ t.test('PrefixIndex: finds the longest prefix, whatever the prefixes are', async
         return [...names, ...prefixes].every((name) => {
           const fitting = prefixes.filter((prefix) => name.startsWith(prefix));
           const longest = fitting.sort((a, b) => b.length - a.length)[0];
-          return index.longest(name)?.value === longest;
+          const all = [...index.all(name)].map(({ prefix }) => prefix);
+          return index.longest(name)?.value === longest && all.join('|') === fitting.join('|');
         });
       },
     ),

@@ -18,6 +18,26 @@ export function obviousDecision(input: AuthorizerInput, query: AccessQuery): Dec
   return input.defaultPolicy;
 }
 
+/** The rules on keys that bear on a question which one of them decided, whose text is given. */
+export function obviousBearing(
+  sources: readonly PolicySource[],
+  query: AccessQuery,
+  decidingText: string,
+): readonly { readonly rule: NamedRule; readonly isDeciding: boolean }[] {
+  const { segment, access, namespace } = query;
+  return rulesFor(sources, namespace)
+    .named.filter((rule) => rule.resource === 'key')
+    .map((rule) => {
+      const keyword = rule.match === 'prefix' ? 'key_prefix' : 'key';
+      const isDeciding = decidingText.includes(`${keyword} "${rule.name}" {`);
+      return { rule, isDeciding };
+    })
+    .filter(({ rule, isDeciding }) => {
+      if (isDeciding || access === 'write-prefix') return isDeciding;
+      return rule.match === 'exact' ? rule.name === segment : segment.startsWith(rule.name);
+    });
+}
+
 function obviousAnswer(sources: readonly PolicySource[], query: AccessQuery): Answer {
   const { resource, access, segment } = query;
   const lives = ['acl', 'key', 'node', 'service', 'session', 'intention'].includes(resource);
