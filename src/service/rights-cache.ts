@@ -17,8 +17,8 @@ const RIGHTS_MAX = 20_000;
 /** No rights count for fewer rules: so no more are kept than that (see `upTo`). */
 const RULES_LEAST = 100;
 /**
- * Rules in all rights that are kept. Each has a merged form of its own rules, and keeps alive what they were
- * parsed into: without a bound, a long policy that many tokens share takes all memory.
+ * Rules in all rights that are kept. Each keeps alive what its rules were parsed into, and some have lists or merged
+ * forms of them: without a bound, long policies take all memory.
  */
 const RULES_MAX = RIGHTS_MAX * RULES_LEAST;
 const RULE_SETS_MAX = 20_000;
