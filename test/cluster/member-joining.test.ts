@@ -470,6 +470,18 @@ async function withNewcomer(
   return { a, c, d };
 }
 
+/** These are one group, take a write, and have the same. */
+async function goesOn(
+  test: Test,
+  world: MemberWorld,
+  { nodes, withinMs }: { readonly nodes: readonly MemberNode[]; readonly withinMs?: number },
+): Promise<void> {
+  await world.settled(nodes, withinMs);
+  await world.write(leaderOf(nodes));
+  await world.checkEven(nodes);
+  clean(test, world);
+}
+
 t.test(
   'turnover: who lags behind is led by whom it was told of, and has not on record',
   async (test) => {
@@ -486,10 +498,7 @@ t.test(
     test.equal(c.group, 'a b c', 'it has not caught up');
     world.crash(a);
     // At once, and not when they ask around.
-    await world.settled([c, d], 2_000);
-    await world.write(leaderOf([c, d]));
-    await world.checkEven([c, d]);
-    clean(test, world);
+    await goesOn(test, world, { nodes: [c, d], withinMs: 2_000 });
   },
 );
 
@@ -512,10 +521,7 @@ t.test(
     await world.stop(b);
     world.crash(a);
     world.net.heal();
-    await world.settled([c, d]);
-    await world.write(leaderOf([c, d]));
-    await world.checkEven([c, d]);
-    clean(test, world);
+    await goesOn(test, world, { nodes: [c, d] });
   },
 );
 
@@ -530,10 +536,7 @@ t.test('turnover: who takes in an old removal refuses nobody who came back since
   await world.until('c knows that d was removed', () => c.group === 'a b c');
   world.crash(a);
   // At once, and not when they ask around.
-  await world.settled([c, d], 2_000);
-  await world.write(leaderOf([c, d]));
-  await world.checkEven([c, d]);
-  clean(test, world);
+  await goesOn(test, world, { nodes: [c, d], withinMs: 2_000 });
 });
 
 t.test(

@@ -980,9 +980,22 @@ t.test('the cache: tokens with the same links share one authorizer', async (t) =
   }
 });
 
+/** One that finds tokens by this. */
+function resolverOver({ deps }: Harness, tokenBySecret: (secret: SecretId) => unknown) {
+  const { view, clock, metrics, settings } = deps;
+  const counting = new Proxy(view, {
+    get: (state, name) => {
+      if (name === 'tokenBySecret') return tokenBySecret;
+      const value: unknown = Reflect.get(state, name, state);
+      return typeof value === 'function' ? value.bind(state) : value;
+    },
+  });
+  return new CallerResolver({ view: counting, clock, metrics, settings });
+}
+
 t.test('the cache: a token is kept; where there is no room, from its second use on', async (t) => {
   const harness = await createHarness();
-  const { view, clock, metrics, settings } = harness.deps;
+  const { view } = harness.deps;
   const { secretId, accessorId } = await newToken(harness);
   const stored = view.tokenBySecret(secretId);
   let reads = 0;
@@ -991,14 +1004,7 @@ t.test('the cache: a token is kept; where there is no room, from its second use 
     const other = { ...stored, secretId: secret, accessorId: secret };
     return secret.startsWith('other') ? other : view.tokenBySecret(secret);
   };
-  const counting = new Proxy(view, {
-    get: (state, name) => {
-      if (name === 'tokenBySecret') return read;
-      const value: unknown = Reflect.get(state, name, state);
-      return typeof value === 'function' ? value.bind(state) : value;
-    },
-  });
-  const resolver = new CallerResolver({ view: counting, clock, metrics, settings });
+  const resolver = resolverOver(harness, read);
   const readsOf = (uses: number): number => {
     const before = reads;
     for (let use = 0; use < uses; use += 1) resolver.resolve(secretId);
@@ -1018,7 +1024,7 @@ t.test('the cache: a token is kept; where there is no room, from its second use 
 
 t.test('the cache: tokens with very long descriptions take turns', async (t) => {
   const harness = await createHarness();
-  const { view, clock, metrics, settings } = harness.deps;
+  const { view } = harness.deps;
   const { secretId } = await newToken(harness);
   const stored = view.tokenBySecret(secretId);
   let reads = 0;
@@ -1027,14 +1033,7 @@ t.test('the cache: tokens with very long descriptions take turns', async (t) => 
     reads += 1;
     return { ...stored, secretId: secret, accessorId: secret, description: long };
   };
-  const counting = new Proxy(view, {
-    get: (state, name) => {
-      if (name === 'tokenBySecret') return read;
-      const value: unknown = Reflect.get(state, name, state);
-      return typeof value === 'function' ? value.bind(state) : value;
-    },
-  });
-  const resolver = new CallerResolver({ view: counting, clock, metrics, settings });
+  const resolver = resolverOver(harness, read);
   for (let other = 0; other < 100; other += 1) resolver.resolve(`other ${other}` as SecretId);
   const before = reads;
   for (let other = 0; other < 100; other += 1) resolver.tokenOf(`other ${other}` as SecretId);
