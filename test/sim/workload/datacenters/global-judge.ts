@@ -229,14 +229,21 @@ export class GlobalJudge {
     if (target.kind === 'login') {
       const { accessorId, isLocal, method } = target;
       const key = `auth-method ${method.name}`;
-      // Where nobody keeps the first entry beyond a fork, a local token ends with any method that was changed.
-      const mayEnd = isLocal && output.kind === 'missing' && this.#hasBranches;
-      if (mayEnd && this.#phases.wasChanged(key)) return true;
+      if (isLocal && output.kind === 'missing' && this.#mayHaveLeft(key)) return true;
       return this.#apart.hasHolder(key) || this.#apart.hasToken(accessorId);
     }
-    if (target.kind === 'tenant') return this.#apart.hasHolder(`namespace ${target.namespace}`);
+    if (target.kind === 'tenant') {
+      const key = `namespace ${target.namespace}`;
+      if (output.kind === 'missing' && this.#mayHaveLeft(key)) return true;
+      return this.#apart.hasHolder(key);
+    }
     if (output.kind === 'found') return this.#apart.wasEver(target, output);
     return output.kind === 'missing' && this.#apart.wasEver(target, null);
+  }
+
+  /** Where nobody keeps the first entry beyond a fork, local tokens end with a method or namespace that was changed. */
+  #mayHaveLeft(holder: string): boolean {
+    return this.#hasBranches && this.#phases.wasChanged(holder);
   }
 
   /** Whoever waits for a place is not answered by a server whose log goes on without it. */
