@@ -207,7 +207,7 @@ function quote(text: string): string {
 
 function escapeOf(character: string): string {
   // Half of a surrogate pair is no character and would not survive UTF-8.
-  const code = /\p{Surrogate}/u.test(character) ? 0xfffd : (character.codePointAt(0) ?? 0);
+  const code = character.toWellFormed().codePointAt(0) ?? 0;
   const hex = code.toString(16).toUpperCase();
   return code > 0xffff ? `\\U${hex.padStart(8, '0')}` : `\\u${hex.padStart(4, '0')}`;
 }

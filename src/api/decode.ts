@@ -236,7 +236,7 @@ function isObject(value: unknown): value is object {
 
 /** Half of a surrogate pair has no UTF-8 form; it becomes the replacement character. */
 function wellFormed(text: string): string {
-  return /\p{Surrogate}/u.test(text) ? text.replace(/\p{Surrogate}/gu, '\ufffd') : text;
+  return text.toWellFormed();
 }
 
 function clip(text: string): string {
