@@ -101,6 +101,7 @@ function readConfigText(path: string): string {
 async function runAgent(settings: Settings, version: string): Promise<void> {
   const stopped = nextStopSignal();
   const node = await openOrExplain(settings, version);
+  if (!hasTerminal()) process.on('SIGHUP', () => node.renewCertificates());
   node.logger.info({ urls: node.addresses.map(({ url }) => url) }, 'listening');
   if (settings['acl.default_policy'] === 'allow') {
     node.logger.warn({}, 'acl.default_policy is allow: whatever no rule speaks of is allowed');
@@ -138,7 +139,15 @@ function nextStopSignal(): Promise<NodeJS.Signals> {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.once(signal, () => resolveSignal(signal));
     }
+    // Of a terminal it says that it is closed, to a service that it shall read its files anew.
+    if (hasTerminal()) process.once('SIGHUP', () => resolveSignal('SIGHUP'));
+    // What came while it was starting has nothing to add: the files have just been read.
+    else process.on('SIGHUP', () => undefined);
   });
+}
+
+function hasTerminal(): boolean {
+  return process.stdin.isTTY || process.stdout.isTTY;
 }
 
 async function openOrExplain(settings: Settings, version: string): Promise<RunningNode> {

@@ -31,7 +31,7 @@ const TRANSPORT_HINTS: Readonly<Record<TransportFailure, string>> = {
   timeout:
     'look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
   broken:
-    'look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
+    'check http:// or https:// in the address, then look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
   unreadable: 'check the address: is this a Conclave server?',
 };
 

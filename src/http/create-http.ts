@@ -101,7 +101,8 @@ function noCompiler(): never {
 }
 
 function tlsOptionsOf(tls: NonNullable<HttpParts['settings']['tls']>) {
-  const { key, cert, ca, verifyIncoming } = tls;
+  const { key, cert, ca } = tls.inUse.texts;
+  const { verifyIncoming } = tls;
   const trusted = ca === undefined ? {} : { ca };
   return { key, cert, ...trusted, requestCert: verifyIncoming, rejectUnauthorized: verifyIncoming };
 }

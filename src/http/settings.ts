@@ -1,6 +1,8 @@
 // What an operator can set about HTTP, with the values that hold when nothing is set. src/node fills
 // this in from the configuration; the names of the keys there are in the comments.
 
+import type { TlsInUse } from '../../cluster/platform/tls-in-use.ts';
+
 export interface HttpSettings {
   /** `acl.enabled`. False: every ACL endpoint answers 401. */
   readonly aclEnabled: boolean;
@@ -27,13 +29,12 @@ export interface HttpSettings {
   /** How long a blocking query waits when it does not say, and at most. */
   readonly defaultQueryTimeMs: number;
   readonly maxQueryTimeMs: number;
-  /** PEM texts of the files that `tls.*` names; undefined serves plain HTTP. */
+  /** What `tls.*` names; undefined serves plain HTTP. */
   readonly tls:
     | {
-        readonly key: string;
-        readonly cert: string;
-        readonly ca?: string | undefined;
-        /** Clients must show a certificate that `ca` signed. */
+        /** Whoever listens sees to it that renewed ones are shown. */
+        readonly inUse: TlsInUse;
+        /** Clients must show a certificate that the `ca` of it signed. */
         readonly verifyIncoming: boolean;
       }
     | undefined;

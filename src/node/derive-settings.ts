@@ -1,10 +1,10 @@
 // What the rooms of the node need of its settings, each in its own words.
 
+import type { TlsInUse } from '../../cluster/platform/tls-in-use.ts';
 import type { SecretId } from '../acl/ids.ts';
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../http/settings.ts';
 import type { ServiceSettings } from '../service/deps.ts';
 import { groupPlanOf } from './cluster-settings.ts';
-import type { TlsTexts } from './platform.ts';
 import type { Settings } from './settings.ts';
 
 export function serviceSettingsOf(settings: Settings): ServiceSettings {
@@ -28,8 +28,8 @@ export function serviceSettingsOf(settings: Settings): ServiceSettings {
   };
 }
 
-/** `tls` undefined: the settings of the plain interface. */
-export function httpSettingsOf(settings: Settings, tls: TlsTexts | undefined): HttpSettings {
+/** `inUse` undefined: the settings of the plain interface. */
+export function httpSettingsOf(settings: Settings, inUse: TlsInUse | undefined): HttpSettings {
   return {
     ...DEFAULT_HTTP_SETTINGS,
     aclEnabled: settings['acl.enabled'],
@@ -46,7 +46,7 @@ export function httpSettingsOf(settings: Settings, tls: TlsTexts | undefined): H
       writeRate: settings['limits.request_limits.write_rate'],
     },
     tls:
-      tls === undefined ? undefined : { ...tls, verifyIncoming: settings['tls.verify_incoming'] },
+      inUse === undefined ? undefined : { inUse, verifyIncoming: settings['tls.verify_incoming'] },
   };
 }
 

@@ -10,6 +10,7 @@ import type { FeatureLevel } from './feature-level.ts';
 import type { Forwarding } from './forwarding.ts';
 import type { LeaderDuties } from './leader-duties.ts';
 import type { LoopWatch } from './loop-watch.ts';
+import type { Platform } from './platform.ts';
 
 const PREFIX = 'conclave.';
 
@@ -114,4 +115,17 @@ function autopilotOf(
 ): ReturnType<Member<unknown>['autopilotState']> | undefined {
   const at = member.standing();
   return at.kind === 'member' && at.isLeader ? member.autopilotState() : undefined;
+}
+
+/** How long each certificate is still good for, in seconds; below 0: it has ended. */
+export function exportCertificateMetrics(
+  registry: MetricsRegistry,
+  { certificates, clock }: Pick<Platform, 'certificates' | 'clock'>,
+): void {
+  registry.onCollect(() => {
+    for (const { setting, endMs } of certificates.ends()) {
+      const left = registry.gauge(`${PREFIX}tls.certificate_seconds_left`, { setting });
+      left.set(Math.floor((endMs - clock.wallMs()) / 1000));
+    }
+  });
 }

@@ -20,7 +20,7 @@ import { federationPlanOf } from './federation-settings.ts';
 import { GroupNodeInfo } from './group-node-info.ts';
 import { LoopWatch } from './loop-watch.ts';
 import { textOfAddress } from './net-address.ts';
-import { exportNodeMetrics } from './node-metrics.ts';
+import { exportCertificateMetrics, exportNodeMetrics } from './node-metrics.ts';
 import { openNodeService } from './node-service.ts';
 import { type OpenGroup, openGroup } from './open-group.ts';
 import { openOperators } from './operators.ts';
@@ -51,6 +51,8 @@ export interface RunningNode {
   isBootstrapped(): boolean;
   /** How it stands in the log of its datacenter. */
   status(): ReplicaStatus;
+  /** Reads its certificates anew, for connections that are made later. */
+  renewCertificates(): void;
   /** Hands its leadership over, finishes what is under way, and closes the databases. */
   close(): Promise<void>;
 }
@@ -95,6 +97,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
   const operator = openOperators({ platform, version: options.version, group, service }, closer);
   const loop = watchLoop(options, closer);
   exportNodeMetrics(metrics, { ...service, member, view: machine, loop });
+  exportCertificateMetrics(metrics, platform);
   exportFederationMetrics(metrics, service.federation, machine);
 
   const info = new GroupNodeInfo({
@@ -121,6 +124,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
     opened: opening.opened,
     isBootstrapped: () => machine.bootstrapIndex() !== undefined,
     status: () => member.status(),
+    renewCertificates: () => platform.certificates.renew(),
     close: async () => {
       await handOver(group, logger);
       await closer.close();
@@ -139,13 +143,13 @@ function watchLoop({ settings, platform }: NodeOptions, closer: Closer): LoopWat
 interface Listener {
   readonly scheme: 'http' | 'https';
   readonly port: number;
-  readonly tls: Platform['tls'];
+  readonly tls: Platform['certificates']['https'];
 }
 
 function listenersOf({ settings, platform }: NodeOptions): readonly Listener[] {
   const all: readonly Listener[] = [
     { scheme: 'http', port: settings['ports.http'], tls: undefined },
-    { scheme: 'https', port: settings['ports.https'], tls: platform.tls },
+    { scheme: 'https', port: settings['ports.https'], tls: platform.certificates.https },
   ];
   return all.filter(({ port }) => port !== -1);
 }
@@ -156,7 +160,7 @@ async function listen(
   { parts, closer }: { readonly parts: Omit<HttpParts, 'settings'>; readonly closer: Closer },
 ): Promise<ListeningAddress> {
   const app = createHttp({ ...parts, settings: httpSettingsOf(settings, tls) });
-  const served = await platform.serveHttp(app, { host: settings.client_addr, port });
+  const served = await platform.serveHttp(app, { host: settings.client_addr, port, tls });
   closer.defer(() => served.close());
   return { ...served.address, url: `${scheme}://${textOfAddress(served.address)}` };
 }

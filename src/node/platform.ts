@@ -6,6 +6,7 @@ import type { Kv } from '../../cluster/platform/kv.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { Net, NetAddress } from '../../cluster/platform/net.ts';
 import type { Random } from '../../cluster/platform/random.ts';
+import type { TlsInUse } from '../../cluster/platform/tls-in-use.ts';
 import type { HttpsClient } from '../auth-methods/https-client.ts';
 
 export interface Platform {
@@ -14,7 +15,10 @@ export interface Platform {
   readonly logger: Logger;
   /** To the other servers of the datacenter. */
   readonly net: Net;
-  /** Lets an application of HTTP be asked. Rejects when the address cannot be had. */
+  /**
+   * Lets an application of HTTP be asked, and has it show what is in use of `tls`. Rejects when the address cannot
+   * be had.
+   */
   serveHttp(app: FastifyInstance, at: HttpListening): Promise<ServedAt>;
   /** Starts to measure how long the event loop keeps others waiting. */
   watchLoopDelay(): LoopDelay;
@@ -33,22 +37,27 @@ export interface Platform {
   kvGenerations(name: 'state'): Promise<readonly number[]>;
   /** Reads and deletes the operator's bootstrap reset file; undefined when there is none. */
   takeBootstrapReset(): string | undefined;
-  /** PEM texts of the HTTPS interface, read from the files that the settings name. */
-  readonly tls: TlsTexts | undefined;
+  readonly certificates: Certificates;
   /** Ends the process: a store has failed, and going on could lie about what is on disk. */
   exitAfterFatal(): void;
 }
 
-export interface TlsTexts {
-  readonly key: string;
-  readonly cert: string;
-  readonly ca: string | undefined;
+/** What the files hold that `tls.*` and `tls.cluster.*` name. */
+export interface Certificates {
+  /** Of the HTTPS interface; undefined where there is none. */
+  readonly https: TlsInUse | undefined;
+  /** By the setting that names the file, the wall clock's milliseconds at which its first certificate ends. */
+  ends(): readonly { readonly setting: string; readonly endMs: number }[];
+  /** Reads all files anew. Where one is not what it should be, all stay as they are, and the log says why. */
+  renew(): void;
 }
 
 export interface HttpListening {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
+  /** What the application was made with; undefined: plain HTTP. */
+  readonly tls: TlsInUse | undefined;
 }
 
 export interface ServedAt {

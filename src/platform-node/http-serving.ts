@@ -1,9 +1,11 @@
 // Lets an HTTP application listen on a real socket, and closes it in time.
 
 import type { AddressInfo } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { HttpListening, ServedAt } from '../node/platform.ts';
+import { tlsContextOf } from './tls-context.ts';
 
 /** A connection that is silent, half asked or not read may not keep the node from stopping. */
 const CLOSE_GRACE_MS = 5_000;
@@ -11,11 +13,15 @@ const CLOSE_GRACE_MS = 5_000;
 /** Rejects with what the system says, as `EADDRINUSE`. */
 export async function serveHttp(
   app: FastifyInstance,
-  at: HttpListening,
+  { host, port: wanted, tls }: HttpListening,
   clock: Clock,
 ): Promise<ServedAt> {
-  await app.listen(at);
-  const { address, port } = app.server.address() as AddressInfo;
+  await app.listen({ host, port: wanted });
+  const { server } = app;
+  if (server instanceof TlsServer) {
+    tls?.onRenewed((texts) => server.setSecureContext(tlsContextOf(texts)));
+  }
+  const { address, port } = server.address() as AddressInfo;
   return { address: { host: address, port }, close: () => closeInTime(app, clock) };
 }
 

@@ -2,9 +2,9 @@
 
 import { adoptRunningSha256 } from '../../cluster/platform/running-sha256.ts';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
-import type { Logger } from '../../cluster/platform/logger.ts';
-import type { Platform, TlsTexts } from '../node/platform.ts';
+import type { Platform } from '../node/platform.ts';
 import type { Settings } from '../node/settings.ts';
+import { NodeCertificates } from './certificates.ts';
 import { makeFolder } from './durable-files.ts';
 import {
   databaseFolder,
@@ -24,8 +24,7 @@ import { systemRandom } from './system-random.ts';
 import { systemRunningSha256 } from './system-running-sha256.ts';
 import { systemSha256 } from './system-sha256.ts';
 import { TableChecks } from './table-checks.ts';
-import { certificatesOutOfTime, type TlsFiles, tlsTextsIn } from './tls-files.ts';
-import { type ClusterTls, openWsNet } from './ws-net.ts';
+import { openWsNet } from './ws-net.ts';
 
 const STANDARD_ERROR = 2;
 
@@ -43,11 +42,12 @@ export function openSystemPlatform(
   adoptRunningSha256(systemRunningSha256);
   placeObjectsYoung();
   const logger = openJsonLog(settings.log_level, STANDARD_ERROR);
+  const certificates = new NodeCertificates(settings, logger);
   return {
     clock: systemClock,
     random: systemRandom,
     logger,
-    net: openWsNet({ tls: clusterTlsOf(settings, logger), clock: systemClock, logger }),
+    net: openWsNet({ tls: certificates.cluster, clock: systemClock, logger }),
     serveHttp: (app, at) => serveHttp(app, at, systemClock),
     watchLoopDelay,
     https: new NodeHttpsClient(),
@@ -59,35 +59,7 @@ export function openSystemPlatform(
     dropKv: (name, generation) => deleteFolder(databaseFolder(dataFolder, name, generation)),
     kvGenerations: async (name) => databaseGenerations(dataFolder, name),
     takeBootstrapReset: () => takeBootstrapReset(dataFolder),
-    tls: tlsTextsOf(settings, logger),
+    certificates,
     exitAfterFatal: () => process.exit(1),
   };
-}
-
-function tlsTextsOf(settings: Settings, logger: Logger): TlsTexts | undefined {
-  if (settings['ports.https'] === -1) return undefined;
-  const files = {
-    settings: 'tls.',
-    key: settings['tls.key_file'],
-    cert: settings['tls.cert_file'],
-    ca: settings['tls.ca_file'],
-  };
-  return readTls(files, logger);
-}
-
-function clusterTlsOf(settings: Settings, logger: Logger): ClusterTls | undefined {
-  const cert = settings['tls.cluster.cert_file'];
-  if (cert === '' || settings['ports.cluster'] === -1) return undefined;
-  const key = settings['tls.cluster.key_file'];
-  const ca = settings['tls.cluster.ca_file'];
-  return readTls({ settings: 'tls.cluster.', key, cert, ca }, logger);
-}
-
-function readTls(files: TlsFiles, logger: Logger): TlsTexts {
-  const texts = tlsTextsIn(files);
-  // Not refused: the clock may be what is wrong. Whoever connects only sees that the line is closed.
-  for (const certificate of certificatesOutOfTime(files, texts, Date.now())) {
-    logger.warn({ ...certificate }, 'a certificate is not valid at this time');
-  }
-  return texts;
 }

@@ -4,7 +4,7 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { messageOf } from '../../cluster/base/message-of.ts';
-import type { TlsTexts } from '../node/platform.ts';
+import type { TlsTexts } from '../../cluster/platform/tls-in-use.ts';
 import { SettingsError } from '../node/settings.ts';
 import { readTextFile } from './files.ts';
 
@@ -47,32 +47,28 @@ export function tlsTextsIn(files: TlsFiles): TlsTexts {
   return texts;
 }
 
-/** A certificate that nobody accepts at present. */
-export interface CertificateOutOfTime {
+/** When one counts, in the words of the certificate. */
+export interface CertificateTerm {
   readonly setting: string;
   readonly path: string;
   readonly validFrom: string;
   readonly validTo: string;
 }
 
-/**
- * Those of the texts of these files that are not valid yet, or not any more. Of several in a file, the first counts.
- */
-export function certificatesOutOfTime(
+/** Those of the texts of these files: the node's own, then the authority. Of several in a file, the first. */
+export function certificatesIn(
   files: TlsFiles,
-  texts: TlsTexts,
-  nowMs: number,
-): readonly CertificateOutOfTime[] {
-  const found: CertificateOutOfTime[] = [];
-  for (const what of ['cert', 'ca'] as const) {
-    const text = texts[what];
-    if (text === undefined) continue;
+  { cert, ca }: TlsTexts,
+): readonly CertificateTerm[] {
+  const termOf = (what: 'cert' | 'ca', text: string): CertificateTerm => {
     const { validFrom, validTo } = new X509Certificate(text);
-    if (Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo)) continue;
-    const setting = `${files.settings}${what}_file`;
-    found.push({ setting, path: files[what], validFrom, validTo });
-  }
-  return found;
+    return { setting: `${files.settings}${what}_file`, path: files[what], validFrom, validTo };
+  };
+  return [termOf('cert', cert), ...(ca === undefined ? [] : [termOf('ca', ca)])];
+}
+
+export function isInTime({ validFrom, validTo }: CertificateTerm, nowMs: number): boolean {
+  return Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo);
 }
 
 function requireCertificate(setting: string, path: string, text: string): void {

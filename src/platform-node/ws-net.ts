@@ -10,7 +10,7 @@ import {
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
@@ -21,25 +21,19 @@ import {
   type Net,
   type NetAddress,
 } from '../../cluster/platform/net.ts';
+import type { TlsInUse, TlsTexts } from '../../cluster/platform/tls-in-use.ts';
 import { RefusalLog } from '../../cluster/transport/refusal-log.ts';
 import { StrangerSockets } from './stranger-sockets.ts';
+import { tlsContextOf } from './tls-context.ts';
 import { WsConn } from './ws-conn.ts';
 
-/** PEM texts of the port between nodes. */
-export interface ClusterTls {
-  readonly key: string;
-  readonly cert: string;
-  /**
-   * With it, each side must show a certificate that this authority has signed, for whatever host name: that
-   * says that a node belongs, and the handshake says which one it is. Without it, whoever is dialled must show
-   * one for its host name from an authority that this machine trusts.
-   */
-  readonly ca: string | undefined;
-}
-
 export interface WsNetOptions {
-  /** Undefined: plain WebSockets. */
-  readonly tls: ClusterTls | undefined;
+  /**
+   * Undefined: plain WebSockets. With a `ca`, each side must show a certificate that this authority has signed,
+   * for whatever host name: that says that a node belongs, and the handshake says which one it is. Without it,
+   * whoever is dialled must show one for its host name from an authority that this machine trusts.
+   */
+  readonly tls: TlsInUse | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -65,7 +59,7 @@ export function openWsNet({ tls, clock, logger }: WsNetOptions): Net {
     refusals.note({ remote: remoteOf(end), why, level });
   return {
     listen: (address, onConn) => listen({ address, tls, onConn, onRefused }),
-    dial: (address, { timeoutMs }) => dial(address, tls, timeoutMs),
+    dial: (address, { timeoutMs }) => dial(address, tls?.texts, timeoutMs),
   };
 }
 
@@ -79,7 +73,7 @@ type OnRefused = (end: End, why: string, level: 'warn' | 'debug') => void;
 
 interface ListenOptions {
   readonly address: NetAddress;
-  readonly tls: ClusterTls | undefined;
+  readonly tls: TlsInUse | undefined;
   readonly onConn: (conn: Conn) => void;
   readonly onRefused: OnRefused;
 }
@@ -155,15 +149,16 @@ interface ClientError extends Error {
 }
 
 function secured(
-  { tls, onRefused }: ListenOptions & { readonly tls: ClusterTls },
+  { tls, onRefused }: ListenOptions & { readonly tls: TlsInUse },
   http: ServerOptions,
   onRequest: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
-  const { key, cert, ca } = tls;
-  const limits = { minVersion: TLS_VERSION, handshakeTimeout: STRANGER_TIMEOUT_MS } as const;
-  if (ca === undefined) return createTlsServer({ ...http, ...limits, key, cert }, onRequest);
-  const mutual = { key, cert, ca, requestCert: true, rejectUnauthorized: false };
-  const server = createTlsServer({ ...http, ...limits, ...mutual }, onRequest);
+  const isMutual = tls.texts.ca !== undefined;
+  const limits = { handshakeTimeout: STRANGER_TIMEOUT_MS, requestCert: isMutual } as const;
+  const options = { ...http, ...limits, ...contextOf(tls.texts), rejectUnauthorized: false };
+  const server = createTlsServer(options, onRequest);
+  tls.onRenewed((texts) => server.setSecureContext(contextOf(texts)));
+  if (!isMutual) return server;
   // Refused here and not in TLS, where nobody would learn from whom it came and what is wrong with it.
   server.on('secureConnection', (socket) => {
     const objection = objectionTo(socket);
@@ -193,7 +188,7 @@ function refuseHttp(response: ServerResponse): void {
 
 function dial(
   { host, port }: NetAddress,
-  tls: ClusterTls | undefined,
+  tls: TlsTexts | undefined,
   timeoutMs: number,
 ): Promise<Conn> {
   const remote = `${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -215,9 +210,13 @@ function dial(
   });
 }
 
-function tlsToDial({ key, cert, ca }: ClusterTls): WebSocket.ClientOptions {
-  const own = { key, cert, minVersion: TLS_VERSION } as const;
-  return ca === undefined ? own : { ...own, ca, checkServerIdentity: hasNoObjection };
+function tlsToDial(tls: TlsTexts): WebSocket.ClientOptions {
+  const own = contextOf(tls);
+  return tls.ca === undefined ? own : { ...own, checkServerIdentity: hasNoObjection };
+}
+
+function contextOf(tls: TlsTexts): SecureContextOptions {
+  return { ...tlsContextOf(tls), minVersion: TLS_VERSION };
 }
 
 /** Any host name will do. Node asks for the objection, if there is one. */

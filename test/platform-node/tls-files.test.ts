@@ -7,7 +7,8 @@ import t from 'tap';
 import { SettingsError } from '../../src/node/settings.ts';
 import { httpTransport } from '../../src/platform-node/http-transport.ts';
 import {
-  certificatesOutOfTime,
+  certificatesIn,
+  isInTime,
   type TlsFiles,
   tlsTextsIn,
 } from '../../src/platform-node/tls-files.ts';
@@ -61,18 +62,26 @@ t.test('certificates: each file is what its setting says, or is refused by that 
   t.end();
 });
 
-t.test('certificates: one that is not valid at this time is told by its setting', (t) => {
+t.test('certificates: each says by its setting when it counts', (t) => {
   const authority = makeAuthority('all');
   const texts = { ...certify(authority, 'one'), ca: authority.cert };
   const files = { settings: 'tls.', key: 'key.pem', cert: 'cert.pem', ca: 'ca.pem' };
-  t.same(certificatesOutOfTime(files, texts, Date.now()), []);
-  for (const nowMs of [0, Date.now() + 20 * 366 * 24 * 3_600_000]) {
-    t.match(certificatesOutOfTime(files, texts, nowMs), [
-      { setting: 'tls.cert_file', path: 'cert.pem', validFrom: / GMT$/, validTo: / GMT$/ },
-      { setting: 'tls.ca_file', path: 'ca.pem' },
-    ]);
-  }
-  t.same(certificatesOutOfTime(files, { ...texts, ca: undefined }, 0).length, 1);
+  const all = certificatesIn(files, texts);
+  t.match(all, [
+    { setting: 'tls.cert_file', path: 'cert.pem', validFrom: / GMT$/, validTo: / GMT$/ },
+    { setting: 'tls.ca_file', path: 'ca.pem' },
+  ]);
+  t.same(certificatesIn(files, { ...texts, ca: undefined }), all.slice(0, 1));
+  const yearsMs = 20 * 366 * 24 * 3_600_000;
+  for (const [nowMs, expected] of [
+    [0, false],
+    [Date.now(), true],
+    [Date.now() + yearsMs, false],
+  ] as const)
+    t.same(
+      all.map((each) => isInTime(each, nowMs)),
+      [expected, expected],
+    );
   t.end();
 });
 

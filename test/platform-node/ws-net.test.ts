@@ -14,6 +14,7 @@ import {
   type Net,
   STRANGER_MAX_BYTES,
 } from '../../cluster/platform/net.ts';
+import type { TlsTexts } from '../../cluster/platform/tls-in-use.ts';
 import { openTransport } from '../../cluster/transport/open-transport.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
 import { systemClock } from '../../src/platform-node/system-clock.ts';
@@ -22,8 +23,9 @@ import {
   STRANGERS_OF_ADDRESS_MAX,
 } from '../../src/platform-node/stranger-sockets.ts';
 import { systemRandom } from '../../src/platform-node/system-random.ts';
-import { type ClusterTls, openWsNet } from '../../src/platform-node/ws-net.ts';
+import { openWsNet } from '../../src/platform-node/ws-net.ts';
 import { certify, makeAuthority } from '../support/certificates.ts';
+import { RenewableTls } from '../support/renewable-tls.ts';
 
 const HERE = { host: '127.0.0.1', port: 0 };
 const TIMEOUT_MS = 60_000;
@@ -68,9 +70,13 @@ interface Port {
   readonly ends: End[];
 }
 
-async function listen(test: Test, tls?: ClusterTls, isTrusting = true): Promise<Port> {
+async function listen(
+  test: Test,
+  shown?: TlsTexts | RenewableTls,
+  isTrusting = true,
+): Promise<Port> {
   const log = new Log();
-  const net = openWsNet({ tls, clock: systemClock, logger: log.logger });
+  const net = openWsNet({ tls: inUse(shown), clock: systemClock, logger: log.logger });
   const ends: End[] = [];
   const listening = await net.listen(HERE, (conn) => {
     if (isTrusting) conn.trust();
@@ -81,6 +87,11 @@ async function listen(test: Test, tls?: ClusterTls, isTrusting = true): Promise<
     await listening.close();
   });
   return { net, log, listening, ends };
+}
+
+function inUse(shown: TlsTexts | RenewableTls | undefined): RenewableTls | undefined {
+  if (shown === undefined || shown instanceof RenewableTls) return shown;
+  return new RenewableTls(shown);
 }
 
 async function dial(test: Test, { net, listening }: Port, by = net): Promise<End> {
@@ -339,10 +350,10 @@ t.test('ws-net: dialling and listening say what went wrong', async (test) => {
 
 const AUTHORITY = makeAuthority('the authority of the cluster');
 const OTHER_AUTHORITY = makeAuthority('the authority of somebody else');
-const MUTUAL: ClusterTls = { ...certify(AUTHORITY, 'node-1'), ca: AUTHORITY.cert };
+const MUTUAL: TlsTexts = { ...certify(AUTHORITY, 'node-1'), ca: AUTHORITY.cert };
 
-function netWith(tls: ClusterTls | undefined): Net {
-  return openWsNet({ tls, clock: systemClock, logger: new Log().logger });
+function netWith(shown: TlsTexts | RenewableTls | undefined): Net {
+  return openWsNet({ tls: inUse(shown), clock: systemClock, logger: new Log().logger });
 }
 
 t.test(
@@ -431,6 +442,28 @@ t.test(
     await closed(second);
     test.same(heard, []);
     test.match(port.log.lines.join('\n'), /it resumes a session instead of showing a certificate/);
+  },
+);
+
+t.test(
+  'ws-net: renewed certificates count for those who come later, on both sides of a line',
+  async (test) => {
+    const tls = new RenewableTls(MUTUAL);
+    const port = await listen(test, tls);
+    const before = await dial(test, port);
+    const renewed = { ...certify(OTHER_AUTHORITY, 'node-1'), ca: OTHER_AUTHORITY.cert };
+    tls.renew(renewed);
+    await test.rejects(
+      netWith(MUTUAL).dial(port.listening.address, { timeoutMs: TIMEOUT_MS }),
+      'of the authority of before',
+    );
+    const after = await dial(test, port);
+    const other = await listen(test, renewed);
+    await dial(test, port, other.net);
+    await dial(test, other, port.net);
+    before.conn.send(Buffer.from('a line that stands is left alone'));
+    after.conn.send(Buffer.from('and a new one works'));
+    await until(() => port.ends.filter(({ frames }) => frames.length === 1).length === 2);
   },
 );
 
@@ -539,13 +572,13 @@ interface RealNode {
 async function openNode(
   test: Test,
   node: number,
-  tls?: ClusterTls,
+  shown?: TlsTexts,
   datacenter = 'dc1',
 ): Promise<RealNode> {
   const log = new Log();
   const closedLinks: number[] = [];
   const transport = await openTransport({
-    net: openWsNet({ tls, clock: systemClock, logger: log.logger }),
+    net: openWsNet({ tls: inUse(shown), clock: systemClock, logger: log.logger }),
     clock: systemClock,
     random: systemRandom,
     logger: log.logger,

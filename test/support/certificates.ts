@@ -37,10 +37,16 @@ export function makeAuthority(name: string): Authority {
   return { name, cert, key: pemOf(keys.privateKey) };
 }
 
-/** A key and a certificate for the host `<subject>.test`. */
-export function certify({ name: issuer, key }: Authority, subject: string): Certified {
+/** A key and a certificate for the host `<subject>.test`, and for addresses of IPv4 such as `127.0.0.1`. */
+export function certify(
+  { name: issuer, key }: Authority,
+  subject: string,
+  addresses: readonly string[] = [],
+): Certified {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const names = der(SEQUENCE, der(0x82, Buffer.from(`${subject}.test`)));
+  const host = der(0x82, Buffer.from(`${subject}.test`));
+  const hosts = addresses.map((address) => der(0x87, address.split('.').map(Number)));
+  const names = der(SEQUENCE, host, ...hosts);
   const extension = der(SEQUENCE, ALTERNATIVE_NAMES, der(4, names));
   const signer = createPrivateKey(key);
   return {

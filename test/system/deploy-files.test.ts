@@ -105,6 +105,7 @@ t.test('deploy: the unit fits how the server starts, tells and ends', async (t) 
   t.equal(value('Type'), 'notify');
   t.equal(value('NotifyAccess'), 'all', 'a child of the server speaks');
   t.equal(value('KillSignal'), 'SIGTERM');
+  t.equal(value('ExecReload'), '/bin/kill -HUP $MAINPID');
   t.equal(value('RestartPreventExitStatus'), '2');
   t.match(value('ExecStart'), /dist\/src\/main\.js agent --config-file \/etc\/conclave\//);
   t.match(value('EnvironmentFile'), 'conclave.env');
