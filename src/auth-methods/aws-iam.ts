@@ -122,9 +122,16 @@ function attributeNames({ entityDetails, entityTags }: AwsConfig): AttributeName
     };
   }
   const withPath = [...strings, 'entity_path'];
+  const tags = entityTags.map((tag) => `entity_tags.${tag}`);
   return {
-    selectable: { strings: withPath, stringMaps: ['entity_tags'], listMaps: [] },
-    interpolatable: [...withPath, ...entityTags.map((tag) => `entity_tags.${tag}`)],
+    // Deployed rules ask with `!= ""` whether an entity has a tag of the configuration.
+    selectable: {
+      strings: withPath,
+      stringMaps: ['entity_tags'],
+      listMaps: [],
+      emptyWhenAbsent: tags,
+    },
+    interpolatable: [...withPath, ...tags],
   };
 }
 

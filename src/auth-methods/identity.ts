@@ -21,6 +21,8 @@ export interface FieldTable {
   readonly strings: readonly string[];
   readonly stringMaps: readonly string[];
   readonly listMaps: readonly string[];
+  /** Texts in maps, by full name, that read as empty where the identity has none. */
+  readonly emptyWhenAbsent?: readonly string[];
 }
 
 export interface AttributeNames {

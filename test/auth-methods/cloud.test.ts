@@ -11,6 +11,7 @@ import {
   type HttpsRequest,
 } from '../../src/auth-methods/https-client.ts';
 import type { Identity } from '../../src/auth-methods/identity.ts';
+import { compileSelector } from '../../src/auth-methods/selector.ts';
 import {
   LOAD_REQUESTS_MAX,
   LOGIN_REQUESTS_MAX,
@@ -537,6 +538,21 @@ t.test('aws-iam: entity details are those of the caller, with path and tags', as
     path: '/iam/',
     headers: { authorization: 'iam-signature', host: 'iam.amazonaws.com' },
   });
+  const { selectable } = types['aws-iam'].attributeNames(method(ROLE));
+  const selected = Object.entries({
+    'entity_tags.team != ""': true,
+    'entity_tags["absent"] != ""': false,
+    'entity_tags.absent == ""': true,
+    'entity_tags.absent matches "^$"': true,
+    'entity_tags.absent != core': true,
+    'team in entity_tags': true,
+    'absent in entity_tags': false,
+    'entity_tags["not configured"] != ""': true,
+  });
+  for (const [text, wanted] of selected) {
+    const selector = compileSelector(text, selectable);
+    t.equal(selector.matches(identity.selectable), wanted, `a tag that is not there: ${text}`);
+  }
   await t.rejects(login(ROLE), { code: 'login-refused' }, 'with details the path counts');
   const before = server.seen.length;
   const malformed = [
