@@ -75,7 +75,9 @@ const OIDC_ONLY_KEYS = [
   'OIDCClientUsePKCE',
   'VerboseOIDCLogging',
 ] as const;
-const KEYS = [...SHARED_KEYS, ...JWT_ONLY_KEYS, ...OIDC_ONLY_KEYS] as const;
+/** Logout at the provider, which newer deployed clients name in every configuration, mostly without a value. */
+const LOGOUT_KEYS = ['OIDCPostLogoutRedirectURIs', 'OIDCLogoutURL'] as const;
+const KEYS = [...SHARED_KEYS, ...JWT_ONLY_KEYS, ...OIDC_ONLY_KEYS, ...LOGOUT_KEYS] as const;
 type Key = (typeof KEYS)[number];
 type Reader = ConfigReader<Key>;
 type RawConfig = AuthMethod['config'];
@@ -83,7 +85,7 @@ type RawConfig = AuthMethod['config'];
 /** Decodes the Config of a `jwt` method; throws AclError('invalid') with the prescribed texts. */
 export function decodeJwtConfig(config: RawConfig): JwtConfig {
   const reader = new ConfigReader(config, KEYS);
-  refuseKeys(reader, OIDC_ONLY_KEYS, 'jwt');
+  refuseKeys(reader, [...OIDC_ONLY_KEYS, ...LOGOUT_KEYS], 'jwt');
   return {
     keys: decodeKeys(reader),
     boundIssuer: reader.string('BoundIssuer'),
@@ -102,6 +104,7 @@ export function decodeJwtConfig(config: RawConfig): JwtConfig {
 export function decodeOidcConfig(config: RawConfig): OidcConfig {
   const reader = new ConfigReader(config, KEYS);
   refuseKeys(reader, JWT_ONLY_KEYS, 'oidc');
+  refuseLogoutKeys(reader);
   requireKey(reader, 'OIDCDiscoveryURL');
   requireKey(reader, 'OIDCClientID');
   const client = decodeClient(reader);
@@ -132,6 +135,15 @@ export function mappedAttributeNames({ strings }: ClaimMapping): AttributeNames 
 function refuseKeys(reader: Reader, keys: readonly Key[], type: 'jwt' | 'oidc'): void {
   const unfit = keys.find((key) => reader.has(key));
   if (unfit !== undefined) throw invalidConfig(`'${unfit}' must not be set for type "${type}"`);
+}
+
+/** Left out in silence they would let somebody believe that a logout ends the session at the provider, too. */
+function refuseLogoutKeys(reader: Reader): void {
+  const key = LOGOUT_KEYS.find((one) => reader.has(one));
+  if (key === undefined) return;
+  throw invalidConfig(
+    `'${key}' is not supported: a logout ends the token, and no session at the provider`,
+  );
 }
 
 function requireKey(reader: Reader, key: Key): void {

@@ -364,6 +364,27 @@ t.test('jwt: a claim that has no faithful text refuses the login', async (t) => 
   t.same(Object.fromEntries(interpolatable), { 'value.item': 'b', 'value.slash': 'c' });
 });
 
+t.test(
+  'jwt, oidc: keys without a value are as good as absent, all that clients name',
+  async (t) => {
+    const empty = {
+      ...{ JWTSupportedAlgs: null, BoundAudiences: null, ClaimMappings: null },
+      ...{ ListClaimMappings: null, OIDCDiscoveryURL: '', OIDCDiscoveryCACert: '' },
+      ...{ OIDCClientID: '', OIDCClientSecret: '', OIDCClientAssertion: null },
+      ...{ OIDCClientUsePKCE: null, OIDCScopes: null, OIDCACRValues: null },
+      ...{ AllowedRedirectURIs: null, VerboseOIDCLogging: false },
+      ...{ OIDCPostLogoutRedirectURIs: null, OIDCLogoutURL: '' },
+      ...{ JWKSURL: '', JWKSCACert: '', JWTValidationPubKeys: null, BoundIssuer: '' },
+      ...{ ExpirationLeeway: 0, NotBeforeLeeway: 0, ClockSkewLeeway: 0 },
+    };
+    const { types } = createAuthMethods(testSurroundings());
+    const jwt = authMethod('jwt', { ...empty, JWTValidationPubKeys: [RSA.pem] });
+    await t.resolves(types.jwt.checkConfig(jwt));
+    const oidc = authMethod('oidc', { ...empty, ...OIDC, OIDCDiscoveryURL: 'http://127.0.0.1:1' });
+    t.doesNotThrow(() => types.oidc.attributeNames(oidc));
+  },
+);
+
 t.test('jwt: refuses a config with the prescribed words', async (t) => {
   const base = { JWTValidationPubKeys: [RSA.pem] };
   const exactlyOne = `exactly one of 'JWTValidationPubKeys', 'JWKSURL', or 'OIDCDiscoveryURL' must be set for type "jwt"`;
@@ -403,6 +424,10 @@ t.test('jwt: refuses a config with the prescribed words', async (t) => {
     ],
     [{ ...base, OIDCClientID: 'a' }, `'OIDCClientID' must not be set for type "jwt"`],
     [{ ...base, VerboseOIDCLogging: true }, `'VerboseOIDCLogging' must not be set for type "jwt"`],
+    [
+      { ...base, OIDCLogoutURL: 'https://x.test' },
+      `'OIDCLogoutURL' must not be set for type "jwt"`,
+    ],
     [
       { JWTValidationPubKeys: [RSA.pem, 'nonsense'] },
       /^error parsing public key JWTValidationPubKeys\[1\]: expected a PEM/,
@@ -780,6 +805,14 @@ t.test('oidc: refuses a config with the prescribed words', async (t) => {
     ).map((key) => [without(key), new RegExp(`'${key}' must be set for type "oidc"$`)] as const),
     [{ ...full, JWKSURL: 'x' }, /'JWKSURL' must not be set for type "oidc"$/],
     [{ ...full, BoundIssuer: 'x' }, /'BoundIssuer' must not be set for type "oidc"$/],
+    [
+      { ...full, OIDCLogoutURL: 'https://x.test' },
+      /'OIDCLogoutURL' is not supported: a logout ends/,
+    ],
+    [
+      { ...full, OIDCPostLogoutRedirectURIs: ['https://x.test'] },
+      /'OIDCPostLogoutRedirectURIs' is not supported: a logout ends/,
+    ],
     [
       { ...full, OIDCClientAssertion: assertion },
       /only one of 'OIDCClientSecret' and 'OIDCClientAssertion'/,
