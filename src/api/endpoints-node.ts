@@ -13,6 +13,14 @@ const Member = answer('Member', {
   Port: Type.Integer(),
   Tags: texts,
   Status: Type.Integer({ description: '1 is alive, 4 is failed.' }),
+  ProtocolMin: Type.Integer({
+    description: 'As deployed servers tell it, like the five that follow.',
+  }),
+  ProtocolMax: Type.Integer(),
+  ProtocolCur: Type.Integer(),
+  DelegateMin: Type.Integer(),
+  DelegateMax: Type.Integer(),
+  DelegateCur: Type.Integer(),
 });
 
 const MetricPoint = answer('MetricPoint', {

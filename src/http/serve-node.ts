@@ -22,6 +22,15 @@ import { textOf } from './query.ts';
 const INTERFACE_VERSION = '1.22.0';
 const ALIVE = 1;
 const FAILED = 4;
+/** What deployed servers speak between each other, as they tell it: some clients read no member without it. */
+const PROTOCOLS = {
+  ProtocolMin: 1,
+  ProtocolMax: 5,
+  ProtocolCur: 2,
+  DelegateMin: 2,
+  DelegateMax: 5,
+  DelegateCur: 4,
+} as const;
 
 type ServerQuestion = Omit<AuthorizationItem, 'namespace'>;
 type Serve = (exchange: Exchange) => Promise<void> | void;
@@ -165,6 +174,7 @@ function memberOf(member: MemberInfo, datacenter: string): object {
       ...(member.reads !== undefined && { reads_feature_level: String(member.reads) }),
     },
     Status: member.isAlive ? ALIVE : FAILED,
+    ...PROTOCOLS,
   };
 }
 

@@ -16,6 +16,11 @@ import { operatorServer } from './operator-support.ts';
 import { listOf, policyView, readMeta, server, tokenView, WRITE_META } from './support.ts';
 
 const CONSUL = { 'x-consul-token': 's' };
+/** Clients of others read no member that lacks one of these. */
+const PROTOCOLS = {
+  ...{ ProtocolMin: 1, ProtocolMax: 5, ProtocolCur: 2 },
+  ...{ DelegateMin: 2, DelegateMax: 5, DelegateCur: 4 },
+};
 const readPolicy = () => ({ value: policyView(), meta: readMeta(10) });
 const refuse =
   (code: AclErrorCode, message = 'no') =>
@@ -652,18 +657,18 @@ t.test('node: what a server says about itself', async (t) => {
   t.match(await json('/v1/agent/self'), {
     Config: { Datacenter: 'dc1', NodeName: 'n1', Server: true, LogLevel: 'info' },
     Stats: { raft: { term: '3' }, consul: { leader_addr: '127.0.0.1:8300' } },
-    Member: { Name: 'n1', Status: 1 },
+    Member: { Name: 'n1', Status: 1, ...PROTOCOLS },
   });
   t.same(await json('/v1/agent/members'), [
     {
-      ...{ Name: 'n1', Addr: '127.0.0.1', Port: 8300, Status: 1 },
+      ...{ ...PROTOCOLS, Name: 'n1', Addr: '127.0.0.1', Port: 8300, Status: 1 },
       Tags: {
         ...{ role: 'consul', dc: 'dc1', id: 'id-1', build: '0.1.0', voter: 'true' },
         reads_feature_level: '2',
       },
     },
     {
-      ...{ Name: 'n2', Addr: '127.0.0.1', Port: 8301, Status: 4 },
+      ...{ ...PROTOCOLS, Name: 'n2', Addr: '127.0.0.1', Port: 8301, Status: 4 },
       Tags: { role: 'consul', dc: 'dc1', id: 'id-2', build: '0.0.9', voter: 'true' },
     },
   ]);
