@@ -45,13 +45,23 @@ export type AclErrorCode =
   /** A fault of the service itself. */
   | 'internal';
 
-/** A refusal that reaches the caller as it is. Never carries a secret. */
+/** Longer texts lose their middle, which is what the caller sent: refusals are kept, and sent on. */
+const TEXT_MAX = 2048;
+/** So much of the end stays: it says what is wrong. */
+const TEXT_END = 512;
+
+function shortened(text: string): string {
+  if (text.length <= TEXT_MAX) return text;
+  return `${text.slice(0, TEXT_MAX - TEXT_END - 1)}…${text.slice(-TEXT_END)}`;
+}
+
+/** A refusal that reaches the caller as it is, if it is not very long. Never carries a secret. */
 export class AclError extends Error {
   override readonly name = 'AclError';
   readonly code: AclErrorCode;
 
   constructor(code: AclErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
+    super(shortened(message), options);
     this.code = code;
   }
 }

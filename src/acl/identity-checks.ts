@@ -37,15 +37,16 @@ function serviceIdentities(
   drafts: readonly ServiceIdentityDraft[],
   owner: IdentityOwner,
 ): readonly ServiceIdentity[] {
-  const datacentersByName = new Map<string, readonly string[]>();
+  const unionByName = new Map<string, DatacenterUnion>();
   for (const draft of drafts) {
     const serviceName = requireServiceName(draft, owner);
-    const datacenters = united(datacentersByName.get(serviceName), draft.datacenters ?? []);
-    datacentersByName.set(serviceName, datacenters);
+    const union = unionByName.get(serviceName) ?? new DatacenterUnion();
+    union.add(draft.datacenters ?? []);
+    unionByName.set(serviceName, union);
   }
-  return [...datacentersByName]
+  return [...unionByName]
     .sort(([left], [right]) => (left < right ? -1 : 1))
-    .map(([serviceName, datacenters]) => ({ serviceName, datacenters }));
+    .map(([serviceName, union]) => ({ serviceName, datacenters: union.sorted() }));
 }
 
 function requireServiceName(draft: ServiceIdentityDraft, owner: IdentityOwner): string {
@@ -102,15 +103,18 @@ function templatedPolicies(
   drafts: readonly TemplatedPolicyDraft[],
   owner: IdentityOwner,
 ): readonly TemplatedPolicy[] {
-  const templatedByKey = new Map<string, TemplatedPolicy>();
+  const entryByKey = new Map<string, { policy: TemplatedPolicy; union: DatacenterUnion }>();
   for (const draft of drafts) {
-    const templated = requireTemplatedPolicy(draft, owner);
-    const key = JSON.stringify([templated.templateName, templated.variables?.name ?? '']);
-    const earlier = templatedByKey.get(key);
-    const datacenters = united(earlier?.datacenters, templated.datacenters);
-    templatedByKey.set(key, { ...(earlier ?? templated), datacenters });
+    const policy = requireTemplatedPolicy(draft, owner);
+    const key = JSON.stringify([policy.templateName, policy.variables?.name ?? '']);
+    const entry = entryByKey.get(key) ?? { policy, union: new DatacenterUnion() };
+    entry.union.add(policy.datacenters);
+    entryByKey.set(key, entry);
   }
-  return [...templatedByKey.values()];
+  return [...entryByKey.values()].map(({ policy, union }) => ({
+    ...policy,
+    datacenters: union.sorted(),
+  }));
 }
 
 function requireTemplatedPolicy(
@@ -153,13 +157,20 @@ function requireVariables(
   );
 }
 
-/** Both lists as one, sorted. An empty list means every datacenter, so nothing can add to it. */
-function united(
-  earlier: readonly string[] | undefined,
-  later: readonly string[],
-): readonly string[] {
-  if (later.length === 0 || earlier?.length === 0) return [];
-  return [...new Set([...(earlier ?? []), ...later])].sort();
+/** Lists of datacenters as one. An empty list means every datacenter, so nothing can add to it. */
+class DatacenterUnion {
+  readonly #names = new Set<string>();
+  #isEvery = false;
+
+  add(datacenters: readonly string[]): void {
+    if (datacenters.length === 0) this.#isEvery = true;
+    for (const name of datacenters) this.#names.add(name);
+  }
+
+  /** Empty for every one. To be asked once: a body may hold very many lists. */
+  sorted(): readonly string[] {
+    return this.#isEvery ? [] : [...this.#names].sort();
+  }
 }
 
 function nounOf(owner: IdentityOwner): string {

@@ -21,6 +21,8 @@ import { compileSelector } from './selector.ts';
  * worst, in which the server does nothing else. Rules are written by administrators of single namespaces, too.
  */
 export const SELECTOR_STEPS_MAX = 10_000_000;
+/** To read a character of a selector takes about as long as so many steps. */
+const READING_STEPS = 4;
 
 export interface LoginLookups {
   /** Names in any letter case, in that very namespace. */
@@ -128,10 +130,6 @@ class Effort {
 
   spend(steps: number): void {
     this.#leftSteps -= steps;
-    this.requireSome();
-  }
-
-  requireSome(): void {
     if (this.#leftSteps >= 0) return;
     throw refused('the selectors in the rules of the auth method take too long');
   }
@@ -165,7 +163,7 @@ function selects(
   selector: string,
   { names, identity, effort }: Pick<BindContext, 'names' | 'identity' | 'effort'>,
 ): 'yes' | 'no' | 'invalid' {
-  effort.requireSome();
+  effort.spend(selector.length * READING_STEPS);
   const compiled = attempt(() => compileSelector(selector, names.selectable));
   if (compiled instanceof AclError) return 'invalid';
   effort.spend(compiled.stepsFor(identity.selectable));

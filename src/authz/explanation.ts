@@ -1,7 +1,6 @@
 // Names the rules behind a verdict: the one that decided, with its policy and the way it came to the
 // token, and those that lost to it. It decides nothing; it looks up what was decided.
 
-import { unreachable } from '../../cluster/base/unreachable.ts';
 import {
   renderFlatRule,
   renderInNamespace,
@@ -11,8 +10,9 @@ import {
 import type { Level, Position } from '../rules/rule-set.ts';
 import type { AccessQuery, Decision } from './access-query.ts';
 import { type DecidingLabel, scopeOf, type Verdict } from './evaluate.ts';
+import { groupBy } from './group-by.ts';
 import type { PolicyRef, PolicySource, Via } from './policy-source.ts';
-import type { RuleLayer, RulePart } from './rule-layer.ts';
+import type { RuleLayer, RulePart, RuleScope } from './rule-layer.ts';
 import {
   compileGroup,
   type GroupGrant,
@@ -54,27 +54,16 @@ export function explainVerdict(
   query: AccessQuery,
   verdict: Verdict,
 ): Pick<Explanation, 'rule' | 'overruled' | 'consideredCount'> {
-  const [same, sameCount] = inOrder(findingsOf(layer, query, verdict.label));
-  const [others, othersCount] = inOrder(lessSpecificFindings(layer, query, verdict.label));
-  const deciding = same.find(({ level }) => level === verdict.level);
-  const losing = [
-    ...same
-      .filter(({ level }) => level !== verdict.level)
-      .map((finding) => ({ finding, because: 'precedence' as const })),
-    ...others.map((finding) => ({ finding, because: 'less-specific' as const })),
-  ];
-  return {
-    rule: deciding && witnessOf(deciding),
-    overruled: losing
-      .slice(0, OVERRULED_MAX)
-      .map(({ finding, because }) => ({ witness: witnessOf(finding), because })),
-    consideredCount: sameCount + othersCount,
-  };
+  const shown = new Shown(verdict.level);
+  for (const found of findingsOf(layer, query, verdict.label)) shown.addSame(found);
+  for (const found of lessSpecificFindings(layer, query, verdict.label)) shown.addOthers(found);
+  return shown.explanation();
 }
 
-/** Rules that bear on the query, with what is not among them because so many say the same. */
+/** Rules of one policy that bear on the query, with what is not among them because so many say the same. */
 interface Findings {
-  readonly rules: readonly Finding[];
+  /** In no particular order; asked for only where they may be shown. */
+  readonly rules: () => readonly Finding[];
   readonly count: number;
 }
 
@@ -86,55 +75,112 @@ interface Finding {
   readonly render: () => string;
 }
 
-/** Every rule that says something under the label. */
-function findingsOf(
-  layer: RuleLayer,
-  query: AccessQuery,
-  label: DecidingLabel,
-): readonly Findings[] {
-  switch (label.kind) {
-    case 'flat':
-      return scopeOf(layer, query).parts.map((part) =>
-        allOf(
-          part.group.flat
-            .filter((rule) => rule.resource === label.resource)
-            .map((rule) => findingOf(part, rule, () => renderFlatRule(rule))),
-        ),
-      );
-    case 'named':
-      return scopeOf(layer, query).parts.flatMap((part) => {
-        const table = compileGroup(part.group).get(label.resource);
-        const grant = table && labelsOf(table, label.match).get(label.name);
-        return grant === undefined ? [] : namedFindings(part, label, grant);
-      });
-    case 'namespace':
-      return [objectFindings(layer, label)];
-    default:
-      return unreachable(label);
+/** Takes what bears on a query in the order of the policies, and keeps what is shown. */
+class Shown {
+  readonly #level: Level;
+  readonly #overruled: { readonly finding: Finding; readonly because: OverruledRule['because'] }[] =
+    [];
+  #deciding: Finding | undefined;
+  #count = 0;
+
+  constructor(level: Level) {
+    this.#level = level;
+  }
+
+  /** Of the label that decided. */
+  addSame({ rules, count }: Findings): void {
+    this.#count += count;
+    if (this.#deciding !== undefined && this.#isFull) return;
+    for (const finding of inPlace(rules())) {
+      if (finding.level === this.#level) this.#deciding ??= finding;
+      else if (!this.#isFull) this.#overruled.push({ finding, because: 'precedence' });
+    }
+  }
+
+  addOthers({ rules, count }: Findings): void {
+    this.#count += count;
+    if (this.#isFull) return;
+    for (const finding of inPlace(rules())) {
+      if (!this.#isFull) this.#overruled.push({ finding, because: 'less-specific' });
+    }
+  }
+
+  explanation(): Pick<Explanation, 'rule' | 'overruled' | 'consideredCount'> {
+    return {
+      rule: this.#deciding && witnessOf(this.#deciding),
+      overruled: this.#overruled.map(({ finding, because }) => ({
+        witness: witnessOf(finding),
+        because,
+      })),
+      consideredCount: this.#count,
+    };
+  }
+
+  get #isFull(): boolean {
+    return this.#overruled.length === OVERRULED_MAX;
   }
 }
 
-/** Rules that fit the name as well, and would have decided without the closer one. */
-function lessSpecificFindings(
+/** Every rule that says something under the label, policy by policy. */
+function* findingsOf(
   layer: RuleLayer,
   query: AccessQuery,
   label: DecidingLabel,
-): readonly Findings[] {
-  if (label.kind === 'flat' || asksForMany(query)) return [];
+): Generator<Findings> {
+  if (label.kind === 'namespace') {
+    yield* bySource(objectFindings(layer, label));
+    return;
+  }
+  for (const parts of inOrder(scopeOf(layer, query))) {
+    yield together(
+      parts.map((part) =>
+        label.kind === 'flat' ? flatFindings(part, label) : ofLabel(part, label),
+      ),
+    );
+  }
+}
+
+function flatFindings(
+  part: RulePart,
+  { resource }: DecidingLabel & { readonly kind: 'flat' },
+): Findings {
+  return allOf(
+    part.group.flat
+      .filter((rule) => rule.resource === resource)
+      .map((rule) => findingOf(part, rule, () => renderFlatRule(rule))),
+  );
+}
+
+function ofLabel(part: RulePart, label: DecidingLabel & { readonly kind: 'named' }): Findings {
+  const table = compileGroup(part.group).get(label.resource);
+  const grant = table && labelsOf(table, label.match).get(label.name);
+  return grant === undefined ? NO_FINDINGS : namedFindings(part, label, grant);
+}
+
+/** Rules that fit the name as well, and would have decided without the closer one. */
+function* lessSpecificFindings(
+  layer: RuleLayer,
+  query: AccessQuery,
+  label: DecidingLabel,
+): Generator<Findings> {
+  if (label.kind === 'flat' || asksForMany(query)) return;
   const { segment } = query;
   const isOther = (name: string) => label.match === 'exact' || label.name !== name;
   if (label.kind === 'namespace') {
-    return layer
-      .prefixSelectorsOf(segment)
-      .filter(isOther)
-      .map((name) => objectFindings(layer, { match: 'prefix', name }));
+    const selectors = layer.prefixSelectorsOf(segment).filter(isOther);
+    yield* bySource(selectors.flatMap((name) => objectFindings(layer, { match: 'prefix', name })));
+    return;
   }
-  return scopeOf(layer, query).parts.flatMap((part) => {
-    const prefixes = compileGroup(part.group).get(label.resource)?.prefixes.all(segment) ?? [];
-    return [...prefixes]
-      .filter(({ prefix }) => isOther(prefix))
-      .map(({ value }) => namedFindings(part, label, value));
-  });
+  for (const parts of inOrder(scopeOf(layer, query))) {
+    yield together(
+      parts.flatMap((part) => {
+        const prefixes = compileGroup(part.group).get(label.resource)?.prefixes.all(segment) ?? [];
+        return [...prefixes]
+          .filter(({ prefix }) => isOther(prefix))
+          .map(({ value }) => namedFindings(part, label, value));
+      }),
+    );
+  }
 }
 
 /** What the part says under one label, by the attribute that decided. */
@@ -144,25 +190,34 @@ function namedFindings(
   grant: GroupGrant,
 ): Findings {
   const isOfIntentions = attribute === 'intentions';
-  const rules = grant.rules.flatMap((rule) => {
-    const level = isOfIntentions ? rule.intentions : rule.level;
-    if (level === undefined) return [];
-    return findingOf(part, { ...rule, level }, () => renderNamedRule(rule));
-  });
+  const rules = () =>
+    grant.rules.flatMap((rule) => {
+      const level = isOfIntentions ? rule.intentions : rule.level;
+      if (level === undefined) return [];
+      return findingOf(part, { ...rule, level }, () => renderNamedRule(rule));
+    });
   return { rules, count: isOfIntentions ? grant.intentionsCount : grant.ruleCount };
 }
 
-function objectFindings(layer: RuleLayer, selector: Label): Findings {
-  const rules = layer.blocksOf(selector).flatMap(({ source, block }) => {
+function objectFindings(layer: RuleLayer, selector: Label): readonly Finding[] {
+  return layer.blocksOf(selector).flatMap(({ source, block }) => {
     const { level } = block;
     if (level === undefined) return [];
     return { source, level, position: block, render: () => renderNamespacePolicy(block) };
   });
-  return allOf(rules);
 }
 
+const NO_FINDINGS: Findings = { rules: () => [], count: 0 };
+
 function allOf(rules: readonly Finding[]): Findings {
-  return { rules, count: rules.length };
+  return { rules: () => rules, count: rules.length };
+}
+
+function together(findings: readonly Findings[]): Findings {
+  const [only] = findings;
+  if (only !== undefined && findings.length === 1) return only;
+  const count = findings.reduce((sum, each) => sum + each.count, 0);
+  return { rules: () => findings.flatMap(({ rules }) => rules()), count };
 }
 
 function findingOf(
@@ -189,21 +244,37 @@ function asksForMany(query: AccessQuery): boolean {
   );
 }
 
-/** The same order, and so the same deciding rule, in whatever order the policies were handed in. */
-function inOrder(
-  found: readonly Findings[],
-): readonly [inOrder: readonly Finding[], count: number] {
-  const rules = found.flatMap((each) => each.rules);
-  const texts = new Map<PolicySource, string>();
-  for (const { source } of rules) {
-    if (!texts.has(source)) texts.set(source, orderTextOf(source));
-  }
-  rules.sort((a, b) => {
-    const [textA, textB] = [texts.get(a.source)!, texts.get(b.source)!];
-    if (textA !== textB) return textA < textB ? -1 : 1;
-    return a.position.line - b.position.line || a.position.column - b.position.column;
-  });
-  return [rules, found.reduce((sum, { count }) => sum + count, 0)];
+/**
+ * The same order, and so the same deciding rule, in whatever order the policies were handed in: by policy and the way
+ * it came, then by place.
+ */
+function inOrder(scope: RuleScope): readonly (readonly RulePart[])[] {
+  const known = partsInOrder.get(scope);
+  if (known !== undefined) return known;
+  const ordered = sortedBySource(scope.parts);
+  partsInOrder.set(scope, ordered);
+  return ordered;
+}
+
+/** Made once: a batch may ask for explanations of many items. */
+const partsInOrder = new WeakMap<RuleScope, readonly (readonly RulePart[])[]>();
+
+function bySource(found: readonly Finding[]): readonly Findings[] {
+  return sortedBySource(found).map(allOf);
+}
+
+function sortedBySource<T extends { readonly source: PolicySource }>(
+  items: readonly T[],
+): readonly (readonly T[])[] {
+  return [...groupBy(items, ({ source }) => orderTextOf(source))]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, ofSource]) => ofSource);
+}
+
+function inPlace(rules: readonly Finding[]): readonly Finding[] {
+  return [...rules].sort(
+    (a, b) => a.position.line - b.position.line || a.position.column - b.position.column,
+  );
 }
 
 function orderTextOf({ policy, via }: PolicySource): string {

@@ -78,7 +78,9 @@ export class RuleLayer {
     if (known !== undefined) return known;
     const topLevel = own.map((source) => ({ source, group: source.ruleSet, block: undefined }));
     const parts = [...topLevel, ...selected.parts];
-    const scope = { parts, rules: new MergedRules(parts.map((part) => part.group)) };
+    // Rules that come by many ways say no more than once.
+    const groups = new Set(parts.map((part) => part.group));
+    const scope = { parts, rules: new MergedRules([...groups]) };
     this.#scopes.set(key, scope);
     return scope;
   }

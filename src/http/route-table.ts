@@ -52,18 +52,17 @@ export class RouteTable {
     return ['OPTIONS', ...METHODS.filter((method) => this.hasMethod(path, method))].join();
   }
 
-  /** The path of `paths` that a request's path means: itself, or the longest one that it lies below. */
+  /**
+   * The path of `paths` that a request's path means: itself, or the longest one that it lies below. Takes as long as
+   * there are paths: anybody may send one of half a million slashes.
+   */
   match(requested: string): string | undefined {
     if (this.#methodsByPath.has(requested)) return requested;
-    for (
-      let end = requested.lastIndexOf('/');
-      end >= 0;
-      end = requested.lastIndexOf('/', end - 1)
-    ) {
-      const path = `${requested.slice(0, end + 1)}*`;
-      if (this.#methodsByPath.has(path)) return path;
-      if (end === 0) break;
+    let longest: string | undefined;
+    for (const path of this.#methodsByPath.keys()) {
+      const isAbove = path.endsWith('/*') && requested.startsWith(path.slice(0, -1));
+      if (isAbove && path.length > (longest?.length ?? 0)) longest = path;
     }
-    return undefined;
+    return longest;
   }
 }

@@ -16,6 +16,7 @@ import type { StateView } from '../state/view.ts';
 import type { AppliedChange, AppliedEvent } from '../state/watch.ts';
 import { hasLostNamespace, isVoid, type StandingLookup } from '../state/standing.ts';
 import type { Caller } from './caller.ts';
+import { charsIn } from './chars-in.ts';
 import type { Metrics } from './metrics.ts';
 import { dependencyOf } from './linked-policies.ts';
 import { type Rights, RightsCache, type RightsSettings } from './rights-cache.ts';
@@ -199,17 +200,15 @@ export class CallerResolver {
   }
 }
 
-/** About as many characters as a link or an identity has. */
+/** About as many characters as a link has. */
 const LINK_TEXT = 40;
 
 /** What a token counts for: what can be long in it. */
 function sizeOf(token: Token): number {
-  const links =
-    token.policies.length +
-    token.roles.length +
-    token.serviceIdentities.length +
-    token.nodeIdentities.length +
-    token.templatedPolicies.length;
-  const size = token.description.length + links * LINK_TEXT;
-  return Math.min(Math.max(size, TEXT_LEAST), TEXT_MAX);
+  const { description, policies, roles } = token;
+  const { serviceIdentities, nodeIdentities, templatedPolicies } = token;
+  const links = (policies.length + roles.length) * LINK_TEXT;
+  // Whoever makes a token may name very many datacenters, and long ones.
+  const identities = charsIn([serviceIdentities, nodeIdentities, templatedPolicies]);
+  return Math.min(Math.max(description.length + links + identities, TEXT_LEAST), TEXT_MAX);
 }

@@ -1,17 +1,22 @@
 // The expanded form of a token: every policy and role that affects it, wherever they come from, and
 // what the answering node would add.
 
+import { invalid } from '../acl/error.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
-import { linkedPolicies } from './linked-policies.ts';
+import { linkedPolicies, TOO_MUCH_LINKED } from './linked-policies.ts';
 import { roleViewOf } from './make-views.ts';
 import type { Service } from './service.ts';
 import type { ExpandedToken, NamedLink } from './views.ts';
 
-/** Policies that are not valid in this datacenter are shown too: they say so themselves. */
+/**
+ * Policies that are not valid in this datacenter are shown too: they say so themselves. Throws 'invalid' for a
+ * token whose links lead to more than may be looked at.
+ */
 export function expandedTokenOf({ view, names, settings }: Service, token: Token): ExpandedToken {
-  const { own, defaults, roles } = linkedPolicies(view, token);
+  const { own, defaults, roles, isTooMuch } = linkedPolicies(view, token);
+  if (isTooMuch) throw invalid(`it cannot be expanded: ${TOO_MUCH_LINKED}`);
   const namespace = view.namespace(token.namespace);
   return {
     policies: distinct([...own, ...defaults].map(({ policy }) => policy)),

@@ -36,9 +36,10 @@ export function requireMayAdd(
   caller: Caller,
   { after, before, key }: { readonly after: Links; readonly before: Links; readonly key: string },
 ): readonly string[] {
+  const old = { policies: new Set(before.policies), roles: new Set(before.roles) };
   const isOld = {
-    policies: (id: PolicyId) => before.policies.includes(id),
-    roles: (id: RoleId) => before.roles.includes(id),
+    policies: (id: PolicyId) => old.policies.has(id),
+    roles: (id: RoleId) => old.roles.has(id),
   };
   requireMayLend(view, caller, {
     policies: after.policies.filter((id) => !isOld.policies(id)),

@@ -14,6 +14,7 @@ import {
 import type { Token } from '../acl/token.ts';
 import type { RoleRef, Via } from '../authz/policy-source.ts';
 import type { StateView, TableName } from '../state/view.ts';
+import { charsIn } from './chars-in.ts';
 
 /** A policy, stored or synthetic, and the way by which it came to the token. */
 export interface LinkedPolicy {
@@ -21,12 +22,22 @@ export interface LinkedPolicy {
   readonly via: Via;
 }
 
+/** So many links a token may lead to, through its roles and the defaults of its namespace: they are read at once. */
+export const LINKS_MAX = 16_384;
+/** Characters of what they lead to, each policy and role counted once. */
+export const LINKED_TEXT_MAX = 8 * 1024 * 1024;
+
+/** Of a token that leads to more. */
+export const TOO_MUCH_LINKED = `the links of the token, those of its roles and of its namespace included, lead to more than ${LINKS_MAX} policies and roles, or to more than ${LINKED_TEXT_MAX} characters of them`;
+
 export interface LinkedPolicies {
   readonly own: readonly LinkedPolicy[];
   /** What the token's namespace gives to all its tokens. */
   readonly defaults: readonly LinkedPolicy[];
   /** Roles of the token and of its namespace's defaults. */
   readonly roles: readonly Role[];
+  /** There is more than a token may have: what is here is not all of it, and must not be decided by. */
+  readonly isTooMuch: boolean;
   /** `dependencyOf` everything that was looked up, found or not. */
   readonly dependencies: ReadonlySet<string>;
 }
@@ -49,12 +60,12 @@ export function linkedPolicies(view: RightsView, token: RightsOwner): LinkedPoli
   const gathering = new Gathering(view);
   const own = [
     ...gathering.policies(token.policies, { kind: 'direct' }),
-    ...identityPolicies(token, token.namespace, undefined),
+    ...gathering.identities(token, token.namespace, undefined),
     ...token.roles.flatMap((id) => gathering.throughRole(id, roleVia)),
   ];
   const defaults = gathering.namespaceDefaults(token.namespace);
-  const { roles, dependencies } = gathering;
-  return { own, defaults, roles, dependencies };
+  const { roles, dependencies, isTooMuch } = gathering;
+  return { own, defaults, roles, dependencies, isTooMuch };
 }
 
 /** How a policy comes through a role: the same for the role's links, another for its identities. */
@@ -66,32 +77,48 @@ class Gathering {
   readonly roles: Role[] = [];
   readonly dependencies = new Set<string>();
   readonly #view: RightsView;
+  #linkCount = 0;
+  #textChars = 0;
 
   constructor(view: RightsView) {
     this.#view = view;
   }
 
+  /** Nothing is looked up any more: it is known by then what to take away. */
+  get isTooMuch(): boolean {
+    return this.#linkCount > LINKS_MAX || this.#textChars > LINKED_TEXT_MAX;
+  }
+
   policies(ids: readonly PolicyId[], via: Via): readonly LinkedPolicy[] {
     return ids.flatMap((id) => {
-      this.#dependOn('policies', id);
-      const policy = this.#view.policy(id);
+      const policy = this.#lookUp('policies', id, () => this.#view.policy(id));
       return policy === undefined ? [] : [{ policy, via }];
     });
   }
 
   throughRole(id: RoleId, viaOf: (role: RoleRef) => Via): readonly LinkedPolicy[] {
-    this.#dependOn('roles', id);
-    const role = this.#view.role(id);
+    const role = this.#lookUp('roles', id, () => this.#view.role(id));
     if (role === undefined) return [];
     this.roles.push(role);
     return [
       ...this.policies(role.policies, viaOf(role)),
-      ...identityPolicies(role, role.namespace, role),
+      ...this.identities(role, role.namespace, role),
     ];
   }
 
+  /** The synthetic policies of whoever holds identities; they speak for the holder's namespace. */
+  identities(
+    holder: IdentityHolder,
+    namespace: NamespaceName,
+    role: RoleRef | undefined,
+  ): readonly LinkedPolicy[] {
+    const { serviceIdentities, nodeIdentities, templatedPolicies } = holder;
+    this.#linkCount += serviceIdentities.length + nodeIdentities.length + templatedPolicies.length;
+    return this.isTooMuch ? [] : identityPolicies(holder, namespace, role);
+  }
+
   namespaceDefaults(name: NamespaceName): readonly LinkedPolicy[] {
-    this.#dependOn('namespaces', name);
+    this.dependencies.add(dependencyOf('namespaces', name));
     const namespace = this.#view.namespace(name);
     if (namespace === undefined) return [];
     const viaOf = (role: RoleRef | undefined): Via => ({
@@ -105,18 +132,30 @@ class Gathering {
     ];
   }
 
-  #dependOn(table: TableName, id: string): void {
-    this.dependencies.add(dependencyOf(table, id));
+  #lookUp<T extends Policy | Role>(
+    table: TableName,
+    id: string,
+    lookUp: () => T | undefined,
+  ): T | undefined {
+    this.#linkCount += 1;
+    if (this.isTooMuch) return undefined;
+    const dependency = dependencyOf(table, id);
+    const isNew = !this.dependencies.has(dependency);
+    this.dependencies.add(dependency);
+    const object = lookUp();
+    if (isNew && object !== undefined) this.#textChars += charsIn(object);
+    return object;
   }
 }
 
-/** The synthetic policies of whoever holds identities; they speak for the holder's namespace. */
+interface IdentityHolder {
+  readonly serviceIdentities: readonly ServiceIdentity[];
+  readonly nodeIdentities: readonly NodeIdentity[];
+  readonly templatedPolicies: readonly TemplatedPolicy[];
+}
+
 function identityPolicies(
-  holder: {
-    readonly serviceIdentities: readonly ServiceIdentity[];
-    readonly nodeIdentities: readonly NodeIdentity[];
-    readonly templatedPolicies: readonly TemplatedPolicy[];
-  },
+  holder: IdentityHolder,
   namespace: NamespaceName,
   role: RoleRef | undefined,
 ): readonly LinkedPolicy[] {

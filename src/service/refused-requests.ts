@@ -25,6 +25,8 @@ export interface RefusedLimits {
 
 /** Some 25 MB, and some 5 MB. */
 const LIMITS: RefusedLimits = { knownMax: 100_000, strangersMax: 20_000 };
+/** Characters of each, on average: what a refusal repeats of the request can be long. */
+const TEXT_MEAN = 200;
 
 /** They say nothing of the request, or not that it did nothing. */
 const UNDECIDED: ReadonlySet<AclErrorCode> = new Set([
@@ -145,6 +147,7 @@ class RefusalMemory {
   readonly #countMax: number;
   /** Those told first come first. */
   readonly #remembered = new Map<string, Remembered>();
+  #chars = 0;
 
   constructor(clock: Clock, countMax: number) {
     this.#clock = clock;
@@ -159,24 +162,39 @@ class RefusalMemory {
   /** Throws 'unavailable' when there is no room: what was told is kept. */
   remember(request: string, told: Told): void {
     this.#forgetOld();
-    if (this.#remembered.size >= this.#countMax) {
+    const chars = this.#chars + charsOf(told);
+    if (this.#remembered.size >= this.#countMax || chars > this.#countMax * TEXT_MEAN) {
       const text = `nothing was written: it would be refused, and ${this.#remembered.size} refusals are remembered already; send it without a request id, or later`;
       throw new AclError('unavailable', text);
     }
-    this.#remembered.set(request, { told, atMs: this.#clock.monotonicMs() });
+    this.#remembered.set(request, { told: ofItsOwn(told), atMs: this.#clock.monotonicMs() });
+    this.#chars = chars;
   }
 
   forgetAll(): void {
     this.#remembered.clear();
+    this.#chars = 0;
   }
 
   #forgetOld(): void {
     const nowMs = this.#clock.monotonicMs();
-    for (const [request, { atMs }] of this.#remembered) {
+    for (const [request, { told, atMs }] of this.#remembered) {
       if (atMs + REQUEST_MEMORY_MS > nowMs) return;
       this.#remembered.delete(request);
+      this.#chars -= charsOf(told);
     }
   }
+}
+
+function charsOf(told: Told): number {
+  return 'message' in told ? told.message.length : 0;
+}
+
+/** A piece of a text keeps all of it in memory, such as the whole body of a request: this keeps the piece alone. */
+function ofItsOwn(told: Told): Told {
+  if (!('message' in told)) return told;
+  const { code, message } = told;
+  return { code, message: Buffer.from(message, 'utf16le').toString('utf16le') };
 }
 
 interface Named {

@@ -3,6 +3,7 @@
 
 import { AclError } from '../acl/error.ts';
 import type { Page } from '../state/view.ts';
+import { charsIn } from './chars-in.ts';
 import type { ListResult, ReadMeta } from './views.ts';
 
 /** Objects of one page. */
@@ -31,13 +32,6 @@ export async function pageOf<T>(list: ListResult<T>): Promise<ListPage<T>> {
     if (chars >= PAGE_CHARS) break;
   }
   return { items, next: list.next(), meta: list.meta };
-}
-
-/** Of all texts in plain data. */
-function charsIn(value: unknown): number {
-  if (typeof value === 'string') return value.length;
-  if (typeof value !== 'object' || value === null) return 0;
-  return Object.values(value).reduce<number>((sum, each) => sum + charsIn(each), 0);
 }
 
 /** The list whose pages `ask` gets. The first one is got before it resolves. */

@@ -11,7 +11,12 @@ import { type PolicySource, validInDatacenter } from '../authz/policy-source.ts'
 import { parseRules } from '../rules/parse-rules.ts';
 import type { RuleSet } from '../rules/rule-set.ts';
 import type { StateView } from '../state/view.ts';
-import { type LinkedPolicy, linkedPolicies, type RightsOwner } from './linked-policies.ts';
+import {
+  type LinkedPolicy,
+  linkedPolicies,
+  type RightsOwner,
+  TOO_MUCH_LINKED,
+} from './linked-policies.ts';
 
 const RIGHTS_MAX = 20_000;
 /** No rights count for fewer rules: so no more are kept than that (see `upTo`). */
@@ -21,6 +26,8 @@ const RULES_LEAST = 100;
  * forms of them: without a bound, long policies take all memory.
  */
 const RULES_MAX = RIGHTS_MAX * RULES_LEAST;
+/** So many characters of a key count as a rule: it names the datacenters of identities, as many as somebody likes. */
+const RULE_CHARS = 20;
 const RULE_SETS_MAX = 20_000;
 /** No rule set counts for less text, in characters: so no more are kept than that (see `upTo`). */
 const RULE_TEXT_LEAST = 1_680;
@@ -29,6 +36,7 @@ const RULE_TEXT_MAX = RULE_SETS_MAX * RULE_TEXT_LEAST;
 
 /** The rights of one set of links. Whoever keeps it must look at `isCurrent` before each use. */
 export interface Rights {
+  /** Throws 'permission-denied' where the links lead to more than may be looked at. */
   readonly authorizer: Authorizer;
   /** `dependencyOf` what they were made from. */
   readonly dependencies: ReadonlySet<string>;
@@ -38,15 +46,18 @@ export interface Rights {
 class Entry implements Rights {
   readonly key: string;
   readonly dependencies: ReadonlySet<string>;
-  /** Rules, blocks of them, and links. */
+  /** Rules, blocks of them, links, and what the key is long. */
   readonly size: number;
-  #authorizer: Authorizer | undefined;
+  #authorizer: Authorizer | AclError | undefined;
 
-  constructor(key: string, dependencies: ReadonlySet<string>, input: AuthorizerInput) {
+  /** `input`, or why there are no rights. */
+  constructor(key: string, dependencies: ReadonlySet<string>, input: AuthorizerInput | AclError) {
     this.key = key;
     this.dependencies = dependencies;
-    this.size = dependencies.size + rulesIn(input.sources) + rulesIn(input.namespaceDefaults);
-    this.#authorizer = compileAuthorizer(input);
+    const isRefusal = input instanceof AclError;
+    const ruleCount = isRefusal ? 0 : rulesIn(input.sources) + rulesIn(input.namespaceDefaults);
+    this.size = dependencies.size + ruleCount + Math.ceil(key.length / RULE_CHARS);
+    this.#authorizer = isRefusal ? input : compileAuthorizer(input);
   }
 
   get isCurrent(): boolean {
@@ -54,7 +65,9 @@ class Entry implements Rights {
   }
 
   get authorizer(): Authorizer {
-    return must(this.#authorizer, 'rights that are current');
+    const found = must(this.#authorizer, 'rights that are current');
+    if (found instanceof AclError) throw new AclError(found.code, found.message);
+    return found;
   }
 
   /** Whoever still holds it asks again, and keeps nothing alive until then. */
@@ -123,7 +136,8 @@ export class RightsCache {
   }
 
   #compile(key: string, owner: RightsOwner): Entry {
-    const { own, defaults, dependencies } = linkedPolicies(this.#view, owner);
+    const { own, defaults, dependencies, isTooMuch } = linkedPolicies(this.#view, owner);
+    if (isTooMuch) return new Entry(key, dependencies, tooMuchLinked());
     return new Entry(key, dependencies, {
       sources: this.#sourcesOf(own),
       namespaceDefaults: this.#sourcesOf(defaults),
@@ -166,6 +180,11 @@ export class RightsCache {
       if (dependents?.size === 0) this.#dependents.delete(dependency);
     }
   }
+}
+
+/** A part of it might leave out a deny, and all of it would keep the server from everything else. */
+function tooMuchLinked(): AclError {
+  return new AclError('permission-denied', `Permission denied: ${TOO_MUCH_LINKED}`);
 }
 
 /** Leaving out what cannot be read might leave out a deny, so a token with such a policy fails. */

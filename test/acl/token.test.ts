@@ -400,6 +400,23 @@ t.test('identities: refusals on create and on update', async (t) => {
   }
 });
 
+t.test('identities: very many lists of datacenters are united at once', async (t) => {
+  // One by one it does not end.
+  const datacenters = Array.from({ length: 200_000 }, (_, place) => [`dc${place}`]);
+  const { serviceIdentities, templatedPolicies } = identityLists(
+    {
+      serviceIdentities: datacenters.map((each) => ({ serviceName: 'web', datacenters: each })),
+      templatedPolicies: datacenters.map((each) => ({
+        templateName: 'builtin/dns',
+        datacenters: each,
+      })),
+    },
+    'role',
+  );
+  t.equal(serviceIdentities[0]?.datacenters.length, 200_000);
+  t.equal(templatedPolicies[0]?.datacenters.length, 200_000);
+});
+
 t.test('identities: one service is one identity, and no datacenters means all', async (t) => {
   const lists = identityLists(
     {

@@ -588,6 +588,12 @@ t.test('login: selectors cost so much together and no more', (t) => {
     Array.from({ length: 200 }, () => ({ ...anybody, selector })),
   );
   t.match(computeLogin(short).serviceIdentities, [{ serviceName: 'web' }], 'a short text');
+
+  const equals = Array.from({ length: 200 }, (_, place) => `value.name == "${place}"`).join(' or ');
+  const withRules = (count: number) =>
+    login({}, [...Array.from({ length: count }, () => ({ selector: equals })), anybody]);
+  t.match(computeLogin(withRules(100)).serviceIdentities, [{ serviceName: 'web' }]);
+  t.throws(() => computeLogin(withRules(1_000)), refusal, 'reading them counts, too');
   t.end();
 });
 

@@ -8,6 +8,7 @@ import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-
 import { openApiDocument } from '../../src/api/openapi.ts';
 import { descriptionOf } from '../../src/http/description.ts';
 import { HEADER_PREFIXES } from '../../src/http/headers.ts';
+import { LIMITS } from '../../src/http/settings.ts';
 import { statusOf } from '../../src/http/status.ts';
 import { targetPathOf } from '../../src/http/target-path.ts';
 import { indexHeaders } from '../../src/http/exchange.ts';
@@ -164,6 +165,23 @@ t.test('paths: cleaned, redirected or refused before they are routed', async (t)
   t.equal(put.statusCode, 307, 'a write must not become a read');
   t.equal((await app.inject('/v1/%00')).statusCode, 400);
   t.equal((await app.inject('/v1/%00')).body, '');
+});
+
+t.test('paths: one of very many segments is answered as any other', async (t) => {
+  const { app } = server({});
+  const deep = 'a/'.repeat(LIMITS.headerMaxBytes / 2 - 100);
+  for (const [url, status] of [
+    [`/${deep}`, 404],
+    [`/v1/${deep}`, 404],
+    [`/v1/acl/policies/${deep}`, 404],
+    [`/v1/acl/login/${deep}`, 404],
+  ] as const) {
+    t.equal((await app.inject({ method: 'GET', url })).statusCode, status);
+  }
+  const wrong = await app.inject({ method: 'POST', url: `/v1/acl/token/${deep}` });
+  t.equal(wrong.statusCode, 405);
+  t.equal(wrong.headers.allow, 'OPTIONS,GET,PUT,DELETE');
+  await app.close();
 });
 
 t.test('token: sources in their order', async (t) => {

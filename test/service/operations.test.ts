@@ -346,6 +346,30 @@ t.test('expanded: names everything that gives rights, and what the node adds', a
   t.match(expanded, { defaultPolicy: 'deny', downPolicy: 'extend-cache', resolvedByNode: 'n1' });
 });
 
+t.test(
+  'expanded: not of a token that leads to very much, which has no rights either',
+  async (t) => {
+    const harness = await createHarness();
+    const description = 'x'.repeat(1_000_000);
+    const policies: { id: string }[] = [];
+    for (let number = 0; number < 9; number += 1) {
+      const draft = { name: `p${number}`, description };
+      policies.push({ id: (await harness.run('policy.create', { draft })).value.policy.id });
+    }
+    const { accessorId, secretId: secret } = await newToken(harness, { policies });
+    const expanded = () => refusalOf(harness.run('token.read', { accessorId, expanded: true }));
+    t.match(await expanded(), /^invalid: it cannot be expanded: the links of the token, /);
+    const asked = { items: [], explain: false };
+    const authorize = () => refusalOf(harness.run('authorize', asked, { secret }));
+    t.match(await authorize(), /^permission-denied: Permission denied: the links of the token, /);
+    t.equal(await refusalOf(harness.run('token.read', { accessorId, expanded: false })), 'ok');
+    t.equal(await refusalOf(harness.run('token.read-self', {}, { secret })), 'ok');
+    await harness.run('policy.delete', { id: policies[0]!.id });
+    t.equal(await authorize(), 'ok');
+    t.equal(await expanded(), 'ok');
+  },
+);
+
 t.test('links: resolve in the own namespace, then in default, and nowhere else', async (t) => {
   const harness = await createHarness();
   for (const name of ['team', 'other']) await harness.run('namespace.create', { draft: { name } });

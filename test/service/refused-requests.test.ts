@@ -281,6 +281,22 @@ t.test(
   },
 );
 
+t.test('refused: what refusals repeat of a request takes no more room than there is', async (t) => {
+  const refused = new RefusedRequests(new FakeClock(), { knownMax: 0, strangersMax: 30 });
+  const long = 'x'.repeat(1_000_000);
+  const refuse = (request: string): Promise<string> => {
+    const own = { request, term: 1, isOfStranger: () => true };
+    const run = (): Promise<never> => Promise.reject(new AclError('invalid', `no "${long}" here`));
+    return refusalOf(refused.once(own, PROVEN, run));
+  };
+  const told = await refuse('a');
+  t.match(told, /^invalid: no "xxx.*x…x.*xxx" here$/);
+  t.ok(told.length < 2100, 'the middle is left out');
+  t.equal(await refuse('a'), told, 'a repeat is told the same');
+  t.equal(await refuse('b'), told);
+  t.match(await refuse('c'), /^unavailable: .* 2 refusals are remembered already/);
+});
+
 t.test('refused: whoever has no living token is a stranger', async (t) => {
   const { deps, clock, run } = await createHarness();
   const callers = new CallerResolver(deps);

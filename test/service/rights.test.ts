@@ -8,6 +8,7 @@ import {
   DEFAULT_NAMESPACE,
   type NamespaceName,
   type PolicyId,
+  type RoleId,
   type SecretId,
 } from '../../src/acl/ids.ts';
 import { CallerResolver } from '../../src/service/caller-resolver.ts';
@@ -15,7 +16,8 @@ import { createOperations, type Door } from '../../src/service/create-operations
 import { LinkNames } from '../../src/service/link-names.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationInput, OperationName } from '../../src/service/operations.ts';
-import { dependencyOf } from '../../src/service/linked-policies.ts';
+import { requireMayAdd } from '../../src/service/lent-rights.ts';
+import { dependencyOf, LINKS_MAX, type RightsOwner } from '../../src/service/linked-policies.ts';
 import { RightsCache } from '../../src/service/rights-cache.ts';
 import { placementOf } from '../../src/service/placement.ts';
 import { Overtaken, untilNotOvertaken } from '../../src/service/under-way.ts';
@@ -1022,22 +1024,49 @@ t.test('the cache: a token is kept; where there is no room, from its second use 
   t.equal(readsOf(1), 1, 'read anew when it was changed');
 });
 
-t.test('the cache: tokens with very long descriptions take turns', async (t) => {
+t.test('the cache: tokens with very long texts take turns', async (t) => {
   const harness = await createHarness();
   const { view } = harness.deps;
   const { secretId } = await newToken(harness);
   const stored = view.tokenBySecret(secretId);
-  let reads = 0;
   const long = 'd'.repeat(1_000_000);
-  const read = (secret: SecretId) => {
-    reads += 1;
-    return { ...stored, secretId: secret, accessorId: secret, description: long };
-  };
-  const resolver = resolverOver(harness, read);
-  for (let other = 0; other < 100; other += 1) resolver.resolve(`other ${other}` as SecretId);
-  const before = reads;
-  for (let other = 0; other < 100; other += 1) resolver.tokenOf(`other ${other}` as SecretId);
-  t.ok(reads - before > 80, `not 20,000 of them, but 16 or so: ${reads - before} read again`);
+  const datacenters = [long];
+  const template = { templateId: 'id', templateName: 'builtin/dns', variables: undefined };
+  for (const texts of [
+    { description: long },
+    { serviceIdentities: [{ serviceName: 'web', datacenters }] },
+    { nodeIdentities: [{ nodeName: 'n1', datacenter: long }] },
+    { templatedPolicies: [{ ...template, datacenters }] },
+  ]) {
+    let reads = 0;
+    const read = (secret: SecretId) => {
+      reads += 1;
+      return { ...stored, secretId: secret, accessorId: secret, ...texts };
+    };
+    const resolver = resolverOver(harness, read);
+    for (let other = 0; other < 100; other += 1) resolver.resolve(`other ${other}` as SecretId);
+    const before = reads;
+    for (let other = 0; other < 100; other += 1) resolver.tokenOf(`other ${other}` as SecretId);
+    const names = Object.keys(texts).join();
+    t.ok(reads - before > 80, `${names}: 16 or so are kept: ${reads - before} read again`);
+  }
+});
+
+t.test('the cache: rights whose links are very long take turns', (t) => {
+  const namespace = 'default' as NamespaceName;
+  const nothing = () => undefined;
+  const view = { policy: nothing, role: nothing, namespace: nothing };
+  const cache = new RightsCache(view as never, { datacenter: 'dc1', defaultPolicy: 'deny' });
+  const datacenters = ['d'.repeat(1_000_000)];
+  const held = Array.from({ length: 100 }, (_, place) =>
+    cache.rightsOf({
+      ...{ namespace, policies: [], roles: [], ...NO_IDENTITIES },
+      serviceIdentities: [{ serviceName: `s${place}`, datacenters }],
+    }),
+  );
+  const kept = held.filter(({ isCurrent }) => isCurrent).length;
+  t.ok(kept > 30 && kept < 42, `forty megabytes of them: ${kept}`);
+  t.end();
 });
 
 t.test('the cache: very many rules take turns, and none is behind a change', async (t) => {
@@ -1045,15 +1074,21 @@ t.test('the cache: very many rules take turns, and none is behind a change', asy
   const long = rules.join('\n');
   const policies = Array.from({ length: 70 }, (_, number) => aPolicy(number, { rules: long }));
   const state = new Map(policies.map((policy) => [policy.id, policy]));
-  const nothing = () => undefined;
-  const view = { policy: (id: PolicyId) => state.get(id), role: nothing, namespace: nothing };
-  const cache = new RightsCache(view as never, { datacenter: 'dc1', defaultPolicy: 'deny' });
   const namespace = 'default' as NamespaceName;
-  const rightsOf = (serviceName: string, links: readonly { readonly id: PolicyId }[]) =>
+  const nothing = () => undefined;
+  const role = { namespace, policies: [policies[0]!.id], ...NO_IDENTITIES };
+  const policy = (id: PolicyId) => state.get(id);
+  const view = { policy, role: (id: RoleId) => ({ ...role, id, name: id }), namespace: nothing };
+  const cache = new RightsCache(view as never, { datacenter: 'dc1', defaultPolicy: 'deny' });
+  const rightsOf = (
+    serviceName: string,
+    links: readonly { readonly id: PolicyId }[],
+    roles: readonly RoleId[] = [],
+  ) =>
     cache.rightsOf({
       namespace,
       policies: links.map(({ id }) => id),
-      roles: [],
+      roles,
       serviceIdentities: [{ serviceName, datacenters: [] }],
       nodeIdentities: [],
       templatedPolicies: [],
@@ -1064,7 +1099,11 @@ t.test('the cache: very many rules take turns, and none is behind a change', asy
   t.ok(kept > 50 && kept < 70, `two million rules in all, of 30,000 each: ${kept}`);
   t.throws(() => held[0]?.authorizer, 'whoever holds what was dropped keeps nothing alive');
   t.equal(rightsOf('s0', one).isCurrent, true);
-  const all = rightsOf('all', policies);
+  const all = rightsOf(
+    'all',
+    [],
+    policies.map((_, number) => `role ${number}` as RoleId),
+  );
   t.equal(all.isCurrent, true, 'also what is larger than all may be together');
   const [first] = one;
   const changed = { ...first!, rules: 'key "1" { policy = "deny" }' };
@@ -1073,6 +1112,68 @@ t.test('the cache: very many rules take turns, and none is behind a change', asy
   t.equal(all.isCurrent, false, 'also that is told of a change');
   const query = { resource: 'key', access: 'read', segment: '1', namespace } as const;
   t.equal(rightsOf('all', one).authorizer.decide(query), 'deny');
+});
+
+t.test('links: those that are kept are told from new ones, however many there are', async (t) => {
+  // Who looks through all of them for each of them does not end.
+  const policies = Array.from({ length: 500_000 }, (_, place) => `policy ${place}` as PolicyId);
+  const view = { policy: () => ({ namespace: 'team' }), role: () => undefined };
+  const links = (ids: readonly PolicyId[]) => ({ policies: ids, roles: [] });
+  const { deps } = await createHarness();
+  const caller = new CallerResolver(deps).resolve(undefined);
+  const change = { before: links(policies), after: links([...policies].reverse()), key: 'key' };
+  t.strictSame(requireMayAdd(view as never, caller, change), ['key'], 'all of them are kept');
+  const more = { ...change, after: links([...policies, 'another' as PolicyId]) };
+  t.throws(() => requireMayAdd(view as never, caller, more), /namespace team/);
+});
+
+const NO_IDENTITIES = { serviceIdentities: [], nodeIdentities: [], templatedPolicies: [] };
+
+t.test('links: a token that leads to very much has no rights until it leads to less', async (t) => {
+  const namespace = 'default' as NamespaceName;
+  const policyIds = Array.from({ length: LINKS_MAX }, (_, place) => `policy ${place}` as PolicyId);
+  const roleIds = Array.from({ length: 1_000_000 }, (_, place) => `role ${place}` as RoleId);
+  let linked = policyIds;
+  let rules = '';
+  let reads = 0;
+  const view = {
+    policy: (id: PolicyId) => {
+      reads += 1;
+      return { ...aPolicy(1, { rules }), id };
+    },
+    role: (id: RoleId) => ({ id, name: id, namespace, policies: linked, ...NO_IDENTITIES }),
+    namespace: () => undefined,
+  };
+  const cache = new RightsCache(view as never, { datacenter: 'dc1', defaultPolicy: 'allow' });
+  const rightsOf = (owner: Partial<RightsOwner>) =>
+    cache.rightsOf({ namespace, policies: [], roles: [], ...NO_IDENTITIES, ...owner });
+  const query = { resource: 'key', access: 'read', segment: 'a', namespace } as const;
+  const decided = (owner: Partial<RightsOwner>) => rightsOf(owner).authorizer.decide(query);
+  const refusal = { code: 'permission-denied', message: /lead to more than 16384 policies/ };
+
+  t.equal(decided({ policies: policyIds }), 'allow', 'as many as there may be');
+  reads = 0;
+  const many = { roles: roleIds };
+  t.throws(() => decided(many), refusal, 'a million roles of so many policies');
+  t.ok(reads <= LINKS_MAX, `no more than that is looked at: ${reads}`);
+  t.throws(() => decided(many), refusal);
+  t.ok(reads <= LINKS_MAX, 'nor again, while nothing changes');
+  t.throws(() => decided({ policies: [...policyIds, 'one more' as PolicyId] }), refusal);
+  const serviceIdentities = policyIds.map((id) => ({ serviceName: id, datacenters: [] }));
+  t.throws(() => decided({ policies: policyIds, serviceIdentities }), refusal);
+
+  const few = { roles: roleIds.slice(0, 2) };
+  t.throws(() => decided(few), refusal);
+  linked = [];
+  cache.forget(dependencyOf('roles', 'role 0'));
+  t.equal(decided(few), 'allow', 'when its roles have fewer');
+
+  rules = '#'.repeat(1_000_000);
+  const eight = policyIds.slice(0, 8);
+  t.equal(decided({ policies: eight }), 'allow');
+  t.throws(() => decided({ policies: policyIds.slice(0, 9) }), refusal, 'they are too long');
+  linked = eight;
+  t.equal(decided({ roles: roleIds.slice(0, 100) }), 'allow', 'by many ways, they count once');
 });
 
 t.test(
