@@ -72,6 +72,7 @@ async function oneRound(secondsEach: number): Promise<Round> {
     level: 1,
     voters: ['dc1', 'dc2'],
     joining: [],
+    hasRemoved: false,
   };
   const parts = { clock: systemClock, random: systemRandom, logger, standing: () => standing };
   const feed = new FeedServer({ ...parts, datacenter: 'dc1', source: log, onNewerEpoch: silent });

@@ -4,7 +4,12 @@
 import type { FeedStanding } from '../../cluster/federation/feed/feed-server.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
 import type { Primacy } from '../service/federation.ts';
-import { currentEpoch, isPrimary, type Replication } from '../state/global-log/replication.ts';
+import {
+  currentEpoch,
+  isPrimary,
+  removedOf,
+  type Replication,
+} from '../state/global-log/replication.ts';
 import type { Position } from '../state/outcome.ts';
 import type { FederationPlan } from './federation-settings.ts';
 
@@ -48,5 +53,7 @@ export function feedStandingOf(own: OwnStanding): FeedStanding {
   const { federationId } = replication;
   const voters = replication.datacenters.filter(({ isVoter }) => isVoter).map(({ name }) => name);
   const joining = datacenters.filter((each) => !voters.includes(each));
-  return { kind: 'primary', federationId, epoch, epochStartSeq: startSeq, level, voters, joining };
+  const hasRemoved = removedOf(replication).length > 0;
+  const counting = { epochStartSeq: startSeq, voters, joining, hasRemoved };
+  return { kind: 'primary', federationId, epoch, level, ...counting };
 }

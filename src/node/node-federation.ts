@@ -408,6 +408,7 @@ export class NodeFederation implements Federation {
       addressesOf: (datacenter) => this.#view.addressesOf(datacenter),
       claim: () => this.#gossip.directory.primary(),
       heardEpoch: () => this.#gossip.directory.latestEpoch(),
+      datacenters: () => this.datacenters(),
       isDiverged: () => this.#subscriber.state().kind === 'diverged',
       ackedSeqOf: (datacenter) => {
         const followers = this.#feed.followers();

@@ -1,6 +1,7 @@
 // What nobody needs of the global log any more goes, some entries at a time.
 
 import type { Command } from '../state/commands.ts';
+import { countIn } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome } from '../state/outcome.ts';
 
@@ -16,12 +17,14 @@ export async function trimGlobalLog(
   { machine, propose, wallMs, isReigning }: TrimmingDeps,
   upTo: number,
 ): Promise<void> {
-  const firstKept = (): number => machine.replication()?.first ?? 0;
   for (;;) {
-    const first = firstKept();
-    if (first > upTo || !isReigning()) return;
+    const before = machine.replication();
+    if (before === undefined || before.first > upTo || !isReigning()) return;
     const change = { type: 'global-log.trim', upTo } as const;
     await propose({ change, timeMs: wallMs(), cas: undefined, request: undefined });
-    if (firstKept() === first) return;
+    const { first, unused } = machine.replication() ?? before;
+    // What nobody wants goes first: of a log that a restore or a fork has ended it may take many commands.
+    const hasDropped = first > before.first || countIn(unused) < countIn(before.unused);
+    if (!hasDropped) return;
   }
 }

@@ -7,6 +7,7 @@ import { ArchiveDamage } from '../state/archive/archive-damage.ts';
 import { ArchiveReader } from '../state/archive/archive-reader.ts';
 import { writeArchive } from '../state/archive/archive-writer.ts';
 import type { StateMachine } from '../state/machine.ts';
+import { decodeMeta, encodeMeta } from '../state/meta.ts';
 import { SnapshotDamage } from '../state/snapshot-damage.ts';
 import type { SnapshotIntake, TakenIn } from '../state/snapshot-intake.ts';
 import type { ServiceDeps } from './deps.ts';
@@ -75,7 +76,8 @@ class ArchiveIntake implements RestoreIntake {
   async finish(): Promise<{ readonly index: number }> {
     const taken = await this.#orRefusal(() => this.#complete());
     const rows = this.#intake.restoredRows();
-    const index = await proposeRestore(this.#deps, this.#terms, { rows, metaRow: taken.metaRow });
+    const metaRow = this.#inOwnEpoch(taken.metaRow);
+    const index = await proposeRestore(this.#deps, this.#terms, { rows, metaRow });
     this.#deps.logger.warn({ index, logIndex: taken.appliedEntry.index }, 'the state was restored');
     await this.#addMissing();
     return { index };
@@ -91,6 +93,17 @@ class ArchiveIntake implements RestoreIntake {
     const taken = await this.#intake.complete();
     this.#requireLevel(taken);
     return taken;
+  }
+
+  /**
+   * An archive of another federation, or of the time before this one was begun, may be of a later epoch. With that one
+   * a reign would begin that nobody has promised, and all who have promised another one would yield to it.
+   */
+  #inOwnEpoch(metaRow: Uint8Array): Uint8Array {
+    const { epoch } = this.#deps.view.replication()?.cursor ?? {};
+    const meta = decodeMeta(metaRow);
+    if (epoch === undefined || meta.position.epoch <= epoch) return metaRow;
+    return encodeMeta({ ...meta, position: { ...meta.position, epoch } });
   }
 
   /** All that is restored goes through the log, which says nothing that one of its readers cannot read. */

@@ -188,6 +188,41 @@ t.test('restore: all servers have what was saved, and nothing that was under way
   test.equal(again.machine.token(accessorNumbered(200))?.description, 'token 200');
 });
 
+t.test('restore: an archive of a later epoch begins no reign', async (test) => {
+  const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
+  const source = await furnished();
+  await source.one({ type: 'global-log.begin', ...begin });
+  const start = { promises: [], isForced: true, isFromFork: false };
+  await source.one({ type: 'epoch.start', epoch: 7, ...start });
+  const archive = await archived(source);
+  const group = new Group();
+  const { machine } = group.leader;
+  await group.one(BUILTINS);
+  await group.one({ type: 'global-log.begin', ...begin });
+  for (let number = 100; number < 200; number += 1) {
+    await group.one({ type: 'token.set', presence: 'create', token: aToken(number) });
+  }
+  const before = machine.replication()!;
+  await restore(group.archives, archive);
+  const { cursor, epochs, maxEpochPromised, votedFor } = machine.replication()!;
+  test.same(machine.digests().global, source.machine.digests().global, 'it is restored');
+  test.equal(cursor.epoch, 1);
+  test.equal(cursor.seq, before.cursor.seq + 1, 'no place of before comes again');
+  test.same([epochs, maxEpochPromised, votedFor], [before.epochs, 1, 'dc1']);
+  test.same(machine.position(), { epoch: 1, seq: cursor.seq });
+
+  const fresh = new Group();
+  await fresh.one(BUILTINS);
+  await fresh.one({ type: 'global-log.begin', ...begin });
+  await restore(fresh.archives, archive);
+  const { seq } = source.machine.position();
+  test.same(fresh.leader.machine.position(), { epoch: 1, seq: seq + 1 }, 'behind both');
+  const alone = new Group();
+  await alone.one(BUILTINS);
+  await restore(alone.archives, archive);
+  test.equal(alone.leader.machine.position().epoch, 7, 'without a global log there is no reign');
+});
+
 t.test(
   'restore: what the restored state lacks and a leader takes for granted is made',
   async (test) => {

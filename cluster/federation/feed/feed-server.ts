@@ -45,6 +45,8 @@ export type FeedStanding =
       readonly voters: readonly string[];
       /** Others that have a part in the federation, and are not listed yet. */
       readonly joining: readonly string[];
+      /** Whether an operator has removed others. */
+      readonly hasRemoved: boolean;
     }
   /** Another one does: at these addresses, as far as is known. */
   | {
@@ -357,10 +359,11 @@ export class FeedServer {
   #count(): void {
     const standing = this.#options.standing();
     if (standing.kind !== 'primary' || standing.epoch !== this.#epoch) return;
-    const { voters, joining, epochStartSeq } = standing;
+    const { voters, joining, hasRemoved, epochStartSeq } = standing;
     const acknowledged = {
       voters,
       joining,
+      hasRemoved,
       epochStartSeq,
       datacenter: this.#options.datacenter,
       headSeq: this.#options.source.head.seq,

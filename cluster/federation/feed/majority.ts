@@ -8,6 +8,8 @@ export interface Acknowledged {
   readonly voters: readonly string[];
   /** Others that will be listed. */
   readonly joining: readonly string[];
+  /** Others were removed: who has not heard of it elects by a list that has them. */
+  readonly hasRemoved: boolean;
   /** The primary; it has everything up to its head. */
   readonly datacenter: string;
   readonly headSeq: number;
@@ -19,10 +21,10 @@ export interface Acknowledged {
 
 /** 0 while it is not known. Of those that are listed it is a majority, and of all together. */
 export function majoritySeqOf(acknowledged: Acknowledged): number {
-  const { voters, joining } = acknowledged;
+  const { voters, joining, hasRemoved } = acknowledged;
   const ofAll = halfSeqOf(acknowledged, [...voters, ...joining]);
   // Two elect nobody without the primary. To wait for the other one, lost for good, would let nobody join.
-  const isSafe = joining.length === 0 || voters.length <= 2;
+  const isSafe = joining.length === 0 || (voters.length <= 2 && !hasRemoved);
   const seq = isSafe ? ofAll : Math.min(ofAll, halfSeqOf(acknowledged, voters));
   return ofThisReign(acknowledged, seq);
 }

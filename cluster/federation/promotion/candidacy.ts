@@ -57,6 +57,8 @@ export interface CandidacyOptions {
   readonly rest: RestOfLog;
   /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
   readonly heardEpoch: () => number;
+  /** All that are known to have a part in the federation, whether the own log lists them or not. */
+  readonly datacenters: () => readonly string[];
   /** The leader of that datacenter. Rejects with RpcError. */
   readonly ask: (datacenter: string, method: string, payload: Uint8Array) => Promise<Uint8Array>;
 }
@@ -87,7 +89,7 @@ export class Candidacy {
     const trial = requireLeading(this.#options.port);
     if (trial.isPrimary && wish.kind !== 'renewed' && wish.kind !== 'elected') throw already();
     const epoch = await this.#epochFor(wish, trial);
-    const { cursor, ballot, count } = await this.#vote(wish, epoch, trial);
+    const { cursor, ballot, count } = await this.#vote(wish, epoch);
     const { promised, hasMajority, further, rivals } = count;
     // Two reigns of one epoch could not be told apart.
     const isUnrivalled = further.length === 0 && rivals.length === 0;
@@ -112,11 +114,14 @@ export class Candidacy {
     if (wish.kind === 'forced' && wish.epoch !== next) {
       throw refused(`the next epoch is ${next}, not ${wish.epoch}`);
     }
-    const first = await this.#trial(state, cursor);
+    const first = await this.#trial(wish, state.voters, cursor);
     const { giver, says } = takesRest(wish)
       ? await this.#giverOf(first.count.further, cursor)
       : NO_GIVER;
-    const { ballot, count } = giver === undefined ? first : await this.#trial(state, giver.cursor);
+    const { ballot, count } =
+      giver === undefined
+        ? first
+        : await this.#trial(wish, withFurther(state.voters, first.count), giver.cursor);
     const isOutrun = next > maxEpoch + 1 || count.maxEpoch > maxEpoch;
     // Who has promised a later epoch to another one takes nothing of this reign, and never will.
     if (state.isPrimary && wish.kind === 'elected' && !isOutrun) throw already();
@@ -130,8 +135,9 @@ export class Candidacy {
     // Whoever has begun the later epoch is about to be heard of: nobody but a person passes over it.
     if (wish.kind === 'renewed' && count.further.length > 0) throw furtherThere(count, ballot);
     // What it lacks has begun without what it set apart, or is about to: who has it goes first, where somebody
-    // is there.
-    const isBeside = state.isDiverged || state.isPrimary;
+    // is there. So does who came behind its list: those whom that names may be no majority any more.
+    const isUnlisted = count.further.some(({ datacenter }) => !state.voters.includes(datacenter));
+    const isBeside = state.isDiverged || state.isPrimary || isUnlisted;
     if (isBeside && count.further.length > 0) throw furtherThere(count, ballot, says);
     if (!count.hasMajority) throw refused(`there is no majority: ${ballotText(ballot)}${says}`);
     const after = wish.kind === 'renewed' ? wish.after : 0;
@@ -139,22 +145,24 @@ export class Candidacy {
   }
 
   /** Who would promise, to this datacenter if it were there: nothing is given up. */
-  async #trial(state: PromotionState, cursor: GlobalCursor): Promise<Vote> {
+  async #trial(wish: Wish, voters: readonly string[], cursor: GlobalCursor): Promise<Vote> {
     // Whether anybody else promised a later one is what the trial finds out, so it asks for none of them.
     const epoch = Number.MAX_SAFE_INTEGER;
     const ask = { epoch, candidate: this.#options.datacenter, cursor, isTrial: true };
-    const ballot = await this.#poll(ask, state);
-    return { cursor, ballot, count: this.#count(ballot, state, ask) };
+    const ballot = await this.#poll(wish, voters, ask);
+    return { cursor, ballot, count: this.#count(ballot, voters, ask) };
   }
 
   /** Asks for the promises. Where somebody has more, it is taken first, and all are asked again. */
-  async #vote(wish: Wish, epoch: number, state: PromotionState): Promise<Vote> {
-    const { datacenter: candidate } = this.#options;
+  async #vote(wish: Wish, epoch: number): Promise<Vote> {
+    const { datacenter: candidate, port } = this.#options;
     let cursor = await this.#promiseSelf(epoch);
     for (let ballots = 1; ; ballots += 1) {
+      // What was taken may say that there are others by now.
+      const { voters } = requireLeading(port);
       const ask = { epoch, candidate, cursor, isTrial: false };
-      const ballot = await this.#poll(ask, state);
-      const count = this.#count(ballot, state, ask);
+      const ballot = await this.#poll(wish, voters, ask);
+      const count = this.#count(ballot, voters, ask);
       const mayTake = takesRest(wish) && ballots < BALLOTS_MAX;
       const reached = await this.#takeRest(mayTake ? count.further : [], epoch, cursor);
       if (isSameCursor(reached, cursor)) return { cursor, ballot, count };
@@ -214,9 +222,11 @@ export class Candidacy {
     throw refused(`this datacenter cannot promise epoch ${epoch} to itself`);
   }
 
-  async #poll(ask: PromiseAsk, { voters }: PromotionState): Promise<Ballot> {
-    const { ask: say, datacenter } = this.#options;
-    const others = voters.filter((voter) => voter !== datacenter);
+  /** A list of voters may be older than the federation is: whoever takes what others have asks all that are known. */
+  async #poll(wish: Wish, voters: readonly string[], ask: PromiseAsk): Promise<Ballot> {
+    const { ask: say, datacenter, datacenters } = this.#options;
+    const known = takesRest(wish) ? datacenters() : [];
+    const others = [...new Set([...voters, ...known])].filter((each) => each !== datacenter);
     const answers = await Promise.all(
       others.map(async (voter): Promise<readonly [string, PromiseAnswer | string]> => {
         try {
@@ -232,7 +242,7 @@ export class Candidacy {
 
   #count(
     ballot: Ballot,
-    { voters }: PromotionState,
+    voters: readonly string[],
     { epoch, cursor }: Pick<PromiseAsk, 'epoch' | 'cursor'>,
   ): Count {
     return countOf(ballot, { voters, candidate: this.#options.datacenter, cursor, epoch });
@@ -242,6 +252,11 @@ export class Candidacy {
 /** Whoever hands over has given everything, and a renewed reign must not pass over one that has begun. */
 function takesRest({ kind }: Wish): boolean {
   return kind === 'elected' || kind === 'forced';
+}
+
+/** Whoever has more, and is not listed, came when this datacenter was away: what it gives will list it. */
+function withFurther(voters: readonly string[], { further }: Count): readonly string[] {
+  return [...new Set([...voters, ...further.map(({ datacenter }) => datacenter)])];
 }
 
 function furtherThere({ further }: Count, ballot: Ballot, why = ''): PromotionRefusal {

@@ -53,6 +53,8 @@ export interface PromotionOptions extends AskLeaderOptions {
   readonly claim: () => PrimaryClaim | undefined;
   /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
   readonly heardEpoch: () => number;
+  /** All that are known to have a part in the federation, whether the own log lists them or not. */
+  readonly datacenters: () => readonly string[];
   /** The feed cannot go on: the primary has not what is here. */
   readonly isDiverged: () => boolean;
   /** As `call`, to whom others follow in a reign that the own log knows nothing of. */

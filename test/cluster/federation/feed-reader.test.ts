@@ -172,6 +172,7 @@ function acknowledged(given: Partial<Acknowledged>, acked: Readonly<Record<strin
   return {
     voters: ['dc1', 'dc2', 'dc3'],
     joining: [],
+    hasRemoved: false,
     datacenter: 'dc1',
     headSeq: 100,
     epochStartSeq: 1,
@@ -204,6 +205,11 @@ t.test('majority: what so many datacenters have, the primary among them', async 
   test.same(seqsOf({ joining }, { dc2: 40, dc3: 70 }), [40, 0], 'and is asked for');
   const two = { voters: ['dc1', 'dc2'], joining: ['dc3'] };
   test.same(seqsOf(two, { dc3: 70 }), [70, 0], 'two elect nobody without the primary');
+  const removed = { ...two, hasRemoved: true };
+  test.same(seqsOf(removed, { dc3: 70 }), [0, 0], 'but where dc2 may count one that was removed');
+  test.same(seqsOf(removed, { dc2: 60, dc3: 70 }), [60, 60]);
+  const alone = { voters: ['dc1'], joining: ['dc3'], hasRemoved: true };
+  test.same(seqsOf(alone, { dc3: 70 }), [70, 70], 'there is nobody who could');
 });
 
 t.test(

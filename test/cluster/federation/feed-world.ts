@@ -219,6 +219,7 @@ export function primaryStanding(
     level: 1,
     voters: ['dc1', 'dc2', 'dc3'],
     joining: [],
+    hasRemoved: false,
     ...given,
   };
 }

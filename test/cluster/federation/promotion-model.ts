@@ -28,6 +28,9 @@ import type { RpcCall } from '../../../cluster/transport/transport.ts';
 import { FeedWorld } from './feed-world.ts';
 import { cursorOf, MemoryLog, nextEntry } from './memory-log.ts';
 
+/** What an entry says that lists all whose promises count. */
+export const ALL_ARE_LISTED = 'all are listed';
+
 /** A read gives two or three entries, so that what is missing takes several. */
 const READ_BYTES = 4;
 
@@ -44,6 +47,8 @@ export class Datacenter implements PromotionPort {
   isDiverged = false;
   /** It is never elected. */
   isWitness = false;
+  /** Those that its log lists; undefined: all whose promises count. */
+  listed: readonly string[] | undefined;
   /** Entries up to here are trimmed. */
   trimmedSeq = 0;
   isUp = true;
@@ -84,6 +89,7 @@ export class Datacenter implements PromotionPort {
         return { datacenter: primary.name, epoch, addresses: addressesOf(primary.name) };
       },
       heardEpoch: () => (this.hasHeard ? world.latest.epochs.at(-1)!.epoch : 0),
+      datacenters: () => world.all.map((each) => each.name),
       isDiverged: () => this.#isBeside(world.latest),
       ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),
       call,
@@ -111,9 +117,12 @@ export class Datacenter implements PromotionPort {
   state(): PromotionState {
     const { cursor, epochs, isDiverged, isPrimary, maxEpoch, votedFor } = this;
     const { epoch, primary } = epochs.at(-1)!;
-    const { voters } = this.#world;
     const own = { cursor, isDiverged, isPrimary, maxEpoch, votedFor };
-    return { ...own, epoch, primary, epochs, voters };
+    return { ...own, epoch, primary, epochs, voters: this.voters };
+  }
+
+  get voters(): readonly string[] {
+    return this.listed ?? this.#world.voters;
   }
 
   /** What is wrong with a successor, by its name. */
@@ -166,6 +175,7 @@ export class Datacenter implements PromotionPort {
       const start = { epoch: reign, startSeq, startHash: this.cursor.hash, primary };
       if (reign > this.epochs.at(-1)!.epoch) this.epochs = [...this.epochs, start];
       this.entries = [...this.entries, entry];
+      if (Buffer.from(entry.bytes).toString() === ALL_ARE_LISTED) this.listed = undefined;
     }
     if (!isSameCursor(this.cursor, to)) throw new Error('broken-chain');
     return this.cursor;
@@ -175,10 +185,8 @@ export class Datacenter implements PromotionPort {
     await this.#world.pause();
     if (!this.startFirst()) return false;
     const isOwn = epoch === this.maxEpoch && this.votedFor === this.name;
-    const votes = this.#world.voters.filter(
-      (each) => each === this.name || promises.includes(each),
-    );
-    const hasMajority = votes.length * 2 > this.#world.voters.length;
+    const votes = this.voters.filter((each) => each === this.name || promises.includes(each));
+    const hasMajority = votes.length * 2 > this.voters.length;
     if (!isOwn || epoch <= this.epochs.at(-1)!.epoch || !(hasMajority || isForced)) return false;
     this.isDiverged = false;
     this.#world.onStart(this, epoch);
@@ -256,6 +264,7 @@ export class Datacenter implements PromotionPort {
     return majoritySeqOf({
       voters: this.#world.voters,
       joining: [],
+      hasRemoved: false,
       datacenter: this.name,
       headSeq: this.cursor.seq,
       epochStartSeq: this.epochs.at(-1)!.startSeq,
@@ -274,7 +283,7 @@ export class Datacenter implements PromotionPort {
 export class PromotionWorld {
   readonly time: FeedWorld;
   readonly voters: string[];
-  readonly all: readonly Datacenter[];
+  readonly all: Datacenter[];
   readonly violations: string[] = [];
   /** Who began each epoch (G1). */
   readonly starts = new Map<number, string>();

@@ -27,7 +27,7 @@ import { successorOf } from '../../../cluster/federation/promotion/promotion-por
 import { PromotionRefusal } from '../../../cluster/federation/promotion/promotion-refusal.ts';
 import { WireDamage } from '../../../cluster/wire/wire-damage.ts';
 import { bytesFrom } from './feed-samples.ts';
-import { type Datacenter, PromotionWorld } from './promotion-model.ts';
+import { ALL_ARE_LISTED, Datacenter, PromotionWorld } from './promotion-model.ts';
 
 const SEED = Number(process.env.CONCLAVE_SEED ?? 31_000);
 const RUNS = Number(process.env.CONCLAVE_RUNS ?? 60);
@@ -96,7 +96,11 @@ interface Three {
 /** dc1 is primary with ten entries; dc2 has eight of them, dc3 six. */
 function threeDatacenters(): Three {
   const world = new PromotionWorld(1);
-  const [one, two, three] = world.all as readonly [Datacenter, Datacenter, Datacenter];
+  const [one, two, three] = ['dc1', 'dc2', 'dc3'].map((name) => world.named(name)) as [
+    Datacenter,
+    Datacenter,
+    Datacenter,
+  ];
   for (let number = 1; number <= 10; number += 1) one.write(`${number}`);
   two.follow(one, 8);
   three.follow(one, 6);
@@ -211,6 +215,70 @@ t.test('rest: is taken where an operator takes the loss, too', async (test) => {
   test.equal(three.cursor.seq, 6, 'nothing is taken for nothing');
   const { epoch, cursor } = await world.time.result(three.promotion.force(2));
   test.same([epoch, cursor], [2, two.cursor]);
+});
+
+/** dc1 let dc2 in while dc3 was away, which knows of dc1 and itself alone; then dc1 was lost. */
+function cameMeanwhile(): Three {
+  const all = threeDatacenters();
+  const { one, two, three } = all;
+  one.write(ALL_ARE_LISTED);
+  one.write('which both have');
+  two.follow(one, 10);
+  three.listed = ['dc1', 'dc3'];
+  one.isUp = false;
+  return all;
+}
+
+t.test('rest: who came while the candidate was away is asked, and counts', async (test) => {
+  const { world, two, three } = cameMeanwhile();
+  two.isWitness = true;
+  const { epoch, promises, cursor } = await world.time.result(three.promotion.elect());
+  test.same([epoch, promises, cursor], [2, ['dc2'], two.cursor]);
+  test.same(three.voters, ['dc1', 'dc2', 'dc3'], 'by the list that came with it');
+  test.same(world.violations, []);
+});
+
+t.test('rest: who came meanwhile loses nothing where an operator takes the loss', async (test) => {
+  const { world, two, three } = cameMeanwhile();
+  const { epoch, cursor } = await world.time.result(three.promotion.force(2));
+  test.same([epoch, cursor], [2, two.cursor]);
+  const trimmed = cameMeanwhile();
+  trimmed.two.trimmedSeq = 11;
+  test.match(
+    await refusalOf(trimmed.world, trimmed.three.promotion.force(2)),
+    /^refused: dc2 can be reached and has more: promote that one/,
+  );
+  const promised = cameMeanwhile();
+  promised.two.promiseFirst = () => {
+    promised.two.maxEpoch = 2;
+  };
+  test.match(
+    await refusalOf(promised.world, promised.three.promotion.force(2)),
+    /^undecided: epoch 2 does not begin: .*dc2 does not promise/,
+  );
+});
+
+t.test('rest: who is not listed goes first where it gives nothing', async (test) => {
+  const { world, two, three } = cameMeanwhile();
+  // By its list the candidate has a majority with one that was removed meanwhile.
+  const four = new Datacenter(world, 'dc4');
+  world.all.push(four);
+  three.listed = ['dc1', 'dc3', 'dc4'];
+  two.trimmedSeq = 11;
+  test.match(
+    await refusalOf(world, three.promotion.elect()),
+    /^refused: dc2 can be reached and has more: promote that one/,
+  );
+  test.same([three.maxEpoch, four.maxEpoch], [1, 1], 'nobody gives anything up');
+  two.isUp = false;
+  test.equal((await world.time.result(three.promotion.elect())).epoch, 2);
+});
+
+t.test('rest: nothing is given up where those who came are no majority either', async (test) => {
+  const { world, three } = cameMeanwhile();
+  three.listed = ['dc1', 'dc3', 'dc4', 'dc5'];
+  test.match(await refusalOf(world, three.promotion.elect()), /^refused: there is no majority/);
+  test.same([three.cursor.seq, three.maxEpoch], [6, 1]);
 });
 
 t.test('rest: a giver that is gone before all has come is asked anew', async (test) => {

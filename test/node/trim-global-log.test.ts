@@ -1,0 +1,36 @@
+// What may go of the global log goes, however much there is before it that nobody wants.
+
+import t from 'tap';
+import { trimGlobalLog } from '../../src/node/trim-global-log.ts';
+import type { Change } from '../../src/state/commands.ts';
+import { aCommand, aPolicy } from '../support/fixtures.ts';
+import { BUILTINS, replaceableMachine } from '../support/machine-harness.ts';
+import { archived, commandsOf, furnished } from '../state/restoring.ts';
+
+t.test('trim: what a restore has ended does not keep the log from being trimmed', async (test) => {
+  const harness = replaceableMachine();
+  const { machine } = harness;
+  const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
+  await harness.one({ type: 'global-log.begin', ...begin });
+  await harness.one(BUILTINS);
+  const write = async (count: number): Promise<void> => {
+    const policy: Change = { type: 'policy.set', presence: 'create', policy: aPolicy(900) };
+    if (machine.policy(aPolicy(900).id) === undefined) await harness.one(policy);
+    const change: Change = { type: 'policy.set', presence: 'update', policy: aPolicy(900) };
+    await harness.run(...Array.from({ length: count }, () => aCommand(change)));
+  };
+  await write(2_500);
+  for (const command of await commandsOf(await archived(await furnished()))) {
+    await harness.run(command);
+  }
+  await write(300);
+  const { seq } = machine.replication()!.cursor;
+  test.ok(machine.replication()!.unused.length > 0);
+  const deps = { machine, isReigning: () => true, wallMs: () => harness.clock.wallMs() };
+  await trimGlobalLog(
+    { ...deps, propose: async (command) => (await harness.run(command))[0]! },
+    seq - 100,
+  );
+  const { first, unused } = machine.replication()!;
+  test.same([first, unused], [seq - 99, []]);
+});
