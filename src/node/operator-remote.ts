@@ -15,7 +15,7 @@ import type {
   RunInDatacenter,
 } from '../service/operator-operations.ts';
 import type { RestoreIntake } from '../service/operator-port.ts';
-import { isOperatorName } from '../service/operator.ts';
+import { isOperatorName } from '../service/operator-table.ts';
 import { LeaderAway } from '../service/remote.ts';
 import {
   decodeAnswer,
