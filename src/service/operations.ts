@@ -184,6 +184,13 @@ export type OperationName = keyof OperationTypes;
 export type OperationInput<Name extends OperationName> = OperationTypes[Name]['input'];
 export type OperationOutput<Name extends OperationName> = OperationTypes[Name]['output'];
 
+/** What is asked of the door: an operation, which may be a read or a write, and what comes with the request. */
+export interface Asked<Name extends OperationName> {
+  readonly name: Name;
+  readonly input: OperationInput<Name>;
+  readonly call: Call;
+}
+
 /** The door. Rejects with AclError for everything that the caller can be told. */
 export interface Operations {
   run<Name extends OperationName>(
