@@ -1,3 +1,6 @@
+// The wire form of bodies and answers: what is decoded and what is refused with its place, how objects are
+// rendered, and that the description of the interface is whole.
+
 import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import t from 'tap';
