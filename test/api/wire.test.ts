@@ -425,7 +425,7 @@ t.test('render: replication times are whole seconds or the zero time', async (t)
     enabled: true,
     running: true,
     sourceDatacenter: 'dc1',
-    replicationType: 'tokens',
+    replicationType: 'tokens' as const,
     replicatedIndex: 1,
     replicatedRoleIndex: 2,
     replicatedTokenIndex: 3,
