@@ -81,35 +81,25 @@ export const BANNED_GLOBALS: ReadonlySet<string> = new Set([
   'fetch()',
 ]);
 
+/** Of Node's own: they may be named with `node:` before, or without. */
+const BANNED_OF_NODE: readonly string[] = [
+  'fs',
+  'fs/promises',
+  'net',
+  'http',
+  'https',
+  'http2',
+  'tls',
+  'crypto',
+  'dgram',
+  'dns',
+  'timers',
+  'timers/promises',
+];
+
 export const BANNED_MODULES: ReadonlySet<string> = new Set([
-  ...[
-    'fs',
-    'fs/promises',
-    'net',
-    'http',
-    'https',
-    'http2',
-    'tls',
-    'crypto',
-    'dgram',
-    'dns',
-    'timers',
-    'timers/promises',
-  ],
-  ...[
-    'fs',
-    'fs/promises',
-    'net',
-    'http',
-    'https',
-    'http2',
-    'tls',
-    'crypto',
-    'dgram',
-    'dns',
-    'timers',
-    'timers/promises',
-  ].map((name) => `node:${name}`),
+  ...BANNED_OF_NODE,
+  ...BANNED_OF_NODE.map((name) => `node:${name}`),
   'ws',
   'level',
   'classic-level',

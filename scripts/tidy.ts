@@ -126,8 +126,10 @@ function checkFloors(source: Source): void {
   }
 }
 
-/** The formatter leaves comments as they are. */
+/** A file opens with what it is. The formatter leaves comments as they are. */
 function checkComments(source: Source): void {
+  if (!/^(?:#!.*\n)?\/\/ /.test(source.text))
+    find(source, 0, 'comment', 'the file does not open with what it is');
   for (const [index, line] of source.text.split('\n').entries()) {
     if (line.length <= COMMENT_LINE_MAX || !/^\s*(?:\/\/|\/?\*)/.test(line)) continue;
     const start = source.tree.getPositionOfLineAndCharacter(index, 0);

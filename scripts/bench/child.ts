@@ -59,6 +59,20 @@ export function startChild(plan: ChildPlan): Promise<Child> {
   });
 }
 
+/** Of a server, as it says where it listens. */
+export function portOfAgent(output: string): number | undefined {
+  return numberIn(/listening\s+http:\/\/[^:]+:(\d+)/.exec(output));
+}
+
+/** Of a bare process, which says nothing else. */
+export function portOfFirstLine(output: string): number | undefined {
+  return numberIn(/^(\d+)\n/.exec(output));
+}
+
+function numberIn(match: RegExpExecArray | null): number | undefined {
+  return match === null ? undefined : Number(match[1]);
+}
+
 function stop(child: ChildProcess): Promise<void> {
   child.removeAllListeners('exit');
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();

@@ -2,30 +2,30 @@
 // bare processes that replicate bytes and nothing else; and what its clients see when the leader is
 // killed, leaves or freezes, and while a new server is sent a snapshot.
 
-import { randomBytes } from 'node:crypto';
-import { createServer, type AddressInfo } from 'node:net';
 import { cpus } from 'node:os';
-import { dirname, join } from 'node:path';
-import { type Child, startChild } from './child.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Child } from './child.ts';
 import { median, shown, table } from './figures.ts';
+import {
+  answering,
+  freePort,
+  type GroupPlan,
+  leaderOf,
+  portsOf,
+  startChain,
+  startServer,
+  startServers,
+  stopAll,
+} from './group-processes.ts';
+import type { Rounds } from './in-turn.ts';
 import { runLoad } from './load.ts';
 import { type PulseFigures, startPulse } from './pulse.ts';
 import { MANAGEMENT_SECRET } from './seed.ts';
 
-export interface GroupBenchOptions {
-  readonly servers: number;
-  readonly secondsEach: number;
-  readonly rounds: number;
-  /** Empty, for the data; whoever asks deletes it. */
-  readonly workFolder: string;
-}
+export interface GroupBenchOptions extends GroupPlan, Rounds {}
 
-const here = import.meta.dirname;
-const MAIN_SCRIPT = join(dirname(dirname(here)), 'src', 'main.js');
-const NODE_OPTIONS = ['--max-semi-space-size=16'];
 const CLIENT_COUNTS = [1, 16, 64, 256];
 const TOKEN_HEADER = `X-Service-Token: ${MANAGEMENT_SECRET}\r\n`;
-const LEADER_WAIT_MS = 30_000;
 const PULSE_CLIENTS = 8;
 /** Before and after the event, so that its gap stands between quiet stretches. */
 const PULSE_MARGIN_MS = 2_000;
@@ -38,12 +38,6 @@ interface Figures {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly ratio?: number;
-}
-
-interface Server {
-  readonly name: string;
-  readonly clusterPort: number;
-  readonly child: Child;
 }
 
 /** Prints tables and one JSON line. */
@@ -275,150 +269,4 @@ async function measureSnapshot(
   } finally {
     await stopAll(servers);
   }
-}
-
-// Processes
-
-async function startServers(options: GroupBenchOptions, run: string): Promise<Server[]> {
-  const ports = await Promise.all(Array.from({ length: options.servers }, freePort));
-  const starting = ports.map((clusterPort, place) =>
-    startServer(options, run, {
-      name: `node-${place + 1}`,
-      clusterPort,
-      join: ports,
-      expect: options.servers,
-    }),
-  );
-  const servers = await Promise.all(starting);
-  for (const { child } of servers) await answering(child.port, '/readyz');
-  return servers;
-}
-
-async function startServer(
-  options: GroupBenchOptions,
-  run: string,
-  plan: {
-    readonly name: string;
-    readonly clusterPort: number;
-    readonly join: readonly number[];
-    readonly expect: number;
-  },
-): Promise<Server> {
-  const child = await startChild({
-    script: MAIN_SCRIPT,
-    nodeOptions: NODE_OPTIONS,
-    environment: {
-      CONCLAVE_CLUSTER_KEY: CLUSTER_KEY,
-      CONCLAVE_ACL_TOKENS_INITIAL_MANAGEMENT: MANAGEMENT_SECRET,
-    },
-    arguments: [
-      'agent',
-      '--data-dir',
-      join(options.workFolder, `${run}-${plan.name}`),
-      '--node-name',
-      plan.name,
-      '--ports-http',
-      '0',
-      '--ports-cluster',
-      String(plan.clusterPort),
-      '--bootstrap-expect',
-      String(plan.expect),
-      '--retry-join',
-      plan.join.map((port) => `127.0.0.1:${port}`).join(','),
-      // One client address has all the connections here.
-      '--limits-http-max-conns-per-client',
-      '0',
-      '--log-level',
-      'error',
-    ],
-    portOf: (output) => {
-      const match = /listening\s+http:\/\/[^:]+:(\d+)/.exec(output);
-      return match === null ? undefined : Number(match[1]);
-    },
-  });
-  return { name: plan.name, clusterPort: plan.clusterPort, child };
-}
-
-const CLUSTER_KEY = randomBytes(32).toString('base64');
-
-async function startChain(
-  workFolder: string,
-): Promise<{ readonly port: number; stop(): Promise<void> }> {
-  const script = join(here, 'chain-server', 'main.js');
-  const start = (role: string, folder: string, ports: readonly number[]): Promise<Child> =>
-    startChild({
-      script,
-      nodeOptions: NODE_OPTIONS,
-      arguments: [role, join(workFolder, folder), ...ports.map(String)],
-      portOf: (output) => {
-        const match = /^(\d+)\n/.exec(output);
-        return match === null ? undefined : Number(match[1]);
-      },
-    });
-  const followers = [
-    await start('follower', 'chain-1', []),
-    await start('follower', 'chain-2', []),
-  ];
-  const head = await start(
-    'head',
-    'chain-0',
-    followers.map(({ port }) => port),
-  );
-  return {
-    port: head.port,
-    stop: async () => {
-      for (const child of [head, ...followers]) await child.stop();
-    },
-  };
-}
-
-async function stopAll(servers: readonly Server[]): Promise<void> {
-  for (const { child } of servers) child.signal('SIGKILL');
-  for (const { child } of servers) await child.stop();
-}
-
-function portsOf(servers: readonly Server[]): readonly number[] {
-  return servers.map(({ child }) => child.port);
-}
-
-/** The server that answers for itself when asked who leads. */
-async function leaderOf(servers: readonly Server[]): Promise<Server> {
-  const text = await answering(servers[0]!.child.port, '/v1/status/leader');
-  const port = Number(/:(\d+)"/.exec(text)?.[1]);
-  const leader = servers.find(({ clusterPort }) => clusterPort === port);
-  if (leader === undefined) throw new Error(`no server is the leader ${text}`);
-  return leader;
-}
-
-/** Asks until the answer is 200 and says something. */
-async function answering(port: number, path: string): Promise<string> {
-  let last = '';
-  for (const endAt = performance.now() + LEADER_WAIT_MS; performance.now() < endAt; ) {
-    try {
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`);
-      last = await answer.text();
-      if (answer.status === 200 && last !== '""') return last;
-    } catch (error) {
-      last = String(error);
-    }
-    await pause(50);
-  }
-  throw new Error(`port ${port} does not answer ${path}: ${last}`);
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

@@ -3,6 +3,7 @@
 // goes on with the next one, as a load balancer would.
 
 import { Agent, request as httpRequest } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 
 export interface PulsePlan {
   readonly ports: readonly number[];
@@ -52,7 +53,7 @@ export function startPulse(plan: PulsePlan): { end(): Promise<PulseFigures> } {
         failedCount += 1;
         firstFailure ??= failure;
         place += 1;
-        await new Promise((resolve) => setTimeout(resolve, REFUSED_PAUSE_MS));
+        await pause(REFUSED_PAUSE_MS);
       }
     }
   };

@@ -1,6 +1,7 @@
 // A server on a new disk comes back as another member, without a vote until its leader has seen it healthy for
 // a while. Until then the group can bear no other loss.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { askNode } from './ask-node.ts';
 import type { ClusterDescription } from './cluster-files.ts';
 import { ClusterRefusal } from './cluster-refusal.ts';
@@ -29,6 +30,6 @@ export async function awaitVote(cluster: ClusterDescription, name: string): Prom
     }
     if (performance.now() > deadlineMs)
       throw new ClusterRefusal(`${name} is ready, and has no vote: ${says}`);
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    await pause(PAUSE_MS);
   }
 }

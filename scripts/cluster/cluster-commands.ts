@@ -2,6 +2,7 @@
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type ClusterDescription, ClusterFiles } from './cluster-files.ts';
 import {
@@ -257,7 +258,7 @@ async function status(files: ClusterFiles, watch: true | undefined): Promise<voi
   const isLive = watch === true && process.stdout.isTTY;
   process.stdout.write(`${isLive ? CLEAR_SCREEN : ''}${await look()}`);
   while (isLive) {
-    await new Promise((wake) => setTimeout(wake, WATCH_MS));
+    await pause(WATCH_MS);
     process.stdout.write(`${CLEAR_SCREEN}${await look()}`);
   }
 }

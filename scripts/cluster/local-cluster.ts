@@ -2,6 +2,7 @@
 // each other. Whoever opens one owns it, and closes it. It keeps the files of its folder true.
 
 import { closeSync, fstatSync, openSync, readSync, rmSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Closer } from '../../cluster/base/closer.ts';
 import { askNode } from './ask-node.ts';
 import { awaitVote } from './await-vote.ts';
@@ -321,7 +322,7 @@ export class LocalCluster {
       const says = await whyNotReady(`${HOST}:${httpPort}`);
       if (says === undefined) return;
       if (performance.now() > deadlineMs) throw this.#notReady(name, says);
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await pause(LOOK_MS);
     }
   }
 
@@ -369,7 +370,7 @@ export class LocalCluster {
       const says = await this.#askToRemove(node, rest);
       if (says === undefined) return;
       if (performance.now() > deadlineMs) throw new ClusterRefusal(`${node.name} stays: ${says}`);
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await pause(LOOK_MS);
     }
   }
 

@@ -1,5 +1,6 @@
 // Makes another datacenter of a local cluster the primary, by handing it over: nothing is lost.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { askNode } from './ask-node.ts';
 import type { ClusterDescription } from './cluster-files.ts';
 import { ClusterRefusal } from './cluster-refusal.ts';
@@ -37,7 +38,7 @@ export async function movePrimary(cluster: ClusterDescription, datacenter: strin
     } catch (error) {
       says = `${node.name} gave no answer (${(error as Error).message})`;
     }
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    await pause(PAUSE_MS);
   }
   throw new ClusterRefusal(`${datacenter} did not become the primary: ${says}`);
 }

@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 
 export type ProcessState =
   | { readonly kind: 'running' | 'paused'; readonly pid: number }
@@ -104,7 +105,7 @@ export class ServerProcess {
     const deadlineMs = performance.now() + withinMs;
     while (this.state().kind !== 'ended') {
       if (performance.now() > deadlineMs) return false;
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await pause(LOOK_MS);
     }
     return true;
   }

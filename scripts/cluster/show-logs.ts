@@ -2,6 +2,7 @@
 // each line begins with the name of its server.
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { NodeDescription } from './cluster-files.ts';
 
 const FIRST_BYTES = 8 * 1024;
@@ -21,7 +22,7 @@ export async function showLogs({ nodes, isFollowed, write }: ShowLogsOptions): P
   let isRead = true;
   for (const reader of readers) isRead = write(reader.take());
   while (isFollowed && isRead) {
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await pause(LOOK_MS);
     for (const reader of readers) isRead = write(reader.take());
   }
 }

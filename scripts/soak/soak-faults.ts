@@ -1,6 +1,7 @@
 // What is done to the servers while they are at work: one fault after the other, each mended after a while,
 // and never so many at once that a datacenter loses its quorum. The choice follows from the seed.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { datacentersOf, nodesNamed } from '../cluster/cluster-plan.ts';
 import type { LocalCluster } from '../cluster/local-cluster.ts';
 
@@ -170,7 +171,6 @@ export class SoakFaults {
   /** Shorter when it shall stop. */
   async #wait(forMs: number): Promise<void> {
     const untilMs = performance.now() + forMs;
-    while (this.#isOn && performance.now() < untilMs)
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    while (this.#isOn && performance.now() < untilMs) await pause(LOOK_MS);
   }
 }

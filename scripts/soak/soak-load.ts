@@ -4,6 +4,7 @@
 // may make it wait or refuse, and never answers with less.
 
 import { Agent } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { askNode, type NodeAnswer, type Question } from '../cluster/ask-node.ts';
 import type { ClusterDescription, NodeDescription } from '../cluster/cluster-files.ts';
 
@@ -114,7 +115,7 @@ export class SoakLoad {
     const own: Kept[] = [];
     while (this.#isOn) {
       await this.#act(node, own);
-      await new Promise((resolve) => setTimeout(resolve, restMs));
+      await pause(restMs);
     }
   }
 
@@ -220,8 +221,7 @@ export class SoakLoad {
     this.#counts = { ...this.#counts, slowestMs, [counted]: this.#counts[counted] + 1 };
     const isOdd = answer !== undefined && ![200, 403, 404, 503, 504].includes(answer.status);
     if (isOdd) this.#fault(`${asked.path}: ${answer.status} ${answer.text}`);
-    if (didNothing(answer))
-      await new Promise((resolve) => setTimeout(resolve, REST_AFTER_REFUSAL_MS));
+    if (didNothing(answer)) await pause(REST_AFTER_REFUSAL_MS);
     return answer;
   }
 

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { askNode } from '../cluster/ask-node.ts';
 import {
   type ClusterShape,
@@ -128,7 +129,7 @@ async function differenceBetween(cluster: LocalCluster): Promise<string | undefi
     if (new Set(states).size === 1) return undefined;
     if (performance.now() > deadlineMs)
       return `the datacenters do not share one state: ${states.join(', ')}`;
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await pause(LOOK_MS);
   }
 }
 
@@ -145,7 +146,7 @@ async function differenceIn(
     if (new Set(digests).size === 1 && digests[0] !== 'not known') return undefined;
     if (performance.now() > deadlineMs)
       return `the servers of ${datacenter} do not hold the same: ${digests.join(', ')}`;
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await pause(LOOK_MS);
   }
 }
 

@@ -61,6 +61,7 @@ export interface ShownNamespace {
   readonly roleDefaults: readonly ShownLink[];
 }
 
+/** A template of the catalogue. */
 export interface ShownTemplate {
   readonly templateName: string;
   readonly schema: string;
@@ -72,7 +73,8 @@ export interface ShownReplication {
   readonly enabled: boolean;
   readonly running: boolean;
   readonly sourceDatacenter: string;
-  readonly replicationType: string;
+  /** What deployed servers call it; empty in the primary. */
+  readonly replicationType: '' | 'tokens';
   readonly replicatedIndex: number;
   readonly replicatedRoleIndex: number;
   readonly replicatedTokenIndex: number;

@@ -10,6 +10,7 @@ import type { OperationInput, OperationName } from '../service/operations.ts';
 import type { WatchTarget } from '../service/views.ts';
 import { decodeQuestion, encodeOutput, encodeRefusal, type Question } from './call-frames.ts';
 import { WAIT_PIECE_MS, WAIT_QUESTION } from './datacenter-line.ts';
+import { type Teller, toldError } from './told-error.ts';
 
 /** Larger answers are refused: lists are then asked for in smaller pages. */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
@@ -26,6 +27,11 @@ export interface AnsweringDatacentersOptions {
 export function answeringDatacentersWith(
   options: AnsweringDatacentersOptions,
 ): (question: Uint8Array, from: string) => Promise<Uint8Array> {
+  const { logger, random } = options;
+  const teller: Teller = {
+    ...{ random, place: 'server' },
+    log: (fields) => logger.error(fields, 'a call of another datacenter failed'),
+  };
   let count = 0;
   return async (bytes, from) => {
     if (count >= options.countMax) return encodeRefusal(tooMany(count));
@@ -34,7 +40,7 @@ export function answeringDatacentersWith(
       const answer = encodeOutput(await run(options, decodeQuestion(bytes), from));
       return answer.length > ANSWER_BYTES_MAX ? encodeRefusal(tooLarge(answer.length)) : answer;
     } catch (error) {
-      return encodeRefusal(error instanceof AclError ? error : faultOf(options, error));
+      return encodeRefusal(toldError(error, teller));
     } finally {
       count -= 1;
     }
@@ -57,8 +63,8 @@ async function run(
     throw new AclError('unavailable', 'the other datacenter runs a release without this operation');
   }
   const known = name as OperationName;
-  const write = { name: known, input: input as OperationInput<OperationName>, call };
-  return door.runForDatacenter(write, from);
+  const asked = { name: known, input: input as OperationInput<OperationName>, call };
+  return door.runForDatacenter(asked, from);
 }
 
 /** Whether it ended before its time, so that there may be something new. */
@@ -81,11 +87,4 @@ function tooLarge(sizeBytes: number): AclError {
     'body-too-large',
     `an answer of ${sizeBytes} bytes is too large for the way to another datacenter`,
   );
-}
-
-/** The asker's client gets a reference to this server's log and nothing else. */
-function faultOf({ random, logger }: AnsweringDatacentersOptions, error: unknown): AclError {
-  const reference = random.uuid().slice(0, 8);
-  logger.error({ reference, cause: error }, 'a call of another datacenter failed');
-  return new AclError('internal', `internal error, see ${reference} in the log of the server`);
 }

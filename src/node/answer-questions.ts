@@ -1,5 +1,5 @@
-// The leader's side of forwarding: runs the writes that other servers send, through the same door as
-// its own. A server that does not lead does nothing and says so; where to ask next is the asker's matter.
+// The leader's side of forwarding: runs what other servers send, through the same door as what its own
+// clients send. A server that does not lead does nothing and says so; where to ask next is the asker's matter.
 
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { Random } from '../../cluster/platform/random.ts';
@@ -8,6 +8,7 @@ import type { Door } from '../service/create-operations.ts';
 import { OPERATION_TABLE } from '../service/operation-table.ts';
 import type { OperationInput, OperationName } from '../service/operations.ts';
 import { decodeQuestion, encodeOutput, encodeRefusal } from './call-frames.ts';
+import { type Teller, toldError } from './told-error.ts';
 
 export interface AnsweringOptions {
   readonly door: Pick<Door, 'runForOther'>;
@@ -21,6 +22,11 @@ export interface AnsweringOptions {
 export function answeringWith(
   options: AnsweringOptions,
 ): (question: Uint8Array) => Promise<Uint8Array> {
+  const { logger, random } = options;
+  const teller: Teller = {
+    ...{ random, place: 'leader' },
+    log: (fields) => logger.error(fields, 'a write of another server failed'),
+  };
   let count = 0;
   return async (question) => {
     if (count >= options.countMax) return encodeRefusal(tooMany(count));
@@ -28,7 +34,7 @@ export function answeringWith(
     try {
       return encodeOutput(await run(options, question));
     } catch (error) {
-      return encodeRefusal(error instanceof AclError ? error : faultOf(options, error));
+      return encodeRefusal(toldError(error, teller));
     } finally {
       count -= 1;
     }
@@ -41,8 +47,8 @@ async function run({ door }: AnsweringOptions, question: Uint8Array): Promise<un
   if (!isOurs)
     throw new AclError('unavailable', 'the leader runs a release without this operation');
   const known = name as OperationName;
-  const write = { name: known, input: input as OperationInput<OperationName>, call };
-  return door.runForOther(write, term);
+  const asked = { name: known, input: input as OperationInput<OperationName>, call };
+  return door.runForOther(asked, term);
 }
 
 function isForLeader(name: OperationName): boolean {
@@ -55,11 +61,4 @@ function tooMany(count: number): AclError {
     'unavailable',
     `nothing was written: ${count} writes of other servers are under way already`,
   );
-}
-
-/** The asker's client gets a reference to this server's log and nothing else. */
-function faultOf({ random, logger }: AnsweringOptions, error: unknown): AclError {
-  const reference = random.uuid().slice(0, 8);
-  logger.error({ reference, cause: error }, 'a write of another server failed');
-  return new AclError('internal', `internal error, see ${reference} in the log of the leader`);
 }

@@ -15,8 +15,11 @@ import type { Command } from '../state/commands.ts';
 import { GLOBAL_LOG_LEVEL } from '../state/feature-levels.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome } from '../state/outcome.ts';
-import { answeringDatacentersWith } from './answer-datacenters.ts';
-import { answeringWith } from './answer-questions.ts';
+import {
+  type AnsweringDatacentersOptions,
+  answeringDatacentersWith,
+} from './answer-datacenters.ts';
+import { type AnsweringOptions, answeringWith } from './answer-questions.ts';
 import { DATACENTER_METHOD } from './datacenter-line.ts';
 import { serviceSettingsOf } from './derive-settings.ts';
 import { FeatureLevel } from './feature-level.ts';
@@ -135,12 +138,24 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   });
   closer.defer(() => opening.close());
   const door = createOperations(deps);
-  const answer = answeringWith({ door, countMax, random, logger });
+  serveOthers({ door, countMax, random, logger }, { member, leadership, federation });
+  return { deps, door, forwarding, leadership, duties, opening, federation, level };
+}
+
+/** What other servers ask: of the own datacenter, and of others. */
+function serveOthers(
+  answering: AnsweringDatacentersOptions & AnsweringOptions,
+  {
+    member,
+    leadership,
+    federation,
+  }: Pick<NodeServiceOptions, 'member'> & Pick<NodeService, 'leadership' | 'federation'>,
+): void {
+  const answer = answeringWith(answering);
   member.serve(OPERATION_METHOD, ({ payload }) => answer(payload));
   member.serve(REIGN_METHOD, answeringReign(leadership));
-  const answerOther = answeringDatacentersWith({ door, countMax, random, logger });
+  const answerOther = answeringDatacentersWith(answering);
   federation.serve(DATACENTER_METHOD, ({ payload, from }) => answerOther(payload, from.datacenter));
-  return { deps, door, forwarding, leadership, duties, opening, federation, level };
 }
 
 interface Parts {

@@ -10,12 +10,11 @@ import type { Call } from './call.ts';
 import type { Caller } from './caller.ts';
 import { writeResultOf } from './commit.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
-import type { OperationInput, OperationName, OperationOutput } from './operations.ts';
+import type { Asked, OperationInput, OperationName, OperationOutput } from './operations.ts';
 import { requireAcl, requireNamespace } from './permissions.ts';
 import { AnswerWithheld } from './refused-requests.ts';
 import { rememberedOutcome, requestMarkOf } from './request-marks.ts';
 import type { Attempt } from './run-as-leader.ts';
-import type { Write } from './run-write.ts';
 import type { Service } from './service.ts';
 
 interface OwnedRequest {
@@ -76,7 +75,7 @@ export function answerAgain(
  */
 export function answerFromHome<Name extends OperationName>(
   service: Service,
-  { name, input, call }: Write<Name>,
+  { name, input, call }: Asked<Name>,
   said: AclError | undefined,
 ): OperationOutput<Name> | Promise<OperationOutput<Name>> | undefined {
   const owned = ownedOrUndefined(service, name, input, call);

@@ -13,7 +13,7 @@ import { GoalWaiters } from './goal-waiters.ts';
 import { HANDLERS } from './handlers.ts';
 import { LinkNames } from './link-names.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
-import type { OperationName, OperationOutput, Operations } from './operations.ts';
+import type { Asked, OperationName, OperationOutput, Operations } from './operations.ts';
 import { isAnsweredHere, placeOfCall, refusalOfPlace } from './place-call.ts';
 import { PendingLogins } from './pending-logins.ts';
 import { PositionWaiters } from './position-waiters.ts';
@@ -23,7 +23,7 @@ import { presentable } from './presentable.ts';
 import { RefusedRequests, requestNameOf } from './refused-requests.ts';
 import { type Attempt, runAsLeader } from './run-as-leader.ts';
 import { runInDatacenter } from './run-in-datacenter.ts';
-import { isMoved, runWrite, saysNothingOfEarlier, unknownBehind, type Write } from './run-write.ts';
+import { isMoved, runWrite, saysNothingOfEarlier, unknownBehind } from './run-write.ts';
 import { requestMarkOf } from './request-marks.ts';
 import type { Service } from './service.ts';
 import { untilNotOvertaken } from './under-way.ts';
@@ -35,11 +35,11 @@ export interface Door extends Operations {
    * a read by what this server knows. A write is for the leader of `term` alone, where that is told.
    */
   runForOther<Name extends OperationName>(
-    write: Write<Name>,
+    asked: Asked<Name>,
     term?: number,
   ): Promise<OperationOutput<Name>>;
   /** Runs what a server of the datacenter `from` sends. The output is plain data; see `presentable`. */
-  runForDatacenter<Name extends OperationName>(write: Write<Name>, from: string): Promise<unknown>;
+  runForDatacenter<Name extends OperationName>(asked: Asked<Name>, from: string): Promise<unknown>;
   /** Whether the target changed after `index`, as soon as it did, and at the end of the time. */
   changesWithin(target: WatchTarget, index: number, timeoutMs: number): Promise<boolean>;
 }
@@ -64,13 +64,13 @@ export function createOperations(deps: ServiceDeps): Door {
   return {
     run: async (name, input, call) => answer(service, { name, input, call }),
     answer: (name, input, call) => answer(service, { name, input, call }),
-    runForOther: async (write, term) => {
+    runForOther: async (asked, term) => {
       requireOpen(service);
-      const isRead = OPERATION_TABLE[write.name].kind === 'read';
-      return isRead ? readHere(service, write) : runHere(service, write, term);
+      const isRead = OPERATION_TABLE[asked.name].kind === 'read';
+      return isRead ? readHere(service, asked) : runHere(service, asked, term);
     },
-    runForDatacenter: async (write, from) =>
-      presentable(await answer(service, write, from)) as never,
+    runForDatacenter: async (asked, from) =>
+      presentable(await answer(service, asked, from)) as never,
     changesWithin: (target, index, timeoutMs) =>
       waitForChange(service, target, { index, timeoutMs, cancel: new AbortController().signal }),
     waitForChange: async (target, index, timeoutMs, cancel) => {
@@ -89,49 +89,49 @@ type Soon<Name extends OperationName> = OperationOutput<Name> | Promise<Operatio
  */
 function answer<Name extends OperationName>(
   service: Service,
-  write: Write<Name>,
+  asked: Asked<Name>,
   from?: string,
 ): Soon<Name> {
-  if (service.notOpenBecause() !== undefined) return answerOnceOpen(service, write, from);
-  return answerNow(service, write, from);
+  if (service.notOpenBecause() !== undefined) return answerOnceOpen(service, asked, from);
+  return answerNow(service, asked, from);
 }
 
 /** Whoever asks a moment too soon waits as for a leader. */
 async function answerOnceOpen<Name extends OperationName>(
   service: Service,
-  write: Write<Name>,
+  asked: Asked<Name>,
   from: string | undefined,
 ): Promise<OperationOutput<Name>> {
   await service.opens(service.settings.leaderWaitMs);
   requireOpen(service);
-  return answerNow(service, write, from);
+  return answerNow(service, asked, from);
 }
 
 function answerNow<Name extends OperationName>(
   service: Service,
-  write: Write<Name>,
+  asked: Asked<Name>,
   from: string | undefined,
 ): Soon<Name> {
   if (!service.settings.aclEnabled) throw new AclError('acl-disabled', 'ACL support disabled');
-  return isAnsweredHere(write) ? runRead(service, write) : runPlaced(service, write, from);
+  return isAnsweredHere(asked) ? runRead(service, asked) : runPlaced(service, asked, from);
 }
 
 async function runPlaced<Name extends OperationName>(
   service: Service,
-  write: Write<Name>,
+  asked: Asked<Name>,
   from: string | undefined,
 ): Promise<OperationOutput<Name>> {
   const { clock, settings } = service;
   // Of what another datacenter sends, that one has waited for it.
-  if (from === undefined && write.call.minPosition !== undefined)
-    await afterPosition(service, write);
+  if (from === undefined && asked.call.minPosition !== undefined)
+    await afterPosition(service, asked);
   const deadlineMs = clock.monotonicMs() + settings.leaderWaitMs;
   /** Of a try at an earlier primary: it may have taken effect. */
   let unknown: AclError | undefined;
   for (;;) {
     try {
-      const run = () => runOncePlaced(service, write, from);
-      return await (from === undefined ? deletedWhereNamed(service, write, run) : run());
+      const run = () => runOncePlaced(service, asked, from);
+      return await (from === undefined ? deletedWhereNamed(service, asked, run) : run());
     } catch (error) {
       unknown = unknownBehind(error) ?? unknown;
       // The primary is another one by now, or has something that soon will be known here too.
@@ -145,7 +145,7 @@ async function runPlaced<Name extends OperationName>(
 /** A read waits where it is answered; a write, before anything is tried. Rejects with 'wait-timeout'. */
 async function afterPosition(
   { positions }: Service,
-  { name, call }: Write<OperationName>,
+  { name, call }: Asked<OperationName>,
 ): Promise<void> {
   if (call.minPosition === undefined || OPERATION_TABLE[name].kind === 'read') return;
   try {
@@ -161,21 +161,21 @@ const MOVED_PAUSE_MS = 100;
 
 async function runOncePlaced<Name extends OperationName>(
   service: Service,
-  write: Write<Name>,
+  asked: Asked<Name>,
   from: string | undefined,
 ): Promise<OperationOutput<Name>> {
-  const place = placeOfCall(service, write, from);
+  const place = placeOfCall(service, asked, from);
   const placement = place instanceof Promise ? await place : place;
   const isSentAway = placement.kind === 'datacenter' || placement.kind === 'astray';
-  if (!isSentAway || !isOfToken(OPERATION_TABLE[write.name])) {
-    return runAt(service, placement, write);
+  if (!isSentAway || !isOfToken(OPERATION_TABLE[asked.name])) {
+    return runAt(service, placement, asked);
   }
   try {
-    const output = await runAt(service, placement, write);
+    const output = await runAt(service, placement, asked);
     const isNothing = (output as WriteResult<unknown>).value === false;
-    return (isNothing ? await answerFromHome(service, write, undefined) : undefined) ?? output;
+    return (isNothing ? await answerFromHome(service, asked, undefined) : undefined) ?? output;
   } catch (error) {
-    const first = error instanceof AclError ? answerFromHome(service, write, error) : undefined;
+    const first = error instanceof AclError ? answerFromHome(service, asked, error) : undefined;
     if (first === undefined) throw error;
     return first;
   }
@@ -184,15 +184,15 @@ async function runOncePlaced<Name extends OperationName>(
 async function runAt<Name extends OperationName>(
   service: Service,
   placement: Placement,
-  write: Write<Name>,
+  asked: Asked<Name>,
 ): Promise<OperationOutput<Name>> {
   switch (placement.kind) {
     case 'here':
     case 'leader':
-      if (OPERATION_TABLE[write.name].kind === 'read') return runRead(service, write);
-      return runWrite(service, write, (again) => runHere(service, again));
+      if (OPERATION_TABLE[asked.name].kind === 'read') return runRead(service, asked);
+      return runWrite(service, asked, (again) => runHere(service, again));
     case 'datacenter':
-      return runInDatacenter(service, placement.name, write);
+      return runInDatacenter(service, placement.name, asked);
     case 'astray':
     case 'local-here':
     case 'ahead':
@@ -202,27 +202,27 @@ async function runAt<Name extends OperationName>(
   }
 }
 
-function runRead<Name extends OperationName>(service: Service, write: Write<Name>): Soon<Name> {
-  const asksLeader = OPERATION_TABLE[write.name].atLeader && write.call.consistency !== 'stale';
-  return asksLeader ? runReadAtLeader(service, write) : readHere(service, write);
+function runRead<Name extends OperationName>(service: Service, asked: Asked<Name>): Soon<Name> {
+  const asksLeader = OPERATION_TABLE[asked.name].atLeader && asked.call.consistency !== 'stale';
+  return asksLeader ? runReadAtLeader(service, asked) : readHere(service, asked);
 }
 
 /** A server that cannot ask its leader says what it knows itself. */
 async function runReadAtLeader<Name extends OperationName>(
   service: Service,
-  write: Write<Name>,
+  asked: Asked<Name>,
 ): Promise<OperationOutput<Name>> {
-  const itself = { ...write, call: { ...write.call, consistency: 'stale' } } as const;
+  const itself = { ...asked, call: { ...asked.call, consistency: 'stale' } } as const;
   if (service.leaderContact().isLeader) return readHere(service, itself);
   try {
-    return await service.remote.runAtLeader(write.name, write.input, itself.call);
+    return await service.remote.runAtLeader(asked.name, asked.input, itself.call);
   } catch (error) {
     if (!(error instanceof AclError)) throw error;
     return readHere(service, itself);
   }
 }
 
-function readHere<Name extends OperationName>(service: Service, read: Write<Name>): Soon<Name> {
+function readHere<Name extends OperationName>(service: Service, read: Asked<Name>): Soon<Name> {
   const fresh = freshness(service, read.call);
   return fresh === undefined ? look(service, read) : fresh.then(() => look(service, read));
 }
@@ -230,7 +230,7 @@ function readHere<Name extends OperationName>(service: Service, read: Write<Name
 /** What the state says now. */
 function look<Name extends OperationName>(
   service: Service,
-  { name, input, call }: Write<Name>,
+  { name, input, call }: Asked<Name>,
 ): Soon<Name> {
   try {
     const output = HANDLERS[name](service, input, { call, mark: undefined, attempt: undefined });
@@ -246,7 +246,7 @@ function look<Name extends OperationName>(
 /** A write at this server, which leads or rejects with LeaderAway. */
 async function runHere<Name extends OperationName>(
   service: Service,
-  write: Write<Name>,
+  write: Asked<Name>,
   term?: number,
 ): Promise<OperationOutput<Name>> {
   try {
@@ -282,7 +282,7 @@ const DENIALS: ReadonlySet<string> = new Set([
 
 function runOnce<Name extends OperationName>(
   service: Service,
-  { name, input, call }: Write<Name>,
+  { name, input, call }: Asked<Name>,
   attempt: Attempt,
 ): OperationOutput<Name> | Promise<OperationOutput<Name>> {
   const owned = requestOwnerOf(service, name, input, call);

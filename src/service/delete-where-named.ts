@@ -4,9 +4,9 @@
 
 import { AclError } from '../acl/error.ts';
 import { requireKnownDatacenter } from './known-datacenter.ts';
-import type { OperationName, OperationOutput } from './operations.ts';
+import type { Asked, OperationName, OperationOutput } from './operations.ts';
 import { runInDatacenter } from './run-in-datacenter.ts';
-import { isMoved, type Write } from './run-write.ts';
+import { isMoved } from './run-write.ts';
 import type { Service } from './service.ts';
 import type { WriteResult } from './views.ts';
 
@@ -17,23 +17,23 @@ import type { WriteResult } from './views.ts';
  */
 export async function deletedWhereNamed<Name extends OperationName>(
   service: Service,
-  write: Write<Name>,
+  asked: Asked<Name>,
   look: () => Promise<OperationOutput<Name>>,
 ): Promise<OperationOutput<Name>> {
-  const { datacenter } = write.call;
+  const { datacenter } = asked.call;
   const isNamed = datacenter !== undefined && datacenter !== '';
-  if (write.name !== 'token.delete' || !isNamed) return look();
+  if (asked.name !== 'token.delete' || !isNamed) return look();
   let output: OperationOutput<Name>;
   try {
     output = await look();
   } catch (error) {
     if (!isLate(error) || wasAsked(service, datacenter)) throw error;
-    return deletedThereAfterAll(service, write, { datacenter, late: error });
+    return deletedThereAfterAll(service, asked, { datacenter, late: error });
   }
   if ((output as WriteResult<boolean>).value || wasAsked(service, datacenter)) return output;
   requireKnownDatacenter(service.federation, datacenter);
   try {
-    return await runInDatacenter(service, datacenter, write);
+    return await runInDatacenter(service, datacenter, asked);
   } catch (error) {
     // It sends back what is no local token of its own.
     if (isMoved(error)) return output;
@@ -44,11 +44,11 @@ export async function deletedWhereNamed<Name extends OperationName>(
 /** Nobody else has to know of a local token: that others are late to acknowledge does not keep it alive. */
 async function deletedThereAfterAll<Name extends OperationName>(
   service: Service,
-  write: Write<Name>,
+  asked: Asked<Name>,
   { datacenter, late }: { readonly datacenter: string; readonly late: AclError },
 ): Promise<OperationOutput<Name>> {
   try {
-    const output = await runInDatacenter(service, datacenter, write);
+    const output = await runInDatacenter(service, datacenter, asked);
     if ((output as WriteResult<boolean>).value) return output;
   } catch {
     // What the first look came to is told.

@@ -1,3 +1,5 @@
+// Which outputs of writes say that there was nothing to delete.
+
 import type { WriteResult } from './views.ts';
 
 /**

@@ -10,7 +10,7 @@ import type {
   RoleDraft,
   TokenDraft,
 } from '../acl/drafts.ts';
-import type { ShownFederation } from '../api/shown-federation.ts';
+import type { ShownReplication, ShownTemplate } from '../api/shown.ts';
 import type { Position } from '../state/outcome.ts';
 import type { Page } from '../state/view.ts';
 import type { AuthorizationAnswer, AuthorizationItem } from './authorization-types.ts';
@@ -35,28 +35,6 @@ export interface TokenListInput {
   readonly authMethod: string | undefined;
   readonly authMethodNamespace: string | undefined;
   readonly page: Page;
-}
-
-export interface ReplicationStatus {
-  readonly enabled: boolean;
-  readonly running: boolean;
-  readonly sourceDatacenter: string;
-  readonly replicationType: '' | 'tokens';
-  readonly replicatedIndex: number;
-  readonly replicatedRoleIndex: number;
-  readonly replicatedTokenIndex: number;
-  readonly lastSuccessMs: number | undefined;
-  readonly lastErrorMs: number | undefined;
-  readonly lastErrorMessage: string;
-  readonly federation: ShownFederation;
-}
-
-/** A template of the catalogue as it is shown. */
-export interface TemplateView {
-  readonly templateName: string;
-  readonly schema: string;
-  readonly template: string;
-  readonly description: string;
 }
 
 export interface OperationTypes {
@@ -123,8 +101,8 @@ export interface OperationTypes {
   'namespace.delete': { input: { name: string }; output: WriteResult<boolean> };
   'namespace.list': { input: { page: Page }; output: ListResult<NamespaceView> };
 
-  'templated-policy.list': { input: Record<never, never>; output: readonly TemplateView[] };
-  'templated-policy.read': { input: { name: string }; output: TemplateView };
+  'templated-policy.list': { input: Record<never, never>; output: readonly ShownTemplate[] };
+  'templated-policy.read': { input: { name: string }; output: ShownTemplate };
   'templated-policy.preview': {
     input: { name: string; variables: { name: string | undefined } };
     output: PolicyView;
@@ -169,7 +147,7 @@ export interface OperationTypes {
     input: { accessorId: string; items: readonly AuthorizationItem[]; explain: boolean };
     output: readonly AuthorizationAnswer[];
   };
-  'replication.status': { input: Record<never, never>; output: ReplicationStatus };
+  'replication.status': { input: Record<never, never>; output: ShownReplication };
   'datacenter.remove': {
     input: { name: string; isForced: boolean };
     output: WriteResult<boolean>;
@@ -183,6 +161,13 @@ export interface OperationTypes {
 export type OperationName = keyof OperationTypes;
 export type OperationInput<Name extends OperationName> = OperationTypes[Name]['input'];
 export type OperationOutput<Name extends OperationName> = OperationTypes[Name]['output'];
+
+/** What is asked of the door: an operation, which may be a read or a write, and what comes with the request. */
+export interface Asked<Name extends OperationName> {
+  readonly name: Name;
+  readonly input: OperationInput<Name>;
+  readonly call: Call;
+}
 
 /** The door. Rejects with AclError for everything that the caller can be told. */
 export interface Operations {

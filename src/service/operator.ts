@@ -3,14 +3,14 @@
 // members is answered by any server, so that a group without a leader can still be looked at.
 
 import { messageOf } from '../../cluster/base/message-of.ts';
-import { AclError, invalid } from '../acl/error.ts';
+import { AclError } from '../acl/error.ts';
 import { DEFAULT_NAMESPACE } from '../acl/ids.ts';
-import type { ShownServer } from '../api/shown-operator.ts';
 import type { Call } from './call.ts';
 import { CallerResolver } from './caller-resolver.ts';
 import type { ServiceDeps } from './deps.ts';
 import { GoalWaiters } from './goal-waiters.ts';
-import { type Asker, MovingPrimary } from './moving-primary.ts';
+import { MovingPrimary } from './moving-primary.ts';
+import { ANSWER_BY_NAME } from './operator-answers.ts';
 import type {
   OperatorDoor,
   OperatorInput,
@@ -19,9 +19,9 @@ import type {
   RunAtLeader,
   RunInDatacenter,
   SavedArchive,
-  ServerName,
 } from './operator-operations.ts';
 import type { Archives, Group, RestoreIntake } from './operator-port.ts';
+import { OPERATOR_TABLE } from './operator-table.ts';
 import type { PrimaryPort } from './primary-port.ts';
 import { permissionDenied } from './permissions.ts';
 import { PositionWaiters } from './position-waiters.ts';
@@ -62,49 +62,6 @@ export interface OperatorDeps
 
 type Right = 'acl:write' | 'operator:read' | 'operator:write' | 'snapshot:read' | 'snapshot:write';
 
-const RIGHT: Readonly<Record<OperatorName, Right>> = {
-  'raft-configuration': 'operator:read',
-  'raft-remove-peer': 'operator:write',
-  'raft-transfer-leader': 'operator:write',
-  'autopilot-configuration': 'operator:read',
-  'autopilot-set-configuration': 'operator:write',
-  'autopilot-state': 'operator:read',
-  primary: 'operator:read',
-  'primary-move': 'operator:write',
-  divergence: 'operator:read',
-  'divergence-resubmit': 'operator:write',
-  'divergence-take': 'operator:write',
-  'divergence-discard': 'operator:write',
-};
-
-/** They write objects of any kind: who does so may write them by other ways, too. */
-const WRITES_OBJECTS: ReadonlySet<OperatorName> = new Set([
-  'divergence-resubmit',
-  'divergence-take',
-]);
-
-/** What can be asked of another datacenter, and what a token that is local to one cannot be used for. */
-const OF_ALL: ReadonlySet<OperatorName> = new Set([
-  'primary',
-  'primary-move',
-  'divergence',
-  'divergence-resubmit',
-  'divergence-take',
-  'divergence-discard',
-]);
-
-/** Whether what another server sends is the name of an operation. */
-export function isOperatorName(name: string): name is OperatorName {
-  return Object.hasOwn(RIGHT, name);
-}
-
-/** What a server can say of the group without asking its leader. */
-const KNOWN_EVERYWHERE: ReadonlySet<OperatorName> = new Set([
-  'raft-configuration',
-  'autopilot-configuration',
-  'primary',
-]);
-
 /** After this no other try begins. */
 const TRIES_MS = 5_000;
 /** Between two tries, unless the leader changes before. */
@@ -143,11 +100,12 @@ class CheckedOperator implements OperatorDoor {
     call: Call,
   ): Promise<OperatorOutput<Name>> {
     const { datacenter } = call;
-    if (datacenter !== undefined && this.#isOther(datacenter) && OF_ALL.has(name)) {
+    const { isOfAll, isKnownEverywhere } = OPERATOR_TABLE[name];
+    if (datacenter !== undefined && this.#isOther(datacenter) && isOfAll) {
       return this.#runThere(datacenter, name, { input, call });
     }
     return this.#tried(call, (isLeader) => {
-      const isKnownHere = call.consistency === 'stale' && KNOWN_EVERYWHERE.has(name);
+      const isKnownHere = call.consistency === 'stale' && isKnownEverywhere;
       if (isLeader || isKnownHere) return this.#runHere(name, input, call);
       return this.#deps.runAtLeader(name, input, call);
     });
@@ -159,7 +117,8 @@ class CheckedOperator implements OperatorDoor {
     input: OperatorInput<Name>,
     call: Call,
   ): Promise<OperatorOutput<Name>> {
-    if (OF_ALL.has(name)) return this.run(name, input, { ...call, datacenter: undefined });
+    if (OPERATOR_TABLE[name].isOfAll)
+      return this.run(name, input, { ...call, datacenter: undefined });
     throw new AclError('unavailable', 'the other datacenter does not do this for others');
   }
 
@@ -225,13 +184,14 @@ class CheckedOperator implements OperatorDoor {
     call: Call,
   ): Promise<OperatorOutput<Name>> {
     const { group, logger, reign } = this.#deps;
-    const isChange = RIGHT[name] === 'operator:write';
+    const { right, isOfAll, writesObjects } = OPERATOR_TABLE[name];
+    const isChange = right === 'operator:write';
     // Nothing is changed on account of rights that may be of the past.
     const asked: Call = isChange ? { ...call, consistency: 'default' } : call;
-    const term = isChange && OF_ALL.has(name) ? await reign() : undefined;
-    const by = await this.#require(RIGHT[name], asked);
-    if (WRITES_OBJECTS.has(name)) await this.#require('acl:write', asked);
-    if (isChange && OF_ALL.has(name)) this.#requireGlobalToken(call);
+    const term = isChange && isOfAll ? await reign() : undefined;
+    const by = await this.#require(right, asked);
+    if (writesObjects) await this.#require('acl:write', asked);
+    if (isChange && isOfAll) this.#requireGlobalToken(call);
     const around = { group, moving: this.#moving, asker: { by, call, reign: term } };
     // An entry has secrets in it.
     const act = { name, input: name === 'divergence-take' ? {} : input, by };
@@ -325,68 +285,3 @@ class CheckedOperator implements OperatorDoor {
 
 /** Stands for the caller while ACLs are off. */
 const ANYBODY = '';
-
-/** What answers have at hand. */
-interface Around {
-  readonly group: Group;
-  readonly moving: MovingPrimary;
-  readonly asker: Asker;
-}
-
-type Answer<Name extends OperatorName> = (
-  around: Around,
-  input: OperatorInput<Name>,
-) => OperatorOutput<Name> | Promise<OperatorOutput<Name>>;
-
-const ANSWER_BY_NAME: { readonly [Name in OperatorName]: Answer<Name> } = {
-  'raft-configuration': ({ group }) => group.servers(),
-  'raft-remove-peer': async ({ group }, { server }) => {
-    await group.remove(knownServer(group, server).id);
-    return 'done' as const;
-  },
-  'raft-transfer-leader': async ({ group }, { id }) => {
-    await group.transferLeadership(id === undefined ? undefined : transferTarget(group, id));
-    return 'done' as const;
-  },
-  'autopilot-configuration': ({ group }) => group.autopilot(),
-  'autopilot-set-configuration': ({ group }, { settings, ifIndex }) =>
-    group.setAutopilot(settings, ifIndex),
-  'autopilot-state': ({ group }) => group.autopilotState(),
-  primary: ({ moving }) => moving.status(),
-  'primary-move': ({ moving, asker }, wish) => moving.move(wish, asker),
-  divergence: ({ moving }, { limit }) => moving.divergence(limit),
-  'divergence-resubmit': ({ moving, asker }, wish) => moving.resubmit(wish, asker),
-  'divergence-take': ({ moving, asker }, wish) => moving.take(wish, asker),
-  'divergence-discard': ({ moving, asker }, { position }) => moving.discard(position, asker),
-};
-
-/** So much of what the caller sent is repeated. */
-const GIVEN_MAX = 128;
-
-/**
- * Ids in any letter case. Throws 'update-target-missing' in the words that deployed clients know, and 'invalid'
- * where a server took over the address of one that is gone: it would be left to chance who is meant.
- */
-function knownServer(group: Group, name: ServerName): ShownServer {
-  const { servers } = group.servers();
-  const isMeant = (server: ShownServer): boolean =>
-    'id' in name
-      ? server.id.toLowerCase() === name.id.toLowerCase()
-      : server.address === name.address;
-  const [found, ...others] = servers.filter(isMeant);
-  if (found !== undefined && others.length > 0) {
-    const all = [found, ...others].map(({ name, id }) => `${name} (${id})`).join(', ');
-    throw invalid(`${found.address} is the address of ${all}: name the server by its id`);
-  }
-  if (found !== undefined) return found;
-  const [kind, given] = 'id' in name ? ['id', name.id] : ['address', name.address];
-  const shown = JSON.stringify(given.slice(0, GIVEN_MAX));
-  const text = `${kind} ${shown} was not found in the Raft configuration`;
-  throw new AclError('update-target-missing', text);
-}
-
-function transferTarget(group: Group, id: string): string {
-  const server = knownServer(group, { id });
-  if (!server.isVoter) throw invalid(`${server.name} has no vote yet: it cannot lead`);
-  return server.id;
-}

@@ -5,14 +5,13 @@
 import { AclError } from '../acl/error.ts';
 import { requireKnownDatacenter } from './known-datacenter.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
-import type { OperationName } from './operations.ts';
+import type { Asked, OperationName } from './operations.ts';
 import { isOfToken, type Placement, placementOf } from './placement.ts';
-import type { Write } from './run-write.ts';
 import type { Service } from './service.ts';
 import { tokenLocalityOf } from './token-locality.ts';
 
 /** Whether every server answers it from its own state, wherever the primary is. */
-export function isAnsweredHere({ name, call }: Write<OperationName>): boolean {
+export function isAnsweredHere({ name, call }: Asked<OperationName>): boolean {
   const { kind, scope, takesDatacenter } = OPERATION_TABLE[name];
   return kind === 'read' && scope === 'local' && !(takesDatacenter && isNamed(call.datacenter));
 }
@@ -23,10 +22,10 @@ export function isAnsweredHere({ name, call }: Write<OperationName>): boolean {
  */
 export function placeOfCall<Name extends OperationName>(
   service: Service,
-  write: Write<Name>,
+  asked: Asked<Name>,
   from: string | undefined,
 ): Placement | Promise<Placement> {
-  const { name, input, call } = write;
+  const { name, input, call } = asked;
   const { federation, settings } = service;
   const { datacenter: own } = settings;
   const facts = OPERATION_TABLE[name];

@@ -6,11 +6,11 @@
 import { AclError } from '../acl/error.ts';
 import { foundNothing } from './found-nothing.ts';
 import { DatacenterAway } from './federation.ts';
-import type { OperationInput, OperationName, OperationOutput } from './operations.ts';
+import type { Asked, OperationInput, OperationName, OperationOutput } from './operations.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
 import { LeaderAway } from './remote.ts';
 import { type ListPage, listOfPages } from './remote-list.ts';
-import { hasId, isUnknown, leastKnown, repeatableOf, type Write } from './run-write.ts';
+import { hasId, isUnknown, leastKnown, repeatableOf } from './run-write.ts';
 import type { Service } from './service.ts';
 import { requireTravels } from './travelling-secret.ts';
 import type { ListResult, ReadResult, WriteResult } from './views.ts';
@@ -24,7 +24,7 @@ const AWAY_TRIES_MS = 1_000;
 export async function runInDatacenter<Name extends OperationName>(
   service: Service,
   datacenter: string,
-  given: Write<Name>,
+  given: Asked<Name>,
 ): Promise<OperationOutput<Name>> {
   const travelling = await requireTravels(service, datacenter, given);
   const isRead = OPERATION_TABLE[given.name].kind === 'read';
@@ -44,8 +44,8 @@ export async function runInDatacenter<Name extends OperationName>(
 async function tried<Name extends OperationName>(
   service: Service,
   datacenter: string,
-  write: Write<Name>,
-  given: Write<Name> = write,
+  write: Asked<Name>,
+  given: Asked<Name> = write,
 ): Promise<OperationOutput<Name>> {
   const { clock, federation, settings } = service;
   const startMs = clock.monotonicMs();
@@ -71,7 +71,7 @@ async function tried<Name extends OperationName>(
   }
 }
 
-function mayTryAgain(failure: unknown, write: Write<OperationName>): boolean {
+function mayTryAgain(failure: unknown, write: Asked<OperationName>): boolean {
   if (failure instanceof LeaderAway || failure instanceof DatacenterAway) return true;
   return isUnknown(failure) && (hasId(write) || OPERATION_TABLE[write.name].kind === 'read');
 }
@@ -96,7 +96,7 @@ async function becomesVisible(
 async function readThere<Name extends OperationName>(
   service: Service,
   datacenter: string,
-  question: Write<Name>,
+  question: Asked<Name>,
 ): Promise<OperationOutput<Name>> {
   const ask = async (input: OperationInput<Name>): Promise<OperationOutput<Name>> => {
     const output = await tried(service, datacenter, { ...question, input });

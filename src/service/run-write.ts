@@ -4,9 +4,8 @@
 // either known at the end, or said to be not known.
 
 import { AclError } from '../acl/error.ts';
-import type { Call } from './call.ts';
 import { foundNothing } from './found-nothing.ts';
-import type { OperationInput, OperationName, OperationOutput } from './operations.ts';
+import type { Asked, OperationInput, OperationName, OperationOutput } from './operations.ts';
 import { LeaderAway } from './remote.ts';
 import { requestIdOfServer } from './request-marks.ts';
 import type { Service } from './service.ts';
@@ -17,17 +16,11 @@ const PAUSE_MS = 100;
 /** How long an answer of the leader waits for this server's own state. */
 export const CATCH_UP_MS = 1_000;
 
-export interface Write<Name extends OperationName> {
-  readonly name: Name;
-  readonly input: OperationInput<Name>;
-  readonly call: Call;
-}
-
 /** Rejects with AclError: what was refused, 'unavailable', or 'outcome-unknown'. */
 export async function runWrite<Name extends OperationName>(
   service: Service,
-  given: Write<Name>,
-  runHere: (write: Write<Name>) => Promise<OperationOutput<Name>>,
+  given: Asked<Name>,
+  runHere: (write: Asked<Name>) => Promise<OperationOutput<Name>>,
 ): Promise<OperationOutput<Name>> {
   const { clock, remote, settings } = service;
   // After this no other try begins; one that was begun before may take longer.
@@ -63,8 +56,8 @@ export async function runWrite<Name extends OperationName>(
 /** Runs at the leader; then waits, but not for long, until this server has what the answer speaks of. */
 async function runElsewhere<Name extends OperationName>(
   { remote, indexes }: Service,
-  { name, input, call }: Write<Name>,
-  given: Write<Name>,
+  { name, input, call }: Asked<Name>,
+  given: Asked<Name>,
 ): Promise<OperationOutput<Name>> {
   const output = await remote.runAtLeader(name, input, call);
   if (!('meta' in output)) return output;
@@ -78,8 +71,8 @@ async function runElsewhere<Name extends OperationName>(
 /** The same write with what makes a second try harmless, unless it has it already. */
 export function repeatableOf<Name extends OperationName>(
   { random }: Service,
-  write: Write<Name>,
-): Write<Name> {
+  write: Asked<Name>,
+): Asked<Name> {
   // A bootstrap with a secret gives the same answer again; it knows no request ids.
   if (write.name === 'bootstrap') {
     const { secret } = write.input as OperationInput<'bootstrap'>;
@@ -92,7 +85,7 @@ export function repeatableOf<Name extends OperationName>(
 }
 
 /** Whether a second try of the same write changes nothing when the first took effect. */
-export function hasId({ name, input, call }: Write<OperationName>): boolean {
+export function hasId({ name, input, call }: Asked<OperationName>): boolean {
   if (name === 'bootstrap') return (input as OperationInput<'bootstrap'>).secret !== undefined;
   return call.requestId !== undefined && call.requestId !== '';
 }
@@ -127,7 +120,7 @@ export function isMoved(error: unknown): error is AclError {
 
 /** What is known of the tries of a write. */
 export interface Tries {
-  readonly given: Write<OperationName>;
+  readonly given: Asked<OperationName>;
   /** Whoever refused the last try has seen to it that no earlier one takes effect any more. */
   readonly isLast: boolean;
 }

@@ -4,7 +4,8 @@
 import { unknownTemplate } from '../acl/refusals.ts';
 import { previewTemplate } from '../acl/synthetic-policy.ts';
 import { type Template, TEMPLATES, templateNamed } from '../acl/templates.ts';
-import type { OperationInput, OperationOutput, TemplateView } from './operations.ts';
+import type { ShownTemplate } from '../api/shown.ts';
+import type { OperationInput, OperationOutput } from './operations.ts';
 import { requireAcl } from './permissions.ts';
 import { namespaceOf } from './select-namespace.ts';
 import type { Request, Service } from './service.ts';
@@ -42,6 +43,6 @@ export async function previewTemplatedPolicy(
   return { kind: 'policy', policy: previewTemplate(name, variables, namespace) };
 }
 
-function viewOf({ templateName, schema, template, description }: Template): TemplateView {
+function viewOf({ templateName, schema, template, description }: Template): ShownTemplate {
   return { templateName, schema, template, description };
 }

@@ -3,9 +3,9 @@
 // is sent, and what is not known here is looked for once more behind a read barrier.
 
 import { ANONYMOUS_SECRET } from '../acl/ids.ts';
-import type { OperationName } from './operations.ts';
+import type { Asked, OperationName } from './operations.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
-import { NotAsked, type Write } from './run-write.ts';
+import { NotAsked } from './run-write.ts';
 import type { Service } from './service.ts';
 
 /** Operations to which the caller's token means nothing. */
@@ -18,19 +18,19 @@ const NEEDS_NO_SECRET: ReadonlySet<OperationName> = new Set([
 ]);
 
 /**
- * The same write as it may be sent. Rejects with 'permission-denied' when the caller's token is a local
+ * The same as it may be sent. Rejects with 'permission-denied' when the caller's token is a local
  * one, and with 'unavailable' when it is not known here and this datacenter cannot say whether it is.
  */
 export async function requireTravels<Name extends OperationName>(
   service: Service,
   datacenter: string,
-  write: Write<Name>,
-): Promise<Write<Name>> {
+  asked: Asked<Name>,
+): Promise<Asked<Name>> {
   const { view, settings } = service;
-  const { name, call } = write;
+  const { name, call } = asked;
   // The default of the server that was asked counts, and not the one that answers.
   const secret = NEEDS_NO_SECRET.has(name) ? undefined : (call.secret ?? settings.defaultSecret);
-  const travelling = { ...write, call: { ...call, secret } };
+  const travelling = { ...asked, call: { ...call, secret } };
   if (secret === undefined || secret === ANONYMOUS_SECRET) return travelling;
   if (view.tokenBySecret(secret) === undefined) await service.readBarrier();
   if (view.tokenBySecret(secret)?.local !== true) return travelling;

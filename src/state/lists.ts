@@ -3,7 +3,7 @@
 // merges the index rows of each namespace where only those have the order that the list promises.
 
 import { unreachable } from '../../cluster/base/unreachable.ts';
-import type { Kv, KvRange, KvReader, KvRow, KvSnapshot } from '../../cluster/platform/kv.ts';
+import type { Kv, KvRange, KvReader } from '../../cluster/platform/kv.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { BindingRule } from '../acl/binding-rule.ts';
 import { invalid } from '../acl/error.ts';
@@ -26,8 +26,8 @@ import {
   ROLES,
   TOKENS,
 } from './objects.ts';
+import { filtered, joined, keysOf, nothing, objectsIn, once } from './object-slices.ts';
 import { idsOf, readAuthMethod } from './reads.ts';
-import { decodeRecord } from './record-codec.ts';
 import type { Stamped } from './stamp.ts';
 import { behind, idAtEnd, namedKey, rangeOf, type RowKind, rowKey, textsInKey } from './tables.ts';
 import type { Page, TokenFilter } from './view.ts';
@@ -58,9 +58,7 @@ export function listTokensOfMost(
   namespace: NamespaceName,
   page: Page,
 ): AsyncIterable<readonly Token[]> {
-  const prefix = rowKey('token');
-  const afterId = afterIdOf(page);
-  const range = afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
+  const range = rangeBehind(rowKey('token'), afterIdOf(page));
   const tokens = objectsIn(kv, TOKENS, { ...range, sliceRows: page.sliceRows });
   const isOwn = (token: Token): boolean => token.namespace === namespace;
   return filtered(tokens, isOwn, page.limit);
@@ -73,7 +71,8 @@ export function listTokens(
   page: Page,
 ): AsyncIterable<readonly Token[]> {
   const afterId = afterIdOf(page);
-  if (filter === undefined) return listById(kv, TOKENS, 'tokenByNamespace', scope, page);
+  if (filter === undefined)
+    return listById(kv, TOKENS, { byNamespace: 'tokenByNamespace', scope, page });
   const prefixOf = tokenFilterPrefix(kv, filter);
   if (prefixOf === undefined) return nothing();
   return listMerged(kv, TOKENS, { scope, prefixOf, afterId, page });
@@ -108,7 +107,7 @@ export function listPolicies(
   scope: NamespaceScope,
   page: Page,
 ): AsyncIterable<readonly Policy[]> {
-  return listByName(kv, POLICIES, ['policyByName', 'policy'], scope, page);
+  return listByName(kv, POLICIES, { kinds: ['policyByName', 'policy'], scope, page });
 }
 
 export function listRoles(
@@ -117,7 +116,9 @@ export function listRoles(
   policyId: PolicyId | undefined,
   page: Page,
 ): AsyncIterable<readonly Role[]> {
-  if (policyId === undefined) return listByName(kv, ROLES, ['roleByName', 'role'], scope, page);
+  if (policyId === undefined) {
+    return listByName(kv, ROLES, { kinds: ['roleByName', 'role'], scope, page });
+  }
   const id = lookupBytes(policyId);
   if (id === undefined) return nothing();
   const prefixOf = (namespace: string): Uint8Array => rowKey('roleByPolicy', namespace, id);
@@ -139,7 +140,8 @@ export function listBindingRules(
   authMethod: string | undefined,
   page: Page,
 ): AsyncIterable<readonly BindingRule[]> {
-  if (authMethod === undefined) return listById(kv, BINDING_RULES, 'ruleByNamespace', scope, page);
+  if (authMethod === undefined)
+    return listById(kv, BINDING_RULES, { byNamespace: 'ruleByNamespace', scope, page });
   const afterId = afterIdOf(page);
   if (scope.kind === 'one') {
     const ids = idsOf(kv.get(namedKey('rulesOfMethod', scope.name, authMethod)));
@@ -147,16 +149,16 @@ export function listBindingRules(
     const keys = wanted.slice(0, page.limit).map((id) => rowKey('bindingRule', id));
     return joined(kv.snapshot(), BINDING_RULES, () => once(keys));
   }
-  const prefix = rowKey('bindingRule');
-  const range = afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
+  const range = rangeBehind(rowKey('bindingRule'), afterId);
   const isWanted = (rule: BindingRule): boolean => nameKey(rule.authMethod) === nameKey(authMethod);
   return filtered(objectsIn(kv, BINDING_RULES, range), isWanted, page.limit);
 }
 
 export function listNamespaces(kv: Listed, page: Page): AsyncIterable<readonly Namespace[]> {
   const whole = rangeOf(rowKey('namespace'));
+  const { after } = page;
   const range =
-    page.after === undefined ? whole : { ...whole, from: behind(rowKey('namespace', page.after)) };
+    after === undefined ? whole : { ...whole, from: behind(rowKey('namespace', after)) };
   return objectsIn(kv, NAMESPACES, limited(range, page));
 }
 
@@ -164,14 +166,19 @@ export function listNamespaces(kv: Listed, page: Page): AsyncIterable<readonly N
 function listById<T extends Stamped>(
   kv: Listed,
   table: ObjectTable<T>,
-  byNamespace: 'tokenByNamespace' | 'ruleByNamespace',
-  scope: NamespaceScope,
-  page: Page,
+  {
+    byNamespace,
+    scope,
+    page,
+  }: {
+    readonly byNamespace: 'tokenByNamespace' | 'ruleByNamespace';
+    readonly scope: NamespaceScope;
+    readonly page: Page;
+  },
 ): AsyncIterable<readonly T[]> {
   const primary = table.name === 'tokens' ? 'token' : 'bindingRule';
   const prefix = scope.kind === 'all' ? rowKey(primary) : rowKey(byNamespace, scope.name);
-  const afterId = afterIdOf(page);
-  const range = afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
+  const range = rangeBehind(prefix, afterIdOf(page));
   if (scope.kind === 'all') return objectsIn(kv, table, limited(range, page));
   return joined(kv.snapshot(), table, (snapshot) =>
     keysOf(snapshot.rows(limited(range, page)), ({ key }) => rowKey(primary, idAtEnd(key))),
@@ -182,9 +189,16 @@ function listById<T extends Stamped>(
 function listByName<T extends Stamped>(
   kv: Listed,
   table: ObjectTable<T>,
-  [byName, primary]: readonly [RowKind, RowKind],
-  scope: NamespaceScope,
-  page: Page,
+  {
+    kinds: [byName, primary],
+    scope,
+    page,
+  }: {
+    /** The index rows by name, and the rows that they point at. */
+    readonly kinds: readonly [RowKind, RowKind];
+    readonly scope: NamespaceScope;
+    readonly page: Page;
+  },
 ): AsyncIterable<readonly T[]> {
   const range = limited(namedRange(byName, scope, page.after), page);
   return joined(kv.snapshot(), table, (snapshot) =>
@@ -206,11 +220,10 @@ function listMerged<T extends Stamped>(
   { scope, prefixOf, afterId, page }: MergedList,
 ): AsyncIterable<readonly T[]> {
   const primary = table.name === 'tokens' ? 'token' : 'role';
-  const rangeIn = (namespace: string): KvRange => {
-    const prefix = prefixOf(namespace);
-    const range = afterId === undefined ? rangeOf(prefix) : behindId(prefix, afterId);
-    return { ...range, sliceRows: page.sliceRows };
-  };
+  const rangeIn = (namespace: string): KvRange => ({
+    ...rangeBehind(prefixOf(namespace), afterId),
+    sliceRows: page.sliceRows,
+  });
   return joined(kv.snapshot(), table, async function* (snapshot) {
     const namespaces = scope.kind === 'one' ? [scope.name] : await namespaceNames(snapshot);
     const ids = mergedIds(snapshot, namespaces.map(rangeIn), page);
@@ -256,95 +269,13 @@ function noSuchPage(after: string): Error {
   return invalid(`"${after}" is no place in this list`);
 }
 
-function behindId(prefix: Uint8Array, id: Uint8Array): Range {
-  return { from: behind(Buffer.concat([prefix, id])), to: rangeOf(prefix).to };
+/** The rows of ids with the prefix: all of them, or those behind one. */
+function rangeBehind(prefix: Uint8Array, afterId: Uint8Array | undefined): Range {
+  const whole = rangeOf(prefix);
+  if (afterId === undefined) return whole;
+  return { ...whole, from: behind(Buffer.concat([prefix, afterId])) };
 }
 
 function limited(range: Range, { limit, sliceRows }: Page): KvRange {
   return limit === undefined ? { ...range, sliceRows } : { ...range, sliceRows, limit };
-}
-
-type Slices<T> = AsyncIterable<readonly T[]>;
-
-/** A slice ends behind the object with which it is so long: an object may have a mebibyte. */
-const SLICE_BYTES = 256 * 1024;
-
-/** The objects whose keys `keysIn` finds, all read from one snapshot; closes the snapshot. */
-async function* joinedSlices<T extends Stamped>(
-  snapshot: KvSnapshot,
-  table: ObjectTable<T>,
-  keys: Slices<Uint8Array>,
-): AsyncGenerator<readonly T[]> {
-  try {
-    for await (const slice of keys) {
-      let objects: T[] = [];
-      let sizeBytes = 0;
-      for (const key of slice) {
-        const value = snapshot.get(key);
-        if (value === undefined) continue;
-        objects.push(decodeRecord(table.codec, value));
-        sizeBytes += value.length;
-        if (sizeBytes < SLICE_BYTES) continue;
-        yield objects;
-        objects = [];
-        sizeBytes = 0;
-      }
-      if (objects.length > 0) yield objects;
-    }
-  } finally {
-    await snapshot.close();
-  }
-}
-
-function joined<T extends Stamped>(
-  snapshot: KvSnapshot,
-  table: ObjectTable<T>,
-  keysIn: (snapshot: KvSnapshot) => Slices<Uint8Array>,
-): Slices<T> {
-  return joinedSlices(snapshot, table, keysIn(snapshot));
-}
-
-async function* keysOf(
-  rows: Slices<KvRow>,
-  keyOf: (row: KvRow) => Uint8Array,
-): AsyncGenerator<readonly Uint8Array[]> {
-  for await (const slice of rows) yield slice.map(keyOf);
-}
-
-/** The objects of a table's own rows. */
-function objectsIn<T extends Stamped>(
-  reader: Pick<KvReader, 'rows'>,
-  table: ObjectTable<T>,
-  range: KvRange,
-): Slices<T> {
-  return decoded(reader.rows({ ...range, isValuesOnly: true }), table);
-}
-
-async function* decoded<T extends Stamped>(
-  rows: Slices<KvRow>,
-  table: ObjectTable<T>,
-): AsyncGenerator<readonly T[]> {
-  for await (const slice of rows) yield slice.map(({ value }) => decodeRecord(table.codec, value));
-}
-
-async function* filtered<T>(
-  slices: Slices<T>,
-  isWanted: (object: T) => boolean,
-  limit: number | undefined,
-): AsyncGenerator<readonly T[]> {
-  let left = limit ?? Number.POSITIVE_INFINITY;
-  for await (const slice of slices) {
-    const wanted = slice.filter(isWanted).slice(0, left);
-    if (wanted.length > 0) yield wanted;
-    left -= wanted.length;
-    if (left === 0) return;
-  }
-}
-
-async function* once<T>(slice: readonly T[]): AsyncGenerator<readonly T[]> {
-  if (slice.length > 0) yield slice;
-}
-
-function nothing<T>(): Slices<T> {
-  return once<T>([]);
 }

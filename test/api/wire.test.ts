@@ -1,3 +1,6 @@
+// The wire form of bodies and answers: what is decoded and what is refused with its place, how objects are
+// rendered, and that the description of the interface is whole.
+
 import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import t from 'tap';
@@ -422,7 +425,7 @@ t.test('render: replication times are whole seconds or the zero time', async (t)
     enabled: true,
     running: true,
     sourceDatacenter: 'dc1',
-    replicationType: 'tokens',
+    replicationType: 'tokens' as const,
     replicatedIndex: 1,
     replicatedRoleIndex: 2,
     replicatedTokenIndex: 3,

@@ -1,3 +1,6 @@
+// What a connection is to the server: blocking queries that wait on it, lists that stream over it, requests that
+// are sent ahead on it, bodies and heads that are wrong or slow.
+
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';

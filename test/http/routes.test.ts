@@ -1,3 +1,6 @@
+// From a request to its operation and back: routes, paths and methods, where the token and the namespace come
+// from, headers, and both dialects of errors.
+
 import { gunzipSync } from 'node:zlib';
 import t from 'tap';
 import { AclError, type AclErrorCode } from '../../src/acl/error.ts';

@@ -1,3 +1,6 @@
+// What is kept decoded of the state: until it is forgotten, within bounds, and not at the cost of what is read
+// again and again.
+
 import t from 'tap';
 import { AskedBefore } from '../../src/state/asked-before.ts';
 import { type KeptWhenFull, ObjectCache } from '../../src/state/object-cache.ts';

@@ -308,12 +308,22 @@ t.test('HTTP: every endpoint is listed with its method and its right, and no oth
   t.same([...found].sort(), [...wanted].sort());
 });
 
+interface Registry {
+  readonly 'cluster/log/log-entry.ts': { readonly ROW: Readonly<Record<string, string>> };
+}
+
 t.test('DATA: rows and commands are listed with their numbers, and no other', async (t) => {
   const data = documentText('docs/DATA.md');
+  const registry = JSON.parse(documentText('scripts/registry.json')) as Registry;
+  const rowsOfLog = Object.entries(registry['cluster/log/log-entry.ts'].ROW);
   const listed = (heading: string): object =>
     Object.fromEntries(
       tableBelow(data, heading).map(([number, name]) => [name ?? '', Number(number)]),
     );
+  t.same(
+    listed('### Rows of the log'),
+    Object.fromEntries(rowsOfLog.map(([number, name]) => [name, Number(number)])),
+  );
   t.same(listed('### Rows of the state'), ROW);
   t.same(listed('### Commands'), CHANGE_NUMBER);
 });

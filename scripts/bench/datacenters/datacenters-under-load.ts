@@ -3,6 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { Agent } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { askNode } from '../../cluster/ask-node.ts';
 import { HOST, nodesNamed, planCluster, PORTS_OF_A_NODE } from '../../cluster/cluster-plan.ts';
 import { type Figures, figuresOf, seqOf } from '../../cluster/figures.ts';
@@ -132,6 +133,6 @@ export async function until(
   const deadlineMs = performance.now() + CONVERGE_MAX_MS;
   while (!(await holds())) {
     if (performance.now() > deadlineMs) throw new Error(`it did not come to this: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, lookMs));
+    await pause(lookMs);
   }
 }

@@ -5,6 +5,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { ClusterFiles, SupervisorAddress } from '../cluster-files.ts';
 import { HOST } from '../cluster-plan.ts';
 import { ClusterRefusal } from '../cluster-refusal.ts';
@@ -65,7 +66,7 @@ export class SupervisorClient {
         child.unref();
         return new SupervisorClient(found);
       }
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await pause(LOOK_MS);
     }
     child.kill('SIGKILL');
     const words = readFileSync(files.supervisorLog, 'utf8').trim().slice(-2_000);

@@ -1,6 +1,7 @@
 // Clients who need, or test, what goes on without the primary: logins, waits for news, ends of tokens, refusals of
 // what all share, and what is told of the lag. They work before, meanwhile and afterwards.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import type { ClusterDescription, NodeDescription } from '../../cluster/cluster-files.ts';
 import type { Absence } from './absence.ts';
@@ -158,7 +159,7 @@ export class LoadWithoutPrimary {
   async #every(everyMs: number, act: () => Promise<void>): Promise<void> {
     while (this.#isOn) {
       await act();
-      await new Promise((resolve) => setTimeout(resolve, everyMs));
+      await pause(everyMs);
     }
   }
 }

@@ -1,6 +1,7 @@
 // Clients of one server who log in with a signed identity, use the token, and either give it back or let its
 // time pass; and one who waits for news of the list of tokens. All of it needs the own datacenter alone.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import type { NodeDescription } from '../../cluster/cluster-files.ts';
 import type { Asker } from './asker.ts';
 
@@ -67,7 +68,7 @@ export class LoginClients {
         if (this.#options.random() < GIVEN_BACK_SHARE) await this.#giveBack(login);
       }
       await this.#lookAtExpired();
-      await new Promise((resolve) => setTimeout(resolve, this.#options.restMs));
+      await pause(this.#options.restMs);
     }
   }
 
@@ -147,7 +148,7 @@ export class LoginClients {
       });
       if (answer?.status !== 200) {
         this.failedCount += 1;
-        await new Promise((resolve) => setTimeout(resolve, this.#options.restMs));
+        await pause(this.#options.restMs);
         continue;
       }
       const next = Number(answer.headers['x-service-index']);

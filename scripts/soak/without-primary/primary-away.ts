@@ -1,6 +1,7 @@
 // In place of drawn faults, one long one: the lines between the primary and all other datacenters are cut in both
 // directions, while clients in the others go on. The primary goes on for its own clients.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { datacentersOf } from '../../cluster/cluster-plan.ts';
 import type { LocalCluster } from '../../cluster/local-cluster.ts';
 import type { FaultSpan, FaultsOptions } from '../soak-faults.ts';
@@ -88,7 +89,6 @@ export class PrimaryAway {
   /** Shorter when it shall stop. */
   async #wait(forMs: number): Promise<void> {
     const untilMs = performance.now() + forMs;
-    while (this.#isOn && performance.now() < untilMs)
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    while (this.#isOn && performance.now() < untilMs) await pause(LOOK_MS);
   }
 }
