@@ -26,6 +26,7 @@ import {
   type LogWitness,
   START_KEY,
 } from './log-entry.ts';
+import { LogSizes } from './log-sizes.ts';
 
 /** So many trimmed rows ride in one batch at most: they must not make the entries beside them wait. */
 export const TRIM_BATCH_MAX = 1024;
@@ -62,6 +63,7 @@ export class DurableLog {
   #last: LogWitness;
   #hardState: HardState;
   #leftovers: Leftovers;
+  #sizes: LogSizes;
 
   private constructor(kv: Kv, opened: OpenedLog) {
     this.#kv = kv;
@@ -69,6 +71,7 @@ export class DurableLog {
     this.#last = opened.last;
     this.#hardState = opened.hardState;
     this.#leftovers = opened.leftovers;
+    this.#sizes = opened.sizes;
   }
 
   /**
@@ -78,7 +81,8 @@ export class DurableLog {
   static async open(kv: Kv, witness: LogWitness | undefined): Promise<DurableLog> {
     const startValue = kv.get(START_KEY);
     const start = startValue === undefined ? LOG_ORIGIN : decodeWitness(startValue);
-    const last = await checkEntries(kv, start, witness);
+    const sizes = new LogSizes(start.index);
+    const last = await checkEntries(kv, { start, witness, sizes });
     const hardStateValue = kv.get(HARD_STATE_KEY);
     if (hardStateValue === undefined && last.index > 0) {
       throw new LogDamage(undefined, `it has entries up to ${last.index} but no hard state`);
@@ -87,7 +91,7 @@ export class DurableLog {
       hardStateValue === undefined ? NO_HARD_STATE : decodeHardState(hardStateValue);
     requireNothingLost(start, last, hardState, witness);
     const leftovers = await findLeftovers(kv, start);
-    return new DurableLog(kv, { start, last, hardState, leftovers });
+    return new DurableLog(kv, { start, last, hardState, leftovers, sizes });
   }
 
   /** Index of the first entry that is kept; `lastIndex + 1` when there is none. */
@@ -116,6 +120,16 @@ export class DurableLog {
 
   get hardState(): HardState {
     return this.#hardState;
+  }
+
+  /** Payload bytes behind an entry that is kept, or behind the start. */
+  bytesBehind(index: number): number {
+    return this.#sizes.behind(index);
+  }
+
+  /** Up to there entries must go, so that what is left has at most so many payload bytes. */
+  lastBeyond(bytes: number): number {
+    return this.#sizes.lastBeyond(bytes);
   }
 
   /** The entry at an index that is kept. */
@@ -149,6 +163,7 @@ export class DurableLog {
     this.#last = last;
     this.#hardState = hardState;
     this.#leftovers = leftovers;
+    this.#noteSizes(batch.entries);
   }
 
   /**
@@ -187,6 +202,14 @@ export class DurableLog {
     this.#start = start;
     this.#last = start;
     this.#hardState = hardState;
+    this.#sizes = new LogSizes(start.index);
+  }
+
+  #noteSizes(entries: readonly LogEntry[]): void {
+    const [first] = entries;
+    if (first !== undefined) this.#sizes.cut(first.index);
+    for (const { payload } of entries) this.#sizes.add(payload.length);
+    this.#sizes.trim(this.#start.index);
   }
 
   #addEntries(entries: readonly LogEntry[], writes: KvWrite[]): LogWitness {
@@ -258,6 +281,7 @@ interface OpenedLog {
   readonly last: LogWitness;
   readonly hardState: HardState;
   readonly leftovers: Leftovers;
+  readonly sizes: LogSizes;
 }
 
 async function findLeftovers(kv: Kv, start: LogWitness): Promise<Leftovers> {
@@ -279,12 +303,15 @@ async function firstIndexOf(
   return undefined;
 }
 
+interface Checked {
+  readonly start: LogWitness;
+  readonly witness: LogWitness | undefined;
+  /** To be told of each entry. */
+  readonly sizes: LogSizes;
+}
+
 /** Goes through all that is kept, each entry against the one before; gives the last one. */
-async function checkEntries(
-  kv: Kv,
-  start: LogWitness,
-  witness: LogWitness | undefined,
-): Promise<LogWitness> {
+async function checkEntries(kv: Kv, { start, witness, sizes }: Checked): Promise<LogWitness> {
   let previous: LogWitness = start;
   if (witness?.index === start.index) requireWitness(start, witness);
   for await (const rows of kv.rows({ from: entryKey(start.index + 1), to: ENTRY_KEYS_END })) {
@@ -299,6 +326,7 @@ async function checkEntries(
         throw new LogDamage(index, `entry ${index} does not follow the one that stands before it`);
       }
       if (witness?.index === index) requireWitness(entry, witness);
+      sizes.add(entry.payload.length);
       previous = { index, term: entry.term, hash: entry.hash };
     }
   }

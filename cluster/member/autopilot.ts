@@ -30,6 +30,7 @@ export interface Observation {
 
 interface Tracked {
   readonly isHealthy: boolean;
+  readonly isVoter: boolean;
   readonly sinceMs: number;
   readonly sinceWallMs: number;
   /** When it was last heard of, or first seen by this leader. */
@@ -73,12 +74,15 @@ export class Autopilot {
   #track(member: MemberView, seen: Observation): void {
     const { nowMs, wallMs } = seen;
     const before = this.#trackedByNode.get(member.node);
-    const { lastContactMs } = member;
+    const { lastContactMs, isVoter } = member;
     const heardAtMs = lastContactMs === undefined ? undefined : nowMs - lastContactMs;
     const isHealthy = isHealthyNow(member, seen);
-    const isSame = before?.isHealthy === isHealthy;
+    // Whose vote was taken away gets none on the strength of what it was before.
+    const isUnseated = before?.isVoter === true && !isVoter;
+    const isSame = before?.isHealthy === isHealthy && !isUnseated;
     this.#trackedByNode.set(member.node, {
       isHealthy,
+      isVoter,
       sinceMs: isSame ? before.sinceMs : nowMs,
       sinceWallMs: isSame ? before.sinceWallMs : wallMs,
       heardAtMs: Math.max(heardAtMs ?? Number.NEGATIVE_INFINITY, before?.heardAtMs ?? nowMs),

@@ -81,7 +81,8 @@ export class Seat<Outcome> {
     this.#outbox = new SnapshotOutbox({
       ...{ clock, timing, limits, call: this.#call },
       lastIndex: () => this.replica.status().lastIndex,
-      heldCountMax: { ...DEFAULT_GROUP_LIMITS, ...options.groupLimits }.heldCountMax,
+      bytesBehind: (index) => seat.log.bytesBehind(index),
+      held: { ...DEFAULT_GROUP_LIMITS, ...options.groupLimits },
     });
     this.replica = this.#openReplica();
     this.#group = this.replica.groupRecord();

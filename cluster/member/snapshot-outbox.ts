@@ -5,6 +5,7 @@
 import type { Clock } from '../platform/clock.ts';
 import type { SnapshotMessage } from '../raft/message.ts';
 import type { NodeId } from '../raft/node-id.ts';
+import type { GroupLimits } from '../replica/group-limits.ts';
 import type { MachineSnapshot } from '../replica/replica.ts';
 import type { MemberLimits, MemberTiming } from './member-timing.ts';
 import { beginOf, encodeBegin, encodePiece, NOTHING } from './snapshot-frames.ts';
@@ -15,8 +16,10 @@ export interface SnapshotOutboxOptions {
   readonly limits: MemberLimits;
   /** Of the log, whose entries behind a snapshot its receiver needs next. */
   readonly lastIndex: () => number;
-  /** So many of these are kept for it. */
-  readonly heldCountMax: number;
+  /** Bytes of them, behind one. */
+  readonly bytesBehind: (index: number) => number;
+  /** So many of these are kept for it, and so many bytes. */
+  readonly held: Pick<GroupLimits, 'heldCountMax' | 'heldBytesMax'>;
   /** Rejects with RpcError. */
   readonly call: (
     to: NodeId,
@@ -93,12 +96,15 @@ export class SnapshotOutbox {
 
   /** Bytes a second of a snapshot as of `index`, when its last piece began with the log at `beganAtIndex`. */
   #speed(index: number, beganAtIndex: number): number {
-    const { limits, heldCountMax, lastIndex } = this.#options;
-    const lastNow = lastIndex();
-    const isWrittenTo = lastNow > beganAtIndex;
-    const hasTime = lastNow - index < heldCountMax * GENTLE_PART;
-    const isGentle = isWrittenTo && hasTime;
+    const { limits, lastIndex } = this.#options;
+    const isGentle = lastIndex() > beganAtIndex && this.#hasTime(index);
     return isGentle ? limits.snapshotGentleBytesPerSecond : limits.snapshotBytesPerSecond;
+  }
+
+  #hasTime(index: number): boolean {
+    const { held, lastIndex, bytesBehind } = this.#options;
+    const isShort = lastIndex() - index < held.heldCountMax * GENTLE_PART;
+    return isShort && bytesBehind(index) < held.heldBytesMax * GENTLE_PART;
   }
 
   async #pace(dueAtMs: number): Promise<void> {

@@ -22,12 +22,18 @@ export function onSnapshotApplied(raft: Raft, snapshot: Snapshot): void {
 }
 
 function appliedTo(raft: Raft, index: number, bytes: number): void {
-  const { log, membership } = raft;
+  const { log } = raft;
   log.appliedTo(Math.max(index, log.appliedIndex), bytes);
+  leaveJointState(raft);
+}
+
+/** Leaves a joint state that is to be left, as leader and as soon as that may be. */
+export function leaveJointState(raft: Raft): void {
+  const { log, membership } = raft;
   const mayLeave = membership.autoLeave && log.appliedIndex >= raft.pendingChangeIndex;
   if (!mayLeave || raft.standing !== 'leader') return;
-  // No limit refuses an empty payload; a transfer under way does, and then the next applied entry
-  // brings us here again, or the next leader does it.
+  // No limit refuses an empty payload; a transfer under way does, and then its end brings us here again, or the
+  // next leader does it.
   const result = proposeAsLeader(raft, [{ type: 'membership', data: NO_DATA }]);
   if (result.kind === 'refused') {
     observe(raft, { kind: 'auto-leave-postponed', membership, reason: result.reason });

@@ -3,7 +3,7 @@
 
 import { unreachable } from '../base/unreachable.ts';
 import { onAppendReply, onHeartbeatReply } from './acknowledgement.ts';
-import { onApplied, onSnapshotApplied } from './applying.ts';
+import { leaveJointState, onApplied, onSnapshotApplied } from './applying.ts';
 import { fullConfig, type RaftConfig } from './config.ts';
 import {
   isBarredByLease,
@@ -293,7 +293,10 @@ function tickLeader(raft: Raft): void {
     raft.electionElapsed = 0;
     if (raft.config.checkQuorum) checkQuorum(raft);
     // A transfer that took a whole election timeout has failed.
-    if (raft.standing === 'leader') abortTransfer(raft);
+    if (raft.standing === 'leader') {
+      abortTransfer(raft);
+      leaveJointState(raft);
+    }
   }
   if (raft.standing !== 'leader' || raft.heartbeatElapsed < raft.config.heartbeatTicks) return;
   raft.heartbeatElapsed = 0;

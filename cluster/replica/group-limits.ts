@@ -22,13 +22,15 @@ export interface GroupLimits {
   /** Entries of the stable log that stay in memory for followers and the machine. */
   readonly tailCountMax: number;
   readonly tailBytesMax: number;
-  /** Applied entries that stay in the log in any case. */
+  /** Applied entries that stay in the log for others, as long as they have no more than these bytes. */
   readonly keptCount: number;
+  readonly keptBytesMax: number;
   /**
    * So many entries a leader keeps at most for a living follower that lags behind: what is written while
    * a snapshot of a million objects is on its way, or its receiver would need another one behind it.
    */
   readonly heldCountMax: number;
+  readonly heldBytesMax: number;
 }
 
 export const DEFAULT_GROUP_LIMITS: GroupLimits = {
@@ -46,7 +48,9 @@ export const DEFAULT_GROUP_LIMITS: GroupLimits = {
   tailCountMax: 10_000,
   tailBytesMax: 64 * 1024 * 1024,
   keptCount: 4096,
+  keptBytesMax: 64 * 1024 * 1024,
   heldCountMax: 131_072,
+  heldBytesMax: 1024 * 1024 * 1024,
 };
 
 export interface GroupTiming {

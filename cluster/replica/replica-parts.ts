@@ -225,6 +225,7 @@ function spare<Outcome>(
     progress: node.progress(),
     // A new leader has not had the time to hear everybody.
     isAlive: (each) => isNew || (contact.sinceMs(each) ?? aliveMs) < aliveMs,
+    lastBeyond: (bytes) => options.log.lastBeyond(bytes),
     limits,
   });
 }

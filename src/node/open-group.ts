@@ -32,6 +32,9 @@ export interface OpenGroup {
   readonly machine: StateMachine;
 }
 
+/** So large may the entries be on average that stay in the log for others. */
+const TRAILING_BYTES = 16 * 1024;
+
 /** What it opens it leaves to the closer. Rejects with what failed. */
 export async function openGroup(options: GroupOptions, closer: Closer): Promise<OpenGroup> {
   const { settings, platform, version, reads, onFatal, httpAddress } = options;
@@ -100,6 +103,7 @@ function groupSettingsOf(settings: Settings) {
     groupLimits: {
       pendingCountMax: settings['limits.pending_writes_max'],
       keptCount: settings['raft.trailing_logs'],
+      keptBytesMax: settings['raft.trailing_logs'] * TRAILING_BYTES,
     },
   };
 }

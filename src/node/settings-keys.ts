@@ -132,7 +132,7 @@ export const SETTING_KEYS = [
     name: 'raft.trailing_logs',
     type: { kind: 'count', min: 1, max: 131_072 },
     default: 4096,
-    says: 'applied entries that a server keeps for others that were away; who lacks more is sent a snapshot',
+    says: 'applied entries that a server keeps for others that were away, of at most 16 KiB each on average; who lacks more is sent a snapshot',
   },
   {
     name: 'federation.log_max_bytes',

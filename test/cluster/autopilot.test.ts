@@ -72,6 +72,21 @@ function observation(
 
 const DEAD = { isAlive: false };
 
+t.test(
+  'autopilot: whose vote was taken away gets it back no sooner than a newcomer',
+  async (test) => {
+    const autopilot = new Autopilot();
+    const [one, two, three] = [1, 2, 3].map((node) => member(node));
+    test.equal(firstDeed([one!, two!, three!], {}, 30_000, autopilot), 'nothing');
+    const unseated = { ...three!, isVoter: false };
+    const deed = (nowMs: number) =>
+      autopilot.observe(observation([one!, two!, unseated], { nowMs }));
+    test.equal(deed(31_000), undefined, 'healthy for half a minute, and a learner since a moment');
+    test.equal(deed(40_000), undefined);
+    test.match(deed(41_000), { changes: [{ kind: 'add-voter', node: 3 }] });
+  },
+);
+
 t.test('autopilot: a learner votes when it was healthy for long enough', async (test) => {
   const voters = [1, 2, 3].map((node) => member(node));
   const learner = member(4, { isVoter: false });

@@ -718,6 +718,55 @@ t.test(
   },
 );
 
+t.test('lone group: of large entries as many are kept as have no more bytes', async (test) => {
+  const kv = new MemoryKv();
+  const limits = { keptCount: 1_000, keptBytesMax: 100_000 };
+  const { replica, machine, log } = await openReplica(kv, { limits });
+  for (let round = 0; round < 40; round += 1) await replica.propose(new Uint8Array(10_000).fill(7));
+  const kept = log.lastIndex - log.firstIndex + 1;
+  test.ok(
+    kept <= 11,
+    `${kept} are kept: what is applied with the last write goes with the next one`,
+  );
+  test.ok(kept >= 9, `${kept} are kept`);
+  for (let round = 0; round < 500; round += 1) await replica.propose(payload(round));
+  test.ok(log.lastIndex - log.firstIndex > 500, 'small ones by their number');
+  await replica.close();
+  const again = await DurableLog.open(kv.reopened(), machine.appliedEntry);
+  test.equal(again.firstIndex, log.firstIndex);
+  test.equal(again.bytesBehind(0), log.bytesBehind(0), 'it is known again at the next start');
+});
+
+t.test(
+  'log: how large its entries are is known, whatever was cut, trimmed and reset',
+  async (test) => {
+    const kv = new MemoryKv();
+    const log = await logOf(kv, 10);
+    const bytes = (from: number, through: number): number => {
+      let sum = 0;
+      for (let index = from; index <= through; index += 1) sum += log.entry(index).payload.length;
+      return sum;
+    };
+    await log.write({ entries: [], trimThroughIndex: 4 });
+    test.equal(log.bytesBehind(4), bytes(5, 10));
+    test.equal(log.bytesBehind(0), bytes(5, 10), 'what is gone does not count');
+    test.equal(log.bytesBehind(10), 0);
+    await log.write({ entries: [nextEntry(log.entry(7), 2, new Uint8Array(1_000))] });
+    test.equal(log.bytesBehind(7), 1_000, 'an entry has taken the place of three');
+    test.equal(log.lastBeyond(1_000), 7);
+    test.equal(log.lastBeyond(999), 8);
+    test.equal(log.lastBeyond(1_000_000), 4, 'all may stay');
+    const again = await DurableLog.open(kv.reopened(), log.last);
+    test.equal(again.bytesBehind(5), log.bytesBehind(5));
+    const start = { index: 20, term: 2, hash: new Uint8Array(32) };
+    await log.reset({ start, hardState: { term: 2, vote: 0, commit: 20 }, generation: 1 });
+    test.equal(log.bytesBehind(0), 0);
+    test.equal(log.lastBeyond(0), 20);
+    await log.write({ entries: [nextEntry(log.last, 2, new Uint8Array(70))] });
+    test.equal(log.bytesBehind(20), 70);
+  },
+);
+
 /** What a release that knew no groups left behind: entries, and a machine without a group record. */
 async function legacyStore(appliedCount: number): Promise<{ kv: MemoryKv; machine: ListMachine }> {
   const kv = new MemoryKv();

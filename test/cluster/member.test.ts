@@ -596,7 +596,8 @@ t.test(
       timing: DEFAULT_MEMBER_TIMING,
       limits: { ...DEFAULT_MEMBER_LIMITS, snapshotBytesPerSecond: 1_000 },
       lastIndex: () => 0,
-      heldCountMax: 1_000,
+      bytesBehind: () => 0,
+      held: { heldCountMax: 1_000, heldBytesMax: 1_000 },
       call: async (_to, method) => {
         calls.push(method.replace('member.snapshot-', ''));
         if (method.endsWith(failing)) throw new RpcError('lost', 'the link ended');
@@ -640,7 +641,11 @@ t.test(
   },
 );
 
-t.test('snapshots going out: gently while others write, as long as there is time', async (test) => {
+/** Between the pieces of a snapshot, of which from the third on 60 entries are written for each. */
+async function waitsOf(
+  held: { readonly heldCountMax: number; readonly heldBytesMax: number },
+  entryBytes: number,
+): Promise<readonly number[]> {
   const clock = new FakeClock();
   const sentAtMs: number[] = [];
   const { index } = SNAPSHOT.snapshot;
@@ -655,7 +660,8 @@ t.test('snapshots going out: gently while others write, as long as there is time
       snapshotGentleBytesPerSecond: 500,
     },
     lastIndex: () => lastIndex,
-    heldCountMax: 400,
+    bytesBehind: (from) => (lastIndex - from) * entryBytes,
+    held,
     call: async (_to, method) => {
       if (!method.endsWith('chunk')) return encodeBegun(1);
       sentAtMs.push(clock.monotonicMs());
@@ -688,10 +694,20 @@ t.test('snapshots going out: gently while others write, as long as there is time
   await nextPiece();
   clock.advance(4_000);
   await sent;
-  const waitsMs = sentAtMs.slice(1).map((atMs, place) => atMs - (sentAtMs[place] ?? 0));
-  test.same(waitsMs.slice(0, 2), [2_000, 2_000], 'nobody writes');
-  test.same(waitsMs.slice(2, 3), [4_000], 'others write: 60 of the 100 that may pass');
-  test.same(waitsMs.slice(3), [2_000, 2_000], 'more of them than that');
+  return sentAtMs.slice(1).map((atMs, place) => atMs - (sentAtMs[place] ?? 0));
+}
+
+t.test('snapshots going out: gently while others write, as long as there is time', async (test) => {
+  const bounds = {
+    number: [{ heldCountMax: 400, heldBytesMax: 1e9 }, 10],
+    size: [{ heldCountMax: 100_000, heldBytesMax: 400_000 }, 1_000],
+  } as const;
+  for (const [bound, [held, entryBytes]] of Object.entries(bounds)) {
+    const waitsMs = await waitsOf(held, entryBytes);
+    test.same(waitsMs.slice(0, 2), [2_000, 2_000], 'nobody writes');
+    test.same(waitsMs.slice(2, 3), [4_000], `others write: 60 of 100, by ${bound}`);
+    test.same(waitsMs.slice(3), [2_000, 2_000], `more of them than may pass, by ${bound}`);
+  }
 });
 
 t.test('snapshots coming in: silence ends one, a word keeps it', async (test) => {

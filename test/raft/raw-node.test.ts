@@ -1,9 +1,14 @@
 // A node as its driver uses it: what is refused, what a proposal answers, and the order of Ready and advance.
 
 import t from 'tap';
+import { must } from '../../cluster/base/assert.ts';
 import { type Entry, NO_ENTRY } from '../../cluster/raft/entry.ts';
 import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
-import { LEAVE_JOINT, type MembershipChange } from '../../cluster/raft/membership-change.ts';
+import {
+  decodeMembershipChange,
+  LEAVE_JOINT,
+  type MembershipChange,
+} from '../../cluster/raft/membership-change.ts';
 import type { Message } from '../../cluster/raft/message.ts';
 import { createRaft } from '../../cluster/raft/raft.ts';
 import { RawNode } from '../../cluster/raft/raw-node.ts';
@@ -171,6 +176,50 @@ t.test('node: a membership change that must wait is answered as ignored', (t) =>
   t.equal(node.applyMembership(12, change), 'overtaken', 'once is enough');
   t.same(node.status().membership.learners, [2]);
   t.equal(node.applyMembership(14, LEAVE_JOINT), 'not-joint');
+  t.end();
+});
+
+t.test('node: a joint state is left behind a transfer that failed, though nobody writes', (t) => {
+  const subject = nodeOf({ voters: [1, 2, 3], preVote: false });
+  const { node, storage } = subject;
+  const carryOut = (): void => {
+    while (node.hasReady()) {
+      const { entries, committedEntries } = node.ready();
+      storage.append(entries);
+      for (const { type, index, data } of committedEntries) {
+        if (type === 'membership')
+          node.applyMembership(index, must(decodeMembershipChange(data), 'it'));
+      }
+      node.advance();
+    }
+  };
+  const says = { from: 2, to: 1, term: 2 } as const;
+  node.campaign();
+  carryOut();
+  node.step({ type: 'vote-reply', ...says, rejected: false, committed: NO_ENTRY });
+  carryOut();
+  node.step({ type: 'append-reply', ...says, index: 11 });
+  carryOut();
+  node.proposeMembership({
+    transition: 'auto',
+    changes: [
+      { kind: 'remove', node: 3 },
+      { kind: 'add-voter', node: 4 },
+    ],
+    context: DATA,
+  });
+  node.transferLeadership(3);
+  node.step({ type: 'append-reply', ...says, index: 12 });
+  carryOut();
+  t.same(node.status().membership.votersOutgoing, [1, 2, 3]);
+  t.equal(node.status().lastIndex, 12, 'nothing is proposed during a transfer');
+  for (let ticks = 0; ticks < DEFAULT_OPTIONS.electionTicks; ticks += 1) {
+    node.step({ type: 'heartbeat-reply', ...says, readCount: 0 });
+    node.tick();
+  }
+  carryOut();
+  t.equal(node.status().standing, 'leader');
+  t.equal(node.status().lastIndex, 13, 'the joint state is being left');
   t.end();
 });
 

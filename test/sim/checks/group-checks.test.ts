@@ -14,6 +14,7 @@ import {
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
 import { encodeMembershipChange } from '../../../cluster/raft/membership-change.ts';
 import { encodeGroupContext } from '../../../cluster/replica/group-record.ts';
+import type { ReplicaStatus } from '../../../cluster/replica/replica.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
 import { payloadOf, RegisterMachine } from '../subject/register-machine.ts';
 import { ReplicaSubject } from '../subject/replica-subject.ts';
@@ -38,6 +39,8 @@ class Disks {
   readonly violations = new Violations({ nowMs: () => 0, ignored: [] });
   readonly checks: GroupChecks;
   readonly hosts: readonly SimHost[];
+  /** What a running node says of itself, where one does. */
+  status: ReplicaStatus | undefined;
 
   private constructor(world: World) {
     this.hosts = [1, 2, 3].map(() => world.addHost({ rate: 1, wallDrift: 1 }));
@@ -45,7 +48,7 @@ class Disks {
       subject: new ReplicaSubject({ world, founderCount: 3, timing: TIMING, limits: {} }),
       violations: this.violations,
       hosts: () => this.hosts,
-      statusOf: () => undefined,
+      statusOf: () => this.status,
     });
   }
 
@@ -120,6 +123,39 @@ t.test('commits: what a leader counts is committed before any disk says so', asy
   t.match(violations.first, {
     checker: 'commits',
     says: /entry 5 for committed, .* only 1 hold it/,
+  });
+});
+
+t.test('commits: who was elected before an entry was committed need not have it', async (t) => {
+  const disks = await Disks.make();
+  const { checks, violations } = disks;
+  const first = nextEntry(LOG_ORIGIN, 5, Buffer.from('of a leader that stood still'));
+  const second = nextEntry(first, 7, Buffer.from('of the same one, elected anew'));
+  for (const number of [1, 3]) disks.land(number, [rowOf(first, LOG_ORIGIN), rowOf(second, first)]);
+  checks.onCounted(disks.host(1), 2, 7);
+  t.equal(checks.committed.length, 2);
+  const speaks = (term: number): void => {
+    disks.status = { term, lastIndex: 0 } as ReplicaStatus;
+    const message = {
+      type: 'heartbeat',
+      from: 2,
+      to: 1,
+      term,
+      commitIndex: 0,
+      readCount: 0,
+    } as const;
+    checks.onMessage(disks.host(2), message);
+  };
+  speaks(6);
+  t.equal(
+    violations.first,
+    undefined,
+    'it was elected between the two terms, and hears of it late',
+  );
+  speaks(8);
+  t.match(violations.first, {
+    checker: 'commits',
+    says: /leads in term 8 with entries up to 0, committed are 2/,
   });
 });
 

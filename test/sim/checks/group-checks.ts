@@ -51,6 +51,8 @@ const FOUNDING_TERM = 1;
 interface Committed {
   readonly entry: LogEntry;
   readonly group: GroupRecord;
+  /** In which it was committed, at the latest: leaders of later terms have it. */
+  readonly inTerm: number;
 }
 
 /** An entry that came to lie on a disk, and the hash of the one before it. */
@@ -142,7 +144,7 @@ export class GroupChecks {
     this.#violations.require(goesOn, 'commits', () => {
       return `${host.name} counts entry ${index} of term ${term}, which does not follow what is committed`;
     });
-    if (goesOn) for (const entry of chain.reverse()) this.#commit(host, entry);
+    if (goesOn) for (const entry of chain.reverse()) this.#commit(host, entry, term);
   }
 
   /** Who belongs to the group as of what a host has applied; undefined where that is nothing. */
@@ -199,7 +201,8 @@ export class GroupChecks {
     // Of a node that is being stopped, nothing newer is told than what it was before.
     const status = this.#options.statusOf(host);
     const lastIndex = status?.term === term ? status.lastIndex : undefined;
-    const promised = this.#committed.findLast(({ entry }) => entry.term < term)?.entry.index ?? 0;
+    // Who was elected before an entry was committed need not have it, and may only now hear that it leads.
+    const promised = this.#committed.findLast(({ inTerm }) => inTerm < term)?.entry.index ?? 0;
     this.#violations.require(lastIndex === undefined || lastIndex >= promised, 'commits', () => {
       return `${name} leads in term ${term} with entries up to ${lastIndex}, committed are ${promised}`;
     });
@@ -314,17 +317,18 @@ export class GroupChecks {
       return;
     }
     const log = logOn(host);
+    const latestTerm = Math.max(0, ...this.#leaderByTerm.keys());
     for (let next = this.#committed.length + 1; next <= index; next += 1) {
       const entry = log.entry(next);
       if (entry === undefined) return;
-      this.#commit(host, entry);
+      this.#commit(host, entry, Math.max(entry.term, latestTerm));
     }
   }
 
-  #commit(host: SimHost, entry: LogEntry): void {
+  #commit(host: SimHost, entry: LogEntry, inTerm: number): void {
     const before = this.#committed.at(-1)?.group ?? EMPTY_GROUP;
     const group = groupAfter(before, entry);
-    this.#committed.push({ entry, group });
+    this.#committed.push({ entry, group, inTerm });
     if (entry.type === 'membership') this.#onMembership(before, group);
     this.#requireOnQuorum(host, entry, before);
     if (group !== before) this.#groupBefore = before;

@@ -246,6 +246,9 @@ function drawLimits(stream: Stream): Partial<GroupLimits> {
     tailCountMax: isSmall ? 3 + stream.below(20) : 10_000,
     keptCount: stream.chance(0.5) ? 1 + stream.below(30) : 10_000,
     heldCountMax: stream.chance(0.5) ? 5 + stream.below(60) : 65_536,
+    // Last, so that what is drawn before is what it was.
+    keptBytesMax: stream.chance(0.3) ? 100 + stream.below(2_000) : 65_536,
+    heldBytesMax: stream.chance(0.3) ? 200 + stream.below(4_000) : 1_048_576,
   };
 }
 

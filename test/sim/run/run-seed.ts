@@ -208,10 +208,18 @@ class Run {
     await this.#world.time.run(safetyMs, () => this.#isOver());
   }
 
+  /** Whoever is well then belongs to its group, and stays in it. */
+  async #quiet(): Promise<void> {
+    const { time } = this.#world;
+    const { quietAtMs = 0 } = this.#keeper;
+    if (quietAtMs > time.nowMs) await time.run(quietAtMs, () => this.#isOver());
+  }
+
   async #liveness(): Promise<void> {
     const { hosts, time, trace } = this.#world;
     this.#keeper.stop();
     this.#workload.stop();
+    await this.#quiet();
     const cores = this.#drawCores();
     if (cores === undefined) {
       trace.mark('no majority was left to go on');

@@ -109,6 +109,11 @@ export class Site {
     );
   }
 
+  /** Whether the group, as far as it has committed, has no server on that host. */
+  isOut(host: SimHost): boolean {
+    return this.isFounded && !this.#isMember(host);
+  }
+
   /** Whether so few others are spent that one more leaves a majority. */
   maySpend(host: SimHost): boolean {
     const { group: simGroup, subject } = this.#options;

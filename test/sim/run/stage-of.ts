@@ -47,7 +47,14 @@ function nodeStage(parts: StageParts): Stage {
   return {
     sites: [site],
     group,
-    keeper: new ServerKeeper({ world, group, hosts: world.hosts }),
+    keeper: new ServerKeeper({
+      ...{ world, group, hosts: world.hosts },
+      removals: {
+        ...{ subject, everyMs: 4 * timing.tickMs * timing.electionTicks },
+        isOut: (host) => site.isOut(host),
+        onLosing: (host) => site.checks.onLosing(host),
+      },
+    }),
     workload: new AclWorkload({
       world,
       group,

@@ -16,6 +16,8 @@ export interface Keeper {
   /** Asks for nothing more. */
   stop(): void;
   readonly changeCount: number;
+  /** Until then what it has asked for may still come about; left out: it does no harm. */
+  readonly quietAtMs?: number;
 }
 
 /** Moves the primary from datacenter to datacenter. */
