@@ -78,7 +78,13 @@ export interface ClaimMapping {
   readonly lists: ReadonlyMap<string, string>;
 }
 
-/** The attributes `value.‹target›` and `list.‹target›`; claims that are missing are skipped. */
+/** Items in all list attributes of an identity; one claim may be mapped very often. */
+export const LIST_ITEMS_MAX = 1_000_000;
+
+/**
+ * The attributes `value.‹target›` and `list.‹target›`; claims that are missing are skipped. Throws
+ * AclError('login-refused') for what is no text, and for too much.
+ */
 export function attributesOf(claims: Claims, mapping: ClaimMapping): Attributes {
   const strings = new Map<string, string>();
   const lists = new Map<string, readonly string[]>();
@@ -86,10 +92,13 @@ export function attributesOf(claims: Claims, mapping: ClaimMapping): Attributes 
     const value = claimAt(claims, claim);
     if (value !== undefined) strings.set(`value.${target}`, stringOf(claim, value));
   }
+  let itemsLeft = LIST_ITEMS_MAX;
   for (const [claim, target] of mapping.lists) {
     const value = claimAt(claims, claim);
     if (value === undefined) continue;
     const items: readonly unknown[] = Array.isArray(value) ? value : [value];
+    itemsLeft -= items.length;
+    if (itemsLeft < 0) throw refused(`the mapped lists have more than ${LIST_ITEMS_MAX} items`);
     lists.set(
       `list.${target}`,
       items.map((item) => stringOf(claim, item)),

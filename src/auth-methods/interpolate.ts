@@ -4,6 +4,8 @@
 import { AclError, invalid } from '../acl/error.ts';
 
 export const TEMPLATE_LENGTH_MAX = 4096;
+/** So long a name may become; none that can be bound comes near it, and an attribute may stand there many times. */
+export const FILLED_LENGTH_MAX = 4096;
 
 type Part =
   | { readonly kind: 'text'; readonly text: string }
@@ -32,12 +34,16 @@ export function sampleOf(template: string, allowedNames: readonly string[]): str
  * Replaces each `${attribute}` by its value, letters A to Z in lower case. Only those: other
  * alphabets have letters whose lower case is an ASCII letter (U+212A becomes `k`), and two
  * identities must not end up as one name. Throws AclError('login-refused') when an attribute is
- * missing or the template does not parse (compatibility.md 7.4, step 2).
+ * missing, the template does not parse (compatibility.md 7.4, step 2), or the text gets too long.
  */
 export function interpolate(template: string, attributes: ReadonlyMap<string, string>): string {
   let result = '';
   for (const part of partsForLogin(template)) {
-    result += part.kind === 'text' ? part.text : lowerCase(attributeOf(part.name, attributes));
+    const text = part.kind === 'text' ? part.text : attributeOf(part.name, attributes);
+    if (result.length + text.length > FILLED_LENGTH_MAX) {
+      throw refused(`it becomes longer than ${FILLED_LENGTH_MAX} characters`);
+    }
+    result += part.kind === 'text' ? text : lowerCase(text);
   }
   return result;
 }

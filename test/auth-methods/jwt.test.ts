@@ -18,7 +18,12 @@ import {
 import t from 'tap';
 import type { AuthMethod } from '../../src/acl/auth-method.ts';
 import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
-import { checkAudience, checkTimes } from '../../src/auth-methods/claims.ts';
+import {
+  attributesOf,
+  checkAudience,
+  checkTimes,
+  LIST_ITEMS_MAX,
+} from '../../src/auth-methods/claims.ts';
 import {
   type HttpsClient,
   HttpsFailure,
@@ -384,6 +389,23 @@ t.test(
     t.doesNotThrow(() => types.oidc.attributeNames(oidc));
   },
 );
+
+t.test('jwt: a list that is mapped very often is not held as often', (t) => {
+  const groups = Array.from({ length: 10_000 }, () => 'g');
+  // Pointers may name one claim in many ways.
+  const claims = { '~~~~~~~': groups };
+  const ways = Array.from({ length: LIST_ITEMS_MAX / groups.length + 1 }, (_, way) => {
+    const tildes = Array.from({ length: 7 }, (_, place) => ((way >> place) & 1 ? '~0' : '~'));
+    return [`/${tildes.join('')}`, `g${way}`] as const;
+  });
+  const mapping = (lists: typeof ways) => ({ strings: new Map(), lists: new Map(lists) });
+  t.equal(attributesOf(claims, mapping(ways.slice(1))).lists.size, 100);
+  t.throws(() => attributesOf(claims, mapping(ways)), {
+    code: 'login-refused',
+    message: 'the mapped lists have more than 1000000 items',
+  });
+  t.end();
+});
 
 t.test('jwt: refuses a config with the prescribed words', async (t) => {
   const base = { JWTValidationPubKeys: [RSA.pem] };

@@ -597,6 +597,36 @@ t.test('login: selectors cost so much together and no more', (t) => {
   t.end();
 });
 
+t.test('login: a name is filled in so far and no further', (t) => {
+  const named = (length: number) => {
+    const strings = new Map([['value.name', 'N'.repeat(length)]]);
+    return { ...IDENTITY, selectable: { ...JEFF, strings }, interpolatable: strings };
+  };
+  const often = '${value.name}'.repeat(300);
+  const rules = Array.from({ length: 50 }, () => ({ bindName: often }));
+  const tooLong = {
+    code: 'login-refused',
+    message: 'error interpreting template: it becomes longer than 4096 characters',
+  };
+  const long = login({ identity: named(48_000) }, rules);
+  t.throws(() => computeLogin(long), tooLong);
+  const length = JSON.stringify(explainLogin(long)).length;
+  t.ok(length < 100_000, `of 50 names of 14 million characters ${length} are held`);
+  const variable = { bindName: 'builtin/service', bindVars: { name: often } };
+  const inVariable = login({ identity: named(14) }, [
+    { ...variable, bindType: 'templated-policy' },
+  ]);
+  t.throws(() => computeLogin(inVariable), tooLong, 'of a variable, too');
+  const namespaceRules = [{ selector: '', bindNamespace: often }];
+  const method = { name: 'm', namespace: ns('default'), namespaceRules };
+  const placed = login({ identity: named(14), method }, [{ bindName: 'web' }]);
+  t.throws(() => computeLogin(placed), tooLong, 'and of a namespace');
+  const full = login({ identity: named(13) }, rules);
+  const message = `invalid bind name: "${'n'.repeat(3900)}"`;
+  t.throws(() => computeLogin(full), { code: 'login-refused', message });
+  t.end();
+});
+
 t.test('login: the first matching namespace rule names the namespace', (t) => {
   const inNamespace = (namespaceRules: AuthMethod['namespaceRules'], namespace = 'default') =>
     login({ method: { name: 'm', namespace: ns(namespace), namespaceRules } }, [
