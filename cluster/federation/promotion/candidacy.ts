@@ -85,7 +85,7 @@ export class Candidacy {
   /** Resolves when this datacenter is primary. Rejects with PromotionRefusal. */
   async run(wish: Wish): Promise<Promoted> {
     const trial = requireLeading(this.#options.port);
-    if (trial.isPrimary && wish.kind !== 'renewed' && wish.kind !== 'elected') throw already();
+    if (trial.isPrimary && wish.kind === 'handed-over') throw already();
     const epoch = await this.#epochFor(wish, trial);
     const { cursor, ballot, count } = await this.#vote(wish, epoch, trial);
     const { promised, hasMajority, further, rivals } = count;
@@ -119,7 +119,7 @@ export class Candidacy {
     const { ballot, count } = giver === undefined ? first : await this.#trial(state, giver.cursor);
     const isOutrun = next > maxEpoch + 1 || count.maxEpoch > maxEpoch;
     // Who has promised a later epoch to another one takes nothing of this reign, and never will.
-    if (state.isPrimary && wish.kind === 'elected' && !isOutrun) throw already();
+    if (state.isPrimary && wish.kind !== 'renewed' && !isOutrun) throw already();
     if (wish.kind === 'forced') {
       if (count.further.length === 0) return next;
       throw furtherThere(count, ballot, says);
