@@ -149,8 +149,9 @@ export class MovingPrimary {
 
   async #moveHere(target: string, { mode, epoch = 0 }: MoveWish): Promise<ShownMove> {
     const { federation, settings } = this.#deps;
-    // A primary that a promise to another one has outrun may have to be elected again.
-    const isNothing = this.#isPrimary() && mode !== 'election';
+    // A primary that a promise to another one has outrun may have to be elected again, or forced.
+    const isClosed = this.#deps.primary.closedBecause() !== undefined;
+    const isNothing = this.#isPrimary() && mode !== 'election' && !(mode === 'forced' && isClosed);
     if (isNothing && target === settings.datacenter) {
       throw invalid(`${target} is the primary already`);
     }

@@ -3,6 +3,7 @@
 
 import type { FastifyInstance } from 'fastify';
 import type { LogFields, Logger } from '../../cluster/platform/logger.ts';
+import type { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
 import type { ShownAutopilotSettings, ShownServer } from '../../src/api/shown-operator.ts';
 import { createHttp } from '../../src/http/create-http.ts';
@@ -162,8 +163,10 @@ export class FakePrimary implements PrimaryPort {
     this.moves.push({ force: epoch });
     return this.moved();
   }
+  /** Why it takes no writes. */
+  closed: AclError | undefined;
   closedBecause() {
-    return undefined;
+    return this.closed;
   }
 }
 

@@ -721,6 +721,18 @@ t.test('primary: a wish is carried out here, or sent once to where it can be', a
   });
 });
 
+t.test('primary: one that takes no writes, because it is outrun, can be forced', async (t) => {
+  const server = await primaryServer();
+  const body = JSON.stringify({ Datacenter: 'dc1', Mode: 'forced', Epoch: 2, AcceptLoss: true });
+  const force = () => tell(server, 'service', { ask: PRIMARY, body });
+  const healthy = await force();
+  t.same([healthy.status, healthy.text], [400, 'dc1 is the primary already']);
+  server.primary.closed = new AclError('unavailable', 'dc2 is said to have begun epoch 2');
+  const { status, text } = await force();
+  t.equal(status, 200, text);
+  t.same(server.primary.moves, [{ force: 2 }]);
+});
+
 t.test('primary: one that has promised to another says so, and what to do', async (t) => {
   const server = await primaryServer();
   const { propose, view } = server.harness.deps;

@@ -87,7 +87,7 @@ export class Candidacy {
   /** Resolves when this datacenter is primary. Rejects with PromotionRefusal. */
   async run(wish: Wish): Promise<Promoted> {
     const trial = requireLeading(this.#options.port);
-    if (trial.isPrimary && wish.kind !== 'renewed' && wish.kind !== 'elected') throw already();
+    if (trial.isPrimary && wish.kind === 'handed-over') throw already();
     const epoch = await this.#epochFor(wish, trial);
     const { cursor, ballot, count } = await this.#vote(wish, epoch);
     const { promised, hasMajority, further, rivals } = count;
@@ -124,7 +124,7 @@ export class Candidacy {
         : await this.#trial(wish, withFurther(state.voters, first.count), giver.cursor);
     const isOutrun = next > maxEpoch + 1 || count.maxEpoch > maxEpoch;
     // Who has promised a later epoch to another one takes nothing of this reign, and never will.
-    if (state.isPrimary && wish.kind === 'elected' && !isOutrun) throw already();
+    if (state.isPrimary && wish.kind !== 'renewed' && !isOutrun) throw already();
     if (wish.kind === 'forced') {
       if (count.further.length === 0) return next;
       throw furtherThere(count, ballot, says);

@@ -676,6 +676,21 @@ t.test('election: on a fork, where nobody is there who went on without it', asyn
   test.same(world.violations, []);
 });
 
+t.test('force: who was outrun is forced where nobody is left to elect it', async (test) => {
+  const { world, two, one } = await outrun({ hasBegun: true });
+  one.isUp = false;
+  test.match(await refusalOf(world, two.promotion.elect()), /^refused: there is no majority/);
+  const { epoch } = await world.time.result(two.promotion.force(4));
+  test.same([epoch, two.isPrimary], [4, true]);
+  test.same(world.violations, []);
+});
+
+t.test('force: is nothing for a primary that nobody has outrun', async (test) => {
+  const { world, one } = threeDatacenters();
+  test.match(await refusalOf(world, one.promotion.force(2)), /is the primary already/);
+  test.same([one.state().epoch, one.maxEpoch], [1, 1]);
+});
+
 t.test('renewal: whom nothing but a promise has outrun goes on by itself', async (test) => {
   const { world, one, two } = await outrun({ hasBegun: false });
   test.same([one.maxEpoch, two.promotion.outrunBy()], [3, undefined]);
