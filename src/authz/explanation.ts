@@ -8,6 +8,7 @@ import {
   renderNamespacePolicy,
 } from '../rules/render-rules.ts';
 import type { Level, Position } from '../rules/rule-set.ts';
+import { excerpt } from '../rules/source-text.ts';
 import type { AccessQuery, Decision } from './access-query.ts';
 import { type DecidingLabel, scopeOf, type Verdict } from './evaluate.ts';
 import { groupBy } from './group-by.ts';
@@ -194,7 +195,9 @@ function namedFindings(
     grant.rules.flatMap((rule) => {
       const level = isOfIntentions ? rule.intentions : rule.level;
       if (level === undefined) return [];
-      return findingOf(part, { ...rule, level }, () => renderNamedRule(rule));
+      // A name may be as long as a policy, and is told with each item of a request.
+      const render = () => renderNamedRule({ ...rule, name: excerpt(rule.name) });
+      return findingOf(part, { ...rule, level }, render);
     });
   return { rules, count: isOfIntentions ? grant.intentionsCount : grant.ruleCount };
 }
@@ -277,6 +280,14 @@ function inPlace(rules: readonly Finding[]): readonly Finding[] {
   );
 }
 
-function orderTextOf({ policy, via }: PolicySource): string {
-  return JSON.stringify([policy.namespace, policy.name, policy.id, via]);
+/** Each item of a request asks for them anew. */
+const orderTexts = new WeakMap<PolicySource, string>();
+
+function orderTextOf(source: PolicySource): string {
+  const known = orderTexts.get(source);
+  if (known !== undefined) return known;
+  const { policy, via } = source;
+  const text = JSON.stringify([policy.namespace, policy.name, policy.id, via]);
+  orderTexts.set(source, text);
+  return text;
 }

@@ -10,6 +10,7 @@ import { must } from '../../cluster/base/assert.ts';
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import { type NamespaceName, requireLookupUuid } from '../acl/ids.ts';
 import { tokenExpired, tokenMissing } from '../acl/refusals.ts';
+import { excerpt } from '../rules/source-text.ts';
 import { isExpired } from '../acl/token-expiry.ts';
 import type { ExplanationView } from './authorization-types.ts';
 import type { Caller } from './caller.ts';
@@ -87,7 +88,8 @@ function explanationViewOf({ token }: Caller, explanation: Explanation): Explana
   return {
     decision,
     summary: summaryOf(explanation),
-    token: { accessorId: token.accessorId, description: token.description },
+    // It is told with each item, and may have a mebibyte.
+    token: { accessorId: token.accessorId, description: excerpt(token.description) },
     role: rule && roleOf(rule.via),
     identity: rule && identityOf(rule.via),
     policy: rule && { ...rule.policy },

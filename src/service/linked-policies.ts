@@ -100,9 +100,11 @@ class Gathering {
     const role = this.#lookUp('roles', id, () => this.#view.role(id));
     if (role === undefined) return [];
     this.roles.push(role);
+    // Each policy that came by it holds this: the role itself may be a mebibyte, and is told with explanations.
+    const ref = { id: role.id, name: role.name };
     return [
-      ...this.policies(role.policies, viaOf(role)),
-      ...this.identities(role, role.namespace, role),
+      ...this.policies(role.policies, viaOf(ref)),
+      ...this.identities(role, role.namespace, ref),
     ];
   }
 

@@ -622,7 +622,7 @@ t.test('login: a name is filled in so far and no further', (t) => {
   const placed = login({ identity: named(14), method }, [{ bindName: 'web' }]);
   t.throws(() => computeLogin(placed), tooLong, 'and of a namespace');
   const full = login({ identity: named(13) }, rules);
-  const message = `invalid bind name: "${'n'.repeat(3900)}"`;
+  const message = /^invalid bind name: "nnnn/;
   t.throws(() => computeLogin(full), { code: 'login-refused', message });
   t.end();
 });

@@ -1075,6 +1075,29 @@ t.test('authorize: answers batches, refuses what cannot be asked, explains', asy
   );
 });
 
+t.test('authorize: an explanation repeats of long texts as much as fits on a screen', async (t) => {
+  const harness = await createHarness();
+  const label = 'k'.repeat(500_000);
+  const policies: { readonly id: string }[] = [];
+  for (const level of ['deny', 'read']) {
+    const rules = `key "${label}" { policy = "${level}" }`;
+    policies.push({ id: await newPolicy(harness, level, rules) });
+  }
+  const description = 'd'.repeat(500_000);
+  const { secretId: secret } = await newToken(harness, { policies, description });
+  const question = { resource: 'key', access: 'write-prefix', segment: '', namespace: undefined };
+  const items = Array.from({ length: 64 }, () => question);
+  const answers = await harness.run('authorize', { items, explain: true }, { secret });
+  const length = JSON.stringify(answers).length;
+  t.ok(length < 100_000, `64 answers about rules of half a mebibyte: ${length} characters`);
+  t.match(answers[0]?.explanation, {
+    decision: 'deny',
+    token: { description: /^d{200}…$/ },
+    rule: { text: /^key "k{200}…" { policy = "deny" }$/ },
+    overruled: [{ policy: 'read', rule: /^key "k{200}…" { policy = "read" }$/ }],
+  });
+});
+
 t.test('authorize: an item that names a namespace is decided there', async (t) => {
   const harness = await createHarness();
   const policy = await newPolicy(harness, 'web', 'service "web" {\n  policy = "write"\n}\n');

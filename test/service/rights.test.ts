@@ -17,14 +17,19 @@ import { LinkNames } from '../../src/service/link-names.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
 import type { OperationInput, OperationName } from '../../src/service/operations.ts';
 import { requireMayAdd } from '../../src/service/lent-rights.ts';
-import { dependencyOf, LINKS_MAX, type RightsOwner } from '../../src/service/linked-policies.ts';
+import {
+  dependencyOf,
+  linkedPolicies,
+  LINKS_MAX,
+  type RightsOwner,
+} from '../../src/service/linked-policies.ts';
 import { RightsCache } from '../../src/service/rights-cache.ts';
 import { placementOf } from '../../src/service/placement.ts';
 import { Overtaken, untilNotOvertaken } from '../../src/service/under-way.ts';
 import type { Call } from '../../src/service/call.ts';
 import type { TableName } from '../../src/state/view.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { aCommand, aPolicy } from '../support/fixtures.ts';
+import { aCommand, aPolicy, aRole } from '../support/fixtures.ts';
 import {
   CALL,
   createHarness,
@@ -1128,6 +1133,24 @@ t.test('links: those that are kept are told from new ones, however many there ar
 });
 
 const NO_IDENTITIES = { serviceIdentities: [], nodeIdentities: [], templatedPolicies: [] };
+
+t.test('rights: what came through a role holds its id and name, and no copy of it', (t) => {
+  const namespace = 'default' as NamespaceName;
+  const role = {
+    ...aRole(1, { serviceIdentities: [{ serviceName: 'web', datacenters: [] }] }),
+    description: 'long',
+  };
+  const held = { ...role, policies: ['policy' as PolicyId] };
+  const view = { policy: () => aPolicy(1), role: () => held, namespace: () => undefined };
+  const owner = { namespace, policies: [], roles: [role.id], ...NO_IDENTITIES };
+  const { own } = linkedPolicies(view as never, owner);
+  const ref = { id: role.id, name: role.name };
+  t.strictSame(
+    own.map(({ via }) => 'role' in via && via.role),
+    [ref, ref],
+  );
+  t.end();
+});
 
 t.test('links: a token that leads to very much has no rights until it leads to less', async (t) => {
   const namespace = 'default' as NamespaceName;
