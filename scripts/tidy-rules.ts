@@ -25,6 +25,7 @@ const ROOMS: readonly {
   { prefix: 'cluster/member/', floor: 5 },
   { prefix: 'cluster/member.ts', floor: 5, neighbours: ['cluster/member/'] },
   { prefix: 'src/http/', floor: 5 },
+  { prefix: 'src/audit/', floor: 5 },
   { prefix: 'src/platform-node/', floor: 6, neighbours: ['src/node/'] },
   { prefix: 'src/node/', floor: 6 },
   { prefix: 'src/cli/', floor: 7 },

@@ -101,7 +101,7 @@ function readConfigText(path: string): string {
 async function runAgent(settings: Settings, version: string): Promise<void> {
   const stopped = nextStopSignal();
   const node = await openOrExplain(settings, version);
-  if (!hasTerminal()) process.on('SIGHUP', () => node.renewCertificates());
+  if (!hasTerminal()) process.on('SIGHUP', () => void node.readFilesAnew());
   node.logger.info({ urls: node.addresses.map(({ url }) => url) }, 'listening');
   if (settings['acl.default_policy'] === 'allow') {
     node.logger.warn({}, 'acl.default_policy is allow: whatever no rule speaks of is allowed');

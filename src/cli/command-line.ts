@@ -49,7 +49,12 @@ export function addLeaf<Options>(
 
 export interface LocalLeafDescription<Options>
   extends Pick<LeafDescription<Options>, 'name' | 'says' | 'argument' | 'flags'> {
-  readonly run: (printer: Printer, options: Options, argument: string | undefined) => Promise<void>;
+  /** With several arguments where `argument` takes them. */
+  readonly run: (
+    printer: Printer,
+    options: Options,
+    ...given: readonly (string | undefined)[]
+  ) => Promise<void>;
 }
 
 /** A command that needs no server. */
@@ -65,7 +70,7 @@ export function addLocalLeaf<Options>(
   command.action(async () => {
     const options = command.opts<Options & { readonly format?: Format }>();
     try {
-      await leaf.run(new Printer(options.format, surroundings), options, command.args[0]);
+      await leaf.run(new Printer(options.format, surroundings), options, ...command.args);
     } catch (error) {
       if (error instanceof UsageError) command.error(`error: ${error.message}`, { exitCode: 2 });
       throw error;

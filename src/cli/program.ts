@@ -5,6 +5,7 @@ import { Command, CommanderError } from 'commander';
 import { messageOf } from '../../cluster/base/message-of.ts';
 import { normaliseArguments } from './arguments.ts';
 import { addAclCommands } from './commands/acl.ts';
+import { addAuditCommands } from './commands/audit.ts';
 import { addKeygenCommand } from './commands/keygen.ts';
 import { addLoginCommands } from './commands/login.ts';
 import { addMembersCommands } from './commands/members.ts';
@@ -58,6 +59,7 @@ function assembled(surroundings: Surroundings, agent: Command): Command {
   addMembersCommands(program, surroundings);
   addOperatorCommands(program, surroundings);
   addSnapshotCommands(program, surroundings);
+  addAuditCommands(program, surroundings);
   addKeygenCommand(program, surroundings);
   return program;
 }

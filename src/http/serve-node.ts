@@ -186,7 +186,9 @@ async function requireAgentRead(exchange: Exchange, name: NodeEndpointName): Pro
   // Whoever is refused is told the accessor id, by which one can ask why.
   const [answer] = await answersTo(exchange, name, { items, explain: true });
   const token = must(answer?.explanation?.token, 'the token of who was refused');
-  throw permissionDenied({ token }, 'agent:read', segment);
+  const error = permissionDenied({ token }, 'agent:read', segment);
+  exchange.parts.onDenied?.(name, askedOf(exchange, NODE_ENDPOINTS[name]).call, error);
+  throw error;
 }
 
 /** A server tells what is so in its own datacenter, and never lets it pass for what is so elsewhere. */

@@ -22,6 +22,7 @@ import { LoopWatch } from './loop-watch.ts';
 import { textOfAddress } from './net-address.ts';
 import { exportCertificateMetrics, exportNodeMetrics } from './node-metrics.ts';
 import { openNodeService } from './node-service.ts';
+import { openAudit } from './open-audit.ts';
 import { type OpenGroup, openGroup } from './open-group.ts';
 import { openOperators } from './operators.ts';
 import type { Platform } from './platform.ts';
@@ -51,8 +52,8 @@ export interface RunningNode {
   isBootstrapped(): boolean;
   /** How it stands in the log of its datacenter. */
   status(): ReplicaStatus;
-  /** Reads its certificates anew, for connections that are made later. */
-  renewCertificates(): void;
+  /** Its certificates, for connections that are made later, and goes on with the audit log under its name. */
+  readFilesAnew(): Promise<void>;
   /** Hands its leadership over, finishes what is under way, and closes the databases. */
   close(): Promise<void>;
 }
@@ -113,7 +114,13 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
     httpAddress: () => addresses[0],
     notReadyReasons: () => opening.notReadyReasons(),
   });
-  const parts = { operations, operator, node: info, metrics, logger, clock, random };
+  const audit = await openAudit({ settings, platform, view: machine, metrics }, closer);
+  const parts = {
+    operations: audit?.doors.operations(operations) ?? operations,
+    operator: audit?.doors.operator(operator) ?? operator,
+    onDenied: audit?.doors.denied.bind(audit.doors),
+    ...{ node: info, metrics, logger, clock, random },
+  };
   for (const listener of listenersOf(options)) {
     addresses.push(await listen(options, listener, { parts, closer }));
   }
@@ -124,7 +131,10 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
     opened: opening.opened,
     isBootstrapped: () => machine.bootstrapIndex() !== undefined,
     status: () => member.status(),
-    renewCertificates: () => platform.certificates.renew(),
+    readFilesAnew: async () => {
+      platform.certificates.renew();
+      await audit?.trail.reopen();
+    },
     close: async () => {
       await handOver(group, logger);
       await closer.close();

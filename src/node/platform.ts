@@ -7,6 +7,7 @@ import type { Logger } from '../../cluster/platform/logger.ts';
 import type { Net, NetAddress } from '../../cluster/platform/net.ts';
 import type { Random } from '../../cluster/platform/random.ts';
 import type { TlsInUse } from '../../cluster/platform/tls-in-use.ts';
+import type { AuditFile } from '../audit/audit-trail.ts';
 import type { HttpsClient } from '../auth-methods/https-client.ts';
 
 export interface Platform {
@@ -38,6 +39,8 @@ export interface Platform {
   /** Reads and deletes the operator's bootstrap reset file; undefined when there is none. */
   takeBootstrapReset(): string | undefined;
   readonly certificates: Certificates;
+  /** Where the audit log goes; undefined where there is none. */
+  readonly auditFile: AuditFile | undefined;
   /** Ends the process: a store has failed, and going on could lie about what is on disk. */
   exitAfterFatal(): void;
 }

@@ -271,6 +271,30 @@ export const SETTING_KEYS = [
     says: 'blocking queries that may wait at once; beyond it 503',
   },
   {
+    name: 'audit.file',
+    type: text,
+    default: '',
+    says: 'file of the audit log, one JSON record a line; - for standard output; empty: none',
+  },
+  {
+    name: 'audit.required',
+    type: flag,
+    default: false,
+    says: 'refuse changes that cannot be recorded: each is on disk in the audit log before it is carried out',
+  },
+  {
+    name: 'audit.rotate_bytes',
+    type: { kind: 'count', min: 65_536, max: 1_099_511_627_776 },
+    default: 104_857_600,
+    says: 'size at which the audit log is put aside as audit.file with .1 behind it',
+  },
+  {
+    name: 'audit.max_files',
+    type: { kind: 'count', min: 0, max: 1_000 },
+    default: 10,
+    says: 'so many files of the audit log that were put aside are kept; the oldest goes first',
+  },
+  {
     name: 'limits.body_max_bytes',
     type: { kind: 'count', min: 1024, max: 67_108_864 },
     default: 1_048_576,

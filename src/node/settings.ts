@@ -231,6 +231,8 @@ function checkTogether(settings: Settings): void {
     throw new SettingsError('ports.https needs tls.cert_file and tls.key_file');
   if (settings['tls.verify_incoming'] && settings['tls.ca_file'] === '')
     throw new SettingsError('tls.verify_incoming needs tls.ca_file');
+  if (settings['audit.required'] && settings['audit.file'] === '')
+    throw new SettingsError('audit.required needs audit.file');
   const federationFault = federationFaultOf(settings);
   if (federationFault !== undefined) throw new SettingsError(federationFault);
 }

@@ -2,8 +2,10 @@
 
 import { adoptRunningSha256 } from '../../cluster/platform/running-sha256.ts';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
+import type { AuditFile } from '../audit/audit-trail.ts';
 import type { Platform } from '../node/platform.ts';
 import type { Settings } from '../node/settings.ts';
+import { OutputFile, RotatingFile } from './audit-file.ts';
 import { NodeCertificates } from './certificates.ts';
 import { makeFolder } from './durable-files.ts';
 import {
@@ -60,6 +62,13 @@ export function openSystemPlatform(
     kvGenerations: async (name) => databaseGenerations(dataFolder, name),
     takeBootstrapReset: () => takeBootstrapReset(dataFolder),
     certificates,
+    auditFile: auditFileOf(settings),
     exitAfterFatal: () => process.exit(1),
   };
+}
+
+function auditFileOf(settings: Settings): AuditFile | undefined {
+  const path = settings['audit.file'];
+  if (path === '') return undefined;
+  return path === '-' ? new OutputFile() : new RotatingFile(path, settings['audit.max_files']);
 }

@@ -3,7 +3,7 @@
 // its figures, and in what it shows to those who may only read.
 
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exportPKCS8, exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
@@ -108,9 +108,15 @@ t.test(
     };
     const defaultToken = randomUUID();
     const clusterKey = randomBytes(32).toString('base64');
+    const auditLog = join(temporaryFolder(t), 'audit.log');
     const server = await startServer(t, {
       dataFolder: join(temporaryFolder(t), 'data'),
-      flags: { 'log-level': 'debug', 'acl-tokens-default': defaultToken },
+      flags: {
+        'log-level': 'debug',
+        'acl-tokens-default': defaultToken,
+        'audit-file': auditLog,
+        'audit-required': 'true',
+      },
       environment: { CONCLAVE_CLUSTER_KEY: clusterKey },
     });
     const recorder = new Recorder(server.port);
@@ -309,6 +315,9 @@ t.test(
     t.ok(secrets.size > 30, `${secrets.size} secrets`);
     t.ok(seen.filter(({ status }) => status >= 400).length > 60, 'many refusals');
     t.same(findings(secrets, server.output(), 'log'), []);
+    const audited = readFileSync(auditLog, 'utf8');
+    t.ok(audited.split('\n').length > 100, 'all of it is in the audit log');
+    t.same(findings(secrets, audited, 'audit log'), []);
     for (const { asked, status, headers, text } of seen) {
       const where = `${asked.method ?? 'GET'} ${asked.path} ${status}`;
       t.same(findings(secrets, JSON.stringify(headers), `headers of ${where}`), []);

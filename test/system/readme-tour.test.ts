@@ -292,8 +292,9 @@ t.test('OPERATING: every figure that a server shows is explained, and no other',
     .json as unknown as Figures;
   const shown = [...Gauges, ...Counters, ...Samples].map(({ Name }) => Name);
   const rows = tableBelow(documentText('docs/OPERATING.md'), '## Metrics');
-  // No server without certificates shows it; `system/https` asks one that has some.
+  // Of what not every server has; `system/https` and `system/audit` ask those that do.
   shown.push('conclave.tls.certificate_seconds_left');
+  shown.push(...['records', 'lost', 'failing'].map((name) => `conclave.audit.${name}`));
   t.same(rows.map(([name]) => name).sort(), [...new Set(shown)].sort());
 });
 

@@ -161,6 +161,7 @@ export class NodeSubject implements Subject {
       kvGenerations: () =>
         Promise.resolve(host.disk.storeNames.filter(isStateStore).map(generationOf)),
       takeBootstrapReset: () => undefined,
+      auditFile: undefined,
       certificates: { https: undefined, ends: () => [], renew: () => undefined },
       exitAfterFatal: () =>
         onExit(lastCause instanceof Error ? lastCause : new Error(String(lastCause))),

@@ -1,0 +1,267 @@
+// The audit log of one server while it runs: takes records in the order in which things happen, links each with
+// the one before it, and writes them in turn. One that cannot be written is lost and counted, or, where the log
+// is required, tells whoever waits for it.
+
+import { messageOf } from '../../cluster/base/message-of.ts';
+import type { Clock } from '../../cluster/platform/clock.ts';
+import type { Logger } from '../../cluster/platform/logger.ts';
+import { FIRST_LINK, linkIn, linked } from './audit-chain.ts';
+import type { AuditRecord } from './audit-record.ts';
+import { Repeats, REPEATS_WINDOW_MS } from './repeats.ts';
+
+/** Where the lines go. One call at a time. */
+export interface AuditFile {
+  /**
+   * Also after a failure, or to find what somebody else has put in its place. Resolves with the end of the text
+   * that is there, some lines of it. Rejects with what the system says.
+   */
+  open(): Promise<string>;
+  readonly sizeBytes: number;
+  /** Puts the file aside and begins another one. */
+  rotate(): Promise<void>;
+  /** Whole lines. Resolves when the system has them; `isSynced`: when they are on disk. */
+  append(text: string, isSynced: boolean): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface AuditTrailOptions {
+  readonly file: AuditFile;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Names of the server, for each record. */
+  readonly node: string;
+  readonly datacenter: string;
+  readonly rotateBytes: number;
+  /** `asked` records are made, and everything is on disk before it counts as written. */
+  readonly isRequired: boolean;
+}
+
+/** So many records wait; what comes beyond them is lost. */
+const WAITING_MAX = 10_000;
+/** So many are written at once. */
+const BATCH_MAX = 500;
+/** Between two tries while nobody waits for one. */
+const RETRY_MS = 1_000;
+/** Between two lines that say that it fails. */
+const COMPLAINT_MS = 60_000;
+
+interface Waiting {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly settle: ((failure: unknown) => void) | undefined;
+}
+
+export interface AuditFigures {
+  readonly written: number;
+  readonly lost: number;
+  readonly isFailing: boolean;
+}
+
+export class AuditTrail {
+  readonly isRequired: boolean;
+  readonly #options: AuditTrailOptions;
+  readonly #repeats = new Repeats<AuditRecord>();
+  readonly #waiting: Waiting[] = [];
+  #link = FIRST_LINK;
+  #isOpen = false;
+  #writing: Promise<void> | undefined;
+  #isRetryDue = false;
+  #retryAtMs = 0;
+  #complainAtMs = 0;
+  #written = 0;
+  #lost = 0;
+  /** Lost since a record said so. */
+  #untold = 0;
+
+  constructor(options: AuditTrailOptions) {
+    this.#options = options;
+    this.isRequired = options.isRequired;
+  }
+
+  /** Opens the file. Rejects with what the system says. */
+  async open(): Promise<void> {
+    await this.#open();
+  }
+
+  get figures(): AuditFigures {
+    return { written: this.#written, lost: this.#lost, isFailing: !this.#isOpen };
+  }
+
+  /** Writes the record when it is its turn; nobody waits for it. */
+  record(record: AuditRecord): void {
+    this.#add(record, undefined);
+  }
+
+  /** Resolves when the record is written. Rejects where it cannot be: it is not there then. */
+  recorded(record: AuditRecord): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#add(record, (failure) => (failure === undefined ? resolve() : reject(failure)));
+    });
+  }
+
+  /** The first of its kind at once, and of those that come within a minute how many they were. */
+  recordRefusal(kind: string, record: AuditRecord): void {
+    if (this.#repeats.isEmpty)
+      this.#options.clock.after(REPEATS_WINDOW_MS, () => this.#endWindow());
+    if (this.#repeats.admit(kind, record)) this.record(record);
+  }
+
+  /** Goes on with the file that stands under its name by now. */
+  async reopen(): Promise<void> {
+    await this.#writing;
+    this.#isOpen = false;
+    this.#retryAtMs = 0;
+    await this.#options.file.close();
+    this.#start();
+  }
+
+  /** Writes what waits, once. */
+  async close(): Promise<void> {
+    this.#endWindow();
+    this.#retryAtMs = 0;
+    this.#start();
+    await this.#writing;
+    await this.#options.file.close();
+  }
+
+  #endWindow(): void {
+    for (const { last, count } of this.#repeats.take()) this.record({ ...last, repeated: count });
+  }
+
+  #add(record: AuditRecord, settle: Waiting['settle']): void {
+    if (this.#waiting.length >= WAITING_MAX) {
+      this.#lose(1);
+      settle?.(new Error('too many records of the audit log wait'));
+      return;
+    }
+    this.#waiting.push({ fields: this.#fieldsOf(record), settle });
+    this.#start();
+  }
+
+  #fieldsOf({ event, ...rest }: AuditRecord): Readonly<Record<string, unknown>> {
+    const { clock, node, datacenter } = this.#options;
+    const time = new Date(clock.wallMs()).toISOString();
+    return { v: 1, time, event, node, at: datacenter, ...rest };
+  }
+
+  #start(): void {
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined;
+      // Somebody came while it ended.
+      if (this.#isAwaited) this.#start();
+      else if (this.#waiting.length > 0) this.#tryLater();
+    });
+  }
+
+  /** Until nothing waits, or it fails. Never rejects. */
+  async #writeAll(): Promise<void> {
+    // What is added in this turn goes into the first piece.
+    await Promise.resolve();
+    while (this.#waiting.length > 0 || !this.#isOpen) {
+      if (!this.#isAwaited && this.#options.clock.monotonicMs() < this.#retryAtMs) return;
+      const batch = this.#waiting.slice(0, BATCH_MAX);
+      try {
+        if (!this.#isOpen) await this.#open();
+        await this.#write(batch.map(({ fields }) => fields));
+      } catch (cause) {
+        this.#failed(cause);
+        return;
+      }
+      this.#waiting.splice(0, batch.length);
+      for (const { settle } of batch) settle?.(undefined);
+    }
+  }
+
+  async #open(): Promise<void> {
+    const { link = this.#link, isTorn, separator } = endOf(await this.#options.file.open());
+    this.#link = link;
+    const untold = this.#untold;
+    const begun = {
+      event: 'begun',
+      ...(isTorn ? { torn: true as const } : {}),
+      ...(untold > 0 ? { lost: untold } : {}),
+      previous: link,
+    } as const;
+    await this.#append([this.#fieldsOf(begun)], separator);
+    this.#untold -= untold;
+    if (this.#complainAtMs > 0) this.#options.logger.info({}, 'the audit log is written again');
+    this.#complainAtMs = 0;
+    this.#isOpen = true;
+  }
+
+  async #write(all: readonly Readonly<Record<string, unknown>>[]): Promise<void> {
+    if (all.length === 0) return;
+    const { file, rotateBytes } = this.#options;
+    if (file.sizeBytes >= rotateBytes) {
+      await file.rotate();
+      await this.#append([this.#fieldsOf({ event: 'continued', previous: this.#link })]);
+    }
+    await this.#append(all);
+    this.#written += all.length;
+  }
+
+  async #append(all: readonly Readonly<Record<string, unknown>>[], start = ''): Promise<void> {
+    const { file, isRequired } = this.#options;
+    let previous = this.#link;
+    let text = start;
+    for (const fields of all) {
+      const { line, link } = linked(previous, fields);
+      text += `${line}\n`;
+      previous = link;
+    }
+    await file.append(text, isRequired);
+    this.#link = previous;
+  }
+
+  /** Those who wait are told; the others wait on for the next try, which finds out what came to be written. */
+  #failed(cause: unknown): void {
+    const { clock, logger } = this.#options;
+    this.#isOpen = false;
+    this.#retryAtMs = clock.monotonicMs() + RETRY_MS;
+    const awaited = this.#waiting.filter(({ settle }) => settle !== undefined);
+    const others = this.#waiting.filter(({ settle }) => settle === undefined);
+    this.#waiting.splice(0, this.#waiting.length, ...others);
+    for (const { settle } of awaited) settle?.(cause);
+    if (clock.monotonicMs() < this.#complainAtMs) return;
+    this.#complainAtMs = clock.monotonicMs() + COMPLAINT_MS;
+    const waiting = this.#waiting.length;
+    const fields = { cause: messageOf(cause), waiting, lost: this.#lost };
+    logger.error(fields, 'the audit log cannot be written');
+  }
+
+  get #isAwaited(): boolean {
+    return this.#waiting.some(({ settle }) => settle !== undefined);
+  }
+
+  #tryLater(): void {
+    if (this.#isRetryDue) return;
+    this.#isRetryDue = true;
+    this.#options.clock.after(RETRY_MS, () => {
+      this.#isRetryDue = false;
+      this.#start();
+    });
+  }
+
+  #lose(count: number): void {
+    this.#lost += count;
+    this.#untold += count;
+  }
+}
+
+/** Where the records go on behind this end of a file. Throws where it is the end of something else. */
+function endOf(tail: string): {
+  readonly link: string | undefined;
+  readonly isTorn: boolean;
+  /** What makes the next record a line of its own. */
+  readonly separator: string;
+} {
+  const lines = tail.split('\n');
+  const behind = lines.findLastIndex((line) => linkIn(line) !== undefined) + 1;
+  const rest = lines.slice(behind).filter((line) => line !== '');
+  const isOurs = behind > 0 || rest.every((line) => line.startsWith(RECORD_START));
+  if (!isOurs) throw new Error('the file holds something else than an audit log');
+  const link = behind === 0 ? undefined : linkIn(lines[behind - 1] as string);
+  const isEnded = tail === '' || tail.endsWith('\n');
+  return { link, isTorn: rest.length > 0, separator: isEnded ? '' : '\n' };
+}
+
+const RECORD_START = '{"v":1,';

@@ -1,0 +1,132 @@
+// What is recorded of one request that comes in by a door: what it is about, who asks, what came of it. Only
+// what this server knows to be a name or an id is repeated: people put secrets where ids belong.
+
+import { AclError, type AclErrorCode } from '../acl/error.ts';
+import { ANONYMOUS_SECRET, isUuid, type SecretId } from '../acl/ids.ts';
+import type { Call } from '../service/call.ts';
+import type {
+  AuthMethodView,
+  BindingRuleView,
+  NamespaceView,
+  PolicyView,
+  RoleView,
+  TokenView,
+  WriteMeta,
+  WriteResult,
+} from '../service/views.ts';
+import type { StateView } from '../state/view.ts';
+import type { AuditObject, AuditRecord } from './audit-record.ts';
+
+export interface Asker {
+  readonly view: Pick<StateView, 'token' | 'tokenBySecret' | 'policy' | 'role' | 'bindingRule'>;
+  /** The secret of requests that bring none. */
+  readonly defaultSecret: SecretId | undefined;
+}
+
+/** What a caller may write in the place of a name. */
+const NAME_CHARS_MAX = 256;
+/** Refusals for want of rights. */
+export const DENIALS: ReadonlySet<AclErrorCode> = new Set([
+  'permission-denied',
+  'token-unknown',
+  'unauthenticated',
+  'login-refused',
+]);
+
+type View = TokenView | PolicyView | RoleView | AuthMethodView | BindingRuleView | NamespaceView;
+
+/** Who asks for what, and from where. */
+export function requestOf(asker: Asker, operation: string, call: Call): Omit<AuditRecord, 'event'> {
+  const secret = call.secret ?? asker.defaultSecret ?? ANONYMOUS_SECRET;
+  const name = (text: string | undefined): string | undefined => nameOf(asker, text);
+  return {
+    operation,
+    accessorId: asker.view.tokenBySecret(secret)?.accessorId,
+    client: call.remoteAddress,
+    requestId: name(call.requestId),
+    datacenter: name(call.datacenter),
+  };
+}
+
+/** The object that an input names, as far as this server knows it. */
+export function objectIn(asker: Asker, operation: string, input: object): AuditObject | undefined {
+  const given = input as Readonly<Record<string, unknown>>;
+  const draft = (given.draft ?? {}) as Readonly<Record<string, unknown>>;
+  const text = (value: unknown): string | undefined =>
+    typeof value === 'string' ? nameOf(asker, value) : undefined;
+  const id = text(given.accessorId) ?? text(given.id);
+  const name = text(given.name) ?? text(given.authMethod) ?? text(draft.name);
+  if (id === undefined && name === undefined) return undefined;
+  return { kind: kindOf(operation), id, name };
+}
+
+function kindOf(operation: string): string {
+  const [kind = operation] = operation.split('.');
+  return KINDS[kind] ?? kind;
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  bootstrap: 'token',
+  login: 'auth-method',
+  logout: 'token',
+  oidc: 'auth-method',
+};
+
+/** What came of a change, from the answer. */
+export function answerOf(output: unknown): Omit<AuditRecord, 'event'> {
+  if (typeof output !== 'object' || output === null || !('meta' in output)) {
+    return { outcome: output === false ? 'nothing' : 'done' };
+  }
+  const { value, meta } = output as Partial<WriteResult<View | boolean>> & {
+    readonly meta: WriteMeta;
+  };
+  const { epoch, seq } = meta.position;
+  const place = { index: meta.index, position: `${epoch}.${seq}` };
+  if (value === false) return { ...place, outcome: 'nothing' };
+  return { ...place, ...(typeof value === 'object' && shownOf(value)), outcome: 'done' };
+}
+
+function shownOf(view: View): { readonly object: AuditObject; readonly hash?: string } {
+  switch (view.kind) {
+    case 'token': {
+      const { accessorId: id, namespace, hash } = view.token;
+      return { object: { kind: view.kind, id, namespace }, hash };
+    }
+    case 'policy': {
+      const { id, name, namespace, hash } = view.policy;
+      return { object: { kind: view.kind, id, name, namespace }, hash };
+    }
+    case 'role': {
+      const { id, name, namespace, hash } = view.role;
+      return { object: { kind: view.kind, id, name, namespace }, hash };
+    }
+    case 'auth-method': {
+      const { name, namespace } = view.method;
+      return { object: { kind: view.kind, name, namespace } };
+    }
+    case 'binding-rule': {
+      const { id, namespace } = view.rule;
+      return { object: { kind: view.kind, id, namespace } };
+    }
+    case 'namespace':
+      return { object: { kind: view.kind, name: view.namespace.name } };
+    default:
+      return view satisfies never;
+  }
+}
+
+/** How a request that was not carried out, or perhaps not, is told. */
+export function failureOf(error: unknown): Pick<AuditRecord, 'outcome' | 'error'> {
+  const code = error instanceof AclError ? error.code : 'internal';
+  const isKnown = code !== 'outcome-unknown' && code !== 'internal';
+  return { outcome: isKnown ? 'refused' : 'unknown', error: code };
+}
+
+/** The text, if it may be repeated: no secret, and no id that nobody has. */
+function nameOf({ view }: Asker, text: string | undefined): string | undefined {
+  if (text === undefined || text === '' || text.length > NAME_CHARS_MAX) return undefined;
+  if (view.tokenBySecret(text as SecretId) !== undefined) return undefined;
+  if (!isUuid(text)) return text;
+  const known = view.token(text) ?? view.policy(text) ?? view.role(text) ?? view.bindingRule(text);
+  return known === undefined ? undefined : text;
+}

@@ -1,0 +1,94 @@
+// Reads audit logs, the oldest first, and says whether every record is linked with the one before it.
+
+import { fits, linkIn } from './audit-chain.ts';
+
+export interface AuditCheck {
+  readonly records: number;
+  /** Records that their server could not write, by what it says itself. */
+  readonly lost: number;
+  /** Pieces of records that a server left behind when it was ended. */
+  readonly torn: number;
+  /** What the first record is linked with: the last link of what was put aside before. */
+  readonly firstPrevious: string;
+  /** To be compared with what was noted elsewhere. */
+  readonly lastLink: string;
+}
+
+/** The first line that does not fit. */
+export class AuditMismatch extends Error {
+  override readonly name = 'AuditMismatch';
+}
+
+interface Head {
+  readonly event?: unknown;
+  readonly previous?: unknown;
+  readonly torn?: unknown;
+  readonly lost?: unknown;
+}
+
+export class AuditChecker {
+  #link: string | undefined;
+  #firstPrevious = '';
+  #records = 0;
+  #lost = 0;
+  #torn = 0;
+  /** What is no whole record, until the next one says that the server knows of it. */
+  #piece: string | undefined;
+
+  /** One line, without its end; `where` names it in what is thrown. Throws AuditMismatch. */
+  line(text: string, where: string): void {
+    if (linkIn(text) === undefined) {
+      this.#piece ??= where;
+      return;
+    }
+    const head = headOf(text);
+    if (this.#piece !== undefined) {
+      if (head.event !== 'begun' || head.torn !== true) throw this.#pieceAt(this.#piece);
+      this.#piece = undefined;
+      this.#torn += 1;
+    }
+    const previous = this.#link ?? this.#first(head, where);
+    if (!fits(previous, text)) {
+      throw new AuditMismatch(`${where}: it, or what stood before it, is not what was written`);
+    }
+    this.#link = linkIn(text);
+    this.#records += 1;
+    if (typeof head.lost === 'number') this.#lost += head.lost;
+  }
+
+  /** Throws AuditMismatch where nothing was read, or the last line is a piece. */
+  end(): AuditCheck {
+    if (this.#piece !== undefined) throw this.#pieceAt(this.#piece);
+    if (this.#link === undefined) throw new AuditMismatch('there is no record');
+    return {
+      records: this.#records,
+      lost: this.#lost,
+      torn: this.#torn,
+      firstPrevious: this.#firstPrevious,
+      lastLink: this.#link,
+    };
+  }
+
+  /** A file begins with a record that says what it is linked with. */
+  #first({ previous }: Head, where: string): string {
+    if (typeof previous !== 'string') {
+      throw new AuditMismatch(
+        `${where}: what stood before it is missing: name the older files first`,
+      );
+    }
+    this.#firstPrevious = previous;
+    return previous;
+  }
+
+  #pieceAt(where: string): AuditMismatch {
+    return new AuditMismatch(`${where}: it is no whole record`);
+  }
+}
+
+function headOf(line: string): Head {
+  try {
+    return JSON.parse(line) as Head;
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,62 @@
+// The audit log of one node: opened before anybody can ask, closed after the last answer.
+
+import type { Closer } from '../../cluster/base/closer.ts';
+import { messageOf } from '../../cluster/base/message-of.ts';
+import { AuditedDoors } from '../audit/audited-doors.ts';
+import { AuditTrail } from '../audit/audit-trail.ts';
+import type { MetricsRegistry } from '../http/metrics.ts';
+import type { StateView } from '../state/view.ts';
+import { serviceSettingsOf } from './derive-settings.ts';
+import type { Platform } from './platform.ts';
+import { type Settings, SettingsError } from './settings.ts';
+
+export interface AuditOptions {
+  readonly settings: Settings;
+  readonly platform: Platform;
+  readonly view: StateView;
+  readonly metrics: MetricsRegistry;
+}
+
+export interface Audit {
+  readonly doors: AuditedDoors;
+  readonly trail: AuditTrail;
+}
+
+/** Undefined where `audit.file` names none. Rejects with SettingsError where the file cannot be written. */
+export async function openAudit(
+  { settings, platform, view, metrics }: AuditOptions,
+  closer: Closer,
+): Promise<Audit | undefined> {
+  const { auditFile: file, clock, logger } = platform;
+  if (file === undefined) return undefined;
+  const trail = new AuditTrail({
+    ...{ file, clock, logger },
+    node: settings.node_name,
+    datacenter: settings.datacenter,
+    rotateBytes: settings['audit.rotate_bytes'],
+    isRequired: settings['audit.required'],
+  });
+  try {
+    await trail.open();
+  } catch (error) {
+    throw new SettingsError(`audit.file: ${messageOf(error)}`);
+  }
+  closer.defer(() => trail.close());
+  exportAuditMetrics(metrics, trail);
+  const { defaultSecret } = serviceSettingsOf(settings);
+  return { trail, doors: new AuditedDoors(trail, { view, defaultSecret }) };
+}
+
+function exportAuditMetrics(metrics: MetricsRegistry, trail: AuditTrail): void {
+  const records = metrics.counter('conclave.audit.records');
+  const lost = metrics.counter('conclave.audit.lost');
+  const failing = metrics.gauge('conclave.audit.failing');
+  let told = trail.figures;
+  metrics.onCollect(() => {
+    const now = trail.figures;
+    records.add(now.written - told.written);
+    lost.add(now.lost - told.lost);
+    failing.set(Number(now.isFailing));
+    told = now;
+  });
+}

@@ -1,0 +1,211 @@
+// The audit log of a server while it runs: order, links, a disk that is full, a server that ended in the middle of a
+// record, files that are put aside, refusals without end.
+
+import t from 'tap';
+import { AuditTrail } from '../../src/audit/audit-trail.ts';
+import { AuditChecker } from '../../src/audit/check-audit-log.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { MemoryAuditFile } from './memory-audit-file.ts';
+
+interface World {
+  readonly file: MemoryAuditFile;
+  readonly clock: FakeClock;
+  readonly said: string[];
+  readonly trail: AuditTrail;
+  /** Lets everything that waits for nothing but its turn happen. */
+  settle(): Promise<void>;
+}
+
+async function open(
+  given: { file?: MemoryAuditFile; isRequired?: boolean; rotateBytes?: number } = {},
+): Promise<World> {
+  const file = given.file ?? new MemoryAuditFile();
+  const clock = new FakeClock();
+  const said: string[] = [];
+  const say = (_fields: object, message: string): void => void said.push(message);
+  const trail = new AuditTrail({
+    ...{ file, clock, logger: { debug: say, info: say, warn: say, error: say } },
+    ...{ node: 'n1', datacenter: 'dc1' },
+    rotateBytes: given.rotateBytes ?? 1e9,
+    isRequired: given.isRequired ?? false,
+  });
+  await trail.open();
+  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  return { file, clock, said, trail, settle };
+}
+
+function checked(...texts: readonly string[]) {
+  const checker = new AuditChecker();
+  for (const text of texts)
+    for (const [place, line] of text.split('\n').slice(0, -1).entries())
+      checker.line(line, `line ${place + 1}`);
+  return checker.end();
+}
+
+const made = (operation: string) => ({ event: 'answered', operation, outcome: 'done' }) as const;
+const operations = ({ records }: MemoryAuditFile): readonly unknown[] =>
+  records.map(({ event, operation }) => operation ?? event);
+
+t.test('audit: records are written in order, each linked with the one before it', async (t) => {
+  const { file, trail, settle } = await open();
+  for (const operation of ['a', 'b', 'c']) trail.record(made(operation));
+  await settle();
+  t.same(operations(file), ['begun', 'a', 'b', 'c']);
+  t.match(file.records[1], { v: 1, time: '2026-01-01T00:00:00.000Z', node: 'n1', at: 'dc1' });
+  t.match(checked(file.text), { records: 4, lost: 0, torn: 0, firstPrevious: '0'.repeat(64) });
+  t.equal(checked(file.text).lastLink, file.records[3]?.link);
+  t.match(trail.figures, { written: 3, lost: 0, isFailing: false });
+});
+
+t.test(
+  'audit: what is changed, taken out, added or turned round is told by its line',
+  async (t) => {
+    const { file, trail, settle } = await open();
+    for (const operation of ['a', 'b', 'c', 'd']) trail.record(made(operation));
+    await settle();
+    const { lines } = file;
+    const text = (given: readonly string[]): string => given.map((line) => `${line}\n`).join('');
+    const changed = lines.with(2, lines[2]!.replace('"b"', '"x"'));
+    t.throws(() => checked(text(changed)), { message: /^line 3: / }, 'changed');
+    t.throws(() => checked(text(lines.toSpliced(2, 1))), { message: /^line 3: / }, 'taken out');
+    t.throws(
+      () => checked(text(lines.toSpliced(2, 0, lines[1]!))),
+      { message: /^line 3: / },
+      'added',
+    );
+    const turned = lines.with(2, lines[3]!).with(3, lines[2]!);
+    t.throws(() => checked(text(turned)), { message: /^line 3: / }, 'turned round');
+    t.throws(() => checked(text(lines.slice(1))), { message: /older files first/ }, 'no beginning');
+    t.throws(() => checked(text(lines.with(2, '{"v":1,"ti'))), { message: /^line 3: .*whole/ });
+    t.throws(() => checked(''), { message: 'there is no record' });
+    t.ok(checked(text(lines.slice(0, 3))), 'what is cut off at the end is not seen');
+  },
+);
+
+t.test('audit: a server goes on where it ended, also in the middle of a record', async (t) => {
+  const first = await open();
+  first.trail.record(made('a'));
+  await first.trail.close();
+  const { file } = first;
+  const whole = file.text;
+  for (const torn of ['', '{"v":1,"time":"2026', '{"v":1,"time":"2026\n']) {
+    file.text = whole + torn;
+    const { trail, settle } = await open({ file });
+    trail.record(made('b'));
+    await settle();
+    t.match(checked(file.text), { records: 4, torn: torn === '' ? 0 : 1 }, JSON.stringify(torn));
+  }
+});
+
+t.test('audit: a file of something else is not touched', async (t) => {
+  const file = new MemoryAuditFile();
+  file.text = 'a list of things to buy\n';
+  await t.rejects(open({ file }), { message: 'the file holds something else than an audit log' });
+  t.equal(file.text, 'a list of things to buy\n');
+});
+
+t.test('audit: a file that is full is put aside, and the next one is linked with it', async (t) => {
+  const { file, trail, settle } = await open({ rotateBytes: 400 });
+  for (const operation of ['a', 'b']) {
+    trail.record(made(operation));
+    await settle();
+  }
+  t.equal(file.aside.length, 1);
+  t.equal(file.records[0]?.event, 'continued');
+  t.equal(checked(...file.aside.toReversed(), file.text).records, 4);
+  t.equal(checked(file.text).firstPrevious, checked(file.aside[0]!).lastLink);
+});
+
+t.test(
+  'audit: what cannot be written waits, is then lost and counted, and said once',
+  async (t) => {
+    const { file, clock, said, trail, settle } = await open();
+    trail.record(made('a'));
+    await settle();
+    file.isFull = true;
+    for (let each = 0; each < 10_050; each += 1) trail.record(made('b'));
+    await settle();
+    t.match(trail.figures, { written: 1, lost: 50, isFailing: true });
+    t.same(said, ['the audit log cannot be written']);
+    for (let seconds = 0; seconds < 5; seconds += 1) {
+      clock.advance(1_000);
+      await settle();
+    }
+    t.equal(said.length, 1, 'it tries on, and does not say so each time');
+    file.isFull = false;
+    clock.advance(1_000);
+    for (let turn = 0; turn < 100; turn += 1) await settle();
+    t.match(trail.figures, { written: 10_001, lost: 50, isFailing: false });
+    t.same(said, ['the audit log cannot be written', 'the audit log is written again']);
+    t.match(checked(file.text), { lost: 50, torn: 0 });
+  },
+);
+
+t.test('audit: behind half a record the whole one is written once more', async (t) => {
+  const { file, clock, trail, settle } = await open();
+  file.cutAt = 20;
+  trail.record(made('a'));
+  await settle();
+  clock.advance(1_000);
+  await settle();
+  t.same(operations(file), ['begun', 'begun', 'a']);
+  t.match(checked(file.text), { torn: 1 });
+});
+
+t.test(
+  'audit: where it is required, a record is on disk when it counts, or its writer is told',
+  async (t) => {
+    const { file, trail, settle } = await open({ isRequired: true });
+    await trail.recorded(made('a'));
+    t.same(operations(file), ['begun', 'a']);
+    t.ok(file.synced.every(Boolean), 'it is on disk');
+    file.isFull = true;
+    const waiting = Array.from({ length: 3 }, () => trail.recorded(made('b')));
+    for (const each of await Promise.allSettled(waiting))
+      t.match(each, { status: 'rejected', reason: { message: 'no room' } });
+    await t.rejects(trail.recorded(made('c')), { message: 'no room' }, 'it is tried at once');
+    file.isFull = false;
+    await trail.recorded(made('d'));
+    await settle();
+    t.same(
+      operations(file),
+      ['begun', 'a', 'begun', 'd'],
+      'what was refused is not recorded later',
+    );
+    t.ok(checked(file.text));
+  },
+);
+
+t.test('audit: it goes on in a file that somebody else has put in its place', async (t) => {
+  const { file, trail, settle } = await open();
+  trail.record(made('a'));
+  await settle();
+  const before = file.text;
+  file.text = '';
+  await trail.reopen();
+  trail.record(made('b'));
+  await settle();
+  t.same(operations(file), ['begun', 'b']);
+  t.equal(checked(before, file.text).records, 4);
+});
+
+t.test('audit: refusals without end are told once a minute, and counted', async (t) => {
+  const { file, clock, trail, settle } = await open();
+  const refused = (client: string): void =>
+    trail.recordRefusal(`x ${client}`, { event: 'answered', operation: 'x', client });
+  for (let each = 0; each < 5; each += 1) refused('one');
+  refused('other');
+  await settle();
+  t.same(operations(file), ['begun', 'x', 'x']);
+  clock.advance(60_000);
+  await settle();
+  t.match(file.records.slice(3), [{ client: 'one', repeated: 4 }]);
+  refused('one');
+  await settle();
+  t.equal(file.records.length, 5, 'the next minute begins anew');
+  for (let each = 0; each < 2_000; each += 1) refused(`host ${each}`);
+  await settle();
+  t.equal(file.records.length, 5 + 999, 'of very many kinds a thousand are told apart');
+  await trail.close();
+  t.match(file.records.at(-1), { repeated: 1_001 }, 'and the others are counted together');
+});

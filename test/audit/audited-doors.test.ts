@@ -1,0 +1,173 @@
+// The service with an audit log behind its door: what is recorded of each request, by whom, and what never is.
+
+import t from 'tap';
+import { AuditedDoors } from '../../src/audit/audited-doors.ts';
+import { AuditTrail } from '../../src/audit/audit-trail.ts';
+import { AclError } from '../../src/acl/error.ts';
+import type { Operator } from '../../src/service/operator-operations.ts';
+import { CALL, createHarness, type Harness, newToken, ROOT } from '../service/harness.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { MemoryAuditFile } from './memory-audit-file.ts';
+
+const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+async function audited(isRequired = false) {
+  const harness: Harness = await createHarness();
+  const file = new MemoryAuditFile();
+  const trail = new AuditTrail({
+    ...{ file, clock: new FakeClock(), logger: SILENT, node: 'n1', datacenter: 'dc1' },
+    ...{ rotateBytes: 1e9, isRequired },
+  });
+  await trail.open();
+  const doors = new AuditedDoors(trail, { view: harness.machine, defaultSecret: undefined });
+  const operations = doors.operations(harness.operations);
+  /** Those since the last look, without what all have. */
+  let seen = 1;
+  const records = async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    const fresh = file.records.slice(seen);
+    seen = file.records.length;
+    return fresh.map(({ v: _v, time: _time, node: _node, at: _at, link: _link, ...rest }) => rest);
+  };
+  return { harness, file, trail, doors, operations, records };
+}
+
+const CLIENT = { remoteAddress: '10.1.2.3' };
+const call = { ...CALL, ...CLIENT };
+
+t.test('audit: a change says who made it, from where, of what, and where it stands', async (t) => {
+  const { harness, operations, records } = await audited();
+  const root = harness.machine.tokenBySecret(ROOT)!.accessorId;
+  const by = { accessorId: root, client: '10.1.2.3' };
+  const made = await operations.run('policy.create', { draft: { name: 'web' } }, call);
+  const { id, hash } = made.value.policy;
+  const { index, position } = made.meta;
+  const at = { index, position: `${position.epoch}.${position.seq}` };
+  const object = { kind: 'policy', id, name: 'web', namespace: 'default' };
+  t.same(await records(), [
+    { event: 'answered', operation: 'policy.create', ...by, object, ...at, hash, outcome: 'done' },
+  ]);
+  await operations.run('policy.delete', { id }, { ...call, requestId: 'job 7' });
+  await operations.run('policy.delete', { id }, call);
+  t.match(await records(), [
+    {
+      operation: 'policy.delete',
+      requestId: 'job 7',
+      object: { kind: 'policy', id },
+      outcome: 'done',
+    },
+    { operation: 'policy.delete', outcome: 'nothing' },
+  ]);
+  await operations.run('policy.list', { page: {} }, call);
+  t.same(await records(), [], 'a look is no change');
+});
+
+t.test(
+  'audit: refusals are there, of looks too, and other mistakes of looks are not',
+  async (t) => {
+    const { harness, operations, records } = await audited();
+    const { accessorId, secretId } = await newToken(harness);
+    const poor = { ...call, secret: secretId };
+    const stranger = { ...call, secret: 'nobody' as never };
+    await t.rejects(operations.run('policy.create', { draft: { name: 'web' } }, poor));
+    await t.rejects(operations.run('token.list', {} as never, poor));
+    await t.rejects(operations.run('policy.read', { id: 'x' }, stranger));
+    await t.rejects(operations.run('policy.create', { draft: { name: 'bad name' } }, call));
+    const refused = { outcome: 'refused', error: 'permission-denied', accessorId };
+    t.match(await records(), [
+      { operation: 'policy.create', object: { name: 'web' }, ...refused },
+      { operation: 'token.list', ...refused },
+      { operation: 'policy.read', outcome: 'refused', error: 'token-unknown' },
+      { operation: 'policy.create', outcome: 'refused', error: 'invalid' },
+    ]);
+  },
+);
+
+t.test('audit: no secret is in it, wherever somebody puts one', async (t) => {
+  const { harness, file, operations, records } = await audited();
+  const { secretId, accessorId } = await newToken(harness);
+  const mistaken = { ...call, requestId: secretId, datacenter: 'dc1' };
+  await t.rejects(
+    operations.run('token.delete', { accessorId: secretId }, mistaken).then((result) => {
+      if (result.value === false) throw new Error('there was nothing');
+    }),
+  );
+  await operations.run('policy.delete', { id: secretId }, call);
+  await t.rejects(
+    operations.run(
+      'login',
+      {
+        authMethod: ROOT,
+        bearerToken: 'a bearer that nobody may see',
+        meta: {},
+        namespace: undefined,
+      },
+      call,
+    ),
+  );
+  const elsewhere = '7e9b1c8a-0000-4000-8000-00000000abcd';
+  await operations.run('policy.delete', { id: elsewhere }, call);
+  await operations.run('token.update', { accessorId, draft: { description: 'x' } }, call);
+  await operations.run('token.clone', { accessorId, description: 'x', namespace: undefined }, call);
+  await operations.run('token.create', { draft: { secretId: elsewhere } }, call);
+  t.equal((await records()).length, 7);
+  for (const secret of [secretId, ROOT, 'nobody may see', elsewhere])
+    t.notMatch(file.text, secret, 'neither a secret nor an id that nobody has');
+});
+
+t.test('audit: where it is required, nothing is done that is not on disk before', async (t) => {
+  const { harness, file, operations, doors, records } = await audited(true);
+  await operations.run('policy.create', { draft: { name: 'web' } }, call);
+  t.match(await records(), [
+    { event: 'asked', operation: 'policy.create', object: { name: 'web' } },
+    { event: 'answered', operation: 'policy.create', outcome: 'done' },
+  ]);
+  file.isFull = true;
+  const refused = { code: 'unavailable', message: /^nothing was done: the audit log cannot be / };
+  await t.rejects(operations.run('policy.create', { draft: { name: 'lost' } }, call), refused);
+  const operator = doors.operator({
+    run: () => Promise.reject(new Error('it must not be asked')),
+    save: () => Promise.reject(new Error('it must not be asked')),
+    beginRestore: () => Promise.reject(new Error('it must not be asked')),
+  } as Operator);
+  await t.rejects(operator.run('raft-transfer-leader', { id: undefined }, call), refused);
+  await t.rejects(operator.beginRestore(call), refused);
+  await t.rejects(operator.save(call), refused);
+  const { refusal } = await harness.run('policy.read-by-name', { name: 'lost' });
+  t.equal(refusal?.code, 'not-found', 'it is not there');
+  await operations.run('policy.list', { page: {} }, call);
+});
+
+t.test(
+  'audit: what operators do is in it, with what they asked for, and how it ended',
+  async (t) => {
+    const { doors, records } = await audited();
+    const intake = {
+      add: () => Promise.resolve(),
+      finish: () => Promise.resolve({ index: 12 }),
+      abandon: () => Promise.resolve(),
+    };
+    const unknown = new AclError('outcome-unknown', 'nobody knows');
+    const operator = doors.operator({
+      run: async (name: string) => {
+        if (name === 'raft-remove-peer') throw unknown;
+        return 'done';
+      },
+      save: async () => ({ meta: {} }),
+      beginRestore: async () => intake,
+    } as never);
+    await operator.run('primary', {}, call);
+    await operator.run('raft-transfer-leader', { id: 'n2' }, call);
+    await t.rejects(operator.run('raft-remove-peer', { server: { id: 'n3' } }, call), unknown);
+    const whole = await operator.beginRestore(call);
+    await whole.finish();
+    await whole.abandon();
+    await (await operator.beginRestore(call)).abandon();
+    t.match(await records(), [
+      { operation: 'raft-transfer-leader', input: { id: 'n2' }, outcome: 'done' },
+      { operation: 'raft-remove-peer', input: { server: { id: 'n3' } }, outcome: 'unknown' },
+      { operation: 'snapshot-restore', outcome: 'done', index: 12 },
+      { operation: 'snapshot-restore', outcome: 'refused' },
+    ]);
+  },
+);

@@ -1,0 +1,59 @@
+// Where an audit log lies: who may read it, what it is called when it is full, and where a look at its end begins.
+
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { RotatingFile } from '../../src/platform-node/audit-file.ts';
+import { temporaryFolder } from '../hard/server-process.ts';
+
+t.test('audit file: appended to, for its owner alone, and its end is given', async (t) => {
+  const path = join(temporaryFolder(t), 'audit.log');
+  const file = new RotatingFile(path, 2);
+  t.equal(await file.open(), '');
+  await file.append('one\n', false);
+  await file.append('two\n', true);
+  t.equal(file.sizeBytes, 8);
+  t.equal(statSync(path).mode & 0o777, 0o600);
+  t.equal(await file.open(), 'one\ntwo\n');
+  await file.append(`${'x'.repeat(100_000)}\nlast\n`, false);
+  const end = await file.open();
+  t.equal(end.length, 64 * 1024);
+  t.ok(end.endsWith('x\nlast\n'));
+  t.equal(file.sizeBytes, 100_014);
+  await file.close();
+  await t.rejects(file.append('x', false), { message: `${path} is not open` });
+  await t.rejects(new RotatingFile(join(path, 'x'), 2).open(), { code: 'ENOTDIR' });
+});
+
+t.test('audit file: put aside under numbers, and the oldest goes', async (t) => {
+  const path = join(temporaryFolder(t), 'audit.log');
+  const file = new RotatingFile(path, 2);
+  t.teardown(() => file.close());
+  await file.open();
+  for (const text of ['a', 'b', 'c', 'd']) {
+    await file.append(text, false);
+    if (text !== 'd') await file.rotate();
+  }
+  const texts = ['', '.1', '.2'].map((end) => readFileSync(path + end, 'utf8'));
+  t.same(texts, ['d', 'c', 'b']);
+  t.notOk(existsSync(`${path}.3`));
+  const none = new RotatingFile(path, 0);
+  await none.open();
+  await none.rotate();
+  t.equal(readFileSync(path, 'utf8'), '', 'or none is kept');
+  await none.close();
+});
+
+t.test('audit file: goes on under its name when somebody has moved it away', async (t) => {
+  const path = join(temporaryFolder(t), 'audit.log');
+  const file = new RotatingFile(path, 2);
+  t.teardown(() => file.close());
+  await file.open();
+  await file.append('before\n', false);
+  renameSync(path, `${path}.moved`);
+  writeFileSync(path, '');
+  t.equal(await file.open(), '');
+  await file.append('after\n', false);
+  t.equal(readFileSync(path, 'utf8'), 'after\n');
+  t.equal(readFileSync(`${path}.moved`, 'utf8'), 'before\n');
+});
