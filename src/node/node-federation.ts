@@ -400,6 +400,7 @@ export class NodeFederation implements Federation {
       port: promotionPortOf({
         ...this.#deps,
         machine,
+        random: platform.random,
         gate: this.#gate,
         isReigning: () => this.#isReigning,
         leftBehindBy: (successor) => this.#leftBehindBy(successor),
