@@ -76,7 +76,8 @@ class MemoryPort implements PromotionPort {
   constructor(isPrimary: boolean) {
     const voters = ['dc1', 'dc2'];
     const epoch = { epoch: 1, primary: 'dc1', maxEpoch: 1, votedFor: 'dc1', epochs: [] };
-    this.#state = { ...epoch, isPrimary, isDiverged: false, cursor: CURSOR, voters };
+    const kind = { isPrimary, isDiverged: false, isWitness: false };
+    this.#state = { ...epoch, ...kind, cursor: CURSOR, voters, witnesses: [] };
   }
 
   state(): PromotionState {
@@ -112,6 +113,12 @@ class MemoryPort implements PromotionPort {
   async fence(): Promise<void> {
     this.#state = { ...this.#state, isPrimary: false };
   }
+
+  async forkPlace(): Promise<GlobalCursor> {
+    return CURSOR;
+  }
+
+  async goBack(): Promise<void> {}
 
   seal(): () => void {
     return silent;

@@ -325,6 +325,7 @@ export class FederationParts {
       port: promotionPortOf({
         ...this.following,
         machine,
+        random: platform.random,
         gate: this.gate,
         isReigning: () => this.isReigning,
         leftBehindBy: (successor) => this.#leftBehindBy(successor),

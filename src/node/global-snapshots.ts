@@ -6,6 +6,7 @@ import type { GlobalSnapshot } from '../../cluster/federation/snapshot/snapshot-
 import type { SnapshotSink } from '../../cluster/federation/snapshot/snapshot-sink.ts';
 import { AclError } from '../acl/error.ts';
 import type { Change } from '../state/commands.ts';
+import type { GlobalSnapshot as GlobalSnapshotOfState } from '../state/global-log/global-snapshot.ts';
 import type { StateMachine } from '../state/machine.ts';
 import { requireReadable, UnreadableRow } from '../state/readable-row.ts';
 import { RowParser } from '../state/row-parser.ts';
@@ -30,6 +31,21 @@ export async function lentBy(
     },
     close: () => snapshot.close(),
   };
+}
+
+/** Makes the own snapshot of an earlier place the state. Rejects with whatever went wrong; nothing is lost. */
+export async function takeBack(
+  sink: SnapshotSink,
+  snapshotId: string,
+  snapshot: Pick<GlobalSnapshotOfState, 'header' | 'pieces'>,
+): Promise<void> {
+  let number = 0;
+  await sink.add({ snapshotId, number, bytes: snapshot.header });
+  for await (const bytes of snapshot.pieces()) {
+    number += 1;
+    await sink.add({ snapshotId, number, bytes });
+  }
+  await sink.commit({ snapshotId, pieceCount: number + 1 });
 }
 
 type Staging = Pick<StateMachine, 'importUnderWay' | 'localRows' | 'replication'>;

@@ -15,8 +15,10 @@ import type { Command } from './commands.ts';
 import { type DigestCheckpoint, DigestCheckpoints, isCheckpoint } from './digest-checkpoints.ts';
 import { levelOf, NEWEST_LEVEL } from './feature-levels.ts';
 import type { Generations } from './generations.ts';
+import { type ForkSnapshot, forkSnapshotOf } from './global-log/fork-snapshot.ts';
 import { type GlobalSnapshot, globalSnapshotOf } from './global-log/global-snapshot.ts';
 import { RecentEntries, type WrittenEntry } from './global-log/recent-entries.ts';
+import type { EpochStart } from './global-log/replication.ts';
 import { decodeMeta, EMPTY_META, type Meta } from './meta.ts';
 import type { Outcome } from './outcome.ts';
 import { SnapshotIntake } from './snapshot-intake.ts';
@@ -198,6 +200,14 @@ export class StateMachine extends StoredState {
    */
   globalSnapshot(): Promise<GlobalSnapshot | undefined> {
     return globalSnapshotOf(this.store);
+  }
+
+  /**
+   * The global objects of the place where the chain of these epochs left the own one, made of those that are here;
+   * to be closed. Rejects with AclError where what is kept does not say what they were.
+   */
+  forkSnapshot(theirs: readonly EpochStart[]): Promise<ForkSnapshot> {
+    return forkSnapshotOf(this.store, theirs);
   }
 
   /**

@@ -123,6 +123,38 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'the first primary is outrun beside a witness, and its successor is lost for good',
+    marks: [
+      'says: went back to where a later reign left the own log',
+      'says: took what a datacenter had more',
+    ],
+    siteSizes: SMALL,
+    federation: { defaultAck: 'majority', witnessSite: 3, hasLogouts: true, awaySites: [2] },
+    safetyMs: 22_000,
+    faults: [
+      at(8000, 60_000, { kind: 'away', site: 1, direction: 'both' }),
+      at(12_000, 100, { kind: 'elect', sites: [2] }),
+    ],
+  },
+  {
+    name: 'a server is killed while the first primary goes back, beside a witness',
+    marks: [
+      'killed while it takes in: snapshot',
+      'says: went back to where a later reign left the own log',
+      'a primary was elected',
+    ],
+    siteSizes: [3, 1, 1],
+    federation: { defaultAck: 'majority', witnessSite: 3 },
+    safetyMs: 56_000,
+    faults: [
+      at(8000, 20_000, { kind: 'away', site: 1, direction: 'both' }),
+      at(9000, 100, { kind: 'elect', sites: [2] }),
+      at(27_000, 28_000, { kind: 'away', site: 2, direction: 'both' }),
+      at(28_500, 26_000, { kind: 'ambush', site: 1, moment: 'snapshot', ending: 'power' }),
+      ...[31_000, 39_000, 47_000].map((atMs) => at(atMs, 100, { kind: 'elect', sites: [1] })),
+    ],
+  },
+  {
     name: 'a datacenter is promoted by force, and the old primary returns',
     marks: ['a primary was forced'],
     siteSizes: SMALL,

@@ -70,6 +70,8 @@ const SAVED: readonly {
   { seed: 230_273, subject: 'datacenters', cuts: { only: [0, 1, 4] } },
   // What a fork showed was taken for what the log that is left had long after.
   { seed: 20_679, subject: 'datacenters', cuts: {} },
+  // Whom the witness had elected was lost, and the old primary had written on beside it: nobody could be elected.
+  { seed: 421_040, subject: 'datacenters', cuts: {} },
   // The primary waited for the word of another datacenter, lost a server meanwhile, and had no global log for good.
   {
     seed: 20_272,

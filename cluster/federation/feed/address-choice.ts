@@ -1,5 +1,5 @@
 // Which server of the primary to ask next: one that works as long as it does, one after the other while
-// none does, and where a redirection points first.
+// none does, from the likeliest on whenever that is another one, and where a redirection points first.
 
 import type { NetAddress } from '../../platform/net.ts';
 
@@ -7,6 +7,8 @@ export class AddressChoice {
   readonly #all: () => readonly NetAddress[];
   readonly #redirectsMax: number;
   #turn = 0;
+  /** The first of all when one was chosen last. */
+  #likeliest: NetAddress | undefined;
   #hint: NetAddress | undefined;
   #redirectCount = 0;
 
@@ -18,6 +20,11 @@ export class AddressChoice {
   next(): NetAddress | undefined {
     if (this.#hint !== undefined) return this.#hint;
     const all = this.#all();
+    const [first] = all;
+    if (first !== undefined && !isSame(first, this.#likeliest)) {
+      this.#likeliest = first;
+      this.#turn = 0;
+    }
     return all[this.#turn % Math.max(1, all.length)];
   }
 
@@ -42,4 +49,8 @@ export class AddressChoice {
     this.#hint = first;
     return true;
   }
+}
+
+function isSame({ host, port }: NetAddress, other: NetAddress | undefined): boolean {
+  return host === other?.host && port === other.port;
 }

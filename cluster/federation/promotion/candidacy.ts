@@ -22,6 +22,7 @@ import {
 import { type PromotionPort, type PromotionState, requireLeading } from './promotion-port.ts';
 import { type PromotionRefusal, refused, undecided } from './promotion-refusal.ts';
 import type { RestOfLog } from './rest-of-log.ts';
+import type { Fork, WayBack } from './way-back.ts';
 
 export interface Promoted {
   readonly epoch: number;
@@ -55,6 +56,7 @@ export interface CandidacyOptions {
   readonly datacenter: string;
   readonly port: PromotionPort;
   readonly rest: RestOfLog;
+  readonly wayBack: WayBack;
   /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
   readonly heardEpoch: () => number;
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
@@ -65,8 +67,16 @@ export interface CandidacyOptions {
 
 interface Giver {
   readonly giver: Standing | undefined;
+  /** Where it has to be followed from, because it is on another chain. */
+  readonly fork?: Fork;
   /** Why others that have more do not give it; empty, or begins with a semicolon. */
   readonly says: string;
+}
+
+interface Plan {
+  readonly epoch: number;
+  /** To be left before anybody is asked for a promise. */
+  readonly fork: Fork | undefined;
 }
 
 const NO_GIVER: Giver = { giver: undefined, says: '' };
@@ -88,7 +98,8 @@ export class Candidacy {
   async run(wish: Wish): Promise<Promoted> {
     const trial = requireLeading(this.#options.port);
     if (trial.isPrimary && wish.kind === 'handed-over') throw already();
-    const epoch = await this.#epochFor(wish, trial);
+    const { epoch, fork } = await this.#epochFor(wish, trial);
+    if (fork !== undefined) await this.#leave(fork);
     const { cursor, ballot, count } = await this.#vote(wish, epoch);
     const { promised, hasMajority, further, rivals } = count;
     // Two reigns of one epoch could not be told apart.
@@ -108,15 +119,17 @@ export class Candidacy {
   }
 
   /** Asks everybody whether it would come to it, before anybody gives anything up. */
-  async #epochFor(wish: Wish, state: PromotionState): Promise<number> {
+  async #epochFor(wish: Wish, state: PromotionState): Promise<Plan> {
     const { cursor, maxEpoch } = state;
     const next = this.nextEpoch();
     if (wish.kind === 'forced' && wish.epoch !== next) {
       throw refused(`the next epoch is ${next}, not ${wish.epoch}`);
     }
     const first = await this.#trial(wish, state.voters, cursor);
-    const { giver, says } = takesRest(wish)
-      ? await this.#giverOf(first.count.further, cursor)
+    const { further } = first.count;
+    const mayGoBack = further.every(({ datacenter }) => state.witnesses.includes(datacenter));
+    const { giver, fork, says } = takesRest(wish)
+      ? await this.#giverOf(further, { cursor, mayGoBack })
       : NO_GIVER;
     const { ballot, count } =
       giver === undefined
@@ -126,7 +139,7 @@ export class Candidacy {
     // Who has promised a later epoch to another one takes nothing of this reign, and never will.
     if (state.isPrimary && wish.kind !== 'renewed' && !isOutrun) throw already();
     if (wish.kind === 'forced') {
-      if (count.further.length === 0) return next;
+      if (count.further.length === 0) return { epoch: next, fork };
       throw furtherThere(count, ballot, says);
     }
     if (wish.kind === 'handed-over' && !count.promised.includes(wish.by)) {
@@ -141,7 +154,17 @@ export class Candidacy {
     if (isBeside && count.further.length > 0) throw furtherThere(count, ballot, says);
     if (!count.hasMajority) throw refused(`there is no majority: ${ballotText(ballot)}${says}`);
     const after = wish.kind === 'renewed' ? wish.after : 0;
-    return Math.max(next, count.maxEpoch + 1, after + 1);
+    return { epoch: Math.max(next, count.maxEpoch + 1, after + 1), fork };
+  }
+
+  /** From here on the own datacenter is where the reign that outran it began. Rejects with PromotionRefusal. */
+  async #leave(fork: Fork): Promise<void> {
+    try {
+      await this.#options.wayBack.take(fork);
+    } catch (error) {
+      const { datacenter } = this.#options;
+      throw undecided(`${datacenter} did not come back to what is shared: ${messageOf(error)}`);
+    }
   }
 
   /** Who would promise, to this datacenter if it were there: nothing is given up. */
@@ -170,15 +193,25 @@ export class Candidacy {
     }
   }
 
-  /** Who has most of those that give what follows; and why the others do not. */
-  async #giverOf(further: readonly Standing[], after: GlobalCursor): Promise<Giver> {
+  /** Who has most of those that give what follows, where they parted if need be; and why the others do not. */
+  async #giverOf(
+    further: readonly Standing[],
+    own: { readonly cursor: GlobalCursor; readonly mayGoBack: boolean },
+  ): Promise<Giver> {
+    const { datacenter, rest, wayBack } = this.#options;
     let says = '';
     for (const giver of further) {
       try {
-        await this.#options.rest.requireGiven(giver.datacenter, after);
+        await rest.requireGiven(giver.datacenter, own.cursor);
         return { giver, says };
       } catch (error) {
         says += `; ${giver.datacenter} does not give what it has more: ${messageOf(error)}`;
+      }
+      if (!own.mayGoBack) continue;
+      try {
+        return { giver, fork: await wayBack.find(giver), says };
+      } catch (error) {
+        says += `; ${datacenter} cannot go back to where that chain left its own: ${messageOf(error)}`;
       }
     }
     return { giver: undefined, says };

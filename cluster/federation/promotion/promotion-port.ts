@@ -17,8 +17,12 @@ export interface PromotionState {
   readonly cursor: GlobalCursor;
   /** What it has beyond a fork is set apart and not the log's any more: a snapshot is waited for. */
   readonly isDiverged: boolean;
+  /** It has a vote, and no objects. */
+  readonly isWitness: boolean;
   /** The datacenters whose promises count. */
   readonly voters: readonly string[];
+  /** Those that are listed as witnesses. */
+  readonly witnesses: readonly string[];
   readonly epochs: readonly EpochStart[];
 }
 
@@ -73,6 +77,16 @@ export interface PromotionPort {
   start(claim: EpochClaim): Promise<boolean>;
   /** A later reign is known: this datacenter is not primary any more, and sets apart what only it has. */
   fence(epochs: readonly EpochStart[]): Promise<void>;
+  /**
+   * The last place that the own chain shares with that of these epochs, which left it before the own last entry, and
+   * from which the own datacenter can go on. Rejects with why not.
+   */
+  forkPlace(epochs: readonly EpochStart[]): Promise<GlobalCursor>;
+  /**
+   * Ends the own reign, sets apart what follows that place, and has the objects of that place again. Rejects as
+   * `forkPlace` before anything has changed.
+   */
+  goBack(epochs: readonly EpochStart[]): Promise<void>;
   /** This leader takes no global writes until it is released. Gives what releases it. */
   seal(): () => void;
   /** Resolves with the place of the last write when all that were under way are over. */

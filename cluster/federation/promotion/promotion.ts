@@ -37,6 +37,7 @@ import {
 } from './promotion-port.ts';
 import { PromotionRefusal, refused, undecided } from './promotion-refusal.ts';
 import { RestOfLog } from './rest-of-log.ts';
+import { WayBack } from './way-back.ts';
 
 export interface PromotionOptions extends AskLeaderOptions {
   readonly clock: Clock;
@@ -103,7 +104,8 @@ export class Promotion {
     const ask = (datacenter: string, method: string, payload: Uint8Array) =>
       askLeader(options, { datacenter, method, payload, deadlineMs });
     this.#rest = new RestOfLog({ ...options, ask });
-    this.#candidacy = new Candidacy({ ...options, ask, rest: this.#rest });
+    const wayBack = new WayBack({ ...options, ask, rest: this.#rest });
+    this.#candidacy = new Candidacy({ ...options, ask, rest: this.#rest, wayBack });
   }
 
   /** This server leads its datacenter: from now on it learns of reigns that began without it. */
@@ -256,14 +258,16 @@ export class Promotion {
   }
 
   #onEpochs({ from, payload }: RpcRequest): Uint8Array {
-    const { epochs, isPrimary } = this.#lead();
+    const { epochs, isPrimary, isWitness, isDiverged } = this.#lead();
     const theirs = decodeEpochsAsk(payload);
     const own = this.#options.federationId();
     if (areTwoFederations(own, theirs ?? '')) {
       const says = `${from.datacenter} is of federation ${theirs}, ${this.#options.datacenter} of ${own}`;
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, says);
     }
-    if (isPrimary) return encodeEpochs(epochs, theirs === undefined ? undefined : own);
+    // What a witness has of a reign, nobody but a candidate can go on with.
+    const tells = isPrimary || (isWitness && !isDiverged);
+    if (tells) return encodeEpochs(epochs, theirs === undefined ? undefined : own);
     const says = `${this.#options.datacenter} is not the primary`;
     throw new RpcRefusal(PROMOTION_REFUSAL.refused, says);
   }

@@ -105,7 +105,7 @@ export async function globalSnapshotOf(store: {
   return {
     cursor: replication.cursor,
     header: encodeHeader(headerOf(replication, decodeMeta(metaRow))),
-    pieces: () => piecesOf(reader),
+    pieces: () => piecesOf((range) => reader.rows(range)),
     close: () => {
       closing ??= reader.close();
       return closing;
@@ -120,12 +120,13 @@ function headerOf(replication: Replication, meta: Meta): GlobalSnapshotHeader {
   return { ...said, index, bootstrapIndex, digest };
 }
 
-async function* piecesOf(reader: KvReader): AsyncGenerator<Uint8Array> {
+/** Of the rows that are read, those that other datacenters may have, in pieces. */
+export async function* piecesOf(rowsOf: KvReader['rows']): AsyncGenerator<Uint8Array> {
   let rows: KvRow[] = [];
   let sizeBytes = 0;
   for (const kind of [...OBJECT_KINDS, ROW.request]) {
     const range = { from: Uint8Array.of(kind), to: Uint8Array.of(kind + 1) };
-    for await (const slice of reader.rows(range)) {
+    for await (const slice of rowsOf(range)) {
       for (const row of slice) {
         const { key, value } = row;
         if (!isGlobalRow(key, value) && !isSentRequest(key, value)) continue;

@@ -1,7 +1,7 @@
 // The entries of the global log that a datacenter keeps, read back: for those who follow it, for the
 // hash at a place, and for an operator who looks at what diverged.
 
-import type { KvReader, KvRow } from '../../../cluster/platform/kv.ts';
+import type { KvRange, KvReader, KvRow } from '../../../cluster/platform/kv.ts';
 import { numberInKey, rangeOf, rowKey } from '../tables.ts';
 import type { Getter } from '../getter.ts';
 import { epochAt, rangesOf } from './chain.ts';
@@ -145,10 +145,15 @@ export function divergentEntryAt(
   return entry && decodeEntry(entry);
 }
 
-function rowsIn(
-  reader: KvReader,
-  { epoch, first, last }: EntryRange,
-): AsyncIterable<readonly KvRow[]> {
-  const to = rangeOf(rowKey('globalEntry', epoch, last)).to;
-  return reader.rows({ from: entryKey(epoch, first), to });
+/** The last one first. */
+export function rowsBackIn(reader: KvReader, range: EntryRange): AsyncIterable<readonly KvRow[]> {
+  return reader.rows({ ...keysOf(range), reverse: true });
+}
+
+function rowsIn(reader: KvReader, range: EntryRange): AsyncIterable<readonly KvRow[]> {
+  return reader.rows(keysOf(range));
+}
+
+function keysOf({ epoch, first, last }: EntryRange): Pick<KvRange, 'from' | 'to'> {
+  return { from: entryKey(epoch, first), to: rangeOf(rowKey('globalEntry', epoch, last)).to };
 }

@@ -267,3 +267,23 @@ t.test('addresses: one that works is kept, the others get their turns', async (t
   test.equal(next(), 'c');
   test.equal(new AddressChoice(() => [], 2).next(), undefined);
 });
+
+t.test(
+  'addresses: another likeliest one is asked at once, and not in its turn',
+  async (test: Test) => {
+    const old = ['a', 'b', 'c'].map((host) => ({ host, port: 1 }));
+    let all = old;
+    const choice = new AddressChoice(() => all, 2);
+    const next = (): string | undefined => choice.next()?.host;
+    choice.next();
+    choice.failed();
+    test.equal(next(), 'b');
+    choice.failed();
+    all = [{ host: 'new', port: 1 }, ...old];
+    test.equal(next(), 'new');
+    choice.failed();
+    test.equal(next(), 'a', 'then the others');
+    choice.failed();
+    test.equal(next(), 'b');
+  },
+);

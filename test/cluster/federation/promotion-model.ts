@@ -115,10 +115,13 @@ export class Datacenter implements PromotionPort {
   }
 
   state(): PromotionState {
-    const { cursor, epochs, isDiverged, isPrimary, maxEpoch, votedFor } = this;
+    const { cursor, epochs, isDiverged, isPrimary, isWitness, maxEpoch, votedFor } = this;
     const { epoch, primary } = epochs.at(-1)!;
-    const own = { cursor, isDiverged, isPrimary, maxEpoch, votedFor };
-    return { ...own, epoch, primary, epochs, voters: this.voters };
+    const own = { cursor, isDiverged, isPrimary, isWitness, maxEpoch, votedFor };
+    const witnesses = this.#world.all
+      .filter((each) => each.isWitness)
+      .map(({ name: each }) => each);
+    return { ...own, epoch, primary, epochs, voters: this.voters, witnesses };
   }
 
   get voters(): readonly string[] {
@@ -204,14 +207,37 @@ export class Datacenter implements PromotionPort {
     const heard = epochs.at(-1)!.epoch;
     if (heard < this.maxEpoch || heard <= this.epochs.at(-1)!.epoch) return;
     this.maxEpoch = heard;
-    const known = this.epochs.map(({ epoch }) => epoch);
-    const shared = Math.max(...epochs.map(({ epoch }) => (known.includes(epoch) ? epoch : 0)));
-    const later = [...epochs, ...this.epochs].filter(({ epoch }) => epoch > shared);
-    const forkSeq = Math.min(...later.map(({ startSeq }) => startSeq)) - 1;
-    if (this.cursor.seq > forkSeq) {
+    const forkSeq = this.#forkSeqWith(epochs);
+    if (this.cursor.seq > forkSeq && !this.isDiverged) {
       this.divergent.push(...this.entries.slice(forkSeq));
       this.isDiverged = true;
     }
+  }
+
+  /** What stands in the way of going back. */
+  forkPlaceFirst: () => void = () => undefined;
+
+  async forkPlace(epochs: readonly EpochStart[]): Promise<GlobalCursor> {
+    await this.#world.pause();
+    this.forkPlaceFirst();
+    return cursorOf(this.entries[this.#forkSeqWith(epochs) - 1]!);
+  }
+
+  async goBack(epochs: readonly EpochStart[]): Promise<void> {
+    const { epoch, seq } = await this.forkPlace(epochs);
+    const next = epochs.find((each) => each.epoch > epoch)!;
+    await this.fence([...epochs.filter((each) => each.epoch <= epoch), next]);
+    await this.#world.pause();
+    this.entries = this.entries.slice(0, seq);
+    this.epochs = epochs.filter((each) => each.epoch <= next.epoch);
+    this.isDiverged = false;
+  }
+
+  #forkSeqWith(epochs: readonly EpochStart[]): number {
+    const known = this.epochs.map(({ epoch }) => epoch);
+    const shared = Math.max(...epochs.map(({ epoch }) => (known.includes(epoch) ? epoch : 0)));
+    const later = [...epochs, ...this.epochs].filter(({ epoch }) => epoch > shared);
+    return Math.min(...later.map(({ startSeq }) => startSeq)) - 1;
   }
 
   seal(): () => void {

@@ -676,6 +676,85 @@ t.test('election: on a fork, where nobody is there who went on without it', asyn
   test.same(world.violations, []);
 });
 
+/**
+ * dc3 is a witness, and has what dc2 wrote in epoch 2, which it has elected; dc2 is gone. dc1 has not heard of that
+ * epoch, and has written on in its own.
+ */
+async function besideWitness(): Promise<Three> {
+  const all = threeDatacenters();
+  const { world, one, two, three } = all;
+  two.follow(one, 10);
+  three.follow(one, 10);
+  three.isWitness = true;
+  for (const other of ['dc2', 'dc3']) world.cuts.add(`dc1 ${other}`).add(`${other} dc1`);
+  await world.time.result(two.promotion.elect());
+  two.write('of epoch 2');
+  three.follow(two, 10);
+  one.write('of epoch 1');
+  two.isUp = false;
+  world.cuts.clear();
+  return all;
+}
+
+t.test(
+  'way back: who was outrun takes from where it was, and sets apart what it has',
+  async (test) => {
+    const { world, one, two, three } = await besideWitness();
+    const { epoch, promises } = await world.time.result(one.promotion.elect());
+    test.same([epoch, promises, one.isPrimary], [3, ['dc3'], true]);
+    test.same(
+      one.divergent.map(({ bytes }) => Buffer.from(bytes).includes('of epoch 1')),
+      [true],
+    );
+    test.same(one.entries.slice(0, 12), three.entries, 'all that the witness has');
+    three.follow(one, 10);
+    test.same(three.cursor, one.cursor);
+    two.isUp = true;
+    two.promotion.start();
+    await world.time.until('dc2 knows', () => !two.isPrimary);
+    two.promotion.stop();
+    test.equal(two.divergent.length, 0, 'dc2 has nothing of its own');
+    test.same(world.violations, []);
+  },
+);
+
+t.test('way back: is taken where it was fenced before, and by force', async (test) => {
+  const fenced = await besideWitness();
+  await fenced.world.time.result(fenced.one.fence(fenced.two.epochs));
+  test.ok(fenced.one.isDiverged);
+  await fenced.world.time.result(fenced.one.promotion.elect());
+  test.same([fenced.one.isPrimary, fenced.one.divergent.length], [true, 1]);
+  const { world, one, three } = await besideWitness();
+  world.voters.push('dc4', 'dc5');
+  test.match(await refusalOf(world, one.promotion.elect()), /^refused: there is no majority/);
+  test.same([one.isPrimary, one.divergent.length], [true, 0], 'nothing was given up for nothing');
+  await world.time.result(one.promotion.force(one.promotion.nextEpoch()));
+  test.same([one.isPrimary, one.divergent.length], [true, 1]);
+  test.same(one.entries.slice(0, 12), three.entries);
+});
+
+t.test(
+  'way back: where there is none, the witness is stopped, and the old one forced',
+  async (test) => {
+    const { world, one, three } = await besideWitness();
+    three.trimmedSeq = 11;
+    test.match(await refusalOf(world, one.promotion.elect()), /or stop it if it is a witness/);
+    three.isUp = false;
+    test.match(await refusalOf(world, one.promotion.elect()), /^refused: there is no majority/);
+    const { epoch } = await world.time.result(one.promotion.force(3));
+    test.same(
+      [epoch, one.isPrimary, one.entries.length],
+      [3, true, 12],
+      'with what it has written',
+    );
+    three.isUp = true;
+    await world.time.result(three.fence(one.epochs));
+    three.follow(one, 10);
+    test.same(three.cursor, one.cursor);
+    test.same(world.violations, []);
+  },
+);
+
 t.test('force: who was outrun is forced where nobody is left to elect it', async (test) => {
   const { world, two, one } = await outrun({ hasBegun: true });
   one.isUp = false;
@@ -689,6 +768,43 @@ t.test('force: is nothing for a primary that nobody has outrun', async (test) =>
   const { world, one } = threeDatacenters();
   test.match(await refusalOf(world, one.promotion.force(2)), /is the primary already/);
   test.same([one.state().epoch, one.maxEpoch], [1, 1]);
+});
+
+t.test('way back: nothing is given up where it leads nowhere', async (test) => {
+  const cases: readonly (readonly [RegExp, (all: Three) => void])[] = [
+    [/dc3 does not keep what follows 1\.10 any more/, ({ three }) => (three.trimmedSeq = 11)],
+    [/is on another chain than dc3/, ({ three }) => (three.isWitness = false)],
+    [/dc3 is not the primary/, ({ three }) => (three.isDiverged = true)],
+    [/dc1 is of federation fed, dc3 of other/, ({ three }) => (three.federationId = 'other')],
+    [
+      /nothing says what it was/,
+      ({ one }) => {
+        one.forkPlaceFirst = () => {
+          throw new Error('nothing says what it was');
+        };
+      },
+    ],
+  ];
+  for (const [says, change] of cases) {
+    const all = await besideWitness();
+    change(all);
+    const { world, one, three } = all;
+    const why = await refusalOf(world, one.promotion.elect());
+    test.match(why, /^refused: dc3 can be reached and has more: promote that one, or stop it/);
+    test.match(why, says);
+    test.same([one.isPrimary, one.maxEpoch, one.divergent.length], [true, 1, 0]);
+    test.equal(three.maxEpoch, 2);
+  }
+});
+
+t.test('way back: whose primary is there is not passed over', async (test) => {
+  const { world, one, two } = await besideWitness();
+  two.isUp = true;
+  test.match(
+    await refusalOf(world, one.promotion.elect()),
+    /^refused: dc2, dc3 can be reached and has more: promote that one/,
+  );
+  test.same([one.maxEpoch, two.isPrimary], [1, true]);
 });
 
 t.test('renewal: whom nothing but a promise has outrun goes on by itself', async (test) => {

@@ -15,7 +15,7 @@
 import type { KvWrite } from '../../../../cluster/platform/kv.ts';
 import type { AuthMethodOrigin } from '../../../../src/acl/token.ts';
 import { comparePlaces } from '../../../../src/state/global-log/cursor.ts';
-import { epochAt } from '../../../../src/state/global-log/chain.ts';
+import { epochAt, forkOf } from '../../../../src/state/global-log/chain.ts';
 import { entryKey } from '../../../../src/state/global-log/global-log-writer.ts';
 import {
   currentEpoch,
@@ -187,11 +187,14 @@ export class FederationChecks implements SitesWatch {
       .filter(({ isWitness }) => isWitness)
       .sort((one, other) => comparePlaces(other.cursor, one.cursor));
     if (witness === undefined) return true;
-    return left.some(({ isWitness, isDiverged, cursor }) => {
-      if (isWitness) return false;
-      if (comparePlaces(cursor, witness.cursor) >= 0) return true;
-      const isKept = this.#logMaxAgeMs > ELECTED_WITHIN_MS && witness.first <= cursor.seq + 1;
-      return isKept && !witness.isDiverged && !isDiverged;
+    return left.some((at) => {
+      if (at.isWitness) return false;
+      if (comparePlaces(at.cursor, witness.cursor) >= 0) return true;
+      if (witness.isDiverged || at.isDiverged) return false;
+      const sharedSeq = forkOf(at, witness.epochs)?.seq ?? 0;
+      const isKept = this.#logMaxAgeMs > ELECTED_WITHIN_MS && witness.first <= sharedSeq + 1;
+      // Who is beside it goes back by its own log: all of that says what was there.
+      return isKept && (sharedSeq === at.cursor.seq || at.first === at.epochs[0]!.startSeq);
     });
   }
 
