@@ -4,16 +4,7 @@
 import { AclError, type AclErrorCode } from '../acl/error.ts';
 import { ANONYMOUS_SECRET, isUuid, type SecretId } from '../acl/ids.ts';
 import type { Call } from '../service/call.ts';
-import type {
-  AuthMethodView,
-  BindingRuleView,
-  NamespaceView,
-  PolicyView,
-  RoleView,
-  TokenView,
-  WriteMeta,
-  WriteResult,
-} from '../service/views.ts';
+import type { ObjectView, WriteMeta, WriteResult } from '../service/views.ts';
 import type { StateView } from '../state/view.ts';
 import type { AuditObject, AuditRecord } from './audit-record.ts';
 
@@ -32,8 +23,6 @@ export const DENIALS: ReadonlySet<AclErrorCode> = new Set([
   'unauthenticated',
   'login-refused',
 ]);
-
-type View = TokenView | PolicyView | RoleView | AuthMethodView | BindingRuleView | NamespaceView;
 
 /** Who asks for what, and from where. */
 export function requestOf(asker: Asker, operation: string, call: Call): Omit<AuditRecord, 'event'> {
@@ -77,7 +66,7 @@ export function answerOf(output: unknown): Omit<AuditRecord, 'event'> {
   if (typeof output !== 'object' || output === null || !('meta' in output)) {
     return { outcome: output === false ? 'nothing' : 'done' };
   }
-  const { value, meta } = output as Partial<WriteResult<View | boolean>> & {
+  const { value, meta } = output as Partial<WriteResult<ObjectView | boolean>> & {
     readonly meta: WriteMeta;
   };
   const { epoch, seq } = meta.position;
@@ -86,7 +75,7 @@ export function answerOf(output: unknown): Omit<AuditRecord, 'event'> {
   return { ...place, ...(typeof value === 'object' && shownOf(value)), outcome: 'done' };
 }
 
-function shownOf(view: View): { readonly object: AuditObject; readonly hash?: string } {
+function shownOf(view: ObjectView): { readonly object: AuditObject; readonly hash?: string } {
   switch (view.kind) {
     case 'token': {
       const { accessorId: id, namespace, hash } = view.token;

@@ -9,17 +9,7 @@ import type { Endpoint } from '../api/endpoint.ts';
 import type { EndpointInput } from '../api/endpoints.ts';
 import type { Call } from '../service/call.ts';
 import type { OperationInput, OperationName, OperationOutput } from '../service/operations.ts';
-import type {
-  AuthMethodView,
-  BindingRuleView,
-  ListResult,
-  NamespaceView,
-  PolicyView,
-  ReadResult,
-  RoleView,
-  TokenView,
-  WriteResult,
-} from '../service/views.ts';
+import type { ListResult, ObjectView, ReadResult, WriteResult } from '../service/views.ts';
 import type { Page } from '../state/view.ts';
 import { answerWhenNewer } from './blocking.ts';
 import { askedOf, type Blocking, pageOf } from './call-of.ts';
@@ -47,8 +37,6 @@ export interface Found {
   readonly parameter: string;
   readonly body: Uint8Array | undefined;
 }
-
-type View = TokenView | PolicyView | RoleView | AuthMethodView | BindingRuleView | NamespaceView;
 
 /** A route with all that is known of it before a request comes. */
 interface Prepared<Name extends OperationName> {
@@ -197,8 +185,8 @@ function sendWrite<Name extends OperationName>(
 /** Undefined when the client went away while the request waited. */
 function readWhenNewer<Name extends OperationName>(
   run: Run<Name>,
-): ReadResult<View> | undefined | Promise<ReadResult<View> | undefined> {
-  const once = () => runOnce(run) as ReadResult<View> | Promise<ReadResult<View>>;
+): ReadResult<ObjectView> | undefined | Promise<ReadResult<ObjectView> | undefined> {
+  const once = () => runOnce(run) as ReadResult<ObjectView> | Promise<ReadResult<ObjectView>>;
   const blocking = run.blocking ?? NOT_BLOCKING;
   if (blocking.index === 0) return once();
   const watched = { ...READS, run: once };
@@ -206,17 +194,17 @@ function readWhenNewer<Name extends OperationName>(
 }
 
 const READS = {
-  metaOf: (result: ReadResult<View>) => result.meta,
-  versionOf: (result: ReadResult<View>) =>
+  metaOf: (result: ReadResult<ObjectView>) => result.meta,
+  versionOf: (result: ReadResult<ObjectView>) =>
     result.refusal === undefined ? modifyIndexOf(result.value) : 0,
   // A policy may yet be created; the id of a token that is gone never comes back.
-  isFinal: (result: ReadResult<View>) => result.refusal?.code === 'token-not-found',
+  isFinal: (result: ReadResult<ObjectView>) => result.refusal?.code === 'token-not-found',
   discard: async () => {},
 };
 
 function sendRead<Name extends OperationName>(
   run: Run<Name>,
-  result: ReadResult<View> | undefined,
+  result: ReadResult<ObjectView> | undefined,
 ): void {
   if (result === undefined) return;
   const { exchange } = run;
@@ -255,7 +243,7 @@ const LISTS = {
 
 const NOT_BLOCKING: Blocking = { index: 0, waitMs: 0 };
 
-function modifyIndexOf(view: View): number {
+function modifyIndexOf(view: ObjectView): number {
   switch (view.kind) {
     case 'token':
       return view.token.modifyIndex;

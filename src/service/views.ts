@@ -68,6 +68,15 @@ export interface NamespaceView {
   readonly roleDefaults: readonly NamedLink[];
 }
 
+/** One object of any kind. */
+export type ObjectView =
+  | TokenView
+  | PolicyView
+  | RoleView
+  | AuthMethodView
+  | BindingRuleView
+  | NamespaceView;
+
 /** What every read carries for its headers. */
 export interface ReadMeta {
   /** The table's index, at least 1. */
