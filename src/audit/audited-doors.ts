@@ -4,6 +4,7 @@
 
 import { messageOf } from '../../cluster/base/message-of.ts';
 import { AclError } from '../acl/error.ts';
+import { ANONYMOUS_ACCESSOR } from '../acl/ids.ts';
 import type { Call } from '../service/call.ts';
 import { OPERATION_TABLE } from '../service/operation-table.ts';
 import type {
@@ -32,6 +33,9 @@ import {
 } from './audited-request.ts';
 
 type About = Omit<AuditRecord, 'event'>;
+
+/** It writes and changes nothing that anybody has: anybody may do it, and the login that comes of it is recorded. */
+const BEGINS_A_LOGIN = 'oidc.auth-url';
 
 /** Doors for clients. Where the log is required, and cannot be written, a change is refused with 'unavailable'. */
 export class AuditedDoors {
@@ -76,7 +80,7 @@ export class AuditedDoors {
       ...requestOf(this.#asker, name, call),
       object: objectIn(this.#asker, name, input),
     });
-    if (OPERATION_TABLE[name].kind === 'write') {
+    if (OPERATION_TABLE[name].kind === 'write' && name !== BEGINS_A_LOGIN) {
       return this.#changed(about(), async () => inner.answer(name, input, call));
     }
     const refused = (error: unknown): never => {
@@ -143,9 +147,10 @@ export class AuditedDoors {
       this.#trail.record({ event: 'answered', ...about, ...answerOf(output) });
       return output;
     } catch (error) {
-      if (this.#trail.isRequired || !isDenial(error)) {
-        this.#trail.record({ event: 'answered', ...about, ...failureOf(error) });
-      } else this.#refused(about, error);
+      // What was recorded as asked has its answer; strangers may be refused without end, for whatever reason.
+      const isCounted = !this.#trail.isRequired && (isDenial(error) || isOfStranger(about));
+      if (isCounted) this.#count(about, error);
+      else this.#trail.record({ event: 'answered', ...about, ...failureOf(error) });
       throw error;
     }
   }
@@ -161,11 +166,21 @@ export class AuditedDoors {
   }
 
   #refused(about: About, error: unknown): void {
-    if (!isDenial(error)) return;
-    const { operation, accessorId, client } = about;
-    const kind = [operation, accessorId ?? client, error.code].join(' ');
-    this.#trail.recordRefusal(kind, { event: 'answered', ...about, ...failureOf(error) });
+    if (isDenial(error)) this.#count(about, error);
   }
+
+  /** By operation, by who asks or from where, and by what came of it. */
+  #count(about: About, error: unknown): void {
+    const { operation, accessorId, client } = about;
+    const failure = failureOf(error);
+    const kind = [operation, isOfStranger(about) ? client : accessorId, failure.error].join(' ');
+    this.#trail.recordRefusal(kind, { event: 'answered', ...about, ...failure });
+  }
+}
+
+/** Nobody known to this server: without a token, or with one that nobody has. */
+function isOfStranger({ accessorId }: About): boolean {
+  return accessorId === undefined || accessorId === ANONYMOUS_ACCESSOR;
 }
 
 function isDenial(error: unknown): error is AclError {

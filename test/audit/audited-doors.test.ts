@@ -83,6 +83,37 @@ t.test(
   },
 );
 
+t.test('audit: strangers who are refused without end are counted, whatever is wrong', async (t) => {
+  const { file, trail, doors, operations, records } = await audited();
+  const stranger = { ...call, secret: undefined };
+  const login = { authMethod: 'none', bearerToken: 'x', meta: {}, namespace: undefined };
+  const begin = { ...login, redirectUri: '', clientNonce: 'x' };
+  for (let each = 0; each < 5; each += 1) {
+    const meta = { long: 'x'.repeat(10_000) };
+    await t.rejects(operations.run('login', { ...login, meta }, stranger), { code: 'invalid' });
+    await t.rejects(operations.run('oidc.auth-url', begin, stranger));
+    await t.rejects(operations.run('policy.create', { draft: { name: 'bad name' } }, call));
+  }
+  const granting = {
+    ...operations,
+    answer: async () => ({ authUrl: 'https://provider' }) as never,
+  };
+  await doors.operations(granting).run('oidc.auth-url', begin, stranger);
+  const told = await records();
+  t.equal(told.filter(({ operation }) => operation === 'login').length, 1);
+  t.equal(told.filter(({ operation }) => operation === 'oidc.auth-url').length, 1);
+  t.equal(
+    told.filter(({ operation }) => operation === 'policy.create').length,
+    5,
+    'of who is known, each',
+  );
+  await trail.close();
+  t.match(file.records.slice(-2), [
+    { operation: 'login', repeated: 4 },
+    { operation: 'oidc.auth-url', repeated: 4 },
+  ]);
+});
+
 t.test('audit: no secret is in it, wherever somebody puts one', async (t) => {
   const { harness, file, operations, records } = await audited();
   const { secretId, accessorId } = await newToken(harness);
