@@ -135,3 +135,34 @@ t.test('deploy: the container file takes what is there and starts what it built'
   for (const [, name] of text.matchAll(/(CONCLAVE_[A-Z_]+)/g)) t.ok(VARIABLES.has(name!), name!);
   t.match(text, /ENTRYPOINT \["node", .*"dist\/src\/main\.js", "agent"\]/);
 });
+
+t.test(
+  'deploy: the alarms ask for figures that a server shows, in words of the tool',
+  async (t) => {
+    const rules = textOf('prometheus-alerts.yml');
+    const expressions = [...rules.matchAll(/^ +expr: (?:>-\n)?((?:.*\n(?= {10}\S))*.*)$/gm)].map(
+      ([, text]) => text!,
+    );
+    t.equal(expressions.length, [...rules.matchAll(/- alert: /g)].length);
+    const documented = readFileSync(join(ROOT, 'docs', 'OPERATING.md'), 'utf8');
+    const shown = [...documented.matchAll(/^\| `(conclave\.[\w.]+)` \|/gm)].map(([, name]) =>
+      name!.replaceAll('.', '_'),
+    );
+    const asked = expressions.flatMap((text) => text.match(/\bconclave_\w+/g) ?? []);
+    t.ok(asked.length >= expressions.length - 1, 'all but `up` are figures of ours');
+    for (const name of asked) t.ok(shown.includes(name), name);
+    const { status } = spawnSync('promtool', ['--version']);
+    if (status !== 0) {
+      t.comment('promtool is not here');
+      return;
+    }
+    const checked = spawnSync(
+      'promtool',
+      ['check', 'rules', join(FOLDER, 'prometheus-alerts.yml')],
+      {
+        encoding: 'utf8',
+      },
+    );
+    t.equal(checked.status, 0, checked.stderr);
+  },
+);
