@@ -207,7 +207,7 @@ class CheckedOperator implements OperatorDoor {
   }
 
   /** The secret of a local token stays in its datacenter, where it could do nothing about the others. */
-  #requireGlobalToken({ secret = this.#deps.settings.defaultSecret }: Call): void {
+  #requireGlobalToken({ secret }: Call): void {
     const { view, settings } = this.#deps;
     if (secret === undefined || view.tokenBySecret(secret)?.local !== true) return;
     throw new AclError(
@@ -221,12 +221,10 @@ class CheckedOperator implements OperatorDoor {
     name: Name,
     { input, call }: { readonly input: OperatorInput<Name>; readonly call: Call },
   ): Promise<OperatorOutput<Name>> {
-    const { federation, runInDatacenter, settings } = this.#deps;
+    const { federation, runInDatacenter } = this.#deps;
     requireKnownDatacenter(federation, datacenter);
     this.#requireGlobalToken(call);
-    // The default of the server that was asked counts, and not the one that answers.
-    const secret = call.secret ?? settings.defaultSecret;
-    return await runInDatacenter(datacenter, name, { input, call: { ...call, secret } });
+    return await runInDatacenter(datacenter, name, { input, call });
   }
 
   #isOther(datacenter: string): boolean {

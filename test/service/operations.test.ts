@@ -104,11 +104,6 @@ t.test('secrets: an unknown one before the bootstrap is told what is missing', a
   );
 });
 
-t.test('secrets: the configured default stands in for none', async (t) => {
-  const harness = await createHarness({ defaultSecret: ROOT });
-  t.equal(await refusalOf(harness.run('policy.list', { page: {} }, { secret: undefined })), 'ok');
-});
-
 t.test('acl.enabled false: every operation is refused', async (t) => {
   const harness = await createHarness({ aclEnabled: false });
   for (const running of [
