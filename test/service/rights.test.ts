@@ -1188,6 +1188,14 @@ t.test('links: a token that leads to very much has no rights until it leads to l
   t.throws(() => decided({ policies: policyIds.slice(0, 9) }), refusal, 'they are too long');
   linked = eight;
   t.equal(decided({ roles: roleIds.slice(0, 100) }), 'allow', 'by many ways, they count once');
+
+  const identities = (count: number) => ({
+    serviceIdentities: policyIds
+      .slice(0, count)
+      .map((id) => ({ serviceName: id, datacenters: [] })),
+  });
+  t.equal(decided(identities(2_000)), 'allow');
+  t.throws(() => decided(identities(LINKS_MAX)), refusal, 'what they stand for is too long');
 });
 
 t.test(
