@@ -10,8 +10,6 @@ import type { AuditObject, AuditRecord } from './audit-record.ts';
 
 export interface Asker {
   readonly view: Pick<StateView, 'token' | 'tokenBySecret' | 'policy' | 'role' | 'bindingRule'>;
-  /** The secret of requests that bring none. */
-  readonly defaultSecret: SecretId | undefined;
 }
 
 /** What a caller may write in the place of a name. */
@@ -26,7 +24,7 @@ export const DENIALS: ReadonlySet<AclErrorCode> = new Set([
 
 /** Who asks for what, and from where. */
 export function requestOf(asker: Asker, operation: string, call: Call): Omit<AuditRecord, 'event'> {
-  const secret = call.secret ?? asker.defaultSecret ?? ANONYMOUS_SECRET;
+  const { secret = ANONYMOUS_SECRET } = call;
   const name = (text: string | undefined): string | undefined => nameOf(asker, text);
   return {
     operation,

@@ -7,7 +7,7 @@ import {
   renderNamedRule,
   renderNamespacePolicy,
 } from '../rules/render-rules.ts';
-import type { Level, Position } from '../rules/rule-set.ts';
+import type { Level, NamedResource, NamedRule, Position } from '../rules/rule-set.ts';
 import { excerpt } from '../rules/source-text.ts';
 import type { AccessQuery, Decision } from './access-query.ts';
 import { type DecidingLabel, scopeOf, type Verdict } from './evaluate.ts';
@@ -20,6 +20,7 @@ import {
   type Label,
   labelsOf,
   OVERRULED_MAX,
+  type RuleTable,
 } from './rule-table.ts';
 
 /** One rule of one policy, as a person would look for it. */
@@ -53,19 +54,13 @@ export interface Explanation {
 export function explainVerdict(
   layer: RuleLayer,
   query: AccessQuery,
-  verdict: Verdict,
+  { label, level }: Verdict,
 ): Pick<Explanation, 'rule' | 'overruled' | 'consideredCount'> {
-  const shown = new Shown(verdict.level);
-  for (const found of findingsOf(layer, query, verdict.label)) shown.addSame(found);
-  for (const found of lessSpecificFindings(layer, query, verdict.label)) shown.addOthers(found);
+  const shown = new Shown(level);
+  if (label.kind === 'named') showNamed(shown, { label, layer, query });
+  else if (label.kind === 'namespace') showObject(shown, { label, layer, name: query.segment });
+  else showFlat(shown, { label, layer, query });
   return shown.explanation();
-}
-
-/** Rules of one policy that bear on the query, with what is not among them because so many say the same. */
-interface Findings {
-  /** In no particular order; asked for only where they may be shown. */
-  readonly rules: () => readonly Finding[];
-  readonly count: number;
 }
 
 /** There may be very many: the text is made only where it is shown. */
@@ -76,33 +71,46 @@ interface Finding {
   readonly render: () => string;
 }
 
-/** Takes what bears on a query in the order of the policies, and keeps what is shown. */
+/** Takes what bears on a query, policy by policy in their order, and keeps what is shown. */
 class Shown {
-  readonly #level: Level;
+  /** What was decided. */
+  readonly level: Level;
   readonly #overruled: { readonly finding: Finding; readonly because: OverruledRule['because'] }[] =
     [];
   #deciding: Finding | undefined;
   #count = 0;
 
   constructor(level: Level) {
-    this.#level = level;
+    this.level = level;
   }
 
-  /** Of the label that decided. */
-  addSame({ rules, count }: Findings): void {
-    this.#count += count;
-    if (this.#deciding !== undefined && this.#isFull) return;
-    for (const finding of inPlace(rules())) {
-      if (finding.level === this.#level) this.#deciding ??= finding;
-      else if (!this.#isFull) this.#overruled.push({ finding, because: 'precedence' });
+  /** Whether the rule that decided is among what came. */
+  get isDecided(): boolean {
+    return this.#deciding !== undefined;
+  }
+
+  /** Whether no more can be shown beside it. */
+  get isFull(): boolean {
+    return this.#overruled.length === OVERRULED_MAX;
+  }
+
+  /** So many rules more bear on the query, whether they are handed in or not. */
+  count(rules: number): void {
+    this.#count += rules;
+  }
+
+  /** Of one policy, what stands under the label that decided; in no particular order. */
+  addSame(findings: readonly Finding[]): void {
+    for (const finding of inPlace(findings)) {
+      if (finding.level === this.level) this.#deciding ??= finding;
+      else if (!this.isFull) this.#overruled.push({ finding, because: 'precedence' });
     }
   }
 
-  addOthers({ rules, count }: Findings): void {
-    this.#count += count;
-    if (this.#isFull) return;
-    for (const finding of inPlace(rules())) {
-      if (!this.#isFull) this.#overruled.push({ finding, because: 'less-specific' });
+  /** Of one policy, what would have decided without a closer label. */
+  addOthers(findings: readonly Finding[]): void {
+    for (const finding of inPlace(findings)) {
+      if (!this.isFull) this.#overruled.push({ finding, because: 'less-specific' });
     }
   }
 
@@ -116,90 +124,46 @@ class Shown {
       consideredCount: this.#count,
     };
   }
-
-  get #isFull(): boolean {
-    return this.#overruled.length === OVERRULED_MAX;
-  }
 }
 
-/** Every rule that says something under the label, policy by policy. */
-function* findingsOf(
-  layer: RuleLayer,
-  query: AccessQuery,
-  label: DecidingLabel,
-): Generator<Findings> {
-  if (label.kind === 'namespace') {
-    yield* bySource(objectFindings(layer, label));
-    return;
-  }
+function showFlat(
+  shown: Shown,
+  asked: {
+    readonly label: DecidingLabel & { readonly kind: 'flat' };
+    readonly layer: RuleLayer;
+    readonly query: AccessQuery;
+  },
+): void {
+  const { label, layer, query } = asked;
   for (const parts of inOrder(scopeOf(layer, query))) {
-    yield together(
-      parts.map((part) =>
-        label.kind === 'flat' ? flatFindings(part, label) : ofLabel(part, label),
-      ),
+    const findings = parts.flatMap((part) =>
+      part.group.flat
+        .filter((rule) => rule.resource === label.resource)
+        .map((rule) => findingOf(part, rule, () => renderFlatRule(rule))),
     );
+    shown.count(findings.length);
+    shown.addSame(findings);
   }
 }
 
-function flatFindings(
-  part: RulePart,
-  { resource }: DecidingLabel & { readonly kind: 'flat' },
-): Findings {
-  return allOf(
-    part.group.flat
-      .filter((rule) => rule.resource === resource)
-      .map((rule) => findingOf(part, rule, () => renderFlatRule(rule))),
-  );
-}
-
-function ofLabel(part: RulePart, label: DecidingLabel & { readonly kind: 'named' }): Findings {
-  const table = compileGroup(part.group).get(label.resource);
-  const grant = table && labelsOf(table, label.match).get(label.name);
-  return grant === undefined ? NO_FINDINGS : namedFindings(part, label, grant);
-}
-
-/** Rules that fit the name as well, and would have decided without the closer one. */
-function* lessSpecificFindings(
-  layer: RuleLayer,
-  query: AccessQuery,
-  label: DecidingLabel,
-): Generator<Findings> {
-  if (label.kind === 'flat' || asksForMany(query)) return;
-  const { segment } = query;
-  const isOther = (name: string) => label.match === 'exact' || label.name !== name;
-  if (label.kind === 'namespace') {
-    const selectors = layer.prefixSelectorsOf(segment).filter(isOther);
-    yield* bySource(selectors.flatMap((name) => objectFindings(layer, { match: 'prefix', name })));
-    return;
-  }
-  for (const parts of inOrder(scopeOf(layer, query))) {
-    yield together(
-      parts.flatMap((part) => {
-        const prefixes = compileGroup(part.group).get(label.resource)?.prefixes.all(segment) ?? [];
-        return [...prefixes]
-          .filter(({ prefix }) => isOther(prefix))
-          .map(({ value }) => namedFindings(part, label, value));
-      }),
-    );
-  }
-}
-
-/** What the part says under one label, by the attribute that decided. */
-function namedFindings(
-  part: RulePart,
-  { attribute }: DecidingLabel & { readonly kind: 'named' },
-  grant: GroupGrant,
-): Findings {
-  const isOfIntentions = attribute === 'intentions';
-  const rules = () =>
-    grant.rules.flatMap((rule) => {
-      const level = isOfIntentions ? rule.intentions : rule.level;
-      if (level === undefined) return [];
-      // A name may be as long as a policy, and is told with each item of a request.
-      const render = () => renderNamedRule({ ...rule, name: excerpt(rule.name) });
-      return findingOf(part, { ...rule, level }, render);
-    });
-  return { rules, count: isOfIntentions ? grant.intentionsCount : grant.ruleCount };
+/** The rules of blocks that govern the namespace object of that name. */
+function showObject(
+  shown: Shown,
+  asked: {
+    readonly label: DecidingLabel & { readonly kind: 'namespace' };
+    readonly layer: RuleLayer;
+    readonly name: string;
+  },
+): void {
+  const { label, layer, name } = asked;
+  const same = objectFindings(layer, label);
+  const others = layer
+    .prefixSelectorsOf(name)
+    .filter((prefix) => isOther(label, prefix))
+    .flatMap((prefix) => objectFindings(layer, { match: 'prefix', name: prefix }));
+  shown.count(same.length + others.length);
+  for (const ofSource of sortedBySource(same)) shown.addSame(ofSource);
+  for (const ofSource of sortedBySource(others)) shown.addOthers(ofSource);
 }
 
 function objectFindings(layer: RuleLayer, selector: Label): readonly Finding[] {
@@ -210,17 +174,106 @@ function objectFindings(layer: RuleLayer, selector: Label): readonly Finding[] {
   });
 }
 
-const NO_FINDINGS: Findings = { rules: () => [], count: 0 };
+type NamedLabel = DecidingLabel & { readonly kind: 'named' };
 
-function allOf(rules: readonly Finding[]): Findings {
-  return { rules: () => rules, count: rules.length };
+/**
+ * There may be ten thousand policies, and 64 questions in a request: a policy that says nothing of the matter, or
+ * nothing new, costs a look into its table.
+ */
+function showNamed(
+  shown: Shown,
+  asked: { readonly label: NamedLabel; readonly layer: RuleLayer; readonly query: AccessQuery },
+): void {
+  const { label, layer, query } = asked;
+  const bearing = bearingOn(scopeOf(layer, query), label.resource);
+  for (const tables of bearing) {
+    const held = heldUnder(tables, label);
+    if (held.length === 0) continue;
+    for (const { grant } of held) shown.count(countIn(grant, label));
+    const saysNothingNew = (): boolean =>
+      shown.isFull || held.every(({ grant }) => says(grant, label, shown.level));
+    if (!shown.isDecided || !saysNothingNew()) shown.addSame(findingsIn(held, label));
+  }
+  if (asksForMany(query)) return;
+  for (const tables of bearing) {
+    const held = heldByPrefixes(tables, query.segment, label);
+    if (held.length === 0) continue;
+    for (const { grant } of held) shown.count(countIn(grant, label));
+    if (!shown.isFull) shown.addOthers(findingsIn(held, label));
+  }
 }
 
-function together(findings: readonly Findings[]): Findings {
-  const [only] = findings;
-  if (only !== undefined && findings.length === 1) return only;
-  const count = findings.reduce((sum, each) => sum + each.count, 0);
-  return { rules: () => findings.flatMap(({ rules }) => rules()), count };
+/** What a part of a policy says on one resource. */
+interface PartTable {
+  readonly part: RulePart;
+  readonly table: RuleTable<GroupGrant>;
+}
+
+/** What a part of a policy says under one label. */
+interface Held {
+  readonly part: RulePart;
+  readonly grant: GroupGrant;
+}
+
+const NOTHING: readonly Held[] = [];
+
+function heldUnder(tables: readonly PartTable[], { match, name }: NamedLabel): readonly Held[] {
+  let held: Held[] | undefined;
+  for (const { part, table } of tables) {
+    const grant = labelsOf(table, match).get(name);
+    if (grant === undefined) continue;
+    held ??= [];
+    held.push({ part, grant });
+  }
+  return held ?? NOTHING;
+}
+
+/** Under prefixes that fit the name as well, and would have decided without the closer label. */
+function heldByPrefixes(
+  tables: readonly PartTable[],
+  segment: string,
+  label: NamedLabel,
+): readonly Held[] {
+  let held: Held[] | undefined;
+  for (const { part, table } of tables) {
+    if (table.prefixes.entries.size === 0) continue;
+    for (const { prefix, value } of table.prefixes.all(segment)) {
+      if (!isOther(label, prefix)) continue;
+      held ??= [];
+      held.push({ part, grant: value });
+    }
+  }
+  return held ?? NOTHING;
+}
+
+function isOther(label: Label, prefix: string): boolean {
+  return label.match === 'exact' || label.name !== prefix;
+}
+
+function countIn(grant: GroupGrant, { attribute }: NamedLabel): number {
+  return attribute === 'intentions' ? grant.intentionsCount : grant.ruleCount;
+}
+
+/** Whether no rule says anything but this by the attribute that decided. */
+function says({ rules }: GroupGrant, { attribute }: NamedLabel, level: Level): boolean {
+  return rules.every((rule) => (levelIn(rule, attribute) ?? level) === level);
+}
+
+function levelIn(rule: NamedRule, attribute: NamedLabel['attribute']): Level | undefined {
+  return attribute === 'intentions' ? rule.intentions : rule.level;
+}
+
+/** By the attribute that decided. */
+function findingsIn(held: readonly Held[], { attribute }: NamedLabel): readonly Finding[] {
+  return held.flatMap(({ part, grant }) =>
+    grant.rules.flatMap((rule) => {
+      const level = levelIn(rule, attribute);
+      if (level === undefined) return [];
+      // A name may be as long as a policy, and is told with each item of a request.
+      const render = () => renderNamedRule({ ...rule, name: excerpt(rule.name) });
+      return findingOf(part, { ...rule, level }, render);
+    }),
+  );
 }
 
 function findingOf(
@@ -262,9 +315,28 @@ function inOrder(scope: RuleScope): readonly (readonly RulePart[])[] {
 /** Made once: a batch may ask for explanations of many items. */
 const partsInOrder = new WeakMap<RuleScope, readonly (readonly RulePart[])[]>();
 
-function bySource(found: readonly Finding[]): readonly Findings[] {
-  return sortedBySource(found).map(allOf);
+/** The tables on one resource, policy by policy in their order; those that say nothing of it are left out. */
+function bearingOn(scope: RuleScope, resource: NamedResource): readonly (readonly PartTable[])[] {
+  const known = tablesInOrder.get(scope)?.get(resource);
+  if (known !== undefined) return known;
+  const bearing = inOrder(scope)
+    .map((parts) => parts.flatMap((part) => tableIn(part, resource)))
+    .filter((tables) => tables.length > 0);
+  const byResource = tablesInOrder.get(scope) ?? new Map();
+  tablesInOrder.set(scope, byResource.set(resource, bearing));
+  return bearing;
 }
+
+function tableIn(part: RulePart, resource: NamedResource): readonly PartTable[] {
+  const table = compileGroup(part.group).get(resource);
+  return table === undefined ? [] : [{ part, table }];
+}
+
+/** As `partsInOrder`. */
+const tablesInOrder = new WeakMap<
+  RuleScope,
+  Map<NamedResource, readonly (readonly PartTable[])[]>
+>();
 
 function sortedBySource<T extends { readonly source: PolicySource }>(
   items: readonly T[],

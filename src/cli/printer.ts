@@ -4,6 +4,7 @@ import picocolors from 'picocolors';
 import type { Colors } from 'picocolors/types.js';
 import { blockLines, type Part } from './show/block.ts';
 import { jsonArrayLines, jsonText } from './show/json.ts';
+import { oneLine } from './show/safe-text.ts';
 import { type Column, tableLines } from './show/table.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -72,6 +73,11 @@ export class Printer {
   /** A remark for people, beside the output. */
   async note(sentence: string): Promise<void> {
     if (!this.#isJson) await this.surroundings.err.write(`${sentence}\n`);
+  }
+
+  /** Beside the output, whatever its format: something may be other than it was meant. */
+  async warn(text: string): Promise<void> {
+    await this.surroundings.err.write(`Warning: ${oneLine(text)}\n`);
   }
 }
 

@@ -173,7 +173,10 @@ function refuseHeader(
   throw malformed(`Invalid header: "${prefix}${header.name}" - ${why}`);
 }
 
-/** The first source that has a secret: parameter, header, bearer, configuration. */
+/**
+ * The first source that has a secret: parameter, header, bearer, configuration. The configured one is put in here
+ * alone: it goes along as if the client had sent it, and whoever answers for this server has none to put in.
+ */
 function secretOf(exchange: Exchange): SecretId | undefined {
   const { headers } = exchange.request;
   const secret =

@@ -18,7 +18,6 @@ export function serviceSettingsOf(settings: Settings): ServiceSettings {
       minTtlNs: settings['acl.token_min_ttl'],
       maxTtlNs: settings['acl.token_max_ttl'],
     },
-    defaultSecret: secretOf(settings['acl.tokens.default']),
     initialManagementSecret: secretOf(settings['acl.tokens.initial_management']),
     namespacesEnabled: settings['namespaces.enabled'],
     leaderWaitMs: groupPlanOf(settings).leaderWaitMs,

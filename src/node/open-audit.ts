@@ -6,7 +6,6 @@ import { AuditedDoors } from '../audit/audited-doors.ts';
 import { AuditTrail } from '../audit/audit-trail.ts';
 import type { MetricsRegistry } from '../http/metrics.ts';
 import type { StateView } from '../state/view.ts';
-import { serviceSettingsOf } from './derive-settings.ts';
 import type { Platform } from './platform.ts';
 import { type Settings, SettingsError } from './settings.ts';
 
@@ -43,8 +42,7 @@ export async function openAudit(
   }
   closer.defer(() => trail.close());
   exportAuditMetrics(metrics, trail);
-  const { defaultSecret } = serviceSettingsOf(settings);
-  return { trail, doors: new AuditedDoors(trail, { view, defaultSecret }) };
+  return { trail, doors: new AuditedDoors(trail, { view }) };
 }
 
 function exportAuditMetrics(metrics: MetricsRegistry, trail: AuditTrail): void {

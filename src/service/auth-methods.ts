@@ -114,8 +114,7 @@ export async function listAuthMethods(
   request: Request,
 ): Promise<OperationOutput<'auth-method.list'>> {
   const meta = readMetaOf(service, 'auth-methods');
-  const caller = service.callers.resolve(request.call.secret);
-  const { scope, shows } = await listScopeOf(service, request, caller);
+  const { scope, shows } = await listScopeOf(service, request);
   return listed({
     page,
     meta,

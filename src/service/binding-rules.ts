@@ -100,8 +100,7 @@ export async function listBindingRules(
   request: Request,
 ): Promise<OperationOutput<'binding-rule.list'>> {
   const meta = readMetaOf(service, 'binding-rules');
-  const caller = service.callers.resolve(request.call.secret);
-  const { scope, shows } = await listScopeOf(service, request, caller);
+  const { scope, shows } = await listScopeOf(service, request);
   const method = authMethod === '' ? undefined : authMethod;
   return listed({
     page,

@@ -34,7 +34,7 @@ export interface CallerResolverDeps {
   readonly view: StateView;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  readonly settings: RightsSettings & { readonly defaultSecret: SecretId | undefined };
+  readonly settings: RightsSettings;
 }
 
 interface KnownToken {
@@ -71,11 +71,11 @@ export class CallerResolver {
   }
 
   /**
-   * The caller behind a secret; without one, of the configured default, else the anonymous token.
-   * Throws 'token-unknown' when no living token has the secret.
+   * The caller behind a secret; without one, the anonymous token: a default of the server that was asked is put in
+   * where the request comes in. Throws 'token-unknown' when no living token has the secret.
    */
   resolve(presented: SecretId | undefined): Caller {
-    const secret = presented ?? this.#deps.settings.defaultSecret ?? ANONYMOUS_SECRET;
+    const secret = presented ?? ANONYMOUS_SECRET;
     if (ROOT_SECRETS.has(secret)) throw invalid('Cannot resolve root ACL');
     const known = this.#tokenOf(secret);
     if (known === undefined) {
@@ -101,7 +101,7 @@ export class CallerResolver {
 
   /** Whatever the rights behind a secret follow from, by `dependencyOf`; nothing where no token has it. */
   rootsOf(presented: SecretId | undefined): Iterable<string> {
-    const known = this.#tokenOf(presented ?? this.#deps.settings.defaultSecret ?? ANONYMOUS_SECRET);
+    const known = this.#tokenOf(presented ?? ANONYMOUS_SECRET);
     if (known === undefined) return [];
     const { accessorId, authMethod } = known.token;
     const own = [dependencyOf('tokens', accessorId)];

@@ -25,8 +25,6 @@ export interface ServiceSettings {
   /** Shown only: every node resolves tokens from its own full state. */
   readonly downPolicy: string;
   readonly tokenLimits: TtlLimits;
-  /** Stands in for a request that presents no secret. */
-  readonly defaultSecret: SecretId | undefined;
   readonly initialManagementSecret: SecretId | undefined;
   readonly namespacesEnabled: boolean;
   /** How long a write is tried while there is no leader, or none that answers. */

@@ -24,7 +24,7 @@ export interface LinkedPolicy {
 
 /** So many links a token may lead to, through its roles and the defaults of its namespace: they are read at once. */
 export const LINKS_MAX = 16_384;
-/** Characters of what they lead to, each policy and role counted once. */
+/** Characters of what they lead to: each policy and role counted once, and what each identity stands for. */
 export const LINKED_TEXT_MAX = 8 * 1024 * 1024;
 
 /** Of a token that leads to more. */
@@ -116,7 +116,14 @@ class Gathering {
   ): readonly LinkedPolicy[] {
     const { serviceIdentities, nodeIdentities, templatedPolicies } = holder;
     this.#linkCount += serviceIdentities.length + nodeIdentities.length + templatedPolicies.length;
-    return this.isTooMuch ? [] : identityPolicies(holder, namespace, role);
+    const made: LinkedPolicy[] = [];
+    for (const linked of identityPolicies(holder, namespace, role)) {
+      if (this.isTooMuch) break;
+      made.push(linked);
+      // Short as a name is, the rules that it stands for are read as those of any policy.
+      this.#textChars += charsIn(linked.policy);
+    }
+    return made;
   }
 
   namespaceDefaults(name: NamespaceName): readonly LinkedPolicy[] {
@@ -156,25 +163,24 @@ interface IdentityHolder {
   readonly templatedPolicies: readonly TemplatedPolicy[];
 }
 
-function identityPolicies(
-  holder: IdentityHolder,
+/** Each is made when it is asked for. */
+function* identityPolicies(
+  { serviceIdentities, nodeIdentities, templatedPolicies }: IdentityHolder,
   namespace: NamespaceName,
   role: RoleRef | undefined,
-): readonly LinkedPolicy[] {
-  return [
-    ...holder.serviceIdentities.map((identity) => ({
-      policy: policyOfServiceIdentity(identity, namespace),
-      via: { kind: 'service-identity', serviceName: identity.serviceName, role } as const,
-    })),
-    ...holder.nodeIdentities.map((identity) => ({
-      policy: policyOfNodeIdentity(identity, namespace),
-      via: { kind: 'node-identity', nodeName: identity.nodeName, role } as const,
-    })),
-    ...holder.templatedPolicies.flatMap((templated) => {
-      const policy = policyOfTemplatedPolicy(templated, namespace);
-      const { templateName } = templated;
-      const via = { kind: 'templated-policy', templateName, role } as const;
-      return policy === undefined ? [] : [{ policy, via }];
-    }),
-  ];
+): Generator<LinkedPolicy> {
+  for (const identity of serviceIdentities) {
+    const via = { kind: 'service-identity', serviceName: identity.serviceName, role } as const;
+    yield { policy: policyOfServiceIdentity(identity, namespace), via };
+  }
+  for (const identity of nodeIdentities) {
+    const via = { kind: 'node-identity', nodeName: identity.nodeName, role } as const;
+    yield { policy: policyOfNodeIdentity(identity, namespace), via };
+  }
+  for (const templated of templatedPolicies) {
+    const policy = policyOfTemplatedPolicy(templated, namespace);
+    const { templateName } = templated;
+    const via = { kind: 'templated-policy', templateName, role } as const;
+    if (policy !== undefined) yield { policy, via };
+  }
 }

@@ -3,6 +3,7 @@
 
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../acl/ids.ts';
 import type { NamespaceScope } from '../acl/namespace-selection.ts';
+import type { StateView } from '../state/view.ts';
 import type { Caller } from './caller.ts';
 import { mayAcl, permissionDenied, requireAcl } from './permissions.ts';
 import { requireNamespaceExists, selectScope } from './select-namespace.ts';
@@ -12,27 +13,36 @@ export interface ListScope {
   readonly scope: NamespaceScope;
   /** Whether the caller may see objects of the namespace. */
   shows(namespace: NamespaceName): boolean;
+  /** With the rights that `shows` goes by. */
+  readonly caller: Caller;
 }
 
 /** Throws 'permission-denied' when the caller may read ACLs in none of the namespaces. */
 export async function listScopeOf(
-  service: Service,
+  { view, settings, callers }: Service,
   { call }: Pick<Request, 'call'>,
-  caller: Caller,
 ): Promise<ListScope> {
-  const { view, settings } = service;
   const isEnabled = settings.namespacesEnabled;
-  const scope = selectScope({ call, token: caller.token, isEnabled });
+  const asking = callers.resolve(call.secret);
+  const scope = selectScope({ call, token: asking.token, isEnabled });
   if (scope.kind === 'one') {
-    requireAcl(caller, 'read', scope.name);
+    requireAcl(asking, 'read', scope.name);
     requireNamespaceExists(view, scope.name);
-    return { scope, shows: (namespace) => namespace === scope.name };
+    return { scope, shows: (namespace) => namespace === scope.name, caller: asking };
   }
-  const readable = new Set<NamespaceName>();
-  if (mayAcl(caller, 'read', DEFAULT_NAMESPACE)) readable.add(DEFAULT_NAMESPACE);
-  for await (const slice of view.namespaces({})) {
-    for (const { name } of slice) if (mayAcl(caller, 'read', name)) readable.add(name);
-  }
+  const names = await namespaceNames(view);
+  // To read them took a while: what counts is what the caller may do now.
+  const caller = callers.resolve(call.secret);
+  const readable = new Set(names.filter((name) => mayAcl(caller, 'read', name)));
   if (readable.size === 0) throw permissionDenied(caller, 'acl:read');
-  return { scope, shows: (namespace) => readable.has(namespace) };
+  return { scope, shows: (namespace) => readable.has(namespace), caller };
+}
+
+/** All that there are. */
+export async function namespaceNames(
+  view: Pick<StateView, 'namespaces'>,
+): Promise<readonly NamespaceName[]> {
+  const names = new Set([DEFAULT_NAMESPACE]);
+  for await (const slice of view.namespaces({})) for (const { name } of slice) names.add(name);
+  return [...names];
 }

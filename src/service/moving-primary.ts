@@ -24,6 +24,7 @@ import type { MoveWish, Resubmitted, RunInDatacenter } from './operator-operatio
 import type { Moved, PrimaryPort } from './primary-port.ts';
 import { rememberedOutcome } from './request-marks.ts';
 import { casOfEntry, changeOfEntry, markOfEntry } from './resubmission.ts';
+import { untilNotOvertaken } from './under-way.ts';
 
 export interface MovingPrimaryDeps
   extends Pick<ServiceDeps, 'view' | 'propose' | 'clock' | 'federation' | 'settings'> {
@@ -38,6 +39,8 @@ export interface Asker {
   readonly call: Call;
   /** Undefined where nothing is to be changed. */
   readonly reign: number | undefined;
+  /** Throws where they may not do it any more, and Overtaken while that is being decided. */
+  readonly requireAllowed: () => void;
 }
 
 export class MovingPrimary {
@@ -235,13 +238,15 @@ export class MovingPrimary {
 
   async #propose(
     change: Change,
-    { by, reign }: Asker,
+    { by, reign, requireAllowed }: Asker,
     also: Pick<Parameters<ServiceDeps['propose']>[0], 'cas' | 'request'> = NO_MORE,
   ): Promise<Extract<Outcome, { kind: 'applied' }>> {
-    const { clock, propose } = this.#deps;
+    const { clock, propose, settings } = this.#deps;
     const principal = by === '' ? undefined : (by as AccessorId);
-    const command = { change, timeMs: clock.wallMs(), principal, ...also };
-    const outcome = await propose(command, reign);
+    const outcome = await untilNotOvertaken({ clock, limitMs: settings.leaderWaitMs }, () => {
+      requireAllowed();
+      return propose({ change, timeMs: clock.wallMs(), principal, ...also }, reign);
+    });
     if (outcome.kind === 'applied') return outcome;
     throw new AclError(outcome.code, outcome.message);
   }

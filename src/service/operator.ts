@@ -169,13 +169,10 @@ class CheckedOperator implements OperatorDoor {
   }
 
   async #beginRestoreHere(call: Call): Promise<RestoreIntake> {
-    const { archives, logger, underWay } = this.#deps;
+    const { archives, logger } = this.#deps;
     const by = await this.#require('snapshot:write', { ...call, consistency: 'default' });
     logger.warn({ name: 'snapshot-restore', by }, 'operator acted');
-    return await archives.beginRestore(() => {
-      underWay.requireQuiet(() => this.#callers.rootsOf(call.secret));
-      this.#requireNow('snapshot:write', call);
-    });
+    return await archives.beginRestore(() => this.#requireStill(['snapshot:write'], call));
   }
 
   async #runHere<Name extends OperatorName>(
@@ -189,10 +186,13 @@ class CheckedOperator implements OperatorDoor {
     // Nothing is changed on account of rights that may be of the past.
     const asked: Call = isChange ? { ...call, consistency: 'default' } : call;
     const term = isChange && isOfAll ? await reign() : undefined;
+    const rights: readonly Right[] = writesObjects ? [right, 'acl:write'] : [right];
     const by = await this.#require(right, asked);
     if (writesObjects) await this.#require('acl:write', asked);
     if (isChange && isOfAll) this.#requireGlobalToken(call);
-    const around = { group, moving: this.#moving, asker: { by, call, reign: term } };
+    const requireAllowed = (): void => this.#requireStill(rights, call);
+    const asker = { by, call, reign: term, requireAllowed };
+    const around = { group, moving: this.#moving, asker };
     // An entry has secrets in it.
     const act = { name, input: name === 'divergence-take' ? {} : input, by };
     try {
@@ -207,7 +207,7 @@ class CheckedOperator implements OperatorDoor {
   }
 
   /** The secret of a local token stays in its datacenter, where it could do nothing about the others. */
-  #requireGlobalToken({ secret = this.#deps.settings.defaultSecret }: Call): void {
+  #requireGlobalToken({ secret }: Call): void {
     const { view, settings } = this.#deps;
     if (secret === undefined || view.tokenBySecret(secret)?.local !== true) return;
     throw new AclError(
@@ -221,12 +221,10 @@ class CheckedOperator implements OperatorDoor {
     name: Name,
     { input, call }: { readonly input: OperatorInput<Name>; readonly call: Call },
   ): Promise<OperatorOutput<Name>> {
-    const { federation, runInDatacenter, settings } = this.#deps;
+    const { federation, runInDatacenter } = this.#deps;
     requireKnownDatacenter(federation, datacenter);
     this.#requireGlobalToken(call);
-    // The default of the server that was asked counts, and not the one that answers.
-    const secret = call.secret ?? settings.defaultSecret;
-    return await runInDatacenter(datacenter, name, { input, call: { ...call, secret } });
+    return await runInDatacenter(datacenter, name, { input, call });
   }
 
   #isOther(datacenter: string): boolean {
@@ -264,6 +262,12 @@ class CheckedOperator implements OperatorDoor {
     const { readBarrier } = this.#deps;
     await freshness({ readBarrier, positions: this.#positions }, call);
     return this.#requireNow(right, call);
+  }
+
+  /** At the leader, right before a change goes into the log. Throws as `#require` does, and as `UnderWay.requireQuiet`. */
+  #requireStill(rights: readonly Right[], call: Call): void {
+    this.#deps.underWay.requireQuiet(() => this.#callers.rootsOf(call.secret));
+    for (const right of rights) this.#requireNow(right, call);
   }
 
   /** By the state as it is at this server. */

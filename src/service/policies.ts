@@ -120,8 +120,7 @@ export async function listPolicies(
   request: Request,
 ): Promise<OperationOutput<'policy.list'>> {
   const meta = readMetaOf(service, 'policies');
-  const caller = service.callers.resolve(request.call.secret);
-  const { scope, shows } = await listScopeOf(service, request, caller);
+  const { scope, shows } = await listScopeOf(service, request);
   return listed({
     page,
     meta,

@@ -122,8 +122,7 @@ export async function listRoles(
   request: Request,
 ): Promise<OperationOutput<'role.list'>> {
   const meta = readMetaOf(service, 'roles');
-  const caller = service.callers.resolve(request.call.secret);
-  const { scope, shows } = await listScopeOf(service, request, caller);
+  const { scope, shows } = await listScopeOf(service, request);
   const policyId = policy === undefined || policy === '' ? undefined : (policy as PolicyId);
   if (policyId !== undefined) requireLookupUuid('role', policyId);
   const { names } = service;

@@ -27,11 +27,9 @@ export async function listTokens(
 ): Promise<OperationOutput<'token.list'>> {
   const { view, callers } = service;
   const meta = readMetaOf(service, 'tokens');
-  const caller = callers.resolve(request.call.secret);
-  const { authMethodNamespace } = input;
+  const { scope, shows, caller } = await listScopeOf(service, request);
   const { namespacesEnabled } = service.settings;
-  requireParameterEnabled('authmethod-ns', authMethodNamespace, namespacesEnabled);
-  const { scope, shows } = await listScopeOf(service, request, caller);
+  requireParameterEnabled('authmethod-ns', input.authMethodNamespace, namespacesEnabled);
   const filter = filterOf(input, scope);
   const { names } = service;
   const hides = memoized((namespace) => !mayAcl(caller, 'write', namespace));

@@ -91,7 +91,7 @@ export function readSelfToken(
   _input: OperationInput<'token.read-self'>,
   { call }: Request,
 ): OperationOutput<'token.read-self'> {
-  const secret = call.secret ?? service.settings.defaultSecret;
+  const { secret } = call;
   const token = secret === undefined ? undefined : service.callers.tokenOf(secret);
   if (token !== undefined && isExpired(token, service.clock.wallMs())) {
     throw unknownSelf(tokenExpired('read'));

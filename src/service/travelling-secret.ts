@@ -28,8 +28,7 @@ export async function requireTravels<Name extends OperationName>(
 ): Promise<Asked<Name>> {
   const { view, settings } = service;
   const { name, call } = asked;
-  // The default of the server that was asked counts, and not the one that answers.
-  const secret = NEEDS_NO_SECRET.has(name) ? undefined : (call.secret ?? settings.defaultSecret);
+  const secret = NEEDS_NO_SECRET.has(name) ? undefined : call.secret;
   const travelling = { ...asked, call: { ...call, secret } };
   if (secret === undefined || secret === ANONYMOUS_SECRET) return travelling;
   if (view.tokenBySecret(secret) === undefined) await service.readBarrier();

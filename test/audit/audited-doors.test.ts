@@ -19,7 +19,7 @@ async function audited(isRequired = false) {
     ...{ rotateBytes: 1e9, isRequired },
   });
   await trail.open();
-  const doors = new AuditedDoors(trail, { view: harness.machine, defaultSecret: undefined });
+  const doors = new AuditedDoors(trail, { view: harness.machine });
   const operations = doors.operations(harness.operations);
   /** Those since the last look, without what all have. */
   let seen = 1;

@@ -3,13 +3,20 @@
 
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
-import type { NamespaceName, PolicyId, RoleId } from '../../src/acl/ids.ts';
+import {
+  DEFAULT_NAMESPACE,
+  type NamespaceName,
+  type PolicyId,
+  type RoleId,
+} from '../../src/acl/ids.ts';
 import type { AccessQuery } from '../../src/authz/access-query.ts';
+import { compileAuthorizer } from '../../src/authz/authorizer.ts';
 import { AUTHORIZATIONS_MAX, parseAuthorizations } from '../../src/authz/parse-authorization.ts';
-import { validInDatacenter } from '../../src/authz/policy-source.ts';
+import { type PolicySource, validInDatacenter } from '../../src/authz/policy-source.ts';
 import { compileGroup } from '../../src/authz/rule-table.ts';
 import { GLOBAL_MANAGEMENT_RULES, GLOBAL_READ_ONLY_RULES } from '../../src/rules/built-in-rules.ts';
 import { parseRules } from '../../src/rules/parse-rules.ts';
+import type { NamedRule } from '../../src/rules/rule-set.ts';
 import { authorizerOf, type TestPolicy } from './tokens.ts';
 
 /** `resource:access segment @namespace`; the last two may be missing. */
@@ -649,6 +656,40 @@ t.test('explain: names the rule, the policy and the way to it, and what lost', a
     ],
     consideredCount: 3,
   });
+});
+
+t.test('explain: a policy that says nothing new costs a look', async (t) => {
+  let looks = 0;
+  const watched = (rule: NamedRule): NamedRule =>
+    new Proxy(rule, {
+      get: (of, name) => {
+        looks += 1;
+        return Reflect.get(of, name) as unknown;
+      },
+    });
+  const COUNT = 500;
+  const sources = Array.from({ length: COUNT }, (_, place): PolicySource => {
+    const rules = `service "a${place}" { policy = "write" } service_prefix "" { policy = "read" }`;
+    const { named, ...rest } = parseRules(rules);
+    const policy = { id: `${place}` as PolicyId, name: `p${place}`, namespace: DEFAULT_NAMESPACE };
+    return { ruleSet: { ...rest, named: named.map(watched) }, policy, via: { kind: 'direct' } };
+  });
+  const authorizer = compileAuthorizer({
+    ...{ sources, namespaceDefaults: [], defaultPolicy: 'deny' },
+    homeNamespace: DEFAULT_NAMESPACE,
+  });
+  authorizer.explain(ask('service:read z'));
+  for (const [query, count, decided] of [
+    ['service:read y', COUNT, 'p0'],
+    ['service:write a7', COUNT + 1, 'p7'],
+    ['intention:read *', COUNT, 'p0'],
+  ] as const) {
+    looks = 0;
+    const { consideredCount, rule } = authorizer.explain(ask(query));
+    t.same([consideredCount, rule?.policy.name], [count, decided], query);
+    // And a few properties of each of those that are shown.
+    t.ok(looks < COUNT + 1_000, `${query}: ${looks} looks`);
+  }
 });
 
 t.test('explain: names the link of the chain that decided', async (t) => {

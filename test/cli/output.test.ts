@@ -66,6 +66,42 @@ t.test('a policy: ends with its rules as they were written', async (t) => {
   t.ok(out.endsWith(`\nRules:\n${POLICY.Rules}`));
 });
 
+t.test('a policy: what of its rules says nothing is told once they are written', async (t) => {
+  const rules =
+    'acl = "read"\nservce "web" { policy = "deny" }\nkey "k" { policy = "read" plicy = "" }';
+  const answers = {
+    'PUT /v1/acl/policy': { value: POLICY },
+    'GET /v1/acl/policy/name/ops': { value: POLICY },
+    [`PUT /v1/acl/policy/${POLICY.ID}`]: { value: POLICY },
+  };
+  for (const line of [
+    'create --name ops',
+    'update --name ops',
+    'create --format json --name ops',
+  ]) {
+    const given = ['acl', 'policy', ...line.split(' '), '--rules', rules];
+    const { status, out, err } = await run(given, { answers });
+    t.equal(status, 0, line);
+    t.ok(out.includes(POLICY.ID), line);
+    t.equal(
+      err,
+      `Warning: line 2, column 1 of the rules: "servce" is not a known keyword and ignored
+Warning: line 3, column 27 of the rules: "plicy" is not an attribute of key and ignored
+`,
+      line,
+    );
+  }
+  const refused = { 'PUT /v1/acl/policy': { status: 403, text: 'Permission denied' } };
+  const { err } = await run(['acl', 'policy', 'create', '--name', 'ops', '--rules', rules], {
+    answers: refused,
+  });
+  t.notMatch(err, 'Warning');
+  const known = await run(['acl', 'policy', 'update', '--name', 'ops', '--rules', 'acl = "read"'], {
+    answers,
+  });
+  t.equal(known.err, '');
+});
+
 t.test('an expanded token: shows every policy behind it', async (t) => {
   const expanded = {
     ...PLAIN_TOKEN,

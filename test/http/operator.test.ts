@@ -2,14 +2,17 @@
 // both dialects; who may ask; what is refused; where it is answered. The group only remembers.
 
 import t from 'tap';
+import type { TokenDraft } from '../../src/acl/drafts.ts';
 import { AclError } from '../../src/acl/error.ts';
+import type { SecretId } from '../../src/acl/ids.ts';
 import { AUTOPILOT_DEFAULTS } from '../../src/api/autopilot-settings.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
 import { openApiDocument } from '../../src/api/openapi.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import type { Change } from '../../src/state/commands.ts';
-import { CALL, newPolicy, newToken } from '../service/harness.ts';
+import { CALL, newPolicy, newToken, refusalOf } from '../service/harness.ts';
+import { uuidNumbered } from '../support/fake-random.ts';
 import {
   type Asked,
   IDS,
@@ -609,7 +612,8 @@ t.test('acts are logged with who did them, and no secret', async (t) => {
   t.notMatch(JSON.stringify(server.log), 'root-secret');
 });
 
-t.test('acts are logged without what an entry says that is made again', async (t) => {
+/** An entry of the global log of another system, which made this token. */
+async function entryOfToken(draft: TokenDraft): Promise<{ entry: Uint8Array; secretId: SecretId }> {
   const elsewhere = (await operatorServer()).harness;
   const begin: Change = {
     type: 'global-log.begin',
@@ -618,11 +622,43 @@ t.test('acts are logged without what an entry says that is made again', async (t
     isWitness: false,
   };
   await elsewhere.deps.propose({ change: begin, timeMs: 0, cas: undefined, request: undefined });
-  const { secretId } = await newToken(elsewhere, { description: 'left behind' });
+  const { secretId } = await newToken(elsewhere, draft);
   const { seq } = elsewhere.machine.replication()!.cursor;
   const [entry] = (await elsewhere.machine.globalEntries(seq - 1, 1 << 20))!;
+  return { entry: entry!, secretId };
+}
+
+t.test('divergence: is not made anew by whoever loses the right in that moment', async (t) => {
+  const { entry } = await entryOfToken({
+    ...{ accessorId: uuidNumbered(901), secretId: uuidNumbered(902) },
+    policies: [{ name: 'global-management' }],
+  });
+  const admin = 'acl = "write" operator = "write"';
+  for (const [rules, lacks] of [
+    ['', 'operator:write'],
+    ['operator = "write"', 'acl:write'],
+  ] as const) {
+    const { operator, harness } = await operatorServer();
+    const id = await newPolicy(harness, 'admin', admin);
+    const { secretId: secret } = await newToken(harness, { policies: [{ id }] });
+    const { proposals } = harness;
+    const taken = harness.run('policy.update', { id, draft: { name: 'admin', rules } });
+    while (harness.proposals === proposals) await Promise.resolve();
+    const call = { ...CALL, secret };
+    const made = operator.runForDatacenter('divergence-take', { entry, cas: undefined }, call);
+    t.match(
+      await refusalOf(made),
+      new RegExp(`^permission-denied: .* lacks permission '${lacks}'`),
+    );
+    await taken;
+    t.equal(harness.machine.totals().tokens, 3, 'the anonymous one, the first one, and the admin');
+  }
+});
+
+t.test('acts are logged without what an entry says that is made again', async (t) => {
+  const { entry, secretId } = await entryOfToken({ description: 'left behind' });
   const { operator, harness, log } = await operatorServer();
-  const input = { entry: entry!, cas: undefined };
+  const input = { entry, cas: undefined };
   await operator.runForDatacenter('divergence-take', input, CALL);
   t.equal(harness.machine.tokenBySecret(secretId)?.description, 'left behind');
   const { fields, message } = log.at(-1)!;

@@ -9,7 +9,6 @@ import type { AccessorId, SecretId } from '../../src/acl/ids.ts';
 import { DatacenterAway, type Errand, type Federation } from '../../src/service/federation.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import { type ListPage, listOfPages, pageOf } from '../../src/service/remote-list.ts';
-import type { ServiceSettings } from '../../src/service/deps.ts';
 import type { ListResult, PolicyView, WriteResult } from '../../src/service/views.ts';
 import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import { OPERATION_TABLE } from '../../src/service/operation-table.ts';
@@ -42,10 +41,7 @@ interface Two {
 }
 
 /** dc1 is the primary, dc2 asks it. Their states are their own: nothing is replicated here. */
-async function twoDatacenters(
-  more: Partial<Federation> = {},
-  ofSecondary: Partial<ServiceSettings> = {},
-): Promise<Two> {
+async function twoDatacenters(more: Partial<Federation> = {}): Promise<Two> {
   const primary = await createHarness({}, { datacenters: () => ['dc1', 'dc2'], ...more });
   const faults: Fault[] = [];
   const arrived: Errand[] = [];
@@ -65,7 +61,7 @@ async function twoDatacenters(
     return answer;
   };
   const secondary = await createHarness(
-    { ...ofSecondary, datacenter: 'dc2' },
+    { datacenter: 'dc2' },
     {
       datacenters: () => ['dc2', 'dc1'],
       primary: () => ({ datacenter: 'dc1', epoch: 3 }),
@@ -492,32 +488,6 @@ t.test('datacenters: the secret of a local token never travels', async (t) => {
   );
   t.ok(secondary.barriers > barriers, 'who is not known is looked for with care first');
 });
-
-t.test(
-  'datacenters: the default token of the server that is asked counts elsewhere, too',
-  async (t) => {
-    const defaultSecret = '22222222-0000-4000-8000-000000000000' as SecretId;
-    const nobody = { secret: undefined };
-    const policies = [{ id: '00000000-0000-0000-0000-000000000001' }];
-    const draft = { secretId: defaultSecret, policies };
-    const two = await twoDatacenters({}, { defaultSecret });
-    await newToken(two.primary, draft);
-    const made = two.secondary.run('policy.create', NAMED, nobody);
-    t.equal(await refusalOf(settled(two, made)), 'ok');
-    const listed = two.secondary.run('policy.list', PAGE, { ...nobody, datacenter: 'dc1' });
-    t.equal(await refusalOf(settled(two, listed)), 'ok');
-    t.same(
-      two.arrived.map(({ call }) => call.secret),
-      [defaultSecret, defaultSecret],
-    );
-    await newToken(two.secondary, { ...draft, local: true });
-    t.match(
-      await refusalOf(settled(two, two.secondary.run('policy.create', NAMED, nobody))),
-      /^permission-denied: .* the token is local to datacenter dc2/,
-    );
-    t.equal(two.arrived.length, 2);
-  },
-);
 
 t.test('datacenters: whatever is lost on the way, the write is applied once', async (t) => {
   for (const fault of ['away', 'no-leader', 'lose-question', 'lose-answer'] as const) {

@@ -112,7 +112,6 @@ export const SETTINGS: ServiceSettings = {
   defaultPolicy: 'deny',
   downPolicy: 'extend-cache',
   tokenLimits: DEFAULT_TTL_LIMITS,
-  defaultSecret: undefined,
   initialManagementSecret: ROOT,
   namespacesEnabled: true,
   leaderWaitMs: 5_000,

@@ -13,6 +13,7 @@ import { RequestAges } from '../../src/service/request-ages.ts';
 import type { OperationInput } from '../../src/service/operations.ts';
 import { PendingLogins } from '../../src/service/pending-logins.ts';
 import { POSITION_WAIT_MS } from '../../src/service/position-waiters.ts';
+import type { Page } from '../../src/state/view.ts';
 import { watchKey } from '../../src/state/watch.ts';
 import {
   allOf,
@@ -102,11 +103,6 @@ t.test('secrets: an unknown one before the bootstrap is told what is missing', a
     await refusalOf(harness.run('policy.list', { page: {} })),
     'token-unknown: ACL system must be bootstrapped before making any requests that require authorization: ACL not found',
   );
-});
-
-t.test('secrets: the configured default stands in for none', async (t) => {
-  const harness = await createHarness({ defaultSecret: ROOT });
-  t.equal(await refusalOf(harness.run('policy.list', { page: {} }, { secret: undefined })), 'ok');
 });
 
 t.test('acl.enabled false: every operation is refused', async (t) => {
@@ -611,6 +607,45 @@ t.test('ns=*: shows only what lies where the caller may read', async (t) => {
     (await allOf(namespaces)).map(({ namespace }) => namespace.name),
     ['b'],
   );
+});
+
+t.test('ns=*: goes by the rights that the caller has behind the names', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const everywhere = (level: string) =>
+    `acl = "${level}" namespace_prefix "" { acl = "${level}" policy = "${level}" }`;
+  const id = await newPolicy(harness, 'admin', everywhere('write'));
+  const { secretId: secret } = await newToken(harness, { policies: [{ id }] });
+  const now = (rules: string) =>
+    harness.run('policy.update', { id, draft: { name: 'admin', rules } });
+  const { machine } = harness;
+  const namespaces = machine.namespaces.bind(machine);
+  let then = everywhere('write');
+  Object.assign(machine, {
+    namespaces: async function* (given: Page) {
+      yield* namespaces(given);
+      await now(then);
+    },
+  });
+  const all = { secret, namespaceParameter: '*' };
+  const method = { authMethod: undefined, page: {} };
+  const asks = {
+    tokens: () => tokenList(harness, {}, all),
+    policies: () => harness.run('policy.list', { page: {} }, all),
+    roles: () => harness.run('role.list', { policy: undefined, page: {} }, all),
+    methods: () => harness.run('auth-method.list', { page: {} }, all),
+    rules: () => harness.run('binding-rule.list', method, all),
+    namespaces: () => harness.run('namespace.list', { page: {} }, all),
+  };
+  for (const [what, ask] of Object.entries(asks)) {
+    then = '';
+    t.match(await refusalOf(ask()), /^permission-denied: /, what);
+    await now(everywhere('write'));
+  }
+  then = everywhere('read');
+  const tokens = await allOf(await asks.tokens());
+  t.ok(tokens.length > 1);
+  t.ok(tokens.every(({ secretHidden }) => secretHidden));
 });
 
 t.test('cas: a write happens only on the state that the caller has seen', async (t) => {

@@ -506,28 +506,19 @@ t.test('rights: nobody puts back the rights that are taken from them in that mom
   }
 });
 
-t.test('rights: whoever is the default of a server keeps nothing, either', async (t) => {
-  const admin = 'acl = "write"';
-  const defaultSecret = '22222222-0000-4000-8000-000000000000' as SecretId;
+t.test('rights: whoever comes without a token keeps nothing, either', async (t) => {
+  const harness = await createHarness();
+  const policies = [{ id: await newPolicy(harness, 'admin', 'acl = "write"') }];
   const call = { secret: undefined };
-  for (const chosen of [defaultSecret, undefined]) {
-    const harness = await createHarness({ defaultSecret: chosen });
-    const policies = [{ id: await newPolicy(harness, 'admin', admin) }];
-    const accessorId =
-      chosen === undefined
-        ? ANONYMOUS_ACCESSOR
-        : (await newToken(harness, { secretId: chosen })).accessorId;
-    const write = (isGiven: boolean, by: Partial<Call>) =>
-      refusalOf(
-        harness.run('token.update', { accessorId, draft: isGiven ? { policies } : {} }, by),
-      );
-    t.equal(await write(true, {}), 'ok');
-    t.equal(await write(true, call), 'ok', 'it may, as long as it has them');
-    const taken = write(false, {});
-    const givenBack = write(true, call);
-    t.equal(await taken, 'ok');
-    t.match(await givenBack, /^permission-denied: /, chosen ?? 'nobody');
-  }
+  const accessorId = ANONYMOUS_ACCESSOR;
+  const write = (isGiven: boolean, by: Partial<Call>) =>
+    refusalOf(harness.run('token.update', { accessorId, draft: isGiven ? { policies } : {} }, by));
+  t.equal(await write(true, {}), 'ok');
+  t.equal(await write(true, call), 'ok', 'it may, as long as it has them');
+  const taken = write(false, {});
+  const givenBack = write(true, call);
+  t.equal(await taken, 'ok');
+  t.match(await givenBack, /^permission-denied: /);
 });
 
 t.test('rights: a write that is overtaken all the time gives up in time', async (t) => {
@@ -1197,6 +1188,14 @@ t.test('links: a token that leads to very much has no rights until it leads to l
   t.throws(() => decided({ policies: policyIds.slice(0, 9) }), refusal, 'they are too long');
   linked = eight;
   t.equal(decided({ roles: roleIds.slice(0, 100) }), 'allow', 'by many ways, they count once');
+
+  const identities = (count: number) => ({
+    serviceIdentities: policyIds
+      .slice(0, count)
+      .map((id) => ({ serviceName: id, datacenters: [] })),
+  });
+  t.equal(decided(identities(2_000)), 'allow');
+  t.throws(() => decided(identities(LINKS_MAX)), refusal, 'what they stand for is too long');
 });
 
 t.test(

@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { addCasFlag, addGroup, addLeaf, addRepeatable } from '../command-line.ts';
 import { CommandFailed } from '../failed.ts';
+import { warnOfIgnored } from '../ignored-rules.ts';
 import { policyId } from '../references.ts';
 import type { Session } from '../session.ts';
 import { namespaceColumn } from '../show/common.ts';
@@ -109,6 +110,7 @@ async function createPolicy(
     },
   });
   await session.show(value, () => policyParts(value));
+  await warnOfIgnored(session, rules);
 }
 
 async function readPolicy(
@@ -140,6 +142,7 @@ async function updatePolicy(
     },
   });
   await session.show(value, () => policyParts(value));
+  await warnOfIgnored(session, rules);
 }
 
 async function deletePolicy(
