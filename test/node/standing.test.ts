@@ -482,7 +482,7 @@ t.test(
         oldPendingLogins: nothing,
         restoreUnderWay: () => undefined,
       },
-      federation: { takesGlobalWrites: () => true },
+      federation: { closedBecause: () => undefined },
       propose: ({ change }: { readonly change: { readonly accessorIds: readonly string[] } }) => {
         waiting -= change.accessorIds.length;
         return Promise.resolve({ kind: 'applied' });

@@ -578,6 +578,7 @@ t.test(
     await world.start('dc2', 2, [], true);
     test.same(holds('dc2'), [true, false], 'as the later reign sees it');
     await world.fence('dc1', 'dc2');
+    test.same(holds('dc1'), [true, false], 'also while it waits for the objects of that reign');
     test.equal(await world.take('dc2', 'dc1'), 'applied');
     test.ok(outcomeOf(70));
     test.equal(outcomeOf(71), undefined);
