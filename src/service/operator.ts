@@ -191,8 +191,9 @@ class CheckedOperator implements OperatorDoor {
     const term = isChange && isOfAll ? await reign() : undefined;
     const by = await this.#require(right, asked);
     if (writesObjects) await this.#require('acl:write', asked);
-    if (isChange && isOfAll) this.#requireGlobalToken(call);
-    const around = { group, moving: this.#moving, asker: { by, call, reign: term } };
+    const named = this.#named(call);
+    if (isChange && isOfAll) await this.#requireGlobalToken(named);
+    const around = { group, moving: this.#moving, asker: { by, call: named, reign: term } };
     // An entry has secrets in it.
     const act = { name, input: name === 'divergence-take' ? {} : input, by };
     try {
@@ -206,10 +207,20 @@ class CheckedOperator implements OperatorDoor {
     }
   }
 
-  /** The secret of a local token stays in its datacenter, where it could do nothing about the others. */
-  #requireGlobalToken({ secret = this.#deps.settings.defaultSecret }: Call): void {
-    const { view, settings } = this.#deps;
-    if (secret === undefined || view.tokenBySecret(secret)?.local !== true) return;
+  /** The default token of the server that is asked counts, wherever the call goes from here. */
+  #named(call: Call): Call {
+    return { ...call, secret: call.secret ?? this.#deps.settings.defaultSecret };
+  }
+
+  /**
+   * The secret of a local token stays in its datacenter, where it could do nothing about the others. One that is not
+   * known here may have been made a moment ago at another server.
+   */
+  async #requireGlobalToken({ secret }: Call): Promise<void> {
+    const { readBarrier, settings, view } = this.#deps;
+    if (secret === undefined) return;
+    if (view.tokenBySecret(secret) === undefined) await readBarrier();
+    if (view.tokenBySecret(secret)?.local !== true) return;
     throw new AclError(
       'permission-denied',
       `Permission denied: the token is local to datacenter ${settings.datacenter}, and this concerns all datacenters: use a global token`,
@@ -221,12 +232,11 @@ class CheckedOperator implements OperatorDoor {
     name: Name,
     { input, call }: { readonly input: OperatorInput<Name>; readonly call: Call },
   ): Promise<OperatorOutput<Name>> {
-    const { federation, runInDatacenter, settings } = this.#deps;
+    const { federation, runInDatacenter } = this.#deps;
     requireKnownDatacenter(federation, datacenter);
-    this.#requireGlobalToken(call);
-    // The default of the server that was asked counts, and not the one that answers.
-    const secret = call.secret ?? settings.defaultSecret;
-    return await runInDatacenter(datacenter, name, { input, call: { ...call, secret } });
+    const named = this.#named(call);
+    await this.#requireGlobalToken(named);
+    return await runInDatacenter(datacenter, name, { input, call: named });
   }
 
   #isOther(datacenter: string): boolean {

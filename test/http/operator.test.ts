@@ -3,18 +3,20 @@
 
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
+import { secretIdOf } from '../../src/acl/ids.ts';
 import { AUTOPILOT_DEFAULTS } from '../../src/api/autopilot-settings.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
 import { openApiDocument } from '../../src/api/openapi.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import type { Change } from '../../src/state/commands.ts';
-import { CALL, newPolicy, newToken } from '../service/harness.ts';
+import { CALL, newPolicy, newToken, refusalOf, ROOT } from '../service/harness.ts';
 import {
   type Asked,
   IDS,
   type OperatorServer,
   operatorServer,
+  type OperatorServerOptions,
   SERVERS,
   shownServer,
   tell,
@@ -673,8 +675,8 @@ t.test('openapi: the second status of health, and archives as bytes', async (t) 
 const PRIMARY = 'PUT /operator/primary';
 
 /** A server of dc1, which is the primary of dc2. */
-async function primaryServer(): Promise<OperatorServer> {
-  const server = await operatorServer();
+async function primaryServer(options?: OperatorServerOptions): Promise<OperatorServer> {
+  const server = await operatorServer(options);
   const { propose } = server.harness.deps;
   const done = async (change: Change): Promise<void> => {
     await propose({ change, timeMs: 0, cas: undefined, request: undefined });
@@ -745,6 +747,34 @@ t.test('primary: one that has promised to another says so, and what to do', asyn
   t.match(Closed, /^dc1 has promised epoch 2 to dc2, and has heard of no entry of it: /);
   t.match(Closed, /`conclave operator promote dc2` tries again/);
   t.match(Closed, /`conclave operator promote dc1 --election` takes it back$/);
+});
+
+t.test('primary: the default token of the server that is asked goes along', async (t) => {
+  const server = await primaryServer({ service: { defaultSecret: ROOT } });
+  server.leaderSays = () => ({
+    ...server.primary.moved(),
+    datacenter: 'dc2',
+    head: { epoch: 1, seq: 9 },
+  });
+  const body = '{"Datacenter":"dc2","Mode":"election"}';
+  const moved = await tell(server, 'service', { ask: PRIMARY, secret: '', body });
+  t.equal(moved.status, 200, moved.text);
+  t.match(server.forwarded, [{ name: 'primary-move', secret: ROOT }]);
+});
+
+t.test('primary: the secret of a local token that came a moment ago goes nowhere', async (t) => {
+  const server = await primaryServer({ federation: { datacenters: () => ['dc1', 'dc2'] } });
+  const { harness } = server;
+  const secret = secretIdOf('8f1c2b34-5d6e-4f70-8a9b-0c1d2e3f4a5b');
+  server.readBarrier = async () => {
+    await harness.run('token.create', { draft: { secretId: secret, local: true } });
+  };
+  const there = { ...CALL, secret, datacenter: 'dc2', consistency: 'stale' } as const;
+  t.match(
+    await refusalOf(server.operator.run('primary', {}, there)),
+    /^permission-denied: .*the token is local to datacenter dc1/,
+  );
+  t.same(server.forwarded, []);
 });
 
 t.test('primary: a local token moves nothing, and its secret goes nowhere', async (t) => {
