@@ -132,6 +132,7 @@ t.test('snapshot: who takes one is heard all the while', async (test) => {
     ...{ clock: world.clock, logger: world.logger('slots'), datacenter: 'dc1', source: log },
     ...{ datacenters: () => ['dc1', 'dc2'], followers: () => primary.feed.followers() },
     ...{ pinnedSeq: () => primary.lender.pinnedSeq, majoritySeq: () => log.head.seq },
+    unusedTimeMs: () => undefined,
     ...{ trim: async () => undefined, limits: { maxBytes: 0 }, reviewMs: 1_000 },
   });
   secondary.subscriber.start(1);
