@@ -203,6 +203,18 @@ t.test('lender: the last chunks can be had again, the others are gone', async (t
   test.equal(last.bytes.length, 0);
 });
 
+t.test('lender: one that could not be read to its end has none', async (test) => {
+  const { primary } = await bigPrimary();
+  primary.brokenChunk = 2;
+  const snapshotId = await open(primary);
+  const chunk = (number: number) =>
+    ask(primary, SNAPSHOT_METHOD.chunk, encodeWish({ snapshotId, number }));
+  for (const number of [0, 1]) test.notOk(decodeChunk(await chunk(number)).isEnd);
+  test.match(await refusalOf(chunk(2)), /the disk does not give it/);
+  test.match(await refusalOf(chunk(2)), /^snapshot.gone: .*: it is not lent/);
+  test.same(primary.lender.loans(), []);
+});
+
 t.test(
   'lender: one loan a datacenter, few at once, each as long as it is asked for',
   async (test) => {
