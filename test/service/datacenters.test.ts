@@ -661,6 +661,27 @@ t.test('datacenters: a list of another one comes page by page', async (t) => {
   );
 });
 
+t.test('replication: who is the primary no more says how far it is behind', async (t) => {
+  const lone = loneDatacenter('dc1', () => ({ epoch: 1, seq: 1 })).status();
+  const own = must(lone.datacenters[0], 'itself');
+  const shown = async (fields: Partial<typeof own>) => {
+    const status = () => ({ ...lone, datacenters: [{ ...own, ...fields }] });
+    const harness = await createHarness({}, { status });
+    return await harness.run('replication.status', {});
+  };
+  t.match(await shown({}), { enabled: false, running: false, sourceDatacenter: '' });
+  const apart = {
+    state: 'stopped',
+    lagMs: undefined,
+    lastError: 'the primary has not what',
+  } as const;
+  t.match(await shown(apart), {
+    ...{ enabled: true, running: false, sourceDatacenter: '' },
+    lastErrorMessage: apart.lastError,
+  });
+  t.match(await shown({ state: 'snapshot' }), { enabled: true, running: true });
+});
+
 t.test('acknowledgement: as many as were asked for, or it is said', async (t) => {
   let reached: 'primary' | 'majority' = 'primary';
   const asked: string[] = [];
