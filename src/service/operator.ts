@@ -30,6 +30,7 @@ import { requireKnownDatacenter } from './known-datacenter.ts';
 import { requireOwnDatacenter } from './own-datacenter.ts';
 import { LeaderAway } from './remote.ts';
 import { CATCH_UP_MS } from './run-write.ts';
+import { untilNotOvertaken } from './under-way.ts';
 
 export interface OperatorDeps
   extends Pick<
@@ -183,7 +184,7 @@ class CheckedOperator implements OperatorDoor {
     input: OperatorInput<Name>,
     call: Call,
   ): Promise<OperatorOutput<Name>> {
-    const { group, logger, reign } = this.#deps;
+    const { clock, group, logger, reign } = this.#deps;
     const { right, isOfAll, writesObjects } = OPERATOR_TABLE[name];
     const isChange = right === 'operator:write';
     // Nothing is changed on account of rights that may be of the past.
@@ -197,7 +198,10 @@ class CheckedOperator implements OperatorDoor {
     // An entry has secrets in it.
     const act = { name, input: name === 'divergence-take' ? {} : input, by };
     try {
-      const output = await ANSWER_BY_NAME[name](around, input);
+      const output = await untilNotOvertaken({ clock, limitMs: TRIES_MS }, () => {
+        if (writesObjects) this.#requireStill(right, asked);
+        return ANSWER_BY_NAME[name](around, input);
+      });
       if (isChange) logger.info(act, 'operator acted');
       return output;
     } catch (error) {
@@ -205,6 +209,12 @@ class CheckedOperator implements OperatorDoor {
       if (isChange) logger.info({ ...act, failed: messageOf(error) }, 'operator acted');
       throw error;
     }
+  }
+
+  /** Nothing that the caller's rights rest on is being taken away: the write would come behind that. */
+  #requireStill(right: Right, call: Call): void {
+    this.#deps.underWay.requireQuiet(() => this.#callers.rootsOf(call.secret));
+    for (const each of [right, 'acl:write'] as const) this.#requireNow(each, call);
   }
 
   /** The default token of the server that is asked counts, wherever the call goes from here. */

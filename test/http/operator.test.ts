@@ -10,7 +10,7 @@ import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-
 import { openApiDocument } from '../../src/api/openapi.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import type { Change } from '../../src/state/commands.ts';
-import { CALL, newPolicy, newToken, refusalOf, ROOT } from '../service/harness.ts';
+import { CALL, createHarness, newPolicy, newToken, refusalOf, ROOT } from '../service/harness.ts';
 import {
   type Asked,
   IDS,
@@ -611,25 +611,44 @@ t.test('acts are logged with who did them, and no secret', async (t) => {
   t.notMatch(JSON.stringify(server.log), 'root-secret');
 });
 
-t.test('acts are logged without what an entry says that is made again', async (t) => {
-  const elsewhere = (await operatorServer()).harness;
-  const begin: Change = {
-    type: 'global-log.begin',
-    datacenter: 'dc1',
-    primary: 'dc1',
-    isWitness: false,
-  };
-  await elsewhere.deps.propose({ change: begin, timeMs: 0, cas: undefined, request: undefined });
+/** Of another datacenter, with a new token. */
+async function entryOfToken() {
+  const elsewhere = await createHarness();
+  const { deps, machine } = elsewhere;
+  const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
+  const change: Change = { type: 'global-log.begin', ...begin };
+  await deps.propose({ change, timeMs: 0, cas: undefined, request: undefined });
   const { secretId } = await newToken(elsewhere, { description: 'left behind' });
-  const { seq } = elsewhere.machine.replication()!.cursor;
-  const [entry] = (await elsewhere.machine.globalEntries(seq - 1, 1 << 20))!;
+  const { seq } = machine.replication()!.cursor;
+  const [entry] = (await machine.globalEntries(seq - 1, 1 << 20))!;
+  return { entry: entry!, secretId };
+}
+
+t.test('acts are logged without what an entry says that is made again', async (t) => {
+  const { entry, secretId } = await entryOfToken();
   const { operator, harness, log } = await operatorServer();
-  const input = { entry: entry!, cas: undefined };
-  await operator.runForDatacenter('divergence-take', input, CALL);
+  await operator.runForDatacenter('divergence-take', { entry, cas: undefined }, CALL);
   t.equal(harness.machine.tokenBySecret(secretId)?.description, 'left behind');
   const { fields, message } = log.at(-1)!;
   t.same([message, fields.name], ['operator acted', 'divergence-take']);
   t.strictSame(fields.input, {});
+});
+
+t.test('an entry is not made again by rights that are being taken away', async (t) => {
+  const { operator, harness } = await operatorServer();
+  const rules = 'acl = "write" operator = "write"';
+  const policies = [{ id: await newPolicy(harness, 'admin', rules) }];
+  const { accessorId, secretId: secret } = await newToken(harness, { policies });
+  const { entry } = await entryOfToken();
+  const take = () =>
+    refusalOf(
+      operator.runForDatacenter('divergence-take', { entry, cas: undefined }, { ...CALL, secret }),
+    );
+  const { proposals } = harness;
+  const taken = harness.run('token.update', { accessorId, draft: {} });
+  while (harness.proposals === proposals) await Promise.resolve();
+  t.match(await take(), /^permission-denied: /);
+  await taken;
 });
 
 t.test('restore: waits for what is taken from its caller in that moment', async (t) => {
