@@ -94,6 +94,7 @@ async function oneRound(secondsEach: number): Promise<Round> {
     followers: () => feed.followers(),
     pinnedSeq: () => lender.pinnedSeq,
     majoritySeq: () => feed.acknowledgedSeq('majority'),
+    unusedTimeMs: () => undefined,
     trim: async (upToSeq) => {
       log.trimmedSeq = upToSeq;
     },

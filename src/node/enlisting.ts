@@ -5,6 +5,7 @@
 import type { Clock, Timer } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import { namesClusters } from '../state/feature-levels.ts';
+import { mayChangeDatacenters } from '../state/global-log/election.ts';
 import type { Datacenter } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
 import { type FollowingDeps, verdictOf } from './follow-primary.ts';
@@ -109,10 +110,16 @@ export class Enlisting {
 
   /** Says so. Whether that is not allowed yet. */
   async #hasToWait(datacenters: readonly Datacenter[]): Promise<boolean> {
-    const { following, logger, majoritySeq: majority } = this.#options;
+    const { following, logger, machine } = this.#options;
     const list = datacenters.map(({ name }) => name);
+    const majoritySeq = this.#options.majoritySeq();
+    const replication = machine.replication();
+    // It may stay so for as long as somebody is away: what would be refused is not put into the log each time.
+    if (replication === undefined || !mayChangeDatacenters(replication, datacenters, majoritySeq)) {
+      return true;
+    }
     try {
-      const change = { type: 'datacenters.set', datacenters, majoritySeq: majority() } as const;
+      const change = { type: 'datacenters.set', datacenters, majoritySeq } as const;
       const { verdict } = await verdictOf(following, change);
       if (verdict === 'applied') logger.info({ list }, 'these datacenters are the federation');
       else logger.debug({ list, verdict }, 'a datacenter cannot be enlisted yet');

@@ -22,7 +22,7 @@ export function exportFederationMetrics(
     registry.onCollect(() => shown.set(read()));
   };
   gauge('is_primary', () => Number(federation.isPrimary));
-  gauge('takes_writes', () => Number(federation.takesGlobalWrites()));
+  gauge('takes_writes', () => Number(federation.closedBecause() === undefined));
   gauge('divergent_entries', () => countIn(view.replication()?.divergent));
   gauge('gone_entries', () => countIn(view.replication()?.gone));
   gauge('epoch', () => federation.primary().epoch);

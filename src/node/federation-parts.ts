@@ -283,6 +283,7 @@ export class FederationParts {
         machine.replication()?.isWitness === true ? source.kept.afterSeq : this.lender.pinnedSeq,
       majoritySeq: () =>
         this.view.isPrimary ? this.feed.acknowledgedSeq('majority') : source.head.seq,
+      unusedTimeMs: () => machine.unusedTimeMs(),
       trim: (upToSeq) => trimGlobalLog(trimming, upToSeq),
       limits: { maxBytes: plan.logMaxBytes, maxAgeMs: plan.logMaxAgeMs },
       reviewMs: Math.min(REVIEW_MS, plan.logMaxAgeMs),

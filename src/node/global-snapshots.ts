@@ -7,6 +7,7 @@ import type { SnapshotSink } from '../../cluster/federation/snapshot/snapshot-si
 import { AclError } from '../acl/error.ts';
 import type { Change } from '../state/commands.ts';
 import type { GlobalSnapshot as GlobalSnapshotOfState } from '../state/global-log/global-snapshot.ts';
+import type { Verdict } from '../state/global-log/verdict.ts';
 import type { StateMachine } from '../state/machine.ts';
 import { requireReadable, UnreadableRow } from '../state/readable-row.ts';
 import { RowParser } from '../state/row-parser.ts';
@@ -84,7 +85,18 @@ export class GlobalSnapshotSink implements SnapshotSink {
 
   async commit({ snapshotId: id }: Parameters<SnapshotSink['commit']>[0]): Promise<void> {
     await this.#carry(id);
-    await this.#applied({ type: 'global-snapshot.commit', id });
+    const change = { type: 'global-snapshot.commit', id } as const;
+    const { verdict } = await verdictOf(this.#deps, change);
+    if (verdict === 'applied') return;
+    if (PASSED.has(verdict)) await this.#abandon(id);
+    throw notTaken(change, verdict);
+  }
+
+  /** Whoever went on with it would come to the same end each time. */
+  async #abandon(id: string): Promise<void> {
+    const { propose, wallMs } = this.#deps;
+    const change = { type: 'restore.abandon', id } as const;
+    await propose({ change, timeMs: wallMs(), cas: undefined, request: undefined });
   }
 
   /** From the first, empty batch on, what changes here goes into both states; then comes what there is. */
@@ -106,18 +118,24 @@ export class GlobalSnapshotSink implements SnapshotSink {
   /** Rejects with what stands in the way. */
   async #applied(change: Change): Promise<void> {
     const { verdict } = await verdictOf(this.#deps, change);
-    if (verdict === 'applied') return;
-    throw new AclError('internal', `the snapshot was not taken in, at ${change.type}: ${verdict}`);
+    if (verdict !== 'applied') throw notTaken(change, verdict);
   }
+}
+
+/** The own datacenter has gone on meanwhile, or has heard of a later reign: what is staged is of the past. */
+const PASSED: ReadonlySet<Verdict> = new Set(['other-cursor', 'fenced', 'not-allowed', 'primary']);
+
+function notTaken({ type }: Change, verdict: Verdict): AclError {
+  return new AclError('internal', `the snapshot was not taken in, at ${type}: ${verdict}`);
 }
 
 /** Before it is in the log, where nobody could pass it over. Throws 'internal'. */
 function requireReadableRows(piece: Uint8Array): void {
-  const notTaken = (says: string): AclError =>
+  const unreadable = (says: string): AclError =>
     new AclError('internal', `the snapshot was not taken in: ${says}`);
   try {
-    for (const row of new RowParser(notTaken).take(piece)) requireReadable(row);
+    for (const row of new RowParser(unreadable).take(piece)) requireReadable(row);
   } catch (error) {
-    throw error instanceof UnreadableRow ? notTaken(error.message) : error;
+    throw error instanceof UnreadableRow ? unreadable(error.message) : error;
   }
 }

@@ -7,6 +7,7 @@ import { decodeHello, FEED_METHOD } from '../../cluster/federation/feed/feed-fra
 import type { Promotion } from '../../cluster/federation/promotion/promotion.ts';
 import type { SlotAlarm } from '../../cluster/federation/slots/slots.ts';
 import type { RpcRequest, RpcServer } from '../../cluster/transport/transport.ts';
+import { AclError } from '../acl/error.ts';
 import type { ShownFederation } from '../api/shown-federation.ts';
 import type { AckLevel } from '../service/call.ts';
 import type { PrimaryPort } from '../service/primary-port.ts';
@@ -14,6 +15,7 @@ import type { Errand, Federation, Primacy, WaitThere } from '../service/federati
 import type { Change } from '../state/commands.ts';
 import { removedOf } from '../state/global-log/replication.ts';
 import type { Position } from '../state/outcome.ts';
+import { notPrimary } from '../state/refusals.ts';
 import { acknowledgedLevel } from './acknowledged-level.ts';
 import type { DatacenterLine } from './datacenter-line.ts';
 import { FederationParts, type FederationPartsOptions } from './federation-parts.ts';
@@ -87,8 +89,14 @@ export class NodeFederation implements Federation {
     });
   }
 
-  takesGlobalWrites(): boolean {
-    return this.isPrimary && this.#parts.gate.closedBecause() === undefined;
+  closedBecause(): AclError | undefined {
+    const { machine, plan } = this.#options;
+    const replication = machine.replication();
+    if (replication !== undefined && !this.isPrimary) return notPrimary(replication);
+    const closed = this.#parts.gate.closedBecause();
+    if (closed !== undefined || this.isPrimary) return closed;
+    const text = `Nothing was written: datacenter ${plan.firstPrimary} is the primary`;
+    return new AclError('not-primary', text);
   }
 
   onReign(term: number): void {

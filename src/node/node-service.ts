@@ -128,7 +128,8 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     standing: () => member.standing(),
     onLeaderChanged,
     isPrimary: () => federation.isPrimary,
-    isWitness: plan.isWitness,
+    // What it began as it stays, whatever its settings say by now.
+    isWitness: () => plan.isWitness || machine.replication()?.isWitness === true,
     hasGlobalLog: () => machine.position().seq > 0,
     nothingComesBecause: () => federation.lastFailure,
     hasBuiltins: () => machine.totals().namespaces > 0,

@@ -14,7 +14,7 @@ export interface OpeningOptions {
   /** Who makes the built-in objects: the leader, or, in a secondary, the leader of the primary. */
   readonly isPrimary: () => boolean;
   /** It has no objects to serve, and is ready without them when it has a place in the global log. */
-  readonly isWitness: boolean;
+  readonly isWitness: () => boolean;
   /** Whether anything of the global log has come here. */
   readonly hasGlobalLog: () => boolean;
   /** Why nothing comes from the primary, as far as this node knows. */
@@ -95,11 +95,11 @@ export class Opening {
     const { standing, hasBuiltins, isWitness } = this.#options;
     const at = standing();
     if (at.kind !== 'member') this.#closedReason = at.says;
-    else if (isWitness) this.#closedReason = WITNESS;
+    else if (isWitness()) this.#closedReason = WITNESS;
     else if (hasBuiltins()) this.#closedReason = undefined;
     else if (at.leader === undefined) this.#closedReason = 'No cluster leader';
     else this.#closedReason = this.#options.isPrimary() ? NOT_SET_UP : this.#sayNothingCame();
-    this.#opensSoon = at.kind === 'member' && !isWitness && this.#closedReason !== undefined;
+    this.#opensSoon = at.kind === 'member' && !isWitness() && this.#closedReason !== undefined;
     this.#waiters.onApplied();
     if (at.kind === 'member' && at.leader !== undefined) void this.#catchUp();
     if (this.#hasCaughtUp && this.#isAsOpenAsCanBe()) this.#open();

@@ -12,14 +12,15 @@ export interface TrimmingDeps {
   readonly isReigning: () => boolean;
 }
 
-/** Rejects when this server does not lead any more. */
+/** Drops all that nobody wants, and what the log has up to there. Rejects when this server does not lead any more. */
 export async function trimGlobalLog(
   { machine, propose, wallMs, isReigning }: TrimmingDeps,
   upTo: number,
 ): Promise<void> {
   for (;;) {
     const before = machine.replication();
-    if (before === undefined || before.first > upTo || !isReigning()) return;
+    if (before === undefined || !isReigning()) return;
+    if (before.first > upTo && before.unused.length === 0) return;
     const change = { type: 'global-log.trim', upTo } as const;
     await propose({ change, timeMs: wallMs(), cas: undefined, request: undefined });
     const { first, unused } = machine.replication() ?? before;

@@ -7,6 +7,7 @@ import { AclError } from '../acl/error.ts';
 import type { Position } from '../state/outcome.ts';
 import type { AckLevel, Call } from './call.ts';
 import type { ServiceSettings } from './deps.ts';
+import { foundNothing } from './found-nothing.ts';
 import type { OperationName, OperationOutput } from './operations.ts';
 import type { Service } from './service.ts';
 import type { WriteResult } from './views.ts';
@@ -65,6 +66,20 @@ export async function withLevelOfNothing<Name extends OperationName>(
   if (value !== false || meta.ack !== undefined || !isPrimary) return output;
   const ack = await acknowledged(service, meta.position, { call, what: 'nothing' });
   return { ...output, meta: { ...meta, ack } };
+}
+
+/**
+ * Throws, for an output that says that there was nothing to delete, why this datacenter cannot tell: by its own log it
+ * is the primary, and another one may be by now, or is, and has what is not here.
+ */
+export function requireMayTellOfNothing<Name extends OperationName>(
+  { federation, settings }: Pick<Service, 'federation' | 'settings'>,
+  output: OperationOutput<Name>,
+): OperationOutput<Name> {
+  const isPrimary = federation.primary().datacenter === settings.datacenter;
+  const closed = isPrimary && foundNothing(output) ? federation.closedBecause() : undefined;
+  if (closed !== undefined) throw closed;
+  return output;
 }
 
 /** How long a write may wait for other datacenters. */

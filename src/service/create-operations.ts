@@ -4,7 +4,7 @@
 
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import { AclError } from '../acl/error.ts';
-import { withLevelOfNothing } from './acknowledge.ts';
+import { requireMayTellOfNothing, withLevelOfNothing } from './acknowledge.ts';
 import { answerAgain, answerFromHome, requestOwnerOf } from './answer-again.ts';
 import { CallerResolver } from './caller-resolver.ts';
 import { deletedWhereNamed } from './delete-where-named.ts';
@@ -256,9 +256,11 @@ async function runHere<Name extends OperationName>(
     const limitMs = settings.leaderWaitMs;
     const isOfStranger = (): boolean => callers.isStranger(call.secret);
     const run = { name, term, request, isOfStranger };
-    const output = await runAsLeader(service, run, (attempt) =>
-      untilNotOvertaken({ clock, limitMs }, () => runOnce(service, write, attempt)),
-    );
+    const output = await runAsLeader(service, run, async (attempt) => {
+      const once = () => runOnce(service, write, attempt);
+      const found = await untilNotOvertaken({ clock, limitMs }, once);
+      return requireMayTellOfNothing(service, found);
+    });
     return await withLevelOfNothing(service, call, output);
   } catch (error) {
     throw counted(service, error);

@@ -2,7 +2,7 @@
 // it was sent to. So a deletion that names a datacenter, and finds nothing here or in the primary, is
 // asked for once more in the one that it names.
 
-import { AclError } from '../acl/error.ts';
+import { AclError, type AclErrorCode } from '../acl/error.ts';
 import { requireKnownDatacenter } from './known-datacenter.ts';
 import type { Asked, OperationName, OperationOutput } from './operations.ts';
 import { runInDatacenter } from './run-in-datacenter.ts';
@@ -27,8 +27,8 @@ export async function deletedWhereNamed<Name extends OperationName>(
   try {
     output = await look();
   } catch (error) {
-    if (!isLate(error) || wasAsked(service, datacenter)) throw error;
-    return deletedThereAfterAll(service, asked, { datacenter, late: error });
+    if (!isOpen(error) || wasAsked(service, datacenter)) throw error;
+    return deletedThereAfterAll(service, asked, { datacenter, open: error });
   }
   if ((output as WriteResult<boolean>).value || wasAsked(service, datacenter)) return output;
   requireKnownDatacenter(service.federation, datacenter);
@@ -41,11 +41,14 @@ export async function deletedWhereNamed<Name extends OperationName>(
   }
 }
 
-/** Nobody else has to know of a local token: that others are late to acknowledge does not keep it alive. */
+/**
+ * Nobody else has to know of a local token: that others are late to acknowledge, or that the primary is away or takes
+ * no writes, does not keep it alive.
+ */
 async function deletedThereAfterAll<Name extends OperationName>(
   service: Service,
   asked: Asked<Name>,
-  { datacenter, late }: { readonly datacenter: string; readonly late: AclError },
+  { datacenter, open }: { readonly datacenter: string; readonly open: AclError },
 ): Promise<OperationOutput<Name>> {
   try {
     const output = await runInDatacenter(service, datacenter, asked);
@@ -53,11 +56,19 @@ async function deletedThereAfterAll<Name extends OperationName>(
   } catch {
     // What the first look came to is told.
   }
-  throw late;
+  throw open;
 }
 
-function isLate(error: unknown): error is AclError {
-  return error instanceof AclError && error.code === 'wait-timeout';
+/** What says nothing of whether the token is one of what all share. */
+const OPEN: ReadonlySet<AclErrorCode> = new Set([
+  'wait-timeout',
+  'unavailable',
+  'not-primary',
+  'outcome-unknown',
+]);
+
+function isOpen(error: unknown): error is AclError {
+  return error instanceof AclError && OPEN.has(error.code);
 }
 
 function wasAsked({ federation, settings }: Service, datacenter: string): boolean {

@@ -94,7 +94,7 @@ function ownOf(
   { view, federation }: DutyDeps,
   accessorIds: readonly AccessorId[],
 ): readonly AccessorId[] {
-  if (federation.takesGlobalWrites()) return accessorIds;
+  if (federation.closedBecause() === undefined) return accessorIds;
   return accessorIds.filter((accessorId) => view.token(accessorId)?.local === true);
 }
 

@@ -33,8 +33,8 @@ export interface Federation {
   datacenters(): readonly string[];
   /** As the state of this datacenter has it. */
   primary(): Primacy;
-  /** At a leader: whether what all share may be written here now. */
-  takesGlobalWrites(): boolean;
+  /** At a leader: why what all share may not be written here now; undefined where it may. */
+  closedBecause(): AclError | undefined;
   /**
    * Runs it in another datacenter, by any of its servers: one try. Rejects with DatacenterAway or
    * LeaderAway when nothing was done, with 'outcome-unknown' when that is not known, else with what is

@@ -189,7 +189,7 @@ class CheckedOperator implements OperatorDoor {
     const rights: readonly Right[] = writesObjects ? [right, 'acl:write'] : [right];
     const by = await this.#require(right, asked);
     if (writesObjects) await this.#require('acl:write', asked);
-    if (isChange && isOfAll) this.#requireGlobalToken(call);
+    if (isChange && isOfAll) await this.#requireGlobalToken(call);
     const requireAllowed = (): void => this.#requireStill(rights, call);
     const asker = { by, call, reign: term, requireAllowed };
     const around = { group, moving: this.#moving, asker };
@@ -206,10 +206,15 @@ class CheckedOperator implements OperatorDoor {
     }
   }
 
-  /** The secret of a local token stays in its datacenter, where it could do nothing about the others. */
-  #requireGlobalToken({ secret }: Call): void {
-    const { view, settings } = this.#deps;
-    if (secret === undefined || view.tokenBySecret(secret)?.local !== true) return;
+  /**
+   * The secret of a local token stays in its datacenter, where it could do nothing about the others. One that is not
+   * known here may have been made a moment ago at another server.
+   */
+  async #requireGlobalToken({ secret }: Call): Promise<void> {
+    const { readBarrier, settings, view } = this.#deps;
+    if (secret === undefined) return;
+    if (view.tokenBySecret(secret) === undefined) await readBarrier();
+    if (view.tokenBySecret(secret)?.local !== true) return;
     throw new AclError(
       'permission-denied',
       `Permission denied: the token is local to datacenter ${settings.datacenter}, and this concerns all datacenters: use a global token`,
@@ -223,7 +228,7 @@ class CheckedOperator implements OperatorDoor {
   ): Promise<OperatorOutput<Name>> {
     const { federation, runInDatacenter } = this.#deps;
     requireKnownDatacenter(federation, datacenter);
-    this.#requireGlobalToken(call);
+    await this.#requireGlobalToken(call);
     return await runInDatacenter(datacenter, name, { input, call });
   }
 

@@ -12,7 +12,9 @@ export async function replicationStatus(
 ): Promise<OperationOutput<'replication.status'>> {
   const status = federation.status();
   const own = status.datacenters.find(({ isSelf }) => isSelf);
-  const isPrimary = status.primary.datacenter === settings.datacenter;
+  // The last primary that the own log names may be one no more, and have to follow whoever comes after it.
+  const isPrimary = own?.state === 'primary';
+  const { datacenter: named } = status.primary;
   const running =
     own?.state === 'live' || own?.state === 'catching-up' || own?.state === 'snapshot';
   // Of the primary, as deployed clients compare them with the index of its lists.
@@ -20,7 +22,7 @@ export async function replicationStatus(
   return {
     enabled: !isPrimary,
     running: !isPrimary && running,
-    sourceDatacenter: isPrimary ? '' : status.primary.datacenter,
+    sourceDatacenter: named === settings.datacenter ? '' : named,
     replicationType: isPrimary ? '' : 'tokens',
     replicatedIndex: policies,
     replicatedRoleIndex: roles,

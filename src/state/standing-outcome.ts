@@ -7,9 +7,10 @@ import { isOfLocalToken, type Outcome } from './outcome.ts';
 
 /** Local tokens are on no log but their datacenter's own, and stay. */
 export function stillHolds(replication: Replication | undefined, outcome: Outcome): boolean {
-  if (replication === undefined || replication.epochs.length === 1) return true;
-  if (outcome.kind === 'refused') return true;
+  if (replication === undefined || outcome.kind === 'refused') return true;
   const { answer, position } = outcome;
   if (isOfLocalToken(answer)) return true;
-  return standingOf(replication, position) !== 'lost';
+  // Its own chain still has what was set apart; of what is shared, those who went on without the fork can tell.
+  if (replication.isDiverged) return false;
+  return replication.epochs.length === 1 || standingOf(replication, position) !== 'lost';
 }

@@ -27,6 +27,7 @@ import {
   oldestEntryMs,
   entryDigestAt,
   keptSizeAfter,
+  unusedTimeMs,
 } from './global-log/kept-entries.ts';
 import { isPrimary, readReplication, type Replication } from './global-log/replication.ts';
 import {
@@ -309,6 +310,11 @@ export class StoredState implements StateView {
   entryTimeMs(seq: number): number | undefined {
     const replication = this.replication();
     return replication === undefined ? undefined : entryTimeMs(this.#store, replication, seq);
+  }
+
+  unusedTimeMs(): number | undefined {
+    const replication = this.replication();
+    return replication === undefined ? undefined : unusedTimeMs(this.#store, replication);
   }
 
   /**

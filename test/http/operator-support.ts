@@ -10,6 +10,7 @@ import { createHttp } from '../../src/http/create-http.ts';
 import { MetricsRegistry } from '../../src/http/metrics.ts';
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.ts';
 import type { LeaderContact, ServiceSettings } from '../../src/service/deps.ts';
+import type { Federation } from '../../src/service/federation.ts';
 import { createOperator, type OperatorDeps } from '../../src/service/operator.ts';
 import type { OperatorDoor } from '../../src/service/operator-operations.ts';
 import type { Archives, Group, RestoreIntake } from '../../src/service/operator-port.ts';
@@ -199,10 +200,11 @@ export interface OperatorServer {
 export interface OperatorServerOptions {
   readonly service?: Partial<ServiceSettings>;
   readonly http?: Partial<HttpSettings>;
+  readonly federation?: Partial<Federation>;
 }
 
 export async function operatorServer(options: OperatorServerOptions = {}): Promise<OperatorServer> {
-  const harness = await createHarness(options.service);
+  const harness = await createHarness(options.service, options.federation);
   const group = new FakeGroup();
   const archives = new FakeArchives();
   const primary = new FakePrimary();

@@ -4,7 +4,7 @@
 import t from 'tap';
 import type { TokenDraft } from '../../src/acl/drafts.ts';
 import { AclError } from '../../src/acl/error.ts';
-import type { SecretId } from '../../src/acl/ids.ts';
+import { type SecretId, secretIdOf } from '../../src/acl/ids.ts';
 import { AUTOPILOT_DEFAULTS } from '../../src/api/autopilot-settings.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
@@ -18,6 +18,7 @@ import {
   IDS,
   type OperatorServer,
   operatorServer,
+  type OperatorServerOptions,
   SERVERS,
   shownServer,
   tell,
@@ -709,8 +710,8 @@ t.test('openapi: the second status of health, and archives as bytes', async (t) 
 const PRIMARY = 'PUT /operator/primary';
 
 /** A server of dc1, which is the primary of dc2. */
-async function primaryServer(): Promise<OperatorServer> {
-  const server = await operatorServer();
+async function primaryServer(options?: OperatorServerOptions): Promise<OperatorServer> {
+  const server = await operatorServer(options);
   const { propose } = server.harness.deps;
   const done = async (change: Change): Promise<void> => {
     await propose({ change, timeMs: 0, cas: undefined, request: undefined });
@@ -781,6 +782,21 @@ t.test('primary: one that has promised to another says so, and what to do', asyn
   t.match(Closed, /^dc1 has promised epoch 2 to dc2, and has heard of no entry of it: /);
   t.match(Closed, /`conclave operator promote dc2` tries again/);
   t.match(Closed, /`conclave operator promote dc1 --election` takes it back$/);
+});
+
+t.test('primary: the secret of a local token that came a moment ago goes nowhere', async (t) => {
+  const server = await primaryServer({ federation: { datacenters: () => ['dc1', 'dc2'] } });
+  const { harness } = server;
+  const secret = secretIdOf('8f1c2b34-5d6e-4f70-8a9b-0c1d2e3f4a5b');
+  server.readBarrier = async () => {
+    await harness.run('token.create', { draft: { secretId: secret, local: true } });
+  };
+  const there = { ...CALL, secret, datacenter: 'dc2', consistency: 'stale' } as const;
+  t.match(
+    await refusalOf(server.operator.run('primary', {}, there)),
+    /^permission-denied: .*the token is local to datacenter dc1/,
+  );
+  t.same(server.forwarded, []);
 });
 
 t.test('primary: a local token moves nothing, and its secret goes nowhere', async (t) => {

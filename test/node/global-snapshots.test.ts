@@ -5,19 +5,14 @@ import type { Policy } from '../../src/acl/policy.ts';
 import { GlobalSnapshotSink } from '../../src/node/global-snapshots.ts';
 import type { Command } from '../../src/state/commands.ts';
 import { POLICIES } from '../../src/state/objects.ts';
+import type { Verdict } from '../../src/state/global-log/verdict.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
 import { pack } from '../../src/state/packing.ts';
 import { encodeRecord, POLICY_CODEC } from '../../src/state/record-codec.ts';
 import { packedRows } from '../../src/state/snapshot-format.ts';
 import { aPolicy } from '../support/fixtures.ts';
 
-const APPLIED: Outcome = {
-  kind: 'applied',
-  answer: { type: 'verdict', verdict: 'applied', cursor: undefined, maxEpochPromised: 1 },
-  index: 1,
-  position: { epoch: 1, seq: 1 },
-  replayed: false,
-};
+const APPLIED = withVerdict('applied');
 
 t.test('snapshot: nothing that cannot be read here gets into the log', async (t) => {
   const proposed: Command[] = [];
@@ -47,3 +42,42 @@ t.test('snapshot: nothing that cannot be read here gets into the log', async (t)
   await add(encodeRecord(POLICY_CODEC, policy));
   t.equal(proposed.length, 1);
 });
+
+t.test('snapshot: one whose time is over is not gone on with', async (t) => {
+  for (const [verdict, isDropped] of [
+    ['other-cursor', true],
+    ['fenced', true],
+    ['diverged', false],
+  ] as const) {
+    const proposed: string[] = [];
+    const sink = new GlobalSnapshotSink(
+      {
+        importUnderWay: () => undefined,
+        localRows: () => Promise.resolve([]),
+        replication: () => undefined,
+      },
+      {
+        propose: ({ change }) => {
+          proposed.push(change.type);
+          const isCommit = change.type === 'global-snapshot.commit';
+          return Promise.resolve(isCommit ? withVerdict(verdict) : APPLIED);
+        },
+        wallMs: () => 0,
+      },
+    );
+    await t.rejects(sink.commit({ snapshotId: 'one', pieceCount: 1 }), {
+      message: `the snapshot was not taken in, at global-snapshot.commit: ${verdict}`,
+    });
+    t.equal(proposed.includes('restore.abandon'), isDropped, verdict);
+  }
+});
+
+function withVerdict(verdict: Verdict): Outcome {
+  return {
+    kind: 'applied',
+    answer: { type: 'verdict', verdict, cursor: undefined, maxEpochPromised: 1 },
+    index: 1,
+    position: { epoch: 1, seq: 1 },
+    replayed: false,
+  };
+}

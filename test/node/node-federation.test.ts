@@ -125,6 +125,19 @@ t.test('subscriber: a datacenter that becomes primary asks nobody any more', asy
   t.same(await asked(), []);
 });
 
+t.test('closed: who has promised to another takes no write, whatever its log names', async (t) => {
+  const secondary = await aServer(t);
+  t.equal(secondary.federation.closedBecause()?.code, 'not-primary');
+  const { federation, harness } = await aServer(t, { ...PLAN, firstPrimary: 'dc2' });
+  const datacenters = ['dc2', 'dc3'].map((name) => ({ name, isVoter: true, isWitness: false }));
+  await harness.one({ type: 'datacenters.set', datacenters, majoritySeq: 0 });
+  t.equal(federation.closedBecause(), undefined);
+  const at = harness.machine.replication()!.cursor;
+  await harness.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc3', at });
+  t.equal(federation.primary().datacenter, 'dc2', 'the last one that its log names');
+  t.match(federation.closedBecause(), { code: 'not-primary', message: /epoch 2 is promised/ });
+});
+
 t.test('acknowledgement: one time is given for all of the wait, whoever is primary', async (t) => {
   const clock = new FakeClock();
   const harness = await startedMachine();

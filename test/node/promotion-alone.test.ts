@@ -39,6 +39,11 @@ t.test('alone: one that hears nobody takes no global write, and local tokens', a
   t.equal(json.Closed?.toString().replace(/\d+s/, 'Ns'), refused.text.replace(/\d+s/, 'Ns'));
   const local = await serverOf(dc1).client.put('/acl/token', { Local: true });
   t.equal(local.status, 200, local.text);
+  const { client } = serverOf(dc1);
+  const nothing = await client.delete('/acl/token/6f2a8a2e-4f0d-4f0e-9d61-1b8f6b1f3c11');
+  t.equal(nothing.status, 503, 'whether there is such a token another primary may know');
+  const gone = await client.delete(`/acl/token/${String(local.json.AccessorID)}`);
+  t.same([gone.status, gone.text], [200, 'true']);
   t.equal((await serverOf(dc1).client.get('/acl/policies')).status, 200, 'reads go on');
 });
 

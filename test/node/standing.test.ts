@@ -55,7 +55,7 @@ async function turns(): Promise<void> {
 }
 
 /** An opening whose surroundings are set by hand. */
-function openingOf(t: { teardown(action: () => void): void }, isWitness = false) {
+function openingOf(t: { teardown(action: () => void): void }) {
   const clock = new FakeClock();
   const told: string[] = [];
   const silent = (): void => undefined;
@@ -63,6 +63,7 @@ function openingOf(t: { teardown(action: () => void): void }, isWitness = false)
     standing: { kind: 'joining', says: 'waiting for 2 more servers' } as MemberStanding,
     isPrimary: true,
     hasBuiltins: false,
+    isWitness: false,
     hasGlobalLog: false,
     why: undefined as string | undefined,
     canRead: false,
@@ -72,7 +73,7 @@ function openingOf(t: { teardown(action: () => void): void }, isWitness = false)
     standing: () => world.standing,
     onLeaderChanged: () => () => undefined,
     isPrimary: () => world.isPrimary,
-    isWitness,
+    isWitness: () => world.isWitness,
     hasGlobalLog: () => world.hasGlobalLog,
     nothingComesBecause: () => world.why,
     hasBuiltins: () => world.hasBuiltins,
@@ -192,8 +193,12 @@ t.test('opening: who asks a moment too soon waits for the built-in objects', asy
 });
 
 t.test('opening: a witness is ready when it has a place in the global log', async (t) => {
-  const { world, opening, later, isOpened } = openingOf(t, true);
+  const { world, opening, later, isOpened } = openingOf(t);
   Object.assign(world, { standing: memberOf({}), canRead: true, why: 'it is a stranger' });
+  world.isPrimary = false;
+  await later();
+  t.match(opening.notOpenBecause(), /^nothing has come /, 'its settings do not say what it is');
+  world.isWitness = true;
   await later();
   const says = 'this datacenter is a witness: it votes, and has no objects';
   t.equal(opening.notOpenBecause(), says);
@@ -482,7 +487,7 @@ t.test(
         oldPendingLogins: nothing,
         restoreUnderWay: () => undefined,
       },
-      federation: { takesGlobalWrites: () => true },
+      federation: { closedBecause: () => undefined },
       propose: ({ change }: { readonly change: { readonly accessorIds: readonly string[] } }) => {
         waiting -= change.accessorIds.length;
         return Promise.resolve({ kind: 'applied' });

@@ -2,10 +2,32 @@
 
 import t from 'tap';
 import { trimGlobalLog } from '../../src/node/trim-global-log.ts';
-import type { Change } from '../../src/state/commands.ts';
+import type { Change, Command } from '../../src/state/commands.ts';
 import { aCommand, aPolicy } from '../support/fixtures.ts';
 import { BUILTINS, replaceableMachine } from '../support/machine-harness.ts';
 import { archived, commandsOf, furnished } from '../state/restoring.ts';
+
+t.test('trim: what nobody wants goes where nothing else does', async (test) => {
+  const harness = replaceableMachine();
+  const { machine } = harness;
+  await harness.one({
+    ...{ type: 'global-log.begin', datacenter: 'dc1', primary: 'dc1', isWitness: false },
+  });
+  await harness.one(BUILTINS);
+  test.equal(machine.unusedTimeMs(), undefined);
+  for (const command of await commandsOf(await archived(await furnished()))) {
+    await harness.run(command);
+  }
+  const { unused, first } = machine.replication()!;
+  test.ok(unused.length > 0);
+  test.ok(machine.unusedTimeMs()! > 0);
+  const deps = { machine, isReigning: () => true, wallMs: () => harness.clock.wallMs() };
+  const propose = async (command: Command) => (await harness.run(command))[0]!;
+  await trimGlobalLog({ ...deps, propose }, 0);
+  test.same(machine.replication()!.unused, []);
+  test.equal(machine.replication()!.first, first, 'and what is kept stays');
+  test.equal(machine.unusedTimeMs(), undefined);
+});
 
 t.test('trim: what a restore has ended does not keep the log from being trimmed', async (test) => {
   const harness = replaceableMachine();

@@ -192,7 +192,7 @@ t.test('datacenters: what lives in the primary alone is not shown to another', a
 
 t.test('datacenters: who names its home deletes a local token from anywhere', async (t) => {
   const names = ['dc1', 'dc2', 'dc3'];
-  const isAway = { dc3: false };
+  const isAway = { dc1: false, dc3: false };
   const asked: string[] = [];
   const home = await createHarness(
     { datacenter: 'dc3' },
@@ -200,7 +200,8 @@ t.test('datacenters: who names its home deletes a local token from anywhere', as
   );
   const run = (datacenter: string, errand: Errand): Promise<unknown> => {
     asked.push(datacenter);
-    if (isAway.dc3 && datacenter === 'dc3') throw new DatacenterAway('dc3', 'the line is cut');
+    if (isAway[datacenter as 'dc1' | 'dc3'])
+      throw new DatacenterAway(datacenter, 'the line is cut');
     const there = datacenter === 'dc3' ? home : primary;
     return there.door.runForDatacenter(errand as never, 'dc2');
   };
@@ -249,6 +250,16 @@ t.test('datacenters: who names its home deletes a local token from anywhere', as
     );
     t.same([value, asked], [true, []], 'what is known here is not looked for there');
   }
+  isAway.dc1 = true;
+  const { accessorId } = await newToken(home, { local: true });
+  for (const [id, says] of [
+    [accessorId, /^ok$/],
+    [accessorId, /^unavailable: Remote DC has no server currently reachable: dc1/],
+  ] as const) {
+    const running = secondary.run('token.delete', { accessorId: id }, { datacenter: 'dc3' });
+    t.match(await refusalOf(settled({ secondary }, running)), says, 'while the primary is away');
+  }
+  t.equal(home.machine.token(accessorId), undefined);
   isAway.dc3 = true;
   const running = primary.run('token.delete', { accessorId: ABSENT }, { datacenter: 'dc3' });
   t.match(
@@ -620,6 +631,27 @@ t.test('datacenters: a list of another one comes page by page', async (t) => {
   );
 });
 
+t.test('replication: who is the primary no more says how far it is behind', async (t) => {
+  const lone = loneDatacenter('dc1', () => ({ epoch: 1, seq: 1 })).status();
+  const own = must(lone.datacenters[0], 'itself');
+  const shown = async (fields: Partial<typeof own>) => {
+    const status = () => ({ ...lone, datacenters: [{ ...own, ...fields }] });
+    const harness = await createHarness({}, { status });
+    return await harness.run('replication.status', {});
+  };
+  t.match(await shown({}), { enabled: false, running: false, sourceDatacenter: '' });
+  const apart = {
+    state: 'stopped',
+    lagMs: undefined,
+    lastError: 'the primary has not what',
+  } as const;
+  t.match(await shown(apart), {
+    ...{ enabled: true, running: false, sourceDatacenter: '' },
+    lastErrorMessage: apart.lastError,
+  });
+  t.match(await shown({ state: 'snapshot' }), { enabled: true, running: true });
+});
+
 t.test('acknowledgement: as many as were asked for, or it is said', async (t) => {
   let reached: 'primary' | 'majority' = 'primary';
   const asked: string[] = [];
@@ -696,6 +728,37 @@ t.test('acknowledgement: a deletion that is tried again waits as the first one d
     )) as WriteResult<boolean>;
     t.same([value, meta.ack], [false, 'all'], name);
   }
+});
+
+t.test('acknowledgement: who takes no writes tells nobody that there is nothing', async (t) => {
+  let closed: AclError | undefined;
+  let primary = 'dc1';
+  const harness = await createHarness(
+    {},
+    {
+      datacenters: () => ['dc1', 'dc2'],
+      primary: () => ({ datacenter: primary, epoch: 1 }),
+      closedBecause: () => closed,
+    },
+  );
+  const token = ['token.delete', { accessorId: ABSENT }] as const;
+  const all = [token, ...NOTHING];
+  const asked = { requestId: 'one' };
+  closed = new AclError('unavailable', 'Nothing was written: dc2 is said to have begun epoch 2');
+  for (const [name, input] of all) {
+    const told = await refusalOf(harness.run(name, input as never, asked));
+    t.equal(told, `unavailable: ${closed.message}`, name);
+  }
+  closed = undefined;
+  for (const [name, input] of all) {
+    const { value } = (await harness.run(name, input as never, asked)) as WriteResult<boolean>;
+    t.equal(value, false, `${name}: the refusal is not remembered`);
+  }
+  closed = new AclError('not-primary', 'Nothing was written: the primary is dc2');
+  primary = 'dc2';
+  const late = { name: token[0], input: { accessorId: ABSENT }, call: CALL };
+  const found = (await harness.door.runForOther(late)) as WriteResult<boolean>;
+  t.equal(found.value, false, 'a secondary tells of its own local tokens');
 });
 
 /** Deletions of what nobody has made. */

@@ -578,6 +578,7 @@ t.test(
     await world.start('dc2', 2, [], true);
     test.same(holds('dc2'), [true, false], 'as the later reign sees it');
     await world.fence('dc1', 'dc2');
+    test.same(holds('dc1'), [true, false], 'also while it waits for the objects of that reign');
     test.equal(await world.take('dc2', 'dc1'), 'applied');
     test.ok(outcomeOf(70));
     test.equal(outcomeOf(71), undefined);
@@ -630,10 +631,12 @@ function seqsIn(ranges: readonly EntryRange[], fork: number): readonly number[] 
 
 t.test('a fork: a later reign that left the chain before it did finds more apart', async (test) => {
   const { world, fork, fence, apart } = await leftBehindTwice();
+  const { machine } = world.machines.dc1;
   test.same(apart(), { divergent: [4, 5], gone: [] });
+  test.ok(world.at('dc1').unused.length > 0);
+  test.equal(machine.unusedTimeMs(), undefined, 'which is wanted as long as it waits');
   test.equal(await world.say('dc1', fence), 'applied');
   test.same(apart(), { divergent: [2, 3, 4, 5], gone: [] });
-  const { machine } = world.machines.dc1;
   const own = async () => (await machine.divergentEntries(10)).map(({ seq }) => seq - fork);
   test.same(await own(), [2, 3, 4, 5]);
   await world.say('dc1', { type: 'global-log.trim', upTo: 0 });

@@ -471,7 +471,7 @@ t.test('restore: a leader that is lost on the way leaves nothing behind', async 
         clock: leader.clock,
         random: new FakeRandom(),
         propose,
-        federation: { takesGlobalWrites: () => true } as never,
+        federation: { closedBecause: () => undefined } as never,
         metrics: { count: () => undefined },
         settings: {} as never,
       },

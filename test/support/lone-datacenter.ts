@@ -10,7 +10,7 @@ export function loneDatacenter(name: string, position: () => Position): Federati
   return {
     datacenters: () => [name],
     primary,
-    takesGlobalWrites: () => true,
+    closedBecause: () => undefined,
     run: nobody,
     waitForChange: nobody,
     acknowledged: (_position, wanted) => Promise.resolve(wanted),

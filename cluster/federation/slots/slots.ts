@@ -19,7 +19,12 @@ export interface SlotsOptions {
   readonly pinnedSeq: () => number | undefined;
   /** Up to here a majority of the datacenters is known to have the log. */
   readonly majoritySeq: () => number;
-  /** Through the own group's log. Rejects when this server does not lead any more. */
+  /**
+   * When the newest entry was made that nobody wants any more and that was not dropped, by the wall clock; undefined
+   * where there is none.
+   */
+  readonly unusedTimeMs: () => number | undefined;
+  /** With all that nobody wants. Through the own group's log. Rejects when this server does not lead any more. */
   readonly trim: (upToSeq: number) => Promise<void>;
   readonly limits?: Partial<RetentionLimits>;
   readonly reviewMs?: number;
@@ -69,7 +74,7 @@ export class Slots {
 
   /** Looks now. Resolves when what may go is gone. Rejects when it could not be trimmed. */
   async review(): Promise<void> {
-    const { clock, majoritySeq, pinnedSeq, source, trim } = this.#options;
+    const { clock, majoritySeq, pinnedSeq, source, trim, unusedTimeMs } = this.#options;
     const { head, kept } = source;
     const { trimSeq, dropped } = retentionOf({
       headSeq: head.seq,
@@ -83,7 +88,9 @@ export class Slots {
     });
     this.#sound(dropped);
     const isWorthIt = trimSeq - kept.afterSeq >= TRIM_LEAST || dropped.length > 0;
-    if (isWorthIt && trimSeq > kept.afterSeq) await trim(trimSeq);
+    // Nothing is kept for longer because nobody wants it.
+    const isLeftOver = clock.wallMs() - (unusedTimeMs() ?? Infinity) > this.#limits.maxAgeMs;
+    if (isLeftOver || (isWorthIt && trimSeq > kept.afterSeq)) await trim(trimSeq);
   }
 
   /** Who takes a snapshot, or must, needs nothing of the log but what the snapshot pins. */

@@ -175,7 +175,7 @@ export class SnapshotLender {
     if (number !== loan.nextNumber || !this.#loans.has(loan.snapshotId)) {
       throw gone(wish, `the next one is chunk ${loan.nextNumber}`);
     }
-    const { done, value } = await loan.chunks.next();
+    const { done, value } = await this.#nextOf(loan);
     const bytes: Uint8Array = done === true ? NOTHING : value;
     const chunk = encodeChunk({ number, isEnd: done === true, hash: sha256(bytes), bytes });
     loan.nextNumber += 1;
@@ -183,6 +183,16 @@ export class SnapshotLender {
     const [oldest] = loan.recent.keys();
     if (loan.recent.size > RECENT_MAX && oldest !== undefined) loan.recent.delete(oldest);
     return chunk;
+  }
+
+  /** Behind a failure its chunks would seem to be at their end: another one is to be taken. */
+  async #nextOf(loan: Loan): Promise<IteratorResult<Uint8Array>> {
+    try {
+      return await loan.chunks.next();
+    } catch (error) {
+      void this.#end(loan, 'it could not be read');
+      throw error;
+    }
   }
 
   #leaseOf(snapshotId: string): Timer {

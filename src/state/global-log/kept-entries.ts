@@ -114,6 +114,22 @@ export function entryTimeMs(
   return entry === undefined ? undefined : entryLinks(entry)?.timeMs;
 }
 
+/**
+ * When the newest entry was made that nobody wants any more, of those that are still there; undefined where there is
+ * none. Who waits on a fork may still want them, to go back or to find more of its own among them.
+ */
+export function unusedTimeMs(
+  rows: Getter,
+  { unused, isDiverged }: Pick<Replication, 'unused' | 'isDiverged'>,
+): number | undefined {
+  if (isDiverged || unused.length === 0) return undefined;
+  const times = unused.map(({ epoch, last }) => {
+    const entry = rows.get(entryKey(epoch, last));
+    return (entry && entryLinks(entry)?.timeMs) ?? 0;
+  });
+  return Math.max(...times);
+}
+
 /** What this datacenter wrote and no later epoch has, oldest first. */
 export async function divergentEntries(
   reader: KvReader,

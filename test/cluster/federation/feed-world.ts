@@ -155,6 +155,8 @@ export class PrimaryNode extends WorldNode {
   feed!: FeedServer;
   lender!: SnapshotLender;
   chunkBytes = 64;
+  /** That cannot be read. */
+  brokenChunk = Number.NaN;
 
   constructor(world: FeedWorld, name: string, source: MemoryLog) {
     super(world, 'dc1', name);
@@ -194,14 +196,17 @@ export class PrimaryNode extends WorldNode {
   }
 
   #snapshot() {
-    const { chunkBytes, source } = this;
+    const { brokenChunk, chunkBytes, source } = this;
     const cursor = source.head;
     const texts = source.entries.map(({ bytes }) => Buffer.from(bytes).toString());
     const all = Buffer.from(texts.join('\n'));
     return {
       cursor,
       chunks: async function* (): AsyncGenerator<Uint8Array> {
-        for (let at = 0; at < all.length; at += chunkBytes) yield all.subarray(at, at + chunkBytes);
+        for (let at = 0; at < all.length; at += chunkBytes) {
+          if (at === brokenChunk * chunkBytes) throw new Error('the disk does not give it');
+          yield all.subarray(at, at + chunkBytes);
+        }
       },
       close: async () => undefined,
     };

@@ -139,6 +139,7 @@ t.test(
       followers: () => views,
       pinnedSeq: () => undefined,
       majoritySeq: () => majoritySeq,
+      unusedTimeMs: () => undefined,
       trim: async (upToSeq) => {
         trimmed.push(upToSeq);
         log.trimmedSeq = upToSeq;
@@ -192,6 +193,7 @@ t.test('slots: a trim that fails is tried again', async (test) => {
     followers: () => [],
     pinnedSeq: () => undefined,
     majoritySeq: () => log.head.seq,
+    unusedTimeMs: () => undefined,
     trim: async () => {
       tries += 1;
       await new Promise<void>((resolve) => world.clock.after(100, resolve));
@@ -207,3 +209,37 @@ t.test('slots: a trim that fails is tried again', async (test) => {
   await world.run(5_000);
   test.equal(tries, 3, 'one that was under way is the last');
 });
+
+t.test(
+  'slots: what nobody wants is dropped when it is as old as what is kept at most',
+  async (test) => {
+    const world = new FeedWorld();
+    const log = new MemoryLog(() => world.clock.wallMs());
+    log.write('x');
+    let unusedTimeMs: number | undefined = world.clock.wallMs();
+    const trimmed: number[] = [];
+    const slots = new Slots({
+      clock: world.clock,
+      logger: world.logger('slots'),
+      datacenter: 'dc1',
+      source: log,
+      datacenters: () => ['dc1'],
+      followers: () => [],
+      pinnedSeq: () => undefined,
+      majoritySeq: () => log.head.seq,
+      unusedTimeMs: () => unusedTimeMs,
+      trim: async (upToSeq) => {
+        trimmed.push(upToSeq);
+        unusedTimeMs = undefined;
+      },
+      limits: { maxAgeMs: 5_000 },
+      reviewMs: 1_000,
+    });
+    slots.start();
+    await world.run(4_500);
+    test.same(trimmed, [], 'a fork may be gone back from');
+    await world.run(5_000);
+    test.same(trimmed, [0], 'once, though there is little that is kept');
+    slots.stop();
+  },
+);

@@ -132,6 +132,7 @@ t.test('snapshot: who takes one is heard all the while', async (test) => {
     ...{ clock: world.clock, logger: world.logger('slots'), datacenter: 'dc1', source: log },
     ...{ datacenters: () => ['dc1', 'dc2'], followers: () => primary.feed.followers() },
     ...{ pinnedSeq: () => primary.lender.pinnedSeq, majoritySeq: () => log.head.seq },
+    unusedTimeMs: () => undefined,
     ...{ trim: async () => undefined, limits: { maxBytes: 0 }, reviewMs: 1_000 },
   });
   secondary.subscriber.start(1);
@@ -200,6 +201,18 @@ t.test('lender: the last chunks can be had again, the others are gone', async (t
   let last = decodeChunk(await chunk(next));
   while (!last.isEnd) last = decodeChunk(await chunk(last.number + 1));
   test.equal(last.bytes.length, 0);
+});
+
+t.test('lender: one that could not be read to its end has none', async (test) => {
+  const { primary } = await bigPrimary();
+  primary.brokenChunk = 2;
+  const snapshotId = await open(primary);
+  const chunk = (number: number) =>
+    ask(primary, SNAPSHOT_METHOD.chunk, encodeWish({ snapshotId, number }));
+  for (const number of [0, 1]) test.notOk(decodeChunk(await chunk(number)).isEnd);
+  test.match(await refusalOf(chunk(2)), /the disk does not give it/);
+  test.match(await refusalOf(chunk(2)), /^snapshot.gone: .*: it is not lent/);
+  test.same(primary.lender.loans(), []);
 });
 
 t.test(
