@@ -49,6 +49,9 @@ const COMPLAINT_MS = 60_000;
 /** A disk that takes longer is as good as none to whoever waits. */
 const RECORDED_MS = 5_000;
 
+/** What the system says of a disk that is full, or of a share of it that is used up. */
+const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT']);
+
 /** Of refusals that are of very many kinds no more is said than how many they were. */
 const REFUSED: AuditRecord = { event: 'answered', outcome: 'refused' };
 
@@ -75,6 +78,7 @@ export class AuditTrail {
   #isOpen = false;
   #writing: Promise<void> | undefined;
   #isRetryDue = false;
+  #isClosed = false;
   #retryAtMs = 0;
   #complainAtMs = 0;
   #rotateAtMs = 0;
@@ -88,9 +92,15 @@ export class AuditTrail {
     this.isRequired = options.isRequired;
   }
 
-  /** Opens the file. Rejects with what the system says. */
+  /** Opens the file. Rejects with what the system says; where only room is lacking, it goes on and waits for some. */
   async open(): Promise<void> {
-    await this.#open();
+    try {
+      await this.#open();
+    } catch (cause) {
+      if (!FULL.has((cause as { readonly code?: unknown }).code)) throw cause;
+      this.#failed(cause);
+      this.#tryLater();
+    }
   }
 
   get figures(): AuditFigures {
@@ -135,6 +145,7 @@ export class AuditTrail {
 
   /** Writes what waits, once. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#endWindow();
     this.#retryAtMs = 0;
     this.#start();
@@ -175,7 +186,7 @@ export class AuditTrail {
       this.#writing = undefined;
       // Somebody came while it ended.
       if (this.#isAwaited) this.#start();
-      else if (this.#waiting.length > 0) this.#tryLater();
+      else if (this.#waiting.length > 0 || !this.#isOpen) this.#tryLater();
     });
   }
 
@@ -304,7 +315,7 @@ export class AuditTrail {
   }
 
   #tryLater(): void {
-    if (this.#isRetryDue) return;
+    if (this.#isRetryDue || this.#isClosed) return;
     this.#isRetryDue = true;
     this.#options.clock.after(RETRY_MS, () => {
       this.#isRetryDue = false;

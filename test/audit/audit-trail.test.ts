@@ -136,6 +136,27 @@ t.test('audit: a file that is full is put aside, and the next one is linked with
   t.equal(checked(file.text).firstPrevious, checked(file.aside[0]!).lastLink);
 });
 
+t.test('audit: a disk that is full does not keep a server from starting', async (t) => {
+  const file = new MemoryAuditFile();
+  const { append } = file;
+  const full = Object.assign(new Error('no room'), { code: 'ENOSPC' });
+  file.append = () => Promise.reject(full);
+  const { clock, said, trail, settle } = await open({ file });
+  t.same(said, ['the audit log cannot be written']);
+  t.equal(trail.figures.isFailing, true);
+  for (let seconds = 0; seconds < 3; seconds += 1) {
+    clock.advance(1_000);
+    await settle();
+  }
+  file.append = append;
+  clock.advance(1_000);
+  await settle();
+  t.same(operations(file), ['begun']);
+  t.equal(trail.figures.isFailing, false);
+  file.append = () => Promise.reject(new Error('it is not ours'));
+  await t.rejects(open({ file }), { message: 'it is not ours' });
+});
+
 t.test('audit: a file that cannot be put aside grows on, and is tried again', async (t) => {
   const { file, clock, said, trail, settle } = await open({ rotateBytes: 400 });
   const { rotate } = file;

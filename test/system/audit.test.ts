@@ -86,6 +86,22 @@ t.test('audit: where it is required, changes are on disk before they are made', 
   t.equal(check(path).status, 0);
 });
 
+t.test(
+  'audit: a server on a full disk starts, and refuses changes where it is required',
+  async (t) => {
+    const { port, end } = await server(t, '/dev/full', { 'audit-required': 'true' });
+    const put = await ask(port, { method: 'PUT', path: '/v1/acl/policy', body: { Name: 'web' } });
+    t.match(put, {
+      status: 503,
+      text: /^nothing was done: the audit log cannot be written: ENOSPC/,
+    });
+    t.equal((await ask(port, { path: '/v1/acl/tokens' })).status, 200);
+    const metrics = (await ask(port, { path: '/v1/agent/metrics?format=prometheus' })).text;
+    t.match(metrics, /^conclave_audit_failing 1$/m);
+    t.same(await end('SIGTERM'), { code: 0, signal: null });
+  },
+);
+
 t.test('audit: a server does not start whose audit log cannot be one', async (t) => {
   const folder = temporaryFolder(t);
   const other = join(folder, 'letter');
