@@ -52,7 +52,8 @@ const TEXT_END = 512;
 
 function shortened(text: string): string {
   if (text.length <= TEXT_MAX) return text;
-  return `${text.slice(0, TEXT_MAX - TEXT_END - 1)}…${text.slice(-TEXT_END)}`;
+  // A cut between the halves of a character leaves what some clients cannot read.
+  return `${text.slice(0, TEXT_MAX - TEXT_END - 1)}…${text.slice(-TEXT_END)}`.toWellFormed();
 }
 
 /** A refusal that reaches the caller as it is, if it is not very long. Never carries a secret. */

@@ -27,7 +27,9 @@ export interface AuditRecord {
   /** As the request names it. */
   readonly datacenter?: string | undefined;
   readonly object?: AuditObject | undefined;
-  /** What an operator asked for, where it is about no object. */
+  /** What the object was made from, such as the auth method of a login. */
+  readonly from?: AuditObject | undefined;
+  /** What an operator asked for, where it is about no object, as far as it may be repeated. */
   readonly input?: Readonly<Record<string, unknown>> | undefined;
   /** `nothing`: there was nothing to delete, or it had changed. */
   readonly outcome?: 'done' | 'nothing' | 'refused' | 'unknown';

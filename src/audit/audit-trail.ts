@@ -16,8 +16,10 @@ export interface AuditFile {
    * that is there, some lines of it. Rejects with what the system says.
    */
   open(): Promise<string>;
+  /** Likewise, of what was put aside last; empty where nothing is. */
+  endOfAside(): Promise<string>;
   readonly sizeBytes: number;
-  /** Puts the file aside and begins another one. */
+  /** Puts the file aside and begins another one. Where it fails, the file is to be opened again. */
   rotate(): Promise<void>;
   /** Whole lines. Resolves when the system has them; `isSynced`: when they are on disk. */
   append(text: string, isSynced: boolean): Promise<void>;
@@ -42,10 +44,19 @@ const WAITING_MAX = 10_000;
 const BATCH_MAX = 500;
 /** Between two tries while nobody waits for one. */
 const RETRY_MS = 1_000;
-/** Between two lines that say that it fails. */
+/** Between two lines that say that it fails, and two tries to put a file aside. */
 const COMPLAINT_MS = 60_000;
+/** A disk that takes longer is as good as none to whoever waits. */
+const RECORDED_MS = 5_000;
+
+/** What the system says of a disk that is full, or of a share of it that is used up. */
+const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT']);
+
+/** Of refusals that are of very many kinds no more is said than how many they were. */
+const REFUSED: AuditRecord = { event: 'answered', outcome: 'refused' };
 
 interface Waiting {
+  readonly sinceMs: number;
   readonly fields: Readonly<Record<string, unknown>>;
   readonly settle: ((failure: unknown) => void) | undefined;
 }
@@ -62,11 +73,15 @@ export class AuditTrail {
   readonly #repeats = new Repeats<AuditRecord>();
   readonly #waiting: Waiting[] = [];
   #link = FIRST_LINK;
+  /** What the last call wrote, or perhaps did not, and the link of each. */
+  #tried: readonly { readonly link: string; readonly waiting: Waiting }[] = [];
   #isOpen = false;
   #writing: Promise<void> | undefined;
   #isRetryDue = false;
+  #isClosed = false;
   #retryAtMs = 0;
   #complainAtMs = 0;
+  #rotateAtMs = 0;
   #written = 0;
   #lost = 0;
   /** Lost since a record said so. */
@@ -77,13 +92,21 @@ export class AuditTrail {
     this.isRequired = options.isRequired;
   }
 
-  /** Opens the file. Rejects with what the system says. */
+  /** Opens the file. Rejects with what the system says; where only room is lacking, it goes on and waits for some. */
   async open(): Promise<void> {
-    await this.#open();
+    try {
+      await this.#open();
+    } catch (cause) {
+      if (!FULL.has((cause as { readonly code?: unknown }).code)) throw cause;
+      this.#failed(cause);
+      this.#tryLater();
+    }
   }
 
   get figures(): AuditFigures {
-    return { written: this.#written, lost: this.#lost, isFailing: !this.#isOpen };
+    const nowMs = this.#options.clock.monotonicMs();
+    const isLate = nowMs - (this.#waiting[0]?.sinceMs ?? nowMs) > RECORDED_MS;
+    return { written: this.#written, lost: this.#lost, isFailing: !this.#isOpen || isLate };
   }
 
   /** Writes the record when it is its turn; nobody waits for it. */
@@ -91,10 +114,17 @@ export class AuditTrail {
     this.#add(record, undefined);
   }
 
-  /** Resolves when the record is written. Rejects where it cannot be: it is not there then. */
+  /** Resolves when the record is written. Rejects where it cannot be, or not in time: then it may come to be there. */
   recorded(record: AuditRecord): Promise<void> {
+    const { clock } = this.#options;
     return new Promise((resolve, reject) => {
-      this.#add(record, (failure) => (failure === undefined ? resolve() : reject(failure)));
+      const late = new Error(`the disk took more than ${RECORDED_MS / 1_000} s`);
+      const timer = clock.after(RECORDED_MS, () => reject(late));
+      this.#add(record, (failure) => {
+        timer.cancel();
+        if (failure === undefined) resolve();
+        else reject(failure);
+      });
     });
   }
 
@@ -105,26 +135,33 @@ export class AuditTrail {
     if (this.#repeats.admit(kind, record)) this.record(record);
   }
 
-  /** Goes on with the file that stands under its name by now. */
+  /** Goes on with the file that stands under its name by now. Never rejects. */
   async reopen(): Promise<void> {
-    await this.#writing;
+    await this.#idle();
     this.#isOpen = false;
     this.#retryAtMs = 0;
-    await this.#options.file.close();
     this.#start();
   }
 
   /** Writes what waits, once. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#endWindow();
     this.#retryAtMs = 0;
     this.#start();
-    await this.#writing;
+    await this.#idle();
     await this.#options.file.close();
   }
 
+  /** The end of one writing may be the beginning of the next one. */
+  async #idle(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing;
+  }
+
   #endWindow(): void {
-    for (const { last, count } of this.#repeats.take()) this.record({ ...last, repeated: count });
+    for (const { last = REFUSED, count } of this.#repeats.take()) {
+      this.record({ ...last, repeated: count });
+    }
   }
 
   #add(record: AuditRecord, settle: Waiting['settle']): void {
@@ -133,7 +170,8 @@ export class AuditTrail {
       settle?.(new Error('too many records of the audit log wait'));
       return;
     }
-    this.#waiting.push({ fields: this.#fieldsOf(record), settle });
+    const sinceMs = this.#options.clock.monotonicMs();
+    this.#waiting.push({ sinceMs, fields: this.#fieldsOf(record), settle });
     this.#start();
   }
 
@@ -148,7 +186,7 @@ export class AuditTrail {
       this.#writing = undefined;
       // Somebody came while it ended.
       if (this.#isAwaited) this.#start();
-      else if (this.#waiting.length > 0) this.#tryLater();
+      else if (this.#waiting.length > 0 || !this.#isOpen) this.#tryLater();
     });
   }
 
@@ -161,19 +199,19 @@ export class AuditTrail {
       const batch = this.#waiting.slice(0, BATCH_MAX);
       try {
         if (!this.#isOpen) await this.#open();
-        await this.#write(batch.map(({ fields }) => fields));
+        else await this.#write(batch);
       } catch (cause) {
         this.#failed(cause);
         return;
       }
-      this.#waiting.splice(0, batch.length);
-      for (const { settle } of batch) settle?.(undefined);
     }
   }
 
   async #open(): Promise<void> {
-    const { link = this.#link, isTorn, separator } = endOf(await this.#options.file.open());
+    const { file, logger } = this.#options;
+    const { link = await this.#linkBefore(), isTorn, separator } = endOf(await file.open());
     this.#link = link;
+    this.#wasWritten(link);
     const untold = this.#untold;
     const begun = {
       event: 'begun',
@@ -183,33 +221,77 @@ export class AuditTrail {
     } as const;
     await this.#append([this.#fieldsOf(begun)], separator);
     this.#untold -= untold;
-    if (this.#complainAtMs > 0) this.#options.logger.info({}, 'the audit log is written again');
+    if (this.#complainAtMs > 0) logger.info({}, 'the audit log is written again');
     this.#complainAtMs = 0;
     this.#isOpen = true;
   }
 
-  async #write(all: readonly Readonly<Record<string, unknown>>[]): Promise<void> {
-    if (all.length === 0) return;
-    const { file, rotateBytes } = this.#options;
-    if (file.sizeBytes >= rotateBytes) {
-      await file.rotate();
-      await this.#append([this.#fieldsOf({ event: 'continued', previous: this.#link })]);
-    }
-    await this.#append(all);
-    this.#written += all.length;
+  /** Of a file without a record: a server may have ended when it had put one aside, and not begun the next one. */
+  async #linkBefore(): Promise<string> {
+    if (this.#link !== FIRST_LINK) return this.#link;
+    // Who rotates by another tool may have something there that is not for this server.
+    const aside = await this.#options.file.endOfAside().catch(() => '');
+    return lastLinkIn(aside) ?? FIRST_LINK;
   }
 
-  async #append(all: readonly Readonly<Record<string, unknown>>[], start = ''): Promise<void> {
+  async #write(batch: readonly Waiting[]): Promise<void> {
+    const { file, clock, rotateBytes } = this.#options;
+    const isFull = file.sizeBytes >= rotateBytes && clock.monotonicMs() >= this.#rotateAtMs;
+    if (isFull) await this.#rotate();
+    const links = await this.#append(
+      batch.map(({ fields }) => fields),
+      '',
+      (all) => {
+        this.#tried = batch.map((waiting, place) => ({ waiting, link: all[place] as string }));
+      },
+    );
+    this.#wasWritten(links.at(-1));
+  }
+
+  /** Where it cannot be put aside, the file grows on: what is recorded is worth more than its size. */
+  async #rotate(): Promise<void> {
+    const { file, clock, logger } = this.#options;
+    try {
+      await file.rotate();
+    } catch (cause) {
+      this.#rotateAtMs = clock.monotonicMs() + COMPLAINT_MS;
+      logger.error({ cause: messageOf(cause) }, 'the audit log cannot be put aside, and grows on');
+      await this.#open();
+      return;
+    }
+    await this.#append([this.#fieldsOf({ event: 'continued', previous: this.#link })]);
+  }
+
+  /** Gives the link of each; `onTry` is told of them before it is known whether they will be there. */
+  async #append(
+    all: readonly Readonly<Record<string, unknown>>[],
+    start = '',
+    onTry: (links: readonly string[]) => void = () => undefined,
+  ): Promise<readonly string[]> {
     const { file, isRequired } = this.#options;
-    let previous = this.#link;
+    const links: string[] = [];
     let text = start;
     for (const fields of all) {
-      const { line, link } = linked(previous, fields);
+      const { line, link } = linked(links.at(-1) ?? this.#link, fields);
       text += `${line}\n`;
-      previous = link;
+      links.push(link);
     }
+    onTry(links);
     await file.append(text, isRequired);
-    this.#link = previous;
+    this.#link = links.at(-1) ?? this.#link;
+    return links;
+  }
+
+  /** Of those that were tried, all up to the one with that link are there. */
+  #wasWritten(link: string | undefined): void {
+    const count = this.#tried.findIndex((each) => each.link === link) + 1;
+    const there = new Set(this.#tried.slice(0, count).map(({ waiting }) => waiting));
+    this.#tried = [];
+    if (count === 0) return;
+    const rest = this.#waiting.filter((each) => !there.has(each));
+    this.#waiting.splice(0, this.#waiting.length, ...rest);
+    this.#written += count;
+    for (const { settle } of there) settle?.(undefined);
   }
 
   /** Those who wait are told; the others wait on for the next try, which finds out what came to be written. */
@@ -233,7 +315,7 @@ export class AuditTrail {
   }
 
   #tryLater(): void {
-    if (this.#isRetryDue) return;
+    if (this.#isRetryDue || this.#isClosed) return;
     this.#isRetryDue = true;
     this.#options.clock.after(RETRY_MS, () => {
       this.#isRetryDue = false;
@@ -257,7 +339,7 @@ function endOf(tail: string): {
   const lines = tail.split('\n');
   const behind = lines.findLastIndex((line) => linkIn(line) !== undefined) + 1;
   const rest = lines.slice(behind).filter((line) => line !== '');
-  const isOurs = behind > 0 || rest.every((line) => line.startsWith(RECORD_START));
+  const isOurs = behind > 0 || rest.every(isPiece);
   if (!isOurs) throw new Error('the file holds something else than an audit log');
   const link = behind === 0 ? undefined : linkIn(lines[behind - 1] as string);
   const isEnded = tail === '' || tail.endsWith('\n');
@@ -265,3 +347,16 @@ function endOf(tail: string): {
 }
 
 const RECORD_START = '{"v":1,';
+
+/** What a server leaves behind that is ended in the middle of a record, or a machine that is. */
+function isPiece(line: string): boolean {
+  return line.startsWith(RECORD_START) || RECORD_START.startsWith(line) || /^\0+$/.test(line);
+}
+
+/** Whatever else is there. */
+function lastLinkIn(tail: string): string | undefined {
+  return tail
+    .split('\n')
+    .map(linkIn)
+    .findLast((link) => link !== undefined);
+}

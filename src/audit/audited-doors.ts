@@ -24,15 +24,25 @@ import type { RestoreIntake } from '../service/operator-port.ts';
 import type { AuditRecord } from './audit-record.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import {
+  accessorIdOf,
   answerOf,
   type Asker,
   DENIALS,
   failureOf,
+  inputIn,
   objectIn,
   requestOf,
+  type Subject,
 } from './audited-request.ts';
 
 type About = Omit<AuditRecord, 'event'>;
+
+interface Change {
+  readonly call: Call;
+  /** As it was known before. */
+  readonly about: About;
+  readonly subject: Subject;
+}
 
 /** It writes and changes nothing that anybody has: anybody may do it, and the login that comes of it is recorded. */
 const BEGINS_A_LOGIN = 'oidc.auth-url';
@@ -60,14 +70,16 @@ export class AuditedDoors {
   operator(inner: Operator): Operator {
     return {
       run: (name, input, call) => this.#operate(inner, name, { input, call }),
-      save: (call) =>
-        this.#changed(requestOf(this.#asker, 'snapshot-save', call), () => inner.save(call)),
+      save: (call) => {
+        const about = requestOf(this.#asker, 'snapshot-save', call);
+        return this.#changed({ call, about, subject: NO_OBJECT }, () => inner.save(call));
+      },
       beginRestore: (call) => this.#restore(inner, call),
     };
   }
 
-  /** A refusal that was decided behind the doors. */
-  denied(operation: string, call: Call, error: unknown): void {
+  /** Of a look that came to nothing, and that was asked of no audited door. */
+  failed(operation: string, call: Call, error: unknown): void {
     this.#refused(requestOf(this.#asker, operation, call), error);
   }
 
@@ -76,15 +88,16 @@ export class AuditedDoors {
     name: Name,
     { input, call }: { readonly input: OperationInput<Name>; readonly call: Call },
   ): OperationOutput<Name> | Promise<OperationOutput<Name>> {
-    const about = (): About => ({
-      ...requestOf(this.#asker, name, call),
-      object: objectIn(this.#asker, name, input),
-    });
+    const asker = this.#asker;
     if (OPERATION_TABLE[name].kind === 'write' && name !== BEGINS_A_LOGIN) {
-      return this.#changed(about(), async () => inner.answer(name, input, call));
+      const object = objectIn(asker, name, input);
+      const about = { ...requestOf(asker, name, call), object };
+      const subject = { asked: object, deleted: () => objectIn(asker, name, input, true) };
+      return this.#changed({ call, about, subject }, async () => inner.answer(name, input, call));
     }
     const refused = (error: unknown): never => {
-      this.#refused(about(), error);
+      const object = objectIn(asker, name, input);
+      this.#refused({ ...requestOf(asker, name, call), object }, error);
       throw error;
     };
     try {
@@ -100,9 +113,9 @@ export class AuditedDoors {
     name: Name,
     { input, call }: { readonly input: OperatorInput<Name>; readonly call: Call },
   ): Promise<OperatorOutput<Name>> {
-    const about = { ...requestOf(this.#asker, name, call), input: input as About['input'] };
+    const about = { ...requestOf(this.#asker, name, call), input: inputIn(this.#asker, input) };
     if (OPERATOR_TABLE[name].right === 'operator:write')
-      return this.#changed(about, () => inner.run(name, input, call));
+      return this.#changed({ call, about, subject: NO_OBJECT }, () => inner.run(name, input, call));
     try {
       return await inner.run(name, input, call);
     } catch (error) {
@@ -116,12 +129,12 @@ export class AuditedDoors {
     const about = requestOf(this.#asker, 'snapshot-restore', call);
     await this.#asked(about);
     let isTold = false;
-    const tell = (what: About): void => {
-      if (!isTold) this.#trail.record({ event: 'answered', ...about, ...what });
+    const once = (tell: () => void): void => {
+      if (!isTold) tell();
       isTold = true;
     };
     const failed = (error: unknown): never => {
-      tell(failureOf(error));
+      once(() => this.#failed(about, failureOf(error)));
       throw error;
     };
     const intake = await inner.beginRestore(call).catch(failed);
@@ -129,30 +142,40 @@ export class AuditedDoors {
       add: (chunk) => intake.add(chunk).catch(failed),
       finish: async () => {
         const { index } = await intake.finish().catch(failed);
-        tell({ outcome: 'done', index });
+        const answer = { outcome: 'done', index } as const;
+        once(() => this.#trail.record({ event: 'answered', ...about, ...answer }));
         return { index };
       },
       abandon: () => {
         // Whoever sent it has gone before its end.
-        tell({ outcome: 'refused' });
+        once(() => this.#failed(about, { outcome: 'refused' }));
         return intake.abandon();
       },
     };
   }
 
-  async #changed<Output>(about: About, run: () => Promise<Output>): Promise<Output> {
+  async #changed<Output>({ call, about, subject }: Change, run: () => Promise<Output>) {
     await this.#asked(about);
+    /** Who asks may have become known meanwhile, or be gone. */
+    const behind = (): About => ({
+      ...about,
+      accessorId: about.accessorId ?? accessorIdOf(this.#asker, call),
+    });
     try {
       const output = await run();
-      this.#trail.record({ event: 'answered', ...about, ...answerOf(output) });
+      this.#trail.record({ event: 'answered', ...behind(), ...answerOf(output, subject) });
       return output;
     } catch (error) {
-      // What was recorded as asked has its answer; strangers may be refused without end, for whatever reason.
-      const isCounted = !this.#trail.isRequired && (isDenial(error) || isOfStranger(about));
-      if (isCounted) this.#count(about, error);
-      else this.#trail.record({ event: 'answered', ...about, ...failureOf(error) });
+      this.#failed(behind(), failureOf(error));
       throw error;
     }
+  }
+
+  /** What was recorded as asked has its answer; where nothing was, it may be refused without end. */
+  #failed(about: About, failure: Failure): void {
+    const isCounted = failure.outcome === 'refused' && !this.#trail.isRequired;
+    if (isCounted) this.#count(about, failure);
+    else this.#trail.record({ event: 'answered', ...about, ...failure });
   }
 
   async #asked(about: About): Promise<void> {
@@ -166,23 +189,24 @@ export class AuditedDoors {
   }
 
   #refused(about: About, error: unknown): void {
-    if (isDenial(error)) this.#count(about, error);
+    const isDenied = error instanceof AclError && DENIALS.has(error.code);
+    if (isDenied) this.#count(about, failureOf(error));
   }
 
   /** By operation, by who asks or from where, and by what came of it. */
-  #count(about: About, error: unknown): void {
+  #count(about: About, failure: Failure): void {
     const { operation, accessorId, client } = about;
-    const failure = failureOf(error);
-    const kind = [operation, isOfStranger(about) ? client : accessorId, failure.error].join(' ');
+    const asker = isNobody(accessorId) ? client : accessorId;
+    const kind = [operation, asker, failure.error].join(' ');
     this.#trail.recordRefusal(kind, { event: 'answered', ...about, ...failure });
   }
 }
 
-/** Nobody known to this server: without a token, or with one that nobody has. */
-function isOfStranger({ accessorId }: About): boolean {
-  return accessorId === undefined || accessorId === ANONYMOUS_ACCESSOR;
-}
+type Failure = Pick<AuditRecord, 'outcome' | 'error'>;
 
-function isDenial(error: unknown): error is AclError {
-  return error instanceof AclError && DENIALS.has(error.code);
+const NO_OBJECT: Subject = { asked: undefined, deleted: () => undefined };
+
+/** Who has no token, or one that this server does not know. */
+function isNobody(accessorId: string | undefined): boolean {
+  return accessorId === undefined || accessorId === ANONYMOUS_ACCESSOR;
 }

@@ -2,7 +2,7 @@
 // what this server knows to be a name or an id is repeated: people put secrets where ids belong.
 
 import { AclError, type AclErrorCode } from '../acl/error.ts';
-import { ANONYMOUS_SECRET, isUuid, type SecretId } from '../acl/ids.ts';
+import { ANONYMOUS_SECRET, lookupBytes, type SecretId } from '../acl/ids.ts';
 import type { Call } from '../service/call.ts';
 import type { ObjectView, WriteMeta, WriteResult } from '../service/views.ts';
 import type { StateView } from '../state/view.ts';
@@ -10,6 +10,8 @@ import type { AuditObject, AuditRecord } from './audit-record.ts';
 
 export interface Asker {
   readonly view: Pick<StateView, 'token' | 'tokenBySecret' | 'policy' | 'role' | 'bindingRule'>;
+  /** Ids of the servers of this datacenter. */
+  readonly servers: () => readonly string[];
 }
 
 /** What a caller may write in the place of a name. */
@@ -24,24 +26,47 @@ export const DENIALS: ReadonlySet<AclErrorCode> = new Set([
 
 /** Who asks for what, and from where. */
 export function requestOf(asker: Asker, operation: string, call: Call): Omit<AuditRecord, 'event'> {
-  const { secret = ANONYMOUS_SECRET } = call;
   const name = (text: string | undefined): string | undefined => nameOf(asker, text);
   return {
     operation,
-    accessorId: asker.view.tokenBySecret(secret)?.accessorId,
+    accessorId: accessorIdOf(asker, call),
     client: call.remoteAddress,
     requestId: name(call.requestId),
     datacenter: name(call.datacenter),
   };
 }
 
-/** The object that an input names, as far as this server knows it. */
-export function objectIn(asker: Asker, operation: string, input: object): AuditObject | undefined {
+/** Whose token it is, as far as this server knows it by now. */
+export function accessorIdOf(
+  { view }: Asker,
+  { secret = ANONYMOUS_SECRET }: Call,
+): string | undefined {
+  return view.tokenBySecret(secret)?.accessorId;
+}
+
+/** What an operator asked for, without the texts that may not be repeated. */
+export function inputIn(asker: Asker, input: object): Readonly<Record<string, unknown>> {
+  const repeatable = (value: unknown): unknown => {
+    if (typeof value === 'string') return nameOf(asker, value);
+    return typeof value === 'object' && value !== null ? inputIn(asker, value) : value;
+  };
+  return Object.fromEntries(Object.entries(input).map(([key, each]) => [key, repeatable(each)]));
+}
+
+/** The object that an input names: with its id where this server knows that, or where it is known to have been one. */
+export function objectIn(
+  asker: Asker,
+  operation: string,
+  input: object,
+  isOne = false,
+): AuditObject | undefined {
   const given = input as Readonly<Record<string, unknown>>;
   const draft = (given.draft ?? {}) as Readonly<Record<string, unknown>>;
   const text = (value: unknown): string | undefined =>
     typeof value === 'string' ? nameOf(asker, value) : undefined;
-  const id = text(given.accessorId) ?? text(given.id);
+  const idOf = (value: unknown): string | undefined =>
+    text(value) ?? (isOne && typeof value === 'string' ? value : undefined);
+  const id = idOf(given.accessorId) ?? idOf(given.id);
   const name = text(given.name) ?? text(given.authMethod) ?? text(draft.name);
   if (id === undefined && name === undefined) return undefined;
   return { kind: kindOf(operation), id, name };
@@ -59,8 +84,14 @@ const KINDS: Readonly<Record<string, string>> = {
   oidc: 'auth-method',
 };
 
+/** What a change was about, before it was made and, where it was a deletion that was done, behind it. */
+export interface Subject {
+  readonly asked: AuditObject | undefined;
+  readonly deleted: () => AuditObject | undefined;
+}
+
 /** What came of a change, from the answer. */
-export function answerOf(output: unknown): Omit<AuditRecord, 'event'> {
+export function answerOf(output: unknown, { asked, deleted }: Subject): Omit<AuditRecord, 'event'> {
   if (typeof output !== 'object' || output === null || !('meta' in output)) {
     return { outcome: output === false ? 'nothing' : 'done' };
   }
@@ -70,7 +101,17 @@ export function answerOf(output: unknown): Omit<AuditRecord, 'event'> {
   const { epoch, seq } = meta.position;
   const place = { index: meta.index, position: `${epoch}.${seq}` };
   if (value === false) return { ...place, outcome: 'nothing' };
-  return { ...place, ...(typeof value === 'object' && shownOf(value)), outcome: 'done' };
+  if (typeof value !== 'object') {
+    return { ...place, object: asked?.id === undefined ? deleted() : asked, outcome: 'done' };
+  }
+  const shown = shownOf(value);
+  const from = asked !== undefined && isOther(asked, shown.object) ? asked : undefined;
+  return { ...place, ...shown, from, outcome: 'done' };
+}
+
+/** Such as the auth method of a login, or the token that was cloned. */
+function isOther({ kind, id }: AuditObject, made: AuditObject): boolean {
+  return kind !== made.kind || (id !== undefined && id !== made.id);
 }
 
 function shownOf(view: ObjectView): { readonly object: AuditObject; readonly hash?: string } {
@@ -109,11 +150,16 @@ export function failureOf(error: unknown): Pick<AuditRecord, 'outcome' | 'error'
   return { outcome: isKnown ? 'refused' : 'unknown', error: code };
 }
 
-/** The text, if it may be repeated: no secret, and no id that nobody has. */
-function nameOf({ view }: Asker, text: string | undefined): string | undefined {
-  if (text === undefined || text === '' || text.length > NAME_CHARS_MAX) return undefined;
+/** The text, if it may be repeated: it is short, no secret, and no id that neither an object nor a server has. */
+function nameOf({ view, servers }: Asker, given: string | undefined): string | undefined {
+  // Who copies a secret may copy a blank with it.
+  const text = given?.trim() ?? '';
+  if (text === '' || text.length > NAME_CHARS_MAX) return undefined;
   if (view.tokenBySecret(text as SecretId) !== undefined) return undefined;
-  if (!isUuid(text)) return text;
-  const known = view.token(text) ?? view.policy(text) ?? view.role(text) ?? view.bindingRule(text);
-  return known === undefined ? undefined : text;
+  if (lookupBytes(text) === undefined) return given;
+  const object = view.policy(text) ?? view.role(text) ?? view.bindingRule(text);
+  const server = text.toLowerCase();
+  return (
+    view.token(text)?.accessorId ?? object?.id ?? (servers().includes(server) ? server : undefined)
+  );
 }

@@ -22,7 +22,6 @@ export class AuditMismatch extends Error {
 interface Head {
   readonly event?: unknown;
   readonly previous?: unknown;
-  readonly torn?: unknown;
   readonly lost?: unknown;
 }
 
@@ -43,7 +42,8 @@ export class AuditChecker {
     }
     const head = headOf(text);
     if (this.#piece !== undefined) {
-      if (head.event !== 'begun' || head.torn !== true) throw this.#pieceAt(this.#piece);
+      // It is linked with the last whole one: where a file ends with a piece, the next one does not say so.
+      if (head.event !== 'begun') throw this.#pieceAt(this.#piece);
       this.#piece = undefined;
       this.#torn += 1;
     }

@@ -7,12 +7,14 @@ export const REPEATS_WINDOW_MS = 60_000;
 const KINDS_MAX = 1_000;
 
 interface Repeated<Record> {
-  readonly last: Record;
+  /** Undefined: of those that are not told apart. */
+  readonly last: Record | undefined;
   readonly count: number;
 }
 
 export class Repeats<Record> {
   readonly #kinds = new Map<string, { last: Record; count: number }>();
+  #restCount = 0;
 
   /** Whether it is the first of its kind in this window, and is to be told; others are counted. */
   admit(kind: string, record: Record): boolean {
@@ -22,28 +24,23 @@ export class Repeats<Record> {
       known.count += 1;
       return false;
     }
-    if (this.#kinds.size >= KINDS_MAX) return this.#countRest(record);
+    if (this.#kinds.size >= KINDS_MAX) {
+      this.#restCount += 1;
+      return false;
+    }
     this.#kinds.set(kind, { last: record, count: 0 });
     return true;
   }
 
-  /** Ends the window: the last of each kind that came again, and how often it did. */
+  /** Ends the window: the last of each kind that came again, and how often it did; then how many others there were. */
   take(): readonly Repeated<Record>[] {
-    const all = [...this.#kinds.values()].filter(({ count }) => count > 0);
+    const all = [...this.#kinds.values(), { last: undefined, count: this.#restCount }];
     this.#kinds.clear();
-    return all;
+    this.#restCount = 0;
+    return all.filter(({ count }) => count > 0);
   }
 
   get isEmpty(): boolean {
     return this.#kinds.size === 0;
   }
-
-  #countRest(record: Record): boolean {
-    const rest = this.#kinds.get(REST) ?? { last: record, count: 0 };
-    this.#kinds.set(REST, { last: record, count: rest.count + 1 });
-    return false;
-  }
 }
-
-/** No kind has this name. */
-const REST = '';

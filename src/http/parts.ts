@@ -3,7 +3,6 @@
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { Random } from '../../cluster/platform/random.ts';
-import type { AclError } from '../acl/error.ts';
 import type { Call } from '../service/call.ts';
 import type { Operations } from '../service/operations.ts';
 import type { Operator } from '../service/operator-operations.ts';
@@ -15,8 +14,16 @@ export interface HttpParts {
   readonly operations: Operations;
   readonly operator: Operator;
   readonly settings: HttpSettings;
-  /** Told of refusals for want of rights that are decided in this room. */
-  readonly onDenied?: ((operation: string, call: Call, error: AclError) => void) | undefined;
+  /**
+   * For what endpoints of the node ask of the service themselves: the door without a record of it, and who is told
+   * what came of the request instead. Undefined: nobody is.
+   */
+  readonly unrecorded?:
+    | {
+        readonly operations: Pick<Operations, 'run'>;
+        readonly onFailed: (operation: string, call: Call, error: unknown) => void;
+      }
+    | undefined;
   readonly node: NodeInfo;
   readonly metrics: MetricsRegistry;
   readonly logger: Logger;

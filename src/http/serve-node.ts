@@ -10,6 +10,7 @@ import { AUTHORIZE_MAX } from '../api/bodies.ts';
 import { type NodeEndpointName, NODE_ENDPOINTS } from '../api/endpoints-node.ts';
 import type { AuthorizationAnswer, AuthorizationItem } from '../service/authorization-types.ts';
 import { permissionDenied } from '../service/permissions.ts';
+import type { OperationInput, OperationName, OperationOutput } from '../service/operations.ts';
 import { requireOwnDatacenter } from '../service/own-datacenter.ts';
 import { askedOf } from './call-of.ts';
 import { descriptionOf } from './description.ts';
@@ -41,6 +42,23 @@ export async function serveNode(name: NodeEndpointName, exchange: Exchange): Pro
     await SERVE_BY_NAME[name](exchange);
   } catch (error) {
     exchange.fail(error);
+  }
+}
+
+/** Asks the service on behalf of an endpoint: whoever keeps a record of requests is told of that one alone. */
+async function ask<Name extends OperationName>(
+  { exchange, endpoint }: { readonly exchange: Exchange; readonly endpoint: NodeEndpointName },
+  name: Name,
+  input: OperationInput<Name>,
+): Promise<OperationOutput<Name>> {
+  const { unrecorded, operations } = exchange.parts;
+  const { call } = askedOf(exchange, NODE_ENDPOINTS[endpoint]);
+  try {
+    const own = { ...call, datacenter: undefined };
+    return await (unrecorded?.operations ?? operations).run(name, input, own);
+  } catch (error) {
+    unrecorded?.onFailed(endpoint, call, error);
+    throw error;
   }
 }
 
@@ -103,17 +121,9 @@ async function lagReasons(exchange: Exchange): Promise<readonly string[]> {
   if (text === undefined) return [];
   const maxNs = durationNsOf(text);
   if (maxNs === undefined || maxNs < 0n) throw new AclError('malformed', 'Invalid max_lag');
-  const { operations, settings } = exchange.parts;
-  if (!settings.aclEnabled) return [];
-  const { call } = askedOf(exchange, NODE_ENDPOINTS.readyz);
-  const { enabled, federation } = await operations.run(
-    'replication.status',
-    {},
-    {
-      ...call,
-      datacenter: undefined,
-    },
-  );
+  if (!exchange.parts.settings.aclEnabled) return [];
+  const asking = { exchange, endpoint: 'readyz' } as const;
+  const { enabled, federation } = await ask(asking, 'replication.status', {});
   const own = federation.datacenters.find(({ isSelf }) => isSelf);
   if (!enabled || own === undefined) return [];
   if (own.lagMs === undefined)
@@ -187,7 +197,8 @@ async function requireAgentRead(exchange: Exchange, name: NodeEndpointName): Pro
   const [answer] = await answersTo(exchange, name, { items, explain: true });
   const token = must(answer?.explanation?.token, 'the token of who was refused');
   const error = permissionDenied({ token }, 'agent:read', segment);
-  exchange.parts.onDenied?.(name, askedOf(exchange, NODE_ENDPOINTS[name]).call, error);
+  const { call } = askedOf(exchange, NODE_ENDPOINTS[name]);
+  exchange.parts.unrecorded?.onFailed(name, call, error);
   throw error;
 }
 
@@ -223,10 +234,6 @@ async function answersTo(
   name: NodeEndpointName,
   { items, explain }: { readonly items: readonly ServerQuestion[]; readonly explain: boolean },
 ): Promise<readonly AuthorizationAnswer[]> {
-  const { call } = askedOf(exchange, NODE_ENDPOINTS[name]);
-  return exchange.parts.operations.run(
-    'authorize',
-    { items: items.map((item) => ({ ...item, namespace: DEFAULT_NAMESPACE })), explain },
-    { ...call, datacenter: undefined },
-  );
+  const inDefault = items.map((item) => ({ ...item, namespace: DEFAULT_NAMESPACE }));
+  return await ask({ exchange, endpoint: name }, 'authorize', { items: inDefault, explain });
 }

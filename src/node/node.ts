@@ -114,11 +114,14 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
     httpAddress: () => addresses[0],
     notReadyReasons: () => opening.notReadyReasons(),
   });
-  const audit = await openAudit({ settings, platform, view: machine, metrics }, closer);
+  const audit = await openAudit(
+    { settings, platform, view: machine, group: member, metrics },
+    closer,
+  );
   const parts = {
     operations: audit?.doors.operations(operations) ?? operations,
     operator: audit?.doors.operator(operator) ?? operator,
-    onDenied: audit?.doors.denied.bind(audit.doors),
+    unrecorded: audit && { operations, onFailed: audit.doors.failed.bind(audit.doors) },
     ...{ node: info, metrics, logger, clock, random },
   };
   for (const listener of listenersOf(options)) {

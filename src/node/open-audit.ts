@@ -2,6 +2,7 @@
 
 import type { Closer } from '../../cluster/base/closer.ts';
 import { messageOf } from '../../cluster/base/message-of.ts';
+import type { Member } from '../../cluster/member/group-member.ts';
 import { AuditedDoors } from '../audit/audited-doors.ts';
 import { AuditTrail } from '../audit/audit-trail.ts';
 import type { MetricsRegistry } from '../http/metrics.ts';
@@ -13,6 +14,7 @@ export interface AuditOptions {
   readonly settings: Settings;
   readonly platform: Platform;
   readonly view: StateView;
+  readonly group: Pick<Member<unknown>, 'members'>;
   readonly metrics: MetricsRegistry;
 }
 
@@ -23,7 +25,7 @@ export interface Audit {
 
 /** Undefined where `audit.file` names none. Rejects with SettingsError where the file cannot be written. */
 export async function openAudit(
-  { settings, platform, view, metrics }: AuditOptions,
+  { settings, platform, view, group, metrics }: AuditOptions,
   closer: Closer,
 ): Promise<Audit | undefined> {
   const { auditFile: file, clock, logger } = platform;
@@ -42,7 +44,8 @@ export async function openAudit(
   }
   closer.defer(() => trail.close());
   exportAuditMetrics(metrics, trail);
-  return { trail, doors: new AuditedDoors(trail, { view }) };
+  const servers = () => group.members().map(({ id }) => id);
+  return { trail, doors: new AuditedDoors(trail, { view, servers }) };
 }
 
 function exportAuditMetrics(metrics: MetricsRegistry, trail: AuditTrail): void {

@@ -30,16 +30,18 @@ export class RotatingFile implements AuditFile {
     const { O_APPEND, O_CREAT, O_RDWR } = constants;
     const handle = await open(this.#path, O_APPEND | O_CREAT | O_RDWR, MODE);
     this.#handle = handle;
-    const { size } = await handle.stat();
-    this.#sizeBytes = size;
-    const start = Math.max(0, size - TAIL_BYTES);
-    const { buffer, bytesRead } = await handle.read(
-      Buffer.alloc(size - start),
-      0,
-      size - start,
-      start,
-    );
-    return buffer.toString('utf8', 0, bytesRead);
+    this.#sizeBytes = (await handle.stat()).size;
+    return tailOf(handle, this.#sizeBytes);
+  }
+
+  async endOfAside(): Promise<string> {
+    if (this.#keptMax === 0) return '';
+    const handle = await open(`${this.#path}.1`).catch(unlessMissing);
+    try {
+      return handle === undefined ? '' : await tailOf(handle, (await handle.stat()).size);
+    } finally {
+      await handle?.close();
+    }
   }
 
   async append(text: string, isSynced: boolean): Promise<void> {
@@ -71,8 +73,15 @@ export class RotatingFile implements AuditFile {
   }
 }
 
-function unlessMissing(error: unknown): void {
+function unlessMissing(error: unknown): undefined {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+}
+
+async function tailOf(handle: FileHandle, size: number): Promise<string> {
+  const start = Math.max(0, size - TAIL_BYTES);
+  const wanted = size - start;
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(wanted), 0, wanted, start);
+  return buffer.toString('utf8', 0, bytesRead);
 }
 
 /** Lines among what else a server prints. */
@@ -80,6 +89,10 @@ export class OutputFile implements AuditFile {
   readonly sizeBytes = 0;
 
   open(): Promise<string> {
+    return Promise.resolve('');
+  }
+
+  endOfAside(): Promise<string> {
     return Promise.resolve('');
   }
 

@@ -81,7 +81,10 @@ export function isIllFormed(text: string): boolean {
 
 /** Shortens what the caller wrote to a length that is fit for an error. */
 export function excerpt(text: string): string {
-  return text.length <= QUOTE_LENGTH_MAX ? text : `${text.slice(0, QUOTE_LENGTH_MAX)}…`;
+  // A cut between the halves of a character leaves what some clients cannot read.
+  return text.length <= QUOTE_LENGTH_MAX
+    ? text
+    : `${text.slice(0, QUOTE_LENGTH_MAX).toWellFormed()}…`;
 }
 
 /** The excerpt in double quotes, with escapes. */

@@ -8,6 +8,7 @@ import {
   MAX_DURATION_NS,
   parseDuration,
 } from '../../src/acl/duration.ts';
+import { AclError } from '../../src/acl/error.ts';
 import { policyHash, roleHash, tokenHash } from '../../src/acl/hash.ts';
 import {
   GLOBAL_MANAGEMENT_ID,
@@ -42,6 +43,7 @@ import {
   requirePolicyName,
   requireRoleName,
 } from '../../src/acl/names.ts';
+import { excerpt } from '../../src/rules/source-text.ts';
 import { refusalOf } from './refusal-of.ts';
 
 const UUID = '0b1c2d3e-4f50-6172-8394-a5b6c7d8e9fA';
@@ -525,3 +527,14 @@ t.test('content hashes', async (t) => {
 function policyHashOfText(text: string): string {
   return policyHash({ name: text, description: '', rules: '', datacenters: [] });
 }
+
+t.test('texts that are cut hold no half of a character', async (t) => {
+  for (const start of ['', 'x']) {
+    const long = start + '😀'.repeat(2_000);
+    const { message } = new AclError('invalid', long);
+    t.equal(message.length, 2_048);
+    t.ok(message.isWellFormed(), 'of a refusal');
+    t.ok(excerpt(long).isWellFormed(), 'of what an explanation repeats');
+  }
+  t.equal(excerpt('😀'), '😀');
+});

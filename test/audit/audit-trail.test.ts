@@ -42,6 +42,7 @@ function checked(...texts: readonly string[]) {
   return checker.end();
 }
 
+const AT = { v: 1, time: '2026-01-01T00:01:00.000Z', node: 'n1', at: 'dc1' };
 const made = (operation: string) => ({ event: 'answered', operation, outcome: 'done' }) as const;
 const operations = ({ records }: MemoryAuditFile): readonly unknown[] =>
   records.map(({ event, operation }) => operation ?? event);
@@ -97,6 +98,25 @@ t.test('audit: a server goes on where it ended, also in the middle of a record',
   }
 });
 
+t.test('audit: a server goes on behind what it had put aside when it ended', async (t) => {
+  const first = await open();
+  first.trail.record(made('a'));
+  await first.trail.close();
+  const { file } = first;
+  await file.rotate();
+  for (const piece of ['', '{"v', '\0\0\0']) {
+    file.text = piece;
+    const { trail } = await open({ file });
+    await trail.close();
+    t.equal(checked(...file.aside, file.text).records, 3, JSON.stringify(piece));
+  }
+  file.endOfAside = () => Promise.reject(new Error('it is not for this server'));
+  file.text = '';
+  const { trail } = await open({ file });
+  await trail.close();
+  t.match(file.records, [{ event: 'begun', previous: '0'.repeat(64) }]);
+});
+
 t.test('audit: a file of something else is not touched', async (t) => {
   const file = new MemoryAuditFile();
   file.text = 'a list of things to buy\n';
@@ -114,6 +134,46 @@ t.test('audit: a file that is full is put aside, and the next one is linked with
   t.equal(file.records[0]?.event, 'continued');
   t.equal(checked(...file.aside.toReversed(), file.text).records, 4);
   t.equal(checked(file.text).firstPrevious, checked(file.aside[0]!).lastLink);
+});
+
+t.test('audit: a disk that is full does not keep a server from starting', async (t) => {
+  const file = new MemoryAuditFile();
+  const { append } = file;
+  const full = Object.assign(new Error('no room'), { code: 'ENOSPC' });
+  file.append = () => Promise.reject(full);
+  const { clock, said, trail, settle } = await open({ file });
+  t.same(said, ['the audit log cannot be written']);
+  t.equal(trail.figures.isFailing, true);
+  for (let seconds = 0; seconds < 3; seconds += 1) {
+    clock.advance(1_000);
+    await settle();
+  }
+  file.append = append;
+  clock.advance(1_000);
+  await settle();
+  t.same(operations(file), ['begun']);
+  t.equal(trail.figures.isFailing, false);
+  file.append = () => Promise.reject(new Error('it is not ours'));
+  await t.rejects(open({ file }), { message: 'it is not ours' });
+});
+
+t.test('audit: a file that cannot be put aside grows on, and is tried again', async (t) => {
+  const { file, clock, said, trail, settle } = await open({ rotateBytes: 400 });
+  const { rotate } = file;
+  file.rotate = () => Promise.reject(new Error('the folder is not ours'));
+  for (const operation of ['a', 'b', 'c', 'd']) {
+    trail.record(made(operation));
+    await settle();
+  }
+  t.same(operations(file), ['begun', 'a', 'begun', 'b', 'c', 'd']);
+  t.same(said, ['the audit log cannot be put aside, and grows on'], 'it says so once a minute');
+  t.match(trail.figures, { written: 4, isFailing: false });
+  file.rotate = rotate;
+  clock.advance(60_000);
+  trail.record(made('e'));
+  await settle();
+  t.same(operations(file), ['continued', 'e']);
+  t.equal(checked(...file.aside, file.text).records, 8);
 });
 
 t.test(
@@ -150,6 +210,87 @@ t.test('audit: behind half a record the whole one is written once more', async (
   await settle();
   t.same(operations(file), ['begun', 'begun', 'a']);
   t.match(checked(file.text), { torn: 1 });
+});
+
+t.test('audit: of records that were written in part each is there once', async (t) => {
+  const { file, clock, trail, settle } = await open();
+  const before = file.text.length;
+  trail.record(made('a'));
+  trail.record(made('b'));
+  file.cutAt = before + 60;
+  await settle();
+  t.same(operations(file), ['begun', 'a'], 'one, and a piece of the other');
+  clock.advance(1_000);
+  await settle();
+  t.same(operations(file), ['begun', 'a', 'begun', 'b']);
+  t.match(trail.figures, { written: 2, lost: 0 });
+  t.match(checked(file.text), { records: 4, torn: 1 });
+});
+
+t.test('audit: a piece at the end of a file that was moved away is no fault', async (t) => {
+  const { file, clock, trail, settle } = await open();
+  file.cutAt = 20;
+  trail.record(made('a'));
+  await settle();
+  const moved = `${file.text}\n`;
+  file.text = '';
+  clock.advance(1_000);
+  await settle();
+  t.match(checked(moved, file.text), { records: 3, torn: 1 });
+});
+
+t.test('audit: a disk that hangs holds up nobody for ever, and shows', async (t) => {
+  const { file, clock, trail, settle } = await open({ isRequired: true });
+  const { append } = file;
+  let goOn = (): void => undefined;
+  file.append = async (text, isSynced) => {
+    await new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    await append.call(file, text, isSynced);
+  };
+  const waiting = t.rejects(trail.recorded(made('a')), { message: 'the disk took more than 5 s' });
+  await settle();
+  t.equal(trail.figures.isFailing, false);
+  clock.advance(5_001);
+  await waiting;
+  t.equal(trail.figures.isFailing, true);
+  goOn();
+  await settle();
+  t.equal(trail.figures.isFailing, false);
+  t.same(operations(file), ['begun', 'a'], 'it may come to be there all the same');
+});
+
+t.test('audit: a file is not closed while it is written to', async (t) => {
+  const { file, trail, settle } = await open({ isRequired: true });
+  let isBusy = false;
+  const { append, open: reopen } = file;
+  file.append = async (text, isSynced) => {
+    isBusy = true;
+    await settle();
+    await append.call(file, text, isSynced);
+    isBusy = false;
+  };
+  const touch = async (): Promise<string> => {
+    t.notOk(isBusy, 'one call at a time');
+    return reopen.call(file);
+  };
+  file.open = touch;
+  file.close = async () => void (await touch());
+  /** Another one comes some turns behind the first: with some number, when the writing of that one has just ended. */
+  const inTurn = async (turns: number): Promise<void> => {
+    await trail.recorded(made('first'));
+    for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+    await trail.recorded(made('second'));
+  };
+  for (let turns = 0; turns < 10; turns += 1) {
+    await Promise.all([inTurn(turns), settle().then(() => trail.reopen())]);
+    await Promise.all([inTurn(turns), settle().then(() => trail.close())]);
+  }
+  const last = trail.recorded(made('last'));
+  await trail.close();
+  await last;
+  t.ok(checked(file.text));
 });
 
 t.test(
@@ -207,5 +348,9 @@ t.test('audit: refusals without end are told once a minute, and counted', async 
   await settle();
   t.equal(file.records.length, 5 + 999, 'of very many kinds a thousand are told apart');
   await trail.close();
-  t.match(file.records.at(-1), { repeated: 1_001 }, 'and the others are counted together');
+  t.same(
+    { ...file.records.at(-1), link: '' },
+    { ...AT, event: 'answered', outcome: 'refused', repeated: 1_001, link: '' },
+    'and the others are counted together',
+  );
 });

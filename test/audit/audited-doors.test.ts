@@ -4,22 +4,38 @@ import t from 'tap';
 import { AuditedDoors } from '../../src/audit/audited-doors.ts';
 import { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { AclError } from '../../src/acl/error.ts';
+import type { SecretId } from '../../src/acl/ids.ts';
 import type { Operator } from '../../src/service/operator-operations.ts';
 import { CALL, createHarness, type Harness, newToken, ROOT } from '../service/harness.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { MemoryAuditFile } from './memory-audit-file.ts';
 
+const SERVER = 'c0ffee00-1111-4222-8333-444455556666';
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-async function audited(isRequired = false) {
+/** `isBehind`: the server that is asked knows no token and no id yet. */
+async function audited(given: { isRequired?: boolean; isBehind?: () => boolean } = {}) {
+  const { isRequired = false, isBehind = () => false } = given;
   const harness: Harness = await createHarness();
+  const { machine } = harness;
+  const known = <T>(read: () => T): T | undefined => (isBehind() ? undefined : read());
+  const view = {
+    token: (id: string) => known(() => machine.token(id)),
+    tokenBySecret: (secret: SecretId) => known(() => machine.tokenBySecret(secret)),
+    policy: (id: string) => known(() => machine.policy(id)),
+    role: (id: string) => known(() => machine.role(id)),
+    bindingRule: (id: string) => known(() => machine.bindingRule(id)),
+  };
   const file = new MemoryAuditFile();
   const trail = new AuditTrail({
     ...{ file, clock: new FakeClock(), logger: SILENT, node: 'n1', datacenter: 'dc1' },
     ...{ rotateBytes: 1e9, isRequired },
   });
   await trail.open();
-  const doors = new AuditedDoors(trail, { view: harness.machine });
+  const doors = new AuditedDoors(trail, {
+    view,
+    servers: () => [SERVER],
+  });
   const operations = doors.operations(harness.operations);
   /** Those since the last look, without what all have. */
   let seen = 1;
@@ -83,34 +99,80 @@ t.test(
   },
 );
 
-t.test('audit: strangers who are refused without end are counted, whatever is wrong', async (t) => {
-  const { file, trail, doors, operations, records } = await audited();
+t.test('audit: who is refused without end is counted, whatever is wrong', async (t) => {
+  const { file, trail, doors, harness, operations, records } = await audited();
+  const { secretId } = await newToken(harness);
   const stranger = { ...call, secret: undefined };
   const login = { authMethod: 'none', bearerToken: 'x', meta: {}, namespace: undefined };
   const begin = { ...login, redirectUri: '', clientNonce: 'x' };
+  const operator = doors.operator({
+    beginRestore: () => Promise.reject(new AclError('permission-denied', 'no')),
+  } as never);
   for (let each = 0; each < 5; each += 1) {
     const meta = { long: 'x'.repeat(10_000) };
     await t.rejects(operations.run('login', { ...login, meta }, stranger), { code: 'invalid' });
     await t.rejects(operations.run('oidc.auth-url', begin, stranger));
-    await t.rejects(operations.run('policy.create', { draft: { name: 'bad name' } }, call));
+    await t.rejects(operator.beginRestore(stranger), { code: 'permission-denied' });
+    const poor = { ...call, secret: secretId };
+    await t.rejects(operations.run('login', { ...login, meta }, poor), { code: 'invalid' });
   }
   const granting = {
     ...operations,
     answer: async () => ({ authUrl: 'https://provider' }) as never,
   };
   await doors.operations(granting).run('oidc.auth-url', begin, stranger);
-  const told = await records();
-  t.equal(told.filter(({ operation }) => operation === 'login').length, 1);
-  t.equal(told.filter(({ operation }) => operation === 'oidc.auth-url').length, 1);
-  t.equal(
-    told.filter(({ operation }) => operation === 'policy.create').length,
-    5,
-    'of who is known, each',
+  const all = ['login', 'oidc.auth-url', 'snapshot-restore', 'login'];
+  t.same(
+    (await records()).map(({ operation }) => operation),
+    all,
   );
   await trail.close();
-  t.match(file.records.slice(-2), [
-    { operation: 'login', repeated: 4 },
-    { operation: 'oidc.auth-url', repeated: 4 },
+  t.match(
+    file.records.slice(-4),
+    all.map((operation) => ({ operation, repeated: 4 })),
+  );
+});
+
+t.test('audit: what a server comes to know while a change is made is in its record', async (t) => {
+  let isBehind = true;
+  const { harness, doors, records } = await audited({ isBehind: () => isBehind });
+  const { accessorId } = await newToken(harness);
+  const operations = doors.operations({
+    ...harness.operations,
+    answer: async (name, input, by) => {
+      const output = await harness.operations.run(name, input, by);
+      isBehind = false;
+      return output;
+    },
+  });
+  const root = harness.machine.tokenBySecret(ROOT)!.accessorId;
+  await operations.run('token.delete', { accessorId }, call);
+  isBehind = true;
+  const nowhere = '7e9b1c8a-0000-4000-8000-00000000abcd';
+  await operations.run('token.delete', { accessorId: nowhere }, call);
+  t.match(await records(), [
+    { accessorId: root, object: { kind: 'token', id: accessorId }, outcome: 'done' },
+    { accessorId: root, object: undefined, outcome: 'nothing' },
+  ]);
+});
+
+t.test('audit: what an object was made from is in the record', async (t) => {
+  const { harness, operations, records } = await audited();
+  const { accessorId } = await newToken(harness);
+  await harness.run('auth-method.create', {
+    draft: { name: 'ci', type: 'jwt', config: {}, tokenLocality: 'global' },
+  });
+  await harness.run('binding-rule.create', {
+    draft: { authMethod: 'ci', bindType: 'service', bindName: 'web' },
+  });
+  const clone = { accessorId, description: undefined, namespace: undefined };
+  const cloned = await operations.run('token.clone', clone, call);
+  const login = { authMethod: 'ci', bearerToken: '{}', meta: {}, namespace: undefined };
+  const stranger = { ...call, secret: undefined };
+  const made = await operations.run('login', login, stranger);
+  t.match(await records(), [
+    { object: { id: cloned.value.token.accessorId }, from: { kind: 'token', id: accessorId } },
+    { object: { id: made.value.token.accessorId }, from: { kind: 'auth-method', name: 'ci' } },
   ]);
 });
 
@@ -146,8 +208,24 @@ t.test('audit: no secret is in it, wherever somebody puts one', async (t) => {
     t.notMatch(file.text, secret, 'neither a secret nor an id that nobody has');
 });
 
+t.test('audit: nor in what operators asked for, and nothing that is long', async (t) => {
+  const { harness, file, trail, doors } = await audited();
+  const { secretId } = await newToken(harness);
+  const operator = doors.operator({ run: async () => 'done' } as never);
+  const elsewhere = '7e9b1c8a-0000-4000-8000-00000000abcd';
+  const wrong = [secretId, ` ${secretId}`, ROOT, elsewhere, elsewhere.toUpperCase()];
+  for (const id of [...wrong, 'x'.repeat(1_000_000)]) {
+    await operator.run('raft-transfer-leader', { id }, call);
+    await operator.run('raft-remove-peer', { server: { address: id } }, call);
+  }
+  await trail.close();
+  t.equal(file.records.length, 1 + 12);
+  for (const id of wrong) t.notMatch(file.text, id.trim());
+  t.ok(file.text.length < 13 * 1024, `${file.text.length} characters`);
+});
+
 t.test('audit: where it is required, nothing is done that is not on disk before', async (t) => {
-  const { harness, file, operations, doors, records } = await audited(true);
+  const { harness, file, operations, doors, records } = await audited({ isRequired: true });
   await operations.run('policy.create', { draft: { name: 'web' } }, call);
   t.match(await records(), [
     { event: 'asked', operation: 'policy.create', object: { name: 'web' } },
@@ -188,15 +266,16 @@ t.test(
       beginRestore: async () => intake,
     } as never);
     await operator.run('primary', {}, call);
-    await operator.run('raft-transfer-leader', { id: 'n2' }, call);
-    await t.rejects(operator.run('raft-remove-peer', { server: { id: 'n3' } }, call), unknown);
+    await operator.run('raft-transfer-leader', { id: SERVER.toUpperCase() }, call);
+    const peer = { server: { address: '10.0.0.3:8300' } };
+    await t.rejects(operator.run('raft-remove-peer', peer, call), unknown);
     const whole = await operator.beginRestore(call);
     await whole.finish();
     await whole.abandon();
     await (await operator.beginRestore(call)).abandon();
     t.match(await records(), [
-      { operation: 'raft-transfer-leader', input: { id: 'n2' }, outcome: 'done' },
-      { operation: 'raft-remove-peer', input: { server: { id: 'n3' } }, outcome: 'unknown' },
+      { operation: 'raft-transfer-leader', input: { id: SERVER }, outcome: 'done' },
+      { operation: 'raft-remove-peer', input: peer, outcome: 'unknown' },
       { operation: 'snapshot-restore', outcome: 'done', index: 12 },
       { operation: 'snapshot-restore', outcome: 'refused' },
     ]);

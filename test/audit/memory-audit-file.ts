@@ -19,6 +19,10 @@ export class MemoryAuditFile implements AuditFile {
     return this.isFull ? Promise.reject(new Error('no room')) : Promise.resolve(this.text);
   }
 
+  async endOfAside(): Promise<string> {
+    return this.aside[0] ?? '';
+  }
+
   async append(text: string, isSynced: boolean): Promise<void> {
     this.text += text.slice(0, this.isFull ? 0 : this.cutAt);
     const isCut = this.isFull || this.cutAt !== undefined;

@@ -30,16 +30,19 @@ t.test('audit file: put aside under numbers, and the oldest goes', async (t) => 
   const file = new RotatingFile(path, 2);
   t.teardown(() => file.close());
   await file.open();
+  t.equal(await file.endOfAside(), '', 'nothing is put aside yet');
   for (const text of ['a', 'b', 'c', 'd']) {
     await file.append(text, false);
     if (text !== 'd') await file.rotate();
   }
+  t.equal(await file.endOfAside(), 'c');
   const texts = ['', '.1', '.2'].map((end) => readFileSync(path + end, 'utf8'));
   t.same(texts, ['d', 'c', 'b']);
   t.notOk(existsSync(`${path}.3`));
   const none = new RotatingFile(path, 0);
   await none.open();
   await none.rotate();
+  t.equal(await none.endOfAside(), '', 'what is there is not its own');
   t.equal(readFileSync(path, 'utf8'), '', 'or none is kept');
   await none.close();
 });

@@ -34,6 +34,8 @@ t.test('audit: a server leaves a log that fits, and one that was changed does no
   t.equal((await ask(port, policy)).status, 200);
   t.equal((await ask(port, { path: '/v1/acl/tokens', secret: 'nobody' })).status, 403);
   t.equal((await ask(port, { path: '/v1/agent/self', secret: '' })).status, 403);
+  t.equal((await ask(port, { path: '/v1/agent/members', secret: 'nobody' })).status, 403);
+  t.equal((await ask(port, { path: '/readyz?max_lag=1s', secret: 'nobody' })).status, 200);
   renameSync(path, `${path}.moved`);
   process.kill(pid, 'SIGHUP');
   await until('it goes on under its name', () => {
@@ -44,7 +46,7 @@ t.test('audit: a server leaves a log that fits, and one that was changed does no
     }
   });
   const metrics = (await ask(port, { path: '/v1/agent/metrics?format=prometheus' })).text;
-  t.match(metrics, /^conclave_audit_records [34]$/m);
+  t.match(metrics, /^conclave_audit_records [45]$/m);
   t.match(metrics, /^conclave_audit_failing 0$/m);
   t.same(await end('SIGTERM'), { code: 0, signal: null });
 
@@ -53,10 +55,11 @@ t.test('audit: a server leaves a log that fits, and one that was changed does no
     { operation: 'policy.create', outcome: 'done', client: '127.0.0.1', object: { name: 'web' } },
     { operation: 'token.list', outcome: 'refused', error: 'token-unknown' },
     { operation: 'agent.self', outcome: 'refused', error: 'permission-denied' },
+    { operation: 'agent.members', outcome: 'refused', error: 'token-unknown' },
   ]);
   const good = check(`${path}.moved`, path);
   t.equal(good.status, 0, good.stderr);
-  t.match(JSON.parse(good.stdout), { Records: 5, Lost: 0, Torn: 0, LinkedWith: '0'.repeat(64) });
+  t.match(JSON.parse(good.stdout), { Records: 6, Lost: 0, Torn: 0, LinkedWith: '0'.repeat(64) });
   const text = readFileSync(`${path}.moved`, 'utf8');
   t.notMatch(text, MANAGEMENT);
   writeFileSync(`${path}.moved`, text.replace('"web"', '"wob"'));
@@ -82,6 +85,22 @@ t.test('audit: where it is required, changes are on disk before they are made', 
   );
   t.equal(check(path).status, 0);
 });
+
+t.test(
+  'audit: a server on a full disk starts, and refuses changes where it is required',
+  async (t) => {
+    const { port, end } = await server(t, '/dev/full', { 'audit-required': 'true' });
+    const put = await ask(port, { method: 'PUT', path: '/v1/acl/policy', body: { Name: 'web' } });
+    t.match(put, {
+      status: 503,
+      text: /^nothing was done: the audit log cannot be written: ENOSPC/,
+    });
+    t.equal((await ask(port, { path: '/v1/acl/tokens' })).status, 200);
+    const metrics = (await ask(port, { path: '/v1/agent/metrics?format=prometheus' })).text;
+    t.match(metrics, /^conclave_audit_failing 1$/m);
+    t.same(await end('SIGTERM'), { code: 0, signal: null });
+  },
+);
 
 t.test('audit: a server does not start whose audit log cannot be one', async (t) => {
   const folder = temporaryFolder(t);
