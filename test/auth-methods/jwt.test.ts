@@ -30,6 +30,7 @@ import {
   type HttpsResponse,
 } from '../../src/auth-methods/https-client.ts';
 import { LOAD_MAX_MS, SHARERS_MAX } from '../../src/auth-methods/remote-cache.ts';
+import { compileSelector } from '../../src/auth-methods/selector.ts';
 import {
   keyFits,
   type PublicKey,
@@ -389,6 +390,22 @@ t.test(
     t.doesNotThrow(() => types.oidc.attributeNames(oidc));
   },
 );
+
+t.test('jwt: whoever is in no group by an empty text is in none', (t) => {
+  const mapping = {
+    strings: new Map([['groups', 'text']]),
+    lists: new Map([['groups', 'groups']]),
+  };
+  const one = attributesOf({ groups: '' }, mapping);
+  t.same([...one.lists], [['list.groups', []]]);
+  t.same([...one.strings], [['value.text', '']], 'a text may be empty');
+  const fields = { strings: [], stringMaps: ['value'], listMaps: ['list'] };
+  t.notOk(compileSelector('list.groups is not empty', fields).matches(one));
+  const lists = new Map([['groups', 'groups']]);
+  const some = attributesOf({ groups: ['', 'a', ''] }, { strings: new Map(), lists });
+  t.same(some.lists.get('list.groups'), ['a']);
+  t.end();
+});
 
 t.test('jwt: a list that is mapped very often is not held as often', (t) => {
   const groups = Array.from({ length: 10_000 }, () => 'g');
