@@ -25,6 +25,7 @@ import type { SignatureChecks } from './signature-checks.ts';
 import {
   KEYS_MAX,
   type PublicKey,
+  requireFewCertificates,
   SIGNATURE_ALGORITHMS,
   type SignatureAlgorithm,
 } from './signing-keys.ts';
@@ -56,7 +57,7 @@ async function checkJwtConfig(
       await publicKeysOf(keys.pems, pemKeys);
       return;
     case 'jwks':
-      await contact('JWKSURL', () => providers.checkJwks(keys.location));
+      await contact('JWKS', keys.location, (location) => providers.checkJwks(location));
       return;
     case 'discovery':
       await checkDiscoveryUrl(providers, keys.location);
@@ -68,15 +69,24 @@ async function checkJwtConfig(
 
 /** Contacts a discovery URL on write; throws AclError('invalid') when it does not answer as it must. */
 export function checkDiscoveryUrl(providers: Providers, location: Location): Promise<void> {
-  return contact('OIDCDiscoveryURL', () => providers.checkDiscovery(location));
+  return contact('OIDCDiscovery', location, (issuer) => providers.checkDiscovery(issuer));
 }
 
-async function contact(key: string, action: () => Promise<void>): Promise<void> {
+async function contact(
+  what: 'JWKS' | 'OIDCDiscovery',
+  location: Location,
+  action: (location: Location) => Promise<void>,
+): Promise<void> {
   try {
-    await action();
+    requireFewCertificates(location.caPem);
+  } catch (error) {
+    throw invalidConfig(`error parsing ${what}CACert: ${messageOf(error)}`);
+  }
+  try {
+    await action(location);
   } catch (error) {
     if (!(error instanceof RemoteFailure)) throw error;
-    throw invalidConfig(`error checking ${key}: ${error.message}`);
+    throw invalidConfig(`error checking ${what}URL: ${error.message}`);
   }
 }
 

@@ -136,7 +136,7 @@ function kindOf(field: Field, { text, fields }: Context): FieldKind {
 /** A missing attribute equals nothing, contains nothing and matches nothing, unless it reads as empty. */
 function stringPredicate(name: string, comparison: Comparison, context: Context): Predicate {
   const test = stringTest(name, comparison, context);
-  const absent = context.fields.emptyWhenAbsent?.includes(name) === true ? '' : undefined;
+  const absent = context.fields.emptyWhenAbsent?.has(name) === true ? '' : undefined;
   return ({ strings }) => {
     const actual = strings.get(name) ?? absent;
     return actual !== undefined && test(actual);
