@@ -9,7 +9,9 @@ import { createJwt } from './jwt.ts';
 import { createKubernetes } from './kubernetes.ts';
 import { createOidc, createOidcFlow, type OidcFlow } from './oidc.ts';
 import { outsideOf } from './outside.ts';
+import { PemKeys } from './pem-keys.ts';
 import { Providers } from './providers.ts';
+import { SignatureChecks } from './signature-checks.ts';
 import type { Surroundings } from './surroundings.ts';
 
 export type AuthMethodTypes = Readonly<Record<AuthMethodType, AuthMethodValidator>>;
@@ -22,7 +24,12 @@ export interface AuthMethods {
 /** Makes the validators of all types over one set of surroundings. */
 export function createAuthMethods(surroundings: Surroundings): AuthMethods {
   const outside = outsideOf(surroundings);
-  const context = { outside, providers: new Providers(outside) };
+  const context = {
+    outside,
+    providers: new Providers(outside),
+    pemKeys: new PemKeys(),
+    checks: new SignatureChecks(surroundings.clock),
+  };
   return {
     types: {
       'aws-iam': withNamespaceRules(createAwsIam(outside)),

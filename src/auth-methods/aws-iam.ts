@@ -129,7 +129,7 @@ function attributeNames({ entityDetails, entityTags }: AwsConfig): AttributeName
       strings: withPath,
       stringMaps: ['entity_tags'],
       listMaps: [],
-      emptyWhenAbsent: tags,
+      emptyWhenAbsent: new Set(tags),
     },
     interpolatable: [...withPath, ...tags],
   };

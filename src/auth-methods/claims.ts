@@ -82,7 +82,8 @@ export interface ClaimMapping {
 export const LIST_ITEMS_MAX = 1_000_000;
 
 /**
- * The attributes `value.‹target›` and `list.‹target›`; claims that are missing are skipped. Throws
+ * The attributes `value.‹target›` and `list.‹target›`; claims that are missing are skipped, and so are
+ * empty texts in lists: providers send one to somebody who is in no group. Throws
  * AclError('login-refused') for what is no text, and for too much.
  */
 export function attributesOf(claims: Claims, mapping: ClaimMapping): Attributes {
@@ -99,10 +100,8 @@ export function attributesOf(claims: Claims, mapping: ClaimMapping): Attributes 
     const items: readonly unknown[] = Array.isArray(value) ? value : [value];
     itemsLeft -= items.length;
     if (itemsLeft < 0) throw refused(`the mapped lists have more than ${LIST_ITEMS_MAX} items`);
-    lists.set(
-      `list.${target}`,
-      items.map((item) => stringOf(claim, item)),
-    );
+    const texts = items.map((item) => stringOf(claim, item)).filter((text) => text !== '');
+    lists.set(`list.${target}`, texts);
   }
   return { strings, lists };
 }

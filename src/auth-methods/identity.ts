@@ -22,7 +22,7 @@ export interface FieldTable {
   readonly stringMaps: readonly string[];
   readonly listMaps: readonly string[];
   /** Texts in maps, by full name, that read as empty where the identity has none. */
-  readonly emptyWhenAbsent?: readonly string[];
+  readonly emptyWhenAbsent?: ReadonlySet<string>;
 }
 
 export interface AttributeNames {

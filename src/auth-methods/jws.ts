@@ -5,6 +5,7 @@
 import { compactVerify, decodeProtectedHeader } from 'jose';
 import { AclError } from '../acl/error.ts';
 import { isRecord } from './remote.ts';
+import type { InTurn } from './signature-checks.ts';
 import {
   keyFits,
   type PublicKey,
@@ -34,19 +35,26 @@ export function checkBearerLength(bearer: string): void {
   if (bearer.length > BEARER_LENGTH_MAX) throw refused('the bearer token is too large');
 }
 
-/** The claims of a token whose signature holds; throws AclError('login-refused') otherwise. */
-export async function verifySignature(
-  bearer: string,
-  source: KeySource,
-  allowed: readonly SignatureAlgorithm[],
-): Promise<Claims> {
+export interface SignedToken {
+  readonly bearer: string;
+  readonly source: KeySource;
+  readonly allowed: readonly SignatureAlgorithm[];
+  readonly inTurn: InTurn;
+}
+
+/**
+ * The claims of a token whose signature holds. Rejects with AclError: 'login-refused' otherwise,
+ * 'unavailable' when its turn does not come.
+ */
+export async function verifySignature(token: SignedToken): Promise<Claims> {
+  const { bearer, source, allowed, inTurn } = token;
   checkBearerLength(bearer);
   const header = headerOf(bearer);
   const algorithm = signatureAlgorithmOf(header.alg);
   if (algorithm === undefined || !allowed.includes(algorithm)) {
     throw refused('the token is signed with an algorithm that is not accepted');
   }
-  const attempt: Attempt = { bearer, algorithm, keyId: header.kid };
+  const attempt: Attempt = { bearer, algorithm, keyId: header.kid, inTurn };
   const keys = await source.current();
   const payload = (await verifyWithAny(attempt, keys)) ?? (await retry(attempt, keys, source));
   if (payload === undefined) {
@@ -59,6 +67,7 @@ interface Attempt {
   readonly bearer: string;
   readonly algorithm: SignatureAlgorithm;
   readonly keyId: string | undefined;
+  readonly inTurn: InTurn;
 }
 
 function headerOf(bearer: string): { readonly alg: unknown; readonly kid: string | undefined } {
@@ -86,7 +95,7 @@ async function retry(
 }
 
 async function verifyWithAny(
-  { bearer, algorithm, keyId }: Attempt,
+  { bearer, algorithm, keyId, inTurn }: Attempt,
   keys: readonly PublicKey[],
 ): Promise<Uint8Array | undefined> {
   const named = keyId === undefined ? [] : keys.filter((key) => key.keyId === keyId);
@@ -95,8 +104,11 @@ async function verifyWithAny(
     keyFits(key, algorithm),
   )) {
     const options = { algorithms: [algorithm] };
-    // Whatever the reason, a key that does not verify is one that did not sign.
-    const verified = await compactVerify(bearer, { ...jwk }, options).catch(() => undefined);
+    const verified = await inTurn(() =>
+      // The very object: what it was read into is kept with it, and reading takes longer than checking. Whatever
+      // the reason, a key that does not verify is one that did not sign.
+      compactVerify(bearer, jwk, options).catch(() => undefined),
+    );
     if (verified !== undefined) return verified.payload;
   }
   return undefined;

@@ -20,37 +20,44 @@ import { type Claims, type KeySource, checkBearerLength, verifySignature } from 
 import { decodeJwtConfig, type JwtConfig, mappedAttributeNames } from './jwt-config.ts';
 import type { Location, Providers } from './providers.ts';
 import { loginUnavailable, RemoteFailure } from './remote.ts';
+import type { PemKeys } from './pem-keys.ts';
+import type { SignatureChecks } from './signature-checks.ts';
 import {
   KEYS_MAX,
   type PublicKey,
-  publicKeyOfPem,
+  requireFewCertificates,
   SIGNATURE_ALGORITHMS,
   type SignatureAlgorithm,
 } from './signing-keys.ts';
 import type { Outside } from './outside.ts';
 
-/** What `jwt` and `oidc` need beside their method: the world and the shared caches. */
+/** What `jwt` and `oidc` need beside their method: the world, and what all their logins share. */
 export interface JwtContext {
   readonly outside: Outside;
   readonly providers: Providers;
+  readonly pemKeys: PemKeys;
+  readonly checks: SignatureChecks;
 }
 
 export function createJwt(context: JwtContext): AuthMethodValidator {
   return {
-    checkConfig: ({ config }) => checkJwtConfig(decodeJwtConfig(config), context.providers),
+    checkConfig: ({ config }) => checkJwtConfig(decodeJwtConfig(config), context),
     attributeNames: ({ config }) => mappedAttributeNames(decodeJwtConfig(config).mapping),
     validate: (method, bearer) => validateJwt(context, method, bearer),
   };
 }
 
-async function checkJwtConfig({ keys }: JwtConfig, providers: Providers): Promise<void> {
+async function checkJwtConfig(
+  { keys }: JwtConfig,
+  { providers, pemKeys }: JwtContext,
+): Promise<void> {
   switch (keys.kind) {
     case 'static':
       requireFewKeys(keys.pems);
-      await publicKeysOf(keys.pems);
+      await publicKeysOf(keys.pems, pemKeys);
       return;
     case 'jwks':
-      await contact('JWKSURL', () => providers.checkJwks(keys.location));
+      await contact('JWKS', keys.location, (location) => providers.checkJwks(location));
       return;
     case 'discovery':
       await checkDiscoveryUrl(providers, keys.location);
@@ -62,15 +69,24 @@ async function checkJwtConfig({ keys }: JwtConfig, providers: Providers): Promis
 
 /** Contacts a discovery URL on write; throws AclError('invalid') when it does not answer as it must. */
 export function checkDiscoveryUrl(providers: Providers, location: Location): Promise<void> {
-  return contact('OIDCDiscoveryURL', () => providers.checkDiscovery(location));
+  return contact('OIDCDiscovery', location, (issuer) => providers.checkDiscovery(issuer));
 }
 
-async function contact(key: string, action: () => Promise<void>): Promise<void> {
+async function contact(
+  what: 'JWKS' | 'OIDCDiscovery',
+  location: Location,
+  action: (location: Location) => Promise<void>,
+): Promise<void> {
   try {
-    await action();
+    requireFewCertificates(location.caPem);
+  } catch (error) {
+    throw invalidConfig(`error parsing ${what}CACert: ${messageOf(error)}`);
+  }
+  try {
+    await action(location);
   } catch (error) {
     if (!(error instanceof RemoteFailure)) throw error;
-    throw invalidConfig(`error checking ${key}: ${error.message}`);
+    throw invalidConfig(`error checking ${what}URL: ${error.message}`);
   }
 }
 
@@ -81,10 +97,10 @@ function requireFewKeys({ length }: readonly string[]): void {
   );
 }
 
-function publicKeysOf(pems: readonly string[]): Promise<readonly PublicKey[]> {
+function publicKeysOf(pems: readonly string[], known: PemKeys): Promise<readonly PublicKey[]> {
   return Promise.all(
     pems.map((pem, index) =>
-      publicKeyOfPem(pem).catch((error: unknown) => {
+      known.keyOf(pem).catch((error: unknown) => {
         const message = `error parsing public key JWTValidationPubKeys[${index}]`;
         throw invalidConfig(`${message}: ${messageOf(error)}`);
       }),
@@ -115,7 +131,7 @@ interface Attempt {
 
 async function verified(context: JwtContext, attempt: Attempt): Promise<Claims> {
   try {
-    return await verifyBy(context.providers, attempt);
+    return await verifyBy(context, attempt);
   } catch (failure) {
     if (!(failure instanceof RemoteFailure)) throw failure;
     const what = 'the keys of the auth method';
@@ -124,29 +140,27 @@ async function verified(context: JwtContext, attempt: Attempt): Promise<Claims> 
 }
 
 async function verifyBy(
-  providers: Providers,
+  context: JwtContext,
   { method, config: { keys, algorithms }, bearer }: Attempt,
 ): Promise<Claims> {
+  const { providers, pemKeys, checks } = context;
+  const token = { bearer, allowed: SIGNATURE_ALGORITHMS, inTurn: checks.of(method) };
   switch (keys.kind) {
     case 'static': {
-      const known = await publicKeysOf(keys.pems);
-      return verifySignature(bearer, fixedKeys(known), SIGNATURE_ALGORITHMS);
+      const source = fixedKeys(() => publicKeysOf(keys.pems, pemKeys));
+      return verifySignature({ ...token, source });
     }
     case 'jwks':
-      return verifySignature(
-        bearer,
-        providers.keySource(keys.location, method),
-        SIGNATURE_ALGORITHMS,
-      );
+      return verifySignature({ ...token, source: providers.keySource(keys.location, method) });
     case 'discovery':
-      return verifyByDiscovery(providers, { method, location: keys.location, algorithms }, bearer);
+      return verifyByDiscovery(context, { method, location: keys.location, algorithms }, bearer);
     default:
       return unreachable(keys);
   }
 }
 
-function fixedKeys(keys: readonly PublicKey[]): KeySource {
-  return { current: () => Promise.resolve(keys), renewed: () => Promise.resolve(undefined) };
+function fixedKeys(current: KeySource['current']): KeySource {
+  return { current, renewed: () => Promise.resolve(undefined) };
 }
 
 /**
@@ -154,7 +168,7 @@ function fixedKeys(keys: readonly PublicKey[]): KeySource {
  * of the document. Without configured algorithms those count that the provider names, else RS256.
  */
 export async function verifyByDiscovery(
-  providers: Providers,
+  { providers, checks }: Pick<JwtContext, 'providers' | 'checks'>,
   provider: {
     readonly method: AuthMethod;
     readonly location: Location;
@@ -166,7 +180,8 @@ export async function verifyByDiscovery(
   const metadata = await providers.metadata(location, method);
   const source = providers.keySource({ ...location, url: metadata.jwksUri }, method);
   const allowed = firstNonEmpty(provider.algorithms, metadata.algorithms) ?? ['RS256'];
-  const claims = await verifySignature(bearer, source, allowed);
+  const inTurn = checks.of(method);
+  const claims = await verifySignature({ bearer, source, allowed, inTurn });
   checkIssuer(claims, metadata.issuer);
   return claims;
 }

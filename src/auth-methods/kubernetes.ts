@@ -17,7 +17,7 @@ import {
   parseHttpUrl,
   RemoteFailure,
 } from './remote.ts';
-import { checkCertificates } from './signing-keys.ts';
+import { checkCertificates, requireFewCertificates } from './signing-keys.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { Outside } from './outside.ts';
 
@@ -54,7 +54,8 @@ interface ServiceAccount {
 export function createKubernetes(outside: Outside): AuthMethodValidator {
   return {
     checkConfig: async ({ config }) => {
-      decodeConfig(config);
+      const { caPem } = decodeConfig(config);
+      checked('error parsing kubernetes ca cert', () => requireFewCertificates(caPem));
     },
     attributeNames: () => NAMES,
     validate: (method, bearer) => validate(outside.of(method), method, bearer),

@@ -16,7 +16,7 @@ import { type Claims, refused } from './jws.ts';
 import { checkDiscoveryUrl, identityOf, type JwtContext, verifyByDiscovery } from './jwt.ts';
 import { decodeOidcConfig, mappedAttributeNames, type OidcConfig } from './jwt-config.ts';
 import { exchangeCode, type OidcSession, userInfo } from './oidc-provider.ts';
-import type { ProviderMetadata, Providers } from './providers.ts';
+import type { ProviderMetadata } from './providers.ts';
 import { loginUnavailable, RemoteFailure } from './remote.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -99,7 +99,7 @@ export function createOidcFlow(context: JwtContext): OidcFlow {
         return Promise.reject(refused('the login state is unknown or has expired'));
       }
       return withProvider(context, method, (session) =>
-        finish(session, context.providers, { pending, code: request.code }),
+        finish(session, context, { pending, code: request.code }),
       );
     },
   };
@@ -247,7 +247,7 @@ function isLive(
 
 async function finish(
   session: OidcSession,
-  providers: Providers,
+  context: JwtContext,
   { pending, code }: { readonly pending: PendingLogin; readonly code: string },
 ): Promise<Identity> {
   const { outside, config, metadata } = session;
@@ -258,7 +258,7 @@ async function finish(
   const tokens = await exchangeCode(session, { ...pending, code });
   const { method } = session;
   const provider = { method, location: config.discovery, algorithms: config.algorithms };
-  const claims = await verifyByDiscovery(providers, provider, tokens.idToken);
+  const claims = await verifyByDiscovery(context, provider, tokens.idToken);
   if (claimOf(claims, 'exp') === undefined) throw refused('the ID token has no expiration time');
   checkTimes(claims, DEFAULT_LEEWAYS, outside.clock.wallMs());
   if (claimOf(claims, 'nonce') !== pending.nonce) throw refused('invalid nonce in the ID token');

@@ -29,6 +29,8 @@ export interface Selector {
 const COMPILING_CHARACTERS = 100;
 /** A search for a text takes at the worst as long as an expression of one instruction for so many characters of it. */
 const SEARCHED_CHARACTERS = 32;
+/** To compare so many items of a list takes about as long as one step. */
+const COMPARED_ITEMS = 8;
 
 /**
  * Compiles a selector. Text without anything but white space matches every identity. Throws
@@ -42,21 +44,23 @@ export function compileSelector(text: string, fields: FieldTable): Selector {
   return { matches, stepsFor: (attributes) => stepsOf(costs, attributes) };
 }
 
-function stepsOf(costs: readonly Cost[], { strings }: Attributes): number {
-  return costs.reduce((steps, { field, fixed, perCharacter }) => {
-    const { length } = strings.get(field) ?? '';
-    return steps + fixed + perCharacter * length;
+function stepsOf(costs: readonly Cost[], { strings, lists }: Attributes): number {
+  return costs.reduce((steps, { kind, field, fixed, perUnit }) => {
+    const { length } = (kind === 'string' ? strings : lists).get(field) ?? '';
+    return steps + fixed + perUnit * length;
   }, 0);
 }
 
 type Predicate = (attributes: Attributes) => boolean;
 type FieldKind = 'string' | 'list' | 'string-map' | 'list-map';
 
-/** The steps of a comparison that looks at all of a text; the others take next to nothing. */
+/** The steps of a comparison that looks at all of a text or list; the others take next to nothing. */
 interface Cost {
+  readonly kind: 'string' | 'list';
   readonly field: string;
   readonly fixed: number;
-  readonly perCharacter: number;
+  /** For each character, or each item. */
+  readonly perUnit: number;
 }
 
 interface Context {
@@ -112,7 +116,7 @@ function compileComparison(comparison: Comparison, context: Context): Predicate 
   const positive =
     kind === 'string'
       ? stringPredicate(name, comparison, context)
-      : listPredicate(kind, name, comparison);
+      : listPredicate({ kind, name }, comparison, context);
   return negated ? (attributes) => !positive(attributes) : positive;
 }
 
@@ -132,7 +136,7 @@ function kindOf(field: Field, { text, fields }: Context): FieldKind {
 /** A missing attribute equals nothing, contains nothing and matches nothing, unless it reads as empty. */
 function stringPredicate(name: string, comparison: Comparison, context: Context): Predicate {
   const test = stringTest(name, comparison, context);
-  const absent = context.fields.emptyWhenAbsent?.includes(name) === true ? '' : undefined;
+  const absent = context.fields.emptyWhenAbsent?.has(name) === true ? '' : undefined;
   return ({ strings }) => {
     const actual = strings.get(name) ?? absent;
     return actual !== undefined && test(actual);
@@ -146,12 +150,13 @@ function stringTest(
 ): (actual: string) => boolean {
   if (operator === 'equal') return (actual) => actual === value;
   if (operator === 'in') {
-    costs.push({ field, fixed: 0, perCharacter: value.length / SEARCHED_CHARACTERS });
+    const perUnit = value.length / SEARCHED_CHARACTERS;
+    costs.push({ kind: 'string', field, fixed: 0, perUnit });
     return (actual) => actual.includes(value);
   }
   const pattern = compilePattern(value, (message) => syntaxError(text, valueOffset, message));
   const size = pattern.programSize();
-  costs.push({ field, fixed: size * COMPILING_CHARACTERS, perCharacter: size });
+  costs.push({ kind: 'string', field, fixed: size * COMPILING_CHARACTERS, perUnit: size });
   return (actual) => pattern.test(actual);
 }
 
@@ -176,16 +181,16 @@ function parsePattern(source: string, errorOf: (message: string) => Error): RE2J
 }
 
 function listPredicate(
-  kind: Exclude<FieldKind, 'string'>,
-  name: string,
+  { kind, name }: { readonly kind: Exclude<FieldKind, 'string'>; readonly name: string },
   { operator, value }: Comparison,
+  { costs }: Context,
 ): Predicate {
   const isEmpty = operator === 'empty';
   switch (kind) {
     case 'list':
-      return isEmpty
-        ? ({ lists }) => (lists.get(name) ?? []).length === 0
-        : ({ lists }) => (lists.get(name) ?? []).includes(value);
+      if (isEmpty) return ({ lists }) => (lists.get(name) ?? []).length === 0;
+      costs.push({ kind, field: name, fixed: 0, perUnit: 1 / COMPARED_ITEMS });
+      return ({ lists }) => (lists.get(name) ?? []).includes(value);
     case 'string-map':
       return ({ strings }) =>
         isEmpty ? !hasBelow(name, strings) : strings.has(`${name}.${value}`);

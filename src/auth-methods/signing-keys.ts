@@ -124,6 +124,16 @@ export function checkCertificates(pem: string): void {
   }
 }
 
+/** So many certificates an auth method may be given to trust: a connection reads them. */
+export const CERTIFICATES_MAX = 256;
+
+/** Throws for more than CERTIFICATES_MAX; those who had more before this was asked keep them. */
+export function requireFewCertificates(pem: string): void {
+  const { length } = pem.match(/-----BEGIN CERTIFICATE-----/g) ?? [];
+  if (length <= CERTIFICATES_MAX) return;
+  throw new Error(`it may hold at most ${CERTIFICATES_MAX} certificates, and holds ${length}`);
+}
+
 /** Whether it is base64 of one ASN.1 SEQUENCE with a two-byte length, as every certificate is. */
 function isDerSequence(base64: string): boolean {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return false;

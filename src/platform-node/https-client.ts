@@ -4,6 +4,8 @@
 import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
+import { type ConnectionOptions, createSecureContext, type SecureContext } from 'node:tls';
+import { LRUCache } from 'lru-cache';
 import {
   type HttpsClient,
   HttpsFailure,
@@ -13,15 +15,26 @@ import {
 } from '../auth-methods/https-client.ts';
 
 const HEADER_BYTES_MAX = 32 * 1024;
+/** Of the certificates that are kept read, in UTF-16 units. */
+const CA_TEXT_MAX = 4 * 1024 * 1024;
+const TLS_VERSION_MIN = { minVersion: 'TLSv1.2' } as const;
 
 export class NodeHttpsClient implements HttpsClient {
+  /** By the text of the certificates: to read them takes longer than to ask. */
+  readonly #contexts = new LRUCache<string, SecureContext>({
+    maxSize: CA_TEXT_MAX,
+    sizeCalculation: (_context, caPem) => caPem.length + 1,
+  });
+
   async request(request: HttpsRequest): Promise<HttpsResponse> {
     const url = parseUrl(request.url);
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), request.timeoutMs);
     try {
       // Whatever becomes of a connection whose end nobody is told of, the deadline is kept.
-      return await Promise.race([exchange(request, url, deadline.signal), passed(deadline.signal)]);
+      const { signal } = deadline;
+      const tls = url.protocol === 'https:' ? this.#tlsOptions(url, request.caPem) : undefined;
+      return await Promise.race([exchange(request, { url, tls, signal }), passed(signal)]);
     } catch (error) {
       if (deadline.signal.aborted) {
         throw failure('timeout', url, `no answer within ${request.timeoutMs} ms`, error);
@@ -31,6 +44,31 @@ export class NodeHttpsClient implements HttpsClient {
       clearTimeout(timer);
     }
   }
+
+  /** The name that TLS checks comes from the URL; left alone, Node would take it from a Host header. */
+  #tlsOptions({ hostname }: URL, caPem: string | undefined): TlsOptions {
+    const host = hostname.replace(/^\[|\]$/g, '');
+    const servername = isIP(host) === 0 ? host : '';
+    if (caPem === undefined) return { servername, ...TLS_VERSION_MIN };
+    return { servername, secureContext: this.#contextOf(caPem) };
+  }
+
+  #contextOf(caPem: string): SecureContext {
+    const known = this.#contexts.get(caPem);
+    if (known !== undefined) return known;
+    const context = createSecureContext({ ca: caPem, ...TLS_VERSION_MIN });
+    this.#contexts.set(caPem, context);
+    return context;
+  }
+}
+
+type TlsOptions = Pick<ConnectionOptions, 'servername' | 'secureContext' | 'minVersion'>;
+
+interface Way {
+  readonly url: URL;
+  /** Undefined where the URL is without. */
+  readonly tls: TlsOptions | undefined;
+  readonly signal: AbortSignal;
 }
 
 /** Rejects when the time is over; until then it does nothing. */
@@ -47,14 +85,10 @@ function parseUrl(text: string): URL {
   throw new HttpsFailure('bad-request', `the URL has the scheme ${url.protocol}`);
 }
 
-async function exchange(
-  request: HttpsRequest,
-  url: URL,
-  signal: AbortSignal,
-): Promise<HttpsResponse> {
-  const response = await send(request, url, signal);
+async function exchange(request: HttpsRequest, way: Way): Promise<HttpsResponse> {
+  const response = await send(request, way);
   try {
-    const body = await bodyOf(response, request.maxBytes, url);
+    const body = await bodyOf(response, request.maxBytes, way.url);
     return { status: response.statusCode ?? 0, headers: headersOf(response), body };
   } finally {
     response.destroy();
@@ -62,9 +96,8 @@ async function exchange(
 }
 
 function send(
-  { method, headers, body, caPem }: HttpsRequest,
-  url: URL,
-  signal: AbortSignal,
+  { method, headers, body }: HttpsRequest,
+  { url, tls, signal }: Way,
 ): Promise<IncomingMessage> {
   const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
   const options: RequestOptions = {
@@ -76,9 +109,7 @@ function send(
   };
   return new Promise((resolve, reject) => {
     const sent =
-      url.protocol === 'https:'
-        ? httpsRequest(url, { ...options, ...tlsOptions(url, caPem) })
-        : httpRequest(url, options);
+      tls === undefined ? httpRequest(url, options) : httpsRequest(url, { ...options, ...tls });
     sent.on('response', resolve);
     sent.on('error', reject);
     sent.on('upgrade', (_response, socket) => {
@@ -88,17 +119,6 @@ function send(
     sent.on('close', () => reject(failure('connection', url, 'it was closed without an answer')));
     sent.end(body);
   });
-}
-
-/** The name that TLS checks comes from the URL; left alone, Node would take it from a Host header. */
-function tlsOptions(
-  { hostname }: URL,
-  caPem: string | undefined,
-): { readonly ca?: string; readonly servername: string; readonly minVersion: 'TLSv1.2' } {
-  const host = hostname.replace(/^\[|\]$/g, '');
-  const servername = isIP(host) === 0 ? host : '';
-  const common = { servername, minVersion: 'TLSv1.2' } as const;
-  return caPem === undefined ? common : { ...common, ca: caPem };
 }
 
 async function bodyOf(response: IncomingMessage, maxBytes: number, url: URL): Promise<Uint8Array> {

@@ -1,8 +1,10 @@
 // The operations on binding rules. What a valid rule is says src/acl; which attributes its selector
 // and names may speak of, the type of its auth method.
 
+import type { BindingRule } from '../acl/binding-rule.ts';
 import type { BindingRuleLookups } from '../acl/binding-rule-checks.ts';
 import { applyBindingRuleUpdate, buildNewBindingRule } from '../acl/binding-rule-checks.ts';
+import { invalid } from '../acl/error.ts';
 import { type BindingRuleId, type NamespaceName, requireLookupUuid } from '../acl/ids.ts';
 import { objectMissing, unknownAuthMethod } from '../acl/refusals.ts';
 import { bindingTargetOf } from '../auth-methods/binding-names.ts';
@@ -21,6 +23,9 @@ import {
 } from './select-namespace.ts';
 import type { Request, Service } from './service.ts';
 
+/** So many rules an auth method may have: each login goes through all of them, and its deletion deletes them. */
+export const RULES_OF_METHOD_MAX = 4096;
+
 export async function createBindingRule(
   service: Service,
   { draft }: OperationInput<'binding-rule.create'>,
@@ -36,10 +41,23 @@ export async function createBindingRule(
     freshId: service.random.uuid() as BindingRuleId,
     namespace,
   });
+  requireRoom(service, rule);
   const change = { type: 'binding-rule.set', presence: 'create', rule } as const;
   const result = await commit(service, request, change, 'binding-rule');
   service.metrics.count('acl.bindingrule.upsert');
   return result;
+}
+
+/** What is under way comes on top: those who ask at one moment do not count each other. */
+function requireRoom(
+  { view }: Service,
+  { namespace, authMethod }: Pick<BindingRule, 'namespace' | 'authMethod'>,
+): void {
+  const count = view.bindingRuleCountOf(namespace, authMethod);
+  if (count < RULES_OF_METHOD_MAX) return;
+  throw invalid(
+    `Invalid Binding Rule: an auth method may have at most ${RULES_OF_METHOD_MAX} binding rules, and "${authMethod}" has ${count}`,
+  );
 }
 
 export async function readBindingRule(

@@ -97,11 +97,19 @@ export function readRulesOfMethod(
   name: string,
 ): readonly BindingRule[] {
   const rules: BindingRule[] = [];
-  for (const id of idsOf(rows.get(namedKey('rulesOfMethod', namespace, name)))) {
+  for (const id of ruleIdsOfMethod(rows, namespace, name)) {
     const rule = readAt(rows, BINDING_RULES, rowKey('bindingRule', id));
     if (rule !== undefined) rules.push(rule);
   }
   return rules;
+}
+
+export function ruleIdsOfMethod(
+  rows: Getter,
+  namespace: NamespaceName,
+  name: string,
+): readonly Uint8Array[] {
+  return idsOf(rows.get(namedKey('rulesOfMethod', namespace, name)));
 }
 
 /** The ids that a list row holds: 16 bytes each, in order. */

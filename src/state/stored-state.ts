@@ -60,6 +60,7 @@ import {
   readRole,
   readRoleByName,
   readRulesOfMethod,
+  ruleIdsOfMethod,
   readToken,
   readTokenBySecret,
 } from './reads.ts';
@@ -227,6 +228,10 @@ export class StoredState implements StateView {
 
   bindingRulesOf(namespace: NamespaceName, authMethod: string): readonly BindingRule[] {
     return readRulesOfMethod(this.#store, namespace, authMethod);
+  }
+
+  bindingRuleCountOf(namespace: NamespaceName, authMethod: string): number {
+    return ruleIdsOfMethod(this.#store, namespace, authMethod).length;
   }
 
   expiredTokens(nowMs: number, limit: number): Promise<readonly AccessorId[]> {

@@ -113,6 +113,8 @@ export interface StateView {
   namespaces(page: Page): AsyncIterable<readonly Namespace[]>;
   /** The binding rules of one method, by id. */
   bindingRulesOf(namespace: NamespaceName, authMethod: string): readonly BindingRule[];
+  /** Their number; reads none of them. */
+  bindingRuleCountOf(namespace: NamespaceName, authMethod: string): number;
 
   /** Accessor ids of tokens whose expiry lies before `nowMs`, oldest first. */
   expiredTokens(nowMs: number, limit: number): Promise<readonly AccessorId[]>;

@@ -17,6 +17,7 @@ import {
   LOGIN_REQUESTS_MAX,
   METHOD_REQUESTS_MAX,
 } from '../../src/auth-methods/requests-under-way.ts';
+import { CERTIFICATES_MAX } from '../../src/auth-methods/signing-keys.ts';
 import {
   authMethod,
   type Certificate,
@@ -64,6 +65,10 @@ t.test('kubernetes: refuses a config with the prescribed words', { skip }, async
         /error parsing kubernetes ca cert: .* malformed$/,
       ],
       [
+        { ...full, CACert: cert.repeat(CERTIFICATES_MAX + 1) },
+        'error parsing kubernetes ca cert: it may hold at most 256 certificates, and holds 257',
+      ],
+      [
         { ...full, ServiceAccountJWT: 'a.b' },
         'Config.ServiceAccountJWT is not a valid JWT: it does not parse',
       ],
@@ -78,6 +83,8 @@ t.test('kubernetes: refuses a config with the prescribed words', { skip }, async
   );
   const { types } = createAuthMethods(testSurroundings());
   await types.kubernetes.checkConfig(authMethod('kubernetes', { ...full, MapNamespaces: false }));
+  const many = { ...full, CACert: cert.repeat(CERTIFICATES_MAX) };
+  await types.kubernetes.checkConfig(authMethod('kubernetes', many));
   const names = types.kubernetes.attributeNames(authMethod('kubernetes', full));
   t.same(names.interpolatable, [
     'serviceaccount.namespace',
@@ -500,6 +507,23 @@ t.test('aws-iam: only the expected answer about a bound principal is a login', a
     message: 'error asking for the identity of the caller: unexpected status 503',
   });
   t.notMatch(surroundings.lines.join(), /51675a7e/);
+});
+
+t.test('aws-iam: a long list of tags makes no selector slow', (t) => {
+  const IAMEntityTags = Array.from({ length: 80_000 }, (_, place) => `tag${place}`);
+  const method = authMethod('aws-iam', {
+    BoundIAMPrincipalARNs: [ROLE],
+    EnableIAMEntityDetails: true,
+    IAMEntityTags,
+  });
+  const { types } = createAuthMethods(testSurroundings());
+  const { selectable } = types['aws-iam'].attributeNames(method);
+  const selector = Array.from({ length: 256 }, () => 'entity_tags.t == x').join(' or ');
+  const startMs = performance.now();
+  for (let rule = 0; rule < 250; rule += 1) compileSelector(selector, selectable);
+  // Half a minute where each comparison goes through them.
+  t.ok(performance.now() - startMs < 10_000);
+  t.end();
 });
 
 t.test('aws-iam: entity details are those of the caller, with path and tags', async (t) => {

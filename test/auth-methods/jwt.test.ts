@@ -1,7 +1,9 @@
 // The methods that trust signed tokens, `jwt` and `oidc`, against real signatures and real servers
 // on the loopback; and the HTTP client that carries them.
 
+import { syncBuiltinESMExports } from 'node:module';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import tls from 'node:tls';
 import {
   base64url,
   type CryptoKey,
@@ -30,7 +32,9 @@ import {
   type HttpsResponse,
 } from '../../src/auth-methods/https-client.ts';
 import { LOAD_MAX_MS, SHARERS_MAX } from '../../src/auth-methods/remote-cache.ts';
+import { compileSelector } from '../../src/auth-methods/selector.ts';
 import {
+  CERTIFICATES_MAX,
   keyFits,
   type PublicKey,
   SIGNATURE_ALGORITHMS,
@@ -390,6 +394,22 @@ t.test(
   },
 );
 
+t.test('jwt: whoever is in no group by an empty text is in none', (t) => {
+  const mapping = {
+    strings: new Map([['groups', 'text']]),
+    lists: new Map([['groups', 'groups']]),
+  };
+  const one = attributesOf({ groups: '' }, mapping);
+  t.same([...one.lists], [['list.groups', []]]);
+  t.same([...one.strings], [['value.text', '']], 'a text may be empty');
+  const fields = { strings: [], stringMaps: ['value'], listMaps: ['list'] };
+  t.notOk(compileSelector('list.groups is not empty', fields).matches(one));
+  const lists = new Map([['groups', 'groups']]);
+  const some = attributesOf({ groups: ['', 'a', ''] }, { strings: new Map(), lists });
+  t.same(some.lists.get('list.groups'), ['a']);
+  t.end();
+});
+
 t.test('jwt: a list that is mapped very often is not held as often', (t) => {
   const groups = Array.from({ length: 10_000 }, () => 'g');
   // Pointers may name one claim in many ways.
@@ -608,6 +628,16 @@ t.test(
         message: /ERR_TLS_CERT_ALTNAME_INVALID/,
       },
     );
+    const many = (TLS?.cert ?? '').repeat(CERTIFICATES_MAX + 1);
+    for (const [config, key] of [
+      [{ JWKSURL: server.url, JWKSCACert: many }, 'JWKSCACert'],
+      [{ OIDCDiscoveryURL: server.url, OIDCDiscoveryCACert: many }, 'OIDCDiscoveryCACert'],
+    ] as const) {
+      await t.rejects(types.jwt.checkConfig(authMethod('jwt', config)), {
+        code: 'invalid',
+        message: `Invalid Auth Method: error parsing ${key}: it may hold at most 256 certificates, and holds 257`,
+      });
+    }
     t.equal(server.seen.length, 0);
   },
 );
@@ -628,6 +658,43 @@ t.test(
       maxBytes: 100,
     });
     t.equal(Buffer.from(body).toString(), 'sts.amazonaws.com');
+  },
+);
+
+t.test(
+  'http client: certificates to trust are read once, and count for who brings them alone',
+  { skip: TLS === undefined && 'no openssl' },
+  async (t) => {
+    const server = await startLoopback(t, TLS);
+    server.reply = () => ({ body: 'x' });
+    const { createSecureContext } = tls;
+    let readCount = 0;
+    tls.createSecureContext = (options) => {
+      readCount += 1;
+      return createSecureContext(options);
+    };
+    syncBuiltinESMExports();
+    t.teardown(() => {
+      tls.createSecureContext = createSecureContext;
+      syncBuiltinESMExports();
+    });
+    const http = new NodeHttpsClient();
+    const ask = (caPem: string | undefined) =>
+      http.request({
+        method: 'GET',
+        url: server.url,
+        headers: {},
+        caPem,
+        timeoutMs: 5000,
+        maxBytes: 100,
+      });
+    const stranger = selfSigned()?.cert;
+    for (let round = 0; round < 2; round += 1) {
+      await ask(TLS?.cert);
+      await t.rejects(ask(stranger), { message: /CERT/ });
+    }
+    t.equal(readCount, 2);
+    await t.rejects(ask(undefined), { message: /CERT/ });
   },
 );
 

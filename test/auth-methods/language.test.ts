@@ -574,6 +574,17 @@ t.test('login: selectors cost so much together and no more', (t) => {
   const searches = Array.from({ length: 3 }, () => ({ selector: search }));
   t.throws(() => computeLogin(login({ identity }, [...searches, anybody])), refusal, 'searches');
 
+  const groups = Array.from({ length: 30_000 }, (_, place) => `g${place % 10}`);
+  const member: Attributes = { strings: new Map(), lists: new Map([['list.groups', groups]]) };
+  const lookup = Array.from({ length: 250 }, () => 'x in list.groups').join(' or ');
+  const lookups = (count: number) =>
+    login({ identity: { ...IDENTITY, selectable: member } }, [
+      ...Array.from({ length: count }, () => ({ selector: lookup })),
+      anybody,
+    ]);
+  t.match(computeLogin(lookups(10)).serviceIdentities, [{ serviceName: 'web' }]);
+  t.throws(() => computeLogin(lookups(12)), refusal, 'items of lists');
+
   const namespaceRules = [selector, selector].map((text) => ({
     selector: text,
     bindNamespace: 'eng',

@@ -3,9 +3,10 @@
 
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
-import { GLOBAL_MANAGEMENT_ID, type SecretId } from '../../src/acl/ids.ts';
+import { GLOBAL_MANAGEMENT_ID, type NamespaceName, type SecretId } from '../../src/acl/ids.ts';
 import { OIDC_PENDING_MS, type OidcFlow, type PendingLogin } from '../../src/auth-methods/oidc.ts';
 import type { AuthorizationItem } from '../../src/service/authorization-types.ts';
+import { RULES_OF_METHOD_MAX } from '../../src/service/binding-rules.ts';
 import { createOperations } from '../../src/service/create-operations.ts';
 import type { ServiceDeps } from '../../src/service/deps.ts';
 import { ensureBuiltins, reapOnce } from '../../src/service/duties.ts';
@@ -1027,6 +1028,31 @@ t.test('binding rules: listed by their method', async (t) => {
     } while (after !== undefined && seen.length < 9);
     t.same(seen, ['one', 'more'], 'page by page, each once');
   }
+});
+
+t.test('binding rules: so many of one method and no more', async (t) => {
+  const harness = await createHarness();
+  const { machine } = harness;
+  const countOf = machine.bindingRuleCountOf.bind(machine);
+  // As if each method had all but two of those that it may have.
+  machine.bindingRuleCountOf = (...given) => countOf(...given) + RULES_OF_METHOD_MAX - 2;
+  for (const name of ['m', 'other']) await newMethod(harness, name);
+  for (const name of ['web', 'api']) await bind(harness, 'm', 'service', name);
+  await t.rejects(bind(harness, 'M', 'service', 'web'), {
+    code: 'invalid',
+    message:
+      'Invalid Binding Rule: an auth method may have at most 4096 binding rules, and "m" has 4096',
+  });
+  const { id } = (await bind(harness, 'other', 'service', 'web')).value.rule;
+  const draft = { bindType: 'service', bindName: 'db' };
+  await harness.run('binding-rule.update', { id, draft });
+  t.equal((await logIn(harness, 'm')).serviceIdentities.length, 2);
+  const list = await harness.run('binding-rule.list', { authMethod: 'm', page: { limit: 1 } });
+  for (const { rule } of await allOf(list)) {
+    await harness.run('binding-rule.delete', { id: rule.id });
+  }
+  await bind(harness, 'm', 'service', 'web');
+  t.equal(countOf('default' as NamespaceName, 'm'), 2);
 });
 
 t.test('policies: names taken, rules unreadable, built-ins', async (t) => {
