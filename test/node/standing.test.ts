@@ -476,6 +476,7 @@ t.test(
     const deps = {
       view: {
         expiredTokens: (_nowMs: number, limit: number) => found(limit),
+        tokenBytes: () => 0,
         orphanedTokens: nothing,
         oldRequests: nothing,
         replication: () => undefined,
