@@ -5,6 +5,7 @@
 import { assert } from './base/assert.ts';
 import { readQuarantine, writeQuarantine } from './log/cluster-identity.ts';
 import { DurableLog, readGeneration } from './log/durable-log.ts';
+import { otherIdText } from './member/admission.ts';
 import { foundingPayloads } from './member/founding.ts';
 import { type Gathered, Gathering } from './member/gathering.ts';
 import { Identity } from './member/identity.ts';
@@ -132,9 +133,7 @@ class OpenMember<Outcome> implements Member<Outcome> {
       return { kind: 'joining', says: this.#gathering?.says ?? 'the server is starting' };
     }
     const at = seat.replica.lead();
-    if (!at.isMember) {
-      return { kind: 'joining', says: 'this server takes in what the cluster has written so far' };
-    }
+    if (!at.isMember) return { kind: 'joining', says: this.#sayTakesIn(seat) };
     const { isLeader, lastContactMs, term, isDiskStalled } = at;
     const leader = seat.memberOf(at.leader);
     return { kind: 'member', isLeader, leader, lastContactMs, term, isDiskStalled };
@@ -284,9 +283,19 @@ class OpenMember<Outcome> implements Member<Outcome> {
     this.#listeners.call();
   }
 
+  /** Its record of the group does not name this server. Whoever joins hears a leader. */
+  #sayTakesIn({ replica }: Seat<Outcome>): string {
+    const says = 'this server takes in what the cluster has written so far';
+    const otherId = otherIdText(this.#options.self, replica.groupRecord());
+    if (otherId === undefined || replica.lead().leader !== undefined) return says;
+    return `${says}, and no leader is heard: ${otherId}`;
+  }
+
   /** The node takes no part any more, and says so; whoever runs it decides what comes next. */
-  #end(kind: 'removed' | 'quarantined', says: string): void {
+  #end(kind: 'removed' | 'quarantined', why: string): void {
     if (this.#over !== undefined || this.#closing !== undefined) return;
+    const otherId = otherIdText(this.#options.self, this.groupRecord());
+    const says = kind === 'removed' && otherId !== undefined ? `${why}. But ${otherId}` : why;
     this.#over = { kind, says };
     this.#options.logger.error({ standing: kind }, says);
     this.#work = this.#work

@@ -100,6 +100,22 @@ function lostText(name: string): string {
   );
 }
 
+/**
+ * For people: the cluster knows a server of this name by another id, and none by this one. That may be the one
+ * before it; but where nobody leads it, or lets it in, its own id may be another one than its log was written under.
+ */
+export function otherIdText(
+  { id, name }: Pick<MemberRecord, 'id' | 'name'>,
+  { members }: Pick<GroupRecord, 'members'>,
+): string | undefined {
+  const namesake = members.find((member) => member.name === name);
+  if (namesake === undefined || members.some((member) => member.id === id)) return undefined;
+  return (
+    `the cluster knows server ${name} by the id ${namesake.id}, and this one has the id ${id}: if the file ` +
+    'node-id in its data folder was changed, stop it and put the former id back'
+  );
+}
+
 /** For people: what a removed server is, and how it comes back. */
 export function removedText(name: string): string {
   return (

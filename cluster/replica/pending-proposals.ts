@@ -1,6 +1,7 @@
 // Proposals of this node between being asked for and being answered: queued, then at a place in the
 // leader's log. Each is settled once. Whether an entry at that place is still the proposal's own is
-// told by its term.
+// told by its term. Where those that are under way stand still, no more are taken: followers whose disks hang
+// answer their leader all the same, so it leads on, which reads need, and nobody could tell what comes of a write.
 
 import { assert } from '../base/assert.ts';
 import { countWithin, type GroupLimits } from './group-limits.ts';
@@ -20,15 +21,29 @@ interface Place {
   readonly term: number;
 }
 
+/** What a tick has changed: nothing is answered any more, or something is again. */
+export type ProposalsStep = 'none' | 'stand-still' | 'go-on';
+
+export interface PendingProposalsOptions {
+  readonly limits: GroupLimits;
+  /** Where none is answered for so many ticks, though some are under way, they stand still. */
+  readonly patienceTicks: number;
+}
+
 export class PendingProposals<Outcome> {
   readonly #limits: GroupLimits;
+  readonly #patienceTicks: number;
   #queue: Proposal<Outcome>[] = [];
   readonly #appendedByIndex = new Map<number, Proposal<Outcome>>();
   #bytes = 0;
+  /** Since the last one was answered, while some are under way. */
+  #silentTicks = 0;
+  #isStandingStill = false;
   #onEmpty: (() => void) | undefined;
 
-  constructor(limits: GroupLimits) {
+  constructor({ limits, patienceTicks }: PendingProposalsOptions) {
     this.#limits = limits;
+    this.#patienceTicks = patienceTicks;
   }
 
   get queuedCount(): number {
@@ -43,7 +58,16 @@ export class PendingProposals<Outcome> {
     return this.#bytes;
   }
 
-  /** Rejects with `too-large` or `queue-full` where a limit is met. */
+  /** Not in time: when the process stands still, that is nobody else's doing. */
+  onTick(): ProposalsStep {
+    this.#silentTicks = this.#isEmpty ? 0 : this.#silentTicks + 1;
+    const isStandingStill = this.#silentTicks > this.#patienceTicks;
+    if (isStandingStill === this.#isStandingStill) return 'none';
+    this.#isStandingStill = isStandingStill;
+    return isStandingStill ? 'stand-still' : 'go-on';
+  }
+
+  /** Rejects with `too-large` or `queue-full` where a limit is met, and with the latter where they stand still. */
   add(payload: Uint8Array): Promise<Outcome> {
     assert(payload.length > 0, 'an empty payload means nothing');
     const { payloadBytesMax, pendingCountMax, pendingBytesMax } = this.#limits;
@@ -53,6 +77,10 @@ export class PendingProposals<Outcome> {
     }
     if (this.count >= pendingCountMax || this.#bytes + payload.length > pendingBytesMax) {
       const message = `${this.count} writes are under way already`;
+      return Promise.reject(new ReplicaError('queue-full', message));
+    }
+    if (this.#silentTicks > this.#patienceTicks) {
+      const message = `${this.count} writes are under way, and none of them comes to a quorum of disks`;
       return Promise.reject(new ReplicaError('queue-full', message));
     }
     this.#bytes += payload.length;
@@ -87,6 +115,7 @@ export class PendingProposals<Outcome> {
     const proposal = this.#appendedByIndex.get(index);
     if (proposal === undefined) return;
     this.#appendedByIndex.delete(index);
+    this.#silentTicks = 0;
     if (proposal.term !== term) {
       const says = 'another leader has replaced it';
       this.reject([proposal], new ReplicaError('outcome-unknown', says));

@@ -276,6 +276,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     this.#parts.appends.onTick();
     this.#parts.applies.onTick();
     this.#watchDisk();
+    this.#watchProposals();
     this.#parts.reads.onTick();
     // With a disk that does not answer, this node could only win an election, not lead.
     if (!this.#parts.diskWatch.isStalled || this.#ledTerm > 0) this.#parts.node.tick();
@@ -293,6 +294,23 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     if (step !== 'hand-over' || this.#ledTerm === 0) return;
     const [successor] = this.#parts.successors();
     if (successor !== undefined) this.#parts.node.transferLeadership(successor);
+  }
+
+  /** Of a leader whose followers answer and have nothing of it on their disks nothing else would tell. */
+  #watchProposals(): void {
+    const step = this.#parts.proposals.onTick();
+    if (step === 'none') return;
+    const { logger } = this.#options;
+    const { count } = this.#parts.proposals;
+    if (step === 'go-on') {
+      logger.info({ count }, 'writes come through again');
+      return;
+    }
+    const { lastIndex } = this.#parts.node.status();
+    const onDisks = Object.fromEntries(
+      this.groupStatus().followers.map(({ node, matchIndex }) => [node, matchIndex]),
+    );
+    logger.error({ count, lastIndex, onDisks }, 'no write comes to a quorum of disks');
   }
 
   #onApplied({ entries, outcomes, changes, replies }: Applied<Outcome>): void {

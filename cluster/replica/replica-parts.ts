@@ -67,6 +67,8 @@ export interface ReplicaPartsOptions<Outcome> {
 
 /** So many successors are tried before a leader that leaves gives up. */
 const HAND_OVER_TRIES = 3;
+/** A leader of whom nobody hears is replaced by then, and its writes end. */
+const PATIENCE_ELECTIONS = 2;
 /** Whoever answered one of the last heartbeats is there. */
 const FRESH_HEARTBEATS = 3;
 
@@ -83,7 +85,10 @@ export function createParts<Outcome>(given: ReplicaPartsOptions<Outcome>): Repli
       onStanding: loop.followStanding,
       knowsLeader: () => loop.leader() !== NO_NODE,
     }),
-    proposals: new PendingProposals(limits),
+    proposals: new PendingProposals({
+      limits,
+      patienceTicks: PATIENCE_ELECTIONS * timing.electionTicks,
+    }),
     changes: new MembershipProposals({
       node,
       record: loop.record,

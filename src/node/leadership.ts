@@ -26,6 +26,8 @@ export interface LeadershipOptions {
   readonly prepare: () => Promise<void>;
   readonly onReign: (term: number) => void;
   readonly onReignOver: () => void;
+  /** So long is a reign waited for that is to begin. */
+  readonly reignWaitMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -80,9 +82,12 @@ export class Leadership {
     return { isLeader: false, knownLeader: isKnown, lastContactMs: nowMs - this.#lastHeardMs };
   }
 
-  /** The term of the reign, once it has begun. Rejects with LeaderAway when there is none to come. */
+  /** The term of the reign, once it has begun. Rejects with LeaderAway when there is none to come, or none in time. */
   reign(): number | Promise<number> {
-    return this.#reign ?? this.#coming?.ready ?? Promise.reject(new LeaderAway());
+    if (this.#reign !== undefined) return this.#reign;
+    return this.#coming === undefined
+      ? Promise.reject(new LeaderAway())
+      : this.#readyInTime(this.#coming);
   }
 
   /** Whether a command of that reign may still enter the log. */
@@ -99,6 +104,15 @@ export class Leadership {
     this.#stopListening();
     this.#noteTimer?.cancel();
     this.#end();
+  }
+
+  /** What a reign begins with may never come to a quorum of disks. */
+  #readyInTime({ ready }: Coming): Promise<number> {
+    const { clock, reignWaitMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      const timer = clock.after(reignWaitMs, () => reject(new LeaderAway()));
+      ready.finally(() => timer.cancel()).then(resolve, reject);
+    });
   }
 
   #look(nowMs: number): void {

@@ -118,6 +118,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
       federation.onReignOver();
       duties.stop();
     },
+    reignWaitMs: deps.settings.leaderWaitMs,
     clock,
     logger,
   });

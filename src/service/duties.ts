@@ -12,6 +12,7 @@ import type { AccessorId } from '../acl/ids.ts';
 import { GLOBAL_MANAGEMENT_RULES, GLOBAL_READ_ONLY_RULES } from '../rules/built-in-rules.ts';
 import { REQUEST_MEMORY_MS } from '../state/bookkeeping.ts';
 import type { Change } from '../state/commands.ts';
+import { DUE_BYTES } from '../state/due.ts';
 import { forgetsByName } from '../state/feature-levels.ts';
 import { RESTORE_IDLE_MS } from '../state/restore-progress.ts';
 import type { ServiceDeps } from './deps.ts';
@@ -111,17 +112,29 @@ async function forgetRequests(deps: DutyDeps, ages: RequestAges): Promise<number
   const below = ages.dueBelow(clock.monotonicMs());
   if (below === undefined) return 0;
   const orBeforeMs = nowMs - REQUEST_MEMORY_MS;
-  const search = { below, orBeforeMs, after: ages.after, limit: REAP_BATCH_MAX };
-  const { keys, next } = await view.requestsBelow(search);
-  if (keys.length > 0) await perform(deps, { type: 'request-id.forget', keys });
-  ages.looked(next);
-  return keys.length;
+  let count = 0;
+  for (let left = REAP_BATCH_MAX; left > 0; ) {
+    const search = { below, orBeforeMs, after: ages.after, limit: left };
+    const { keys, looked, next } = await view.requestsBelow(search);
+    if (keys.length > 0) await perform(deps, { type: 'request-id.forget', keys });
+    ages.looked(next);
+    count += keys.length;
+    left = next === undefined || keys.length === 0 ? 0 : left - looked;
+  }
+  return count;
 }
 
+/** Long ones few at a time: every server reads them in one piece. */
 async function reap(deps: DutyDeps, accessorIds: readonly AccessorId[]): Promise<void> {
-  if (accessorIds.length === 0) return;
-  await perform(deps, { type: 'token.reap', accessorIds });
-  deps.metrics.count('acl.token.reaped', {}, accessorIds.length);
+  for (let at = 0; at < accessorIds.length; ) {
+    const portion: AccessorId[] = [];
+    for (let bytes = 0; at < accessorIds.length && bytes < DUE_BYTES; at += 1) {
+      portion.push(accessorIds[at]!);
+      bytes += deps.view.tokenBytes(accessorIds[at]!);
+    }
+    await perform(deps, { type: 'token.reap', accessorIds: portion });
+    deps.metrics.count('acl.token.reaped', {}, portion.length);
+  }
 }
 
 async function perform(deps: BuiltinDeps, change: Change): Promise<void> {

@@ -16,6 +16,8 @@ interface Moment {
 export class RequestAges {
   /** Ascending; one of them at most is older than the memory. */
   #moments: readonly Moment[] = [];
+  /** The newest that is older than the memory, as of the last look. */
+  #due: Moment | undefined;
   /** Where the next look goes on. */
   #after: Uint8Array | undefined;
 
@@ -27,9 +29,16 @@ export class RequestAges {
     this.#moments = [...this.#moments.slice(Math.max(0, due)), { atMs: nowMs, index }];
   }
 
-  /** Answers with a smaller index than this were seen ten minutes ago; undefined when none was. */
+  /**
+   * Answers with a smaller index than this were seen ten minutes ago; undefined when none was. Whenever that is more
+   * than before, the next look begins at the beginning: what earlier ones passed over may be due by now, and where
+   * many requests come, they never get to the end.
+   */
   dueBelow(nowMs: number): number | undefined {
-    return this.#moments.findLast((each) => isDue(each, nowMs))?.index;
+    const due = this.#moments.findLast((each) => isDue(each, nowMs));
+    if (due !== this.#due) this.#after = undefined;
+    this.#due = due;
+    return due?.index;
   }
 
   /** Where a look through the requests goes on; undefined for the beginning. */

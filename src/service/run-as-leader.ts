@@ -37,6 +37,8 @@ export interface Run {
   readonly request: string | undefined;
   /** Whether no token names the caller. */
   readonly isOfStranger: () => boolean;
+  /** It took effect, and the state knows that. */
+  readonly onApplied: () => void;
 }
 
 interface Leader extends Pick<ServiceDeps, 'reign' | 'readBarrier' | 'view'> {
@@ -46,7 +48,7 @@ interface Leader extends Pick<ServiceDeps, 'reign' | 'readBarrier' | 'view'> {
 /** Rejects with LeaderAway when this server does not lead, or not in one piece, or in another term. */
 export async function runAsLeader<Output>(
   service: Leader,
-  { name, term, request, isOfStranger }: Run,
+  { name, term, request, isOfStranger, onApplied }: Run,
   run: (attempt: Attempt) => Output | Promise<Output>,
 ): Promise<Output> {
   const known = service.reign();
@@ -54,9 +56,17 @@ export async function runAsLeader<Output>(
   if (term !== undefined && term !== reign) throw new LeaderAway();
   const proven = (applied: () => void): Promise<Output> =>
     runProven(service, { name, reign, applied }, run);
-  if (request === undefined) return proven(nobodyWaits);
+  if (request === undefined) return proven(onApplied);
   const own = { request, term: reign, isOfStranger };
-  return service.refused.once(own, () => service.readBarrier(), proven);
+  return service.refused.once(
+    own,
+    () => service.readBarrier(),
+    (letGo) =>
+      proven(() => {
+        letGo();
+        onApplied();
+      }),
+  );
 }
 
 async function runProven<Output>(
@@ -83,8 +93,4 @@ async function runProven<Output>(
   if (service.view.index() !== index) return await run({ reign, isDecided: false, applied });
   if (output === undefined) throw refusal;
   return output;
-}
-
-function nobodyWaits(): void {
-  // No other try has its name.
 }

@@ -176,9 +176,15 @@ export function methodKey(namespace: string, name: string): string {
   return dependencyOf('auth-methods', `${namespace} ${nameKey(name)}`);
 }
 
-/** Runs a write as often as it is overtaken. Rejects with Overtaken when that went on for `limitMs`. */
+/**
+ * Runs a write as often as it is overtaken. Rejects with Overtaken when that went on for `limitMs`, or what overtook
+ * it has not ended by then.
+ */
 export async function untilNotOvertaken<Output>(
-  { clock, limitMs }: { readonly clock: Pick<Clock, 'monotonicMs'>; readonly limitMs: number },
+  {
+    clock,
+    limitMs,
+  }: { readonly clock: Pick<Clock, 'monotonicMs' | 'after'>; readonly limitMs: number },
   run: () => Output | Promise<Output>,
 ): Promise<Output> {
   const untilMs = clock.monotonicMs() + limitMs;
@@ -186,10 +192,25 @@ export async function untilNotOvertaken<Output>(
     try {
       return await run();
     } catch (error) {
-      if (!(error instanceof Overtaken) || clock.monotonicMs() >= untilMs) throw error;
-      await error.ended;
+      const leftMs = untilMs - clock.monotonicMs();
+      if (!(error instanceof Overtaken) || leftMs <= 0) throw error;
+      await endedWithin(error, { clock, limitMs: leftMs });
     }
   }
+}
+
+/** Rejects with it when it has not ended by then: where nothing comes to a quorum of disks, it may never. */
+function endedWithin(
+  overtaken: Overtaken,
+  { clock, limitMs }: { readonly clock: Pick<Clock, 'after'>; readonly limitMs: number },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.after(limitMs, () => reject(overtaken));
+    void overtaken.ended.then(() => {
+      timer.cancel();
+      resolve();
+    });
+  });
 }
 
 function nothing(): void {

@@ -5,7 +5,12 @@ import type { AppliedOutcome } from './outcome.ts';
 import type { ChangeSet } from './change-set.ts';
 import type { RequestMark } from './commands.ts';
 import { pack, requireFormat, unpack } from './packing.ts';
-import { decodeRequest, encodeRequest, type RememberedRequest } from './request-row.ts';
+import {
+  decodeRequest,
+  encodeRequest,
+  type RememberedRequest,
+  requestAgeOf,
+} from './request-row.ts';
 import type { Getter } from './getter.ts';
 import { NO_BYTES, rowKey } from './tables.ts';
 
@@ -37,10 +42,10 @@ export function rememberRequest(
 }
 
 export function forgetRequest(changes: ChangeSet, key: Uint8Array): void {
-  const remembered = readRequest(changes, key);
-  if (remembered === undefined) return;
+  const value = changes.get(rowKey('request', key));
+  if (value === undefined) return;
   changes.deleteRow(rowKey('request', key));
-  changes.deleteRow(rowKey('requestByTime', remembered.timeMs, key));
+  changes.deleteRow(rowKey('requestByTime', requestAgeOf(value).timeMs, key));
 }
 
 export function readPendingLogin(rows: Getter, key: string): PendingLogin | undefined {

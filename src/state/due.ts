@@ -3,12 +3,15 @@
 
 import type { KvReader, KvRow } from '../../cluster/platform/kv.ts';
 import { type AccessorId, uuidOfBytes } from '../acl/ids.ts';
-import { readRequest } from './bookkeeping.ts';
-import type { RequestSearch } from './request-search.ts';
+import { requestAgeOf } from './request-row.ts';
+import type { FoundRequests, RequestSearch } from './request-search.ts';
 import { TOKENS } from './objects.ts';
 import { readAt } from './reads.ts';
 import { decodeRetiredNamespace } from './retired-namespace.ts';
 import { behind, idAtEnd, rangeOf, type RowKind, ROW, rowKey, textsInKey } from './tables.ts';
+
+/** So much of what is due is read in one piece, by whoever looks and by whoever applies that it is gone. */
+export const DUE_BYTES = 256 * 1024;
 
 export interface TokenSearch {
   readonly limit: number;
@@ -90,23 +93,26 @@ export async function oldRequests(
   return keys.map((key) => key.subarray(TIMED_PREFIX_BYTES));
 }
 
-/** Keys of the requests that were found, and where the next search goes on; undefined at the end. */
+/** In one piece, however long what was answered is: see RequestSearch. */
 export async function requestsBelow(
   reader: KvReader,
   { below, orBeforeMs, after, limit }: RequestSearch,
-): Promise<{ readonly keys: readonly Uint8Array[]; readonly next: Uint8Array | undefined }> {
+): Promise<FoundRequests> {
   const all = rangeOf(rowKey('requestByTime'));
   const range = { from: after === undefined ? all.from : behind(after), to: all.to, limit };
   const rows = await allRows(reader.rows(range));
-  const keys = rows
-    .map(({ key }) => key.subarray(TIMED_PREFIX_BYTES))
-    .filter((key) => {
-      const remembered = readRequest(reader, key);
-      if (remembered?.outcome.kind !== 'applied') return false;
-      const { index } = remembered.outcome;
-      return index < below || (index === below && remembered.timeMs < orBeforeMs);
-    });
-  return { keys, next: rows.length < limit ? undefined : rows.at(-1)?.key };
+  const keys: Uint8Array[] = [];
+  let looked = 0;
+  for (let bytes = 0; looked < rows.length && bytes < DUE_BYTES; looked += 1) {
+    const key = rows[looked]!.key.subarray(TIMED_PREFIX_BYTES);
+    const value = reader.get(rowKey('request', key));
+    if (value === undefined) continue;
+    bytes += value.length;
+    const { index, timeMs } = requestAgeOf(value);
+    if (index < below || (index === below && timeMs < orBeforeMs)) keys.push(key);
+  }
+  const isEnd = looked === rows.length && looked < limit;
+  return { keys, looked, next: isEnd ? undefined : rows[looked - 1]?.key };
 }
 
 /** Keys of pending logins whose time lies before `nowMs`, oldest first. */

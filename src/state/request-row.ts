@@ -16,6 +16,16 @@ export function encodeRequest({ fingerprint, timeMs, outcome }: RememberedReques
   return pack([FORMAT, fingerprint, timeMs, outcomeFields(outcome)]);
 }
 
+/** When it was remembered, and with which index: what was answered, which may be long, is not unpacked. */
+export function requestAgeOf(
+  value: Uint8Array,
+): Pick<RememberedRequest, 'timeMs'> & Pick<AppliedOutcome, 'index'> {
+  const [format, , timeMs, outcome] = unpack(value);
+  requireFormat('request', format, FORMAT);
+  const [, , index] = outcome as Fields;
+  return { timeMs: timeMs as number, index: index as number };
+}
+
 export function decodeRequest(value: Uint8Array): RememberedRequest {
   const [format, fingerprint, timeMs, outcome] = unpack(value);
   requireFormat('request', format, FORMAT);

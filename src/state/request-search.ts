@@ -8,6 +8,14 @@ export interface RequestSearch {
   readonly orBeforeMs: number;
   /** Behind the row that the last search ended with. */
   readonly after: Uint8Array | undefined;
-  /** Rows that are looked at. */
+  /** Rows that are looked at, at most; and none behind the one that makes them DUE_BYTES. */
   readonly limit: number;
+}
+
+export interface FoundRequests {
+  readonly keys: readonly Uint8Array[];
+  /** Rows that were looked at. */
+  readonly looked: number;
+  /** Where the next search goes on; undefined at the end. */
+  readonly next: Uint8Array | undefined;
 }

@@ -48,7 +48,7 @@ import {
 } from './lists.ts';
 import { decodeCounts, type Meta, type Totals } from './meta.ts';
 import { ObjectCache } from './object-cache.ts';
-import { idKey, namedObjectKey, storedIdKey } from './objects.ts';
+import { idBytes, idKey, namedObjectKey, storedIdKey } from './objects.ts';
 import type { Position } from './outcome.ts';
 import {
   isIdInUse,
@@ -66,7 +66,7 @@ import {
 } from './reads.ts';
 import { readRetiredNamespace } from './retired-namespace.ts';
 import { decodeRestore, RESTORE_KEY, type RestoreProgress } from './restore-progress.ts';
-import type { RequestSearch } from './request-search.ts';
+import type { FoundRequests, RequestSearch } from './request-search.ts';
 import type { RememberedRequest } from './request-row.ts';
 import type { StateStore } from './state-store.ts';
 import { rowKey } from './tables.ts';
@@ -238,6 +238,10 @@ export class StoredState implements StateView {
     return expiredTokens(this.#store, { nowMs, limit, isOwn: this.#ownTokens() });
   }
 
+  tokenBytes(accessorId: AccessorId): number {
+    return this.#store.get(rowKey('token', idBytes(accessorId)))?.length ?? 0;
+  }
+
   orphanedTokens(limit: number): Promise<readonly AccessorId[]> {
     return orphanedTokens(this.#store, { limit, isOwn: this.#ownTokens() });
   }
@@ -246,7 +250,7 @@ export class StoredState implements StateView {
     return oldRequests(this.#store, beforeMs, limit);
   }
 
-  requestsBelow(search: RequestSearch): ReturnType<typeof requestsBelow> {
+  requestsBelow(search: RequestSearch): Promise<FoundRequests> {
     return requestsBelow(this.#store, search);
   }
 

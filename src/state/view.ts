@@ -10,7 +10,7 @@ import type { NamespaceScope } from '../acl/namespace-selection.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
-import type { RequestSearch } from './request-search.ts';
+import type { FoundRequests, RequestSearch } from './request-search.ts';
 import type { GlobalCursor, GlobalPlace } from './global-log/cursor.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
 import type { KeptRange } from './global-log/kept-entries.ts';
@@ -118,14 +118,14 @@ export interface StateView {
 
   /** Accessor ids of tokens whose expiry lies before `nowMs`, oldest first. */
   expiredTokens(nowMs: number, limit: number): Promise<readonly AccessorId[]>;
+  /** How long the row of a token is; 0 where there is none. */
+  tokenBytes(accessorId: AccessorId): number;
   /** Accessor ids of tokens whose auth method is gone. */
   orphanedTokens(limit: number): Promise<readonly AccessorId[]>;
   /** Keys of remembered requests older than `beforeMs`, and of pending logins. */
   oldRequests(beforeMs: number, limit: number): Promise<readonly Uint8Array[]>;
   /** Of remembered requests, by the index of their answers: see due.ts. */
-  requestsBelow(
-    search: RequestSearch,
-  ): Promise<{ readonly keys: readonly Uint8Array[]; readonly next: Uint8Array | undefined }>;
+  requestsBelow(search: RequestSearch): Promise<FoundRequests>;
   oldPendingLogins(nowMs: number, limit: number): Promise<readonly string[]>;
 
   /** The datacenter's Lamport index. At least 1. */

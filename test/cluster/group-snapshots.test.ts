@@ -552,7 +552,8 @@ t.test(
 );
 
 t.test('proposals: what a snapshot brings without its outcome ends as unknown', async (test) => {
-  const proposals = new PendingProposals<string>(DEFAULT_GROUP_LIMITS);
+  const limits = DEFAULT_GROUP_LIMITS;
+  const proposals = new PendingProposals<string>({ limits, patienceTicks: 30 });
   const all = ['a', 'b', 'c'].map((text) => watched(proposals.add(Buffer.from(text))));
   proposals.appended(proposals.takeBatch(), { index: 5, term: 2 });
   proposals.rejectThrough(6, new ReplicaError('outcome-unknown', 'unknown'));

@@ -415,6 +415,39 @@ t.test('restarting: servers that all moved find each other through retry_join', 
   clean(test, world);
 });
 
+t.test('restarting: a server with another id than its log knows names the file', async (test) => {
+  const says = /the cluster knows server . by the id 0000000.*node-id .* put the former id back$/;
+  const world = new MemberWorld();
+  const [alone] = (await world.group(1)) as [MemberNode];
+  const { id } = alone;
+  await world.stop(alone);
+  alone.id = `ffffffff${id.slice(8)}`;
+  await world.start(alone);
+  await world.run(10_000);
+  test.equal(alone.stands, 'joining');
+  test.match(alone.says, says);
+  await world.stop(alone);
+  alone.id = id;
+  await world.start(alone);
+  await world.settled([alone]);
+  clean(test, world);
+
+  const other = new MemberWorld();
+  const nodes = await other.group(3);
+  const [one] = followersOf(nodes) as [MemberNode];
+  const former = one.id;
+  await other.stop(one);
+  one.id = `ffffffff${former.slice(8)}`;
+  await other.start(one);
+  await other.until('it is told', () => one.stands === 'removed');
+  test.match(one.says, says);
+  await other.stop(one);
+  one.id = former;
+  await other.start(one);
+  await other.settled(nodes);
+  clean(test, other);
+});
+
 t.test(
   'restarting: a server that was away while all others were replaced finds the new ones',
   async (test) => {

@@ -9,6 +9,7 @@ import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
 import type { Message } from '../../cluster/raft/message.ts';
 import { AppendWorker } from '../../cluster/replica/append-worker.ts';
 import { DEFAULT_GROUP_LIMITS } from '../../cluster/replica/group-limits.ts';
+import { PendingProposals } from '../../cluster/replica/pending-proposals.ts';
 import type { ReplicaError } from '../../cluster/replica/replica.ts';
 import { encodeGroupRecord } from '../../cluster/replica/group-record.ts';
 import { StoredLog } from '../../cluster/replica/stored-log.ts';
@@ -21,6 +22,7 @@ import {
   othersOf,
   read,
   startedGroup,
+  watched,
   write,
 } from '../support/group-actions.ts';
 import { CALM, type GroupOptions, type Wire } from '../support/in-memory-group.ts';
@@ -414,6 +416,60 @@ t.test('disk: a machine that does not answer is a disk that does not', async (te
   await group.until(() => !slow.replica!.groupStatus().isDiskStalled);
   await group.settle();
   test.same(group.violations, []);
+});
+
+t.test(
+  'disk: where those of all followers hang and heartbeats are answered, no more is taken',
+  async (test) => {
+    const { group, leader } = await electedGroup();
+    const followers = othersOf(group, leader.id).map((id) => group.node(id));
+    for (const { queue } of followers) queue.stall();
+    const underWay = begin(group, leader.id);
+    await group.run(2000);
+    const alsoUnderWay = begin(group, leader.id);
+    await group.run(1500);
+    const refusal = { code: 'queue-full', message: /2 writes are under way, and none of them/ };
+    const refused = test.rejects(leader.replica!.propose(Buffer.from('x')), refusal);
+    await group.run(10);
+    await refused;
+    await group.run(60_000);
+    test.equal(group.leader()?.id, leader.id, 'it leads on');
+    test.equal(await read(group, leader.id), 'done', 'as reads need it');
+    test.equal(underWay.result, undefined, 'nobody knows what comes of it');
+    for (const { queue } of followers) queue.resume();
+    await group.until(() => alsoUnderWay.result !== undefined);
+    test.equal(underWay.result, 'acked');
+    test.same(await write(group, leader.id), ['acked'], 'and then it takes writes again');
+    await group.settle();
+    test.same(group.violations, []);
+  },
+);
+
+t.test('disk: as long as writes come through, however late, more are taken', async (test) => {
+  const proposals = new PendingProposals<string>({
+    limits: DEFAULT_GROUP_LIMITS,
+    patienceTicks: 2,
+  });
+  const add = (): { result: string | undefined } => watched(proposals.add(Buffer.from('x')));
+  const all = Array.from({ length: 9 }, add);
+  proposals.appended(proposals.takeBatch(), { index: 1, term: 1 });
+  for (let index = 1; index < 9; index += 1) {
+    const steps = [proposals.onTick(), proposals.onTick()];
+    test.same(steps, ['none', 'none']);
+    proposals.applied({ index, term: 1 }, 'through');
+  }
+  await settled();
+  test.same(new Set(all.map(({ result }) => result)), new Set(['through', undefined]));
+  const steps = [proposals.onTick(), proposals.onTick(), proposals.onTick(), proposals.onTick()];
+  test.same(steps, ['none', 'none', 'stand-still', 'none']);
+  const refused = add();
+  await settled();
+  test.match(refused.result, /^1 writes are under way, and none of them/);
+  proposals.applied({ index: 9, term: 1 }, 'through');
+  const taken = add();
+  test.equal(proposals.onTick(), 'go-on');
+  await settled();
+  test.equal(taken.result, undefined);
 });
 
 t.test('disk: what queued while a batch was in flight goes into the next one', async (test) => {

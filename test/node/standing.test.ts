@@ -481,6 +481,7 @@ t.test(
     const deps = {
       view: {
         expiredTokens: (_nowMs: number, limit: number) => found(limit),
+        tokenBytes: () => 0,
         orphanedTokens: nothing,
         oldRequests: nothing,
         replication: () => undefined,

@@ -520,3 +520,61 @@ t.test('leadership: a preparation that fails is tried again, and writes wait for
   t.equal(value.policy.name, 'p1');
   t.ok(failures < 0);
 });
+
+t.test(
+  'disks: where nothing comes to a quorum of them, whoever writes is told in time',
+  async (t) => {
+    const group = await groupOfThree();
+    const { value } = await group.at(1, 'policy.create', {
+      draft: { name: 'w', rules: 'acl="write"' },
+    });
+    const { id } = value.policy;
+    const draft = { policies: [{ id }] };
+    const { secretId: secret } = (await group.at(1, 'token.create', { draft })).value.token;
+    let answer: () => void = () => undefined;
+    group.server(1).disks = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const rules = { id, draft: { name: 'w', rules: 'acl="deny"' } };
+    const beganAtMs = group.clock.monotonicMs();
+    const tookMs = (): number => group.clock.monotonicMs() - beganAtMs;
+    const call = { ...CALL, requestId: 'once' };
+    const atLeader = refusalOf(group.server(1).door.run('policy.update', rules, call));
+    const elsewhere = refusalOf(group.at(2, 'policy.create', { draft: { name: 'p2', rules: '' } }));
+    const behind = await refusalOf(group.at(1, 'policy.create', NAMED, { secret }));
+    t.match(
+      behind,
+      /^unavailable: nothing was written: /,
+      'what is under way may take its right away',
+    );
+    t.ok(tookMs() >= 5_000 && tookMs() < 6_000, `after ${tookMs()} ms`);
+    t.match(await group.settled(atLeader), /^outcome-unknown: .* has waited for it for 30 s$/);
+    t.match(await elsewhere, /^outcome-unknown: /);
+    t.ok(tookMs() >= 30_000 && tookMs() < 31_000, `after ${tookMs()} ms`);
+    t.match(
+      await refusalOf(group.at(1, 'policy.create', NAMED, { secret })),
+      /^unavailable: /,
+      'still',
+    );
+    const again = group.at(1, 'policy.update', rules, { requestId: 'once' });
+    answer();
+    t.equal((await again).meta.replayed, true, 'a repeat has waited for it');
+    t.match(
+      await refusalOf(group.at(1, 'policy.create', NAMED, { secret })),
+      /^permission-denied: /,
+    );
+  },
+);
+
+t.test(
+  'disks: where a reign does not come to a quorum of them, nobody waits for ever',
+  async (t) => {
+    const group = await groupOfThree();
+    group.server(3).disks = new Promise(() => undefined);
+    group.lead(3);
+    const beganAtMs = group.clock.monotonicMs();
+    t.equal(await refusalOf(group.at(3, 'policy.create', NAMED)), 'unavailable: No cluster leader');
+    const tookMs = group.clock.monotonicMs() - beganAtMs;
+    t.ok(tookMs < 11_000, `after ${tookMs} ms`);
+  },
+);

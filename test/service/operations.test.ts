@@ -14,6 +14,7 @@ import { RequestAges } from '../../src/service/request-ages.ts';
 import type { OperationInput } from '../../src/service/operations.ts';
 import { PendingLogins } from '../../src/service/pending-logins.ts';
 import { POSITION_WAIT_MS } from '../../src/service/position-waiters.ts';
+import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
 import type { Page } from '../../src/state/view.ts';
 import { watchKey } from '../../src/state/watch.ts';
 import {
@@ -1333,6 +1334,49 @@ t.test('duties: built-ins are made once, void tokens and old requests are delete
   });
   t.equal(harness.proposals, proposals);
 });
+
+t.test('duties: of what is long little goes at a time', async (t) => {
+  const harness = await createHarness();
+  const { clock, deps } = harness;
+  await deps.propose({
+    change: { type: 'level.raise', level: NEWEST_LEVEL },
+    timeMs: clock.wallMs(),
+    cas: undefined,
+    request: undefined,
+  });
+  const ages = new RequestAges();
+  const description = 'x'.repeat(150_000);
+  for (let each = 0; each < 8; each += 1) {
+    const draft = { description, expirationTtlNs: 60_000_000_000n };
+    await harness.run('token.create', { draft }, { requestId: `${each}` });
+    clock.advance(1);
+  }
+  for (let each = 0; each < 8; each += 1) {
+    const draft = { description: '', expirationTtlNs: 3_600_000_000_000n };
+    await harness.run('token.create', { draft }, { requestId: `short ${each}` });
+  }
+  ages.note(clock.monotonicMs(), harness.machine.index() + 1);
+  clock.advance(600_001);
+  const commands: string[] = [];
+  const propose: typeof deps.propose = (command) => {
+    const { change } = command;
+    if (change.type === 'token.reap') commands.push(`reap ${change.accessorIds.length}`);
+    if (change.type === 'request-id.forget') commands.push(`forget ${change.keys.length}`);
+    return deps.propose(command);
+  };
+  const report = await reapOnce({ ...deps, propose }, ages);
+  t.match(report, { expiredTokens: 8, oldRequests: 16 });
+  const twos = (of: string): readonly string[] => Array.from({ length: 4 }, () => `${of} 2`);
+  t.same(commands, [...twos('reap'), ...twos('forget'), 'forget 8']);
+  t.same((await harness.machine.requestsBelow(ALL_REQUESTS)).keys, []);
+});
+
+const ALL_REQUESTS = {
+  below: Number.MAX_SAFE_INTEGER,
+  orBeforeMs: Number.MAX_SAFE_INTEGER,
+  after: undefined,
+  limit: 100,
+};
 
 t.test('acknowledgement: in one datacenter every level is reached with the write', async (t) => {
   const one = await createHarness();

@@ -73,7 +73,8 @@ class DigestedRegister extends Register implements DigestedMachine<number> {
 
 export class MemberNode {
   readonly name: string;
-  readonly id: string;
+  /** As the file in its data folder says. */
+  id: string;
   settings: MemberSettings;
   readonly queue: WriteQueue;
   readonly kv: SimulatedKv;

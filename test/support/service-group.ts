@@ -117,6 +117,8 @@ export class GroupServer {
   duties = 0;
   /** False: it applies nothing until it is true again. */
   isApplying = true;
+  /** What it proposes comes to no quorum of disks before that. */
+  disks: Promise<void> = Promise.resolve();
   /** What its next proposal comes to after it was committed. */
   loseNextOutcome = false;
   readonly #group: ServiceGroup;
@@ -154,6 +156,7 @@ export class GroupServer {
       onReignOver: () => {
         this.duties -= 1;
       },
+      reignWaitMs: options.settings.leaderWaitMs,
       clock,
       logger: this.deps.logger,
     });
@@ -194,6 +197,7 @@ export class GroupServer {
     if (leader !== this.node) {
       throw new AclError('outcome-unknown', 'whether the write took effect is not known: deposed');
     }
+    await this.disks;
     const entry = nextEntry(log.at(-1) ?? { index: 0, hash: new Uint8Array(32) }, term, payload);
     log.push(entry);
     for (const server of this.#group.servers) if (server !== this) void server.catchUp();
