@@ -56,9 +56,7 @@ function filterOf(
   if (isGiven(role)) filters.push({ by: 'role', id: role as RoleId });
   if (isGiven(serviceName)) filters.push({ by: 'service-name', name: serviceName });
   const selected = scope.kind === 'one' ? scope.name : DEFAULT_NAMESPACE;
-  const namespace = isGiven(authMethodNamespace)
-    ? namespaceCalled(authMethodNamespace)
-    : selected;
+  const namespace = isGiven(authMethodNamespace) ? namespaceCalled(authMethodNamespace) : selected;
   if (isGiven(authMethod)) filters.push({ by: 'auth-method', name: authMethod, namespace });
   if (filters.length > 1) {
     throw invalid('can only filter by one of policy, role, serviceName, or methodName at a time');
