@@ -3,24 +3,33 @@
 
 import { AclError, invalid } from '../acl/error.ts';
 
-/** What they are for there (to register nodes and services, to follow the primary, to answer DNS) is not done, or by other means. */
-const WITHOUT_USE: ReadonlySet<string> = new Set([
-  'agent',
-  'replication',
-  'dns',
-  'config_file_service_registration',
-]);
+const DEFAULT = 'The default token of a server is its setting acl.tokens.default';
+const RECOVERY = 'Servers have no recovery token: a bootstrap reset gives a management token';
 
-/** Whoever sets one of these counts on it. */
-const REFUSED: ReadonlyMap<string, string> = new Map([
-  ['default', 'The default token of a server is its setting acl.tokens.default'],
-  ['agent_recovery', 'Servers have no recovery token: a bootstrap reset gives a management token'],
+/**
+ * Undefined: what it is for there (to register nodes and services, to follow the primary, to answer DNS) is not
+ * done here, or by other means. A text refuses one that somebody counts on. A client that is refused asks again
+ * by the older names, and shows the last answer alone.
+ */
+const REFUSAL_BY_KIND: ReadonlyMap<string, string | undefined> = new Map([
+  ['agent', undefined],
+  ['acl_agent_token', undefined],
+  ['replication', undefined],
+  ['acl_replication_token', undefined],
+  ['dns', undefined],
+  ['config_file_service_registration', undefined],
+  ['default', DEFAULT],
+  ['acl_token', DEFAULT],
+  ['agent_recovery', RECOVERY],
+  ['agent_master', RECOVERY],
+  ['acl_agent_master_token', RECOVERY],
 ]);
 
 /** Throws 'invalid' for a token that would be missed, 'not-found' for a name that is none. */
 export function requireTokenWithoutUse(kind: string): void {
-  if (WITHOUT_USE.has(kind)) return;
-  const refusal = REFUSED.get(kind);
+  if (!REFUSAL_BY_KIND.has(kind)) {
+    throw new AclError('not-found', `Token ${JSON.stringify(kind)} is unknown`);
+  }
+  const refusal = REFUSAL_BY_KIND.get(kind);
   if (refusal !== undefined) throw invalid(refusal);
-  throw new AclError('not-found', `Token ${JSON.stringify(kind)} is unknown`);
 }

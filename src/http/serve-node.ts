@@ -17,7 +17,7 @@ import { askedOf } from './call-of.ts';
 import { descriptionOf } from './description.ts';
 import { type Exchange, JSON_TYPE, TEXT_TYPE } from './exchange.ts';
 import { memberFilterOf } from './member-filter.ts';
-import type { MemberInfo } from './node-info.ts';
+import type { MemberInfo, NodeInfo } from './node-info.ts';
 import type { HttpParts } from './parts.ts';
 import { textOf } from './query.ts';
 import { aclDisabled, type Found } from './serve-operation.ts';
@@ -163,13 +163,24 @@ function selfOf({ node }: HttpParts): object {
   };
   const self = node.members().find((member) => member.name === node.nodeName);
   const stats = node.stats();
-  const leader = node.leader() ?? '';
   return {
     Config: config,
-    // Deployed clients look for the leader under this name.
-    Stats: { ...stats, consul: { ...stats.consul, leader_addr: leader } },
+    Stats: { ...stats, consul: { ...stats.consul, ...asDeployedServersTell(node, stats) } },
     Member: self === undefined ? null : memberOf(self, node.datacenter),
     Meta: {},
+  };
+}
+
+/** What deployed clients look for under these names. */
+function asDeployedServersTell(
+  node: NodeInfo,
+  { raft }: Readonly<Record<string, Readonly<Record<string, string>>>>,
+): Readonly<Record<string, string>> {
+  return {
+    server: 'true',
+    leader: String(raft?.state === 'Leader'),
+    leader_addr: node.leader() ?? '',
+    known_datacenters: String(node.datacenters().length),
   };
 }
 

@@ -677,7 +677,10 @@ t.test('node: what a server says about itself', async (t) => {
   t.match(await json('/v1/agent/version'), { HumanVersion: '1.22.0', Conclave: '0.1.0' });
   t.match(await json('/v1/agent/self'), {
     Config: { Datacenter: 'dc1', NodeName: 'n1', Server: true, LogLevel: 'info' },
-    Stats: { raft: { term: '3' }, consul: { leader_addr: '127.0.0.1:8300' } },
+    Stats: {
+      raft: { term: '3' },
+      consul: { leader: 'false', leader_addr: '127.0.0.1:8300', known_datacenters: '2' },
+    },
     Member: { Name: 'n1', Status: 1, ...PROTOCOLS },
   });
   t.same(await json('/v1/agent/members'), [
@@ -858,7 +861,9 @@ t.test('node: tokens of agents are taken where nobody would miss them', async (t
   const refusals: readonly [kind: string, status: number, text: string][] = [
     ['default', 500, 'The default token of a server is its setting acl.tokens.default'],
     ['agent_recovery', 500, 'Servers have no recovery token: '],
-    ['agent_master', 404, 'Token "agent_master" is unknown'],
+    ['acl_token', 500, 'The default token of a server is its setting acl.tokens.default'],
+    ['acl_agent_master_token', 500, 'Servers have no recovery token: '],
+    ['nonsense', 404, 'Token "nonsense" is unknown'],
     ['', 404, 'Token "" is unknown'],
   ];
   for (const [kind, status, text] of refusals) {
