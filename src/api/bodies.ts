@@ -148,6 +148,10 @@ export const LoginBody = body('LoginInput', {
   Namespace: namespace,
 });
 
+export const AgentTokenBody = body('AgentTokenInput', {
+  Token: text('The secret of a token.'),
+});
+
 export const OidcAuthUrlBody = body('OIDCAuthURLInput', {
   AuthMethod: text('Name of the auth method.'),
   RedirectURI: text('Where the provider sends the browser back; one of the allowed ones.'),

@@ -2,6 +2,8 @@
 // These are no operations of the service; src/http answers them from what the node tells it.
 
 import { Type } from 'typebox';
+import { Done } from './answers.ts';
+import { AgentTokenBody } from './bodies.ts';
 import { type Endpoint, endpoint } from './endpoint.ts';
 import { answer } from './schema.ts';
 
@@ -91,7 +93,23 @@ export const NODE_ENDPOINTS = {
     path: '/v1/agent/members',
     summary: 'The members of this datacenter that the token may see.',
     access: 'node:read',
+    query: {
+      filter:
+        'Only members that this selector means: over `Name`, `Addr`, `Port`, `Status` and `Tags`, without `matches`.',
+    },
     answer: Type.Array(Member),
+  }),
+  'agent.set-token': endpoint({
+    kind: 'control',
+    method: 'PUT',
+    path: '/v1/agent/token/:kind',
+    summary:
+      'Taken without effect: `agent`, `replication`, `dns` and `config_file_service_registration`. ' +
+      'A server here does nothing in the name of such a token, and other kinds are refused.',
+    access: 'agent:write',
+    namespaced: false,
+    body: { schema: AgentTokenBody, label: 'Request decode failed', required: true },
+    answer: Done,
   }),
   'agent.metrics': get({
     path: '/v1/agent/metrics',

@@ -23,6 +23,8 @@ export interface FieldTable {
   readonly listMaps: readonly string[];
   /** Texts in maps, by full name, that read as empty where the identity has none. */
   readonly emptyWhenAbsent?: ReadonlySet<string>;
+  /** Regular expressions are refused: they cost more than a request of somebody with few rights may. */
+  readonly refusesPatterns?: true;
 }
 
 export interface AttributeNames {

@@ -113,6 +113,9 @@ function compileComparison(comparison: Comparison, context: Context): Predicate 
     const message = `"${SHOWN[operator]}" cannot be used on "${name}", which is ${what}`;
     throw syntaxError(context.text, field.offset, message);
   }
+  if (operator === 'matches' && context.fields.refusesPatterns === true) {
+    throw syntaxError(context.text, field.offset, '"matches" cannot be used here');
+  }
   const positive =
     kind === 'string'
       ? stringPredicate(name, comparison, context)

@@ -184,7 +184,7 @@ class HttpServer {
 
   routeNode(): void {
     for (const name of Object.keys(NODE_ENDPOINTS) as NodeEndpointName[]) {
-      this.#route(NODE_ENDPOINTS[name], (exchange) => serveNode(name, exchange));
+      this.#route(NODE_ENDPOINTS[name], (exchange, found) => serveNode(name, exchange, found));
     }
   }
 

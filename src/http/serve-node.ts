@@ -7,17 +7,21 @@ import { durationNsOf } from '../acl/duration.ts';
 import { AclError } from '../acl/error.ts';
 import { DEFAULT_NAMESPACE } from '../acl/ids.ts';
 import { AUTHORIZE_MAX } from '../api/bodies.ts';
+import { decodeBody } from '../api/decode.ts';
 import { type NodeEndpointName, NODE_ENDPOINTS } from '../api/endpoints-node.ts';
 import type { AuthorizationAnswer, AuthorizationItem } from '../service/authorization-types.ts';
 import { permissionDenied } from '../service/permissions.ts';
 import type { OperationInput, OperationName, OperationOutput } from '../service/operations.ts';
 import { requireOwnDatacenter } from '../service/own-datacenter.ts';
+import { requireTokenWithoutUse } from './agent-token.ts';
 import { askedOf } from './call-of.ts';
 import { descriptionOf } from './description.ts';
 import { type Exchange, JSON_TYPE, TEXT_TYPE } from './exchange.ts';
-import type { MemberInfo } from './node-info.ts';
+import { memberFilterOf } from './member-filter.ts';
+import type { MemberInfo, NodeInfo } from './node-info.ts';
 import type { HttpParts } from './parts.ts';
 import { textOf } from './query.ts';
+import { aclDisabled, type Found } from './serve-operation.ts';
 
 /** The version of the interface: deployed clients refuse to talk to older ones. */
 const INTERFACE_VERSION = '1.22.0';
@@ -34,12 +38,16 @@ const PROTOCOLS = {
 } as const;
 
 type ServerQuestion = Omit<AuthorizationItem, 'namespace'>;
-type Serve = (exchange: Exchange) => Promise<void> | void;
+type Serve = (exchange: Exchange, found: Found) => Promise<void> | void;
 
 /** Answers one request of an endpoint of the node. Never rejects. */
-export async function serveNode(name: NodeEndpointName, exchange: Exchange): Promise<void> {
+export async function serveNode(
+  name: NodeEndpointName,
+  exchange: Exchange,
+  found: Found,
+): Promise<void> {
   try {
-    await SERVE_BY_NAME[name](exchange);
+    await SERVE_BY_NAME[name](exchange, found);
   } catch (error) {
     exchange.fail(error);
   }
@@ -72,7 +80,7 @@ const SERVE_BY_NAME: Readonly<Record<NodeEndpointName, Serve>> = {
     sendValue(exchange, exchange.parts.node.peers());
   },
   'agent.self': async (exchange) => {
-    await requireAgentRead(exchange, 'agent.self');
+    await requireAgent(exchange, 'agent.self', 'read');
     sendValue(exchange, selfOf(exchange.parts));
   },
   'agent.version': (exchange) =>
@@ -84,18 +92,24 @@ const SERVE_BY_NAME: Readonly<Record<NodeEndpointName, Serve>> = {
       Conclave: exchange.parts.node.version,
     }),
   'agent.members': async (exchange) => {
+    const isMeant = memberFilterOf(textOf(exchange.query, 'filter'));
     const members = exchange.parts.node.members();
     const items = members.map(({ name }) => ({ resource: 'node', access: 'read', segment: name }));
     const allowed = await allowedOf(exchange, 'agent.members', items);
     const seen = members.filter((_, place) => allowed[place] === true);
     const { datacenter } = exchange.parts.node;
-    sendValue(
-      exchange,
-      seen.map((member) => memberOf(member, datacenter)),
-    );
+    sendValue(exchange, seen.map((member) => memberOf(member, datacenter)).filter(isMeant));
+  },
+  'agent.set-token': async (exchange, { parameter, body }) => {
+    if (!exchange.parts.settings.aclEnabled) throw aclDisabled();
+    await requireAgent(exchange, 'agent.set-token', 'write');
+    const { schema, label } = NODE_ENDPOINTS['agent.set-token'].body;
+    decodeBody(schema, body ?? new Uint8Array(), { label, namespaces: false });
+    requireTokenWithoutUse(parameter);
+    sendValue(exchange, true);
   },
   'agent.metrics': async (exchange) => {
-    await requireAgentRead(exchange, 'agent.metrics');
+    await requireAgent(exchange, 'agent.metrics', 'read');
     const { metrics, clock } = exchange.parts;
     if (exchange.query.get('format') === 'prometheus') {
       sendText(exchange, { status: 200, text: metrics.prometheus() });
@@ -159,18 +173,29 @@ function selfOf({ node }: HttpParts): object {
   };
   const self = node.members().find((member) => member.name === node.nodeName);
   const stats = node.stats();
-  const leader = node.leader() ?? '';
   return {
     Config: config,
-    // Deployed clients look for the leader under this name.
-    Stats: { ...stats, consul: { ...stats.consul, leader_addr: leader } },
+    Stats: { ...stats, consul: { ...stats.consul, ...asDeployedServersTell(node, stats) } },
     Member: self === undefined ? null : memberOf(self, node.datacenter),
     Meta: {},
   };
 }
 
+/** What deployed clients look for under these names. */
+function asDeployedServersTell(
+  node: NodeInfo,
+  { raft }: Readonly<Record<string, Readonly<Record<string, string>>>>,
+): Readonly<Record<string, string>> {
+  return {
+    server: 'true',
+    leader: String(raft?.state === 'Leader'),
+    leader_addr: node.leader() ?? '',
+    known_datacenters: String(node.datacenters().length),
+  };
+}
+
 /** The tags have the names by which deployed clients show a member. */
-function memberOf(member: MemberInfo, datacenter: string): object {
+function memberOf(member: MemberInfo, datacenter: string) {
   return {
     Name: member.name,
     Addr: member.address,
@@ -180,6 +205,7 @@ function memberOf(member: MemberInfo, datacenter: string): object {
       dc: datacenter,
       id: member.id,
       build: member.version,
+      vsn: String(PROTOCOLS.ProtocolCur),
       voter: String(member.isVoter),
       ...(member.reads !== undefined && { reads_feature_level: String(member.reads) }),
     },
@@ -188,15 +214,19 @@ function memberOf(member: MemberInfo, datacenter: string): object {
   };
 }
 
-async function requireAgentRead(exchange: Exchange, name: NodeEndpointName): Promise<void> {
+async function requireAgent(
+  exchange: Exchange,
+  name: NodeEndpointName,
+  access: 'read' | 'write',
+): Promise<void> {
   const segment = exchange.parts.node.nodeName;
-  const items = [{ resource: 'agent', access: 'read', segment }];
+  const items = [{ resource: 'agent', access, segment }];
   const [isAllowed] = await allowedOf(exchange, name, items);
   if (isAllowed === true) return;
   // Whoever is refused is told the accessor id, by which one can ask why.
   const [answer] = await answersTo(exchange, name, { items, explain: true });
   const token = must(answer?.explanation?.token, 'the token of who was refused');
-  const error = permissionDenied({ token }, 'agent:read', segment);
+  const error = permissionDenied({ token }, `agent:${access}`, segment);
   const { call } = askedOf(exchange, NODE_ENDPOINTS[name]);
   exchange.parts.unrecorded?.onFailed(name, call, error);
   throw error;

@@ -66,7 +66,7 @@ export function missingServer(refusal: string): Serve {
 }
 
 /** What every request is told while ACLs are off, whatever else may be wrong with it. */
-function aclDisabled(): AclError {
+export function aclDisabled(): AclError {
   return new AclError('acl-disabled', 'ACL support disabled');
 }
 

@@ -247,6 +247,13 @@ export const SETTING_KEYS = [
     secret: true,
   },
   {
+    name: 'acl.tokens.replication',
+    type: text,
+    default: '',
+    says: 'taken from configurations of deployed servers and not used: datacenters prove cluster_key to each other',
+    secret: true,
+  },
+  {
     name: 'namespaces.enabled',
     type: flag,
     default: true,

@@ -58,10 +58,15 @@ export function namespaceNamed(text: string | undefined): NamespaceName | undefi
   if (named === ALL_NAMESPACES) {
     throw new AclError('malformed', 'Only lists can be asked for all namespaces');
   }
-  if (isNamespaceName(named)) return named;
+  return namespaceCalled(named);
+}
+
+/** Throws 'malformed' for what no namespace can be called. */
+export function namespaceCalled(text: string): NamespaceName {
+  if (isNamespaceName(text)) return text;
   throw new AclError(
     'malformed',
-    `Invalid namespace ${quoted(named)}: no namespace has such a name`,
+    `Invalid namespace ${quoted(text)}: no namespace has such a name`,
   );
 }
 

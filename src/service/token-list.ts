@@ -17,7 +17,7 @@ import { tokenViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from './operations.ts';
 import { mayAcl } from './permissions.ts';
 import { readMetaOf } from './reading.ts';
-import { requireParameterEnabled } from './select-namespace.ts';
+import { namespaceCalled, requireParameterEnabled } from './select-namespace.ts';
 import type { Request, Service } from './service.ts';
 
 export async function listTokens(
@@ -43,7 +43,7 @@ export async function listTokens(
   });
 }
 
-/** Throws 'invalid' for more than one filter, and for ids that are none. */
+/** Throws 'invalid' for more than one filter and for ids that are none, 'malformed' for a namespace that is none. */
 function filterOf(
   input: OperationInput<'token.list'>,
   scope: NamespaceScope,
@@ -53,13 +53,9 @@ function filterOf(
   if (isGiven(policy)) filters.push({ by: 'policy', id: policy as PolicyId });
   if (isGiven(role)) filters.push({ by: 'role', id: role as RoleId });
   if (isGiven(serviceName)) filters.push({ by: 'service-name', name: serviceName });
-  if (isGiven(authMethod)) {
-    const selected = scope.kind === 'one' ? scope.name : DEFAULT_NAMESPACE;
-    const namespace = isGiven(authMethodNamespace)
-      ? (authMethodNamespace as NamespaceName)
-      : selected;
-    filters.push({ by: 'auth-method', name: authMethod, namespace });
-  }
+  const selected = scope.kind === 'one' ? scope.name : DEFAULT_NAMESPACE;
+  const namespace = isGiven(authMethodNamespace) ? namespaceCalled(authMethodNamespace) : selected;
+  if (isGiven(authMethod)) filters.push({ by: 'auth-method', name: authMethod, namespace });
   if (filters.length > 1) {
     throw invalid('can only filter by one of policy, role, serviceName, or methodName at a time');
   }

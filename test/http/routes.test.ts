@@ -677,20 +677,23 @@ t.test('node: what a server says about itself', async (t) => {
   t.match(await json('/v1/agent/version'), { HumanVersion: '1.22.0', Conclave: '0.1.0' });
   t.match(await json('/v1/agent/self'), {
     Config: { Datacenter: 'dc1', NodeName: 'n1', Server: true, LogLevel: 'info' },
-    Stats: { raft: { term: '3' }, consul: { leader_addr: '127.0.0.1:8300' } },
+    Stats: {
+      raft: { term: '3' },
+      consul: { leader: 'false', leader_addr: '127.0.0.1:8300', known_datacenters: '2' },
+    },
     Member: { Name: 'n1', Status: 1, ...PROTOCOLS },
   });
   t.same(await json('/v1/agent/members'), [
     {
       ...{ ...PROTOCOLS, Name: 'n1', Addr: '127.0.0.1', Port: 8300, Status: 1 },
       Tags: {
-        ...{ role: 'consul', dc: 'dc1', id: 'id-1', build: '0.1.0', voter: 'true' },
+        ...{ role: 'consul', dc: 'dc1', id: 'id-1', build: '0.1.0', vsn: '2', voter: 'true' },
         reads_feature_level: '2',
       },
     },
     {
       ...{ ...PROTOCOLS, Name: 'n2', Addr: '127.0.0.1', Port: 8301, Status: 4 },
-      Tags: { role: 'consul', dc: 'dc1', id: 'id-2', build: '0.0.9', voter: 'true' },
+      Tags: { role: 'consul', dc: 'dc1', id: 'id-2', build: '0.0.9', vsn: '2', voter: 'true' },
     },
   ]);
   t.match(await json('/v1/openapi.json'), { openapi: '3.1.0' });
@@ -708,6 +711,7 @@ t.test('node: what a server says about itself', async (t) => {
   t.equal((await waiting.app.inject('/readyz')).body, 'no leader\n');
   t.equal((await waiting.app.inject('/v1/status/leader')).body, '""');
   for (const endpoint of Object.values<Endpoint>(NODE_ENDPOINTS)) {
+    if (endpoint.method !== 'GET') continue;
     t.equal((await app.inject(endpoint.path)).statusCode, 200, endpoint.path);
   }
 });
@@ -787,6 +791,96 @@ t.test('node: figures and members only for those who may see them', async (t) =>
     t.match(anonymous.body, `Permission denied: anonymous token ${lacks}. The anonymous token is`);
   }
   t.match((await app.inject('/v1/agent/members')).json(), [{ Name: 'n2' }]);
+});
+
+t.test(
+  'node: a filter shows the members that it means, and no pattern is run for it',
+  async (t) => {
+    const { app } = server({
+      authorize: ({ items }) =>
+        items.map((item) => ({ ...item, allow: item.segment !== 'n3' })) as never,
+    });
+    const ask = (filter: string) =>
+      app.inject({
+        url: `/v1/agent/members?filter=${encodeURIComponent(filter)}`,
+        headers: CONSUL,
+      });
+    const cases: readonly [filter: string, names: readonly string[]][] = [
+      ['', ['n1', 'n2']],
+      ['Name == n2', ['n2']],
+      ['Tags.build != "0.1.0"', ['n2']],
+      ['Status == 1 and Port == 8300', ['n1']],
+      ['Addr == "127.0.0.1" and not (Tags["id"] == "id-1")', ['n2']],
+      ['reads_feature_level in Tags', ['n1']],
+      ['Tags.none == "x"', []],
+    ];
+    for (const [filter, names] of cases) {
+      const members = (await ask(filter)).json() as readonly { readonly Name: string }[];
+      t.same(
+        members.map(({ Name }) => Name),
+        names,
+        filter,
+      );
+    }
+    const bad: readonly [filter: string, text: RegExp][] = [
+      ['Name ==', /^1:8: /],
+      ['Meta.x == 1', /^1:1: there is no attribute "Meta.x"$/],
+      ['Tags.build matches "(a?){199}"', /^1:1: "matches" cannot be used here$/],
+      [`Name == "${'x'.repeat(8192)}"`, /^a selector may have at most 8192 characters$/],
+    ];
+    for (const [filter, text] of bad) {
+      const answer = await ask(filter);
+      t.equal(answer.statusCode, 500, filter.slice(0, 40));
+      t.match(answer.body, text);
+    }
+  },
+);
+
+t.test('node: tokens of agents are taken where nobody would miss them', async (t) => {
+  const { app, operations } = server({
+    authorize: ({ items, explain }, { secret }) => {
+      const token = { accessorId: 'a', description: '' };
+      const explanation = explain ? { token } : undefined;
+      return items.map((item) => ({ ...item, allow: secret === 'x', explanation })) as never;
+    },
+  });
+  const put = (kind: string, payload = '{"Token":"s"}', secret = 'x') =>
+    app.inject({
+      method: 'PUT',
+      url: `/v1/agent/token/${kind}`,
+      headers: { 'x-consul-token': secret },
+      payload,
+    });
+  for (const kind of ['agent', 'replication', 'dns', 'config_file_service_registration']) {
+    const answer = await put(kind);
+    t.same([answer.statusCode, answer.body], [200, 'true'], kind);
+  }
+  t.match(operations.calls.at(-1)?.input, {
+    items: [{ resource: 'agent', access: 'write', segment: 'n1', namespace: 'default' }],
+  });
+  const refusals: readonly [kind: string, status: number, text: string][] = [
+    ['default', 500, 'The default token of a server is its setting acl.tokens.default'],
+    ['agent_recovery', 500, 'Servers have no recovery token: '],
+    ['acl_token', 500, 'The default token of a server is its setting acl.tokens.default'],
+    ['acl_agent_master_token', 500, 'Servers have no recovery token: '],
+    ['nonsense', 404, 'Token "nonsense" is unknown'],
+    ['', 404, 'Token "" is unknown'],
+  ];
+  for (const [kind, status, text] of refusals) {
+    const answer = await put(kind);
+    t.equal(answer.statusCode, status, kind);
+    t.match(answer.body, text);
+  }
+  for (const payload of ['', '{', '{"Secret":"s"}']) {
+    const answer = await put('agent', payload);
+    t.equal(answer.statusCode, 400, payload);
+    t.match(answer.body, 'Request decode failed: ');
+  }
+  for (const kind of ['agent', 'default', 'nonsense']) {
+    const answer = await put(kind, '{', 'y');
+    t.equal(answer.statusCode, 403, kind);
+    t.match(answer.body, `lacks permission 'agent:write' on "n1"`);
+  }
 });
 
 t.test('node: the rights are those that the token has here, whatever `dc` says', async (t) => {

@@ -519,6 +519,12 @@ t.test('lists: filters, one at a time, and pages that fit together', async (t) =
     await refusalOf(tokenList(harness, { policy: 'x' })),
     'invalid: failed acl token lookup: index error: UUID must be 36 characters',
   );
+  for (const authMethodNamespace of ['BAD', '*', '-']) {
+    t.equal(
+      await refusalOf(tokenList(harness, { authMethod: 'login', authMethodNamespace })),
+      `malformed: Invalid namespace "${authMethodNamespace}": no namespace has such a name`,
+    );
+  }
   const whole = (await allOf(await tokenList(harness))).map(({ token }) => token.accessorId);
   t.equal(whole.length, 7);
   t.same(whole, [...whole].sort());
