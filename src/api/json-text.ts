@@ -14,61 +14,14 @@ export class JsonTextError extends Error {
   }
 }
 
-/** Values may nest so deep: a text of brackets takes the native parser thirty times as long as any other. */
-export const NESTING_MAX = 64;
-/** So many values may stand side by side, all together: what makes very many of few characters takes long, too. */
-export const VALUES_MAX = 50_000;
-/** Of a shorter text the native parser makes short work, whatever is in it. */
-const SHORT_TEXT = 256;
-
 /** The first value of `text`. Of a name given twice the last counts. Throws JsonTextError. */
 export function parseFirstValue(text: string): unknown {
-  if (text.length > SHORT_TEXT) requireBounded(text);
   try {
     return JSON.parse(text) as unknown;
   } catch {
     return JSON.parse(text.slice(0, endOfFirstValue(text))) as unknown;
   }
 }
-
-/**
- * Throws JsonTextError where the first value nests too deep or holds too many. Looks at brackets, commas and strings
- * alone: what else is wrong is told by others.
- */
-function requireBounded(text: string): void {
-  let depth = 0;
-  let commas = 0;
-  let isInString = false;
-  for (let place = 0; place < text.length; place += 1) {
-    const code = text.charCodeAt(place);
-    if (isInString) {
-      if (code === BACKSLASH) place += 1;
-      else isInString = code !== QUOTE;
-    } else if (code === QUOTE) isInString = true;
-    else if (code === COMMA) {
-      commas += 1;
-      if (commas === VALUES_MAX) {
-        throw new JsonTextError(`json: more than ${VALUES_MAX} values`, place);
-      }
-    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      depth += 1;
-      if (depth > NESTING_MAX) {
-        throw new JsonTextError(`json: more than ${NESTING_MAX} levels`, place);
-      }
-    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
-      depth -= 1;
-      if (depth <= 0) return;
-    }
-  }
-}
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 
 /** What may come next at a place of the text. */
 type Expected = 'value' | 'first-item' | 'first-key' | 'key' | 'colon' | 'comma-or-end';
