@@ -552,6 +552,20 @@ t.test('openapi: every endpoint is in it, and every schema compiles', async (t) 
   }
 });
 
+t.test('openapi: each type that an endpoint answers with is named', async (t) => {
+  const { paths } = openApiDocument('1') as unknown as {
+    paths: Record<string, { get: { responses: { '200': { content: object } } } }>;
+  };
+  for (const [path, types] of [
+    ['/v1/agent/metrics', ['application/json', 'text/plain']],
+    ['/readyz', ['text/plain']],
+    ['/v1/acl/tokens', ['application/json']],
+    ['/v1/snapshot', ['application/x-gzip']],
+  ] as const) {
+    t.same(Object.keys(paths[path]?.get.responses['200'].content ?? {}), types, path);
+  }
+});
+
 t.test('openapi: what is rendered is what the answer schemas say', async (t) => {
   const ajv = new Ajv.default({ strict: false });
   const explanation = {
