@@ -355,6 +355,10 @@ export class LocalCluster {
   ): void {
     const one = nodesNamed(this.#plan, from);
     const other = nodesNamed(this.#plan, to);
+    if (new Set([...one, ...other]).size === 1)
+      throw new ClusterRefusal(
+        `no line leads from ${from} to ${to}: name two nodes or datacenters`,
+      );
     change(one, other);
     if (!isOneWay) change(other, one);
     this.#look();

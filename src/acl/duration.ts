@@ -27,6 +27,9 @@ const WHOLE_DIGITS_MAX = 19;
 /** The longest unit has 13 digits of nanoseconds: what comes later is less than one of them. */
 const FRACTION_DIGITS_MAX = 18;
 
+/** Beyond what anybody could mean. */
+const TEXT_CHARS_MAX = 256;
+
 const TERM = /(\d*)(?:\.(\d*))?([a-z\u00b5\u03bc]+)/y;
 
 /** Nanoseconds of a duration text or of a whole number of them; undefined when it is neither. */
@@ -38,9 +41,10 @@ export function durationNsOf(value: string | number): bigint | undefined {
 
 /**
  * Reads duration text: an optional sign, then terms of a decimal number and a unit, or a bare `0`.
- * Undefined for anything else (no unit, blanks, days) and beyond 64 bits. Linear in the length.
+ * Undefined for anything else (no unit, blanks, days) and beyond 64 bits or 256 characters.
  */
 export function parseDuration(text: string): bigint | undefined {
+  if (text.length > TEXT_CHARS_MAX) return undefined;
   const isNegative = text.startsWith('-');
   const start = isNegative || text.startsWith('+') ? 1 : 0;
   if (text.length === start + 1 && text[start] === '0') return 0n;

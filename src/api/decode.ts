@@ -7,6 +7,7 @@ import type { Static, TSchema } from 'typebox';
 import { durationNsOf } from '../acl/duration.ts';
 import { AclError } from '../acl/error.ts';
 import { parseInstant, ZERO_INSTANT } from '../acl/instant.ts';
+import { excessOf } from './json-bounds.ts';
 import { JsonTextError, parseFirstValue } from './json-text.ts';
 import type { Form } from './schema.ts';
 
@@ -32,7 +33,7 @@ export function decodeBody<Schema extends TSchema>(
   options: DecodeOptions,
 ): Static<Schema> {
   try {
-    const value = parseFirstValue(textOf(bytes));
+    const value = parseFirstValue(boundedTextOf(bytes));
     const walked = walk(schema, value, { within: undefined, step: '', options });
     return (walked ?? emptyOf(schema)) as Static<Schema>;
   } catch (error) {
@@ -80,11 +81,14 @@ interface SchemaNode {
   readonly 'x-form'?: Form;
 }
 
-function textOf(bytes: Uint8Array): string {
+/** Throws where to read it would keep everybody else waiting. */
+function boundedTextOf(bytes: Uint8Array): string {
   if (!isUtf8(bytes)) throw new JsonTextError('invalid UTF-8 in the body', 0);
   const buffer = Buffer.isBuffer(bytes)
     ? bytes
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const excess = excessOf(buffer);
+  if (excess !== undefined) throw new ShapeError(`json: ${excess}`);
   return buffer.toString('utf8');
 }
 

@@ -30,6 +30,8 @@ export interface Endpoint {
   readonly answer: TSchema;
   /** A status beside 200 that comes with the same answer. */
   readonly alsoAnswers?: { readonly status: number; readonly says: string };
+  /** Whether it answers with bare text to those who ask for that. */
+  readonly alsoAsText?: true;
   readonly archive?: ArchivePlace;
   /** What an empty parameter at the end of the path means. */
   readonly whenEmpty?: { readonly refusal: string } | { readonly create: string };

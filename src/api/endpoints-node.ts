@@ -39,9 +39,9 @@ const MetricSample = answer('MetricSample', {
   Labels: texts,
 });
 
-function get<const Part extends Pick<Endpoint, 'path' | 'summary' | 'access' | 'answer' | 'query'>>(
-  part: Part,
-) {
+type GetPart = Pick<Endpoint, 'path' | 'summary' | 'access' | 'answer' | 'query' | 'alsoAsText'>;
+
+function get<const Part extends GetPart>(part: Part) {
   return endpoint({ kind: 'plain', method: 'GET', namespaced: false, ...part });
 }
 
@@ -116,6 +116,7 @@ export const NODE_ENDPOINTS = {
     summary: 'The figures of this server, as JSON or for Prometheus.',
     access: 'agent:read',
     query: { format: '`prometheus`: the text format.' },
+    alsoAsText: true,
     answer: answer('Metrics', {
       Timestamp: Type.String(),
       Gauges: Type.Array(MetricPoint),

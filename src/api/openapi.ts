@@ -80,6 +80,7 @@ function operationOf(name: string, endpoint: Endpoint, components: Map<string, J
   const { alsoAnswers } = endpoint;
   const answered = {
     [typeOfAnswer(name, endpoint)]: { schema: hoisted(endpoint.answer, components) },
+    ...(endpoint.alsoAsText === true ? { 'text/plain': { schema: { type: 'string' } } } : {}),
   };
   return {
     operationId: name,

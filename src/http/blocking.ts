@@ -6,7 +6,7 @@
 import type { ReadMeta } from '../service/views.ts';
 import type { Blocking } from './call-of.ts';
 import type { Exchange } from './exchange.ts';
-import type { Parked } from './parked.ts';
+import type { Parked, Place } from './parked.ts';
 
 /** What the loop asks about an answer. */
 export interface Watched<Result> {
@@ -43,7 +43,7 @@ export async function answerWhenNewer<Result>(
   if (isNewer || watched.isFinal(first)) return first;
   const seen = seenOf(watched, first);
   await watched.discard(first);
-  return parked.inPlace(() => newsAfter(seen, exchange, parked, asked));
+  return parked.inPlace(exchange.client, (place) => newsAfter(seen, exchange, place, asked));
 }
 
 /** What is remembered of an answer that is not given. */
@@ -59,7 +59,7 @@ function seenOf<Result>(watched: Watched<Result>, result: Result): Seen {
 async function newsAfter<Result>(
   first: Seen,
   exchange: Exchange,
-  parked: Parked,
+  place: Place,
   { blocking, watched }: Asked<Result>,
 ): Promise<Result | undefined> {
   const { clock, random, operations } = exchange.parts;
@@ -68,12 +68,12 @@ async function newsAfter<Result>(
   for (let seen = first; ; ) {
     const { meta } = seen;
     const remainingMs = deadlineMs - clock.monotonicMs();
-    await parked.run(exchange.response, (cancel) =>
+    await place.run(exchange.response, (cancel) =>
       operations.waitForChange(meta.watch, meta.index, remainingMs, cancel),
     );
     if (exchange.isOver) return undefined;
     const next = await watched.run();
-    const isLast = parked.isClosing || clock.monotonicMs() >= deadlineMs;
+    const isLast = place.isClosing || clock.monotonicMs() >= deadlineMs;
     if (isLast || isNews(watched, { blocking, ...seen }, next)) return next;
     seen = seenOf(watched, next);
     await watched.discard(next);

@@ -125,10 +125,15 @@ function consistencyOf(query: Query): Consistency {
   return isConsistent ? 'consistent' : 'default';
 }
 
+/** So many parts a `Cache-Control` may have: more than there are names for. */
+const CACHE_CONTROL_MAX = 100;
+
 /** Nothing here is cached; a value that cannot be read is refused all the same. */
 function requireReadableCacheControl(header: string | undefined): void {
   if (header === undefined) return;
-  for (const part of header.split(',')) {
+  const parts = header.split(',', CACHE_CONTROL_MAX + 1);
+  if (parts.length > CACHE_CONTROL_MAX) throw malformed('Invalid Cache-Control header.');
+  for (const part of parts) {
     const [name = '', value = ''] = part.trim().toLowerCase().split('=', 2);
     const isNumeric = name === 'max-age' || name === 'stale-if-error';
     if (isNumeric && !/^[+-]?\d+$/.test(value)) throw malformed('Invalid Cache-Control header.');

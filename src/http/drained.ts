@@ -1,5 +1,5 @@
-// How long an answer waits for its reader. What is sent piece by piece holds a view of the disk, so whoever
-// reads nothing of it for a while is cut off.
+// How long an answer waits for its reader. Its text, and of what is sent piece by piece a view of the disk, is
+// kept until it is read, so whoever reads nothing of it for a while is cut off.
 
 import type { Exchange } from './exchange.ts';
 import { LIMITS } from './settings.ts';
@@ -10,15 +10,15 @@ interface Target {
   off(event: 'drain', listener: () => void): unknown;
 }
 
+type Sending = Pick<Exchange, 'response' | 'parts'>;
+
 /** Resolves when the client reads on or is gone; one that does not read in `LIMITS.stallMs` is cut off. */
-export function drained(
-  { response, parts }: Pick<Exchange, 'response' | 'parts'>,
-  target: Target = response,
-): Promise<void> {
+export function drained(sending: Sending, target: Target = sending.response): Promise<void> {
+  const { response } = sending;
   return new Promise((resolve) => {
-    const timer = parts.clock.after(LIMITS.stallMs, () => response.destroy());
+    const cancel = cutOffLater(sending);
     const done = (): void => {
-      timer.cancel();
+      cancel();
       target.off('drain', done);
       response.off('close', done);
       resolve();
@@ -27,4 +27,18 @@ export function drained(
     response.once('close', done);
     if (response.destroyed) done();
   });
+}
+
+/** Behind the end of an answer: whoever has not read the rest of it in `LIMITS.stallMs` is cut off. */
+export function endsInTime(sending: Sending): void {
+  const { response } = sending;
+  if (response.writableFinished || response.destroyed) return;
+  const cancel = cutOffLater(sending);
+  response.once('finish', cancel);
+  response.once('close', cancel);
+}
+
+function cutOffLater({ response, parts }: Sending): () => void {
+  const timer = parts.clock.after(LIMITS.stallMs, () => response.destroy());
+  return () => timer.cancel();
 }

@@ -7,6 +7,7 @@ import { AclError } from '../acl/error.ts';
 import type { Position } from '../state/outcome.ts';
 import type { ReadMeta, WriteMeta } from '../service/views.ts';
 import type { ReadyBody } from './description.ts';
+import { drained, endsInTime } from './drained.ts';
 import { hasDeployedHeader, headerNames, pushHeader } from './headers.ts';
 import type { HttpParts } from './parts.ts';
 import { PrettyPrinter } from './pretty.ts';
@@ -162,8 +163,26 @@ export class Exchange {
     flat.push('Content-Length', String(sizeBytes));
     this.response.writeHead(status, flat);
     // Text of as many bytes as characters is ASCII, which is written faster under this name.
-    endInOneWrite(this.response, body, sizeBytes === body.length ? 'latin1' : 'utf8');
+    const encoding = sizeBytes === body.length ? 'latin1' : 'utf8';
     this.finished(status);
+    if (sizeBytes > LIMITS.chunkChars) {
+      void this.#endInPieces(typeof body === 'string' ? Buffer.from(body, encoding) : body);
+      return;
+    }
+    endInOneWrite(this.response, body, encoding);
+    // Nearly always the system has taken it all.
+    if ((this.response.socket?.writableLength ?? 0) > 0) endsInTime(this);
+  }
+
+  /** No faster than the client reads, so that it shows when it does not. */
+  async #endInPieces(body: Buffer): Promise<void> {
+    const { response } = this;
+    for (let start = 0; start < body.length; start += LIMITS.chunkChars) {
+      if (!response.write(body.subarray(start, start + LIMITS.chunkChars))) await drained(this);
+      if (response.destroyed) return;
+    }
+    response.end();
+    endsInTime(this);
   }
 
   /** Counts the request; for those who write the answer themselves. */

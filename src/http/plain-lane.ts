@@ -5,6 +5,7 @@
 
 import type { FastifyInstance } from 'fastify';
 import type { Found } from './serve-operation.ts';
+import { LIMITS } from './settings.ts';
 import type { RawExchange, RawRequest, RawResponse } from './wire-types.ts';
 
 /** An endpoint, as both ways come to it. Neither function throws. */
@@ -72,6 +73,7 @@ export class PlainLane {
     if (method === undefined || url === undefined || this.#isClosed) return false;
     const end = url.indexOf('?');
     const path = end === -1 ? url : url.slice(0, end);
+    if (path.length > LIMITS.pathChars) return false;
     const raw = { request, response };
     return method === 'GET' ? this.#takeRead(path, raw) : this.#takeBody(method, path, raw);
   }

@@ -5,7 +5,7 @@
 import { constants, createGzip, type Gzip } from 'node:zlib';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { ListResult } from '../service/views.ts';
-import { drained } from './drained.ts';
+import { drained, endsInTime } from './drained.ts';
 import { causeOf, type Exchange, indexHeaders, JSON_TYPE, nextHeaders } from './exchange.ts';
 import { PrettyPrinter } from './pretty.ts';
 import { LIMITS } from './settings.ts';
@@ -126,6 +126,7 @@ class ChunkSender {
     const hasClient = await this.send(json + (this.#printer?.end() ?? ''));
     if (!hasClient) return;
     (this.#gzip ?? this.#response).end();
+    endsInTime(this.#exchange);
     this.#exchange.finished(200);
   }
 

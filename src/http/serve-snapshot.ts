@@ -8,7 +8,7 @@ import { ARCHIVE_TYPE } from '../api/schema.ts';
 import type { SavedArchive } from '../service/operator-operations.ts';
 import type { RestoreIntake } from '../service/operator-port.ts';
 import { askedOf } from './call-of.ts';
-import { drained } from './drained.ts';
+import { drained, endsInTime } from './drained.ts';
 import { causeOf, type Exchange, indexHeaders } from './exchange.ts';
 import type { Shared } from './serve-operation.ts';
 import { LIMITS } from './settings.ts';
@@ -59,6 +59,7 @@ async function sendArchive(exchange: Exchange, saved: SavedArchive): Promise<voi
       if (response.destroyed) return;
     }
     response.end();
+    endsInTime(exchange);
     exchange.finished(200);
   } catch (error) {
     if (!response.headersSent) throw error;

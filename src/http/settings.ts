@@ -59,6 +59,8 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
 export const LIMITS = {
   /** Request line and headers together. */
   headerMaxBytes: 1024 * 1024,
+  /** A path of more characters is refused: the longest that means anything has a few hundred. */
+  pathChars: 16 * 1024,
   /** So many requests of a connection may wait for the answers before theirs. */
   sentAheadMax: 512,
   /** Heads and bodies of requests that wait so; more than the head of one may have. */

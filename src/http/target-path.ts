@@ -1,8 +1,9 @@
 // The path of a request target, cleaned before the router sees it: escapes are undone first, so that
 // `%2F` is a slash as any other; doubled slashes and dot segments are redirected to the clean path;
-// characters that cannot be printed are refused.
+// characters that cannot be printed are refused, and so are paths without end.
 
 import { decoded } from './query.ts';
+import { LIMITS } from './settings.ts';
 
 export type TargetPath =
   /** For the router: escaped anew where needed. */
@@ -17,6 +18,7 @@ const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
 export function targetPathOf(target: string): TargetPath {
   const path = pathOf(target);
+  if (path.length > LIMITS.pathChars) return { kind: 'refused' };
   if (PLAIN.test(path)) return { kind: 'clean', path };
   const text = decoded(path);
   if (text === undefined || !text.startsWith('/') || UNPRINTABLE.test(text)) {

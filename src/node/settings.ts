@@ -2,7 +2,7 @@
 // later files over earlier ones, files over the environment. Every refusal names the setting and
 // where the value came from; the value of a secret is never shown.
 
-import { parseDuration } from '../acl/duration.ts';
+import { formatDuration, parseDuration } from '../acl/duration.ts';
 import { requireConfiguredSecret } from '../acl/ids.ts';
 import { clusterFaultOf } from './cluster-settings.ts';
 import { federationFaultOf } from './federation-settings.ts';
@@ -77,8 +77,8 @@ export function shownSettings(settings: Settings): Record<string, unknown> {
   return Object.fromEntries(
     SETTING_KEYS.map((key: SettingKey) => {
       const value = settings[key.name as SettingName];
-      if (key.secret === true && value !== '') return [key.name, '<hidden>'];
-      return [key.name, typeof value === 'bigint' ? `${value}ns` : value];
+      if (key.secret === true) return [key.name, String(value) === '' ? '' : '<hidden>'];
+      return [key.name, typeof value === 'bigint' ? formatDuration(value) : value];
     }),
   );
 }

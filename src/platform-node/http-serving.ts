@@ -5,19 +5,27 @@ import { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { HttpListening, ServedAt } from '../node/platform.ts';
+import type { ConnectionRoom } from './connection-room.ts';
 import { tlsContextOf } from './tls-context.ts';
 
 /** A connection that is silent, half asked or not read may not keep the node from stopping. */
 const CLOSE_GRACE_MS = 5_000;
 
+/** What the listeners of a process share. */
+export interface HttpServingParts {
+  readonly clock: Clock;
+  readonly room: ConnectionRoom;
+}
+
 /** Rejects with what the system says, as `EADDRINUSE`. */
 export async function serveHttp(
   app: FastifyInstance,
   { host, port: wanted, tls }: HttpListening,
-  clock: Clock,
+  { clock, room }: HttpServingParts,
 ): Promise<ServedAt> {
-  await app.listen({ host, port: wanted });
   const { server } = app;
+  room.watch(server);
+  await app.listen({ host, port: wanted });
   if (server instanceof TlsServer) {
     tls?.onRenewed((texts) => server.setSecureContext(tlsContextOf(texts)));
   }

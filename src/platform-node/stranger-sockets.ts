@@ -17,13 +17,15 @@ interface Stranger {
 
 export class StrangerSockets {
   readonly #onGivesWay: (socket: Socket) => void;
+  readonly #max: number;
   /** Both in the order of their coming. */
   readonly #byRemote = new Map<string, Stranger>();
   readonly #byAddress = new Map<string, Set<Stranger>>();
 
   /** `onGivesWay` is told of each that is about to be destroyed. */
-  constructor(onGivesWay: (socket: Socket) => void) {
+  constructor(onGivesWay: (socket: Socket) => void, max: number = STRANGERS_MAX) {
     this.#onGivesWay = onGivesWay;
+    this.#max = max;
   }
 
   add(remote: string, socket: Socket): void {
@@ -46,7 +48,7 @@ export class StrangerSockets {
   #makeRoom(address: string): void {
     const ofAddress = this.#byAddress.get(address);
     const isFullForAddress = (ofAddress?.size ?? 0) >= STRANGERS_OF_ADDRESS_MAX;
-    if (!isFullForAddress && this.#byRemote.size < STRANGERS_MAX) return;
+    if (!isFullForAddress && this.#byRemote.size < this.#max) return;
     const [oldest] = isFullForAddress ? (ofAddress ?? []) : this.#byRemote.values();
     if (oldest === undefined) return;
     this.#remove(oldest);

@@ -7,6 +7,7 @@ import type { Platform } from '../node/platform.ts';
 import type { Settings } from '../node/settings.ts';
 import { OutputFile, RotatingFile } from './audit-file.ts';
 import { NodeCertificates } from './certificates.ts';
+import { ConnectionRoom } from './connection-room.ts';
 import { makeFolder } from './durable-files.ts';
 import {
   databaseFolder,
@@ -21,6 +22,7 @@ import { openJsonLog } from './json-log.ts';
 import { openLevelKv } from './level-kv.ts';
 import { watchLoopDelay } from './loop-delay.ts';
 import { placeObjectsYoung } from './object-placement.ts';
+import { fileSharesOf, openFilesMax } from './open-files.ts';
 import { systemClock } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 import { systemRunningSha256 } from './system-running-sha256.ts';
@@ -45,12 +47,15 @@ export function openSystemPlatform(
   placeObjectsYoung();
   const logger = openJsonLog(settings.log_level, STANDARD_ERROR);
   const certificates = new NodeCertificates(settings, logger);
+  const { clientsMax, strangersMax } = fileSharesOf(openFilesMax());
+  const room = new ConnectionRoom({ max: clientsMax, clock: systemClock, logger });
+  const tls = certificates.cluster;
   return {
     clock: systemClock,
     random: systemRandom,
     logger,
-    net: openWsNet({ tls: certificates.cluster, clock: systemClock, logger }),
-    serveHttp: (app, at) => serveHttp(app, at, systemClock),
+    net: openWsNet({ tls, strangersMax, clock: systemClock, logger }),
+    serveHttp: (app, at) => serveHttp(app, at, { clock: systemClock, room }),
     watchLoopDelay,
     https: new NodeHttpsClient(),
     nodeId: keptNodeId(dataFolder, systemRandom.uuid()),

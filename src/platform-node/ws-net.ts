@@ -23,7 +23,7 @@ import {
 } from '../../cluster/platform/net.ts';
 import type { TlsInUse, TlsTexts } from '../../cluster/platform/tls-in-use.ts';
 import { RefusalLog } from '../../cluster/transport/refusal-log.ts';
-import { StrangerSockets } from './stranger-sockets.ts';
+import { STRANGERS_MAX, StrangerSockets } from './stranger-sockets.ts';
 import { tlsContextOf } from './tls-context.ts';
 import { WsConn } from './ws-conn.ts';
 
@@ -34,6 +34,8 @@ export interface WsNetOptions {
    * whoever is dialled must show one for its host name from an authority that this machine trusts.
    */
   readonly tls: TlsInUse | undefined;
+  /** Connections of which it is not known who is there, where fewer than STRANGERS_MAX are to be had. */
+  readonly strangersMax?: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -53,12 +55,12 @@ const WEB_SOCKET_OPTIONS = {
 } as const;
 
 /** The network of this machine. */
-export function openWsNet({ tls, clock, logger }: WsNetOptions): Net {
+export function openWsNet({ tls, strangersMax = STRANGERS_MAX, clock, logger }: WsNetOptions): Net {
   const refusals = new RefusalLog({ clock, logger });
   const onRefused: OnRefused = (end, why, level) =>
     refusals.note({ remote: remoteOf(end), why, level });
   return {
-    listen: (address, onConn) => listen({ address, tls, onConn, onRefused }),
+    listen: (address, onConn) => listen({ address, tls, strangersMax, onConn, onRefused }),
     dial: (address, { timeoutMs }) => dial(address, tls?.texts, timeoutMs),
   };
 }
@@ -74,6 +76,7 @@ type OnRefused = (end: End, why: string, level: 'warn' | 'debug') => void;
 interface ListenOptions {
   readonly address: NetAddress;
   readonly tls: TlsInUse | undefined;
+  readonly strangersMax: number;
   readonly onConn: (conn: Conn) => void;
   readonly onRefused: OnRefused;
 }
@@ -81,8 +84,9 @@ interface ListenOptions {
 async function listen(options: ListenOptions): Promise<Listening> {
   const { host, port } = options.address;
   const server = serverFor(options);
-  const strangers = new StrangerSockets((socket) =>
-    options.onRefused(socket, 'too many connections do not say who they are', 'warn'),
+  const strangers = new StrangerSockets(
+    (socket) => options.onRefused(socket, 'too many connections do not say who they are', 'warn'),
+    Math.min(options.strangersMax, STRANGERS_MAX),
   );
   server.on('connection', (socket: Socket) => strangers.add(remoteOf(socket), socket));
   const webSockets = new WebSocketServer({ server, clientTracking: false, ...WEB_SOCKET_OPTIONS });

@@ -15,6 +15,7 @@ import {
   TokenBody,
 } from '../../src/api/bodies.ts';
 import { decodeBody, FREE_DEPTH_MAX } from '../../src/api/decode.ts';
+import { LEVELS_MAX, MARKS_MAX, NAMES_MAX } from '../../src/api/json-bounds.ts';
 import { authMethodDraftOf, tokenDraftOf } from '../../src/api/draft-of.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { ENDPOINTS } from '../../src/api/endpoints.ts';
@@ -54,6 +55,42 @@ const decode = <Schema extends TSchema>(
     label: 'L',
     namespaces,
   });
+
+t.test('decode: a long body is refused where to read it would take long', async (t) => {
+  const list = (count: number, item: (place: number) => string) =>
+    `[${Array.from({ length: count }, (_, place) => item(place)).join()}]`;
+  const named = (count: number) =>
+    `{"Meta":{${Array.from({ length: count }, (_, place) => `"k${place}":"${'v'.repeat(20)}"`).join()}}}`;
+  const deep = (levels: number) =>
+    `{"Hash":"${'h'.repeat(20_000)}","CreateIndex":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+  const refused: [TSchema, string, string][] = [
+    [LoginBody, named(NAMES_MAX), `more than ${NAMES_MAX} different names of fields`],
+    [LoginBody, list(3_000, (place) => `{"k${place}":1}`), `more than ${NAMES_MAX} different`],
+    [AuthorizeBody, list(MARKS_MAX / 2 + 1, () => '{}'), `more than ${MARKS_MAX} commas, colons`],
+    [PolicyBody, `{"Datacenters":${list(MARKS_MAX, () => '""')}}`, `more than ${MARKS_MAX} commas`],
+    [PolicyBody, '['.repeat(20_000), `more than ${LEVELS_MAX} levels`],
+    [PolicyBody, '{"a":'.repeat(20_000), `more than ${LEVELS_MAX} levels`],
+    [PolicyBody, deep(LEVELS_MAX), `more than ${LEVELS_MAX} levels`],
+  ];
+  for (const [schema, text, why] of refused) {
+    t.throws(() => decode(schema, text), {
+      code: 'malformed',
+      message: new RegExp(`^L: json: ${why}`),
+    });
+  }
+  const id = '01234567-0123-0123-0123-0123456789ab';
+  const links = list(16_384, () => `{"ID":"${id}","Name":"n"}`);
+  const fine: [TSchema, string, number][] = [
+    [TokenBody, `{"Policies":${links}}`, 16_384],
+    [PolicyBody, JSON.stringify({ Rules: '{"a":[1,2]}\\"'.repeat(60_000) }), 1],
+    [LoginBody, named(NAMES_MAX - 1), 1],
+    [PolicyBody, deep(LEVELS_MAX - 1), 0],
+  ];
+  for (const [schema, text, count] of fine) {
+    const [value] = Object.values(decode(schema, text) as object);
+    t.equal(Array.isArray(value) ? value.length : Number(value !== undefined), count);
+  }
+});
 
 t.test('decode: a body that is fine gives exactly the fields that were sent', async (t) => {
   const cases: [TSchema, string, unknown][] = [
@@ -512,6 +549,20 @@ t.test('openapi: every endpoint is in it, and every schema compiles', async (t) 
   t.ok(refs.length > 50);
   for (const ref of new Set(refs)) {
     t.doesNotThrow(() => ajv.validate({ $ref: `doc${ref}` }, {}), String(ref));
+  }
+});
+
+t.test('openapi: each type that an endpoint answers with is named', async (t) => {
+  const { paths } = openApiDocument('1') as unknown as {
+    paths: Record<string, { get: { responses: { '200': { content: object } } } }>;
+  };
+  for (const [path, types] of [
+    ['/v1/agent/metrics', ['application/json', 'text/plain']],
+    ['/readyz', ['text/plain']],
+    ['/v1/acl/tokens', ['application/json']],
+    ['/v1/snapshot', ['application/x-gzip']],
+  ] as const) {
+    t.same(Object.keys(paths[path]?.get.responses['200'].content ?? {}), types, path);
   }
 });
 

@@ -240,6 +240,32 @@ t.test(
   },
 );
 
+t.test('blocking: whoever has fewer takes a place of whoever has most', async (t) => {
+  const { app, operations, metrics } = server(
+    { 'policy.read': () => found(10) },
+    { blockingQueriesMax: 4 },
+  );
+  const from = (remoteAddress: string) =>
+    app.inject({ url: '/v1/acl/policy/x?index=10', remoteAddress });
+  const greedy = [from('10.0.0.1'), from('10.0.0.1'), from('10.0.0.1'), from('10.0.0.1')];
+  await operations.wait(4);
+  t.equal((await from('10.0.0.1')).body, '4 blocking queries wait already');
+  const modest = [from('10.0.0.2'), from('10.0.0.2')];
+  const given = await Promise.all(greedy.slice(0, 2));
+  for (const answer of given) {
+    t.equal(answer.statusCode, 503, 'the oldest give way');
+    t.match(answer.body, /^too many blocking queries wait, and most of them are of this client$/);
+    t.equal(answer.headers['retry-after'], '1');
+  }
+  t.equal((await from('10.0.0.2')).statusCode, 503, 'nobody has more than these by two');
+  t.match(metrics.prometheus(), /blocking_queries\{listener="http"\} 4/);
+  await app.close();
+  for (const answer of await Promise.all([...greedy.slice(2), ...modest])) {
+    t.equal(answer.statusCode, 200);
+  }
+  t.match(metrics.prometheus(), /blocking_queries\{listener="http"\} 0/);
+});
+
 t.test('blocking: one that wakes for nothing keeps its place', async (t) => {
   let wake: () => void = () => undefined;
   const isAwake = new Promise<void>((resolve) => {
@@ -320,6 +346,10 @@ async function bytesOf(message: IncomingMessage): Promise<Buffer> {
 /** Whether no blocking query waits. */
 function isQuiet({ metrics }: Server): boolean {
   return /blocking_queries\{listener="http"\} 0/.test(metrics.prometheus());
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -662,6 +692,56 @@ t.test('streaming: a reader that stops reading is cut off', async (t) => {
     while (!many.seen.returned) await new Promise((resolve) => setImmediate(resolve));
     t.equal(pending.size, 0, 'the list is let go, and no timer is left');
     message.destroy();
+  }
+});
+
+t.test('sockets: an answer of one text that nobody reads is cut off', async (t) => {
+  const rules = 'r'.repeat(16 * 1024 * 1024);
+  const made = server({
+    'policy.read': () => ({ value: policyView({ rules }), meta: readMeta(10) }),
+  });
+  const port = await listening(t, made);
+  let isCutOff = false;
+  made.app.server.on('connection', (socket) => {
+    socket.once('close', () => {
+      isCutOff = true;
+    });
+  });
+  const message = await get(port, '/v1/acl/policy/x');
+  message.on('error', () => undefined);
+  message.pause();
+  const { pending } = made.clock;
+  await until(() => pending.size > 0);
+  const [first] = pending;
+  let readBytes = 0;
+  message.on('data', (part: Buffer) => {
+    readBytes += part.length;
+    if (readBytes >= 8 * 1024 * 1024) message.pause();
+  });
+  message.resume();
+  await until(() => pending.size > 0 && !pending.has(first as () => void));
+  t.notOk(isCutOff, 'whoever reads has time anew');
+  for (const comesDue of pending) comesDue();
+  await until(() => isCutOff);
+  t.equal(pending.size, 0, 'no timer is left');
+});
+
+t.test('sockets: an answer of one text arrives whole, and leaves no timer', async (t) => {
+  for (const rules of [
+    'r'.repeat(3_000_000),
+    '\u{1f600}'.repeat(500_000),
+    'x',
+    'r'.repeat(70_000),
+  ]) {
+    const made = server({
+      'policy.read': () => ({ value: policyView({ rules }), meta: readMeta(10) }),
+    });
+    const port = await listening(t, made);
+    const message = await get(port, '/v1/acl/policy/x');
+    const bytes = await bytesOf(message);
+    t.equal(String(bytes.length), message.headers['content-length']);
+    t.ok((JSON.parse(bytes.toString()) as { Rules: string }).Rules === rules);
+    t.equal(made.clock.pending.size, 0);
   }
 });
 

@@ -10,6 +10,7 @@ import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
 import { OPERATOR_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
 import { ENDPOINTS } from '../../src/api/endpoints.ts';
 import { type Entrance, PlainLane } from '../../src/http/plain-lane.ts';
+import { LIMITS } from '../../src/http/settings.ts';
 import { serveInTurn } from '../../src/http/serve-in-turn.ts';
 import type { RawRequest, RawResponse } from '../../src/http/wire-types.ts';
 import {
@@ -78,6 +79,9 @@ t.test('lane: takes plain reads of its paths and nothing else', (t) => {
   ]) {
     t.equal(takes(url), undefined, url);
   }
+  const longest = '/v1/acl/token/'.padEnd(LIMITS.pathChars, 'a');
+  t.ok(takes(`${longest}?stale`));
+  t.equal(takes(`${longest}a`), undefined, 'longer paths are refused by the router');
   lane.close();
   t.equal(takes('/livez'), undefined, 'a server that closes tells its clients to leave');
   t.end();

@@ -172,7 +172,7 @@ t.test('paths: cleaned, redirected or refused before they are routed', async (t)
 
 t.test('paths: one of very many segments is answered as any other', async (t) => {
   const { app } = server({});
-  const deep = 'a/'.repeat(LIMITS.headerMaxBytes / 2 - 100);
+  const deep = 'a/'.repeat(LIMITS.pathChars / 2 - 100);
   for (const [url, status] of [
     [`/${deep}`, 404],
     [`/v1/${deep}`, 404],
@@ -186,6 +186,28 @@ t.test('paths: one of very many segments is answered as any other', async (t) =>
   t.equal(wrong.headers.allow, 'OPTIONS,GET,PUT,DELETE');
   await app.close();
 });
+
+t.test(
+  'paths: one that is too long to mean anything is refused, whatever it is made of',
+  async (t) => {
+    const { app, operations } = server({
+      'policy.read': () => ({ value: policyView(), meta: readMeta(5) }),
+    });
+    const { pathChars } = LIMITS;
+    const longest = `/v1/acl/policy/${'a'.repeat(pathChars - '/v1/acl/policy/'.length)}`;
+    t.equal((await app.inject(longest)).statusCode, 200);
+    t.equal((await app.inject(`${longest}?stale`)).statusCode, 200, 'the query does not count');
+    for (const part of ['a', '/', '%2e', '%41', '{', '/a']) {
+      for (const start of ['/v1/acl/policy/', '/v1//acl', '/']) {
+        const url = `${start}${part.repeat(pathChars)}?x`;
+        const { statusCode, body, headers } = await app.inject(url);
+        t.same([statusCode, body, headers.location], [400, '', undefined], `${start}${part}`);
+      }
+    }
+    t.equal(operations.calls.length, 2);
+    await app.close();
+  },
+);
 
 t.test('token: sources in their order', async (t) => {
   const cases: [string, Record<string, string>, string | undefined, string | undefined][] = [
@@ -448,6 +470,8 @@ t.test('query: values that cannot be read are refused in the order of the checks
     ['GET', `${list}?index=1&a=${long}`, {}, longHead],
     ['GET', `${list}?index=1`, { 'x-a': long }, longHead],
     ['GET', `${list}?a${'&a'.repeat(100)}`, {}, 'the query has more than 100 parameters'],
+    ['GET', list, { 'cache-control': 'a,'.repeat(100) }, 'Invalid Cache-Control header.'],
+    ['GET', `${list}?wait=${'1s'.repeat(129)}`, {}, 'Invalid wait time'],
   ];
   for (const [method, url, headers, text] of cases) {
     const answer = await app.inject({ method: method as 'GET', url, headers });

@@ -295,6 +295,8 @@ t.test('settings: a secret is shown nowhere, not even when it is refused', async
   );
   t.equal(shown['acl.tokens.default'], '<hidden>');
   t.equal(shown['acl.tokens.initial_management'], '');
+  t.equal(shown.cluster_key, '', 'nobody takes a key that is not set for one that is');
+  t.equal(shown['raft.election_timeout'], '1.5s', 'a duration is shown as it can be written');
   t.doesNotThrow(() => JSON.stringify(shown));
 });
 

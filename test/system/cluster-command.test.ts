@@ -135,6 +135,8 @@ t.test('cluster: from up to down, as a person goes through it', async (t) => {
   t.match((await commands.run('restart', 'dc1-1')).out, 'dc1-1 is ready again');
   t.match((await commands.run('remove', 'dc1-1')).err, 'the last server of dc1; it stays');
   t.match((await commands.run('up', '--servers', '2')).err, 'a cluster of another shape');
+  const alone = await commands.run('partition', 'dc1-1', 'dc1');
+  t.match(alone.err, 'no line leads from dc1-1 to dc1: name two nodes or datacenters');
 
   const pids = commands.pids();
   const kept = await commands.run('down', '--keep');
