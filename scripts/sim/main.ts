@@ -25,6 +25,8 @@ interface Options {
   readonly until?: number;
   readonly keepAll?: true;
   readonly deputies: boolean;
+  readonly exiles: boolean;
+  readonly allNew?: true;
   readonly trace?: true;
   readonly mutants?: true;
   readonly mutant?: Mutant;
@@ -54,6 +56,8 @@ const options = scriptProgram(
   .option('--until <ms>', 'with --seed: faults end here, in virtual milliseconds', wholeNumber)
   .option('--keep-all', 'with --seed: servers keep all entries of their logs')
   .option('--no-deputies', 'with --seed: nobody writes whose right to it comes and goes')
+  .option('--no-exiles', 'with --seed: no datacenter is removed, and none loses all its disks')
+  .option('--all-new', 'with --seed: no server is of an older release at first')
   .option('--trace', 'with --seed: prints what happens')
   .option(
     '--bad-day <name>',
@@ -96,13 +100,15 @@ async function overSeeds(range: SeedRange): Promise<boolean> {
   }
 }
 
-function cutsOf({ only, clients, until, keepAll, deputies }: Options): Cuts {
+function cutsOf({ only, clients, until, keepAll, deputies, exiles, allNew }: Options): Cuts {
   return {
     ...(only !== undefined && { only }),
     ...(clients !== undefined && { clientCount: clients }),
     ...(until !== undefined && { safetyMs: until }),
     ...(keepAll === true && { keepsAll: true }),
     ...(!deputies && { hasNoDeputies: true }),
+    ...(!exiles && { hasNoExiles: true }),
+    ...(allNew === true && { areAllNew: true }),
   };
 }
 

@@ -1,6 +1,7 @@
 // Days on which much goes wrong between datacenters, each with a plan of its own: what chance draws seldom
 // in that order. All else follows from the seed, and every checker looks at it.
 
+import { FIRST_LEVEL } from '../../src/state/feature-levels.ts';
 import type { Fault, FaultAction } from './faults/fault-plan.ts';
 import type { FederationOptions, RunOptions } from './run/run-options.ts';
 
@@ -228,6 +229,66 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'whoever elected another primary loses all its disks, and meets the old one',
+    marks: [
+      'a primary was elected',
+      'all disks of a datacenter were lost',
+      'a datacenter was removed',
+      'a datacenter that had lost all its disks took part again',
+    ],
+    siteSizes: SMALL,
+    federation: { defaultAck: 'majority' },
+    safetyMs: 22_000,
+    faults: [
+      at(4000, 12_000, { kind: 'away', site: 1, direction: 'both' }),
+      at(6000, 100, { kind: 'elect', sites: [2] }),
+      at(11_000, 500, { kind: 'empty-site', site: 3 }),
+      at(11_000, 11_000, { kind: 'away', site: 2, direction: 'both' }),
+      // From now on the old one knows of the lost one what its log says, and no more.
+      at(13_000, 500, { kind: 'site-down', site: 1, ending: 'process' }),
+    ],
+  },
+  {
+    name: 'a datacenter is removed and goes on, and is allowed again',
+    marks: ['a datacenter was removed', 'a datacenter that was removed was allowed'],
+    siteSizes: [1, 3, 1],
+    safetyMs: 20_000,
+    faults: [
+      at(5000, 0, { kind: 'remove-site', site: 2 }),
+      at(12_000, 0, { kind: 'allow-site', site: 2 }),
+    ],
+  },
+  {
+    name: 'the first primary loses all its disks, and comes back under another one',
+    marks: [
+      'all disks of the first primary were lost',
+      'a primary was elected',
+      'a datacenter that had lost all its disks took part again',
+    ],
+    siteSizes: [3, 1, 1],
+    safetyMs: 20_000,
+    faults: [
+      at(6000, 1000, { kind: 'empty-site', site: 1 }),
+      at(8000, 100, { kind: 'elect', sites: [2] }),
+    ],
+  },
+  {
+    name: 'a server of an older release is gone for good, and keeps its datacenter behind',
+    marks: ['a server was removed that kept its datacenter behind'],
+    siteSizes: [3, 1, 1],
+    federation: { olderHosts: [1, 2, 3] },
+    safetyMs: 8000,
+    faults: [],
+  },
+  {
+    name: 'a server of an older release is gone for good before its datacenter has the global log',
+    marks: ['a server was replaced that kept its datacenter from the global log'],
+    siteSizes: [1, 3, 1],
+    federation: { olderHosts: [2, 3, 4], olderLevel: 4 },
+    safetyMs: 8000,
+    faults: [],
+  },
+  {
     name: 'entries are damaged on the disk of the primary, and nobody has them yet',
     marks: [
       'says: an entry of the global log is damaged on this disk: who needs it gets a snapshot',
@@ -352,7 +413,7 @@ export function onBadDay(drawn: RunOptions, day: BadDay): RunOptions {
       federation: {
         ...{ ...federation, logMaxAgeMs: 3_600_000, awaySites: [] },
         ...{ loginTtlMs: undefined, hasLogouts: false, hasTenants: false },
-        witnessSite: undefined,
+        ...{ witnessSite: undefined, olderHosts: [], olderLevel: FIRST_LEVEL },
         ...{ siteSizes: day.siteSizes, ...day.federation },
       },
     }),

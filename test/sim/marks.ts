@@ -3,7 +3,8 @@
 
 import { MARKS } from './checks/federation/federation-checks.ts';
 import { MARKS as LOGIN_MARKS } from './workload/datacenters/datacenters-workload.ts';
-import { BEHIND } from './workload/datacenters/level-operator.ts';
+import { MARKS as KEEPER_MARKS } from './workload/datacenters/datacenter-keeper.ts';
+import { MARKS as LEVEL_MARKS } from './workload/datacenters/level-operator.ts';
 import { MARKS as MOVER_MARKS } from './workload/datacenters/primary-mover.ts';
 import type { SubjectName } from './run/run-options.ts';
 
@@ -27,7 +28,8 @@ const FEDERATION = [
   ...Object.values(MARKS),
   ...Object.values(LOGIN_MARKS),
   ...Object.values(MOVER_MARKS),
-  BEHIND,
+  ...Object.values(LEVEL_MARKS),
+  ...Object.values(KEEPER_MARKS),
   'a primary was handed over',
   'a primary was elected',
   'a primary was forced',

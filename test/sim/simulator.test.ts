@@ -8,7 +8,7 @@ import { Print } from '../../scripts/sim/print.ts';
 import { seedRange } from '../../scripts/sim/seed-range.ts';
 import { sweep } from '../../scripts/sim/sweep.ts';
 import type { Runner, Task } from '../../scripts/sim/tasks.ts';
-import type { Cuts } from './run/cuts.ts';
+import { cut, type Cuts } from './run/cuts.ts';
 import { drawOptions, SUBJECT_NAMES, type SubjectName } from './run/run-options.ts';
 
 /** Runs that found something: a fault of the product or of the simulator itself. */
@@ -110,9 +110,13 @@ t.test('runs: those of the product are clean', async (t) => {
     t.equal(violation, undefined, `npm run sim -- --seed ${seed} --subject ${subject}`);
   }
   for (const { seed, subject, cuts } of SAVED) {
-    // They were found when no server of a simulated datacenter was ever sent a snapshot by its leader, and
-    // nobody wrote whose right to it came and went.
-    const sameAsThen = { keepsAll: subject !== 'replica', hasNoDeputies: true, ...cuts };
+    // They were found when no server of a simulated datacenter was ever sent a snapshot by its leader, nobody
+    // wrote whose right to it came and went, no datacenter was removed or lost its disks, and all were of one release.
+    const sameAsThen = {
+      ...{ keepsAll: subject !== 'replica', hasNoDeputies: true },
+      ...{ hasNoExiles: true, areAllNew: true },
+      ...cuts,
+    };
     const { violation } = await run(taskOf(seed, subject, { cuts: sameAsThen }));
     t.equal(violation, undefined, `npm run sim -- --seed ${seed} --subject ${subject}`);
   }
@@ -139,6 +143,23 @@ t.test('draws: one seed of six has five datacenters, saved ones are as before', 
     if (subject === 'datacenters') t.equal(countOf(seed), siteCount, `seed ${seed}`);
   }
 });
+
+t.test(
+  'draws: what was added later stands behind all other faults, and can be left out',
+  async (t) => {
+    const plans = Array.from({ length: 600 }, (_, place) => drawOptions(place + 1, 'datacenters'));
+    const exiles = plans.filter(({ plan }) => plan.some(({ of }) => of === 'exile')).length;
+    t.ok(exiles > 110 && exiles < 180, `${exiles} of 600`);
+    const older = plans.filter(({ federation }) => federation?.olderHosts !== undefined).length;
+    t.ok(older > 40 && older < 80, `${older} of 600`);
+    for (const options of plans) {
+      const { plan, federation } = cut(options, { hasNoExiles: true, areAllNew: true });
+      t.same(plan, options.plan.slice(0, plan.length));
+      t.notOk(plan.some(({ of }) => of !== undefined));
+      t.same(federation?.olderHosts ?? [], []);
+    }
+  },
+);
 
 t.test('runs: one seed comes to the same events, another to others', async (t) => {
   const { run } = pool(t);

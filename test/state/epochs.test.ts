@@ -317,6 +317,21 @@ t.test('fence: a log of another system is not listened to', async (test) => {
   test.ok(isPrimary(world.at('dc1')));
 });
 
+t.test('fence: nobody need know whose the first epoch was', async (test) => {
+  const world = await World.open();
+  await world.write('dc1');
+  await world.start('dc2', 2, [], true);
+  await world.write('dc2');
+  // Of one that joined when dc2 was the primary, and was told so by its settings.
+  const [first, ...later] = world.at('dc2').epochs;
+  const epochs = [{ ...first!, primary: 'dc2' }, ...later];
+  test.same(forkOf(world.at('dc1'), epochs), forkOf(world.at('dc1'), world.at('dc2').epochs));
+  test.equal(await world.say('dc1', { type: 'epoch.fence', epochs }), 'applied');
+  test.equal(countIn(world.at('dc1').divergent), 1, 'what it wrote itself is its own');
+  const another = later.map((each) => ({ ...each, primary: 'w' }));
+  test.equal(forkOf(world.at('dc2'), another), undefined, 'of any other epoch an entry says it');
+});
+
 t.test('datacenters: one at a time, and behind a majority', async (test) => {
   const world = await World.open();
   const { seq } = world.at('dc1').cursor;

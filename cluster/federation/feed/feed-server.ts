@@ -298,7 +298,7 @@ export class FeedServer {
     if (level >= uses) return;
     const says =
       `the servers of ${datacenter} read the log up to feature level ${level}, and the primary uses ` +
-      `${uses}: upgrade all servers of ${datacenter}, and replace or remove those that are gone for good`;
+      `${uses}: upgrade all servers of ${datacenter}, and replace those that are gone for good`;
     if (this.#behind.size < this.#limits.followersMax) {
       this.#behind.set(datacenter, { says, atMs: this.#options.clock.wallMs() });
     }

@@ -5,6 +5,9 @@ import type { EntryRange, EpochStart, Replication } from './replication.ts';
 
 type Chain = Pick<Replication, 'epochs' | 'cursor'>;
 
+/** No entry begins it, so none says whose it is: who joins later has that from its settings alone. */
+const FIRST_EPOCH = 1;
+
 /** The epoch that the entry of this seq belongs to. */
 export function epochAt(epochs: readonly EpochStart[], seq: number): number {
   let { epoch } = epochs[0]!;
@@ -92,7 +95,7 @@ function isSameStart(left: EpochStart, right: EpochStart): boolean {
   return (
     left.epoch === right.epoch &&
     left.startSeq === right.startSeq &&
-    left.primary === right.primary &&
+    (left.primary === right.primary || left.epoch === FIRST_EPOCH) &&
     Buffer.compare(left.startHash, right.startHash) === 0
   );
 }

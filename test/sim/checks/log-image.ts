@@ -2,9 +2,11 @@
 // that no running node can tell it anything.
 
 import {
+  CLUSTER_KEY,
   decodeEntry,
   decodeGeneration,
   decodeHardState,
+  decodeText,
   decodeWitness,
   entryKey,
   GENERATION_KEY,
@@ -44,6 +46,11 @@ export class LogImage {
 
   get generation(): number {
     return this.#decoded(GENERATION_KEY, decodeGeneration) ?? 0;
+  }
+
+  /** The cluster that it belongs to; undefined before there is one. */
+  get clusterId(): string | undefined {
+    return this.#decoded(CLUSTER_KEY, (row) => decodeText(row, 'the id of the cluster'));
   }
 
   entry(index: number): LogEntry | undefined {

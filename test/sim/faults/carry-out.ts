@@ -11,6 +11,7 @@ import type { LeavingFrame, Link } from '../world/sim-net.ts';
 import type { World } from '../world/world.ts';
 import { Ambushes } from './ambush.ts';
 import type {
+  DecidingFault,
   Direction,
   Fault,
   FaultAction,
@@ -33,7 +34,11 @@ export interface FaultsOptions {
     to: SimHost,
   ) => { readonly leastMs: number; readonly meanMs: number };
   /** An operator moves the primary. False where there is nobody to ask. */
-  readonly move: (action: MovingFault) => boolean;
+  readonly move: (action: MovingFault | DecidingFault) => boolean;
+  /** Whether all disks of a datacenter may be lost, by what is promised to those who lose so much. */
+  readonly mayEmpty: (site: number) => boolean;
+  /** All disks of a datacenter are empty, and its servers down. */
+  readonly onEmptied: (site: number) => void;
   /** Whether a disk may be damaged for good, or replaced, without taking too many at once. */
   readonly maySpend: (host: SimHost) => boolean;
   /** A host's disk is about to be damaged, or replaced. */
@@ -227,6 +232,10 @@ export class Faults {
         );
       case 'spoil':
         return this.#spoil(action, forMs);
+      case 'empty-site':
+        return this.#empty(action.site, forMs);
+      case 'remove-site':
+      case 'allow-site':
       case 'hand-over':
       case 'elect':
       case 'force':
@@ -421,6 +430,19 @@ export class Faults {
       group.damaged.add(host);
     }
     this.#hold(this.#downs, host, forMs);
+    return true;
+  }
+
+  #empty(site: number, forMs: number): boolean {
+    const { group, mayEmpty, onEmptied } = this.#options;
+    if (!mayEmpty(site)) return false;
+    for (const host of this.#site(site)) {
+      group.crash(host, 'process');
+      host.replaceDisk();
+      group.damaged.delete(host);
+      this.#hold(this.#downs, host, forMs);
+    }
+    onEmptied(site);
     return true;
   }
 

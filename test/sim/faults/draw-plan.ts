@@ -58,6 +58,10 @@ const KINDS: Readonly<Record<FaultKind, readonly [inRun: number, perElection: nu
   // On bad days alone.
   'misread-entry': [0, 1],
   spoil: [0, 1],
+  // Drawn by draw-exiles.ts.
+  'empty-site': [0, 1],
+  'remove-site': [0, 1],
+  'allow-site': [0, 1],
 };
 
 const FEDERATION_KINDS: readonly FaultKind[] = [
@@ -72,6 +76,9 @@ const FEDERATION_KINDS: readonly FaultKind[] = [
   'force',
   'misread-entry',
   'spoil',
+  'empty-site',
+  'remove-site',
+  'allow-site',
 ];
 
 /** An hour, as a wrong time zone has it. */
@@ -189,6 +196,9 @@ function drawFederationFault(
       return { kind, site, back: stream.below(4) };
     case 'spoil':
       return { kind, site, what: stream.pick(['row', 'request', 'piece'] as const) };
+    case 'empty-site':
+    case 'remove-site':
+    case 'allow-site':
     case 'hand-over':
     case 'force':
       return { kind, site };

@@ -68,9 +68,17 @@ export type FederationFault =
       readonly site: number;
       readonly what: 'row' | 'request' | 'piece';
     }
+  /** All its servers lose their disks at one moment, and are started anew: another cluster under its name. */
+  | { readonly kind: 'empty-site'; readonly site: number }
+  | DecidingFault
   | MovingFault;
 
-/** What operators do: no fault in itself, but at any moment. */
+/** What operators do about whole datacenters: no fault in itself, but at any moment. */
+export type DecidingFault =
+  | { readonly kind: 'remove-site'; readonly site: number }
+  | { readonly kind: 'allow-site'; readonly site: number };
+
+/** What operators do about the primary: as little a fault. */
 export type MovingFault =
   | { readonly kind: 'hand-over'; readonly site: number }
   /** One, or two at once. */
@@ -85,6 +93,11 @@ export interface Fault {
   /** Until it ends; of no meaning where nothing lasts. */
   readonly forMs: number;
   readonly action: FaultAction;
+  /**
+   * What it is a part of, where that can be left out of a run as a whole: what befalls datacenters that are removed
+   * or lose all their disks, or a server of an older release that is upgraded.
+   */
+  readonly of?: 'exile' | 'upgrade';
 }
 
 export type FaultPlan = readonly Fault[];

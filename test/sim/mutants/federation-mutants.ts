@@ -21,6 +21,7 @@ import type { Change } from '../../../src/state/commands.ts';
 import { ChangeSet } from '../../../src/state/change-set.ts';
 import { Digest } from '../../../src/state/digest.ts';
 import { encodeEntry } from '../../../src/state/global-log/global-entry.ts';
+import { FederationView } from '../../../src/node/federation-view.ts';
 import { LeaderDuties } from '../../../src/node/leader-duties.ts';
 import { GlobalLogWriter } from '../../../src/state/global-log/global-log-writer.ts';
 import { globalSnapshotOf } from '../../../src/state/global-log/global-snapshot.ts';
@@ -331,6 +332,28 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
           return real.call(this, address, request);
         };
       }),
+  },
+  {
+    name: 'any-cluster',
+    breaks: 'a datacenter that lost all its disks goes on under its name as if it had them',
+    foundBy: ['G4 majority', 'G1 epoch owner', 'G2 prefix chain'],
+    subject: 'datacenters',
+    badDay: 'whoever elected another primary loses all its disks, and meets the old one',
+    seed: 1,
+    install: () => replaced(FederationView.prototype, 'clusterIdOf', () => () => undefined),
+  },
+  {
+    name: 'removed-is-served',
+    breaks: 'a datacenter that an operator has removed is given the log as before',
+    foundBy: ['G15 removed'],
+    subject: 'datacenters',
+    badDay: 'a datacenter is removed and goes on, and is allowed again',
+    seed: 1,
+    install: () =>
+      together(
+        replaced(FederationView.prototype, 'isRemoved', () => () => false),
+        replaced(FeedServer.prototype, 'forget', () => () => undefined),
+      ),
   },
   {
     name: 'first-leaders-follow',

@@ -13,31 +13,46 @@ export interface Cuts {
   readonly keepsAll?: boolean;
   /** Nobody writes whose right to it comes and goes. */
   readonly hasNoDeputies?: boolean;
+  /** No datacenter is removed, and none loses all its disks. */
+  readonly hasNoExiles?: boolean;
+  /** No server is of an older release at first. */
+  readonly areAllNew?: boolean;
 }
 
 export function cut(options: RunOptions, cuts: Cuts): RunOptions {
   const { only, clientCount = options.clientCount, safetyMs = options.safetyMs } = cuts;
   const plan = options.plan.filter(
-    ({ atMs }, place) => (only === undefined || only.includes(place)) && atMs < safetyMs,
+    ({ atMs, of }, place) =>
+      (only === undefined || only.includes(place)) &&
+      atMs < safetyMs &&
+      !(of === 'exile' && cuts.hasNoExiles === true) &&
+      !(of === 'upgrade' && cuts.areAllNew === true),
   );
   const { keptCount, ...limits } = options.limits;
   const kept = cuts.keepsAll === true ? limits : options.limits;
   const { federation } = options;
   return {
     ...{ ...options, clientCount, safetyMs, plan, limits: kept },
-    ...(federation !== undefined &&
-      cuts.hasNoDeputies === true && { federation: { ...federation, hasDeputies: false } }),
+    ...(federation !== undefined && {
+      federation: {
+        ...federation,
+        ...(cuts.hasNoDeputies === true && { hasDeputies: false }),
+        ...(cuts.areAllNew === true && { olderHosts: [] }),
+      },
+    }),
   };
 }
 
 /** As the command line takes them. */
 export function describeCuts(cuts: Cuts): string {
-  const { only, clientCount, safetyMs, keepsAll, hasNoDeputies } = cuts;
+  const { only, clientCount, safetyMs, keepsAll, hasNoDeputies, hasNoExiles, areAllNew } = cuts;
   return [
     only === undefined ? '' : ` --only ${only.length === 0 ? 'none' : only.join(',')}`,
     clientCount === undefined ? '' : ` --clients ${clientCount}`,
     safetyMs === undefined ? '' : ` --until ${Math.ceil(safetyMs)}`,
     keepsAll === true ? ' --keep-all' : '',
     hasNoDeputies === true ? ' --no-deputies' : '',
+    hasNoExiles === true ? ' --no-exiles' : '',
+    areAllNew === true ? ' --all-new' : '',
   ].join('');
 }

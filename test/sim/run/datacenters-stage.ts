@@ -1,8 +1,10 @@
 // Several datacenters on one world, with clients in all of them, and who watches the global log.
 
 import { must } from '../../../cluster/base/assert.ts';
+import { GLOBAL_LOG_LEVEL } from '../../../src/state/feature-levels.ts';
 import { FederationChecks } from '../checks/federation/federation-checks.ts';
 import { DatacentersSubject } from '../subject/datacenters-subject.ts';
+import { DatacenterKeeper } from '../workload/datacenters/datacenter-keeper.ts';
 import { DatacentersWorkload } from '../workload/datacenters/datacenters-workload.ts';
 import { identityCluster } from '../workload/datacenters/identity-cluster.ts';
 import { LevelOperator } from '../workload/datacenters/level-operator.ts';
@@ -11,18 +13,19 @@ import { ServerKeeper } from '../workload/server-keeper.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import { SimGroup } from './sim-group.ts';
 import { Site } from './site.ts';
-import type { Keeper, Mover, Stage, StageParts } from './stage.ts';
+import type { Emptying, Keeper, Mover, Stage, StageParts } from './stage.ts';
 
 const TIMEOUT_MS = 8000;
 
 export function datacentersStage({ world, violations, options }: StageParts): Stage {
   const { timing, limits, clientLossRate, clientCount, keyCount, thinkMs, weights } = options;
   const federation = must(options.federation, 'what several datacenters have');
+  const { olderHosts = [], olderLevel = GLOBAL_LOG_LEVEL - 1 } = federation;
   const hosts = hostsBySize(world.hosts, federation.siteSizes);
   const subject = new DatacentersSubject({
     ...{ sites: hosts, timing, keptCount: limits.keptCount },
     ...{ logMaxAgeMs: federation.logMaxAgeMs, defaultAck: federation.defaultAck },
-    olderHosts: federation.olderHosts ?? [],
+    ...{ olderHosts, olderLevel },
     witnessSite: federation.witnessSite,
     https: identityCluster(world),
   });
@@ -55,15 +58,37 @@ export function datacentersStage({ world, violations, options }: StageParts): St
       tenant: federation.hasTenants === true ? 2 * write : 0,
     },
   });
+  const onLosing = (host: SimHost): void => {
+    sites.find((site) => site.hosts.includes(host))?.checks.onLosing(host);
+  };
   const primaries = new PrimaryMover({ world, group, sites: hosts, checks });
-  const levels = new LevelOperator({ world, group, sites: hosts });
+  const levels = new LevelOperator({ world, group, sites: hosts, olderHosts, onLosing });
+  const datacenters = new DatacenterKeeper({
+    ...{ world, group, sites: hosts, checks, violations },
+    elect: (site) => primaries.move({ kind: 'elect', sites: [site] }),
+  });
   const mover: Mover = {
-    move: (action) => primaries.move(action),
+    move: (action) => {
+      const isTheirs = action.kind === 'remove-site' || action.kind === 'allow-site';
+      return isTheirs ? datacenters.decide(action) : primaries.move(action);
+    },
     settle: async (core) => {
-      await Promise.all([primaries.settle(core), levels.settle(core)]);
+      await Promise.all([primaries.settle(core), levels.settle(core), datacenters.settle(core)]);
     },
   };
-  return { sites, group, workload, keeper: all(keepers), watch: checks, mover };
+  const emptying: Emptying = {
+    mayEmpty: (site) => datacenters.mayEmpty(site - 1),
+    onEmptied: (site) => {
+      const place = site - 1;
+      datacenters.onEmptied(place);
+      sites[place]!.renew();
+      workload.onEmptied(place);
+      // Its settings would have it begin anew.
+      if (place === 0) subject.namePrimary(place, datacenters.primaryBeside(place));
+    },
+  };
+  const keeper = all([...keepers, datacenters]);
+  return { sites, group, workload, keeper, watch: checks, mover, emptying };
 }
 
 function hostsBySize(
@@ -87,6 +112,9 @@ function all(keepers: readonly Keeper[]): Keeper {
     },
     get changeCount() {
       return keepers.reduce((sum, { changeCount }) => sum + changeCount, 0);
+    },
+    get quietAtMs() {
+      return Math.max(...keepers.map(({ quietAtMs = 0 }) => quietAtMs));
     },
   };
 }

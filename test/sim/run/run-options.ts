@@ -1,10 +1,12 @@
 // Everything about a run that its seed decides, drawn at once and printed first. What a run is made of
 // is data: the command line can take parts of it away and nothing else changes.
 
+import { FIRST_LEVEL, NEWEST_LEVEL } from '../../../src/state/feature-levels.ts';
 import type { GroupLimits, GroupTiming } from '../../../cluster/replica/group-limits.ts';
 import { drawKinds, drawPlan, type PlanFrame } from '../faults/draw-plan.ts';
 import type { FaultPlan } from '../faults/fault-plan.ts';
 import type { Direction } from '../faults/fault-plan.ts';
+import { drawExiles } from '../faults/draw-exiles.ts';
 import { drawStrangers } from '../faults/draw-strangers.ts';
 import { Stream } from '../world/stream.ts';
 
@@ -30,8 +32,10 @@ export interface FederationOptions {
   readonly defaultAck: 'primary' | 'majority';
   /** The datacenters that stay away when the others are well again: fewer than half. */
   readonly awaySites: readonly number[];
-  /** Servers, by number, that read one feature level less in their first life: then they are upgraded. */
+  /** Servers, by number, that read a lower feature level in their first life: then they are upgraded. */
   readonly olderHosts?: readonly number[];
+  /** What those read; left out: too little for a global log. */
+  readonly olderLevel?: number;
   /** So long the tokens of logins live; left out: until somebody ends them. */
   readonly loginTtlMs?: number | undefined;
   /** Whether clients give back the tokens of their logins. */
@@ -145,6 +149,7 @@ function drawDatacenters(seed: number): RunOptions {
   const safetyMs = stream.between(15_000, 40_000);
   const kinds = drawKinds(stream.fork('kinds'), siteCount);
   const hosts = Array.from({ length: hostCount });
+  const older = drawOlder(seed, hostCount);
   const frame = { hostCount, siteCount, safetyMs, electionMs: 3 * electionMs, kinds };
   return {
     seed,
@@ -168,7 +173,12 @@ function drawDatacenters(seed: number): RunOptions {
     safetyMs,
     livenessMs: 120_000,
     outside: hosts.map(() => stream.pick(['in', 'out', 'both', 'down'] as const)),
-    plan: five === undefined ? drawPlan(stream.fork('plan'), frame) : drawFivePlan(stream, frame),
+    plan: [
+      ...(five === undefined ? drawPlan(stream.fork('plan'), frame) : drawFivePlan(stream, frame)),
+      // Behind all others, so that those are known by the numbers that they had before there were these.
+      ...drawExiled(seed, frame),
+      ...drawUpgrades(seed, older, safetyMs),
+    ],
     patienceMs: 8000,
     federation: {
       siteSizes,
@@ -178,8 +188,37 @@ function drawDatacenters(seed: number): RunOptions {
       defaultAck: stream.pick(['primary', 'majority'] as const),
       awaySites: drawAway(stream, siteCount),
       ...drawLater(seed, siteCount),
+      ...older,
     },
   };
+}
+
+/** In one seed of ten servers are of an older release until they are started anew. From a stream of its own. */
+function drawOlder(
+  seed: number,
+  hostCount: number,
+): Pick<FederationOptions, 'olderHosts' | 'olderLevel'> {
+  const stream = new Stream(seed, 'older');
+  if (!stream.chance(0.1)) return {};
+  const hosts = Array.from({ length: hostCount }, (_, place) => place + 1);
+  const areAll = stream.chance(0.3);
+  const olderHosts = hosts.filter(() => areAll || stream.chance(0.4));
+  return { olderHosts, olderLevel: FIRST_LEVEL + stream.below(NEWEST_LEVEL - FIRST_LEVEL) };
+}
+
+/** Half of them are upgraded while everything breaks, the others when they start anew, or in the end. */
+function drawUpgrades(
+  seed: number,
+  { olderHosts = [] }: Pick<FederationOptions, 'olderHosts'>,
+  safetyMs: number,
+): FaultPlan {
+  const stream = new Stream(seed, 'upgrades');
+  return olderHosts
+    .filter(() => stream.chance(0.5))
+    .map((target) => ({
+      ...{ atMs: stream.between(2000, 0.8 * safetyMs), forMs: 500 },
+      ...{ action: { kind: 'stop' as const, target }, of: 'upgrade' as const },
+    }));
 }
 
 /** One seed of six has five datacenters. From a stream of its own: the others are what they were without. */
@@ -193,6 +232,12 @@ function drawFivePlan(stream: Stream, frame: PlanFrame): FaultPlan {
   // On a day of its own each of them gets further.
   const others = stream.fork('alone').chance(0.4) ? [] : drawPlan(stream.fork('plan'), frame);
   return [...others, ...strangers].sort((left, right) => left.atMs - right.atMs);
+}
+
+/** In one seed of four. From a stream of its own. */
+function drawExiled(seed: number, frame: PlanFrame): FaultPlan {
+  const stream = new Stream(seed, 'exiles');
+  return stream.chance(0.25) ? drawExiles(stream, frame) : [];
 }
 
 /** A majority is left. */

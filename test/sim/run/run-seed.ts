@@ -3,6 +3,7 @@
 // and the majority must come to one state and answer everybody in time. So in each datacenter, where
 // there are several.
 
+import type { GroupChecks } from '../checks/group-checks.ts';
 import type { SitesWatch } from '../checks/sites-watch.ts';
 import { Violations, type Violation } from '../checks/violations.ts';
 import { Faults } from '../faults/carry-out.ts';
@@ -97,7 +98,7 @@ class Run {
     });
     this.#violations = violations;
     this.#addHosts(how.mutant);
-    const { sites, group, keeper, workload, watch, mover } = stageOf({
+    const { sites, group, keeper, workload, watch, mover, emptying } = stageOf({
       world,
       violations,
       options,
@@ -115,6 +116,8 @@ class Run {
       sites: sites.map(({ hosts }) => hosts),
       wellMs: (from, to) => (this.#areNear(from, to) ? WELL : this.#wan()),
       move: (action) => mover?.move(action) ?? false,
+      mayEmpty: (site) => emptying?.mayEmpty(site) ?? false,
+      onEmptied: (site) => emptying?.onEmptied(site),
       maySpend: (host) => this.#siteOf(host).maySpend(host),
       onLosing: (host) => this.#siteOf(host).checks.onLosing(host),
     });
@@ -147,17 +150,18 @@ class Run {
       marks: Object.fromEntries(trace.marks),
       counts: {
         ...this.#workload.counts,
-        leaders: this.#sum(({ checks }) => checks.leaderCount),
-        committed: this.#sum(({ checks }) => checks.committed.length),
-        comparedStates: this.#sum(({ checks }) => checks.comparedStateCount),
+        leaders: this.#sum(({ leaderCount }) => leaderCount),
+        committed: this.#sum(({ committed }) => committed.length),
+        comparedStates: this.#sum(({ comparedStateCount }) => comparedStateCount),
         membershipChanges: this.#keeper.changeCount,
       },
       lines: trace.lines,
     };
   }
 
-  #sum(of: (site: Site) => number): number {
-    return this.#sites.reduce((sum, site) => sum + of(site), 0);
+  #sum(of: (checks: GroupChecks) => number): number {
+    const all = this.#sites.flatMap(({ allChecks }) => allChecks);
+    return all.reduce((sum, checks) => sum + of(checks), 0);
   }
 
   #addHosts(mutant: Mutant | undefined): void {

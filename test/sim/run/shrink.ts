@@ -22,6 +22,8 @@ export async function shrink(
   await shrinking.endEarlier();
   await shrinking.withoutSnapshots();
   await shrinking.withoutDeputies();
+  await shrinking.withoutExiles();
+  await shrinking.withoutOlder();
   await shrinking.fewerClients();
   await shrinking.fewerFaults();
   await shrinking.fewerClients();
@@ -59,6 +61,15 @@ class Shrinking {
 
   async withoutDeputies(): Promise<void> {
     if (this.#options.federation?.hasDeputies === true) await this.#try({ hasNoDeputies: true });
+  }
+
+  async withoutExiles(): Promise<void> {
+    if (this.#options.plan.some(({ of }) => of === 'exile')) await this.#try({ hasNoExiles: true });
+  }
+
+  async withoutOlder(): Promise<void> {
+    const { olderHosts = [] } = this.#options.federation ?? {};
+    if (olderHosts.length > 0) await this.#try({ areAllNew: true });
   }
 
   async fewerClients(): Promise<void> {

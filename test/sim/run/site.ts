@@ -22,27 +22,37 @@ export interface SiteOptions {
 
 export class Site {
   readonly hosts: readonly SimHost[];
-  readonly checks: GroupChecks;
   readonly #options: SiteOptions;
-  readonly #commitWatch: CommitWatch;
+  #checks: GroupChecks;
+  #commitWatch: CommitWatch;
+  /** Of the groups that it had before, whose disks are all lost. */
+  readonly #past: GroupChecks[] = [];
   /** Hosts that showed something in the last event: their disks took it, or a frame left them. */
   readonly #active = new Set<SimHost>();
 
   constructor(options: SiteOptions) {
-    const { hosts, subject, group, violations } = options;
     this.#options = options;
-    this.hosts = hosts;
-    this.checks = new GroupChecks({
-      subject,
-      violations,
-      hosts: () => hosts,
-      statusOf: (host) => group.live(host)?.status(),
-    });
-    this.#commitWatch = new CommitWatch({
-      violations,
-      isKnown: (index, term) => this.checks.isKnown(index, term),
-      onCounted: (host, index, term) => this.checks.onCounted(host, index, term),
-    });
+    this.hosts = options.hosts;
+    this.#checks = this.#checksOfGroup();
+    this.#commitWatch = this.#watchOfGroup();
+  }
+
+  /** Of the present group. */
+  get checks(): GroupChecks {
+    return this.#checks;
+  }
+
+  /** Of all groups that there were, the present one last. */
+  get allChecks(): readonly GroupChecks[] {
+    return [...this.#past, this.#checks];
+  }
+
+  /** All its disks are lost: what its servers found is another group. */
+  renew(): void {
+    this.#past.push(this.#checks);
+    this.#checks = this.#checksOfGroup();
+    this.#commitWatch = this.#watchOfGroup();
+    this.#active.clear();
   }
 
   onLanded(host: SimHost, store: SimStore, writes: readonly KvWrite[]): void {
@@ -125,6 +135,25 @@ export class Site {
     });
     const nodes = sound.map((each) => subject.nodeOf(each));
     return this.hosts.length > 1 && group !== undefined && isQuorumOf(nodes, group.membership);
+  }
+
+  #checksOfGroup(): GroupChecks {
+    const { hosts, subject, group, violations } = this.#options;
+    return new GroupChecks({
+      subject,
+      violations,
+      hosts: () => hosts,
+      statusOf: (host) => group.live(host)?.status(),
+    });
+  }
+
+  #watchOfGroup(): CommitWatch {
+    const { violations } = this.#options;
+    return new CommitWatch({
+      violations,
+      isKnown: (index, term) => this.checks.isKnown(index, term),
+      onCounted: (host, index, term) => this.checks.onCounted(host, index, term),
+    });
   }
 
   #isMember(host: SimHost): boolean {

@@ -1,7 +1,7 @@
 // What a run puts on its world: servers, the clients that fit them, and who looks after their membership.
 
 import type { SitesWatch } from '../checks/sites-watch.ts';
-import type { MovingFault } from '../faults/fault-plan.ts';
+import type { DecidingFault, MovingFault } from '../faults/fault-plan.ts';
 import type { Violations } from '../checks/violations.ts';
 import type { Workload } from '../workload/workload.ts';
 import type { SimHost } from '../world/sim-host.ts';
@@ -20,12 +20,18 @@ export interface Keeper {
   readonly quietAtMs?: number;
 }
 
-/** Moves the primary from datacenter to datacenter. */
+/** Moves the primary from datacenter to datacenter, and decides which of them take part. */
 export interface Mover {
   /** False where there is nobody to ask. */
-  move(action: MovingFault): boolean;
+  move(action: MovingFault | DecidingFault): boolean;
   /** Sees to it that one of the datacenters of these hosts is primary, and all follow it; never resolves. */
   settle(hosts: readonly SimHost[]): Promise<void>;
+}
+
+/** What is to be done where all disks of a datacenter, named by its number, are lost. */
+export interface Emptying {
+  mayEmpty(site: number): boolean;
+  onEmptied(site: number): void;
 }
 
 export interface Stage {
@@ -36,6 +42,7 @@ export interface Stage {
   readonly keeper: Keeper;
   readonly watch?: SitesWatch;
   readonly mover?: Mover;
+  readonly emptying?: Emptying;
 }
 
 export interface StageParts {

@@ -4,6 +4,7 @@
 import type { Message } from '../../../cluster/raft/message.ts';
 import type { GroupTiming } from '../../../cluster/replica/group-limits.ts';
 import type { Platform } from '../../../src/node/platform.ts';
+import { NEWEST_LEVEL } from '../../../src/state/feature-levels.ts';
 import type { SimStore } from '../world/sim-disk.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { LeavingFrame } from '../world/sim-net.ts';
@@ -19,8 +20,9 @@ export interface DatacentersOptions {
   readonly keptCount: number | undefined;
   readonly logMaxAgeMs: number;
   readonly defaultAck: 'primary' | 'majority';
-  /** By number; in their first life they are of the release before. */
+  /** By number; in their first life they read this level, which is a lower one. */
   readonly olderHosts: readonly number[];
+  readonly olderLevel: number;
   /** By number, undefined: none. */
   readonly witnessSite: number | undefined;
   readonly https: Platform['https'];
@@ -31,33 +33,48 @@ export function siteName(place: number): string {
   return `dc${place + 1}`;
 }
 
+/** Whether it is not upgraded yet; of one that is down, whether the life that was its last one was of before. */
+export function isInOlderLife(
+  { number, lifeCount }: Pick<SimHost, 'number' | 'lifeCount'>,
+  olderHosts: readonly number[],
+): boolean {
+  return lifeCount === 1 && olderHosts.includes(number);
+}
+
 export class DatacentersSubject implements Subject {
   readonly name = 'datacenters';
   readonly timing: GroupTiming;
   readonly #sites: readonly (readonly SimHost[])[];
   readonly #groups: readonly NodeSubject[];
+  /** By place of a datacenter: whom its settings name as the first primary, where it is another one than at first. */
+  readonly #primaries = new Map<number, string>();
 
   constructor(options: DatacentersOptions) {
-    const { sites, timing, keptCount, logMaxAgeMs, defaultAck, olderHosts, witnessSite, https } =
-      options;
+    const { sites, timing, keptCount, logMaxAgeMs, defaultAck, witnessSite, https } = options;
+    const { olderHosts, olderLevel } = options;
     this.timing = timing;
     this.#sites = sites;
     this.#groups = sites.map((hosts, place) => {
       const others = sites.flatMap((site) => (site === hosts ? [] : site));
       return new NodeSubject({
         ...{ hosts, founderCount: hosts.length, timing, keptCount, https },
-        isOlder: ({ number, lifeCount }) => lifeCount === 1 && olderHosts.includes(number),
-        flags: {
+        reads: (host) => (isInOlderLife(host, olderHosts) ? olderLevel : NEWEST_LEVEL),
+        flags: () => ({
           datacenter: siteName(place),
-          'primary-datacenter': siteName(0),
+          'primary-datacenter': this.#primaries.get(place) ?? siteName(0),
           'retry-join-wan': others.map(({ name }) => `${name}:${CLUSTER_PORT}`).join(','),
           'federation-log-max-age': `${Math.ceil(logMaxAgeMs)}ms`,
           'federation-default-ack': defaultAck,
           'acl-token-min-ttl': '1s',
           ...(place + 1 === witnessSite && { 'federation-witness': 'true' }),
-        },
+        }),
       });
     });
+  }
+
+  /** From their next start on, the servers of the datacenter at this place have settings that name this primary. */
+  namePrimary(place: number, primary: string): void {
+    this.#primaries.set(place, primary);
   }
 
   nodeOf(host: SimHost): number {

@@ -11,7 +11,7 @@ import { decodeFrame } from '../../../cluster/wire/frame-codec.ts';
 import { openNode, type RunningNode } from '../../../src/node/node.ts';
 import type { Platform, ServedAt } from '../../../src/node/platform.ts';
 import { readSettings, type Settings } from '../../../src/node/settings.ts';
-import { GLOBAL_LOG_LEVEL, NEWEST_LEVEL } from '../../../src/state/feature-levels.ts';
+import { NEWEST_LEVEL } from '../../../src/state/feature-levels.ts';
 import { decodeMeta } from '../../../src/state/meta.ts';
 import { META_KEY } from '../../../src/state/tables.ts';
 import { textOf } from '../world/key-text.ts';
@@ -56,10 +56,10 @@ export interface NodeSubjectOptions {
   readonly timing: GroupTiming;
   /** Applied entries that each server keeps; left out: so many that a run has no snapshot. */
   readonly keptCount?: number | undefined;
-  /** Settings beyond those that a group of its own needs. */
-  readonly flags?: Readonly<Record<string, string>>;
-  /** Whether the server is of the release before, in the life that begins. */
-  readonly isOlder?: (host: SimHost) => boolean;
+  /** Settings beyond those that a group of its own needs, as they are when a server starts. */
+  readonly flags?: () => Readonly<Record<string, string>>;
+  /** The feature level that the server reads in the life that begins; left out: the newest. */
+  readonly reads?: (host: SimHost) => number;
   /** What answers where production has the world outside. */
   readonly https?: Platform['https'];
 }
@@ -120,7 +120,7 @@ export class NodeSubject implements Subject {
     const served: Served = { app: undefined, underWay: new Set() };
     const platform = this.#platformOf(host, process, served, onExit);
     const settings = this.#settingsOf(host);
-    const reads = this.#options.isOlder?.(host) === true ? GLOBAL_LOG_LEVEL - 1 : NEWEST_LEVEL;
+    const reads = this.#options.reads?.(host) ?? NEWEST_LEVEL;
     const node = await openNode({ settings, platform, version: 'sim', reads });
     return liveServerOf(node, served, (to) => this.idOf(to));
   }
@@ -185,7 +185,7 @@ export class NodeSubject implements Subject {
         ...(keptCount !== undefined && { 'raft-trailing-logs': String(keptCount) }),
         'acl-tokens-initial-management': MANAGEMENT_SECRET,
         'retry-join': others.map(({ name }) => `${name}:${CLUSTER_PORT}`).join(','),
-        ...flags,
+        ...flags?.(),
       },
       files: [],
       environment: {},

@@ -9,6 +9,7 @@
 //   G8 same state     the shared objects of a disk are those that the entries up to its place make
 //   G12 snapshot      so they are, too, where they came in as a snapshot
 //   G5 no silent loss what is said to be set apart is there, and what is said to be gone is not
+//   G15 removed       who was removed takes nothing that is behind its removal, until it is allowed
 //   G13 bounded       what is said to be kept of the log is there, and what diverged is not dropped
 // Answers are judged at the end, by global-judge.ts; that heads become equal (G14) is the liveness of a run.
 
@@ -19,6 +20,7 @@ import { epochAt, forkOf } from '../../../../src/state/global-log/chain.ts';
 import { entryKey } from '../../../../src/state/global-log/global-log-writer.ts';
 import {
   currentEpoch,
+  type Datacenter,
   type EpochStart,
   type Replication,
 } from '../../../../src/state/global-log/replication.ts';
@@ -35,7 +37,7 @@ import { logOn } from '../log-image.ts';
 import type { SitesWatch } from '../sites-watch.ts';
 import type { Violations } from '../violations.ts';
 import { foreignCanary } from './canaries.ts';
-import { GlobalChain } from './global-chain.ts';
+import { GlobalChain, type KnownEntry } from './global-chain.ts';
 import { replicationIn, StateImage } from './state-image.ts';
 
 /** One store, as it was after the last batch. */
@@ -51,6 +53,7 @@ interface Followed {
 export const MARKS = {
   snapshot: 'a snapshot of the primary became the state',
   gone: 'entries that nobody else has had been trimmed',
+  back: 'a datacenter that had lost all its disks took part again',
 } as const;
 
 /** Longer than a healed run takes. */
@@ -78,6 +81,12 @@ export class FederationChecks implements SitesWatch {
   readonly #placeByHost = new Map<string, number>();
   readonly #followed = new WeakMap<SimStore, Followed>();
   readonly #startByEpoch = new Map<number, EpochStart>();
+  /** When all disks of a datacenter were lost last, in the time of the run, by its place. */
+  readonly #emptiedAtMs = new Map<number, number>();
+  /** The last entry that says which datacenters there are. */
+  #lastList: KnownEntry | undefined;
+  /** By name of a datacenter that is removed: the entry that says so. */
+  readonly #removals = new Map<string, KnownEntry>();
   #hasBegun = false;
 
   constructor({ sites, violations, nowMs, logMaxAgeMs, mark }: FederationChecksOptions) {
@@ -171,14 +180,61 @@ export class FederationChecks implements SitesWatch {
     });
   }
 
-  /** Whoever is to elect must know all that vote; and what the others have must not be with a witness alone. */
+  /** All disks of the datacenter at this place are lost. */
+  onEmptied(place: number): void {
+    this.#emptiedAtMs.set(place, this.#nowMs());
+  }
+
+  /** Whether what a datacenter had at that moment was lost with all its disks. */
+  wasEmptied(site: string, sinceMs: number): boolean {
+    const place = this.#sites.findIndex((_, each) => siteName(each) === site);
+    return (this.#emptiedAtMs.get(place) ?? 0) > sinceMs;
+  }
+
+  /**
+   * Whoever is to elect must know all that vote, by the clusters that have their names now; and what the others
+   * have must not be with a witness alone.
+   */
   mayLose(sites: readonly number[]): boolean {
     const left = this.#sites
       .filter((_, place) => !sites.includes(place + 1))
       .flatMap((hosts) => hosts.map((host) => this.replicationOf(host)));
     const known = left.filter((at) => at !== undefined);
-    const doAllKnow = left.every((at) => at?.datacenters.length === this.#sites.length);
+    const doAllKnow =
+      known.length === left.length &&
+      known.every((at) =>
+        this.#sites.every((_, place) => {
+          return sites.includes(place + 1)
+            ? this.#listed(place, at) !== undefined
+            : this.takesPart(place, at);
+        }),
+      );
     return doAllKnow && (sites.length === 0 || this.#canBeElected(known));
+  }
+
+  /** Whether nobody of another datacenter has heard of the latest epoch that is promised at this place. */
+  hasPromisedMost(place: number): boolean {
+    const own = this.#maxPromised(this.#sites[place]!);
+    const others = this.#sites.filter((_, each) => each !== place).flat();
+    return own > this.#maxPromised(others);
+  }
+
+  /** Whether the datacenter at this place is one of those that this log names, and no other cluster has its name. */
+  takesPart(place: number, at: Replication): boolean {
+    const listed = this.#listed(place, at);
+    if (listed === undefined || listed.isRemoved === true) return false;
+    if (!this.#emptiedAtMs.has(place)) return true;
+    return this.#sites[place]!.some(
+      (host) => listed.clusterId !== undefined && logOn(host).clusterId === listed.clusterId,
+    );
+  }
+
+  #listed(place: number, { datacenters }: Replication): Datacenter | undefined {
+    return datacenters.find(({ name }) => name === siteName(place));
+  }
+
+  #maxPromised(hosts: readonly SimHost[]): number {
+    return Math.max(0, ...hosts.map((host) => this.replicationOf(host)?.maxEpochPromised ?? 0));
   }
 
   /** Somebody has all of it, or is given the rest by the witness, which keeps it for as long as a run takes. */
@@ -238,7 +294,9 @@ export class FederationChecks implements SitesWatch {
     const { writes, before, now } = step;
     const { replication, image } = now;
     if (replication === undefined) return;
-    const site = siteName(this.#placeOf(host.name));
+    const place = this.#placeOf(host.name);
+    const site = siteName(place);
+    if (this.#emptiedAtMs.has(place) && this.takesPart(place, replication)) this.#mark(MARKS.back);
     if (hasBegun(replication)) {
       this.chain.begin(textOf(replication.cursor.hash), image.objects);
       this.#hasBegun = true;
@@ -249,6 +307,9 @@ export class FederationChecks implements SitesWatch {
       this.#requireOnChain(host, replication);
     }
     if (before !== undefined && before.keyspace !== now.keyspace) this.#mark(MARKS.snapshot);
+    if (before?.replication !== undefined) {
+      this.#requireNotRemoved(host, site, before.replication, replication);
+    }
     if (before?.replication !== undefined && before.keyspace === now.keyspace) {
       this.#requireNoGap(host, taken, before.replication, replication);
       this.#requireFenced(host, before.replication, replication);
@@ -264,6 +325,7 @@ export class FederationChecks implements SitesWatch {
       const { known, rival } = this.chain.add(write.value, { site, atMs: this.#nowMs() });
       const { epoch, seq, body, prevHash } = known.entry;
       seqs.push(seq);
+      if (body.kind === 'datacenters') this.#noteList(known, body.datacenters);
       if (body.kind === 'epoch-start') {
         const { primary } = body;
         this.#requireOwner(host, { epoch, startSeq: seq, startHash: prevHash, primary });
@@ -278,14 +340,40 @@ export class FederationChecks implements SitesWatch {
     return seqs.sort((left, right) => left - right);
   }
 
+  #noteList(known: KnownEntry, datacenters: readonly Datacenter[]): void {
+    const last = this.#lastList?.entry;
+    if (last !== undefined && comparePlaces(known.entry, last) <= 0) return;
+    this.#lastList = known;
+    const removed = datacenters.filter(({ isRemoved }) => isRemoved === true);
+    const names = removed.map(({ name }) => name);
+    for (const name of this.#removals.keys())
+      if (!names.includes(name)) this.#removals.delete(name);
+    for (const name of names) if (!this.#removals.has(name)) this.#removals.set(name, known);
+  }
+
+  /** The removal itself may have been on its way; all behind it was written by whoever knew of it. */
+  #requireNotRemoved(host: SimHost, site: string, before: Replication, now: Replication): void {
+    const removal = this.#removals.get(site);
+    const { hash, seq } = now.cursor;
+    if (removal === undefined || seq === before.cursor.seq || textOf(hash) === removal.hash) return;
+    const isBehind = this.chain.upTo(textOf(hash)).some((known) => known === removal);
+    this.#violations.require(!isBehind, 'G15 removed', () => {
+      const { epoch, seq: at } = removal.entry;
+      return `${host.name} of ${site} took the log up to ${now.cursor.epoch}.${seq}, though ${epoch}.${at} removed it`;
+    });
+  }
+
   #requireOwner(host: SimHost, start: EpochStart): void {
     const known = this.#startByEpoch.get(start.epoch);
     if (known === undefined) {
       this.#startByEpoch.set(start.epoch, start);
       return;
     }
+    // No entry says whose the first epoch is: who joins takes it from its settings, which name a later primary
+    // where the first one has lost its disks.
+    const isHearsay = start.startSeq === 1 && this.#emptiedAtMs.has(0);
     const isSame =
-      known.primary === start.primary &&
+      (known.primary === start.primary || isHearsay) &&
       known.startSeq === start.startSeq &&
       textOf(known.startHash) === textOf(start.startHash);
     this.#violations.require(isSame, 'G1 epoch owner', () => {

@@ -198,6 +198,13 @@ export class DatacentersWorkload implements Workload {
     this.#isStopped = true;
   }
 
+  /** All disks of the datacenter at this place are lost, and what it alone had. */
+  onEmptied(site: number): void {
+    this.#local.lose(site);
+    this.#logins.lose(site);
+    this.#tenants.lose(site);
+  }
+
   async probe(all: readonly SimHost[], timeoutMs: number): Promise<readonly string[]> {
     const { world, witnessSite } = this.#options;
     const hosts = all.filter((host) => this.#siteOf(host) + 1 !== witnessSite);
@@ -230,7 +237,10 @@ export class DatacentersWorkload implements Workload {
 
   async judge(): Promise<void> {
     const { violations, checks, sites, world } = this.#options;
-    for (const [place, { checks: group }] of sites.entries()) {
+    const groups = sites.flatMap(({ allChecks }, place) =>
+      allChecks.map((group) => ({ group, place })),
+    );
+    for (const { group, place } of groups) {
       const committed = group.committed.map(({ entry }) => entry);
       const replay = await replayLog(committed, hasRight);
       this.#tenants.settle(replay.commands);

@@ -168,9 +168,11 @@ export class GlobalJudge {
       });
     });
     const isKept = keepers.some((host) => checks.siteNameOf(host) === known?.site);
-    // Where its server is gone for good nobody could keep it; a run never takes a whole datacenter.
+    // Where its server is gone for good nobody could keep it.
     const isFenced = known === undefined || this.#hasHeard(known.site, at.epoch);
-    violations.require(isKept || !isFenced, 'G5 no silent loss', () => {
+    // It was lost there with all disks, before anybody else had it.
+    const isLost = known !== undefined && checks.wasEmptied(known.site, known.atMs);
+    violations.require(isKept || !isFenced || isLost, 'G5 no silent loss', () => {
       return `${says()} is neither in the log that is left, nor set apart or said to be gone where it was written`;
     });
   }

@@ -1,8 +1,10 @@
-// The operator of several datacenters, when nothing breaks any more: a datacenter that reads less than another
-// one uses follows it only when its servers read that, too, and whoever of them is gone for good is removed,
-// as the refusal says.
+// The operator of several datacenters, when nothing breaks any more: a datacenter uses a feature level only when all
+// its servers read it, and one that uses less than the primary is refused the log. Servers that are left are
+// upgraded, one after the other, and whoever is gone for good and holds the level back is removed; or replaced,
+// where nothing has come to the datacenter yet: then no token is known there by which anybody could be removed.
 
 import type { SimGroup } from '../../run/sim-group.ts';
+import { isInOlderLife } from '../../subject/datacenters-subject.ts';
 import { type HttpAnswer, type LiveServer, MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
 import type { SimHost } from '../../world/sim-host.ts';
 import type { World } from '../../world/world.ts';
@@ -11,17 +13,30 @@ export interface LevelOperatorOptions {
   readonly world: World;
   readonly group: SimGroup;
   readonly sites: readonly (readonly SimHost[])[];
+  /** Servers, by number, that are of an older release in their first life. */
+  readonly olderHosts: readonly number[];
+  /** A disk is about to be emptied. */
+  readonly onLosing: (host: SimHost) => void;
 }
 
-/** A corner that a long series of runs must have been in. */
-export const BEHIND = 'a server was removed that kept its datacenter behind';
+/** Corners that a long series of runs must have been in. */
+export const MARKS = {
+  behind: 'a server was removed that kept its datacenter behind',
+  replaced: 'a server was replaced that kept its datacenter from the global log',
+  upgraded: 'a server was upgraded when nothing broke any more',
+} as const;
 
 const EVERY_MS = 3000;
-const TIMEOUT_MS = 5000;
+/** A server answers after five seconds at the latest. */
+const TIMEOUT_MS = 8000;
+
+/** Of a datacenter that is refused the log: the primary says what to do. */
+const IS_REFUSED = /^nothing has come from the primary datacenter yet: .*: upgrade all servers of /;
 
 interface Level {
   readonly leader: SimHost;
   readonly active: number;
+  readonly readable: number;
   readonly waitsFor: readonly string[];
 }
 
@@ -39,23 +54,61 @@ export class LevelOperator {
       await new Promise<void>((resolve) => {
         world.time.after(EVERY_MS, resolve);
       });
+      if (await this.#upgradeOne(hosts)) continue;
       const leaders = sites.flatMap((site) => {
         const leader = group.leader(site.filter((host) => hosts.includes(host)));
         return leader === undefined ? [] : [leader];
       });
-      const levels = (await Promise.all(leaders.map((leader) => this.#levelAt(leader)))).flat();
-      const most = Math.max(...levels.map(({ active }) => active));
-      for (const level of levels) if (level.active < most) await this.#remove(level, hosts);
+      const asked = leaders.map((leader) => this.#levelAt(leader, hosts));
+      const levels = (await Promise.all(asked)).flat();
+      for (const level of levels) {
+        if (level.active < level.readable) await this.#remove(level, hosts);
+      }
     }
   }
 
-  async #levelAt(leader: SimHost): Promise<readonly Level[]> {
+  /** Whether there was one. */
+  async #upgradeOne(hosts: readonly SimHost[]): Promise<boolean> {
+    const { group, olderHosts, world } = this.#options;
+    const next = hosts.find((host) => isInOlderLife(host, olderHosts));
+    if (next === undefined) return false;
+    world.trace.mark(MARKS.upgraded);
+    await group.stop(next);
+    group.start(next);
+    return true;
+  }
+
+  async #levelAt(leader: SimHost, well: readonly SimHost[]): Promise<readonly Level[]> {
     const answer = await this.#ask(leader, 'GET', 'autopilot/state');
+    if (answer?.status === 503 && IS_REFUSED.test(answer.text)) this.#replace(leader, well);
     if (answer?.status !== 200) return [];
     const { FeatureLevel: level } = JSON.parse(answer.text) as {
-      readonly FeatureLevel: { readonly Active: number; readonly WaitsFor: readonly string[] };
+      readonly FeatureLevel: {
+        readonly Active: number;
+        readonly Readable: number;
+        readonly WaitsFor: readonly string[];
+      };
     };
-    return [{ leader, active: level.Active, waitsFor: level.WaitsFor }];
+    const { Active: active, Readable: readable, WaitsFor: waitsFor } = level;
+    return [{ leader, active, readable, waitsFor }];
+  }
+
+  /** Another machine of its name takes the place of one that is gone. */
+  #replace(leader: SimHost, well: readonly SimHost[]): void {
+    const { group, onLosing, olderHosts, sites, world } = this.#options;
+    const site = sites.find((each) => each.includes(leader)) ?? [];
+    const gone = site.find((host) => !well.includes(host) && isInOlderLife(host, olderHosts));
+    if (gone === undefined) return;
+    group.crash(gone, 'process');
+    onLosing(gone);
+    gone.replaceDisk();
+    group.damaged.delete(gone);
+    for (const other of well) {
+      world.net.link(gone.name, other.name).heal();
+      world.net.link(other.name, gone.name).heal();
+    }
+    group.start(gone);
+    world.trace.mark(MARKS.replaced);
   }
 
   async #remove({ leader, waitsFor }: Level, well: readonly SimHost[]): Promise<void> {
@@ -67,7 +120,7 @@ export class LevelOperator {
     for (const { ID: id, Node: name } of servers) {
       if (!waitsFor.includes(name) || well.some((host) => host.name === name)) continue;
       const removed = await this.#ask(leader, 'DELETE', `raft/peer?id=${id}`);
-      if (removed?.status === 200) this.#options.world.trace.mark(BEHIND);
+      if (removed?.status === 200) this.#options.world.trace.mark(MARKS.behind);
     }
   }
 

@@ -43,6 +43,14 @@ export class LocalTokens {
     this.#options = options;
   }
 
+  /** All disks of the datacenter are lost, and its tokens with them: no answer of before says what is there now. */
+  lose(site: number): void {
+    const own = this.#tokens.filter((token) => token.site === site);
+    for (const token of own) {
+      this.#tokens[this.#tokens.indexOf(token)] = { ...token, state: 'gone', isBusy: false };
+    }
+  }
+
   /** One of the things that happen to local tokens, at a server of the datacenter. */
   async next(site: number, stream: Stream): Promise<void> {
     const own = this.#tokens.filter((token) => token.site === site && !token.isBusy);
@@ -136,7 +144,10 @@ export class LocalTokens {
     return this.#options.ask(host, { ...question, headers: { 'X-Service-Token': token.secret } });
   }
 
-  #complain({ text, site }: LocalToken, host: SimHost, what: string, came: HttpAnswer): void {
+  #complain(token: LocalToken, host: SimHost, what: string, came: HttpAnswer): void {
+    const { text, site } = token;
+    // It was lost while it was asked about.
+    if (!this.#tokens.includes(token)) return;
     const says = `${host.name} of ${siteName(site)}: ${text} ${what}, and the answer is ${came.status} ${came.text}`;
     this.#options.violations.add(CHECKER, says);
   }

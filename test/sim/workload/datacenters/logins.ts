@@ -65,7 +65,9 @@ const SAID: readonly number[] = [200, 400, 403, 404, 503, 504];
 
 export class Logins {
   readonly #options: LoginsOptions;
-  readonly #targets: LoginTarget[] = [];
+  #targets: readonly LoginTarget[] = [];
+  /** How often each datacenter has lost all its disks. */
+  readonly #lossCounts = new Map<number, number>();
   /** By accessor id. Of those that all share, the global log tells. */
   readonly #givenBack = new Map<string, GivenBack>();
   readonly counts = { logins: 0 };
@@ -82,6 +84,16 @@ export class Logins {
     return recent.length === 0 ? undefined : stream.pick(recent);
   }
 
+  /** All disks of the datacenter are lost, and the tokens of its logins that are of no other one. */
+  lose(site: number): void {
+    this.#lossCounts.set(site, this.#lossCountOf(site) + 1);
+    this.#targets = this.#targets.filter((target) => !target.isLocal || target.site !== site);
+  }
+
+  #lossCountOf(site: number): number {
+    return this.#lossCounts.get(site) ?? 0;
+  }
+
   /** Without a rule nobody logs in; it ends with its method. */
   async #bind(host: SimHost, AuthMethod: string): Promise<void> {
     const body = { AuthMethod, BindType: 'service', BindName: 'web' };
@@ -92,6 +104,7 @@ export class Logins {
   /** True when a token came of it. */
   async logIn(site: number, host: SimHost, stream: Stream): Promise<boolean> {
     const { name: AuthMethod } = stream.pick(LOGIN_METHODS);
+    const lossCount = this.#lossCountOf(site);
     const body = { AuthMethod, BearerToken: BEARER };
     const came = await this.#ask(host, {
       method: 'POST',
@@ -109,11 +122,12 @@ export class Logins {
     const method = originOf(isLocal ? sites[site]! : sites.flat(), accessorId);
     // Reaped already, as its method is gone.
     if (method === undefined) return false;
+    if (isLocal && lossCount < this.#lossCountOf(site)) return false;
     this.counts.logins += 1;
     const version = { value: token.Description, index: token.ModifyIndex };
     const key = `login ${accessorId}`;
     const known = { kind: 'login', key, accessorId, secret, isLocal, site, method } as const;
-    this.#targets.push({ ...known, version, expiresAtMs });
+    this.#targets = [...this.#targets, { ...known, version, expiresAtMs }];
     return true;
   }
 

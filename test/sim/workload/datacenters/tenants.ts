@@ -37,6 +37,8 @@ export class Tenants {
   readonly #targets = new Map<string, TenantTarget>();
   /** Those that are known to have been made, and that nobody has begun to delete. */
   readonly #known = new Set<TenantTarget>();
+  /** How often each datacenter has lost all its disks. */
+  readonly #lossCounts = new Map<number, number>();
   readonly counts = { tenants: 0 };
 
   constructor(options: TenantsOptions) {
@@ -49,8 +51,19 @@ export class Tenants {
     return recent.length === 0 ? undefined : stream.pick(recent);
   }
 
+  /** All disks of the datacenter are lost. */
+  lose(site: number): void {
+    this.#lossCounts.set(site, this.#lossCountOf(site) + 1);
+    for (const target of this.#known) if (target.site === site) this.#known.delete(target);
+  }
+
+  #lossCountOf(site: number): number {
+    return this.#lossCounts.get(site) ?? 0;
+  }
+
   /** Makes one. False when there is no such namespace. */
   async make(site: number, host: SimHost, namespace: string): Promise<boolean> {
+    const lossCount = this.#lossCountOf(site);
     const number = FIRST + this.#targets.size;
     const accessorId = `ffffffff-0000-4000-8000-${number.toString(16).padStart(12, '0')}`;
     const secret = canarySecret(site, number);
@@ -72,7 +85,7 @@ export class Tenants {
     const { ModifyIndex: index } = JSON.parse(came.text) as { readonly ModifyIndex: number };
     const made = { ...target, version: { value, index } };
     this.#targets.set(accessorId, made);
-    this.#known.add(made);
+    if (lossCount === this.#lossCountOf(site)) this.#known.add(made);
     this.counts.tenants += 1;
     return true;
   }

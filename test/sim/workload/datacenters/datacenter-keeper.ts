@@ -1,0 +1,232 @@
+// The operator who decides which datacenters take part: removes one and allows it again as a run's plan says, and,
+// when nothing breaks any more, lets back whoever was removed or has come back with empty disks, as
+// OPERATING says. And who knows when a datacenter may lose all its disks.
+
+import { isPrimary } from '../../../../src/state/global-log/replication.ts';
+import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
+import type { Violations } from '../../checks/violations.ts';
+import type { DecidingFault } from '../../faults/fault-plan.ts';
+import type { SimGroup } from '../../run/sim-group.ts';
+import { siteName } from '../../subject/datacenters-subject.ts';
+import { type HttpAnswer, type LiveServer, MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
+import type { SimHost } from '../../world/sim-host.ts';
+import type { Stream } from '../../world/stream.ts';
+import type { World } from '../../world/world.ts';
+
+export interface DatacenterKeeperOptions {
+  readonly world: World;
+  readonly group: SimGroup;
+  readonly sites: readonly (readonly SimHost[])[];
+  readonly checks: FederationChecks;
+  readonly violations: Violations;
+  /** Lets the datacenter of this number begin a later epoch. */
+  readonly elect: (site: number) => void;
+}
+
+/** Corners that a long series of runs must have been in. */
+export const MARKS = {
+  removed: 'a datacenter was removed',
+  allowed: 'a datacenter that was removed was allowed',
+  rival: 'a datacenter that follows a later reign was not allowed',
+  emptied: 'all disks of a datacenter were lost',
+  emptiedFirst: 'all disks of the first primary were lost',
+} as const;
+
+const TIMEOUT_MS = 5000;
+/** Whoever was asked tries for so long, also when nobody waits for its answer any more. */
+const TRIES_MS = 11_000;
+const RETRY_MS = 700;
+/** During a run; in the end until it is done. */
+const ATTEMPTS_MAX = 6;
+const SETTLE_EVERY_MS = 3000;
+
+/** Done, refused, nobody to do it, not known. */
+const SAID: readonly number[] = [200, 400, 503, 504];
+/** What may be refused for good, or until something else was done. */
+const IS_REFUSED =
+  /is the primary: move the primary to another one first|There is no global log here yet|^Nothing was changed: \S+ takes /;
+const IS_RIVAL = /^Nothing was changed: \S+ takes /;
+
+type Method = 'DELETE' | 'PUT';
+
+export class DatacenterKeeper {
+  readonly #options: DatacenterKeeperOptions;
+  readonly #stream: Stream;
+  /** Whose disks were lost, by place, until they take part again. */
+  readonly #missing = new Set<number>();
+  /** Until then what was asked for about a datacenter may come about, by its place. */
+  readonly #askedUntilMs = new Map<number, number>();
+  #isStopped = false;
+  changeCount = 0;
+  quietAtMs = 0;
+
+  constructor(options: DatacenterKeeperOptions) {
+    this.#options = options;
+    this.#stream = options.world.stream.fork('exiles');
+  }
+
+  begin(): void {
+    // Only what the plan says.
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** False where there is nobody to ask, and for a second one to be done without: no majority would be left. */
+  decide({ kind, site }: DecidingFault): boolean {
+    this.#noteBack();
+    if (kind === 'remove-site' && [...this.#missing].some((place) => place !== site - 1)) {
+      return false;
+    }
+    const others = this.#options.world.hosts.filter(
+      (host) => !this.#options.sites[site - 1]!.includes(host),
+    );
+    if (others.every(({ process }) => process === undefined)) return false;
+    void this.#until(site - 1, kind === 'remove-site' ? 'DELETE' : 'PUT', others);
+    return true;
+  }
+
+  /**
+   * Whether all disks of the datacenter at this place may be lost: all others know of each other, have or can elect a
+   * primary, and have heard of the last reign that it promised; and no other one is missing.
+   */
+  mayEmpty(place: number): boolean {
+    const { checks } = this.#options;
+    this.#noteBack();
+    return (
+      checks.hasBegun &&
+      this.#missing.size === 0 &&
+      !this.#mayBeDeciding(place) &&
+      checks.mayLose([place + 1]) &&
+      !checks.hasPromisedMost(place)
+    );
+  }
+
+  /** Whether another one may still be removed by what was asked for. */
+  #mayBeDeciding(place: number): boolean {
+    const { nowMs } = this.#options.world.time;
+    return [...this.#askedUntilMs].some(([each, untilMs]) => each !== place && untilMs > nowMs);
+  }
+
+  onEmptied(place: number): void {
+    const { checks, world } = this.#options;
+    checks.onEmptied(place);
+    this.#missing.add(place);
+    world.trace.mark(place === 0 ? MARKS.emptiedFirst : MARKS.emptied);
+  }
+
+  /** The present primary, or, where that is this datacenter, another one. */
+  primaryBeside(place: number): string {
+    const { checks, sites, world } = this.#options;
+    const head = checks.head(world.hosts);
+    const own = siteName(place);
+    const name = head?.at.epochs.at(-1)?.primary ?? own;
+    return name === own ? siteName((place + 1) % sites.length) : name;
+  }
+
+  /** Never resolves; these hosts are well, and nobody else is ever again. */
+  async settle(hosts: readonly SimHost[]): Promise<void> {
+    const { sites } = this.#options;
+    const own = sites.flatMap((site, place) =>
+      site.some((host) => hosts.includes(host)) ? [place] : [],
+    );
+    for (;;) {
+      await this.#pause(SETTLE_EVERY_MS);
+      this.#noteBack();
+      for (const place of own) await this.#letBack(place, hosts);
+    }
+  }
+
+  async #letBack(place: number, hosts: readonly SimHost[]): Promise<void> {
+    const { checks, group, sites } = this.#options;
+    const leaders = sites.flatMap((site, each) => {
+      const leader = each === place ? undefined : group.leader(site);
+      return leader === undefined || !hosts.includes(leader) ? [] : [leader];
+    });
+    for (const leader of leaders) {
+      const at = checks.replicationOf(leader);
+      if (at === undefined || !isPrimary(at)) continue;
+      const listed = at.datacenters.find(({ name }) => name === siteName(place));
+      if (listed?.isRemoved === true) await this.#ask(place, 'PUT', leader);
+      else if (listed?.clusterId !== undefined && !checks.takesPart(place, at)) {
+        await this.#ask(place, 'DELETE', leader);
+      }
+    }
+  }
+
+  async #until(place: number, method: Method, others: readonly SimHost[]): Promise<void> {
+    for (let attempt = 0; attempt < ATTEMPTS_MAX && !this.#isStopped; attempt += 1) {
+      const isDecided = await this.#ask(place, method, this.#stream.pick(others));
+      if (isDecided) return;
+      await this.#pause(RETRY_MS);
+    }
+  }
+
+  /** True when it need not be asked again. */
+  async #ask(place: number, method: Method, host: SimHost): Promise<boolean> {
+    const { group, world, violations } = this.#options;
+    const path = `/v1/operator/datacenter/${siteName(place)}`;
+    const headers = { 'X-Service-Token': MANAGEMENT_SECRET };
+    this.quietAtMs = world.time.nowMs + TRIES_MS;
+    this.#askedUntilMs.set(place, this.quietAtMs);
+    const reply = await group.ask(host, TIMEOUT_MS, (node) =>
+      (node as LiveServer).http({ method, path, headers }),
+    );
+    if (reply.kind !== 'answered') return false;
+    const { status, text } = reply.value;
+    world.trace.note('decided', host.name, status, () => `${method} ${path}: ${status} ${text}`);
+    const isExpected = SAID.includes(status) && (status !== 400 || IS_REFUSED.test(text));
+    violations.require(isExpected, 'answers', () => {
+      return `${method} ${path} at ${host.name} was answered ${status} ${text}`;
+    });
+    return this.#isDone(method, reply.value);
+  }
+
+  #isDone(method: Method, { status, text }: HttpAnswer): boolean {
+    const { world } = this.#options;
+    if (status === 200) {
+      // False: it was so before, by an earlier try of the same.
+      if (text !== 'true') return true;
+      this.changeCount += 1;
+      world.trace.mark(method === 'DELETE' ? MARKS.removed : MARKS.allowed);
+      return true;
+    }
+    if (status === 400 && IS_RIVAL.test(text)) {
+      world.trace.mark(MARKS.rival);
+      this.#outrun();
+      return false;
+    }
+    return status === 400;
+  }
+
+  /** As the refusal says: the primary begins an epoch behind all that were heard of. */
+  #outrun(): void {
+    const { checks, elect, group, sites } = this.#options;
+    for (const [place, site] of sites.entries()) {
+      const leader = group.leader(site);
+      const at = leader && checks.replicationOf(leader);
+      if (
+        at !== undefined &&
+        isPrimary(at) &&
+        at.datacenters.some(({ isRemoved }) => isRemoved === true)
+      )
+        elect(place + 1);
+    }
+  }
+
+  #noteBack(): void {
+    const { checks, world } = this.#options;
+    for (const place of this.#missing) {
+      const all = world.hosts.map((host) => checks.replicationOf(host));
+      const isBack = all.every((at) => at !== undefined && checks.takesPart(place, at));
+      if (isBack) this.#missing.delete(place);
+    }
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.world.time.after(delayMs, resolve);
+    });
+  }
+}
