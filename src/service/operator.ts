@@ -269,7 +269,7 @@ class CheckedOperator implements OperatorDoor {
     return this.#requireNow(right, call);
   }
 
-  /** At the leader, right before a change goes into the log. Throws as `#require` does, and as `UnderWay.requireQuiet`. */
+  /** At the leader, right before a change goes into the log. Throws as `#require` and `UnderWay.requireQuiet` do. */
   #requireStill(rights: readonly Right[], call: Call): void {
     this.#deps.underWay.requireQuiet(() => this.#callers.rootsOf(call.secret));
     for (const right of rights) this.#requireNow(right, call);
