@@ -1,8 +1,9 @@
 // How long an answer waits for its reader. Its text, and of what is sent piece by piece a view of the disk, is
 // kept until it is read, so whoever reads nothing of it for a while is cut off.
 
-import type { Exchange } from './exchange.ts';
+import type { Clock } from '../../cluster/platform/clock.ts';
 import { LIMITS } from './settings.ts';
+import type { RawResponse } from './wire-types.ts';
 
 /** What has a 'drain': the answer, or what compresses it. */
 interface Target {
@@ -10,7 +11,11 @@ interface Target {
   off(event: 'drain', listener: () => void): unknown;
 }
 
-type Sending = Pick<Exchange, 'response' | 'parts'>;
+/** The request that is being answered. */
+interface Sending {
+  readonly response: RawResponse;
+  readonly parts: { readonly clock: Pick<Clock, 'after'> };
+}
 
 /** Resolves when the client reads on or is gone; one that does not read in `LIMITS.stallMs` is cut off. */
 export function drained(sending: Sending, target: Target = sending.response): Promise<void> {
