@@ -24,6 +24,8 @@ export interface Call {
   readonly ackTimeoutMs: number | undefined;
   /** Address of the caller, for logs and rate limits. */
   readonly remoteAddress: string | undefined;
+  /** Of a login that was carried to another datacenter: the one where it was asked for. */
+  readonly askedIn?: string;
 }
 
 /** Says nothing but what it must: nobody's, here, with the care of an ordinary read. */

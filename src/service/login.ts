@@ -157,7 +157,7 @@ export function mintToken(
     names: authMethods.types[method.type].attributeNames(method),
     rules: view.bindingRulesOf(method.namespace, method.name),
     lookups: lookupsFrom(view, method.namespace),
-    datacenter: settings.datacenter,
+    datacenter: request.call.askedIn ?? settings.datacenter,
   });
   const token = tokenOf(service, method, grant);
   const change = { type: 'token.set', presence: 'create', token } as const;

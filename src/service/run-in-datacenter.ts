@@ -26,7 +26,7 @@ export async function runInDatacenter<Name extends OperationName>(
   datacenter: string,
   given: Asked<Name>,
 ): Promise<OperationOutput<Name>> {
-  const travelling = await requireTravels(service, datacenter, given);
+  const travelling = aboutHere(service, await requireTravels(service, datacenter, given));
   const isRead = OPERATION_TABLE[given.name].kind === 'read';
   if (isRead) return readThere(service, datacenter, travelling);
   const repeatable = repeatableOf(service, travelling);
@@ -38,6 +38,15 @@ export async function runInDatacenter<Name extends OperationName>(
   const isVisible = await becomesVisible(service, meta.position);
   const index = isVisible ? Math.max(service.view.index(), meta.index) : meta.index;
   return { value, meta: { ...meta, index, replayed, isVisible } } as OperationOutput<Name>;
+}
+
+/** Wherever a login is carried, a node that logs in is one of this datacenter. */
+function aboutHere<Name extends OperationName>(
+  { settings }: Service,
+  asked: Asked<Name>,
+): Asked<Name> {
+  if (OPERATION_TABLE[asked.name].scope !== 'by-method') return asked;
+  return { ...asked, call: { ...asked.call, askedIn: settings.datacenter } };
 }
 
 /** `write` is what was given, in a form that can be repeated. */

@@ -477,6 +477,25 @@ function noFilter() {
   return { ...none, authMethod: undefined, authMethodNamespace: undefined, page: {} };
 }
 
+t.test('datacenters: a node that logs in is one of the datacenter where it does', async (t) => {
+  const two = await twoDatacenters();
+  const method = { name: 'm', type: 'jwt', tokenLocality: 'global', config: {} } as const;
+  await two.primary.run('auth-method.create', { draft: method });
+  const rule = { authMethod: 'm', bindType: 'node', bindName: 'n1' };
+  await two.primary.run('binding-rule.create', { draft: rule });
+  const login = { authMethod: 'm', bearerToken: '{"name":"x"}', meta: {}, namespace: undefined };
+  for (const [at, named, datacenter] of [
+    [two.secondary, undefined, 'dc2'],
+    [two.secondary, 'dc2', 'dc2'],
+    [two.primary, undefined, 'dc1'],
+    [two.primary, 'dc2', 'dc1'],
+    [two.primary, 'dc1', 'dc1'],
+  ] as const) {
+    const { value } = await settled(two, at.run('login', login, { datacenter: named }));
+    t.same(value.token.nodeIdentities, [{ nodeName: 'n1', datacenter }], `${named} ${datacenter}`);
+  }
+});
+
 t.test('datacenters: the secret of a local token never travels', async (t) => {
   const two = await twoDatacenters();
   const { secondary } = two;
