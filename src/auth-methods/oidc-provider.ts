@@ -10,7 +10,7 @@ import type { OidcConfig } from './jwt-config.ts';
 import type { ProviderMetadata } from './providers.ts';
 import { ask, type BoundedRequest, jsonObjectOf, RemoteFailure } from './remote.ts';
 import type { Outside } from './outside.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { InTurn } from './signature-checks.ts';
 
 const CLIENT_ASSERTION_S = 300;
 
@@ -20,6 +20,8 @@ export interface OidcSession {
   readonly method: AuthMethod;
   readonly config: OidcConfig;
   readonly metadata: ProviderMetadata;
+  /** To sign takes the threads that check signatures, and longer. */
+  readonly inTurn: InTurn;
 }
 
 /**
@@ -66,13 +68,14 @@ function toProvider({ config }: OidcSession, url: string): Pick<BoundedRequest, 
 
 /** Proves who the client is: fills `form`, or returns the header that does it. */
 async function authenticateClient(
-  { outside, config, metadata }: OidcSession,
+  session: OidcSession,
   form: URLSearchParams,
 ): Promise<Readonly<Record<string, string>>> {
+  const { config, metadata } = session;
   const { client, clientId } = config;
   if (client.kind === 'assertion') {
     form.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer');
-    form.set('client_assertion', await clientAssertion(outside, clientId, client));
+    form.set('client_assertion', await clientAssertion(session, client));
     return {};
   }
   const offered = metadata.clientAuthentication;
@@ -86,20 +89,19 @@ async function authenticateClient(
 }
 
 async function clientAssertion(
-  surroundings: Surroundings,
-  clientId: string,
+  { outside, config: { clientId }, inTurn }: OidcSession,
   client: Extract<OidcConfig['client'], { kind: 'assertion' }>,
 ): Promise<string> {
-  const nowS = Math.floor(surroundings.clock.wallMs() / 1000);
+  const nowS = Math.floor(outside.clock.wallMs() / 1000);
   const key = await importPKCS8(client.privateKeyPem, client.algorithm);
-  return new SignJWT({ jti: surroundings.random.uuid() })
+  const unsigned = new SignJWT({ jti: outside.random.uuid() })
     .setProtectedHeader({ alg: client.algorithm, typ: 'JWT' })
     .setIssuer(clientId)
     .setSubject(clientId)
     .setAudience([...client.audience])
     .setIssuedAt(nowS)
-    .setExpirationTime(nowS + CLIENT_ASSERTION_S)
-    .sign(key);
+    .setExpirationTime(nowS + CLIENT_ASSERTION_S);
+  return inTurn(() => unsigned.sign(key));
 }
 
 /** RFC 6749, 2.3.1: id and secret are form-encoded before they go into the header. */

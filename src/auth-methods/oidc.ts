@@ -24,6 +24,8 @@ import type { Surroundings } from './surroundings.ts';
 export const OIDC_PENDING_MS = 300_000;
 /** Of redirect URI, nonce and metadata together, in UTF-16 units: every server stores them, for anybody. */
 export const OIDC_GIVEN_LENGTH_MAX = 8192;
+/** Of an RSA key that signs for each login: one of twice as many bits takes eight times as long. */
+const SIGNING_BITS_MAX = 4096;
 const DEFAULT_LEEWAYS = { expirationNs: 0, notBeforeNs: 0, clockSkewNs: 0 };
 
 /** A login that waits for its callback. Plain data; `pkceVerifier` and `nonce` are secrets. */
@@ -107,14 +109,17 @@ export function createOidcFlow(context: JwtContext): OidcFlow {
 
 async function checkPrivateKey({ client }: OidcConfig): Promise<void> {
   if (client.kind === 'secret') return;
-  try {
-    await importPKCS8(client.privateKeyPem, client.algorithm);
-  } catch {
+  const { algorithm } = await importPKCS8(client.privateKeyPem, client.algorithm).catch(() => {
     // What the parser says may repeat parts of the key, so it is not kept.
     throw invalidConfig(
       `'OIDCClientAssertion' needs a PKCS #8 private key that fits ${client.algorithm}`,
     );
-  }
+  });
+  const bits = 'modulusLength' in algorithm ? Number(algorithm.modulusLength) : 0;
+  if (bits <= SIGNING_BITS_MAX) return;
+  throw invalidConfig(
+    `the key of 'OIDCClientAssertion' may have at most ${SIGNING_BITS_MAX} bits, and has ${bits}`,
+  );
 }
 
 async function withProvider<T>(
@@ -128,7 +133,8 @@ async function withProvider<T>(
   const config = decodeOidcConfig(method.config);
   try {
     const metadata = await context.providers.metadata(config.discovery, method);
-    return await action({ outside: context.outside.of(method), method, config, metadata });
+    const outside = context.outside.of(method);
+    return await action({ outside, method, config, metadata, inTurn: context.checks.of(method) });
   } catch (failure) {
     if (!(failure instanceof RemoteFailure)) throw failure;
     const what = 'the OIDC provider';

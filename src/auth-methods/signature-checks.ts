@@ -1,5 +1,5 @@
-// Whose signature is checked when. Signatures are checked on the threads that write to the disk, too, and anybody
-// may send some, by hundreds: so few are checked at once, the auth methods in turn, and the others wait.
+// Whose signature is checked, or made, when. That is done on the threads that write to the disk, too, and anybody
+// may begin logins, by hundreds: so few are under way at once, the auth methods in turn, and the others wait.
 
 import type { Clock } from '../../cluster/platform/clock.ts';
 import { AclError } from '../acl/error.ts';

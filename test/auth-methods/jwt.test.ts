@@ -1,6 +1,7 @@
 // The methods that trust signed tokens, `jwt` and `oidc`, against real signatures and real servers
 // on the loopback; and the HTTP client that carries them.
 
+import { createPrivateKey } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import tls from 'node:tls';
@@ -533,6 +534,15 @@ t.test('jwt: refuses a config with the prescribed words', async (t) => {
   );
 });
 
+/** Of 8192 bits, which none but its length is looked at of. */
+function longPrivateKey(): string {
+  const number = (bytes: number) => Buffer.alloc(bytes, 0xff).toString('base64url');
+  const parts = ['p', 'q', 'dp', 'dq', 'qi'].map((part) => [part, number(512)] as const);
+  const numbers = { n: number(1024), e: 'AQAB', d: number(1024), ...Object.fromEntries(parts) };
+  const key = createPrivateKey({ format: 'jwk', key: { kty: 'RSA', ...numbers } });
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
+}
+
 async function weakPem(): Promise<string> {
   const algorithm = {
     name: 'RSASSA-PKCS1-v1_5',
@@ -927,6 +937,13 @@ t.test('oidc: refuses a config with the prescribed words', async (t) => {
         OIDCClientAssertion: { ...assertion, KeyAlgorithm: 'HS256' },
       },
       /Invalid supported algorithm: HS256$/,
+    ],
+    [
+      {
+        ...without('OIDCClientSecret'),
+        OIDCClientAssertion: { ...assertion, PrivateKey: { PemKey: longPrivateKey() } },
+      },
+      /the key of 'OIDCClientAssertion' may have at most 4096 bits, and has 8192$/,
     ],
     [full, /error checking OIDCDiscoveryURL: /],
   ];

@@ -1,6 +1,6 @@
 // What logins with signatures cost a server: few checks at once, and no key read twice.
 
-import { exportJWK, exportSPKI, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, type JWK, SignJWT } from 'jose';
 import t from 'tap';
 import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
 import {
@@ -87,24 +87,31 @@ t.test('signature checks: who waits too long is told so, and holds up nobody', a
 /** How often the platform was asked to do each, and how many checks were under way at most. */
 function countedCrypto(owner: { teardown(action: () => void): void }) {
   const { subtle } = globalThis.crypto;
-  const { verify, importKey } = subtle;
-  const counts = { imported: 0, checked: 0, underWayMost: 0 };
+  const { verify, sign, importKey } = subtle;
+  const counts = { imported: 0, checked: 0, signed: 0, underWayMost: 0 };
   let underWay = 0;
+  const during = async <T>(work: Promise<T>): Promise<T> => {
+    underWay += 1;
+    counts.underWayMost = Math.max(counts.underWayMost, underWay);
+    return work.finally(() => {
+      underWay -= 1;
+    });
+  };
   Object.assign(subtle, {
     importKey: (...given: Parameters<typeof importKey>) => {
       counts.imported += 1;
       return importKey.apply(subtle, given);
     },
-    verify: async (...given: Parameters<typeof verify>) => {
+    verify: (...given: Parameters<typeof verify>) => {
       counts.checked += 1;
-      underWay += 1;
-      counts.underWayMost = Math.max(counts.underWayMost, underWay);
-      return verify.apply(subtle, given).finally(() => {
-        underWay -= 1;
-      });
+      return during(verify.apply(subtle, given));
+    },
+    sign: (...given: Parameters<typeof sign>) => {
+      counts.signed += 1;
+      return during(sign.apply(subtle, given));
     },
   });
-  owner.teardown(() => Object.assign(subtle, { verify, importKey }));
+  owner.teardown(() => Object.assign(subtle, { verify, sign, importKey }));
   return counts;
 }
 
@@ -145,4 +152,41 @@ t.test('logins: keys are read once, and few signatures are checked at once', asy
   const unsigned = `${Buffer.from('{"alg":"none"}').toString('base64url')}.e30.`;
   await t.rejects(types.jwt.validate(authMethod('jwt', configs[0] ?? {}), unsigned));
   t.equal(counts.imported, imported, 'nor is one for a token that no key could have signed');
+});
+
+t.test('logins by OpenID: few client assertions are signed at once', async (t) => {
+  const provider = await startLoopback(t);
+  const { url } = provider;
+  provider.reply = ({ path }) => {
+    if (path === '/jwks') return { body: { keys: [] } };
+    if (path === '/token') return { status: 400, body: {} };
+    const endpoints = {
+      authorization_endpoint: `${url}/authorize`,
+      token_endpoint: `${url}/token`,
+    };
+    return { body: { issuer: url, jwks_uri: `${url}/jwks`, ...endpoints } };
+  };
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  const config = {
+    OIDCDiscoveryURL: url,
+    OIDCClientID: 'conclave',
+    OIDCClientAssertion: {
+      Audience: ['a'],
+      PrivateKey: { PemKey: await exportPKCS8(privateKey) },
+    },
+    AllowedRedirectURIs: ['http://localhost/back'],
+  };
+  const method = authMethod('oidc', config);
+  const { types, oidcFlow } = createAuthMethods(testSurroundings());
+  await types.oidc.checkConfig(method);
+  const counts = countedCrypto(t);
+  const redirectUri = 'http://localhost/back';
+  const { pending } = await oidcFlow.authUrl({ method, redirectUri, clientNonce: '', meta: {} });
+  const { state } = pending;
+  const callback = () =>
+    oidcFlow
+      .callback({ method, pending, state, code: 'c', clientNonce: '' })
+      .catch(() => 'refused');
+  await Promise.all(Array.from({ length: 10 }, callback));
+  t.match(counts, { signed: 10, underWayMost: CHECKS_MAX });
 });
