@@ -104,8 +104,8 @@ export const NODE_ENDPOINTS = {
     method: 'PUT',
     path: '/v1/agent/token/:kind',
     summary:
-      'Taken without effect: `agent`, `replication`, `dns` and `config_file_service_registration`. ' +
-      'A server here does nothing in the name of such a token, and other kinds are refused.',
+      '`default`: the token of requests that bring none, at this server, until it ends. Taken without effect: ' +
+      '`agent`, `replication`, `dns` and `config_file_service_registration`, in whose name a server here does nothing.',
     access: 'agent:write',
     namespaced: false,
     body: { schema: AgentTokenBody, label: 'Request decode failed', required: true },

@@ -37,6 +37,13 @@ import {
 
 type About = Omit<AuditRecord, 'event'>;
 
+/** Of one server alone. */
+interface NodeChange {
+  /** Without secrets. */
+  readonly input: object;
+  readonly carryOut: () => void;
+}
+
 interface Change {
   readonly call: Call;
   /** As it was known before. */
@@ -81,6 +88,15 @@ export class AuditedDoors {
   /** Of a look that came to nothing, and that was asked of no audited door. */
   failed(operation: string, call: Call, error: unknown): void {
     this.#refused(requestOf(this.#asker, operation, call), error);
+  }
+
+  /** A change of this server alone, behind a check of rights that was asked of no audited door. */
+  async changed(operation: string, call: Call, { input, carryOut }: NodeChange): Promise<void> {
+    const about = {
+      ...requestOf(this.#asker, operation, call),
+      input: inputIn(this.#asker, input),
+    };
+    await this.#changed({ call, about, subject: NO_OBJECT }, async () => carryOut());
   }
 
   #answer<Name extends OperationName>(

@@ -179,7 +179,7 @@ function refuseHeader(
 }
 
 /**
- * The first source that has a secret: parameter, header, bearer, configuration. The configured one is put in here
+ * The first source that has a secret: parameter, header, bearer, configuration. That of the server is put in here
  * alone: it goes along as if the client had sent it, and whoever answers for this server has none to put in.
  */
 function secretOf(exchange: Exchange): SecretId | undefined {
@@ -188,7 +188,7 @@ function secretOf(exchange: Exchange): SecretId | undefined {
     textOf(exchange.query, 'token') ??
     tokenHeader(headers) ??
     bearerOf(headers.authorization) ??
-    exchange.parts.settings.defaultToken;
+    exchange.parts.defaultToken.secret;
   return secret as SecretId | undefined;
 }
 

@@ -6,14 +6,24 @@ import type { Random } from '../../cluster/platform/random.ts';
 import type { Call } from '../service/call.ts';
 import type { Operations } from '../service/operations.ts';
 import type { Operator } from '../service/operator-operations.ts';
+import type { DefaultToken } from './default-token.ts';
 import type { MetricsRegistry } from './metrics.ts';
 import type { NodeInfo } from './node-info.ts';
 import type { HttpSettings } from './settings.ts';
+
+/** A change of one server alone. */
+export interface NodeChange {
+  /** Without secrets. */
+  readonly input: object;
+  readonly carryOut: () => void;
+}
 
 export interface HttpParts {
   readonly operations: Operations;
   readonly operator: Operator;
   readonly settings: HttpSettings;
+  /** One for all listeners of a server. */
+  readonly defaultToken: DefaultToken;
   /**
    * For what endpoints of the node ask of the service themselves: the door without a record of it, and who is told
    * what came of the request instead. Undefined: nobody is.
@@ -23,6 +33,10 @@ export interface HttpParts {
         readonly operations: Pick<Operations, 'run'>;
         readonly onFailed: (operation: string, call: Call, error: unknown) => void;
       }
+    | undefined;
+  /** Records what an endpoint of the node changes by itself, around doing it. Undefined: nobody does. */
+  readonly recorded?:
+    | ((operation: string, call: Call, change: NodeChange) => Promise<void>)
     | undefined;
   readonly node: NodeInfo;
   readonly metrics: MetricsRegistry;

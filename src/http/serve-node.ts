@@ -13,7 +13,7 @@ import type { AuthorizationAnswer, AuthorizationItem } from '../service/authoriz
 import { permissionDenied } from '../service/permissions.ts';
 import type { OperationInput, OperationName, OperationOutput } from '../service/operations.ts';
 import { requireOwnDatacenter } from '../service/own-datacenter.ts';
-import { requireTokenWithoutUse } from './agent-token.ts';
+import { meaningOf } from './agent-token.ts';
 import { askedOf } from './call-of.ts';
 import { descriptionOf } from './description.ts';
 import { type Exchange, JSON_TYPE, TEXT_TYPE } from './exchange.ts';
@@ -104,8 +104,9 @@ const SERVE_BY_NAME: Readonly<Record<NodeEndpointName, Serve>> = {
     if (!exchange.parts.settings.aclEnabled) throw aclDisabled();
     await requireAgent(exchange, 'agent.set-token', 'write');
     const { schema, label } = NODE_ENDPOINTS['agent.set-token'].body;
-    decodeBody(schema, body ?? new Uint8Array(), { label, namespaces: false });
-    requireTokenWithoutUse(parameter);
+    const options = { label, namespaces: false };
+    const { Token = '' } = decodeBody(schema, body ?? new Uint8Array(), options);
+    if (meaningOf(parameter) === 'default') await setDefaultToken(exchange, Token);
     sendValue(exchange, true);
   },
   'agent.metrics': async (exchange) => {
@@ -192,6 +193,14 @@ function asDeployedServersTell(
     leader_addr: node.leader() ?? '',
     known_datacenters: String(node.datacenters().length),
   };
+}
+
+async function setDefaultToken(exchange: Exchange, secret: string): Promise<void> {
+  const { defaultToken, recorded } = exchange.parts;
+  const { call } = askedOf(exchange, NODE_ENDPOINTS['agent.set-token']);
+  const carryOut = (): void => defaultToken.set(secret);
+  if (recorded === undefined) carryOut();
+  else await recorded('agent.set-token', call, { input: { kind: 'default' }, carryOut });
 }
 
 /** The tags have the names by which deployed clients show a member. */

@@ -10,8 +10,6 @@ export interface HttpSettings {
   readonly dialect: 'auto' | 'service' | 'consul';
   /** `namespaces.enabled`. */
   readonly namespaces: boolean;
-  /** `acl.tokens.default`: the secret of requests that bring none. */
-  readonly defaultToken: string | undefined;
   /** `limits.body_max_bytes`. */
   readonly bodyMaxBytes: number;
   /** `limits.snapshot_max_bytes`: the largest archive that is taken in. */
@@ -44,7 +42,6 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
   aclEnabled: true,
   dialect: 'auto',
   namespaces: true,
-  defaultToken: undefined,
   bodyMaxBytes: 1024 * 1024,
   snapshotMaxBytes: 4 * 1024 * 1024 * 1024,
   connectionsPerClientMax: 200,

@@ -34,7 +34,6 @@ export function httpSettingsOf(settings: Settings, inUse: TlsInUse | undefined):
     aclEnabled: settings['acl.enabled'],
     dialect: settings['http.dialect'],
     namespaces: settings['namespaces.enabled'],
-    defaultToken: secretOf(settings['acl.tokens.default']),
     bodyMaxBytes: settings['limits.body_max_bytes'],
     snapshotMaxBytes: settings['limits.snapshot_max_bytes'],
     connectionsPerClientMax: settings['limits.http_max_conns_per_client'],
@@ -53,6 +52,7 @@ function msOf(durationNs: bigint): number {
   return Number(durationNs) / 1e6;
 }
 
-function secretOf(text: string): SecretId | undefined {
+/** Undefined: none is set. */
+export function secretOf(text: string): SecretId | undefined {
   return text === '' ? undefined : (text as SecretId);
 }

@@ -6,6 +6,7 @@ import type { Promotion } from '../../cluster/federation/promotion/promotion.ts'
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
 import type { ReplicaStatus } from '../../cluster/replica/replica.ts';
+import { DefaultToken } from '../http/default-token.ts';
 import { createHttp } from '../http/create-http.ts';
 import { MetricsRegistry } from '../http/metrics.ts';
 import type { NodeInfo } from '../http/node-info.ts';
@@ -13,7 +14,7 @@ import type { HttpParts } from '../http/parts.ts';
 import type { Operations } from '../service/operations.ts';
 import { NEWEST_LEVEL } from '../state/feature-levels.ts';
 import { groupPlanOf } from './cluster-settings.ts';
-import { httpSettingsOf } from './derive-settings.ts';
+import { httpSettingsOf, secretOf } from './derive-settings.ts';
 import { exportFederationMetrics } from './federation-metrics.ts';
 import { fatalOf } from './fatal.ts';
 import { federationPlanOf } from './federation-settings.ts';
@@ -122,6 +123,8 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
     operations: audit?.doors.operations(operations) ?? operations,
     operator: audit?.doors.operator(operator) ?? operator,
     unrecorded: audit && { operations, onFailed: audit.doors.failed.bind(audit.doors) },
+    recorded: audit?.doors.changed.bind(audit.doors),
+    defaultToken: new DefaultToken(secretOf(settings['acl.tokens.default'])),
     ...{ node: info, metrics, logger, clock, random },
   };
   for (const listener of listenersOf(options)) {

@@ -7,6 +7,7 @@ import type { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
 import type { ShownAutopilotSettings, ShownServer } from '../../src/api/shown-operator.ts';
 import { createHttp } from '../../src/http/create-http.ts';
+import { DefaultToken } from '../../src/http/default-token.ts';
 import { MetricsRegistry } from '../../src/http/metrics.ts';
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.ts';
 import type { LeaderContact, ServiceSettings } from '../../src/service/deps.ts';
@@ -239,6 +240,7 @@ export async function operatorServer(options: OperatorServerOptions = {}): Promi
     operations: harness.operations,
     operator,
     settings: { ...DEFAULT_HTTP_SETTINGS, ...options.http },
+    defaultToken: new DefaultToken(undefined),
     node: NODE,
     metrics,
     logger,

@@ -221,7 +221,8 @@ t.test('token: sources in their order', async (t) => {
     ['', {}, undefined, undefined],
   ];
   for (const [query, headers, defaultToken, expected] of cases) {
-    const { app, operations } = server({ 'policy.read': readPolicy }, { defaultToken });
+    const { app, operations, defaultToken: own } = server({ 'policy.read': readPolicy });
+    own.set(defaultToken ?? '');
     await app.inject({ url: `/v1/acl/policy/x${query}`, headers });
     t.equal(operations.calls[0]?.call.secret, expected);
   }
@@ -861,7 +862,7 @@ t.test(
 );
 
 t.test('node: tokens of agents are taken where nobody would miss them', async (t) => {
-  const { app, operations } = server({
+  const { app, operations, defaultToken } = server({
     authorize: ({ items, explain }, { secret }) => {
       const token = { accessorId: 'a', description: '' };
       const explanation = explain ? { token } : undefined;
@@ -882,10 +883,18 @@ t.test('node: tokens of agents are taken where nobody would miss them', async (t
   t.match(operations.calls.at(-1)?.input, {
     items: [{ resource: 'agent', access: 'write', segment: 'n1', namespace: 'default' }],
   });
+  for (const [kind, secret] of [
+    ['default', 'd'],
+    ['acl_token', 'e'],
+    ['default', ''],
+  ] as const) {
+    t.equal((await put(kind, JSON.stringify({ Token: secret }))).body, 'true');
+    t.equal(defaultToken.secret, secret === '' ? undefined : secret);
+  }
+  t.equal((await put('default', '{"Token":"f"}', 'y')).statusCode, 403);
+  t.equal(defaultToken.secret, undefined);
   const refusals: readonly [kind: string, status: number, text: string][] = [
-    ['default', 500, 'The default token of a server is its setting acl.tokens.default'],
     ['agent_recovery', 500, 'Servers have no recovery token: '],
-    ['acl_token', 500, 'The default token of a server is its setting acl.tokens.default'],
     ['acl_agent_master_token', 500, 'Servers have no recovery token: '],
     ['nonsense', 404, 'Token "nonsense" is unknown'],
     ['', 404, 'Token "" is unknown'],

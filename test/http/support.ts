@@ -8,6 +8,7 @@ import type { Random } from '../../cluster/platform/random.ts';
 import type { Policy } from '../../src/acl/policy.ts';
 import type { Token } from '../../src/acl/token.ts';
 import { createHttp } from '../../src/http/create-http.ts';
+import { DefaultToken } from '../../src/http/default-token.ts';
 import { MetricsRegistry } from '../../src/http/metrics.ts';
 import type { NodeInfo } from '../../src/http/node-info.ts';
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.ts';
@@ -169,6 +170,7 @@ export interface Server {
   readonly clock: FakeClock;
   readonly logger: FakeLogger;
   readonly metrics: MetricsRegistry;
+  readonly defaultToken: DefaultToken;
 }
 
 export function server(
@@ -181,17 +183,19 @@ export function server(
   const clock = new FakeClock();
   const logger = new FakeLogger();
   const metrics = new MetricsRegistry();
+  const defaultToken = new DefaultToken(undefined);
   const app = createHttp({
     operations,
     operator: { run: unexpected, save: unexpected, beginRestore: unexpected, ...operator },
     settings: { ...DEFAULT_HTTP_SETTINGS, ...settings },
+    defaultToken,
     node: { ...NODE, ...node },
     metrics,
     logger,
     clock,
     random,
   });
-  return { app, operations, clock, logger, metrics };
+  return { app, operations, clock, logger, metrics, defaultToken };
 }
 
 const unexpected = (): Promise<never> => {

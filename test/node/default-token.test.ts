@@ -29,11 +29,8 @@ async function told(server: ServerUnderTest, ask: string): Promise<string> {
 }
 
 const CARRIED_TO_THE_LEADER = ['PUT /acl/policy', 'GET /operator/raft/configuration'];
-const CARRIED_TO_DC1 = [
-  'PUT /acl/policy',
-  'GET /acl/policies?dc=dc1',
-  'GET /operator/primary?dc=dc1',
-];
+const READS_CARRIED_TO_DC1 = ['GET /acl/policies?dc=dc1', 'GET /operator/primary?dc=dc1'];
+const CARRIED_TO_DC1 = ['PUT /acl/policy', ...READS_CARRIED_TO_DC1];
 
 t.test('default token: nobody has that of the server that answers for another one', async (t) => {
   for (const ask of CARRIED_TO_THE_LEADER) t.equal(await told(leader, ask), 'ok', ask);
@@ -57,4 +54,22 @@ t.test('default token: that of the server that is asked counts elsewhere, too', 
   );
   for (const ask of CARRIED_TO_THE_LEADER) t.equal(await told(follower, ask), 'ok', ask);
   for (const ask of CARRIED_TO_DC1) t.equal(await told(elsewhere, ask), 'ok', ask);
+});
+
+t.test('default token: one that is set counts at that server, until it ends', async (t) => {
+  await elsewhere.close();
+  await elsewhere.open();
+  await until('it is ready', () => elsewhere.node.info.notReadyReasons().length === 0);
+  const set = (secret: string) =>
+    elsewhere.client.send('PUT', '/agent/token/default', { body: { Token: secret } });
+  t.match(await told(elsewhere, 'PUT /acl/policy'), /^403 Permission denied: anonymous token/);
+  t.equal((await set(DEFAULT)).status, 200);
+  for (const ask of READS_CARRIED_TO_DC1) t.equal(await told(elsewhere, ask), 'ok', ask);
+  t.equal((await set('')).status, 200);
+  t.match(await told(elsewhere, 'PUT /acl/policy'), /^403 Permission denied: anonymous token/);
+  t.equal((await set(DEFAULT)).status, 200);
+  await elsewhere.close();
+  await elsewhere.open();
+  await until('it is ready again', () => elsewhere.node.info.notReadyReasons().length === 0);
+  t.match(await told(elsewhere, 'PUT /acl/policy'), /^403 Permission denied: anonymous token/);
 });

@@ -7,6 +7,7 @@ import type { AccessorId, NamespaceName, SecretId } from '../../../src/acl/ids.t
 import { instantOfMs } from '../../../src/acl/instant.ts';
 import type { Token } from '../../../src/acl/token.ts';
 import { createHttp } from '../../../src/http/create-http.ts';
+import { DefaultToken } from '../../../src/http/default-token.ts';
 import { MetricsRegistry } from '../../../src/http/metrics.ts';
 import type { NodeInfo } from '../../../src/http/node-info.ts';
 import { DEFAULT_HTTP_SETTINGS } from '../../../src/http/settings.ts';
@@ -110,6 +111,7 @@ const app = createHttp({
   operations,
   operator: {} as Operator,
   settings: DEFAULT_HTTP_SETTINGS,
+  defaultToken: new DefaultToken(undefined),
   node: {} as NodeInfo,
   metrics: new MetricsRegistry(),
   logger: openJsonLog('warn', 2),
