@@ -18,6 +18,8 @@ export interface Asker {
 
 /** What a caller may write in the place of a name. */
 const NAME_CHARS_MAX = 256;
+/** What stands in the place of one, and cannot be one, may be a bearer token. */
+const OBJECT_NAME = /^[\w-]+$/;
 /** Refusals for want of rights. */
 export const DENIALS: ReadonlySet<AclErrorCode> = new Set([
   'permission-denied',
@@ -66,7 +68,11 @@ export function objectIn(
   const idOf = (value: unknown): string | undefined =>
     text(value) ?? (isOne && typeof value === 'string' ? value : undefined);
   const id = idOf(given.accessorId) ?? idOf(given.id);
-  const name = text(given.name) ?? text(given.authMethod) ?? text(draft.name);
+  const nameIn = (value: unknown): string | undefined => {
+    const found = text(value);
+    return found !== undefined && OBJECT_NAME.test(found) ? found : undefined;
+  };
+  const name = nameIn(given.name) ?? nameIn(given.authMethod) ?? nameIn(draft.name);
   if (id === undefined && name === undefined) return undefined;
   return { kind: kindOf(operation), id, name };
 }

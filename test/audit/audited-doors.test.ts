@@ -178,7 +178,7 @@ t.test('audit: what an object was made from is in the record', async (t) => {
 });
 
 t.test('audit: no secret is in it, wherever somebody puts one', async (t) => {
-  const { harness, file, operations, records } = await audited();
+  const { harness, file, trail, operations, records } = await audited();
   const { secretId, accessorId } = await newToken(harness);
   const mistaken = { ...call, requestId: secretId, datacenter: 'dc1' };
   await t.rejects(
@@ -199,13 +199,17 @@ t.test('audit: no secret is in it, wherever somebody puts one', async (t) => {
       call,
     ),
   );
+  const bearer = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2hvcnQ';
+  const misplaced = { authMethod: bearer, bearerToken: 'x', meta: {}, namespace: undefined };
+  await t.rejects(operations.run('login', misplaced, call));
   const elsewhere = '7e9b1c8a-0000-4000-8000-00000000abcd';
   await operations.run('policy.delete', { id: elsewhere }, call);
   await operations.run('token.update', { accessorId, draft: { description: 'x' } }, call);
   await operations.run('token.clone', { accessorId, description: 'x', namespace: undefined }, call);
   await operations.run('token.create', { draft: { secretId: elsewhere } }, call);
   t.equal((await records()).length, 7);
-  for (const secret of [secretId, ROOT, 'nobody may see', elsewhere])
+  await trail.close();
+  for (const secret of [secretId, ROOT, 'nobody may see', bearer, elsewhere])
     t.notMatch(file.text, secret, 'neither a secret nor an id that nobody has');
 });
 
