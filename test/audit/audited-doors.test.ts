@@ -64,12 +64,13 @@ t.test('audit: a change says who made it, from where, of what, and where it stan
   t.same(await records(), [
     { event: 'answered', operation: 'policy.create', ...by, object, ...at, hash, outcome: 'done' },
   ]);
-  await operations.run('policy.delete', { id }, { ...call, requestId: 'job 7' });
+  const requestId = '0b5a3c1e-77aa-4c55-9f10-6d1f0a2b3c4d';
+  await operations.run('policy.delete', { id }, { ...call, requestId });
   await operations.run('policy.delete', { id }, call);
   t.match(await records(), [
     {
       operation: 'policy.delete',
-      requestId: 'job 7',
+      requestId,
       object: { kind: 'policy', id },
       outcome: 'done',
     },
