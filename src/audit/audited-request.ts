@@ -16,6 +16,8 @@ export interface Asker {
 
 /** What a caller may write in the place of a name. */
 const NAME_CHARS_MAX = 256;
+/** What stands in the place of one, and cannot be one, may be a bearer token. */
+const OBJECT_NAME = /^[\w-]+$/;
 /** Refusals for want of rights. */
 export const DENIALS: ReadonlySet<AclErrorCode> = new Set([
   'permission-denied',
@@ -26,13 +28,13 @@ export const DENIALS: ReadonlySet<AclErrorCode> = new Set([
 
 /** Who asks for what, and from where. */
 export function requestOf(asker: Asker, operation: string, call: Call): Omit<AuditRecord, 'event'> {
-  const name = (text: string | undefined): string | undefined => nameOf(asker, text);
   return {
     operation,
     accessorId: accessorIdOf(asker, call),
     client: call.remoteAddress,
-    requestId: name(call.requestId),
-    datacenter: name(call.datacenter),
+    // Whoever asks made it up for this request: of nothing that is known here.
+    requestId: shortText(asker, call.requestId),
+    datacenter: nameOf(asker, call.datacenter),
   };
 }
 
@@ -67,7 +69,11 @@ export function objectIn(
   const idOf = (value: unknown): string | undefined =>
     text(value) ?? (isOne && typeof value === 'string' ? value : undefined);
   const id = idOf(given.accessorId) ?? idOf(given.id);
-  const name = text(given.name) ?? text(given.authMethod) ?? text(draft.name);
+  const nameIn = (value: unknown): string | undefined => {
+    const found = text(value);
+    return found !== undefined && OBJECT_NAME.test(found) ? found : undefined;
+  };
+  const name = nameIn(given.name) ?? nameIn(given.authMethod) ?? nameIn(draft.name);
   if (id === undefined && name === undefined) return undefined;
   return { kind: kindOf(operation), id, name };
 }
@@ -150,13 +156,19 @@ export function failureOf(error: unknown): Pick<AuditRecord, 'outcome' | 'error'
   return { outcome: isKnown ? 'refused' : 'unknown', error: code };
 }
 
-/** The text, if it may be repeated: it is short, no secret, and no id that neither an object nor a server has. */
-function nameOf({ view, servers }: Asker, given: string | undefined): string | undefined {
+/** The text, if it is short, and no secret. */
+function shortText({ view }: Asker, given: string | undefined): string | undefined {
   // Who copies a secret may copy a blank with it.
   const text = given?.trim() ?? '';
   if (text === '' || text.length > NAME_CHARS_MAX) return undefined;
-  if (view.tokenBySecret(text as SecretId) !== undefined) return undefined;
-  if (lookupBytes(text) === undefined) return given;
+  return view.tokenBySecret(text as SecretId) === undefined ? given : undefined;
+}
+
+/** Likewise, and no id that neither an object nor a server has. */
+function nameOf(asker: Asker, given: string | undefined): string | undefined {
+  const { view, servers } = asker;
+  const text = shortText(asker, given)?.trim();
+  if (text === undefined || lookupBytes(text) === undefined) return text;
   const object = view.policy(text) ?? view.role(text) ?? view.bindingRule(text);
   const server = text.toLowerCase();
   return (

@@ -63,12 +63,13 @@ t.test('audit: a change says who made it, from where, of what, and where it stan
   t.same(await records(), [
     { event: 'answered', operation: 'policy.create', ...by, object, ...at, hash, outcome: 'done' },
   ]);
-  await operations.run('policy.delete', { id }, { ...call, requestId: 'job 7' });
+  const requestId = '0b5a3c1e-77aa-4c55-9f10-6d1f0a2b3c4d';
+  await operations.run('policy.delete', { id }, { ...call, requestId });
   await operations.run('policy.delete', { id }, call);
   t.match(await records(), [
     {
       operation: 'policy.delete',
-      requestId: 'job 7',
+      requestId,
       object: { kind: 'policy', id },
       outcome: 'done',
     },
@@ -177,7 +178,7 @@ t.test('audit: what an object was made from is in the record', async (t) => {
 });
 
 t.test('audit: no secret is in it, wherever somebody puts one', async (t) => {
-  const { harness, file, operations, records } = await audited();
+  const { harness, file, trail, operations, records } = await audited();
   const { secretId, accessorId } = await newToken(harness);
   const mistaken = { ...call, requestId: secretId, datacenter: 'dc1' };
   await t.rejects(
@@ -198,13 +199,17 @@ t.test('audit: no secret is in it, wherever somebody puts one', async (t) => {
       call,
     ),
   );
+  const bearer = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2hvcnQ';
+  const misplaced = { authMethod: bearer, bearerToken: 'x', meta: {}, namespace: undefined };
+  await t.rejects(operations.run('login', misplaced, call));
   const elsewhere = '7e9b1c8a-0000-4000-8000-00000000abcd';
   await operations.run('policy.delete', { id: elsewhere }, call);
   await operations.run('token.update', { accessorId, draft: { description: 'x' } }, call);
   await operations.run('token.clone', { accessorId, description: 'x', namespace: undefined }, call);
   await operations.run('token.create', { draft: { secretId: elsewhere } }, call);
   t.equal((await records()).length, 7);
-  for (const secret of [secretId, ROOT, 'nobody may see', elsewhere])
+  await trail.close();
+  for (const secret of [secretId, ROOT, 'nobody may see', bearer, elsewhere])
     t.notMatch(file.text, secret, 'neither a secret nor an id that nobody has');
 });
 
