@@ -121,6 +121,11 @@ export class ChangeSet implements WritableRows {
     return this.#rowsChanged === 0;
   }
 
+  /** Of all rows that the group has read or changed so far. */
+  get touchedBytes(): number {
+    return this.#rows.bytes;
+  }
+
   /** The full digest as of the last command. */
   get fullDigestHex(): string {
     return this.#objects.fullDigestHex;

@@ -43,6 +43,8 @@ export interface MachineDeps {
   readonly reads?: number;
   /** Payload bytes of one batch, a single larger entry alone; left out: BATCH_BYTES. */
   readonly batchBytes?: number;
+  /** What its entries may have a batch read and change before it ends; left out: TOUCHED_BYTES. */
+  readonly touchedBytes?: number;
 }
 
 /**
@@ -51,12 +53,16 @@ export interface MachineDeps {
  */
 const BATCH_BYTES = 256 * 1024;
 
+/** A batch ends behind the entry that has it read and change so much: short commands can be about long objects. */
+const TOUCHED_BYTES = 2 * 1024 * 1024;
+
 export class StateMachine extends StoredState {
   readonly watch: Watch;
   readonly #clock: Clock;
   readonly #generations: Generations | undefined;
   readonly #reads: number;
   readonly #batchBytes: number;
+  readonly #touchedBytes: number;
   readonly #checkpoints = new DigestCheckpoints();
   readonly #recent = new RecentEntries();
   readonly #moveListeners = new Set<() => void>();
@@ -69,11 +75,13 @@ export class StateMachine extends StoredState {
   #isClosing = false;
 
   private constructor(store: StateStore, meta: Meta, deps: MachineDeps) {
-    const { clock, generations, reads = NEWEST_LEVEL, batchBytes = BATCH_BYTES } = deps;
+    const { clock, generations, reads = NEWEST_LEVEL } = deps;
+    const { batchBytes = BATCH_BYTES, touchedBytes = TOUCHED_BYTES } = deps;
     if (meta.level > reads) throw new UnreadableState({ uses: meta.level, reads });
     super(store, meta);
     this.#reads = reads;
     this.#batchBytes = batchBytes;
+    this.#touchedBytes = touchedBytes;
     this.watch = new Watch(clock);
     this.#clock = clock;
     this.#generations = generations;
@@ -115,7 +123,8 @@ export class StateMachine extends StoredState {
     this.#isApplying = true;
     const outcomes: Outcome[] = [];
     let landing: Landing | undefined;
-    for (const batch of batchesOf(entries, this.#reads, this.#batchBytes)) {
+    const batches = [...batchesOf(entries, this.#reads, this.#batchBytes)];
+    for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
       if (landing !== undefined && (batch.isStep || landing.batch.isStep)) {
         await landing.landed;
         landing = undefined;
@@ -126,27 +135,33 @@ export class StateMachine extends StoredState {
       // Whoever comes to it hears of its failure, also when working out the next one fails first.
       landing.landed.catch(() => undefined);
       for (const outcome of work.outcomes) outcomes.push(outcome);
+      const rest = batch.entries.slice(work.outcomes.length);
+      if (rest.length > 0) batches.unshift({ ...batch, entries: rest });
     }
     await landing?.landed;
     this.#isApplying = false;
     return outcomes;
   }
 
-  /** On the state as the batch `before` leaves it; undefined: as it is. Nothing is changed. */
+  /**
+   * On the state as the batch `before` leaves it; undefined: as it is. Nothing is changed. It may not come to the end
+   * of the batch: then the rest is a batch of its own.
+   */
   #workOut(batch: Batch, before: Finished | undefined): Work {
     const meta = before?.meta ?? this.meta;
     const changes = new ChangeSet(before?.after ?? this.store, meta);
     const checkpoints: DigestCheckpoint[] = [];
     let appliedIndex = meta.appliedEntry?.index ?? 0;
-    const outcomes = batch.entries.map((decoded) => {
+    const outcomes: Outcome[] = [];
+    for (const decoded of batch.entries) {
       const { index } = decoded.entry;
       assert(index === appliedIndex + 1, 'entries are applied in order', { index, appliedIndex });
       appliedIndex = index;
-      const outcome = outcomeOf(decoded, changes);
+      outcomes.push(outcomeOf(decoded, changes));
       if (isCheckpoint(index)) checkpoints.push({ index, digest: changes.fullDigestHex });
-      return outcome;
-    });
-    const { index, term, hash } = must(batch.entries.at(-1), 'a last entry').entry;
+      if (changes.touchedBytes >= this.#touchedBytes) break;
+    }
+    const { index, term, hash } = must(batch.entries[outcomes.length - 1], 'a last entry').entry;
     return { batch, outcomes, checkpoints, finished: changes.finish({ index, term, hash }) };
   }
 

@@ -38,9 +38,15 @@ const UNREAD = Symbol('unread');
 export class RowBuffer implements Rows {
   readonly #store: Getter;
   readonly #rows = new Map<string, Row>();
+  #bytes = 0;
 
   constructor(store: Getter) {
     this.#store = store;
+  }
+
+  /** Of all that was read from the store or changed: what working on it costs, and what it holds. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** Read from the store at the first time. */
@@ -49,6 +55,7 @@ export class RowBuffer implements Rows {
     const known = this.#rows.get(name);
     if (known !== undefined) return known.value;
     const value = this.#store.get(key);
+    this.#bytes += value?.length ?? 0;
     this.#rows.set(name, { key, value, isChanged: false, before: value });
     return value;
   }
@@ -99,6 +106,7 @@ export class RowBuffer implements Rows {
   #change(key: Uint8Array, value: Uint8Array | undefined, before: Row['before']): void {
     const name = nameOf(key);
     const known = this.#rows.get(name);
+    this.#bytes += value?.length ?? 0;
     if (known === undefined) {
       this.#rows.set(name, { key, value, isChanged: true, before });
       return;

@@ -104,8 +104,9 @@ class BusyKv extends FailingKv {
 
 t.test('a large group: each batch stands on the one before it, and is seen alone', async (test) => {
   let batches = 0;
+  const bound = fc.constantFrom({ batchBytes: 1 }, { touchedBytes: 0 });
   await fc.assert(
-    fc.asyncProperty(history, async (commands) => {
+    fc.asyncProperty(history, bound, async (commands, limits) => {
       const oneByOne = new MachineHarness(new MemoryKv());
       const seen = [allReads(oneByOne.machine)];
       for (const each of commands) {
@@ -114,7 +115,7 @@ t.test('a large group: each batch stands on the one before it, and is seen alone
       }
       const memory = new MemoryKv();
       const kv = new LandedKv(memory);
-      const harness = new MachineHarness(kv, { batchBytes: 1 });
+      const harness = new MachineHarness(kv, limits);
       let looks = 0;
       kv.onLanded = () => {
         // Each batch is looked at twice, and shown only then.
@@ -128,9 +129,29 @@ t.test('a large group: each batch stands on the one before it, and is seen alone
       requireSame('batches', looks, 2 * commands.length);
       batches += commands.length;
     }),
-    { numRuns: 15, seed: 20_261_122 },
+    { numRuns: 30, seed: 20_261_122 },
   );
   test.ok(batches > 100, `${batches} batches`);
+});
+
+t.test('a large group: short commands about long objects are several batches', async (test) => {
+  const kv = new LandedKv(new MemoryKv());
+  const harness = new MachineHarness(kv);
+  await harness.run(aCommand(BUILTINS));
+  for (const each of NUMBERS) {
+    const policy = { ...aPolicy(each), rules: '#'.repeat(1_100_000) };
+    await harness.run(aCommand({ type: 'policy.set', presence: 'create', policy }));
+  }
+  let landed = 0;
+  kv.onLanded = () => {
+    landed += 1;
+  };
+  await harness.run(
+    ...NUMBERS.map((each) => aCommand({ type: 'policy.delete', id: policyIdNumbered(each) })),
+  );
+  test.equal(landed / 2, 3, 'two, two and one of them');
+  const left = NUMBERS.filter((each) => harness.machine.policy(policyIdNumbered(each)));
+  test.same(left, []);
 });
 
 t.test('a large group: the next batch is worked out while one is on its way', async (test) => {
