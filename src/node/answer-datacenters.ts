@@ -9,6 +9,8 @@ import { OPERATION_TABLE } from '../service/operation-table.ts';
 import type { OperationInput, OperationName } from '../service/operations.ts';
 import type { WatchTarget } from '../service/views.ts';
 import { decodeQuestion, encodeOutput, encodeRefusal, type Question } from './call-frames.ts';
+import { isReadOf } from './call-limit.ts';
+import { type CallKind, CallPlaces } from './call-places.ts';
 import { WAIT_PIECE_MS, WAIT_QUESTION } from './datacenter-line.ts';
 import { type Teller, toldError } from './told-error.ts';
 
@@ -32,19 +34,26 @@ export function answeringDatacentersWith(
     ...{ random, place: 'server' },
     log: (fields) => logger.error(fields, 'a call of another datacenter failed'),
   };
-  let count = 0;
+  const places = new CallPlaces(options.countMax);
   return async (bytes, from) => {
-    if (count >= options.countMax) return encodeRefusal(tooMany(count));
-    count += 1;
+    let giveBack: (() => void) | undefined;
     try {
-      const answer = encodeOutput(await run(options, decodeQuestion(bytes), from));
+      const question = decodeQuestion(bytes);
+      giveBack = places.take(kindOf(question));
+      if (giveBack === undefined) throw tooMany(places.count);
+      const answer = encodeOutput(await run(options, question, from));
       return answer.length > ANSWER_BYTES_MAX ? encodeRefusal(tooLarge(answer.length)) : answer;
     } catch (error) {
       return encodeRefusal(toldError(error, teller));
     } finally {
-      count -= 1;
+      giveBack?.();
     }
   };
+}
+
+function kindOf({ name }: Question): CallKind {
+  if (name === WAIT_QUESTION) return 'wait';
+  return isReadOf(name) ? 'read' : 'write';
 }
 
 interface WaitInput {

@@ -10,6 +10,7 @@ import { type Call, PLAIN_CALL } from '../service/call.ts';
 import { DatacenterAway, type Errand, type WaitThere } from '../service/federation.ts';
 import { decodeAnswer, encodeQuestion } from './call-frames.ts';
 import { CALL_MAX_MS, callLimitMs, isReadOf } from './call-limit.ts';
+import { type CallKind, CallPlaces } from './call-places.ts';
 import { textOfAddress } from './net-address.ts';
 
 /** The method of every server by which other datacenters have something done. */
@@ -39,23 +40,23 @@ interface Question {
   readonly method: string;
   readonly payload: Uint8Array;
   readonly deadlineMs: number;
-  /** Whether it changes nothing, whatever becomes of it. */
-  readonly isRead: boolean;
+  readonly kind: CallKind;
 }
 
 export class DatacenterLine {
   readonly #options: DatacenterLineOptions;
   /** The address that answered last, by datacenter. */
   readonly #lastGood = new Map<string, string>();
-  #count = 0;
+  readonly #places: CallPlaces;
 
   constructor(options: DatacenterLineOptions) {
     this.#options = options;
+    this.#places = new CallPlaces(options.countMax);
   }
 
   /** Calls under way. */
   get count(): number {
-    return this.#count;
+    return this.#places.count;
   }
 
   /** Rejects as `Federation.run` says. */
@@ -65,9 +66,9 @@ export class DatacenterLine {
     method = DATACENTER_METHOD,
   ): Promise<unknown> {
     const payload = encodeQuestion({ name, input, call });
-    const isRead = isReadOf(name);
+    const kind = isReadOf(name) ? 'read' : 'write';
     const deadlineMs = callLimitMs({ name, call }, this.#options.ackTimeoutMs);
-    const answer = this.#ask({ datacenter, payload, method, deadlineMs, isRead });
+    const answer = this.#ask({ datacenter, payload, method, deadlineMs, kind });
     return decodeAnswer(await answer);
   }
 
@@ -80,7 +81,7 @@ export class DatacenterLine {
       const pieceMs = Math.min(leftMs, WAIT_PIECE_MS);
       const input = { target: { table, object }, index, timeoutMs: pieceMs };
       const answered = this.#ask({
-        ...{ datacenter, method: DATACENTER_METHOD, isRead: true },
+        ...{ datacenter, method: DATACENTER_METHOD, kind: 'wait' },
         payload: encodeQuestion({ name: WAIT_QUESTION, input, call: NO_CALL }),
         deadlineMs: pieceMs + CALL_MAX_MS,
       });
@@ -91,18 +92,18 @@ export class DatacenterLine {
   }
 
   async #ask(question: Question): Promise<Uint8Array> {
-    if (this.#count >= this.#options.countMax) {
-      throw new AclError('unavailable', `${this.#count} calls wait for other datacenters already`);
+    const giveBack = this.#places.take(question.kind);
+    if (giveBack === undefined) {
+      throw new AclError('unavailable', `${this.count} calls wait for other datacenters already`);
     }
-    this.#count += 1;
     try {
       return await this.#askAny(question);
     } finally {
-      this.#count -= 1;
+      giveBack();
     }
   }
 
-  async #askAny({ isRead, ...question }: Question): Promise<Uint8Array> {
+  async #askAny({ kind, ...question }: Question): Promise<Uint8Array> {
     const { datacenter } = question;
     const request = { ...question, hops: 0 };
     let failure: RpcError | undefined;
@@ -113,7 +114,7 @@ export class DatacenterLine {
         return answer;
       } catch (error) {
         if (!(error instanceof RpcError)) throw error;
-        if (!isUndone(error)) throw refusalOf(error, isRead);
+        if (!isUndone(error)) throw refusalOf(error, kind);
         failure = error;
       }
     }
@@ -136,9 +137,9 @@ function isUndone({ code }: RpcError): boolean {
 }
 
 /** Never repeats what was sent. */
-function refusalOf(cause: RpcError, isRead: boolean): AclError {
+function refusalOf(cause: RpcError, kind: CallKind): AclError {
   if (cause.code === 'too-large') return new AclError('body-too-large', cause.message, { cause });
-  const what = isRead ? 'nothing was read' : 'whether the write took effect is not known';
+  const what = kind === 'write' ? 'whether the write took effect is not known' : 'nothing was read';
   return new AclError('outcome-unknown', `${what}: ${cause.message}`, { cause });
 }
 

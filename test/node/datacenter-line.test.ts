@@ -2,11 +2,16 @@
 // And how long an answer is waited for, on this way and on the one to the own leader.
 
 import t from 'tap';
+import type { AclError } from '../../src/acl/error.ts';
 import { RpcError } from '../../cluster/transport/rpc-error.ts';
-import { DatacenterLine } from '../../src/node/datacenter-line.ts';
+import { answeringDatacentersWith } from '../../src/node/answer-datacenters.ts';
+import { decodeAnswer, encodeOutput, encodeQuestion } from '../../src/node/call-frames.ts';
+import { DatacenterLine, WAIT_QUESTION } from '../../src/node/datacenter-line.ts';
 import { Forwarding } from '../../src/node/forwarding.ts';
 import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
+import type { WaitThere } from '../../src/service/federation.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { FakeRandom } from '../support/fake-random.ts';
 
 t.test('datacenter line: every call names the datacenter that it is for', async (test) => {
   const meantFor: (string | undefined)[] = [];
@@ -85,3 +90,87 @@ t.test('calls: a write has as much longer as it may wait for other datacenters',
   test.same(await asked('token.delete', { ackTimeoutMs: 9_999_999 }), both(630_000), 'no more');
   test.same(await asked('replication.status', {}), both(30_000), 'a read waits for nobody');
 });
+
+/** That have places, of 16 that are asked for: waits, reads and writes, one kind after the other. */
+const PLACES = { wait: 4, read: 8, write: 4 };
+
+t.test(
+  'places: whoever waits for other datacenters, and reads there, leaves some for writes',
+  async (test) => {
+    const line = new DatacenterLine({
+      addresses: () => [{ host: 'one', port: 1 }],
+      ...{
+        countMax: 16,
+        ackTimeoutMs: 5_000,
+        call: () => new Promise<Uint8Array>(() => undefined),
+      },
+    });
+    const refused = { wait: 0, read: 0, write: 0 };
+    const wait = () =>
+      line.waitForChange('dc2', {
+        ...{ target: { table: 'tokens', object: undefined }, index: 1, timeoutMs: 60_000 },
+        cancel: new AbortController().signal,
+      } as WaitThere);
+    const asks = {
+      wait,
+      read: () => line.run('dc2', { name: 'token.read-self', input: {}, call: PLAIN_CALL }),
+      write: () => line.run('dc2', { name: 'token.delete', input: {}, call: PLAIN_CALL }),
+    };
+    for (const kind of ['wait', 'read', 'write'] as const) {
+      for (let number = 0; number < 16; number += 1) {
+        asks[kind]().catch(({ code, message }: AclError) => {
+          test.match([code, message], ['unavailable', /calls wait for other datacenters already/]);
+          refused[kind] += 1;
+        });
+      }
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      test.equal(refused[kind], 16 - PLACES[kind], kind);
+    }
+    test.equal(line.count, 16);
+  },
+);
+
+t.test(
+  'places: so do those that other datacenters wait for here, and get them back',
+  async (test) => {
+    const ends: (() => void)[] = [];
+    const held = <T>(value: T): Promise<T> =>
+      new Promise((resolve) => ends.push(() => resolve(value)));
+    const answer = answeringDatacentersWith({
+      door: {
+        changesWithin: () => held(true),
+        runForDatacenter: () => held('done' as never),
+      },
+      ...{ countMax: 16, random: new FakeRandom() },
+      logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    });
+    const names = { wait: WAIT_QUESTION, read: 'token.read-self', write: 'token.delete' };
+    const refused = { wait: 0, read: 0, write: 0 };
+    const answered: Promise<void>[] = [];
+    for (const kind of ['wait', 'read', 'write'] as const) {
+      const question = encodeQuestion({
+        ...{ name: names[kind], call: PLAIN_CALL },
+        input: { target: { table: 'tokens', object: undefined }, index: 1, timeoutMs: 1 },
+      });
+      for (let number = 0; number < 16; number += 1) {
+        const tried = answer(question, 'dc2').then((bytes) => {
+          if (Buffer.compare(bytes, encodeOutput(kind === 'wait' ? true : 'done')) === 0) return;
+          test.throws(() => decodeAnswer(bytes), { code: 'unavailable' });
+          refused[kind] += 1;
+        });
+        answered.push(tried);
+      }
+    }
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    for (const kind of ['wait', 'read', 'write'] as const) {
+      test.equal(refused[kind], 16 - PLACES[kind], kind);
+    }
+    test.equal(ends.length, 16);
+    for (const end of ends.splice(0)) end();
+    await Promise.all(answered);
+    void answer(encodeQuestion({ name: names.write, input: {}, call: PLAIN_CALL }), 'dc2');
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    test.equal(ends.length, 1, 'what is over has given its place back');
+    ends[0]!();
+  },
+);

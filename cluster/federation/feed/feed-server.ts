@@ -216,6 +216,10 @@ export class FeedServer {
         return { kind: 'snapshot-needed', federationId, epoch };
       case 'diverged':
         follower.stands('diverged');
+        follower.failed({
+          text: `it has what the primary has not, behind entry ${location.forkSeq}`,
+          atMs: clock.wallMs(),
+        });
         return { kind: 'diverged', epoch, forkSeq: location.forkSeq };
       case 'kept': {
         this.#lastSession += 1;

@@ -79,8 +79,11 @@ export interface SubscriberOptions {
 
 /** A session that stood for so long, or brought something, was a good one: the next try comes soon. */
 const GOOD_AFTER_MS = 5_000;
-/** What an operator must look at is asked again no oftener. */
-const STUCK_RETRY_MS = 5_000;
+/**
+ * What an operator must look at is asked again no oftener; with as much again at random still so often that the primary
+ * does not take this datacenter for one that is away.
+ */
+const STUCK_RETRY_MS = 2_000;
 /** A primary that was fenced has a successor soon. */
 const FENCED_RETRY_MS = 500;
 
