@@ -4,8 +4,8 @@
 /** Everything that JSON or the rule above does not allow as it is. */
 const SPECIAL = /[\u0000-\u001f"\\<>&\u2028\u2029\ud800-\udfff]/;
 const BEYOND_JSON = ['<', '>', '&', '\u2028', '\u2029'].map((char) => {
-  const escape = `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  return { char, escape };
+  const written = `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return { char, written };
 });
 
 /** `text` as a JSON string, quotes included. */
@@ -26,8 +26,8 @@ export function quoteAll(texts: readonly string[]): string {
 /** By pieces: a text may be a mebibyte of nothing else, and a call for each is ten times as dear. */
 function escapeMarkup(json: string): string {
   let escaped = json;
-  for (const { char, escape } of BEYOND_JSON) {
-    if (escaped.includes(char)) escaped = escaped.split(char).join(escape);
+  for (const { char, written } of BEYOND_JSON) {
+    if (escaped.includes(char)) escaped = escaped.split(char).join(written);
   }
   return escaped;
 }
