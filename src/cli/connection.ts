@@ -92,6 +92,10 @@ function tlsOf(options: ConnectionOptions, surroundings: Surroundings): Transpor
     return other ? fileInput(surroundings, variable, other) : undefined;
   };
   const ca = pemOf('--ca-file', options.caFile, 'CONCLAVE_CACERT');
+  // TLS looks past any other text, and would only say that it knows no authority.
+  if (ca !== undefined && !ca.includes('-----BEGIN ')) {
+    throw new UsageError('--ca-file (or CONCLAVE_CACERT): the file holds no certificate in PEM');
+  }
   const cert = pemOf('--client-cert', options.clientCert, 'CONCLAVE_CLIENT_CERT');
   const key = pemOf('--client-key', options.clientKey, 'CONCLAVE_CLIENT_KEY');
   if ((cert === undefined) !== (key === undefined)) {

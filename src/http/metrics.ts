@@ -135,14 +135,16 @@ function sampleOf(series: Series): object {
 }
 
 function linesOf(series: Series, name: string): string[] {
-  if (series.type !== 'histogram') return [`${name}${labelText(series.labels)} ${series.value}`];
+  const labels = labelText(series.labels);
+  if (series.type !== 'histogram') return [`${name}${labels} ${series.value}`];
+  const others = labels === '' ? '' : `${labels.slice(1, -1)},`;
   const bucket = (bound: string, count: number) =>
-    `${name}_bucket${labelText({ ...series.labels, le: bound })} ${count}`;
+    `${name}_bucket{${others}le="${bound}"} ${count}`;
   return [
     ...BUCKETS.map((bound, place) => bucket(String(bound), series.buckets[place] ?? 0)),
     bucket('+Inf', series.count),
-    `${name}_sum${labelText(series.labels)} ${series.value}`,
-    `${name}_count${labelText(series.labels)} ${series.count}`,
+    `${name}_sum${labels} ${series.value}`,
+    `${name}_count${labels} ${series.count}`,
   ];
 }
 

@@ -15,11 +15,20 @@ const EMPTY: Query = { get: () => undefined, has: () => false };
 
 /**
  * The query of a request target; undefined when an escape in it is broken. Throws 'malformed' where it has
- * more parameters than anybody could mean.
+ * more parameters, or is longer, than anybody could mean.
  */
 export function queryOf(target: string): Query | undefined {
+  const text = queryTextOf(target);
+  return text === '' ? EMPTY : parseQuery(text);
+}
+
+/** What stands behind the question mark. Throws 'malformed' where it is longer than anybody could mean. */
+export function queryTextOf(target: string): string {
   const start = target.indexOf('?');
-  return start === -1 ? EMPTY : parseQuery(target.slice(start + 1));
+  if (start === -1) return '';
+  const text = target.slice(start + 1);
+  if (text.length <= LIMITS.queryChars) return text;
+  throw new AclError('malformed', `the query has more than ${LIMITS.queryChars} characters`);
 }
 
 function parseQuery(text: string): Query | undefined {
@@ -45,7 +54,7 @@ function tooMany(): AclError {
 
 /** Undoes the escapes of a query; undefined when one is broken or gives no UTF-8. */
 export function unescapeQuery(text: string): string | undefined {
-  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
+  const spaced = text.includes('+') ? text.split('+').join(' ') : text;
   return spaced.includes('%') ? decoded(spaced) : spaced;
 }
 

@@ -62,6 +62,8 @@ export const LIMITS = {
   sentAheadMax: 512,
   /** Heads and bodies of requests that wait so; more than the head of one may have. */
   sentAheadBytes: 2 * 1024 * 1024,
+  /** A query of more characters is refused, too. */
+  queryChars: 64 * 1024,
   /** A query of more parameters is refused: what is read of it is kept for as long as its request. */
   queryParametersMax: 100,
   /** Path, query and headers of a blocking query, which are kept for as long as it waits. */

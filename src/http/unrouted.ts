@@ -2,7 +2,7 @@
 
 import { AclError } from '../acl/error.ts';
 import { type Exchange, TEXT_TYPE } from './exchange.ts';
-import { unescapeQuery } from './query.ts';
+import { queryTextOf, unescapeQuery } from './query.ts';
 import { targetPathOf } from './target-path.ts';
 
 const UNKNOWN_ENDPOINT = 'Invalid URL path: not a recognized HTTP API endpoint\n';
@@ -30,19 +30,22 @@ export function answerRedirect(exchange: Exchange): void {
     refusePath(exchange);
     return;
   }
-  const location = found.path + queryWithoutToken(target);
-  const { method } = exchange.request;
-  const status = method === 'GET' || method === 'HEAD' ? 301 : 307;
-  exchange.send({ status, type: TEXT_TYPE, body: '', headers: ['Location', location] });
+  try {
+    const location = found.path + queryWithoutToken(target);
+    const { method } = exchange.request;
+    const status = method === 'GET' || method === 'HEAD' ? 301 : 307;
+    exchange.send({ status, type: TEXT_TYPE, body: '', headers: ['Location', location] });
+  } catch (error) {
+    exchange.fail(error);
+  }
 }
 
 /** A Location is logged in more places than a request: the secret is not repeated in it. */
 function queryWithoutToken(target: string): string {
-  const start = target.indexOf('?');
-  if (start === -1) return '';
-  const pairs = target.slice(start + 1).split('&');
+  const pairs = queryTextOf(target).split('&');
   const kept = pairs.filter((pair) => unescapeQuery(pair.split('=', 1)[0] ?? '') !== 'token');
-  return kept.length === 0 ? '' : `?${kept.join('&')}`;
+  const query = kept.join('&');
+  return query === '' ? '' : `?${query}`;
 }
 
 /** Characters that cannot be printed, or escapes that cannot be read. */

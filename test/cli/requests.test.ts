@@ -501,10 +501,10 @@ for (const [given, url, socketPath] of ADDRESSES) {
     const { requests, transports } = await run(['members'], {
       answers: SERVER,
       environment: { CONCLAVE_HTTP_ADDR: given, CONCLAVE_CACERT: 'ca.pem' },
-      files: { 'ca.pem': 'the authority' },
+      files: { 'ca.pem': '-----BEGIN CERTIFICATE-----' },
     });
     t.equal(requests[0]?.url, url);
-    const tls = { ca: 'the authority', cert: undefined, key: undefined };
+    const tls = { ca: '-----BEGIN CERTIFICATE-----', cert: undefined, key: undefined };
     t.same(transports[0], { socketPath, tls });
   });
 }
@@ -517,6 +517,10 @@ t.test('certificates: an own one is shown, and what cannot be read is named', as
   for (const [given, says] of [
     [['--client-cert', 'c.pem'], '--client-cert and --client-key belong together'],
     [['--ca-file', 'none.pem'], '--ca-file: cannot read the file none.pem'],
+    [
+      ['--ca-file', 'c.pem'],
+      '--ca-file (or CONCLAVE_CACERT): the file holds no certificate in PEM',
+    ],
     [['--client-cert', 'none.pem', '--client-key', 'k.pem'], '--client-cert: cannot read the file'],
   ] as const) {
     const { status, err } = await run(['members', ...given], { answers: SERVER, files });

@@ -471,6 +471,18 @@ t.test('query: values that cannot be read are refused in the order of the checks
     ['GET', `${list}?index=1&a=${long}`, {}, longHead],
     ['GET', `${list}?index=1`, { 'x-a': long }, longHead],
     ['GET', `${list}?a${'&a'.repeat(100)}`, {}, 'the query has more than 100 parameters'],
+    [
+      'GET',
+      `${list}?a=${'+'.repeat(LIMITS.queryChars)}`,
+      {},
+      'the query has more than 65536 characters',
+    ],
+    [
+      'GET',
+      `/v1//acl/tokens?${'&'.repeat(LIMITS.queryChars + 1)}`,
+      {},
+      'the query has more than 65536 characters',
+    ],
     ['GET', list, { 'cache-control': 'a,'.repeat(100) }, 'Invalid Cache-Control header.'],
     ['GET', `${list}?wait=${'1s'.repeat(129)}`, {}, 'Invalid wait time'],
   ];
