@@ -26,6 +26,7 @@ interface Options {
   readonly keepAll?: true;
   readonly deputies: boolean;
   readonly exiles: boolean;
+  readonly restores: boolean;
   readonly allNew?: true;
   readonly trace?: true;
   readonly mutants?: true;
@@ -57,6 +58,7 @@ const options = scriptProgram(
   .option('--keep-all', 'with --seed: servers keep all entries of their logs')
   .option('--no-deputies', 'with --seed: nobody writes whose right to it comes and goes')
   .option('--no-exiles', 'with --seed: no datacenter is removed, and none loses all its disks')
+  .option('--no-restores', 'with --seed: no archive is restored')
   .option('--all-new', 'with --seed: no server is of an older release at first')
   .option('--trace', 'with --seed: prints what happens')
   .option(
@@ -100,7 +102,8 @@ async function overSeeds(range: SeedRange): Promise<boolean> {
   }
 }
 
-function cutsOf({ only, clients, until, keepAll, deputies, exiles, allNew }: Options): Cuts {
+function cutsOf(asked: Options): Cuts {
+  const { only, clients, until, keepAll, deputies, exiles, restores, allNew } = asked;
   return {
     ...(only !== undefined && { only }),
     ...(clients !== undefined && { clientCount: clients }),
@@ -108,6 +111,7 @@ function cutsOf({ only, clients, until, keepAll, deputies, exiles, allNew }: Opt
     ...(keepAll === true && { keepsAll: true }),
     ...(!deputies && { hasNoDeputies: true }),
     ...(!exiles && { hasNoExiles: true }),
+    ...(!restores && { hasNoRestores: true }),
     ...(allNew === true && { areAllNew: true }),
   };
 }

@@ -289,6 +289,25 @@ export const BAD_DAYS: readonly BadDay[] = [
     faults: [],
   },
   {
+    name: 'archives are restored at the primary, and refused elsewhere',
+    marks: [
+      'an archive was restored',
+      'an archive became the state of the primary',
+      'a secondary was not restored',
+    ],
+    siteSizes: [3, 1, 1],
+    federation: { hasLogouts: true, hasTenants: true },
+    safetyMs: 24_000,
+    faults: [
+      at(4000, 0, { kind: 'save-archive', site: 2 }),
+      at(5000, 0, { kind: 'save-archive', site: 1 }),
+      at(8000, 3000, { kind: 'away', site: 3, direction: 'both' }),
+      at(9000, 0, { kind: 'restore-archive', site: 1 }),
+      at(13_000, 0, { kind: 'restore-archive', site: 2 }),
+      at(16_000, 0, { kind: 'restore-archive', site: 1 }),
+    ],
+  },
+  {
     name: 'entries are damaged on the disk of the primary, and nobody has them yet',
     marks: [
       'says: an entry of the global log is damaged on this disk: who needs it gets a snapshot',

@@ -3,6 +3,7 @@
 
 import { MARKS } from './checks/federation/federation-checks.ts';
 import { MARKS as LOGIN_MARKS } from './workload/datacenters/datacenters-workload.ts';
+import { MARKS as ARCHIVE_MARKS } from './workload/datacenters/archive-keeper.ts';
 import { MARKS as KEEPER_MARKS } from './workload/datacenters/datacenter-keeper.ts';
 import { MARKS as LEVEL_MARKS } from './workload/datacenters/level-operator.ts';
 import { MARKS as MOVER_MARKS } from './workload/datacenters/primary-mover.ts';
@@ -30,6 +31,7 @@ const FEDERATION = [
   ...Object.values(MOVER_MARKS),
   ...Object.values(LEVEL_MARKS),
   ...Object.values(KEEPER_MARKS),
+  ...Object.values(ARCHIVE_MARKS),
   'a primary was handed over',
   'a primary was elected',
   'a primary was forced',

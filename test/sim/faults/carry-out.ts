@@ -236,6 +236,8 @@ export class Faults {
         return this.#empty(action.site, forMs);
       case 'remove-site':
       case 'allow-site':
+      case 'save-archive':
+      case 'restore-archive':
       case 'hand-over':
       case 'elect':
       case 'force':

@@ -62,6 +62,9 @@ const KINDS: Readonly<Record<FaultKind, readonly [inRun: number, perElection: nu
   'empty-site': [0, 1],
   'remove-site': [0, 1],
   'allow-site': [0, 1],
+  // Drawn by draw-restores.ts.
+  'save-archive': [0, 1],
+  'restore-archive': [0, 1],
 };
 
 const FEDERATION_KINDS: readonly FaultKind[] = [
@@ -79,6 +82,8 @@ const FEDERATION_KINDS: readonly FaultKind[] = [
   'empty-site',
   'remove-site',
   'allow-site',
+  'save-archive',
+  'restore-archive',
 ];
 
 /** An hour, as a wrong time zone has it. */
@@ -199,6 +204,8 @@ function drawFederationFault(
     case 'empty-site':
     case 'remove-site':
     case 'allow-site':
+    case 'save-archive':
+    case 'restore-archive':
     case 'hand-over':
     case 'force':
       return { kind, site };

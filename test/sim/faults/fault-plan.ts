@@ -76,7 +76,10 @@ export type FederationFault =
 /** What operators do about whole datacenters: no fault in itself, but at any moment. */
 export type DecidingFault =
   | { readonly kind: 'remove-site'; readonly site: number }
-  | { readonly kind: 'allow-site'; readonly site: number };
+  | { readonly kind: 'allow-site'; readonly site: number }
+  /** An archive of the datacenter is taken, in the place of an earlier one. */
+  | { readonly kind: 'save-archive'; readonly site: number }
+  | { readonly kind: 'restore-archive'; readonly site: number };
 
 /** What operators do about the primary: as little a fault. */
 export type MovingFault =
@@ -95,9 +98,9 @@ export interface Fault {
   readonly action: FaultAction;
   /**
    * What it is a part of, where that can be left out of a run as a whole: what befalls datacenters that are removed
-   * or lose all their disks, or a server of an older release that is upgraded.
+   * or lose all their disks, a server of an older release that is upgraded, or archives that are restored.
    */
-  readonly of?: 'exile' | 'upgrade';
+  readonly of?: 'exile' | 'upgrade' | 'restore';
 }
 
 export type FaultPlan = readonly Fault[];

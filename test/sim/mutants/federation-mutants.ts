@@ -356,6 +356,21 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
       ),
   },
   {
+    name: 'outlived-restore',
+    breaks:
+      'what is remembered of tokens is not forgotten where the whole state becomes another one',
+    foundBy: ['local tokens', 'revocations', 'G9 read your writes'],
+    subject: 'datacenters',
+    badDay: 'archives are restored at the primary, and refused elsewhere',
+    seed: 1,
+    install: () =>
+      replaced(CallerResolver.prototype, 'onApplied', (real) => {
+        return function (this: CallerResolver, event) {
+          if (event.kind !== 'replaced') real.call(this, event);
+        };
+      }),
+  },
+  {
     name: 'first-leaders-follow',
     breaks: 'only the first leaders of a datacenter follow the global log',
     foundBy: ['liveness'],

@@ -15,6 +15,8 @@ export interface Cuts {
   readonly hasNoDeputies?: boolean;
   /** No datacenter is removed, and none loses all its disks. */
   readonly hasNoExiles?: boolean;
+  /** No archive is restored. */
+  readonly hasNoRestores?: boolean;
   /** No server is of an older release at first. */
   readonly areAllNew?: boolean;
 }
@@ -26,6 +28,7 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
       (only === undefined || only.includes(place)) &&
       atMs < safetyMs &&
       !(of === 'exile' && cuts.hasNoExiles === true) &&
+      !(of === 'restore' && cuts.hasNoRestores === true) &&
       !(of === 'upgrade' && cuts.areAllNew === true),
   );
   const { keptCount, ...limits } = options.limits;
@@ -45,7 +48,8 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
 
 /** As the command line takes them. */
 export function describeCuts(cuts: Cuts): string {
-  const { only, clientCount, safetyMs, keepsAll, hasNoDeputies, hasNoExiles, areAllNew } = cuts;
+  const { only, clientCount, safetyMs, keepsAll } = cuts;
+  const { hasNoDeputies, hasNoExiles, hasNoRestores, areAllNew } = cuts;
   return [
     only === undefined ? '' : ` --only ${only.length === 0 ? 'none' : only.join(',')}`,
     clientCount === undefined ? '' : ` --clients ${clientCount}`,
@@ -53,6 +57,7 @@ export function describeCuts(cuts: Cuts): string {
     keepsAll === true ? ' --keep-all' : '',
     hasNoDeputies === true ? ' --no-deputies' : '',
     hasNoExiles === true ? ' --no-exiles' : '',
+    hasNoRestores === true ? ' --no-restores' : '',
     areAllNew === true ? ' --all-new' : '',
   ].join('');
 }

@@ -4,6 +4,7 @@ import { must } from '../../../cluster/base/assert.ts';
 import { GLOBAL_LOG_LEVEL } from '../../../src/state/feature-levels.ts';
 import { FederationChecks } from '../checks/federation/federation-checks.ts';
 import { DatacentersSubject } from '../subject/datacenters-subject.ts';
+import { ArchiveKeeper } from '../workload/datacenters/archive-keeper.ts';
 import { DatacenterKeeper } from '../workload/datacenters/datacenter-keeper.ts';
 import { DatacentersWorkload } from '../workload/datacenters/datacenters-workload.ts';
 import { identityCluster } from '../workload/datacenters/identity-cluster.ts';
@@ -67,10 +68,20 @@ export function datacentersStage({ world, violations, options }: StageParts): St
     ...{ world, group, sites: hosts, checks, violations },
     elect: (site) => primaries.move({ kind: 'elect', sites: [site] }),
   });
+  const archives = new ArchiveKeeper({ world, group, sites: hosts, checks, violations, workload });
   const mover: Mover = {
     move: (action) => {
-      const isTheirs = action.kind === 'remove-site' || action.kind === 'allow-site';
-      return isTheirs ? datacenters.decide(action) : primaries.move(action);
+      switch (action.kind) {
+        case 'remove-site':
+        case 'allow-site':
+          return datacenters.decide(action);
+        case 'save-archive':
+          return archives.save(action.site - 1);
+        case 'restore-archive':
+          return archives.restore(action.site - 1);
+        default:
+          return primaries.move(action);
+      }
     },
     settle: async (core) => {
       await Promise.all([primaries.settle(core), levels.settle(core), datacenters.settle(core)]);
@@ -87,7 +98,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
       if (place === 0) subject.namePrimary(place, datacenters.primaryBeside(place));
     },
   };
-  const keeper = all([...keepers, datacenters]);
+  const keeper = all([...keepers, datacenters, archives]);
   return { sites, group, workload, keeper, watch: checks, mover, emptying };
 }
 

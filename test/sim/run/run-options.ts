@@ -7,6 +7,7 @@ import { drawKinds, drawPlan, type PlanFrame } from '../faults/draw-plan.ts';
 import type { FaultPlan } from '../faults/fault-plan.ts';
 import type { Direction } from '../faults/fault-plan.ts';
 import { drawExiles } from '../faults/draw-exiles.ts';
+import { drawRestores } from '../faults/draw-restores.ts';
 import { drawStrangers } from '../faults/draw-strangers.ts';
 import { Stream } from '../world/stream.ts';
 
@@ -178,6 +179,7 @@ function drawDatacenters(seed: number): RunOptions {
       // Behind all others, so that those are known by the numbers that they had before there were these.
       ...drawExiled(seed, frame),
       ...drawUpgrades(seed, older, safetyMs),
+      ...drawRestored(seed, frame),
     ],
     patienceMs: 8000,
     federation: {
@@ -238,6 +240,12 @@ function drawFivePlan(stream: Stream, frame: PlanFrame): FaultPlan {
 function drawExiled(seed: number, frame: PlanFrame): FaultPlan {
   const stream = new Stream(seed, 'exiles');
   return stream.chance(0.25) ? drawExiles(stream, frame) : [];
+}
+
+/** In one seed of seven. From a stream of its own. */
+function drawRestored(seed: number, frame: PlanFrame): FaultPlan {
+  const stream = new Stream(seed, 'restores');
+  return stream.chance(1 / 7) ? drawRestores(stream, frame) : [];
 }
 
 /** A majority is left. */

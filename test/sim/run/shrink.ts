@@ -23,6 +23,7 @@ export async function shrink(
   await shrinking.withoutSnapshots();
   await shrinking.withoutDeputies();
   await shrinking.withoutExiles();
+  await shrinking.withoutRestores();
   await shrinking.withoutOlder();
   await shrinking.fewerClients();
   await shrinking.fewerFaults();
@@ -65,6 +66,12 @@ class Shrinking {
 
   async withoutExiles(): Promise<void> {
     if (this.#options.plan.some(({ of }) => of === 'exile')) await this.#try({ hasNoExiles: true });
+  }
+
+  async withoutRestores(): Promise<void> {
+    if (this.#options.plan.some(({ of }) => of === 'restore')) {
+      await this.#try({ hasNoRestores: true });
+    }
   }
 
   async withoutOlder(): Promise<void> {

@@ -34,12 +34,16 @@ export interface HttpQuestion {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** What is sent as it is, in the place of a body. */
+  readonly bytes?: Uint8Array;
 }
 
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly text: string;
+  /** The same as it came, where it is no text. */
+  readonly bytes?: Uint8Array;
 }
 
 /** A node that is up, and answers over HTTP. */
@@ -279,12 +283,15 @@ function liveServerOf(
 ): LiveServer {
   let last: ReplicaStatus | undefined;
   let closing: Promise<void> | undefined;
-  const http = async ({ method, path, headers, body }: HttpQuestion): Promise<HttpAnswer> => {
+  const http = async (question: HttpQuestion): Promise<HttpAnswer> => {
+    const { method, path, headers, body, bytes } = question;
     if (served.app === undefined) throw new Error('ECONNREFUSED: nobody listens');
-    const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
+    const sent = bytes === undefined ? JSON.stringify(body) : Buffer.from(bytes);
+    const payload = bytes === undefined && body === undefined ? {} : { payload: sent };
     const asked = served.app.inject({ method, url: path, headers, ...payload });
     const answer = await answered(served, asked);
-    return { status: answer.statusCode, headers: answer.headers, text: answer.payload };
+    const { statusCode: status, payload: text, rawPayload } = answer;
+    return { status, headers: answer.headers, text, bytes: rawPayload };
   };
   return {
     http,

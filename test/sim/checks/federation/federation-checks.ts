@@ -15,7 +15,7 @@
 
 import type { KvWrite } from '../../../../cluster/platform/kv.ts';
 import type { AuthMethodOrigin } from '../../../../src/acl/token.ts';
-import { comparePlaces } from '../../../../src/state/global-log/cursor.ts';
+import { comparePlaces, type GlobalPlace } from '../../../../src/state/global-log/cursor.ts';
 import { epochAt, forkOf } from '../../../../src/state/global-log/chain.ts';
 import { entryKey } from '../../../../src/state/global-log/global-log-writer.ts';
 import {
@@ -37,7 +37,7 @@ import { logOn } from '../log-image.ts';
 import type { SitesWatch } from '../sites-watch.ts';
 import type { Violations } from '../violations.ts';
 import { foreignCanary } from './canaries.ts';
-import { GlobalChain, type KnownEntry } from './global-chain.ts';
+import { type Behind, GlobalChain, type KnownEntry } from './global-chain.ts';
 import { replicationIn, StateImage } from './state-image.ts';
 
 /** One store, as it was after the last batch. */
@@ -53,6 +53,7 @@ interface Followed {
 export const MARKS = {
   snapshot: 'a snapshot of the primary became the state',
   gone: 'entries that nobody else has had been trimmed',
+  restored: 'an archive became the state of the primary',
   back: 'a datacenter that had lost all its disks took part again',
 } as const;
 
@@ -83,6 +84,8 @@ export class FederationChecks implements SitesWatch {
   readonly #startByEpoch = new Map<number, EpochStart>();
   /** When all disks of a datacenter were lost last, in the time of the run, by its place. */
   readonly #emptiedAtMs = new Map<number, number>();
+  /** Of the archive that is being restored, or was last. */
+  #restoring: Behind | undefined;
   /** The last entry that says which datacenters there are. */
   #lastList: KnownEntry | undefined;
   /** By name of a datacenter that is removed: the entry that says so. */
@@ -178,6 +181,17 @@ export class FederationChecks implements SitesWatch {
       if (at === undefined || first === undefined || at.isDiverged) return false;
       return textOf(at.cursor.hash) === textOf(first.cursor.hash);
     });
+  }
+
+  /** What an archive has that says to be of this place; undefined where not all before it is known. */
+  archived({ epoch, seq }: GlobalPlace): Behind | undefined {
+    const known = this.chain.at(epoch, seq);
+    return known && this.chain.behind(known.hash);
+  }
+
+  /** Whatever is restored from now on has these objects. */
+  onRestoring(archive: Behind): void {
+    this.#restoring = archive;
   }
 
   /** All disks of the datacenter at this place are lost. */
@@ -325,6 +339,10 @@ export class FederationChecks implements SitesWatch {
       const { known, rival } = this.chain.add(write.value, { site, atMs: this.#nowMs() });
       const { epoch, seq, body, prevHash } = known.entry;
       seqs.push(seq);
+      if (body.kind === 'reset' && this.#restoring !== undefined) {
+        this.chain.begin(known.hash, this.#restoring);
+        this.#mark(MARKS.restored);
+      }
       if (body.kind === 'datacenters') this.#noteList(known, body.datacenters);
       if (body.kind === 'epoch-start') {
         const { primary } = body;

@@ -74,7 +74,7 @@ export class DatacenterKeeper {
   }
 
   /** False where there is nobody to ask, and for a second one to be done without: no majority would be left. */
-  decide({ kind, site }: DecidingFault): boolean {
+  decide({ kind, site }: Extract<DecidingFault, { kind: 'remove-site' | 'allow-site' }>): boolean {
     this.#noteBack();
     if (kind === 'remove-site' && [...this.#missing].some((place) => place !== site - 1)) {
       return false;

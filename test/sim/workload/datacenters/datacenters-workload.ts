@@ -57,7 +57,7 @@ import {
 } from './global-history.ts';
 import { GlobalJudge } from './global-judge.ts';
 import { outputFor, queryOf, type Question, type Role, withAck } from './global-requests.ts';
-import { LocalTokens } from './local-tokens.ts';
+import { type ArchivedTokens, LocalTokens } from './local-tokens.ts';
 import { LOGIN_METHODS, Logins } from './logins.ts';
 import { HOMES, Tenants } from './tenants.ts';
 
@@ -140,6 +140,8 @@ export class DatacentersWorkload implements Workload {
     deputyWrites: 0,
   };
   #localCount = 0;
+  /** How often nobody knew any more what a datacenter has alone. */
+  readonly #lossCounts = new Map<number, number>();
 
   constructor(options: DatacentersWorkloadOptions) {
     this.#options = options;
@@ -201,6 +203,28 @@ export class DatacentersWorkload implements Workload {
   /** All disks of the datacenter at this place are lost, and what it alone had. */
   onEmptied(site: number): void {
     this.#local.lose(site);
+    this.#loseOthers(site);
+  }
+
+  /** As `LocalTokens`. */
+  archiving(site: number): () => ArchivedTokens {
+    return this.#local.archiving(site);
+  }
+
+  /** An archive of the datacenter at this place is being restored. */
+  beginRestore(site: number): void {
+    this.#local.beginRestore(site);
+    this.#loseOthers(site);
+  }
+
+  /** As `LocalTokens`. */
+  endRestore(site: number, archived: ArchivedTokens | undefined): void {
+    this.#local.endRestore(site, archived);
+    this.#loseOthers(site);
+  }
+
+  #loseOthers(site: number): void {
+    this.#lossCounts.set(site, (this.#lossCounts.get(site) ?? 0) + 1);
     this.#logins.lose(site);
     this.#tenants.lose(site);
   }
@@ -635,6 +659,7 @@ export class DatacentersWorkload implements Workload {
     const from = consistency === 'position' ? client.furthest : undefined;
     const callMs = world.time.nowMs;
     const asked = this.#asked(host);
+    const lossCount = this.#lossCounts.get(asked.site);
     const beforeMs = wallOf(host);
     const path = question.path + queryOf(consistency, from);
     const came = await this.#ask(host, {
@@ -646,6 +671,8 @@ export class DatacentersWorkload implements Workload {
     const input = { kind: 'read', key: target.key } as const;
     const output = outputFor(isPresented ? 'self' : 'manager', input, came);
     if (output === 'impossible') this.#complain(path, host, came);
+    const isHome = target.kind === 'tenant' || (target.kind === 'login' && target.isLocal);
+    if (isHome && lossCount !== this.#lossCounts.get(asked.site)) return false;
     if (typeof output === 'string' || typeof came === 'string') {
       this.#counts.unread += 1;
       return false;

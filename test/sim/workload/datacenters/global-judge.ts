@@ -60,10 +60,11 @@ export class GlobalJudge {
     this.#writtenAtMs = new Map(this.#chain.map(({ entry: { seq }, atMs }) => [seq, atMs]));
     this.#onChain = new Set(this.#chain.map(({ hash }) => hash));
     const origin = this.#originRows();
-    this.#phases = new GlobalPhases(this.#chain, { origin });
+    const rowsBehind = (hash: string): SortedRows | undefined => checks.chain.behind(hash)?.rows;
+    this.#phases = new GlobalPhases(this.#chain, { origin, rowsBehind });
     const all = [...checks.chain.all()];
     const apart = all.filter(({ hash }) => !this.#onChain.has(hash));
-    this.#apart = new GlobalPhases(apart, { before: this.#phases });
+    this.#apart = new GlobalPhases(apart, { before: this.#phases, rowsBehind });
     for (const known of checks.chain.all()) {
       const { request } = known.entry;
       if (request === undefined) continue;
@@ -122,7 +123,9 @@ export class GlobalJudge {
     const { requestId, output } = write;
     const entries = this.#entriesOf(write);
     const effects = entries.filter(({ hash }) => this.#onChain.has(hash));
-    violations.require(effects.length <= 1, 'exactly once', () => {
+    // What a restore replaced is done with: nobody remembers what was asked for before.
+    const restores = effects.map(({ entry }) => this.#restoreCountAt(entry.seq));
+    violations.require(new Set(restores).size === restores.length, 'exactly once', () => {
       return `${requestId} took effect ${effects.length} times, at ${effects.map(placeOf).join()}`;
     });
     if (write.stands !== undefined) this.#requireKept(write, write.stands);
@@ -146,6 +149,11 @@ export class GlobalJudge {
       const real = entries.map((known) => `${known.entry.index} at ${placeOf(known)}`).join();
       return `${requestId} was answered index ${output.index} at ${JSON.stringify(write.stands?.at)}, the log says ${real}`;
     });
+  }
+
+  #restoreCountAt(seq: number): number {
+    return this.#chain.filter(({ entry }) => entry.body.kind === 'reset' && entry.seq <= seq)
+      .length;
   }
 
   #requireKept(
@@ -231,11 +239,13 @@ export class GlobalJudge {
     if (target.kind === 'login') {
       const { accessorId, isLocal, method } = target;
       const key = `auth-method ${method.name}`;
+      if (isLocal && this.#phases.wasBroughtBack(key, method.createIndex)) return true;
       if (isLocal && output.kind === 'missing' && this.#mayHaveLeft(key)) return true;
       return this.#apart.hasHolder(key) || this.#apart.hasToken(accessorId);
     }
     if (target.kind === 'tenant') {
       const key = `namespace ${target.namespace}`;
+      if (this.#phases.wasBroughtBack(key, target.namespaceIndex)) return true;
       if (output.kind === 'missing' && this.#mayHaveLeft(key)) return true;
       return this.#apart.hasHolder(key);
     }

@@ -12,7 +12,7 @@ import {
 import { decodeRecord } from '../../../../src/state/record-codec.ts';
 import { ROW } from '../../../../src/state/tables.ts';
 import { bytesOf, textOf } from '../../world/key-text.ts';
-import type { SortedRows } from '../../world/sorted-rows.ts';
+import { SortedRows } from '../../world/sorted-rows.ts';
 import type { LoginTarget, Target, TenantTarget } from '../acl-requests.ts';
 import type { Version } from '../object-model.ts';
 
@@ -45,7 +45,16 @@ export class GlobalPhases {
    */
   constructor(
     chain: readonly KnownEntry[],
-    { origin, before }: { readonly origin?: SortedRows; readonly before?: GlobalPhases },
+    {
+      origin,
+      before,
+      rowsBehind,
+    }: {
+      readonly origin?: SortedRows;
+      readonly before?: GlobalPhases;
+      /** All objects behind the entry with this hash; undefined where not all before it is known. */
+      readonly rowsBehind: (hash: string) => SortedRows | undefined;
+    },
   ) {
     if (before !== undefined) {
       this.#keyByRow = new Map(before.#keyByRow);
@@ -53,9 +62,13 @@ export class GlobalPhases {
     }
     for (const { key, value } of origin?.all() ?? []) this.#take(0, bytesOf(key), value);
     this.#listings.push([0, [...this.#policies.values()].sort()]);
-    for (const { entry } of chain) {
-      if (entry.body.kind !== 'effects') continue;
-      for (const { key, value } of entry.body.effects) this.#take(entry.seq, key, value);
+    for (const { entry, hash, prevHash } of chain) {
+      if (entry.body.kind === 'effects') {
+        for (const { key, value } of entry.body.effects) this.#take(entry.seq, key, value);
+      } else if (entry.body.kind === 'reset') {
+        const all = { was: rowsBehind(prevHash), is: rowsBehind(hash) };
+        for (const { key, value } of differences(all)) this.#take(entry.seq, key, value);
+      } else continue;
       this.#listings.push([entry.seq, [...this.#policies.values()].sort()]);
     }
   }
@@ -105,9 +118,26 @@ export class GlobalPhases {
     const holders = this.#holders.get(key) ?? [];
     const begun = holders.findIndex(({ createIndex }) => createIndex === index);
     if (begun < 0) return [NEVER];
-    const end = holders.slice(begun).find(({ createIndex }) => createIndex !== index);
-    if (end === undefined) return own;
-    return [...own.filter(({ from }) => from < end.from), { from: end.from, version: null }];
+    const ends = holders.slice(begun);
+    const isHeld = (seq: number): boolean => {
+      const last = ends.findLast(({ from }) => from <= seq);
+      return last === undefined || last.createIndex === index;
+    };
+    const at = (seq: number): Version => own.findLast(({ from }) => from <= seq)?.version ?? null;
+    const changes = [...own, ...ends.filter((_, place) => place > 0)].map(({ from }) => from);
+    return [...new Set(changes)]
+      .sort((left, right) => left - right)
+      .map((from) => ({ from, version: isHeld(from) ? at(from) : null }));
+  }
+
+  /** Whether that auth method or namespace was there again after its end, as a restore makes it. */
+  wasBroughtBack(key: string, index: number | undefined): boolean {
+    const holders = this.#holders.get(key) ?? [];
+    const begun = holders.findIndex(({ createIndex }) => createIndex === index);
+    const end = holders.findIndex(({ createIndex }, place) => {
+      return begun >= 0 && place > begun && createIndex !== index;
+    });
+    return end > 0 && holders.slice(end).some(({ createIndex }) => createIndex === index);
   }
 
   /** What a listing showed at each seq that changed something. */
@@ -173,6 +203,24 @@ export class GlobalPhases {
     const phases = this.#byKey.get(key) ?? [NEVER];
     phases.push(phase);
     this.#byKey.set(key, phases);
+  }
+}
+
+/** What makes the one of the other. */
+function* differences({
+  was = SortedRows.EMPTY,
+  is = SortedRows.EMPTY,
+}: {
+  readonly was: SortedRows | undefined;
+  readonly is: SortedRows | undefined;
+}): Generator<{ readonly key: Uint8Array; readonly value: Uint8Array | undefined }> {
+  for (const { key } of was.all()) {
+    if (is.get(key) === undefined) yield { key: bytesOf(key), value: undefined };
+  }
+  for (const { key, value } of is.all()) {
+    const before = was.get(key);
+    const isSame = before !== undefined && Buffer.compare(before, value) === 0;
+    if (!isSame) yield { key: bytesOf(key), value };
   }
 }
 

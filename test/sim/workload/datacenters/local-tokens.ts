@@ -30,6 +30,13 @@ interface LocalToken {
   isBusy: boolean;
 }
 
+/** What is known of the tokens in an archive, by accessor id. */
+export interface ArchivedTokens {
+  readonly states: ReadonlyMap<string, 'maybe' | 'there' | 'gone'>;
+  /** All that there may be in it. */
+  readonly known: ReadonlySet<string>;
+}
+
 /** The checker's name. */
 const CHECKER = 'local tokens';
 const NOBODY: readonly number[] = [503, 504];
@@ -37,6 +44,8 @@ const NOBODY: readonly number[] = [503, 504];
 export class LocalTokens {
   readonly #options: LocalTokensOptions;
   readonly #tokens: LocalToken[] = [];
+  /** Datacenters in which an archive is being restored. */
+  readonly #uncertain = new Set<number>();
   readonly counts = { localMade: 0, localDeleted: 0, localPresented: 0 };
 
   constructor(options: LocalTokensOptions) {
@@ -45,10 +54,8 @@ export class LocalTokens {
 
   /** All disks of the datacenter are lost, and its tokens with them: no answer of before says what is there now. */
   lose(site: number): void {
-    const own = this.#tokens.filter((token) => token.site === site);
-    for (const token of own) {
-      this.#tokens[this.#tokens.indexOf(token)] = { ...token, state: 'gone', isBusy: false };
-    }
+    this.#uncertain.delete(site);
+    this.#renew(site, () => 'gone');
   }
 
   /** One of the things that happen to local tokens, at a server of the datacenter. */
@@ -67,6 +74,50 @@ export class LocalTokens {
       isAnswered = (await this.#present(token, host)) && isAnswered;
     }
     return isAnswered;
+  }
+
+  /** What an archive has that is taken between this moment and the next call of the result. */
+  archiving(site: number): () => ArchivedTokens {
+    const before = this.#settledOf(site);
+    return () => {
+      const after = this.#settledOf(site);
+      const same = [...after].filter(([id, state]) => before.get(id) === state);
+      const all = this.#tokens.filter((token) => token.site === site);
+      return { states: new Map(same), known: new Set(all.map(({ accessorId }) => accessorId)) };
+    };
+  }
+
+  /** An archive is being restored: until it is known what came of it, nobody knows what is there. */
+  beginRestore(site: number): void {
+    this.#uncertain.add(site);
+    this.#renew(site, () => 'maybe');
+  }
+
+  /** What is there is what the archive has; undefined: that is not known, or what was there before. */
+  endRestore(site: number, archived: ArchivedTokens | undefined): void {
+    this.#uncertain.delete(site);
+    this.#renew(site, ({ accessorId }) => {
+      if (archived === undefined) return 'maybe';
+      return archived.known.has(accessorId) ? (archived.states.get(accessorId) ?? 'maybe') : 'gone';
+    });
+  }
+
+  #settledOf(site: number): ReadonlyMap<string, LocalToken['state']> {
+    const own = this.#tokens.filter((token) => token.site === site && !token.isBusy);
+    return new Map(own.map(({ accessorId, state }) => [accessorId, state]));
+  }
+
+  /** No answer to what was asked before says anything of them. */
+  #renew(site: number, stateOf: (token: LocalToken) => LocalToken['state']): void {
+    for (const [place, token] of this.#tokens.entries()) {
+      if (token.site !== site) continue;
+      this.#tokens[place] = { ...token, state: stateOf(token), isBusy: false };
+    }
+  }
+
+  /** Known for sure, unless an archive is being restored. */
+  #known(site: number, state: 'there' | 'gone'): LocalToken['state'] {
+    return this.#uncertain.has(site) ? 'maybe' : state;
   }
 
   async #alone(token: LocalToken, stream: Stream, host: SimHost): Promise<void> {
@@ -95,7 +146,7 @@ export class LocalTokens {
     token.isBusy = false;
     if (typeof came === 'string' || NOBODY.includes(came.status)) return;
     if (came.status === 200) {
-      token.state = 'there';
+      token.state = this.#known(site, 'there');
       this.counts.localMade += 1;
     } else this.#complain(token, host, 'was made', came);
   }
@@ -108,7 +159,7 @@ export class LocalTokens {
     if (typeof came === 'string' || NOBODY.includes(came.status)) return;
     const isGone = came.status === 200 || (came.status === 404 && before === 'maybe');
     if (isGone) {
-      token.state = 'gone';
+      token.state = this.#known(token.site, 'gone');
       this.counts.localDeleted += 1;
     } else this.#complain(token, host, 'was deleted', came);
   }

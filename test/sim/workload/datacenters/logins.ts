@@ -66,7 +66,7 @@ const SAID: readonly number[] = [200, 400, 403, 404, 503, 504];
 export class Logins {
   readonly #options: LoginsOptions;
   #targets: readonly LoginTarget[] = [];
-  /** How often each datacenter has lost all its disks. */
+  /** How often each datacenter has lost what is its own. */
   readonly #lossCounts = new Map<number, number>();
   /** By accessor id. Of those that all share, the global log tells. */
   readonly #givenBack = new Map<string, GivenBack>();
@@ -84,7 +84,7 @@ export class Logins {
     return recent.length === 0 ? undefined : stream.pick(recent);
   }
 
-  /** All disks of the datacenter are lost, and the tokens of its logins that are of no other one. */
+  /** Nobody knows any more which tokens of logins a datacenter has that are of no other one. */
   lose(site: number): void {
     this.#lossCounts.set(site, this.#lossCountOf(site) + 1);
     this.#targets = this.#targets.filter((target) => !target.isLocal || target.site !== site);

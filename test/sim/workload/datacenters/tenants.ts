@@ -37,7 +37,7 @@ export class Tenants {
   readonly #targets = new Map<string, TenantTarget>();
   /** Those that are known to have been made, and that nobody has begun to delete. */
   readonly #known = new Set<TenantTarget>();
-  /** How often each datacenter has lost all its disks. */
+  /** How often each datacenter has lost what is its own. */
   readonly #lossCounts = new Map<number, number>();
   readonly counts = { tenants: 0 };
 
@@ -51,7 +51,7 @@ export class Tenants {
     return recent.length === 0 ? undefined : stream.pick(recent);
   }
 
-  /** All disks of the datacenter are lost. */
+  /** Nobody knows any more which of them a datacenter has. */
   lose(site: number): void {
     this.#lossCounts.set(site, this.#lossCountOf(site) + 1);
     for (const target of this.#known) if (target.site === site) this.#known.delete(target);

@@ -1,0 +1,33 @@
+// Draws when an operator takes archives of a datacenter, and restores them in the middle of everything else: as a
+// rule of the one that is the primary at first, which alone may restore.
+
+import type { Stream } from '../world/stream.ts';
+import type { PlanFrame } from './draw-plan.ts';
+import type { Fault } from './fault-plan.ts';
+
+/** The first primary has written something. */
+const FIRST_MS = 3000;
+/** From an archive until it is restored. */
+const AGE_MIN_MS = 500;
+const AGE_MAX_MS = 10_000;
+/** From a restore to the next archive. */
+const GAP_MIN_MS = 1000;
+const GAP_MAX_MS = 15_000;
+
+export function drawRestores(
+  stream: Stream,
+  { siteCount, safetyMs }: Pick<PlanFrame, 'siteCount' | 'safetyMs'>,
+): readonly Fault[] {
+  const faults: Fault[] = [];
+  let atMs = FIRST_MS + stream.between(0, GAP_MAX_MS);
+  while (atMs < safetyMs) {
+    const site = stream.chance(0.7) ? 1 : 1 + stream.below(siteCount);
+    const restoreMs = atMs + stream.spread(AGE_MIN_MS, AGE_MAX_MS);
+    faults.push(
+      { atMs, forMs: 0, action: { kind: 'save-archive', site }, of: 'restore' },
+      { atMs: restoreMs, forMs: 0, action: { kind: 'restore-archive', site }, of: 'restore' },
+    );
+    atMs = restoreMs + stream.spread(GAP_MIN_MS, GAP_MAX_MS);
+  }
+  return faults.filter((fault) => fault.atMs < safetyMs);
+}

@@ -1,0 +1,149 @@
+// The operator who takes archives of datacenters, and restores them in the middle of everything else. Only the primary
+// restores; what comes of it is the objects of the archive, everywhere, and its local tokens at home.
+
+import type { Behind } from '../../checks/federation/global-chain.ts';
+import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
+import type { Violations } from '../../checks/violations.ts';
+import type { SimGroup } from '../../run/sim-group.ts';
+import {
+  type HttpAnswer,
+  type HttpQuestion,
+  type LiveServer,
+  MANAGEMENT_SECRET,
+} from '../../subject/node-subject.ts';
+import type { SimHost } from '../../world/sim-host.ts';
+import type { World } from '../../world/world.ts';
+import type { DatacentersWorkload } from './datacenters-workload.ts';
+import { placeIn } from './global-history.ts';
+import type { ArchivedTokens } from './local-tokens.ts';
+
+export interface ArchiveKeeperOptions {
+  readonly world: World;
+  readonly group: SimGroup;
+  readonly sites: readonly (readonly SimHost[])[];
+  readonly checks: FederationChecks;
+  readonly violations: Violations;
+  readonly workload: Pick<DatacentersWorkload, 'archiving' | 'beginRestore' | 'endRestore'>;
+}
+
+/** Corners that a long series of runs must have been in. */
+export const MARKS = {
+  saved: 'an archive was taken',
+  restored: 'an archive was restored',
+  refused: 'a secondary was not restored',
+} as const;
+
+interface Archive {
+  readonly bytes: Uint8Array;
+  readonly objects: Behind;
+  readonly tokens: ArchivedTokens;
+}
+
+const TIMEOUT_MS = 10_000;
+/** Whoever was asked tries for so long, also when nobody waits for its answer any more. */
+const TRIES_MS = 20_000;
+/** Done, nobody to do it, not known. */
+const SAID: readonly number[] = [200, 503, 504];
+const IS_SECONDARY = /^Nothing was written: datacenter \S+ is not the primary /;
+
+export class ArchiveKeeper {
+  readonly #options: ArchiveKeeperOptions;
+  /** The last one of each datacenter, by its place. */
+  readonly #archives = new Map<number, Archive>();
+  /** One at a time, so that it is known what a restore brings. */
+  #isBusy = false;
+  #isStopped = false;
+  changeCount = 0;
+  quietAtMs = 0;
+
+  constructor(options: ArchiveKeeperOptions) {
+    this.#options = options;
+  }
+
+  begin(): void {
+    // Only what the plan says.
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** False where there is nobody to ask. */
+  save(place: number): boolean {
+    const { group, sites } = this.#options;
+    const leader = group.leader(sites[place]!);
+    if (leader === undefined || this.#isBusy || this.#isStopped) return false;
+    void this.#save(place, leader);
+    return true;
+  }
+
+  /** False where there is nobody to ask, or nothing to restore. */
+  restore(place: number): boolean {
+    const { group, sites } = this.#options;
+    const leader = group.leader(sites[place]!);
+    const archive = this.#archives.get(place);
+    if (leader === undefined || archive === undefined) return false;
+    if (this.#isBusy || this.#isStopped) return false;
+    void this.#restore(place, leader, archive);
+    return true;
+  }
+
+  async #save(place: number, host: SimHost): Promise<void> {
+    const { checks, workload, world } = this.#options;
+    const archived = workload.archiving(place);
+    const answer = await this.#ask(host, { method: 'GET', path: '/v1/snapshot' });
+    const at = answer?.status === 200 ? placeIn(answer) : undefined;
+    const objects = at && checks.archived(at);
+    if (answer?.bytes === undefined || objects === undefined) return;
+    world.trace.mark(MARKS.saved);
+    this.#archives.set(place, { bytes: answer.bytes, objects, tokens: archived() });
+  }
+
+  async #restore(place: number, host: SimHost, archive: Archive): Promise<void> {
+    const { checks, workload, world } = this.#options;
+    this.#isBusy = true;
+    this.quietAtMs = world.time.nowMs + TRIES_MS;
+    const untilMs = this.quietAtMs;
+    checks.onRestoring(archive.objects);
+    workload.beginRestore(place);
+    const { bytes, tokens } = archive;
+    const answer = await this.#ask(host, { method: 'PUT', path: '/v1/snapshot', bytes });
+    if (answer?.status === 200) {
+      this.changeCount += 1;
+      world.trace.mark(MARKS.restored);
+    } else if (answer !== undefined && IS_SECONDARY.test(answer.text)) {
+      world.trace.mark(MARKS.refused);
+    } else {
+      // It may still come about.
+      await new Promise<void>((resolve) => {
+        world.time.after(untilMs - world.time.nowMs, resolve);
+      });
+    }
+    workload.endRestore(place, answer?.status === 200 ? tokens : undefined);
+    this.#isBusy = false;
+  }
+
+  async #ask(
+    host: SimHost,
+    question: Omit<HttpQuestion, 'headers'>,
+  ): Promise<HttpAnswer | undefined> {
+    const { group, violations, world } = this.#options;
+    const headers = {
+      'X-Service-Token': MANAGEMENT_SECRET,
+      'Content-Type': 'application/octet-stream',
+    };
+    const reply = await group.ask(host, TIMEOUT_MS, (node) =>
+      (node as LiveServer).http({ ...question, headers }),
+    );
+    if (reply.kind !== 'answered') return undefined;
+    const { status, text } = reply.value;
+    const { method, path } = question;
+    const says = method === 'GET' ? `${text.length} characters` : text;
+    world.trace.note('archive', host.name, status, () => `${method}: ${status} ${says}`);
+    const hasEnded = status === 500 && host.process === undefined;
+    violations.require(SAID.includes(status) || hasEnded, 'answers', () => {
+      return `${method} ${path} at ${host.name} was answered ${status} ${says}`;
+    });
+    return reply.value;
+  }
+}
