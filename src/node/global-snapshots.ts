@@ -110,8 +110,8 @@ export class GlobalSnapshotSink implements SnapshotSink {
     let after: Uint8Array | undefined;
     while (this.#machine.importUnderWay()?.isCarried === false) {
       const keys = await this.#machine.localRows(after, CARRIED_MAX);
-      after = keys.at(-1);
-      await carry(keys, keys.length < CARRIED_MAX);
+      after = keys.at(-1) ?? after;
+      await carry(keys, keys.length === 0);
     }
   }
 

@@ -6,7 +6,7 @@ import type { StateMachine } from '../state/machine.ts';
 import type { Outcome } from '../state/outcome.ts';
 
 export interface TrimmingDeps {
-  readonly machine: Pick<StateMachine, 'replication'>;
+  readonly machine: Pick<StateMachine, 'replication' | 'trimmableTo'>;
   readonly propose: (command: Command) => Promise<Outcome>;
   readonly wallMs: () => number;
   readonly isReigning: () => boolean;
@@ -21,7 +21,7 @@ export async function trimGlobalLog(
     const before = machine.replication();
     if (before === undefined || !isReigning()) return;
     if (before.first > upTo && before.unused.length === 0) return;
-    const change = { type: 'global-log.trim', upTo } as const;
+    const change = { type: 'global-log.trim', upTo: machine.trimmableTo(upTo) } as const;
     await propose({ change, timeMs: wallMs(), cas: undefined, request: undefined });
     const { first, unused } = machine.replication() ?? before;
     // What nobody wants goes first: of a log that a restore or a fork has ended it may take many commands.

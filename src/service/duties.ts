@@ -12,8 +12,8 @@ import type { AccessorId } from '../acl/ids.ts';
 import { GLOBAL_MANAGEMENT_RULES, GLOBAL_READ_ONLY_RULES } from '../rules/built-in-rules.ts';
 import { REQUEST_MEMORY_MS } from '../state/bookkeeping.ts';
 import type { Change } from '../state/commands.ts';
-import { DUE_BYTES } from '../state/due.ts';
 import { forgetsByName } from '../state/feature-levels.ts';
+import { IN_ONE_PIECE_BYTES } from '../state/in-one-piece.ts';
 import { RESTORE_IDLE_MS } from '../state/restore-progress.ts';
 import type { ServiceDeps } from './deps.ts';
 import type { RequestAges } from './request-ages.ts';
@@ -128,7 +128,7 @@ async function forgetRequests(deps: DutyDeps, ages: RequestAges): Promise<number
 async function reap(deps: DutyDeps, accessorIds: readonly AccessorId[]): Promise<void> {
   for (let at = 0; at < accessorIds.length; ) {
     const portion: AccessorId[] = [];
-    for (let bytes = 0; at < accessorIds.length && bytes < DUE_BYTES; at += 1) {
+    for (let bytes = 0; at < accessorIds.length && bytes < IN_ONE_PIECE_BYTES; at += 1) {
       portion.push(accessorIds[at]!);
       bytes += deps.view.tokenBytes(accessorIds[at]!);
     }

@@ -3,15 +3,13 @@
 
 import type { KvReader, KvRow } from '../../cluster/platform/kv.ts';
 import { type AccessorId, uuidOfBytes } from '../acl/ids.ts';
+import { IN_ONE_PIECE_BYTES } from './in-one-piece.ts';
 import { requestAgeOf } from './request-row.ts';
 import type { FoundRequests, RequestSearch } from './request-search.ts';
 import { TOKENS } from './objects.ts';
 import { readAt } from './reads.ts';
 import { decodeRetiredNamespace } from './retired-namespace.ts';
 import { behind, idAtEnd, rangeOf, type RowKind, ROW, rowKey, textsInKey } from './tables.ts';
-
-/** So much of what is due is read in one piece, by whoever looks and by whoever applies that it is gone. */
-export const DUE_BYTES = 256 * 1024;
 
 export interface TokenSearch {
   readonly limit: number;
@@ -103,7 +101,7 @@ export async function requestsBelow(
   const rows = await allRows(reader.rows(range));
   const keys: Uint8Array[] = [];
   let looked = 0;
-  for (let bytes = 0; looked < rows.length && bytes < DUE_BYTES; looked += 1) {
+  for (let bytes = 0; looked < rows.length && bytes < IN_ONE_PIECE_BYTES; looked += 1) {
     const key = rows[looked]!.key.subarray(TIMED_PREFIX_BYTES);
     const value = reader.get(rowKey('request', key));
     if (value === undefined) continue;

@@ -3,6 +3,7 @@
 
 import type { KvReader } from '../../cluster/platform/kv.ts';
 import { isGlobalRow } from './global-effects.ts';
+import { IN_ONE_PIECE_BYTES } from './in-one-piece.ts';
 import { behind, ROW } from './tables.ts';
 
 const KINDS: readonly number[] = [
@@ -13,13 +14,14 @@ const KINDS: readonly number[] = [
   ROW.pendingLoginByTime,
 ];
 
-/** Their keys behind a key, in order; fewer than `limit` are the last ones. */
+/** Their keys behind a key, in order, and no more than are read in one piece; none when there are no more. */
 export async function localRows(
   reader: KvReader,
   after: Uint8Array | undefined,
   limit: number,
 ): Promise<readonly Uint8Array[]> {
   const keys: Uint8Array[] = [];
+  let bytes = 0;
   for (const kind of KINDS) {
     const to = Uint8Array.of(kind + 1);
     const start = Uint8Array.of(kind);
@@ -29,7 +31,8 @@ export async function localRows(
       for (const { key, value } of rows) {
         if (isGlobalRow(key, value)) continue;
         keys.push(key);
-        if (keys.length >= limit) return keys;
+        bytes += value.length;
+        if (keys.length >= limit || bytes >= IN_ONE_PIECE_BYTES) return keys;
       }
     }
   }

@@ -8,7 +8,7 @@ export interface RequestSearch {
   readonly orBeforeMs: number;
   /** Behind the row that the last search ended with. */
   readonly after: Uint8Array | undefined;
-  /** Rows that are looked at, at most; and none behind the one that makes them DUE_BYTES. */
+  /** Rows that are looked at, at most; and none behind the one that makes them IN_ONE_PIECE_BYTES. */
   readonly limit: number;
 }
 

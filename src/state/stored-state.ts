@@ -27,6 +27,7 @@ import {
   oldestEntryMs,
   entryDigestAt,
   keptSizeAfter,
+  trimmableTo,
   unusedTimeMs,
 } from './global-log/kept-entries.ts';
 import { isPrimary, readReplication, type Replication } from './global-log/replication.ts';
@@ -337,6 +338,12 @@ export class StoredState implements StateView {
     }
     if (isSameCursor(cursor, replication.cursor)) return this.#meta.globalDigest;
     return entryDigestAt(this.#store, replication, cursor);
+  }
+
+  /** Of the entries up to `upTo`, as many as are trimmed in one piece. */
+  trimmableTo(upTo: number): number {
+    const replication = this.replication();
+    return replication === undefined ? upTo : trimmableTo(this.#store, replication, upTo);
   }
 
   keptSizeAfter(seq: number): number {

@@ -161,8 +161,8 @@ export interface StateView {
   /** A snapshot of another datacenter that was begun and neither ended nor dropped. */
   importUnderWay(): ImportUnderWay | undefined;
   /**
-   * Keys of rows that live in this datacenter alone, behind a key, in order: fewer than `limit` are the
-   * last ones.
+   * Keys of rows that live in this datacenter alone, behind a key, in order, and no more than are read in one
+   * piece; none when there are no more.
    */
   localRows(after: Uint8Array | undefined, limit: number): Promise<readonly Uint8Array[]>;
   /** A restore, or a snapshot of another datacenter, that was begun and neither ended nor dropped. */

@@ -3,6 +3,7 @@
 import t from 'tap';
 import { trimGlobalLog } from '../../src/node/trim-global-log.ts';
 import type { Change, Command } from '../../src/state/commands.ts';
+import type { Outcome } from '../../src/state/outcome.ts';
 import { aCommand, aPolicy } from '../support/fixtures.ts';
 import { BUILTINS, replaceableMachine } from '../support/machine-harness.ts';
 import { archived, commandsOf, furnished } from '../state/restoring.ts';
@@ -55,4 +56,28 @@ t.test('trim: what a restore has ended does not keep the log from being trimmed'
   );
   const { first, unused } = machine.replication()!;
   test.same([first, unused], [seq - 99, []]);
+});
+
+t.test('trim: of what is long little goes at a time', async (test) => {
+  const harness = replaceableMachine();
+  const { machine } = harness;
+  const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
+  await harness.one({ type: 'global-log.begin', ...begin });
+  await harness.one(BUILTINS);
+  const { seq: before } = machine.replication()!.cursor;
+  for (let each = 1; each <= 6; each += 1) {
+    const policy = { ...aPolicy(each), rules: '#'.repeat(150_000) };
+    await harness.one({ type: 'policy.set', presence: 'create', policy });
+  }
+  const { first, keptBytes } = machine.replication()!;
+  test.equal(machine.keptSizeAfter(first - 1), keptBytes);
+  const ends: number[] = [];
+  const propose = async (command: Command): Promise<Outcome> => {
+    ends.push((command.change as { readonly upTo: number }).upTo - before);
+    return (await harness.run(command))[0]!;
+  };
+  const deps = { machine, isReigning: () => true, wallMs: () => harness.clock.wallMs(), propose };
+  await trimGlobalLog(deps, before + 5);
+  test.same(ends, [2, 4, 5]);
+  test.equal(machine.replication()!.first, before + 6);
 });

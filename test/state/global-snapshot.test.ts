@@ -505,3 +505,20 @@ t.test('snapshot: a server that joins in the middle goes on where the others are
   test.same(joined.machine.replication(), dc2.machine.replication());
   await snapshot.close();
 });
+
+t.test('carrying: of what is long little goes at a time', async (test) => {
+  const dc2 = await follower(await primary());
+  const { machine } = dc2;
+  const own = (await machine.localRows(undefined, 512)).length;
+  for (const each of [1, 2, 3, 4, 5]) {
+    await dc2.one(localToken(900 + each, { description: 'x'.repeat(150_000) }));
+  }
+  const counts: number[] = [];
+  let after: Uint8Array | undefined;
+  for (let keys = await machine.localRows(after, 512); keys.length > 0; ) {
+    counts.push(keys.length);
+    after = keys.at(-1);
+    keys = await machine.localRows(after, 512);
+  }
+  test.same([own, counts], [0, [2, 2, 1]]);
+});

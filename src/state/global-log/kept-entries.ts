@@ -4,6 +4,7 @@
 import type { KvRange, KvReader, KvRow } from '../../../cluster/platform/kv.ts';
 import { numberInKey, rangeOf, rowKey } from '../tables.ts';
 import type { Getter } from '../getter.ts';
+import { IN_ONE_PIECE_BYTES } from '../in-one-piece.ts';
 import { epochAt, rangesOf } from './chain.ts';
 import type { GlobalCursor, GlobalPlace } from './cursor.ts';
 import { decodeEntry, entryHash, entryLinks, type GlobalEntry } from './global-entry.ts';
@@ -79,7 +80,17 @@ export function entryDigestAt(
   return isThis ? decodeEntry(entry).digest : undefined;
 }
 
-/** So many entries are looked at one by one. */
+/** Up to which entry the log is trimmed in one piece, of those up to `upTo`: one at least. */
+export function trimmableTo(rows: Getter, { epochs, first }: Replication, upTo: number): number {
+  let last = first;
+  for (let bytes = 0; last < upTo; last += 1) {
+    bytes += rows.get(entryKey(epochAt(epochs, last), last))?.length ?? 0;
+    if (bytes >= IN_ONE_PIECE_BYTES) break;
+  }
+  return Math.min(last, upTo);
+}
+
+/** So many entries are looked at one by one, as long as they are short. */
 const MEASURED_MAX = 256;
 
 /** How many bytes the kept entries behind `seq` have; of many, by the size of all that are kept. */
@@ -90,9 +101,11 @@ export function keptSizeAfter(
 ): number {
   const from = Math.max(first, seq + 1);
   const count = Math.max(0, cursor.seq + 1 - from);
-  if (count > MEASURED_MAX) return Math.round((keptBytes * count) / (cursor.seq + 1 - first));
+  const onAverage = Math.round((keptBytes * count) / (cursor.seq + 1 - first));
+  if (count > MEASURED_MAX) return onAverage;
   let sizeBytes = 0;
   for (let each = from; each <= cursor.seq; each += 1) {
+    if (sizeBytes >= IN_ONE_PIECE_BYTES) return Math.max(sizeBytes, onAverage);
     sizeBytes += rows.get(entryKey(epochAt(epochs, each), each))?.length ?? 0;
   }
   return sizeBytes;
