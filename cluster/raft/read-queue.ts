@@ -6,6 +6,9 @@
 import type { NodeId } from './node-id.ts';
 import { quorumIndex, type Voters } from './quorum.ts';
 
+/** Reads that wait for the first commit of a term. Whoever asked one that gives way asks again. */
+const PARKED_MAX = 256;
+
 /** A read asked at `from`; `context` is the asker's own name for it. */
 export interface ReadRequest {
   readonly from: NodeId;
@@ -32,6 +35,7 @@ export class ReadQueue {
   }
 
   park(request: ReadRequest): void {
+    if (this.#parked.length >= PARKED_MAX) this.#parked.shift();
     this.#parked.push(request);
   }
 

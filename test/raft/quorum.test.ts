@@ -7,6 +7,7 @@ import { majorityIndex, majorityVote, quorumIndex, quorumVote } from '../../clus
 import { firstDifference, runCases } from './support/datadriven.ts';
 import { majorityIndexByTrying, runQuorumCase } from './support/quorum-chart.ts';
 import { suiteFiles } from './support/vectors.ts';
+import { ReadQueue } from '../../cluster/raft/read-queue.ts';
 
 const RUNS = { numRuns: 2_000 };
 
@@ -97,3 +98,11 @@ function completed(
   const all = new Map([...voters, ...votersOutgoing].map((id) => [id, given.get(id) ?? rest]));
   return quorumVote({ voters, votersOutgoing }, all);
 }
+
+t.test('reads: so many wait for the first commit of a term, the newest', async (test) => {
+  const queue = new ReadQueue();
+  for (let read = 1; read <= 300; read += 1) queue.park({ from: 1, context: String(read) });
+  const parked = queue.releaseParked();
+  test.same([parked.length, parked[0]?.context, parked.at(-1)?.context], [256, '45', '300']);
+  test.same(queue.releaseParked(), []);
+});
