@@ -1,5 +1,5 @@
 // The secret of requests that bring none, at this server: what `acl.tokens.default` says, until somebody who may write
-// the agent sets another one. That one holds until the server ends, as at deployed servers that are not told to keep it.
+// the agent sets another one, which holds until the server ends: as at deployed servers that are not told to keep it.
 
 export class DefaultToken {
   #secret: string | undefined;

@@ -286,3 +286,17 @@ t.test(
     ]);
   },
 );
+
+t.test('audit: a change of one server alone is there, with who asked for it', async (t) => {
+  const { doors, harness, records } = await audited();
+  const { accessorId, secretId } = await newToken(harness);
+  const done: string[] = [];
+  const carryOut = () => done.push('once');
+  const input = { kind: 'default', other: secretId };
+  await doors.changed('agent.set-token', { ...call, secret: secretId }, { input, carryOut });
+  t.same(done, ['once']);
+  const [record] = await records();
+  t.match(record, { operation: 'agent.set-token', accessorId, outcome: 'done' });
+  t.match(record, { input: { kind: 'default' } });
+  t.notMatch(JSON.stringify(record), secretId);
+});
