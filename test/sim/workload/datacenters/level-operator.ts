@@ -42,6 +42,7 @@ interface Level {
 
 export class LevelOperator {
   readonly #options: LevelOperatorOptions;
+  readonly #replaced = new Set<SimHost>();
 
   constructor(options: LevelOperatorOptions) {
     this.#options = options;
@@ -95,10 +96,12 @@ export class LevelOperator {
 
   /** Another machine of its name takes the place of one that is gone. */
   #replace(leader: SimHost, well: readonly SimHost[]): void {
-    const { group, onLosing, olderHosts, sites, world } = this.#options;
+    const { group, onLosing, sites, world } = this.#options;
     const site = sites.find((each) => each.includes(leader)) ?? [];
-    const gone = site.find((host) => !well.includes(host) && isInOlderLife(host, olderHosts));
+    // It may have been upgraded, and gone before its leader heard of that.
+    const gone = site.find((host) => !well.includes(host) && !this.#replaced.has(host));
     if (gone === undefined) return;
+    this.#replaced.add(gone);
     group.crash(gone, 'process');
     onLosing(gone);
     gone.replaceDisk();
