@@ -127,6 +127,7 @@ async function measure(
     logger,
     call: (to, request) => secondary.call(to, request),
     addresses: () => finding.directory.primary()?.addresses ?? [],
+    toldEpoch: () => finding.directory.primary()?.epoch ?? 0,
     clusterId: () => 'cluster of dc2',
     federationId: () => '',
     adopt: async () => undefined,

@@ -296,6 +296,7 @@ export class FederationParts {
       ...platform,
       call: this.calls.callFollowed,
       addresses: () => this.view.primaryAddresses(),
+      toldEpoch: () => this.gossip.directory.primary()?.epoch ?? 0,
       clusterId: () => clusterId() ?? '',
       federationId: () => this.#federationId,
       adopt: (federationId) => adoptFederation(machine, this.following, federationId),

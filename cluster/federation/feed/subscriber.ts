@@ -47,6 +47,8 @@ export interface SubscriberOptions {
   readonly call: (to: NetAddress, request: RpcCall) => Promise<Uint8Array>;
   /** Of the primary, or of whoever may know it; asked at every try. */
   readonly addresses: () => readonly NetAddress[];
+  /** The latest reign that anybody says has begun; 0 while nobody does. */
+  readonly toldEpoch: () => number;
   /** Of the own group; the primary knows a datacenter by it. */
   readonly clusterId: () => string;
   /** As the own state has it; empty while it has none. */
@@ -116,10 +118,10 @@ export class Subscriber {
   /** This server leads its datacenter, in that term of its Raft group, and the datacenter is a secondary. */
   start(term: number): void {
     this.stop();
-    const { clock, addresses } = this.#options;
+    const { clock, addresses, toldEpoch } = this.#options;
     const reign: Reign = {
       term,
-      addresses: new AddressChoice(addresses, this.#limits.redirectsMax),
+      addresses: new AddressChoice({ addresses, toldEpoch }, this.#limits.redirectsMax),
       lag: new Lag(clock),
       reader: undefined,
       wantsSnapshot: false,

@@ -251,7 +251,7 @@ t.test('lag: is the age of what is not caught up with, and grows in silence', as
 
 t.test('addresses: one that works is kept, the others get their turns', async (test: Test) => {
   const all = ['a', 'b', 'c'].map((host) => ({ host, port: 1 }));
-  const choice = new AddressChoice(() => all, 2);
+  const choice = new AddressChoice({ addresses: () => all, toldEpoch: () => 1 }, 2);
   const next = (): string | undefined => choice.next()?.host;
   test.equal(next(), 'a');
   choice.failed();
@@ -265,7 +265,8 @@ t.test('addresses: one that works is kept, the others get their turns', async (t
   test.equal(choice.redirected([all[1]!]), false, 'too often');
   choice.failed();
   test.equal(next(), 'c');
-  test.equal(new AddressChoice(() => [], 2).next(), undefined);
+  const nowhere = { addresses: () => [], toldEpoch: () => 0 };
+  test.equal(new AddressChoice(nowhere, 2).next(), undefined);
 });
 
 t.test(
@@ -273,7 +274,8 @@ t.test(
   async (test: Test) => {
     const old = ['a', 'b', 'c'].map((host) => ({ host, port: 1 }));
     let all = old;
-    const choice = new AddressChoice(() => all, 2);
+    let toldEpoch = 1;
+    const choice = new AddressChoice({ addresses: () => all, toldEpoch: () => toldEpoch }, 2);
     const next = (): string | undefined => choice.next()?.host;
     choice.next();
     choice.failed();
@@ -285,5 +287,10 @@ t.test(
     test.equal(next(), 'a', 'then the others');
     choice.failed();
     test.equal(next(), 'b');
+    choice.failed();
+    toldEpoch = 2;
+    test.equal(next(), 'new', 'it was asked before its reign began');
+    choice.failed();
+    test.equal(next(), 'a');
   },
 );

@@ -274,6 +274,7 @@ export class SecondaryNode extends WorldNode {
       logger: this.world.logger(this.name),
       call: (to, request) => this.#call(to, request),
       addresses: () => this.addresses,
+      toldEpoch: () => 0,
       clusterId: () => `cluster of ${this.datacenter}`,
       federationId: () => state.federationId,
       adopt: (federationId) => this.#through(() => state.adopt(federationId)),
