@@ -30,8 +30,12 @@ const EVERY_MS = 3000;
 /** A server answers after five seconds at the latest. */
 const TIMEOUT_MS = 8000;
 
-/** Of a datacenter that is refused the log: the primary says what to do. */
-const IS_REFUSED = /^nothing has come from the primary datacenter yet: .*: upgrade all servers of /;
+/**
+ * Of a datacenter that is refused the log: the primary says what to do. One whose level is from before there was such a
+ * log does not ask for it, and says no more.
+ */
+const IS_REFUSED =
+  /^nothing has come from the primary datacenter yet(?:: .*: upgrade all servers of .*)?$/;
 
 interface Level {
   readonly leader: SimHost;
