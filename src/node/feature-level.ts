@@ -87,7 +87,7 @@ export class FeatureLevel {
     if (level <= uses()) return false;
     const change = { type: 'level.raise', level } as const;
     await propose({ change, timeMs: clock.wallMs(), cas: undefined, request: undefined });
-    logger.info({ level }, 'the datacenter uses a higher feature level');
+    logger.info({ featureLevel: level }, 'the datacenter uses a higher feature level');
     return true;
   }
 
