@@ -3,6 +3,7 @@
 // anything about it; and one that was removed is made primary by force.
 
 import type { Stream } from '../world/stream.ts';
+import { type Day, drawDays } from './draw-days.ts';
 import type { PlanFrame } from './draw-plan.ts';
 import type { Fault, FaultAction } from './fault-plan.ts';
 
@@ -23,21 +24,11 @@ export function drawExiles(
   stream: Stream,
   { siteCount, safetyMs }: Pick<PlanFrame, 'siteCount' | 'safetyMs'>,
 ): readonly Fault[] {
-  const faults: Fault[] = [];
-  let atMs = FIRST_MS + stream.between(0, GAP_MAX_MS);
-  while (atMs < safetyMs) {
-    const day = drawDay(stream, atMs, siteCount);
-    faults.push(...day.faults);
-    atMs = day.endMs + stream.between(0, GAP_MAX_MS);
-  }
-  return faults.filter((fault) => fault.atMs < safetyMs);
+  const firstMs = FIRST_MS + stream.between(0, GAP_MAX_MS);
+  return drawDays({ firstMs, safetyMs }, (atMs) => drawDay(stream, atMs, siteCount));
 }
 
-function drawDay(
-  stream: Stream,
-  atMs: number,
-  siteCount: number,
-): { readonly faults: readonly Fault[]; readonly endMs: number } {
+function drawDay(stream: Stream, atMs: number, siteCount: number): Day {
   const site = 1 + stream.below(siteCount);
   const emptied = stream.pick(['never', 'first', 'meanwhile'] as const);
   const isRemoved = emptied !== 'first' || stream.chance(0.6);
@@ -52,7 +43,6 @@ function drawDay(
   const lastMs = (allowMs - removeMs) * stream.between(0.5, 1.5);
   const emptiedAtMs = emptied === 'first' ? atMs : within();
   return {
-    endMs: isRemoved ? allowMs : atMs,
     faults: [
       ...(emptied === 'never'
         ? []
@@ -76,5 +66,6 @@ function drawDay(
         : []),
       ...(isForced ? [exile(within(), 0, { kind: 'force', site })] : []),
     ],
+    nextMs: (isRemoved ? allowMs : atMs) + stream.between(0, GAP_MAX_MS),
   };
 }

@@ -2,6 +2,7 @@
 // rule of the one that is the primary at first, which alone may restore.
 
 import type { Stream } from '../world/stream.ts';
+import { type Day, drawDays } from './draw-days.ts';
 import type { PlanFrame } from './draw-plan.ts';
 import type { Fault } from './fault-plan.ts';
 
@@ -18,16 +19,19 @@ export function drawRestores(
   stream: Stream,
   { siteCount, safetyMs }: Pick<PlanFrame, 'siteCount' | 'safetyMs'>,
 ): readonly Fault[] {
-  const faults: Fault[] = [];
-  let atMs = FIRST_MS + stream.between(0, GAP_MAX_MS);
-  while (atMs < safetyMs) {
-    const site = stream.chance(0.7) ? 1 : 1 + stream.below(siteCount);
-    const restoreMs = atMs + stream.spread(AGE_MIN_MS, AGE_MAX_MS);
-    faults.push(
-      { atMs, forMs: 0, action: { kind: 'save-archive', site }, of: 'restore' },
-      { atMs: restoreMs, forMs: 0, action: { kind: 'restore-archive', site }, of: 'restore' },
-    );
-    atMs = restoreMs + stream.spread(GAP_MIN_MS, GAP_MAX_MS);
-  }
-  return faults.filter((fault) => fault.atMs < safetyMs);
+  const firstMs = FIRST_MS + stream.between(0, GAP_MAX_MS);
+  return drawDays({ firstMs, safetyMs }, (atMs) => drawDay(stream, atMs, siteCount));
+}
+
+function drawDay(stream: Stream, atMs: number, siteCount: number): Day {
+  const site = stream.chance(0.7) ? 1 : 1 + stream.below(siteCount);
+  const restoreMs = atMs + stream.spread(AGE_MIN_MS, AGE_MAX_MS);
+  const operator = { forMs: 0, of: 'restore' } as const;
+  return {
+    faults: [
+      { ...operator, atMs, action: { kind: 'save-archive', site } },
+      { ...operator, atMs: restoreMs, action: { kind: 'restore-archive', site } },
+    ],
+    nextMs: restoreMs + stream.spread(GAP_MIN_MS, GAP_MAX_MS),
+  };
 }

@@ -3,6 +3,7 @@
 // others answer. Then somebody on each side is to be elected, or a primary handed over.
 
 import type { Stream } from '../world/stream.ts';
+import { type Day, drawDays } from './draw-days.ts';
 import type { Fault, FaultAction } from './fault-plan.ts';
 import type { PlanFrame } from './draw-plan.ts';
 
@@ -26,21 +27,11 @@ export function drawStrangers(
   stream: Stream,
   { siteCount, safetyMs }: Pick<PlanFrame, 'siteCount' | 'safetyMs'>,
 ): readonly Fault[] {
-  const faults: Fault[] = [];
-  let atMs = FIRST_MIN_MS + stream.between(0, GAP_MAX_MS);
-  while (atMs < safetyMs) {
-    const day = drawDay(stream, atMs, siteCount);
-    faults.push(...day.faults);
-    atMs = day.endMs + stream.between(GAP_MIN_MS, GAP_MAX_MS);
-  }
-  return faults.filter((fault) => fault.atMs < safetyMs);
+  const firstMs = FIRST_MIN_MS + stream.between(0, GAP_MAX_MS);
+  return drawDays({ firstMs, safetyMs }, (atMs) => drawDay(stream, atMs, siteCount));
 }
 
-function drawDay(
-  stream: Stream,
-  atMs: number,
-  siteCount: number,
-): { readonly faults: readonly Fault[]; readonly endMs: number } {
+function drawDay(stream: Stream, atMs: number, siteCount: number): Day {
   const all = Array.from({ length: siteCount }, (_, place) => place + 1);
   const gone = stream.chance(0.6) ? 1 : stream.pick(all);
   const rest = stream.shuffled(all.filter((site) => site !== gone));
@@ -56,7 +47,6 @@ function drawDay(
   const areAllNew = stream.chance(0.7);
   const isNew = (): boolean => areAllNew || stream.chance(0.5);
   return {
-    endMs,
     faults: [
       lasting({ kind: 'away', site: gone, direction: 'both' }),
       ...parted.flatMap(([from, to]) => [
@@ -70,6 +60,7 @@ function drawDay(
       { atMs: electMs, forMs: 0, action: drawMove(stream, near, far) },
       { atMs: againMs, forMs: 0, action: drawMove(stream, near, far) },
     ],
+    nextMs: endMs + stream.between(GAP_MIN_MS, GAP_MAX_MS),
   };
 }
 
