@@ -12,6 +12,7 @@ import { strayVariables } from '../node/stray-variables.ts';
 import { flagOf, SETTING_KEYS, type SettingKey, variableOf } from '../node/settings-keys.ts';
 import { readTextFile, shortHostName } from '../platform-node/files.ts';
 import { type ServiceNews, tellServiceManager } from '../platform-node/service-manager.ts';
+import { STOP_MAX_MS, stoppedInTime } from '../platform-node/stopped-in-time.ts';
 import { TableChecks } from '../platform-node/table-checks.ts';
 import { CommandFailed } from './failed.ts';
 import { parseJsonSettings } from './settings-text.ts';
@@ -118,9 +119,14 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
   }
   const signal = await stopped;
   node.logger.info({ signal }, 'stopping');
-  const told = tell(node, { state: 'stopping', status: 'stopping' });
-  await node.close();
-  await told;
+  await stoppedInTime(
+    async () => {
+      const told = tell(node, { state: 'stopping', status: 'stopping' });
+      await node.close();
+      await told;
+    },
+    () => node.logger.error({ afterMs: STOP_MAX_MS }, 'it does not stop: the process kills itself'),
+  );
   node.logger.info({}, 'stopped');
 }
 

@@ -6,6 +6,7 @@ import type { Logger } from '../../cluster/platform/logger.ts';
 import type { Random } from '../../cluster/platform/random.ts';
 import { AclError } from '../acl/error.ts';
 import type { Call } from '../service/call.ts';
+import { RESTORE_FINISH_MS } from '../service/operator.ts';
 import type { OperatorDoor } from '../service/operator-operations.ts';
 import type { RestoreIntake } from '../service/operator-port.ts';
 import { LeaderAway } from '../service/remote.ts';
@@ -14,8 +15,6 @@ import { LeaderAway } from '../service/remote.ts';
 const PIECE_BYTES = 512 * 1024;
 /** A restore of which nothing was heard for so long is given up. */
 const RESTORE_IDLE_MS = 120_000;
-/** So long the whole group may take to have what was restored. */
-const RESTORE_FINISH_MS = 600_000;
 
 const RESTORE = {
   begin: 'restore.begin',

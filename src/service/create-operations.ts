@@ -6,7 +6,7 @@ import { unreachable } from '../../cluster/base/unreachable.ts';
 import { AclError } from '../acl/error.ts';
 import { requireMayTellOfNothing, withLevelOfNothing } from './acknowledge.ts';
 import { answerAgain, answerFromHome, requestOwnerOf } from './answer-again.ts';
-import { answeredInTime } from './answered-in-time.ts';
+import { answeredInTime, AS_WRITE } from './answered-in-time.ts';
 import { CallerResolver } from './caller-resolver.ts';
 import { deletedWhereNamed } from './delete-where-named.ts';
 import type { ServiceDeps } from './deps.ts';
@@ -256,7 +256,7 @@ async function runHere<Name extends OperationName>(
     const { callers, clock, settings } = service;
     const limitMs = settings.leaderWaitMs;
     const isOfStranger = (): boolean => callers.isStranger(call.secret);
-    const output = await answeredInTime(clock, (onApplied) =>
+    const output = await answeredInTime(clock, AS_WRITE, (onApplied) =>
       runAsLeader(service, { name, term, request, isOfStranger, onApplied }, async (attempt) => {
         const once = () => runOnce(service, write, attempt);
         const found = await untilNotOvertaken({ clock, limitMs }, once);

@@ -5,6 +5,7 @@
 import { messageOf } from '../../cluster/base/message-of.ts';
 import { AclError } from '../acl/error.ts';
 import { DEFAULT_NAMESPACE } from '../acl/ids.ts';
+import { answeredInTime, WRITE_MAX_MS } from './answered-in-time.ts';
 import type { Call } from './call.ts';
 import { CallerResolver } from './caller-resolver.ts';
 import type { ServiceDeps } from './deps.ts';
@@ -66,6 +67,8 @@ type Right = 'acl:write' | 'operator:read' | 'operator:write' | 'snapshot:read' 
 const TRIES_MS = 5_000;
 /** Between two tries, unless the leader changes before. */
 const PAUSE_MS = 100;
+/** So long the whole group may take to have what was restored. */
+export const RESTORE_FINISH_MS = 600_000;
 
 /** Opens the operators' door. */
 export function createOperator(deps: OperatorDeps): OperatorDoor {
@@ -169,10 +172,16 @@ class CheckedOperator implements OperatorDoor {
   }
 
   async #beginRestoreHere(call: Call): Promise<RestoreIntake> {
-    const { archives, logger } = this.#deps;
+    const { archives, clock, logger } = this.#deps;
     const by = await this.#require('snapshot:write', { ...call, consistency: 'default' });
     logger.warn({ name: 'snapshot-restore', by }, 'operator acted');
-    return await archives.beginRestore(() => this.#requireStill(['snapshot:write'], call));
+    const intake = await archives.beginRestore(() => this.#requireStill(['snapshot:write'], call));
+    const inTime = { what: 'restore', limitMs: RESTORE_FINISH_MS } as const;
+    return {
+      add: (chunk) => intake.add(chunk),
+      finish: () => answeredInTime(clock, inTime, () => intake.finish()),
+      abandon: () => intake.abandon(),
+    };
   }
 
   async #runHere<Name extends OperatorName>(
@@ -180,7 +189,7 @@ class CheckedOperator implements OperatorDoor {
     input: OperatorInput<Name>,
     call: Call,
   ): Promise<OperatorOutput<Name>> {
-    const { group, logger, reign } = this.#deps;
+    const { clock, group, logger, reign } = this.#deps;
     const { right, isOfAll, writesObjects } = OPERATOR_TABLE[name];
     const isChange = right === 'operator:write';
     // Nothing is changed on account of rights that may be of the past.
@@ -196,7 +205,9 @@ class CheckedOperator implements OperatorDoor {
     // An entry has secrets in it.
     const act = { name, input: name === 'divergence-take' ? {} : input, by };
     try {
-      const output = await ANSWER_BY_NAME[name](around, input);
+      const answer = async () => ANSWER_BY_NAME[name](around, input);
+      const inTime = { what: 'change', limitMs: WRITE_MAX_MS } as const;
+      const output = await (isChange ? answeredInTime(clock, inTime, answer) : answer());
       if (isChange) logger.info(act, 'operator acted');
       return output;
     } catch (error) {

@@ -809,3 +809,31 @@ t.test('primary: a local token moves nothing, and its secret goes nowhere', asyn
   }
   t.same([server.primary.moves, server.forwarded], [[], []]);
 });
+
+t.test(
+  'operator: where nothing comes to a quorum of disks, the answer comes in time',
+  async (t) => {
+    const never = (): Promise<never> => new Promise(() => undefined);
+    const { group, archives, operator, harness, log } = await operatorServer();
+    Object.assign(group, { remove: never, transferLeadership: never, setAutopilot: never });
+    const changes = [
+      operator.run('raft-remove-peer', { server: { id: IDS.two } }, CALL),
+      operator.run('raft-transfer-leader', { id: undefined }, CALL),
+      operator.run(
+        'autopilot-set-configuration',
+        { settings: AUTOPILOT_DEFAULTS, ifIndex: undefined },
+        CALL,
+      ),
+    ];
+    archives.finish = never;
+    const restore = (await operator.beginRestore(CALL)).finish();
+    const told = Promise.all(changes.map(refusalOf));
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    harness.clock.advance(30_000);
+    const unknown = 'took effect is not known: the leader has waited for it for';
+    t.same(new Set(await told), new Set([`outcome-unknown: whether the change ${unknown} 30 s`]));
+    t.equal(log.filter(({ fields }) => 'failed' in fields).length, 3, 'each is in the log');
+    harness.clock.advance(570_000);
+    t.equal(await refusalOf(restore), `outcome-unknown: whether the restore ${unknown} 600 s`);
+  },
+);

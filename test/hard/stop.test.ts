@@ -1,0 +1,34 @@
+// A server that is told to stop while a disk hangs. A pipe that nobody reads stands for the disk.
+
+import { execFileSync } from 'node:child_process';
+import { constants, closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { STOP_MAX_MS } from '../../src/platform-node/stopped-in-time.ts';
+import { ask } from './asking.ts';
+import { startServer, temporaryFolder } from './server-process.ts';
+
+t.test('stop: a disk that hangs does not keep a process that is told to stop', async (t) => {
+  const folder = temporaryFolder(t);
+  const pipe = join(folder, 'audit');
+  execFileSync('mkfifo', [pipe]);
+  // Somebody has it open, and reads nothing.
+  const reader = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+  t.teardown(() => closeSync(reader));
+  const server = await startServer(t, {
+    dataFolder: join(folder, 'data'),
+    flags: { 'audit-file': pipe },
+  });
+  const names = Array.from({ length: 400 }, (_, place) => `p${place}`);
+  const written = names.map((Name) =>
+    ask(server.port, { method: 'PUT', path: '/v1/acl/policy', body: JSON.stringify({ Name }) }),
+  );
+  const statuses = new Set((await Promise.all(written)).map(({ status }) => status));
+  t.same([...statuses], [200], 'nobody waits for a record that is not required');
+  const beganAt = performance.now();
+  const { signal } = await server.end('SIGTERM');
+  const tookMs = performance.now() - beganAt;
+  t.equal(signal, 'SIGKILL');
+  t.ok(tookMs < STOP_MAX_MS + 5_000, `it took ${tookMs} ms`);
+  t.match(server.output(), /it does not stop: the process kills itself/);
+});
