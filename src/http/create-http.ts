@@ -15,6 +15,7 @@ import {
 import type { OperationName } from '../service/operations.ts';
 import { limitConnections } from './connection-limit.ts';
 import { Exchange, RetryLater } from './exchange.ts';
+import { HeldRequests } from './held-requests.ts';
 import { ENDPOINT_BY_OPERATION } from './operation-types.ts';
 import { Parked } from './parked.ts';
 import type { HttpParts } from './parts.ts';
@@ -148,6 +149,7 @@ class HttpServer {
   readonly #shared: Shared;
   readonly #rateLimit: RateLimit;
   readonly #unrouted: RouteStats;
+  readonly #held = new HeldRequests();
   readonly #table = new RouteTable([
     ...Object.values<Endpoint>(ENDPOINT_BY_OPERATION),
     ...Object.values<Endpoint>(NODE_ENDPOINTS),
@@ -243,12 +245,15 @@ class HttpServer {
     const stats = new RouteStats(this.#parts.metrics, { method, template: path });
     const gate = this.#gateOf(endpoint);
     const needsQuery = path !== NODE_ENDPOINTS.livez.path;
+    // Whoever looks after the server must get through.
+    const held = path.startsWith('/v1/') ? this.#held : new HeldRequests();
     const entrance: Entrance = {
       admits: (raw) => gate === undefined || gate(new Exchange(this.#parts, stats, raw)),
       serve: (raw, found) => {
         const exchange = new Exchange(this.#parts, stats, raw);
+        if (needsQuery && !hasReadableQuery(exchange)) return;
         // It never rejects, and whoever brought the request has nothing to do behind it.
-        if (!needsQuery || hasReadableQuery(exchange)) void serve(exchange, found);
+        held.serve(exchange, found.body?.length ?? 0, () => serve(exchange, found));
       },
     };
     this.#app.route({

@@ -68,6 +68,8 @@ export const LIMITS = {
   queryParametersMax: 100,
   /** Path, query and headers of a blocking query, which are kept for as long as it waits. */
   blockingHeadChars: 16 * 1024,
+  /** Heads and bodies of requests that are being answered; see `HeldRequests`. */
+  heldBytes: 64 * 1024 * 1024,
   /** A request that is not complete by then is dropped: slow bodies hold no connection for ever. */
   requestTimeoutMs: 60_000,
   /** So long the sender of an archive may pause, and so long the reader of an archive or a list may. */

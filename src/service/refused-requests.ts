@@ -7,6 +7,7 @@
 import type { Clock } from '../../cluster/platform/clock.ts';
 import { AclError, type AclErrorCode } from '../acl/error.ts';
 import { REQUEST_MEMORY_MS } from '../state/bookkeeping.ts';
+import { WRITE_MAX_MS } from './answered-in-time.ts';
 import type { Call } from './call.ts';
 import { foundNothing } from './found-nothing.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
@@ -62,12 +63,14 @@ export interface LedTry {
 }
 
 export class RefusedRequests {
+  readonly #clock: Clock;
   #term = 0;
   readonly #known: RefusalMemory;
   readonly #strangers: RefusalMemory;
   readonly #running = new Map<string, Promise<void>>();
 
   constructor(clock: Clock, { knownMax, strangersMax } = LIMITS) {
+    this.#clock = clock;
     this.#known = new RefusalMemory(clock, knownMax);
     this.#strangers = new RefusalMemory(clock, strangersMax);
   }
@@ -76,7 +79,8 @@ export class RefusedRequests {
    * Runs the request, unless it was refused in this term: then that is told again, once `prove` has shown
    * that this server still leads. Waits for an earlier try that runs, until it has ended or says that it took
    * effect: it may wait long for other datacenters then. Rejects with LeaderAway when the term is
-   * over, with 'unavailable' when a refusal cannot be remembered: nothing was done.
+   * over, with 'unavailable' when a refusal cannot be remembered: nothing was done; with 'outcome-unknown' where an
+   * earlier try goes on for longer than anybody waits for this one.
    */
   async once<Output>(
     own: LedTry,
@@ -84,8 +88,9 @@ export class RefusedRequests {
     run: (applied: () => void) => Promise<Output>,
   ): Promise<Output> {
     const { request } = own;
+    const untilMs = this.#clock.monotonicMs() + WRITE_MAX_MS;
     for (let other = this.#running.get(request); other !== undefined; ) {
-      await other;
+      await this.#endedBy(untilMs, other);
       other = this.#running.get(request);
     }
     const letGo = this.#hold(request);
@@ -99,6 +104,22 @@ export class RefusedRequests {
     } finally {
       letGo();
     }
+  }
+
+  /** Its own client has been told by then: what it holds is let go. */
+  #endedBy(untilMs: number, earlier: Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leftMs = Math.max(0, untilMs - this.#clock.monotonicMs());
+      const timer = this.#clock.after(leftMs, () => {
+        const why = 'an earlier try of it is under way';
+        const text = `whether the write took effect is not known: ${why}`;
+        reject(new AclError('outcome-unknown', text));
+      });
+      void earlier.then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
   }
 
   /** The result lets the next try go on; it may be called twice. */

@@ -826,3 +826,39 @@ t.test('fuzz: whatever a caller sends, the service dialect never answers 500', a
     [],
   );
 });
+
+t.test(
+  'held: what requests that wait hold is bounded, and nobody fills it for others',
+  async (t) => {
+    const ends: (() => void)[] = [];
+    const { app } = server({
+      'policy.create': () =>
+        new Promise((_resolve, reject) => {
+          ends.push(() => reject(new AclError('unavailable', 'it is over')));
+        }),
+      'policy.read': () => found(10),
+    });
+    const body = JSON.stringify({ Name: 'p', Rules: ' '.repeat(1024 * 1024 - 1_000) });
+    const send = (remoteAddress: string, payload = body) =>
+      app.inject({ method: 'PUT', url: '/v1/acl/policy', payload, remoteAddress });
+    const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+    const sent = [];
+    for (let count = 0; count < 64; count += 1) sent.push(send('10.0.0.1'), send('10.0.0.2', '{}'));
+    // A client that goes lets go of nothing: what was begun goes on.
+    while (ends.length < 128) await settled();
+    sent.push(send('10.0.0.1'));
+    while (ends.length < 129) await settled();
+    const refused = await send('10.0.0.1');
+    t.equal(refused.statusCode, 503);
+    t.match(refused.body, /^nothing was done: .* hold 64 MiB, those of 10\.0\.0\.1 64 MiB of it: /);
+    t.equal(refused.headers['retry-after'], '1');
+    const read = { url: '/v1/acl/policy/x', remoteAddress: '10.0.0.1' };
+    t.equal((await app.inject(read)).statusCode, 503, 'whatever it asks');
+    t.equal((await app.inject({ ...read, url: '/livez' })).statusCode, 200, 'but for its life');
+    sent.push(send('10.0.0.2'), send('10.0.0.3'));
+    while (ends.length < 131) await settled();
+    for (const end of ends) end();
+    for (const each of await Promise.all(sent)) t.equal(each.body, 'it is over');
+    t.equal((await app.inject(read)).statusCode, 200, 'and then all are answered again');
+  },
+);

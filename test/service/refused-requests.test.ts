@@ -141,6 +141,27 @@ t.test(
 );
 
 t.test(
+  'refused: no try waits for an earlier one longer than its client waits for it',
+  async (t) => {
+    const clock = new FakeClock();
+    const refused = new RefusedRequests(clock);
+    const own = { ...KNOWN, request: 'a', term: 1 };
+    let end: (output: string) => void = () => undefined;
+    const first = refused.once(own, PROVEN, () => new Promise((resolve) => (end = resolve)));
+    const again = refused.once(own, PROVEN, () => Promise.resolve('twice'));
+    clock.advance(29_999);
+    await turn();
+    const later = refused.once(own, PROVEN, () => Promise.resolve('then'));
+    clock.advance(1);
+    const unknown = 'outcome-unknown: whether the write took effect is not known: ';
+    t.equal(await refusalOf(again), `${unknown}an earlier try of it is under way`);
+    end('done');
+    t.equal(await first, 'done');
+    t.equal(await later, 'then');
+  },
+);
+
+t.test(
   'refused: a repeat does not wait for what the first try waits for when it is done',
   async (t) => {
     const waits: ((reached: 'all') => void)[] = [];
