@@ -19,6 +19,13 @@ export function linked(
   return { line: `${body},"link":"${link}"}`, link };
 }
 
+const RECORD_START = '{"v":1,';
+
+/** Whether a record begins so: what a server leaves that ends while it writes one. */
+export function isBeginning(text: string): boolean {
+  return text.startsWith(RECORD_START) || RECORD_START.startsWith(text);
+}
+
 /** The link that a line says it has; undefined for what is no whole record. */
 export function linkIn(line: string): string | undefined {
   return LINK.exec(line)?.[2];

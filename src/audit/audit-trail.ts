@@ -5,7 +5,7 @@
 import { messageOf } from '../../cluster/base/message-of.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
-import { FIRST_LINK, linkIn, linked } from './audit-chain.ts';
+import { FIRST_LINK, isBeginning, linkIn, linked } from './audit-chain.ts';
 import type { AuditRecord } from './audit-record.ts';
 import { Repeats, REPEATS_WINDOW_MS } from './repeats.ts';
 
@@ -346,11 +346,9 @@ function endOf(tail: string): {
   return { link, isTorn: rest.length > 0, separator: isEnded ? '' : '\n' };
 }
 
-const RECORD_START = '{"v":1,';
-
 /** What a server leaves behind that is ended in the middle of a record, or a machine that is. */
 function isPiece(line: string): boolean {
-  return line.startsWith(RECORD_START) || RECORD_START.startsWith(line) || /^\0+$/.test(line);
+  return isBeginning(line) || /^\0+$/.test(line);
 }
 
 /** Whatever else is there. */

@@ -1,6 +1,6 @@
 // Reads audit logs, the oldest first, and says whether every record is linked with the one before it.
 
-import { fits, linkIn } from './audit-chain.ts';
+import { fits, isBeginning, linkIn } from './audit-chain.ts';
 
 export interface AuditCheck {
   readonly records: number;
@@ -8,6 +8,8 @@ export interface AuditCheck {
   readonly lost: number;
   /** Pieces of records that a server left behind when it was ended. */
   readonly torn: number;
+  /** 1 where the last line is the beginning of a record: its server writes it in this moment, or was ended in it. */
+  readonly unfinished: number;
   /** What the first record is linked with: the last link of what was put aside before. */
   readonly firstPrevious: string;
   /** To be compared with what was noted elsewhere. */
@@ -25,6 +27,12 @@ interface Head {
   readonly lost?: unknown;
 }
 
+interface Piece {
+  readonly where: string;
+  /** It is the end of its file, as it were at the moment in which it was read. */
+  readonly isUnfinished: boolean;
+}
+
 export class AuditChecker {
   #link: string | undefined;
   #firstPrevious = '';
@@ -32,12 +40,12 @@ export class AuditChecker {
   #lost = 0;
   #torn = 0;
   /** What is no whole record, until the next one says that the server knows of it. */
-  #piece: string | undefined;
+  #piece: Piece | undefined;
 
-  /** One line, without its end; `where` names it in what is thrown. Throws AuditMismatch. */
-  line(text: string, where: string): void {
+  /** One line, without its end, if it has one; `where` names it in what is thrown. Throws AuditMismatch. */
+  line(text: string, where: string, isEnded = true): void {
     if (linkIn(text) === undefined) {
-      this.#piece ??= where;
+      this.#piece ??= { where, isUnfinished: !isEnded && isBeginning(text) };
       return;
     }
     const head = headOf(text);
@@ -56,14 +64,15 @@ export class AuditChecker {
     if (typeof head.lost === 'number') this.#lost += head.lost;
   }
 
-  /** Throws AuditMismatch where nothing was read, or the last line is a piece. */
+  /** Throws AuditMismatch where nothing was read, or the last line is a piece that somebody ended. */
   end(): AuditCheck {
-    if (this.#piece !== undefined) throw this.#pieceAt(this.#piece);
+    if (this.#piece?.isUnfinished === false) throw this.#pieceAt(this.#piece);
     if (this.#link === undefined) throw new AuditMismatch('there is no record');
     return {
       records: this.#records,
       lost: this.#lost,
       torn: this.#torn,
+      unfinished: Number(this.#piece !== undefined),
       firstPrevious: this.#firstPrevious,
       lastLink: this.#link,
     };
@@ -80,7 +89,7 @@ export class AuditChecker {
     return previous;
   }
 
-  #pieceAt(where: string): AuditMismatch {
+  #pieceAt({ where }: Piece): AuditMismatch {
     return new AuditMismatch(`${where}: it is no whole record`);
   }
 }

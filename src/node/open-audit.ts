@@ -40,6 +40,7 @@ export async function openAudit(
   try {
     await trail.open();
   } catch (error) {
+    await file.close();
     throw new SettingsError(`audit.file: ${messageOf(error)}`);
   }
   closer.defer(() => trail.close());

@@ -1,9 +1,10 @@
 // Where an audit log lies: a file that only its owner may read, those that were full beside it as `.1` (the
-// newest), `.2` and so on; or standard output.
+// newest), `.2` and so on, and `.lock`, by which no other server writes to it; or standard output.
 
 import { constants } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import type { AuditFile } from '../audit/audit-trail.ts';
+import { lockFolder } from './folder-lock.ts';
 
 /** More than two records, however long. */
 const TAIL_BYTES = 64 * 1024;
@@ -14,6 +15,7 @@ export class RotatingFile implements AuditFile {
   /** So many that were full are kept; 0: none. */
   readonly #keptMax: number;
   #handle: FileHandle | undefined;
+  #letGo: (() => Promise<void>) | undefined;
   #sizeBytes = 0;
 
   constructor(path: string, keptMax: number) {
@@ -26,11 +28,14 @@ export class RotatingFile implements AuditFile {
   }
 
   async open(): Promise<string> {
-    await this.close();
+    await this.#closeHandle();
     const { O_APPEND, O_CREAT, O_RDWR } = constants;
     const handle = await open(this.#path, O_APPEND | O_CREAT | O_RDWR, MODE);
     this.#handle = handle;
-    this.#sizeBytes = (await handle.stat()).size;
+    const stat = await handle.stat();
+    // Beside a device or a pipe there is no place for one.
+    if (stat.isFile()) await this.#lock();
+    this.#sizeBytes = stat.size;
     return tailOf(handle, this.#sizeBytes);
   }
 
@@ -52,7 +57,7 @@ export class RotatingFile implements AuditFile {
   }
 
   async rotate(): Promise<void> {
-    await this.close();
+    await this.#closeHandle();
     for (let place = this.#keptMax; place > 0; place -= 1) {
       const from = place === 1 ? this.#path : `${this.#path}.${place - 1}`;
       await rename(from, `${this.#path}.${place}`).catch(unlessMissing);
@@ -62,6 +67,20 @@ export class RotatingFile implements AuditFile {
   }
 
   async close(): Promise<void> {
+    await this.#closeHandle();
+    await this.#letGo?.();
+    this.#letGo = undefined;
+  }
+
+  /** Records of two servers in one file would not be linked. Where no lock can be made, it goes without. */
+  async #lock(): Promise<void> {
+    if (this.#letGo !== undefined) return;
+    const lock = await lockFolder(`${this.#path}.lock`);
+    if (lock.kind === 'taken') throw new Error(`another server writes to ${this.#path}`);
+    if (lock.kind === 'held') this.#letGo = lock.letGo;
+  }
+
+  async #closeHandle(): Promise<void> {
     const handle = this.#handle;
     this.#handle = undefined;
     await handle?.close();

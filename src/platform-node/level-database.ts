@@ -10,6 +10,9 @@ type Resource = Parameters<ClassicLevel['attachResource']>[0];
 /** What `level` gives to servers. */
 const Classic = Level as unknown as typeof ClassicLevel;
 
+/** The code of the failure where another process, or this one, has it open. */
+export const LOCKED = 'LEVEL_LOCKED';
+
 /** Opened once. */
 export class LevelDatabase extends Classic<Uint8Array, Uint8Array> {
   readonly #open = new OpenResources();

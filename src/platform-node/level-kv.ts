@@ -9,7 +9,7 @@ import { assert } from '../../cluster/base/assert.ts';
 import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
 import { makeFolder, writeWhole } from './durable-files.ts';
 import { levelFolder } from './files.ts';
-import { LevelDatabase } from './level-database.ts';
+import { LevelDatabase, LOCKED } from './level-database.ts';
 import { TableChecks } from './table-checks.ts';
 import type { TableDamage } from './table-files.ts';
 import { findWalHole } from './write-ahead-log.ts';
@@ -49,7 +49,6 @@ const DEFAULT_TUNING: LevelTuning = {
 const FORMAT = 1;
 const SLICE_ROWS = 256;
 const SLICE_BYTES = 64 * 1024;
-const LOCKED = 'LEVEL_LOCKED';
 const NO_BYTES = new Uint8Array();
 
 type RowIterator = Iterator<LevelDatabase, Uint8Array, Uint8Array>;

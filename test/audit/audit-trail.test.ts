@@ -83,6 +83,28 @@ t.test(
   },
 );
 
+t.test('audit: a record that is being written is told from one that is damaged', async (t) => {
+  const { file, trail, settle } = await open();
+  for (const operation of ['a', 'b']) trail.record(made(operation));
+  await settle();
+  const [last = '', ...before] = file.lines.toReversed();
+  const checkedWith = (end: string, isEnded: boolean) => {
+    const checker = new AuditChecker();
+    for (const line of before.toReversed()) checker.line(line, 'before');
+    checker.line(end, 'line 3', isEnded);
+    return checker;
+  };
+  for (const length of [1, 8, last.length - 1]) {
+    t.match(checkedWith(last.slice(0, length), false).end(), { records: 2, unfinished: 1 });
+  }
+  t.match(checkedWith(last, false).end(), { records: 3, unfinished: 0 });
+  const damaged = { message: 'line 3: it is no whole record' };
+  t.throws(() => checkedWith(last.slice(0, 20), true).end(), damaged, 'it was ended');
+  t.throws(() => checkedWith(last.slice(3), false).end(), damaged, 'no record begins so');
+  const followed = checkedWith(last.slice(0, 20), false);
+  t.throws(() => followed.line(last, 'line 1 of the next'), damaged, 'another file follows');
+});
+
 t.test('audit: a server goes on where it ended, also in the middle of a record', async (t) => {
   const first = await open();
   first.trail.record(made('a'));

@@ -39,6 +39,7 @@ t.test('audit file: put aside under numbers, and the oldest goes', async (t) => 
   const texts = ['', '.1', '.2'].map((end) => readFileSync(path + end, 'utf8'));
   t.same(texts, ['d', 'c', 'b']);
   t.notOk(existsSync(`${path}.3`));
+  await file.close();
   const none = new RotatingFile(path, 0);
   await none.open();
   await none.rotate();
@@ -59,4 +60,28 @@ t.test('audit file: goes on under its name when somebody has moved it away', asy
   await file.append('after\n', false);
   t.equal(readFileSync(path, 'utf8'), 'after\n');
   t.equal(readFileSync(`${path}.moved`, 'utf8'), 'before\n');
+});
+
+t.test('audit file: one server writes to it at a time', async (t) => {
+  const path = join(temporaryFolder(t), 'audit.log');
+  const [one, other] = [new RotatingFile(path, 2), new RotatingFile(path, 2)];
+  await one.open();
+  const taken = { message: `another server writes to ${path}` };
+  await t.rejects(other.open(), taken);
+  await one.rotate();
+  await one.open();
+  await t.rejects(other.open(), taken, 'also behind a rotation, and when it was opened anew');
+  await one.close();
+  await other.open();
+  await other.close();
+});
+
+t.test('audit file: where no lock can be made, it goes without', async (t) => {
+  const path = join(temporaryFolder(t), 'audit.log');
+  writeFileSync(`${path}.lock`, 'no folder');
+  const file = new RotatingFile(path, 2);
+  await file.open();
+  await file.append('one\n', false);
+  await file.close();
+  t.equal(readFileSync(path, 'utf8'), 'one\n');
 });

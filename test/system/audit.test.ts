@@ -102,6 +102,26 @@ t.test(
   },
 );
 
+t.test(
+  'audit: two servers do not write to one file, and one that was killed leaves it',
+  async (t) => {
+    const path = join(temporaryFolder(t), 'audit.log');
+    const first = await server(t, path);
+    const dataFolder = join(temporaryFolder(t), 'data');
+    const refused = await startRefused(t, { dataFolder, flags: { 'audit-file': path } });
+    t.equal(refused.ending.code, 2);
+    t.ok(refused.output.includes(`audit.file: another server writes to ${path}`), refused.output);
+    await first.end('SIGKILL');
+    const next = await server(t, path);
+    await next.end('SIGTERM');
+    t.match(JSON.parse(check(path).stdout), { Records: 2, Torn: 0, Unfinished: 0 });
+    writeFileSync(path, readFileSync(path, 'utf8').slice(0, -20));
+    const unfinished = check(path);
+    t.equal(unfinished.status, 0);
+    t.match(JSON.parse(unfinished.stdout), { Records: 1, Unfinished: 1 });
+  },
+);
+
 t.test('audit: a server does not start whose audit log cannot be one', async (t) => {
   const folder = temporaryFolder(t);
   const other = join(folder, 'letter');

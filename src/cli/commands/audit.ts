@@ -33,9 +33,9 @@ async function checked(surroundings: Surroundings, paths: readonly string[]): Pr
   try {
     for (const path of paths) {
       let number = 0;
-      for await (const line of linesOf(surroundings, path)) {
+      for await (const { text, isEnded } of linesOf(surroundings, path)) {
         number += 1;
-        checker.line(line, `${path}, line ${number}`);
+        checker.line(text, `${path}, line ${number}`, isEnded);
       }
     }
     return checker.end();
@@ -45,16 +45,21 @@ async function checked(surroundings: Surroundings, paths: readonly string[]): Pr
   }
 }
 
-async function* linesOf(surroundings: Surroundings, path: string): AsyncGenerator<string> {
+interface Line {
+  readonly text: string;
+  readonly isEnded: boolean;
+}
+
+async function* linesOf(surroundings: Surroundings, path: string): AsyncGenerator<Line> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of chunksOf(surroundings, path)) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
     if (rest.length > LINE_CHARS_MAX) throw new CommandFailed(`${path} is no audit log`);
-    yield* lines;
+    for (const text of lines) yield { text, isEnded: true };
   }
-  if (rest !== '') yield rest;
+  if (rest !== '') yield { text: rest, isEnded: false };
 }
 
 async function* chunksOf(surroundings: Surroundings, path: string): AsyncGenerator<Uint8Array> {
@@ -70,6 +75,7 @@ function partsOf(check: AuditCheck): readonly Part[] {
     field('Records', check.records),
     field('Lost', check.lost),
     field('Torn', check.torn),
+    field('Unfinished', check.unfinished),
     field('Linked With', check.firstPrevious),
     field('Last Link', check.lastLink),
   ];
@@ -80,6 +86,7 @@ function fieldsOf(check: AuditCheck): object {
     Records: check.records,
     Lost: check.lost,
     Torn: check.torn,
+    Unfinished: check.unfinished,
     LinkedWith: check.firstPrevious,
     LastLink: check.lastLink,
   };
