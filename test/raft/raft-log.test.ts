@@ -164,6 +164,41 @@ t.test('log: where two logs may agree is found by term', (t) => {
   t.end();
 });
 
+t.test('log: of a long log few entries are looked at to find where it may agree', (t) => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.nat(3), { maxLength: 40 }),
+      fc.nat(40),
+      fc.record({ index: fc.nat(45), term: fc.nat(60) }),
+      (steps, compacted, { index, term }) => {
+        let last = 1;
+        const terms = steps.map((step) => {
+          last += step;
+          return last;
+        });
+        const { log, storage } = logOf({ terms });
+        const start = Math.min(compacted, terms.length);
+        if (start > 0) storage.compact(start);
+        const termAt = (at: number): number | undefined =>
+          at === 0 && start === 0 ? 0 : at >= start ? terms[at - 1] : undefined;
+        let at = index;
+        while ((termAt(at) ?? 0) > term) at -= 1;
+        t.same(log.lastAgreement(index, term), { index: at, term: termAt(at) ?? 0 });
+      },
+    ),
+  );
+  const { log, storage } = logOf({ terms: Array.from({ length: 8192 }, () => 3) });
+  const { term } = storage;
+  let looks = 0;
+  storage.term = (index) => {
+    looks += 1;
+    return term.call(storage, index);
+  };
+  t.same(log.lastAgreement(8192, 2), { index: 0, term: 0 });
+  t.ok(looks < 32, `${looks} looks`);
+  t.end();
+});
+
 t.test('log: entries from disk and memory together keep to one size limit', (t) => {
   const { log } = logOf({ terms: [1, 1] });
   log.append(entriesOf(3, [1, 1]));
