@@ -7,7 +7,13 @@ import { Command, Option } from 'commander';
 import { messageOf } from '../../cluster/base/message-of.ts';
 import { textOfAddress } from '../node/net-address.ts';
 import type { RunningNode } from '../node/node.ts';
-import { readSettings, type Settings, SettingsError, shownSettings } from '../node/settings.ts';
+import {
+  isManagementGuessable,
+  readSettings,
+  type Settings,
+  SettingsError,
+  shownSettings,
+} from '../node/settings.ts';
 import { strayVariables } from '../node/stray-variables.ts';
 import { flagOf, SETTING_KEYS, type SettingKey, variableOf } from '../node/settings-keys.ts';
 import { readTextFile, shortHostName } from '../platform-node/files.ts';
@@ -106,6 +112,9 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
   node.logger.info({ urls: node.addresses.map(({ url }) => url) }, 'listening');
   if (settings['acl.default_policy'] === 'allow') {
     node.logger.warn({}, 'acl.default_policy is allow: whatever no rule speaks of is allowed');
+  }
+  if (isManagementGuessable(settings)) {
+    node.logger.warn({}, 'acl.tokens.initial_management is short: whoever tries finds it');
   }
   process.stdout.write(banner(settings, version, node));
   const reasons = node.info.notReadyReasons();

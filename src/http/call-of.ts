@@ -16,7 +16,7 @@ import { headCharsOf } from './head-size.ts';
 import { HEADER_PREFIXES, headerReader } from './headers.ts';
 import { type Query, textOf } from './query.ts';
 import { LIMITS } from './settings.ts';
-import type { IncomingHttpHeaders } from './wire-types.ts';
+import type { RawRequest } from './wire-types.ts';
 
 const tokenHeader = headerReader('Token');
 const namespaceHeader = headerReader('Namespace');
@@ -57,12 +57,12 @@ function callOf(
   return {
     secret: secretOf(exchange),
     namespaceParameter: textOf(query, 'ns'),
-    namespaceHeader: namespaceHeader(request.headers),
+    namespaceHeader: namespaceHeader(request),
     datacenter: textOf(query, 'datacenter') ?? textOf(query, 'dc'),
     consistency,
     minPosition: positionOf(query, 'min-position'),
     cas: isWrite ? wholeNumberOf(query, 'cas') : undefined,
-    requestId: isWrite ? requestIdOf(request.headers) : undefined,
+    requestId: isWrite ? requestIdOf(request) : undefined,
     ack: isWrite ? ackOf(query) : undefined,
     ackTimeoutMs: isWrite ? ackTimeoutOf(query) : undefined,
     remoteAddress: request.socket.remoteAddress,
@@ -151,7 +151,7 @@ function requireKnownNamespace(exchange: Exchange): void {
   if (parts.settings.namespaces) return;
   const off = 'Namespaces are not enabled';
   refuseParameter(query, 'ns', off);
-  refuseHeader(exchange, { name: 'Namespace', value: namespaceHeader(request.headers) }, off);
+  refuseHeader(exchange, { name: 'Namespace', value: namespaceHeader(request) }, off);
   refuseParameter(query, 'authmethod-ns', off);
 }
 
@@ -159,7 +159,7 @@ function requireKnownNamespace(exchange: Exchange): void {
 function requireNoPartition(exchange: Exchange): void {
   const { query, request } = exchange;
   refuseParameter(query, 'partition', 'Partitions are not enabled');
-  const partition = { name: 'Partition', value: partitionHeader(request.headers) };
+  const partition = { name: 'Partition', value: partitionHeader(request) };
   refuseHeader(exchange, partition, 'Partitions are not enabled');
 }
 
@@ -186,7 +186,7 @@ function secretOf(exchange: Exchange): SecretId | undefined {
   const { headers } = exchange.request;
   const secret =
     textOf(exchange.query, 'token') ??
-    tokenHeader(headers) ??
+    tokenHeader(exchange.request) ??
     bearerOf(headers.authorization) ??
     exchange.parts.defaultToken.secret;
   return secret as SecretId | undefined;
@@ -219,10 +219,10 @@ export function wholeNumberOf(query: Query, name: string): number | undefined {
   return Number(text);
 }
 
-function requestIdOf(headers: IncomingHttpHeaders): string | undefined {
-  const idempotencyKey = headers['idempotency-key'];
+function requestIdOf(request: RawRequest): string | undefined {
+  const idempotencyKey = request.headers['idempotency-key'];
   const id =
-    requestIdHeader(headers) ?? (typeof idempotencyKey === 'string' ? idempotencyKey : undefined);
+    requestIdHeader(request) ?? (typeof idempotencyKey === 'string' ? idempotencyKey : undefined);
   if (id === undefined || id === '') return undefined;
   if (id.length > REQUEST_ID_MAX) throw malformed('Invalid request id');
   return id;

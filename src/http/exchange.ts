@@ -8,7 +8,7 @@ import type { Position } from '../state/outcome.ts';
 import type { ReadMeta, WriteMeta } from '../service/views.ts';
 import type { ReadyBody } from './description.ts';
 import { drained, endsInTime } from './drained.ts';
-import { hasDeployedHeader, headerNames, pushHeader } from './headers.ts';
+import { hasDeployedHeader, headerNames, listReader, pushHeader } from './headers.ts';
 import type { HttpParts } from './parts.ts';
 import { PrettyPrinter } from './pretty.ts';
 import { type Query, queryOf } from './query.ts';
@@ -20,6 +20,8 @@ import type { RawExchange, RawRequest, RawResponse } from './wire-types.ts';
 export const JSON_TYPE = 'application/json';
 export const TEXT_TYPE = 'text/plain; charset=utf-8';
 const PROBLEM_TYPE = 'application/problem+json';
+const acceptsProblem = listReader(PROBLEM_TYPE);
+const acceptsGzip = listReader('gzip', 'x-gzip');
 
 const INDEX = headerNames('Index');
 const KNOWN_LEADER = headerNames('KnownLeader');
@@ -99,11 +101,7 @@ export class Exchange {
   }
 
   get acceptsGzip(): boolean {
-    const accepted = this.request.headers['accept-encoding'];
-    return (
-      typeof accepted === 'string' &&
-      /(?:^|,)\s*(?:x-)?gzip\s*(?:,|$|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))/i.test(accepted)
-    );
+    return acceptsGzip(this.request.headers['accept-encoding']);
   }
 
   /** True once the client has gone or the answer is on its way. */
@@ -227,8 +225,7 @@ export class Exchange {
     refusal: { readonly code: string; readonly text: string },
     headers: readonly string[],
   ): void {
-    const accepts = this.request.headers.accept;
-    if (accepts?.includes(PROBLEM_TYPE) !== true) {
+    if (!acceptsProblem(this.request.headers.accept)) {
       this.send({ status, type: TEXT_TYPE, body: refusal.text, headers });
       return;
     }

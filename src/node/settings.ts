@@ -57,14 +57,14 @@ interface Found {
 
 /** Reads all sources. Throws SettingsError naming the setting, its source and what was expected. */
 export function readSettings(sources: SettingsSources): Settings {
-  const found = new Map<string, Found>();
-  for (const [name, value] of environmentValues(sources.environment)) found.set(name, value);
-  for (const file of sources.files)
-    for (const [name, value] of fileValues(file)) found.set(name, value);
-  for (const [name, value] of flagValues(sources.flags)) found.set(name, value);
+  const found = new Map<string, unknown>();
+  // What something else overrules is checked, too: it counts when that is gone.
+  for (const [name, { value, from }] of allValues(sources)) {
+    found.set(name, checked(KEY_BY_NAME.get(name) as SettingKey, value, from));
+  }
   const entries = SETTING_KEYS.map((key) => {
-    const { value, from } = found.get(key.name) ?? { value: key.default, from: 'default' };
-    return [key.name, checked(key, value, from)];
+    const isFound = found.has(key.name);
+    return [key.name, isFound ? found.get(key.name) : checked(key, key.default, 'default')];
   });
   const settings = Object.fromEntries(entries) as Settings;
   checkSecrets(settings);
@@ -81,6 +81,17 @@ export function shownSettings(settings: Settings): Record<string, unknown> {
       return [key.name, typeof value === 'bigint' ? formatDuration(value) : value];
     }),
   );
+}
+
+const KEY_BY_NAME: ReadonlyMap<string, SettingKey> = new Map(
+  SETTING_KEYS.map((key) => [key.name, key]),
+);
+
+/** What counts comes last. */
+function* allValues({ environment, files, flags }: SettingsSources): Iterable<[string, Found]> {
+  yield* environmentValues(environment);
+  for (const file of files) yield* fileValues(file);
+  yield* flagValues(flags);
 }
 
 function* environmentValues(
@@ -204,6 +215,18 @@ function textList(value: unknown): readonly string[] | undefined {
     if (text !== '') texts.push(text);
   }
   return texts.length <= LIST_MAX ? texts : undefined;
+}
+
+/** Shorter ones somebody finds who tries. */
+const SECRET_CHARS_MIN = 16;
+
+/**
+ * Whether anybody who tries finds the management token of the settings. Deployed servers take such a secret, too, and
+ * test environments rely on it.
+ */
+export function isManagementGuessable(settings: Settings): boolean {
+  const { length } = settings['acl.tokens.initial_management'];
+  return length > 0 && length < SECRET_CHARS_MIN;
 }
 
 function checkSecrets(settings: Settings): void {

@@ -328,7 +328,7 @@ function exchange(
 function get(
   port: number,
   path: string,
-  headers: Record<string, string> = {},
+  headers: Record<string, string | string[]> = {},
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     httpRequest({ port, path, headers, host: '127.0.0.1', agent: false }, resolve)
@@ -570,6 +570,7 @@ t.test('gzip: for those who accept it, from 1400 bytes on', async (t) => {
     ['deflate, GZIP;q=0.5', true],
     ['gzip;q=0', false],
     ['gzip;q=0.0, br', false],
+    ['gzip;level=9;q=0', false],
     ['br, gzip ; q=1', true],
     ['notgzip', false],
   ];
@@ -586,6 +587,21 @@ t.test('gzip: for those who accept it, from 1400 bytes on', async (t) => {
     headers: { 'accept-encoding': 'gzip' },
   });
   t.equal(short.headers['content-encoding'], undefined);
+});
+
+t.test('headers: of one that comes several times the first line counts', async (t) => {
+  const { app, operations } = server({ 'policy.read': () => found(10) });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  t.teardown(() => app.close());
+  const { port } = app.server.address() as AddressInfo;
+  const secretOf = async (headers: Record<string, string | string[]>): Promise<unknown> => {
+    await bytesOf(await get(port, '/v1/acl/policy/x', headers));
+    return operations.calls.at(-1)?.call.secret;
+  };
+  t.equal(await secretOf({ 'X-Consul-Token': ['one', 'other'] }), 'one');
+  t.equal(await secretOf({ 'X-Service-Token': ['same', 'same'], 'X-Consul-Token': 'c' }), 'same');
+  t.equal(await secretOf({ 'X-Consul-Token': ['', 'other'], Authorization: 'Bearer b' }), 'b');
+  t.equal(await secretOf({ 'X-Consul-Token': 'with, a comma' }), 'with, a comma');
 });
 
 /** Slices of tokens; counts how many were asked for. */

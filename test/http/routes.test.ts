@@ -394,6 +394,16 @@ t.test('errors: RFC 9457 for those who accept it', async (t) => {
     detail: 'A "x" exists',
     code: 'duplicate',
   });
+  const text = [
+    'application/problem+json;q=0, text/plain',
+    'application/problem+json; charset=utf-8; Q=0.0',
+    'application/problem+jsonx',
+    `application/problem+json${','.repeat(5000)}`,
+  ];
+  for (const accept of text) {
+    const { headers } = await app.inject({ url: '/v1/acl/policy/x', headers: { accept } });
+    t.match(headers['content-type'], /^text\/plain/, accept.slice(0, 50));
+  }
 });
 
 t.test('ACLs off: every operation is refused, health is not', async (t) => {

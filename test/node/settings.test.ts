@@ -5,7 +5,12 @@ import { join } from 'node:path';
 import t from 'tap';
 import { COMMAND_VARIABLES } from '../../src/cli/variables.ts';
 import { groupPlanOf } from '../../src/node/cluster-settings.ts';
-import { readSettings, SettingsError, shownSettings } from '../../src/node/settings.ts';
+import {
+  isManagementGuessable,
+  readSettings,
+  SettingsError,
+  shownSettings,
+} from '../../src/node/settings.ts';
 import { strayVariables } from '../../src/node/stray-variables.ts';
 import { flagOf, SETTING_KEYS, variableOf } from '../../src/node/settings-keys.ts';
 
@@ -116,6 +121,20 @@ t.test('settings: a refusal names the setting and where it came from', async (t)
       'federation.primary_lease: expected 2s or more, or 0s for none',
     ],
     [{ flags: { 'federation-primary-lease': '0s' } }, 'accepted'],
+    [
+      {
+        environment: { CONCLAVE_PORTS_HTTP: 'none' },
+        files: [{ path: 'f.json', value: { ports: { http: 8500 } } }],
+      },
+      'ports.http (environment variable CONCLAVE_PORTS_HTTP): expected a port: -1 (off), 0 (any free one) or 1 to 65535, not "none"',
+    ],
+    [
+      {
+        files: [{ path: 'f.json', value: { ports: { http: 'x' } } }],
+        flags: { 'ports-http': '0' },
+      },
+      'ports.http (f.json): expected a port: -1 (off), 0 (any free one) or 1 to 65535, not "x"',
+    ],
     [{ environment: { CONCLAVE_CLIENT_ADDR: '' } }, 'accepted'],
     [{ flags: { 'ports-https': '0' } }, 'ports.https needs tls.cert_file and tls.key_file'],
     [
@@ -286,6 +305,21 @@ t.test(
     t.equal(alone.advertise, undefined);
   },
 );
+
+t.test('settings: a management token that anybody finds is told of, and taken', async (t) => {
+  for (const [secret, isGuessable] of [
+    ['', false],
+    ['root', true],
+    ['0123456789abcde', true],
+    ['0123456789abcdef', false],
+  ] as const) {
+    const settings = readSettings({
+      ...nothing,
+      flags: { 'acl-tokens-initial-management': secret },
+    });
+    t.equal(isManagementGuessable(settings), isGuessable, secret);
+  }
+});
 
 t.test('settings: a secret is shown nowhere, not even when it is refused', async (t) => {
   const files = [{ path: 'f.json', value: { acl: { tokens: { initial_management: 123456 } } } }];
