@@ -2,6 +2,13 @@
 // text format of Prometheus. Labels must come from closed sets (route templates, not ids): the number
 // of series is bounded, and what comes beyond the bound is counted in one series of its own.
 
+import {
+  METRICS,
+  type MetricDescription,
+  type MetricName,
+  type NameOf,
+} from './metric-descriptions.ts';
+
 export type Labels = Readonly<Record<string, string>>;
 
 export interface Counter {
@@ -22,8 +29,8 @@ const SERIES_MAX = 5_000;
 const BUCKETS = [0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000];
 
 interface Series {
-  readonly type: 'counter' | 'gauge' | 'histogram';
-  readonly name: string;
+  readonly type: MetricDescription['kind'];
+  readonly name: MetricName;
   readonly labels: Labels;
   /** Of a histogram the sum of what was observed. */
   value: number;
@@ -37,7 +44,7 @@ export class MetricsRegistry {
   readonly #collectors: (() => void)[] = [];
 
   /** A counter. The same name and labels give the same series. */
-  counter(name: string, labels: Labels = {}): Counter {
+  counter(name: NameOf<'counter'>, labels: Labels = {}): Counter {
     const series = this.#seriesOf('counter', name, labels);
     return {
       add: (amount = 1) => {
@@ -47,7 +54,7 @@ export class MetricsRegistry {
     };
   }
 
-  gauge(name: string, labels: Labels = {}): Gauge {
+  gauge(name: NameOf<'gauge'>, labels: Labels = {}): Gauge {
     const series = this.#seriesOf('gauge', name, labels);
     return {
       set: (value) => {
@@ -56,7 +63,7 @@ export class MetricsRegistry {
     };
   }
 
-  histogram(name: string, labels: Labels = {}): Histogram {
+  histogram(name: NameOf<'histogram'>, labels: Labels = {}): Histogram {
     const series = this.#seriesOf('histogram', name, labels);
     return { observe: (value) => observe(series, value) };
   }
@@ -71,7 +78,10 @@ export class MetricsRegistry {
     const byName = new Map<string, string[]>();
     for (const series of this.#collected()) {
       const name = series.name.replace(/[^a-zA-Z0-9_]/g, '_');
-      const lines = byName.get(name) ?? [`# TYPE ${name} ${series.type}`];
+      const lines = byName.get(name) ?? [
+        `# HELP ${name} ${METRICS[series.name].says}`,
+        `# TYPE ${name} ${series.type}`,
+      ];
       lines.push(...linesOf(series, name));
       byName.set(name, lines);
     }
@@ -100,7 +110,7 @@ export class MetricsRegistry {
     return [...this.#series.values()].filter(({ value }) => !Number.isNaN(value));
   }
 
-  #seriesOf(type: Series['type'], name: string, labels: Labels): Series {
+  #seriesOf(type: Series['type'], name: MetricName, labels: Labels): Series {
     const isFull = this.#series.size >= SERIES_MAX;
     const key = `${name}${labelText(labels)}`;
     const known = this.#series.get(key);

@@ -2,6 +2,7 @@
 // datacenters, of which there are few.
 
 import type { DatacenterState } from '../api/shown-federation.ts';
+import type { GaugeBehind } from '../http/metric-descriptions.ts';
 import type { MetricsRegistry } from '../http/metrics.ts';
 import type { StateView } from '../state/view.ts';
 import { countIn } from '../state/global-log/replication.ts';
@@ -17,7 +18,7 @@ export function exportFederationMetrics(
   federation: NodeFederation,
   view: StateView,
 ): void {
-  const gauge = (name: string, read: () => number): void => {
+  const gauge = (name: GaugeBehind<typeof PREFIX>, read: () => number): void => {
     const shown = registry.gauge(`${PREFIX}${name}`);
     registry.onCollect(() => shown.set(read()));
   };
@@ -43,7 +44,7 @@ function showDatacenters(registry: MetricsRegistry, federation: NodeFederation):
   registry.gauge(`${PREFIX}majority`).set(majority?.seq ?? Number.NaN);
   for (const { name: datacenter, state, ...shown } of datacenters) {
     const { differences, lagBytes, lagEntries, lagMs } = shown;
-    const set = (name: string, value: number | undefined): void =>
+    const set = (name: GaugeBehind<typeof PREFIX>, value: number | undefined): void =>
       registry.gauge(`${PREFIX}${name}`, { datacenter }).set(value ?? Number.NaN);
     set('lag_entries', lagEntries);
     set('lag_bytes', lagBytes);

@@ -3,6 +3,7 @@
 
 import type { Member } from '../../cluster/member/group-member.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
+import type { GaugeBehind } from '../http/metric-descriptions.ts';
 import type { MetricsRegistry } from '../http/metrics.ts';
 import { COUNTER_NAMES, type Metrics } from '../service/metrics.ts';
 import type { StateView } from '../state/view.ts';
@@ -52,14 +53,14 @@ export interface NodeFigures {
 
 /** Shows the node's figures; they are asked for only when somebody looks. */
 export function exportNodeMetrics(registry: MetricsRegistry, figures: NodeFigures): void {
-  const gauge = (name: string, read: () => number): void => {
+  const gauge = (name: GaugeBehind<typeof PREFIX>, read: () => number): void => {
     const shown = registry.gauge(`${PREFIX}${name}`);
     registry.onCollect(() => shown.set(read()));
   };
   const { member, view, duties, forwarding, loop, level } = figures;
   const is = (standing: string) => (): number => Number(member.status().standing === standing);
   gauge('server.isLeader', is('leader'));
-  for (const standing of ['leader', 'follower', 'candidate', 'learner']) {
+  for (const standing of ['leader', 'follower', 'candidate', 'learner'] as const) {
     gauge(`raft.state.${standing}`, is(standing));
   }
   gauge('raft.term', () => member.status().term);
