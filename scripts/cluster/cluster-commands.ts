@@ -20,7 +20,7 @@ import { freePorts } from './free-ports.ts';
 import type { Between } from './local-cluster.ts';
 import { showLogs } from './show-logs.ts';
 import { statusText } from './status-table.ts';
-import type { ClusterState, Order } from './supervisor/orders.ts';
+import { type ClusterState, hasServers, type Order } from './supervisor/orders.ts';
 import { SupervisorClient } from './supervisor/supervisor-client.ts';
 
 const DATACENTERS = 2;
@@ -193,15 +193,21 @@ async function up(files: ClusterFiles, options: UpOptions): Promise<void> {
   say(nextThings(state.cluster, files));
 }
 
-/** Ctrl-C before all are ready: nothing of what was started goes on. */
+/** Ctrl-C before all are ready: nothing of what was started goes on, unless some of the cluster ran before. */
 async function interruptible(client: SupervisorClient, isNew: boolean): Promise<ClusterState> {
   const interrupted = new Promise<'interrupted'>((resolve) => {
     process.once('SIGINT', () => resolve('interrupted'));
   });
-  const started = client.order({ kind: 'up', isNew }, say);
+  const hasRun = hasServers(await client.order({ kind: 'state' }));
+  const leaving = new AbortController();
+  const started = client.order({ kind: 'up', isNew }, say, leaving.signal);
   const first = await Promise.race([started, interrupted]);
   if (first !== 'interrupted') return first;
   started.catch(() => undefined);
+  if (hasRun) {
+    leaving.abort();
+    throw new ClusterRefusal('interrupted; what runs goes on\nNext: `npm run cluster -- status`');
+  }
   say('Interrupted: ending what was started.');
   await client.order({ kind: 'down', isKept: !isNew });
   throw new ClusterRefusal(

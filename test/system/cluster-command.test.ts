@@ -196,3 +196,29 @@ t.test('cluster: whoever interrupts its start, nothing of it is left', async (t)
     await until('nothing is left', () => !pids.some(runs) && !existsSync(commands.folder));
   }
 });
+
+t.test('cluster: whoever interrupts a second start ends nothing that ran before', async (t) => {
+  const commands = new Commands(t);
+  t.equal((await commands.run('up', '--datacenters', '1', '--servers', '2')).status, 0);
+  t.equal((await commands.run('pause', 'dc1-2')).status, 0);
+  t.equal((await commands.run('kill', 'dc1-1')).status, 0);
+  const before = commands.pids();
+  for (const signal of ['SIGINT', 'SIGKILL'] as const) {
+    const { child, ended } = commands.start('up');
+    // It waits: without the one that stands still there is no leader.
+    await until('it starts the other one', () => commands.describe().nodes[0]?.pid !== null);
+    child.kill(signal);
+    const { status, err } = await ended;
+    if (signal === 'SIGINT') t.match(err, 'interrupted; what runs goes on');
+    t.equal(status, signal === 'SIGINT' ? 1 : null);
+    t.equal((await commands.run('status')).status, 0);
+    t.ok(
+      before.every((pid) => runs(pid)),
+      'all that ran run on',
+    );
+    t.equal((await commands.run('kill', 'dc1-1')).status, 0);
+  }
+  t.equal((await commands.run('resume', 'dc1-2')).status, 0);
+  t.equal((await commands.run('up')).status, 0);
+  t.equal((await commands.run('down')).status, 0);
+});

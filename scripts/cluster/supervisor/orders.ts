@@ -7,7 +7,7 @@ import type { Between } from '../local-cluster.ts';
 import type { ProcessState } from '../server-process.ts';
 
 export type Order =
-  /** `isNew`: when whoever asked goes away before the end, nothing of the cluster is left. */
+  /** `isNew`: when whoever asked goes away before the end, nothing of the cluster is left, unless some of it ran. */
   | { readonly kind: 'up'; readonly isNew: boolean }
   | { readonly kind: 'state' }
   | { readonly kind: 'kill' | 'pause' | 'resume' | 'remove' | 'promote'; readonly name: string }
@@ -31,3 +31,8 @@ export type OrderNews =
   | { readonly kind: 'says'; readonly says: string }
   | { readonly kind: 'done'; readonly state: ClusterState }
   | { readonly kind: 'refused'; readonly why: string };
+
+/** Whether any server runs. */
+export function hasServers({ cluster }: ClusterState): boolean {
+  return cluster.nodes.some(({ pid }) => pid !== null);
+}

@@ -73,9 +73,9 @@ export class SupervisorClient {
     throw new ClusterRefusal(`the supervisor did not start:\n${words}`);
   }
 
-  /** Resolves when it is carried out. Rejects with why not. */
-  order(order: Order, tell: Tell = () => undefined): Promise<ClusterState> {
-    return send(this.#address, order, tell);
+  /** Resolves when it is carried out. Rejects with why not, or when `cancel` fires. */
+  order(order: Order, tell: Tell = () => undefined, cancel?: AbortSignal): Promise<ClusterState> {
+    return send(this.#address, order, { tell, cancel });
   }
 }
 
@@ -92,7 +92,7 @@ async function findAnswering(files: ClusterFiles): Promise<SupervisorAddress | u
   const address = files.supervisor();
   if (address === undefined) return undefined;
   try {
-    await send(address, { kind: 'state' }, () => undefined);
+    await send(address, { kind: 'state' }, { tell: () => undefined });
     return address;
   } catch {
     return undefined;
@@ -102,11 +102,12 @@ async function findAnswering(files: ClusterFiles): Promise<SupervisorAddress | u
 function send(
   { port, secret }: SupervisorAddress,
   order: Order,
-  tell: Tell,
+  { tell, cancel }: { readonly tell: Tell; readonly cancel?: AbortSignal | undefined },
 ): Promise<ClusterState> {
   return new Promise((resolve, reject) => {
     const sent = request({
       ...{ host: HOST, port, method: 'POST', agent: false },
+      ...(cancel !== undefined && { signal: cancel }),
       headers: { Authorization: `Bearer ${secret}` },
     });
     sent.on('error', reject);

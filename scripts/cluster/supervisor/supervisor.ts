@@ -8,7 +8,7 @@ import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { HOST } from '../cluster-plan.ts';
 import { ClusterRefusal } from '../cluster-refusal.ts';
 import type { LocalCluster, Tell } from '../local-cluster.ts';
-import type { ClusterState, Order, OrderNews } from './orders.ts';
+import { type ClusterState, hasServers, type Order, type OrderNews } from './orders.ts';
 
 const ORDER_MAX_BYTES = 64 * 1024;
 
@@ -99,7 +99,9 @@ export class Supervisor {
     return this.#state();
   }
 
+  /** What ran before runs on, whatever becomes of the rest. */
   async #up(isNew: boolean, tell: Tell, gone: Promise<never>): Promise<ClusterState> {
+    const hasRun = hasServers(this.#state());
     const started = this.#cluster.startAll(tell);
     this.#last = started.catch(() => undefined);
     try {
@@ -108,7 +110,9 @@ export class Supervisor {
     } catch (error) {
       started.catch(() => undefined);
       // What went wrong is in the logs; somebody who only went away needs none.
-      await this.end({ isKept: !isNew || error instanceof ClusterRefusal });
+      // And what was started needs nobody who waits until it is ready.
+      if (hasRun) this.#last = Promise.resolve();
+      else await this.end({ isKept: !isNew || error instanceof ClusterRefusal });
       throw error;
     }
   }
