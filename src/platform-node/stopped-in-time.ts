@@ -1,7 +1,7 @@
 // A process that is told to stop ends in time, whatever its disks do. Where one of them hangs, closing does not end,
 // and neither does leaving in good order: the system would wait for the threads that wait for the disk.
 
-/** What is closed in good order takes a second; a leader without a successor and clients that do not read, some more. */
+/** In good order it takes a second; with no successor, and with clients that do not read, some more. */
 export const STOP_MAX_MS = 25_000;
 
 /**

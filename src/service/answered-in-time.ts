@@ -1,6 +1,6 @@
 // What goes into the log of a leader has an answer in time, whatever becomes of it: where nothing comes to a quorum of
-// disks, it would wait without an end. The run goes on without anybody who waits for it, and holds all that it held: what is
-// checked against what it changes, and further tries of the same request, must not overtake it.
+// disks, it would wait without an end. The run goes on without anybody who waits for it, and holds all that it held:
+// what is checked against what it changes, and further tries of the same request, must not overtake it.
 
 import type { Clock } from '../../cluster/platform/clock.ts';
 import { AclError } from '../acl/error.ts';

@@ -69,6 +69,8 @@ const TRIES_MS = 5_000;
 const PAUSE_MS = 100;
 /** So long the whole group may take to have what was restored. */
 export const RESTORE_FINISH_MS = 600_000;
+/** So long all datacenters may take to have another primary. */
+const MOVE_MAX_MS = 600_000;
 
 /** Opens the operators' door. */
 export function createOperator(deps: OperatorDeps): OperatorDoor {
@@ -206,7 +208,9 @@ class CheckedOperator implements OperatorDoor {
     const act = { name, input: name === 'divergence-take' ? {} : input, by };
     try {
       const answer = async () => ANSWER_BY_NAME[name](around, input);
-      const inTime = { what: 'change', limitMs: WRITE_MAX_MS } as const;
+      // What asks other datacenters has times of its own for each question.
+      const limitMs = isOfAll ? MOVE_MAX_MS : WRITE_MAX_MS;
+      const inTime = { what: 'change', limitMs } as const;
       const output = await (isChange ? answeredInTime(clock, inTime, answer) : answer());
       if (isChange) logger.info(act, 'operator acted');
       return output;

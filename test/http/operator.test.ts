@@ -814,7 +814,7 @@ t.test(
   'operator: where nothing comes to a quorum of disks, the answer comes in time',
   async (t) => {
     const never = (): Promise<never> => new Promise(() => undefined);
-    const { group, archives, operator, harness, log } = await operatorServer();
+    const { group, archives, primary, operator, harness, log } = await primaryServer();
     Object.assign(group, { remove: never, transferLeadership: never, setAutopilot: never });
     const changes = [
       operator.run('raft-remove-peer', { server: { id: IDS.two } }, CALL),
@@ -826,7 +826,10 @@ t.test(
       ),
     ];
     archives.finish = never;
+    Object.assign(primary, { elect: never });
     const restore = (await operator.beginRestore(CALL)).finish();
+    const given = { datacenter: undefined, epoch: undefined, acceptsLoss: false, from: undefined };
+    const move = operator.run('primary-move', { ...given, mode: 'election' }, CALL);
     const told = Promise.all(changes.map(refusalOf));
     await new Promise<void>((resolve) => setImmediate(resolve));
     harness.clock.advance(30_000);
@@ -835,5 +838,6 @@ t.test(
     t.equal(log.filter(({ fields }) => 'failed' in fields).length, 3, 'each is in the log');
     harness.clock.advance(570_000);
     t.equal(await refusalOf(restore), `outcome-unknown: whether the restore ${unknown} 600 s`);
+    t.equal(await refusalOf(move), `outcome-unknown: whether the change ${unknown} 600 s`);
   },
 );
