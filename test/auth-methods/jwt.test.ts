@@ -343,6 +343,35 @@ t.test('jwt: judges audience and issuer by the table', async (t) => {
   }
 });
 
+t.test('jwt: an audience that is bound by an empty text, 0 or false is bound', async (t) => {
+  const server = await startLoopback(t);
+  server.reply = () => ({ body: { issuer: server.url, jwks_uri: server.url, keys: [RSA.jwk] } });
+  const { aud, ...withoutAudience } = CLAIMS;
+  const bearers = [
+    await sign(RSA, withoutAudience, { kid: 'rsa-1' }),
+    await sign(RSA, { ...CLAIMS, iss: server.url, aud }, { kid: 'rsa-1' }),
+    await sign(RSA, { ...withoutAudience, iss: server.url }, { kid: 'rsa-1' }),
+  ];
+  for (const BoundAudiences of ['', 0, false, ['']]) {
+    const name = JSON.stringify(BoundAudiences);
+    for (const [bearer, Config] of [
+      [bearers[0], { JWTValidationPubKeys: [RSA.pem] }],
+      [bearers[1], { OIDCDiscoveryURL: server.url }],
+      [bearers[2], { OIDCDiscoveryURL: server.url }],
+    ] as const) {
+      const method = (more: AuthMethod['config']) => authMethod('jwt', { ...Config, ...more });
+      await t.resolves(validate(method({}), bearer ?? ''), `${name}: unbound`);
+      await t.rejects(
+        validate(method({ BoundAudiences }), bearer ?? ''),
+        { code: 'login-refused', message: 'aud claim does not match any bound audience' },
+        name,
+      );
+    }
+  }
+  const zero = staticMethod([RSA.pem], { BoundAudiences: 0 });
+  await t.resolves(validate(zero, await sign(RSA, { ...CLAIMS, aud: '0' })), 'its text is bound');
+});
+
 t.test('jwt: what every object has is no claim of a token', async (t) => {
   const more = { ClaimMappings: { constructor: 'made', toString: 'text', '/org/valueOf': 'own' } };
   const method = staticMethod([RSA.pem], { ...more, ListClaimMappings: {} });
@@ -442,8 +471,14 @@ t.test('jwt: refuses a config with the prescribed words', async (t) => {
     ],
     [{ ...base, BoundIssuer: ['a'] }, 'error decoding config: "BoundIssuer" must be a string'],
     [{ ...base, ClaimMappings: 'x' }, 'error decoding config: "ClaimMappings" must be a map'],
+    [{ ...base, ClaimMappings: '' }, 'error decoding config: "ClaimMappings" must be a map'],
+    [{ ...base, ListClaimMappings: 0 }, 'error decoding config: "ListClaimMappings" must be a map'],
     [
       { ...base, ExpirationLeeway: '5m' },
+      'error decoding config: "ExpirationLeeway" must be an integer',
+    ],
+    [
+      { ...base, ExpirationLeeway: '' },
       'error decoding config: "ExpirationLeeway" must be an integer',
     ],
     [
@@ -457,6 +492,7 @@ t.test('jwt: refuses a config with the prescribed words', async (t) => {
     ],
     [{ ...base, JWTSupportedAlgs: ['RS256', 'HS256'] }, 'Invalid supported algorithm: HS256'],
     [{ ...base, JWTSupportedAlgs: ['none'] }, 'Invalid supported algorithm: none'],
+    [{ ...base, JWTSupportedAlgs: '' }, 'Invalid supported algorithm: '],
     [
       { ...base, ClaimMappings: { a: 'x', b: 'x' } },
       'ClaimMappings contains multiple mappings for key "x"',
