@@ -216,6 +216,30 @@ t.test('jwt: a symmetric key in a key set is no key', async (t) => {
   }
 });
 
+t.test('jwt: what a provider names without a value counts as not named', async (t) => {
+  const server = await startLoopback(t);
+  const signIn = async (key: Record<string, unknown>, header: Record<string, unknown>) => {
+    server.reply = () => ({ body: { keys: [{ ...RSA.jwk, ...key }] } });
+    const method = authMethod('jwt', { JWKSURL: server.url, BoundAudiences: ['conclave'] });
+    await validate(method, await sign(RSA, CLAIMS, header));
+  };
+  for (const empty of ['', null]) {
+    for (const member of ['use', 'alg']) {
+      await t.resolves(signIn({ [member]: empty }, { kid: 'rsa-1' }), `${member} ${empty}`);
+    }
+    await t.resolves(signIn({ kid: empty }, { kid: 'other' }), `kid of the key ${empty}`);
+  }
+  await t.resolves(signIn({}, { kid: '' }), 'kid of the token');
+  for (const [key, header] of [
+    [{ use: 'enc' }, {}],
+    [{ use: ['sig'] }, {}],
+    [{ alg: 'ES256' }, {}],
+    [{}, { kid: ' ' }],
+  ] as const) {
+    await t.rejects(signIn(key, header), { code: 'login-refused' }, JSON.stringify([key, header]));
+  }
+});
+
 t.test('jwt: a key verifies only the algorithms of its family, or its one', (t) => {
   const rsa = { kty: 'RSA', n: 'n', e: 'AQAB' } as const;
   const ec = { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' } as const;
