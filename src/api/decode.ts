@@ -163,10 +163,12 @@ function wholeNumberOf(value: unknown, place: Place): number {
   throw new ShapeError(`json: ${pathOf(place)} must be a whole number from 0 to 2^53-1`);
 }
 
-/** Kinds other than text and number are left out in silence, as deployed clients expect. */
+/**
+ * Kinds other than text and number are left out in silence, as deployed clients expect. An empty text
+ * is refused, as they expect, too: whoever meant to bound a life would else have given one without end.
+ */
 function durationOf(value: unknown, place: Place): bigint | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined;
-  if (value === '') return undefined;
   const ns = durationNsOf(value);
   if (ns !== undefined) return ns;
   if (typeof value === 'number') throw wrongType(value, 'duration', place);

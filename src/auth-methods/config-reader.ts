@@ -57,25 +57,19 @@ export class ConfigReader<Key extends string> {
   /** An exact integer; absent is 0. */
   integer(key: Key): number {
     const value = this.#values.get(key) ?? 0;
-    const number = typeof value === 'string' && /^[+-]?[0-9]*$/.test(value) ? Number(value) : value;
+    const number = typeof value === 'string' && /^[+-]?[0-9]+$/.test(value) ? Number(value) : value;
     if (typeof number === 'boolean') return number ? 1 : 0;
     if (!Number.isSafeInteger(number)) throw this.#expected(key, 'an integer');
     return number as number;
   }
 
   strings(key: Key): readonly string[] {
-    if (!this.has(key)) return [];
-    const value = this.#values.get(key);
-    if (isList(value)) return value.map((item) => this.#asString(key, item));
-    return [this.#asString(key, value ?? '')];
+    return this.#items(key).map((item) => this.#asString(key, item));
   }
 
   /** A map of strings; a list of maps is merged, later ones win. */
   stringMap(key: Key): ReadonlyMap<string, string> {
-    if (!this.has(key)) return new Map();
-    const value = this.#values.get(key);
-    const objects = isList(value) ? value : [value];
-    const entries = objects.flatMap((object) => {
+    const entries = this.#items(key).flatMap((object) => {
       if (!isObject(object)) throw this.#expected(key, 'a map');
       return Object.entries(object);
     });
@@ -88,6 +82,16 @@ export class ConfigReader<Key extends string> {
     const value = this.#values.get(key);
     if (!isObject(value)) throw this.#expected(key, 'a map');
     return new ConfigReader(value, keys, `${this.#path}${key}.`);
+  }
+
+  /**
+   * A list, or one value in place of a list of one. An empty text, 0 and false are values here: a
+   * bound that was written so would else be none.
+   */
+  #items(key: Key): readonly JsonValue[] {
+    const value = this.#values.get(key) ?? [];
+    if (isList(value)) return value;
+    return isObject(value) && Object.keys(value).length === 0 ? [] : [value];
   }
 
   #asString(key: Key, value: JsonValue): string {

@@ -79,7 +79,8 @@ function headerOf(bearer: string): { readonly alg: unknown; readonly kid: string
   }
   // No extension is understood here, and one marked critical must be.
   if (header.crit !== undefined) throw refused('the token has critical header extensions');
-  return { alg: header.alg, kid: typeof header.kid === 'string' ? header.kid : undefined };
+  const { alg, kid } = header;
+  return { alg, kid: typeof kid === 'string' && kid !== '' ? kid : undefined };
 }
 
 /** A key that was named and known and did not fit is an answer; asking again would not change it. */

@@ -64,7 +64,7 @@ export function keysOfJwks(document: Readonly<Record<string, unknown>>): readonl
 
 function publicKeyOf(key: unknown): PublicKey | undefined {
   if (!isRecord(key)) return undefined;
-  if (key.use !== undefined && key.use !== 'sig') return undefined;
+  if (!isAbsent(key.use) && key.use !== 'sig') return undefined;
   const operations = key.key_ops;
   if (Array.isArray(operations) && !operations.includes('verify')) return undefined;
   const common = { keyId: textOf(key.kid), algorithm: textOf(key.alg) };
@@ -80,7 +80,12 @@ function publicKeyOf(key: unknown): PublicKey | undefined {
 }
 
 function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
+  return typeof value === 'string' && !isAbsent(value) ? value : undefined;
+}
+
+/** Providers name members that they have no value for. */
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
 }
 
 const PEM_IMPORTS: readonly (readonly [string, typeof importSPKI])[] = [

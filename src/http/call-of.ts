@@ -192,11 +192,11 @@ function secretOf(exchange: Exchange): SecretId | undefined {
   return secret as SecretId | undefined;
 }
 
-/** The first word behind the scheme `Bearer`, in any letter case. */
+const BEARER = /^bearer +([^ ]+)/i;
+
+/** The first word behind the scheme `Bearer`, in any letter case; any number of spaces parts the two. */
 function bearerOf(header: string | undefined): string | undefined {
-  if (header === undefined) return undefined;
-  const [scheme = '', word = ''] = header.split(' ', 2);
-  return scheme.toLowerCase() === 'bearer' && word !== '' ? word : undefined;
+  return header === undefined ? undefined : BEARER.exec(header)?.[1];
 }
 
 /**

@@ -110,7 +110,6 @@ t.test('decode: a body that is fine gives exactly the fields that were sent', as
     [TokenBody, '{"ExpirationTTL":60000000000}', { ExpirationTTL: 60_000_000_000n }],
     [TokenBody, '{"ExpirationTTL":true}', {}],
     [TokenBody, '{"ExpirationTTL":{}}', {}],
-    [TokenBody, '{"ExpirationTTL":""}', {}],
     [TokenBody, '{"ExpirationTime":""}', {}],
     [TokenBody, '{"ExpirationTime":"0001-01-01T00:00:00Z"}', {}],
     [TokenBody, '{"policies":[{"id":"1"},null]}', { Policies: [{ ID: '1' }, {}] }],
@@ -177,6 +176,8 @@ t.test('decode: a body that is wrong is refused with the place named', async (t)
       'json: cannot unmarshal number into field Meta["a"] of type string',
     ],
     [TokenBody, '{"ExpirationTTL":"1d"}', 'time: invalid duration "1d" at ExpirationTTL'],
+    [TokenBody, '{"ExpirationTTL":""}', 'time: invalid duration "" at ExpirationTTL'],
+    [AuthMethodBody, '{"MaxTokenTTL":""}', 'time: invalid duration "" at MaxTokenTTL'],
     [
       TokenBody,
       '{"ExpirationTime":"soon"}',

@@ -216,6 +216,30 @@ t.test('jwt: a symmetric key in a key set is no key', async (t) => {
   }
 });
 
+t.test('jwt: what a provider names without a value counts as not named', async (t) => {
+  const server = await startLoopback(t);
+  const signIn = async (key: Record<string, unknown>, header: Record<string, unknown>) => {
+    server.reply = () => ({ body: { keys: [{ ...RSA.jwk, ...key }] } });
+    const method = authMethod('jwt', { JWKSURL: server.url, BoundAudiences: ['conclave'] });
+    await validate(method, await sign(RSA, CLAIMS, header));
+  };
+  for (const empty of ['', null]) {
+    for (const member of ['use', 'alg']) {
+      await t.resolves(signIn({ [member]: empty }, { kid: 'rsa-1' }), `${member} ${empty}`);
+    }
+    await t.resolves(signIn({ kid: empty }, { kid: 'other' }), `kid of the key ${empty}`);
+  }
+  await t.resolves(signIn({}, { kid: '' }), 'kid of the token');
+  for (const [key, header] of [
+    [{ use: 'enc' }, {}],
+    [{ use: ['sig'] }, {}],
+    [{ alg: 'ES256' }, {}],
+    [{}, { kid: ' ' }],
+  ] as const) {
+    await t.rejects(signIn(key, header), { code: 'login-refused' }, JSON.stringify([key, header]));
+  }
+});
+
 t.test('jwt: a key verifies only the algorithms of its family, or its one', (t) => {
   const rsa = { kty: 'RSA', n: 'n', e: 'AQAB' } as const;
   const ec = { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' } as const;
@@ -343,6 +367,35 @@ t.test('jwt: judges audience and issuer by the table', async (t) => {
   }
 });
 
+t.test('jwt: an audience that is bound by an empty text, 0 or false is bound', async (t) => {
+  const server = await startLoopback(t);
+  server.reply = () => ({ body: { issuer: server.url, jwks_uri: server.url, keys: [RSA.jwk] } });
+  const { aud, ...withoutAudience } = CLAIMS;
+  const bearers = [
+    await sign(RSA, withoutAudience, { kid: 'rsa-1' }),
+    await sign(RSA, { ...CLAIMS, iss: server.url, aud }, { kid: 'rsa-1' }),
+    await sign(RSA, { ...withoutAudience, iss: server.url }, { kid: 'rsa-1' }),
+  ];
+  for (const BoundAudiences of ['', 0, false, ['']]) {
+    const name = JSON.stringify(BoundAudiences);
+    for (const [bearer, Config] of [
+      [bearers[0], { JWTValidationPubKeys: [RSA.pem] }],
+      [bearers[1], { OIDCDiscoveryURL: server.url }],
+      [bearers[2], { OIDCDiscoveryURL: server.url }],
+    ] as const) {
+      const method = (more: AuthMethod['config']) => authMethod('jwt', { ...Config, ...more });
+      await t.resolves(validate(method({}), bearer ?? ''), `${name}: unbound`);
+      await t.rejects(
+        validate(method({ BoundAudiences }), bearer ?? ''),
+        { code: 'login-refused', message: 'aud claim does not match any bound audience' },
+        name,
+      );
+    }
+  }
+  const zero = staticMethod([RSA.pem], { BoundAudiences: 0 });
+  await t.resolves(validate(zero, await sign(RSA, { ...CLAIMS, aud: '0' })), 'its text is bound');
+});
+
 t.test('jwt: what every object has is no claim of a token', async (t) => {
   const more = { ClaimMappings: { constructor: 'made', toString: 'text', '/org/valueOf': 'own' } };
   const method = staticMethod([RSA.pem], { ...more, ListClaimMappings: {} });
@@ -442,8 +495,14 @@ t.test('jwt: refuses a config with the prescribed words', async (t) => {
     ],
     [{ ...base, BoundIssuer: ['a'] }, 'error decoding config: "BoundIssuer" must be a string'],
     [{ ...base, ClaimMappings: 'x' }, 'error decoding config: "ClaimMappings" must be a map'],
+    [{ ...base, ClaimMappings: '' }, 'error decoding config: "ClaimMappings" must be a map'],
+    [{ ...base, ListClaimMappings: 0 }, 'error decoding config: "ListClaimMappings" must be a map'],
     [
       { ...base, ExpirationLeeway: '5m' },
+      'error decoding config: "ExpirationLeeway" must be an integer',
+    ],
+    [
+      { ...base, ExpirationLeeway: '' },
       'error decoding config: "ExpirationLeeway" must be an integer',
     ],
     [
@@ -457,6 +516,7 @@ t.test('jwt: refuses a config with the prescribed words', async (t) => {
     ],
     [{ ...base, JWTSupportedAlgs: ['RS256', 'HS256'] }, 'Invalid supported algorithm: HS256'],
     [{ ...base, JWTSupportedAlgs: ['none'] }, 'Invalid supported algorithm: none'],
+    [{ ...base, JWTSupportedAlgs: '' }, 'Invalid supported algorithm: '],
     [
       { ...base, ClaimMappings: { a: 'x', b: 'x' } },
       'ClaimMappings contains multiple mappings for key "x"',

@@ -339,15 +339,15 @@ t.test('3.4: what a token create may not say, in order', async (t) => {
       'Token Expiration TTL and Expiration Time cannot both be set',
     ],
     [
-      { ExpirationTTL: '', ExpirationTime: inMs(-1_000) },
+      { ExpirationTTL: null, ExpirationTime: inMs(-1_000) },
       'ExpirationTime cannot be before CreateTime',
     ],
     [
-      { ExpirationTTL: '', ExpirationTime: inMs(25 * 3_600_000) },
+      { ExpirationTTL: null, ExpirationTime: inMs(25 * 3_600_000) },
       /^ExpirationTime cannot be more than 24h0m0s in the future \(was 2\dh\d+m[\d.]+s\)$/,
     ],
     [
-      { ExpirationTTL: '', ExpirationTime: inMs(50_000) },
+      { ExpirationTTL: null, ExpirationTime: inMs(50_000) },
       /^ExpirationTime cannot be less than 1m0s in the future \(was 4\d[\d.]*s\)$/,
     ],
     [{ ExpirationTime: '', AuthMethod: 'm' }, 'AuthMethod field is disallowed outside of login'],

@@ -409,6 +409,7 @@ t.test('1.6: bodies that are refused', async (t) => {
     token({ Description: 1 }, /^Token decoding failed: json: cannot unmarshal number/),
     token({ Local: 'true' }, /^Token decoding failed: json: cannot unmarshal string/),
     token({ Policies: {} }, /^Token decoding failed: json: cannot unmarshal object/),
+    token({ ExpirationTTL: '' }, /^Token decoding failed: time: invalid duration ""/),
     token({ ExpirationTTL: '60' }, /^Token decoding failed: time: invalid duration "60"/),
     token({ ExpirationTTL: '1d' }, /^Token decoding failed: time: invalid duration "1d"/),
     token({ ExpirationTTL: ' 1h' }, /^Token decoding failed: time: invalid duration " 1h"/),
@@ -437,7 +438,7 @@ t.test('1.6: bodies that are accepted', async (t) => {
   t.match(await token({ TemplatedPolicies: [template] }), {
     TemplatedPolicies: [{ TemplateVariables: { name: 'web' } }],
   });
-  for (const ExpirationTTL of [true, {}, [], null, '', 0]) {
+  for (const ExpirationTTL of [true, {}, [], null, 0]) {
     t.notOk('ExpirationTime' in (await token({ ExpirationTTL })), JSON.stringify(ExpirationTTL));
   }
   for (const ExpirationTTL of ['1h', '60m', '3600s', '.5h30m', 3_600_000_000_000]) {

@@ -216,6 +216,8 @@ t.test('token: sources in their order', async (t) => {
     ['', { 'x-consul-token': 'c', authorization: 'Bearer b' }, 'd', 'c'],
     ['?token=', { 'x-consul-token': 'c' }, 'd', 'c'],
     ['', { authorization: 'bEaReR b c' }, 'd', 'b'],
+    ['', { authorization: 'Bearer   b c' }, 'd', 'b'],
+    ['', { authorization: 'Bearerb' }, 'd', 'd'],
     ['', { authorization: 'Basic b' }, 'd', 'd'],
     ['', { authorization: 'Bearer' }, undefined, undefined],
     ['', {}, undefined, undefined],
