@@ -462,6 +462,11 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
     'try again in 2 s',
   ],
   [
+    'the primary does not answer',
+    problem(503, 'unavailable', 'Remote DC has no server currently reachable: dc1: refused'),
+    'If it lasts: `conclave operator datacenters` says why',
+  ],
+  [
     'an unknown outcome',
     problem(504, 'outcome-unknown', 'the leader was lost'),
     'may have taken effect',
@@ -483,6 +488,14 @@ for (const [name, answer, ...said] of REFUSALS) {
     },
   );
 }
+
+t.test('a refusal about the own token: speaks of the secret, not of an accessor id', async (t) => {
+  const gone = problem(403, 'token-unknown', 'token does not exist: ACL not found');
+  const { err } = await run(['acl', 'token', 'read', '--self'], {
+    answers: { 'GET /v1/acl/token/self': gone },
+  });
+  t.match(err, 'Next: the token is unknown to the server or has expired');
+});
 
 t.test(
   'a server that is not there: exit status 1, the address, and how to start one',
