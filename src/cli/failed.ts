@@ -60,6 +60,10 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'look at the object; --cas with that index puts the entry over it, `divergence discard` leaves it as it is.',
   ],
   [
+    'but in time it was acknowledged by',
+    'nothing is to be repeated: it goes to the others as soon as they can be reached; `conclave operator datacenters` shows them.',
+  ],
+  [
     'There is no divergent entry',
     '`conclave operator divergence list` shows what there is, at the datacenter that has it.',
   ],
@@ -125,6 +129,8 @@ function isOwn({ asked }: ClientError): boolean {
 function ifItLasts({ asked, message }: ClientError): string {
   if (message === 'No cluster leader')
     return ' If it lasts: more than half of the servers must run; `conclave operator raft list-peers --stale` shows them.';
+  if (message.includes('but has not heard a majority of the '))
+    return ' Where so many are lost for good that no majority is left: `conclave operator datacenter remove … --force` for one of these.';
   if (!message.startsWith('Remote DC has no server currently reachable')) return '';
   return asked.method === 'PUT' && asked.path.startsWith('/v1/operator/primary')
     ? ' Where the primary is gone: `conclave operator promote --election` at the one that shall take over.'
