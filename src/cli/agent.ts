@@ -110,7 +110,12 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
   const node = await openOrExplain(settings, version);
   if (!hasTerminal()) process.on('SIGHUP', () => void node.readFilesAnew());
   node.logger.info({ urls: node.addresses.map(({ url }) => url) }, 'listening');
-  if (settings['acl.default_policy'] === 'allow') {
+  if (!settings['acl.enabled']) {
+    node.logger.warn(
+      {},
+      'acl.enabled is false: whoever asks may save the state with every secret in it, or restore another',
+    );
+  } else if (settings['acl.default_policy'] === 'allow') {
     node.logger.warn({}, 'acl.default_policy is allow: whatever no rule speaks of is allowed');
   }
   if (isManagementGuessable(settings)) {
@@ -193,8 +198,10 @@ function nextStepOf(error: unknown, settings: Settings): string {
       '\nNext: another server uses ports.cluster. Choose another port with --ports-cluster; ' +
       '-1 turns it off for a server that stays alone.'
     );
-  if (code === 'EADDRINUSE')
-    return '\nNext: choose another port with --ports-http, or stop what listens there.';
+  if (code === 'EADDRINUSE') {
+    const flag = port === settings['ports.https'] ? '--ports-https' : '--ports-http';
+    return `\nNext: choose another port with ${flag}, or stop what listens there.`;
+  }
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return '\nNext: bind_addr and client_addr must be addresses of this machine (--bind-addr, --client-addr).';
   if (code === 'EACCES')
@@ -221,9 +228,9 @@ function banner(settings: Settings, version: string, node: RunningNode): string 
     ...node.addresses.map((each) => `  listening   ${each.url}`),
     ...cluster.map((address) => `  cluster     ${address}`),
     `  data        ${resolve(settings.data_dir)}`,
-    `  default     ${settings['acl.default_policy']} (what no rule allows is ${settings['acl.default_policy'] === 'deny' ? 'denied' : 'allowed'})`,
+    rightsLine(settings),
   ];
-  const next = reasons.length === 0 ? ['', ...nextThing(node)] : [];
+  const next = reasons.length === 0 ? ['', ...nextThing(settings, node)] : [];
   return `${[...lines, ...next, ''].join('\n')}\n`;
 }
 
@@ -232,10 +239,20 @@ function readyText(settings: Settings, node: RunningNode): string {
   const leader = node.info.leader();
   const led = leader === undefined ? '' : `, led by the server at ${leader}`;
   const line = `Node ${settings.node_name} of datacenter ${settings.datacenter} is ready${led}.`;
-  return `${[line, '', ...nextThing(node), ''].join('\n')}\n`;
+  return `${[line, '', ...nextThing(settings, node), ''].join('\n')}\n`;
 }
 
-function nextThing(node: RunningNode): readonly string[] {
+/** What those may who have no right. */
+function rightsLine(settings: Settings): string {
+  if (!settings['acl.enabled']) return '  acl         off (nobody is asked for a token)';
+  const policy = settings['acl.default_policy'];
+  const outcome = policy === 'deny' ? 'denied' : 'allowed';
+  return `  default     ${policy} (what no rule allows is ${outcome})`;
+}
+
+function nextThing(settings: Settings, node: RunningNode): readonly string[] {
+  if (!settings['acl.enabled'])
+    return ['Next, before anybody relies on it: set acl.enabled to true, and start it again.'];
   const [address] = node.addresses;
   const atUsualAddress = address === undefined || address.url === 'http://127.0.0.1:8500';
   const environment = atUsualAddress ? '' : `CONCLAVE_HTTP_ADDR=${address.url} `;

@@ -31,7 +31,7 @@ const TRANSPORT_HINTS: Readonly<Record<TransportFailure, string>> = {
   timeout:
     'look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
   broken:
-    'check http:// or https:// in the address, then look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
+    'check http:// or https:// in the address, and that the server trusts the authority of --client-cert (tls.ca_file there); then look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
   unreadable: 'check the address: is this a Conclave server?',
 };
 
@@ -60,6 +60,10 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'look at the object; --cas with that index puts the entry over it, `divergence discard` leaves it as it is.',
   ],
   [
+    'but in time it was acknowledged by',
+    'nothing is to be repeated: it goes to the others as soon as they can be reached; `conclave operator datacenters` shows them.',
+  ],
+  [
     'There is no divergent entry',
     '`conclave operator divergence list` shows what there is, at the datacenter that has it.',
   ],
@@ -72,12 +76,18 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'only tokens of a login can log out; `conclave acl token delete` deletes any token.',
   ],
   ['Supplied token does not exist', NO_TOKEN_SENT],
-  ['token does not exist', 'check the accessor id; it may have expired or been deleted.'],
+  [
+    'there is no majority: ',
+    'try again when one of them answers. Where a majority of the datacenters is gone for good, `conclave operator primary` shows the promised epoch, and `conclave operator promote --force --epoch … --accept-loss` begins the next one.',
+  ],
   [
     'Requested ',
     'check the name and the namespace; `list` in place of `read` shows what there is.',
   ],
 ];
+
+const TOKEN_UNKNOWN =
+  'the token is unknown to the server or has expired: check --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.';
 
 function hintOf(error: ClientError): string | undefined {
   const byText = TEXT_HINTS.find(([words]) => error.message.includes(words));
@@ -88,27 +98,44 @@ function hintOf(error: ClientError): string | undefined {
     return 'somebody else changed it meanwhile: look at it again, then repeat the command.';
   if (error.code === 'not-primary' && error.asked.path.startsWith('/v1/snapshot'))
     return 'restore at the primary, with an archive that was saved there; the other datacenters take it over from it. Nothing was changed.';
+  if (error.message.includes('token does not exist'))
+    return isOwn(error)
+      ? TOKEN_UNKNOWN
+      : 'check the accessor id; it may have expired or been deleted.';
   if (error.code === 'outcome-unknown' || error.code === 'wait-timeout')
     return 'a write may have taken effect: read before you try again.';
   switch (error.status) {
     case 403:
       if (error.code !== 'token-unknown' && error.message !== 'ACL not found') return undefined;
-      return 'the token is unknown to the server or has expired: check --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.';
+      return TOKEN_UNKNOWN;
     case 404:
       // Whoever has a word for it is one.
       if (error.code !== undefined && error.code !== 'no-such-endpoint') return undefined;
       return 'check the address: is this a Conclave server of this version?';
     case 429:
     case 503:
-      return `try again ${whenOf(error)}; nothing was changed.${error.message === NO_LEADER ? IF_IT_LASTS : ''}`;
+      return `try again ${whenOf(error)}; nothing was changed.${ifItLasts(error)}`;
     default:
       return undefined;
   }
 }
 
-const NO_LEADER = 'No cluster leader';
-const IF_IT_LASTS =
-  ' If it lasts: more than half of the servers must run; `conclave operator raft list-peers --stale` shows them.';
+/** Whether it is about the token of the request itself. */
+function isOwn({ asked }: ClientError): boolean {
+  return asked.path.startsWith('/v1/acl/token/self');
+}
+
+/** What no trying again mends. */
+function ifItLasts({ asked, message }: ClientError): string {
+  if (message === 'No cluster leader')
+    return ' If it lasts: more than half of the servers must run; `conclave operator raft list-peers --stale` shows them.';
+  if (message.includes('but has not heard a majority of the '))
+    return ' Where so many are lost for good that no majority is left: `conclave operator datacenter remove … --force` for one of these.';
+  if (!message.startsWith('Remote DC has no server currently reachable')) return '';
+  return asked.method === 'PUT' && asked.path.startsWith('/v1/operator/primary')
+    ? ' Where the primary is gone: `conclave operator promote --election` at the one that shall take over.'
+    : ' If it lasts: `conclave operator datacenters` says why, and `conclave operator promote` moves the primary.';
+}
 
 function whenOf({ retryAfterSeconds }: ClientError): string {
   return retryAfterSeconds === undefined ? 'in a moment' : `in ${retryAfterSeconds} s`;

@@ -213,7 +213,12 @@ export const SETTING_KEYS = [
     default: false,
     says: 'refuse HTTPS clients without a certificate of tls.ca_file',
   },
-  { name: 'acl.enabled', type: flag, default: true, says: 'false: every ACL endpoint answers 401' },
+  {
+    name: 'acl.enabled',
+    type: flag,
+    default: true,
+    says: 'false: every ACL endpoint answers 401, and what operators may, everybody may: to save the state with every secret in it, too; the same on all servers',
+  },
   {
     name: 'acl.default_policy',
     type: { kind: 'choice', of: ['deny', 'allow'] },

@@ -109,10 +109,11 @@ class CheckedOperator implements OperatorDoor {
     if (datacenter !== undefined && this.#isOther(datacenter) && isOfAll) {
       return this.#runThere(datacenter, name, { input, call });
     }
-    return this.#tried(call, (isLeader) => {
+    return this.#tried(call, async (isLeader) => {
       const isKnownHere = call.consistency === 'stale' && isKnownEverywhere;
-      if (isLeader || isKnownHere) return this.#runHere(name, input, call);
-      return this.#deps.runAtLeader(name, input, call);
+      if (isLeader || isKnownHere) return await this.#runHere(name, input, call);
+      await this.#requireOfCarried(rightsOf(name), call);
+      return await this.#deps.runAtLeader(name, input, call);
     });
   }
 
@@ -161,6 +162,7 @@ class CheckedOperator implements OperatorDoor {
 
   /** At its end this server has what was restored, too, if that does not take long. */
   async #beginRestoreElsewhere(call: Call): Promise<RestoreIntake> {
+    await this.#requireOfCarried(['snapshot:write'], call);
     const intake = await this.#deps.beginRestoreAtLeader(call);
     return {
       add: (chunk) => intake.add(chunk),
@@ -192,14 +194,14 @@ class CheckedOperator implements OperatorDoor {
     call: Call,
   ): Promise<OperatorOutput<Name>> {
     const { clock, group, logger, reign } = this.#deps;
-    const { right, isOfAll, writesObjects } = OPERATOR_TABLE[name];
+    const { right, isOfAll } = OPERATOR_TABLE[name];
     const isChange = right === 'operator:write';
     // Nothing is changed on account of rights that may be of the past.
     const asked: Call = isChange ? { ...call, consistency: 'default' } : call;
     const term = isChange && isOfAll ? await reign() : undefined;
-    const rights: readonly Right[] = writesObjects ? [right, 'acl:write'] : [right];
-    const by = await this.#require(right, asked);
-    if (writesObjects) await this.#require('acl:write', asked);
+    const rights = rightsOf(name);
+    let by = ANYBODY;
+    for (const each of rights) by = await this.#require(each, asked);
     if (isChange && isOfAll) await this.#requireGlobalToken(call);
     const requireAllowed = (): void => this.#requireStill(rights, call);
     const asker = { by, call, reign: term, requireAllowed };
@@ -284,6 +286,16 @@ class CheckedOperator implements OperatorDoor {
     return this.#requireNow(right, call);
   }
 
+  /**
+   * By the settings of this server, too: a leader whose ACLs are off, or whose default policy allows, allows nobody
+   * what the server that was asked does not. The leader decides besides, so a look at what is here is enough for a
+   * stale call.
+   */
+  async #requireOfCarried(rights: readonly Right[], call: Call): Promise<void> {
+    if (!this.#deps.settings.aclEnabled) return;
+    for (const right of rights) await this.#require(right, call);
+  }
+
   /** At the leader, right before a change goes into the log. Throws as `#require` and `UnderWay.requireQuiet` do. */
   #requireStill(rights: readonly Right[], call: Call): void {
     this.#deps.underWay.requireQuiet(() => this.#callers.rootsOf(call.secret));
@@ -305,6 +317,12 @@ class CheckedOperator implements OperatorDoor {
     // Whoever takes the state takes every secret in it: there is no lesser right to it.
     throw permissionDenied(caller, resource === 'snapshot' ? 'acl:write' : right);
   }
+}
+
+/** All of them are asked for. */
+function rightsOf(name: OperatorName): readonly Right[] {
+  const { right, writesObjects } = OPERATOR_TABLE[name];
+  return writesObjects ? [right, 'acl:write'] : [right];
 }
 
 /** Stands for the caller while ACLs are off. */

@@ -21,7 +21,10 @@ export function changeOfEntry(entry: GlobalEntry): Change {
   if (objects.length > 0 && areTokens) {
     return { type: 'token.reap', accessorIds: objects.map(({ id }) => id as AccessorId) };
   }
-  const what = objects.length === 0 ? `is a ${entry.body.kind}` : 'changed many objects at once';
+  const what =
+    objects.length === 0
+      ? `changed no object (${entry.body.kind})`
+      : 'changed many objects at once';
   throw invalid(`Entry ${entry.epoch}.${entry.seq} cannot be made again: it ${what}. Discard it`);
 }
 

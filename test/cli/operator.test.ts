@@ -371,6 +371,28 @@ const FAILED: readonly (readonly [line: string, answers: Script['answers'], says
     /id "nope" was not found[\s\S]*Next: `conclave operator raft list-peers` shows who belongs/,
   ],
   [
+    'operator promote',
+    {
+      'PUT /v1/operator/primary': problem(
+        503,
+        'unavailable',
+        'Remote DC has no server currently reachable: dc1: refused',
+      ),
+    },
+    /Next: .* Where the primary is gone: `conclave operator promote --election` at the one/,
+  ],
+  [
+    'operator promote --election',
+    {
+      'PUT /v1/operator/primary': problem(
+        503,
+        'unavailable',
+        'The primary stays where it is: there is no majority: dc1 does not answer (refused)',
+      ),
+    },
+    /Next: .*gone for good, `conclave operator primary` .* `conclave operator promote --force --epoch/,
+  ],
+  [
     'operator raft list-peers',
     { 'GET /v1/operator/raft/configuration': problem(503, 'unavailable', 'No cluster leader') },
     /No cluster leader[\s\S]*Next: .*list-peers --stale/,

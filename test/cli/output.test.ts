@@ -462,6 +462,20 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
     'try again in 2 s',
   ],
   [
+    'the primary does not answer',
+    problem(503, 'unavailable', 'Remote DC has no server currently reachable: dc1: refused'),
+    'If it lasts: `conclave operator datacenters` says why',
+  ],
+  [
+    'a primary that hears no majority',
+    problem(
+      503,
+      'unavailable',
+      'Nothing was written: datacenter dc1 is the primary, but has not heard a majority of the 3 datacenters for 31s',
+    ),
+    'lost for good that no majority is left: `conclave operator datacenter remove',
+  ],
+  [
     'an unknown outcome',
     problem(504, 'outcome-unknown', 'the leader was lost'),
     'may have taken effect',
@@ -484,6 +498,14 @@ for (const [name, answer, ...said] of REFUSALS) {
   );
 }
 
+t.test('a refusal about the own token: speaks of the secret, not of an accessor id', async (t) => {
+  const gone = problem(403, 'token-unknown', 'token does not exist: ACL not found');
+  const { err } = await run(['acl', 'token', 'read', '--self'], {
+    answers: { 'GET /v1/acl/token/self': gone },
+  });
+  t.match(err, 'Next: the token is unknown to the server or has expired');
+});
+
 t.test(
   'a server that is not there: exit status 1, the address, and how to start one',
   async (t) => {
@@ -502,6 +524,56 @@ t.test('a delete of something that is not there: says so with exit status 1', as
   });
   t.same([status, out], [1, '']);
   t.match(err, `there is no token ${TOKEN_ID}: nothing was deleted`);
+});
+
+/** What takes rights away, and what the server is asked for it. */
+const DELETIONS: readonly (readonly [words: string, path: string])[] = [
+  [`acl token delete ${TOKEN_ID}`, `/v1/acl/token/${TOKEN_ID}`],
+  [`acl policy delete ${POLICY_ID}`, `/v1/acl/policy/${POLICY_ID}`],
+  [`acl role delete ${TOKEN_ID}`, `/v1/acl/role/${TOKEN_ID}`],
+  [`acl binding-rule delete ${TOKEN_ID}`, `/v1/acl/binding-rule/${TOKEN_ID}`],
+  ['acl auth-method delete m', '/v1/acl/auth-method/m'],
+  ['namespace delete team', '/v1/namespace/team'],
+];
+
+t.test('a delete: says whether all datacenters are known to have it', async (t) => {
+  let value = ['dc1', 'dc2'];
+  const ask = (words: string, path: string, level: string | undefined) => {
+    const headers = level === undefined ? {} : { 'x-service-ack': level };
+    const deletion = { [`DELETE ${path}`]: { value: true, headers } };
+    return run(words.split(' '), {
+      answers: { ...deletion, 'GET /v1/catalog/datacenters': { value } },
+    });
+  };
+  for (const [words, path] of DELETIONS) {
+    for (const [level, said] of [
+      ['primary', /^Known to have it so far: the primary\. .*operator datacenters/],
+      ['majority', /^Known to have it so far: a majority of the datacenters\. /],
+      ['all', /^$/],
+      [undefined, /^$/],
+    ] as const) {
+      const { status, out, err } = await ask(words, path, level);
+      t.equal(status, 0, words);
+      t.match(out, /^Deleted /);
+      t.match(err, said, `${words}: ${level}`);
+    }
+    const all = await ask(`${words} --ack all --cas 7`, path, 'all');
+    t.same(all.asked, [`DELETE ${path}?cas=7&ack=all`], words);
+    t.equal((await ask(`${words} --ack some`, path, 'all')).status, 2, words);
+  }
+  const [words, path] = DELETIONS[0]!;
+  value = ['dc1'];
+  t.equal((await ask(words, path, 'primary')).err, '', 'nobody else is to hear of it');
+  const late = problem(
+    504,
+    'wait-timeout',
+    'The write stands at position 1.7, but in time it was acknowledged by the primary only and not by all datacenters',
+  );
+  const { status, err } = await run([...words.split(' '), '--ack', 'all'], {
+    answers: { [`DELETE ${path}`]: late },
+  });
+  t.equal(status, 1);
+  t.match(err, 'Next: nothing is to be repeated');
 });
 
 t.test('the beginning of an id: several that fit are shown, none is chosen', async (t) => {

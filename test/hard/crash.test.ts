@@ -20,6 +20,7 @@ import { openNode } from '../../src/node/node.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import { ask, askJson, stateOf } from './asking.ts';
 import { CrashLoad, randomFrom } from './crash-load.ts';
+import { certify, makeAuthority } from '../support/certificates.ts';
 import { until } from '../support/running-group.ts';
 import { startAndKill, startRefused, startServer, temporaryFolder } from './server-process.ts';
 import { settingsOn } from './settings-on.ts';
@@ -79,6 +80,18 @@ t.test('start: a server that cannot run says why and what to do', async (t) => {
   t.equal(taken.ending.code, 1);
   t.match(taken.output, `127.0.0.1:${running.port}`);
   t.match(taken.output, 'Next: choose another port');
+  const { key, cert } = certify(makeAuthority('here'), 'server');
+  writeFileSync(join(folder, 'key'), key);
+  writeFileSync(join(folder, 'cert'), cert);
+  const secure = await startRefused(t, {
+    dataFolder: join(folder, 'other'),
+    flags: {
+      'ports-https': String(running.port),
+      'tls-key-file': join(folder, 'key'),
+      'tls-cert-file': join(folder, 'cert'),
+    },
+  });
+  t.match(secure.output, 'Next: choose another port with --ports-https');
   t.equal((await ask(running.port, { path: '/livez' })).status, 200, 'the first one is unharmed');
   await running.end('SIGTERM');
 
@@ -94,6 +107,17 @@ t.test('start: a server that cannot run says why and what to do', async (t) => {
   t.match(closed.output, join(folder, 'closed'));
   t.match(closed.output, 'Next: choose a folder');
   chmodSync(join(folder, 'closed'), 0o700);
+});
+
+t.test('start: a server whose ACLs are off says that it asks nobody for a token', async (t) => {
+  const dataFolder = join(temporaryFolder(t), 'data');
+  const server = await startServer(t, { dataFolder, flags: { 'acl-enabled': 'false' } });
+  await until('it says what comes next', () => server.output().includes('Next'));
+  t.match(server.output(), '  acl         off (nobody is asked for a token)');
+  t.match(server.output(), '"msg":"acl.enabled is false: whoever asks may save the state');
+  t.match(server.output(), 'Next, before anybody relies on it: set acl.enabled to true');
+  t.notMatch(server.output(), 'acl bootstrap');
+  await server.end('SIGTERM');
 });
 
 /** How a folder with damage was taken: refused with this text, or opened with so many tokens. */

@@ -544,6 +544,22 @@ t.test('a follower: a restore ends when it has what was restored, or soon after'
   t.equal((await late).text, `{"Index":${index + 10}}`);
 });
 
+t.test('a follower: carries nothing to a leader that it does not allow itself', async (t) => {
+  const server = await operatorServer();
+  server.contact = { isLeader: false, knownLeader: true, lastContactMs: 5 };
+  // As one whose ACLs are off, or whose default policy allows.
+  server.leaderSays = () => server.group.autopilotState();
+  const weak = await withRules(server, 'key "a" { policy = "read" }');
+  for (const [ask, right, body] of ASKS) {
+    for (const secret of ['', weak] as const) {
+      const { status, text } = await tell(server, 'service', { ask, secret, body });
+      t.equal(status, 403, ask);
+      t.match(text, right, ask);
+    }
+  }
+  t.same(server.forwarded, []);
+});
+
 t.test('a follower: what the leader refuses is refused in the same words', async (t) => {
   const server = await operatorServer();
   server.contact = { isLeader: false, knownLeader: true, lastContactMs: 5 };

@@ -21,11 +21,17 @@ function* linesIn(path: string): Iterable<string> {
   const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.ESNext, true);
   const found: string[] = [];
   const look = (node: ts.Node): void => {
-    if (ts.isCallExpression(node) && ts.isPropertyAccessExpression(node.expression)) {
-      const { expression, name } = node.expression;
-      const isLogger = /(?:^|[.#])logger$/.test(expression.getText(file));
+    const called = ts.isCallExpression(node) ? node.expression : undefined;
+    if (
+      ts.isCallExpression(node) &&
+      called !== undefined &&
+      (ts.isPropertyAccessExpression(called) || ts.isElementAccessExpression(called))
+    ) {
+      const isLogger = /(?:^|[.#])logger$/.test(called.expression.getText(file));
       const words = node.arguments[1];
-      const isLoud = name.text === 'warn' || name.text === 'error';
+      // One that is chosen when the line is written may be any.
+      const isLoud =
+        ts.isElementAccessExpression(called) || ['warn', 'error'].includes(called.name.text);
       if (isLogger && isLoud && words !== undefined && ts.isStringLiteral(words)) {
         found.push(words.text);
       }

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import type { CallInput } from '../../client/call-types.ts';
 import { addCasFlag, addGroup, addLeaf, addRepeatable, exactlyOne } from '../command-line.ts';
-import { CommandFailed } from '../failed.ts';
+import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import type { Session } from '../session.ts';
 import { AUTH_METHOD_COLUMNS, authMethodParts } from '../show/auth-method.ts';
 import { namespaceColumn } from '../show/common.ts';
@@ -66,7 +66,7 @@ export function addAuthMethodCommands(acl: Command, surroundings: Surroundings):
     argument: WHICH,
     flags: (command) => {
       addNameFlag(command);
-      addCasFlag(command);
+      addDeleteFlags(command);
     },
     run: deleteMethod,
   });
@@ -180,16 +180,14 @@ async function updateMethod(
 
 async function deleteMethod(
   session: Session,
-  options: WhichMethod & { readonly cas?: number },
+  options: WhichMethod & DeleteOptions,
   argument: string | undefined,
 ): Promise<void> {
   const name = nameOf(options, argument);
-  const { value } = await session.client.authMethod.delete({
-    path: { name },
-    query: { cas: options.cas },
-  });
-  if (!value) throw new CommandFailed(`there is no auth method ${name}: nothing was deleted`);
-  await session.done(value, `Deleted auth method ${name}, its binding rules and its tokens.`);
+  const query = deleteQuery(options);
+  const answer = await session.client.authMethod.delete({ path: { name }, query });
+  const also = ', its binding rules and its tokens';
+  await sayDeleted(session, answer, { what: `auth method ${name}`, also });
 }
 
 function nameOf(options: WhichMethod, argument: string | undefined): string {

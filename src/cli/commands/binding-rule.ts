@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import type { CallInput } from '../../client/call-types.ts';
 import { addCasFlag, addGroup, addLeaf, exactlyOne, pairOf } from '../command-line.ts';
-import { CommandFailed } from '../failed.ts';
+import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { bindingRuleId } from '../references.ts';
 import type { Session } from '../session.ts';
 import { BINDING_RULE_COLUMNS, bindingRuleParts } from '../show/auth-method.ts';
@@ -71,7 +71,7 @@ export function addBindingRuleCommands(acl: Command, surroundings: Surroundings)
     argument: WHICH,
     flags: (command) => {
       addIdFlag(command);
-      addCasFlag(command);
+      addDeleteFlags(command);
     },
     run: deleteRule,
   });
@@ -158,16 +158,13 @@ async function updateRule(
 
 async function deleteRule(
   session: Session,
-  options: WhichRule & { readonly cas?: number },
+  options: WhichRule & DeleteOptions,
   argument: string | undefined,
 ): Promise<void> {
   const id = await ruleOf(session, options, argument);
-  const { value } = await session.client.bindingRule.delete({
-    path: { id },
-    query: { cas: options.cas },
-  });
-  if (!value) throw new CommandFailed(`there is no binding rule ${id}: nothing was deleted`);
-  await session.done(value, `Deleted binding rule ${id}.`);
+  const query = deleteQuery(options);
+  const answer = await session.client.bindingRule.delete({ path: { id }, query });
+  await sayDeleted(session, answer, { what: `binding rule ${id}` });
 }
 
 async function listRules(session: Session, options: { readonly method?: string }): Promise<void> {

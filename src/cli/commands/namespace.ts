@@ -10,7 +10,7 @@ import {
   exactlyOne,
   mapOf,
 } from '../command-line.ts';
-import { CommandFailed } from '../failed.ts';
+import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { linksOf } from '../links.ts';
 import { policyId, roleId } from '../references.ts';
 import type { Session } from '../session.ts';
@@ -68,7 +68,7 @@ export function addNamespaceCommands(program: Command, surroundings: Surrounding
     argument: WHICH,
     flags: (command) => {
       addNameFlag(command);
-      addCasFlag(command);
+      addDeleteFlags(command);
     },
     run: deleteNamespace,
   });
@@ -158,16 +158,13 @@ async function updateNamespace(
 
 async function deleteNamespace(
   session: Session,
-  options: WhichNamespace & { readonly cas?: number },
+  options: WhichNamespace & DeleteOptions,
   argument: string | undefined,
 ): Promise<void> {
   const name = nameOf(options, argument);
-  const { value } = await session.client.namespace.delete({
-    path: { name },
-    query: { cas: options.cas },
-  });
-  if (!value) throw new CommandFailed(`there is no namespace ${name}: nothing was deleted`);
-  await session.done(value, `Deleted namespace ${name}.`);
+  const query = deleteQuery(options);
+  const answer = await session.client.namespace.delete({ path: { name }, query });
+  await sayDeleted(session, answer, { what: `namespace ${name}` });
 }
 
 function nameOf(options: WhichNamespace, argument: string | undefined): string {

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { addCasFlag, addGroup, addLeaf, addRepeatable } from '../command-line.ts';
-import { CommandFailed } from '../failed.ts';
+import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { warnOfIgnored } from '../ignored-rules.ts';
 import { policyId } from '../references.ts';
 import type { Session } from '../session.ts';
@@ -63,7 +63,7 @@ export function addPolicyCommands(acl: Command, surroundings: Surroundings): voi
     argument: WHICH,
     flags: (command) => {
       addNamedFlags(command);
-      addCasFlag(command);
+      addDeleteFlags(command);
     },
     run: deletePolicy,
   });
@@ -147,7 +147,7 @@ async function updatePolicy(
 
 async function deletePolicy(
   session: Session,
-  options: NamedOptions & { readonly cas?: number },
+  options: NamedOptions & DeleteOptions,
   argument: string | undefined,
 ): Promise<void> {
   const found = namedOf(options, argument);
@@ -155,12 +155,8 @@ async function deletePolicy(
     found.by === 'name'
       ? (await policyOf(session, options, argument)).ID
       : await policyId(session, found.given);
-  const { value } = await session.client.policy.delete({
-    path: { id },
-    query: { cas: options.cas },
-  });
-  if (!value) throw new CommandFailed(`there is no policy ${id}: nothing was deleted`);
-  await session.done(value, `Deleted policy ${id}.`);
+  const answer = await session.client.policy.delete({ path: { id }, query: deleteQuery(options) });
+  await sayDeleted(session, answer, { what: `policy ${id}` });
 }
 
 async function policyOf(session: Session, options: NamedOptions, argument: string | undefined) {

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { addCasFlag, addGroup, addLeaf } from '../command-line.ts';
-import { CommandFailed } from '../failed.ts';
+import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { addAppendPolicyFlags, addPolicyFlags, type GrantOptions, grantsOf } from '../grants.ts';
 import { policyId, roleId } from '../references.ts';
 import type { Session } from '../session.ts';
@@ -58,7 +58,7 @@ export function addRoleCommands(acl: Command, surroundings: Surroundings): void 
     argument: WHICH,
     flags: (command) => {
       addNamedFlags(command);
-      addCasFlag(command);
+      addDeleteFlags(command);
     },
     run: deleteRole,
   });
@@ -120,7 +120,7 @@ async function updateRole(
 
 async function deleteRole(
   session: Session,
-  options: NamedOptions & { readonly cas?: number },
+  options: NamedOptions & DeleteOptions,
   argument: string | undefined,
 ): Promise<void> {
   const found = namedOf(options, argument);
@@ -128,9 +128,8 @@ async function deleteRole(
     found.by === 'name'
       ? (await roleOf(session, options, argument)).ID
       : await roleId(session, found.given);
-  const { value } = await session.client.role.delete({ path: { id }, query: { cas: options.cas } });
-  if (!value) throw new CommandFailed(`there is no role ${id}: nothing was deleted`);
-  await session.done(value, `Deleted role ${id}.`);
+  const answer = await session.client.role.delete({ path: { id }, query: deleteQuery(options) });
+  await sayDeleted(session, answer, { what: `role ${id}` });
 }
 
 async function listRoles(session: Session, options: { readonly policy?: string }): Promise<void> {

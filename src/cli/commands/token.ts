@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { addCasFlag, addGroup, addLeaf, exactlyOne } from '../command-line.ts';
-import { CommandFailed } from '../failed.ts';
+import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import {
   addAppendPolicyFlags,
   addAppendRoleFlags,
@@ -89,11 +89,11 @@ export function addTokenCommands(acl: Command, surroundings: Surroundings): void
   });
   addLeaf<WhichToken & { readonly cas?: number }>(token, surroundings, {
     name: 'delete',
-    says: 'delete a token; it stops working at once',
+    says: 'delete a token; it stops working at once where that has arrived',
     argument: WHICH,
     flags: (command) => {
       addAccessorFlag(command);
-      addCasFlag(command);
+      addDeleteFlags(command);
     },
     run: deleteToken,
   });
@@ -212,16 +212,13 @@ async function cloneToken(
 
 async function deleteToken(
   session: Session,
-  options: WhichToken & { readonly cas?: number },
+  options: WhichToken & DeleteOptions,
   argument: string | undefined,
 ): Promise<void> {
   const accessorId = await tokenOf(session, options, argument);
-  const { value } = await session.client.token.delete({
-    path: { accessorId },
-    query: { cas: options.cas },
-  });
-  if (!value) throw new CommandFailed(`there is no token ${accessorId}: nothing was deleted`);
-  await session.done(value, `Deleted token ${accessorId}.`);
+  const query = deleteQuery(options);
+  const answer = await session.client.token.delete({ path: { accessorId }, query });
+  await sayDeleted(session, answer, { what: `token ${accessorId}` });
 }
 
 async function listTokens(session: Session, options: ListOptions): Promise<void> {

@@ -1,0 +1,56 @@
+// What all commands that delete an object have in common: what it depends on, who must know of it before they end,
+// and what is said while not everybody does.
+
+import { type Command, Option } from 'commander';
+import type { AnswerMeta } from '../client/call-types.ts';
+import { addCasFlag } from './command-line.ts';
+import { CommandFailed } from './failed.ts';
+import type { Session } from './session.ts';
+
+export interface DeleteOptions {
+  readonly cas?: number;
+  readonly ack?: string;
+}
+
+export function addDeleteFlags(command: Command): void {
+  addCasFlag(command);
+  const says =
+    'who must have it before this ends: the primary, a majority of the datacenters, or all';
+  command.addOption(new Option('--ack <level>', says).choices(['primary', 'majority', 'all']));
+}
+
+/** What the flags ask of the server. */
+export function deleteQuery({ cas, ack }: DeleteOptions): DeleteOptions {
+  return { ...(cas !== undefined && { cas }), ...(ack !== undefined && { ack }) };
+}
+
+/** `what` names the object, `also` what went with it. Throws CommandFailed when it was not there. */
+export async function sayDeleted(
+  session: Session,
+  { value, meta }: { readonly value: boolean; readonly meta: Pick<AnswerMeta, 'ack'> },
+  { what, also = '' }: { readonly what: string; readonly also?: string },
+): Promise<void> {
+  if (!value) throw new CommandFailed(`there is no ${what}: nothing was deleted`);
+  await session.done(value, `Deleted ${what}${also}.`);
+  const known = WHO_HAS_IT.get(meta.ack ?? '');
+  if (known === undefined || (await isAlone(session))) return;
+  await session.note(
+    `Known to have it so far: ${known}. Where it has not arrived all is as before; ` +
+      '`conclave operator datacenters` shows who is behind, and --ack all waits for all.',
+  );
+}
+
+/** Whether there is nobody else to hear of it. What was done is done: no answer is none of its failures. */
+async function isAlone({ client }: Session): Promise<boolean> {
+  try {
+    return (await client.catalog.datacenters()).value.length <= 1;
+  } catch {
+    return false;
+  }
+}
+
+/** By the level that was reached; nothing is said where all have it, or nobody else has to. */
+const WHO_HAS_IT: ReadonlyMap<string, string> = new Map([
+  ['primary', 'the primary'],
+  ['majority', 'a majority of the datacenters'],
+]);
