@@ -6,6 +6,7 @@ import type { Clock } from '../../cluster/platform/clock.ts';
 import type { MetricsRegistry } from '../http/metrics.ts';
 import { COUNTER_NAMES, type Metrics } from '../service/metrics.ts';
 import type { StateView } from '../state/view.ts';
+import type { ClockWatch } from './clock-watch.ts';
 import type { FeatureLevel } from './feature-level.ts';
 import type { Forwarding } from './forwarding.ts';
 import type { LeaderDuties } from './leader-duties.ts';
@@ -47,6 +48,7 @@ export interface NodeFigures {
   readonly duties: LeaderDuties;
   readonly forwarding: Forwarding;
   readonly loop: LoopWatch;
+  readonly clocks: Pick<ClockWatch, 'behindMs'>;
   readonly level: FeatureLevel;
 }
 
@@ -56,7 +58,7 @@ export function exportNodeMetrics(registry: MetricsRegistry, figures: NodeFigure
     const shown = registry.gauge(`${PREFIX}${name}`);
     registry.onCollect(() => shown.set(read()));
   };
-  const { member, view, duties, forwarding, loop, level } = figures;
+  const { member, view, duties, forwarding, loop, clocks, level } = figures;
   const is = (standing: string) => (): number => Number(member.status().standing === standing);
   gauge('server.isLeader', is('leader'));
   for (const standing of ['leader', 'follower', 'candidate', 'learner']) {
@@ -89,6 +91,7 @@ export function exportNodeMetrics(registry: MetricsRegistry, figures: NodeFigure
   gauge('process.loop_delay_p50_ms', () => loop.figures().p50Ms);
   gauge('process.loop_delay_p99_ms', () => loop.figures().p99Ms);
   gauge('process.loop_delay_max_ms', () => loop.figures().maxMs);
+  gauge('clock.behind_ms', () => clocks.behindMs);
 }
 
 /**
