@@ -95,8 +95,8 @@ export interface GroupLead {
   readonly isLeader: boolean;
   readonly leader: NodeId | undefined;
   /**
-   * Milliseconds since this node last heard its leader; 0 on the leader itself, undefined while none
-   * is known.
+   * Milliseconds since this node heard its leader and had all that was committed then; undefined while none is
+   * known, and before the first time. On the leader itself since it heard a quorum, 0 while one answers.
    */
   readonly lastContactMs: number | undefined;
   /** Whether the group record names this node, as voter or learner. One that is removed never campaigns. */

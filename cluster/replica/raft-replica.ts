@@ -54,6 +54,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   #hasNewRecord = false;
   #isGathering = false;
   #isAwake = false;
+  #isProving = false;
   #isStopped = false;
   #failure: Error | undefined;
   #closing: Promise<void> | undefined;
@@ -229,7 +230,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   #takeInput(input: Input<Applied<Outcome>>): void {
     switch (input.kind) {
       case 'message':
-        this.#parts.contact.onMessage(input.message);
+        this.#parts.contact.onMessage(input.message, this.#parts.applies.appliedIndex);
         this.#parts.node.step(input.message);
         return;
       case 'tick':
@@ -273,6 +274,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
   }
 
   #onTick(): void {
+    this.#parts.contact.onTick();
     this.#parts.appends.onTick();
     this.#parts.applies.onTick();
     this.#watchDisk();
@@ -281,6 +283,24 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     // With a disk that does not answer, this node could only win an election, not lead.
     if (!this.#parts.diskWatch.isStalled || this.#ledTerm > 0) this.#parts.node.tick();
     this.#parts.changes.onTick();
+    this.#proveLevel();
+  }
+
+  /** In doubt whether all is here that the leader has committed, this node asks. */
+  #proveLevel(): void {
+    const { contact, reads } = this.#parts;
+    const { doubt } = contact;
+    if (doubt === undefined || this.#isProving || this.#ledTerm > 0) return;
+    this.#isProving = true;
+    const beganAtMs = this.#options.clock.monotonicMs();
+    const end = (): void => {
+      this.#isProving = false;
+    };
+    reads
+      .add()
+      .then(() => contact.prove(doubt, beganAtMs))
+      // The next tick asks again.
+      .then(end, end);
   }
 
   /** A machine that does not answer is a disk that does not: what is committed has no outcome. */
@@ -323,6 +343,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     const throughIndex = entries.at(-1)?.index ?? 0;
     this.#parts.changes.onApplied(changes, { throughIndex, appliedIndex });
     this.#parts.reads.release(appliedIndex);
+    this.#parts.contact.onApplied(appliedIndex);
     this.#parts.campaigning.onApplied();
   }
 

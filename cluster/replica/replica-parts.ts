@@ -72,6 +72,11 @@ const PATIENCE_ELECTIONS = 2;
 /** Whoever answered one of the last heartbeats is there. */
 const FRESH_HEARTBEATS = 3;
 
+/** A tick that is later than this was late by a pause, not by chance. */
+function lateMsOf(timing: GroupTiming): number {
+  return 2 * heartbeatMs(timing);
+}
+
 export function createParts<Outcome>(given: ReplicaPartsOptions<Outcome>): ReplicaParts<Outcome> {
   const { options, limits, timing, loop } = given;
   const { nodeId, clock, random, logger, send } = options;
@@ -112,7 +117,7 @@ export function createParts<Outcome>(given: ReplicaPartsOptions<Outcome>): Repli
     ticker: new Ticker({
       clock,
       tickMs: timing.tickMs,
-      lateMs: 2 * heartbeatMs(timing),
+      lateMs: lateMsOf(timing),
       onTick: () => loop.give({ kind: 'tick' }),
       onPause: (lateByMs) => logger.warn({ lateByMs }, 'the process stood still'),
     }),
@@ -136,7 +141,11 @@ function createCore<Outcome>(
   const { options, limits, timing, loop } = given;
   const { log, machine, clock, random } = options;
   const diskWatch = new DiskWatch(timing.electionTicks);
-  const contact = new Contact(clock);
+  const contact = new Contact({
+    clock,
+    stillMs: timing.tickMs + lateMsOf(timing),
+    freshMs: FRESH_HEARTBEATS * heartbeatMs(timing),
+  });
   const snapshots: Snapshots = createSnapshots(given, {
     applies: () => applies,
     stored: () => stored,

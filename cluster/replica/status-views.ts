@@ -38,7 +38,7 @@ export function replicaStatusOf(facts: ReplicaStatusFacts): ReplicaStatus {
 
 export interface GroupLeadFacts {
   readonly status: Status;
-  readonly contact: Pick<Contact, 'sinceLeaderMs'>;
+  readonly contact: Pick<Contact, 'sinceLeaderMs' | 'sinceQuorumMs'>;
   readonly diskWatch: Pick<DiskWatch, 'isStalled'>;
 }
 
@@ -48,7 +48,7 @@ export function groupLeadOf({ status, contact, diskWatch }: GroupLeadFacts): Gro
     term,
     isLeader: standing === 'leader',
     leader: leader === NO_NODE ? undefined : leader,
-    lastContactMs: leader === id ? 0 : contact.sinceLeaderMs,
+    lastContactMs: leader === id ? contact.sinceQuorumMs(id, membership) : contact.sinceLeaderMs,
     isMember: isMemberOf(membership, id),
     isDiskStalled: diskWatch.isStalled,
   };
@@ -56,7 +56,7 @@ export function groupLeadOf({ status, contact, diskWatch }: GroupLeadFacts): Gro
 
 export interface GroupStatusFacts extends GroupLeadFacts {
   readonly progress: readonly (readonly [NodeId, ProgressView])[];
-  readonly contact: Pick<Contact, 'hasLost' | 'sinceLeaderMs' | 'sinceMs'>;
+  readonly contact: GroupLeadFacts['contact'] & Pick<Contact, 'hasLost' | 'sinceMs'>;
   readonly inbox: Pick<Inbox<unknown>, 'lostCount'>;
 }
 

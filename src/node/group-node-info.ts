@@ -168,5 +168,5 @@ function stateOf(group: Group): string {
 function lastContactOf(group: Group): string {
   const at = group.standing();
   if (at.kind !== 'member' || at.lastContactMs === undefined) return 'never';
-  return at.isLeader ? '0' : `${Math.round(at.lastContactMs)}ms`;
+  return at.lastContactMs === 0 ? '0' : `${Math.round(at.lastContactMs)}ms`;
 }

@@ -11,7 +11,10 @@ import { LeaderAway } from '../service/remote.ts';
 export interface Lead {
   readonly isSelf: boolean;
   readonly isKnown: boolean;
-  /** Since this node heard the leader; undefined when there is none. */
+  /**
+   * Since this node heard the leader and had all that was committed then; where it leads, since it heard a
+   * quorum. Undefined when there is none.
+   */
   readonly lastContactMs: number | undefined;
   readonly term: number;
 }
@@ -55,7 +58,9 @@ export class Leadership {
   #coming: Coming | undefined;
   /** The term of the reign; undefined outside of one. */
   #reign: number | undefined;
-  #lastHeardMs: number;
+  readonly #openedAtMs: number;
+  /** When this node last had all that was committed then; undefined before the first time. */
+  #lastHeardMs: number | undefined;
   #lead: Lead;
   #leadAtMs: number;
   #noteTimer: Timer | undefined;
@@ -64,7 +69,7 @@ export class Leadership {
   constructor(options: LeadershipOptions) {
     this.#options = options;
     const nowMs = options.clock.monotonicMs();
-    this.#lastHeardMs = nowMs;
+    this.#openedAtMs = nowMs;
     this.#lead = options.lead();
     this.#leadAtMs = nowMs;
     this.#stopListening = options.onLeaderChanged(() => this.#follow());
@@ -74,12 +79,13 @@ export class Leadership {
 
   /** Never younger than the truth. */
   contact(): LeaderContact {
-    if (this.#lead.isSelf) return SELF;
     const nowMs = this.#options.clock.monotonicMs();
     if (nowMs - this.#leadAtMs >= LEAD_FRESH_MS) this.#look(nowMs);
-    const { isKnown, isSelf } = this.#lead;
-    if (isSelf) return SELF;
-    return { isLeader: false, knownLeader: isKnown, lastContactMs: nowMs - this.#lastHeardMs };
+    const { isKnown, isSelf, lastContactMs } = this.#lead;
+    // A quorum answered a moment ago.
+    if (this.#reign !== undefined && lastContactMs === 0) return SELF;
+    const sinceMs = this.#lastHeardMs ?? this.#openedAtMs;
+    return { isLeader: isSelf, knownLeader: isKnown, lastContactMs: nowMs - sinceMs };
   }
 
   /** The term of the reign, once it has begun. Rejects with LeaderAway when there is none to come, or none in time. */
@@ -118,8 +124,12 @@ export class Leadership {
   #look(nowMs: number): void {
     this.#lead = this.#options.lead();
     this.#leadAtMs = nowMs;
-    const { lastContactMs } = this.#lead;
-    if (lastContactMs !== undefined) this.#lastHeardMs = nowMs - lastContactMs;
+    const { isSelf, lastContactMs } = this.#lead;
+    // Before its reign it may lack what an earlier leader has answered.
+    if (lastContactMs === undefined || (isSelf && this.#reign === undefined)) return;
+    // What was there once, is there.
+    const heardMs = nowMs - lastContactMs;
+    this.#lastHeardMs = Math.max(this.#lastHeardMs ?? heardMs, heardMs);
   }
 
   #follow(): void {

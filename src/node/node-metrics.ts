@@ -7,6 +7,7 @@ import type { GaugeBehind } from '../http/metric-descriptions.ts';
 import type { MetricsRegistry } from '../http/metrics.ts';
 import { COUNTER_NAMES, type Metrics } from '../service/metrics.ts';
 import type { StateView } from '../state/view.ts';
+import type { ClockWatch } from './clock-watch.ts';
 import type { FeatureLevel } from './feature-level.ts';
 import type { Forwarding } from './forwarding.ts';
 import type { LeaderDuties } from './leader-duties.ts';
@@ -48,6 +49,7 @@ export interface NodeFigures {
   readonly duties: LeaderDuties;
   readonly forwarding: Forwarding;
   readonly loop: LoopWatch;
+  readonly clocks: Pick<ClockWatch, 'behindMs'>;
   readonly level: FeatureLevel;
 }
 
@@ -57,7 +59,7 @@ export function exportNodeMetrics(registry: MetricsRegistry, figures: NodeFigure
     const shown = registry.gauge(`${PREFIX}${name}`);
     registry.onCollect(() => shown.set(read()));
   };
-  const { member, view, duties, forwarding, loop, level } = figures;
+  const { member, view, duties, forwarding, loop, clocks, level } = figures;
   const is = (standing: string) => (): number => Number(member.status().standing === standing);
   gauge('server.isLeader', is('leader'));
   for (const standing of ['leader', 'follower', 'candidate', 'learner'] as const) {
@@ -90,6 +92,7 @@ export function exportNodeMetrics(registry: MetricsRegistry, figures: NodeFigure
   gauge('process.loop_delay_p50_ms', () => loop.figures().p50Ms);
   gauge('process.loop_delay_p99_ms', () => loop.figures().p99Ms);
   gauge('process.loop_delay_max_ms', () => loop.figures().maxMs);
+  gauge('clock.behind_ms', () => clocks.behindMs);
 }
 
 /**

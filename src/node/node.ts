@@ -19,6 +19,7 @@ import { exportFederationMetrics } from './federation-metrics.ts';
 import { fatalOf } from './fatal.ts';
 import { federationPlanOf } from './federation-settings.ts';
 import { GroupNodeInfo } from './group-node-info.ts';
+import { ClockWatch } from './clock-watch.ts';
 import { LoopWatch } from './loop-watch.ts';
 import { textOfAddress } from './net-address.ts';
 import { exportCertificateMetrics, exportNodeMetrics } from './node-metrics.ts';
@@ -88,7 +89,10 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
   const addresses: ListeningAddress[] = [];
   const httpAddress = (): string => (addresses[0] === undefined ? '' : textOfAddress(addresses[0]));
   const onFatal = fatalOf(platform);
-  const group = await openGroup({ ...options, reads, onFatal, httpAddress }, closer);
+  const clocks = new ClockWatch({ clock, logger });
+  const onCommandTime = (timeMs: number): void => clocks.note(timeMs);
+  const groupOptions = { ...options, reads, onFatal, httpAddress, onCommandTime };
+  const group = await openGroup(groupOptions, closer);
   const { member, machine, clusterId } = group;
   const metrics = new MetricsRegistry();
   const service = openNodeService(
@@ -98,7 +102,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
   const { door: operations, opening } = service;
   const operator = openOperators({ platform, version: options.version, group, service }, closer);
   const loop = watchLoop(options, closer);
-  exportNodeMetrics(metrics, { ...service, member, view: machine, loop });
+  exportNodeMetrics(metrics, { ...service, member, view: machine, loop, clocks });
   exportCertificateMetrics(metrics, platform);
   exportFederationMetrics(metrics, service.federation, machine);
 

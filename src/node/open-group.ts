@@ -23,6 +23,8 @@ export interface GroupOptions {
   readonly onFatal: (cause: Error) => void;
   /** `host:port` that people are shown; empty before it listens. */
   readonly httpAddress: () => string;
+  /** Called with the time of commands that are about to be applied. */
+  readonly onCommandTime: (timeMs: number) => void;
 }
 
 export interface OpenGroup {
@@ -77,13 +79,13 @@ function requireOwnState(machine: Pick<StateMachine, 'replication'>, datacenter:
 }
 
 async function openState(
-  { platform, onFatal, reads }: GroupOptions,
+  { platform, onFatal, reads, onCommandTime }: GroupOptions,
   generation: number,
 ): Promise<StateMachine> {
   const kv = await platform.openKv('state', generation, onFatal);
   const generations = generationsOf(platform, generation, onFatal);
   try {
-    return StateMachine.open(kv, { clock: platform.clock, generations, reads });
+    return StateMachine.open(kv, { clock: platform.clock, generations, reads, onCommandTime });
   } catch (error) {
     await kv.close();
     throw error;

@@ -19,7 +19,16 @@ function afterThisTurn(action: () => void): Timer {
   return { cancel: () => clearImmediate(handle) };
 }
 
+/** Node counts no longer: a timer of more fires at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
 function afterDelay(delayMs: number, action: () => void): Timer {
+  if (delayMs > TIMER_MAX_MS) {
+    let rest = afterDelay(TIMER_MAX_MS, () => {
+      rest = afterDelay(delayMs - TIMER_MAX_MS, action);
+    });
+    return { cancel: () => rest.cancel() };
+  }
   const handle = setTimeout(action, delayMs).unref();
   return { cancel: () => clearTimeout(handle) };
 }

@@ -45,6 +45,8 @@ export interface MachineDeps {
   readonly batchBytes?: number;
   /** What its entries may have a batch read and change before it ends; left out: TOUCHED_BYTES. */
   readonly touchedBytes?: number;
+  /** Called with the time of the last command of each group that is about to be applied. */
+  readonly onCommandTime?: (timeMs: number) => void;
 }
 
 /**
@@ -63,6 +65,7 @@ export class StateMachine extends StoredState {
   readonly #reads: number;
   readonly #batchBytes: number;
   readonly #touchedBytes: number;
+  readonly #onCommandTime: MachineDeps['onCommandTime'];
   readonly #checkpoints = new DigestCheckpoints();
   readonly #recent = new RecentEntries();
   readonly #moveListeners = new Set<() => void>();
@@ -82,6 +85,7 @@ export class StateMachine extends StoredState {
     this.#reads = reads;
     this.#batchBytes = batchBytes;
     this.#touchedBytes = touchedBytes;
+    this.#onCommandTime = deps.onCommandTime;
     this.watch = new Watch(clock);
     this.#clock = clock;
     this.#generations = generations;
@@ -124,6 +128,8 @@ export class StateMachine extends StoredState {
     const outcomes: Outcome[] = [];
     let landing: Landing | undefined;
     const batches = [...batchesOf(entries, this.#reads, this.#batchBytes)];
+    const timeMs = batches.at(-1)?.entries.at(-1)?.command?.timeMs;
+    if (timeMs !== undefined) this.#onCommandTime?.(timeMs);
     for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
       if (landing !== undefined && (batch.isStep || landing.batch.isStep)) {
         await landing.landed;

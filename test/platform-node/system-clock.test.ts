@@ -1,4 +1,5 @@
-// The real clock: what has no delay comes with the next turn of the event loop, whoever asks for it.
+// The real clock: what has no delay comes with the next turn of the event loop, whoever asks for it, and what has a
+// very long one not before its time.
 
 import t from 'tap';
 import { systemClock } from '../../src/platform-node/system-clock.ts';
@@ -28,4 +29,49 @@ t.test('clock: what was cancelled does not come', async (test) => {
   await new Promise((resolve) => setTimeout(resolve, 5));
   await nextTurn();
   test.notOk(hasCome);
+});
+
+t.test('clock: what is due in a month or more is not due at once', async (test) => {
+  const come: number[] = [];
+  const delaysMs = [2 ** 31 - 1, 2 ** 31, 2 ** 33, Number.POSITIVE_INFINITY];
+  const timers = delaysMs.map((delayMs) => systemClock.after(delayMs, () => come.push(delayMs)));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  test.same(come, []);
+  for (const timer of timers) timer.cancel();
+});
+
+t.test('clock: what is due later than a timer counts is counted in parts', async (test) => {
+  const { setTimeout: set, clearTimeout: clear } = globalThis;
+  const waiting = new Map<object, { readonly action: () => void; readonly delayMs: number }>();
+  const fakes = {
+    setTimeout: (action: () => void, delayMs: number) => {
+      const handle = { unref: () => handle };
+      waiting.set(handle, { action, delayMs });
+      return handle;
+    },
+    clearTimeout: (handle: object) => waiting.delete(handle),
+  };
+  /** The one timer that waits fires. */
+  const fire = (): number => {
+    const [handle, { action, delayMs }] = [...waiting][0]!;
+    waiting.delete(handle);
+    action();
+    return delayMs;
+  };
+  Object.assign(globalThis, fakes);
+  try {
+    let count = 0;
+    const come = (): void => {
+      count += 1;
+    };
+    systemClock.after(2 ** 32, come);
+    test.same([fire(), fire(), count, fire(), count], [2 ** 31 - 1, 2 ** 31 - 1, 0, 2, 1]);
+    const timer = systemClock.after(2 ** 32, come);
+    fire();
+    timer.cancel();
+    test.equal(waiting.size, 0, 'it is cancelled in any part');
+    test.equal(count, 1);
+  } finally {
+    Object.assign(globalThis, { setTimeout: set, clearTimeout: clear });
+  }
 });

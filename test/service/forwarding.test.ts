@@ -481,11 +481,52 @@ t.test('leadership: what a server without a leader says of its last contact grow
   const group = await groupOfThree();
   const contact = () => group.server(2).leadership.contact();
   t.same(contact(), { isLeader: false, knownLeader: true, lastContactMs: 7 });
+  group.server(2).heardMs = 5_000;
+  group.clock.advance(20);
+  t.equal(contact().lastContactMs, 27, 'what was there once is there');
+  group.server(2).heardMs = 7;
+  group.clock.advance(20);
+  t.equal(contact().lastContactMs, 7);
   group.lead(0);
   group.clock.advance(300);
   t.same(contact(), { isLeader: false, knownLeader: false, lastContactMs: 307 });
   t.same(group.server(1).leadership.contact().knownLeader, false);
 });
+
+t.test(
+  'leadership: a leader that hears no quorum says since when, and not that it knows',
+  async (t) => {
+    const group = await groupOfThree();
+    const server = group.server(1);
+    const contact = () => server.leadership.contact();
+    t.same(contact(), { isLeader: true, knownLeader: true, lastContactMs: 0 });
+    server.quorumMs = 1_200;
+    group.clock.advance(20);
+    t.same(contact(), { isLeader: true, knownLeader: true, lastContactMs: 1_200 });
+    group.clock.advance(15);
+    t.same(contact(), { isLeader: true, knownLeader: true, lastContactMs: 1_215 });
+    server.quorumMs = 0;
+    group.clock.advance(5);
+    t.same(contact(), { isLeader: true, knownLeader: true, lastContactMs: 0 });
+  },
+);
+
+t.test(
+  'leadership: who leads and has no reign yet does not say that it has everything',
+  async (t) => {
+    const group = await groupOfThree();
+    const server = group.server(3);
+    t.equal(server.leadership.contact().lastContactMs, 7);
+    const { propose } = server.deps;
+    Object.assign(server.deps, { propose: () => new Promise(() => undefined) });
+    group.lead(3);
+    group.clock.advance(400);
+    t.same(server.leadership.contact(), { isLeader: true, knownLeader: true, lastContactMs: 407 });
+    Object.assign(server.deps, { propose });
+    group.lead(2);
+    t.equal(server.leadership.contact().lastContactMs, 7);
+  },
+);
 
 t.test('leadership: who waits for a reign that does not come goes elsewhere', async (t) => {
   const group = await groupOfThree();

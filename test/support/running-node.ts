@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '../../cluster/platform/clock.ts';
 import { openNode } from '../../src/node/node.ts';
 import { readSettings } from '../../src/node/settings.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
@@ -24,10 +25,11 @@ interface Owner {
   teardown(action: () => Promise<void>): void;
 }
 
-/** Opens a node with these flags; those of the test environment are filled in. */
+/** Opens a node with these flags; those of the test environment are filled in. On that clock, if one is given. */
 export async function runNode(
   owner: Owner,
   flags: Readonly<Record<string, string>> = {},
+  clock?: Clock,
 ): Promise<NodeUnderTest> {
   const dataFolder = mkdtempSync(join(tmpdir(), 'node-under-test-'));
   const settings = readSettings({
@@ -43,7 +45,8 @@ export async function runNode(
     files: [],
     environment: {},
   });
-  const platform = openSystemPlatform(settings);
+  const system = openSystemPlatform(settings);
+  const platform = clock === undefined ? system : { ...system, clock };
   // The timers of a node do not keep a process alive, and a test waits for them.
   const awake = setInterval(() => undefined, 1_000);
   owner.teardown(async () => clearInterval(awake));

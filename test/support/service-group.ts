@@ -117,6 +117,10 @@ export class GroupServer {
   duties = 0;
   /** False: it applies nothing until it is true again. */
   isApplying = true;
+  /** While it leads: since a quorum was heard; 0 while one answers. */
+  quorumMs = 0;
+  /** While another leads: since it was heard. */
+  heardMs = 7;
   /** What it proposes comes to no quorum of disks before that. */
   disks: Promise<void> = Promise.resolve();
   /** What its next proposal comes to after it was committed. */
@@ -167,8 +171,10 @@ export class GroupServer {
 
   lead(): { isSelf: boolean; isKnown: boolean; lastContactMs: number | undefined; term: number } {
     const { leader, term } = this.#heard;
-    const isKnown = leader !== 0;
-    return { isSelf: leader === this.node, isKnown, lastContactMs: isKnown ? 7 : undefined, term };
+    const isSelf = leader === this.node;
+    const contactMs = leader === 0 ? undefined : this.heardMs;
+    const lastContactMs = isSelf ? this.quorumMs : contactMs;
+    return { isSelf, isKnown: leader !== 0, lastContactMs, term };
   }
 
   hearOfLeader(leader: number, term: number): void {
