@@ -87,7 +87,7 @@ export const METRICS = {
   'conclave.raft.last_index': { kind: 'gauge', says: 'last log entry' },
   'conclave.raft.leader.lastContact': {
     kind: 'gauge',
-    says: 'on the leader: milliseconds since it heard the quickest followers that make up a quorum with it; elsewhere since the leader was heard; absent while there is none',
+    says: 'on the leader: milliseconds since it heard the quickest followers that make up a quorum with it; elsewhere since the leader was heard and all was there that was committed then; absent while there is none',
   },
   'conclave.raft.forwarded_writes': {
     kind: 'gauge',
@@ -215,6 +215,10 @@ export const METRICS = {
     says: 'the same, all but one in a hundred',
   },
   'conclave.process.loop_delay_max_ms': { kind: 'gauge', says: 'the largest of the last minute' },
+  'conclave.clock.behind_ms': {
+    kind: 'gauge',
+    says: "by so much this server's clock was behind that of the server that proposed the last command; see Clocks",
+  },
 } as const satisfies Readonly<Record<string, MetricDescription>>;
 
 export type MetricName = keyof typeof METRICS;
