@@ -20,7 +20,7 @@ import { DatacenterCalls } from './datacenter-calls.ts';
 import { DatacenterLine } from './datacenter-line.ts';
 import { Enlisting } from './enlisting.ts';
 import { federationElsewhere } from './federation-elsewhere.ts';
-import { feedStandingOf } from './federation-role.ts';
+import { feedStandingOf, hasWritten } from './federation-role.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { FederationView } from './federation-view.ts';
 import { leftBehindBy } from './feature-level.ts';
@@ -153,12 +153,16 @@ export class FederationParts {
   }
 
   #newBeginning(): GlobalLogBeginning {
-    const { member, plan, platform } = this.#options;
+    const { machine, member, plan, platform } = this.#options;
     const call = member.call.bind(member);
     const { datacenter, retryJoin: seeds } = plan;
     return new GlobalLogBeginning({
       ...{ ...platform, ...this.#options, following: this.following },
-      elsewhere: () => federationElsewhere({ clock: platform.clock, datacenter, seeds, call }),
+      elsewhere: () =>
+        federationElsewhere({
+          ...{ clock: platform.clock, datacenter, seeds, call },
+          hasWritten: hasWritten(machine.position()),
+        }),
     });
   }
 

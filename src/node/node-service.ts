@@ -23,6 +23,7 @@ import { type AnsweringOptions, answeringWith } from './answer-questions.ts';
 import { DATACENTER_METHOD } from './datacenter-line.ts';
 import { serviceSettingsOf } from './derive-settings.ts';
 import { FeatureLevel } from './feature-level.ts';
+import { hasWritten } from './federation-role.ts';
 import { federationPlanOf } from './federation-settings.ts';
 import { Forwarding, OPERATION_METHOD } from './forwarding.ts';
 import { LeaderDuties } from './leader-duties.ts';
@@ -130,9 +131,11 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     onLeaderChanged,
     isPrimary: () => federation.isPrimary,
     // What it began as it stays, whatever its settings say by now.
-    isWitness: () => plan.isWitness || machine.replication()?.isWitness === true,
+    isWitness: () =>
+      machine.replication()?.isWitness ?? (plan.isWitness && !hasWritten(machine.position())),
     hasGlobalLog: () => machine.position().seq > 0,
     nothingComesBecause: () => federation.lastFailure,
+    overruledSettings: () => federation.overruled,
     hasBuiltins: () => machine.totals().namespaces > 0,
     catchUp: () => passReignBarrier({ leadership, forwarding, readBarrier }),
     clock,
