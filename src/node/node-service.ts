@@ -37,6 +37,7 @@ import { passBarrier, propose } from './proposer.ts';
 import { answeringReign, passReignBarrier, REIGN_METHOD } from './reign-barrier.ts';
 import { resetIndexOf } from './reset-index.ts';
 import type { Settings } from './settings.ts';
+import { SETTINGS_METHOD, SettingsCompared } from './settings-compared.ts';
 
 export interface NodeServiceOptions {
   readonly settings: Settings;
@@ -102,6 +103,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     underWay,
   });
   const duties = new LeaderDuties(deps);
+  const compared = new SettingsCompared({ settings, member, clock, random, logger });
   const leadership: Leadership = new Leadership({
     lead: () => leadOf(member),
     onLeaderChanged,
@@ -113,18 +115,21 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     },
     onReign: (term) => {
       duties.start();
+      compared.start();
       federation.onReign(term);
       opening.look();
     },
     onReignOver: () => {
       federation.onReignOver();
       duties.stop();
+      compared.stop();
     },
     reignWaitMs: deps.settings.leaderWaitMs,
     clock,
     logger,
   });
   closer.defer(() => duties.close());
+  closer.defer(() => compared.close());
   closer.defer(() => leadership.close());
   const readBarrier = () => passBarrier(member);
   const opening = new Opening({
@@ -144,6 +149,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   });
   closer.defer(() => opening.close());
   const door = createOperations(deps);
+  member.serve(SETTINGS_METHOD, async ({ payload }) => compared.answer(payload));
   serveOthers({ door, countMax, random, logger }, { member, leadership, federation });
   return { deps, door, forwarding, leadership, duties, opening, federation, level };
 }
