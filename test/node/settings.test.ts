@@ -72,6 +72,15 @@ t.test('settings: a refusal names the setting and where it came from', async (t)
       'f.json: unknown setting ports.grpc',
     ],
     [
+      {
+        files: [
+          { path: 'f.yaml', value: { acl: { enabled: true } } },
+          { path: 'g.yaml', value: { acl: { enabled: false }, 'acl.enabled': true } },
+        ],
+      },
+      'g.yaml: acl.enabled is set twice',
+    ],
+    [
       { files: [{ path: 'f.json', value: { ports: 5 } }] },
       'f.json: expected a map of settings under ports',
     ],
