@@ -1,6 +1,6 @@
-// Whether the servers of a datacenter are set alike in what the leader's settings decide for all, or each server's for
-// its own clients where all should decide alike: with other settings on one of them, rights and waits change with who
-// leads, or with who is asked. The leader asks the others now and then, and says what differs; nothing is changed by it.
+// Whether the servers of a datacenter are set alike where all should decide alike: with other settings on one of
+// them, rights and waits change with who leads, or with who is asked. The leader asks the others now and then, and
+// says what differs; nothing is changed by it.
 
 import type { Clock, Timer } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
@@ -14,7 +14,7 @@ import type { SettingName } from './settings-keys.ts';
 /** The method by which every server tells the leader how it is set: never its secrets. */
 export const SETTINGS_METHOD = 'service.settings';
 
-/** What should be the same on all servers of a datacenter. Names that another release does not know are not compared. */
+/** The same on all servers of a datacenter. Names that another release does not know are not compared. */
 const ALIKE = [
   'primary_datacenter',
   'raft.heartbeat_interval',

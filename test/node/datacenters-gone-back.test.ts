@@ -1,5 +1,5 @@
-// The only server of the primary is put back to an earlier day, as by the snapshot of a machine: it writes nothing over
-// what it had acknowledged and another datacenter still has, and follows that one when an operator has moved the primary.
+// The only server of the primary is put back to an earlier day, as by the snapshot of a machine: it writes nothing
+// over what it had acknowledged and another datacenter still has, and follows that one when the primary was moved.
 
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -148,7 +148,7 @@ export class FeedServer {
     return isLate ? refused : undefined;
   }
 
-  /** Datacenters that have more of this reign than this primary, which wrote that and has lost it; who has most first. */
+  /** Who has more of this reign than this primary, which wrote that and has lost it; who has most first. */
   ahead(): readonly AheadFollower[] {
     const found = [...this.#followers.values()].flatMap(({ datacenter, ahead: cursor }) =>
       cursor === undefined ? [] : [{ datacenter, cursor }],
