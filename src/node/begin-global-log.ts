@@ -8,6 +8,7 @@ import { AclError } from '../acl/error.ts';
 import type { Command } from '../state/commands.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome } from '../state/outcome.ts';
+import { hasWritten, overruledSettings, primacyOf } from './federation-role.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { type FollowingDeps, verdictOf } from './follow-primary.ts';
 
@@ -17,7 +18,7 @@ export interface BeginningDeps {
     'datacenter' | 'firstPrimary' | 'isWitness' | 'isFederated' | 'retryJoin'
   >;
   readonly logger: Logger;
-  readonly machine: Pick<StateMachine, 'replication'>;
+  readonly machine: Pick<StateMachine, 'replication' | 'position'>;
   readonly clusterId: () => string | undefined;
   /** Whether all read what the global log says. */
   readonly mayBegin: () => boolean;
@@ -30,18 +31,23 @@ export interface BeginningDeps {
 
 export class GlobalLogBeginning {
   readonly #deps: BeginningDeps;
-  #keptOutBecause: string | undefined;
+  #notBegunBecause: string | undefined;
 
   constructor(deps: BeginningDeps) {
     this.#deps = deps;
   }
 
+  /** Why there is no global log here, though settings ask for one. Undefined where one may begin, or has. */
+  get notBegunBecause(): string | undefined {
+    return this.#deps.machine.replication() === undefined ? this.#notBegunBecause : undefined;
+  }
+
   /**
    * Why this datacenter is not the primary, though its settings say so and it has no log: there is a federation
-   * already. Undefined where it may begin one, or has.
+   * already. Undefined where it may begin one, or has, and where it has objects, and goes on alone.
    */
   get keptOutBecause(): string | undefined {
-    return this.#deps.machine.replication() === undefined ? this.#keptOutBecause : undefined;
+    return hasWritten(this.#deps.machine.position()) ? undefined : this.notBegunBecause;
   }
 
   /** What all share is not written here. */
@@ -54,7 +60,12 @@ export class GlobalLogBeginning {
 
   /** Before the first write of a reign. Rejects when this server does not lead any more. */
   async beforeReign(): Promise<void> {
-    const { machine, mayBegin, plan } = this.#deps;
+    const { logger, machine, mayBegin, plan } = this.#deps;
+    const why = overruledSettings(machine.replication(), plan, machine.position());
+    if (why !== undefined) {
+      logger.error({ why }, 'primary_datacenter is not followed');
+      return;
+    }
     const isWanted = machine.replication() !== undefined || plan.isFederated;
     if (isWanted && mayBegin()) await this.#begin();
   }
@@ -65,16 +76,19 @@ export class GlobalLogBeginning {
     if (machine.replication() !== undefined) return;
     if (!mayBegin()) throw notBegun(plan.datacenter);
     await this.#begin();
-    const keptOut = this.keptOutBecause;
-    if (keptOut !== undefined) throw new RpcRefusal(FEED_REFUSAL.busy, keptOut);
+    const why = this.notBegunBecause;
+    if (why !== undefined) throw new RpcRefusal(FEED_REFUSAL.busy, why);
   }
 
   /** A log that is there already stays as it is. */
   async #begin(): Promise<void> {
     await this.#lookElsewhere();
-    if (this.keptOutBecause !== undefined) return;
+    if (this.notBegunBecause !== undefined) return;
     const { plan, propose, following } = this.#deps;
-    const { datacenter, firstPrimary: primary, isWitness } = plan;
+    const { datacenter } = plan;
+    const primary = this.#primary;
+    // Who has objects is no witness, whatever the settings of this server say.
+    const isWitness = plan.isWitness && primary !== datacenter;
     const change = { type: 'global-log.begin', datacenter, primary, isWitness } as const;
     const timeMs = following.wallMs();
     const outcome = await propose({ change, timeMs, cas: undefined, request: undefined });
@@ -85,11 +99,21 @@ export class GlobalLogBeginning {
   /** Whoever follows another one begins no federation. */
   async #lookElsewhere(): Promise<void> {
     const { elsewhere, logger, machine, plan } = this.#deps;
-    const isFounder = plan.firstPrimary === plan.datacenter && plan.retryJoin.length > 0;
+    const isFounder = this.#primary === plan.datacenter && plan.retryJoin.length > 0;
     if (machine.replication() !== undefined || !isFounder) return;
     const why = await elsewhere();
-    this.#keptOutBecause = why;
-    if (why !== undefined) logger.error({ why }, 'this datacenter is not the primary');
+    this.#notBegunBecause = why;
+    if (why === undefined) return;
+    const says =
+      this.keptOutBecause === undefined
+        ? 'this datacenter goes on alone'
+        : 'this datacenter is not the primary';
+    logger.error({ why }, says);
+  }
+
+  get #primary(): string {
+    const { machine, plan } = this.#deps;
+    return primacyOf(machine.replication(), plan, machine.position()).datacenter;
   }
 
   async #nameFederation(): Promise<void> {

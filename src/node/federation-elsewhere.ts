@@ -21,6 +21,8 @@ export interface ElsewhereOptions {
   readonly clock: Clock;
   /** The own one. */
   readonly datacenter: string;
+  /** It has objects, which taking part would cost it. */
+  readonly hasWritten: boolean;
   /** `retry_join_wan`. */
   readonly seeds: readonly NetAddress[];
   /** Rejects with RpcError. */
@@ -57,7 +59,10 @@ export async function federationElsewhere(options: ElsewhereOptions): Promise<st
   }
 }
 
-async function answerAt(seed: NetAddress, { call, datacenter }: ElsewhereOptions): Promise<Answer> {
+async function answerAt(
+  seed: NetAddress,
+  { call, datacenter, hasWritten }: ElsewhereOptions,
+): Promise<Answer> {
   let who: RpcCaller | undefined;
   const refuses = (each: RpcCaller): string | undefined => {
     who = each.datacenter === datacenter ? undefined : each;
@@ -67,24 +72,27 @@ async function answerAt(seed: NetAddress, { call, datacenter }: ElsewhereOptions
   const request = { method: DIRECTORY_METHOD, payload, deadlineMs: CALL_MS, hops: 0, refuses };
   try {
     const records = decodeRecords(await call(seed, request));
-    return toldBy(who, { datacenter, records, refusal: undefined });
+    return toldBy(who, { datacenter, hasWritten, records, refusal: undefined });
   } catch (error) {
     const refusal = error instanceof RpcError ? error.refusal : undefined;
     const isOutside = refusal?.code === REMOVED_REFUSAL || refusal?.code === FEED_REFUSAL.stranger;
-    const told = { datacenter, records: [], refusal: isOutside ? refusal?.says : undefined };
+    const says = isOutside ? refusal?.says : undefined;
+    const told = { datacenter, hasWritten, records: [], refusal: says };
     const answer = toldBy(who, told);
     return answer.kind === 'none' ? SILENT : answer;
   }
 }
 
-interface Told {
-  readonly datacenter: string;
+interface Told extends Pick<ElsewhereOptions, 'datacenter' | 'hasWritten'> {
   readonly records: readonly DirectoryRecord[];
   /** It has no part in the federation of who was asked. */
   readonly refusal: string | undefined;
 }
 
-function toldBy(who: RpcCaller | undefined, { datacenter, records, refusal }: Told): Answer {
+function toldBy(
+  who: RpcCaller | undefined,
+  { datacenter, hasWritten, records, refusal }: Told,
+): Answer {
   if (who === undefined) return SILENT;
   const others = records.filter((each) => each.datacenter !== datacenter);
   const federated = others.filter(({ federationId }) => federationId !== '');
@@ -93,6 +101,15 @@ function toldBy(who: RpcCaller | undefined, { datacenter, records, refusal }: To
   const [latest] = federated.sort((one, other) => other.epoch - one.epoch);
   const primary = latest?.primary ? `, of which ${latest.primary} is the primary` : '';
   const first = refusal === undefined ? '' : `${refusal}. `;
-  const says = `${datacenter} begins no global log of its own: ${who.datacenter} is of federation ${federationId || 'another'}${primary}. ${first}To take part, set primary_datacenter to the present primary on all servers of ${datacenter}, and start them again`;
+  const says = `${datacenter} begins no global log of its own: ${who.datacenter} is of federation ${federationId || 'another'}${primary}. ${first}${wayOnOf(datacenter, hasWritten)}`;
   return { kind: 'federation', says };
+}
+
+function wayOnOf(datacenter: string, hasWritten: boolean): string {
+  const toTakePart = `set primary_datacenter to the present primary on all servers of ${datacenter}, and start them again`;
+  if (!hasWritten) return `To take part, ${toTakePart}`;
+  return (
+    `It has objects of its own and goes on alone: take retry_join_wan back on its servers. To give them up and take ` +
+    `part, keep an archive, ${toTakePart} with empty data folders`
+  );
 }

@@ -12,6 +12,7 @@ import { Promotion } from '../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
+import type { AclError } from '../acl/error.ts';
 import type { Command } from '../state/commands.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome } from '../state/outcome.ts';
@@ -20,7 +21,7 @@ import { DatacenterCalls } from './datacenter-calls.ts';
 import { DatacenterLine } from './datacenter-line.ts';
 import { Enlisting } from './enlisting.ts';
 import { federationElsewhere } from './federation-elsewhere.ts';
-import { feedStandingOf } from './federation-role.ts';
+import { feedStandingOf, hasWritten } from './federation-role.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { FederationView } from './federation-view.ts';
 import { leftBehindBy } from './feature-level.ts';
@@ -28,6 +29,7 @@ import { feedSourceOf } from './feed-source.ts';
 import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
+import { lostReignRefusal } from './lost-reign.ts';
 import { outrunRefusal } from './outrun-refusal.ts';
 import type { Platform } from './platform.ts';
 import { PrimaryLease } from './primary-lease.ts';
@@ -148,17 +150,33 @@ export class FederationParts {
     // What a reign begins with is written in any case: without one, nobody learns of a later reign.
     const outrunBy = () => (this.isReigning ? this.promotion.outrunBy() : undefined);
     const refusal = () =>
-      outrunRefusal(datacenter, outrunBy()) ?? this.beginning.refusal() ?? this.lease.refusal();
+      outrunRefusal(datacenter, outrunBy()) ??
+      this.beginning.refusal() ??
+      this.#lostReignRefusal() ??
+      this.lease.refusal();
     return new GlobalGate({ view: machine, datacenter, refusal });
   }
 
+  #lostReignRefusal(): AclError | undefined {
+    const { machine, plan } = this.#options;
+    const { datacenters = [] } = machine.replication() ?? {};
+    return lostReignRefusal({
+      ...{ datacenter: plan.datacenter, head: machine.position(), ahead: this.feed.ahead() },
+      isWitness: (each) => datacenters.some(({ name, isWitness }) => name === each && isWitness),
+    });
+  }
+
   #newBeginning(): GlobalLogBeginning {
-    const { member, plan, platform } = this.#options;
+    const { machine, member, plan, platform } = this.#options;
     const call = member.call.bind(member);
     const { datacenter, retryJoin: seeds } = plan;
     return new GlobalLogBeginning({
       ...{ ...platform, ...this.#options, following: this.following },
-      elsewhere: () => federationElsewhere({ clock: platform.clock, datacenter, seeds, call }),
+      elsewhere: () =>
+        federationElsewhere({
+          ...{ clock: platform.clock, datacenter, seeds, call },
+          hasWritten: hasWritten(machine.position()),
+        }),
     });
   }
 

@@ -13,15 +13,42 @@ import {
 import type { Position } from '../state/outcome.ts';
 import type { FederationPlan } from './federation-settings.ts';
 
-/** Which datacenter writes; before there is a global log, what the settings say. */
+/**
+ * Which datacenter writes; before there is a global log, what the settings say, unless this one has objects: then it
+ * was its own primary, and settings, which one of its servers alone may have, give them to no other datacenter.
+ */
 export function primacyOf(
   replication: Replication | undefined,
-  { firstPrimary }: Pick<FederationPlan, 'firstPrimary'>,
+  plan: Pick<FederationPlan, 'datacenter' | 'firstPrimary'>,
   position: Position,
 ): Primacy {
-  if (replication === undefined) return { datacenter: firstPrimary, epoch: position.epoch };
+  if (replication === undefined) {
+    const { datacenter, firstPrimary } = plan;
+    return { datacenter: hasWritten(position) ? datacenter : firstPrimary, epoch: position.epoch };
+  }
   const { epoch, primary } = currentEpoch(replication);
   return { datacenter: primary, epoch };
+}
+
+/** Whether a datacenter without a global log has objects that all would share: it has written them itself. */
+export function hasWritten({ seq }: Position): boolean {
+  return seq > 0;
+}
+
+/** Which settings of this server the state overrules, and what to do; undefined where none. */
+export function overruledSettings(
+  replication: Replication | undefined,
+  { datacenter, firstPrimary }: Pick<FederationPlan, 'datacenter' | 'firstPrimary'>,
+  position: Position,
+): string | undefined {
+  const isOverruled =
+    replication === undefined && hasWritten(position) && firstPrimary !== datacenter;
+  if (!isOverruled) return undefined;
+  return (
+    `primary_datacenter is ${firstPrimary}, and ${datacenter} has objects that it wrote as its own primary, ` +
+    `which it goes on being: take the setting back on this server; or, to give them up for those of ` +
+    `${firstPrimary}, keep an archive, and start all servers of ${datacenter} with empty data folders`
+  );
 }
 
 export interface OwnStanding {

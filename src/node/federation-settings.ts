@@ -48,6 +48,8 @@ export function federationFaultOf(settings: FederationSettings): string | undefi
     joinFaultOf(settings) ??
     primaryFaultOf(settings) ??
     leaseFaultOf(settings) ??
+    waitFaultOf(settings) ??
+    ageFaultOf(settings) ??
     witnessFaultOf(settings)
   );
 }
@@ -98,6 +100,20 @@ const LEASE_MIN_NS = 2_000_000_000n;
 function leaseFaultOf({ 'federation.primary_lease': leaseNs }: FederationSettings) {
   if (leaseNs === 0n || leaseNs >= LEASE_MIN_NS) return undefined;
   return 'federation.primary_lease: expected 2s or more, or 0s for none';
+}
+
+const WAIT_MAX_NS = 600_000_000_000n;
+
+/** Longer than a timer can be, it would be no wait at all. */
+function waitFaultOf({ 'federation.visible_wait': waitNs }: FederationSettings) {
+  return waitNs > WAIT_MAX_NS ? 'federation.visible_wait: expected at most 10m' : undefined;
+}
+
+/** As often it is looked what may go. */
+const AGE_MIN_NS = 1_000_000_000n;
+
+function ageFaultOf({ 'federation.log_max_age': ageNs }: FederationSettings) {
+  return ageNs < AGE_MIN_NS ? 'federation.log_max_age: expected 1s or more' : undefined;
 }
 
 function witnessFaultOf(settings: FederationSettings): string | undefined {

@@ -39,7 +39,7 @@ export class FederationView {
     const { isKeptOut, plan } = this.#options;
     const replication = this.#replication();
     if (replication !== undefined) return isPrimary(replication);
-    return plan.firstPrimary === plan.datacenter && !isKeptOut();
+    return this.primary().datacenter === plan.datacenter && !isKeptOut();
   }
 
   primary(): Primacy {

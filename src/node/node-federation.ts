@@ -19,6 +19,7 @@ import { notPrimary } from '../state/refusals.ts';
 import { acknowledgedLevel } from './acknowledged-level.ts';
 import type { DatacenterLine } from './datacenter-line.ts';
 import { FederationParts, type FederationPartsOptions } from './federation-parts.ts';
+import { overruledSettings } from './federation-role.ts';
 import { federationShown } from './federation-shown.ts';
 import { type LevelReader, readersElsewhere } from './feature-level.ts';
 import { primaryPortOf } from './primary-port.ts';
@@ -129,6 +130,16 @@ export class NodeFederation implements Federation {
   /** Why the primary's log did not come the last time that it did not; undefined when nobody knows. */
   get lastFailure(): string | undefined {
     return this.#parts.beginning.keptOutBecause ?? this.#parts.subscriber.state().lastError?.text;
+  }
+
+  /** Which settings of this server count for nothing, and what to do; undefined where all do. */
+  get overruled(): string | undefined {
+    const { machine, plan } = this.#options;
+    const { keptOutBecause, notBegunBecause } = this.#parts.beginning;
+    return (
+      overruledSettings(machine.replication(), plan, machine.position()) ??
+      (keptOutBecause === undefined ? notBegunBecause : undefined)
+    );
   }
 
   /** Who besides this datacenter reads what it writes. */

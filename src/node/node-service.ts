@@ -21,10 +21,12 @@ import {
 } from './answer-datacenters.ts';
 import { type AnsweringOptions, answeringWith } from './answer-questions.ts';
 import { DATACENTER_METHOD } from './datacenter-line.ts';
-import { serviceSettingsOf } from './derive-settings.ts';
+import { secretOf, serviceSettingsOf } from './derive-settings.ts';
 import { FeatureLevel } from './feature-level.ts';
+import { hasWritten } from './federation-role.ts';
 import { federationPlanOf } from './federation-settings.ts';
 import { Forwarding, OPERATION_METHOD } from './forwarding.ts';
+import { InitialManagement } from './initial-management.ts';
 import { LeaderDuties } from './leader-duties.ts';
 import { type Lead, Leadership } from './leadership.ts';
 import { commitTimesIn, countersIn } from './node-metrics.ts';
@@ -35,6 +37,7 @@ import { passBarrier, propose } from './proposer.ts';
 import { answeringReign, passReignBarrier, REIGN_METHOD } from './reign-barrier.ts';
 import { resetIndexOf } from './reset-index.ts';
 import type { Settings } from './settings.ts';
+import { SETTINGS_METHOD, SettingsCompared } from './settings-compared.ts';
 
 export interface NodeServiceOptions {
   readonly settings: Settings;
@@ -100,6 +103,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     underWay,
   });
   const duties = new LeaderDuties(deps);
+  const compared = new SettingsCompared({ settings, member, clock, random, logger });
   const leadership: Leadership = new Leadership({
     lead: () => leadOf(member),
     onLeaderChanged,
@@ -111,18 +115,21 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     },
     onReign: (term) => {
       duties.start();
+      compared.start();
       federation.onReign(term);
       opening.look();
     },
     onReignOver: () => {
       federation.onReignOver();
       duties.stop();
+      compared.stop();
     },
     reignWaitMs: deps.settings.leaderWaitMs,
     clock,
     logger,
   });
   closer.defer(() => duties.close());
+  closer.defer(() => compared.close());
   closer.defer(() => leadership.close());
   const readBarrier = () => passBarrier(member);
   const opening = new Opening({
@@ -130,9 +137,11 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     onLeaderChanged,
     isPrimary: () => federation.isPrimary,
     // What it began as it stays, whatever its settings say by now.
-    isWitness: () => plan.isWitness || machine.replication()?.isWitness === true,
+    isWitness: () =>
+      machine.replication()?.isWitness ?? (plan.isWitness && !hasWritten(machine.position())),
     hasGlobalLog: () => machine.position().seq > 0,
     nothingComesBecause: () => federation.lastFailure,
+    overruledSettings: () => federation.overruled,
     hasBuiltins: () => machine.totals().namespaces > 0,
     catchUp: () => passReignBarrier({ leadership, forwarding, readBarrier }),
     clock,
@@ -140,6 +149,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   });
   closer.defer(() => opening.close());
   const door = createOperations(deps);
+  member.serve(SETTINGS_METHOD, async ({ payload }) => compared.answer(payload));
   serveOthers({ door, countMax, random, logger }, { member, leadership, federation });
   return { deps, door, forwarding, leadership, duties, opening, federation, level };
 }
@@ -175,6 +185,10 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
   const { forwarding, opening, leadership, federation, level, underWay } = parts;
   const { clock, random, logger, https } = platform;
   const timed = commitTimesIn(metrics, clock);
+  const initialManagement = new InitialManagement({
+    secret: secretOf(settings['acl.tokens.initial_management']),
+    ...{ view: machine, watch: machine.watch, kept: platform.initialManagement, logger },
+  });
   const isSoleVoter = soleVoterOf(member);
   const deps: Omit<ServiceDeps, 'underWay'> = {
     view: machine,
@@ -199,7 +213,12 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
     random,
     logger,
     metrics: countersIn(metrics),
-    settings: serviceSettingsOf(settings),
+    settings: {
+      ...serviceSettingsOf(settings),
+      get initialManagementSecret() {
+        return initialManagement.secretToMake();
+      },
+    },
   };
   return trackingWrites(deps, underWay);
 }

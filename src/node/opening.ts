@@ -19,6 +19,8 @@ export interface OpeningOptions {
   readonly hasGlobalLog: () => boolean;
   /** Why nothing comes from the primary, as far as this node knows. */
   readonly nothingComesBecause: () => string | undefined;
+  /** Settings that the state overrules, in words: it serves, and is not ready before somebody has looked. */
+  readonly overruledSettings: () => string | undefined;
   /** Whether the built-in objects are in the state of this node. */
   readonly hasBuiltins: () => boolean;
   /** Resolves when the state has what the present leader began its reign with; rejects when that fails. */
@@ -86,7 +88,8 @@ export class Opening {
     if (at.isDiskStalled) return ['the disk does not answer'];
     if (at.leader === undefined) return ['no leader is known'];
     if (!this.#hasCaughtUp) return ['the state has not caught up with the leader yet'];
-    if (this.#isAsOpenAsCanBe()) return [];
+    const overruled = this.#options.overruledSettings();
+    if (this.#isAsOpenAsCanBe()) return overruled === undefined ? [] : [overruled];
     return [this.#closedReason === WITNESS ? this.#sayNothingCame() : (this.#closedReason ?? '')];
   }
 

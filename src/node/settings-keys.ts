@@ -241,7 +241,7 @@ export const SETTING_KEYS = [
     name: 'acl.tokens.initial_management',
     type: text,
     default: '',
-    says: 'secret of a management token; made at a start when no token has it',
+    says: 'secret of a management token; made at a start when none has it, and not again when that was deleted',
     secret: true,
   },
   {

@@ -120,7 +120,14 @@ function* fileValues(file: {
   readonly value: unknown;
 }): Iterable<[string, Found]> {
   if (file.value === null || file.value === undefined) return;
-  yield* nested(file.path, '', file.value);
+  const known = new Set<string>();
+  for (const each of nested(file.path, '', file.value)) {
+    const [name] = each;
+    // Nested and dotted: whichever stands further down would count, in silence.
+    if (known.has(name)) throw new SettingsError(`${file.path}: ${name} is set twice`);
+    known.add(name);
+    yield each;
+  }
 }
 
 function* nested(path: string, prefix: string, value: unknown): Iterable<[string, Found]> {

@@ -13,6 +13,7 @@ import {
   databaseFolder,
   databaseGenerations,
   deleteFolder,
+  keptLine,
   keptNodeId,
   takeBootstrapReset,
 } from './files.ts';
@@ -31,6 +32,7 @@ import { TableChecks } from './table-checks.ts';
 import { openWsNet } from './ws-net.ts';
 
 const STANDARD_ERROR = 2;
+const INITIAL_MANAGEMENT_FILE = 'initial-management';
 
 /**
  * Makes the data folder when it is missing. Throws what the disk says, with the path; SettingsError for a
@@ -66,6 +68,7 @@ export function openSystemPlatform(
     dropKv: (name, generation) => deleteFolder(databaseFolder(dataFolder, name, generation)),
     kvGenerations: async (name) => databaseGenerations(dataFolder, name),
     takeBootstrapReset: () => takeBootstrapReset(dataFolder),
+    initialManagement: keptLine(dataFolder, INITIAL_MANAGEMENT_FILE),
     certificates,
     auditFile: auditFileOf(settings),
     exitAfterFatal: () => process.exit(1),

@@ -25,6 +25,7 @@ export interface ServiceSettings {
   /** Shown only: every node resolves tokens from its own full state. */
   readonly downPolicy: string;
   readonly tokenLimits: TtlLimits;
+  /** Of which a management token is made where no token has it; undefined where there is none to make. */
   readonly initialManagementSecret: SecretId | undefined;
   readonly namespacesEnabled: boolean;
   /** How long a write is tried while there is no leader, or none that answers. */

@@ -29,7 +29,10 @@ interface Seed {
 }
 
 /** What comes of it, and how often each was asked. */
-async function asking(seeds: readonly (Seed | ((round: number) => Seed))[]) {
+async function asking(
+  seeds: readonly (Seed | ((round: number) => Seed))[],
+  { hasWritten = false } = {},
+) {
   const clock = new FakeClock();
   const counts = seeds.map(() => 0);
   const call = async ({ port }: NetAddress, request: RpcCall): Promise<Uint8Array> => {
@@ -44,7 +47,9 @@ async function asking(seeds: readonly (Seed | ((round: number) => Seed))[]) {
   };
   const addresses = seeds.map((_, port) => ({ host: 'h', port }));
   let outcome: { readonly why: string | undefined } | undefined;
-  const asked = federationElsewhere({ clock, datacenter: 'dc1', seeds: addresses, call });
+  const asked = federationElsewhere({
+    ...{ clock, datacenter: 'dc1', hasWritten, seeds: addresses, call },
+  });
   void asked.then((why) => {
     outcome = { why };
   });

@@ -72,6 +72,15 @@ t.test('settings: a refusal names the setting and where it came from', async (t)
       'f.json: unknown setting ports.grpc',
     ],
     [
+      {
+        files: [
+          { path: 'f.yaml', value: { acl: { enabled: true } } },
+          { path: 'g.yaml', value: { acl: { enabled: false }, 'acl.enabled': true } },
+        ],
+      },
+      'g.yaml: acl.enabled is set twice',
+    ],
+    [
       { files: [{ path: 'f.json', value: { ports: 5 } }] },
       'f.json: expected a map of settings under ports',
     ],
@@ -135,6 +144,16 @@ t.test('settings: a refusal names the setting and where it came from', async (t)
       },
       'ports.http (f.json): expected a port: -1 (off), 0 (any free one) or 1 to 65535, not "x"',
     ],
+    [
+      { flags: { 'federation-visible-wait': '10m1s' } },
+      'federation.visible_wait: expected at most 10m',
+    ],
+    [{ flags: { 'federation-visible-wait': '10m' } }, 'accepted'],
+    [
+      { flags: { 'federation-log-max-age': '999ms' } },
+      'federation.log_max_age: expected 1s or more',
+    ],
+    [{ flags: { 'federation-log-max-age': '1s' } }, 'accepted'],
     [{ environment: { CONCLAVE_CLIENT_ADDR: '' } }, 'accepted'],
     [{ flags: { 'ports-https': '0' } }, 'ports.https needs tls.cert_file and tls.key_file'],
     [

@@ -66,6 +66,7 @@ function openingOf(t: { teardown(action: () => void): void }) {
     isWitness: false,
     hasGlobalLog: false,
     why: undefined as string | undefined,
+    overruled: undefined as string | undefined,
     canRead: false,
     barriers: 0,
   };
@@ -76,6 +77,7 @@ function openingOf(t: { teardown(action: () => void): void }) {
     isWitness: () => world.isWitness,
     hasGlobalLog: () => world.hasGlobalLog,
     nothingComesBecause: () => world.why,
+    overruledSettings: () => world.overruled,
     hasBuiltins: () => world.hasBuiltins,
     catchUp: () => {
       world.barriers += 1;

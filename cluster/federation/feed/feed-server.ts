@@ -10,7 +10,7 @@ import type { Random } from '../../platform/random.ts';
 import { RpcRefusal } from '../../transport/rpc-error.ts';
 import type { RpcCaller, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { EntrySource } from '../entry-source.ts';
-import { positionText } from '../global-log.ts';
+import { type GlobalCursor, positionText } from '../global-log.ts';
 import { otherClusterText } from '../refuse-outsiders.ts';
 import { type AckLevel, type AckResult, AckWaiters, type AckWish } from './ack-waiters.ts';
 import {
@@ -67,6 +67,11 @@ export interface FeedServerOptions {
   /** A follower knows of a later reign than this primary's: it must stop being primary. */
   readonly onNewerEpoch: (epoch: number) => void;
   readonly limits?: Partial<FeedLimits>;
+}
+
+export interface AheadFollower {
+  readonly datacenter: string;
+  readonly cursor: GlobalCursor;
 }
 
 /** By the own wall clock. */
@@ -143,6 +148,14 @@ export class FeedServer {
     return isLate ? refused : undefined;
   }
 
+  /** Who has more of this reign than this primary, which wrote that and has lost it; who has most first. */
+  ahead(): readonly AheadFollower[] {
+    const found = [...this.#followers.values()].flatMap(({ datacenter, ahead: cursor }) =>
+      cursor === undefined ? [] : [{ datacenter, cursor }],
+    );
+    return found.sort((one, other) => other.cursor.seq - one.cursor.seq);
+  }
+
   /** It has asked for something else than the feed: a follower that takes a snapshot does. */
   heard(datacenter: string): void {
     this.#followers.get(datacenter)?.heard(this.#options.clock.monotonicMs());
@@ -200,7 +213,7 @@ export class FeedServer {
   #begin(
     follower: Follower,
     { name, remote }: RpcCaller,
-    { cursor, term }: FeedHello,
+    { cursor, term, federationId: theirs }: FeedHello,
     { federationId, epoch }: Extract<FeedStanding, { readonly kind: 'primary' }>,
   ): HelloAnswer {
     const { clock, logger, source } = this.#options;
@@ -216,6 +229,9 @@ export class FeedServer {
         return { kind: 'snapshot-needed', federationId, epoch };
       case 'diverged':
         follower.stands('diverged');
+        // Who is of no federation yet has objects of its own.
+        if (theirs !== '' && cursor.epoch === epoch && cursor.seq > source.head.seq)
+          follower.isAhead(cursor);
         follower.failed({
           text: `it has what the primary has not, behind entry ${location.forkSeq}`,
           atMs: clock.wallMs(),

@@ -326,6 +326,7 @@ t.test(
     await world.until('it knows', () => secondary.subscriber.state().kind === 'diverged');
     test.match(secondary.subscriber.state(), { forkSeq: 2, lastError: { text: /behind entry 2/ } });
     test.equal(primary.feed.acknowledgedSeq('majority'), 0, 'it counts for nothing');
+    test.same(primary.feed.ahead(), [], 'beside it is not ahead of it');
     for (let second = 0; second < 30; second += 1) {
       const lastError = { text: 'it has what the primary has not, behind entry 2' };
       const stands = { state: 'diverged', acked: undefined, lastError };
@@ -337,6 +338,22 @@ t.test(
     test.equal(secondary.state.snapshotCount, 1);
   },
 );
+
+t.test('feed: a primary that has lost what it wrote is told who has it', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  for (let number = 1; number <= 3; number += 1) log.write(`${number}`);
+  const fourth = nextEntry(log.at(3), Buffer.from('lost'));
+  secondary.state.cursor = nextEntry(fourth, Buffer.from('lost, too'));
+  secondary.subscriber.start(1);
+  await world.until('it stands', () => secondary.subscriber.state().kind === 'diverged');
+  test.same(primary.feed.ahead(), [], 'who is of no federation has objects of its own');
+  secondary.state.federationId = FEDERATION;
+  await world.until('it is told', () => primary.feed.ahead().length > 0);
+  test.match(primary.feed.ahead(), [{ datacenter: 'dc2', cursor: { epoch: 1, seq: 5 } }]);
+  secondary.state.cursor = undefined;
+  await world.until('it has given that up', () => secondary.state.cursor?.seq === 3);
+  test.same(primary.feed.ahead(), []);
+});
 
 t.test(
   'feed: who knows of a later reign fences the primary, and takes nothing of it',

@@ -1,0 +1,32 @@
+// Other datacenters have more of this reign than the primary that wrote it: the disk of the primary was put back to
+// an earlier state. What it wrote now would stand in the places of what it had acknowledged, revocations among it,
+// and it could not follow those who still have that.
+
+import type { AheadFollower } from '../../cluster/federation/feed/feed-server.ts';
+import { positionText } from '../../cluster/federation/global-log.ts';
+import { AclError } from '../acl/error.ts';
+import type { Position } from '../state/outcome.ts';
+
+export interface LostReign {
+  /** The primary. */
+  readonly datacenter: string;
+  /** Where its log ends. */
+  readonly head: Position;
+  /** Who has more, and most first. */
+  readonly ahead: readonly AheadFollower[];
+  readonly isWitness: (datacenter: string) => boolean;
+}
+
+/** Why nothing global may be written; undefined where nobody has more. */
+export function lostReignRefusal(lost: LostReign): AclError | undefined {
+  const { datacenter, head, ahead, isWitness } = lost;
+  const [most] = ahead;
+  if (most === undefined) return undefined;
+  const next = ahead.find((each) => !isWitness(each.datacenter))?.datacenter;
+  const command = `\`conclave operator promote${next === undefined ? '' : ` ${next}`} --election\``;
+  const place = next ?? `a datacenter other than ${datacenter} and ${most.datacenter}`;
+  const says =
+    `${most.datacenter} has ${positionText(most.cursor)} of this reign, and ${datacenter}, which wrote that, ends at ` +
+    `${positionText(head)}: its data folders are of an earlier day. ${command}, asked at ${place}, goes on with what is there`;
+  return new AclError('unavailable', `Nothing was written: ${says}`);
+}
