@@ -9,7 +9,7 @@ import { nameClusters, type Replication } from './global-log/replication.ts';
 export const FIRST_LEVEL = 1;
 
 /** What this release reads. */
-export const NEWEST_LEVEL = 5;
+export const NEWEST_LEVEL = 6;
 
 /** A level is never given another meaning: a new command, or another layout of one, has a new level. */
 const LEVEL_OF_CHANGE: Readonly<Record<ChangeType, number>> = {
@@ -91,6 +91,14 @@ export function isStrictOnRows(level: number): boolean {
   return level >= STRICT_ROWS_LEVEL;
 }
 
+/**
+ * Whether what a restore left behind in the log is set apart with the rest of a fork where it is still there. Releases
+ * of before count it as gone, and drop it: so what they did is done below that level.
+ */
+export function setsApartUnused(level: number): boolean {
+  return level >= UNUSED_APART_LEVEL;
+}
+
 /** Whether the list of datacenters may say which cluster has each name: older releases would leave that out. */
 export function namesClusters(level: number): boolean {
   return level >= CLUSTERS_LEVEL;
@@ -109,6 +117,7 @@ const FROM_FORK_LEVEL = 3;
 const LOCAL_DELETIONS_LEVEL = 4;
 const STRICT_ROWS_LEVEL = 5;
 const CLUSTERS_LEVEL = 4;
+const UNUSED_APART_LEVEL = 6;
 
 /**
  * The command in words that everybody reads who reads the level. Undefined where there are none: it must

@@ -29,6 +29,7 @@ import {
 } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import { archived, commandsOf, type Server } from './restoring.ts';
 
 const NAMES = ['dc1', 'dc2', 'w'] as const;
 type Name = (typeof NAMES)[number];
@@ -686,6 +687,47 @@ t.test('a fork: a snapshot of a reign that nobody told of sets more apart, too',
   test.equal(await world.takeIn(snapshot, 'dc1'), 'applied');
   test.notOk(world.at('dc1').isDiverged);
   test.same(apart(), { divergent: [1, 2, 3, 4, 5], gone: [] });
+});
+
+/** One that wrote two entries, restored an archive and wrote one more, none of which the next reign has. */
+async function leftBehindByRestore(level: number, trims: readonly number[] = []) {
+  const world = await World.open();
+  const restore = await commandsOf(await archived(world.machines.dc1 as Server));
+  await world.say('dc1', { type: 'level.raise', level });
+  const fork = world.at('dc1').cursor.seq;
+  for (let count = 0; count < 2; count += 1) await world.write('dc1');
+  await world.machines.dc1.run(...restore);
+  await world.write('dc1');
+  for (const upTo of trims) await world.say('dc1', { type: 'global-log.trim', upTo });
+  await world.start('dc2', 2, [], true);
+  await world.fence('dc1', 'dc2');
+  const { divergent, gone } = world.at('dc1');
+  const there = await world.machines.dc1.machine.divergentEntries(10);
+  const apart = { divergent: seqsIn(divergent, fork), gone: seqsIn(gone, fork) };
+  return { world, apart, there: there.map(({ seq }) => seq - fork) };
+}
+
+t.test('a fork: what a restore left behind is set apart while it is there', async (test) => {
+  const { world, apart, there } = await leftBehindByRestore(6);
+  test.same(apart, { divergent: [1, 2, 3, 4], gone: [] });
+  test.same(there, [1, 2, 3, 4]);
+  test.equal(await world.take('dc2', 'dc1'), 'applied');
+  await world.say('dc1', { type: 'global-log.trim', upTo: 0 });
+  test.same(world.at('dc1').unused, []);
+  const kept = await world.machines.dc1.machine.divergentEntries(10);
+  test.equal(kept.length, 4, 'and stays, whatever else is dropped');
+});
+
+t.test('a fork: what a restore left behind and was dropped is gone', async (test) => {
+  const { apart, there } = await leftBehindByRestore(6, [0]);
+  test.same(apart, { divergent: [3, 4], gone: [1, 2] });
+  test.same(there, [3, 4]);
+});
+
+t.test('a fork: before level 6 all that a restore left behind counts as gone', async (test) => {
+  const { apart, there } = await leftBehindByRestore(5);
+  test.same(apart, { divergent: [3, 4], gone: [1, 2] });
+  test.same(there, [3, 4]);
 });
 
 interface Hanging {

@@ -1,8 +1,8 @@
 // What a datacenter has of the global log that is not on the chain of the reign that it hears of, as ranges:
-// its own entries are set apart until somebody settles them, or counted as gone where they were trimmed. Nothing
-// of the log itself is touched here.
+// its own entries are set apart until somebody settles them, or counted as gone where they are not there any more.
+// Nothing of the log itself is touched here.
 
-import { isStrictOnForks } from '../feature-levels.ts';
+import { isStrictOnForks, setsApartUnused } from '../feature-levels.ts';
 import { isOwn, rangesOf, suffixOf } from './chain.ts';
 import type { EntryRange, EpochStart, Replication } from './replication.ts';
 
@@ -15,7 +15,7 @@ export function setApart(
   replication: Replication,
   theirs: readonly EpochStart[],
 ): Replication {
-  if (!replication.isDiverged) return withoutSuffix(replication, theirs);
+  if (!replication.isDiverged) return withoutSuffix(replication, theirs, level);
   const isNews = (theirs.at(-1)?.epoch ?? 0) > replication.maxEpochPromised;
   return isNews && isStrictOnForks(level) ? withLongerSuffix(replication, theirs) : replication;
 }
@@ -34,13 +34,23 @@ function withLongerSuffix(replication: Replication, theirs: readonly EpochStart[
       const inside = known.filter((each) => isInside(each, range)).map(({ first }) => first);
       return within(range, range.first, Math.min(range.last, ...inside.map((first) => first - 1)));
     });
-  const left = missing.flatMap((range) => partsIn(range, replication.unused));
+  const left = leftOf(missing, replication.unused);
   return {
     ...replication,
-    divergent: [...left, ...divergent],
-    gone: [...missing.flatMap((range) => partsOutside(range, left)), ...gone],
-    unused: replication.unused.flatMap((range) => partsOutside(range, left)),
+    divergent: [...left.there, ...divergent],
+    gone: [...left.gone, ...gone],
+    unused: left.unused,
   };
+}
+
+/** Of own entries that are in the log no more: those that are still there, which are wanted now, and the others. */
+function leftOf(
+  missing: readonly EntryRange[],
+  unused: readonly EntryRange[],
+): Readonly<Record<'there' | 'gone' | 'unused', readonly EntryRange[]>> {
+  const there = missing.flatMap((range) => partsIn(range, unused));
+  const outside = (range: EntryRange): readonly EntryRange[] => partsOutside(range, there);
+  return { there, gone: missing.flatMap(outside), unused: unused.flatMap(outside) };
 }
 
 function isInside(range: EntryRange, other: EntryRange): boolean {
@@ -68,13 +78,20 @@ function partsOutside(range: EntryRange, others: readonly EntryRange[]): readonl
     );
 }
 
-function withoutSuffix(replication: Replication, theirs: readonly EpochStart[]): Replication {
+function withoutSuffix(
+  replication: Replication,
+  theirs: readonly EpochStart[],
+  level: number,
+): Replication {
   const { first, cursor, divergent, gone } = replication;
   const suffix = suffixOf(replication, theirs);
   if (suffix.length === 0) return replication;
   const kept = suffix.flatMap((range) => within(range, first, range.last));
-  const trimmed = suffix.flatMap((range) => within(range, range.first, first - 1));
   const own = (range: EntryRange): boolean => isOwn(replication, range);
+  const missing = suffix.filter(own).flatMap((range) => within(range, range.first, first - 1));
+  const left = setsApartUnused(level)
+    ? leftOf(missing, replication.unused)
+    : { there: [], gone: missing, unused: replication.unused };
   const forkSeq = suffix[0]!.first - 1;
   // Nothing is sent to others from here on, so nothing else that is kept is wanted.
   const shared = rangesOf(replication.epochs, first, forkSeq);
@@ -83,9 +100,9 @@ function withoutSuffix(replication: Replication, theirs: readonly EpochStart[]):
     ...replication,
     first: cursor.seq + 1,
     keptBytes: 0,
-    divergent: [...divergent, ...kept.filter(own)],
-    gone: [...gone, ...trimmed.filter(own)],
-    unused: [...replication.unused, ...shared, ...foreign],
+    divergent: [...divergent, ...left.there, ...kept.filter(own)],
+    gone: [...gone, ...left.gone],
+    unused: [...left.unused, ...shared, ...foreign],
     isDiverged: true,
   };
 }
