@@ -70,6 +70,22 @@ export class FeatureLevel {
     return { uses: uses(), reads, waitsFor: behind.map(({ name }) => name) };
   }
 
+  /**
+   * Why nothing of a global log of that level comes to this datacenter, and what to do about it; undefined where no
+   * server is known that keeps it away.
+   */
+  keptFrom(level: number): string | undefined {
+    const { members, uses } = this.#options;
+    if (uses() >= level) return undefined;
+    const behind = members().filter(({ reads = 0 }) => reads < level);
+    if (behind.length === 0) return undefined;
+    const names = behind.map(({ name }) => name).join(', ');
+    return (
+      `feature level ${uses()} is used here, and the global log is of ${level}: upgrade and start ${names}, ` +
+      'and replace those that are gone for good'
+    );
+  }
+
   /** The command as all read it. Throws AclError 'unavailable' where it has to wait. */
   readable(command: Command): Command {
     const readable = readableAt(this.#options.uses(), command);

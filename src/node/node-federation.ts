@@ -13,6 +13,7 @@ import type { AckLevel } from '../service/call.ts';
 import type { PrimaryPort } from '../service/primary-port.ts';
 import type { Errand, Federation, Primacy, WaitThere } from '../service/federation.ts';
 import type { Change } from '../state/commands.ts';
+import { GLOBAL_LOG_LEVEL } from '../state/feature-levels.ts';
 import { removedOf } from '../state/global-log/replication.ts';
 import type { Position } from '../state/outcome.ts';
 import { notPrimary } from '../state/refusals.ts';
@@ -140,6 +141,12 @@ export class NodeFederation implements Federation {
       overruledSettings(machine.replication(), plan, machine.position()) ??
       (keptOutBecause === undefined ? notBegunBecause : undefined)
     );
+  }
+
+  /** The feature level that whoever follows the primary has to use, as far as that is known here. */
+  get logLevel(): number {
+    const told = this.#parts.gossip.directory.levelOf(this.primary().datacenter);
+    return Math.max(told ?? 0, GLOBAL_LOG_LEVEL);
   }
 
   /** Who besides this datacenter reads what it writes. */

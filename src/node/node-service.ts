@@ -140,7 +140,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
     isWitness: () =>
       machine.replication()?.isWitness ?? (plan.isWitness && !hasWritten(machine.position())),
     hasGlobalLog: () => machine.position().seq > 0,
-    nothingComesBecause: () => federation.lastFailure,
+    nothingComesBecause: () => level.keptFrom(federation.logLevel) ?? federation.lastFailure,
     overruledSettings: () => federation.overruled,
     hasBuiltins: () => machine.totals().namespaces > 0,
     catchUp: () => passReignBarrier({ leadership, forwarding, readBarrier }),

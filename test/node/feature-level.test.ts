@@ -258,7 +258,9 @@ t.test(
     await serverOf(dc3).open();
     await until('the primary has refused it', async () => {
       const why = serverOf(dc3).node.info.notReadyReasons().join();
-      return why.includes('upgrade all servers of dc3');
+      return why.includes(
+        `feature level ${NEWEST_LEVEL} is used here, and the global log is of ${NEXT}: upgrade and start dc3-1, `,
+      );
     });
     await restart(serverOf(dc3), NEXT);
     await everyoneKnows([dc1, dc2, dc3]);
@@ -312,6 +314,26 @@ t.test('skew: a primary has its global log before the others can read one', asyn
   await until('it is there', async () => {
     return (await behind.client.get('/acl/policies?stale')).text.includes('before-the-other');
   });
+});
+
+t.test('skew: a secondary says who keeps it from having a global log at all', async (t) => {
+  const dc1 = await runDatacenter(t, { name: 'dc1' });
+  const dc2 = await planned(t, { name: 'dc2', primary: dc1, servers: 3 });
+  const [older, ...others] = dc2.servers as [ServerUnderTest, ...ServerUnderTest[]];
+  older.reads = FIRST_LEVEL;
+  await Promise.all(dc2.servers.map((server) => server.open()));
+  await leaderOf(dc2.servers);
+  const says = (name: string) =>
+    'nothing has come from the primary datacenter yet: feature level 1 is used here, and the global log is of ' +
+    `${NEWEST_LEVEL}: upgrade and start ${name}, and replace those that are gone for good`;
+  const allSay = (text: string) =>
+    until(text, () => others.every((each) => each.node.info.notReadyReasons()[0] === text));
+  await allSay(says(older.name));
+  await older.close();
+  await allSay(says(older.name));
+  older.reads = NEWEST_LEVEL;
+  await older.open();
+  await everyoneKnows([dc1, dc2]);
 });
 
 t.test('skew: a secondary that is a release ahead follows an older primary', async (t) => {

@@ -289,6 +289,14 @@ export const BAD_DAYS: readonly BadDay[] = [
     faults: [],
   },
   {
+    name: 'a server of a release without a global log is gone for good before its datacenter has one',
+    marks: ['a server was replaced that kept its datacenter from the global log'],
+    siteSizes: [1, 3, 1],
+    federation: { olderHosts: [2, 3, 4], olderLevel: FIRST_LEVEL },
+    safetyMs: 8000,
+    faults: [],
+  },
+  {
     name: 'archives are restored at the primary, and refused elsewhere',
     marks: [
       'an archive was restored',

@@ -30,12 +30,9 @@ const EVERY_MS = 3000;
 /** A server answers after five seconds at the latest. */
 const TIMEOUT_MS = 8000;
 
-/**
- * Of a datacenter that is refused the log: the primary says what to do. One whose level is from before there was such a
- * log does not ask for it, and says no more.
- */
-const IS_REFUSED =
-  /^nothing has come from the primary datacenter yet(?:: .*: upgrade all servers of .*)?$/;
+/** Of a datacenter whose level is below that of the global log: it says which servers are to be upgraded or replaced. */
+const IS_KEPT_FROM =
+  /^nothing has come from the primary datacenter yet: feature level .*: upgrade and start (.*), and replace /;
 
 interface Level {
   readonly leader: SimHost;
@@ -85,7 +82,8 @@ export class LevelOperator {
 
   async #levelAt(leader: SimHost, well: readonly SimHost[]): Promise<readonly Level[]> {
     const answer = await this.#ask(leader, 'GET', 'autopilot/state');
-    if (answer?.status === 503 && IS_REFUSED.test(answer.text)) this.#replace(leader, well);
+    const names = IS_KEPT_FROM.exec(answer?.text ?? '')?.[1];
+    if (names !== undefined) this.#replace(names.split(', '), well);
     if (answer?.status !== 200) return [];
     const { FeatureLevel: level } = JSON.parse(answer.text) as {
       readonly FeatureLevel: {
@@ -98,12 +96,11 @@ export class LevelOperator {
     return [{ leader, active, readable, waitsFor }];
   }
 
-  /** Another machine of its name takes the place of one that is gone. */
-  #replace(leader: SimHost, well: readonly SimHost[]): void {
+  /** Another machine of its name takes the place of one of these that is gone. */
+  #replace(names: readonly string[], well: readonly SimHost[]): void {
     const { group, onLosing, sites, world } = this.#options;
-    const site = sites.find((each) => each.includes(leader)) ?? [];
-    // It may have been upgraded, and gone before its leader heard of that.
-    const gone = site.find((host) => !well.includes(host) && !this.#replaced.has(host));
+    const isGone = (host: SimHost): boolean => !well.includes(host) && !this.#replaced.has(host);
+    const gone = sites.flat().find((host) => names.includes(host.name) && isGone(host));
     if (gone === undefined) return;
     this.#replaced.add(gone);
     group.crash(gone, 'process');
