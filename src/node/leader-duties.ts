@@ -8,6 +8,7 @@ import type { ServiceDeps } from '../service/deps.ts';
 import { RequestAges } from '../service/request-ages.ts';
 import { LeaderAway } from '../service/remote.ts';
 import { isMoved } from '../service/run-write.ts';
+import { VoidTokenRounds } from '../service/void-token-rounds.ts';
 
 const BEAT_MS = 1_000;
 /** When a pass has found more than it may take at once. */
@@ -16,6 +17,8 @@ const BUSY_BEAT_MS = 100;
 export class LeaderDuties {
   readonly #deps: ServiceDeps;
   readonly #ages = new RequestAges();
+  /** Of the present reign: another leader may have left something behind where this one was. */
+  #rounds = new VoidTokenRounds();
   #timer: Timer | undefined;
   #pass: Promise<void> | undefined;
   #isOn = false;
@@ -34,6 +37,7 @@ export class LeaderDuties {
   /** This node leads now. */
   start(): void {
     this.#isOn = true;
+    this.#rounds = new VoidTokenRounds();
     this.#awaitBeat(BEAT_MS);
   }
 
@@ -76,10 +80,10 @@ export class LeaderDuties {
   /** Whether there is more of anything. */
   async #reap(): Promise<boolean> {
     try {
-      const report = await reapOnce(this.#deps, this.#ages);
+      const report = await reapOnce(this.#deps, { ages: this.#ages, rounds: this.#rounds });
       this.#backlog = report.expiredTokens + report.orphanedTokens;
       this.#tell();
-      return Object.values(report).some((count) => count >= REAP_BATCH_MAX);
+      return report.isMore;
     } catch (error) {
       // Somebody else leads by now, or another datacenter is primary, whose duty it is.
       if (error instanceof LeaderAway || isMoved(error)) return false;

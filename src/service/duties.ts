@@ -15,10 +15,12 @@ import type { Change } from '../state/commands.ts';
 import { forgetsByName } from '../state/feature-levels.ts';
 import { IN_ONE_PIECE_BYTES } from '../state/in-one-piece.ts';
 import { RESTORE_IDLE_MS } from '../state/restore-progress.ts';
+import type { FoundTokens } from '../state/void-tokens.ts';
 import type { ServiceDeps } from './deps.ts';
 import type { RequestAges } from './request-ages.ts';
+import type { VoidTokenRounds } from './void-token-rounds.ts';
 
-/** Most objects of one kind that a pass deletes: applying them must not keep the event loop for long. */
+/** Most objects of one kind that a pass looks at and deletes: applying them must not keep the event loop for long. */
 export const REAP_BATCH_MAX = 512;
 
 export type DutyDeps = Pick<
@@ -26,8 +28,16 @@ export type DutyDeps = Pick<
   'view' | 'clock' | 'random' | 'propose' | 'federation' | 'metrics' | 'settings'
 >;
 
-/** What one pass found; a number equal to REAP_BATCH_MAX means that there is more. */
+/** What the leader's clock-work keeps from pass to pass. */
+export interface DutyMemory {
+  readonly ages: RequestAges;
+  readonly rounds: VoidTokenRounds;
+}
+
+/** What one pass found. */
 export interface ReapReport {
+  /** Whether another pass would find more at once. */
+  readonly isMore: boolean;
   readonly expiredTokens: number;
   readonly orphanedTokens: number;
   readonly oldRequests: number;
@@ -63,17 +73,21 @@ export async function ensureBuiltins(deps: BuiltinDeps): Promise<void> {
 }
 
 /** One pass over everything that grows old. Proposes nothing when there is nothing to do. */
-export async function reapOnce(deps: DutyDeps, ages: RequestAges): Promise<ReapReport> {
-  const { view, clock } = deps;
+export async function reapOnce(deps: DutyDeps, { ages, rounds }: DutyMemory): Promise<ReapReport> {
+  const { view, clock, federation } = deps;
   const nowMs = clock.wallMs();
-  const expired = ownOf(deps, await view.expiredTokens(nowMs, REAP_BATCH_MAX));
-  const orphaned = ownOf(deps, await view.orphanedTokens(REAP_BATCH_MAX));
-  await reap(deps, expired);
-  // An orphan may have expired as well; deleting it once is enough.
-  const known = new Set<string>(expired);
-  await reap(
+  // What all share is deleted only where it may be written.
+  const isLocalOnly = federation.closedBecause() !== undefined;
+  rounds.begin({ nowMs, isLocalOnly });
+  const expired = await reapFound(
     deps,
-    orphaned.filter((accessorId) => !known.has(accessorId)),
+    (limit) => view.expiredTokens({ nowMs, isLocalOnly, after: rounds.expired, limit }),
+    (found) => rounds.expiredDone(found),
+  );
+  const orphaned = await reapFound(
+    deps,
+    (limit) => view.orphanedTokens({ isLocalOnly, after: rounds.orphaned, limit }),
+    (found) => rounds.orphanedDone(found),
   );
   const requests = await forgetRequests(deps, ages);
   const logins = await view.oldPendingLogins(nowMs, REAP_BATCH_MAX);
@@ -83,20 +97,34 @@ export async function reapOnce(deps: DutyDeps, ages: RequestAges): Promise<ReapR
     await perform(deps, { type: 'restore.abandon', id: restore.id });
   }
   return {
-    expiredTokens: expired.length,
-    orphanedTokens: orphaned.length,
+    // Orphans that are left to the primary are come by again in any case.
+    isMore:
+      !expired.isEnd ||
+      (!orphaned.isEnd && orphaned.count > 0) ||
+      Math.max(requests, logins.length) >= REAP_BATCH_MAX,
+    expiredTokens: expired.count,
+    orphanedTokens: orphaned.count,
     oldRequests: requests,
     oldPendingLogins: logins.length,
   };
 }
 
-/** Those that may be deleted here and now: what all share, only where it may be written. */
-function ownOf(
-  { view, federation }: DutyDeps,
-  accessorIds: readonly AccessorId[],
-): readonly AccessorId[] {
-  if (federation.closedBecause() === undefined) return accessorIds;
-  return accessorIds.filter((accessorId) => view.token(accessorId)?.local === true);
+/** As many as a pass may look at, in pieces. What a piece has found is done when it is deleted. */
+async function reapFound<Place>(
+  deps: DutyDeps,
+  search: (limit: number) => Promise<FoundTokens<Place>>,
+  onDone: (found: FoundTokens<Place>) => void,
+): Promise<{ readonly count: number; readonly isEnd: boolean }> {
+  let count = 0;
+  for (let left = REAP_BATCH_MAX; left > 0; ) {
+    const found = await search(left);
+    await reap(deps, found.accessorIds);
+    onDone(found);
+    count += found.accessorIds.length;
+    left -= found.looked;
+    if (found.isEnd) return { count, isEnd: true };
+  }
+  return { count, isEnd: false };
 }
 
 /** How many were forgotten. Where releases may still run that do not forget by name, the times in the state decide. */

@@ -1,85 +1,11 @@
-// What the leader's duties look for: tokens to reap, requests and logins to forget. Each looks from
+// What the leader's duties look for: requests and logins to forget; of tokens see void-tokens.ts. Each looks from
 // the oldest on and stops at its limit, so that a duty costs what it finds.
 
 import type { KvReader, KvRow } from '../../cluster/platform/kv.ts';
-import { type AccessorId, uuidOfBytes } from '../acl/ids.ts';
 import { IN_ONE_PIECE_BYTES } from './in-one-piece.ts';
 import { requestAgeOf } from './request-row.ts';
 import type { FoundRequests, RequestSearch } from './request-search.ts';
-import { TOKENS } from './objects.ts';
-import { readAt } from './reads.ts';
-import { decodeRetiredNamespace } from './retired-namespace.ts';
-import { behind, idAtEnd, rangeOf, type RowKind, ROW, rowKey, textsInKey } from './tables.ts';
-
-export interface TokenSearch {
-  readonly limit: number;
-  /** The tokens that are looked for; all, when it is left out. */
-  readonly isOwn?: ((accessorId: AccessorId) => boolean) | undefined;
-}
-
-/** Accessor ids of tokens whose time lies before `nowMs`, oldest first. */
-export async function expiredTokens(
-  reader: KvReader,
-  { nowMs, limit, isOwn = () => true }: TokenSearch & { readonly nowMs: number },
-): Promise<readonly AccessorId[]> {
-  const found: AccessorId[] = [];
-  const range = { from: rowKey('tokenByExpiry'), to: rowKey('tokenByExpiry', Math.max(0, nowMs)) };
-  for await (const rows of reader.rows(range)) {
-    for (const { key } of rows) {
-      if (found.length >= limit) return found;
-      const accessorId = accessorOf(key);
-      if (isOwn(accessorId)) found.push(accessorId);
-    }
-  }
-  return found;
-}
-
-/** Accessor ids of tokens whose auth method or namespace is gone. */
-export async function orphanedTokens(
-  reader: KvReader,
-  { limit, isOwn = () => true }: TokenSearch,
-): Promise<readonly AccessorId[]> {
-  const found: AccessorId[] = [];
-  await addNamespaceless(found, reader, limit);
-  for await (const methods of reader.rows(rangeOf(rowKey('retiredMethod')))) {
-    for (const method of methods) {
-      if (found.length >= limit) return found;
-      // Both kinds of keys name a method in the same way.
-      const prefix = Uint8Array.from(method.key);
-      prefix[0] = ROW.tokenByMethod;
-      for await (const rows of reader.rows(rangeOf(prefix))) {
-        for (const { key } of rows) {
-          if (found.length >= limit) return found;
-          const accessorId = accessorOf(key);
-          if (isOwn(accessorId)) found.push(accessorId);
-        }
-      }
-    }
-  }
-  return found;
-}
-
-/** Local tokens that were made in a namespace that is gone. */
-async function addNamespaceless(
-  found: AccessorId[],
-  reader: KvReader,
-  limit: number,
-): Promise<void> {
-  for await (const namespaces of reader.rows(rangeOf(rowKey('retiredNamespace')))) {
-    for (const namespace of namespaces) {
-      const { upTo } = decodeRetiredNamespace(namespace.value);
-      const prefix = Uint8Array.from(namespace.key);
-      prefix[0] = ROW.tokenByNamespace;
-      for await (const rows of reader.rows(rangeOf(prefix))) {
-        for (const { key } of rows) {
-          if (found.length >= limit) return;
-          const token = readAt(reader, TOKENS, rowKey('token', idAtEnd(key)));
-          if (token?.local === true && token.createIndex <= upTo) found.push(token.accessorId);
-        }
-      }
-    }
-  }
-}
+import { behind, rangeOf, type RowKind, rowKey, textsInKey } from './tables.ts';
 
 /** Keys of requests that were remembered before `beforeMs`, oldest first. */
 export async function oldRequests(
@@ -140,8 +66,4 @@ async function allRows(slices: AsyncIterable<readonly KvRow[]>): Promise<readonl
   const rows: KvRow[] = [];
   for await (const slice of slices) rows.push(...slice);
   return rows;
-}
-
-function accessorOf(key: Uint8Array): AccessorId {
-  return uuidOfBytes(idAtEnd(key)) as AccessorId;
 }

@@ -30,14 +30,8 @@ import {
   trimmableTo,
   unusedTimeMs,
 } from './global-log/kept-entries.ts';
-import { isPrimary, readReplication, type Replication } from './global-log/replication.ts';
-import {
-  expiredTokens,
-  oldPendingLogins,
-  oldRequests,
-  orphanedTokens,
-  requestsBelow,
-} from './due.ts';
+import { readReplication, type Replication } from './global-log/replication.ts';
+import { oldPendingLogins, oldRequests, requestsBelow } from './due.ts';
 import {
   listAuthMethods,
   listBindingRules,
@@ -79,6 +73,14 @@ import type {
   TableName,
   TokenFilter,
 } from './view.ts';
+import {
+  expiredTokens,
+  type ExpiryPlace,
+  type FoundTokens,
+  type OrphanPlace,
+  orphanedTokens,
+  type VoidTokenSearch,
+} from './void-tokens.ts';
 import type { AppliedChange } from './watch.ts';
 
 export class StoredState implements StateView {
@@ -235,16 +237,18 @@ export class StoredState implements StateView {
     return ruleIdsOfMethod(this.#store, namespace, authMethod).length;
   }
 
-  expiredTokens(nowMs: number, limit: number): Promise<readonly AccessorId[]> {
-    return expiredTokens(this.#store, { nowMs, limit, isOwn: this.#ownTokens() });
+  expiredTokens(
+    search: VoidTokenSearch<ExpiryPlace> & { readonly nowMs: number },
+  ): Promise<FoundTokens<ExpiryPlace>> {
+    return expiredTokens(this.#store, search);
   }
 
   tokenBytes(accessorId: AccessorId): number {
     return this.#store.get(rowKey('token', idBytes(accessorId)))?.length ?? 0;
   }
 
-  orphanedTokens(limit: number): Promise<readonly AccessorId[]> {
-    return orphanedTokens(this.#store, { limit, isOwn: this.#ownTokens() });
+  orphanedTokens(search: VoidTokenSearch<OrphanPlace>): Promise<FoundTokens<OrphanPlace>> {
+    return orphanedTokens(this.#store, search);
   }
 
   oldRequests(beforeMs: number, limit: number): Promise<readonly Uint8Array[]> {
@@ -257,13 +261,6 @@ export class StoredState implements StateView {
 
   oldPendingLogins(nowMs: number, limit: number): Promise<readonly string[]> {
     return oldPendingLogins(this.#store, nowMs, limit);
-  }
-
-  /** Which tokens this datacenter deletes when they are void: undefined for all of them. */
-  #ownTokens(): ((accessorId: string) => boolean) | undefined {
-    const replication = this.replication();
-    if (replication === undefined || isPrimary(replication)) return undefined;
-    return (accessorId) => this.token(accessorId)?.local === true;
   }
 
   index(): number {

@@ -16,6 +16,7 @@ import type { GlobalEntry } from './global-log/global-entry.ts';
 import type { KeptRange } from './global-log/kept-entries.ts';
 import type { Replication } from './global-log/replication.ts';
 import type { Outcome, Position } from './outcome.ts';
+import type { ExpiryPlace, FoundTokens, OrphanPlace, VoidTokenSearch } from './void-tokens.ts';
 
 /** The five tables whose index clients see, and namespaces. */
 export type TableName =
@@ -116,12 +117,14 @@ export interface StateView {
   /** Their number; reads none of them. */
   bindingRuleCountOf(namespace: NamespaceName, authMethod: string): number;
 
-  /** Accessor ids of tokens whose expiry lies before `nowMs`, oldest first. */
-  expiredTokens(nowMs: number, limit: number): Promise<readonly AccessorId[]>;
+  /** Of the tokens whose time lies before `nowMs`: see void-tokens.ts. */
+  expiredTokens(
+    search: VoidTokenSearch<ExpiryPlace> & { readonly nowMs: number },
+  ): Promise<FoundTokens<ExpiryPlace>>;
   /** How long the row of a token is; 0 where there is none. */
   tokenBytes(accessorId: AccessorId): number;
-  /** Accessor ids of tokens whose auth method is gone. */
-  orphanedTokens(limit: number): Promise<readonly AccessorId[]>;
+  /** Of the tokens whose auth method or namespace is gone. */
+  orphanedTokens(search: VoidTokenSearch<OrphanPlace>): Promise<FoundTokens<OrphanPlace>>;
   /** Keys of remembered requests older than `beforeMs`, and of pending logins. */
   oldRequests(beforeMs: number, limit: number): Promise<readonly Uint8Array[]>;
   /** Of remembered requests, by the index of their answers: see due.ts. */

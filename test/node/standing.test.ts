@@ -477,15 +477,18 @@ t.test(
     let waiting = 3 * REAP_BATCH_MAX - 1;
     let passes = 0;
     const nothing = () => Promise.resolve([]);
-    const found = (limit: number): Promise<readonly string[]> => {
-      passes += 1;
-      return Promise.resolve(Array.from({ length: Math.min(limit, waiting) }, String));
+    const found = (accessorIds: readonly string[], limit: number) => {
+      const looked = accessorIds.length;
+      return Promise.resolve({ accessorIds, looked, last: undefined, isEnd: looked < limit });
     };
     const deps = {
       view: {
-        expiredTokens: (_nowMs: number, limit: number) => found(limit),
+        expiredTokens: ({ limit }: { readonly limit: number }) => {
+          passes += 1;
+          return found(Array.from({ length: Math.min(limit, waiting) }, String), limit);
+        },
         tokenBytes: () => 0,
-        orphanedTokens: nothing,
+        orphanedTokens: ({ limit }: { readonly limit: number }) => found([], limit),
         oldRequests: nothing,
         replication: () => undefined,
         oldPendingLogins: nothing,

@@ -9,7 +9,13 @@ import type { AuthorizationItem } from '../../src/service/authorization-types.ts
 import { RULES_OF_METHOD_MAX } from '../../src/service/binding-rules.ts';
 import { createOperations } from '../../src/service/create-operations.ts';
 import type { ServiceDeps } from '../../src/service/deps.ts';
-import { ensureBuiltins, reapOnce } from '../../src/service/duties.ts';
+import {
+  type DutyMemory,
+  ensureBuiltins,
+  REAP_BATCH_MAX,
+  reapOnce,
+} from '../../src/service/duties.ts';
+import { VoidTokenRounds } from '../../src/service/void-token-rounds.ts';
 import { RequestAges } from '../../src/service/request-ages.ts';
 import type { OperationInput } from '../../src/service/operations.ts';
 import { PendingLogins } from '../../src/service/pending-logins.ts';
@@ -1310,6 +1316,8 @@ t.test(
   },
 );
 
+const aMemory = (): DutyMemory => ({ ages: new RequestAges(), rounds: new VoidTokenRounds() });
+
 t.test('duties: built-ins are made once, void tokens and old requests are deleted', async (t) => {
   const harness = await createHarness();
   const index = harness.machine.index();
@@ -1322,7 +1330,7 @@ t.test('duties: built-ins are made once, void tokens and old requests are delete
   const expired = await newToken(harness, { expirationTtlNs: 60_000_000_000n });
   const kept = await harness.run('token.create', { draft: {} }, { requestId: 'r' });
   harness.clock.advance(600_001);
-  t.match(await reapOnce(harness.deps, new RequestAges()), {
+  t.match(await reapOnce(harness.deps, aMemory()), {
     expiredTokens: 1,
     orphanedTokens: 1,
     oldRequests: 1,
@@ -1333,12 +1341,52 @@ t.test('duties: built-ins are made once, void tokens and old requests are delete
   t.ok(harness.machine.token(kept.value.token.accessorId));
   t.equal(harness.counts.get('acl.token.reaped '), 2);
   const { proposals } = harness;
-  t.match(await reapOnce(harness.deps, new RequestAges()), {
+  t.match(await reapOnce(harness.deps, aMemory()), {
     expiredTokens: 0,
     orphanedTokens: 0,
     oldRequests: 0,
   });
   t.equal(harness.proposals, proposals);
+});
+
+t.test('duties: where the primary deletes, each expired token is come by once', async (t) => {
+  const { clock, deps, machine, run } = await createHarness();
+  const expiring = (count: number, local: boolean) => {
+    const draft = { local, expirationTtlNs: 60_000_000_000n };
+    return Promise.all(Array.from({ length: count }, () => run('token.create', { draft })));
+  };
+  await expiring(REAP_BATCH_MAX + 100, false);
+  const read = machine.expiredTokens.bind(machine);
+  let looked = 0;
+  machine.expiredTokens = async (search) => {
+    const found = await read(search);
+    looked += found.looked;
+    return found;
+  };
+  let [isPrimary, backMs] = [false, 0];
+  const monotonicMs = () => clock.monotonicMs();
+  const wrong = { monotonicMs, wallMs: () => clock.wallMs() - backMs } as typeof clock;
+  const away = new AclError('not-primary', 'another datacenter is the primary');
+  const federation = { ...deps.federation, closedBecause: () => (isPrimary ? undefined : away) };
+  const memory = aMemory();
+  const pass = async (): Promise<readonly unknown[]> => {
+    looked = 0;
+    const report = await reapOnce({ ...deps, clock: wrong, federation }, memory);
+    return [looked, report.expiredTokens, report.isMore];
+  };
+  clock.advance(60_001);
+  t.same(await pass(), [REAP_BATCH_MAX, 0, true]);
+  t.same(await pass(), [100, 0, false]);
+  t.same(await pass(), [0, 0, false]);
+  await expiring(3, true);
+  clock.advance(60_001);
+  t.same(await pass(), [3, 3, false], 'what expires later stands behind');
+  backMs = 30_000;
+  t.same(await pass(), [REAP_BATCH_MAX, 0, true], 'a clock that goes back begins anew');
+  backMs = 0;
+  isPrimary = true;
+  t.same(await pass(), [REAP_BATCH_MAX, REAP_BATCH_MAX, true]);
+  t.same(await pass(), [100, 100, false]);
 });
 
 t.test('duties: of what is long little goes at a time', async (t) => {
@@ -1370,7 +1418,7 @@ t.test('duties: of what is long little goes at a time', async (t) => {
     if (change.type === 'request-id.forget') commands.push(`forget ${change.keys.length}`);
     return deps.propose(command);
   };
-  const report = await reapOnce({ ...deps, propose }, ages);
+  const report = await reapOnce({ ...deps, propose }, { ...aMemory(), ages });
   t.match(report, { expiredTokens: 8, oldRequests: 16 });
   const twos = (of: string): readonly string[] => Array.from({ length: 4 }, () => `${of} 2`);
   t.same(commands, [...twos('reap'), ...twos('forget'), 'forget 8']);

@@ -31,7 +31,14 @@ import {
   ruleIdNumbered,
   secretNumbered,
 } from '../support/fixtures.ts';
-import { BUILTINS, collect, MachineHarness, startedMachine } from '../support/machine-harness.ts';
+import {
+  BUILTINS,
+  collect,
+  expiredIn,
+  MachineHarness,
+  orphansIn,
+  startedMachine,
+} from '../support/machine-harness.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 
@@ -580,16 +587,16 @@ t.test(
       /No such auth method with Name: login/,
     );
 
-    const orphans = await machine.orphanedTokens(10);
+    const orphans = await orphansIn(machine);
     test.same(orphans, [accessorNumbered(5), accessorNumbered(6)]);
-    test.equal((await machine.orphanedTokens(1)).length, 1);
+    test.equal((await orphansIn(machine, { limit: 1 })).length, 1);
     await harness.one({ type: 'token.reap', accessorIds: orphans.slice(0, 1) });
-    test.same(await machine.orphanedTokens(10), orphans.slice(1), 'the rest is still found');
+    test.same(await orphansIn(machine), orphans.slice(1), 'the rest is still found');
     const others = [accessorNumbered(7), accessorNumbered(1), ANONYMOUS_ACCESSOR];
     await harness.one({ type: 'token.reap', accessorIds: [...orphans, ...others] });
     test.equal(machine.token(accessorNumbered(5)), undefined);
     test.ok(machine.token(accessorNumbered(7)), 'only what is void is reaped');
-    test.same(await machine.orphanedTokens(10), []);
+    test.same(await orphansIn(machine), []);
     const retired = harness.kv.dump().filter((row) => row.startsWith('2a') || row.startsWith('29'));
     test.equal(retired.length, 1, 'only the method that lives has a count of tokens');
   },
@@ -601,14 +608,14 @@ t.test(
     const harness = await furnished();
     const { machine } = harness;
     const expiry = Date.parse(LATER);
-    test.same(await machine.expiredTokens(expiry, 10), []);
-    test.same(await machine.expiredTokens(expiry + 1, 10), [accessorNumbered(4)]);
+    test.same(await expiredIn(machine, expiry), []);
+    test.same(await expiredIn(machine, expiry + 1), [accessorNumbered(4)]);
     const reap: Change = { type: 'token.reap', accessorIds: [accessorNumbered(4)] };
     await harness.one(reap, { timeMs: expiry });
     test.ok(machine.token(accessorNumbered(4)));
     await harness.one(reap, { timeMs: expiry + 1 });
     test.equal(machine.token(accessorNumbered(4)), undefined);
-    test.same(await machine.expiredTokens(expiry + 1, 10), []);
+    test.same(await expiredIn(machine, expiry + 1), []);
   },
 );
 

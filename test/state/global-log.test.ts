@@ -28,7 +28,7 @@ import {
   aToken,
   FIXTURE_TIME_MS,
 } from '../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
+import { BUILTINS, expiredIn, MachineHarness, orphansIn } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 
 const PRIMARY: Extract<Change, { readonly type: 'global-log.begin' }> = {
@@ -357,10 +357,10 @@ t.test(
     await dc1.one({ type: 'auth-method.set', presence: 'either', method });
     test.equal(await follow(dc1, dc2), 'applied');
     test.same(dc2.machine.bindingRulesOf(method.namespace, 'login'), []);
-    test.same(await dc2.machine.orphanedTokens(10), [token.accessorId]);
+    test.same(await orphansIn(dc2.machine, { isLocalOnly: true }), [token.accessorId]);
     await dc2.one({ type: 'token.reap', accessorIds: [token.accessorId] });
     test.equal(dc2.machine.token(token.accessorId), undefined);
-    test.same(await dc2.machine.orphanedTokens(10), []);
+    test.same(await orphansIn(dc2.machine, { isLocalOnly: true }), []);
   },
 );
 
@@ -395,7 +395,7 @@ async function endTokensOfMethod(test: Test, isLocalLast: boolean): Promise<void
   }
   test.equal(dc2.machine.token(aToken(1).accessorId), undefined);
   test.equal(retired(), 0);
-  test.same(await dc2.machine.orphanedTokens(10), []);
+  test.same(await orphansIn(dc2.machine, { isLocalOnly: true }), []);
 }
 
 t.test('namespaces: their deletion makes local tokens void as the entry arrives', async (test) => {
@@ -429,9 +429,9 @@ t.test('namespaces: their deletion makes local tokens void as the entry arrives'
   const standings = [1, 2, 3, 4].map(standing);
   test.same(standings, [false, false, true, true], 'the new namespace is another one');
   const lost = [1, 2].map((number) => aToken(number).accessorId);
-  test.same(await dc2.machine.orphanedTokens(10), lost);
+  test.same(await orphansIn(dc2.machine, { isLocalOnly: true }), lost);
   await dc2.one({ type: 'token.reap', accessorIds: [1, 2, 3].map((n) => aToken(n).accessorId) });
-  test.same(await dc2.machine.orphanedTokens(10), []);
+  test.same(await orphansIn(dc2.machine, { isLocalOnly: true }), []);
   test.equal(dc2.machine.namespaceLostUpTo(team.name), 0, 'nothing is left to remember');
   test.ok(dc2.machine.token(aToken(3).accessorId));
 });
@@ -444,8 +444,8 @@ t.test('reaping: a datacenter that follows leaves global tokens to the primary',
   const local = aToken(2, { expirationTime, local: true });
   await dc2.one({ type: 'token.set', presence: 'create', token: local });
   const nowMs = FIXTURE_TIME_MS + 60_000;
-  test.same(await dc2.machine.expiredTokens(nowMs, 1), [local.accessorId]);
-  test.same(await dc1.machine.expiredTokens(nowMs, 1), [aToken(1).accessorId]);
+  test.same(await expiredIn(dc2.machine, nowMs, { isLocalOnly: true }), [local.accessorId]);
+  test.same(await expiredIn(dc1.machine, nowMs), [aToken(1).accessorId]);
   const accessorIds = [aToken(1).accessorId, local.accessorId];
   await dc2.one({ type: 'token.reap', accessorIds }, { timeMs: nowMs });
   test.ok(dc2.machine.token(aToken(1).accessorId));

@@ -19,6 +19,7 @@ import {
   collect,
   MachineHarness,
   replaceableMachine,
+  orphansIn,
 } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { requireRowsFromNothing } from './rows-from-nothing.ts';
@@ -437,14 +438,14 @@ t.test(
     await dc1.one({ type: 'namespace.set', presence: 'create', namespace: aNamespace('team') });
     test.equal(await take(dc1, dc2), 'applied');
     const orphans = [60, 61].map((each) => aToken(each).accessorId);
-    test.same([...(await dc2.machine.orphanedTokens(10))].sort(), orphans);
+    test.same([...(await orphansIn(dc2.machine, { isLocalOnly: true }))].sort(), orphans);
     await dc2.one(localToken(63, { namespace: aNamespace('team').name }));
-    test.equal((await dc2.machine.orphanedTokens(10)).length, 2, 'a new one stands');
+    test.equal((await orphansIn(dc2.machine, { isLocalOnly: true })).length, 2, 'a new one stands');
     await dc2.one({
       type: 'token.reap',
       accessorIds: [60, 61, 62, 63].map((each) => aToken(each).accessorId),
     });
-    test.same(await dc2.machine.orphanedTokens(10), []);
+    test.same(await orphansIn(dc2.machine, { isLocalOnly: true }), []);
     test.ok(dc2.machine.token(aToken(62).accessorId));
     test.ok(dc2.machine.token(aToken(63).accessorId));
     test.equal(dc2.machine.token(aToken(61).accessorId), undefined);

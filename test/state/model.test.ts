@@ -15,7 +15,7 @@ import type { Outcome } from '../../src/state/outcome.ts';
 import type { StateView } from '../../src/state/view.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { policyIdNumbered, roleIdNumbered } from '../support/fixtures.ts';
-import { collect, MachineHarness } from '../support/machine-harness.ts';
+import { collect, MachineHarness, orphansIn } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { crashAtEachWrite } from './crashing-node.ts';
 import { history, NAMESPACE_NAMES } from './histories.ts';
@@ -193,7 +193,7 @@ async function requireSameLists(view: StateView, model: Model): Promise<void> {
   );
   requireSame(
     'orphans',
-    inOrder(await view.orphanedTokens(100)),
+    inOrder(await orphansIn(view)),
     inOrder(orphans.map(({ accessorId }) => accessorId)),
   );
 }

@@ -9,6 +9,7 @@ import { ANONYMOUS_ACCESSOR, DEFAULT_NAMESPACE, GLOBAL_MANAGEMENT_ID } from '../
 import { systemSha256 } from '../../src/platform-node/system-sha256.ts';
 import { openArchives } from '../../src/service/archives.ts';
 import { reapOnce } from '../../src/service/duties.ts';
+import { VoidTokenRounds } from '../../src/service/void-token-rounds.ts';
 import { RequestAges } from '../../src/service/request-ages.ts';
 import { inspectArchive } from '../../src/state/archive/archive-reader.ts';
 import type { Change, Command } from '../../src/state/commands.ts';
@@ -475,7 +476,7 @@ t.test('restore: a leader that is lost on the way leaves nothing behind', async 
         metrics: { count: () => undefined },
         settings: {} as never,
       },
-      new RequestAges(),
+      { ages: new RequestAges(), rounds: new VoidTokenRounds() },
     );
   leader.clock.advance(RESTORE_IDLE_MS - 1);
   await duties();

@@ -24,6 +24,7 @@ import {
   collect,
   type MachineHarness,
   replaceableMachine,
+  orphansIn,
 } from '../support/machine-harness.ts';
 import type { MemoryKv } from '../support/memory-kv.ts';
 export type Server = ReturnType<typeof replaceableMachine>;
@@ -205,7 +206,7 @@ export async function namesOf(machine: StateMachine): Promise<unknown> {
     (await collect(machine.tokens(ofDefault, undefined, {}))).map(({ secretId }) => secretId),
     (await collect(machine.policies(ofDefault, {}))).map(({ name }) => name),
     (await collect(machine.roles(scope, policyIdNumbered(1), {}))).map(({ id }) => id),
-    await machine.orphanedTokens(100),
+    await orphansIn(machine),
     machine.counts(DEFAULT_NAMESPACE),
   ];
 }

@@ -4,13 +4,19 @@ import { encodeCommand } from '../../src/state/command-codec.ts';
 import type { Change, Command } from '../../src/state/commands.ts';
 import { type MachineDeps, StateMachine } from '../../src/state/machine.ts';
 import type { Outcome } from '../../src/state/outcome.ts';
+import type { StateView } from '../../src/state/view.ts';
 import type { Generations } from '../../src/state/generations.ts';
 import { type LogEntry, nextEntry } from '../../cluster/log/log-entry.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
 import { FakeClock } from './fake-clock.ts';
 import { aCommand, aNamespace, aPolicy, aToken } from './fixtures.ts';
 import { MemoryKv } from './memory-kv.ts';
-import { ANONYMOUS_ACCESSOR, ANONYMOUS_SECRET, GLOBAL_MANAGEMENT_ID } from '../../src/acl/ids.ts';
+import {
+  type AccessorId,
+  ANONYMOUS_ACCESSOR,
+  ANONYMOUS_SECRET,
+  GLOBAL_MANAGEMENT_ID,
+} from '../../src/acl/ids.ts';
 
 export class MachineHarness<Store extends Kv = MemoryKv> {
   readonly kv: Store;
@@ -118,4 +124,26 @@ export async function collect<T>(slices: AsyncIterable<readonly T[]>): Promise<r
   const all: T[] = [];
   for await (const slice of slices) all.push(...slice);
   return all;
+}
+
+/** Up to so many accessor ids of void tokens; of all, or of local ones alone. */
+export interface VoidOf {
+  readonly limit?: number;
+  readonly isLocalOnly?: boolean;
+}
+
+export async function expiredIn(
+  view: StateView,
+  nowMs: number,
+  { limit = 10, isLocalOnly = false }: VoidOf = {},
+): Promise<readonly AccessorId[]> {
+  const search = { nowMs, limit, isLocalOnly, after: undefined };
+  return (await view.expiredTokens(search)).accessorIds;
+}
+
+export async function orphansIn(
+  view: StateView,
+  { limit = 100, isLocalOnly = false }: VoidOf = {},
+): Promise<readonly AccessorId[]> {
+  return (await view.orphanedTokens({ limit, isLocalOnly, after: undefined })).accessorIds;
 }

@@ -308,7 +308,9 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
     install: () =>
       together(
         replaced(CallerResolver.prototype, 'isVoid', () => () => false),
-        replaced(StoredState.prototype, 'orphanedTokens', () => () => Promise.resolve([])),
+        replaced(StoredState.prototype, 'orphanedTokens', () => () => {
+          return Promise.resolve({ accessorIds: [], looked: 0, last: undefined, isEnd: true });
+        }),
       ),
   },
   {
