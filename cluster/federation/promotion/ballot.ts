@@ -27,12 +27,13 @@ export interface Standing {
 export interface BallotOf {
   readonly voters: readonly string[];
   readonly candidate: string;
-  readonly cursor: GlobalCursor;
+  /** What each was asked to have no more than. */
+  readonly cursorFor: (datacenter: string) => GlobalCursor;
   /** What they were asked to promise. */
   readonly epoch: number;
 }
 
-export function countOf(ballot: Ballot, { voters, candidate, cursor, epoch }: BallotOf): Count {
+export function countOf(ballot: Ballot, { voters, candidate, cursorFor, epoch }: BallotOf): Count {
   const answers = [...ballot].flatMap(([datacenter, answer]) =>
     typeof answer === 'string' ? [] : [{ datacenter, ...answer }],
   );
@@ -41,7 +42,9 @@ export function countOf(ballot: Ballot, { voters, candidate, cursor, epoch }: Ba
   return {
     promised,
     hasMajority: votes.length * 2 > voters.length,
-    further: answers.filter((answer) => isFurther(answer.cursor, cursor)).sort(mostFirst),
+    further: answers
+      .filter(({ datacenter, cursor }) => isFurther(cursor, cursorFor(datacenter)))
+      .sort(mostFirst),
     rivals: answers
       .filter(({ isGranted, maxEpoch }) => !isGranted && maxEpoch >= epoch)
       .map(({ datacenter }) => datacenter),

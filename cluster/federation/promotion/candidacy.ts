@@ -61,6 +61,8 @@ export interface CandidacyOptions {
   readonly heardEpoch: () => number;
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
+  /** Whether this datacenter, the primary, takes no writes because another one asks for its promise. */
+  readonly isYielding: () => boolean;
   /** The leader of that datacenter. Rejects with RpcError. */
   readonly ask: (datacenter: string, method: string, payload: Uint8Array) => Promise<Uint8Array>;
 }
@@ -96,9 +98,35 @@ export class Candidacy {
 
   /** Resolves when this datacenter is primary. Rejects with PromotionRefusal. */
   async run(wish: Wish): Promise<Promoted> {
-    const trial = requireLeading(this.#options.port);
-    if (trial.isPrimary && wish.kind === 'handed-over') throw already();
-    const { epoch, fork } = await this.#epochFor(wish, trial);
+    const { port } = this.#options;
+    const state = requireLeading(port);
+    if (!state.isPrimary) return await this.#become(wish, state);
+    await this.#requireOutrun(wish, state);
+    // If it wrote on, whoever follows it would be ahead of where it was when it asked.
+    const release = port.seal();
+    try {
+      await port.settled();
+      return await this.#become(wish, requireLeading(port));
+    } finally {
+      release();
+    }
+  }
+
+  /** A primary that nobody has outrun is one already. Throws PromotionRefusal. */
+  async #requireOutrun(wish: Wish, { cursor, maxEpoch, voters }: PromotionState): Promise<void> {
+    if (wish.kind === 'renewed') return;
+    if (wish.kind === 'handed-over') throw already();
+    if (this.#nextFor(wish) > maxEpoch + 1) return;
+    const { count } = await this.#trial(wish, voters, cursor);
+    // Who has promised a later epoch to another one takes nothing of this reign, and never will.
+    if (count.maxEpoch <= maxEpoch) throw already();
+  }
+
+  async #become(wish: Wish, state: PromotionState): Promise<Promoted> {
+    const { epoch, fork } = await this.#epochFor(wish, state);
+    if (wish.kind === 'renewed' && this.#options.isYielding()) {
+      throw refused('another datacenter asks for the promise of this one');
+    }
     if (fork !== undefined) await this.#leave(fork);
     const { cursor, ballot, count } = await this.#vote(wish, epoch);
     const { promised, hasMajority, further, rivals } = count;
@@ -120,11 +148,8 @@ export class Candidacy {
 
   /** Asks everybody whether it would come to it, before anybody gives anything up. */
   async #epochFor(wish: Wish, state: PromotionState): Promise<Plan> {
-    const { cursor, maxEpoch } = state;
-    const next = this.nextEpoch();
-    if (wish.kind === 'forced' && wish.epoch !== next) {
-      throw refused(`the next epoch is ${next}, not ${wish.epoch}`);
-    }
+    const { cursor } = state;
+    const next = this.#nextFor(wish);
     const first = await this.#trial(wish, state.voters, cursor);
     const { further } = first.count;
     const mayGoBack = further.every(({ datacenter }) => state.witnesses.includes(datacenter));
@@ -134,10 +159,12 @@ export class Candidacy {
     const { ballot, count } =
       giver === undefined
         ? first
-        : await this.#trial(wish, withFurther(state.voters, first.count), giver.cursor);
-    const isOutrun = next > maxEpoch + 1 || count.maxEpoch > maxEpoch;
-    // Who has promised a later epoch to another one takes nothing of this reign, and never will.
-    if (state.isPrimary && wish.kind !== 'renewed' && !isOutrun) throw already();
+        : await this.#trial(
+            wish,
+            withFurther(state.voters, first.count),
+            giver.cursor,
+            upTo(giver.cursor, first.ballot),
+          );
     if (wish.kind === 'forced') {
       if (count.further.length === 0) return { epoch: next, fork };
       throw furtherThere(count, ballot, says);
@@ -167,13 +194,28 @@ export class Candidacy {
     }
   }
 
-  /** Who would promise, to this datacenter if it were there: nothing is given up. */
-  async #trial(wish: Wish, voters: readonly string[], cursor: GlobalCursor): Promise<Vote> {
+  /** The one that is begun. Throws PromotionRefusal where an operator names another one. */
+  #nextFor(wish: Wish): number {
+    const next = this.nextEpoch();
+    if (wish.kind !== 'forced' || wish.epoch === next) return next;
+    throw refused(`the next epoch is ${next}, not ${wish.epoch}`);
+  }
+
+  /**
+   * Who would promise, to this datacenter if it were there: nothing is given up. `following` have no more than is
+   * there, and may have by now: the log goes on, and so does what is given.
+   */
+  async #trial(
+    wish: Wish,
+    voters: readonly string[],
+    cursor: GlobalCursor,
+    following: readonly string[] = [],
+  ): Promise<Vote> {
     // Whether anybody else promised a later one is what the trial finds out, so it asks for none of them.
     const epoch = Number.MAX_SAFE_INTEGER;
     const ask = { epoch, candidate: this.#options.datacenter, cursor, isTrial: true };
-    const ballot = await this.#poll(wish, voters, ask);
-    return { cursor, ballot, count: this.#count(ballot, voters, ask) };
+    const ballot = await this.#poll(wish, voters, ask, following);
+    return { cursor, ballot, count: this.#count(ballot, voters, ask, following) };
   }
 
   /** Asks for the promises. Where somebody has more, it is taken first, and all are asked again. */
@@ -247,23 +289,32 @@ export class Candidacy {
     const { datacenter: candidate, port } = this.#options;
     for (let tries = 0; tries < OWN_PROMISE_TRIES; tries += 1) {
       const { cursor } = requireLeading(port);
-      const answer = await port.promise({ epoch, candidate, cursor, isTrial: false });
+      // Entries of the present reign may come in between.
+      const ask = { epoch, candidate, cursor: endOf(cursor), isTrial: false };
+      const answer = await port.promise(ask);
       if (answer.isGranted) return answer.cursor;
-      // Entries have come in between: it is further than it said.
+      // So have those of a later one.
       if (!isFurther(answer.cursor, cursor)) break;
     }
     throw refused(`this datacenter cannot promise epoch ${epoch} to itself`);
   }
 
   /** A list of voters may be older than the federation is: whoever takes what others have asks all that are known. */
-  async #poll(wish: Wish, voters: readonly string[], ask: PromiseAsk): Promise<Ballot> {
+  async #poll(
+    wish: Wish,
+    voters: readonly string[],
+    ask: PromiseAsk,
+    following: readonly string[] = [],
+  ): Promise<Ballot> {
     const { ask: say, datacenter, datacenters } = this.#options;
     const known = takesRest(wish) ? datacenters() : [];
     const others = [...new Set([...voters, ...known])].filter((each) => each !== datacenter);
     const answers = await Promise.all(
       others.map(async (voter): Promise<readonly [string, PromiseAnswer | string]> => {
         try {
-          const bytes = await say(voter, PROMOTION_METHOD.promise, encodeAsk(ask));
+          const cursor = following.includes(voter) ? endOf(ask.cursor) : ask.cursor;
+          const question = encodeAsk({ ...ask, cursor });
+          const bytes = await say(voter, PROMOTION_METHOD.promise, question);
           return [voter, decodePromise(bytes)];
         } catch (error) {
           return [voter, messageOf(error)];
@@ -277,14 +328,35 @@ export class Candidacy {
     ballot: Ballot,
     voters: readonly string[],
     { epoch, cursor }: Pick<PromiseAsk, 'epoch' | 'cursor'>,
+    following: readonly string[] = [],
   ): Count {
-    return countOf(ballot, { voters, candidate: this.#options.datacenter, cursor, epoch });
+    const { datacenter: candidate } = this.#options;
+    const cursorFor = (each: string): GlobalCursor => {
+      return following.includes(each) ? endOf(cursor) : cursor;
+    };
+    return countOf(ballot, { voters, candidate, cursorFor, epoch });
   }
 }
 
 /** Whoever hands over has given everything, and a renewed reign must not pass over one that has begun. */
 function takesRest({ kind }: Wish): boolean {
   return kind === 'elected' || kind === 'forced';
+}
+
+/** Behind all entries of its reign that there will ever be. */
+function endOf(cursor: GlobalCursor): GlobalCursor {
+  return { ...cursor, seq: Number.MAX_SAFE_INTEGER };
+}
+
+/** Those that had entries of the same reign, and none behind that place. */
+function upTo(cursor: GlobalCursor, ballot: Ballot): readonly string[] {
+  return [...ballot].flatMap(([datacenter, answer]) => {
+    const isUpTo =
+      typeof answer !== 'string' &&
+      answer.cursor.epoch === cursor.epoch &&
+      !isFurther(answer.cursor, cursor);
+    return isUpTo ? [datacenter] : [];
+  });
 }
 
 /** Whoever has more, and is not listed, came when this datacenter was away: what it gives will list it. */

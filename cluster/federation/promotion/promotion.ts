@@ -28,6 +28,8 @@ import {
   encodeTaken,
   PROMOTION_METHOD,
   PROMOTION_REFUSAL,
+  type PromiseAnswer,
+  type PromiseAsk,
 } from './promotion-frames.ts';
 import {
   type PromotionPort,
@@ -71,12 +73,16 @@ export interface PromotionTiming {
   readonly takeMs: number;
   /** So long the primary waits, without writes, until its successor has everything. */
   readonly catchUpMs: number;
+  /** So long a primary takes no writes behind the last time that another one asked for its promise. */
+  readonly yieldMs: number;
 }
 
 export const DEFAULT_PROMOTION_TIMING: PromotionTiming = {
   callMs: 5_000,
   takeMs: 20_000,
   catchUpMs: 10_000,
+  // Of a candidate that asks all anew when the slowest has answered.
+  yieldMs: 10_000,
 };
 
 const POLL_MS = 20;
@@ -95,6 +101,8 @@ export class Promotion {
   readonly #rest: RestOfLog;
   readonly #candidacy: Candidacy;
   #isUnderWay = false;
+  /** Ends that this primary takes no writes for whoever asks for its promise. */
+  #endYielding: (() => void) | undefined;
 
   constructor(options: PromotionOptions) {
     this.#options = options;
@@ -105,7 +113,8 @@ export class Promotion {
       askLeader(options, { datacenter, method, payload, deadlineMs });
     this.#rest = new RestOfLog({ ...options, ask });
     const wayBack = new WayBack({ ...options, ask, rest: this.#rest });
-    this.#candidacy = new Candidacy({ ...options, ask, rest: this.#rest, wayBack });
+    const isYielding = () => this.#endYielding !== undefined;
+    this.#candidacy = new Candidacy({ ...options, ask, rest: this.#rest, wayBack, isYielding });
   }
 
   /** This server leads its datacenter: from now on it learns of reigns that began without it. */
@@ -116,6 +125,7 @@ export class Promotion {
   /** It does not any more. Stopping twice is harmless. */
   stop(): void {
     this.#laterReign.stop();
+    this.#endYielding?.();
   }
 
   /**
@@ -134,7 +144,8 @@ export class Promotion {
    */
   async onNewerEpoch(epoch: number): Promise<void> {
     const state = this.#options.port.state();
-    if (this.#isUnderWay || state?.isPrimary !== true || state.epoch >= epoch) return;
+    const isBusy = this.#isUnderWay || this.#endYielding !== undefined;
+    if (isBusy || state?.isPrimary !== true || state.epoch >= epoch) return;
     try {
       if (await this.#laterReign.look()) return;
       const claim = this.outrunBy();
@@ -230,13 +241,42 @@ export class Promotion {
     }
     const answer = ask.isTrial
       ? { isGranted: port.mayPromise(ask), cursor, maxEpoch }
-      : await port.promise(ask);
+      : await this.#promise(ask);
     if (!ask.isTrial) {
       const { epoch, candidate } = ask;
       const fields = { epoch, candidate, isGranted: answer.isGranted };
       this.#options.logger.warn(fields, 'a datacenter asked for a promise');
     }
     return encodePromise(answer);
+  }
+
+  /**
+   * A primary that wrote on would have more each time that it is asked: so for a while it takes no writes, and what it
+   * has then is taken before it is asked again.
+   */
+  async #promise(ask: PromiseAsk): Promise<PromiseAnswer> {
+    const { port } = this.#options;
+    const { cursor, isPrimary } = this.#lead();
+    if (isPrimary && port.mayPromise({ ...ask, cursor })) {
+      this.#yield();
+      await port.settled();
+    }
+    const answer = await port.promise(ask);
+    if (answer.isGranted) this.#endYielding?.();
+    return answer;
+  }
+
+  #yield(): void {
+    const { clock, port } = this.#options;
+    const release = port.seal();
+    this.#endYielding?.();
+    const end = (): void => {
+      timer.cancel();
+      release();
+      if (this.#endYielding === end) this.#endYielding = undefined;
+    };
+    const timer = clock.after(this.#timing.yieldMs, end);
+    this.#endYielding = end;
   }
 
   async #onTake({ from, payload }: RpcRequest): Promise<Uint8Array> {

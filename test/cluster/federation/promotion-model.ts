@@ -55,6 +55,8 @@ export class Datacenter implements PromotionPort {
   isLeader = true;
   /** Whether it knows who is primary of the latest reign. */
   hasHeard = true;
+  /** An epoch that was told of, by somebody whom nobody follows. */
+  toldEpoch = 0;
   sealCount = 0;
   readonly ackedSeqs = new Map<string, number>();
   readonly #world: PromotionWorld;
@@ -88,7 +90,9 @@ export class Datacenter implements PromotionPort {
         const { epoch } = primary.epochs.at(-1)!;
         return { datacenter: primary.name, epoch, addresses: addressesOf(primary.name) };
       },
-      heardEpoch: () => (this.hasHeard ? world.latest.epochs.at(-1)!.epoch : 0),
+      heardEpoch: () => {
+        return Math.max(this.toldEpoch, this.hasHeard ? world.latest.epochs.at(-1)!.epoch : 0);
+      },
       datacenters: () => world.all.map((each) => each.name),
       isDiverged: () => this.#isBeside(world.latest),
       ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),
@@ -198,7 +202,7 @@ export class Datacenter implements PromotionPort {
       ...this.epochs,
       { epoch, startSeq: seq + 1, startHash: hash, primary: this.name },
     ];
-    this.write(`epoch ${epoch}`);
+    this.#append(`epoch ${epoch}`);
     return true;
   }
 
@@ -254,7 +258,10 @@ export class Datacenter implements PromotionPort {
 
   /** Undefined: it takes no writes. */
   write(text: string): GlobalEntry | undefined {
-    if (!this.isPrimary || this.sealCount > 0) return undefined;
+    return this.isPrimary && this.sealCount === 0 ? this.#append(text) : undefined;
+  }
+
+  #append(text: string): GlobalEntry {
     const entry = nextEntry(this.cursor, Buffer.from(text), this.epochs.at(-1)!.epoch);
     this.entries = [...this.entries, entry];
     return entry;

@@ -303,13 +303,94 @@ t.test('rest: a primary that writes on while it is elected away loses nothing', 
   const { world, one, two, three } = threeDatacenters();
   two.isUp = false;
   let slipped = 0;
-  one.promiseFirst = () => {
+  one.mayPromiseFirst = () => {
     slipped += 1;
-    if (slipped < 3) one.write('while the promises are asked for');
+    if (slipped < 3) one.write('while it is asked');
   };
   const { epoch, cursor } = await world.time.result(three.promotion.elect());
   test.same([epoch, cursor.seq, three.entries.slice(0, 12)], [2, 12, one.entries]);
   test.same([one.isPrimary, three.isPrimary], [false, true]);
+});
+
+/** The primary writes every millisecond, and the others have it some milliseconds later. */
+function underLoad(world: PromotionWorld): () => number {
+  let written = 0;
+  const next = (): void => {
+    const { latest, time } = world;
+    if (latest.write(`under load ${written}`) !== undefined) written += 1;
+    if (written % 5 === 0) for (const each of world.all) each.follow(latest, 1000);
+    time.clock.after(1, next);
+  };
+  next();
+  return () => written;
+}
+
+t.test('rest: a primary of two that is written to all the time gives way', async (test) => {
+  for (let seed = 1; seed <= 20; seed += 1) {
+    for (const voters of [
+      ['dc1', 'dc2'],
+      ['dc1', 'dc2', 'dc3', 'dc4', 'dc5'],
+    ]) {
+      const world = new PromotionWorld(seed, voters);
+      const [one, two] = [world.named('dc1'), world.named('dc2')];
+      const written = underLoad(world);
+      await world.time.until('some is written', () => written() > 50);
+      const { epoch } = await world.time.result(two.promotion.elect());
+      const before = written();
+      test.same([epoch, one.isPrimary, two.isPrimary], [2, false, true], `seed ${seed}`);
+      const own = one.entries.length;
+      test.same(two.entries.slice(0, own), one.entries, 'and nothing is lost');
+      await world.time.until('it goes on', () => written() > before + 50);
+      test.equal(one.sealCount, 0);
+      test.same(world.violations, []);
+    }
+  }
+});
+
+t.test('rest: whom a candidate has left, writes on after a while', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  const payload = encodeAsk({ epoch: 2, candidate: 'dc2', cursor: two.cursor, isTrial: false });
+  const request = { method: PROMOTION_METHOD.promise, payload, deadlineMs: 100, hops: 0 };
+  const ask = () => world.time.result(world.call(two, 'dc1', request));
+  const { isGranted, cursor } = decodePromise(await ask());
+  test.same([isGranted, cursor, one.sealCount], [false, one.cursor, 1]);
+  await ask();
+  test.equal(one.sealCount, 1, 'once, however often it is asked');
+  await one.promotion.onNewerEpoch(2);
+  test.same([one.isPrimary, one.maxEpoch], [true, 1], 'meanwhile it does not outrun the candidate');
+  const since = world.time.clock.monotonicMs();
+  await world.time.until('it takes writes again', () => one.sealCount === 0);
+  test.ok(world.time.clock.monotonicMs() - since <= 10_000);
+  test.ok(one.write('it goes on'));
+  await ask();
+  one.promotion.stop();
+  test.equal(one.sealCount, 0, 'who does not lead any more holds nothing back');
+});
+
+t.test('election: a primary that is written to all the time passes over gossip', async (test) => {
+  for (let seed = 1; seed <= 20; seed += 1) {
+    const world = new PromotionWorld(seed, ['dc1', 'dc2']);
+    const one = world.named('dc1');
+    const written = underLoad(world);
+    await world.time.until('some is written', () => written() > 50);
+    one.toldEpoch = 4;
+    const { epoch } = await world.time.result(one.promotion.elect());
+    test.equal(epoch, 5, `seed ${seed}`);
+    test.same([one.isPrimary, one.sealCount, world.violations], [true, 0, []]);
+  }
+});
+
+t.test('renewal: goes on where it is written to all the time, too', async (test) => {
+  for (let seed = 1; seed <= 20; seed += 1) {
+    const world = new PromotionWorld(seed);
+    const [one, three] = [world.named('dc1'), world.named('dc3')];
+    const written = underLoad(world);
+    await world.time.until('some is written', () => written() > 50);
+    Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
+    await world.time.result(one.promotion.onNewerEpoch(2));
+    test.same([one.epochs.at(-1)!.epoch, one.isPrimary], [3, true], `seed ${seed}`);
+    test.same([one.sealCount, world.violations], [0, []]);
+  }
 });
 
 t.test('rest: of a fork, and by who waits for a snapshot, nothing is given', async (test) => {
