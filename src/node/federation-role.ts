@@ -7,6 +7,7 @@ import type { Primacy } from '../service/federation.ts';
 import {
   currentEpoch,
   isPrimary,
+  primaryIn,
   removedOf,
   type Replication,
 } from '../state/global-log/replication.ts';
@@ -26,8 +27,7 @@ export function primacyOf(
     const { datacenter, firstPrimary } = plan;
     return { datacenter: hasWritten(position) ? datacenter : firstPrimary, epoch: position.epoch };
   }
-  const { epoch, primary } = currentEpoch(replication);
-  return { datacenter: primary, epoch };
+  return { datacenter: primaryIn(replication), epoch: currentEpoch(replication).epoch };
 }
 
 /** Whether a datacenter without a global log has objects that all would share: it has written them itself. */
@@ -73,7 +73,7 @@ export function feedStandingOf(own: OwnStanding): FeedStanding {
   });
   if (replication === undefined) return elsewhere('this datacenter has no global log yet');
   if (!isPrimary(replication)) {
-    return elsewhere(`the primary is ${currentEpoch(replication).primary}`);
+    return elsewhere(`the primary is ${primaryIn(replication)}`);
   }
   if (!isReigning) return elsewhere('another server leads the primary');
   const { epoch, startSeq } = currentEpoch(replication);

@@ -1,12 +1,9 @@
 // The one chain of entries over all epochs, as the starts of its epochs tell it. Pure.
 
 import { type GlobalPlace, type GlobalCursor, comparePlaces } from './cursor.ts';
-import type { EntryRange, EpochStart, Replication } from './replication.ts';
+import { type EntryRange, type EpochStart, FIRST_EPOCH, type Replication } from './replication.ts';
 
 type Chain = Pick<Replication, 'epochs' | 'cursor'>;
-
-/** No entry begins it, so none says whose it is: who joins later has that from its settings alone. */
-const FIRST_EPOCH = 1;
 
 /** The epoch that the entry of this seq belongs to. */
 export function epochAt(epochs: readonly EpochStart[], seq: number): number {

@@ -77,6 +77,9 @@ export interface Replication {
   readonly isDiverged: boolean;
 }
 
+/** No entry begins it, so none says whose it is: who joins later has that from its settings alone. */
+export const FIRST_EPOCH = 1;
+
 export const REPLICATION_KEY = rowKey('replication');
 
 /** Format 1 knew of no federation, format 2 not of what is gone, format 3 of no clusters. */
@@ -143,6 +146,19 @@ export function readReplication(rows: Getter): Replication | undefined {
 
 export function currentEpoch({ epochs }: Pick<Replication, 'epochs'>): EpochStart {
   return must(epochs.at(-1), 'an epoch');
+}
+
+/**
+ * The datacenter that writes, as far as the own log says. No entry begins the first epoch, so whose that is a newcomer
+ * has from its settings, which may be wrong: until the list of datacenters says which one has the cluster that the
+ * federation is called after.
+ */
+export function primaryIn(replication: Replication): string {
+  const { epoch, primary } = currentEpoch(replication);
+  if (epoch !== FIRST_EPOCH) return primary;
+  const { datacenters, federationId } = replication;
+  const founder = datacenters.find(({ clusterId }) => clusterId === federationId);
+  return founder?.name ?? primary;
 }
 
 /** Whether this datacenter may write global objects: a promise to anybody else ends that. */
