@@ -30,7 +30,7 @@ const EVERY_MS = 3000;
 /** A server answers after five seconds at the latest. */
 const TIMEOUT_MS = 8000;
 
-/** Of a datacenter whose level is below that of the global log: it says which servers are to be upgraded or replaced. */
+/** Of a datacenter whose level is below that of the global log: which servers are to be upgraded or replaced. */
 const IS_KEPT_FROM =
   /^nothing has come from the primary datacenter yet: feature level .*: upgrade and start (.*), and replace /;
 
