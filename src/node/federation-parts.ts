@@ -159,9 +159,11 @@ export class FederationParts {
 
   #lostReignRefusal(): AclError | undefined {
     const { machine, plan } = this.#options;
+    const ahead = this.feed.ahead();
+    if (ahead.length === 0) return undefined;
     const { datacenters = [] } = machine.replication() ?? {};
     return lostReignRefusal({
-      ...{ datacenter: plan.datacenter, head: machine.position(), ahead: this.feed.ahead() },
+      ...{ datacenter: plan.datacenter, head: machine.position(), ahead },
       isWitness: (each) => datacenters.some(({ name, isWitness }) => name === each && isWitness),
     });
   }

@@ -2,6 +2,7 @@
 // an earlier state. What it wrote now would stand in the places of what it had acknowledged, revocations among it,
 // and it could not follow those who still have that.
 
+import { must } from '../../cluster/base/assert.ts';
 import type { AheadFollower } from '../../cluster/federation/feed/feed-server.ts';
 import { positionText } from '../../cluster/federation/global-log.ts';
 import { AclError } from '../acl/error.ts';
@@ -12,16 +13,15 @@ export interface LostReign {
   readonly datacenter: string;
   /** Where its log ends. */
   readonly head: Position;
-  /** Who has more, and most first. */
+  /** Who has more, and most first; not empty. */
   readonly ahead: readonly AheadFollower[];
   readonly isWitness: (datacenter: string) => boolean;
 }
 
-/** Why nothing global may be written; undefined where nobody has more. */
-export function lostReignRefusal(lost: LostReign): AclError | undefined {
+/** Why nothing global may be written. */
+export function lostReignRefusal(lost: LostReign): AclError {
   const { datacenter, head, ahead, isWitness } = lost;
-  const [most] = ahead;
-  if (most === undefined) return undefined;
+  const most = must(ahead[0], 'somebody who has more');
   const next = ahead.find((each) => !isWitness(each.datacenter))?.datacenter;
   const command = `\`conclave operator promote${next === undefined ? '' : ` ${next}`} --election\``;
   const place = next ?? `a datacenter other than ${datacenter} and ${most.datacenter}`;
