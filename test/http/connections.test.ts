@@ -1,14 +1,10 @@
-// What a connection is to the server: blocking queries that wait on it, lists that stream over it, requests that
-// are sent ahead on it, bodies and heads that are wrong or slow.
+// Connections of clients: requests in their turn, garbage, limits.
 
-import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
 import { LIMITS } from '../../src/http/settings.ts';
-import type { ListResult, PolicyView, ReadResult } from '../../src/service/views.ts';
 import {
   listOf,
   policyView,
@@ -18,293 +14,7 @@ import {
   tokenView,
   WRITE_META,
 } from './support.ts';
-
-const found = (index: number, modifyIndex = index): ReadResult<PolicyView> => ({
-  value: policyView({ modifyIndex }),
-  meta: readMeta(index),
-});
-const missing = (index: number): ReadResult<PolicyView> => ({
-  refusal: { code: 'not-found', message: 'Requested policy does not exist: ACL not found' },
-  meta: readMeta(index),
-});
-/** Gives one answer after the other, and the last one for ever. */
-function inTurn<T>(...answers: readonly T[]): () => T {
-  let turn = 0;
-  return () => answers[Math.min(turn++, answers.length - 1)] as T;
-}
-
-t.test('blocking: an answer that is newer than the index comes at once', async (t) => {
-  const { app, operations } = server({ 'policy.read': () => found(10) });
-  for (const index of ['0', '9', '']) {
-    t.equal((await app.inject(`/v1/acl/policy/x?index=${index}`)).statusCode, 200);
-  }
-  t.equal(operations.waits.length, 0);
-});
-
-t.test(
-  'blocking: waits for the object, runs the operation again, gives the new answer',
-  async (t) => {
-    const { app, operations } = server({
-      'policy.read': inTurn(found(10), found(11, 10), found(12)),
-    });
-    const answer = app.inject('/v1/acl/policy/x?index=10&wait=16s');
-    const first = await operations.wait(1);
-    t.same(first.target, { table: 'policies', object: undefined });
-    t.equal(first.index, 10);
-    t.equal(first.timeoutMs, 16_500, 'half of a sixteenth is the jitter of this test');
-    first.end();
-    const second = await operations.wait(2);
-    t.equal(second.index, 11, 'another object of the table changed: the wait goes on from there');
-    second.end();
-    const { statusCode, headers } = await answer;
-    t.equal(statusCode, 200);
-    t.equal(headers['x-consul-index'], '12');
-    t.equal(operations.calls.length, 3);
-  },
-);
-
-t.test('blocking: an index that is not reached yet is waited for', async (t) => {
-  const { app, operations } = server({
-    'policy.read': inTurn(found(10), found(15), found(21)),
-  });
-  const answer = app.inject('/v1/acl/policy/x?index=20&wait=16s');
-  (await operations.wait(1)).end();
-  (await operations.wait(2)).end();
-  t.equal((await answer).headers['x-consul-index'], '21');
-});
-
-t.test('blocking: the wait is capped, and 0 means the default', async (t) => {
-  const cases: [string, number][] = [
-    ['', 300_000],
-    ['&wait=0s', 300_000],
-    ['&wait=-5s', 300_000],
-    ['&wait=60000ms', 60_000],
-    ['&wait=20m', 600_000],
-  ];
-  for (const [wait, ms] of cases) {
-    const { app, operations } = server({ 'policy.list': () => listOf([]) });
-    const answer = app.inject(`/v1/acl/policies?index=10${wait}`);
-    const parked = await operations.wait(1);
-    t.equal(parked.timeoutMs, ms * (1 + 0.5 / 16), wait);
-    await app.close();
-    await answer;
-  }
-});
-
-t.test('blocking: when the time is over the current answer is given', async (t) => {
-  const { app, operations, clock } = server({ 'policy.read': () => found(10) });
-  const answer = app.inject('/v1/acl/policy/x?index=99&wait=1s');
-  const parked = await operations.wait(1);
-  clock.nowMs += parked.timeoutMs;
-  parked.end();
-  t.equal((await answer).statusCode, 200);
-  t.equal((await answer).headers['x-service-index'], '10');
-});
-
-t.test('blocking: a missing object is waited for, its creation ends the wait', async (t) => {
-  const { app, operations } = server({
-    'policy.read': inTurn(missing(10), missing(11), found(12)),
-  });
-  const answer = app.inject('/v1/acl/policy/x?index=10');
-  (await operations.wait(1)).end();
-  (await operations.wait(2)).end();
-  t.equal((await answer).statusCode, 200);
-  const at = server({ 'policy.read': () => missing(11) });
-  const atOnce = await at.app.inject('/v1/acl/policy/x?index=10');
-  t.equal(atOnce.statusCode, 404, 'the table is beyond the index already');
-  t.equal(atOnce.headers['x-consul-index'], '11');
-});
-
-t.test('blocking: a deletion ends the wait with 404', async (t) => {
-  const { app, operations } = server({ 'policy.read': inTurn(found(10), missing(11)) });
-  const answer = app.inject('/v1/acl/policy/x?index=10');
-  (await operations.wait(1)).end();
-  t.equal((await answer).statusCode, 404);
-});
-
-t.test('blocking: a missing token is refused at once', async (t) => {
-  const { app, operations } = server({
-    'token.read': () => ({
-      refusal: { code: 'token-not-found', message: 'token does not exist: ACL not found' },
-      meta: readMeta(10),
-    }),
-  });
-  const headers = { 'x-consul-token': 's' };
-  const answer = await app.inject({ url: '/v1/acl/token/x?index=10', headers });
-  t.equal(answer.statusCode, 403);
-  t.equal(answer.body, 'token does not exist: ACL not found');
-  t.equal(operations.waits.length, 0);
-});
-
-t.test('blocking: a state that went back ends every wait', async (t) => {
-  const { app, operations } = server({
-    'policy.list': inTurn(listOf([], { index: 10 }), listOf([], { index: 4 })),
-  });
-  const answer = app.inject('/v1/acl/policies?index=10');
-  (await operations.wait(1)).end();
-  t.equal((await answer).headers['x-consul-index'], '4');
-});
-
-t.test('blocking: a token that was revoked meanwhile ends the wait with 403', async (t) => {
-  let isRevoked = false;
-  const { app, operations } = server({
-    'policy.read': () => {
-      if (isRevoked) throw new AclError('token-unknown', 'ACL not found');
-      return found(10);
-    },
-  });
-  const answer = app.inject('/v1/acl/policy/x?index=10');
-  const parked = await operations.wait(1);
-  isRevoked = true;
-  parked.end();
-  t.equal((await answer).statusCode, 403);
-  t.equal((await answer).body, 'ACL not found');
-});
-
-t.test('blocking: closing the server answers everyone who waits', async (t) => {
-  const { app, operations } = server({ 'policy.list': () => listOf([[policyView()]]) });
-  const answer = app.inject('/v1/acl/policies?index=10');
-  await operations.wait(1);
-  await app.close();
-  t.equal((await answer).statusCode, 200);
-  t.equal((await answer).json<unknown[]>().length, 1);
-});
-
-/** A list that says when it is let go, also where nothing of it was read. */
-function listHeld(onReturn: () => void): ListResult<PolicyView> {
-  const list = listOf([[policyView()]]);
-  const slices: AsyncIterable<readonly PolicyView[]> = {
-    [Symbol.asyncIterator]: () => {
-      const inner = list.slices[Symbol.asyncIterator]();
-      return {
-        next: () => inner.next(),
-        return: async () => {
-          onReturn();
-          return { done: true, value: undefined };
-        },
-      };
-    },
-  };
-  return { ...list, slices };
-}
-
-t.test('blocking: lists that are not given let go of what they hold', async (t) => {
-  let returned = 0;
-  const { app, operations } = server({
-    'policy.list': () =>
-      listHeld(() => {
-        returned += 1;
-      }),
-  });
-  const answer = app.inject('/v1/acl/policies?index=10');
-  const first = await operations.wait(1);
-  t.equal(returned, 1);
-  first.end();
-  await operations.wait(2);
-  t.equal(returned, 2, 'one that brings nothing new');
-  await app.close();
-  await answer;
-  t.equal(returned, 3);
-});
-
-t.test(
-  'blocking: so many may wait, and who finds no place is told so and holds nothing',
-  async (t) => {
-    let returned = 0;
-    const onReturn = () => {
-      returned += 1;
-    };
-    const { app, operations } = server(
-      {
-        'policy.list': () => listHeld(onReturn),
-        'policy.read': () => found(10),
-      },
-      { blockingQueriesMax: 2 },
-    );
-    const waiting = [
-      app.inject('/v1/acl/policy/x?index=10'),
-      app.inject('/v1/acl/policy/x?index=10'),
-    ];
-    await operations.wait(2);
-    const url = '/v1/acl/policies?index=10';
-    const refused = await app.inject(url);
-    t.equal(refused.statusCode, 503);
-    t.equal(refused.body, '2 blocking queries wait already');
-    t.equal(refused.headers['retry-after'], '1');
-    t.equal((await app.inject({ url, headers: { 'x-consul-token': 's' } })).statusCode, 500);
-    t.equal(returned, 2, 'their lists are let go');
-    t.equal((await app.inject('/v1/acl/policies?index=9')).statusCode, 200, 'need not wait');
-    t.equal(operations.waits.length, 2);
-    await app.close();
-    for (const answer of await Promise.all(waiting)) t.equal(answer.statusCode, 200);
-  },
-);
-
-t.test('blocking: whoever has fewer takes a place of whoever has most', async (t) => {
-  const { app, operations, metrics } = server(
-    { 'policy.read': () => found(10) },
-    { blockingQueriesMax: 4 },
-  );
-  const from = (remoteAddress: string) =>
-    app.inject({ url: '/v1/acl/policy/x?index=10', remoteAddress });
-  const greedy = [from('10.0.0.1'), from('10.0.0.1'), from('10.0.0.1'), from('10.0.0.1')];
-  await operations.wait(4);
-  t.equal((await from('10.0.0.1')).body, '4 blocking queries wait already');
-  const modest = [from('10.0.0.2'), from('10.0.0.2')];
-  const given = await Promise.all(greedy.slice(0, 2));
-  for (const answer of given) {
-    t.equal(answer.statusCode, 503, 'the oldest give way');
-    t.match(answer.body, /^too many blocking queries wait, and most of them are of this client$/);
-    t.equal(answer.headers['retry-after'], '1');
-  }
-  t.equal((await from('10.0.0.2')).statusCode, 503, 'nobody has more than these by two');
-  t.match(metrics.prometheus(), /blocking_queries\{listener="http"\} 4/);
-  await app.close();
-  for (const answer of await Promise.all([...greedy.slice(2), ...modest])) {
-    t.equal(answer.statusCode, 200);
-  }
-  t.match(metrics.prometheus(), /blocking_queries\{listener="http"\} 0/);
-});
-
-t.test('blocking: one that wakes for nothing keeps its place', async (t) => {
-  let wake: () => void = () => undefined;
-  const isAwake = new Promise<void>((resolve) => {
-    wake = resolve;
-  });
-  const { app, operations } = server(
-    {
-      'policy.read': inTurn<ReturnType<typeof found> | Promise<ReturnType<typeof found>>>(
-        found(10),
-        isAwake.then(() => found(11, 10)),
-        found(12),
-      ),
-      'role.read': () => ({ refusal: { code: 'not-found', message: '' }, meta: readMeta(10) }),
-    },
-    { blockingQueriesMax: 1 },
-  );
-  const first = app.inject('/v1/acl/policy/x?index=10');
-  (await operations.wait(1)).end();
-  const other = () => app.inject('/v1/acl/role/x?index=10');
-  t.equal((await other()).statusCode, 503);
-  wake();
-  (await operations.wait(2)).end();
-  t.equal((await first).headers['x-service-index'], '12');
-  const next = other();
-  (await operations.wait(3)).end();
-  await app.close();
-  t.equal((await next).statusCode, 404, 'and then it is free');
-});
-
-async function listening(
-  t: { teardown(action: () => Promise<void>): void },
-  made: Server,
-): Promise<number> {
-  await made.app.listen({ port: 0, host: '127.0.0.1' });
-  t.teardown(async () => {
-    await made.app.close();
-  });
-  return (made.app.server.address() as AddressInfo).port;
-}
+import { found, inTurn, listening, get, bytesOf, turn, manyTokens } from './connection-cases.ts';
 
 /** Sends text, and gives what came back until the server closed or `isEnough` says so. */
 function exchange(
@@ -325,24 +35,6 @@ function exchange(
   });
 }
 
-function get(
-  port: number,
-  path: string,
-  headers: Record<string, string | string[]> = {},
-): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    httpRequest({ port, path, headers, host: '127.0.0.1', agent: false }, resolve)
-      .on('error', reject)
-      .end();
-  });
-}
-
-async function bytesOf(message: IncomingMessage): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  for await (const part of message) parts.push(part as Buffer);
-  return Buffer.concat(parts);
-}
-
 /** Whether no blocking query waits. */
 function isQuiet({ metrics }: Server): boolean {
   return /blocking_queries\{listener="http"\} 0/.test(metrics.prometheus());
@@ -351,8 +43,6 @@ function isQuiet({ metrics }: Server): boolean {
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 t.test('sockets: pipelined requests are answered in their order', async (t) => {
   const made = server({
@@ -395,6 +85,7 @@ t.test('sockets: a request is begun when the answer before it is out', async (t)
 });
 
 const BLOCKING = 'GET /v1/acl/policy/x?index=10 HTTP/1.1\r\nHost: x\r\n\r\n';
+
 const SHORT = 'GET /livez HTTP/1.1\r\nHost:\r\n\r\n';
 
 t.test('sockets: as many requests as may wait are all answered, again and again', async (t) => {
@@ -559,36 +250,6 @@ t.test('sockets: one client may hold so many connections', async (t) => {
   held[1]?.destroy();
 });
 
-t.test('gzip: for those who accept it, from 1400 bytes on', async (t) => {
-  const script = (rules: string) => ({
-    'policy.read': () => ({ value: policyView({ rules }), meta: readMeta(2) }),
-  });
-  const long = server(script('x'.repeat(1400)));
-  const cases: [string | undefined, boolean][] = [
-    [undefined, false],
-    ['gzip', true],
-    ['deflate, GZIP;q=0.5', true],
-    ['gzip;q=0', false],
-    ['gzip;q=0.0, br', false],
-    ['gzip;level=9;q=0', false],
-    ['br, gzip ; q=1', true],
-    ['notgzip', false],
-  ];
-  for (const [accepted, expected] of cases) {
-    const headers = accepted === undefined ? {} : { 'accept-encoding': accepted };
-    const answer = await long.app.inject({ url: '/v1/acl/policy/x', headers });
-    t.equal(answer.headers['content-encoding'] === 'gzip', expected, String(accepted));
-    t.equal(answer.headers.vary, 'Accept-Encoding');
-    const body = expected ? gunzipSync(answer.rawPayload).toString() : answer.body;
-    t.match(JSON.parse(body), { Name: 'reader' }, String(accepted));
-  }
-  const short = await server(script('x')).app.inject({
-    url: '/v1/acl/policy/x',
-    headers: { 'accept-encoding': 'gzip' },
-  });
-  t.equal(short.headers['content-encoding'], undefined);
-});
-
 t.test('headers: of one that comes several times the first line counts', async (t) => {
   const { app, operations } = server({ 'policy.read': () => found(10) });
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -602,113 +263,6 @@ t.test('headers: of one that comes several times the first line counts', async (
   t.equal(await secretOf({ 'X-Service-Token': ['same', 'same'], 'X-Consul-Token': 'c' }), 'same');
   t.equal(await secretOf({ 'X-Consul-Token': ['', 'other'], Authorization: 'Bearer b' }), 'b');
   t.equal(await secretOf({ 'X-Consul-Token': 'with, a comma' }), 'with, a comma');
-});
-
-/** Slices of tokens; counts how many were asked for. */
-function manyTokens(slices: number, failAt = Number.POSITIVE_INFINITY) {
-  const seen = { asked: 0, returned: false };
-  const slice = Array.from({ length: 100 }, () => tokenView({ description: 'd'.repeat(200) }));
-  async function* generate() {
-    try {
-      for (; seen.asked < slices; seen.asked += 1) {
-        if (seen.asked === failAt) throw new Error('the disk is gone');
-        yield slice;
-      }
-    } finally {
-      seen.returned = true;
-    }
-  }
-  return { seen, list: () => ({ ...listOf<never>([]), slices: generate() }) };
-}
-
-t.test('streaming: a long list arrives whole, plain, compressed and indented', async (t) => {
-  const made = server({ 'token.list': () => manyTokens(20).list() });
-  const port = await listening(t, made);
-  for (const [path, headers] of [
-    ['/v1/acl/tokens', {}],
-    ['/v1/acl/tokens', { 'Accept-Encoding': 'gzip' }],
-    ['/v1/acl/tokens?pretty', {}],
-  ] as [string, Record<string, string>][]) {
-    const message = await get(port, path, headers);
-    t.equal(message.headers['transfer-encoding'], 'chunked');
-    t.equal(message.headers['x-consul-index'], '10');
-    const bytes = await bytesOf(message);
-    const isGzip = message.headers['content-encoding'] === 'gzip';
-    const text = (isGzip ? gunzipSync(bytes) : bytes).toString();
-    const tokens = JSON.parse(text) as unknown[];
-    t.equal(tokens.length, 2000);
-    if (path.endsWith('pretty'))
-      t.equal(
-        text,
-        `${JSON.stringify(tokens, null, 4).replace(/[<>&]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`)}\n`,
-      );
-  }
-});
-
-t.test('streaming: others have their turn between the slices of a list', async (t) => {
-  let turns = 0;
-  async function* slices() {
-    const count = (): void => {
-      turns += 1;
-      ticking = setImmediate(count);
-    };
-    let ticking = setImmediate(count);
-    for (let place = 0; place < 50; place += 1) {
-      made.clock.nowMs += sliceMs;
-      yield [policyView({ description: 'd' })];
-    }
-    clearImmediate(ticking);
-  }
-  const made = server({ 'policy.list': () => ({ ...listOf([]), slices: slices() }) });
-  let sliceMs = 10;
-  const ask = async (): Promise<number> => {
-    turns = 0;
-    const answer = await made.app.inject('/v1/acl/policies');
-    t.equal(answer.json<unknown[]>().length, 50);
-    return turns;
-  };
-  t.ok((await ask()) >= 45, 'one behind each long slice');
-  sliceMs = 1;
-  const fewer = await ask();
-  t.ok(fewer >= 4 && fewer < 20, `no more than are needed behind short ones: ${fewer}`);
-});
-
-t.test('streaming: the list is read no faster than the client reads', async (t) => {
-  const many = manyTokens(20_000);
-  const made = server({ 'token.list': () => many.list() });
-  const port = await listening(t, made);
-  const message = await get(port, '/v1/acl/tokens');
-  message.pause();
-  let before = -1;
-  while (before !== many.seen.asked) {
-    before = many.seen.asked;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  t.ok(many.seen.asked < 2_000, `read ${many.seen.asked} of 20000 slices`);
-  message.destroy();
-  while (!many.seen.returned) await new Promise((resolve) => setImmediate(resolve));
-  t.pass('and the list is let go when the client goes');
-});
-
-t.test('streaming: a reader that stops reading is cut off', async (t) => {
-  for (const headers of [{}, { 'Accept-Encoding': 'gzip' }] as Record<string, string>[]) {
-    const many = manyTokens(200_000);
-    const made = server({ 'token.list': () => many.list() });
-    const port = await listening(t, made);
-    const message = await get(port, '/v1/acl/tokens', headers);
-    message.on('error', () => undefined);
-    message.pause();
-    const { pending } = made.clock;
-    let before = -1;
-    while (pending.size === 0 || before !== many.seen.asked) {
-      before = many.seen.asked;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    for (const comesDue of pending) comesDue();
-    while (!many.seen.returned) await new Promise((resolve) => setImmediate(resolve));
-    t.equal(pending.size, 0, 'the list is let go, and no timer is left');
-    message.destroy();
-  }
 });
 
 t.test('sockets: an answer of one text that nobody reads is cut off', async (t) => {
@@ -759,23 +313,6 @@ t.test('sockets: an answer of one text arrives whole, and leaves no timer', asyn
     t.ok((JSON.parse(bytes.toString()) as { Rules: string }).Rules === rules);
     t.equal(made.clock.pending.size, 0);
   }
-});
-
-t.test('streaming: a failure in the middle breaks the connection off', async (t) => {
-  for (const headers of [{}, { 'Accept-Encoding': 'gzip' }] as Record<string, string>[]) {
-    const made = server({ 'token.list': () => manyTokens(20, 10).list() });
-    const port = await listening(t, made);
-    const message = await get(port, '/v1/acl/tokens', headers);
-    t.equal(message.statusCode, 200);
-    await t.rejects(bytesOf(message), { code: 'ECONNRESET' });
-    t.match(made.logger.lines, [{ message: 'list broken off', fields: { cause: /disk is gone/ } }]);
-  }
-  const early = server({ 'token.list': () => manyTokens(20, 0).list() });
-  t.equal(
-    (await early.app.inject('/v1/acl/tokens')).statusCode,
-    500,
-    'before the head it is a 500',
-  );
 });
 
 t.test('fuzz: whatever a caller sends, the service dialect never answers 500', async (t) => {

@@ -1,0 +1,325 @@
+// Keys and discovery documents over HTTP: what is cached, trusted, bounded, and given up.
+
+import { syncBuiltinESMExports } from 'node:module';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import tls from 'node:tls';
+import t from 'tap';
+import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
+import {
+  type HttpsClient,
+  HttpsFailure,
+  type HttpsResponse,
+} from '../../src/auth-methods/https-client.ts';
+import { LOAD_MAX_MS, SHARERS_MAX } from '../../src/auth-methods/remote-cache.ts';
+import { CERTIFICATES_MAX } from '../../src/auth-methods/signing-keys.ts';
+import { NodeHttpsClient } from '../../src/platform-node/https-client.ts';
+import { authMethod, selfSigned, startLoopback, testSurroundings } from './loopback.ts';
+import { makeKey, RSA, EC, TLS, CLAIMS, sign, discovery } from './identity-provider.ts';
+
+t.test(
+  'jwt: keys of a JWKS URL are cached, and asked for again once when one is unknown',
+  async (t) => {
+    const server = await startLoopback(t, TLS);
+    const surroundings = testSurroundings();
+    const { types } = createAuthMethods(surroundings);
+    const method = authMethod('jwt', {
+      JWKSURL: `${server.url}/keys`,
+      ...(TLS === undefined ? {} : { JWKSCACert: TLS.cert }),
+      BoundAudiences: 'conclave',
+    });
+    const first = await makeKey('RS256', 'one');
+    const second = await makeKey('RS256', 'two');
+    server.reply = () => ({ body: { keys: [first.jwk] } });
+    await types.jwt.checkConfig(method);
+    t.equal(server.seen.splice(0).length, 1, 'a write asks');
+    const bearer = await sign(first, CLAIMS, { kid: 'one' });
+    await Promise.all([types.jwt.validate(method, bearer), types.jwt.validate(method, bearer)]);
+    t.equal(server.seen.length, 1, 'one request for both');
+    server.reply = () => ({ body: { keys: [second.jwk] } });
+    const rotated = await sign(second, CLAIMS, { kid: 'two' });
+    await t.rejects(types.jwt.validate(method, rotated), { code: 'login-refused' });
+    t.equal(server.seen.length, 1, 'not within the cooldown');
+    surroundings.advance(30_000);
+    const forged = await sign(second, CLAIMS, { kid: 'one' });
+    await t.rejects(types.jwt.validate(method, forged), { code: 'login-refused' });
+    t.equal(server.seen.length, 1, 'a known key that does not fit causes no request');
+    await Promise.all([types.jwt.validate(method, rotated), types.jwt.validate(method, rotated)]);
+    t.equal(server.seen.length, 2, 'one request for both');
+    await t.rejects(
+      types.jwt.validate(method, bearer),
+      { code: 'login-refused' },
+      'the old key is gone',
+    );
+    t.equal(server.seen.length, 2);
+    server.reply = () => ({ status: 500, body: '' });
+    surroundings.advance(30_000);
+    await t.rejects(types.jwt.validate(method, bearer), {
+      code: 'unavailable',
+      message: 'error asking for the keys of the auth method: unexpected status 500',
+    });
+    await t.rejects(types.jwt.validate(method, bearer), { code: 'login-refused' });
+    t.equal(server.seen.length, 3, 'a failed reload cools down too');
+    surroundings.advance(600_000);
+    await t.rejects(
+      types.jwt.validate(method, rotated),
+      { code: 'unavailable' },
+      'old keys are not used',
+    );
+    t.notOk(surroundings.lines.join().includes(bearer.slice(-40)), 'no log line holds a bearer');
+    server.reply = () => ({ body: { keys: [first.jwk] } });
+    const late = await sign(first, { ...CLAIMS, exp: CLAIMS.exp + 3600 }, { kid: 'one' });
+    await types.jwt.validate(method, late);
+    server.reply = () => ({ body: { keys: [second.jwk] } });
+    await types.jwt.validate(method, late);
+    const written = { ...method, modifyIndex: method.modifyIndex + 1 };
+    await t.rejects(
+      types.jwt.validate(written, late),
+      { code: 'login-refused' },
+      'behind a write of the method nothing counts that was known before',
+    );
+    if (TLS === undefined) t.comment('no openssl: over plain http');
+  },
+);
+
+t.test(
+  'jwt: TLS to the key server is checked against the given CA',
+  { skip: TLS === undefined && 'no openssl' },
+  async (t) => {
+    const server = await startLoopback(t, TLS);
+    server.reply = () => ({ body: { keys: [] } });
+    const { types } = createAuthMethods(testSurroundings());
+    await t.rejects(types.jwt.checkConfig(authMethod('jwt', { JWKSURL: server.url })), {
+      code: 'invalid',
+      message:
+        /^Invalid Auth Method: error checking JWKSURL: localhost:\d+: DEPTH_ZERO_SELF_SIGNED_CERT$/,
+    });
+    const otherName = server.url.replace('localhost', '127.0.0.1');
+    await t.rejects(
+      types.jwt.checkConfig(authMethod('jwt', { JWKSURL: otherName, JWKSCACert: TLS?.cert ?? '' })),
+      {
+        message: /ERR_TLS_CERT_ALTNAME_INVALID/,
+      },
+    );
+    const many = (TLS?.cert ?? '').repeat(CERTIFICATES_MAX + 1);
+    for (const [config, key] of [
+      [{ JWKSURL: server.url, JWKSCACert: many }, 'JWKSCACert'],
+      [{ OIDCDiscoveryURL: server.url, OIDCDiscoveryCACert: many }, 'OIDCDiscoveryCACert'],
+    ] as const) {
+      await t.rejects(types.jwt.checkConfig(authMethod('jwt', config)), {
+        code: 'invalid',
+        message: `Invalid Auth Method: error parsing ${key}: it may hold at most 256 certificates, and holds 257`,
+      });
+    }
+    t.equal(server.seen.length, 0);
+  },
+);
+
+t.test(
+  'http client: a Host header does not change whom TLS trusts',
+  { skip: TLS === undefined && 'no openssl' },
+  async (t) => {
+    const server = await startLoopback(t, TLS);
+    server.reply = ({ headers }) => ({ body: String(headers.host) });
+    const { body } = await new NodeHttpsClient().request({
+      method: 'POST',
+      url: server.url,
+      headers: { host: 'sts.amazonaws.com' },
+      body: 'x',
+      caPem: TLS?.cert,
+      timeoutMs: 2000,
+      maxBytes: 100,
+    });
+    t.equal(Buffer.from(body).toString(), 'sts.amazonaws.com');
+  },
+);
+
+t.test(
+  'http client: certificates to trust are read once, and count for who brings them alone',
+  { skip: TLS === undefined && 'no openssl' },
+  async (t) => {
+    const server = await startLoopback(t, TLS);
+    server.reply = () => ({ body: 'x' });
+    const { createSecureContext } = tls;
+    let readCount = 0;
+    tls.createSecureContext = (options) => {
+      readCount += 1;
+      return createSecureContext(options);
+    };
+    syncBuiltinESMExports();
+    t.teardown(() => {
+      tls.createSecureContext = createSecureContext;
+      syncBuiltinESMExports();
+    });
+    const http = new NodeHttpsClient();
+    const ask = (caPem: string | undefined) =>
+      http.request({
+        method: 'GET',
+        url: server.url,
+        headers: {},
+        caPem,
+        timeoutMs: 5000,
+        maxBytes: 100,
+      });
+    const stranger = selfSigned()?.cert;
+    for (let round = 0; round < 2; round += 1) {
+      await ask(TLS?.cert);
+      await t.rejects(ask(stranger), { message: /CERT/ });
+    }
+    t.equal(readCount, 2);
+    await t.rejects(ask(undefined), { message: /CERT/ });
+  },
+);
+
+t.test('jwt: discovery pins issuer and algorithms', async (t) => {
+  const server = await startLoopback(t, TLS);
+  const documents = discovery(server, [RSA.jwk, EC.jwk]);
+  server.reply = ({ path }) => ({ body: documents(path) });
+  const { types } = createAuthMethods(testSurroundings());
+  const config = {
+    OIDCDiscoveryURL: server.url,
+    ...(TLS === undefined ? {} : { OIDCDiscoveryCACert: TLS.cert }),
+  };
+  const method = authMethod('jwt', config);
+  await types.jwt.checkConfig(method);
+  t.equal(server.seen.splice(0).length, 2);
+  const claims = { ...CLAIMS, iss: server.url };
+  await types.jwt.validate(method, await sign(RSA, claims, { kid: 'rsa-1' }));
+  await t.rejects(
+    types.jwt.validate(method, await sign(EC, claims)),
+    { code: 'login-refused' },
+    'not offered',
+  );
+  const wider = authMethod('jwt', { ...config, JWTSupportedAlgs: ['ES256'] });
+  await types.jwt.validate(wider, await sign(EC, claims));
+  await t.rejects(
+    types.jwt.validate(wider, await sign(RSA, claims)),
+    { code: 'login-refused' },
+    'not configured',
+  );
+  await t.rejects(types.jwt.validate(method, await sign(RSA)), {
+    message: 'invalid issuer (iss) claim',
+  });
+  t.equal(server.seen.length, 2, 'both documents are cached');
+  for (const more of [
+    { issuer: `${server.url}/` },
+    { issuer: undefined },
+    { jwks_uri: 17 },
+    { authorization_endpoint: 'javascript:alert(1)' },
+  ]) {
+    const changed = discovery(server, [RSA.jwk], more);
+    server.reply = ({ path }) => ({ body: changed(path) });
+    await t.rejects(types.jwt.checkConfig(method), {
+      message: /^Invalid Auth Method: error checking OIDCDiscoveryURL: /,
+    });
+  }
+  if (TLS === undefined) return;
+  const downgraded = discovery(server, [RSA.jwk], { jwks_uri: 'http://127.0.0.1:1/keys' });
+  server.reply = ({ path }) => ({ body: downgraded(path) });
+  await t.rejects(types.jwt.checkConfig(method), {
+    message: /jwks_uri of the discovery document is not an https URL/,
+  });
+});
+
+t.test('http client: does not follow, wait or read on for ever', async (t) => {
+  const server = await startLoopback(t);
+  const http = new NodeHttpsClient();
+  const ask = (limits: object = {}) =>
+    http.request({
+      method: 'GET',
+      url: `${server.url}/a`,
+      headers: {},
+      timeoutMs: 2000,
+      maxBytes: 1000,
+      ...limits,
+    });
+  const failureOf = (request: Promise<unknown>) =>
+    request.then(
+      () => 'none',
+      (error: unknown) => (error instanceof HttpsFailure ? error.kind : 'another error'),
+    );
+  server.reply = () => ({ status: 302, headers: { location: '/b', 'X-Two': 'Zwei' }, body: 'hop' });
+  const response = await ask();
+  t.match(response, { status: 302, headers: { 'x-two': 'Zwei' } });
+  t.equal(server.seen.length, 1);
+  server.reply = () => ({ body: 'x'.repeat(1000) });
+  t.equal((await ask()).body.length, 1000);
+  server.reply = () => ({ body: 'x'.repeat(1001) });
+  t.equal(await failureOf(ask()), 'too-large');
+  server.reply = () => undefined;
+  t.equal(await failureOf(ask({ timeoutMs: 50 })), 'timeout');
+  t.equal(await failureOf(ask({ url: 'file:///etc/passwd' })), 'bad-request');
+  t.equal(await failureOf(ask({ url: 'nonsense' })), 'bad-request');
+  t.equal(await failureOf(ask({ url: 'http://127.0.0.1:1/' })), 'connection');
+  const secret = 'line\r\nbreak-secret';
+  const failed = await ask({ headers: { authorization: secret } }).catch((error: unknown) => error);
+  t.ok(failed instanceof HttpsFailure);
+  t.notMatch(String(failed), /break-secret/);
+});
+
+t.test('http client: an answer that is none ends the request, and so does its time', async (t) => {
+  let says = '';
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => undefined));
+    socket.once('data', () => socket.end(says));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/`;
+  const limits = { timeoutMs: 5_000, maxBytes: 1000 };
+  const ask = () => new NodeHttpsClient().request({ method: 'GET', url, headers: {}, ...limits });
+  for (const [answer, text] of [
+    ['HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n', /protocol/],
+    ['', /ECONNRESET/],
+    ['HTTP/1.1 103 x\r\n\r\n', /ECONNRESET/],
+    ['HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{}', /ECONNRESET/],
+  ] as const) {
+    says = answer;
+    await t.rejects(ask(), { name: 'HttpsFailure', kind: 'connection', message: text }, answer);
+  }
+});
+
+t.test(
+  'jwt: a load that never ends holds up those who wait for it, and nobody later',
+  async (t) => {
+    const surroundings = testSurroundings();
+    let answer: HttpsClient['request'] = () => new Promise(() => undefined);
+    const http: HttpsClient = { request: (request) => answer(request) };
+    const { types } = createAuthMethods({ ...surroundings, http });
+    const method = authMethod('jwt', {
+      JWKSURL: 'https://keys.test/',
+      BoundAudiences: ['conclave'],
+    });
+    const bearer = await sign(RSA, CLAIMS, { kid: 'rsa-1' });
+    const waiting = Promise.allSettled([0, 1].map(() => types.jwt.validate(method, bearer)));
+    await new Promise(setImmediate);
+    surroundings.advance(LOAD_MAX_MS);
+    t.match(
+      await waiting,
+      [0, 1].map(() => ({ reason: { code: 'unavailable', message: /no answer \(timeout\)$/ } })),
+    );
+    const body = Buffer.from(JSON.stringify({ keys: [RSA.jwk] }));
+    answer = () => Promise.resolve({ status: 200, headers: {}, body });
+    t.match(await types.jwt.validate(method, bearer), { summary: /^subject / });
+  },
+);
+
+t.test('jwt: only so many wait for one load', async (t) => {
+  let answer: (response: HttpsResponse) => void = () => undefined;
+  const http = { request: () => new Promise<HttpsResponse>((resolve) => (answer = resolve)) };
+  const { types } = createAuthMethods({ ...testSurroundings(), http });
+  const method = authMethod('jwt', { JWKSURL: 'https://keys.test/', BoundAudiences: ['conclave'] });
+  const bearer = await sign(RSA, CLAIMS, { kid: 'rsa-1' });
+  const logins = Array.from({ length: SHARERS_MAX }, () => types.jwt.validate(method, bearer));
+  await new Promise(setImmediate);
+  await t.rejects(types.jwt.validate(method, bearer), {
+    code: 'unavailable',
+    message: /1024 wait for the same answer already$/,
+  });
+  answer({ status: 200, headers: {}, body: Buffer.from(JSON.stringify({ keys: [RSA.jwk] })) });
+  t.equal((await Promise.all(logins)).length, SHARERS_MAX);
+});

@@ -1,0 +1,262 @@
+// Elections of a primary: who may be elected, by whom, and what the old one does.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  decodeAsk,
+  decodeEpochs,
+  decodePromise,
+  decodeRest,
+  decodeTake,
+  decodeTaken,
+  encodeAsk,
+  encodeEpochs,
+  encodePromise,
+  encodeRest,
+  encodeTake,
+  encodeTaken,
+  PROMOTION_METHOD,
+  PROMOTION_REFUSAL,
+} from '../../../../cluster/federation/promotion/promotion-frames.ts';
+import { WireDamage } from '../../../../cluster/wire/wire-damage.ts';
+import { bytesFrom } from '../feed-samples.ts';
+import { PromotionWorld } from '../promotion-model.ts';
+import {
+  SEED,
+  threeDatacenters,
+  refusalOf,
+  underLoad,
+  outrun,
+  forcedAndLost,
+} from './elections.ts';
+
+const CURSOR = { epoch: 3, seq: 70_000, hash: bytesFrom(1, 32) };
+
+const EPOCH = { epoch: 4, startSeq: 9, startHash: bytesFrom(1, 32), primary: 'dc2' };
+
+const CURSOR_HEX =
+  '9303ce00011170c4200102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20';
+
+/** Format 1. Never edit the bytes. */
+const GOLDEN: readonly (readonly [string, Uint8Array, string, (bytes: Uint8Array) => unknown])[] = [
+  [
+    'ask',
+    encodeAsk({ epoch: 4, candidate: 'dc2', cursor: CURSOR, isTrial: true }),
+    `950104a3646332${CURSOR_HEX}c3`,
+    decodeAsk,
+  ],
+  [
+    'promise',
+    encodePromise({ isGranted: true, cursor: CURSOR, maxEpoch: 4 }),
+    `9401c3${CURSOR_HEX}04`,
+    decodePromise,
+  ],
+  ['take', encodeTake(CURSOR), `9201${CURSOR_HEX}`, decodeTake],
+  ['rest', encodeRest({ after: CURSOR, isTrial: true }), `9301${CURSOR_HEX}c3`, decodeRest],
+  ['taken', encodeTaken(5), '920105', decodeTaken],
+  [
+    'epochs',
+    encodeEpochs([EPOCH], undefined),
+    '920191940409c4200102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20a3646332',
+    decodeEpochs,
+  ],
+  [
+    'epochs of a federation',
+    encodeEpochs([EPOCH], 'fed'),
+    '930191940409c4200102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20a3646332a3666564',
+    decodeEpochs,
+  ],
+];
+
+t.test(
+  'promotion frames: have the bytes of the first release, and nothing else is one',
+  async (test) => {
+    for (const [name, bytes, golden, decode] of GOLDEN) {
+      test.equal(Buffer.from(bytes).toString('hex'), golden, name);
+      const good = new Uint8Array(Buffer.from(golden, 'hex'));
+      test.same(decode(good), decode(bytes), name);
+      for (let length = 0; length < good.length; length += 1) {
+        test.throws(() => decode(good.slice(0, length)), WireDamage, `${name}, ${length} bytes`);
+      }
+    }
+    const text = readFileSync(join(import.meta.dirname, '../../../../../docs/WIRE.md'), 'utf8');
+    for (const name of [...Object.values(PROMOTION_METHOD), ...Object.values(PROMOTION_REFUSAL)]) {
+      test.ok(text.includes(`\`${name}\``), name);
+    }
+  },
+);
+
+t.test('election: a majority makes the one that lacks nothing of theirs primary', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  one.isUp = false;
+  two.trimmedSeq = 7;
+  const behind = await refusalOf(world, three.promotion.elect());
+  test.match(
+    behind,
+    /^refused: there is no majority: dc1 does not answer .*; dc2 does not promise \(at 1.8, promised 1\); dc2 does not give what it has more: dc2 does not keep what follows 1.6 any more$/,
+  );
+  test.equal(three.maxEpoch, 1, 'nothing was given up for nothing');
+  const { epoch, promises, cursor } = await world.time.result(two.promotion.elect());
+  test.same([epoch, promises, cursor.seq], [2, ['dc3'], 8]);
+  test.ok(two.isPrimary);
+  test.equal(three.maxEpoch, 2);
+  three.follow(one, 10);
+  test.equal(three.cursor.seq, 6, 'nothing of the old reign is taken after a promise');
+  three.follow(two, 10);
+  test.same([three.cursor.seq, three.cursor.epoch], [9, 2]);
+  test.same(world.violations, []);
+});
+
+t.test(
+  'election: the old primary ends its reign when it is back, and loses nothing',
+  async (test) => {
+    const { world, one, two } = threeDatacenters();
+    one.isUp = false;
+    await world.time.result(two.promotion.elect());
+    one.isUp = true;
+    one.promotion.start();
+    one.write('nobody else will have it');
+    await world.time.until('it knows', () => one.isDiverged);
+    test.equal(one.isPrimary, false);
+    const own = one.divergent.map(({ bytes }) => Buffer.from(bytes).toString());
+    test.same(own, ['9', '10', 'nobody else will have it']);
+    one.follow(two, 10);
+    test.same([one.cursor, one.isDiverged], [two.cursor, false]);
+    one.promotion.stop();
+  },
+);
+
+t.test(
+  'election: no datacenter counts for another one, whoever is at its address',
+  async (test) => {
+    const world = new PromotionWorld(SEED, ['dc1', 'dc2', 'dc3', 'dc4', 'dc5']);
+    for (const away of ['dc1', 'dc4', 'dc5']) world.named(away).isUp = false;
+    // What a server knows after a start: the addresses of its settings, for whoever is primary.
+    world.moved.set('dc1', 'dc3');
+    const says = await refusalOf(world, world.named('dc2').promotion.elect());
+    test.match(
+      says,
+      /^refused: there is no majority: dc1 does not answer \(dc1 is of dc3, not of dc1\)/,
+    );
+    test.equal(world.named('dc2').isPrimary, false);
+  },
+);
+
+t.test('election: a primary that is written to all the time passes over gossip', async (test) => {
+  for (let seed = 1; seed <= 20; seed += 1) {
+    const world = new PromotionWorld(seed, ['dc1', 'dc2']);
+    const one = world.named('dc1');
+    const written = underLoad(world);
+    await world.time.until('some is written', () => written() > 50);
+    one.toldEpoch = 4;
+    const { epoch } = await world.time.result(one.promotion.elect());
+    test.equal(epoch, 5, `seed ${seed}`);
+    test.same([one.isPrimary, one.sealCount, world.violations], [true, 0, []]);
+  }
+});
+
+t.test('election: is refused where it makes no sense', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  test.match(
+    await refusalOf(world, one.promotion.elect()),
+    /^refused: this datacenter is the primary/,
+  );
+  two.isLeader = false;
+  test.match(await refusalOf(world, two.promotion.elect()), /^refused: this server does not lead/);
+  two.isLeader = true;
+  world.cuts.add('dc2 dc1').add('dc2 dc3');
+  test.match(
+    await refusalOf(world, two.promotion.elect()),
+    /^refused: there is no majority: .*dc3 is silent/,
+  );
+  world.cuts.clear();
+  three.follow(one, 10);
+  two.follow(one, 10);
+  const twice = [two.promotion.elect(), two.promotion.elect()].map((each) =>
+    refusalOf(world, each),
+  );
+  test.match(await Promise.all(twice), ['none', /^refused: a promotion is under way here already/]);
+});
+
+t.test('election: whom the majority leaves after the trial does not begin', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  one.isUp = false;
+  two.promiseFirst = () => {
+    world.cuts.add('dc2 dc3');
+  };
+  const says = await refusalOf(world, two.promotion.elect());
+  test.match(says, /^undecided: epoch 2 does not begin: .*dc3 does not answer/);
+  test.equal(two.isPrimary, false);
+  world.cuts.clear();
+  two.promiseFirst = () => undefined;
+  const { epoch } = await world.time.result(two.promotion.elect());
+  test.equal(epoch, 3, 'trying again is the way on');
+});
+
+t.test('election: on a fork, where nobody is there who went on without it', async (test) => {
+  const { world, one, two, three } = await outrun({ hasBegun: true });
+  three.isUp = true;
+  world.cuts.clear();
+  await world.time.result(two.promotion.onNewerEpoch(3));
+  test.ok(two.isDiverged);
+  test.match(
+    await refusalOf(world, two.promotion.elect()),
+    /^refused: dc3 can be reached and has more: promote that one, .* is on another chain than dc3/,
+  );
+  test.equal(one.maxEpoch, 3, 'nothing was given up for nothing');
+  three.isUp = false;
+  const { epoch, promises } = await world.time.result(two.promotion.elect());
+  test.same([epoch, promises, two.isPrimary], [4, ['dc1'], true]);
+  one.follow(two, 10);
+  test.same(one.cursor, two.cursor);
+  three.isUp = true;
+  three.promotion.start();
+  await world.time.until('dc3 knows', () => three.isDiverged);
+  test.equal(three.divergent.length, 1);
+  three.promotion.stop();
+  test.same(world.violations, []);
+});
+
+t.test(
+  'election: the primary passes over an epoch that nothing but gossip tells of',
+  async (test) => {
+    const { world, one, two, three } = await forcedAndLost();
+    test.same([one.maxEpoch, three.maxEpoch], [1, 1]);
+    test.match(one.promotion.outrunBy(), { datacenter: 'dc2', epoch: 2 });
+    const { epoch, promises } = await world.time.result(one.promotion.elect());
+    test.same([epoch, promises], [3, ['dc3']]);
+    two.isUp = true;
+    two.promotion.start();
+    await world.time.until('dc2 knows', () => !two.isPrimary);
+    two.promotion.stop();
+    test.same(world.violations, []);
+  },
+);
+
+t.test('election: anybody else passes over it, too; the primary is its voter', async (test) => {
+  const { world, one, three } = await forcedAndLost();
+  three.follow(one, 10);
+  const { epoch, promises } = await world.time.result(three.promotion.elect());
+  test.same([epoch, promises], [3, ['dc1']]);
+  test.same(world.violations, []);
+});
+
+t.test('election: no primary passes over one that can be asked', async (test) => {
+  const { world, one, two } = await forcedAndLost();
+  two.isUp = true;
+  test.match(
+    await refusalOf(world, one.promotion.elect()),
+    /^refused: dc2 can be reached and has more: promote that one/,
+  );
+  test.same([one.maxEpoch, one.isPrimary], [1, true], 'nothing was given up for nothing');
+});
+
+t.test('promise: is asked for by the candidate itself', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  const ask = encodeAsk({ epoch: 9, candidate: 'dc3', cursor: one.cursor, isTrial: false });
+  const request = { method: PROMOTION_METHOD.promise, payload: ask, deadlineMs: 100, hops: 0 };
+  const asked = world.call(two, 'dc1', request).catch((error: Error) => error.message);
+  test.equal(await world.time.result(asked), 'dc2 asks for a promise to dc3');
+  test.equal(one.maxEpoch, 1);
+});

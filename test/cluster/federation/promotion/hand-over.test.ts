@@ -1,0 +1,165 @@
+// A primary that gives up for a successor, and what becomes of it where that fails.
+
+import t from 'tap';
+import { successorOf } from '../../../../cluster/federation/promotion/promotion-port.ts';
+import type { PromotionWorld } from '../promotion-model.ts';
+import { threeDatacenters, refusalOf } from './elections.ts';
+
+t.test('hand-over: the successor has everything before the primary gives up', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  let isSealed = false;
+  const following = setImmediateLoop(world, () => {
+    isSealed ||= one.sealCount > 0;
+    two.follow(one, 1);
+    three.follow(one, 1);
+    one.write('more');
+  });
+  const epoch = await world.time.result(one.promotion.handOver('dc2'));
+  following.stop();
+  test.ok(isSealed, 'it took no writes meanwhile');
+  test.equal(epoch, 2);
+  test.same([one.isPrimary, two.isPrimary, one.sealCount], [false, true, 0]);
+  const lost = one.entries.length - two.entries.filter(({ epoch: each }) => each === 1).length;
+  test.equal(lost, 0, 'nothing is lost');
+  one.follow(two, 100);
+  test.same(one.cursor, two.cursor);
+  test.same(one.divergent, []);
+});
+
+t.test(
+  'hand-over: leaves nobody behind who cannot read what the successor writes',
+  async (test) => {
+    const { world, one, two, three } = threeDatacenters();
+    one.leavesBehind.set('dc2', 'dc2 writes what dc3 cannot read');
+    for (const other of [two, three]) other.follow(one, 10);
+    const why = await refusalOf(world, one.promotion.handOver('dc2'));
+    test.equal(why, 'refused: dc2 writes what dc3 cannot read');
+    test.same([one.isPrimary, one.maxEpoch, two.maxEpoch, one.sealCount], [true, 1, 1, 0]);
+    test.equal(await world.time.result(one.promotion.handOver('dc3')), 2);
+  },
+);
+
+t.test('hand-over: fails without harm when the successor is behind or away', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  const behind = await refusalOf(world, one.promotion.handOver('dc2'));
+  test.match(behind, /^refused: dc2 has acknowledged 8 of 10, and was waited for/);
+  two.follow(one, 10);
+  two.isUp = false;
+  test.match(await refusalOf(world, one.promotion.handOver('dc2')), /^undecided: dc2 is silent/);
+  two.isUp = true;
+  two.isLeader = false;
+  test.match(
+    await refusalOf(world, one.promotion.handOver('dc2')),
+    /^refused: .* does not lead dc2/,
+  );
+  test.match(
+    await refusalOf(world, one.promotion.handOver('dc1')),
+    /^refused: dc1 is the primary already/,
+  );
+  test.match(
+    await refusalOf(world, two.promotion.handOver('dc1')),
+    /^refused: this server does not lead/,
+  );
+  test.ok(one.isPrimary);
+  test.ok(one.write('it goes on') !== undefined);
+});
+
+t.test('hand-over: a write that slips in makes it fail, and is not lost', async (test) => {
+  for (const [when, says] of [
+    ['before the trial', /^refused: dc1 does not hand over: dc1 does not promise/],
+    ['before the promise', /^undecided: epoch 2 does not begin without dc1: dc1 does not promise/],
+  ] as const) {
+    const { world, one, two, three } = threeDatacenters();
+    two.follow(one, 10);
+    three.follow(one, 10);
+    const slipIn = (): void => {
+      one.sealCount = 0;
+      one.write('slipped in');
+      one.sealCount = 1;
+    };
+    const { cursor } = one;
+    if (when === 'before the trial') one.mayPromiseFirst = slipIn;
+    else two.promiseFirst = slipIn;
+    test.match(await refusalOf(world, one.promotion.handOver('dc2')), says, when);
+    test.equal(two.isPrimary, false);
+    test.equal(two.maxEpoch, when === 'before the trial' ? 1 : 2);
+    test.equal(one.cursor.seq, cursor.seq + 1, 'the write stands');
+    test.same(world.violations, []);
+  }
+});
+
+t.test('hand-over: a successor that dies behind the promise is asked again', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.follow(one, 10);
+  three.follow(one, 10);
+  // It dies when it has the promise, before it begins.
+  two.startFirst = () => false;
+  test.match(
+    await refusalOf(world, one.promotion.handOver('dc2')),
+    /^undecided: epoch 2 could not/,
+  );
+  test.same([one.isPrimary, two.isPrimary, one.maxEpoch], [false, false, 2]);
+  test.equal(successorOf('dc1', one.state()), 'dc2');
+  test.equal(one.write('nothing is taken'), undefined);
+  test.equal(
+    await refusalOf(world, one.promotion.handOver('dc3')),
+    'refused: this datacenter is not the primary: it has promised epoch 2 to dc2',
+  );
+  two.startFirst = () => true;
+  test.equal(await world.time.result(one.promotion.handOver('dc2')), 3);
+  test.same([one.isPrimary, two.isPrimary], [false, true]);
+  one.follow(two, 100);
+  test.same([one.cursor, one.divergent], [two.cursor, []]);
+  test.equal(successorOf('dc1', one.state()), undefined);
+  test.same(world.violations, []);
+});
+
+t.test('hand-over: what the successor has begun is not begun again', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.follow(one, 10);
+  three.follow(one, 10);
+  await world.time.result(one.promotion.handOver('dc2'));
+  const { cursor } = two;
+  test.match(
+    await refusalOf(world, one.promotion.handOver('dc2')),
+    /^refused: dc2 is at 2\.11, dc1/,
+  );
+  test.same([two.isPrimary, two.cursor], [true, cursor]);
+});
+
+t.test('hand-over: the last primary takes back what its successor did not begin', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.follow(one, 10);
+  three.follow(one, 10);
+  two.startFirst = () => false;
+  await refusalOf(world, one.promotion.handOver('dc2'));
+  two.isUp = false;
+  const { epoch, promises } = await world.time.result(one.promotion.elect());
+  test.same([epoch, promises], [3, ['dc3']]);
+  test.ok(one.write('it goes on') !== undefined);
+  test.same(world.violations, []);
+});
+
+t.test('hand-over: a successor that is not where the primary is refuses', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  one.ackedSeqs.set('dc2', 10);
+  const says = await refusalOf(world, one.promotion.handOver('dc2'));
+  test.equal(says, 'refused: dc2 is at 1.8, dc1 at 1.10');
+  test.equal(two.maxEpoch, 1);
+});
+
+/** Something that goes on while virtual time passes. */
+function setImmediateLoop(world: PromotionWorld, step: () => void): { stop: () => void } {
+  let isOver = false;
+  const next = (): void => {
+    if (isOver) return;
+    step();
+    world.time.clock.after(5, next);
+  };
+  next();
+  return {
+    stop: () => {
+      isOver = true;
+    },
+  };
+}

@@ -1,0 +1,221 @@
+// Which reign counts: epochs that were promised and not begun, those of others, and those that are forced.
+
+import t from 'tap';
+import {
+  decodeEpochs,
+  decodeEpochsAsk,
+  encodeEpochsAsk,
+  PROMOTION_METHOD,
+} from '../../../../cluster/federation/promotion/promotion-frames.ts';
+import { WireDamage } from '../../../../cluster/wire/wire-damage.ts';
+import { PromotionWorld } from '../promotion-model.ts';
+import { threeDatacenters, refusalOf, underLoad, outrun, forcedAndLost } from './elections.ts';
+
+t.test('renewal: goes on where it is written to all the time, too', async (test) => {
+  for (let seed = 1; seed <= 20; seed += 1) {
+    const world = new PromotionWorld(seed);
+    const [one, three] = [world.named('dc1'), world.named('dc3')];
+    const written = underLoad(world);
+    await world.time.until('some is written', () => written() > 50);
+    Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
+    await world.time.result(one.promotion.onNewerEpoch(2));
+    test.same([one.epochs.at(-1)!.epoch, one.isPrimary], [3, true], `seed ${seed}`);
+    test.same([one.sealCount, world.violations], [0, []]);
+  }
+});
+
+t.test('renewal: a primary that a promise has outrun begins the next epoch', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.maxEpoch = 5;
+  two.votedFor = 'dc2';
+  two.follow(one, 10);
+  test.equal(two.cursor.seq, 8, 'it takes nothing of epoch 1');
+  await world.time.result(one.promotion.onNewerEpoch(5));
+  test.same(one.state().epoch, 6);
+  test.ok(one.isPrimary);
+  two.follow(one, 10);
+  three.follow(one, 10);
+  test.same([two.cursor, three.cursor], [one.cursor, one.cursor]);
+  await world.time.result(one.promotion.onNewerEpoch(5));
+  test.equal(one.state().epoch, 6, 'what is old news changes nothing');
+});
+
+t.test('renewal: a primary that another one has followed ends its reign instead', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  one.isUp = false;
+  await world.time.result(two.promotion.elect());
+  one.isUp = true;
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same([one.isPrimary, two.isPrimary], [false, true]);
+  test.equal(one.divergent.length, 2);
+  const alone = threeDatacenters();
+  alone.world.cuts.add('dc1 dc2').add('dc1 dc3');
+  await alone.world.time.result(alone.one.promotion.onNewerEpoch(2));
+  test.same([alone.one.state().epoch, alone.one.maxEpoch], [1, 1], 'without a majority it waits');
+});
+
+t.test('epochs: those of another federation end no reign, and are not told', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  world.cuts.add('dc2 dc1').add('dc1 dc2');
+  two.follow(one, 10);
+  await world.time.result(two.promotion.elect());
+  world.cuts.clear();
+  two.federationId = 'another';
+  const ask = (payload: Uint8Array) => {
+    const request = { method: PROMOTION_METHOD.epochs, payload, deadlineMs: 100, hops: 0 };
+    return world.call(one, 'dc2', request);
+  };
+  test.match(
+    await refusalOf(world, ask(encodeEpochsAsk('fed'))),
+    /dc1 is of federation fed, dc2 of another/,
+  );
+  const told = decodeEpochs(await world.time.result(ask(new Uint8Array(0))));
+  test.same([told.federationId, told.epochs.length], ['', 2], 'to an earlier release as ever');
+  one.promotion.start();
+  await world.time.run(10_000);
+  test.equal(one.isPrimary, true);
+  two.federationId = 'fed';
+  await world.time.run(10_000);
+  test.equal(one.isPrimary, false, 'of its own one it learns so');
+  one.promotion.stop();
+});
+
+t.test('epochs: what an earlier release tells is of no federation', async (test) => {
+  test.equal(decodeEpochsAsk(new Uint8Array(0)), undefined);
+  test.equal(decodeEpochsAsk(encodeEpochsAsk('fed')), 'fed');
+  test.throws(() => decodeEpochsAsk(Uint8Array.of(1)), WireDamage);
+});
+
+t.test('renewal: nobody who has begun is passed over before it is heard of', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  world.cuts.add('dc2 dc1');
+  await world.time.result(two.promotion.elect());
+  world.cuts.clear();
+  one.hasHeard = false;
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same(
+    [one.state().epoch, one.maxEpoch, three.maxEpoch],
+    [1, 1, 2],
+    'dc2 is there, and has more',
+  );
+  one.hasHeard = true;
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same([one.isPrimary, two.isPrimary], [false, true]);
+  test.same(world.violations, []);
+});
+
+t.test(
+  'renewal: whom a reign that began has outrun waits for a person, who elects it',
+  async (test) => {
+    const { world, one, two, three } = await outrun({ hasBegun: true });
+    test.same([three.state().epoch, one.maxEpoch, two.maxEpoch], [3, 3, 2]);
+    one.follow(two, 10);
+    test.equal(one.cursor.seq, 10, 'nobody follows it any more');
+    test.match(two.promotion.outrunBy(), { datacenter: 'dc3', epoch: 3 });
+    test.equal(one.promotion.outrunBy(), undefined, 'dc1 is no primary');
+    await world.time.result(two.promotion.onNewerEpoch(3));
+    test.same([two.state().epoch, two.maxEpoch], [2, 2], 'dc3 may have writes of its own');
+    two.trimmedSeq = 11;
+    test.match(
+      await refusalOf(world, one.promotion.elect()),
+      /^refused: there is no majority: dc2 does not promise \(at 2\.12, promised 2\); dc3 does not/,
+      'another one lacks what dc2 has',
+    );
+    const { epoch, promises } = await world.time.result(two.promotion.elect());
+    test.same([epoch, promises], [4, ['dc1']]);
+    one.follow(two, 10);
+    test.same(one.cursor, two.cursor);
+    test.match(
+      await refusalOf(world, two.promotion.elect()),
+      /^refused: .* is the primary already/,
+    );
+    three.isUp = true;
+    world.cuts.clear();
+    three.promotion.start();
+    await world.time.until('dc3 knows', () => three.isDiverged);
+    test.equal(three.divergent.length, 1);
+    three.promotion.stop();
+    test.same(world.violations, []);
+  },
+);
+
+t.test('force: who was outrun is forced where nobody is left to elect it', async (test) => {
+  const { world, two, one } = await outrun({ hasBegun: true });
+  one.isUp = false;
+  test.match(await refusalOf(world, two.promotion.elect()), /^refused: there is no majority/);
+  const { epoch } = await world.time.result(two.promotion.force(4));
+  test.same([epoch, two.isPrimary], [4, true]);
+  test.same(world.violations, []);
+});
+
+t.test('force: is nothing for a primary that nobody has outrun', async (test) => {
+  const { world, one } = threeDatacenters();
+  test.match(await refusalOf(world, one.promotion.force(2)), /is the primary already/);
+  test.same([one.state().epoch, one.maxEpoch], [1, 1]);
+});
+
+t.test('renewal: whom nothing but a promise has outrun goes on by itself', async (test) => {
+  const { world, one, two } = await outrun({ hasBegun: false });
+  test.same([one.maxEpoch, two.promotion.outrunBy()], [3, undefined]);
+  await world.time.result(two.promotion.onNewerEpoch(3));
+  test.same([two.state().epoch, two.isPrimary], [4, true]);
+  one.follow(two, 10);
+  test.same(one.cursor, two.cursor);
+  test.same(world.violations, []);
+});
+
+t.test('force: names its epoch, and is no way around a datacenter that has more', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  one.isUp = false;
+  two.trimmedSeq = 7;
+  test.match(
+    await refusalOf(world, three.promotion.force(2)),
+    /^refused: dc2 can be reached and has more: promote that one, or stop it if it is a witness\. .* does not keep what follows 1\.6/,
+  );
+  two.trimmedSeq = 0;
+  world.cuts.add('dc3 dc2');
+  test.match(
+    await refusalOf(world, three.promotion.force(3)),
+    /^refused: the next epoch is 2, not 3/,
+  );
+  const { epoch, promises, cursor } = await world.time.result(three.promotion.force(2));
+  test.same([epoch, promises, cursor.seq], [2, [], 6]);
+  test.ok(three.isPrimary);
+  world.cuts.clear();
+  two.promotion.start();
+  await world.time.until('dc2 knows', () => two.isDiverged);
+  test.equal(two.divergent.length, 2);
+  two.promotion.stop();
+});
+
+t.test('force: the next epoch is behind one that nothing but gossip tells of', async (test) => {
+  const { world, three, one } = await forcedAndLost();
+  one.isUp = false;
+  test.equal(three.promotion.nextEpoch(), 3);
+  test.match(
+    await refusalOf(world, three.promotion.force(2)),
+    /^refused: the next epoch is 3, not 2/,
+  );
+  const { epoch } = await world.time.result(three.promotion.force(3));
+  test.equal(epoch, 3);
+  test.same(world.violations, []);
+});
+
+t.test('force: begins no epoch that a datacenter has promised to another', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.isUp = false;
+  // While dc3 is asked for its trial, dc1 promises the same epoch to itself.
+  one.mayPromiseFirst = () => {
+    one.maxEpoch = 2;
+    one.votedFor = 'dc1';
+  };
+  three.entries = [...one.entries];
+  test.match(
+    await refusalOf(world, three.promotion.force(2)),
+    /^undecided: epoch 2 does not begin: .*dc1 does not promise \(at 1\.\d+, promised 2\)/,
+  );
+  test.same([three.isPrimary, three.maxEpoch], [false, 2]);
+  one.mayPromiseFirst = () => undefined;
+  const { epoch } = await world.time.result(three.promotion.force(3));
+  test.equal(epoch, 3, 'the next one is free');
+});

@@ -1,0 +1,337 @@
+// What others have more than the candidate: it is taken first, also by way of what was there before a fork.
+
+import t from 'tap';
+import {
+  decodePromise,
+  encodeAsk,
+  encodeRest,
+  PROMOTION_METHOD,
+} from '../../../../cluster/federation/promotion/promotion-frames.ts';
+import { decodeEntryRun } from '../../../../cluster/federation/feed/feed-frames.ts';
+import { ALL_ARE_LISTED, Datacenter, PromotionWorld } from '../promotion-model.ts';
+import { type Three, threeDatacenters, refusalOf, underLoad } from './elections.ts';
+
+/** dc1 is lost, and gave its last entries to a witness alone: dc2. dc3 lacks them. */
+function witnessAhead(): Three {
+  const all = threeDatacenters();
+  const { one, two } = all;
+  two.follow(one, 10);
+  two.isWitness = true;
+  one.isUp = false;
+  return all;
+}
+
+t.test('rest: what only a witness has is given to whoever is elected', async (test) => {
+  const { world, one, two, three } = witnessAhead();
+  test.match(await refusalOf(world, two.promotion.elect()), /^refused: there is no/);
+  test.same([two.maxEpoch, three.maxEpoch], [1, 1]);
+  const { epoch, promises, cursor } = await world.time.result(three.promotion.elect());
+  test.same([epoch, promises, cursor], [2, ['dc2'], two.cursor]);
+  test.same(three.entries.slice(0, 10), one.entries, 'nothing of the lost primary is lost');
+  test.ok(three.isPrimary);
+  one.isUp = true;
+  one.promotion.start();
+  await world.time.until('dc1 knows', () => !one.isPrimary);
+  one.promotion.stop();
+  one.follow(three, 10);
+  two.follow(three, 10);
+  test.same([one.cursor, two.cursor, one.divergent], [three.cursor, three.cursor, []]);
+});
+
+t.test('rest: a promise to another one does not stand in its way', async (test) => {
+  const { world, two, three } = witnessAhead();
+  // dc1 wished to renew its reign, and was lost then.
+  for (const each of [two, three]) [each.maxEpoch, each.votedFor] = [4, 'dc1'];
+  const { epoch, cursor } = await world.time.result(three.promotion.elect());
+  test.same([epoch, cursor], [5, two.cursor]);
+  test.same(world.violations, []);
+});
+
+t.test('rest: is taken where an operator takes the loss, too', async (test) => {
+  const { world, two, three } = witnessAhead();
+  world.voters.push('dc4', 'dc5');
+  test.match(await refusalOf(world, three.promotion.elect()), /^refused: there is no majority/);
+  test.equal(three.cursor.seq, 6, 'nothing is taken for nothing');
+  const { epoch, cursor } = await world.time.result(three.promotion.force(2));
+  test.same([epoch, cursor], [2, two.cursor]);
+});
+
+/** dc1 let dc2 in while dc3 was away, which knows of dc1 and itself alone; then dc1 was lost. */
+function cameMeanwhile(): Three {
+  const all = threeDatacenters();
+  const { one, two, three } = all;
+  one.write(ALL_ARE_LISTED);
+  one.write('which both have');
+  two.follow(one, 10);
+  three.listed = ['dc1', 'dc3'];
+  one.isUp = false;
+  return all;
+}
+
+t.test('rest: who came while the candidate was away is asked, and counts', async (test) => {
+  const { world, two, three } = cameMeanwhile();
+  two.isWitness = true;
+  const { epoch, promises, cursor } = await world.time.result(three.promotion.elect());
+  test.same([epoch, promises, cursor], [2, ['dc2'], two.cursor]);
+  test.same(three.voters, ['dc1', 'dc2', 'dc3'], 'by the list that came with it');
+  test.same(world.violations, []);
+});
+
+t.test('rest: who came meanwhile loses nothing where an operator takes the loss', async (test) => {
+  const { world, two, three } = cameMeanwhile();
+  const { epoch, cursor } = await world.time.result(three.promotion.force(2));
+  test.same([epoch, cursor], [2, two.cursor]);
+  const trimmed = cameMeanwhile();
+  trimmed.two.trimmedSeq = 11;
+  test.match(
+    await refusalOf(trimmed.world, trimmed.three.promotion.force(2)),
+    /^refused: dc2 can be reached and has more: promote that one/,
+  );
+  const promised = cameMeanwhile();
+  promised.two.promiseFirst = () => {
+    promised.two.maxEpoch = 2;
+  };
+  test.match(
+    await refusalOf(promised.world, promised.three.promotion.force(2)),
+    /^undecided: epoch 2 does not begin: .*dc2 does not promise/,
+  );
+});
+
+t.test('rest: who is not listed goes first where it gives nothing', async (test) => {
+  const { world, two, three } = cameMeanwhile();
+  // By its list the candidate has a majority with one that was removed meanwhile.
+  const four = new Datacenter(world, 'dc4');
+  world.all.push(four);
+  three.listed = ['dc1', 'dc3', 'dc4'];
+  two.trimmedSeq = 11;
+  test.match(
+    await refusalOf(world, three.promotion.elect()),
+    /^refused: dc2 can be reached and has more: promote that one/,
+  );
+  test.same([three.maxEpoch, four.maxEpoch], [1, 1], 'nobody gives anything up');
+  two.isUp = false;
+  test.equal((await world.time.result(three.promotion.elect())).epoch, 2);
+});
+
+t.test('rest: nothing is given up where those who came are no majority either', async (test) => {
+  const { world, three } = cameMeanwhile();
+  three.listed = ['dc1', 'dc3', 'dc4', 'dc5'];
+  test.match(await refusalOf(world, three.promotion.elect()), /^refused: there is no majority/);
+  test.same([three.cursor.seq, three.maxEpoch], [6, 1]);
+});
+
+t.test('rest: a giver that is gone before all has come is asked anew', async (test) => {
+  const { world, two, three } = witnessAhead();
+  const { take } = three;
+  three.take = async (batch) => {
+    const reached = await take.call(three, batch);
+    two.isUp = false;
+    return reached;
+  };
+  const says = await refusalOf(world, three.promotion.elect());
+  test.match(says, /^undecided: epoch 2 does not begin/);
+  test.ok(three.cursor.seq > 6 && three.cursor.seq < 10, `${three.cursor.seq}`);
+  test.equal(three.isPrimary, false);
+  three.take = take;
+  two.isUp = true;
+  const { epoch, cursor } = await world.time.result(three.promotion.elect());
+  test.same([epoch, cursor], [3, two.cursor]);
+});
+
+t.test('rest: a primary that writes on while it is elected away loses nothing', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.isUp = false;
+  let slipped = 0;
+  one.mayPromiseFirst = () => {
+    slipped += 1;
+    if (slipped < 3) one.write('while it is asked');
+  };
+  const { epoch, cursor } = await world.time.result(three.promotion.elect());
+  test.same([epoch, cursor.seq, three.entries.slice(0, 12)], [2, 12, one.entries]);
+  test.same([one.isPrimary, three.isPrimary], [false, true]);
+});
+
+t.test('rest: a primary of two that is written to all the time gives way', async (test) => {
+  for (let seed = 1; seed <= 20; seed += 1) {
+    for (const voters of [
+      ['dc1', 'dc2'],
+      ['dc1', 'dc2', 'dc3', 'dc4', 'dc5'],
+    ]) {
+      const world = new PromotionWorld(seed, voters);
+      const [one, two] = [world.named('dc1'), world.named('dc2')];
+      const written = underLoad(world);
+      await world.time.until('some is written', () => written() > 50);
+      const { epoch } = await world.time.result(two.promotion.elect());
+      const before = written();
+      test.same([epoch, one.isPrimary, two.isPrimary], [2, false, true], `seed ${seed}`);
+      const own = one.entries.length;
+      test.same(two.entries.slice(0, own), one.entries, 'and nothing is lost');
+      await world.time.until('it goes on', () => written() > before + 50);
+      test.equal(one.sealCount, 0);
+      test.same(world.violations, []);
+    }
+  }
+});
+
+t.test('rest: whom a candidate has left, writes on after a while', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  const payload = encodeAsk({ epoch: 2, candidate: 'dc2', cursor: two.cursor, isTrial: false });
+  const request = { method: PROMOTION_METHOD.promise, payload, deadlineMs: 100, hops: 0 };
+  const ask = () => world.time.result(world.call(two, 'dc1', request));
+  const { isGranted, cursor } = decodePromise(await ask());
+  test.same([isGranted, cursor, one.sealCount], [false, one.cursor, 1]);
+  await ask();
+  test.equal(one.sealCount, 1, 'once, however often it is asked');
+  await one.promotion.onNewerEpoch(2);
+  test.same([one.isPrimary, one.maxEpoch], [true, 1], 'meanwhile it does not outrun the candidate');
+  const since = world.time.clock.monotonicMs();
+  await world.time.until('it takes writes again', () => one.sealCount === 0);
+  test.ok(world.time.clock.monotonicMs() - since <= 10_000);
+  test.ok(one.write('it goes on'));
+  await ask();
+  one.promotion.stop();
+  test.equal(one.sealCount, 0, 'who does not lead any more holds nothing back');
+});
+
+t.test('rest: of a fork, and by who waits for a snapshot, nothing is given', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  one.isUp = false;
+  world.cuts.add('dc2 dc3').add('dc3 dc2');
+  await world.time.result(two.promotion.force(2));
+  three.hasHeard = false;
+  await world.time.result(three.promotion.force(2));
+  three.hasHeard = true;
+  world.cuts.clear();
+  three.write('on another chain');
+  const ask = (after: Datacenter, isTrial = false): Promise<string> => {
+    const payload = encodeRest({ after: after.cursor, isTrial });
+    const request = { method: PROMOTION_METHOD.rest, payload, deadlineMs: 100, hops: 0 };
+    const asked = world.call(after, 'dc2', request).then(
+      (bytes) => `${decodeEntryRun(bytes).entries.length} entries`,
+      (error: Error) => error.message,
+    );
+    return world.time.result(asked);
+  };
+  test.equal(await ask(three), '2.8 is on another chain than dc2');
+  three.entries = two.entries.slice(0, 6);
+  test.equal(await ask(three), '2 entries');
+  test.equal(await ask(three, true), '0 entries');
+  two.isDiverged = true;
+  test.equal(await ask(three), 'dc2 stands on a fork, and waits for a snapshot');
+});
+
+/**
+ * dc3 is a witness, and has what dc2 wrote in epoch 2, which it has elected; dc2 is gone. dc1 has not heard of that
+ * epoch, and has written on in its own.
+ */
+async function besideWitness(): Promise<Three> {
+  const all = threeDatacenters();
+  const { world, one, two, three } = all;
+  two.follow(one, 10);
+  three.follow(one, 10);
+  three.isWitness = true;
+  for (const other of ['dc2', 'dc3']) world.cuts.add(`dc1 ${other}`).add(`${other} dc1`);
+  await world.time.result(two.promotion.elect());
+  two.write('of epoch 2');
+  three.follow(two, 10);
+  one.write('of epoch 1');
+  two.isUp = false;
+  world.cuts.clear();
+  return all;
+}
+
+t.test(
+  'way back: who was outrun takes from where it was, and sets apart what it has',
+  async (test) => {
+    const { world, one, two, three } = await besideWitness();
+    const { epoch, promises } = await world.time.result(one.promotion.elect());
+    test.same([epoch, promises, one.isPrimary], [3, ['dc3'], true]);
+    test.same(
+      one.divergent.map(({ bytes }) => Buffer.from(bytes).includes('of epoch 1')),
+      [true],
+    );
+    test.same(one.entries.slice(0, 12), three.entries, 'all that the witness has');
+    three.follow(one, 10);
+    test.same(three.cursor, one.cursor);
+    two.isUp = true;
+    two.promotion.start();
+    await world.time.until('dc2 knows', () => !two.isPrimary);
+    two.promotion.stop();
+    test.equal(two.divergent.length, 0, 'dc2 has nothing of its own');
+    test.same(world.violations, []);
+  },
+);
+
+t.test('way back: is taken where it was fenced before, and by force', async (test) => {
+  const fenced = await besideWitness();
+  await fenced.world.time.result(fenced.one.fence(fenced.two.epochs));
+  test.ok(fenced.one.isDiverged);
+  await fenced.world.time.result(fenced.one.promotion.elect());
+  test.same([fenced.one.isPrimary, fenced.one.divergent.length], [true, 1]);
+  const { world, one, three } = await besideWitness();
+  world.voters.push('dc4', 'dc5');
+  test.match(await refusalOf(world, one.promotion.elect()), /^refused: there is no majority/);
+  test.same([one.isPrimary, one.divergent.length], [true, 0], 'nothing was given up for nothing');
+  await world.time.result(one.promotion.force(one.promotion.nextEpoch()));
+  test.same([one.isPrimary, one.divergent.length], [true, 1]);
+  test.same(one.entries.slice(0, 12), three.entries);
+});
+
+t.test(
+  'way back: where there is none, the witness is stopped, and the old one forced',
+  async (test) => {
+    const { world, one, three } = await besideWitness();
+    three.trimmedSeq = 11;
+    test.match(await refusalOf(world, one.promotion.elect()), /or stop it if it is a witness/);
+    three.isUp = false;
+    test.match(await refusalOf(world, one.promotion.elect()), /^refused: there is no majority/);
+    const { epoch } = await world.time.result(one.promotion.force(3));
+    test.same(
+      [epoch, one.isPrimary, one.entries.length],
+      [3, true, 12],
+      'with what it has written',
+    );
+    three.isUp = true;
+    await world.time.result(three.fence(one.epochs));
+    three.follow(one, 10);
+    test.same(three.cursor, one.cursor);
+    test.same(world.violations, []);
+  },
+);
+
+t.test('way back: nothing is given up where it leads nowhere', async (test) => {
+  const cases: readonly (readonly [RegExp, (all: Three) => void])[] = [
+    [/dc3 does not keep what follows 1\.10 any more/, ({ three }) => (three.trimmedSeq = 11)],
+    [/is on another chain than dc3/, ({ three }) => (three.isWitness = false)],
+    [/dc3 is not the primary/, ({ three }) => (three.isDiverged = true)],
+    [/dc1 is of federation fed, dc3 of other/, ({ three }) => (three.federationId = 'other')],
+    [
+      /nothing says what it was/,
+      ({ one }) => {
+        one.forkPlaceFirst = () => {
+          throw new Error('nothing says what it was');
+        };
+      },
+    ],
+  ];
+  for (const [says, change] of cases) {
+    const all = await besideWitness();
+    change(all);
+    const { world, one, three } = all;
+    const why = await refusalOf(world, one.promotion.elect());
+    test.match(why, /^refused: dc3 can be reached and has more: promote that one, or stop it/);
+    test.match(why, says);
+    test.same([one.isPrimary, one.maxEpoch, one.divergent.length], [true, 1, 0]);
+    test.equal(three.maxEpoch, 2);
+  }
+});
+
+t.test('way back: whose primary is there is not passed over', async (test) => {
+  const { world, one, two } = await besideWitness();
+  two.isUp = true;
+  test.match(
+    await refusalOf(world, one.promotion.elect()),
+    /^refused: dc2, dc3 can be reached and has more: promote that one/,
+  );
+  test.same([one.maxEpoch, two.isPrimary], [1, true]);
+});

@@ -1,0 +1,148 @@
+// Questions of rights and their explanations, and the templates of policies.
+
+import t from 'tap';
+import type { SecretId } from '../../../src/acl/ids.ts';
+import type { AuthorizationItem } from '../../../src/service/authorization-types.ts';
+import { createHarness, newPolicy, newToken, refusalOf, ROOT, secretWith } from '../harness.ts';
+import { newMethod, bind, logIn } from './use-cases.ts';
+
+t.test('authorize: answers batches, refuses what cannot be asked, explains', async (t) => {
+  const harness = await createHarness();
+  const policy = await newPolicy(harness, 'web', 'service "web" {\n  policy = "write"\n}\n');
+  const draft = { name: 'r', policies: [{ id: policy }] };
+  const role = (await harness.run('role.create', { draft })).value.role.id;
+  const { secretId: secret, accessorId } = await newToken(harness, { roles: [{ id: role }] });
+  const ask = (items: { resource: string; access: string; segment: string }[], explain = false) =>
+    harness.run(
+      'authorize',
+      { items: items.map((item) => ({ ...item, namespace: undefined })), explain },
+      { secret },
+    );
+  const web = { resource: 'service', access: 'WRITE', segment: 'web' };
+  const db = { resource: 'service', access: 'read', segment: 'db' };
+  t.same(
+    (await ask([web, db])).map(({ allow }) => allow),
+    [true, false],
+  );
+  const [why, whyNot] = await ask([web, db], true);
+  t.match(why?.explanation, {
+    decision: 'allow',
+    decidedBy: 'rule',
+    token: { accessorId },
+    role: { id: role, name: 'r' },
+    policy: { id: policy, name: 'web', namespace: 'default' },
+    rule: { line: 1, column: 1 },
+    summary: 'Allowed by policy "web", line 1, through role "r".',
+  });
+  t.match(whyNot?.explanation, { decision: 'deny', decidedBy: 'default-policy', rule: undefined });
+  t.equal(
+    await refusalOf(ask(Array.from({ length: 65 }, () => web))),
+    'malformed: Refusing to process more than 64 authorizations at once',
+  );
+  t.equal(
+    await refusalOf(ask([{ ...web, resource: 'x' }])),
+    'malformed: Invalid ACL resource requested: "x"',
+  );
+});
+
+t.test('authorize: an explanation repeats of long texts as much as fits on a screen', async (t) => {
+  const harness = await createHarness();
+  const label = 'k'.repeat(500_000);
+  const policies: { readonly id: string }[] = [];
+  for (const level of ['deny', 'read']) {
+    const rules = `key "${label}" { policy = "${level}" }`;
+    policies.push({ id: await newPolicy(harness, level, rules) });
+  }
+  const description = 'd'.repeat(500_000);
+  const { secretId: secret } = await newToken(harness, { policies, description });
+  const question = { resource: 'key', access: 'write-prefix', segment: '', namespace: undefined };
+  const items = Array.from({ length: 64 }, () => question);
+  const answers = await harness.run('authorize', { items, explain: true }, { secret });
+  const length = JSON.stringify(answers).length;
+  t.ok(length < 100_000, `64 answers about rules of half a mebibyte: ${length} characters`);
+  t.match(answers[0]?.explanation, {
+    decision: 'deny',
+    token: { description: /^d{200}…$/ },
+    rule: { text: /^key "k{200}…" { policy = "deny" }$/ },
+    overruled: [{ policy: 'read', rule: /^key "k{200}…" { policy = "read" }$/ }],
+  });
+});
+
+t.test('authorize: an item that names a namespace is decided there', async (t) => {
+  const harness = await createHarness();
+  const policy = await newPolicy(harness, 'web', 'service "web" {\n  policy = "write"\n}\n');
+  const { secretId: secret } = await newToken(harness, { policies: [{ id: policy }] });
+  const web = { resource: 'service', access: 'write', segment: 'web' };
+  const items = [undefined, 'default', 'elsewhere'].map((namespace) => ({ ...web, namespace }));
+  const answers = await harness.run('authorize', { items, explain: false }, { secret });
+  t.same(
+    answers.map(({ allow }) => allow),
+    [true, true, false],
+  );
+});
+
+t.test('authorize: of a token that is named by its accessor id', async (t) => {
+  const harness = await createHarness();
+  const { clock } = harness;
+  const policy = await newPolicy(harness, 'web', 'service "web" {\n  policy = "write"\n}\n');
+  const links = { policies: [{ id: policy }] };
+  const { secretId, accessorId } = await newToken(harness, links);
+  const namespace = { name: 'team' };
+  await harness.run('namespace.create', { draft: namespace });
+  const inTeam = await newToken(harness, { namespace: 'team' });
+  const short = await newToken(harness, { ...links, expirationTtlNs: 120_000_000_000n });
+  const reader = await secretWith(harness, 'acl = "read"');
+  const web: AuthorizationItem = {
+    ...{ resource: 'service', access: 'write', segment: 'web' },
+    namespace: undefined,
+  };
+  const ask = (id: string, secret: SecretId | undefined, items = [web]) =>
+    harness.run('token.authorize', { accessorId: id, items, explain: true }, { secret });
+
+  const [named] = await ask(accessorId, reader);
+  t.match(named, { allow: true, explanation: { token: { accessorId } } }, 'not of who asks');
+  const own = { items: [web], explain: true };
+  t.same(
+    [named],
+    await harness.run('authorize', own, { secret: secretId }),
+    'as it is told itself',
+  );
+  t.match(
+    await refusalOf(ask(accessorId, secretId)),
+    /^permission-denied: .*lacks permission 'acl:read'/,
+    'nobody without the right to read the token',
+  );
+  t.match(
+    await refusalOf(ask(inTeam.accessorId, reader)),
+    /^permission-denied/,
+    'nor its namespace',
+  );
+
+  const [[there], [here]] = [await ask(inTeam.accessorId, ROOT), await ask(accessorId, ROOT)];
+  t.same([there?.allow, here?.allow], [false, true], 'each in its own namespace');
+  const elsewhere = { ...web, namespace: 'team' };
+  t.equal((await ask(accessorId, ROOT, [elsewhere]))[0]?.allow, false, 'or in that of the item');
+
+  t.equal((await ask(short.accessorId, reader))[0]?.allow, true);
+  clock.advance(120_001);
+  t.match(await refusalOf(ask(short.accessorId, reader)), /^token-not-found: .*expired/);
+  await newMethod(harness, 'jwt');
+  await bind(harness, 'jwt', 'service', 'web');
+  const orphan = await logIn(harness, 'jwt');
+  t.equal((await ask(orphan.accessorId, reader))[0]?.allow, true);
+  await harness.run('auth-method.delete', { name: 'jwt' });
+  t.match(await refusalOf(ask(orphan.accessorId, reader)), /^token-not-found/, 'void');
+  await harness.run('token.delete', { accessorId });
+  const gone = await refusalOf(ask(accessorId, reader));
+  t.match(gone, /^token-not-found/, 'what is gone may nothing, and is no default policy');
+  t.match(await refusalOf(ask('x', reader)), /^malformed|^invalid/);
+});
+
+t.test('templated policies: catalogue, one, preview', async (t) => {
+  const harness = await createHarness();
+  t.equal((await harness.run('templated-policy.list', {})).length, 6);
+  t.equal((await harness.run('templated-policy.read', { name: 'builtin/dns' })).schema, '');
+  const input = { name: 'builtin/service', variables: { name: 'web' } };
+  const { policy } = await harness.run('templated-policy.preview', input);
+  t.match(policy.rules, /service "web"/);
+});

@@ -1,0 +1,142 @@
+// Which namespace a request means, and what links lead to.
+
+import t from 'tap';
+import { GLOBAL_MANAGEMENT_ID, type SecretId } from '../../../src/acl/ids.ts';
+import { createHarness, newPolicy, newToken, refusalOf, ROOT } from '../harness.ts';
+import { NOBODY, tokenList } from './use-cases.ts';
+
+t.test('links: resolve in the own namespace, then in default, and nowhere else', async (t) => {
+  const harness = await createHarness();
+  for (const name of ['team', 'other']) await harness.run('namespace.create', { draft: { name } });
+  const shared = await newPolicy(harness, 'shared', '');
+  const own = await newPolicy(harness, 'shared', '', 'team');
+  const foreign = await newPolicy(harness, 'foreign', '', 'other');
+  const linked = async (link: object) =>
+    (await newToken(harness, { namespace: 'team', policies: [link] })).policies;
+  t.same(await linked({ name: 'shared' }), [own]);
+  t.same(await linked({ id: shared }), [shared]);
+  t.same(await linked({ name: 'GLOBAL-management' }), [GLOBAL_MANAGEMENT_ID]);
+  const refused = (draft: object) => refusalOf(newToken(harness, { namespace: 'team', ...draft }));
+  t.equal(
+    await refused({ policies: [{ name: 'foreign' }] }),
+    'invalid: No such ACL policy with name "foreign"',
+  );
+  t.equal(
+    await refused({ policies: [{ id: foreign }] }),
+    `invalid: No such ACL policy with ID "${foreign}"`,
+  );
+  t.equal(await refused({ roles: [{ name: 'x' }] }), 'invalid: No such ACL role with name "x"');
+  t.equal(
+    await refused({ roles: [{ id: NOBODY }] }),
+    `invalid: No such ACL role with ID "${NOBODY}"`,
+  );
+  t.equal(
+    await refusalOf(
+      harness.run('role.create', { draft: { name: 'r', policies: [{ id: NOBODY }] } }),
+    ),
+    `invalid: Failed to apply role upsert request: No such policy with ID: ${NOBODY}`,
+  );
+});
+
+t.test('links: to what was deleted vanish from reads, and are not copied by a clone', async (t) => {
+  const harness = await createHarness();
+  const id = await newPolicy(harness, 'p', '');
+  const { accessorId } = await newToken(harness, { policies: [{ id }] });
+  await harness.run('policy.delete', { id });
+  const read = await harness.run('token.read', { accessorId, expanded: false });
+  t.same(read.value?.policies, []);
+  const clone = await harness.run('token.clone', {
+    accessorId,
+    description: '',
+    namespace: undefined,
+  });
+  t.same(clone.value.token.policies, []);
+});
+
+t.test('namespaces: body, parameter, header, own token, default, in this order', async (t) => {
+  const harness = await createHarness();
+  for (const name of ['a', 'b', 'c', 'd'])
+    await harness.run('namespace.create', { draft: { name } });
+  const { secretId } = await newToken(harness, {
+    namespace: 'd',
+    policies: [{ id: GLOBAL_MANAGEMENT_ID }],
+  });
+  const place = async (body: string, parameter: string, header: string, secret: SecretId) => {
+    const call = { namespaceParameter: parameter, namespaceHeader: header, secret };
+    const name = `p-${harness.proposals}`;
+    const made = await harness.run('policy.create', { draft: { name, namespace: body } }, call);
+    return made.value.policy.namespace;
+  };
+  t.equal(await place('a', 'b', 'c', secretId), 'a');
+  t.equal(await place('', 'b', 'c', secretId), 'b');
+  t.equal(await place('', '', 'c', secretId), 'c');
+  t.equal(await place('', '', '', secretId), 'd');
+  t.equal(await place('', '', '', ROOT), 'default');
+  const nowhere = harness.run('policy.create', { draft: { name: 'x', namespace: 'nowhere' } });
+  t.equal(await refusalOf(nowhere), 'invalid: Namespace "nowhere" does not exist');
+  const everywhere = harness.run('policy.read-by-name', { name: 'x' }, { namespaceParameter: '*' });
+  t.equal(await refusalOf(everywhere), 'malformed: Only lists can be asked for all namespaces');
+});
+
+t.test('namespaces: an object of another one than the request names is not there', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const id = await newPolicy(harness, 'p', '', 'team');
+  const { accessorId } = await newToken(harness, { namespace: 'team' });
+  t.equal(await refusalOf(harness.run('policy.read', { id })), 'ok', 'unless it names none');
+  const call = { namespaceParameter: 'default' };
+  t.equal(
+    await refusalOf(harness.run('policy.read', { id }, call)),
+    'not-found: Requested policy not found in namespace default: ACL not found',
+  );
+  t.equal(
+    await refusalOf(harness.run('token.read', { accessorId, expanded: false }, call)),
+    'token-not-found: token does not exist: ACL not found',
+  );
+  t.equal((await harness.run('policy.delete', { id }, call)).value, false);
+  t.ok(harness.machine.policy(id));
+});
+
+t.test('namespaces disabled: each way of naming one is refused', async (t) => {
+  const harness = await createHarness({ namespacesEnabled: false });
+  const list = (call: object) => refusalOf(harness.run('policy.list', { page: {} }, call));
+  t.equal(await list({}), 'ok');
+  t.equal(
+    await list({ namespaceParameter: 'default' }),
+    'malformed: Invalid query parameter: "ns" - Namespaces are not enabled',
+  );
+  t.equal(
+    await list({ namespaceHeader: 'default' }),
+    'malformed: Invalid header: "X-Service-Namespace" - Namespaces are not enabled',
+  );
+  t.equal(
+    await refusalOf(newToken(harness, { namespace: 'a' })),
+    'malformed: Token decoding failed: json: unknown field "Namespace" - Namespaces are not enabled',
+  );
+  t.equal(
+    await refusalOf(tokenList(harness, { authMethod: 'm', authMethodNamespace: 'a' })),
+    'malformed: Invalid query parameter: "authmethod-ns" - Namespaces are not enabled',
+  );
+  t.equal(
+    await refusalOf(harness.run('namespace.list', { page: {} })),
+    'malformed: Namespaces are not enabled',
+  );
+});
+
+t.test('namespaces: kept while something is in them', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.update', { name: 'team', draft: { description: 'made by path' } });
+  t.match(
+    await refusalOf(harness.run('namespace.create', { draft: { name: 'team' } })),
+    /^duplicate: /,
+  );
+  const id = await newPolicy(harness, 'p', '', 'team');
+  const remove = () => harness.run('namespace.delete', { name: 'team' });
+  t.match(await refusalOf(remove()), /^invalid: Namespace "team" is not empty/);
+  await harness.run('policy.delete', { id });
+  t.equal((await remove()).value, true);
+  t.match(
+    await refusalOf(harness.run('namespace.delete', { name: 'default' })),
+    /^invalid: Delete/,
+  );
+});

@@ -1,0 +1,393 @@
+// Who may do what: each operation by its table, namespaces, identities, what is lent.
+
+import t from 'tap';
+import type { NamespaceName, PolicyId, RoleId, SecretId } from '../../../src/acl/ids.ts';
+import { OPERATION_TABLE } from '../../../src/service/operation-table.ts';
+import type { OperationName } from '../../../src/service/operations.ts';
+import {
+  dependencyOf,
+  linkedPolicies,
+  LINKS_MAX,
+  type RightsOwner,
+} from '../../../src/service/linked-policies.ts';
+import { RightsCache } from '../../../src/service/rights-cache.ts';
+import { placementOf } from '../../../src/service/placement.ts';
+import { aCommand, aPolicy, aRole } from '../../support/fixtures.ts';
+import { createHarness, newPolicy, newToken, refusalOf, ROOT, secretWith } from '../harness.ts';
+import { ID, page, ask, askOften, NO_IDENTITIES } from './cases.ts';
+
+t.test('every operation asks for the right that its table names, of every caller', async (t) => {
+  const harness = await createHarness();
+  const reader = await secretWith(harness, 'acl = "read"\noperator = "read"');
+  const writer = await secretWith(harness, 'acl = "write"\noperator = "write"');
+  const denied = await secretWith(
+    harness,
+    'acl = "deny"\noperator = "deny"\nkey_prefix "" { policy = "write" }',
+  );
+  const ttl = { expirationTtlNs: 60_000_000_000n, policies: [{ name: 'global-management' }] };
+  const expired = (await newToken(harness, ttl)).secretId;
+  harness.clock.advance(60_001);
+  const names = Object.keys(OPERATION_TABLE) as OperationName[];
+  for (const name of names) {
+    const { permission } = OPERATION_TABLE[name];
+    if (permission === 'none') continue;
+    const lacks = /^permission-denied: Permission denied: .* lacks permission '/;
+    t.match(await ask(harness, name, undefined), lacks, `${name} without a token`);
+    t.match(await ask(harness, name, denied), lacks, `${name} with rights on other things`);
+    t.equal(await ask(harness, name, expired), 'token-unknown: ACL not found', `${name}, expired`);
+    t.equal(
+      await ask(harness, name, ID as SecretId),
+      'token-unknown: ACL not found',
+      `${name}, unknown`,
+    );
+    const asReader = await ask(harness, name, reader);
+    if (permission.endsWith(':read')) t.notMatch(asReader, /^permission-denied/, `${name}, reader`);
+    else t.match(asReader, lacks, `${name}, reader`);
+    t.notMatch(await ask(harness, name, writer), /^permission-denied/, `${name}, writer`);
+  }
+});
+
+t.test('operations that ask for no right answer for themselves', async (t) => {
+  const harness = await createHarness();
+  const nobody = (name: OperationName) => ask(harness, name, undefined);
+  t.equal(await nobody('authorize'), 'ok');
+  t.equal(await nobody('replication.status'), 'ok');
+  t.match(await nobody('bootstrap'), /no longer allowed/);
+  t.match(await nobody('logout'), /^unauthenticated/);
+  t.match(await nobody('token.read-self'), /^token-unknown/);
+  for (const name of ['login', 'oidc.auth-url', 'oidc.callback'] as const) {
+    t.match(await nobody(name), /ACL not found: auth method/);
+  }
+  t.equal(await ask(harness, 'authorize', ID as SecretId), 'token-unknown: ACL not found');
+});
+
+t.test('rights: an allowing default policy gives no rights over ACLs', async (t) => {
+  const harness = await createHarness({ defaultPolicy: 'allow' });
+  t.match(await ask(harness, 'policy.list', undefined), /^permission-denied/);
+  t.match(await ask(harness, 'token.create', undefined), /^permission-denied/);
+});
+
+t.test(
+  'rights: a token with rules that cannot be read has none, not those of the others',
+  async (t) => {
+    for (const defaultPolicy of ['deny', 'allow'] as const) {
+      const harness = await createHarness({ defaultPolicy });
+      const readable = await newPolicy(
+        harness,
+        'readable',
+        'acl = "write"\nkey_prefix "" { policy = "write" }',
+      );
+      const newer = aPolicy(7, {
+        name: 'newer',
+        rules: 'key_prefix "secret/" { policy = "some of it" }',
+      });
+      const stored = { type: 'policy.set', presence: 'create', policy: newer } as const;
+      t.match(
+        await harness.deps.propose(aCommand(stored)),
+        { kind: 'applied' },
+        'as a newer release',
+      );
+      const policies = [{ id: readable }, { id: newer.id }];
+      const { secretId: secret } = await newToken(harness, { policies });
+      const asked = { resource: 'key', access: 'read', segment: 'public/a' };
+      const items = [{ ...asked, namespace: undefined }];
+      const tries = {
+        'the readable rules alone': () => harness.run('policy.list', { page }, { secret }),
+        'a decision': () => harness.run('authorize', { items, explain: false }, { secret }),
+        'an explained one': () => harness.run('authorize', { items, explain: true }, { secret }),
+      };
+      for (const [what, ask] of Object.entries(tries)) {
+        const says = 'internal: the stored rules of policy "newer" cannot be read';
+        t.equal(await refusalOf(ask()), says, `${defaultPolicy}: ${what}`);
+        t.equal(await refusalOf(ask()), says, `${defaultPolicy}: ${what}, again`);
+      }
+      const without = await newToken(harness, { policies: [{ id: readable }] });
+      const list = harness.run('policy.list', { page }, { secret: without.secretId });
+      t.equal(await refusalOf(list), 'ok', 'other tokens go on');
+    }
+  },
+);
+
+t.test('rights: those of a namespace reach no other; its rules name the object', async (t) => {
+  const harness = await createHarness();
+  for (const name of ['team', 'other']) await harness.run('namespace.create', { draft: { name } });
+  const policy = await newPolicy(harness, 'p', 'acl = "write"', 'team');
+  const { secretId: secret, accessorId } = await newToken(harness, {
+    namespace: 'team',
+    policies: [{ id: policy }],
+  });
+  const list = (namespaceParameter: string | undefined) =>
+    refusalOf(harness.run('policy.list', { page }, { secret, namespaceParameter }));
+  t.equal(await list(undefined), 'ok', 'the own namespace');
+  t.equal(await list('team'), 'ok');
+  t.match(await list('other'), /lacks permission 'acl:read'/);
+  t.match(await list('default'), /lacks permission 'acl:read'/);
+  const other = await newPolicy(harness, 'p', '', 'other');
+  t.match(
+    await refusalOf(harness.run('policy.delete', { id: other }, { secret })),
+    /lacks permission 'acl:write'/,
+    'by id the namespace of the object counts',
+  );
+  t.equal(
+    await refusalOf(harness.run('namespace.read', { name: 'team' }, { secret })),
+    `permission-denied: Permission denied: token with AccessorID '${accessorId}' lacks permission 'namespace:read' on "team"`,
+  );
+  const granted = await secretWith(harness, 'namespace "team" {\n  policy = "write"\n}\n');
+  const read = harness.run('namespace.read', { name: 'team' }, { secret: granted });
+  t.equal(await refusalOf(read), 'ok');
+});
+
+t.test('rights: identities speak for the namespace of whoever holds them', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const held = {
+    serviceIdentities: [{ serviceName: 'web' }],
+    templatedPolicies: [{ templateName: 'builtin/service', variables: { name: 'api' } }],
+  };
+  const roleIn = async (namespace: string): Promise<string> => {
+    const draft = { name: 'r', namespace, ...held };
+    return (await harness.run('role.create', { draft })).value.role.id;
+  };
+  const cases: readonly (readonly [string, object, object])[] = [
+    ['its own', held, { default: false, team: true }],
+    ['of a role there', { roles: [{ id: await roleIn('team') }] }, { default: false, team: true }],
+    [
+      'of a role in default',
+      { roles: [{ id: await roleIn('default') }] },
+      { default: true, team: false },
+    ],
+  ];
+  for (const [what, draft, expected] of cases) {
+    const { secretId: secret } = await newToken(harness, { namespace: 'team', ...draft });
+    for (const segment of ['web', 'api']) {
+      const item = { resource: 'service', access: 'write', segment };
+      const items = Object.keys(expected).map((namespace) => ({ ...item, namespace }));
+      const answers = await harness.run('authorize', { items, explain: false }, { secret });
+      const allowed = answers.map(({ namespace, allow }) => [namespace, allow]);
+      t.same(Object.fromEntries(allowed), expected, `${what}: ${segment}`);
+    }
+  }
+});
+
+t.test('rights: nobody lends what lives in a namespace that they may not write', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const admin = await newToken(harness, {
+    namespace: 'team',
+    policies: [{ id: await newPolicy(harness, 'admin', 'acl = "write"', 'team') }],
+  });
+  const { secretId: secret } = admin;
+  const management = [{ id: '00000000-0000-0000-0000-000000000001' }];
+  const rulesOwner = await secretWith(harness, 'namespace "team" { policy = "write" }');
+  const refused = /permission-denied: .* lacks permission 'acl:write' on "namespace default"/;
+  const draft = { name: 'r', policies: management };
+  const { value: operators } = await harness.run('role.create', {
+    draft: { name: 'operators', policies: management },
+  });
+  const { value: own } = await harness.run('role.create', { draft: { name: 'own' } }, { secret });
+  const tries: Readonly<Record<string, Promise<unknown>>> = {
+    'a new token': harness.run('token.create', { draft: { policies: management } }, { secret }),
+    'a link by name': harness.run(
+      'token.create',
+      { draft: { policies: [{ name: 'global-management' }] } },
+      { secret },
+    ),
+    'a role': harness.run(
+      'token.create',
+      { draft: { roles: [{ id: operators.role.id }] } },
+      { secret },
+    ),
+    'its own token': harness.run(
+      'token.update',
+      { accessorId: admin.accessorId, draft: { policies: management } },
+      { secret },
+    ),
+    'a role for its own token': harness.run(
+      'token.update',
+      { accessorId: admin.accessorId, draft: { roles: [{ id: operators.role.id }] } },
+      { secret },
+    ),
+    'a new role': harness.run('role.create', { draft }, { secret }),
+    'a role of its own': harness.run('role.update', { id: own.role.id, draft }, { secret }),
+    'roles of the namespace': harness.run(
+      'namespace.update',
+      { name: 'team', draft: { roleDefaults: [{ id: operators.role.id }] } },
+      { secret: rulesOwner },
+    ),
+    'defaults of the namespace': harness.run(
+      'namespace.update',
+      { name: 'team', draft: { policyDefaults: management } },
+      { secret: rulesOwner },
+    ),
+  };
+  for (const [what, trying] of Object.entries(tries))
+    t.match(await refusalOf(trying), refused, what);
+
+  const lent = await newToken(harness, { namespace: 'team', policies: management });
+  const keeps = { accessorId: lent.accessorId, draft: { description: 'd', policies: management } };
+  t.equal(
+    await refusalOf(harness.run('token.update', keeps, { secret })),
+    'ok',
+    'a link that was there before may stay',
+  );
+  const copy = { accessorId: lent.accessorId, description: undefined, namespace: undefined };
+  t.match(
+    await refusalOf(harness.run('token.clone', copy, { secret })),
+    refused,
+    'a copy would outlive the token that they were lent to',
+  );
+  t.equal(await refusalOf(harness.run('token.clone', copy)), 'ok', 'who may lend may copy');
+  const ofAdmin = { ...copy, accessorId: admin.accessorId };
+  t.equal(
+    await refusalOf(harness.run('token.clone', ofAdmin, { secret })),
+    'ok',
+    'nothing is lent',
+  );
+});
+
+t.test('rights: the binding rules of a namespace do not reach out of it', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const inTeam = { namespaceParameter: 'team' };
+  const method = { name: 'm', type: 'jwt', config: {} };
+  await harness.run('auth-method.create', { draft: method }, inTeam);
+  const rule = { authMethod: 'm', bindType: 'policy', bindName: 'global-management' };
+  await harness.run('binding-rule.create', { draft: rule }, inTeam);
+  const login = { authMethod: 'm', bearerToken: '{"name":"eve"}', meta: {}, namespace: 'team' };
+  t.match(await refusalOf(harness.run('login', login)), /permission-denied/, 'nothing is bound');
+  await newPolicy(harness, 'global-management', 'acl = "read"', 'team');
+  const { value } = await harness.run('login', login);
+  t.equal(value.policies.length, 1, 'a policy of its own of that name is bound');
+  t.not(value.policies[0]?.id, '00000000-0000-0000-0000-000000000001');
+});
+
+t.test('rights: a policy counts only in its datacenters', async (t) => {
+  const harness = await createHarness();
+  const make = async (name: string, datacenter: string) => {
+    const draft = { name, rules: 'acl = "read"', datacenters: [datacenter] };
+    const { id } = (await harness.run('policy.create', { draft })).value.policy;
+    return (await newToken(harness, { policies: [{ id }] })).secretId;
+  };
+  t.equal(await ask(harness, 'policy.list', await make('here', 'dc1')), 'ok');
+  t.match(await ask(harness, 'policy.list', await make('there', 'dc2')), /^permission-denied/);
+});
+
+t.test(
+  'rights: defaults of a namespace are seen at once, and only where nothing is said',
+  async (t) => {
+    const harness = await createHarness();
+    await harness.run('namespace.create', { draft: { name: 'team' } });
+    const reading = await newPolicy(harness, 'reading', 'acl = "read"', 'team');
+    const denying = await newPolicy(harness, 'denying', 'acl = "deny"', 'team');
+    const plain = (await newToken(harness, { namespace: 'team' })).secretId;
+    const policies = [{ id: denying }];
+    const strict = (await newToken(harness, { namespace: 'team', policies })).secretId;
+    const may = async (secret: SecretId) => (await askOften(harness, secret)) === 'ok';
+    t.notOk(await may(plain));
+    const draft = { policyDefaults: [{ id: reading }] };
+    await harness.run('namespace.update', { name: 'team', draft });
+    t.ok(await may(plain));
+    t.notOk(await may(strict));
+    await harness.run('namespace.update', { name: 'team', draft: {} });
+    t.notOk(await may(plain));
+  },
+);
+
+t.test('rights: what came through a role holds its id and name, and no copy of it', (t) => {
+  const namespace = 'default' as NamespaceName;
+  const role = {
+    ...aRole(1, { serviceIdentities: [{ serviceName: 'web', datacenters: [] }] }),
+    description: 'long',
+  };
+  const held = { ...role, policies: ['policy' as PolicyId] };
+  const view = { policy: () => aPolicy(1), role: () => held, namespace: () => undefined };
+  const owner = { namespace, policies: [], roles: [role.id], ...NO_IDENTITIES };
+  const { own } = linkedPolicies(view as never, owner);
+  const ref = { id: role.id, name: role.name };
+  t.strictSame(
+    own.map(({ via }) => 'role' in via && via.role),
+    [ref, ref],
+  );
+  t.end();
+});
+
+t.test('links: a token that leads to very much has no rights until it leads to less', async (t) => {
+  const namespace = 'default' as NamespaceName;
+  const policyIds = Array.from({ length: LINKS_MAX }, (_, place) => `policy ${place}` as PolicyId);
+  const roleIds = Array.from({ length: 1_000_000 }, (_, place) => `role ${place}` as RoleId);
+  let linked = policyIds;
+  let rules = '';
+  let reads = 0;
+  const view = {
+    policy: (id: PolicyId) => {
+      reads += 1;
+      return { ...aPolicy(1, { rules }), id };
+    },
+    role: (id: RoleId) => ({ id, name: id, namespace, policies: linked, ...NO_IDENTITIES }),
+    namespace: () => undefined,
+  };
+  const cache = new RightsCache(view as never, { datacenter: 'dc1', defaultPolicy: 'allow' });
+  const rightsOf = (owner: Partial<RightsOwner>) =>
+    cache.rightsOf({ namespace, policies: [], roles: [], ...NO_IDENTITIES, ...owner });
+  const query = { resource: 'key', access: 'read', segment: 'a', namespace } as const;
+  const decided = (owner: Partial<RightsOwner>) => rightsOf(owner).authorizer.decide(query);
+  const refusal = { code: 'permission-denied', message: /lead to more than 16384 policies/ };
+
+  t.equal(decided({ policies: policyIds }), 'allow', 'as many as there may be');
+  reads = 0;
+  const many = { roles: roleIds };
+  t.throws(() => decided(many), refusal, 'a million roles of so many policies');
+  t.ok(reads <= LINKS_MAX, `no more than that is looked at: ${reads}`);
+  t.throws(() => decided(many), refusal);
+  t.ok(reads <= LINKS_MAX, 'nor again, while nothing changes');
+  t.throws(() => decided({ policies: [...policyIds, 'one more' as PolicyId] }), refusal);
+  const serviceIdentities = policyIds.map((id) => ({ serviceName: id, datacenters: [] }));
+  t.throws(() => decided({ policies: policyIds, serviceIdentities }), refusal);
+
+  const few = { roles: roleIds.slice(0, 2) };
+  t.throws(() => decided(few), refusal);
+  linked = [];
+  cache.forget(dependencyOf('roles', 'role 0'));
+  t.equal(decided(few), 'allow', 'when its roles have fewer');
+
+  rules = '#'.repeat(1_000_000);
+  const eight = policyIds.slice(0, 8);
+  t.equal(decided({ policies: eight }), 'allow');
+  t.throws(() => decided({ policies: policyIds.slice(0, 9) }), refusal, 'they are too long');
+  linked = eight;
+  t.equal(decided({ roles: roleIds.slice(0, 100) }), 'allow', 'by many ways, they count once');
+
+  const identities = (count: number) => ({
+    serviceIdentities: policyIds
+      .slice(0, count)
+      .map((id) => ({ serviceName: id, datacenters: [] })),
+  });
+  t.equal(decided(identities(2_000)), 'allow');
+  t.throws(() => decided(identities(LINKS_MAX)), refusal, 'what they stand for is too long');
+});
+
+t.test('placement: by scope, locality and where the leader is', async (t) => {
+  const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1', isLeader: true };
+  const secondary = { datacenter: 'dc2', primaryDatacenter: 'dc1', isLeader: true };
+  const here = { kind: 'here' };
+  const atPrimary = { kind: 'datacenter', name: 'dc1' };
+  const cases = [
+    ['policy.create', undefined, primary, undefined, here],
+    ['policy.create', undefined, secondary, undefined, atPrimary],
+    ['policy.create', undefined, { ...primary, isLeader: false }, undefined, { kind: 'leader' }],
+    ['policy.read', undefined, { ...secondary, isLeader: false }, undefined, here],
+    ['policy.read', undefined, secondary, 'dc1', atPrimary],
+    ['token.create', true, secondary, undefined, here],
+    ['token.create', false, secondary, undefined, atPrimary],
+    ['token.delete', undefined, secondary, undefined, atPrimary],
+    ['login', true, secondary, undefined, here],
+  ] as const;
+  for (const [name, isLocalToken, topology, datacenter, expected] of cases) {
+    const question = { facts: OPERATION_TABLE[name], datacenter, isLocalToken, from: undefined };
+    t.same(placementOf(question, topology), expected, `${name} ${JSON.stringify(topology)}`);
+  }
+  t.equal(
+    await refusalOf((await createHarness()).run('policy.list', { page }, { secret: ROOT })),
+    'ok',
+  );
+});
