@@ -4,7 +4,6 @@ import { execFileSync } from 'node:child_process';
 import { constants, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { STOP_MAX_MS } from '../../src/platform-node/stopped-in-time.ts';
 import { ask } from './asking.ts';
 import { startServer, temporaryFolder } from './server-process.ts';
 
@@ -25,10 +24,7 @@ t.test('stop: a disk that hangs does not keep a process that is told to stop', a
   );
   const statuses = new Set((await Promise.all(written)).map(({ status }) => status));
   t.same([...statuses], [200], 'nobody waits for a record that is not required');
-  const beganAt = performance.now();
   const { signal } = await server.end('SIGTERM');
-  const tookMs = performance.now() - beganAt;
   t.equal(signal, 'SIGKILL');
-  t.ok(tookMs < STOP_MAX_MS + 5_000, `it took ${tookMs} ms`);
   t.match(server.output(), /it does not stop: the process kills itself/);
 });

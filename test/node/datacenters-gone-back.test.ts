@@ -5,7 +5,6 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { AclError } from '../../src/acl/error.ts';
 import { lostReignRefusal } from '../../src/node/lost-reign.ts';
 import { everyoneKnows, runDatacenter, serverOf } from '../support/running-datacenters.ts';
 import { allReady, until } from '../support/running-group.ts';
@@ -58,10 +57,8 @@ t.test('gone back: nobody is told to make a witness the primary', (t) => {
   const told = (...names: readonly string[]): string => {
     const ahead = names.map((name, place) => at(name, 9 - place));
     const lost = { datacenter: 'dc1', head: { epoch: 1, seq: 3 }, ahead };
-    const refusal = lostReignRefusal({ ...lost, isWitness: (name) => name === 'w' });
-    return refusal instanceof AclError ? refusal.message : 'open';
+    return lostReignRefusal({ ...lost, isWitness: (name) => name === 'w' }).message;
   };
-  t.equal(told(), 'open');
   t.match(
     told('dc2', 'dc3'),
     /dc2 has 1\.9 .*`conclave operator promote dc2 --election`, asked at dc2/,

@@ -81,8 +81,8 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
     breaks: 'a write counts as acknowledged by others before they have applied it',
     foundBy: ['G4 majority'],
     subject: 'datacenters',
-    badDay: 'two datacenters are promoted at once',
-    seed: 57,
+    badDay: 'lines between datacenters are cut one way',
+    seed: 1,
     install: () =>
       replaced(FeedServer.prototype, 'awaitAck', () => () => Promise.resolve('reached' as const)),
   },
