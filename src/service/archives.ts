@@ -2,6 +2,7 @@
 // and checked as a whole before anything is proposed; then its rows go through the log, and the last
 // command makes them the state on every server at once.
 
+import { AssertionError } from '../../cluster/base/assert.ts';
 import { AclError } from '../acl/error.ts';
 import { ArchiveDamage } from '../state/archive/archive-damage.ts';
 import { ArchiveReader } from '../state/archive/archive-reader.ts';
@@ -146,8 +147,12 @@ class ArchiveIntake implements RestoreIntake {
   }
 }
 
+/** What is no fault of ours or of the archive is one of the disk on which it is kept until it is whole. */
 function refusalOf(error: unknown): unknown {
-  const isDamage = error instanceof ArchiveDamage || error instanceof SnapshotDamage;
-  if (!isDamage) return error;
-  return new AclError('malformed', `nothing was changed: ${error.message}`, { cause: error });
+  if (error instanceof AclError || error instanceof AssertionError) return error;
+  if (error instanceof ArchiveDamage || error instanceof SnapshotDamage) {
+    return new AclError('malformed', `nothing was changed: ${error.message}`, { cause: error });
+  }
+  const says = 'the leader cannot keep the archive on its disk, and its log says why';
+  return new AclError('unavailable', `nothing was changed: ${says}`, { cause: error });
 }

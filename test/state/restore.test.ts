@@ -446,6 +446,24 @@ t.test('restore: what is damaged, foreign or too late changes nothing', async (t
   test.same([...leader.generations.stores.keys()], [0], 'no trace is left');
 });
 
+t.test('restore: an archive that the disk does not take changes nothing', async (test) => {
+  const archive = await archived(await furnished());
+  const group = new Group();
+  await group.one(BUILTINS);
+  const intake = await group.archives.beginRestore(nobodyMinds);
+  const staged = [...group.leader.generations.stores.values()].at(-1)!;
+  staged.write = () => Promise.reject(new Error('ENOSPC: no space left on device'));
+  const refusal = {
+    name: 'AclError',
+    code: 'unavailable',
+    message: /^nothing was changed: the leader cannot keep/,
+  };
+  await test.rejects(intake.add(archive), refusal);
+  await test.rejects(intake.finish(), refusal);
+  await intake.abandon();
+  test.equal(group.steps.length, 1, 'nothing of it was proposed');
+});
+
 t.test('restore: a leader that is lost on the way leaves nothing behind', async (test) => {
   const archive = await archived(await furnished());
   for (const lostAt of [1, 2, 3]) {
