@@ -11,7 +11,8 @@ import {
 } from 'jose';
 import type { AuthMethod } from '../../src/acl/auth-method.ts';
 import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
-import { type Loopback, selfSigned, START_MS, testSurroundings } from './loopback.ts';
+import { selfSigned } from '../support/certificates.ts';
+import { type Loopback, START_MS, testSurroundings } from './loopback.ts';
 
 export interface Key {
   readonly alg: string;

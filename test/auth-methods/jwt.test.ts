@@ -68,7 +68,6 @@ t.test('jwt: maps the claims of a token that a configured key signed', async (t)
     });
     t.same(identity.interpolatable, identity.selectable.strings);
   }
-  if (TLS === undefined) return;
   const fromCertificate = staticMethod([TLS.cert]);
   await createAuthMethods(testSurroundings()).types.jwt.checkConfig(fromCertificate);
 });

@@ -12,8 +12,9 @@ import {
 } from '../../src/auth-methods/https-client.ts';
 import { LOAD_MAX_MS, SHARERS_MAX } from '../../src/auth-methods/remote-cache.ts';
 import { CERTIFICATES_MAX } from '../../src/auth-methods/signing-keys.ts';
+import { selfSigned } from '../support/certificates.ts';
 import { NodeHttpsClient } from '../../src/platform-node/https-client.ts';
-import { authMethod, selfSigned, startLoopback, testSurroundings } from './loopback.ts';
+import { authMethod, startLoopback, testSurroundings } from './loopback.ts';
 import { makeKey, RSA, EC, TLS, CLAIMS, sign, discovery } from './identity-provider.ts';
 
 t.test(
@@ -24,7 +25,7 @@ t.test(
     const { types } = createAuthMethods(surroundings);
     const method = authMethod('jwt', {
       JWKSURL: `${server.url}/keys`,
-      ...(TLS === undefined ? {} : { JWKSCACert: TLS.cert }),
+      JWKSCACert: TLS.cert,
       BoundAudiences: 'conclave',
     });
     const first = await makeKey('RS256', 'one');
@@ -77,65 +78,55 @@ t.test(
       { code: 'login-refused' },
       'behind a write of the method nothing counts that was known before',
     );
-    if (TLS === undefined) t.comment('no openssl: over plain http');
   },
 );
 
-t.test(
-  'jwt: TLS to the key server is checked against the given CA',
-  { skip: TLS === undefined && 'no openssl' },
-  async (t) => {
-    const server = await startLoopback(t, TLS);
-    server.reply = () => ({ body: { keys: [] } });
-    const { types } = createAuthMethods(testSurroundings());
-    await t.rejects(types.jwt.checkConfig(authMethod('jwt', { JWKSURL: server.url })), {
+t.test('jwt: TLS to the key server is checked against the given CA', async (t) => {
+  const server = await startLoopback(t, TLS);
+  server.reply = () => ({ body: { keys: [] } });
+  const { types } = createAuthMethods(testSurroundings());
+  await t.rejects(types.jwt.checkConfig(authMethod('jwt', { JWKSURL: server.url })), {
+    code: 'invalid',
+    message:
+      /^Invalid Auth Method: error checking JWKSURL: localhost:\d+: DEPTH_ZERO_SELF_SIGNED_CERT$/,
+  });
+  const otherName = server.url.replace('localhost', '127.0.0.1');
+  await t.rejects(
+    types.jwt.checkConfig(authMethod('jwt', { JWKSURL: otherName, JWKSCACert: TLS.cert })),
+    {
+      message: /ERR_TLS_CERT_ALTNAME_INVALID/,
+    },
+  );
+  const many = TLS.cert.repeat(CERTIFICATES_MAX + 1);
+  for (const [config, key] of [
+    [{ JWKSURL: server.url, JWKSCACert: many }, 'JWKSCACert'],
+    [{ OIDCDiscoveryURL: server.url, OIDCDiscoveryCACert: many }, 'OIDCDiscoveryCACert'],
+  ] as const) {
+    await t.rejects(types.jwt.checkConfig(authMethod('jwt', config)), {
       code: 'invalid',
-      message:
-        /^Invalid Auth Method: error checking JWKSURL: localhost:\d+: DEPTH_ZERO_SELF_SIGNED_CERT$/,
+      message: `Invalid Auth Method: error parsing ${key}: it may hold at most 256 certificates, and holds 257`,
     });
-    const otherName = server.url.replace('localhost', '127.0.0.1');
-    await t.rejects(
-      types.jwt.checkConfig(authMethod('jwt', { JWKSURL: otherName, JWKSCACert: TLS?.cert ?? '' })),
-      {
-        message: /ERR_TLS_CERT_ALTNAME_INVALID/,
-      },
-    );
-    const many = (TLS?.cert ?? '').repeat(CERTIFICATES_MAX + 1);
-    for (const [config, key] of [
-      [{ JWKSURL: server.url, JWKSCACert: many }, 'JWKSCACert'],
-      [{ OIDCDiscoveryURL: server.url, OIDCDiscoveryCACert: many }, 'OIDCDiscoveryCACert'],
-    ] as const) {
-      await t.rejects(types.jwt.checkConfig(authMethod('jwt', config)), {
-        code: 'invalid',
-        message: `Invalid Auth Method: error parsing ${key}: it may hold at most 256 certificates, and holds 257`,
-      });
-    }
-    t.equal(server.seen.length, 0);
-  },
-);
+  }
+  t.equal(server.seen.length, 0);
+});
 
-t.test(
-  'http client: a Host header does not change whom TLS trusts',
-  { skip: TLS === undefined && 'no openssl' },
-  async (t) => {
-    const server = await startLoopback(t, TLS);
-    server.reply = ({ headers }) => ({ body: String(headers.host) });
-    const { body } = await new NodeHttpsClient().request({
-      method: 'POST',
-      url: server.url,
-      headers: { host: 'sts.amazonaws.com' },
-      body: 'x',
-      caPem: TLS?.cert,
-      timeoutMs: 2000,
-      maxBytes: 100,
-    });
-    t.equal(Buffer.from(body).toString(), 'sts.amazonaws.com');
-  },
-);
+t.test('http client: a Host header does not change whom TLS trusts', async (t) => {
+  const server = await startLoopback(t, TLS);
+  server.reply = ({ headers }) => ({ body: String(headers.host) });
+  const { body } = await new NodeHttpsClient().request({
+    method: 'POST',
+    url: server.url,
+    headers: { host: 'sts.amazonaws.com' },
+    body: 'x',
+    caPem: TLS.cert,
+    timeoutMs: 2000,
+    maxBytes: 100,
+  });
+  t.equal(Buffer.from(body).toString(), 'sts.amazonaws.com');
+});
 
 t.test(
   'http client: certificates to trust are read once, and count for who brings them alone',
-  { skip: TLS === undefined && 'no openssl' },
   async (t) => {
     const server = await startLoopback(t, TLS);
     server.reply = () => ({ body: 'x' });
@@ -160,9 +151,9 @@ t.test(
         timeoutMs: 5000,
         maxBytes: 100,
       });
-    const stranger = selfSigned()?.cert;
+    const stranger = selfSigned().cert;
     for (let round = 0; round < 2; round += 1) {
-      await ask(TLS?.cert);
+      await ask(TLS.cert);
       await t.rejects(ask(stranger), { message: /CERT/ });
     }
     t.equal(readCount, 2);
@@ -177,7 +168,7 @@ t.test('jwt: discovery pins issuer and algorithms', async (t) => {
   const { types } = createAuthMethods(testSurroundings());
   const config = {
     OIDCDiscoveryURL: server.url,
-    ...(TLS === undefined ? {} : { OIDCDiscoveryCACert: TLS.cert }),
+    OIDCDiscoveryCACert: TLS.cert,
   };
   const method = authMethod('jwt', config);
   await types.jwt.checkConfig(method);
@@ -212,7 +203,6 @@ t.test('jwt: discovery pins issuer and algorithms', async (t) => {
       message: /^Invalid Auth Method: error checking OIDCDiscoveryURL: /,
     });
   }
-  if (TLS === undefined) return;
   const downgraded = discovery(server, [RSA.jwk], { jwks_uri: 'http://127.0.0.1:1/keys' });
   server.reply = ({ path }) => ({ body: downgraded(path) });
   await t.rejects(types.jwt.checkConfig(method), {

@@ -1,17 +1,14 @@
 // Servers on the loopback and surroundings over them, for the tests of auth methods.
 
-import { execFileSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { AuthMethod, AuthMethodType } from '../../src/acl/auth-method.ts';
 import type { NamespaceName } from '../../src/acl/ids.ts';
 import type { Surroundings } from '../../src/auth-methods/surroundings.ts';
 import { NodeHttpsClient } from '../../src/platform-node/https-client.ts';
+import type { Certified } from '../support/certificates.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 export interface Seen {
@@ -28,11 +25,6 @@ export interface Reply {
   readonly body: unknown;
 }
 
-export interface Certificate {
-  readonly key: string;
-  readonly cert: string;
-}
-
 export interface Loopback {
   readonly url: string;
   readonly seen: Seen[];
@@ -45,7 +37,7 @@ interface Owner {
 }
 
 /** A server on a free port that ends with the test. */
-export async function startLoopback(owner: Owner, tls?: Certificate): Promise<Loopback> {
+export async function startLoopback(owner: Owner, tls?: Certified): Promise<Loopback> {
   const loopback: Loopback = { url: '', seen: [], reply: () => ({ status: 404, body: '' }) };
   const server = tls === undefined ? createHttpServer() : createHttpsServer({ ...tls });
   server.on('request', (request: IncomingMessage, response) => {
@@ -70,24 +62,6 @@ export async function startLoopback(owner: Owner, tls?: Certificate): Promise<Lo
   return Object.assign(loopback, {
     url: tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`,
   });
-}
-
-/** A self-signed certificate for `localhost`, or undefined where there is no openssl. */
-export function selfSigned(): Certificate | undefined {
-  const directory = mkdtempSync(join(tmpdir(), 'auth-methods-'));
-  const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
-  const options = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2';
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
-  try {
-    execFileSync('openssl', [...options.split(' '), ...subject, '-keyout', key, '-out', cert], {
-      stdio: 'pipe',
-    });
-    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
-  } catch {
-    return undefined;
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
 }
 
 export const START_MS = Date.UTC(2026, 10, 21, 12);

@@ -12,7 +12,7 @@ import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { encodeCommand } from '../../src/state/command-codec.ts';
 import type { Change } from '../../src/state/commands.ts';
 import { StateMachine } from '../../src/state/machine.ts';
-import { selfSigned } from '../auth-methods/loopback.ts';
+import { selfSigned } from '../support/certificates.ts';
 import { aCommand, aToken } from '../support/fixtures.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { uuidNumbered } from '../support/fake-random.ts';
@@ -251,37 +251,31 @@ t.test(
   },
 );
 
-const CERTIFICATE = selfSigned();
-
-t.test(
-  'group: with certificates in place of a key, and a link that nobody can read',
-  { skip: CERTIFICATE === undefined ? 'there is no openssl here' : false },
-  async (t) => {
-    const folder = mkdtempSync(join(tmpdir(), 'group-tls-'));
-    t.teardown(() => rmSync(folder, { recursive: true }));
-    const { key = '', cert = '' } = CERTIFICATE ?? {};
-    const files = { key: join(folder, 'key.pem'), cert: join(folder, 'cert.pem') };
-    writeFileSync(files.key, key);
-    writeFileSync(files.cert, cert);
-    const ports = await freePorts(2);
-    const servers = ports.map((clusterPort, place) => {
-      const other = ports[1 - place] ?? 0;
-      const flags = {
-        'cluster-key': '',
-        'bind-addr': 'localhost',
-        'retry-join': `localhost:${other}`,
-        'tls-cluster-cert-file': files.cert,
-        'tls-cluster-key-file': files.key,
-        'tls-cluster-ca-file': files.cert,
-      };
-      const name = `tls-${place}`;
-      return new ServerUnderTest(t, { name, clusterPort, join: [other], expect: 2, flags });
-    });
-    await Promise.all(servers.map((server) => server.open()));
-    await allReady(servers);
-    for (const server of servers) {
-      t.equal((await server.client.put('/acl/token', {})).status, 200, server.name);
-    }
-    await digestsMeet(servers);
-  },
-);
+t.test('group: with certificates in place of a key, and a link that nobody can read', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'group-tls-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const { key, cert } = selfSigned();
+  const files = { key: join(folder, 'key.pem'), cert: join(folder, 'cert.pem') };
+  writeFileSync(files.key, key);
+  writeFileSync(files.cert, cert);
+  const ports = await freePorts(2);
+  const servers = ports.map((clusterPort, place) => {
+    const other = ports[1 - place] ?? 0;
+    const flags = {
+      'cluster-key': '',
+      'bind-addr': 'localhost',
+      'retry-join': `localhost:${other}`,
+      'tls-cluster-cert-file': files.cert,
+      'tls-cluster-key-file': files.key,
+      'tls-cluster-ca-file': files.cert,
+    };
+    const name = `tls-${place}`;
+    return new ServerUnderTest(t, { name, clusterPort, join: [other], expect: 2, flags });
+  });
+  await Promise.all(servers.map((server) => server.open()));
+  await allReady(servers);
+  for (const server of servers) {
+    t.equal((await server.client.put('/acl/token', {})).status, 200, server.name);
+  }
+  await digestsMeet(servers);
+});

@@ -25,14 +25,12 @@ let serial = 0;
 
 export function makeAuthority(name: string): Authority {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const isAuthority = der(SEQUENCE, Buffer.from([1, 1, 0xff]));
-  const extension = der(SEQUENCE, BASIC_CONSTRAINTS, der(1, [0xff]), der(4, isAuthority));
   const cert = certificate({
     issuer: name,
     subject: name,
     keys,
     signer: keys.privateKey,
-    extension,
+    extension: isAuthority(),
   });
   return { name, cert, key: pemOf(keys.privateKey) };
 }
@@ -53,6 +51,24 @@ export function certify(
     cert: certificate({ issuer, subject, keys, signer, extension }),
     key: pemOf(keys.privateKey),
   };
+}
+
+/** A key and a certificate for the host `localhost` that is its own authority. */
+export function selfSigned(): Certified {
+  const name = 'localhost';
+  const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const host = der(SEQUENCE, der(0x82, Buffer.from(name)));
+  const names = der(SEQUENCE, ALTERNATIVE_NAMES, der(4, host));
+  const extension = Buffer.concat([isAuthority(), names]);
+  const signer = keys.privateKey;
+  const cert = certificate({ issuer: name, subject: name, keys, signer, extension });
+  return { cert, key: pemOf(keys.privateKey) };
+}
+
+/** The extension that lets a certificate sign others. */
+function isAuthority(): Buffer {
+  const value = der(SEQUENCE, Buffer.from([1, 1, 0xff]));
+  return der(SEQUENCE, BASIC_CONSTRAINTS, der(1, [0xff]), der(4, value));
 }
 
 function certificate({
