@@ -42,6 +42,8 @@ export interface EndpointBody {
   /** What a refusal of the body begins with. */
   readonly label: string;
   readonly required: boolean;
+  /** Whether many requests bring the same one. */
+  readonly isRepeated?: true;
 }
 
 /** Keeps the exact types of an endpoint, so that clients know its body and its answer. */

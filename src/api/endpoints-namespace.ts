@@ -66,7 +66,12 @@ export const NAMESPACE_ENDPOINTS = {
 };
 
 const EXPLAIN = { explain: 'Present and not `false` or `0`: each answer says what decided it.' };
-const QUESTIONS = { schema: AuthorizeBody, label: 'Failed to decode request body', required: true };
+const QUESTIONS = {
+  schema: AuthorizeBody,
+  label: 'Failed to decode request body',
+  required: true,
+  isRepeated: true,
+} as const;
 
 export const OTHER_ENDPOINTS = {
   authorize: endpoint({

@@ -23,6 +23,7 @@ import {
   type ValueOf,
 } from './operation-types.ts';
 import type { Parked } from './parked.ts';
+import { RepeatedBodies } from './repeated-bodies.ts';
 import { sendList } from './send-list.ts';
 import type { TokenInUrlWarning } from './token-in-url.ts';
 
@@ -35,7 +36,7 @@ export interface Shared {
 /** What the router found in a request. */
 export interface Found {
   readonly parameter: string;
-  readonly body: Uint8Array | undefined;
+  readonly body: Buffer | undefined;
 }
 
 /** A route with all that is known of it before a request comes. */
@@ -44,6 +45,8 @@ interface Prepared<Name extends OperationName> {
   readonly endpoint: OperationEndpoint;
   readonly route: OperationRoute<Name>;
   readonly shared: Shared;
+  /** Undefined: nobody is expected to send the same body twice. */
+  readonly repeated: RepeatedBodies | undefined;
 }
 
 /** Answers one request: at once where nothing has to be waited for. Neither throws nor rejects. */
@@ -52,7 +55,8 @@ export type Serve = (exchange: Exchange, found: Found) => Promise<void> | undefi
 /** Prepares the route of an operation. */
 export function operationServer<Name extends OperationName>(name: Name, shared: Shared): Serve {
   const endpoint: OperationEndpoint = ENDPOINT_BY_OPERATION[name];
-  const prepared: Prepared<Name> = { name, endpoint, route: OPERATION_ROUTES[name], shared };
+  const repeated = endpoint.body?.isRepeated === true ? new RepeatedBodies() : undefined;
+  const prepared = { name, endpoint, route: OPERATION_ROUTES[name], shared, repeated };
   return (exchange, found) => serveOperation(prepared, exchange, found);
 }
 
@@ -85,7 +89,7 @@ function serveOperation<Name extends OperationName>(
     if (!exchange.parts.settings.aclEnabled) throw aclDisabled();
     shared.tokenInUrl.maybeWarn(exchange);
     const { call, blocking } = askedOf(exchange, endpoint);
-    const input = route.input(routeRequestOf<Name>(exchange, endpoint, found));
+    const input = route.input(routeRequestOf(prepared, exchange, found));
     hasRun = true;
     return give({ prepared, exchange, input, call, blocking })?.catch(fail);
   } catch (error) {
@@ -128,27 +132,34 @@ function withOutput<Output>(
 const blockingKinds: ReadonlySet<Endpoint['kind']> = new Set(['read', 'list']);
 
 function routeRequestOf<Name extends OperationName>(
+  prepared: Prepared<Name>,
   exchange: Exchange,
-  endpoint: Endpoint,
   found: Found,
 ): RouteRequest<Name> {
   return {
     parameter: found.parameter,
     query: exchange.query,
-    body: bodyOf(exchange, endpoint, found) as EndpointInput<Name> | undefined,
-    page: endpoint.kind === 'list' ? pageOf(exchange.query) : NO_PAGE,
+    body: bodyOf(prepared, exchange, found) as EndpointInput<Name> | undefined,
+    page: prepared.endpoint.kind === 'list' ? pageOf(exchange.query) : NO_PAGE,
   };
 }
 
 const NO_PAGE: Page = {};
 
-function bodyOf(exchange: Exchange, { body }: Endpoint, found: Found): unknown {
+function bodyOf(
+  { endpoint: { body }, repeated }: Pick<Prepared<OperationName>, 'endpoint' | 'repeated'>,
+  exchange: Exchange,
+  found: Found,
+): unknown {
   if (body === undefined) return undefined;
-  const bytes = found.body ?? new Uint8Array();
+  const bytes = found.body ?? NO_BYTES;
   if (bytes.length === 0 && !body.required) return undefined;
   const { namespaces } = exchange.parts.settings;
-  return decodeBody(body.schema, bytes, { label: body.label, namespaces });
+  const decode = () => decodeBody(body.schema, bytes, { label: body.label, namespaces }) as object;
+  return repeated === undefined ? decode() : repeated.decoded(bytes, decode);
 }
+
+const NO_BYTES = Buffer.alloc(0);
 
 /**
  * An operation about to run. Its output is what ENDPOINT_BY_OPERATION says of the endpoint's kind,
