@@ -70,5 +70,5 @@ export const DEFAULT_MEMBER_LIMITS: MemberLimits = {
   changesMax: 64,
   snapshotsMax: 2,
   snapshotBytesPerSecond: 12 * 1024 * 1024,
-  snapshotGentleBytesPerSecond: 2 * 1024 * 1024,
+  snapshotGentleBytesPerSecond: 1.25 * 1024 * 1024,
 };

@@ -36,7 +36,7 @@ export function parseInstant(text: string): Moment | undefined {
   if (localMs === undefined) return undefined;
   const offsetMs = (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60_000;
   const utcMs = sign === '+' ? localMs - offsetMs : localMs + offsetMs;
-  const seconds = secondsTextOf(utcMs);
+  const seconds = offsetMs === 0 ? `${date}T${time}` : secondsTextOf(utcMs);
   if (seconds === undefined) return undefined;
   return {
     instant: `${seconds}${fraction === '' ? '' : `.${fraction}`}Z` as Instant,
@@ -47,9 +47,12 @@ export function parseInstant(text: string): Moment | undefined {
 
 /** The milliseconds of `YYYY-MM-DDTHH:MM:SS`, or undefined when the calendar has no such second. */
 function wholeSecondsMs(text: string): number | undefined {
-  const ms = Date.parse(`${text}Z`);
-  // Date.parse carries 30 February over into March and takes 24:00, so the way back must agree.
-  return Number.isNaN(ms) || secondsTextOf(ms) !== text ? undefined : ms;
+  const moment = new Date(`${text}Z`);
+  // It carries 30 February over into March and takes 24:00. Other days, hours and seconds that are none are no number.
+  const isThere =
+    moment.getUTCDate() === Number(text.slice(8, 10)) &&
+    moment.getUTCHours() === Number(text.slice(11, 13));
+  return isThere ? moment.getTime() : undefined;
 }
 
 /** `YYYY-MM-DDTHH:MM:SS` of a moment, or undefined outside the years of four digits. */

@@ -8,6 +8,7 @@ import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
 import { CHANGE_NUMBER, decodeCommand, encodeCommand } from '../../src/state/command-codec.ts';
 import type { Change, Command } from '../../src/state/commands.ts';
+import { Digest, rowHash } from '../../src/state/digest.ts';
 import {
   decodeKeyspaces,
   encodeKeyspaces,
@@ -397,6 +398,20 @@ t.test('keys: order as their parts do, and no text is the beginning of another',
   const numbers = Object.values(ROW);
   test.equal(new Set(numbers).size, numbers.length, 'no number has two meanings');
 });
+
+t.test('digests: are the numbers that they always were', async (test) => {
+  const digest = new Digest();
+  for (const kind of [1, 2, 3]) digest.add(hashOfRow(kind, `row ${kind}`));
+  digest.subtract(hashOfRow(9, 'none'));
+  const known = 'b5808eff61be2e2397955fdfe1ee95d871a8e2496912d1d3ebc4b3e1e0d8c1ac';
+  test.equal(digest.hex(), known);
+  test.equal(Buffer.from(digest.bytes()).toString('hex'), known);
+  test.equal(new Digest(digest.bytes()).hex(), known);
+});
+
+function hashOfRow(kind: number, text: string): Uint8Array {
+  return rowHash(Buffer.from([kind]), Buffer.from(text));
+}
 
 t.test('remembered deletions are read as ever, and tell a local token where they do', (test) => {
   for (const [name, golden] of Object.entries(GOLDEN_REQUESTS)) {
