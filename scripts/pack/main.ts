@@ -45,6 +45,8 @@ async function packProgram(): Promise<void> {
     external: [...NATIVE, ...NEVER_LOADED],
     format: 'cjs',
     charset: 'ascii',
+    // Its modules, of which one is needed; what it gives to Node is one script with all of them.
+    alias: { 'hash-wasm': 'hash-wasm/dist/index.esm.js' },
     // What is imported late is in the script already, or of Node.
     supported: { 'dynamic-import': false },
     banner: { js: "const packedUrl = require('node:url').pathToFileURL(__filename).href;" },

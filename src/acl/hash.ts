@@ -2,7 +2,7 @@
 // object agree on its hash; secrets, expiry, the names of links and indexes do not count. The order of
 // the parts is compatibility 6.1 and never changes. Lists must be in their normal order before.
 
-import { blake2b } from '@noble/hashes/blake2.js';
+import { blake2b256 } from '../../cluster/platform/blake2b.ts';
 import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from './identities.ts';
 import type { Policy } from './policy.ts';
 import type { Role } from './role.ts';
@@ -47,9 +47,7 @@ function identitiesText(owner: Identities): string {
   return text;
 }
 
-const HASH_BYTES = 32;
-
 function hashOf(text: string): string {
-  const digest = blake2b(Buffer.from(text, 'utf8'), { dkLen: HASH_BYTES });
+  const digest = blake2b256(Buffer.from(text, 'utf8'));
   return Buffer.from(digest.buffer, digest.byteOffset, digest.length).toString('base64');
 }

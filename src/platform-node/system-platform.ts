@@ -29,6 +29,7 @@ import { systemRandom } from './system-random.ts';
 import { systemRunningSha256 } from './system-running-sha256.ts';
 import { systemSha256 } from './system-sha256.ts';
 import { TableChecks } from './table-checks.ts';
+import { adoptWasmBlake2b256 } from './wasm-blake2b.ts';
 import { openWsNet } from './ws-net.ts';
 
 const STANDARD_ERROR = 2;
@@ -48,6 +49,7 @@ export function openSystemPlatform(
   adoptRunningSha256(systemRunningSha256);
   placeObjectsYoung();
   const logger = openJsonLog(settings.log_level, STANDARD_ERROR);
+  adoptWasmBlake2b256(logger);
   const certificates = new NodeCertificates(settings, logger);
   const { clientsMax, strangersMax } = fileSharesOf(openFilesMax());
   const room = new ConnectionRoom({ max: clientsMax, clock: systemClock, logger });
