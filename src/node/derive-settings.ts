@@ -7,9 +7,7 @@ import type { ServiceSettings } from '../service/deps.ts';
 import { groupPlanOf } from './cluster-settings.ts';
 import type { Settings } from './settings.ts';
 
-export function serviceSettingsOf(
-  settings: Settings,
-): Omit<ServiceSettings, 'initialManagementSecret'> {
+export function serviceSettingsOf(settings: Settings): ServiceSettings {
   return {
     nodeName: settings.node_name,
     datacenter: settings.datacenter,
@@ -20,6 +18,7 @@ export function serviceSettingsOf(
       minTtlNs: settings['acl.token_min_ttl'],
       maxTtlNs: settings['acl.token_max_ttl'],
     },
+    initialManagementSecret: secretOf(settings['acl.tokens.initial_management']),
     namespacesEnabled: settings['namespaces.enabled'],
     leaderWaitMs: groupPlanOf(settings).leaderWaitMs,
     defaultAck: settings['federation.default_ack'],

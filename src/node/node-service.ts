@@ -21,12 +21,11 @@ import {
 } from './answer-datacenters.ts';
 import { type AnsweringOptions, answeringWith } from './answer-questions.ts';
 import { DATACENTER_METHOD } from './datacenter-line.ts';
-import { secretOf, serviceSettingsOf } from './derive-settings.ts';
+import { serviceSettingsOf } from './derive-settings.ts';
 import { FeatureLevel } from './feature-level.ts';
 import { hasWritten } from './federation-role.ts';
 import { federationPlanOf } from './federation-settings.ts';
 import { Forwarding, OPERATION_METHOD } from './forwarding.ts';
-import { InitialManagement } from './initial-management.ts';
 import { LeaderDuties } from './leader-duties.ts';
 import { type Lead, Leadership } from './leadership.ts';
 import { commitTimesIn, countersIn } from './node-metrics.ts';
@@ -185,10 +184,6 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
   const { forwarding, opening, leadership, federation, level, underWay } = parts;
   const { clock, random, logger, https } = platform;
   const timed = commitTimesIn(metrics, clock);
-  const initialManagement = new InitialManagement({
-    secret: secretOf(settings['acl.tokens.initial_management']),
-    ...{ view: machine, watch: machine.watch, kept: platform.initialManagement, logger },
-  });
   const isSoleVoter = soleVoterOf(member);
   const deps: Omit<ServiceDeps, 'underWay'> = {
     view: machine,
@@ -213,12 +208,7 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
     random,
     logger,
     metrics: countersIn(metrics),
-    settings: {
-      ...serviceSettingsOf(settings),
-      get initialManagementSecret() {
-        return initialManagement.secretToMake();
-      },
-    },
+    settings: serviceSettingsOf(settings),
   };
   return trackingWrites(deps, underWay);
 }

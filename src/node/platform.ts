@@ -38,21 +38,11 @@ export interface Platform {
   kvGenerations(name: 'state'): Promise<readonly number[]>;
   /** Reads and deletes the operator's bootstrap reset file; undefined when there is none. */
   takeBootstrapReset(): string | undefined;
-  /** What this node remembers of `acl.tokens.initial_management`, kept in the data folder. */
-  readonly initialManagement: KeptText;
   readonly certificates: Certificates;
   /** Where the audit log goes; undefined where there is none. */
   readonly auditFile: AuditFile | undefined;
   /** Ends the process: a store has failed, and going on could lie about what is on disk. */
   exitAfterFatal(): void;
-}
-
-/** A short text that outlives the process. */
-export interface KeptText {
-  /** Undefined: none yet. */
-  read(): string | undefined;
-  /** It is on disk when this returns. Throws what the disk says. */
-  write(text: string): void;
 }
 
 /** What the files hold that `tls.*` and `tls.cluster.*` name. */

@@ -14,7 +14,6 @@ import {
 } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KeptText } from '../node/platform.ts';
 import { writeWhole } from './durable-files.ts';
 
 /** The whole file as text. Throws with the path in the message. */
@@ -76,15 +75,6 @@ export function takeBootstrapReset(dataFolder: string): string | undefined {
   }
   rmSync(path);
   return text;
-}
-
-/** A line in a file of the data folder. */
-export function keptLine(dataFolder: string, name: string): KeptText {
-  const path = join(dataFolder, name);
-  return {
-    read: () => (existsSync(path) ? readFileSync(path, 'utf8').trim() : undefined),
-    write: (text) => writeWhole(path, `${text}\n`),
-  };
 }
 
 /** Writes `text` to a file that only its owner may read, also when the file was there before. */

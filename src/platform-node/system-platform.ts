@@ -13,7 +13,6 @@ import {
   databaseFolder,
   databaseGenerations,
   deleteFolder,
-  keptLine,
   keptNodeId,
   takeBootstrapReset,
 } from './files.ts';
@@ -33,7 +32,6 @@ import { adoptWasmBlake2b256 } from './wasm-blake2b.ts';
 import { openWsNet } from './ws-net.ts';
 
 const STANDARD_ERROR = 2;
-const INITIAL_MANAGEMENT_FILE = 'initial-management';
 
 /**
  * Makes the data folder when it is missing. Throws what the disk says, with the path; SettingsError for a
@@ -70,7 +68,6 @@ export function openSystemPlatform(
     dropKv: (name, generation) => deleteFolder(databaseFolder(dataFolder, name, generation)),
     kvGenerations: async (name) => databaseGenerations(dataFolder, name),
     takeBootstrapReset: () => takeBootstrapReset(dataFolder),
-    initialManagement: keptLine(dataFolder, INITIAL_MANAGEMENT_FILE),
     certificates,
     auditFile: auditFileOf(settings),
     exitAfterFatal: () => process.exit(1),

@@ -25,7 +25,7 @@ export interface ServiceSettings {
   /** Shown only: every node resolves tokens from its own full state. */
   readonly downPolicy: string;
   readonly tokenLimits: TtlLimits;
-  /** Of which a management token is made where no token has it; undefined where there is none to make. */
+  /** Of which a management token is made where there was no bootstrap yet; undefined: of none. */
   readonly initialManagementSecret: SecretId | undefined;
   readonly namespacesEnabled: boolean;
   /** How long a write is tried while there is no leader, or none that answers. */

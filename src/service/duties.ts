@@ -45,22 +45,20 @@ export interface ReapReport {
 }
 
 /** What making the built-ins needs. */
-export type BuiltinDeps = Omit<DutyDeps, 'federation'>;
+export type BuiltinDeps = Omit<DutyDeps, 'federation'> & Pick<ServiceDeps, 'logger'>;
 
-/** Makes the built-ins that are missing. Rejects when the log does not take the command. */
+/**
+ * Makes the built-ins that are missing, and the management token of the settings where there was no bootstrap yet: it
+ * is one, and a bootstrap is done once. Rejects when the log does not take the command.
+ */
 export async function ensureBuiltins(deps: BuiltinDeps): Promise<void> {
-  const nowMs = deps.clock.wallMs();
-  const { initialManagementSecret: secretId } = deps.settings;
+  const { view, clock, random, settings, logger } = deps;
+  const nowMs = clock.wallMs();
+  const { initialManagementSecret: secretId } = settings;
   const management =
-    secretId === undefined
+    secretId === undefined || view.bootstrapIndex() !== undefined
       ? []
-      : [
-          initialManagementToken({
-            accessorId: deps.random.uuid() as AccessorId,
-            secretId,
-            nowMs,
-          }),
-        ];
+      : [initialManagementToken({ accessorId: random.uuid() as AccessorId, secretId, nowMs })];
   await perform(deps, {
     type: 'ensure-builtins',
     policies: builtinPolicies({
@@ -70,6 +68,9 @@ export async function ensureBuiltins(deps: BuiltinDeps): Promise<void> {
     tokens: [anonymousToken(nowMs), ...management],
     namespace: defaultNamespace(),
   });
+  if (secretId === undefined || view.tokenBySecret(secretId) !== undefined) return;
+  const says = 'acl.tokens.initial_management makes no token: there was a bootstrap before';
+  logger.warn({}, says);
 }
 
 /** One pass over everything that grows old. Proposes nothing when there is nothing to do. */
@@ -165,7 +166,7 @@ async function reap(deps: DutyDeps, accessorIds: readonly AccessorId[]): Promise
   }
 }
 
-async function perform(deps: BuiltinDeps, change: Change): Promise<void> {
+async function perform(deps: Pick<DutyDeps, 'clock' | 'propose'>, change: Change): Promise<void> {
   const timeMs = deps.clock.wallMs();
   const outcome = await deps.propose({ change, timeMs, cas: undefined, request: undefined });
   if (outcome.kind === 'refused') {

@@ -70,7 +70,10 @@ export type Change =
       readonly token: Unstamped<Token>;
       readonly resetIndex: number | undefined;
     }
-  /** Makes the built-ins that are missing (policies, anonymous token, default namespace, initial management token). */
+  /**
+   * Makes the built-ins that are missing (policies, anonymous token, default namespace), and the initial management
+   * token where there was no bootstrap yet.
+   */
   | {
       readonly type: 'ensure-builtins';
       readonly policies: readonly Unstamped<Policy>[];

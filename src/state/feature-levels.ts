@@ -9,7 +9,7 @@ import { nameClusters, type Replication } from './global-log/replication.ts';
 export const FIRST_LEVEL = 1;
 
 /** What this release reads. */
-export const NEWEST_LEVEL = 6;
+export const NEWEST_LEVEL = 7;
 
 /** A level is never given another meaning: a new command, or another layout of one, has a new level. */
 const LEVEL_OF_CHANGE: Readonly<Record<ChangeType, number>> = {
@@ -99,6 +99,14 @@ export function setsApartUnused(level: number): boolean {
   return level >= UNUSED_APART_LEVEL;
 }
 
+/**
+ * Whether the management token of the settings is made only where there was no bootstrap yet. Releases of before make it
+ * wherever no token has its secret, also where it was deleted: so it is done below that level.
+ */
+export function bootstrapsOnce(level: number): boolean {
+  return level >= BOOTSTRAP_ONCE_LEVEL;
+}
+
 /** Whether the list of datacenters may say which cluster has each name: older releases would leave that out. */
 export function namesClusters(level: number): boolean {
   return level >= CLUSTERS_LEVEL;
@@ -118,6 +126,7 @@ const LOCAL_DELETIONS_LEVEL = 4;
 const STRICT_ROWS_LEVEL = 5;
 const CLUSTERS_LEVEL = 4;
 const UNUSED_APART_LEVEL = 6;
+const BOOTSTRAP_ONCE_LEVEL = 7;
 
 /**
  * The command in words that everybody reads who reads the level. Undefined where there are none: it must

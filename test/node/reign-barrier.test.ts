@@ -62,17 +62,19 @@ t.test('reign barrier: who does not lead says so, and other faults are its own',
   await t.rejects(broken(), { name: 'Error', message: 'broken' });
 });
 
-t.test('ready: the management token of the present settings is there from then on', async (t) => {
-  const dataFolder = mkdtempSync(join(tmpdir(), 'reign-'));
+t.test('ready: the management token of the settings is there from then on', async (t) => {
+  const folders: string[] = [];
   // The timers of a node do not keep a process alive, and a test waits for them.
   const awake = setInterval(() => undefined, 1_000);
   const agent = new Agent({ keepAlive: true });
   t.teardown(() => {
     clearInterval(awake);
     agent.destroy();
-    rmSync(dataFolder, { recursive: true });
+    for (const folder of folders) rmSync(folder, { recursive: true });
   });
   for (const secret of ['the-first-secret', 'the-second-secret', 'the-third-secret']) {
+    const dataFolder = mkdtempSync(join(tmpdir(), 'reign-'));
+    folders.push(dataFolder);
     const settings = readSettings({
       flags: {
         'data-dir': dataFolder,

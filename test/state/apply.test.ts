@@ -672,6 +672,25 @@ t.test(
   },
 );
 
+for (const level of [6, 7]) {
+  t.test(
+    `built-ins: the configured token is made once from level 7 on, here ${level}`,
+    async (test) => {
+      const harness = await startedMachine();
+      const { machine } = harness;
+      await harness.one({ type: 'level.raise', level });
+      const ensured: Change = { ...BUILTINS, tokens: [...BUILTINS.tokens, aToken(1)] };
+      await harness.one(ensured);
+      test.ok(machine.token(accessorNumbered(1)), 'where there was no bootstrap');
+      const index = machine.bootstrapIndex();
+      await harness.one({ type: 'token.delete', accessorId: accessorNumbered(1) });
+      await harness.one(ensured);
+      test.equal(machine.token(accessorNumbered(1)) === undefined, level === 7, 'it was deleted');
+      test.equal(machine.bootstrapIndex(), index);
+    },
+  );
+}
+
 t.test(
   'request id: a repeat gets the first outcome and changes nothing, for ten minutes',
   async (test) => {

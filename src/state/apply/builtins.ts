@@ -10,6 +10,7 @@ import type { Unstamped } from '../../acl/stamped.ts';
 import type { Token } from '../../acl/token.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { Change } from '../commands.ts';
+import { bootstrapsOnce } from '../feature-levels.ts';
 import { NAMESPACES, POLICIES, TOKENS } from '../objects.ts';
 import type { Answer } from '../outcome.ts';
 import { hasNamespace, isIdInUse, readPolicy, readPolicyByName } from '../reads.ts';
@@ -88,11 +89,13 @@ function refreshRules(changes: ChangeSet, existing: Policy, rules: string): void
   changes.put(POLICIES, { ...policy, hash: policyHash(policy) });
 }
 
-/** A management token from the configuration counts as the bootstrap. */
+/** A management token from the configuration counts as the bootstrap: once there was one, it is made no more. */
 function ensureToken(changes: ChangeSet, token: Unstamped<Token>): void {
   if (isIdInUse(changes, token.accessorId) || isIdInUse(changes, token.secretId)) return;
-  if (token.accessorId !== ANONYMOUS_ACCESSOR && changes.bootstrapIndex === undefined) {
-    changes.markBootstrap();
+  if (token.accessorId !== ANONYMOUS_ACCESSOR) {
+    const isFirst = changes.bootstrapIndex === undefined;
+    if (!isFirst && bootstrapsOnce(changes.level)) return;
+    if (isFirst) changes.markBootstrap();
   }
   changes.put(TOKENS, { ...token, createIndex: changes.nextIndex, modifyIndex: changes.nextIndex });
 }

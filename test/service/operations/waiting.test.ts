@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import { AclError } from '../../../src/acl/error.ts';
+import { GLOBAL_MANAGEMENT_ID, type SecretId } from '../../../src/acl/ids.ts';
 import { createOperations } from '../../../src/service/create-operations.ts';
 import {
   type DutyMemory,
@@ -13,7 +14,7 @@ import { VoidTokenRounds } from '../../../src/service/void-token-rounds.ts';
 import { RequestAges } from '../../../src/service/request-ages.ts';
 import { POSITION_WAIT_MS } from '../../../src/service/position-waiters.ts';
 import { NEWEST_LEVEL } from '../../../src/state/feature-levels.ts';
-import { CALL, createHarness, newPolicy, newToken, refusalOf } from '../harness.ts';
+import { CALL, createHarness, newPolicy, newToken, refusalOf, ROOT } from '../harness.ts';
 import { newMethod, bind, logIn } from './use-cases.ts';
 
 const NO_METHOD = 'permission-denied: ACL not found: auth method "m" not found';
@@ -82,6 +83,33 @@ t.test(
     t.equal(clock.pendingCount, 0, 'no timer is left');
   },
 );
+
+t.test('duties: the management token of the settings is a bootstrap, done once', async (t) => {
+  const harness = await createHarness({ initialManagementSecret: undefined });
+  const { machine } = harness;
+  const warned: string[] = [];
+  const logger = { ...harness.deps.logger, warn: (_: unknown, text: string) => warned.push(text) };
+  const ensure = (secret: string | undefined) => {
+    const initialManagementSecret = secret as SecretId | undefined;
+    const settings = { ...harness.deps.settings, initialManagementSecret };
+    return ensureBuiltins({ ...harness.deps, settings, logger });
+  };
+  await ensure(ROOT);
+  const made = machine.tokenBySecret(ROOT)!;
+  t.equal(made.createIndex, machine.bootstrapIndex());
+  await ensure(ROOT);
+  t.same(warned, [], 'it is there');
+  const other = await newToken(harness, { policies: [{ id: GLOBAL_MANAGEMENT_ID }] });
+  const { secretId: secret } = other;
+  await harness.run('token.delete', { accessorId: made.accessorId }, { secret });
+  const index = machine.index();
+  for (const each of [ROOT, 'another-secret']) await ensure(each);
+  t.equal(machine.index(), index, 'nothing is made of it, nor of another one');
+  t.equal(warned.length, 2);
+  await ensure(undefined);
+  await ensure(secret);
+  t.equal(warned.length, 2, 'there is nothing to say');
+});
 
 const aMemory = (): DutyMemory => ({ ages: new RequestAges(), rounds: new VoidTokenRounds() });
 

@@ -82,7 +82,6 @@ export class NodeSubject implements Subject {
   readonly timing: GroupTiming;
   readonly #options: NodeSubjectOptions;
   readonly #idByDisk = new Map<string, string>();
-  readonly #keptByDisk = new Map<string, string>();
 
   constructor(options: NodeSubjectOptions) {
     this.#options = options;
@@ -95,15 +94,6 @@ export class NodeSubject implements Subject {
     const id = this.#idByDisk.get(disk) ?? new Stream(host.diskNumber, disk).uuid();
     this.#idByDisk.set(disk, id);
     return id;
-  }
-
-  /** As the data folder keeps it. */
-  #keptOf(host: SimHost): Platform['initialManagement'] {
-    const disk = `${host.name}/${host.diskNumber}`;
-    return {
-      read: () => this.#keptByDisk.get(disk),
-      write: (text) => void this.#keptByDisk.set(disk, text),
-    };
   }
 
   nodeOf(host: SimHost): number {
@@ -175,7 +165,6 @@ export class NodeSubject implements Subject {
       kvGenerations: () =>
         Promise.resolve(host.disk.storeNames.filter(isStateStore).map(generationOf)),
       takeBootstrapReset: () => undefined,
-      initialManagement: this.#keptOf(host),
       auditFile: undefined,
       certificates: { https: undefined, ends: () => [], renew: () => undefined },
       exitAfterFatal: () =>
