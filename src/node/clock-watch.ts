@@ -1,12 +1,13 @@
 // Watches whether the clocks of the servers differ. Every command has the time of the server that proposed it: one
-// that lies in the future says that the clock there is ahead, or the own one behind. Tokens are made, void and
+// that lies in the future says that the clock there is ahead, or the own one behind. A leader hears what most others
+// have come to, when it has something to delete. Tokens are made, void and
 // deleted by these clocks, so somebody should know.
 
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 
 /** Clocks that are kept right differ by less. */
-const BEHIND_MS = 5_000;
+const APART_MS = 5_000;
 /** It is told at most so often. */
 const TELL_EVERY_MS = 600_000;
 
@@ -31,12 +32,22 @@ export class ClockWatch {
 
   /** A command of that time is about to be applied. */
   note(timeMs: number): void {
+    const behindMs = Math.max(0, timeMs - this.#options.clock.wallMs());
+    this.#behindMs = behindMs;
+    if (behindMs >= APART_MS) this.#tell({ behindMs });
+  }
+
+  /** This server leads, and a majority of the servers has come to that time. */
+  noteAgreed(timeMs: number): void {
+    const aheadMs = this.#options.clock.wallMs() - timeMs;
+    if (aheadMs >= APART_MS) this.#tell({ aheadMs });
+  }
+
+  #tell(fields: Readonly<Record<string, unknown>>): void {
     const { clock, logger } = this.#options;
-    this.#behindMs = Math.max(0, timeMs - clock.wallMs());
-    if (this.#behindMs < BEHIND_MS) return;
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#toldAtMs < TELL_EVERY_MS) return;
     this.#toldAtMs = nowMs;
-    logger.warn({ behindMs: this.#behindMs }, 'the clocks of the servers differ');
+    logger.warn(fields, 'the clocks of the servers differ');
   }
 }

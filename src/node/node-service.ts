@@ -20,12 +20,14 @@ import {
   answeringDatacentersWith,
 } from './answer-datacenters.ts';
 import { type AnsweringOptions, answeringWith } from './answer-questions.ts';
+import type { ClockWatch } from './clock-watch.ts';
 import { DATACENTER_METHOD } from './datacenter-line.ts';
 import { serviceSettingsOf } from './derive-settings.ts';
 import { FeatureLevel } from './feature-level.ts';
 import { hasWritten } from './federation-role.ts';
 import { federationPlanOf } from './federation-settings.ts';
 import { Forwarding, OPERATION_METHOD } from './forwarding.ts';
+import { CLOCK_METHOD, GroupClock } from './group-clock.ts';
 import { LeaderDuties } from './leader-duties.ts';
 import { type Lead, Leadership } from './leadership.ts';
 import { commitTimesIn, countersIn } from './node-metrics.ts';
@@ -47,6 +49,7 @@ export interface NodeServiceOptions {
   readonly metrics: MetricsRegistry;
   /** Up to which feature level the program reads. */
   readonly reads: number;
+  readonly clocks: ClockWatch;
 }
 
 export interface NodeService {
@@ -64,7 +67,7 @@ export interface NodeService {
 const FORWARDED_MAX = 4_096;
 
 export function openNodeService(options: NodeServiceOptions, closer: Closer): NodeService {
-  const { settings, platform, member, machine } = options;
+  const { settings, platform, member, machine, clocks } = options;
   const { clock, random, logger } = platform;
   const countMax = Math.min(FORWARDED_MAX, settings['limits.pending_writes_max']);
   const plan = federationPlanOf(settings);
@@ -93,8 +96,10 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   });
   closer.defer(() => level.close());
   const onLeaderChanged = (listener: () => void) => member.onLeaderChanged(listener);
+  const groupClock = new GroupClock({ member, clock, clocks, level: () => machine.usesLevel });
   const deps = depsOf(options, {
     forwarding,
+    groupClock,
     opening: () => opening,
     leadership: () => leadership,
     federation,
@@ -148,6 +153,7 @@ export function openNodeService(options: NodeServiceOptions, closer: Closer): No
   });
   closer.defer(() => opening.close());
   const door = createOperations(deps);
+  member.serve(CLOCK_METHOD, async () => groupClock.answer());
   member.serve(SETTINGS_METHOD, async ({ payload }) => compared.answer(payload));
   serveOthers({ door, countMax, random, logger }, { member, leadership, federation });
   return { deps, door, forwarding, leadership, duties, opening, federation, level };
@@ -171,6 +177,7 @@ function serveOthers(
 
 interface Parts {
   readonly forwarding: Forwarding;
+  readonly groupClock: GroupClock;
   /** Both are made after what they are made with. */
   readonly opening: () => Opening;
   readonly leadership: () => Leadership;
@@ -181,7 +188,7 @@ interface Parts {
 
 function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
   const { settings, platform, member, machine, metrics } = options;
-  const { forwarding, opening, leadership, federation, level, underWay } = parts;
+  const { forwarding, groupClock, opening, leadership, federation, level, underWay } = parts;
   const { clock, random, logger, https } = platform;
   const timed = commitTimesIn(metrics, clock);
   const isSoleVoter = soleVoterOf(member);
@@ -205,6 +212,7 @@ function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
     takeResetIndex: async () => resetIndexOf(platform.takeBootstrapReset()),
     authMethods: createAuthMethods({ http: https, clock, random, logger }),
     clock,
+    agreedMs: () => groupClock.agreedMs(),
     random,
     logger,
     metrics: countersIn(metrics),

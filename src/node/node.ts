@@ -96,7 +96,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
   const { member, machine, clusterId } = group;
   const metrics = new MetricsRegistry();
   const service = openNodeService(
-    { settings, platform, member, machine, clusterId, metrics, reads },
+    { settings, platform, member, machine, clusterId, metrics, reads, clocks },
     closer,
   );
   const { door: operations, opening } = service;

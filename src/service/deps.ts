@@ -78,6 +78,8 @@ export interface ServiceDeps {
   takeResetIndex(): Promise<number | undefined>;
   readonly authMethods: AuthMethods;
   readonly clock: Clock;
+  /** Milliseconds of the wall clock that a majority of the group's servers has come to; 0 where that is not known. */
+  agreedMs(): Promise<number>;
   readonly random: Random;
   readonly logger: Logger;
   readonly metrics: Metrics;

@@ -25,7 +25,7 @@ export const REAP_BATCH_MAX = 512;
 
 export type DutyDeps = Pick<
   ServiceDeps,
-  'view' | 'clock' | 'random' | 'propose' | 'federation' | 'metrics' | 'settings'
+  'view' | 'clock' | 'agreedMs' | 'random' | 'propose' | 'federation' | 'metrics' | 'settings'
 >;
 
 /** What the leader's clock-work keeps from pass to pass. */
@@ -45,7 +45,7 @@ export interface ReapReport {
 }
 
 /** What making the built-ins needs. */
-export type BuiltinDeps = Omit<DutyDeps, 'federation'> & Pick<ServiceDeps, 'logger'>;
+export type BuiltinDeps = Omit<DutyDeps, 'federation' | 'agreedMs'> & Pick<ServiceDeps, 'logger'>;
 
 /**
  * Makes the built-ins that are missing, and the management token of the settings where there was no bootstrap yet: it
@@ -80,9 +80,10 @@ export async function reapOnce(deps: DutyDeps, { ages, rounds }: DutyMemory): Pr
   // What all share is deleted only where it may be written.
   const isLocalOnly = federation.closedBecause() !== undefined;
   rounds.begin({ nowMs, isLocalOnly });
+  const dueMs = await dueUpTo(deps, { nowMs, isLocalOnly, after: rounds.expired });
   const expired = await reapFound(
     deps,
-    (limit) => view.expiredTokens({ nowMs, isLocalOnly, after: rounds.expired, limit }),
+    (limit) => view.expiredTokens({ nowMs: dueMs, isLocalOnly, after: rounds.expired, limit }),
     (found) => rounds.expiredDone(found),
   );
   const orphaned = await reapFound(
@@ -108,6 +109,18 @@ export async function reapOnce(deps: DutyDeps, { ages, rounds }: DutyMemory): Pr
     oldRequests: requests,
     oldPendingLogins: logins.length,
   };
+}
+
+/**
+ * Tokens that expired before it are deleted: this server's clock alone does not say so. Where nothing has expired by
+ * that one, nobody is asked.
+ */
+async function dueUpTo(
+  deps: DutyDeps,
+  search: Omit<Parameters<DutyDeps['view']['expiredTokens']>[0], 'limit'>,
+): Promise<number> {
+  const { looked } = await deps.view.expiredTokens({ ...search, limit: 1 });
+  return looked === 0 ? search.nowMs : Math.min(search.nowMs, await deps.agreedMs());
 }
 
 /** As many as a pass may look at, in pieces. What a piece has found is done when it is deleted. */

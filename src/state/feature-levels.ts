@@ -100,11 +100,16 @@ export function setsApartUnused(level: number): boolean {
 }
 
 /**
- * Whether the management token of the settings is made only where there was no bootstrap yet. Releases of before make it
- * wherever no token has its secret, also where it was deleted: so it is done below that level.
+ * Whether the management token of the settings is made only where there was no bootstrap yet. Releases of before make
+ * it wherever no token has its secret, also where it was deleted: so it is done below that level.
  */
 export function bootstrapsOnce(level: number): boolean {
   return level >= BOOTSTRAP_ONCE_LEVEL;
+}
+
+/** Whether all servers tell their leader what their clocks show: from the release on that reads this level. */
+export function tellsClocks(level: number): boolean {
+  return level >= CLOCKS_LEVEL;
 }
 
 /** Whether the list of datacenters may say which cluster has each name: older releases would leave that out. */
@@ -127,6 +132,7 @@ const STRICT_ROWS_LEVEL = 5;
 const CLUSTERS_LEVEL = 4;
 const UNUSED_APART_LEVEL = 6;
 const BOOTSTRAP_ONCE_LEVEL = 7;
+const CLOCKS_LEVEL = 7;
 
 /**
  * The command in words that everybody reads who reads the level. Undefined where there are none: it must

@@ -30,6 +30,22 @@ t.test('clocks: a command of the future is told of, once in ten minutes', async 
   test.equal(watch.behindMs, 0);
 });
 
+t.test('clocks: a leader that is ahead of most tells so, as seldom', async (test) => {
+  const clock = new FakeClock();
+  const told: object[] = [];
+  const watch = new ClockWatch({
+    clock,
+    logger: { debug() {}, info() {}, error() {}, warn: (fields: object) => told.push(fields) },
+  });
+  watch.noteAgreed(clock.wallMs() + HOUR_MS);
+  watch.noteAgreed(clock.wallMs() - 4_999);
+  test.same(told, []);
+  watch.noteAgreed(clock.wallMs() - HOUR_MS);
+  watch.noteAgreed(clock.wallMs() - HOUR_MS);
+  test.same(told, [{ aheadMs: HOUR_MS }]);
+  test.equal(watch.behindMs, 0);
+});
+
 t.test(
   'clocks: a node looks at every command that it applies, and has a figure for it',
   async (test) => {

@@ -166,6 +166,7 @@ export async function createHarness(
     },
     authMethods,
     clock,
+    agreedMs: () => Promise.resolve(clock.wallMs()),
     random: new FakeRandom(),
     logger: {
       debug: () => undefined,

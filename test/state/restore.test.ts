@@ -488,6 +488,7 @@ t.test('restore: a leader that is lost on the way leaves nothing behind', async 
       {
         view: leader.machine,
         clock: leader.clock,
+        agreedMs: () => Promise.resolve(leader.clock.wallMs()),
         random: new FakeRandom(),
         propose,
         federation: { closedBecause: () => undefined } as never,

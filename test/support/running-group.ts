@@ -51,6 +51,9 @@ export class ServerUnderTest {
   /** Up to which feature level its program reads, from its next start on. */
   reads = NEWEST_LEVEL;
 
+  /** By so much its wall clock is ahead, from its next start on. */
+  aheadMs = 0;
+
   get isOpen(): boolean {
     return this.#node !== undefined;
   }
@@ -99,9 +102,12 @@ export class ServerUnderTest {
       files: [],
       environment: {},
     });
+    const platform = openSystemPlatform(settings);
+    const { clock } = platform;
+    const wallMs = (): number => clock.wallMs() + this.aheadMs;
     this.#node = await openNode({
       settings,
-      platform: openSystemPlatform(settings),
+      platform: { ...platform, clock: { ...clock, wallMs } },
       version: 'test',
       reads: this.reads,
     });

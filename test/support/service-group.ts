@@ -248,6 +248,7 @@ export class GroupServer {
       takeResetIndex: () => Promise.resolve(undefined),
       authMethods,
       clock: this.#group.clock,
+      agreedMs: () => Promise.resolve(this.#group.clock.wallMs()),
       random: {
         uuid: () => own(random.uuid()),
         bytes: (count) => random.bytes(count),
