@@ -2,6 +2,7 @@
 // leads next, whatever is on its disk, and however often servers are started with the same settings.
 
 import t from 'tap';
+import { runDatacenter, serverOf } from '../support/running-datacenters.ts';
 import {
   allReady,
   leaderOf,
@@ -73,4 +74,23 @@ t.test('made once: nor is it made by a leader that came when it was gone', async
   await until('it leads', async () => (await leaderOf(servers)) === newcomer);
   await passReign(newcomer, mine);
   t.equal(await statusAt(newcomer, ROOT), 403);
+});
+
+t.test('made once: nor by another datacenter that becomes the primary', async (t) => {
+  const dc1 = await runDatacenter(t, { name: 'dc1' });
+  const mine = await revoke(serverOf(dc1).client);
+  const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
+  const admin = serverOf(dc2).client.as(mine);
+  let moved = '';
+  await until('dc2 is the primary', async () => {
+    const { status, text } = await admin.put('/operator/primary', { Datacenter: 'dc2' });
+    moved = text;
+    return status === 200;
+  });
+  t.match(moved, /"Epoch":2/);
+  await serverOf(dc2).close();
+  await serverOf(dc2).open();
+  await allReady(dc2.servers);
+  await passReign(serverOf(dc2), mine);
+  t.equal(await statusAt(serverOf(dc2), ROOT), 403);
 });
