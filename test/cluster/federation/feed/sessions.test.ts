@@ -1,0 +1,125 @@
+// Sessions of the feed: who pulls and acknowledges, when one ends, what an idle one says.
+
+import t from 'tap';
+import {
+  encodeAck,
+  encodePull,
+  decodeFeedFrame,
+} from '../../../../cluster/federation/feed/feed-frames.ts';
+import {
+  DEFAULT_SUBSCRIBER_LIMITS,
+  PULLS_MAX,
+} from '../../../../cluster/federation/feed/feed-limits.ts';
+import type { GlobalCursor } from '../../../../cluster/federation/global-log.ts';
+import { HELLO, ask, say, sessionOf, refusalOf, aPrimary } from './cases.ts';
+
+t.test('sessions: only the newest one of a datacenter pulls and acknowledges', async (test) => {
+  const { log, primary } = await aPrimary();
+  for (let number = 1; number <= 4; number += 1) log.write(`${number}`);
+  const old = await sessionOf(primary);
+  await ask(primary, 'feed.pull', encodePull({ session: old, number: 0 }));
+  const waiting = refusalOf(ask(primary, 'feed.pull', encodePull({ session: old, number: 1 })));
+  const fresh = await sessionOf(primary, { ...HELLO, term: 6 });
+  test.match(await waiting, /^feed.superseded: a newer session of the same datacenter/);
+  const ack = (session: number, cursor: GlobalCursor): Promise<string> =>
+    refusalOf(ask(primary, 'feed.ack', encodeAck({ session, cursor })));
+  test.match(await ack(old, log.at(4)), /^feed.over: session \d+ of dc2 is over/);
+  test.equal(primary.feed.followers()[0]?.acked?.seq, 0, 'what an old leader says does not count');
+  test.equal(primary.feed.acknowledgedSeq('majority'), 0);
+  const pulled = await ask(primary, 'feed.pull', encodePull({ session: fresh, number: 0 }));
+  test.equal(decodeFeedFrame(pulled).number, 0);
+  test.equal(await ack(fresh, log.at(4)), 'none');
+  test.equal(primary.feed.followers()[0]?.acked?.seq, 4);
+  test.equal(primary.feed.acknowledgedSeq('majority'), 4);
+  const late = { ...HELLO, term: 5 };
+  test.match(
+    await refusalOf(say(primary, late)),
+    /^feed.superseded: dc2 has a later leader, of term 6/,
+  );
+  test.equal(await ack(fresh, log.at(4)), 'none', 'its session stands');
+});
+
+t.test(
+  'sessions: end with pulls out of order, too many of them, and acknowledgements of the future',
+  async (test) => {
+    const { log, primary } = await aPrimary();
+    log.write('1');
+    let session = await sessionOf(primary);
+    const pull = (number: number): Promise<string> =>
+      refusalOf(ask(primary, 'feed.pull', encodePull({ session, number })));
+    test.match(await pull(1), /^feed.over: pull 1 came where 0 was expected/);
+    test.match(await pull(0), /^feed.over: session/);
+    session = await sessionOf(primary);
+    const pulls = Array.from({ length: PULLS_MAX + 2 }, (_, number) => pull(number));
+    // The first one is answered before the last one is too many.
+    const [, ...others] = await Promise.all(pulls);
+    test.match(others.pop(), /is over/);
+    test.ok(others.every((each) => each.includes(`more than ${PULLS_MAX} pulls wait`)));
+    session = await sessionOf(primary);
+    test.equal(await pull(0), 'none');
+    const future = encodeAck({ session, cursor: { epoch: 1, seq: 2, hash: log.head.hash } });
+    test.match(
+      await refusalOf(ask(primary, 'feed.ack', future)),
+      /2 is acknowledged, and 1 was sent/,
+    );
+    test.equal(primary.feed.acknowledgedSeq('majority'), 0);
+  },
+);
+
+t.test('sessions: an idle one says every second where the head is', async (test) => {
+  const { world, log, primary } = await aPrimary();
+  log.write('1');
+  const session = await sessionOf(primary);
+  await ask(primary, 'feed.pull', encodePull({ session, number: 0 }));
+  const waiting = ask(primary, 'feed.pull', encodePull({ session, number: 1 }));
+  await world.run(990);
+  const frame = decodeFeedFrame(await world.result(waiting));
+  test.equal(frame.body.length, 0);
+  test.match(frame.news, { epoch: 1, headSeq: 1, majoritySeq: 0 });
+  test.equal(frame.news.nowMs - frame.news.headAtMs, 1_000);
+});
+
+t.test(
+  'sessions: each heartbeat of an idle one answers the pull that has waited longest',
+  async (test) => {
+    const { world, primary } = await aPrimary();
+    const session = await sessionOf(primary);
+    const answered: number[] = [];
+    for (let number = 0; number < PULLS_MAX; number += 1) {
+      void ask(primary, 'feed.pull', encodePull({ session, number })).then(() => {
+        answered.push(number);
+      });
+    }
+    await world.run(2_100);
+    test.same(answered, [0, 1]);
+    const { pullMs } = DEFAULT_SUBSCRIBER_LIMITS;
+    await world.run(pullMs / 2 + 8_000);
+    test.equal(answered.length, PULLS_MAX, 'the last of them long before its deadline');
+  },
+);
+
+t.test(
+  'sessions: a log that is trimmed under one ends it, and the next hello tells',
+  async (test) => {
+    const { log, primary } = await aPrimary();
+    for (let number = 1; number <= 9; number += 1) log.write(`${number}`);
+    const session = await sessionOf(primary);
+    log.trimmedSeq = 5;
+    const pulled = ask(primary, 'feed.pull', encodePull({ session, number: 0 }));
+    test.match(await refusalOf(pulled), /^feed.over: what follows 0 is not kept any more/);
+    test.equal((await say(primary, HELLO)).kind, 'snapshot-needed');
+  },
+);
+
+t.test('close: ends sessions, waiters and listening', async (test) => {
+  const { log, primary } = await aPrimary();
+  log.write('1');
+  const session = await sessionOf(primary);
+  await ask(primary, 'feed.pull', encodePull({ session, number: 0 }));
+  const pull = refusalOf(ask(primary, 'feed.pull', encodePull({ session, number: 1 })));
+  const waiter = primary.feed.awaitAck({ seq: 9, level: 'all', timeoutMs: 1_000 });
+  primary.feed.close();
+  test.match(await pull, /^feed.over/);
+  test.equal(await waiter, 'reign-over');
+  test.equal(log.listenerCount, 0);
+});
