@@ -241,7 +241,7 @@ export const SETTING_KEYS = [
     name: 'acl.tokens.initial_management',
     type: text,
     default: '',
-    says: 'secret of a management token; made at a start when none has it, and not again when that was deleted',
+    says: 'secret of a management token; made where there was no bootstrap before, so once',
     secret: true,
   },
   {
