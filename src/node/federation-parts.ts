@@ -8,12 +8,14 @@ import type { OwnRecord } from '../../cluster/federation/directory/directory.ts'
 import { Gossip } from '../../cluster/federation/directory/gossip.ts';
 import { FeedServer, type FeedStanding } from '../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../cluster/federation/feed/subscriber.ts';
+import { positionText } from '../../cluster/federation/global-log.ts';
 import { Promotion } from '../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
 import type { AclError } from '../acl/error.ts';
 import type { Command } from '../state/commands.ts';
+import { currentEpoch } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome } from '../state/outcome.ts';
 import { adoptFederation, GlobalLogBeginning } from './begin-global-log.ts';
@@ -159,9 +161,20 @@ export class FederationParts {
 
   #lostReignRefusal(): AclError | undefined {
     const { machine, plan } = this.#options;
-    const ahead = this.feed.ahead();
+    const replication = machine.replication();
+    if (replication === undefined || !this.isReigning) return undefined;
+    const { datacenters } = replication;
+    const { epoch } = currentEpoch(replication);
+    const ahead = [
+      ...this.gossip.directory
+        .followersBehind(plan.datacenter, epoch)
+        .filter((each) => !this.view.isRemoved(each.datacenter))
+        .map((each) => ({ datacenter: each.datacenter, has: `epoch ${each.epoch}` })),
+      ...this.feed
+        .ahead()
+        .map((each) => ({ ...each, has: `${positionText(each.cursor)} of this reign` })),
+    ];
     if (ahead.length === 0) return undefined;
-    const { datacenters = [] } = machine.replication() ?? {};
     return lostReignRefusal({
       ...{ datacenter: plan.datacenter, head: machine.position(), ahead },
       isWitness: (each) => datacenters.some(({ name, isWitness }) => name === each && isWitness),
