@@ -8,8 +8,8 @@ export const STOP_MAX_MS = 25_000;
 export const END_MAX_MS = 5_000;
 
 /**
- * Resolves when `stop` does, and rejects as it does. Where that takes longer than `maxMs`, the process kills itself,
- * behind `onLate`.
+ * Resolves when `stop` does, and rejects as it does. Where that and leaving take longer than `maxMs`, the process kills
+ * itself, behind `onLate`: also what nobody waits for at its end may hang.
  */
 export async function stoppedInTime(
   stop: () => Promise<unknown>,
@@ -23,7 +23,7 @@ export async function stoppedInTime(
   try {
     await stop();
   } finally {
-    clearTimeout(timer);
+    timer.unref();
   }
 }
 
