@@ -27,6 +27,7 @@ import { feedStandingOf, hasWritten } from './federation-role.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { FederationView } from './federation-view.ts';
 import { leftBehindBy } from './feature-level.ts';
+import { FirstHearing } from './first-hearing.ts';
 import { feedSourceOf } from './feed-source.ts';
 import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
@@ -66,6 +67,7 @@ const REVIEW_MS = 10_000;
 export class FederationParts {
   readonly calls: DatacenterCalls;
   readonly lease: PrimaryLease;
+  readonly hearing: FirstHearing;
   readonly gate: GlobalGate;
   /** Proposes what the federation brings, as far as the gate lets it through. */
   readonly following: FollowingDeps;
@@ -87,6 +89,7 @@ export class FederationParts {
     this.#reign = reign;
     this.calls = this.#newCalls();
     this.lease = this.#newLease();
+    this.hearing = this.#newHearing();
     this.gate = this.#newGate();
     const { clock } = options.platform;
     this.following = {
@@ -146,6 +149,21 @@ export class FederationParts {
     });
   }
 
+  #newHearing(): FirstHearing {
+    const { machine, platform, plan } = this.#options;
+    const { datacenter } = plan;
+    return new FirstHearing({
+      ...{ clock: platform.clock, datacenter },
+      others: () => {
+        const listed = this.ledVoters() === undefined ? [] : machine.replication()!.datacenters;
+        return listed.flatMap(({ name, isRemoved }) =>
+          name === datacenter || isRemoved === true ? [] : [name],
+        );
+      },
+      isHeard: (each) => this.feed.heardAtMs(each) !== undefined,
+    });
+  }
+
   #newGate(): GlobalGate {
     const { machine, plan } = this.#options;
     const { datacenter } = plan;
@@ -155,6 +173,7 @@ export class FederationParts {
       outrunRefusal(datacenter, outrunBy()) ??
       this.beginning.refusal() ??
       this.#lostReignRefusal() ??
+      this.hearing.refusal() ??
       this.lease.refusal();
     return new GlobalGate({ view: machine, datacenter, refusal });
   }
