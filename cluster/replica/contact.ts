@@ -2,7 +2,8 @@
 // leader only what a leader says counts: a node that led before may go on talking. That it talks is not
 // enough either: a heartbeat says of what is committed only what this node is known to have. So whoever hears a
 // new leader, or one behind a closed link, or was itself standing still, is in doubt until a read barrier has
-// come through; from then on the leader's words say that nothing is missing.
+// come through; from then on the leader's words say for a while that nothing is missing. No longer: its entries go
+// another way than its heartbeats, and may be late there, or never come.
 
 import type { Clock } from '../platform/clock.ts';
 import type { Message } from '../raft/message.ts';
@@ -15,6 +16,8 @@ export interface ContactOptions {
   readonly stillMs: number;
   /** Whoever answered within so long, over a link that stands, answers. */
   readonly freshMs: number;
+  /** What a read barrier has proved is proved again after so long, and holds for twice as long. */
+  readonly proofMs: number;
 }
 
 export class Contact {
@@ -31,6 +34,8 @@ export class Contact {
   /** Of doubts, the last one: what is proved of an earlier one says nothing of what came after it. */
   #doubt = 0;
   #isInDoubt = true;
+  /** When the last read barrier began that has come through. */
+  #provedAtMs = Number.NEGATIVE_INFINITY;
   /** When this node last had all that was committed then; undefined before the first time. */
   #levelAtMs: number | undefined;
   /** What the leader had committed when it was heard, and this node has not applied yet. */
@@ -54,7 +59,8 @@ export class Contact {
     const isLeading = type === 'append' || type === 'heartbeat';
     if (!isLeading || from !== this.#leader || term !== this.#term) return;
     if (hasWaited) this.#beginDoubt();
-    if (this.#isInDoubt || this.#awaited !== undefined) return;
+    const isProved = !this.#isInDoubt && nowMs - this.#provedAtMs <= 2 * this.#options.proofMs;
+    if (!isProved || this.#awaited !== undefined) return;
     this.#awaited = { index: message.commitIndex, atMs: nowMs };
     this.onApplied(appliedIndex);
   }
@@ -70,15 +76,19 @@ export class Contact {
     this.#tickedAtMs = this.#options.clock.monotonicMs();
   }
 
-  /** What a read barrier that begins now can end; undefined while there is no doubt, or no leader. */
+  /** What a read barrier that begins now can end, or keep away; undefined while there is no need, or no leader. */
   get doubt(): number | undefined {
-    return this.#isInDoubt && this.#leader !== NO_NODE ? this.#doubt : undefined;
+    const { clock, proofMs } = this.#options;
+    const isDue = clock.monotonicMs() - this.#provedAtMs >= proofMs;
+    return (this.#isInDoubt || isDue) && this.#leader !== NO_NODE ? this.#doubt : undefined;
   }
 
   /** A read barrier that began then, in that doubt, has come through. */
   prove(doubt: number, beganAtMs: number): void {
     this.#levelAtMs = Math.max(this.#levelAtMs ?? beganAtMs, beganAtMs);
-    if (doubt === this.#doubt) this.#isInDoubt = false;
+    if (doubt !== this.#doubt) return;
+    this.#isInDoubt = false;
+    this.#provedAtMs = beganAtMs;
   }
 
   onLinkClosed(node: NodeId): void {

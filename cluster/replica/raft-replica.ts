@@ -286,7 +286,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
     this.#proveLevel();
   }
 
-  /** In doubt whether all is here that the leader has committed, this node asks. */
+  /** In doubt whether all is here that the leader has committed, and now and then without, this node asks. */
   #proveLevel(): void {
     const { contact, reads } = this.#parts;
     const { doubt } = contact;

@@ -71,6 +71,8 @@ const HAND_OVER_TRIES = 3;
 const PATIENCE_ELECTIONS = 2;
 /** Whoever answered one of the last heartbeats is there. */
 const FRESH_HEARTBEATS = 3;
+/** A follower asks its leader as often whether all is there that is committed. */
+const PROOF_HEARTBEATS = 10;
 
 /** A tick that is later than this was late by a pause, not by chance. */
 function lateMsOf(timing: GroupTiming): number {
@@ -145,6 +147,7 @@ function createCore<Outcome>(
     clock,
     stillMs: timing.tickMs + lateMsOf(timing),
     freshMs: FRESH_HEARTBEATS * heartbeatMs(timing),
+    proofMs: PROOF_HEARTBEATS * heartbeatMs(timing),
   });
   const snapshots: Snapshots = createSnapshots(given, {
     applies: () => applies,

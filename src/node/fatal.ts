@@ -8,7 +8,11 @@ export function fatalOf({
   logger,
   exitAfterFatal,
 }: Pick<Platform, 'logger' | 'exitAfterFatal'>): (cause: Error) => void {
+  let isOver = false;
   return (cause) => {
+    // What follows from the first one is no cause.
+    if (isOver) return;
+    isOver = true;
     logger.error({ cause }, textOf(cause));
     exitAfterFatal();
   };

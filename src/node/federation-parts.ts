@@ -8,12 +8,14 @@ import type { OwnRecord } from '../../cluster/federation/directory/directory.ts'
 import { Gossip } from '../../cluster/federation/directory/gossip.ts';
 import { FeedServer, type FeedStanding } from '../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../cluster/federation/feed/subscriber.ts';
+import { positionText } from '../../cluster/federation/global-log.ts';
 import { Promotion } from '../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
 import type { AclError } from '../acl/error.ts';
 import type { Command } from '../state/commands.ts';
+import { currentEpoch } from '../state/global-log/replication.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome } from '../state/outcome.ts';
 import { adoptFederation, GlobalLogBeginning } from './begin-global-log.ts';
@@ -25,6 +27,7 @@ import { feedStandingOf, hasWritten } from './federation-role.ts';
 import type { FederationPlan } from './federation-settings.ts';
 import { FederationView } from './federation-view.ts';
 import { leftBehindBy } from './feature-level.ts';
+import { FirstHearing } from './first-hearing.ts';
 import { feedSourceOf } from './feed-source.ts';
 import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
@@ -64,6 +67,7 @@ const REVIEW_MS = 10_000;
 export class FederationParts {
   readonly calls: DatacenterCalls;
   readonly lease: PrimaryLease;
+  readonly hearing: FirstHearing;
   readonly gate: GlobalGate;
   /** Proposes what the federation brings, as far as the gate lets it through. */
   readonly following: FollowingDeps;
@@ -85,6 +89,7 @@ export class FederationParts {
     this.#reign = reign;
     this.calls = this.#newCalls();
     this.lease = this.#newLease();
+    this.hearing = this.#newHearing();
     this.gate = this.#newGate();
     const { clock } = options.platform;
     this.following = {
@@ -144,6 +149,21 @@ export class FederationParts {
     });
   }
 
+  #newHearing(): FirstHearing {
+    const { machine, platform, plan } = this.#options;
+    const { datacenter } = plan;
+    return new FirstHearing({
+      ...{ clock: platform.clock, datacenter },
+      others: () => {
+        const listed = this.ledVoters() === undefined ? [] : machine.replication()!.datacenters;
+        return listed.flatMap(({ name, isRemoved }) =>
+          name === datacenter || isRemoved === true ? [] : [name],
+        );
+      },
+      isHeard: (each) => this.feed.heardAtMs(each) !== undefined,
+    });
+  }
+
   #newGate(): GlobalGate {
     const { machine, plan } = this.#options;
     const { datacenter } = plan;
@@ -153,15 +173,27 @@ export class FederationParts {
       outrunRefusal(datacenter, outrunBy()) ??
       this.beginning.refusal() ??
       this.#lostReignRefusal() ??
+      this.hearing.refusal() ??
       this.lease.refusal();
     return new GlobalGate({ view: machine, datacenter, refusal });
   }
 
   #lostReignRefusal(): AclError | undefined {
     const { machine, plan } = this.#options;
-    const ahead = this.feed.ahead();
+    const replication = machine.replication();
+    if (replication === undefined || !this.isReigning) return undefined;
+    const { datacenters } = replication;
+    const { epoch } = currentEpoch(replication);
+    const ahead = [
+      ...this.gossip.directory
+        .followersBehind(plan.datacenter, epoch)
+        .filter((each) => !this.view.isRemoved(each.datacenter))
+        .map((each) => ({ datacenter: each.datacenter, has: `epoch ${each.epoch}` })),
+      ...this.feed
+        .ahead()
+        .map((each) => ({ ...each, has: `${positionText(each.cursor)} of this reign` })),
+    ];
     if (ahead.length === 0) return undefined;
-    const { datacenters = [] } = machine.replication() ?? {};
     return lostReignRefusal({
       ...{ datacenter: plan.datacenter, head: machine.position(), ahead },
       isWitness: (each) => datacenters.some(({ name, isWitness }) => name === each && isWitness),

@@ -1,12 +1,17 @@
-// Other datacenters have more of this reign than the primary that wrote it: the disk of the primary was put back to
-// an earlier state. What it wrote now would stand in the places of what it had acknowledged, revocations among it,
+// Other datacenters have more of the reigns of the primary than that one has itself: the disk of the primary was put back
+// to an earlier state. What it wrote now would stand in the places of what it had acknowledged, revocations among it,
 // and it could not follow those who still have that.
 
 import { must } from '../../cluster/base/assert.ts';
-import type { AheadFollower } from '../../cluster/federation/feed/feed-server.ts';
 import { positionText } from '../../cluster/federation/global-log.ts';
 import { AclError } from '../acl/error.ts';
 import type { Position } from '../state/outcome.ts';
+
+/** A datacenter, and what it has that the primary wrote and has not. */
+export interface Ahead {
+  readonly datacenter: string;
+  readonly has: string;
+}
 
 export interface LostReign {
   /** The primary. */
@@ -14,7 +19,7 @@ export interface LostReign {
   /** Where its log ends. */
   readonly head: Position;
   /** Who has more, and most first; not empty. */
-  readonly ahead: readonly AheadFollower[];
+  readonly ahead: readonly Ahead[];
   readonly isWitness: (datacenter: string) => boolean;
 }
 
@@ -26,7 +31,7 @@ export function lostReignRefusal(lost: LostReign): AclError {
   const command = `\`conclave operator promote${next === undefined ? '' : ` ${next}`} --election\``;
   const place = next ?? `a datacenter other than ${datacenter} and ${most.datacenter}`;
   const says =
-    `${most.datacenter} has ${positionText(most.cursor)} of this reign, and ${datacenter}, which wrote that, ends at ` +
+    `${most.datacenter} has ${most.has}, and ${datacenter}, which wrote that, ends at ` +
     `${positionText(head)}: its data folders are of an earlier day. ${command}, asked at ${place}, goes on with what is there`;
   return new AclError('unavailable', `Nothing was written: ${says}`);
 }

@@ -21,6 +21,8 @@ export interface LevelKvOptions {
   readonly name: string;
   /** Called once, with the first failure of a write or a read. The process should end. */
   readonly onFatal: (cause: Error) => void;
+  /** Called when it is closed. */
+  readonly onClosed?: () => void;
   /** Those that were begun before; left out: the check begins with the opening. */
   readonly tableChecks?: TableChecks;
   /** Defaults to what was measured to serve a state of a million objects best. */
@@ -88,7 +90,7 @@ export async function openLevelKv(options: LevelKvOptions): Promise<Kv> {
     throw damaged(location, damage);
   }
   if (isNew) writeWhole(versionPath(folder), versionText(name));
-  return new LevelKv(database, options.onFatal);
+  return new LevelKv(database, options);
 }
 
 const versionPath = (folder: string): string => join(folder, 'VERSION');
@@ -166,14 +168,14 @@ export function adviceOn(cause: unknown): string {
 
 class LevelKv implements Kv {
   readonly #database: LevelDatabase;
-  readonly #onFatal: (cause: Error) => void;
+  readonly #options: Pick<LevelKvOptions, 'onFatal' | 'onClosed'>;
   #writing: Promise<void> | undefined;
   #failure: Error | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(database: LevelDatabase, onFatal: (cause: Error) => void) {
+  constructor(database: LevelDatabase, options: Pick<LevelKvOptions, 'onFatal' | 'onClosed'>) {
     this.#database = database;
-    this.#onFatal = onFatal;
+    this.#options = options;
   }
 
   get(key: Uint8Array): Uint8Array | undefined {
@@ -265,6 +267,7 @@ class LevelKv implements Kv {
     // Its own caller hears of a failure of the write.
     await this.#writing?.catch(() => undefined);
     await this.#database.close();
+    this.#options.onClosed?.();
   }
 
   #requireUsable(): void {
@@ -281,7 +284,7 @@ class LevelKv implements Kv {
     // A read that closing overtook has not failed.
     if (this.#closing !== undefined || this.#failure !== undefined) return cause;
     this.#failure = cause;
-    this.#onFatal(cause);
+    this.#options.onFatal(cause);
     return cause;
   }
 }

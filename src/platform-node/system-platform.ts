@@ -1,5 +1,6 @@
 // The real outside world of a node: this machine's clock, randomness, disk and network.
 
+import type { Kv } from '../../cluster/platform/kv.ts';
 import { adoptRunningSha256 } from '../../cluster/platform/running-sha256.ts';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { AuditFile } from '../audit/audit-trail.ts';
@@ -27,6 +28,7 @@ import { systemClock } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 import { systemRunningSha256 } from './system-running-sha256.ts';
 import { systemSha256 } from './system-sha256.ts';
+import { END_MAX_MS, endAfterFatal } from './stopped-in-time.ts';
 import { TableChecks } from './table-checks.ts';
 import { adoptWasmBlake2b256 } from './wasm-blake2b.ts';
 import { openWsNet } from './ws-net.ts';
@@ -52,6 +54,8 @@ export function openSystemPlatform(
   const { clientsMax, strangersMax } = fileSharesOf(openFilesMax());
   const room = new ConnectionRoom({ max: clientsMax, clock: systemClock, logger });
   const tls = certificates.cluster;
+  const auditFile = auditFileOf(settings);
+  const openStores = new Set<Kv>();
   return {
     clock: systemClock,
     random: systemRandom,
@@ -61,16 +65,23 @@ export function openSystemPlatform(
     watchLoopDelay,
     https: new NodeHttpsClient(),
     nodeId: keptNodeId(dataFolder, systemRandom.uuid()),
-    openKv: (name, generation, onFatal) => {
+    openKv: async (name, generation, onFatal) => {
       const folder = databaseFolder(dataFolder, name, generation);
-      return openLevelKv({ folder, name, onFatal, tableChecks });
+      const onClosed = (): void => void openStores.delete(kv);
+      const kv = await openLevelKv({ folder, name, onFatal, onClosed, tableChecks });
+      openStores.add(kv);
+      return kv;
     },
     dropKv: (name, generation) => deleteFolder(databaseFolder(dataFolder, name, generation)),
     kvGenerations: async (name) => databaseGenerations(dataFolder, name),
     takeBootstrapReset: () => takeBootstrapReset(dataFolder),
     certificates,
-    auditFile: auditFileOf(settings),
-    exitAfterFatal: () => process.exit(1),
+    auditFile,
+    exitAfterFatal: () =>
+      endAfterFatal(
+        () => Promise.allSettled([...openStores, auditFile].map((each) => each?.close())),
+        () => logger.error({ afterMs: END_MAX_MS }, 'it does not end: the process kills itself'),
+      ),
   };
 }
 

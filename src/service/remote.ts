@@ -34,7 +34,7 @@ export const NO_REMOTE: Remote = {
 
 /** Nothing was done, because nobody is known to lead or somebody else does. Another try may work. */
 export class LeaderAway extends AclError {
-  constructor(options?: { readonly cause?: unknown }) {
-    super('unavailable', 'No cluster leader', options);
+  constructor(options: { readonly cause?: unknown; readonly says?: string } = {}) {
+    super('unavailable', options.says ?? 'No cluster leader', options);
   }
 }

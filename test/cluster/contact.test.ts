@@ -13,7 +13,10 @@ const GROUP = { voters: [SELF, LEADER, OTHER], votersOutgoing: [] };
 
 class World {
   readonly clock = new FakeClock(5_000);
-  readonly contact = new Contact({ clock: this.clock, stillMs: 300, freshMs: 300 });
+  readonly contact = new Contact({
+    clock: this.clock,
+    ...{ stillMs: 300, freshMs: 300, proofMs: 1000 },
+  });
   appliedIndex = 10;
 
   constructor() {
@@ -99,6 +102,28 @@ t.test('contact: behind a closed link it has to be proved anew', async (test) =>
   world.pass(30);
   world.heartbeat();
   test.equal(contact.sinceLeaderMs, 0);
+});
+
+t.test('contact: what was proved is proved again, and else holds no more', async (test) => {
+  const world = new World();
+  const { contact } = world;
+  world.prove();
+  world.pass(900);
+  test.equal(contact.doubt, undefined);
+  world.pass(100);
+  const { doubt } = contact;
+  test.not(doubt, undefined, 'it is to be asked again');
+  world.pass(1_000);
+  world.heartbeat();
+  test.equal(contact.sinceLeaderMs, 0);
+  world.pass(100);
+  world.heartbeat();
+  test.equal(contact.sinceLeaderMs, 100, 'nothing came of that for too long');
+  contact.prove(doubt!, world.clock.monotonicMs() - 50);
+  test.equal(contact.sinceLeaderMs, 50);
+  world.heartbeat();
+  test.equal(contact.sinceLeaderMs, 0);
+  test.equal(contact.doubt, undefined);
 });
 
 t.test('contact: what is committed and not applied is waited for', async (test) => {

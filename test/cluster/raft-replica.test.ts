@@ -900,6 +900,25 @@ t.test('status: heartbeats are not enough for whoever lacks what is committed', 
   test.same(group.violations, []);
 });
 
+t.test(
+  'status: heartbeats are not enough where the entries go lost, and the link stands',
+  async (test) => {
+    const group = await startedGroup();
+    const leader = await group.elected();
+    await group.run(1000);
+    const [starved] = othersOf(group, leader.id);
+    const contact = (): number => group.node(starved!).replica!.lead().lastContactMs ?? Number.NaN;
+    group.isLost = ({ type, to }) => type === 'append' && to === starved;
+    test.same(await write(group, leader.id), ['acked']);
+    await group.run(4000);
+    test.ok(contact() >= 1900, `it lacks what was written 4 s ago: ${contact()}`);
+    group.isLost = () => false;
+    await group.run(2000);
+    test.ok(contact() <= 110, `${contact()}`);
+    test.same(group.violations, []);
+  },
+);
+
 t.test('status: what waited while the process stood still is as old as that', async (test) => {
   const group = await startedGroup();
   const leader = await group.elected();

@@ -2,6 +2,9 @@
 // the process is started with, which every system offers to a plain user. The server ends at the first one,
 // says why, and nothing that was answered is lost. Of syncs that fail tells hard/failed-sync.
 
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, openSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { ask } from './asking.ts';
 import { startServer, temporaryFolder } from './server-process.ts';
@@ -41,4 +44,33 @@ t.test('refused writes: the server ends with the reason, and the next start goes
   });
   t.equal(made.status, 200, 'and it takes writes');
   t.match(await again.end('SIGTERM'), { code: 0 });
+});
+
+t.test('refused writes: another disk that hangs does not keep the process', async (t) => {
+  const folder = temporaryFolder(t);
+  // A pipe that somebody has open, and nobody reads, stands for that disk.
+  const pipe = join(folder, 'audit');
+  execFileSync('mkfifo', [pipe]);
+  const reader = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+  t.teardown(() => closeSync(reader));
+  const server = await startServer(t, {
+    dataFolder: join(folder, 'data'),
+    fileMaxKib: FILE_MAX_KIB,
+    flags: { 'audit-file': pipe },
+  });
+  const write = (Description: string) =>
+    ask(server.port, { method: 'PUT', path: '/v1/acl/token', body: { Description } });
+  await Promise.all(Array.from({ length: 400 }, (_, serial) => write(`small ${serial}`)));
+  const fill = async (): Promise<void> => {
+    for (let serial = 0; serial < WRITES_MAX; serial += 1) {
+      const answer = await write(`${serial} ${'x'.repeat(100_000)}`).catch(() => undefined);
+      if (answer?.status !== 200) return;
+    }
+  };
+  // A process that hangs answers nobody.
+  void fill();
+  const late = new Promise((resolve) => setTimeout(resolve, 30_000, 'it does not end').unref());
+  t.match(await Promise.race([server.ended, late]), { signal: 'SIGKILL' });
+  t.match(server.output(), 'a store failed; the process ends');
+  t.match(server.output(), 'it does not end: the process kills itself');
 });

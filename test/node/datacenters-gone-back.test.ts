@@ -4,56 +4,102 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { lostReignRefusal } from '../../src/node/lost-reign.ts';
-import { everyoneKnows, runDatacenter, serverOf } from '../support/running-datacenters.ts';
-import { allReady, until } from '../support/running-group.ts';
+import {
+  type DatacenterUnderTest,
+  everyoneKnows,
+  runDatacenter,
+  serverOf,
+} from '../support/running-datacenters.ts';
+import { allReady } from '../support/running-group.ts';
+import type { Reply } from '../support/running-node.ts';
 
-t.test('gone back: the primary is closed, and nothing acknowledged is lost', async (t) => {
+/** Both hold what was written before the copy was taken; what is written behind it, the second one alone. */
+async function putBack(
+  t: Test,
+  goOn: (first: DatacenterUnderTest, second: DatacenterUnderTest) => Promise<void>,
+): Promise<readonly [DatacenterUnderTest, DatacenterUnderTest]> {
   const first = await runDatacenter(t, { name: 'dc1' });
   const second = await runDatacenter(t, { name: 'dc2', primary: first });
   await everyoneKnows([first, second]);
   const server = serverOf(first);
-  const write = (name: string) =>
-    server.client.put('/acl/policy?ack=all&ack_timeout=60s', { Name: name });
-  t.equal((await write('before')).status, 200);
+  t.equal((await write(first, 'before')).status, 200);
   await server.close();
   const copy = mkdtempSync(join(tmpdir(), 'gone-back-'));
   t.teardown(() => rmSync(copy, { recursive: true }));
   cpSync(server.dataFolder, copy, { recursive: true });
   await server.open();
   await allReady(first.servers);
-  for (const name of ['lost-1', 'lost-2', 'lost-3']) t.equal((await write(name)).status, 200);
+  await everyoneKnows([first, second]);
+  await goOn(first, second);
 
   await server.close();
   server.loseDisk();
   cpSync(copy, server.dataFolder, { recursive: true });
   await server.open();
   await allReady(first.servers);
-  const says = /dc2 has 1\.\d+ of this reign, and dc1, which wrote that, ends at 1\.\d+/;
-  await until('it is closed', async () => {
-    return says.test(String((await server.client.get('/operator/primary')).json.Closed));
-  });
-  const refused = await server.client.put('/acl/policy', { Name: 'over-it' });
-  t.equal(refused.status, 503, refused.text);
-  t.match(refused.text, says);
+  return [first, second];
+}
 
+function write({ servers }: DatacenterUnderTest, name: string): Promise<Reply> {
+  return servers[0]!.client.put('/acl/policy?ack=all&ack_timeout=60s', { Name: name });
+}
+
+async function closes(t: Test, first: DatacenterUnderTest, says: RegExp): Promise<void> {
+  const { client } = serverOf(first);
+  const refused = await client.put('/acl/policy', { Name: 'over-it' });
+  t.equal(refused.status, 503, `at once: ${refused.text}`);
+  t.match(refused.text, says);
+  t.match((await client.get('/operator/primary')).json.Closed, says);
+}
+
+async function goesOnAt(
+  t: Test,
+  [first, second]: readonly [DatacenterUnderTest, DatacenterUnderTest],
+  names: readonly string[],
+): Promise<void> {
   const { client } = serverOf(second);
   const moved = await client.put('/operator/primary', { Datacenter: 'dc2', Mode: 'election' });
   t.equal(moved.status, 200, moved.text);
   await everyoneKnows([second, first]);
-  const path = '/acl/policy?ack=all&ack_timeout=60s';
-  t.equal((await client.put(path, { Name: 'behind' })).status, 200);
-  for (const name of ['before', 'lost-1', 'lost-2', 'lost-3', 'behind']) {
-    t.equal((await server.client.get(`/acl/policy/name/${name}`)).status, 200, name);
+  t.equal((await write(second, 'behind')).status, 200);
+  for (const name of ['before', ...names, 'behind']) {
+    const found = await serverOf(first).client.get(`/acl/policy/name/${name}`);
+    t.equal(found.status, 200, name);
   }
+}
+
+t.test('gone back: the primary is closed, and nothing acknowledged is lost', async (t) => {
+  const names = ['lost-1', 'lost-2', 'lost-3'];
+  const both = await putBack(t, async (first) => {
+    for (const name of names) t.equal((await write(first, name)).status, 200);
+  });
+  await closes(
+    t,
+    both[0],
+    /dc2 has 1\.\d+ of this reign, and dc1, which wrote that, ends at 1\.\d+/,
+  );
+  await goesOnAt(t, both, names);
+});
+
+t.test('gone back: also one that is put back behind a reign of its own', async (t) => {
+  const names = ['lost-1', 'lost-2', 'lost-3'];
+  const both = await putBack(t, async (first, second) => {
+    t.equal((await write(first, names[0]!)).status, 200);
+    for (const to of ['dc2', 'dc1']) {
+      const moved = await serverOf(first).client.put('/operator/primary', { Datacenter: to });
+      t.equal(moved.status, 200, moved.text);
+      await everyoneKnows(to === 'dc1' ? [first, second] : [second, first]);
+      t.equal((await write(first, to === 'dc2' ? names[1]! : names[2]!)).status, 200);
+    }
+  });
+  await closes(t, both[0], /dc2 has epoch 3, and dc1, which wrote that, ends at 1\.\d+/);
+  await goesOnAt(t, both, names);
 });
 
 t.test('gone back: nobody is told to make a witness the primary', (t) => {
-  const at = (datacenter: string, seq: number) => ({
-    datacenter,
-    cursor: { epoch: 1, seq, hash: new Uint8Array(32) },
-  });
+  const at = (datacenter: string, seq: number) => ({ datacenter, has: `1.${seq} of this reign` });
   const told = (...names: readonly string[]): string => {
     const ahead = names.map((name, place) => at(name, 9 - place));
     const lost = { datacenter: 'dc1', head: { epoch: 1, seq: 3 }, ahead };

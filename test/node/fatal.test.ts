@@ -8,19 +8,23 @@ t.test('fatal: the last line leads to the cause, and blames no disk that is whol
   const lines: string[] = [];
   let exits = 0;
   const silent = (): void => undefined;
-  const onFatal = fatalOf({
-    logger: {
-      debug: silent,
-      info: silent,
-      warn: silent,
-      error: (fields, text) => void lines.push(`${text} (${String(fields.cause)})`),
-    },
-    exitAfterFatal: () => {
-      exits += 1;
-    },
-  });
-  onFatal(new AssertionError('committed entries are missing {"index":8}'));
+  const newProcess = () =>
+    fatalOf({
+      logger: {
+        debug: silent,
+        info: silent,
+        warn: silent,
+        error: (fields, text) => void lines.push(`${text} (${String(fields.cause)})`),
+      },
+      exitAfterFatal: () => {
+        exits += 1;
+      },
+    });
+  newProcess()(new AssertionError('committed entries are missing {"index":8}'));
+  const onFatal = newProcess();
   onFatal(new Error('I/O error'));
+  onFatal(new Error('the store failed before'));
+  t.equal(lines.length, 2, 'what follows from it is no cause');
   t.match(lines[0], /^the process ends: committed entries are missing \{"index":8\} \(/);
   t.match(lines[1], /^a store failed; .* not known \(Error: I\/O error\)$/);
   t.equal(exits, 2);

@@ -72,6 +72,8 @@ export class InMemoryGroup {
   linksClose = true;
   /** Every message as it leaves, for a test that watches the wire. */
   onSend: (message: Message) => void = () => undefined;
+  /** What never arrives, for a test that knows. */
+  isLost: (message: Message) => boolean = () => false;
   /** Before each chunk of a snapshot that is sent, with their number so far; may throw. */
   onChunk: (message: SnapshotMessage, count: number) => void = () => undefined;
   readonly acked = new Map<string, number>();
@@ -412,6 +414,7 @@ export class InMemoryGroup {
   #send(from: GroupNode, to: number, message: Message): void {
     this.checks.onSend(from, message);
     this.onSend(message);
+    if (this.isLost(message)) return;
     const copies = this.chance(this.wire.doubleRate) ? 2 : 1;
     for (let copy = 0; copy < copies; copy += 1) {
       if (this.chance(this.wire.lossRate) || this.#isCut(from.id, to)) continue;

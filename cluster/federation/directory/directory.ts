@@ -39,6 +39,9 @@ export interface PrimaryClaim {
   readonly addresses: readonly NetAddress[];
 }
 
+/** A datacenter, and the reign that it follows. */
+export type FollowedReign = Pick<PrimaryClaim, 'datacenter' | 'epoch'>;
+
 /** What a datacenter that was removed says, so long ago. */
 export type RemovedClaim = Pick<PrimaryClaim, 'datacenter' | 'epoch'> & { readonly ageMs: number };
 
@@ -100,10 +103,18 @@ export class Directory {
 
   /** Whether another datacenter says that this one began a reign behind that epoch. */
   hasOutrun(datacenter: string, epoch: number): boolean {
-    return [...this.#known.values()].some(
-      ({ record }) =>
-        record.primary === datacenter && record.epoch > epoch && record.datacenter !== datacenter,
-    );
+    return this.followersBehind(datacenter, epoch).length > 0;
+  }
+
+  /** Others that say so, and the reign of each; the latest first. */
+  followersBehind(datacenter: string, epoch: number): readonly FollowedReign[] {
+    return [...this.#known.values()]
+      .flatMap(({ record }) => {
+        const isBehind = record.primary === datacenter && record.epoch > epoch;
+        const isOther = record.datacenter !== datacenter;
+        return isBehind && isOther ? [{ datacenter: record.datacenter, epoch: record.epoch }] : [];
+      })
+      .sort((one, other) => other.epoch - one.epoch);
   }
 
   /** Whom a datacenter that was removed took for the primary when it was heard last; undefined: it was not heard. */

@@ -112,9 +112,16 @@ export class Candidacy {
     }
   }
 
-  /** A primary that nobody has outrun is one already. Throws PromotionRefusal. */
+  /**
+   * A primary that nobody has outrun is one already; and one that goes on by itself is told again and again that it
+   * was outrun, so it gives no writes up before it hears a majority. Throws PromotionRefusal.
+   */
   async #requireOutrun(wish: Wish, { cursor, maxEpoch, voters }: PromotionState): Promise<void> {
-    if (wish.kind === 'renewed') return;
+    if (wish.kind === 'renewed') {
+      const { ballot, count } = await this.#trial(wish, voters, cursor, voters);
+      if (!count.hasMajority) throw noMajority(ballot);
+      return;
+    }
     if (wish.kind === 'handed-over') throw already();
     if (this.#nextFor(wish) > maxEpoch + 1) return;
     const { count } = await this.#trial(wish, voters, cursor);
@@ -179,7 +186,7 @@ export class Candidacy {
     const isUnlisted = count.further.some(({ datacenter }) => !state.voters.includes(datacenter));
     const isBeside = state.isDiverged || state.isPrimary || isUnlisted;
     if (isBeside && count.further.length > 0) throw furtherThere(count, ballot, says);
-    if (!count.hasMajority) throw refused(`there is no majority: ${ballotText(ballot)}${says}`);
+    if (!count.hasMajority) throw noMajority(ballot, says);
     const after = wish.kind === 'renewed' ? wish.after : 0;
     return { epoch: Math.max(next, count.maxEpoch + 1, after + 1), fork };
   }
@@ -368,6 +375,10 @@ function furtherThere({ further }: Count, ballot: Ballot, why = ''): PromotionRe
   const names = further.map(({ datacenter }) => datacenter).join(', ');
   const says = `${names} can be reached and has more: promote that one`;
   return refused(`${says}, or stop it if it is a witness. ${ballotText(ballot)}${why}`);
+}
+
+function noMajority(ballot: Ballot, why = ''): PromotionRefusal {
+  return refused(`there is no majority: ${ballotText(ballot)}${why}`);
 }
 
 function already(): PromotionRefusal {

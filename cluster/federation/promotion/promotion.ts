@@ -152,6 +152,11 @@ export class Promotion {
       if (claim !== undefined) {
         throw refused(`${claim.datacenter} has begun epoch ${claim.epoch}, and does not answer`);
       }
+      const told = this.#options.claim();
+      // It has lost that itself: whoever has it goes on.
+      if (told?.datacenter === this.#options.datacenter && told.epoch > state.epoch) {
+        throw refused(`this datacenter began epoch ${told.epoch}, and has lost it`);
+      }
       await this.#alone(() => this.#candidacy.run({ kind: 'renewed', after: epoch }));
     } catch (error) {
       const why = messageOf(error);

@@ -40,6 +40,27 @@ t.test('renewal: a primary that a promise has outrun begins the next epoch', asy
   test.equal(one.state().epoch, 6, 'what is old news changes nothing');
 });
 
+t.test(
+  'renewal: where no majority can be asked, the primary takes writes meanwhile',
+  async (test) => {
+    const { world, one, three } = threeDatacenters();
+    Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
+    // It is asked by the others, and reaches none of them.
+    world.cuts.add('dc1 dc2').add('dc1 dc3');
+    const { seal } = one;
+    let seals = 0;
+    one.seal = () => {
+      seals += 1;
+      return seal.call(one);
+    };
+    await world.time.result(one.promotion.onNewerEpoch(2));
+    test.same([one.state().epoch, one.isPrimary, seals], [1, true, 0]);
+    world.cuts.delete('dc1 dc2');
+    await world.time.result(one.promotion.onNewerEpoch(2));
+    test.same([one.state().epoch, one.isPrimary, seals], [3, true, 1]);
+  },
+);
+
 t.test('renewal: a primary that another one has followed ends its reign instead', async (test) => {
   const { world, one, two } = threeDatacenters();
   one.isUp = false;

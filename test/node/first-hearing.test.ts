@@ -1,0 +1,45 @@
+// What all share waits, behind the start of a primary, until all have been heard who may have more of it.
+
+import t from 'tap';
+import { FirstHearing } from '../../src/node/first-hearing.ts';
+import { LeaderAway } from '../../src/service/remote.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+
+function aServer(...others: readonly string[]) {
+  const clock = new FakeClock(5_000);
+  const heard = new Set<string>();
+  const hearing = new FirstHearing({
+    ...{ clock, datacenter: 'dc1' },
+    others: () => others,
+    isHeard: (each) => heard.has(each),
+  });
+  return { clock, heard, hearing, refusal: () => hearing.refusal() };
+}
+
+t.test('first hearing: nothing is written before all that are listed were heard', (t) => {
+  const { clock, heard, hearing, refusal } = aServer('dc2', 'dc3');
+  t.equal(refusal(), undefined, 'what a reign begins with is written');
+  hearing.begin();
+  heard.add('dc2');
+  t.match(refusal()?.message, /dc1 has just begun, and waits a moment to hear dc3$/);
+  t.ok(refusal() instanceof LeaderAway, 'it is tried again');
+  heard.add('dc3');
+  t.equal(refusal(), undefined);
+  heard.clear();
+  clock.advance(2_499);
+  t.not(refusal(), undefined);
+  clock.advance(1);
+  t.equal(refusal(), undefined, 'one that is cut off is not waited for');
+  t.end();
+});
+
+t.test('first hearing: nobody waits who is alone, or was there before', (t) => {
+  const alone = aServer();
+  alone.hearing.begin();
+  t.equal(alone.refusal(), undefined);
+  const old = aServer('dc2');
+  old.clock.advance(60_001);
+  old.hearing.begin();
+  t.equal(old.refusal(), undefined, 'whoever has run for long');
+  t.end();
+});
