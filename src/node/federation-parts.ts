@@ -90,6 +90,8 @@ export class FederationParts {
     this.calls = this.#newCalls();
     this.lease = this.#newLease();
     this.hearing = this.#newHearing();
+    const { member } = options;
+    closer.defer(member.onLeaderChanged(() => this.hearing.follows(isFollower(member))));
     this.gate = this.#newGate();
     const { clock } = options.platform;
     this.following = {
@@ -410,4 +412,10 @@ export class FederationParts {
       levelOf: (name) => this.gossip.directory.levelOf(name),
     });
   }
+}
+
+/** Whether this server follows another one of its group. */
+function isFollower(member: Member<Outcome>): boolean {
+  const at = member.standing();
+  return at.kind === 'member' && !at.isLeader && at.leader !== undefined;
 }

@@ -33,13 +33,37 @@ t.test('first hearing: nothing is written before all that are listed were heard'
   t.end();
 });
 
-t.test('first hearing: nobody waits who is alone, or was there before', (t) => {
+t.test('first hearing: nobody waits who is alone, or came to a group that had a leader', (t) => {
   const alone = aServer();
   alone.hearing.begin();
   t.equal(alone.refusal(), undefined);
-  const old = aServer('dc2');
-  old.clock.advance(60_001);
-  old.hearing.begin();
-  t.equal(old.refusal(), undefined, 'whoever has run for long');
+  const restarted = aServer('dc2');
+  restarted.hearing.follows(true);
+  restarted.clock.advance(2_500);
+  restarted.hearing.follows(true);
+  restarted.hearing.follows(false);
+  restarted.hearing.begin();
+  t.equal(restarted.refusal(), undefined, 'whoever has followed for as long as that takes');
+  t.end();
+});
+
+t.test('first hearing: a leader of a moment proves nothing', (t) => {
+  const { clock, hearing, refusal } = aServer('dc2');
+  for (let time = 0; time < 3; time += 1) {
+    hearing.follows(true);
+    clock.advance(1_000);
+    hearing.follows(false);
+  }
+  clock.advance(60_000);
+  hearing.begin();
+  t.not(refusal(), undefined, 'nor does a start of long ago');
+  clock.advance(1_000);
+  hearing.begin();
+  clock.advance(2_000);
+  t.not(refusal(), undefined, 'nor a reign of its own that was over before');
+  clock.advance(500);
+  t.equal(refusal(), undefined);
+  hearing.begin();
+  t.equal(refusal(), undefined, 'a reign that heard the others, or waited for them, does');
   t.end();
 });
