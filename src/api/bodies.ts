@@ -168,9 +168,6 @@ export const OidcCallbackBody = body('OIDCCallbackInput', {
   Namespace: namespace,
 });
 
-/** So many questions one authorize request may hold. */
-export const AUTHORIZE_MAX = 64;
-
 export const AuthorizeBody = Type.Array(
   body('AuthorizationInput', {
     Resource: text('Such as `service`, `key`, `acl`.'),

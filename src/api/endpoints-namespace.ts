@@ -2,7 +2,8 @@
 
 import { Type } from 'typebox';
 import { Authorization, Deleted, Namespace, ReplicationStatus } from './answers.ts';
-import { AUTHORIZE_MAX, AuthorizeBody, NamespaceBody } from './bodies.ts';
+import { AUTHORIZATIONS_MAX } from '../authz/parse-authorization.ts';
+import { AuthorizeBody, NamespaceBody } from './bodies.ts';
 import { endpoint } from './endpoint.ts';
 import { MISSING_ID } from './endpoints-token.ts';
 
@@ -78,7 +79,7 @@ export const OTHER_ENDPOINTS = {
     kind: 'plain',
     method: 'POST',
     path: '/v1/internal/acl/authorize',
-    summary: `Ask what the presented token may do; at most ${AUTHORIZE_MAX} questions.`,
+    summary: `Ask what the presented token may do; at most ${AUTHORIZATIONS_MAX} questions.`,
     access: 'none',
     namespaced: false,
     query: EXPLAIN,

@@ -14,13 +14,37 @@ export class JsonTextError extends Error {
   }
 }
 
-/** The first value of `text`. Of a name given twice the last counts. Throws JsonTextError. */
+/**
+ * The first value of `text`. Of a name given twice in one object the last value counts that is not null: null takes
+ * nothing back. Throws JsonTextError.
+ */
 export function parseFirstValue(text: string): unknown {
+  if (text.includes('null')) return JSON.parse(withoutLateNulls(text)) as unknown;
   try {
     return JSON.parse(text) as unknown;
   } catch {
     return JSON.parse(text.slice(0, endOfFirstValue(text))) as unknown;
   }
+}
+
+const NULL_BEHIND_KEY = /[ \t\r\n]*:[ \t\r\n]*null/y;
+
+/** The first value of `text`, without the members that are null where one of the same name stands before them. */
+function withoutLateNulls(text: string): string {
+  const known = new Set<string>();
+  const kept: string[] = [];
+  let from = 0;
+  const end = endOfFirstValue(text, ({ start, end: keyEnd, objectStart }) => {
+    const key = `${objectStart} ${String(JSON.parse(text.slice(start, keyEnd)))}`;
+    NULL_BEHIND_KEY.lastIndex = keyEnd;
+    if (known.has(key) && NULL_BEHIND_KEY.test(text)) {
+      // Behind the first member of an object each has a comma before it.
+      kept.push(text.slice(from, text.lastIndexOf(',', start)));
+      from = NULL_BEHIND_KEY.lastIndex;
+    }
+    known.add(key);
+  });
+  return [...kept, text.slice(from, end)].join('');
 }
 
 /** What may come next at a place of the text. */

@@ -6,6 +6,7 @@ import { messageOf } from '../../cluster/base/message-of.ts';
 import { AclError } from '../acl/error.ts';
 import { ANONYMOUS_ACCESSOR } from '../acl/ids.ts';
 import type { Call } from '../service/call.ts';
+import { isDenial } from '../service/denials.ts';
 import { OPERATION_TABLE } from '../service/operation-table.ts';
 import type {
   OperationInput,
@@ -27,7 +28,6 @@ import {
   accessorIdOf,
   answerOf,
   type Asker,
-  DENIALS,
   failureOf,
   inputIn,
   objectIn,
@@ -205,8 +205,7 @@ export class AuditedDoors {
   }
 
   #refused(about: About, error: unknown): void {
-    const isDenied = error instanceof AclError && DENIALS.has(error.code);
-    if (isDenied) this.#count(about, failureOf(error));
+    if (isDenial(error)) this.#count(about, failureOf(error));
   }
 
   /** By operation, by who asks or from where, and by what came of it. */

@@ -1,7 +1,7 @@
 // What is recorded of one request that comes in by a door: what it is about, who asks, what came of it. Only
 // what this server knows to be a name or an id is repeated: people put secrets where ids belong.
 
-import { AclError, type AclErrorCode } from '../acl/error.ts';
+import { AclError } from '../acl/error.ts';
 import { ANONYMOUS_SECRET, lookupBytes, type SecretId } from '../acl/ids.ts';
 import type { Call } from '../service/call.ts';
 import type { ObjectView, WriteMeta, WriteResult } from '../service/views.ts';
@@ -18,13 +18,6 @@ export interface Asker {
 const NAME_CHARS_MAX = 256;
 /** What stands in the place of one, and cannot be one, may be a bearer token. */
 const OBJECT_NAME = /^[\w-]+$/;
-/** Refusals for want of rights. */
-export const DENIALS: ReadonlySet<AclErrorCode> = new Set([
-  'permission-denied',
-  'token-unknown',
-  'unauthenticated',
-  'login-refused',
-]);
 
 /** Who asks for what, and from where. */
 export function requestOf(asker: Asker, operation: string, call: Call): Omit<AuditRecord, 'event'> {

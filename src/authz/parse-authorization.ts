@@ -38,6 +38,13 @@ const ACCESSES: ReadonlyMap<string, readonly string[]> = new Map<Resource, reado
   ['session', READ_WRITE],
 ]);
 
+/** Throws AclError `malformed` where one request has too many items, whatever they are. */
+export function requireFewAuthorizations(items: readonly unknown[]): void {
+  if (items.length <= AUTHORIZATIONS_MAX) return;
+  const text = `Refusing to process more than ${AUTHORIZATIONS_MAX} authorizations at once`;
+  throw new AclError('malformed', text);
+}
+
 /**
  * All items or none: one bad item refuses the batch. `namespaceOf` says which namespace an item means. Throws
  * AclError `malformed`.
@@ -46,12 +53,7 @@ export function parseAuthorizations(
   items: readonly AuthorizationItem[],
   namespaceOf: (given: string | undefined) => NamespaceName,
 ): readonly AccessQuery[] {
-  if (items.length > AUTHORIZATIONS_MAX) {
-    throw new AclError(
-      'malformed',
-      `Refusing to process more than ${AUTHORIZATIONS_MAX} authorizations at once`,
-    );
-  }
+  requireFewAuthorizations(items);
   return items.map((item) => parseAuthorization(item, namespaceOf(item.namespace)));
 }
 

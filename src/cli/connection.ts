@@ -2,6 +2,7 @@
 // server is, which token is sent, which namespace and datacenter are meant, how output looks.
 
 import { type Command, Option } from 'commander';
+import { certificatesFault } from '../platform-node/pem-certificates.ts';
 import type { Format } from './printer.ts';
 import type { Surroundings, TransportOptions } from './surroundings.ts';
 import { fileInput, secretInput } from './text-input.ts';
@@ -92,9 +93,9 @@ function tlsOf(options: ConnectionOptions, surroundings: Surroundings): Transpor
     return other ? fileInput(surroundings, variable, other) : undefined;
   };
   const ca = pemOf('--ca-file', options.caFile, 'CONCLAVE_CACERT');
-  // TLS looks past any other text, and would only say that it knows no authority.
-  if (ca !== undefined && !ca.includes('-----BEGIN ')) {
-    throw new UsageError('--ca-file (or CONCLAVE_CACERT): the file holds no certificate in PEM');
+  const fault = ca === undefined ? undefined : certificatesFault(ca);
+  if (fault !== undefined) {
+    throw new UsageError(`--ca-file (or CONCLAVE_CACERT): the file ${fault}`);
   }
   const cert = pemOf('--client-cert', options.clientCert, 'CONCLAVE_CLIENT_CERT');
   const key = pemOf('--client-key', options.clientKey, 'CONCLAVE_CLIENT_KEY');

@@ -1,4 +1,4 @@
-// What all commands that delete an object have in common: what it depends on, who must know of it before they end,
+// What all commands that delete something have in common: what it depends on, who must know of it before they end,
 // and what is said while not everybody does.
 
 import { type Command, Option } from 'commander';
@@ -7,13 +7,20 @@ import { addCasFlag } from './command-line.ts';
 import { CommandFailed } from './failed.ts';
 import type { Session } from './session.ts';
 
-export interface DeleteOptions {
-  readonly cas?: number;
+export interface AckOptions {
   readonly ack?: string;
+}
+
+export interface DeleteOptions extends AckOptions {
+  readonly cas?: number;
 }
 
 export function addDeleteFlags(command: Command): void {
   addCasFlag(command);
+  addAckFlag(command);
+}
+
+export function addAckFlag(command: Command): void {
   const says =
     'who must have it before this ends: the primary, a majority of the datacenters, or all';
   command.addOption(new Option('--ack <level>', says).choices(['primary', 'majority', 'all']));
@@ -24,14 +31,29 @@ export function deleteQuery({ cas, ack }: DeleteOptions): DeleteOptions {
   return { ...(cas !== undefined && { cas }), ...(ack !== undefined && { ack }) };
 }
 
+/** What the server says of a deletion. */
+interface Deleted {
+  readonly value: boolean;
+  readonly meta: Pick<AnswerMeta, 'ack'>;
+}
+
 /** `what` names the object, `also` what went with it. Throws CommandFailed when it was not there. */
 export async function sayDeleted(
   session: Session,
-  { value, meta }: { readonly value: boolean; readonly meta: Pick<AnswerMeta, 'ack'> },
+  answer: Deleted,
   { what, also = '' }: { readonly what: string; readonly also?: string },
 ): Promise<void> {
-  if (!value) throw new CommandFailed(`there is no ${what}: nothing was deleted`);
-  await session.done(value, `Deleted ${what}${also}.`);
+  if (!answer.value) throw new CommandFailed(`there is no ${what}: nothing was deleted`);
+  await sayEnded(session, answer, `Deleted ${what}${also}.`);
+}
+
+/** `says` is what was done, and is said besides who is known to have it. */
+export async function sayEnded(
+  session: Session,
+  { value, meta }: Deleted,
+  says: string,
+): Promise<void> {
+  await session.done(value, says);
   const known = WHO_HAS_IT.get(meta.ack ?? '');
   if (known === undefined || (await isAlone(session))) return;
   await session.note(

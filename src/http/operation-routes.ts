@@ -3,7 +3,6 @@
 
 import { AclError } from '../acl/error.ts';
 import { requireSameAddress } from '../acl/refusals.ts';
-import { AUTHORIZE_MAX } from '../api/bodies.ts';
 import {
   authMethodDraftOf,
   bindingRuleDraftOf,
@@ -28,6 +27,7 @@ import { renderReplication } from '../api/render-federation.ts';
 import { renderPolicy, renderPolicyListEntry } from '../api/render-policy.ts';
 import { renderRole } from '../api/render-role.ts';
 import { renderBootstrapToken, renderToken, renderTokenListEntry } from '../api/render-token.ts';
+import { requireFewAuthorizations } from '../authz/parse-authorization.ts';
 import type { OperationName } from '../service/operations.ts';
 import type { OperationRoute } from './operation-types.ts';
 import { isSwitchedOn, textOf, unescapeQuery } from './query.ts';
@@ -35,10 +35,8 @@ import { isSwitchedOn, textOf, unescapeQuery } from './query.ts';
 const renderBoolean = (value: boolean) => (value ? 'true' : 'false');
 const nothing = () => ({});
 const questionsOf: OperationRoute<'authorize'>['input'] = ({ body = [], query }) => {
-  if (body.length > AUTHORIZE_MAX) {
-    const text = `Refusing to process more than ${AUTHORIZE_MAX} authorizations at once`;
-    throw new AclError('malformed', text);
-  }
+  // Before the token is looked at, as in deployed servers.
+  requireFewAuthorizations(body);
   const items = body.map((item) => ({
     resource: item.Resource ?? '',
     access: item.Access ?? '',

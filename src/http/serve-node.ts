@@ -6,9 +6,9 @@ import { must } from '../../cluster/base/assert.ts';
 import { durationNsOf } from '../acl/duration.ts';
 import { AclError } from '../acl/error.ts';
 import { DEFAULT_NAMESPACE } from '../acl/ids.ts';
-import { AUTHORIZE_MAX } from '../api/bodies.ts';
 import { decodeBody } from '../api/decode.ts';
 import { type NodeEndpointName, NODE_ENDPOINTS } from '../api/endpoints-node.ts';
+import { AUTHORIZATIONS_MAX } from '../authz/parse-authorization.ts';
 import type { AuthorizationAnswer, AuthorizationItem } from '../service/authorization-types.ts';
 import { permissionDenied } from '../service/permissions.ts';
 import type { OperationInput, OperationName, OperationOutput } from '../service/operations.ts';
@@ -260,8 +260,8 @@ async function allowedOf(
 ): Promise<readonly boolean[]> {
   if (!exchange.parts.settings.aclEnabled) return items.map(() => true);
   const allowed: boolean[] = [];
-  for (let start = 0; start < items.length; start += AUTHORIZE_MAX) {
-    const batch = items.slice(start, start + AUTHORIZE_MAX);
+  for (let start = 0; start < items.length; start += AUTHORIZATIONS_MAX) {
+    const batch = items.slice(start, start + AUTHORIZATIONS_MAX);
     const answers = await answersTo(exchange, name, { items: batch, explain: false });
     allowed.push(...answers.map((answer) => answer.allow));
   }

@@ -5,6 +5,7 @@ import type { Server } from 'node:net';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import { RefusalLog } from '../../cluster/transport/refusal-log.ts';
+import { remoteOf } from './remote-of.ts';
 
 export interface ConnectionRoomOptions {
   readonly max: number;
@@ -26,7 +27,7 @@ export class ConnectionRoom {
   watch(server: Server): void {
     server.on('connection', (socket) => {
       if (this.#count >= this.#max) {
-        const remote = `${socket.remoteAddress}:${socket.remotePort}`;
+        const remote = remoteOf(socket);
         const why = `${this.#count} are open, and more would leave the databases without files`;
         this.#refusals.note({ remote, why, level: 'warn' });
         socket.destroy();

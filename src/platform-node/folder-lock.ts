@@ -15,8 +15,16 @@ export async function lockFolder(folder: string): Promise<FolderLock> {
   try {
     await database.open();
   } catch (error) {
-    const { cause } = error as { readonly cause?: { readonly code?: unknown } };
-    return { kind: cause?.code === LOCKED ? 'taken' : 'impossible' };
+    return { kind: isHeldBySomebody((error as Error).cause) ? 'taken' : 'impossible' };
   }
   return { kind: 'held', letGo: () => database.close() };
+}
+
+/** What the system says of a place that has no locks, as a share of a network may be: LevelDB has one code for all. */
+const WITHOUT_LOCKS = /No locks available|not implemented|not supported/i;
+
+/** Whether a database could not be opened because it is open elsewhere, by why it could not. */
+export function isHeldBySomebody(cause: unknown): boolean {
+  const { code, message } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
+  return code === LOCKED && !WITHOUT_LOCKS.test(message ?? '');
 }

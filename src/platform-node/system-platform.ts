@@ -61,7 +61,7 @@ export function openSystemPlatform(
     random: systemRandom,
     logger,
     net: openWsNet({ tls, strangersMax, clock: systemClock, logger }),
-    serveHttp: (app, at) => serveHttp(app, at, { clock: systemClock, room }),
+    serveHttp: (app, at) => serveHttp(app, at, { clock: systemClock, logger, room }),
     watchLoopDelay,
     https: new NodeHttpsClient(),
     nodeId: keptNodeId(dataFolder, systemRandom.uuid()),

@@ -7,6 +7,7 @@ import { messageOf } from '../../cluster/base/message-of.ts';
 import type { TlsTexts } from '../../cluster/platform/tls-in-use.ts';
 import { SettingsError } from '../node/settings.ts';
 import { readTextFile } from './files.ts';
+import { certificatesFault } from './pem-certificates.ts';
 
 /** Three settings, and the paths that they have. */
 export interface TlsFiles {
@@ -72,9 +73,6 @@ export function isInTime({ validFrom, validTo }: CertificateTerm, nowMs: number)
 }
 
 function requireCertificate(setting: string, path: string, text: string): void {
-  try {
-    new X509Certificate(text);
-  } catch {
-    throw new SettingsError(`${setting}: ${path} holds no certificate as PEM`);
-  }
+  const fault = certificatesFault(text);
+  if (fault !== undefined) throw new SettingsError(`${setting}: ${path} ${fault}`);
 }

@@ -23,6 +23,7 @@ import {
 } from '../../cluster/platform/net.ts';
 import type { TlsInUse, TlsTexts } from '../../cluster/platform/tls-in-use.ts';
 import { RefusalLog } from '../../cluster/transport/refusal-log.ts';
+import { type End, remoteOf } from './remote-of.ts';
 import { STRANGERS_MAX, StrangerSockets } from './stranger-sockets.ts';
 import { tlsContextOf } from './tls-context.ts';
 import { WsConn } from './ws-conn.ts';
@@ -63,12 +64,6 @@ export function openWsNet({ tls, strangersMax = STRANGERS_MAX, clock, logger }: 
     listen: (address, onConn) => listen({ address, tls, strangersMax, onConn, onRefused }),
     dial: (address, { timeoutMs }) => dial(address, tls?.texts, timeoutMs),
   };
-}
-
-/** The other end of a socket, as far as it is known. */
-interface End {
-  readonly remoteAddress?: string | undefined;
-  readonly remotePort?: number | undefined;
 }
 
 type OnRefused = (end: End, why: string, level: 'warn' | 'debug') => void;
@@ -226,9 +221,4 @@ function contextOf(tls: TlsTexts): SecureContextOptions {
 /** Any host name will do. Node asks for the objection, if there is one. */
 function hasNoObjection(): boolean {
   return false;
-}
-
-function remoteOf({ remoteAddress = '', remotePort = 0 }: End): string {
-  const host = remoteAddress.includes(':') ? `[${remoteAddress}]` : remoteAddress;
-  return `${host}:${remotePort}`;
 }

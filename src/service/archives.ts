@@ -45,7 +45,9 @@ export function openArchives(deps: ArchivesDeps): Archives {
     },
     beginRestore: async (requireAllowed) => {
       const reign = await deps.reign();
-      const intake = await deps.machine.beginRestore();
+      const intake = await deps.machine.beginRestore().catch((error: unknown) => {
+        throw refusalOf(error, deps);
+      });
       if (intake !== undefined) return new ArchiveIntake(deps, intake, { reign, requireAllowed });
       throw new AclError('unavailable', 'another state is being taken in at this moment');
     },
@@ -141,18 +143,19 @@ class ArchiveIntake implements RestoreIntake {
     try {
       return await work();
     } catch (error) {
-      this.#failure = refusalOf(error);
+      this.#failure = refusalOf(error, this.#deps);
       throw this.#failure;
     }
   }
 }
 
 /** What is no fault of ours or of the archive is one of the disk on which it is kept until it is whole. */
-function refusalOf(error: unknown): unknown {
+function refusalOf(error: unknown, { logger }: Pick<ArchivesDeps, 'logger'>): unknown {
   if (error instanceof AclError || error instanceof AssertionError) return error;
   if (error instanceof ArchiveDamage || error instanceof SnapshotDamage) {
     return new AclError('malformed', `nothing was changed: ${error.message}`, { cause: error });
   }
+  logger.error({ cause: error }, 'an archive that is to be restored cannot be kept');
   const says = 'the leader cannot keep the archive on its disk, and its log says why';
   return new AclError('unavailable', `nothing was changed: ${says}`, { cause: error });
 }

@@ -9,6 +9,7 @@ import { answerAgain, answerFromHome, requestOwnerOf } from './answer-again.ts';
 import { answeredInTime, AS_WRITE } from './answered-in-time.ts';
 import { CallerResolver } from './caller-resolver.ts';
 import { deletedWhereNamed } from './delete-where-named.ts';
+import { counted } from './denials.ts';
 import type { ServiceDeps } from './deps.ts';
 import { GoalWaiters } from './goal-waiters.ts';
 import { HANDLERS } from './handlers.ts';
@@ -268,21 +269,6 @@ async function runHere<Name extends OperationName>(
     throw counted(service, error);
   }
 }
-
-/** A refusal for want of rights is counted where it is decided. */
-function counted(service: Service, error: unknown): unknown {
-  if (error instanceof AclError && DENIALS.has(error.code)) {
-    service.metrics.count('acl.denied', { reason: error.code });
-  }
-  return error;
-}
-
-const DENIALS: ReadonlySet<string> = new Set([
-  'permission-denied',
-  'token-unknown',
-  'unauthenticated',
-  'login-refused',
-]);
 
 function runOnce<Name extends OperationName>(
   service: Service,

@@ -20,6 +20,8 @@ export interface OperationFacts {
   readonly answersWithToken: boolean;
   /** Of a read: whether the leader knows more than its own state tells. */
   readonly atLeader: boolean;
+  /** Whether it is about datacenters and not about objects, so that operators do it alone. */
+  readonly isOfOperators?: true;
   /** `none` where the operation itself finds out who may (or where everybody may). */
   readonly permission: Permission | 'none';
 }
@@ -45,6 +47,7 @@ const tokenWrite: OperationFacts = { ...aclWrite, scope: 'by-token', answersWith
 const methodWrite: OperationFacts = { ...aclWrite, takesDatacenter: true };
 const namespaceRead: OperationFacts = { ...aclRead, permission: 'operator:read' };
 const operatorWrite: OperationFacts = { ...aclWrite, permission: 'operator:write' };
+const datacenterWrite: OperationFacts = { ...operatorWrite, isOfOperators: true };
 const loginWrite: OperationFacts = {
   kind: 'write',
   scope: 'by-method',
@@ -100,6 +103,6 @@ export const OPERATION_TABLE: Readonly<Record<OperationName, OperationFacts>> = 
   authorize: { ...aclRead, permission: 'none' },
   'token.authorize': aclRead,
   'replication.status': { ...aclRead, atLeader: true, permission: 'none' },
-  'datacenter.remove': operatorWrite,
-  'datacenter.allow': operatorWrite,
+  'datacenter.remove': datacenterWrite,
+  'datacenter.allow': datacenterWrite,
 };

@@ -167,6 +167,8 @@ class CheckedOperator implements OperatorDoor {
     return {
       add: (chunk) => intake.add(chunk),
       finish: async () => {
+        // An archive takes its time: the right may be gone by now.
+        await this.#requireOfCarried(['snapshot:write'], call);
         const restored = await intake.finish();
         await this.#indexes.reached(restored.index, CATCH_UP_MS);
         return restored;

@@ -4,8 +4,11 @@
 // either known at the end, or said to be not known.
 
 import { AclError } from '../acl/error.ts';
+import { counted, isDenial } from './denials.ts';
 import { foundNothing } from './found-nothing.ts';
+import { OPERATION_TABLE } from './operation-table.ts';
 import type { Asked, OperationInput, OperationName, OperationOutput } from './operations.ts';
+import { requireOperator } from './permissions.ts';
 import { LeaderAway } from './remote.ts';
 import { requestIdOfServer } from './request-marks.ts';
 import type { Service } from './service.ts';
@@ -53,12 +56,34 @@ export async function runWrite<Name extends OperationName>(
   }
 }
 
+/**
+ * As in operator.ts: by the settings of this server, too, a leader whose default policy allows lets nobody do by way
+ * of here what operators do.
+ */
+async function requireOfCarried(
+  service: Service,
+  { name, call }: Asked<OperationName>,
+): Promise<void> {
+  if (OPERATION_TABLE[name].isOfOperators !== true) return;
+  await service.readBarrier();
+  try {
+    requireOperator(service.callers.resolve(call.secret));
+  } catch (error) {
+    if (!isDenial(error)) throw error;
+    counted(service, error);
+    throw new NotAsked(error.code, error.message, { cause: error });
+  }
+}
+
 /** Runs at the leader; then waits, but not for long, until this server has what the answer speaks of. */
 async function runElsewhere<Name extends OperationName>(
-  { remote, indexes }: Service,
-  { name, input, call }: Asked<Name>,
+  service: Service,
+  write: Asked<Name>,
   given: Asked<Name>,
 ): Promise<OperationOutput<Name>> {
+  await requireOfCarried(service, write);
+  const { remote, indexes } = service;
+  const { name, input, call } = write;
   const output = await remote.runAtLeader(name, input, call);
   if (!('meta' in output)) return output;
   const { meta } = output as WriteResult<unknown>;

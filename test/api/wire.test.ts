@@ -256,6 +256,33 @@ t.test('json text: the scanner and the native parser agree on where a value ends
   t.doesNotThrow(() => parseFirstValue(`${'['.repeat(200_000)}${']'.repeat(200_000)} x`));
 });
 
+t.test('json text: null takes back nothing that its name was given before or behind', async (t) => {
+  const cases = [
+    ['{"a":1,"a":null}', { a: 1 }],
+    ['{"a":null,"a":1}', { a: 1 }],
+    ['{ "a" : null , "a" : 1 , "b" : 2 , "a" : null }', { a: 1, b: 2 }],
+    ['{"a":1,"\\u0061":null,"a":null} rest', { a: 1 }],
+    ['{"a":null,"b":{"a":null},"a":null}', { a: null, b: { a: null } }],
+    [
+      '[{"a":"null"},{"a":null},{"a":[null,null],"a":null}]',
+      [{ a: 'null' }, { a: null }, { a: [null, null] }],
+    ],
+    ['{"a":{"b":null,"c":1},"a":null}', { a: { b: null, c: 1 } }],
+    ['{"a":1,"a":2}', { a: 2 }],
+  ] as const;
+  for (const [text, value] of cases) t.strictSame(parseFirstValue(text), value, text);
+  for (const [one, other] of [
+    ['ExpirationTTL', 'ExpirationTTL'],
+    ['ExpirationTTL', 'expirationttl'],
+    ['expirationttl', 'ExpirationTTL'],
+  ]) {
+    const whole = { ExpirationTTL: 3_600_000_000_000n };
+    t.strictSame(decode(TokenBody, `{"${one}":"1h","${other}":null}`), whole);
+    t.strictSame(decode(TokenBody, `{"${one}":null,"${other}":"1h"}`), whole);
+  }
+  t.throws(() => parseFirstValue('{"a":null,"a":nul}'), /^invalid character '}' in literal null/);
+});
+
 t.test('drafts: a token body becomes a draft with the same content', async (t) => {
   const body = decode(
     TokenBody,

@@ -576,6 +576,22 @@ t.test('a delete: says whether all datacenters are known to have it', async (t) 
   t.match(err, 'Next: nothing is to be repeated');
 });
 
+t.test('a logout: says so, too, and waits for whom it is told to', async (t) => {
+  const ask = (words: string, level: string) =>
+    run(words.split(' '), {
+      answers: {
+        'POST /v1/acl/logout': { value: true, headers: { 'x-service-ack': level } },
+        'GET /v1/catalog/datacenters': { value: ['dc1', 'dc2'] },
+      },
+    });
+  const { status, out, err } = await ask('logout', 'primary');
+  t.equal(status, 0);
+  t.match(out, /^Logged out: /);
+  t.match(err, /^Known to have it so far: the primary\. /);
+  const all = await ask('logout --ack all', 'all');
+  t.same([all.err, all.asked], ['', ['POST /v1/acl/logout?ack=all']]);
+});
+
 t.test('the beginning of an id: several that fit are shown, none is chosen', async (t) => {
   const answers = { 'GET /v1/acl/policies': { value: POLICIES } };
   const several = await run(['acl', 'policy', 'delete', 'aaaa'], { answers });

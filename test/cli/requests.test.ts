@@ -20,6 +20,7 @@ import {
   TOKEN,
   TOKEN_ID,
 } from './fixtures.ts';
+import { certify, makeAuthority } from '../support/certificates.ts';
 import { run, type Script } from './harness.ts';
 
 const ANONYMOUS = PLAIN_TOKEN.AccessorID;
@@ -486,6 +487,8 @@ t.test('CONCLAVE_NAMESPACE: is the namespace where endpoints have one', async (t
   t.same(self.asked, ['GET /v1/acl/token/self']);
 });
 
+const AUTHORITY = makeAuthority('all');
+
 const ADDRESSES: readonly (readonly [
   given: string,
   url: string,
@@ -501,16 +504,21 @@ for (const [given, url, socketPath] of ADDRESSES) {
     const { requests, transports } = await run(['members'], {
       answers: SERVER,
       environment: { CONCLAVE_HTTP_ADDR: given, CONCLAVE_CACERT: 'ca.pem' },
-      files: { 'ca.pem': '-----BEGIN CERTIFICATE-----' },
+      files: { 'ca.pem': AUTHORITY.cert },
     });
     t.equal(requests[0]?.url, url);
-    const tls = { ca: '-----BEGIN CERTIFICATE-----', cert: undefined, key: undefined };
+    const tls = { ca: AUTHORITY.cert, cert: undefined, key: undefined };
     t.same(transports[0], { socketPath, tls });
   });
 }
 
 t.test('certificates: an own one is shown, and what cannot be read is named', async (t) => {
-  const files = { 'c.pem': 'the certificate', 'k.pem': 'its key' };
+  const files = {
+    'c.pem': 'the certificate',
+    'k.pem': 'its key',
+    'key.pem': certify(AUTHORITY, 'other').key,
+    'cut.pem': AUTHORITY.cert + AUTHORITY.cert.slice(0, -100),
+  };
   const own = ['--client-cert', 'c.pem', '--client-key', 'k.pem'];
   const { transports } = await run(['members', ...own], { answers: SERVER, files });
   t.same(transports[0]?.tls, { ca: undefined, cert: 'the certificate', key: 'its key' });
@@ -519,8 +527,10 @@ t.test('certificates: an own one is shown, and what cannot be read is named', as
     [['--ca-file', 'none.pem'], '--ca-file: cannot read the file none.pem'],
     [
       ['--ca-file', 'c.pem'],
-      '--ca-file (or CONCLAVE_CACERT): the file holds no certificate in PEM',
+      '--ca-file (or CONCLAVE_CACERT): the file holds no certificate as PEM',
     ],
+    [['--ca-file', 'key.pem'], 'the file holds no certificate as PEM'],
+    [['--ca-file', 'cut.pem'], 'a certificate as PEM that cannot be read, number 2 of 2'],
     [['--client-cert', 'none.pem', '--client-key', 'k.pem'], '--client-cert: cannot read the file'],
   ] as const) {
     const { status, err } = await run(['members', ...given], { answers: SERVER, files });

@@ -560,6 +560,32 @@ t.test('a follower: carries nothing to a leader that it does not allow itself', 
   t.same(server.forwarded, []);
 });
 
+t.test(
+  'a follower: a right that goes while an archive comes is asked for again at its end',
+  async (t) => {
+    const server = await operatorServer();
+    const { harness } = server;
+    server.contact = { isLeader: false, knownLeader: true, lastContactMs: 5 };
+    const secret = await withRules(server, 'acl = "write"');
+    const { accessorId } = harness.machine.tokenBySecret(secret as SecretId)!;
+    const events: string[] = [];
+    server.leaderSays = () => ({
+      add: async () => {
+        events.push('add');
+        await harness.run('token.delete', { accessorId });
+      },
+      finish: async () => {
+        events.push('finish');
+        return { index: 1 };
+      },
+      abandon: async () => void events.push('abandon'),
+    });
+    const { status } = await tell(server, 'service', { ask: 'PUT /snapshot', body: 'x', secret });
+    t.equal(status, 403);
+    t.same(events, ['add', 'abandon']);
+  },
+);
+
 t.test('a follower: what the leader refuses is refused in the same words', async (t) => {
   const server = await operatorServer();
   server.contact = { isLeader: false, knownLeader: true, lastContactMs: 5 };

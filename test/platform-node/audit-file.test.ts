@@ -4,6 +4,7 @@ import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import t from 'tap';
 import { RotatingFile } from '../../src/platform-node/audit-file.ts';
+import { isHeldBySomebody } from '../../src/platform-node/folder-lock.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
 
 t.test('audit file: appended to, for its owner alone, and its end is given', async (t) => {
@@ -84,4 +85,17 @@ t.test('audit file: where no lock can be made, it goes without', async (t) => {
   await file.append('one\n', false);
   await file.close();
   t.equal(readFileSync(path, 'utf8'), 'one\n');
+});
+
+t.test('audit file: nor does a place without locks count as taken', (t) => {
+  const said = (why: string) =>
+    Object.assign(new Error(`IO error: lock /logs/audit.log.lock/LOCK: ${why}`), {
+      code: 'LEVEL_LOCKED',
+    });
+  for (const why of ['already held by process', 'Resource temporarily unavailable'])
+    t.equal(isHeldBySomebody(said(why)), true, why);
+  for (const why of ['No locks available', 'Function not implemented', 'Operation not supported'])
+    t.equal(isHeldBySomebody(said(why)), false, why);
+  t.equal(isHeldBySomebody(undefined), false);
+  t.end();
 });

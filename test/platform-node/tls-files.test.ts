@@ -43,11 +43,19 @@ t.test('certificates: each file is what its setting says, or is refused by that 
   t.same(tlsTextsIn(files), { ...one, ca: authority.cert });
   t.same(tlsTextsIn({ ...files, ca: '' }), { ...one, ca: undefined });
   const words = written('words.pem', 'no certificate');
+  const both = authority.cert + makeAuthority('next').cert;
+  const two = written('two.pem', both);
+  t.same(tlsTextsIn({ ...files, ca: two }).ca, both, 'an old authority and a new one');
   const cases = [
     [{ cert: join(folder, 'none') }, /^tls\.cluster\.cert_file: cannot read .*none: ENOENT/],
     [{ key: folder }, /^tls\.cluster\.key_file: cannot read .*: EISDIR/],
     [{ cert: files.key }, /^tls\.cluster\.cert_file: .*key\.pem holds no certificate as PEM$/],
     [{ ca: words }, /^tls\.cluster\.ca_file: .*words\.pem holds no certificate as PEM$/],
+    [{ ca: files.key }, /^tls\.cluster\.ca_file: .*key\.pem holds no certificate as PEM$/],
+    [
+      { ca: written('cut.pem', both.slice(0, -100)) },
+      /^tls\.cluster\.ca_file: .*cut\.pem holds a certificate as PEM .* read, number 2 of 2$/,
+    ],
     [{ key: words }, /^tls\.cluster\.key_file: .*words\.pem does not hold the key of .*cert\.pem/],
     [
       { key: written('other.pem', other.key) },

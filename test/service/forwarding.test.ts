@@ -9,7 +9,7 @@ import { decodeAnswer } from '../../src/node/call-frames.ts';
 import { CATCH_UP_MS } from '../../src/service/run-write.ts';
 import { HOUR_NS } from '../../src/acl/duration.ts';
 import { uuidNumbered } from '../support/fake-random.ts';
-import { AskedGroup, groupOfThree } from './asked-group.ts';
+import { AskedGroup, groupOfThree, turn } from './asked-group.ts';
 import { authMethods, CALL, refusalOf, SETTINGS } from './harness.ts';
 
 /** A template of a binding rule, not of this language. */
@@ -47,6 +47,44 @@ t.test('forwarding: what the leader refuses is refused in the same words', async
   t.equal(group.server(1).counts.get('acl.denied'), 1, 'counted once, where it was decided');
   t.equal(group.server(3).counts.get('acl.denied'), undefined);
 });
+
+t.test(
+  'forwarding: what operators do is carried for nobody whom this server does not allow it',
+  async (t) => {
+    const settingsOf = (node: number) =>
+      ({ defaultPolicy: node === 1 ? 'allow' : 'deny' }) as const;
+    const group = new AskedGroup({ count: 3, settings: SETTINGS, settingsOf, authMethods });
+    group.lead(1);
+    await group.settled(Promise.resolve(group.server(1).leadership.reign()));
+    const nobody = { secret: undefined };
+    for (const name of ['datacenter.remove', 'datacenter.allow'] as const) {
+      const input = { name: 'dc2', isForced: true };
+      const says = /^permission-denied: .*anonymous token lacks permission 'operator:write'/;
+      t.match(await refusalOf(group.at(2, name, input, nobody)), says, name);
+      t.equal(group.arrived, 0);
+      t.equal((await group.at(1, name, input, nobody)).value, false, 'the leader allows it');
+      t.equal((await group.at(2, name, input)).value, false, 'who has the right');
+      group.arrived = 0;
+    }
+    t.equal(group.server(2).counts.get('acl.denied'), 2, 'counted where it was decided');
+
+    // A right that goes between two tries says nothing of the first one.
+    const rules = { draft: { name: 'operators', rules: 'operator = "write"' } };
+    await group.at(1, 'policy.create', rules);
+    const draft = { policies: [{ name: 'operators' }] };
+    const { token } = (await group.at(1, 'token.create', { draft })).value;
+    group.faults.push('lose-answer');
+    const call = { ...CALL, secret: token.secretId };
+    const running = group
+      .server(2)
+      .door.run('datacenter.allow', { name: 'dc2', isForced: false }, call);
+    while (group.arrived === 0) await turn();
+    const { accessorId } = token;
+    await group.at(1, 'token.update', { accessorId, draft: { policies: [] } });
+    group.lead(3);
+    t.match(await refusalOf(group.settled(running)), /^outcome-unknown: /);
+  },
+);
 
 t.test('forwarding: whatever is lost on the way, the write is applied once', async (t) => {
   for (const fault of ['lose-answer', 'lose-question', 'unreachable', 'refused'] as const) {

@@ -3,6 +3,7 @@
 
 import fc from 'fast-check';
 import t from 'tap';
+import type { LogFields } from '../../cluster/platform/logger.ts';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import { AclError } from '../../src/acl/error.ts';
 import { ANONYMOUS_ACCESSOR, DEFAULT_NAMESPACE, GLOBAL_MANAGEMENT_ID } from '../../src/acl/ids.ts';
@@ -450,9 +451,17 @@ t.test('restore: an archive that the disk does not take changes nothing', async 
   const archive = await archived(await furnished());
   const group = new Group();
   await group.one(BUILTINS);
-  const intake = await group.archives.beginRestore(nobodyMinds);
+  const full = new Error('ENOSPC: no space left on device');
+  const logged: unknown[] = [];
+  const silent = () => undefined;
+  const logger = {
+    ...{ debug: silent, info: silent, warn: silent },
+    error: ({ cause }: LogFields) => void logged.push(cause),
+  };
+  const archives = openAt(group.leader, group.propose, logger);
+  const intake = await archives.beginRestore(nobodyMinds);
   const staged = [...group.leader.generations.stores.values()].at(-1)!;
-  staged.write = () => Promise.reject(new Error('ENOSPC: no space left on device'));
+  staged.write = () => Promise.reject(full);
   const refusal = {
     name: 'AclError',
     code: 'unavailable',
@@ -461,6 +470,10 @@ t.test('restore: an archive that the disk does not take changes nothing', async 
   await test.rejects(intake.add(archive), refusal);
   await test.rejects(intake.finish(), refusal);
   await intake.abandon();
+  test.same(logged, [full], 'the log says why, once');
+  group.leader.generations.open = () => Promise.reject(full);
+  await test.rejects(archives.beginRestore(nobodyMinds), refusal, 'nor is one begun');
+  test.same(logged, [full, full]);
   test.equal(group.steps.length, 1, 'nothing of it was proposed');
 });
 

@@ -1,6 +1,7 @@
 // What tests of archives and restores stand on: servers that apply one log, a state with something of
 // everything, and the way from one to the other.
 
+import type { Logger } from '../../cluster/platform/logger.ts';
 import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import { openArchives } from '../../src/service/archives.ts';
 import type { Archives } from '../../src/service/operator-port.ts';
@@ -52,7 +53,11 @@ export function archivesOf(server: Server, propose: Propose): Archives {
 }
 
 /** What archives need at a server; its commands go to `propose`. */
-export function openAt({ machine, clock }: Server, propose: Propose): Archives {
+export function openAt(
+  { machine, clock }: Server,
+  propose: Propose,
+  logger: Logger = SILENT,
+): Archives {
   return openArchives({
     machine,
     view: machine,
@@ -60,7 +65,7 @@ export function openAt({ machine, clock }: Server, propose: Propose): Archives {
     reign: () => 1,
     clock,
     random: new FakeRandom(),
-    logger: SILENT,
+    logger,
     metrics: { count: () => undefined },
     settings: { datacenter: 'dc1', initialManagementSecret: undefined } as never,
     clusterId: () => 'a-cluster',

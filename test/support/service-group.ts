@@ -29,6 +29,8 @@ type Fault = 'lose-question' | 'lose-answer' | 'unreachable' | 'refused' | 'hang
 export interface ServiceGroupOptions {
   readonly count: number;
   readonly settings: ServiceSettings;
+  /** What a server has in their place. */
+  readonly settingsOf?: (node: number) => Partial<ServiceSettings>;
   readonly authMethods: AuthMethods;
 }
 
@@ -227,7 +229,7 @@ export class GroupServer {
     }
   }
 
-  #depsOf({ settings, authMethods }: ServiceGroupOptions): ServiceDeps {
+  #depsOf({ settings, settingsOf, authMethods }: ServiceGroupOptions): ServiceDeps {
     const random = new FakeRandom();
     const own = (text: string): string => `${String(this.node).repeat(8)}${text.slice(8)}`;
     const silent = (): void => undefined;
@@ -260,7 +262,7 @@ export class GroupServer {
           this.counts.set(name, (this.counts.get(name) ?? 0) + by);
         },
       },
-      settings,
+      settings: { ...settings, ...settingsOf?.(this.node) },
     });
   }
 }

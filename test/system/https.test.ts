@@ -118,6 +118,18 @@ t.test('https: with tls.verify_incoming nobody is answered without a certificate
     const asked = secured.ask('/livez', { ca: authority, ...(stranger && { own: stranger }) });
     await t.rejects(asked, /alert|ECONNRESET|EPIPE|without an answer/);
   }
+  const refusals = (): readonly string[] =>
+    secured.server
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('a connection was refused'));
+  await until('both are in the log', () => refusals().length === 2);
+  const [without, strange] = refusals();
+  t.match(without, /"warn".*"remote":"127\.0\.0\.1:\d+".*it shows no certificate/);
+  t.match(
+    strange,
+    /"warn".*"remote":"127\.0\.0\.1:\d+".*not from an authority of tls\.ca_file: UNABLE/,
+  );
 });
 
 t.test('https: certificates are renewed by a signal, and bad ones change nothing', async (t) => {

@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { messageOf } from '../../../cluster/base/message-of.ts';
 import { addLeaf, addRepeatable, mapOf } from '../command-line.ts';
+import { type AckOptions, addAckFlag, deleteQuery, sayEnded } from '../deletions.ts';
 import { CommandFailed } from '../failed.ts';
 import type { Session } from '../session.ts';
 import { timeText } from '../show/common.ts';
@@ -34,9 +35,10 @@ export function addLoginCommands(program: Command, surroundings: Surroundings): 
     },
     run: login,
   });
-  addLeaf(program, surroundings, {
+  addLeaf<AckOptions>(program, surroundings, {
     name: 'logout',
     says: 'destroy the token of this request, which a login made',
+    flags: addAckFlag,
     run: logout,
   });
 }
@@ -75,7 +77,7 @@ async function writeSink(session: Session, path: string, secret: string): Promis
   }
 }
 
-async function logout(session: Session): Promise<void> {
-  const { value } = await session.client.logout();
-  await session.done(value, 'Logged out: the token is destroyed.');
+async function logout(session: Session, options: AckOptions): Promise<void> {
+  const answer = await session.client.logout({ query: deleteQuery(options) });
+  await sayEnded(session, answer, 'Logged out: the token is destroyed.');
 }
