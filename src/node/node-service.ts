@@ -15,17 +15,14 @@ import type { Command } from '../state/commands.ts';
 import { GLOBAL_LOG_LEVEL } from '../state/feature-levels.ts';
 import type { StateMachine } from '../state/machine.ts';
 import type { Outcome } from '../state/outcome.ts';
-import {
-  type AnsweringDatacentersOptions,
-  answeringDatacentersWith,
-} from './answer-datacenters.ts';
-import { type AnsweringOptions, answeringWith } from './answer-questions.ts';
+import { answeringDatacentersWith } from './answer-datacenters.ts';
+import { answeringWith } from './answer-questions.ts';
 import type { ClockWatch } from './clock-watch.ts';
 import { DATACENTER_METHOD } from './datacenter-line.ts';
 import { serviceSettingsOf } from './derive-settings.ts';
 import { FeatureLevel } from './feature-level.ts';
 import { hasWritten } from './federation-role.ts';
-import { federationPlanOf } from './federation-settings.ts';
+import { type FederationPlan, federationPlanOf } from './federation-settings.ts';
 import { Forwarding, OPERATION_METHOD } from './forwarding.ts';
 import { CLOCK_METHOD, GroupClock } from './group-clock.ts';
 import { LeaderDuties } from './leader-duties.ts';
@@ -52,173 +49,189 @@ export interface NodeServiceOptions {
   readonly clocks: ClockWatch;
 }
 
-export interface NodeService {
-  readonly deps: ServiceDeps;
-  readonly door: Door;
-  readonly forwarding: Forwarding;
-  readonly leadership: Leadership;
-  readonly duties: LeaderDuties;
-  readonly opening: Opening;
-  readonly federation: NodeFederation;
-  readonly level: FeatureLevel;
-}
-
 /** Calls that one connection between servers carries at once. */
 const FORWARDED_MAX = 4_096;
 
-export function openNodeService(options: NodeServiceOptions, closer: Closer): NodeService {
-  const { settings, platform, member, machine, clocks } = options;
-  const { clock, random, logger } = platform;
-  const countMax = Math.min(FORWARDED_MAX, settings['limits.pending_writes_max']);
-  const plan = federationPlanOf(settings);
-  const { ackTimeoutMs } = plan;
-  const forwarding = new Forwarding({ line: lineOf(member), clock, countMax, ackTimeoutMs });
-  closer.defer(() => forwarding.close());
-  const underWay = new UnderWay(machine);
-  const federation: NodeFederation = new NodeFederation(
-    {
-      ...{ platform, member, machine, countMax, clusterId: options.clusterId },
-      plan,
-      propose: (command) =>
-        underWay.during(command.change, () => propose(member, level.readable(command))),
-      mayBegin: () => machine.usesLevel >= GLOBAL_LOG_LEVEL,
-    },
-    closer,
-  );
-  const level: FeatureLevel = new FeatureLevel({
-    ...{ clock, logger, reads: options.reads },
-    uses: () => machine.usesLevel,
-    members: () => member.members(),
-    datacenters: () => federation.readers(),
-    isReigning: () => leadership.isReigning,
-    propose: (command) => propose(member, command),
-    onRaised: () => federation.begin(),
-  });
-  closer.defer(() => level.close());
-  const onLeaderChanged = (listener: () => void) => member.onLeaderChanged(listener);
-  const groupClock = new GroupClock({ member, clock, clocks, level: () => machine.usesLevel });
-  const deps = depsOf(options, {
-    forwarding,
-    groupClock,
-    opening: () => opening,
-    leadership: () => leadership,
-    federation,
-    level,
-    underWay,
-  });
-  const duties = new LeaderDuties(deps);
-  const compared = new SettingsCompared({ settings, member, clock, random, logger });
-  const leadership: Leadership = new Leadership({
-    lead: () => leadOf(member),
-    onLeaderChanged,
-    prepare: async () => {
-      await level.raise();
-      await federation.begin();
-      // A secondary takes them from the primary.
-      if (federation.isPrimary) await ensureBuiltins(deps);
-    },
-    onReign: (term) => {
-      duties.start();
-      compared.start();
-      federation.onReign(term);
-      opening.look();
-    },
-    onReignOver: () => {
-      federation.onReignOver();
-      duties.stop();
-      compared.stop();
-    },
-    reignWaitMs: deps.settings.leaderWaitMs,
-    clock,
-    logger,
-  });
-  closer.defer(() => duties.close());
-  closer.defer(() => compared.close());
-  closer.defer(() => leadership.close());
-  const readBarrier = () => passBarrier(member);
-  const opening = new Opening({
-    standing: () => member.standing(),
-    onLeaderChanged,
-    isPrimary: () => federation.isPrimary,
-    // What it began as it stays, whatever its settings say by now.
-    isWitness: () =>
-      machine.replication()?.isWitness ?? (plan.isWitness && !hasWritten(machine.position())),
-    hasGlobalLog: () => machine.position().seq > 0,
-    nothingComesBecause: () => level.keptFrom(federation.logLevel) ?? federation.lastFailure,
-    overruledSettings: () => federation.overruled,
-    hasBuiltins: () => machine.totals().namespaces > 0,
-    catchUp: () => passReignBarrier({ leadership, forwarding, readBarrier }),
-    clock,
-    logger,
-  });
-  closer.defer(() => opening.close());
-  const door = createOperations(deps);
-  member.serve(CLOCK_METHOD, async () => groupClock.answer());
-  member.serve(SETTINGS_METHOD, async ({ payload }) => compared.answer(payload));
-  serveOthers({ door, countMax, random, logger }, { member, leadership, federation });
-  return { deps, door, forwarding, leadership, duties, opening, federation, level };
-}
-
-/** What other servers ask: of the own datacenter, and of others. */
-function serveOthers(
-  answering: AnsweringDatacentersOptions & AnsweringOptions,
-  {
-    member,
-    leadership,
-    federation,
-  }: Pick<NodeServiceOptions, 'member'> & Pick<NodeService, 'leadership' | 'federation'>,
-): void {
-  const answer = answeringWith(answering);
-  member.serve(OPERATION_METHOD, ({ payload }) => answer(payload));
-  member.serve(REIGN_METHOD, answeringReign(leadership));
-  const answerOther = answeringDatacentersWith(answering);
-  federation.serve(DATACENTER_METHOD, ({ payload, from }) => answerOther(payload, from.datacenter));
-}
-
-interface Parts {
+export class NodeService {
   readonly forwarding: Forwarding;
-  readonly groupClock: GroupClock;
-  /** Both are made after what they are made with. */
-  readonly opening: () => Opening;
-  readonly leadership: () => Leadership;
   readonly federation: NodeFederation;
   readonly level: FeatureLevel;
-  readonly underWay: UnderWay;
-}
+  readonly deps: ServiceDeps;
+  readonly duties: LeaderDuties;
+  readonly leadership: Leadership;
+  readonly opening: Opening;
+  readonly door: Door;
+  readonly #options: NodeServiceOptions;
+  readonly #plan: FederationPlan;
+  /** Calls of one sort that wait at once. */
+  readonly #countMax: number;
+  readonly #underWay: UnderWay;
+  readonly #groupClock: GroupClock;
+  readonly #compared: SettingsCompared;
 
-function depsOf(options: NodeServiceOptions, parts: Parts): ServiceDeps {
-  const { settings, platform, member, machine, metrics } = options;
-  const { forwarding, groupClock, opening, leadership, federation, level, underWay } = parts;
-  const { clock, random, logger, https } = platform;
-  const timed = commitTimesIn(metrics, clock);
-  const isSoleVoter = soleVoterOf(member);
-  const deps: Omit<ServiceDeps, 'underWay'> = {
-    view: machine,
-    watch: machine.watch,
-    propose: async (command: Command, reign?: number) => {
-      if (reign !== undefined && !leadership().isReign(reign)) throw new LeaderAway();
-      return federation.admit(command.change, () =>
-        timed(() => propose(member, level.readable(command))),
-      );
-    },
-    // A leader whom nobody else can elect away has applied whatever it answered.
-    readBarrier: () => (leadership().isReigning && isSoleVoter() ? undefined : passBarrier(member)),
-    leaderContact: () => leadership().contact(),
-    reign: () => leadership().reign(),
-    notOpenBecause: () => opening().notOpenBecause(),
-    opens: (limitMs) => opening().opens(limitMs),
-    remote: forwarding,
-    federation,
-    takeResetIndex: async () => resetIndexOf(platform.takeBootstrapReset()),
-    authMethods: createAuthMethods({ http: https, clock, random, logger }),
-    clock,
-    agreedMs: () => groupClock.agreedMs(),
-    random,
-    logger,
-    metrics: countersIn(metrics),
-    settings: serviceSettingsOf(settings),
-  };
-  return trackingWrites(deps, underWay);
+  constructor(options: NodeServiceOptions, closer: Closer) {
+    const { settings, platform, member, machine, clocks } = options;
+    const { clock, random, logger } = platform;
+    this.#options = options;
+    this.#plan = federationPlanOf(settings);
+    this.#countMax = Math.min(FORWARDED_MAX, settings['limits.pending_writes_max']);
+    this.#underWay = new UnderWay(machine);
+    this.forwarding = this.#newForwarding();
+    closer.defer(() => this.forwarding.close());
+    this.federation = this.#newFederation(closer);
+    this.level = this.#newLevel();
+    closer.defer(() => this.level.close());
+    this.#groupClock = new GroupClock({ member, clock, clocks, level: () => machine.usesLevel });
+    this.deps = this.#newDeps();
+    this.duties = new LeaderDuties(this.deps);
+    this.#compared = new SettingsCompared({ settings, member, clock, random, logger });
+    this.leadership = this.#newLeadership();
+    closer.defer(() => this.duties.close());
+    closer.defer(() => this.#compared.close());
+    closer.defer(() => this.leadership.close());
+    this.opening = this.#newOpening();
+    closer.defer(() => this.opening.close());
+    this.door = createOperations(this.deps);
+    this.#serveOthers();
+  }
+
+  #newForwarding(): Forwarding {
+    const { platform, member } = this.#options;
+    const { ackTimeoutMs } = this.#plan;
+    const bounds = { countMax: this.#countMax, ackTimeoutMs };
+    return new Forwarding({ line: lineOf(member), clock: platform.clock, ...bounds });
+  }
+
+  #newFederation(closer: Closer): NodeFederation {
+    const { platform, member, machine, clusterId } = this.#options;
+    const options = {
+      ...{ platform, member, machine, clusterId, plan: this.#plan, countMax: this.#countMax },
+      propose: (command: Command) =>
+        this.#underWay.during(command.change, () => this.#propose(command)),
+      mayBegin: () => machine.usesLevel >= GLOBAL_LOG_LEVEL,
+    };
+    return new NodeFederation(options, closer);
+  }
+
+  #newLevel(): FeatureLevel {
+    const { platform, member, machine, reads } = this.#options;
+    const { clock, logger } = platform;
+    return new FeatureLevel({
+      ...{ clock, logger, reads },
+      uses: () => machine.usesLevel,
+      members: () => member.members(),
+      datacenters: () => this.federation.readers(),
+      isReigning: () => this.leadership.isReigning,
+      propose: (command) => propose(member, command),
+      onRaised: () => this.federation.begin(),
+    });
+  }
+
+  #newLeadership(): Leadership {
+    const { platform, member } = this.#options;
+    const { clock, logger } = platform;
+    return new Leadership({
+      lead: () => leadOf(member),
+      onLeaderChanged: (listener) => member.onLeaderChanged(listener),
+      prepare: async () => {
+        await this.level.raise();
+        await this.federation.begin();
+        // A secondary takes them from the primary.
+        if (this.federation.isPrimary) await ensureBuiltins(this.deps);
+      },
+      onReign: (term) => {
+        this.duties.start();
+        this.#compared.start();
+        this.federation.onReign(term);
+        this.opening.look();
+      },
+      onReignOver: () => {
+        this.federation.onReignOver();
+        this.duties.stop();
+        this.#compared.stop();
+      },
+      reignWaitMs: this.deps.settings.leaderWaitMs,
+      clock,
+      logger,
+    });
+  }
+
+  #newOpening(): Opening {
+    const { platform, member, machine } = this.#options;
+    const { clock, logger } = platform;
+    const { federation, forwarding, leadership, level } = this;
+    const plan = this.#plan;
+    const readBarrier = () => passBarrier(member);
+    return new Opening({
+      standing: () => member.standing(),
+      onLeaderChanged: (listener) => member.onLeaderChanged(listener),
+      isPrimary: () => federation.isPrimary,
+      // What it began as it stays, whatever its settings say by now.
+      isWitness: () =>
+        machine.replication()?.isWitness ?? (plan.isWitness && !hasWritten(machine.position())),
+      hasGlobalLog: () => machine.position().seq > 0,
+      nothingComesBecause: () => level.keptFrom(federation.logLevel) ?? federation.lastFailure,
+      overruledSettings: () => federation.overruled,
+      hasBuiltins: () => machine.totals().namespaces > 0,
+      catchUp: () => passReignBarrier({ leadership, forwarding, readBarrier }),
+      clock,
+      logger,
+    });
+  }
+
+  #newDeps(): ServiceDeps {
+    const { settings, platform, member, machine, metrics } = this.#options;
+    const { clock, random, logger, https } = platform;
+    const timed = commitTimesIn(metrics, clock);
+    const isSoleVoter = soleVoterOf(member);
+    const deps: Omit<ServiceDeps, 'underWay'> = {
+      view: machine,
+      watch: machine.watch,
+      propose: async (command: Command, reign?: number) => {
+        if (reign !== undefined && !this.leadership.isReign(reign)) throw new LeaderAway();
+        return this.federation.admit(command.change, () => timed(() => this.#propose(command)));
+      },
+      // A leader whom nobody else can elect away has applied whatever it answered.
+      readBarrier: () =>
+        this.leadership.isReigning && isSoleVoter() ? undefined : passBarrier(member),
+      leaderContact: () => this.leadership.contact(),
+      reign: () => this.leadership.reign(),
+      notOpenBecause: () => this.opening.notOpenBecause(),
+      opens: (limitMs) => this.opening.opens(limitMs),
+      remote: this.forwarding,
+      federation: this.federation,
+      takeResetIndex: async () => resetIndexOf(platform.takeBootstrapReset()),
+      authMethods: createAuthMethods({ http: https, clock, random, logger }),
+      clock,
+      agreedMs: () => this.#groupClock.agreedMs(),
+      random,
+      logger,
+      metrics: countersIn(metrics),
+      settings: serviceSettingsOf(settings),
+    };
+    return trackingWrites(deps, this.#underWay);
+  }
+
+  /** In words that everybody reads. */
+  #propose(command: Command): Promise<Outcome> {
+    return propose(this.#options.member, this.level.readable(command));
+  }
+
+  /** What other servers ask: of the own datacenter, and of others. */
+  #serveOthers(): void {
+    const { platform, member } = this.#options;
+    const { random, logger } = platform;
+    const answering = { door: this.door, countMax: this.#countMax, random, logger };
+    const answer = answeringWith(answering);
+    member.serve(CLOCK_METHOD, async () => this.#groupClock.answer());
+    member.serve(SETTINGS_METHOD, async ({ payload }) => this.#compared.answer(payload));
+    member.serve(OPERATION_METHOD, ({ payload }) => answer(payload));
+    member.serve(REIGN_METHOD, answeringReign(this.leadership));
+    const answerOther = answeringDatacentersWith(answering);
+    this.federation.serve(DATACENTER_METHOD, ({ payload, from }) =>
+      answerOther(payload, from.datacenter),
+    );
+  }
 }
 
 function lineOf(member: Member<Outcome>) {

@@ -23,7 +23,7 @@ import { ClockWatch } from './clock-watch.ts';
 import { LoopWatch } from './loop-watch.ts';
 import { textOfAddress } from './net-address.ts';
 import { exportCertificateMetrics, exportNodeMetrics } from './node-metrics.ts';
-import { openNodeService } from './node-service.ts';
+import { NodeService } from './node-service.ts';
 import { openAudit } from './open-audit.ts';
 import { type OpenGroup, openGroup } from './open-group.ts';
 import { openOperators } from './operators.ts';
@@ -95,7 +95,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
   const group = await openGroup(groupOptions, closer);
   const { member, machine, clusterId } = group;
   const metrics = new MetricsRegistry();
-  const service = openNodeService(
+  const service = new NodeService(
     { settings, platform, member, machine, clusterId, metrics, reads, clocks },
     closer,
   );

@@ -15,7 +15,7 @@ import { LeaderDuties } from '../../src/node/leader-duties.ts';
 import { LoopWatch } from '../../src/node/loop-watch.ts';
 import { exportNodeMetrics } from '../../src/node/node-metrics.ts';
 import { ClockWatch } from '../../src/node/clock-watch.ts';
-import { openNodeService } from '../../src/node/node-service.ts';
+import { NodeService } from '../../src/node/node-service.ts';
 import { loneDatacenter } from '../support/lone-datacenter.ts';
 import { Opening } from '../../src/node/opening.ts';
 import type { LoopDelays, Platform } from '../../src/node/platform.ts';
@@ -443,7 +443,7 @@ t.test('node: only who is the sole voter reads without asking the others', async
     const clusterId = () => 'c';
     const clocks = new ClockWatch({ clock, logger });
     const options = { settings, platform, member, machine, clusterId, metrics, reads: 1, clocks };
-    const { deps, leadership } = openNodeService(options, closer);
+    const { deps, leadership } = new NodeService(options, closer);
     const asked = async (): Promise<number> => {
       const before = barriers;
       await deps.readBarrier();
