@@ -14,13 +14,17 @@ export function fatalOf({
     if (isOver) return;
     isOver = true;
     logger.error({ cause }, textOf(cause));
-    exitAfterFatal();
+    exitAfterFatal(isOfStore(cause));
   };
+}
+
+/** Other causes are mostly the own log or state against what other servers say: no disk has failed. */
+function isOfStore(cause: Error): boolean {
+  return !(cause instanceof UnreadableEntry) && !(cause instanceof AssertionError);
 }
 
 function textOf(cause: Error): string {
   if (cause instanceof UnreadableEntry) return cause.message;
-  // Mostly its own log or state against what the others say: no disk has failed.
-  if (cause instanceof AssertionError) return `the process ends: ${cause.message}`;
+  if (!isOfStore(cause)) return `the process ends: ${cause.message}`;
   return 'a store failed; the process ends, because what is on disk is not known';
 }

@@ -41,8 +41,11 @@ export interface Platform {
   readonly certificates: Certificates;
   /** Where the audit log goes; undefined where there is none. */
   readonly auditFile: AuditFile | undefined;
-  /** Ends the process: a store has failed, and going on could lie about what is on disk. */
-  exitAfterFatal(): void;
+  /**
+   * Ends the process, because going on could lie about what is on disk: at once, or, where a store failed, when all of
+   * them are closed and take nothing more, since calls to a disk may hang; but in a few seconds.
+   */
+  exitAfterFatal(isOfStore: boolean): void;
 }
 
 /** What the files hold that `tls.*` and `tls.cluster.*` name. */

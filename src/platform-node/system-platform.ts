@@ -77,11 +77,13 @@ export function openSystemPlatform(
     takeBootstrapReset: () => takeBootstrapReset(dataFolder),
     certificates,
     auditFile,
-    exitAfterFatal: () =>
+    exitAfterFatal: (isOfStore) => {
+      if (!isOfStore) process.exit(1);
       endAfterFatal(
         () => Promise.allSettled([...openStores, auditFile].map((each) => each?.close())),
         () => logger.error({ afterMs: END_MAX_MS }, 'it does not end: the process kills itself'),
-      ),
+      );
+    },
   };
 }
 
