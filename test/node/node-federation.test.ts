@@ -55,6 +55,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
   const member = {
     address: undefined,
     members: () => [{ address: OWN, isSelf: true, isLeader: true, isAlive: true }],
+    onLeaderChanged: () => () => undefined,
     serve: (method: string, handler: RpcServer) => void handlers.set(method, handler),
     call: (_to: unknown, { method, payload }: RpcCall): Promise<Uint8Array> => {
       if (method === FEED_METHOD.hello) terms.push(decodeHello(payload).term);
