@@ -4,6 +4,7 @@
 
 import type { Clock, Timer } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
+import { LeaderAway } from '../service/remote.ts';
 import { namesClusters } from '../state/feature-levels.ts';
 import { mayChangeDatacenters } from '../state/global-log/election.ts';
 import type { Datacenter } from '../state/global-log/replication.ts';
@@ -125,6 +126,8 @@ export class Enlisting {
       else logger.debug({ list, verdict }, 'a datacenter cannot be enlisted yet');
       return verdict !== 'applied';
     } catch (cause) {
+      // The primary has just begun.
+      if (cause instanceof LeaderAway) return true;
       logger.warn({ cause, list }, 'a datacenter could not be enlisted yet');
       return false;
     }

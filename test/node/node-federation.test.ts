@@ -198,6 +198,8 @@ async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>) {
     await harness.one({ type: 'datacenters.set', datacenters, majoritySeq });
   }
   federation.onReign(1);
+  // Behind its start it waits for all that are listed, and then for nobody.
+  clock.advance(2_500);
   /** It has everything. */
   const follows = async (datacenter: string, level = 9): Promise<void> => {
     const { cursor } = machine.replication()!;
