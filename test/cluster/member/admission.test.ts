@@ -15,7 +15,7 @@ import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
 import { EMPTY_GROUP, type MemberRecord } from '../../../cluster/replica/group-record.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { MemberWorld } from '../../support/member-world.ts';
-import { clean, leaderOf, followersOf } from './joining-cases.ts';
+import { clean, leaderOf, followersOf } from './cases.ts';
 
 t.test(
   'strangers: wrong key, wrong datacenter, wrong cluster are refused, and nothing else happens',
