@@ -2,11 +2,10 @@
 // the process is started with, which every system offers to a plain user. The server ends at the first one,
 // says why, and nothing that was answered is lost. Of syncs that fail tells hard/failed-sync.
 
-import { execFileSync } from 'node:child_process';
-import { closeSync, constants, openSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { ask } from './asking.ts';
+import { hangingFile } from './hanging-file.ts';
 import { startServer, temporaryFolder } from './server-process.ts';
 
 t.setTimeout(240_000);
@@ -48,15 +47,10 @@ t.test('refused writes: the server ends with the reason, and the next start goes
 
 t.test('refused writes: another disk that hangs does not keep the process', async (t) => {
   const folder = temporaryFolder(t);
-  // A pipe that somebody has open, and nobody reads, stands for that disk.
-  const pipe = join(folder, 'audit');
-  execFileSync('mkfifo', [pipe]);
-  const reader = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
-  t.teardown(() => closeSync(reader));
   const server = await startServer(t, {
     dataFolder: join(folder, 'data'),
     fileMaxKib: FILE_MAX_KIB,
-    flags: { 'audit-file': pipe },
+    flags: { 'audit-file': hangingFile(t, folder) },
   });
   const write = (Description: string) =>
     ask(server.port, { method: 'PUT', path: '/v1/acl/token', body: { Description } });

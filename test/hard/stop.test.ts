@@ -1,22 +1,16 @@
-// A server that is told to stop while a disk hangs. A pipe that nobody reads stands for the disk.
+// A server that is told to stop while a disk hangs.
 
-import { execFileSync } from 'node:child_process';
-import { constants, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { ask } from './asking.ts';
+import { hangingFile } from './hanging-file.ts';
 import { startServer, temporaryFolder } from './server-process.ts';
 
 t.test('stop: a disk that hangs does not keep a process that is told to stop', async (t) => {
   const folder = temporaryFolder(t);
-  const pipe = join(folder, 'audit');
-  execFileSync('mkfifo', [pipe]);
-  // Somebody has it open, and reads nothing.
-  const reader = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
-  t.teardown(() => closeSync(reader));
   const server = await startServer(t, {
     dataFolder: join(folder, 'data'),
-    flags: { 'audit-file': pipe },
+    flags: { 'audit-file': hangingFile(t, folder) },
   });
   const names = Array.from({ length: 400 }, (_, place) => `p${place}`);
   const written = names.map((Name) =>
