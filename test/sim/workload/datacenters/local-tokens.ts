@@ -44,8 +44,8 @@ const NOBODY: readonly number[] = [503, 504];
 export class LocalTokens {
   readonly #options: LocalTokensOptions;
   readonly #tokens: LocalToken[] = [];
-  /** Datacenters in which an archive is being restored. */
-  readonly #uncertain = new Set<number>();
+  /** Datacenters in which an archive is being restored, and the tokens that were all made, and left alone, before. */
+  readonly #uncertain = new Map<number, ReadonlySet<string>>();
   readonly counts = { localMade: 0, localDeleted: 0, localPresented: 0 };
 
   constructor(options: LocalTokensOptions) {
@@ -89,16 +89,19 @@ export class LocalTokens {
 
   /** An archive is being restored: until it is known what came of it, nobody knows what is there. */
   beginRestore(site: number): void {
-    this.#uncertain.add(site);
+    this.#uncertain.set(site, new Set(this.#settledOf(site).keys()));
     this.#renew(site, () => 'maybe');
   }
 
   /** What is there is what the archive has; undefined: that is not known, or what was there before. */
   endRestore(site: number, archived: ArchivedTokens | undefined): void {
+    const before = this.#uncertain.get(site);
     this.#uncertain.delete(site);
     this.#renew(site, ({ accessorId }) => {
       if (archived === undefined) return 'maybe';
-      return archived.known.has(accessorId) ? (archived.states.get(accessorId) ?? 'maybe') : 'gone';
+      if (archived.known.has(accessorId)) return archived.states.get(accessorId) ?? 'maybe';
+      // What was made meanwhile may have been made behind it, before its answer came.
+      return before?.has(accessorId) === true ? 'gone' : 'maybe';
     });
   }
 
