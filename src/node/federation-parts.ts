@@ -51,6 +51,8 @@ export interface FederationPartsOptions {
   readonly countMax: number;
   /** Whether all read what the global log says. */
   readonly mayBegin: () => boolean;
+  /** Whether this server has had, since its start, all that its leader began with. */
+  readonly hasCaughtUp: () => boolean;
 }
 
 /** What the parts see of whoever starts and stops them. */
@@ -90,8 +92,7 @@ export class FederationParts {
     this.calls = this.#newCalls();
     this.lease = this.#newLease();
     this.hearing = this.#newHearing();
-    const { member } = options;
-    closer.defer(member.onLeaderChanged(() => this.hearing.follows(isFollower(member))));
+    closer.defer(options.machine.onGlobalLogMoved(() => this.hearing.look()));
     this.gate = this.#newGate();
     const { clock } = options.platform;
     this.following = {
@@ -152,7 +153,7 @@ export class FederationParts {
   }
 
   #newHearing(): FirstHearing {
-    const { machine, platform, plan } = this.#options;
+    const { hasCaughtUp, machine, platform, plan } = this.#options;
     const { datacenter } = plan;
     return new FirstHearing({
       ...{ clock: platform.clock, datacenter },
@@ -163,6 +164,8 @@ export class FederationParts {
         );
       },
       isHeard: (each) => this.feed.heardAtMs(each) !== undefined,
+      headSeq: () => machine.position().seq,
+      hasCaughtUp,
     });
   }
 
@@ -412,10 +415,4 @@ export class FederationParts {
       levelOf: (name) => this.gossip.directory.levelOf(name),
     });
   }
-}
-
-/** Whether this server follows another one of its group. */
-function isFollower(member: Member<Outcome>): boolean {
-  const at = member.standing();
-  return at.kind === 'member' && !at.isLeader && at.leader !== undefined;
 }

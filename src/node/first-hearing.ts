@@ -1,7 +1,8 @@
 // A primary whose data folders were put back to an earlier day does not know that. Whoever has more of its reign tells
 // it, by asking for the global log, soon after it has begun. So behind a start what all share is not written before
-// all that the log lists have been heard: writes wait for that, as for a leader, and not for long. A server that was
-// started while its group had a leader waits for nobody: its log is not of an earlier day than that leader's.
+// all that the log lists have been heard: writes wait for that, as for a leader, and not for long. A server that has
+// seen some of it written since its start waits for nobody: whoever led then had heard the others, or waited for them.
+// That somebody led proves nothing: it may have been told that it has lost what they have, and was closed.
 
 import type { Clock } from '../../cluster/platform/clock.ts';
 import { LeaderAway } from '../service/remote.ts';
@@ -14,6 +15,10 @@ export interface FirstHearingOptions {
   readonly others: () => readonly string[];
   /** Whether it was heard in this reign. */
   readonly isHeard: (datacenter: string) => boolean;
+  /** Where the global log ends at this server. */
+  readonly headSeq: () => number;
+  /** Whether this server has had, since its start, all that its leader began with: what comes later is new. */
+  readonly hasCaughtUp: () => boolean;
 }
 
 /** Whoever is there asks again within two seconds. */
@@ -21,39 +26,33 @@ const WAIT_MS = 2_500;
 
 export class FirstHearing {
   readonly #options: FirstHearingOptions;
-  #followsSinceMs: number | undefined;
-  #untilMs: number | undefined;
-  /** The group has had a leader for long enough since this server was started: the others were heard then. */
-  #isSettled = false;
+  #headSeq: number;
+  #untilMs = 0;
+  #hasSeenWrites = false;
 
   constructor(options: FirstHearingOptions) {
     this.#options = options;
+    this.#headSeq = options.headSeq();
   }
 
-  /** Whether this server follows another one of its group: to be told when that may have changed. */
-  follows(isFollowing: boolean): void {
-    const nowMs = this.#options.clock.monotonicMs();
-    if (isFollowing) {
-      this.#followsSinceMs ??= nowMs;
-      return;
-    }
-    const forMs = nowMs - (this.#followsSinceMs ?? nowMs);
-    if (forMs >= WAIT_MS) this.#isSettled = true;
-    this.#followsSinceMs = undefined;
+  /** To be told when the global log may have grown. */
+  look(): void {
+    const { hasCaughtUp, headSeq } = this.#options;
+    const seq = headSeq();
+    if (seq > this.#headSeq && hasCaughtUp()) this.#hasSeenWrites = true;
+    this.#headSeq = seq;
   }
 
   /** A reign of this server has begun, of a datacenter that was the primary before. */
   begin(): void {
-    this.follows(false);
     const nowMs = this.#options.clock.monotonicMs();
-    if (nowMs >= (this.#untilMs ?? Number.POSITIVE_INFINITY)) this.#isSettled = true;
-    this.#untilMs = this.#isSettled ? nowMs : nowMs + WAIT_MS;
+    this.#untilMs = this.#hasSeenWrites ? nowMs : nowMs + WAIT_MS;
   }
 
   /** Why nothing global may be written yet; undefined when it may. Another try, soon, may work. */
   refusal(): LeaderAway | undefined {
     const { clock, datacenter, isHeard, others } = this.#options;
-    if (clock.monotonicMs() >= (this.#untilMs ?? 0)) return undefined;
+    if (clock.monotonicMs() >= this.#untilMs) return undefined;
     const awaited = others().filter((each) => !isHeard(each));
     if (awaited.length === 0) return undefined;
     const names = awaited.join(', ');

@@ -109,6 +109,7 @@ export class NodeService {
       propose: (command: Command) =>
         this.#underWay.during(command.change, () => this.#propose(command)),
       mayBegin: () => machine.usesLevel >= GLOBAL_LOG_LEVEL,
+      hasCaughtUp: () => this.opening.hasCaughtUp,
     };
     return new NodeFederation(options, closer);
   }

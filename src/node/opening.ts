@@ -81,6 +81,11 @@ export class Opening {
     await this.#waiters.reached(undefined, limitMs);
   }
 
+  /** Whether this node has had, since its start, all that its leader began with. */
+  get hasCaughtUp(): boolean {
+    return this.#hasCaughtUp;
+  }
+
   /** Why this node does not serve as it should, one sentence each. */
   notReadyReasons(): readonly string[] {
     const at = this.#options.standing();

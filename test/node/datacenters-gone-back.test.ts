@@ -1,5 +1,5 @@
-// The only server of the primary is put back to an earlier day, as by the snapshot of a machine: it writes nothing
-// over what it had acknowledged and another datacenter still has, and follows that one when the primary was moved.
+// The servers of the primary are put back to an earlier day, as by snapshots of machines: they write nothing over what
+// they had acknowledged and another datacenter still has, and follow that one when the primary was moved.
 
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,56 +9,65 @@ import { lostReignRefusal } from '../../src/node/lost-reign.ts';
 import {
   type DatacenterUnderTest,
   everyoneKnows,
+  leaderIn,
   runDatacenter,
   serverOf,
 } from '../support/running-datacenters.ts';
-import { allReady } from '../support/running-group.ts';
+import { allReady, type ServerUnderTest, until } from '../support/running-group.ts';
 import type { Reply } from '../support/running-node.ts';
 
-/** Both hold what was written before the copy was taken; what is written behind it, the second one alone. */
+type Both = readonly [DatacenterUnderTest, DatacenterUnderTest];
+
+/** Both hold what was written before the copies were taken; what is written behind that, the second one alone. */
 async function putBack(
   t: Test,
   goOn: (first: DatacenterUnderTest, second: DatacenterUnderTest) => Promise<void>,
-): Promise<readonly [DatacenterUnderTest, DatacenterUnderTest]> {
-  const first = await runDatacenter(t, { name: 'dc1' });
+  count = 1,
+): Promise<Both> {
+  const first = await runDatacenter(t, { name: 'dc1', servers: count });
   const second = await runDatacenter(t, { name: 'dc2', primary: first });
   await everyoneKnows([first, second]);
-  const server = serverOf(first);
   t.equal((await write(first, 'before')).status, 200);
-  await server.close();
-  const copy = mkdtempSync(join(tmpdir(), 'gone-back-'));
-  t.teardown(() => rmSync(copy, { recursive: true }));
-  cpSync(server.dataFolder, copy, { recursive: true });
-  await server.open();
-  await allReady(first.servers);
+  const copies = mkdtempSync(join(tmpdir(), 'gone-back-'));
+  t.teardown(() => rmSync(copies, { recursive: true }));
+  const copyOf = ({ name }: ServerUnderTest): string => join(copies, name);
+  await whileClosed(first, (each) => cpSync(each.dataFolder, copyOf(each), { recursive: true }));
   await everyoneKnows([first, second]);
   await goOn(first, second);
-
-  await server.close();
-  server.loseDisk();
-  cpSync(copy, server.dataFolder, { recursive: true });
-  await server.open();
-  await allReady(first.servers);
+  await whileClosed(first, (each) => {
+    each.loseDisk();
+    cpSync(copyOf(each), each.dataFolder, { recursive: true });
+  });
   return [first, second];
+}
+
+async function whileClosed(
+  { servers }: DatacenterUnderTest,
+  work: (server: ServerUnderTest) => void,
+): Promise<void> {
+  await Promise.all(servers.map((each) => each.close()));
+  for (const each of servers) work(each);
+  await Promise.all(servers.map((each) => each.open()));
+  await allReady(servers);
 }
 
 function write({ servers }: DatacenterUnderTest, name: string): Promise<Reply> {
   return servers[0]!.client.put('/acl/policy?ack=all&ack_timeout=60s', { Name: name });
 }
 
-async function closes(t: Test, first: DatacenterUnderTest, says: RegExp): Promise<void> {
-  const { client } = serverOf(first);
+async function closes(
+  t: Test,
+  first: DatacenterUnderTest,
+  says: RegExp,
+  { client } = serverOf(first),
+): Promise<void> {
   const refused = await client.put('/acl/policy', { Name: 'over-it' });
   t.equal(refused.status, 503, `at once: ${refused.text}`);
   t.match(refused.text, says);
   t.match((await client.get('/operator/primary')).json.Closed, says);
 }
 
-async function goesOnAt(
-  t: Test,
-  [first, second]: readonly [DatacenterUnderTest, DatacenterUnderTest],
-  names: readonly string[],
-): Promise<void> {
+async function goesOnAt(t: Test, [first, second]: Both, names: readonly string[]): Promise<void> {
   const { client } = serverOf(second);
   const moved = await client.put('/operator/primary', { Datacenter: 'dc2', Mode: 'election' });
   t.equal(moved.status, 200, moved.text);
@@ -95,6 +104,27 @@ t.test('gone back: also one that is put back behind a reign of its own', async (
     }
   });
   await closes(t, both[0], /dc2 has epoch 3, and dc1, which wrote that, ends at 1\.\d+/);
+  await goesOnAt(t, both, names);
+});
+
+t.test('gone back: whoever of its servers leads by then is closed, too', async (t) => {
+  const names = ['lost-1', 'lost-2', 'lost-3'];
+  const goOn = async (first: DatacenterUnderTest): Promise<void> => {
+    for (const name of names) t.equal((await write(first, name)).status, 200);
+  };
+  const both = await putBack(t, goOn, 3);
+  const [first] = both;
+  const says = /dc2 has 1\.\d+ of this reign, and dc1, which wrote that, ends at 1\.\d+/;
+  await closes(t, first, says, await leaderIn(first));
+  const leader = await leaderIn(first);
+  for (const next of [...first.servers.filter((each) => each !== leader), leader]) {
+    const before = await leaderIn(first);
+    const id = next.node.info.nodeId;
+    const moved = await before.client.send('POST', `/operator/raft/transfer-leader?id=${id}`);
+    t.equal(moved.status, 200, moved.text);
+    await until('it leads', async () => (await leaderIn(first)) === next);
+    await closes(t, first, says, next);
+  }
   await goesOnAt(t, both, names);
 });
 

@@ -72,6 +72,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
       clusterId: () => 'two',
       propose: ({ change }) => harness.one(change),
       mayBegin: () => true,
+      hasCaughtUp: () => true,
     },
     closer,
   );

@@ -82,10 +82,10 @@ export interface SubscriberOptions {
 /** A session that stood for so long, or brought something, was a good one: the next try comes soon. */
 const GOOD_AFTER_MS = 5_000;
 /**
- * What an operator must look at is asked again no oftener; with as much again at random still so often that the primary
- * does not take this datacenter for one that is away.
+ * What an operator must look at is asked again no oftener; with as much again at random still so often that a primary
+ * which has just begun hears in time that it lacks what is here, and takes this datacenter for none that is away.
  */
-const STUCK_RETRY_MS = 2_000;
+const STUCK_RETRY_MS = 1_000;
 /** A primary that was fenced has a successor soon. */
 const FENCED_RETRY_MS = 500;
 
@@ -195,6 +195,8 @@ export class Subscriber {
       }
       case 'diverged':
         this.#record.diverged(answer.forkSeq);
+        // Where it is the one to ask by then is looked at anew.
+        reign.addresses.failed();
         return STUCK_RETRY_MS;
       case 'fenced':
         this.#record.fencedBy(

@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import { DEFAULT_SUBSCRIBER_LIMITS } from '../../../../cluster/federation/feed/feed-limits.ts';
+import type { FeedStanding } from '../../../../cluster/federation/feed/feed-server.ts';
 import { refusingOutsiders } from '../../../../cluster/federation/refuse-outsiders.ts';
 import {
   aSecondary,
@@ -329,6 +330,34 @@ t.test('feed: a primary that has lost what it wrote is told who has it', async (
   secondary.state.cursor = undefined;
   await world.until('it has given that up', () => secondary.state.cursor?.seq === 3);
   test.same(primary.feed.ahead(), []);
+});
+
+t.test('feed: also whoever leads it next, before it has waited for that in vain', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  const other = await new PrimaryNode(world, 'p2', log).start();
+  const at = ({ address }: PrimaryNode): FeedStanding => ({
+    ...{ kind: 'elsewhere', addresses: [address], says: 'another server leads' },
+  });
+  log.write('kept');
+  secondary.addresses = [primary.address, other.address];
+  secondary.state.federationId = FEDERATION;
+  secondary.state.cursor = nextEntry(log.at(1), Buffer.from('lost'));
+  secondary.subscriber.start(1);
+  const tookMs: number[] = [];
+  for (let reign = 0; reign < 30; reign += 1) {
+    const [last, next] = reign % 2 === 0 ? [primary, other] : [other, primary];
+    await world.until('it is told', () => last.feed.ahead().length > 0);
+    await world.run(2_000 * world.draw());
+    last.become(at(next));
+    next.become(at(last));
+    // Nobody leads.
+    await world.run(500);
+    next.become(primaryStanding());
+    const fromMs = world.time.nowMs;
+    await world.until('it is told, too', () => next.feed.ahead().length > 0);
+    tookMs.push(world.time.nowMs - fromMs);
+  }
+  test.ok(Math.max(...tookMs) < 2_200, tookMs.map(Math.round).join(' '));
 });
 
 t.test(
