@@ -45,6 +45,9 @@ export type FollowedReign = Pick<PrimaryClaim, 'datacenter' | 'epoch'>;
 /** What a datacenter that was removed says, so long ago. */
 export type RemovedClaim = Pick<PrimaryClaim, 'datacenter' | 'epoch'> & { readonly ageMs: number };
 
+/** So long nobody waits for a record that its leader writes at each exchange. */
+const OUTLIVED_MS = 15_000;
+
 interface Known {
   readonly record: DirectoryRecord;
   /** By the own monotonic clock. */
@@ -150,10 +153,11 @@ export class Directory {
 
   /** Whether it is news, and not just a sign of life. */
   #take(record: DirectoryRecord): boolean {
-    const known = this.#known.get(record.datacenter)?.record;
-    if (known?.clusterId === record.clusterId && !isLater(record, known)) return false;
-    this.#known.set(record.datacenter, this.#since(record));
-    return known === undefined || contentOf(record) !== contentOf(known);
+    const known = this.#known.get(record.datacenter);
+    const told = this.#since(record);
+    if (known?.record.clusterId === record.clusterId && !isLater(told, known)) return false;
+    this.#known.set(record.datacenter, told);
+    return known === undefined || contentOf(record) !== contentOf(known.record);
   }
 
   #isWelcome(record: DirectoryRecord): boolean {
@@ -195,9 +199,10 @@ export class Directory {
 
   /** The last word of it counts, of another cluster under its name too. */
   #overhear(record: DirectoryRecord): void {
-    const known = this.#removed.get(record.datacenter)?.record;
-    const isOld = known?.clusterId === record.clusterId && !isLater(record, known);
-    if (!isOld) this.#removed.set(record.datacenter, this.#since(record));
+    const known = this.#removed.get(record.datacenter);
+    const told = this.#since(record);
+    const isOld = known?.record.clusterId === record.clusterId && !isLater(told, known);
+    if (!isOld) this.#removed.set(record.datacenter, told);
   }
 
   #since(record: DirectoryRecord): Known {
@@ -247,8 +252,15 @@ function isBefore(one: DirectoryRecord, other: DirectoryRecord): boolean {
   return one.epoch === other.epoch ? one.datacenter < other.datacenter : one.epoch > other.epoch;
 }
 
-function isLater(one: DirectoryRecord, other: DirectoryRecord): boolean {
-  return one.term === other.term ? one.count > other.count : one.term > other.term;
+/**
+ * By the term of who wrote it, and then by how often that one has. But whoever leads goes on writing: a record that was
+ * not written anew for long is of nobody, and who writes with an earlier term then has data folders that were put back.
+ */
+function isLater(one: Known, other: Known): boolean {
+  const apartMs = one.writtenAtMs - other.writtenAtMs;
+  if (Math.abs(apartMs) > OUTLIVED_MS) return apartMs > 0;
+  const { count, term } = other.record;
+  return one.record.term === term ? one.record.count > count : one.record.term > term;
 }
 
 function contentOf(record: DirectoryRecord): string {

@@ -336,7 +336,7 @@ export class FeedServer {
 
   /** Throws RpcRefusal. */
   #admit({ datacenter }: RpcCaller, { clusterId, term }: FeedHello): Follower {
-    const { followersMax } = this.#limits;
+    const { followersMax, silentMs } = this.#limits;
     const known = this.#followers.get(datacenter);
     if (known === undefined) {
       if (this.#followers.size >= followersMax) {
@@ -350,7 +350,9 @@ export class FeedServer {
       const says = otherClusterText({ datacenter, clusterId, known: known.clusterId });
       throw new RpcRefusal(FEED_REFUSAL.stranger, says);
     }
-    if (term < known.term) {
+    // Where data folders were put back to an earlier day, nobody of a later term is there any more.
+    const isThere = this.#options.clock.monotonicMs() - known.heardAtMs <= silentMs;
+    if (term < known.term && isThere) {
       const says = `${datacenter} has a later leader, of term ${known.term}`;
       throw new RpcRefusal(FEED_REFUSAL.superseded, says);
     }

@@ -61,6 +61,7 @@ function aDirectory(
     readonly removed?: readonly string[];
     readonly clusters?: Readonly<Record<string, string>>;
     readonly followed?: readonly string[];
+    readonly forgetAfterMs?: number;
   } = {},
 ): Directory {
   return new Directory({
@@ -72,7 +73,7 @@ function aDirectory(
     isRemoved: (each) => given.removed?.includes(each) === true,
     clusterIdOf: (each) => given.clusters?.[each],
     isFollowed: (each) => given.followed?.includes(each) === true,
-    forgetAfterMs: 10_000,
+    forgetAfterMs: given.forgetAfterMs ?? 10_000,
   });
 }
 
@@ -108,6 +109,20 @@ t.test(
     test.same(directory.primary(), { datacenter: 'dc4', epoch: 5, addresses: [] });
   },
 );
+
+t.test('directory: who was put back to an earlier term is found where it is now', async (test) => {
+  const world = new FeedWorld();
+  const directory = aDirectory(world, { forgetAfterMs: 3_600_000 });
+  const moved = { ...RECORD, term: 8, count: 1, addresses: [{ host: '10.0.0.9', port: 8300 }] };
+  directory.learn([{ ...RECORD, ageMs: 0 }]);
+  await world.run(15_000);
+  test.equal(directory.learn([{ ...moved, ageMs: 0 }]), false, 'whoever leads may be late');
+  await world.run(1);
+  test.equal(directory.learn([{ ...moved, ageMs: 0 }]), true, 'it would have written meanwhile');
+  test.equal(directory.learn([{ ...RECORD, ageMs: 15_001 }]), false, 'from who has not heard');
+  test.same(directory.addressesOf('dc2'), moved.addresses);
+  test.equal(directory.learn([{ ...RECORD, ageMs: 1_000 }]), true, 'it leads all the same');
+});
 
 t.test('directory: who was removed is forgotten, and nothing is learnt of it', async (test) => {
   const removed: string[] = [];

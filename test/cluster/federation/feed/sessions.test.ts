@@ -7,6 +7,7 @@ import {
   decodeFeedFrame,
 } from '../../../../cluster/federation/feed/feed-frames.ts';
 import {
+  DEFAULT_FEED_LIMITS,
   DEFAULT_SUBSCRIBER_LIMITS,
   PULLS_MAX,
 } from '../../../../cluster/federation/feed/feed-limits.ts';
@@ -38,6 +39,20 @@ t.test('sessions: only the newest one of a datacenter pulls and acknowledges', a
   );
   test.equal(await ack(fresh, log.at(4)), 'none', 'its session stands');
 });
+
+t.test(
+  'sessions: who was put back to an earlier term follows when the later is silent',
+  async (test) => {
+    const { world, primary } = await aPrimary();
+    await sessionOf(primary, { ...HELLO, term: 9 });
+    const back = { ...HELLO, term: 3 };
+    await world.run(DEFAULT_FEED_LIMITS.silentMs);
+    test.match(await refusalOf(say(primary, back)), /^feed.superseded/);
+    await world.run(1);
+    test.equal((await say(primary, back)).kind, 'tail');
+    test.match(await refusalOf(say(primary, { ...HELLO, term: 2 })), /later leader, of term 3/);
+  },
+);
 
 t.test(
   'sessions: end with pulls out of order, too many of them, and acknowledgements of the future',
