@@ -101,6 +101,8 @@ export class Promotion {
   readonly #rest: RestOfLog;
   readonly #candidacy: Candidacy;
   #isUnderWay = false;
+  /** Resolves when the last renewal that this primary tried by itself is over. */
+  #renewal: Promise<unknown> = Promise.resolve();
   /** Ends that this primary takes no writes for whoever asks for its promise. */
   #endYielding: (() => void) | undefined;
 
@@ -133,7 +135,7 @@ export class Promotion {
    * the next epoch. On its leader. Rejects with PromotionRefusal.
    */
   elect(): Promise<Promoted> {
-    return this.#alone(() => this.#candidacy.run({ kind: 'elected' }));
+    return this.#asWished(() => this.#candidacy.run({ kind: 'elected' }));
   }
 
   /**
@@ -157,7 +159,9 @@ export class Promotion {
       if (told?.datacenter === this.#options.datacenter && told.epoch > state.epoch) {
         throw refused(`this datacenter began epoch ${told.epoch}, and has lost it`);
       }
-      await this.#alone(() => this.#candidacy.run({ kind: 'renewed', after: epoch }));
+      const renewal = this.#alone(() => this.#candidacy.run({ kind: 'renewed', after: epoch }));
+      this.#renewal = renewal.catch(() => undefined);
+      await renewal;
     } catch (error) {
       const why = messageOf(error);
       this.#options.logger.warn({ epoch, why }, 'this reign is outrun, and no other has begun');
@@ -181,7 +185,7 @@ export class Promotion {
    * must be `nextEpoch`, so that nobody does it twice. On its leader. Rejects with PromotionRefusal.
    */
   force(epoch: number): Promise<Promoted> {
-    return this.#alone(() => this.#candidacy.run({ kind: 'forced', epoch }));
+    return this.#asWished(() => this.#candidacy.run({ kind: 'forced', epoch }));
   }
 
   /**
@@ -190,7 +194,7 @@ export class Promotion {
    * same is tried anew with the next. Rejects with PromotionRefusal.
    */
   handOver(to: string): Promise<number> {
-    return this.#alone(async () => {
+    return this.#asWished(async () => {
       const { datacenter, port } = this.#options;
       const state = requireLeading(port);
       const successor = successorOf(datacenter, state);
@@ -324,6 +328,12 @@ export class Promotion {
     if (state !== undefined) return state;
     const says = `this server does not lead ${datacenter}, or it has no global log yet`;
     throw new RpcRefusal(PROMOTION_REFUSAL.notLeading, says);
+  }
+
+  /** Of a person. A renewal that does not come about is tried again at once, and would be in the way for ever. */
+  async #asWished<T>(work: () => Promise<T>): Promise<T> {
+    await this.#renewal;
+    return await this.#alone(work);
   }
 
   async #alone<T>(work: () => Promise<T>): Promise<T> {

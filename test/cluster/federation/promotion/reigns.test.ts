@@ -61,6 +61,24 @@ t.test(
   },
 );
 
+t.test("renewal: one that is tried again and again is in nobody's way", async (test) => {
+  const { world, one, three } = threeDatacenters();
+  Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
+  world.cuts.add('dc1 dc2').add('dc1 dc3');
+  const wishes = [
+    () => one.promotion.elect(),
+    () => one.promotion.handOver('dc2'),
+    () => one.promotion.force(2),
+  ];
+  for (const wish of wishes) {
+    const renewal = one.promotion.onNewerEpoch(2);
+    await world.time.run(1);
+    const says = await refusalOf(world, wish());
+    test.notMatch(says, /under way/);
+    await renewal;
+  }
+});
+
 t.test('renewal: a primary that another one has followed ends its reign instead', async (test) => {
   const { world, one, two } = threeDatacenters();
   one.isUp = false;
