@@ -6,6 +6,8 @@
 export const STOP_MAX_MS = 25_000;
 /** What was under way at the disks when one of them failed. */
 export const END_MAX_MS = 5_000;
+/** Between two looks whether that is over. */
+const LOOK_MS = 50;
 
 /**
  * Resolves when `stop` does, and rejects as it does. Where that and leaving take longer than `maxMs`, the process kills
@@ -27,10 +29,25 @@ export async function stoppedInTime(
   }
 }
 
-/** Ends the process with status 1, once what is open is closed, or by force. */
-export function endAfterFatal(close: () => Promise<unknown>, onLate: () => void): void {
-  const end = (): void => process.exit(1);
+/**
+ * Ends the process with status 1, once what is open is closed and no file is being read or written, for which leaving
+ * would wait; or by force.
+ */
+export function endAfterFatal(
+  close: () => Promise<unknown>,
+  onLate: () => void,
+  maxMs: number = END_MAX_MS,
+): void {
+  const end = (): void => {
+    if (!isAtFiles()) process.exit(1);
+    setTimeout(end, LOOK_MS);
+  };
   // Whoever meets what is closed meanwhile is of no matter, and must not make it leave before.
   process.on('uncaughtException', () => undefined);
-  void stoppedInTime(close, onLate, END_MAX_MS).then(end, end);
+  void stoppedInTime(close, onLate, maxMs).then(end, end);
+}
+
+/** By the names that Node gives such calls; those of the databases are over when these are closed. */
+function isAtFiles(): boolean {
+  return process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
 }

@@ -1,4 +1,5 @@
-// A process that is told to stop, and whose closing comes to its end while a call to a disk still hangs.
+// A process that is told to stop, or that cannot go on, and whose closing comes to its end while a call to a disk still
+// hangs.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -12,14 +13,16 @@ const MODULE = join(
   ...['..', '..', 'src', 'platform-node', 'stopped-in-time.js'],
 );
 
-/** How a process ends that stops within `maxMs`, behind these statements. */
+const LATE = "() => console.log('late'), 500";
+const STOPS = `await stoppedInTime(async () => {}, ${LATE}); console.log('stopped');`;
+const FAILS = `endAfterFatal(async () => {}, ${LATE});`;
+
+/** How a process ends that executes these statements. */
 async function endOf(t: Test, statements: string): Promise<readonly [string, string]> {
   const script = `
     import { open } from 'node:fs/promises';
-    import { stoppedInTime } from ${JSON.stringify(pathToFileURL(MODULE).href)};
+    import { endAfterFatal, stoppedInTime } from ${JSON.stringify(pathToFileURL(MODULE).href)};
     ${statements}
-    await stoppedInTime(async () => {}, () => console.log('late'), 500);
-    console.log('stopped');
   `;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -36,13 +39,25 @@ async function endOf(t: Test, statements: string): Promise<readonly [string, str
   return [await Promise.race([ended, hangs]), output];
 }
 
-t.test('stopped in time: what nobody waits for does not keep the process either', async (t) => {
+/** To open a pipe that nobody writes to stands for a call to a disk that hangs. */
+function hangingCall(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'stopped-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const pipe = join(folder, 'pipe');
   execFileSync('mkfifo', [pipe]);
-  // To open a pipe that nobody writes to stands for a call to a disk that hangs.
-  const hanging = await endOf(t, `void open(${JSON.stringify(pipe)});`);
+  return `void open(${JSON.stringify(pipe)});`;
+}
+
+t.test('stopped in time: what nobody waits for does not keep the process either', async (t) => {
+  const hanging = await endOf(t, `${hangingCall(t)} ${STOPS}`);
   t.same(hanging, ['SIGKILL', 'stopped\nlate\n']);
-  t.same(await endOf(t, ''), ['0', 'stopped\n'], 'and it waits for nothing else');
+  t.same(await endOf(t, STOPS), ['0', 'stopped\n'], 'and it waits for nothing else');
+});
+
+t.test('stopped in time: nor one that cannot go on', async (t) => {
+  const hanging = await endOf(t, `${hangingCall(t)} ${FAILS}`);
+  t.same(hanging, ['SIGKILL', 'late\n']);
+  t.same(await endOf(t, FAILS), ['1', ''], 'and it waits for nothing else');
+  const short = `void open(${JSON.stringify(MODULE)}); ${FAILS}`;
+  t.same(await endOf(t, short), ['1', ''], 'what does not hang comes to its end');
 });
