@@ -6,7 +6,8 @@ import type { Clock, Timer } from '../../cluster/platform/clock.ts';
 /** The clock of this machine. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
-  wallMs: () => Date.now(),
+  // Of a machine that has lost its time it may say less, which nothing that is stored can say.
+  wallMs: () => Math.max(0, Date.now()),
   after: (delayMs, action) => (delayMs === 0 ? afterThisTurn(action) : afterDelay(delayMs, action)),
 };
 

@@ -31,6 +31,18 @@ t.test('clock: what was cancelled does not come', async (test) => {
   test.notOk(hasCome);
 });
 
+t.test('clock: a machine that has lost its time is in 1970, and not before', (test) => {
+  const { now } = Date;
+  test.teardown(() => Object.assign(Date, { now }));
+  for (const ms of [-1, -86_400_000]) {
+    Date.now = () => ms;
+    test.equal(systemClock.wallMs(), 0);
+  }
+  Date.now = () => 1;
+  test.equal(systemClock.wallMs(), 1);
+  test.end();
+});
+
 t.test('clock: what is due in a month or more is not due at once', async (test) => {
   const come: number[] = [];
   const delaysMs = [2 ** 31 - 1, 2 ** 31, 2 ** 33, Number.POSITIVE_INFINITY];
