@@ -4,6 +4,7 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { must } from '../../cluster/base/assert.ts';
+import type { AuthMethod } from '../acl/auth-method.ts';
 import { AclError } from '../acl/error.ts';
 import type { PendingLogin } from '../auth-methods/oidc.ts';
 import { counted, mintToken, requireLoginMethod } from './login.ts';
@@ -35,6 +36,7 @@ export async function oidcCallback(
 ): Promise<OperationOutput<'oidc.callback'>> {
   const method = requireLoginMethod(service, request, input);
   const result = await counted(service, method, async () => {
+    requireWritable(service, method);
     const pending = await take(service, input.state, reignOf(request));
     const { state, code, clientNonce } = input;
     const identity = await service.authMethods.oidcFlow.callback({
@@ -52,6 +54,12 @@ export async function oidcCallback(
     );
   });
   return result;
+}
+
+/** Its state would be used up for a token that cannot be written now. Throws why not. */
+function requireWritable({ federation }: Service, { tokenLocality }: AuthMethod): void {
+  const closed = tokenLocality === 'global' ? federation.closedBecause() : undefined;
+  if (closed !== undefined) throw closed;
 }
 
 function reignOf({ attempt }: Request): number {

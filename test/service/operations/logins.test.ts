@@ -11,6 +11,7 @@ import {
 import { RULES_OF_METHOD_MAX } from '../../../src/service/binding-rules.ts';
 import { createOperations } from '../../../src/service/create-operations.ts';
 import type { ServiceDeps } from '../../../src/service/deps.ts';
+import { LeaderAway } from '../../../src/service/remote.ts';
 import { PendingLogins } from '../../../src/service/pending-logins.ts';
 import {
   allOf,
@@ -132,6 +133,38 @@ t.test('login by OIDC: so many of one method wait for their end and no more', as
   t.equal(await begin(), FULL_OF_METHOD);
   clock.advance(OIDC_PENDING_MS);
   t.equal(await begin(), 'ok', 'when their time is over');
+});
+
+/** A login that was begun where what all share may be closed. */
+async function withGate(tokenLocality: 'global' | 'local') {
+  const harness = await createHarness();
+  const gate: { closed: AclError | undefined } = { closed: undefined };
+  const federation = { ...harness.deps.federation, closedBecause: () => gate.closed };
+  /** Between two tries. */
+  const leaderChanged = async (): Promise<void> => {
+    gate.closed = undefined;
+  };
+  const remote = { ...harness.deps.remote, leaderChanged };
+  const door = createOperations({ ...harness.deps, federation, remote });
+  const draft = { type: 'oidc', maxTokenTtlNs: 60_000_000_000n, tokenLocality };
+  await newMethod(harness, 'idp', draft);
+  await bind(harness, 'idp', 'service', ATTRIBUTE);
+  const common = { authMethod: 'idp', clientNonce: 'n', namespace: undefined };
+  const begun = { ...common, redirectUri: 'https://me', meta: {} };
+  await door.run('oidc.auth-url', begun, CALL);
+  const ended = { ...common, state: 'state-1', code: '{"name":"web"}' };
+  return { gate, end: () => refusalOf(door.run('oidc.callback', ended, CALL)) };
+}
+
+t.test('login by OIDC: uses nothing up while its token could not be written', async (t) => {
+  const { end, gate } = await withGate('global');
+  gate.closed = new AclError('unavailable', 'somebody has more');
+  t.equal(await end(), 'unavailable: somebody has more');
+  gate.closed = new LeaderAway({ says: 'it has just begun' });
+  t.equal(await end(), 'ok', 'it is tried until it can be');
+  const local = await withGate('local');
+  local.gate.closed = new AclError('unavailable', 'somebody has more');
+  t.equal(await local.end(), 'ok', 'that of this datacenter alone can be');
 });
 
 t.test('login by OIDC: what could not be stored takes no room', async (t) => {
