@@ -1,6 +1,7 @@
 // A primary whose time is over, and a datacenter whose entries the primary has not, cannot learn so from a
 // feed. The leader of such a datacenter asks whoever is said to be primary for its epochs, and its own log
-// takes them: that ends its reign, and sets apart what only it has.
+// takes them: that ends its reign, and sets apart what only it has. Where there is none to learn of, it goes on with
+// what it has itself begun.
 
 import type { Clock, Timer } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -27,6 +28,8 @@ export interface LaterReignOptions {
   readonly isDiverged: () => boolean;
   /** Rejects with RpcError. */
   readonly call: (to: NetAddress, request: RpcCall) => Promise<Uint8Array>;
+  /** There is no later reign that could be learnt of now. */
+  readonly onNone: () => Promise<void>;
 }
 
 const EVERY_MS = 1_000;
@@ -97,6 +100,7 @@ export class LaterReign {
     const { clock, logger, random } = this.#options;
     this.#timer = clock.after(EVERY_MS * (1 + random.fraction()), () => {
       void this.look()
+        .then((isLearnt) => (isLearnt ? undefined : this.#options.onNone()))
         .catch((error: unknown) => {
           logger.warn({ cause: error }, 'a later reign could not be learnt of');
         })

@@ -43,6 +43,18 @@ export function successorOf(
   return isGivenAway ? votedFor : undefined;
 }
 
+/**
+ * Whether the last primary has promised itself a later epoch, which has not begun: nobody is primary, and nobody else
+ * can begin it.
+ */
+export function isRenewing(
+  datacenter: string,
+  { epoch, primary, maxEpoch, votedFor, isDiverged }: PromotionState,
+): boolean {
+  const isOwn = primary === datacenter && votedFor === datacenter && !isDiverged;
+  return isOwn && maxEpoch > epoch;
+}
+
 /** Entries of another datacenter that follow the own last one. */
 export interface RestBatch {
   /** That the own datacenter has promised to itself. */

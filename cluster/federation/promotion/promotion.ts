@@ -32,6 +32,7 @@ import {
   type PromiseAsk,
 } from './promotion-frames.ts';
 import {
+  isRenewing,
   type PromotionPort,
   type PromotionState,
   requireLeading,
@@ -109,7 +110,11 @@ export class Promotion {
   constructor(options: PromotionOptions) {
     this.#options = options;
     this.#timing = { ...DEFAULT_PROMOTION_TIMING, ...options.timing };
-    this.#laterReign = new LaterReign({ ...options, call: options.callFollowed });
+    this.#laterReign = new LaterReign({
+      ...options,
+      call: options.callFollowed,
+      onNone: () => this.#renewAgain(),
+    });
     const { callMs: deadlineMs } = this.#timing;
     const ask = (datacenter: string, method: string, payload: Uint8Array) =>
       askLeader(options, { datacenter, method, payload, deadlineMs });
@@ -146,11 +151,27 @@ export class Promotion {
    */
   async onNewerEpoch(epoch: number): Promise<void> {
     const state = this.#options.port.state();
-    const isBusy = this.#isUnderWay || this.#endYielding !== undefined;
-    if (isBusy || state?.isPrimary !== true || state.epoch >= epoch) return;
+    if (state?.isPrimary !== true || state.epoch >= epoch) return;
+    await this.#renew(state, epoch);
+  }
+
+  /**
+   * Whoever was to promise may have been lost behind the own promise. What only this datacenter could have begun has not
+   * begun, so it waits for no person.
+   */
+  async #renewAgain(): Promise<void> {
+    const { datacenter, port } = this.#options;
+    const state = port.isLeading() ? port.state() : undefined;
+    if (state === undefined || !isRenewing(datacenter, state)) return;
+    await this.#renew(state, state.maxEpoch);
+  }
+
+  /** Begins an epoch behind that one, unless somebody has begun one since. */
+  async #renew(state: PromotionState, after: number): Promise<void> {
+    if (this.#isUnderWay || this.#endYielding !== undefined) return;
     try {
       if (await this.#laterReign.look()) return;
-      const claim = this.outrunBy();
+      const claim = this.#laterReign.claimed();
       if (claim !== undefined) {
         throw refused(`${claim.datacenter} has begun epoch ${claim.epoch}, and does not answer`);
       }
@@ -159,12 +180,13 @@ export class Promotion {
       if (told?.datacenter === this.#options.datacenter && told.epoch > state.epoch) {
         throw refused(`this datacenter began epoch ${told.epoch}, and has lost it`);
       }
-      const renewal = this.#alone(() => this.#candidacy.run({ kind: 'renewed', after: epoch }));
+      const renewal = this.#alone(() => this.#candidacy.run({ kind: 'renewed', after }));
       this.#renewal = renewal.catch(() => undefined);
       await renewal;
     } catch (error) {
       const why = messageOf(error);
-      this.#options.logger.warn({ epoch, why }, 'this reign is outrun, and no other has begun');
+      const says = 'this reign is outrun, and no other has begun';
+      this.#options.logger.warn({ epoch: after, why }, says);
     }
   }
 

@@ -79,6 +79,50 @@ t.test("renewal: one that is tried again and again is in nobody's way", async (t
   }
 });
 
+t.test('renewal: is tried again where it came to nothing behind the own promise', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
+  const hangs = () => {
+    throw new Error('its disk hangs');
+  };
+  for (const each of [two, three]) each.promiseFirst = hangs;
+  one.promotion.start();
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same([one.isPrimary, one.maxEpoch, one.votedFor], [false, 3, 'dc1'], 'nobody is primary');
+  for (const each of [two, three]) each.promiseFirst = () => undefined;
+  one.isLeader = false;
+  await world.time.run(10_000);
+  test.equal(one.isPrimary, false, 'it is for the leader to do');
+  one.isLeader = true;
+  await world.time.until('dc1 goes on', () => one.isPrimary);
+  test.equal(one.state().epoch, 4);
+  two.follow(one, 10);
+  test.same(two.cursor, one.cursor);
+  one.promotion.stop();
+  test.same(world.violations, []);
+});
+
+t.test('renewal: is not tried again by whom it is nothing to', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  const hangs = () => {
+    throw new Error('its disk hangs');
+  };
+  one.isUp = false;
+  three.promiseFirst = hangs;
+  two.promotion.start();
+  await refusalOf(world, two.promotion.elect());
+  three.promiseFirst = () => undefined;
+  await world.time.run(10_000);
+  test.same([two.isPrimary, two.maxEpoch], [false, 2], 'a candidate waits for a person');
+  two.promotion.stop();
+  one.isUp = true;
+  Object.assign(one, { maxEpoch: 2, votedFor: 'dc2' });
+  one.promotion.start();
+  await world.time.run(10_000);
+  test.same([one.isPrimary, one.maxEpoch], [false, 2], 'the one that is promised may have begun');
+  one.promotion.stop();
+});
+
 t.test('renewal: a primary that another one has followed ends its reign instead', async (test) => {
   const { world, one, two } = threeDatacenters();
   one.isUp = false;

@@ -27,6 +27,8 @@ const TIMEOUT_MS = 60_000;
 /** As the transport has it, in what a ballot says of who did not answer. */
 const STRANGER = / is of datacenter "/;
 const SETTLE_EVERY_MS = 3000;
+/** Each has been told so often before somebody takes the loss. */
+const ROUNDS_BEFORE_FORCE = 4;
 
 export class PrimaryMover {
   readonly #options: PrimaryMoverOptions;
@@ -51,19 +53,34 @@ export class PrimaryMover {
     }
   }
 
-  /** Elects among these, again and again, until one of their datacenters is primary. */
+  /**
+   * Elects among these, again and again, until one of their datacenters is primary. Where that leads nowhere, and one
+   * was forced that others cannot yield to, forces it once more, as STATUS says.
+   */
   async settle(hosts: readonly SimHost[]): Promise<void> {
     const { sites, world } = this.#options;
     const own = sites.flatMap((site, place) =>
       site.some((host) => hosts.includes(host)) ? [place] : [],
     );
+    let inVain = 0;
     for (let turn = 0; ; turn += 1) {
       await new Promise<void>((resolve) => {
         world.time.after(SETTLE_EVERY_MS, resolve);
       });
-      if (this.#hasPrimary(hosts)) continue;
+      inVain = this.#hasPrimary(hosts) ? 0 : inVain + 1;
+      if (inVain === 0) continue;
+      const isTime = inVain > ROUNDS_BEFORE_FORCE * own.length && turn % 2 === 0;
+      if (isTime && this.#forceAgain(hosts)) continue;
       this.#elect(own[turn % own.length]!);
     }
+  }
+
+  #forceAgain(hosts: readonly SimHost[]): boolean {
+    const { group, sites } = this.#options;
+    const forced = this.#forced;
+    if (forced === undefined || !hosts.includes(forced) || this.#openCount > 0) return false;
+    const leader = group.leader(sites.find((site) => site.includes(forced)) ?? []);
+    return this.#ask(leader, 'forced again', (promotion) => promotion.force(promotion.nextEpoch()));
   }
 
   #hasPrimary(hosts: readonly SimHost[]): boolean {
