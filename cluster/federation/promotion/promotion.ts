@@ -156,8 +156,8 @@ export class Promotion {
   }
 
   /**
-   * Whoever was to promise may have been lost behind the own promise. What only this datacenter could have begun has not
-   * begun, so it waits for no person.
+   * Whoever was to promise may have been lost behind the own promise. What only this datacenter could have begun has
+   * not begun, so it waits for no person.
    */
   async #renewAgain(): Promise<void> {
     const { datacenter, port } = this.#options;
