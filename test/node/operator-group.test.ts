@@ -18,6 +18,9 @@ import {
 } from '../support/running-group.ts';
 import { Client, type Fields, ROOT, runNode } from '../support/running-node.ts';
 
+/** Each has servers of its own, and waits for them most of the time. */
+t.jobs = 2;
+
 interface Ended {
   readonly status: number;
   readonly out: string;
