@@ -62,12 +62,14 @@ t.test('made once: nor is it made by a leader that came when it was gone', async
   const servers = await runServers(t, 3);
   const leader = await leaderOf(servers);
   const mine = await revoke(t, leader.client);
+  const admin = leader.client.as(mine);
+  const soon = { ServerStabilizationTime: '100ms', LastContactThreshold: '5s' };
+  await admin.made('PUT', '/operator/autopilot/configuration', soon);
   const newcomer = servers.find((each) => each !== leader)!;
   const { nodeId: before } = newcomer.node.info;
   await newcomer.close();
   newcomer.loseDisk();
   await newcomer.open({ 'bootstrap-expect': '1' });
-  const admin = leader.client.as(mine);
   const { nodeId: id } = newcomer.node.info;
   t.not(id, before, 'its disk is another one');
   await until('it has a vote', async () => {
