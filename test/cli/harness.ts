@@ -14,6 +14,15 @@ import { isSealed, sealed, unsealed } from '../../src/platform-node/sealed-archi
 /** A whole response, or the value of a 200. */
 export type Scripted = Partial<TransportResponse> & { readonly value?: unknown };
 
+/** What a server says that refuses. */
+export function problem(status: number, code: string, detail: string): Scripted {
+  return {
+    status,
+    headers: { 'content-type': 'application/problem+json; charset=utf-8' },
+    text: JSON.stringify({ status, code, detail, title: 'x', type: 'about:blank' }),
+  };
+}
+
 export interface Script {
   /** By `METHOD path` with or without the query; several answers are given in turn. */
   readonly answers?: Readonly<Record<string, Scripted | readonly Scripted[]>>;

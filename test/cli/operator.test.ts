@@ -1,7 +1,7 @@
 // `conclave operator …` and `conclave keygen`: what each command asks, prints and ends with.
 
 import t from 'tap';
-import { run, type Script } from './harness.ts';
+import { problem, run, type Script } from './harness.ts';
 
 const IDS = {
   one: 'e349749b-3303-3ddf-959c-b5885a0e1f6e',
@@ -329,12 +329,6 @@ for (const [line, says] of USAGE) {
     t.same(asked, []);
   });
 }
-
-const problem = (status: number, code: string, detail: string) => ({
-  status,
-  headers: { 'content-type': 'application/problem+json' },
-  text: JSON.stringify({ status, code, detail }),
-});
 
 /** What the server refuses, and the next step that a person is told. */
 const FAILED: readonly (readonly [line: string, answers: Script['answers'], says: RegExp])[] = [

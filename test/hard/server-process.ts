@@ -137,9 +137,8 @@ function commandOf(plan: ServerPlan): readonly [string, ...string[]] {
   const { nodeOptions = [], fileMaxKib } = plan;
   const server = [process.execPath, ...nodeOptions, MAIN, 'agent', ...argumentsOf(plan)] as const;
   if (fileMaxKib === undefined) return server;
-  // The shell counts in blocks of 512 bytes, and becomes the server. A test runner's options for its children
-  // would give that server a handler for the signal of such a write, which ends it; it has none of its own.
-  const script = `ulimit -f ${fileMaxKib * 2}; unset NODE_OPTIONS; exec "$@"`;
+  // The shell counts in blocks of 512 bytes, and becomes the server.
+  const script = `ulimit -f ${fileMaxKib * 2}; exec "$@"`;
   return ['sh', '-c', script, 'sh', ...server];
 }
 

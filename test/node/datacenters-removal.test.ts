@@ -12,6 +12,9 @@ import {
 } from '../support/running-datacenters.ts';
 import type { Client } from '../support/running-node.ts';
 
+/** Each has servers of its own, and waits for them most of the time. */
+t.jobs = 3;
+
 interface Shown {
   readonly Name: string;
   readonly State: string;

@@ -23,6 +23,9 @@ import {
 } from '../support/running-group.ts';
 import { settled } from '../support/simulated-world.ts';
 
+/** Each has servers of its own, and waits for them most of the time. */
+t.jobs = 3;
+
 /** What comes after this release. */
 const NEXT = NEWEST_LEVEL + 1;
 

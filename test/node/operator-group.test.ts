@@ -18,6 +18,9 @@ import {
 } from '../support/running-group.ts';
 import { Client, type Fields, ROOT, runNode } from '../support/running-node.ts';
 
+/** Each has servers of its own, and waits for them most of the time. */
+t.jobs = 2;
+
 interface Ended {
   readonly status: number;
   readonly out: string;
@@ -309,14 +312,19 @@ t.test('without a leader: what is stale is told, everything else is 503 in time'
   t.same([listed.status, listed.out.split('\n').length], [0, 5], listed.err);
   const saved = await conclave(left.port, `snapshot save --stale ${join(folderOf(t), 'x')}`);
   t.equal(saved.status, 0, saved.err);
-  for (const [method, path] of [
+  const asked = [
     ['GET', '/operator/raft/configuration'],
     ['GET', '/operator/autopilot/health'],
     ['POST', '/operator/raft/transfer-leader'],
     ['GET', '/snapshot'],
     ['PUT', '/snapshot'],
-  ] as const) {
-    const { status, text, headers } = await left.client.send(method, path, { body: '' });
-    t.same([status, typeof headers['retry-after']], [503, 'string'], `${method} ${path}: ${text}`);
+  ] as const;
+  // Each is tried again for a while: they wait side by side.
+  const replies = await Promise.all(
+    asked.map(([method, path]) => left.client.send(method, path, { body: '' })),
+  );
+  for (const [place, { status, text, headers }] of replies.entries()) {
+    const what = asked[place]!.join(' ');
+    t.same([status, typeof headers['retry-after']], [503, 'string'], `${what}: ${text}`);
   }
 });

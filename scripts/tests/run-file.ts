@@ -1,0 +1,88 @@
+// One test file as a process of its own, as `node FILE` runs it: no loader of a test runner is in it, nor in the
+// servers that it starts.
+
+import { spawn } from 'node:child_process';
+import { performance } from 'node:perf_hooks';
+
+export interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+export interface FileResult {
+  readonly file: string;
+  readonly counts: Counts;
+  /** Undefined when it passed. */
+  readonly fault: string | undefined;
+  /** All that it printed, on both streams. */
+  readonly output: string;
+  readonly seconds: number;
+}
+
+/** For a file to say what it waited for, and to end. */
+const GRACE_SECONDS = 30;
+
+const running = new Set<ReturnType<typeof spawn>>();
+
+/**
+ * Resolves when the file has ended, however it did. tap ends a file at the timeout and lists what it waits for; one
+ * that is too busy for that is killed.
+ */
+export function runFile(
+  file: string,
+  timeoutSeconds: number,
+  graceSeconds = GRACE_SECONDS,
+): Promise<FileResult> {
+  const start = performance.now();
+  const child = spawn(process.execPath, ['--enable-source-maps', file], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, TAP_TIMEOUT: `${timeoutSeconds}` },
+  });
+  running.add(child);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8');
+    stream.on('data', (piece: string) => {
+      output += piece;
+    });
+  }
+  const deadline = setTimeout(() => child.kill('SIGKILL'), (timeoutSeconds + graceSeconds) * 1_000);
+  return new Promise((resolve) => {
+    const end = (ending: string | undefined): void => {
+      clearTimeout(deadline);
+      running.delete(child);
+      const counts = countsOf(output);
+      const fault = faultOf(counts, ending);
+      const seconds = (performance.now() - start) / 1_000;
+      resolve({ file, counts: counts ?? NONE, fault, output, seconds });
+    };
+    child.once('error', ({ message }) => end(message));
+    child.once('close', (code, signal) =>
+      end(code === 0 ? undefined : `ended with ${signal ?? `status ${code}`}`),
+    );
+  });
+}
+
+/** Ends what runs: nobody waits for it any more. */
+export function killRunningFiles(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
+
+const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };
+
+/** What tap says in the closing line of a file. Undefined when there is none: the file did not come to its end. */
+function countsOf(output: string): Counts | undefined {
+  const closing = [...output.matchAll(/^# \{(.*)\}$/gm)].at(-1)?.[1];
+  if (closing === undefined) return undefined;
+  const figure = (name: string): number =>
+    Number(new RegExp(`\\b${name}: (\\d+)`).exec(closing)?.[1] ?? 0);
+  return { passed: figure('pass'), failed: figure('fail'), skipped: figure('skip') };
+}
+
+function faultOf(counts: Counts | undefined, ending: string | undefined): string | undefined {
+  if (counts === undefined) return ending ?? 'ended before its tests did';
+  if (counts.failed > 0) return `${counts.failed} failed`;
+  if (ending !== undefined) return ending;
+  return counts.passed + counts.skipped === 0 ? 'tested nothing' : undefined;
+}

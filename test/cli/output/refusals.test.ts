@@ -1,0 +1,289 @@
+// What commands say when they are refused or typed wrongly, and what they end with.
+
+import { Command } from 'commander';
+import t from 'tap';
+import { TransportError } from '../../../src/client/transport.ts';
+import {
+  OTHER_POLICY_ID,
+  PLAIN_TOKEN,
+  POLICIES,
+  POLICY_ID,
+  SECRET,
+  TOKEN,
+  TOKEN_ID,
+} from '../fixtures.ts';
+import { problem, run } from '../harness.ts';
+
+const REFUSALS: readonly (readonly [name: string, answer: object, ...said: string[]])[] = [
+  [
+    'no token',
+    problem(
+      403,
+      'permission-denied',
+      "Permission denied: anonymous token lacks permission 'acl:read'.",
+    ),
+    'http://127.0.0.1:8500 refused GET /v1/acl/tokens (403 permission-denied)',
+    "Permission denied: anonymous token lacks permission 'acl:read'.",
+    'CONCLAVE_TOKEN',
+  ],
+  [
+    'no token to log out',
+    problem(401, 'unauthenticated', 'Supplied token does not exist'),
+    'no token was sent',
+  ],
+  [
+    'a datacenter of an older release',
+    problem(503, 'unavailable', 'the other datacenter runs a release without this operation'),
+    'Next: upgrade the servers that run the older release',
+  ],
+  [
+    'a token without the right',
+    problem(
+      403,
+      'permission-denied',
+      "Permission denied: token with AccessorID 'x' lacks permission 'acl:read'",
+    ),
+    'conclave acl explain',
+  ],
+  [
+    'an unknown token',
+    problem(403, 'token-unknown', 'ACL not found'),
+    'ACL not found',
+    'has expired',
+  ],
+  [
+    'before the bootstrap',
+    problem(403, 'token-unknown', 'ACL system must be bootstrapped before making any requests'),
+    'conclave acl bootstrap',
+  ],
+  ['a bare text', { status: 500, text: 'No cluster leader' }, '(500)', 'No cluster leader'],
+  [
+    'a server without leader',
+    {
+      ...problem(503, 'unavailable', 'No cluster leader'),
+      headers: { 'retry-after': '2', 'content-type': 'application/problem+json' },
+    },
+    'try again in 2 s',
+  ],
+  [
+    'the primary does not answer',
+    problem(503, 'unavailable', 'Remote DC has no server currently reachable: dc1: refused'),
+    'If it lasts: `conclave operator datacenters` says why',
+  ],
+  [
+    'a primary that hears no majority',
+    problem(
+      503,
+      'unavailable',
+      'Nothing was written: datacenter dc1 is the primary, but has not heard a majority of the 3 datacenters for 31s',
+    ),
+    'lost for good that no majority is left: `conclave operator datacenter remove',
+  ],
+  [
+    'an unknown outcome',
+    problem(504, 'outcome-unknown', 'the leader was lost'),
+    'may have taken effect',
+  ],
+  ['an answer that is no JSON', { status: 200, text: '<html>' }, 'is this a Conclave server?'],
+];
+
+for (const [name, answer, ...said] of REFUSALS) {
+  t.test(
+    `a refusal (${name}): exit status 1, the server's text, and what to do next`,
+    async (t) => {
+      const outcome = await run(['acl', 'token', 'list'], {
+        answers: { 'GET /v1/acl/tokens': answer },
+      });
+      t.same([outcome.status, outcome.out], [1, '']);
+      t.match(outcome.err, /^Error: /);
+      t.match(outcome.err, /\nNext: .*\n$|\nNo cluster leader\n$/);
+      for (const words of said) t.match(outcome.err, words);
+    },
+  );
+}
+
+t.test('a refusal about the own token: speaks of the secret, not of an accessor id', async (t) => {
+  const gone = problem(403, 'token-unknown', 'token does not exist: ACL not found');
+  const { err } = await run(['acl', 'token', 'read', '--self'], {
+    answers: { 'GET /v1/acl/token/self': gone },
+  });
+  t.match(err, 'Next: the token is unknown to the server or has expired');
+});
+
+t.test(
+  'a server that is not there: exit status 1, the address, and how to start one',
+  async (t) => {
+    const { status, err } = await run(['members', '--http-addr', 'localhost:1'], {
+      send: () => Promise.reject(new TransportError('refused', 'connect ECONNREFUSED')),
+    });
+    t.equal(status, 1);
+    t.match(err, 'no answer from localhost:1: connect ECONNREFUSED');
+    t.match(err, 'npm start');
+  },
+);
+
+t.test('a delete of something that is not there: says so with exit status 1', async (t) => {
+  const { status, out, err } = await run(['acl', 'token', 'delete', TOKEN_ID], {
+    answers: { [`DELETE /v1/acl/token/${TOKEN_ID}`]: { value: false } },
+  });
+  t.same([status, out], [1, '']);
+  t.match(err, `there is no token ${TOKEN_ID}: nothing was deleted`);
+});
+
+t.test('the beginning of an id: several that fit are shown, none is chosen', async (t) => {
+  const answers = { 'GET /v1/acl/policies': { value: POLICIES } };
+  const several = await run(['acl', 'policy', 'delete', 'aaaa'], { answers });
+  t.equal(several.status, 1);
+  t.same(several.asked, ['GET /v1/acl/policies?limit=1000']);
+  t.match(several.err, `${POLICY_ID}  ops`);
+  t.match(several.err, `${OTHER_POLICY_ID}  web-read`);
+  const none = await run(['acl', 'policy', 'delete', 'ffff'], { answers });
+  t.equal(none.status, 1);
+  t.match(none.err, 'conclave acl policy list');
+});
+
+t.test('a name: goes before an id that begins with the same letters', async (t) => {
+  const policies = [POLICIES[0], { ...POLICIES[1], Name: 'AAAA1' }];
+  const { asked } = await run(['acl', 'policy', 'delete', 'aaaa1'], {
+    answers: { 'GET /v1/acl/policies': { value: policies } },
+  });
+  t.equal(asked[1], `DELETE /v1/acl/policy/${OTHER_POLICY_ID}`);
+});
+
+t.test('a token: is found by no description', async (t) => {
+  const { asked, status } = await run(['acl', 'token', 'delete', 'Anonymous Token'], {
+    answers: { 'GET /v1/acl/tokens': { value: [PLAIN_TOKEN] } },
+  });
+  t.same([status, asked.length], [1, 1]);
+});
+
+const USAGE: readonly (readonly [line: string, said: string])[] = [
+  ['acl token create --no-such-flag x', '--no-such-flag'],
+  ['acl token create -no-such-flag', '-no-such-flag'],
+  ['acl token create extra', 'too many arguments'],
+  ['acl tokens', "unknown command 'tokens'"],
+  ['acl token read', 'a token id or --accessor-id'],
+  [`acl token read ${TOKEN_ID} --accessor-id ${TOKEN_ID}`, 'give only one of'],
+  [`acl token read --self ${TOKEN_ID}`, '--self'],
+  ['acl token create --node-identity n1', '--node-identity'],
+  ['acl token create --var name:x', '--var'],
+  ['acl token create --templated-policy builtin/service --var other:x', '--var'],
+  ['acl token create --description', '--description'],
+  ['acl policy create --rules acl', '--name'],
+  ['acl policy create --name x --rules @missing', '--rules: cannot read the file missing'],
+  ['acl policy update x --cas soon', '--cas'],
+  ['acl auth-method create --name x', '--type'],
+  ['acl auth-method create --name x --type jwt --config [1]', '--config'],
+  [
+    'acl auth-method create --name x --type jwt --namespace-rule-selector a',
+    '--namespace-rule-bind-namespace',
+  ],
+  ['acl binding-rule create --method ci', '--bind-type'],
+  ['acl explain --access read', '--resource'],
+  [
+    `acl explain --resource acl --access read --accessor-id ${TOKEN_ID} --token-of @secret`,
+    'give only one of --token-of and --accessor-id',
+  ],
+  ['login --method ci', '--bearer-token-file'],
+  ['members --format xml', '--format'],
+  ['members --stale --consistent', '--stale'],
+  ['members --http-addr http://a/b', '--http-addr'],
+  ['members --token-file missing', '--token-file'],
+  ['operator promote --election --token x ', 'the name of the datacenter is empty'],
+  ['acl token create --service-identity web:', '"web:"'],
+  ['acl token create --service-identity web:dc1:dc2', '"web:dc1:dc2"'],
+  ['acl', 'Usage: conclave acl'],
+];
+
+for (const [line, said] of USAGE) {
+  t.test(`conclave ${line}: exit status 2, names the flag, asks nothing`, async (t) => {
+    const { status, out, err, asked } = await run(line.split(' '));
+    t.same([status, out, asked], [2, '', []]);
+    t.ok(err.includes(said), err);
+    t.match(err, /Usage: conclave /);
+  });
+}
+
+t.test('--help and --version: go to standard output with exit status 0', async (t) => {
+  const help = await run(['acl', 'token', 'update', '-help']);
+  t.same([help.status, help.err], [0, '']);
+  t.match(help.out, /Usage: conclave acl token update .*--append-policy-id.*Connection:/s);
+  const version = await run(['--version']);
+  t.same([version.status, version.out], [0, 'conclave 1.2.3\n']);
+});
+
+const LEAKS: readonly (readonly string[])[] = [
+  ['members', `--tokn=${SECRET}`],
+  ['members', '--token', SECRET],
+  ['acl', 'bootstrap', SECRET],
+  ['acl', 'token', 'create', '--secret', SECRET],
+  ['acl', 'explain', '--resource', 'acl', '--access', 'read', '--token-of', SECRET],
+  [
+    'acl',
+    'auth-method',
+    'create',
+    '--name',
+    'x',
+    '--type',
+    'jwt',
+    '--config',
+    `{"Key": x${SECRET}}`,
+  ],
+];
+
+for (const given of LEAKS) {
+  t.test(`${given.slice(0, -1).join(' ')}: no error repeats the secret`, async (t) => {
+    const { status, err } = await run(given, {
+      answers: {},
+      send: async () => ({ status: 400, headers: {}, text: `who is ${SECRET}?` }),
+    });
+    t.not(status, 0);
+    t.notMatch(err, SECRET.slice(0, 8));
+  });
+}
+
+t.test('the value of a flag: is passed on although it looks like a flag', async (t) => {
+  const { asked } = await run(
+    ['acl', 'token', 'create', '-description', '-local', '-secret', '-'],
+    { answers: { 'PUT /v1/acl/token': { value: TOKEN } }, standardInput: `${SECRET}\n` },
+  );
+  t.same(asked, [`PUT /v1/acl/token {"SecretID":"${SECRET}","Description":"-local"}`]);
+});
+
+t.test('an error that nobody foresaw: one line, and the stack only when asked for', async (t) => {
+  const agent = () =>
+    new Command('agent').action(() => {
+      throw new Error('the disk\nis gone');
+    });
+  const plain = await run(['agent'], { agent: agent() });
+  t.same([plain.status, plain.err], [1, 'Error: the disk\\nis gone\n']);
+  const debug = await run(['agent'], { agent: agent(), environment: { CONCLAVE_DEBUG: '1' } });
+  t.match(debug.err, /^Error: the disk.*\n {4}at /s);
+});
+
+t.test('a switch: may say what deployed scripts write behind it, and nothing else', async (t) => {
+  const listed = { 'GET /v1/agent/members': { value: [] } };
+  for (const [flag, asked] of [
+    ['-stale=1', 'GET /v1/agent/members?stale'],
+    ['--stale=T', 'GET /v1/agent/members?stale'],
+    ['-stale=0', 'GET /v1/agent/members'],
+    ['-stale=False', 'GET /v1/agent/members'],
+  ] as const) {
+    t.same((await run(['members', flag], { answers: listed })).asked, [asked], flag);
+  }
+  const { status, err } = await run(['members', '--stale=maybe']);
+  t.same([status, err], [2, 'Error: --stale is a switch: behind = it takes true or false\n']);
+});
+
+t.test('a 404 with a word of the service: is not taken for another server', async (t) => {
+  const text = 'There is no divergent entry 1.1 in this datacenter';
+  const { err } = await run(['operator', 'divergence', 'resubmit', '1.1'], {
+    send: async () => ({
+      status: 404,
+      headers: { 'content-type': 'application/problem+json' },
+      text: JSON.stringify({ code: 'not-found', detail: text }),
+    }),
+  });
+  t.match(err, /Next: `conclave operator divergence list` shows/);
+  t.notMatch(err, 'check the address');
+});

@@ -1,0 +1,112 @@
+// What `npm test` makes of the ways in which a test file can end.
+
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import t from 'tap';
+import { runFile } from '../../scripts/tests/run-file.ts';
+
+const MAIN = join(import.meta.dirname, '..', '..', 'scripts', 'tests', 'main.js');
+const TAP = `import t from ${JSON.stringify(import.meta.resolve('tap'))};\n`;
+const PASSES = `${TAP}t.test('one', (t) => { t.ok(1); t.ok(2); t.end(); });`;
+const SKIPS = `${TAP}t.test('needs root', { skip: 'no root here' }, () => undefined);`;
+const FAILS = `${TAP}t.pass('one'); t.fail('the other');`;
+const LEAVES = `${TAP}t.test('one', (t) => { t.pass('one'); process.exit(0); });`;
+const IS_BUSY = 'for (;;) ;';
+
+/** What tap would have said, said at once: a start of tap costs more than all that is tested with these. */
+const SAYS_PASSED = `console.log('ok 1\\nok 2\\n1..2\\n# { total: 2, pass: 2 }');`;
+const SAYS_FAILED = `console.log('ok 1\\nnot ok 2 - the other\\n1..2\\n# { total: 2, pass: 1, fail: 1 }');`;
+const SAYS_SKIPPED = `console.log('ok 1 - needs root # SKIP no root here\\n# { total: 1, pass: 0, skip: 1 }');`;
+/** Fails the first time, and passes when it is run once more. */
+const IS_DISTURBED = `import { existsSync, writeFileSync } from 'node:fs';
+const mark = import.meta.filename + '.ran';
+if (existsSync(mark)) ${SAYS_PASSED}
+else ${SAYS_FAILED}
+writeFileSync(mark, '');`;
+
+const ENDINGS: readonly (readonly [string, string, RegExp | undefined, number])[] = [
+  ['passes', PASSES, undefined, 2],
+  ['skips', SKIPS, undefined, 0],
+  ['fails', FAILS, /^1 failed$/, 1],
+  ['leaves in the middle', LEAVES, /failed|ended/, 1],
+  ['throws before its first test', `throw new Error('no');`, /^ended with status 1$/, 0],
+  ['throws behind its last test', `${PASSES}\nprocess.exitCode = 3;`, /^ended with status 3$/, 2],
+  ['is killed', `process.kill(process.pid, 'SIGKILL');`, /^ended with SIGKILL$/, 0],
+  ['says nothing', '', /^ended before its tests did$/, 0],
+  ['tests nothing', `${TAP}t.end();`, /^tested nothing$/, 0],
+  ['is a plan without tests', `${TAP}t.plan(2); t.pass('one');`, /failed|ended/, 1],
+];
+
+t.test(
+  'tests: a file has passed when its tests came to their end and all of them passed',
+  async (t) => {
+    const folder = t.testdir(
+      Object.fromEntries(ENDINGS.map(([, text], at) => [`${at}.test.mjs`, text])),
+    );
+    for (const [at, [name, , fault, passed]] of ENDINGS.entries()) {
+      const result = await runFile(join(folder, `${at}.test.mjs`), 60);
+      if (fault === undefined) t.equal(result.fault, undefined, name);
+      else t.match(result.fault, fault, name);
+      t.equal(result.counts.passed, passed, name);
+    }
+  },
+);
+
+t.test('tests: a file that is too busy to hear of its timeout is killed', async (t) => {
+  const folder = t.testdir({ 'busy.test.mjs': IS_BUSY });
+  const { fault } = await runFile(join(folder, 'busy.test.mjs'), 1, 0);
+  t.equal(fault, 'ended with SIGKILL');
+});
+
+t.test('tests: what failed is printed whole, and fails the run', async (t) => {
+  const folder = t.testdir({
+    'a.test.js': SAYS_FAILED,
+    'b.test.js': SAYS_SKIPPED,
+    'c.test.js': SAYS_PASSED,
+  });
+  const { status, out } = await runMain(folder);
+  t.equal(status, 1);
+  t.match(
+    out,
+    /not ok 2 - the other\n[\s\S]*\nnot ok \d\/3 .*a\.test\.js \([\d.]+ s\): 1 failed\n/,
+  );
+  t.match(
+    out,
+    /\nok \d\/3 .*b\.test\.js \([\d.]+ s\): 0 passed\n {3}ok 1 - needs root # SKIP no root here\n/,
+  );
+  t.match(out, /\nfailed: .*a\.test\.js: 1 failed\n3 passed, 1 failed, 1 skipped\n$/);
+});
+
+t.test('tests: a file that ends without a word of its tests counts as failed', async (t) => {
+  const folder = t.testdir({ 'a.test.js': '', 'b.test.js': SAYS_PASSED });
+  const { status, out } = await runMain(folder);
+  t.equal(status, 1);
+  t.match(out, /\n2 passed, 1 failed, 0 skipped\n$/);
+});
+
+t.test('tests: what failed and passes alone is named, and fails nothing', async (t) => {
+  const folder = t.testdir({ 'a.test.js': IS_DISTURBED, 'b.test.js': SAYS_PASSED });
+  const { status, out } = await runMain(folder, '--again');
+  t.equal(status, 0);
+  t.match(out, /not ok 2 - the other/);
+  t.match(
+    out,
+    /\nthese failed among the others and passed alone; their first failure is above:\n.*a\.test\.js\n/,
+  );
+  t.match(out, /\n4 passed, 0 failed, 0 skipped\n$/);
+});
+
+t.test('tests: what fails again fails the run', async (t) => {
+  const folder = t.testdir({ 'a.test.js': SAYS_FAILED, 'b.test.js': IS_DISTURBED });
+  const { status, out } = await runMain(folder, '--again');
+  t.equal(status, 1);
+  t.match(out, /\nfailed: .*a\.test\.js: 1 failed\n3 passed, 1 failed, 0 skipped\n$/);
+});
+
+function runMain(...words: string[]): Promise<{ readonly status: number; readonly out: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [MAIN, ...words], (error, out) => {
+      resolve({ status: error === null ? 0 : Number(error.code), out });
+    });
+  });
+}
