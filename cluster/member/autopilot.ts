@@ -14,6 +14,9 @@ import type { MemberTiming } from './member-timing.ts';
  */
 const VOTERS_KEPT = 3;
 
+/** Looks that are further apart say that the leader's process stood still, and read nothing of what came. */
+const STOOD_STILL_MS = 10_000;
+
 export interface Observation {
   /** Of the monotonic clock, and of the wall. */
   readonly nowMs: number;
@@ -33,21 +36,23 @@ interface Tracked {
   readonly isVoter: boolean;
   readonly sinceMs: number;
   readonly sinceWallMs: number;
-  /** When it was last heard of, or first seen by this leader. */
+  /** When it was last heard of, or first seen by this leader; later by as long as the leader stood still since. */
   readonly heardAtMs: number;
 }
 
 /** Of one reign: what a leader has seen begins with it. */
 export class Autopilot {
   readonly #trackedByNode = new Map<NodeId, Tracked>();
+  #observedAtMs: number | undefined;
 
   /** Takes in how the members do; gives the one change that is due, if any. */
   observe(seen: Observation): MembershipChange | undefined {
+    const stoodStillMs = this.#stoodStillMs(seen.nowMs);
     const nodes = new Set(seen.members.map(({ node }) => node));
     for (const node of [...this.#trackedByNode.keys()]) {
       if (!nodes.has(node)) this.#trackedByNode.delete(node);
     }
-    for (const member of seen.members) this.#track(member, seen);
+    for (const member of seen.members) this.#track(member, seen, stoodStillMs);
     return this.#promotion(seen) ?? this.#removal(seen);
   }
 
@@ -71,7 +76,14 @@ export class Autopilot {
     };
   }
 
-  #track(member: MemberView, seen: Observation): void {
+  /** Since the observation before. */
+  #stoodStillMs(nowMs: number): number {
+    const gapMs = nowMs - (this.#observedAtMs ?? nowMs);
+    this.#observedAtMs = nowMs;
+    return gapMs > STOOD_STILL_MS ? gapMs : 0;
+  }
+
+  #track(member: MemberView, seen: Observation, stoodStillMs: number): void {
     const { nowMs, wallMs } = seen;
     const before = this.#trackedByNode.get(member.node);
     const { lastContactMs, isVoter } = member;
@@ -85,7 +97,10 @@ export class Autopilot {
       isVoter,
       sinceMs: isSame ? before.sinceMs : nowMs,
       sinceWallMs: isSame ? before.sinceWallMs : wallMs,
-      heardAtMs: Math.max(heardAtMs ?? Number.NEGATIVE_INFINITY, before?.heardAtMs ?? nowMs),
+      heardAtMs: Math.max(
+        heardAtMs ?? Number.NEGATIVE_INFINITY,
+        before === undefined ? nowMs : before.heardAtMs + stoodStillMs,
+      ),
     });
   }
 

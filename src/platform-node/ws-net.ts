@@ -47,6 +47,9 @@ const STRANGER_TIMEOUT_MS = 5_000;
 const STRANGER_CHECK_MS = 1_000;
 const HEADERS_MAX_BYTES = 8 * 1024;
 const TLS_VERSION = 'TLSv1.3';
+/** The first byte of what a client of TLS says. */
+const TLS_HANDSHAKE = 0x16;
+const ONE_HAS_TLS = 'servers of which one alone has tls.cluster.* do not reach each other';
 
 const WEB_SOCKET_OPTIONS = {
   perMessageDeflate: false,
@@ -135,7 +138,7 @@ function serverFor(options: ListenOptions): Server {
   server.on('clientError', (error: ClientError, socket: Socket) => {
     // Somebody looked whether the port is open.
     const level = error.code === 'ECONNRESET' ? 'debug' : 'warn';
-    onRefused(socket, `what came is no node: ${error.reason ?? error.message}`, level);
+    onRefused(socket, whyNoNode(error, tls !== undefined), level);
     socket.destroy();
   });
   return server;
@@ -145,6 +148,19 @@ interface ClientError extends Error {
   readonly code?: string;
   /** What OpenSSL says in few words. */
   readonly reason?: string;
+  /** What could not be read. */
+  readonly rawPacket?: Uint8Array;
+}
+
+/** For people: what came over a connection that never became a WebSocket. */
+function whyNoNode({ code, reason, message, rawPacket }: ClientError, hasTls: boolean): string {
+  if (!hasTls && rawPacket?.[0] === TLS_HANDSHAKE) {
+    return `what came is TLS, and none is spoken here: ${ONE_HAS_TLS}`;
+  }
+  if (code === 'ERR_SSL_HTTP_REQUEST') {
+    return `what came is not TLS, which is spoken here: ${ONE_HAS_TLS}`;
+  }
+  return `what came is no node: ${reason ?? message}`;
 }
 
 function secured(
@@ -199,14 +215,21 @@ function dial(
       generateMask: (mask) => mask.fill(0),
       ...(tls === undefined ? {} : tlsToDial(tls)),
     });
-    webSocket.once('error', reject);
+    const onFailed = (error: ClientError): void => reject(dialFault(error));
+    webSocket.once('error', onFailed);
     webSocket.once('upgrade', ({ socket }) => {
       webSocket.once('open', () => {
-        webSocket.off('error', reject);
+        webSocket.off('error', onFailed);
         resolve(new WsConn({ webSocket, socket, remote }));
       });
     });
   });
+}
+
+/** Whoever expects TLS, or none, closes the connection without a word when the other comes: who dials may guess. */
+function dialFault(error: ClientError): Error {
+  if (error.code !== 'ECONNRESET') return error;
+  return new Error(`${error.message} (${ONE_HAS_TLS})`, { cause: error });
 }
 
 function tlsToDial(tls: TlsTexts): WebSocket.ClientOptions {

@@ -87,6 +87,35 @@ t.test(
   },
 );
 
+t.test(
+  'autopilot: the time in which the leader itself stood still makes nobody dead',
+  async (test) => {
+    const autopilot = new Autopilot();
+    const five = [1, 2, 3, 4, 5].map((node) => member(node));
+    test.equal(firstDeed(five, {}, 30_000, autopilot), 'nothing');
+    // All were held for two hours. Some go on a little later than the leader, the last one is gone.
+    const goneOn = 2 * HOUR_MS;
+    const unheard = (node: number, nowMs: number): MemberView =>
+      member(node, { isAlive: false, lastContactMs: nowMs - 30_000 });
+    const deedWith = (nowMs: number, heard: number) =>
+      autopilot.observe(
+        observation(
+          five.map((each) => (each.node <= heard ? each : unheard(each.node, nowMs))),
+          { nowMs },
+        ),
+      );
+    test.equal(deedWith(goneOn, 1), undefined, 'nobody was heard yet');
+    test.equal(deedWith(goneOn + SECOND_MS, 3), undefined, 'a quorum was');
+    for (let nowMs = goneOn + 2 * SECOND_MS; nowMs < goneOn + HOUR_MS; nowMs += SECOND_MS)
+      if (deedWith(nowMs, 4) !== undefined) test.fail(`a change after ${nowMs - goneOn} ms`);
+    test.match(
+      deedWith(goneOn + HOUR_MS, 4),
+      { changes: [{ kind: 'remove', node: 5 }] },
+      'who stays silent for an hour that the leader has seen is removed',
+    );
+  },
+);
+
 t.test('autopilot: a learner votes when it was healthy for long enough', async (test) => {
   const voters = [1, 2, 3].map((node) => member(node));
   const learner = member(4, { isVoter: false });

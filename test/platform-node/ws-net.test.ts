@@ -231,7 +231,7 @@ t.test(
       [
         '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
         /^$/,
-        /what came is no node: Invalid method/,
+        /what came is TLS, and none is spoken here: .*tls\.cluster/,
       ],
       ['\x00\x01\x02\xff\r\n\r\n', /^$/, /what came is no node/],
       [`GET / HTTP/1.1\r\nX: ${'y'.repeat(20_000)}\r\n\r\n`, /^$/, /what came is no node/],
@@ -409,10 +409,25 @@ t.test(
     test.match(said, new RegExp(`${by.source}UNABLE_TO_VERIFY_LEAF_SIGNATURE`));
     test.match(said, by, 'who shows none');
     test.match(said, /what came is no node: unsupported protocol/);
-    test.match(said, /what came is no node: http request/);
+    test.match(said, /what came is not TLS, which is spoken here: .*tls\.cluster/);
     near.conn.send(Buffer.from('all is well'));
     await until(() => port.ends[0]?.frames.length === 1);
     test.equal(port.ends.length, 1);
+  },
+);
+
+t.test(
+  'ws-net: where one of two speaks TLS and the other does not, both are told which setting to look at',
+  async (test) => {
+    const [plain, secured] = [await listen(test), await listen(test, MUTUAL)];
+    const dialled = (net: Net, { listening }: Port) =>
+      net.dial(listening.address, { timeoutMs: TIMEOUT_MS });
+    await test.rejects(dialled(netWith(undefined), secured), /socket hang up .*tls\.cluster/);
+    await test.rejects(dialled(netWith(MUTUAL), plain), /before secure TLS .*tls\.cluster/);
+    await until(() => plain.log.lines.length > 0 && secured.log.lines.length > 0);
+    test.match(plain.log.lines.join(), /what came is TLS, and none is spoken here/);
+    test.match(secured.log.lines.join(), /what came is not TLS, which is spoken here/);
+    test.same([...plain.ends, ...secured.ends], [], 'and nothing was taken for a node');
   },
 );
 

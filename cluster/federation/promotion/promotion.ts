@@ -72,8 +72,10 @@ export interface PromotionTiming {
   readonly callMs: number;
   /** Of a whole hand-over at the successor. */
   readonly takeMs: number;
-  /** So long the primary waits, without writes, until its successor has everything. */
+  /** So long the primary waits, while it writes on, until its successor has what there was at first. */
   readonly catchUpMs: number;
+  /** So long it waits then, without writes, until that one has the rest: clients wait for longer. */
+  readonly restMs: number;
   /** So long a primary takes no writes behind the last time that another one asked for its promise. */
   readonly yieldMs: number;
 }
@@ -82,6 +84,7 @@ export const DEFAULT_PROMOTION_TIMING: PromotionTiming = {
   callMs: 5_000,
   takeMs: 20_000,
   catchUpMs: 10_000,
+  restMs: 3_000,
   // Of a candidate that asks all anew when the slowest has answered.
   yieldMs: 10_000,
 };
@@ -227,11 +230,14 @@ export class Promotion {
       if (to === datacenter) throw refused(`${to} is the primary already`);
       const leftBehind = successor === undefined ? await port.leftBehindBy(to) : undefined;
       if (leftBehind !== undefined) throw refused(leftBehind);
+      // Whoever is promised an epoch had everything then, and is asked again whether it is there. Whoever is away, or
+      // far behind, keeps no write waiting.
+      const mustCatchUp = successor === undefined;
+      if (mustCatchUp) await this.#awaitAck(to, state.cursor.seq, this.#timing.catchUpMs);
       const release = port.seal();
       try {
         const cursor = await port.settled();
-        // Whoever is promised an epoch had everything then, and is asked again whether it is there.
-        if (successor === undefined) await this.#awaitAck(to, cursor.seq);
+        if (mustCatchUp) await this.#awaitAck(to, cursor.seq, this.#timing.restMs);
         const answer = await askLeader(this.#options, {
           datacenter: to,
           method: PROMOTION_METHOD.take,
@@ -248,9 +254,9 @@ export class Promotion {
     });
   }
 
-  async #awaitAck(datacenter: string, seq: number): Promise<void> {
+  async #awaitAck(datacenter: string, seq: number, limitMs: number): Promise<void> {
     const { ackedSeqOf, clock } = this.#options;
-    const untilMs = clock.monotonicMs() + this.#timing.catchUpMs;
+    const untilMs = clock.monotonicMs() + limitMs;
     while ((ackedSeqOf(datacenter) ?? -1) < seq) {
       if (clock.monotonicMs() >= untilMs) {
         const acked = ackedSeqOf(datacenter) ?? 'nothing';

@@ -64,6 +64,35 @@ t.test('hand-over: fails without harm when the successor is behind or away', asy
   test.ok(one.write('it goes on') !== undefined);
 });
 
+t.test('hand-over: a successor that is away keeps no write waiting', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  let sealedAtMs: number | undefined;
+  let sealedForMs = 0;
+  const watching = setImmediateLoop(world, () => {
+    if (one.sealCount === 0) {
+      one.write('more');
+      return;
+    }
+    const nowMs = world.time.clock.monotonicMs();
+    sealedAtMs ??= nowMs;
+    sealedForMs = nowMs - sealedAtMs;
+  });
+  const away = await refusalOf(world, one.promotion.handOver('dc2'));
+  test.match(away, /^refused: dc2 has acknowledged 8 of 11, and was waited for/);
+  test.equal(sealedAtMs, undefined, 'writes were taken all the time');
+  // It follows until the primary gives up, and dies then.
+  const following = setImmediateLoop(world, () => {
+    if (one.sealCount === 0) two.follow(one, 100);
+    else one.ackedSeqs.set('dc2', one.cursor.seq - 1);
+  });
+  const died = await refusalOf(world, one.promotion.handOver('dc2'));
+  following.stop();
+  watching.stop();
+  test.match(died, /^refused: dc2 has acknowledged \d+ of \d+, and was waited for/);
+  test.ok(sealedForMs > 2_000 && sealedForMs < 4_000, `no writes for ${sealedForMs} ms`);
+  test.ok(one.write('it goes on') !== undefined);
+});
+
 t.test('hand-over: a write that slips in makes it fail, and is not lost', async (test) => {
   for (const [when, says] of [
     ['before the trial', /^refused: dc1 does not hand over: dc1 does not promise/],
