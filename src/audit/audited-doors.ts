@@ -87,7 +87,7 @@ export class AuditedDoors {
 
   /** Of a look that came to nothing, and that was asked of no audited door. */
   failed(operation: string, call: Call, error: unknown): void {
-    this.#refused(requestOf(this.#asker, operation, call), error);
+    this.#refused(requestOf(this.#asker, operation, call), call, error);
   }
 
   /** A change of this server alone, behind a check of rights that was asked of no audited door. */
@@ -113,7 +113,7 @@ export class AuditedDoors {
     }
     const refused = (error: unknown): never => {
       const object = objectIn(asker, name, input);
-      this.#refused({ ...requestOf(asker, name, call), object }, error);
+      this.#refused({ ...requestOf(asker, name, call), object }, call, error);
       throw error;
     };
     try {
@@ -135,7 +135,7 @@ export class AuditedDoors {
     try {
       return await inner.run(name, input, call);
     } catch (error) {
-      this.#refused(about, error);
+      this.#refused(about, call, error);
       throw error;
     }
   }
@@ -150,7 +150,7 @@ export class AuditedDoors {
       isTold = true;
     };
     const failed = (error: unknown): never => {
-      once(() => this.#failed(about, failureOf(error)));
+      once(() => this.#failed(about, failureOf(error, call)));
       throw error;
     };
     const intake = await inner.beginRestore(call).catch(failed);
@@ -182,7 +182,7 @@ export class AuditedDoors {
       this.#trail.record({ event: 'answered', ...behind(), ...answerOf(output, subject) });
       return output;
     } catch (error) {
-      this.#failed(behind(), failureOf(error));
+      this.#failed(behind(), failureOf(error, call));
       throw error;
     }
   }
@@ -204,8 +204,8 @@ export class AuditedDoors {
     }
   }
 
-  #refused(about: About, error: unknown): void {
-    if (isDenial(error)) this.#count(about, failureOf(error));
+  #refused(about: About, call: Call, error: unknown): void {
+    if (isDenial(error)) this.#count(about, failureOf(error, call));
   }
 
   /** By operation, by who asks or from where, and by what came of it. */

@@ -1,9 +1,10 @@
 // What is recorded of one request that comes in by a door: what it is about, who asks, what came of it. Only
 // what this server knows to be a name or an id is repeated: people put secrets where ids belong.
 
-import { AclError } from '../acl/error.ts';
+import { AclError, type AclErrorCode } from '../acl/error.ts';
 import { ANONYMOUS_SECRET, lookupBytes, type SecretId } from '../acl/ids.ts';
 import type { Call } from '../service/call.ts';
+import { NotAsked } from '../service/run-write.ts';
 import type { ObjectView, WriteMeta, WriteResult } from '../service/views.ts';
 import type { StateView } from '../state/view.ts';
 import type { AuditObject, AuditRecord } from './audit-record.ts';
@@ -143,11 +144,16 @@ function shownOf(view: ObjectView): { readonly object: AuditObject; readonly has
 }
 
 /** How a request that was not carried out, or perhaps not, is told. */
-export function failureOf(error: unknown): Pick<AuditRecord, 'outcome' | 'error'> {
+export function failureOf(
+  error: unknown,
+  { ack }: Pick<Call, 'ack'>,
+): Pick<AuditRecord, 'outcome' | 'error'> {
   const code = error instanceof AclError ? error.code : 'internal';
-  const isKnown = code !== 'outcome-unknown' && code !== 'internal';
-  return { outcome: isKnown ? 'refused' : 'unknown', error: code };
+  const isLate = code === 'wait-timeout' && ack !== undefined && !(error instanceof NotAsked);
+  return { outcome: isLate || OPEN.has(code) ? 'unknown' : 'refused', error: code };
 }
+
+const OPEN: ReadonlySet<AclErrorCode> = new Set(['outcome-unknown', 'internal']);
 
 /** The text, if it is short, and no secret. */
 function shortText({ view }: Asker, given: string | undefined): string | undefined {

@@ -107,7 +107,12 @@ function readConfigText(path: string): string {
 /** Opens the node, tells where it is, and closes it on the first signal. Resolves when it has closed. */
 async function runAgent(settings: Settings, version: string): Promise<void> {
   const stopped = nextStopSignal();
-  const node = await openOrExplain(settings, version);
+  const opening = openOrExplain(settings, version);
+  // A disk may hang already; what opening comes to is told below.
+  void stopped
+    .then(() => stoppedInTime(() => opening, sayThatItKillsItself))
+    .catch(() => undefined);
+  const node = await opening;
   if (!hasTerminal()) process.on('SIGHUP', () => void node.readFilesAnew());
   node.logger.info({ urls: node.addresses.map(({ url }) => url) }, 'listening');
   if (!settings['acl.enabled']) {
@@ -142,6 +147,11 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
     () => node.logger.error({ afterMs: STOP_MAX_MS }, 'it does not stop: the process kills itself'),
   );
   node.logger.info({}, 'stopped');
+}
+
+/** Where there is no log yet. */
+function sayThatItKillsItself(): void {
+  process.stderr.write('Error: it does not stop: the process kills itself\n');
 }
 
 /** A service manager that cannot be told is a matter for the log: the server serves all the same. */

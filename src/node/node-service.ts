@@ -201,7 +201,7 @@ export class NodeService {
       opens: (limitMs) => this.opening.opens(limitMs),
       remote: this.forwarding,
       federation: this.federation,
-      takeResetIndex: async () => resetIndexOf(platform.takeBootstrapReset()),
+      takeResetIndex: async () => resetIndexOf(() => platform.takeBootstrapReset()),
       authMethods: createAuthMethods({ http: https, clock, random, logger }),
       clock,
       agreedMs: () => this.#groupClock.agreedMs(),

@@ -1,5 +1,6 @@
 // Lets an HTTP application listen on a real socket, and closes it in time.
 
+import { lookup } from 'node:dns/promises';
 import type { AddressInfo } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
@@ -33,9 +34,17 @@ export async function serveHttp(
     logRefusals(server, new RefusalLog({ clock, logger }));
     tls?.onRenewed((texts) => server.setSecureContext(tlsContextOf(texts)));
   }
-  await app.listen({ host, port: wanted });
+  await app.listen({ host: await oneAddressOf(host), port: wanted });
   const { address, port } = server.address() as AddressInfo;
   return { address: { host: address, port }, close: () => closeInTime(app, clock) };
+}
+
+/**
+ * By the name `localhost` fastify opens further servers, one for each other address that it has. They have none of the
+ * bounds of this one, nor its certificates when they are renewed.
+ */
+async function oneAddressOf(host: string): Promise<string> {
+  return host === 'localhost' ? (await lookup(host)).address : host;
 }
 
 /** A connection in TLS; `_parent` is Node's name for what it goes over, which knows the address for longer. */

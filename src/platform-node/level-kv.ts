@@ -9,6 +9,7 @@ import { assert } from '../../cluster/base/assert.ts';
 import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
 import { makeFolder, writeWhole } from './durable-files.ts';
 import { levelFolder } from './files.ts';
+import { isHeldBySomebody } from './folder-lock.ts';
 import { LevelDatabase, LOCKED } from './level-database.ts';
 import { TableChecks } from './table-checks.ts';
 import type { TableDamage } from './table-files.ts';
@@ -156,9 +157,12 @@ function openingFailed(location: string, error: unknown): LevelKvError {
 
 /** What to do about a store that cannot be opened for this reason. */
 export function adviceOn(cause: unknown): string {
-  if ((cause as { readonly code?: unknown }).code === LOCKED) return 'another process has it open';
+  if (isHeldBySomebody(cause)) return 'another process has it open';
   const said = cause instanceof Error ? cause.message : String(cause);
-  const next = WANTING.find(([pattern]) => pattern.test(said))?.[1];
+  const isWithoutLocks = (cause as { readonly code?: unknown }).code === LOCKED;
+  const next = isWithoutLocks
+    ? 'put data_dir on a disk that has locks'
+    : WANTING.find(([pattern]) => pattern.test(said))?.[1];
   if (next !== undefined) return `nothing is wrong with the store: ${next}, and start again`;
   return (
     'the store was here before and cannot be opened: of several servers, move the data folder away and ' +

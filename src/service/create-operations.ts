@@ -25,7 +25,7 @@ import { presentable } from './presentable.ts';
 import { RefusedRequests, requestNameOf } from './refused-requests.ts';
 import { type Attempt, runAsLeader } from './run-as-leader.ts';
 import { runInDatacenter } from './run-in-datacenter.ts';
-import { isMoved, runWrite, saysNothingOfEarlier, unknownBehind } from './run-write.ts';
+import { isMoved, NotAsked, runWrite, saysNothingOfEarlier, unknownBehind } from './run-write.ts';
 import { requestMarkOf } from './request-marks.ts';
 import type { Service } from './service.ts';
 import { untilNotOvertaken } from './under-way.ts';
@@ -154,7 +154,7 @@ async function afterPosition(
     await positions.reached(call.minPosition);
   } catch (error) {
     if (!(error instanceof AclError)) throw error;
-    throw new AclError(error.code, `Nothing was written. ${error.message}`, { cause: error });
+    throw new NotAsked(error.code, `Nothing was written. ${error.message}`, { cause: error });
   }
 }
 

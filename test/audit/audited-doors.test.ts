@@ -6,6 +6,7 @@ import { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
 import type { Operator } from '../../src/service/operator-operations.ts';
+import { settled, twoDatacenters } from '../service/datacenters/cases.ts';
 import { CALL, createHarness, type Harness, newToken, ROOT } from '../service/harness.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { MemoryAuditFile } from './memory-audit-file.ts';
@@ -133,6 +134,38 @@ t.test('audit: who is refused without end is counted, whatever is wrong', async 
     all.map((operation) => ({ operation, repeated: 4 })),
   );
 });
+
+t.test(
+  'audit: a change that others are late to have is no refusal, and none is left out',
+  async (t) => {
+    const { trail, file, doors, records } = await audited();
+    const two = await twoDatacenters({ acknowledged: async () => 'primary' });
+    const { secondary } = two;
+    const operations = doors.operations(secondary.door);
+    const names = ['one', 'two'];
+    for (const name of names) {
+      const made = operations.run('policy.create', { draft: { name } }, { ...call, ack: 'all' });
+      await t.rejects(settled(two, made), { code: 'wait-timeout', message: /^The write stands / });
+    }
+    t.match(
+      await records(),
+      names.map((name) => ({ object: { name }, outcome: 'unknown', error: 'wait-timeout' })),
+    );
+    const stranger = { ...call, secret: undefined, ack: 'all' } as const;
+    const far = { ...stranger, minPosition: { epoch: 1, seq: 1_000 } };
+    for (const name of names) {
+      const waiting = operations.run('policy.create', { draft: { name } }, far);
+      await t.rejects(settled(two, waiting), { message: /^Nothing was written\. / });
+    }
+    t.match(await records(), [{ outcome: 'refused', error: 'wait-timeout' }]);
+    await trail.close();
+    t.match(
+      file.records.at(-1),
+      { error: 'wait-timeout', repeated: 1 },
+      'who may be refused for ever',
+    );
+  },
+);
 
 t.test('audit: what a server comes to know while a change is made is in its record', async (t) => {
   let isBehind = true;

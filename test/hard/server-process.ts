@@ -81,6 +81,19 @@ export async function startAndKill(owner: Owner, plan: ServerPlan, afterMs: numb
   await ended;
 }
 
+/** Starts a server, and sends it a signal as soon as it prints that text; resolves with how it ended. */
+export async function startAndSignal(
+  owner: Owner,
+  plan: ServerPlan,
+  { text, signal }: { readonly text: string; readonly signal: NodeJS.Signals },
+): Promise<{ readonly ending: Ending; readonly output: string }> {
+  const { child, ended, output } = spawnServer(owner, plan);
+  while (child.exitCode === null && !output().includes(text))
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  child.kill(signal);
+  return { ending: await ended, output: output() };
+}
+
 async function startOrEnd(
   owner: Owner,
   plan: ServerPlan,

@@ -1,10 +1,12 @@
 // A server that is told to stop while a disk hangs.
 
+import { execFileSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { ask } from './asking.ts';
 import { hangingFile } from './hanging-file.ts';
-import { startServer, temporaryFolder } from './server-process.ts';
+import { startAndSignal, startServer, temporaryFolder } from './server-process.ts';
 
 t.test('stop: a disk that hangs does not keep a process that is told to stop', async (t) => {
   const folder = temporaryFolder(t);
@@ -21,4 +23,18 @@ t.test('stop: a disk that hangs does not keep a process that is told to stop', a
   const { signal } = await server.end('SIGTERM');
   t.equal(signal, 'SIGKILL');
   t.match(server.output(), /it does not stop: the process kills itself/);
+});
+
+t.test('stop: nor one that is told so while it starts', async (t) => {
+  const dataFolder = temporaryFolder(t);
+  const server = await startServer(t, { dataFolder });
+  await server.end('SIGTERM');
+  // To open a pipe that nobody writes to stands for a call to a disk that hangs.
+  const current = join(dataFolder, 'log', 'level', 'CURRENT');
+  rmSync(current);
+  execFileSync('mkfifo', [current]);
+  const at = { text: '"msg":"starting"', signal: 'SIGTERM' } as const;
+  const { ending, output } = await startAndSignal(t, { dataFolder }, at);
+  t.equal(ending.signal, 'SIGKILL');
+  t.match(output, /it does not stop: the process kills itself/);
 });

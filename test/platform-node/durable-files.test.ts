@@ -81,6 +81,10 @@ t.test('a store that only lacks room or rights is not said to be damaged', async
     t.match(adviceOn(new Error(said)), next);
     t.notMatch(adviceOn(new Error(said)), 'move it away');
   }
+  const locked = (why: string) =>
+    Object.assign(new Error(`IO error: lock /x/LOCK: ${why}`), { code: 'LEVEL_LOCKED' });
+  t.equal(adviceOn(locked('already held by process')), 'another process has it open');
+  t.match(adviceOn(locked('No locks available')), 'put data_dir on a disk that has locks');
   const advice = adviceOn(new Error('Corruption: 3 missing files'));
   t.match(advice, /: of several servers, move the data folder away .*never put back an old copy/);
   t.match(advice, 'of one that is alone, restore the folder from a copy');

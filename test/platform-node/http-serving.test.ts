@@ -1,0 +1,44 @@
+// Where an HTTP application listens.
+
+import dns from 'node:dns';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import t from 'tap';
+import { ConnectionRoom } from '../../src/platform-node/connection-room.ts';
+import { serveHttp } from '../../src/platform-node/http-serving.ts';
+import { systemClock } from '../../src/platform-node/system-clock.ts';
+import { server } from '../http/support.ts';
+
+t.test('serving: a name with several addresses is one listener, within its bounds', async (t) => {
+  const other = '127.0.0.2';
+  const { lookup } = dns;
+  // As where it is an address of IPv6, too.
+  const withOther = (
+    name: string,
+    options: dns.LookupAllOptions,
+    done: (...all: never[]) => void,
+  ) =>
+    lookup(name, options, (error, found: dns.LookupAddress[] | string) => {
+      const all = Array.isArray(found) ? [...found, { address: other, family: 4 }] : found;
+      done(...([error, all, 4] as never[]));
+    });
+  dns.lookup = withOther as never;
+  t.teardown(() => {
+    dns.lookup = lookup;
+  });
+  const { app, logger } = server({});
+  const room = new ConnectionRoom({ max: 100, clock: systemClock, logger });
+  const at = { host: 'localhost', port: 0, tls: undefined };
+  const { address, close } = await serveHttp(app, at, { clock: systemClock, logger, room });
+  t.teardown(() => close());
+  const answers = async (host: string): Promise<boolean> => {
+    const socket = connect(address.port, host);
+    t.teardown(() => socket.destroy());
+    return await once(socket, 'connect').then(
+      () => true,
+      () => false,
+    );
+  };
+  t.equal(await answers(address.host), true);
+  t.equal(await answers(other), false);
+});
