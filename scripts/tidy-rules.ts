@@ -113,6 +113,9 @@ export const CLUSTER_WORDS = /\b(?:tokens?|polic(?:y|ies)|roles?)\b/gi;
 /** Characters of a line of a comment; code has the formatter. */
 export const COMMENT_LINE_MAX = 120;
 
+/** Files that lie side by side in a folder of the product: more than can be taken in at a look want rooms. */
+export const FOLDER_FILES_MAX = 36;
+
 /** Files that may re-export: the client SDK's public entry. */
 export const BARREL_ALLOWED: ReadonlySet<string> = new Set(['src/client/entry.ts']);
 

@@ -2,7 +2,7 @@
 // It reads and never writes. Lengths are printed as places to look at, not as limits.
 
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import ts from 'typescript';
 import { patternFaultOf } from './tidy-patterns.ts';
 import {
@@ -14,6 +14,7 @@ import {
   DO_NOT_SAY,
   ENTRY_FILES,
   floorOf,
+  FOLDER_FILES_MAX,
   isOutside,
   PURE_FOLDERS,
   REAL_WORLD_FOLDERS,
@@ -42,6 +43,7 @@ const findings: Finding[] = [];
 const sources = new Map<string, Source>();
 for (const folder of ['cluster', 'src', 'scripts', 'test']) readFolder(folder);
 for (const source of sources.values()) checkSource(source);
+checkFolders();
 checkRings();
 checkUnused();
 checkRegistry();
@@ -92,6 +94,19 @@ function find(source: Source, node: ts.Node | number, rule: string, says: string
   const position = typeof node === 'number' ? node : node.getStart(source.tree);
   const line = source.tree.getLineAndCharacterOfPosition(position).line + 1;
   findings.push({ file: source.path, line, rule, says });
+}
+
+function checkFolders(): void {
+  const counts = new Map<string, number>();
+  for (const path of sources.keys()) {
+    const folder = dirname(path);
+    if (!isOutside(path)) counts.set(folder, (counts.get(folder) ?? 0) + 1);
+  }
+  for (const [folder, count] of counts) {
+    if (count <= FOLDER_FILES_MAX) continue;
+    const says = `${count} files side by side, at most ${FOLDER_FILES_MAX}`;
+    findings.push({ file: folder, line: 1, rule: 'folder', says });
+  }
 }
 
 function checkSource(source: Source): void {

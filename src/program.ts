@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { agentCommand } from './cli/agent.ts';
 import { processSurroundings } from './cli/process-surroundings.ts';
 import { runProgram } from './cli/program.ts';
-import { readTextFile } from './platform-node/files.ts';
+import { readTextFile } from './platform-node/disk/files.ts';
 
 const description = readTextFile(join(import.meta.dirname, '..', '..', 'package.json'));
 const { version } = JSON.parse(description) as { readonly version: string };

@@ -1,7 +1,7 @@
 // Fills a data folder with tokens through the node's own write path, without HTTP: every command is
 // encoded, logged, applied and synced as in service.
 
-import { readSettings } from '../../src/node/settings.ts';
+import { readSettings } from '../../src/node/settings/settings.ts';
 import { openNode } from '../../src/node/node.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import type { AccessorId, SecretId } from '../../src/acl/ids.ts';

@@ -4,7 +4,7 @@
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { levelFolder } from '../../src/platform-node/files.ts';
+import { levelFolder } from '../../src/platform-node/disk/files.ts';
 import { runLoad } from './load.ts';
 
 const CONNECTIONS = 64;

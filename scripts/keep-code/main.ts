@@ -2,8 +2,8 @@
 // kept. `scripts/pack` runs this with the options for which the code is.
 
 import { dirname, join } from 'node:path';
-import { placeObjectsAsUsual } from '../../src/platform-node/object-placement.ts';
-import { PackedProgram } from '../../src/platform-node/packed-program.ts';
+import { placeObjectsAsUsual } from '../../src/platform-node/process/object-placement.ts';
+import { PackedProgram } from '../../src/platform-node/process/packed-program.ts';
 
 const [node = '', , folder = ''] = process.argv;
 const built = join(dirname(dirname(import.meta.dirname)), 'src');

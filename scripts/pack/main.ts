@@ -60,7 +60,7 @@ async function packEntries(): Promise<void> {
     ...COMMON,
     entryPoints: {
       main: join(built, 'packed-main.js'),
-      'table-reader': join(built, 'platform-node', 'table-reader.js'),
+      'table-reader': join(built, 'platform-node', 'disk', 'table-reader.js'),
     },
     outdir: built,
     allowOverwrite: true,

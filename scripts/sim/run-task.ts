@@ -1,7 +1,7 @@
 // Carries one task out in this process.
 
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
-import { systemSha256 } from '../../src/platform-node/system-sha256.ts';
+import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
 import { badDayNamed, onBadDay } from '../../test/sim/bad-days.ts';
 import { mutantNamed } from '../../test/sim/mutants/mutants.ts';
 import { cut } from '../../test/sim/run/cuts.ts';

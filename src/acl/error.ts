@@ -1,5 +1,5 @@
 // The refusals that a caller can meet. Each has a stable code; the status it becomes is decided in
-// one table in src/http/status.ts, by dialect. The message is the whole text that the caller reads.
+// one table in src/http/wire/status.ts, by dialect. The message is the whole text that the caller reads.
 
 export type AclErrorCode =
   /** The request itself cannot be read: JSON, query values, a missing id in the path. */

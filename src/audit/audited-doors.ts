@@ -6,7 +6,7 @@ import { messageOf } from '../../cluster/base/message-of.ts';
 import { AclError } from '../acl/error.ts';
 import { ANONYMOUS_ACCESSOR } from '../acl/ids.ts';
 import type { Call } from '../service/call.ts';
-import { isDenial } from '../service/denials.ts';
+import { isDenial } from '../service/rights/denials.ts';
 import { OPERATION_TABLE } from '../service/operation-table.ts';
 import type {
   OperationInput,
@@ -19,9 +19,9 @@ import type {
   OperatorInput,
   OperatorName,
   OperatorOutput,
-} from '../service/operator-operations.ts';
-import { OPERATOR_TABLE } from '../service/operator-table.ts';
-import type { RestoreIntake } from '../service/operator-port.ts';
+} from '../service/operators/operator-operations.ts';
+import { OPERATOR_TABLE } from '../service/operators/operator-table.ts';
+import type { RestoreIntake } from '../service/operators/operator-port.ts';
 import type { AuditRecord } from './audit-record.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import {

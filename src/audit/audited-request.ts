@@ -4,7 +4,7 @@
 import { AclError, type AclErrorCode } from '../acl/error.ts';
 import { ANONYMOUS_SECRET, lookupBytes, type SecretId } from '../acl/ids.ts';
 import type { Call } from '../service/call.ts';
-import { NotAsked } from '../service/run-write.ts';
+import { NotAsked } from '../service/writes/run-write.ts';
 import type { ObjectView, WriteMeta, WriteResult } from '../service/views.ts';
 import type { StateView } from '../state/view.ts';
 import type { AuditObject, AuditRecord } from './audit-record.ts';

@@ -3,16 +3,16 @@
 
 import type { AuthMethod, AuthMethodType } from '../acl/auth-method.ts';
 import type { AuthMethodValidator } from './auth-method-validator.ts';
-import { createAwsIam } from './aws-iam.ts';
-import { checkNamespaceRules } from './binding-names.ts';
-import { createJwt } from './jwt.ts';
+import { createAwsIam } from './aws/aws-iam.ts';
+import { checkNamespaceRules } from './binding/binding-names.ts';
+import { createJwt } from './jwt/jwt.ts';
 import { createKubernetes } from './kubernetes.ts';
-import { createOidc, createOidcFlow, type OidcFlow } from './oidc.ts';
-import { outsideOf } from './outside.ts';
-import { PemKeys } from './pem-keys.ts';
-import { Providers } from './providers.ts';
-import { SignatureChecks } from './signature-checks.ts';
-import type { Surroundings } from './surroundings.ts';
+import { createOidc, createOidcFlow, type OidcFlow } from './oidc/oidc.ts';
+import { outsideOf } from './outside/outside.ts';
+import { PemKeys } from './jwt/pem-keys.ts';
+import { Providers } from './outside/providers.ts';
+import { SignatureChecks } from './jwt/signature-checks.ts';
+import type { Surroundings } from './outside/surroundings.ts';
 
 export type AuthMethodTypes = Readonly<Record<AuthMethodType, AuthMethodValidator>>;
 

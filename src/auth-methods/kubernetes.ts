@@ -8,7 +8,7 @@ import type { AuthMethod } from '../acl/auth-method.ts';
 import type { AuthMethodValidator } from './auth-method-validator.ts';
 import { ConfigReader, invalidConfig } from './config-reader.ts';
 import type { AttributeNames, Identity } from './identity.ts';
-import { checkBearerLength, refused } from './jws.ts';
+import { checkBearerLength, refused } from './jwt/jws.ts';
 import {
   ask,
   isRecord,
@@ -16,10 +16,10 @@ import {
   loginUnavailable,
   parseHttpUrl,
   RemoteFailure,
-} from './remote.ts';
-import { checkCertificates, requireFewCertificates } from './signing-keys.ts';
-import type { Surroundings } from './surroundings.ts';
-import type { Outside } from './outside.ts';
+} from './outside/remote.ts';
+import { checkCertificates, requireFewCertificates } from './jwt/signing-keys.ts';
+import type { Surroundings } from './outside/surroundings.ts';
+import type { Outside } from './outside/outside.ts';
 
 /** The annotation of a service account that replaces its name; deployed clusters carry it. */
 const NAME_ANNOTATION = 'consul.hashicorp.com/service-name';

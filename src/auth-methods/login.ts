@@ -12,9 +12,9 @@ import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../acl/iden
 import { DEFAULT_NAMESPACE, type NamespaceName, type PolicyId, type RoleId } from '../acl/ids.ts';
 import { requireNamespaceName } from '../acl/names.ts';
 import type { AttributeNames, Identity } from './identity.ts';
-import { interpolate } from './interpolate.ts';
-import { refused } from './jws.ts';
-import { compileSelector } from './selector.ts';
+import { interpolate } from './binding/interpolate.ts';
+import { refused } from './jwt/jws.ts';
+import { compileSelector } from './binding/selector.ts';
 
 /**
  * So much may the selectors of one login cost together, in the steps of `Selector`: about half a second at the

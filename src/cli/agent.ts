@@ -5,7 +5,7 @@
 import { extname, resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { messageOf } from '../../cluster/base/message-of.ts';
-import { textOfAddress } from '../node/net-address.ts';
+import { textOfAddress } from '../node/settings/net-address.ts';
 import type { RunningNode } from '../node/node.ts';
 import {
   isManagementGuessable,
@@ -13,13 +13,18 @@ import {
   type Settings,
   SettingsError,
   shownSettings,
-} from '../node/settings.ts';
-import { strayVariables } from '../node/stray-variables.ts';
-import { flagOf, SETTING_KEYS, type SettingKey, variableOf } from '../node/settings-keys.ts';
-import { readTextFile, shortHostName } from '../platform-node/files.ts';
-import { type ServiceNews, tellServiceManager } from '../platform-node/service-manager.ts';
-import { STOP_MAX_MS, stoppedInTime } from '../platform-node/stopped-in-time.ts';
-import { TableChecks } from '../platform-node/table-checks.ts';
+} from '../node/settings/settings.ts';
+import { strayVariables } from '../node/settings/stray-variables.ts';
+import {
+  flagOf,
+  SETTING_KEYS,
+  type SettingKey,
+  variableOf,
+} from '../node/settings/settings-keys.ts';
+import { readTextFile, shortHostName } from '../platform-node/disk/files.ts';
+import { type ServiceNews, tellServiceManager } from '../platform-node/process/service-manager.ts';
+import { STOP_MAX_MS, stoppedInTime } from '../platform-node/process/stopped-in-time.ts';
+import { TableChecks } from '../platform-node/disk/table-checks.ts';
 import { CommandFailed } from './failed.ts';
 import { parseJsonSettings } from './settings-text.ts';
 import { UsageError } from './usage-error.ts';

@@ -2,11 +2,11 @@
 // is encrypted. What does not fit the flags is told before anything else happens.
 
 import { messageOf } from '../../cluster/base/message-of.ts';
-import { SealDamage } from '../platform-node/sealed-archive.ts';
+import { SealDamage } from '../platform-node/disk/sealed-archive.ts';
 import { ArchiveDamage } from '../state/archive/archive-damage.ts';
 import type { ArchiveInfo } from '../state/archive/archive-info.ts';
 import { inspectArchive } from '../state/archive/archive-reader.ts';
-import { SnapshotDamage } from '../state/snapshot-damage.ts';
+import { SnapshotDamage } from '../state/snapshot/snapshot-damage.ts';
 import { CommandFailed } from './failed.ts';
 import type { Surroundings } from './surroundings.ts';
 import { UsageError } from './usage-error.ts';

@@ -2,7 +2,7 @@
 // server is, which token is sent, which namespace and datacenter are meant, how output looks.
 
 import { type Command, Option } from 'commander';
-import { certificatesFault } from '../platform-node/pem-certificates.ts';
+import { certificatesFault } from '../platform-node/net/pem-certificates.ts';
 import type { Format } from './printer.ts';
 import type { Surroundings, TransportOptions } from './surroundings.ts';
 import { fileInput, secretInput } from './text-input.ts';

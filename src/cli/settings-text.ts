@@ -1,7 +1,7 @@
 // The text of a configuration file as a value. Parsers like to repeat the text around a fault, and in
 // these files that may be a secret: what is told of a fault is its kind and its place, never its text.
 
-import { endOfFirstValue, JsonTextError } from '../api/json-text.ts';
+import { endOfFirstValue, JsonTextError } from '../api/bodies/json-text.ts';
 
 /** The text cannot be read; the message says why without repeating it. */
 export class SettingsTextError extends Error {

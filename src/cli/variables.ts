@@ -1,4 +1,4 @@
-// The environment variables that commands read; those of settings are variableOf (src/node/settings-keys.ts).
+// The environment variables that commands read; those of settings are variableOf (src/node/settings/settings-keys.ts).
 
 /** A server is started in the environment of a person as well: none of them is a slip there. */
 export const COMMAND_VARIABLES = [

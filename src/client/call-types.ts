@@ -2,10 +2,10 @@
 // from the path, the body and the answer from their schemas. Nothing here names an endpoint.
 
 import type { Static, TSchema } from 'typebox';
-import type { Endpoint } from '../api/endpoint.ts';
-import { ENDPOINTS } from '../api/endpoints.ts';
-import { NODE_ENDPOINTS } from '../api/endpoints-node.ts';
-import { OPERATOR_ENDPOINTS } from '../api/endpoints-operator.ts';
+import type { Endpoint } from '../api/endpoints/endpoint.ts';
+import { ENDPOINTS } from '../api/endpoints/endpoints.ts';
+import { NODE_ENDPOINTS } from '../api/endpoints/endpoints-node.ts';
+import { OPERATOR_ENDPOINTS } from '../api/endpoints/endpoints-operator.ts';
 
 /** Every endpoint that takes and gives JSON or text, by name. */
 export const CALLABLE = { ...ENDPOINTS, ...NODE_ENDPOINTS, ...OPERATOR_ENDPOINTS };

@@ -2,8 +2,8 @@
 // request and the answer into a value; it speaks the service's own dialect of headers and statuses. A
 // write is sent once; a read whose connection broke is sent a second time.
 
-import type { Endpoint } from '../api/endpoint.ts';
-import { TEXT_ENDPOINTS } from '../api/endpoints-node.ts';
+import type { Endpoint } from '../api/endpoints/endpoint.ts';
+import { TEXT_ENDPOINTS } from '../api/endpoints/endpoints-node.ts';
 import {
   type Answer,
   type CallArguments,

@@ -2,7 +2,10 @@
 // What the bytes mean, and whether they are whole, is looked at elsewhere.
 
 import type { Static } from 'typebox';
-import { SNAPSHOT_ENDPOINTS, type SnapshotEndpointName } from '../api/endpoints-operator.ts';
+import {
+  SNAPSHOT_ENDPOINTS,
+  type SnapshotEndpointName,
+} from '../api/endpoints/endpoints-operator.ts';
 import type { Answer } from './call-types.ts';
 import { ClientError } from './client-error.ts';
 import { type StreamRequest, type StreamResponse, TransportError } from './transport.ts';

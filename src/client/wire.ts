@@ -1,7 +1,7 @@
 // From a call to its request, and from the headers of an answer to what they mean. All endpoints are
 // alike here: their exact types are the business of the client's interface.
 
-import type { Endpoint } from '../api/endpoint.ts';
+import type { Endpoint } from '../api/endpoints/endpoint.ts';
 import type { AnswerMeta, QueryValue } from './call-types.ts';
 import type { Transport, TransportRequest, TransportResponse } from './transport.ts';
 

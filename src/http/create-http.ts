@@ -4,36 +4,46 @@
 
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { AclError } from '../acl/error.ts';
-import type { Endpoint } from '../api/endpoint.ts';
-import { NODE_ENDPOINTS, type NodeEndpointName } from '../api/endpoints-node.ts';
+import type { Endpoint } from '../api/endpoints/endpoint.ts';
+import { NODE_ENDPOINTS, type NodeEndpointName } from '../api/endpoints/endpoints-node.ts';
 import {
   OPERATOR_ENDPOINTS,
   type OperatorEndpointName,
   SNAPSHOT_ENDPOINTS,
   type SnapshotEndpointName,
-} from '../api/endpoints-operator.ts';
+} from '../api/endpoints/endpoints-operator.ts';
 import type { OperationName } from '../service/operations.ts';
-import { limitConnections } from './connection-limit.ts';
-import { Exchange, RetryLater } from './exchange.ts';
-import { HeldRequests } from './held-requests.ts';
-import { ENDPOINT_BY_OPERATION } from './operation-types.ts';
-import { Parked } from './parked.ts';
+import { limitConnections } from './limits/connection-limit.ts';
+import { Exchange, RetryLater } from './wire/exchange.ts';
+import { HeldRequests } from './limits/held-requests.ts';
+import { ENDPOINT_BY_OPERATION } from './routes/operation-types.ts';
+import { Parked } from './serving/parked.ts';
 import type { HttpParts } from './parts.ts';
-import { type Entrance, PlainLane } from './plain-lane.ts';
-import { RateLimit, type RequestSort } from './rate-limit.ts';
-import { RouteTable, routePathOf } from './route-table.ts';
-import { RouteStats } from './route-stats.ts';
-import { serveInTurn } from './serve-in-turn.ts';
-import { serveNode } from './serve-node.ts';
-import { serveOperator } from './serve-operator.ts';
-import { serveSnapshot } from './serve-snapshot.ts';
-import { type Found, missingServer, operationServer, type Shared } from './serve-operation.ts';
+import { type Entrance, PlainLane } from './routes/plain-lane.ts';
+import { RateLimit, type RequestSort } from './limits/rate-limit.ts';
+import { RouteTable, routePathOf } from './routes/route-table.ts';
+import { RouteStats } from './figures/route-stats.ts';
+import { serveInTurn } from './serving/serve-in-turn.ts';
+import { serveNode } from './serving/serve-node.ts';
+import { serveOperator } from './serving/serve-operator.ts';
+import { serveSnapshot } from './serving/serve-snapshot.ts';
+import {
+  type Found,
+  missingServer,
+  operationServer,
+  type Shared,
+} from './serving/serve-operation.ts';
 import { LIMITS } from './settings.ts';
-import { mayTakeItsTime } from './slow-body.ts';
-import { targetPathOf } from './target-path.ts';
-import { TokenInUrlWarning } from './token-in-url.ts';
-import { answerRedirect, answerUnknownPath, answerWrongMethod, refusePath } from './unrouted.ts';
-import type { RawRequest } from './wire-types.ts';
+import { mayTakeItsTime } from './limits/slow-body.ts';
+import { targetPathOf } from './routes/target-path.ts';
+import { TokenInUrlWarning } from './wire/token-in-url.ts';
+import {
+  answerRedirect,
+  answerUnknownPath,
+  answerWrongMethod,
+  refusePath,
+} from './routes/unrouted.ts';
+import type { RawRequest } from './wire/wire-types.ts';
 
 /** Where the router is sent for targets that it must not see. No client can name these paths. */
 const REDIRECT_PATH = '/./redirect';

@@ -5,10 +5,10 @@ import type { Logger } from '../../cluster/platform/logger.ts';
 import type { Random } from '../../cluster/platform/random.ts';
 import type { Call } from '../service/call.ts';
 import type { Operations } from '../service/operations.ts';
-import type { Operator } from '../service/operator-operations.ts';
-import type { DefaultToken } from './default-token.ts';
-import type { MetricsRegistry } from './metrics.ts';
-import type { NodeInfo } from './node-info.ts';
+import type { Operator } from '../service/operators/operator-operations.ts';
+import type { DefaultToken } from './serving/default-token.ts';
+import type { MetricsRegistry } from './figures/metrics.ts';
+import type { NodeInfo } from './serving/node-info.ts';
 import type { HttpSettings } from './settings.ts';
 
 /** A change of one server alone. */

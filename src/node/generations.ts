@@ -2,7 +2,7 @@
 // the batch that makes it so; every other is what an interrupted or finished replacement left behind.
 
 import type { Kv } from '../../cluster/platform/kv.ts';
-import type { Generations } from '../state/generations.ts';
+import type { Generations } from '../state/snapshot/generations.ts';
 import type { Platform } from './platform.ts';
 
 type Databases = Pick<Platform, 'openKv' | 'dropKv' | 'kvGenerations' | 'logger'>;

@@ -2,11 +2,11 @@
 
 import type { Member, MemberView } from '../../cluster/member/group-member.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
-import type { MemberInfo, NodeInfo } from '../http/node-info.ts';
-import type { Federation } from '../service/federation.ts';
+import type { MemberInfo, NodeInfo } from '../http/serving/node-info.ts';
+import type { Federation } from '../service/datacenters/federation.ts';
 import type { StateView } from '../state/view.ts';
-import { textOfAddress } from './net-address.ts';
-import type { Settings } from './settings.ts';
+import { textOfAddress } from './settings/net-address.ts';
+import type { Settings } from './settings/settings.ts';
 
 type Group = Pick<Member<unknown>, 'standing' | 'members' | 'status' | 'address' | 'otherClusters'>;
 

@@ -3,15 +3,15 @@
 
 import type { Member } from '../../cluster/member/group-member.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
-import type { GaugeBehind } from '../http/metric-descriptions.ts';
-import type { MetricsRegistry } from '../http/metrics.ts';
+import type { GaugeBehind } from '../http/figures/metric-descriptions.ts';
+import type { MetricsRegistry } from '../http/figures/metrics.ts';
 import { COUNTER_NAMES, type Metrics } from '../service/metrics.ts';
 import type { StateView } from '../state/view.ts';
-import type { ClockWatch } from './clock-watch.ts';
-import type { FeatureLevel } from './feature-level.ts';
-import type { Forwarding } from './forwarding.ts';
-import type { LeaderDuties } from './leader-duties.ts';
-import type { LoopWatch } from './loop-watch.ts';
+import type { ClockWatch } from './reign/clock-watch.ts';
+import type { FeatureLevel } from './reign/feature-level.ts';
+import type { Forwarding } from './calls/forwarding.ts';
+import type { LeaderDuties } from './reign/leader-duties.ts';
+import type { LoopWatch } from './reign/loop-watch.ts';
 import type { Platform } from './platform.ts';
 
 const PREFIX = 'conclave.';

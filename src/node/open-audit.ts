@@ -5,10 +5,10 @@ import { messageOf } from '../../cluster/base/message-of.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
 import { AuditedDoors } from '../audit/audited-doors.ts';
 import { AuditTrail } from '../audit/audit-trail.ts';
-import type { MetricsRegistry } from '../http/metrics.ts';
+import type { MetricsRegistry } from '../http/figures/metrics.ts';
 import type { StateView } from '../state/view.ts';
 import type { Platform } from './platform.ts';
-import { type Settings, SettingsError } from './settings.ts';
+import { type Settings, SettingsError } from './settings/settings.ts';
 
 export interface AuditOptions {
   readonly settings: Settings;

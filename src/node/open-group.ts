@@ -6,12 +6,12 @@ import type { Closer } from '../../cluster/base/closer.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
 import { readClusterId } from '../../cluster/log/cluster-identity.ts';
 import { openMember } from '../../cluster/member.ts';
-import type { Outcome } from '../state/outcome.ts';
+import type { Outcome } from '../state/commands/outcome.ts';
 import { StateMachine } from '../state/machine.ts';
-import { groupPlanOf } from './cluster-settings.ts';
+import { groupPlanOf } from './settings/cluster-settings.ts';
 import { dropOtherGenerations, generationsOf, requireLogOfState } from './generations.ts';
 import type { Platform } from './platform.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from './settings/settings.ts';
 
 export interface GroupOptions {
   readonly settings: Settings;

@@ -8,7 +8,7 @@ import type { Net, NetAddress } from '../../cluster/platform/net.ts';
 import type { Random } from '../../cluster/platform/random.ts';
 import type { TlsInUse } from '../../cluster/platform/tls-in-use.ts';
 import type { AuditFile } from '../audit/audit-trail.ts';
-import type { HttpsClient } from '../auth-methods/https-client.ts';
+import type { HttpsClient } from '../auth-methods/outside/https-client.ts';
 
 export interface Platform {
   readonly clock: Clock;

@@ -5,33 +5,33 @@ import { adoptRunningSha256 } from '../../cluster/platform/running-sha256.ts';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { AuditFile } from '../audit/audit-trail.ts';
 import type { Platform } from '../node/platform.ts';
-import type { Settings } from '../node/settings.ts';
-import { OutputFile, RotatingFile } from './audit-file.ts';
-import { NodeCertificates } from './certificates.ts';
-import { ConnectionRoom } from './connection-room.ts';
-import { makeFolder } from './durable-files.ts';
+import type { Settings } from '../node/settings/settings.ts';
+import { OutputFile, RotatingFile } from './disk/audit-file.ts';
+import { NodeCertificates } from './net/certificates.ts';
+import { ConnectionRoom } from './net/connection-room.ts';
+import { makeFolder } from './disk/durable-files.ts';
 import {
   databaseFolder,
   databaseGenerations,
   deleteFolder,
   keptNodeId,
   takeBootstrapReset,
-} from './files.ts';
-import { serveHttp } from './http-serving.ts';
-import { NodeHttpsClient } from './https-client.ts';
-import { openJsonLog } from './json-log.ts';
-import { openLevelKv } from './level-kv.ts';
-import { watchLoopDelay } from './loop-delay.ts';
-import { placeObjectsYoung } from './object-placement.ts';
-import { fileSharesOf, openFilesMax } from './open-files.ts';
+} from './disk/files.ts';
+import { serveHttp } from './net/http-serving.ts';
+import { NodeHttpsClient } from './net/https-client.ts';
+import { openJsonLog } from './process/json-log.ts';
+import { openLevelKv } from './disk/level-kv.ts';
+import { watchLoopDelay } from './process/loop-delay.ts';
+import { placeObjectsYoung } from './process/object-placement.ts';
+import { fileSharesOf, openFilesMax } from './disk/open-files.ts';
 import { systemClock } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
-import { systemRunningSha256 } from './system-running-sha256.ts';
-import { systemSha256 } from './system-sha256.ts';
-import { END_MAX_MS, endAfterFatal } from './stopped-in-time.ts';
-import { TableChecks } from './table-checks.ts';
-import { adoptWasmBlake2b256 } from './wasm-blake2b.ts';
-import { openWsNet } from './ws-net.ts';
+import { systemRunningSha256 } from './hashes/system-running-sha256.ts';
+import { systemSha256 } from './hashes/system-sha256.ts';
+import { END_MAX_MS, endAfterFatal } from './process/stopped-in-time.ts';
+import { TableChecks } from './disk/table-checks.ts';
+import { adoptWasmBlake2b256 } from './hashes/wasm-blake2b.ts';
+import { openWsNet } from './net/ws-net.ts';
 
 const STANDARD_ERROR = 2;
 

@@ -4,31 +4,37 @@
 
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import { AclError } from '../acl/error.ts';
-import { requireMayTellOfNothing, withLevelOfNothing } from './acknowledge.ts';
-import { answerAgain, answerFromHome, requestOwnerOf } from './answer-again.ts';
-import { answeredInTime, AS_WRITE } from './answered-in-time.ts';
-import { CallerResolver } from './caller-resolver.ts';
-import { deletedWhereNamed } from './delete-where-named.ts';
-import { counted } from './denials.ts';
+import { requireMayTellOfNothing, withLevelOfNothing } from './writes/acknowledge.ts';
+import { answerAgain, answerFromHome, requestOwnerOf } from './writes/answer-again.ts';
+import { answeredInTime, AS_WRITE } from './writes/answered-in-time.ts';
+import { CallerResolver } from './rights/caller-resolver.ts';
+import { deletedWhereNamed } from './datacenters/delete-where-named.ts';
+import { counted } from './rights/denials.ts';
 import type { ServiceDeps } from './deps.ts';
 import { GoalWaiters } from './goal-waiters.ts';
 import { HANDLERS } from './handlers.ts';
-import { LinkNames } from './link-names.ts';
+import { LinkNames } from './objects/link-names.ts';
 import { OPERATION_TABLE } from './operation-table.ts';
 import type { Asked, OperationName, OperationOutput, Operations } from './operations.ts';
-import { isAnsweredHere, placeOfCall, refusalOfPlace } from './place-call.ts';
-import { PendingLogins } from './pending-logins.ts';
+import { isAnsweredHere, placeOfCall, refusalOfPlace } from './datacenters/place-call.ts';
+import { PendingLogins } from './logins/pending-logins.ts';
 import { PositionWaiters } from './position-waiters.ts';
 import { freshness } from './reading.ts';
-import { isOfToken, type Placement } from './placement.ts';
-import { presentable } from './presentable.ts';
-import { RefusedRequests, requestNameOf } from './refused-requests.ts';
-import { type Attempt, runAsLeader } from './run-as-leader.ts';
-import { runInDatacenter } from './run-in-datacenter.ts';
-import { isMoved, NotAsked, runWrite, saysNothingOfEarlier, unknownBehind } from './run-write.ts';
-import { requestMarkOf } from './request-marks.ts';
+import { isOfToken, type Placement } from './datacenters/placement.ts';
+import { presentable } from './datacenters/presentable.ts';
+import { RefusedRequests, requestNameOf } from './writes/refused-requests.ts';
+import { type Attempt, runAsLeader } from './writes/run-as-leader.ts';
+import { runInDatacenter } from './datacenters/run-in-datacenter.ts';
+import {
+  isMoved,
+  NotAsked,
+  runWrite,
+  saysNothingOfEarlier,
+  unknownBehind,
+} from './writes/run-write.ts';
+import { requestMarkOf } from './writes/request-marks.ts';
 import type { Service } from './service.ts';
-import { untilNotOvertaken } from './under-way.ts';
+import { untilNotOvertaken } from './writes/under-way.ts';
 import type { WatchTarget, WriteResult } from './views.ts';
 
 export interface Door extends Operations {

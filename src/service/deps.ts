@@ -7,15 +7,15 @@ import type { Random } from '../../cluster/platform/random.ts';
 import type { SecretId } from '../acl/ids.ts';
 import type { TtlLimits } from '../acl/token-expiry.ts';
 import type { AuthMethods } from '../auth-methods/auth-method-types.ts';
-import type { Command } from '../state/commands.ts';
-import type { Outcome } from '../state/outcome.ts';
+import type { Command } from '../state/commands/commands.ts';
+import type { Outcome } from '../state/commands/outcome.ts';
 import type { StateView } from '../state/view.ts';
 import type { Watch } from '../state/watch.ts';
 import type { AckLevel } from './call.ts';
-import type { Federation } from './federation.ts';
+import type { Federation } from './datacenters/federation.ts';
 import type { Metrics } from './metrics.ts';
 import type { Remote } from './remote.ts';
-import type { UnderWay } from './under-way.ts';
+import type { UnderWay } from './writes/under-way.ts';
 
 export interface ServiceSettings {
   readonly nodeName: string;

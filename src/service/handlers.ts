@@ -1,31 +1,31 @@
 // Which function runs which operation. Total by type: an operation without one does not compile.
 
-import { authorize, authorizeToken } from './authorize.ts';
+import { authorize, authorizeToken } from './rights/authorize.ts';
 import {
   createAuthMethod,
   deleteAuthMethod,
   listAuthMethods,
   readAuthMethod,
   updateAuthMethod,
-} from './auth-methods.ts';
+} from './objects/auth-methods.ts';
 import {
   createBindingRule,
   deleteBindingRule,
   listBindingRules,
   readBindingRule,
   updateBindingRule,
-} from './binding-rules.ts';
-import { bootstrap } from './bootstrap.ts';
-import { allowDatacenter, removeDatacenter } from './datacenters.ts';
-import { login, logout } from './login.ts';
+} from './objects/binding-rules.ts';
+import { bootstrap } from './objects/bootstrap.ts';
+import { allowDatacenter, removeDatacenter } from './operators/datacenters.ts';
+import { login, logout } from './logins/login.ts';
 import {
   createNamespace,
   deleteNamespace,
   listNamespaces,
   readNamespace,
   updateNamespace,
-} from './namespaces.ts';
-import { oidcAuthUrl, oidcCallback } from './oidc-login.ts';
+} from './objects/namespaces.ts';
+import { oidcAuthUrl, oidcCallback } from './logins/oidc-login.ts';
 import type { OperationInput, OperationName, OperationOutput } from './operations.ts';
 import {
   createPolicy,
@@ -34,8 +34,8 @@ import {
   readPolicy,
   readPolicyByName,
   updatePolicy,
-} from './policies.ts';
-import { replicationStatus } from './replication-status.ts';
+} from './objects/policies.ts';
+import { replicationStatus } from './datacenters/replication-status.ts';
 import {
   createRole,
   deleteRole,
@@ -43,10 +43,14 @@ import {
   readRole,
   readRoleByName,
   updateRole,
-} from './roles.ts';
+} from './objects/roles.ts';
 import type { Request, Service } from './service.ts';
-import { listTemplates, previewTemplatedPolicy, readTemplate } from './templated-policies.ts';
-import { listTokens } from './token-list.ts';
+import {
+  listTemplates,
+  previewTemplatedPolicy,
+  readTemplate,
+} from './objects/templated-policies.ts';
+import { listTokens } from './objects/token-list.ts';
 import {
   cloneToken,
   createToken,
@@ -54,7 +58,7 @@ import {
   readSelfToken,
   readToken,
   updateToken,
-} from './tokens.ts';
+} from './objects/tokens.ts';
 
 export type Handler<Name extends OperationName> = (
   service: Service,

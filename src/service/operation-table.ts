@@ -2,7 +2,7 @@
 // allowed to do. The door and the handlers read them from here; the table is total by type.
 
 import type { OperationName } from './operations.ts';
-import type { Permission } from './permissions.ts';
+import type { Permission } from './rights/permissions.ts';
 
 /**
  * Where an operation may run. `local`: in any datacenter, from its own state. `global`: only in the

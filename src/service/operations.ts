@@ -10,10 +10,10 @@ import type {
   RoleDraft,
   TokenDraft,
 } from '../acl/drafts.ts';
-import type { ShownReplication, ShownTemplate } from '../api/shown.ts';
-import type { Position } from '../state/outcome.ts';
+import type { ShownReplication, ShownTemplate } from '../api/render/shown.ts';
+import type { Position } from '../state/commands/outcome.ts';
 import type { Page } from '../state/view.ts';
-import type { AuthorizationAnswer, AuthorizationItem } from './authorization-types.ts';
+import type { AuthorizationAnswer, AuthorizationItem } from './rights/authorization-types.ts';
 import type { Call } from './call.ts';
 import type {
   AuthMethodView,

@@ -1,16 +1,16 @@
 // What every operation has at hand: the node's side (deps), who is asking, and what the request asks
 // to be remembered by. The door makes one `Request` for each run.
 
-import type { RequestMark } from '../state/commands.ts';
+import type { RequestMark } from '../state/commands/commands.ts';
 import type { Call } from './call.ts';
-import type { CallerResolver } from './caller-resolver.ts';
+import type { CallerResolver } from './rights/caller-resolver.ts';
 import type { ServiceDeps } from './deps.ts';
 import type { GoalWaiters } from './goal-waiters.ts';
-import type { LinkNames } from './link-names.ts';
-import type { PendingLogins } from './pending-logins.ts';
+import type { LinkNames } from './objects/link-names.ts';
+import type { PendingLogins } from './logins/pending-logins.ts';
 import type { PositionWaiters } from './position-waiters.ts';
-import type { RefusedRequests } from './refused-requests.ts';
-import type { Attempt } from './run-as-leader.ts';
+import type { RefusedRequests } from './writes/refused-requests.ts';
+import type { Attempt } from './writes/run-as-leader.ts';
 
 export interface Service extends ServiceDeps {
   readonly callers: CallerResolver;

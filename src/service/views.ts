@@ -9,7 +9,7 @@ import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
 import type { AckLevel } from './call.ts';
-import type { Position } from '../state/outcome.ts';
+import type { Position } from '../state/commands/outcome.ts';
 import type { TableName } from '../state/view.ts';
 
 /** A link with its name as of now; links to what no longer exists are left out. */

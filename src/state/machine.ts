@@ -10,23 +10,27 @@ import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
 import { applyCommand } from './apply/apply-command.ts';
 import { ChangeSet, type Finished } from './change-set.ts';
-import { decodeCommand } from './command-codec.ts';
-import type { Command } from './commands.ts';
-import { type DigestCheckpoint, DigestCheckpoints, isCheckpoint } from './digest-checkpoints.ts';
-import { levelOf, NEWEST_LEVEL } from './feature-levels.ts';
-import type { Generations } from './generations.ts';
+import { decodeCommand } from './commands/command-codec.ts';
+import type { Command } from './commands/commands.ts';
+import {
+  type DigestCheckpoint,
+  DigestCheckpoints,
+  isCheckpoint,
+} from './rows/digest-checkpoints.ts';
+import { levelOf, NEWEST_LEVEL } from './commands/feature-levels.ts';
+import type { Generations } from './snapshot/generations.ts';
 import { type ForkSnapshot, forkSnapshotOf } from './global-log/fork-snapshot.ts';
 import { type GlobalSnapshot, globalSnapshotOf } from './global-log/global-snapshot.ts';
 import { RecentEntries, type WrittenEntry } from './global-log/recent-entries.ts';
 import type { EpochStart } from './global-log/replication.ts';
-import { decodeMeta, EMPTY_META, type Meta } from './meta.ts';
-import type { Outcome } from './outcome.ts';
-import { SnapshotIntake } from './snapshot-intake.ts';
-import { type StateSnapshot, snapshotOf } from './snapshot-writer.ts';
-import { StateStore } from './state-store.ts';
+import { decodeMeta, EMPTY_META, type Meta } from './rows/meta.ts';
+import type { Outcome } from './commands/outcome.ts';
+import { SnapshotIntake } from './snapshot/snapshot-intake.ts';
+import { type StateSnapshot, snapshotOf } from './snapshot/snapshot-writer.ts';
+import { StateStore } from './rows/state-store.ts';
 import { StoredState } from './stored-state.ts';
-import { META_KEY } from './tables.ts';
-import { UnreadableEntry, UnreadableState } from './unreadable.ts';
+import { META_KEY } from './rows/tables.ts';
+import { UnreadableEntry, UnreadableState } from './rows/unreadable.ts';
 import { Watch } from './watch.ts';
 
 /** An entry of the log, and what is to be remembered with it. */

@@ -11,11 +11,11 @@ import type { NamespaceScope } from '../acl/namespace-selection.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
-import { type PendingLogin, readPendingLogin, readRequest } from './bookkeeping.ts';
-import { Digest } from './digest.ts';
+import { type PendingLogin, readPendingLogin, readRequest } from './rows/bookkeeping.ts';
+import { Digest } from './rows/digest.ts';
 import { type GlobalCursor, type GlobalPlace, isSameCursor } from './global-log/cursor.ts';
 import { decodeImport } from './global-log/import-progress.ts';
-import { localRows } from './local-rows.ts';
+import { localRows } from './rows/local-rows.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
 import {
   divergentEntries,
@@ -31,7 +31,7 @@ import {
   unusedTimeMs,
 } from './global-log/kept-entries.ts';
 import { readReplication, type Replication } from './global-log/replication.ts';
-import { oldPendingLogins, oldRequests, requestsBelow } from './due.ts';
+import { oldPendingLogins, oldRequests, requestsBelow } from './reads/due.ts';
 import {
   listAuthMethods,
   listBindingRules,
@@ -40,11 +40,11 @@ import {
   listRoles,
   listTokens,
   listTokensOfMost,
-} from './lists.ts';
-import { decodeCounts, type Meta, type Totals } from './meta.ts';
-import { ObjectCache } from './object-cache.ts';
-import { idBytes, idKey, namedObjectKey, storedIdKey } from './objects.ts';
-import type { Position } from './outcome.ts';
+} from './reads/lists.ts';
+import { decodeCounts, type Meta, type Totals } from './rows/meta.ts';
+import { ObjectCache } from './reads/object-cache.ts';
+import { idBytes, idKey, namedObjectKey, storedIdKey } from './rows/objects.ts';
+import type { Position } from './commands/outcome.ts';
 import {
   isIdInUse,
   readAuthMethod,
@@ -58,13 +58,13 @@ import {
   ruleIdsOfMethod,
   readToken,
   readTokenBySecret,
-} from './reads.ts';
-import { readRetiredNamespace } from './retired-namespace.ts';
-import { decodeRestore, RESTORE_KEY, type RestoreProgress } from './restore-progress.ts';
-import type { FoundRequests, RequestSearch } from './request-search.ts';
-import type { RememberedRequest } from './request-row.ts';
-import type { StateStore } from './state-store.ts';
-import { rowKey } from './tables.ts';
+} from './reads/reads.ts';
+import { readRetiredNamespace } from './rows/retired-namespace.ts';
+import { decodeRestore, RESTORE_KEY, type RestoreProgress } from './rows/restore-progress.ts';
+import type { FoundRequests, RequestSearch } from './reads/request-search.ts';
+import type { RememberedRequest } from './rows/request-row.ts';
+import type { StateStore } from './rows/state-store.ts';
+import { rowKey } from './rows/tables.ts';
 import type {
   ImportUnderWay,
   ObjectCounts,
@@ -80,7 +80,7 @@ import {
   type OrphanPlace,
   orphanedTokens,
   type VoidTokenSearch,
-} from './void-tokens.ts';
+} from './reads/void-tokens.ts';
 import type { AppliedChange } from './watch.ts';
 
 export class StoredState implements StateView {

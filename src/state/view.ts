@@ -10,13 +10,18 @@ import type { NamespaceScope } from '../acl/namespace-selection.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
-import type { FoundRequests, RequestSearch } from './request-search.ts';
+import type { FoundRequests, RequestSearch } from './reads/request-search.ts';
 import type { GlobalCursor, GlobalPlace } from './global-log/cursor.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
 import type { KeptRange } from './global-log/kept-entries.ts';
 import type { Replication } from './global-log/replication.ts';
-import type { Outcome, Position } from './outcome.ts';
-import type { ExpiryPlace, FoundTokens, OrphanPlace, VoidTokenSearch } from './void-tokens.ts';
+import type { Outcome, Position } from './commands/outcome.ts';
+import type {
+  ExpiryPlace,
+  FoundTokens,
+  OrphanPlace,
+  VoidTokenSearch,
+} from './reads/void-tokens.ts';
 
 /** The five tables whose index clients see, and namespaces. */
 export type TableName =

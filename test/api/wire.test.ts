@@ -6,43 +6,50 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { TSchema } from 'typebox';
 import { AclError } from '../../src/acl/error.ts';
-import * as answers from '../../src/api/answers.ts';
+import * as answers from '../../src/api/bodies/answers.ts';
 import {
   AuthMethodBody,
   AuthorizeBody,
   LoginBody,
   PolicyBody,
   TokenBody,
-} from '../../src/api/bodies.ts';
-import { decodeBody, FREE_DEPTH_MAX } from '../../src/api/decode.ts';
-import { LEVELS_MAX, MARKS_MAX, NAMES_MAX } from '../../src/api/json-bounds.ts';
-import { authMethodDraftOf, tokenDraftOf } from '../../src/api/draft-of.ts';
-import type { Endpoint } from '../../src/api/endpoint.ts';
-import { ENDPOINTS } from '../../src/api/endpoints.ts';
-import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
-import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
-import { endOfFirstValue, parseFirstValue } from '../../src/api/json-text.ts';
-import { openApiDocument } from '../../src/api/openapi.ts';
-import { quote, quoteValue } from '../../src/api/quote.ts';
+} from '../../src/api/bodies/bodies.ts';
+import { decodeBody, FREE_DEPTH_MAX } from '../../src/api/bodies/decode.ts';
+import { LEVELS_MAX, MARKS_MAX, NAMES_MAX } from '../../src/api/bodies/json-bounds.ts';
+import { authMethodDraftOf, tokenDraftOf } from '../../src/api/bodies/draft-of.ts';
+import type { Endpoint } from '../../src/api/endpoints/endpoint.ts';
+import { ENDPOINTS } from '../../src/api/endpoints/endpoints.ts';
+import { NODE_ENDPOINTS } from '../../src/api/endpoints/endpoints-node.ts';
+import {
+  OPERATOR_ENDPOINTS,
+  SNAPSHOT_ENDPOINTS,
+} from '../../src/api/endpoints/endpoints-operator.ts';
+import { endOfFirstValue, parseFirstValue } from '../../src/api/bodies/json-text.ts';
+import { openApiDocument } from '../../src/api/endpoints/openapi.ts';
+import { quote, quoteValue } from '../../src/api/render/quote.ts';
 import {
   renderAuthMethod,
   renderAuthMethodListEntry,
   renderBindingRule,
-} from '../../src/api/render-auth-method.ts';
+} from '../../src/api/render/render-auth-method.ts';
 import {
   renderAuthorizations,
   renderNamespace,
   renderTemplates,
-} from '../../src/api/render-others.ts';
-import { renderReplication } from '../../src/api/render-federation.ts';
-import { renderPolicy, renderPolicyListEntry } from '../../src/api/render-policy.ts';
-import { renderRole } from '../../src/api/render-role.ts';
+} from '../../src/api/render/render-others.ts';
+import { renderReplication } from '../../src/api/render/render-federation.ts';
+import { renderPolicy, renderPolicyListEntry } from '../../src/api/render/render-policy.ts';
+import { renderRole } from '../../src/api/render/render-role.ts';
 import {
   renderBootstrapToken,
   renderToken,
   renderTokenListEntry,
-} from '../../src/api/render-token.ts';
-import type { ShownAuthMethod, ShownBindingRule, ShownNamespace } from '../../src/api/shown.ts';
+} from '../../src/api/render/render-token.ts';
+import type {
+  ShownAuthMethod,
+  ShownBindingRule,
+  ShownNamespace,
+} from '../../src/api/render/shown.ts';
 import type { RoleView } from '../../src/service/views.ts';
 import { policyView, tokenView } from '../http/support.ts';
 

@@ -5,7 +5,7 @@ import { AuditedDoors } from '../../src/audit/audited-doors.ts';
 import { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
-import type { Operator } from '../../src/service/operator-operations.ts';
+import type { Operator } from '../../src/service/operators/operator-operations.ts';
 import { settled, twoDatacenters } from '../service/datacenters/cases.ts';
 import { CALL, createHarness, type Harness, newToken, ROOT } from '../service/harness.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -16,13 +16,13 @@ import {
   checkAudience,
   checkTimes,
   LIST_ITEMS_MAX,
-} from '../../src/auth-methods/claims.ts';
-import { compileSelector } from '../../src/auth-methods/selector.ts';
+} from '../../src/auth-methods/jwt/claims.ts';
+import { compileSelector } from '../../src/auth-methods/binding/selector.ts';
 import {
   keyFits,
   type PublicKey,
   SIGNATURE_ALGORITHMS,
-} from '../../src/auth-methods/signing-keys.ts';
+} from '../../src/auth-methods/jwt/signing-keys.ts';
 import { authMethod, START_MS, startLoopback, testSurroundings } from './loopback.ts';
 import { makeKey, RSA, EC, TLS, NOW_S, CLAIMS, sign, validate, OIDC } from './identity-provider.ts';
 

@@ -9,11 +9,11 @@ import {
   type HttpsClient,
   HttpsFailure,
   type HttpsResponse,
-} from '../../src/auth-methods/https-client.ts';
-import { LOAD_MAX_MS, SHARERS_MAX } from '../../src/auth-methods/remote-cache.ts';
-import { CERTIFICATES_MAX } from '../../src/auth-methods/signing-keys.ts';
+} from '../../src/auth-methods/outside/https-client.ts';
+import { LOAD_MAX_MS, SHARERS_MAX } from '../../src/auth-methods/outside/remote-cache.ts';
+import { CERTIFICATES_MAX } from '../../src/auth-methods/jwt/signing-keys.ts';
 import { selfSigned } from '../support/certificates.ts';
-import { NodeHttpsClient } from '../../src/platform-node/https-client.ts';
+import { NodeHttpsClient } from '../../src/platform-node/net/https-client.ts';
 import { authMethod, startLoopback, testSurroundings } from './loopback.ts';
 import { makeKey, RSA, EC, TLS, CLAIMS, sign, discovery } from './identity-provider.ts';
 

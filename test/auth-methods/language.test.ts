@@ -8,12 +8,19 @@ import type { AuthMethod } from '../../src/acl/auth-method.ts';
 import type { BindingRule } from '../../src/acl/binding-rule.ts';
 import { AclError } from '../../src/acl/error.ts';
 import type { BindingRuleId, NamespaceName, PolicyId, RoleId } from '../../src/acl/ids.ts';
-import { bindingTargetOf, checkNamespaceRules } from '../../src/auth-methods/binding-names.ts';
+import {
+  bindingTargetOf,
+  checkNamespaceRules,
+} from '../../src/auth-methods/binding/binding-names.ts';
 import type { AttributeNames, Attributes, Identity } from '../../src/auth-methods/identity.ts';
-import { checkTemplate, interpolate, sampleOf } from '../../src/auth-methods/interpolate.ts';
+import {
+  checkTemplate,
+  interpolate,
+  sampleOf,
+} from '../../src/auth-methods/binding/interpolate.ts';
 import { computeLogin, explainLogin, type LoginInput } from '../../src/auth-methods/login.ts';
-import { compileSelector } from '../../src/auth-methods/selector.ts';
-import { parseXml, textAt } from '../../src/auth-methods/xml.ts';
+import { compileSelector } from '../../src/auth-methods/binding/selector.ts';
+import { parseXml, textAt } from '../../src/auth-methods/aws/xml.ts';
 
 const NAMES: AttributeNames = {
   selectable: {

@@ -6,8 +6,8 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { AuthMethod, AuthMethodType } from '../../src/acl/auth-method.ts';
 import type { NamespaceName } from '../../src/acl/ids.ts';
-import type { Surroundings } from '../../src/auth-methods/surroundings.ts';
-import { NodeHttpsClient } from '../../src/platform-node/https-client.ts';
+import type { Surroundings } from '../../src/auth-methods/outside/surroundings.ts';
+import { NodeHttpsClient } from '../../src/platform-node/net/https-client.ts';
 import type { Certified } from '../support/certificates.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 

@@ -7,7 +7,7 @@ import {
   CHECK_WAIT_MAX_MS,
   CHECKS_MAX,
   SignatureChecks,
-} from '../../src/auth-methods/signature-checks.ts';
+} from '../../src/auth-methods/jwt/signature-checks.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { authMethod, START_MS, startLoopback, testSurroundings } from './loopback.ts';
 

@@ -9,7 +9,7 @@ import type {
   TransportRequest,
   TransportResponse,
 } from '../../src/client/transport.ts';
-import { isSealed, sealed, unsealed } from '../../src/platform-node/sealed-archive.ts';
+import { isSealed, sealed, unsealed } from '../../src/platform-node/disk/sealed-archive.ts';
 
 /** A whole response, or the value of a 200. */
 export type Scripted = Partial<TransportResponse> & { readonly value?: unknown };

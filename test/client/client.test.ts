@@ -11,10 +11,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
-import { ENDPOINTS } from '../../src/api/endpoints.ts';
-import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
-import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
-import { QUERY_BY_KIND, NAMESPACE_PARAMETER } from '../../src/api/query-parameters.ts';
+import { ENDPOINTS } from '../../src/api/endpoints/endpoints.ts';
+import { NODE_ENDPOINTS } from '../../src/api/endpoints/endpoints-node.ts';
+import {
+  OPERATOR_ENDPOINTS,
+  SNAPSHOT_ENDPOINTS,
+} from '../../src/api/endpoints/endpoints-operator.ts';
+import { QUERY_BY_KIND, NAMESPACE_PARAMETER } from '../../src/api/endpoints/query-parameters.ts';
 import { SHARED_QUERY } from '../../src/client/call-types.ts';
 import {
   type ClientError,
@@ -25,7 +28,7 @@ import {
   type TransportRequest,
   type TransportResponse,
 } from '../../src/client/entry.ts';
-import { httpTransport } from '../../src/platform-node/http-transport.ts';
+import { httpTransport } from '../../src/platform-node/net/http-transport.ts';
 import { listOf, policyView, readMeta, server, WRITE_META } from '../http/support.ts';
 
 const stream: Transport['stream'] = () => Promise.reject(new Error('not expected'));

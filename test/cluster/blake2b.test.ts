@@ -4,7 +4,7 @@ import { blake2b } from '@noble/hashes/blake2.js';
 import fc from 'fast-check';
 import t from 'tap';
 import { adoptBlake2b256, blake2b256 } from '../../cluster/platform/blake2b.ts';
-import { makeWasmBlake2b256 } from '../../src/platform-node/wasm-blake2b.ts';
+import { makeWasmBlake2b256 } from '../../src/platform-node/hashes/wasm-blake2b.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const portable = (bytes: Uint8Array): Uint8Array => blake2b(bytes, { dkLen: 32 });

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import t from 'tap';
 import type { Kv } from '../../cluster/platform/kv.ts';
-import { openLevelKv } from '../../src/platform-node/level-kv.ts';
+import { openLevelKv } from '../../src/platform-node/disk/level-kv.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { kvContract } from './kv-contract.ts';
 

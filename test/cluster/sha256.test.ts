@@ -4,7 +4,7 @@ import { sha256 as portable } from '@noble/hashes/sha2.js';
 import fc from 'fast-check';
 import t from 'tap';
 import { adoptSha256, sha256 } from '../../cluster/platform/sha256.ts';
-import { systemSha256 } from '../../src/platform-node/system-sha256.ts';
+import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 

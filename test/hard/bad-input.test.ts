@@ -5,11 +5,14 @@
 import fc from 'fast-check';
 import t from 'tap';
 import type { TSchema } from 'typebox';
-import type { Endpoint } from '../../src/api/endpoint.ts';
-import { ENDPOINTS } from '../../src/api/endpoints.ts';
-import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
-import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
-import { NAMESPACE_PARAMETER, QUERY_BY_KIND } from '../../src/api/query-parameters.ts';
+import type { Endpoint } from '../../src/api/endpoints/endpoint.ts';
+import { ENDPOINTS } from '../../src/api/endpoints/endpoints.ts';
+import { NODE_ENDPOINTS } from '../../src/api/endpoints/endpoints-node.ts';
+import {
+  OPERATOR_ENDPOINTS,
+  SNAPSHOT_ENDPOINTS,
+} from '../../src/api/endpoints/endpoints-operator.ts';
+import { NAMESPACE_PARAMETER, QUERY_BY_KIND } from '../../src/api/endpoints/query-parameters.ts';
 import { runNode } from '../support/running-node.ts';
 import {
   abandon,

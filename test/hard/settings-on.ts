@@ -1,6 +1,6 @@
 // The settings of a node that a test opens in its own process, on a folder that it has prepared.
 
-import { readSettings, type Settings } from '../../src/node/settings.ts';
+import { readSettings, type Settings } from '../../src/node/settings/settings.ts';
 import { MANAGEMENT } from './asking.ts';
 
 export function settingsOn(dataFolder: string): Settings {

@@ -2,9 +2,9 @@
 
 import t from 'tap';
 import type { AclErrorCode } from '../../src/acl/error.ts';
-import { HEADER_PREFIXES } from '../../src/http/headers.ts';
-import { statusOf } from '../../src/http/status.ts';
-import { indexHeaders } from '../../src/http/exchange.ts';
+import { HEADER_PREFIXES } from '../../src/http/wire/headers.ts';
+import { statusOf } from '../../src/http/wire/status.ts';
+import { indexHeaders } from '../../src/http/wire/exchange.ts';
 import { listOf, policyView, readMeta, server, WRITE_META } from './support.ts';
 import { CONSUL, readPolicy, refuse } from './route-cases.ts';
 

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { METRICS, type MetricDescription } from '../../src/http/metric-descriptions.ts';
-import { MetricsRegistry } from '../../src/http/metrics.ts';
+import { METRICS, type MetricDescription } from '../../src/http/figures/metric-descriptions.ts';
+import { MetricsRegistry } from '../../src/http/figures/metrics.ts';
 
 const OPERATING = join(import.meta.dirname, '..', '..', '..', 'docs', 'OPERATING.md');
 const ROW = /^\| `(conclave\.[^`]+)` \| (\w+)(?:: ([^|]+))? \| (.*) \|$/gm;

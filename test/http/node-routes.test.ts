@@ -2,10 +2,10 @@
 
 import { gunzipSync } from 'node:zlib';
 import t from 'tap';
-import type { Endpoint } from '../../src/api/endpoint.ts';
-import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
-import { openApiDocument } from '../../src/api/openapi.ts';
-import { descriptionOf } from '../../src/http/description.ts';
+import type { Endpoint } from '../../src/api/endpoints/endpoint.ts';
+import { NODE_ENDPOINTS } from '../../src/api/endpoints/endpoints-node.ts';
+import { openApiDocument } from '../../src/api/endpoints/openapi.ts';
+import { descriptionOf } from '../../src/http/wire/description.ts';
 import { newPolicy, newToken } from '../service/harness.ts';
 import { operatorServer } from './operator-support.ts';
 import { server, WRITE_META } from './support.ts';

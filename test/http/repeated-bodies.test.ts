@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import { RepeatedBodies } from '../../src/http/repeated-bodies.ts';
+import { RepeatedBodies } from '../../src/http/serving/repeated-bodies.ts';
 import { server } from './support.ts';
 
 const SEED = 20_261_126;

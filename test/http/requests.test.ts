@@ -1,12 +1,15 @@
 // From the bytes of a request to the call: routes, paths, queries, tokens, bodies.
 
 import t from 'tap';
-import type { Endpoint } from '../../src/api/endpoint.ts';
-import { ENDPOINTS } from '../../src/api/endpoints.ts';
-import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
-import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
+import type { Endpoint } from '../../src/api/endpoints/endpoint.ts';
+import { ENDPOINTS } from '../../src/api/endpoints/endpoints.ts';
+import { NODE_ENDPOINTS } from '../../src/api/endpoints/endpoints-node.ts';
+import {
+  OPERATOR_ENDPOINTS,
+  SNAPSHOT_ENDPOINTS,
+} from '../../src/api/endpoints/endpoints-operator.ts';
 import { LIMITS } from '../../src/http/settings.ts';
-import { targetPathOf } from '../../src/http/target-path.ts';
+import { targetPathOf } from '../../src/http/routes/target-path.ts';
 import { listOf, policyView, readMeta, server, tokenView, WRITE_META } from './support.ts';
 import { CONSUL, readPolicy, refuse } from './route-cases.ts';
 

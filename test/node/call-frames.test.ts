@@ -11,8 +11,8 @@ import {
   encodeOutput,
   encodeQuestion,
   encodeRefusal,
-} from '../../src/node/call-frames.ts';
-import { decodePlain, encodePlain, PLAIN_DEPTH_MAX } from '../../src/node/plain-codec.ts';
+} from '../../src/node/calls/call-frames.ts';
+import { decodePlain, encodePlain, PLAIN_DEPTH_MAX } from '../../src/node/calls/plain-codec.ts';
 import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 

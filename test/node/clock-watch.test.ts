@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { systemClock } from '../../src/platform-node/system-clock.ts';
-import { ClockWatch } from '../../src/node/clock-watch.ts';
+import { ClockWatch } from '../../src/node/reign/clock-watch.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { Client, runNode } from '../support/running-node.ts';
 

@@ -7,7 +7,7 @@ import type {
   RpcRequest,
   RpcServer,
 } from '../../cluster/transport/transport.ts';
-import { DatacenterCalls } from '../../src/node/datacenter-calls.ts';
+import { DatacenterCalls } from '../../src/node/federation/datacenter-calls.ts';
 
 const ADDRESS = { host: 'there', port: 1 };
 const CALLER: RpcCaller = {

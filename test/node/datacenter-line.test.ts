@@ -4,12 +4,12 @@
 import t from 'tap';
 import type { AclError } from '../../src/acl/error.ts';
 import { RpcError } from '../../cluster/transport/rpc-error.ts';
-import { answeringDatacentersWith } from '../../src/node/answer-datacenters.ts';
-import { decodeAnswer, encodeOutput, encodeQuestion } from '../../src/node/call-frames.ts';
-import { DatacenterLine, WAIT_QUESTION } from '../../src/node/datacenter-line.ts';
-import { Forwarding } from '../../src/node/forwarding.ts';
+import { answeringDatacentersWith } from '../../src/node/federation/answer-datacenters.ts';
+import { decodeAnswer, encodeOutput, encodeQuestion } from '../../src/node/calls/call-frames.ts';
+import { DatacenterLine, WAIT_QUESTION } from '../../src/node/federation/datacenter-line.ts';
+import { Forwarding } from '../../src/node/calls/forwarding.ts';
 import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
-import type { WaitThere } from '../../src/service/federation.ts';
+import type { WaitThere } from '../../src/service/datacenters/federation.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
 

@@ -2,11 +2,11 @@
 // the same from every server. And a restore at the primary is there in the other datacenter, too.
 
 import t from 'tap';
-import { readSettings } from '../../src/node/settings.ts';
+import { readSettings } from '../../src/node/settings/settings.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
-import { Digest } from '../../src/state/digest.ts';
-import { decodeMeta, encodeMeta } from '../../src/state/meta.ts';
-import { META_KEY } from '../../src/state/tables.ts';
+import { Digest } from '../../src/state/rows/digest.ts';
+import { decodeMeta, encodeMeta } from '../../src/state/rows/meta.ts';
+import { META_KEY } from '../../src/state/rows/tables.ts';
 import { until } from '../support/running-group.ts';
 import {
   cut,

@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { lostReignRefusal } from '../../src/node/lost-reign.ts';
+import { lostReignRefusal } from '../../src/node/federation/lost-reign.ts';
 import {
   type DatacenterUnderTest,
   everyoneKnows,

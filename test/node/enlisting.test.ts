@@ -2,8 +2,8 @@
 // that would wake the leader.
 
 import t from 'tap';
-import { Enlisting } from '../../src/node/enlisting.ts';
-import type { Command } from '../../src/state/commands.ts';
+import { Enlisting } from '../../src/node/federation/enlisting.ts';
+import type { Command } from '../../src/state/commands/commands.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { settled } from '../support/simulated-world.ts';

@@ -7,10 +7,14 @@ import {
   leftBehindBy,
   type LevelReader,
   readersElsewhere,
-} from '../../src/node/feature-level.ts';
-import { FIRST_LEVEL, GLOBAL_LOG_LEVEL, NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
-import type { Command } from '../../src/state/commands.ts';
-import type { Outcome } from '../../src/state/outcome.ts';
+} from '../../src/node/reign/feature-level.ts';
+import {
+  FIRST_LEVEL,
+  GLOBAL_LOG_LEVEL,
+  NEWEST_LEVEL,
+} from '../../src/state/commands/feature-levels.ts';
+import type { Command } from '../../src/state/commands/commands.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { aCommand, aToken } from '../support/fixtures.ts';
 import { runDatacenter, serverOf, planned, everyoneKnows } from '../support/running-datacenters.ts';

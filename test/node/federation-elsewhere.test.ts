@@ -8,7 +8,7 @@ import {
 import type { NetAddress } from '../../cluster/platform/net.ts';
 import { RpcError } from '../../cluster/transport/rpc-error.ts';
 import type { RpcCall, RpcCaller } from '../../cluster/transport/transport.ts';
-import { federationElsewhere } from '../../src/node/federation-elsewhere.ts';
+import { federationElsewhere } from '../../src/node/federation/federation-elsewhere.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 const WHO: RpcCaller = {

@@ -1,7 +1,7 @@
 // The global log as the feed reads it from a state, and what it makes of an entry that is damaged on the disk.
 
 import t from 'tap';
-import { feedSourceOf } from '../../src/node/feed-source.ts';
+import { feedSourceOf } from '../../src/node/federation/feed-source.ts';
 import { entryKey } from '../../src/state/global-log/global-log-writer.ts';
 import { aPolicy } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';

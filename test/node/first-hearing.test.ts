@@ -1,7 +1,7 @@
 // What all share waits, behind the start of a primary, until all have been heard who may have more of it.
 
 import t from 'tap';
-import { FirstHearing } from '../../src/node/first-hearing.ts';
+import { FirstHearing } from '../../src/node/federation/first-hearing.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 

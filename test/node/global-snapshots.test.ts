@@ -2,14 +2,14 @@
 
 import t from 'tap';
 import type { Policy } from '../../src/acl/policy.ts';
-import { GlobalSnapshotSink } from '../../src/node/global-snapshots.ts';
-import type { Command } from '../../src/state/commands.ts';
-import { POLICIES } from '../../src/state/objects.ts';
+import { GlobalSnapshotSink } from '../../src/node/federation/global-snapshots.ts';
+import type { Command } from '../../src/state/commands/commands.ts';
+import { POLICIES } from '../../src/state/rows/objects.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
-import type { Outcome } from '../../src/state/outcome.ts';
-import { pack } from '../../src/state/packing.ts';
-import { encodeRecord, POLICY_CODEC } from '../../src/state/record-codec.ts';
-import { packedRows } from '../../src/state/snapshot-format.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
+import { pack } from '../../src/state/rows/packing.ts';
+import { encodeRecord, POLICY_CODEC } from '../../src/state/rows/record-codec.ts';
+import { packedRows } from '../../src/state/snapshot/snapshot-format.ts';
 import { aPolicy } from '../support/fixtures.ts';
 
 const APPLIED = withVerdict('applied');

@@ -17,9 +17,9 @@ import {
 } from '../../cluster/federation/snapshot/snapshot-frames.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
 import type { RpcCall, RpcCaller, RpcServer } from '../../cluster/transport/transport.ts';
-import { acknowledgedLevel } from '../../src/node/acknowledged-level.ts';
-import { NodeFederation } from '../../src/node/node-federation.ts';
-import type { Outcome } from '../../src/state/outcome.ts';
+import { acknowledgedLevel } from '../../src/node/federation/acknowledged-level.ts';
+import { NodeFederation } from '../../src/node/federation/node-federation.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
 import { startedMachine } from '../support/machine-harness.ts';

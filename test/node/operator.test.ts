@@ -7,10 +7,10 @@ import { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
 import { DEFAULT_AUTOPILOT } from '../../cluster/replica/group-record.ts';
 import { ReplicaError } from '../../cluster/replica/replica.ts';
 import { AclError } from '../../src/acl/error.ts';
-import { AUTOPILOT_DEFAULTS } from '../../src/api/autopilot-settings.ts';
+import { AUTOPILOT_DEFAULTS } from '../../src/api/bodies/autopilot-settings.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
-import { decodeAnswer, encodeQuestion } from '../../src/node/call-frames.ts';
-import { groupOf } from '../../src/node/operator-port.ts';
+import { decodeAnswer, encodeQuestion } from '../../src/node/calls/call-frames.ts';
+import { groupOf } from '../../src/node/operators/operator-port.ts';
 import {
   type AnsweringOperatorsOptions,
   answeringOperatorsWith,
@@ -19,11 +19,11 @@ import {
   OPERATOR_METHOD,
   runAtLeaderBy,
   runInDatacenterBy,
-} from '../../src/node/operator-remote.ts';
+} from '../../src/node/calls/operator-remote.ts';
 import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
-import type { Errand } from '../../src/service/federation.ts';
-import type { OperatorName } from '../../src/service/operator-operations.ts';
-import type { RestoreIntake } from '../../src/service/operator-port.ts';
+import type { Errand } from '../../src/service/datacenters/federation.ts';
+import type { OperatorName } from '../../src/service/operators/operator-operations.ts';
+import type { RestoreIntake } from '../../src/service/operators/operator-port.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';

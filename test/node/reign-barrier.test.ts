@@ -6,8 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { openNode } from '../../src/node/node.ts';
-import { answeringReign, passReignBarrier, REIGN_METHOD } from '../../src/node/reign-barrier.ts';
-import { readSettings } from '../../src/node/settings.ts';
+import {
+  answeringReign,
+  passReignBarrier,
+  REIGN_METHOD,
+} from '../../src/node/reign/reign-barrier.ts';
+import { readSettings } from '../../src/node/settings/settings.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import { watched } from '../support/group-actions.ts';

@@ -1,7 +1,7 @@
 // What the file says that lets an operator bootstrap again.
 
 import t from 'tap';
-import { resetIndexOf } from '../../src/node/reset-index.ts';
+import { resetIndexOf } from '../../src/node/settings/reset-index.ts';
 
 t.test('reset index: a number, nothing, or what no bootstrap has', (t) => {
   t.equal(

@@ -4,15 +4,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { COMMAND_VARIABLES } from '../../src/cli/variables.ts';
-import { groupPlanOf } from '../../src/node/cluster-settings.ts';
+import { groupPlanOf } from '../../src/node/settings/cluster-settings.ts';
 import {
   isManagementGuessable,
   readSettings,
   SettingsError,
   shownSettings,
-} from '../../src/node/settings.ts';
-import { strayVariables } from '../../src/node/stray-variables.ts';
-import { flagOf, SETTING_KEYS, variableOf } from '../../src/node/settings-keys.ts';
+} from '../../src/node/settings/settings.ts';
+import { strayVariables } from '../../src/node/settings/stray-variables.ts';
+import { flagOf, SETTING_KEYS, variableOf } from '../../src/node/settings/settings-keys.ts';
 
 const nothing = { flags: {}, files: [], environment: {} };
 

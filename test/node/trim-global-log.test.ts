@@ -1,9 +1,9 @@
 // What may go of the global log goes, however much there is before it that nobody wants.
 
 import t from 'tap';
-import { trimGlobalLog } from '../../src/node/trim-global-log.ts';
-import type { Change, Command } from '../../src/state/commands.ts';
-import type { Outcome } from '../../src/state/outcome.ts';
+import { trimGlobalLog } from '../../src/node/federation/trim-global-log.ts';
+import type { Change, Command } from '../../src/state/commands/commands.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { aCommand, aPolicy } from '../support/fixtures.ts';
 import { BUILTINS, replaceableMachine } from '../support/machine-harness.ts';
 import { archived, commandsOf, furnished } from '../state/restoring.ts';

@@ -3,8 +3,8 @@
 import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { RotatingFile } from '../../src/platform-node/audit-file.ts';
-import { isHeldBySomebody } from '../../src/platform-node/folder-lock.ts';
+import { RotatingFile } from '../../src/platform-node/disk/audit-file.ts';
+import { isHeldBySomebody } from '../../src/platform-node/disk/folder-lock.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
 
 t.test('audit file: appended to, for its owner alone, and its end is given', async (t) => {

@@ -4,8 +4,8 @@ import dns from 'node:dns';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
-import { ConnectionRoom } from '../../src/platform-node/connection-room.ts';
-import { serveHttp } from '../../src/platform-node/http-serving.ts';
+import { ConnectionRoom } from '../../src/platform-node/net/connection-room.ts';
+import { serveHttp } from '../../src/platform-node/net/http-serving.ts';
 import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { server } from '../http/support.ts';
 

@@ -1,7 +1,7 @@
 // What is left open on LevelDB is closed with it, and what was closed is held by nothing.
 
 import t, { type Test } from 'tap';
-import { LevelDatabase } from '../../src/platform-node/level-database.ts';
+import { LevelDatabase } from '../../src/platform-node/disk/level-database.ts';
 
 const ROWS = 20;
 

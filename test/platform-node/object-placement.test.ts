@@ -3,8 +3,8 @@
 
 import { cachedDataVersionTag } from 'node:v8';
 import t from 'tap';
-import { readSettings } from '../../src/node/settings.ts';
-import { placeObjectsAsUsual } from '../../src/platform-node/object-placement.ts';
+import { readSettings } from '../../src/node/settings/settings.ts';
+import { placeObjectsAsUsual } from '../../src/platform-node/process/object-placement.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 
 t.test(

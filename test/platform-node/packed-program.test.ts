@@ -9,7 +9,7 @@ import t from 'tap';
 
 t.setTimeout(300_000);
 
-const PACKED = new URL('../../src/platform-node/packed-program.js', import.meta.url).href;
+const PACKED = new URL('../../src/platform-node/process/packed-program.js', import.meta.url).href;
 const OPTIONS = ['--max-semi-space-size=16'];
 
 const folder = mkdtempSync(join(tmpdir(), 'conclave-packed-'));

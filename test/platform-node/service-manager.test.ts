@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { tellServiceManager } from '../../src/platform-node/service-manager.ts';
+import { tellServiceManager } from '../../src/platform-node/process/service-manager.ts';
 import { ask } from '../hard/asking.ts';
 import { startServer, temporaryFolder } from '../hard/server-process.ts';
 import { until } from '../support/running-group.ts';

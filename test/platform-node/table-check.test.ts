@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import type { Kv } from '../../cluster/platform/kv.ts';
-import { databaseFolder, levelFolder } from '../../src/platform-node/files.ts';
-import { openLevelKv } from '../../src/platform-node/level-kv.ts';
-import { TableChecks } from '../../src/platform-node/table-checks.ts';
+import { databaseFolder, levelFolder } from '../../src/platform-node/disk/files.ts';
+import { openLevelKv } from '../../src/platform-node/disk/level-kv.ts';
+import { TableChecks } from '../../src/platform-node/disk/table-checks.ts';
 
 t.setTimeout(300_000);
 

@@ -4,14 +4,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { SettingsError } from '../../src/node/settings.ts';
-import { httpTransport } from '../../src/platform-node/http-transport.ts';
+import { SettingsError } from '../../src/node/settings/settings.ts';
+import { httpTransport } from '../../src/platform-node/net/http-transport.ts';
 import {
   certificatesIn,
   isInTime,
   type TlsFiles,
   tlsTextsIn,
-} from '../../src/platform-node/tls-files.ts';
+} from '../../src/platform-node/net/tls-files.ts';
 import { certify, makeAuthority } from '../support/certificates.ts';
 
 function refusalOf(files: TlsFiles): string {

@@ -21,9 +21,9 @@ import { systemClock } from '../../src/platform-node/system-clock.ts';
 import {
   STRANGERS_MAX,
   STRANGERS_OF_ADDRESS_MAX,
-} from '../../src/platform-node/stranger-sockets.ts';
+} from '../../src/platform-node/net/stranger-sockets.ts';
 import { systemRandom } from '../../src/platform-node/system-random.ts';
-import { openWsNet } from '../../src/platform-node/ws-net.ts';
+import { openWsNet } from '../../src/platform-node/net/ws-net.ts';
 import { certify, makeAuthority } from '../support/certificates.ts';
 import { RenewableTls } from '../support/renewable-tls.ts';
 

@@ -1,6 +1,6 @@
 // Servers that a test asks by their numbers, each question as the harness asks it.
 
-import { decodeAnswer } from '../../src/node/call-frames.ts';
+import { decodeAnswer } from '../../src/node/calls/call-frames.ts';
 import type { Call } from '../../src/service/call.ts';
 import type {
   OperationInput,

@@ -14,8 +14,8 @@ import type { AuthMethodValidator } from '../../src/auth-methods/auth-method-val
 import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
 import { createOperations, type Door } from '../../src/service/create-operations.ts';
 import type { ServiceDeps, ServiceSettings } from '../../src/service/deps.ts';
-import { ensureBuiltins } from '../../src/service/duties.ts';
-import type { Federation } from '../../src/service/federation.ts';
+import { ensureBuiltins } from '../../src/service/duties/duties.ts';
+import type { Federation } from '../../src/service/datacenters/federation.ts';
 import { loneDatacenter } from '../support/lone-datacenter.ts';
 import { NO_REMOTE } from '../../src/service/remote.ts';
 import type {
@@ -24,10 +24,10 @@ import type {
   OperationOutput,
   Operations,
 } from '../../src/service/operations.ts';
-import { trackingWrites } from '../../src/service/tracking-writes.ts';
+import { trackingWrites } from '../../src/service/writes/tracking-writes.ts';
 import type { ListResult } from '../../src/service/views.ts';
-import { encodeCommand } from '../../src/state/command-codec.ts';
-import type { Outcome } from '../../src/state/outcome.ts';
+import { encodeCommand } from '../../src/state/commands/command-codec.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';

@@ -1,8 +1,8 @@
 // Ages of remembered requests, by the clock of the server that saw them.
 
 import t from 'tap';
-import { REAP_BATCH_MAX } from '../../src/service/duties.ts';
-import { RequestAges } from '../../src/service/request-ages.ts';
+import { REAP_BATCH_MAX } from '../../src/service/duties/duties.ts';
+import { RequestAges } from '../../src/service/duties/request-ages.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -2,9 +2,9 @@
 
 import t from 'tap';
 import type { BindingRule } from '../../src/acl/binding-rule.ts';
-import { dependencyOf } from '../../src/service/linked-policies.ts';
-import { methodKey, Overtaken, UnderWay } from '../../src/service/under-way.ts';
-import type { Change } from '../../src/state/commands.ts';
+import { dependencyOf } from '../../src/service/rights/linked-policies.ts';
+import { methodKey, Overtaken, UnderWay } from '../../src/service/writes/under-way.ts';
+import type { Change } from '../../src/state/commands/commands.ts';
 import { LOG_START } from '../../cluster/federation/global-log.ts';
 import {
   aBindingRule,

@@ -1,7 +1,7 @@
 // Days on which much goes wrong between datacenters, each with a plan of its own: what chance draws seldom
 // in that order. All else follows from the seed, and every checker looks at it.
 
-import { FIRST_LEVEL } from '../../src/state/feature-levels.ts';
+import { FIRST_LEVEL } from '../../src/state/commands/feature-levels.ts';
 import type { Fault, FaultAction } from './faults/fault-plan.ts';
 import type { FederationOptions, RunOptions } from './run/run-options.ts';
 

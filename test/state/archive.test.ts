@@ -6,11 +6,11 @@ import { constants, crc32, deflateRawSync, gunzipSync, gzipSync } from 'node:zli
 import { sha256 as portable } from '@noble/hashes/sha2.js';
 import t from 'tap';
 import { adoptRunningSha256, beginSha256 } from '../../cluster/platform/running-sha256.ts';
-import { systemRunningSha256 } from '../../src/platform-node/system-running-sha256.ts';
+import { systemRunningSha256 } from '../../src/platform-node/hashes/system-running-sha256.ts';
 import { inspectArchive } from '../../src/state/archive/archive-reader.ts';
 import { writeArchive } from '../../src/state/archive/archive-writer.ts';
 import type { StateMachine } from '../../src/state/machine.ts';
-import { ROWS_CHUNK_BYTES } from '../../src/state/snapshot-format.ts';
+import { ROWS_CHUNK_BYTES } from '../../src/state/snapshot/snapshot-format.ts';
 import { aPolicy, aToken } from '../support/fixtures.ts';
 import { BUILTINS, replaceableMachine } from '../support/machine-harness.ts';
 

@@ -3,19 +3,23 @@
 // wrote must stay readable.
 
 import t from 'tap';
-import { decodeRequest, encodeRequest } from '../../src/state/request-row.ts';
+import { decodeRequest, encodeRequest } from '../../src/state/rows/request-row.ts';
 import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
-import { CHANGE_NUMBER, decodeCommand, encodeCommand } from '../../src/state/command-codec.ts';
-import type { Change, Command } from '../../src/state/commands.ts';
-import { Digest, rowHash } from '../../src/state/digest.ts';
+import {
+  CHANGE_NUMBER,
+  decodeCommand,
+  encodeCommand,
+} from '../../src/state/commands/command-codec.ts';
+import type { Change, Command } from '../../src/state/commands/commands.ts';
+import { Digest, rowHash } from '../../src/state/rows/digest.ts';
 import {
   decodeKeyspaces,
   encodeKeyspaces,
   type Keyspaces,
   ONE_KEYSPACE,
-} from '../../src/state/keyspaces.ts';
-import { decodeMeta, EMPTY_META, encodeMeta, type Meta } from '../../src/state/meta.ts';
+} from '../../src/state/rows/keyspaces.ts';
+import { decodeMeta, EMPTY_META, encodeMeta, type Meta } from '../../src/state/rows/meta.ts';
 import {
   AUTH_METHOD_CODEC,
   BINDING_RULE_CODEC,
@@ -26,13 +30,13 @@ import {
   type RecordCodec,
   ROLE_CODEC,
   TOKEN_CODEC,
-} from '../../src/state/record-codec.ts';
+} from '../../src/state/rows/record-codec.ts';
 import {
   decodeRestore,
   encodeRestore,
   type RestoreProgress,
-} from '../../src/state/restore-progress.ts';
-import { afterPrefix, ROW, rowKey, textsInKey } from '../../src/state/tables.ts';
+} from '../../src/state/rows/restore-progress.ts';
+import { afterPrefix, ROW, rowKey, textsInKey } from '../../src/state/rows/tables.ts';
 import {
   aBindingRule,
   accessorNumbered,

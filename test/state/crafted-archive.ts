@@ -4,9 +4,9 @@
 import type { KvRow } from '../../cluster/platform/kv.ts';
 import { ArchiveReader } from '../../src/state/archive/archive-reader.ts';
 import { writeArchive } from '../../src/state/archive/archive-writer.ts';
-import { Digest, rowHash } from '../../src/state/digest.ts';
-import { decodeMeta, encodeMeta, type Meta } from '../../src/state/meta.ts';
-import { RowParser } from '../../src/state/row-parser.ts';
+import { Digest, rowHash } from '../../src/state/rows/digest.ts';
+import { decodeMeta, encodeMeta, type Meta } from '../../src/state/rows/meta.ts';
+import { RowParser } from '../../src/state/snapshot/row-parser.ts';
 import {
   CHAIN_ORIGIN,
   CHUNK,
@@ -16,10 +16,10 @@ import {
   packedRows,
   ROWS_CHUNK_BYTES,
   SNAPSHOT_FORMAT,
-} from '../../src/state/snapshot-format.ts';
-import type { StateSnapshot } from '../../src/state/snapshot-writer.ts';
-import { isObjectRow, ROW } from '../../src/state/tables.ts';
-import { isLocalTokenRow } from '../../src/state/token-row.ts';
+} from '../../src/state/snapshot/snapshot-format.ts';
+import type { StateSnapshot } from '../../src/state/snapshot/snapshot-writer.ts';
+import { isObjectRow, ROW } from '../../src/state/rows/tables.ts';
+import { isLocalTokenRow } from '../../src/state/rows/token-row.ts';
 import { archived } from './restoring.ts';
 
 /** What an archive has in it. */

@@ -5,10 +5,10 @@
 import type { Test } from 'tap';
 import { DurableLog } from '../../cluster/log/durable-log.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
-import { encodeCommand } from '../../src/state/command-codec.ts';
-import type { Command } from '../../src/state/commands.ts';
+import { encodeCommand } from '../../src/state/commands/command-codec.ts';
+import type { Command } from '../../src/state/commands/commands.ts';
 import { StateMachine } from '../../src/state/machine.ts';
-import type { Outcome } from '../../src/state/outcome.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { foundAlone, openLoneGroup } from '../support/lone-group.ts';

@@ -2,7 +2,7 @@
 // and that nobody comes back by itself.
 
 import t from 'tap';
-import type { Change } from '../../src/state/commands.ts';
+import type { Change } from '../../src/state/commands/commands.ts';
 import { decodeHeader } from '../../src/state/global-log/global-snapshot.ts';
 import { clusterIdOf, type Datacenter, removedOf } from '../../src/state/global-log/replication.ts';
 import { aPolicy } from '../support/fixtures.ts';

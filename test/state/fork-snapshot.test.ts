@@ -3,13 +3,13 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import type { Change, Command } from '../../src/state/commands.ts';
+import type { Change, Command } from '../../src/state/commands/commands.ts';
 import { forkSnapshotOf } from '../../src/state/global-log/fork-snapshot.ts';
 import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import type { Replication } from '../../src/state/global-log/replication.ts';
-import { decodeMeta, encodeMeta } from '../../src/state/meta.ts';
-import { StateStore } from '../../src/state/state-store.ts';
-import { META_KEY } from '../../src/state/tables.ts';
+import { decodeMeta, encodeMeta } from '../../src/state/rows/meta.ts';
+import { StateStore } from '../../src/state/rows/state-store.ts';
+import { META_KEY } from '../../src/state/rows/tables.ts';
 import { aPolicy, aToken } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';

@@ -18,14 +18,14 @@ import {
   encodeImport,
   type ImportProgress,
 } from '../../src/state/global-log/import-progress.ts';
-import { EMPTY_META } from '../../src/state/meta.ts';
+import { EMPTY_META } from '../../src/state/rows/meta.ts';
 import {
   decodeRetiredNamespace,
   encodeRetiredNamespace,
-} from '../../src/state/retired-namespace.ts';
-import { idBytes } from '../../src/state/objects.ts';
-import { decodeRecord, POLICY_CODEC } from '../../src/state/record-codec.ts';
-import { rowKey } from '../../src/state/tables.ts';
+} from '../../src/state/rows/retired-namespace.ts';
+import { idBytes } from '../../src/state/rows/objects.ts';
+import { decodeRecord, POLICY_CODEC } from '../../src/state/rows/record-codec.ts';
+import { rowKey } from '../../src/state/rows/tables.ts';
 import { GOLDEN_RECORDS } from './golden-bytes.ts';
 
 /** Format 1. */

@@ -3,8 +3,8 @@
 import t, { type Test } from 'tap';
 import type { NamespaceName } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
-import type { Change } from '../../src/state/commands.ts';
-import { Digest, rowHash } from '../../src/state/digest.ts';
+import type { Change } from '../../src/state/commands/commands.ts';
+import { Digest, rowHash } from '../../src/state/rows/digest.ts';
 import type { GlobalCursor } from '../../src/state/global-log/cursor.ts';
 import {
   cursorAfter,
@@ -15,10 +15,10 @@ import {
 } from '../../src/state/global-log/global-entry.ts';
 import { arrivedEffect } from '../../src/state/global-effects.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
-import { TOKENS } from '../../src/state/objects.ts';
-import type { Outcome } from '../../src/state/outcome.ts';
-import { encodeRecord, TOKEN_CODEC } from '../../src/state/record-codec.ts';
-import { isVoid } from '../../src/state/standing.ts';
+import { TOKENS } from '../../src/state/rows/objects.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
+import { encodeRecord, TOKEN_CODEC } from '../../src/state/rows/record-codec.ts';
+import { isVoid } from '../../src/state/reads/standing.ts';
 import { watchKey } from '../../src/state/watch.ts';
 import {
   aBindingRule,

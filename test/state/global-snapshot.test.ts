@@ -3,16 +3,16 @@
 
 import t from 'tap';
 import type { Policy } from '../../src/acl/policy.ts';
-import type { Change } from '../../src/state/commands.ts';
-import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
+import type { Change } from '../../src/state/commands/commands.ts';
+import { NEWEST_LEVEL } from '../../src/state/commands/feature-levels.ts';
 import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
-import { POLICIES } from '../../src/state/objects.ts';
-import type { Outcome } from '../../src/state/outcome.ts';
-import { pack } from '../../src/state/packing.ts';
-import { encodeRequest } from '../../src/state/request-row.ts';
-import { packedRows } from '../../src/state/snapshot-format.ts';
-import { rowKey } from '../../src/state/tables.ts';
+import { POLICIES } from '../../src/state/rows/objects.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
+import { pack } from '../../src/state/rows/packing.ts';
+import { encodeRequest } from '../../src/state/rows/request-row.ts';
+import { packedRows } from '../../src/state/snapshot/snapshot-format.ts';
+import { rowKey } from '../../src/state/rows/tables.ts';
 import { aNamespace, anAuthMethod, aPolicy, aToken, FIXTURE_TIME_MS } from '../support/fixtures.ts';
 import {
   BUILTINS,

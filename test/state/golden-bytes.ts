@@ -1,6 +1,6 @@
 // Bytes that were written by the first release of each format. Never edited: see codec.test.ts.
 
-import type { Change } from '../../src/state/commands.ts';
+import type { Change } from '../../src/state/commands/commands.ts';
 
 export const GOLDEN_RECORDS = {
   token:

@@ -4,7 +4,7 @@
 import fc from 'fast-check';
 import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
-import type { Change, Command } from '../../src/state/commands.ts';
+import type { Change, Command } from '../../src/state/commands/commands.ts';
 import {
   aBindingRule,
   accessorNumbered,

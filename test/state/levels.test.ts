@@ -3,13 +3,18 @@
 
 import t from 'tap';
 import { nextEntry } from '../../cluster/log/log-entry.ts';
-import { encodeCommand } from '../../src/state/command-codec.ts';
-import type { Change } from '../../src/state/commands.ts';
-import { FIRST_LEVEL, levelOf, NEWEST_LEVEL, readableAt } from '../../src/state/feature-levels.ts';
+import { encodeCommand } from '../../src/state/commands/command-codec.ts';
+import type { Change } from '../../src/state/commands/commands.ts';
+import {
+  FIRST_LEVEL,
+  levelOf,
+  NEWEST_LEVEL,
+  readableAt,
+} from '../../src/state/commands/feature-levels.ts';
 import type { Datacenter } from '../../src/state/global-log/replication.ts';
 import { StateMachine } from '../../src/state/machine.ts';
-import { META_KEY } from '../../src/state/tables.ts';
-import { unpack } from '../../src/state/packing.ts';
+import { META_KEY } from '../../src/state/rows/tables.ts';
+import { unpack } from '../../src/state/rows/packing.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { aCommand, aPolicy, aToken } from '../support/fixtures.ts';
 import { MachineHarness, replaceableMachine } from '../support/machine-harness.ts';

@@ -5,7 +5,7 @@ import t from 'tap';
 import type { KvWrite } from '../../cluster/platform/kv.ts';
 import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import type { Token } from '../../src/acl/token.ts';
-import { pageKeyOf } from '../../src/state/lists.ts';
+import { pageKeyOf } from '../../src/state/reads/lists.ts';
 import type { Page } from '../../src/state/view.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import { aCommand, aNamespace, aNamespaceName, aToken } from '../support/fixtures.ts';

@@ -9,7 +9,7 @@ import type { Namespace } from '../../src/acl/namespace.ts';
 import type { Policy } from '../../src/acl/policy.ts';
 import type { Role } from '../../src/acl/role.ts';
 import type { Token } from '../../src/acl/token.ts';
-import type { Change, Command } from '../../src/state/commands.ts';
+import type { Change, Command } from '../../src/state/commands/commands.ts';
 
 type Said = 'ok' | AclErrorCode;
 interface Stamped {

@@ -2,8 +2,8 @@
 // again and again.
 
 import t from 'tap';
-import { AskedBefore } from '../../src/state/asked-before.ts';
-import { type KeptWhenFull, ObjectCache } from '../../src/state/object-cache.ts';
+import { AskedBefore } from '../../src/state/reads/asked-before.ts';
+import { type KeptWhenFull, ObjectCache } from '../../src/state/reads/object-cache.ts';
 
 /** A cache of texts by key, and how often each was loaded. */
 function counted(keptWhenFull: KeptWhenFull) {

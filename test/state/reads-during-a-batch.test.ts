@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import t from 'tap';
 import type { KvWrite } from '../../cluster/platform/kv.ts';
-import type { Command } from '../../src/state/commands.ts';
+import type { Command } from '../../src/state/commands/commands.ts';
 import type { StateView } from '../../src/state/view.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import {

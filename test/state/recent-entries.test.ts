@@ -2,12 +2,12 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import { feedSourceOf } from '../../src/node/feed-source.ts';
-import type { Change } from '../../src/state/commands.ts';
+import { feedSourceOf } from '../../src/node/federation/feed-source.ts';
+import type { Change } from '../../src/state/commands/commands.ts';
 import { linksAtHead } from '../../src/state/global-log/entry-head.ts';
 import { entryHash, entryLinks, linksOf } from '../../src/state/global-log/global-entry.ts';
 import { RecentEntries, type WrittenEntry } from '../../src/state/global-log/recent-entries.ts';
-import { type Fields, pack, unpack } from '../../src/state/packing.ts';
+import { type Fields, pack, unpack } from '../../src/state/rows/packing.ts';
 import { aCommand, aPolicy } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';

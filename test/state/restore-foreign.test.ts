@@ -6,17 +6,23 @@ import t from 'tap';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { KvRow } from '../../cluster/platform/kv.ts';
 import type { AclError } from '../../src/acl/error.ts';
-import { systemSha256 } from '../../src/platform-node/system-sha256.ts';
+import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
 import { inspectArchive } from '../../src/state/archive/archive-reader.ts';
-import type { Change } from '../../src/state/commands.ts';
-import { NEWEST_LEVEL } from '../../src/state/feature-levels.ts';
-import type { Meta } from '../../src/state/meta.ts';
-import { COUNTER_MAX } from '../../src/state/meta-check.ts';
-import { encodeMeta } from '../../src/state/meta.ts';
-import { type Field, type Fields, fieldsOrNone, pack, unpack } from '../../src/state/packing.ts';
-import { encodeRetiredNamespace } from '../../src/state/retired-namespace.ts';
-import { CHAIN_ORIGIN, chained, packedRows } from '../../src/state/snapshot-format.ts';
-import { isObjectRow, isRestoredRow, ROW, rowKey } from '../../src/state/tables.ts';
+import type { Change } from '../../src/state/commands/commands.ts';
+import { NEWEST_LEVEL } from '../../src/state/commands/feature-levels.ts';
+import type { Meta } from '../../src/state/rows/meta.ts';
+import { COUNTER_MAX } from '../../src/state/rows/meta-check.ts';
+import { encodeMeta } from '../../src/state/rows/meta.ts';
+import {
+  type Field,
+  type Fields,
+  fieldsOrNone,
+  pack,
+  unpack,
+} from '../../src/state/rows/packing.ts';
+import { encodeRetiredNamespace } from '../../src/state/rows/retired-namespace.ts';
+import { CHAIN_ORIGIN, chained, packedRows } from '../../src/state/snapshot/snapshot-format.ts';
+import { isObjectRow, isRestoredRow, ROW, rowKey } from '../../src/state/rows/tables.ts';
 import {
   accessorNumbered,
   aBindingRule,

@@ -3,12 +3,12 @@
 
 import type { Logger } from '../../cluster/platform/logger.ts';
 import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
-import { openArchives } from '../../src/service/archives.ts';
-import type { Archives } from '../../src/service/operator-port.ts';
-import type { Change, Command } from '../../src/state/commands.ts';
-import { SWEEP_PAUSE_MS } from '../../src/state/keyspace-sweeper.ts';
+import { openArchives } from '../../src/service/operators/archives.ts';
+import type { Archives } from '../../src/service/operators/operator-port.ts';
+import type { Change, Command } from '../../src/state/commands/commands.ts';
+import { SWEEP_PAUSE_MS } from '../../src/state/rows/keyspace-sweeper.ts';
 import type { StateMachine } from '../../src/state/machine.ts';
-import type { Outcome } from '../../src/state/outcome.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { FakeRandom } from '../support/fake-random.ts';
 import {
   accessorNumbered,

@@ -1,7 +1,7 @@
 // The rows and digests that follow from the objects of a state, made again from nothing, and compared with
 // those that are there.
 
-import { Digest, rowHash } from '../../src/state/digest.ts';
+import { Digest, rowHash } from '../../src/state/rows/digest.ts';
 import {
   AUTH_METHODS,
   BINDING_RULES,
@@ -10,9 +10,9 @@ import {
   POLICIES,
   ROLES,
   TOKENS,
-} from '../../src/state/objects.ts';
-import { decodeRecord } from '../../src/state/record-codec.ts';
-import { ROW } from '../../src/state/tables.ts';
+} from '../../src/state/rows/objects.ts';
+import { decodeRecord } from '../../src/state/rows/record-codec.ts';
+import { ROW } from '../../src/state/rows/tables.ts';
 import type { StateView } from '../../src/state/view.ts';
 import type { MemoryKv } from '../support/memory-kv.ts';
 

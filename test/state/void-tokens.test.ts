@@ -5,9 +5,16 @@ import t from 'tap';
 import type { AccessorId } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
 import { IN_ONE_PIECE_BYTES } from '../../src/state/in-one-piece.ts';
-import { retiredNamespaceKey, encodeRetiredNamespace } from '../../src/state/retired-namespace.ts';
-import { ROW } from '../../src/state/tables.ts';
-import type { FoundTokens, OrphanPlace, VoidTokenSearch } from '../../src/state/void-tokens.ts';
+import {
+  retiredNamespaceKey,
+  encodeRetiredNamespace,
+} from '../../src/state/rows/retired-namespace.ts';
+import { ROW } from '../../src/state/rows/tables.ts';
+import type {
+  FoundTokens,
+  OrphanPlace,
+  VoidTokenSearch,
+} from '../../src/state/reads/void-tokens.ts';
 import {
   aNamespace,
   anAuthMethod,

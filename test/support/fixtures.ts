@@ -17,7 +17,7 @@ import type { Policy } from '../../src/acl/policy.ts';
 import type { Role } from '../../src/acl/role.ts';
 import type { Unstamped } from '../../src/acl/stamped.ts';
 import type { Token } from '../../src/acl/token.ts';
-import type { Change, Command } from '../../src/state/commands.ts';
+import type { Change, Command } from '../../src/state/commands/commands.ts';
 import { uuidNumbered } from './fake-random.ts';
 
 export const FIXTURE_TIME_MS = Date.parse('2026-01-01T00:00:00Z');

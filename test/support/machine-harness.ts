@@ -1,11 +1,11 @@
 // A state machine on a store, fed with commands as the log would feed it.
 
-import { encodeCommand } from '../../src/state/command-codec.ts';
-import type { Change, Command } from '../../src/state/commands.ts';
+import { encodeCommand } from '../../src/state/commands/command-codec.ts';
+import type { Change, Command } from '../../src/state/commands/commands.ts';
 import { type MachineDeps, StateMachine } from '../../src/state/machine.ts';
-import type { Outcome } from '../../src/state/outcome.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
 import type { StateView } from '../../src/state/view.ts';
-import type { Generations } from '../../src/state/generations.ts';
+import type { Generations } from '../../src/state/snapshot/generations.ts';
 import { type LogEntry, nextEntry } from '../../cluster/log/log-entry.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
 import { FakeClock } from './fake-clock.ts';

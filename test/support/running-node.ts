@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import { openNode } from '../../src/node/node.ts';
-import { readSettings } from '../../src/node/settings.ts';
+import { readSettings } from '../../src/node/settings/settings.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 
 /** The secret of the management token of nodes that are not told otherwise. */

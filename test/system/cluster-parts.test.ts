@@ -3,7 +3,7 @@
 
 import t from 'tap';
 import { systemClock } from '../../src/platform-node/system-clock.ts';
-import { openWsNet } from '../../src/platform-node/ws-net.ts';
+import { openWsNet } from '../../src/platform-node/net/ws-net.ts';
 import type { Conn } from '../../cluster/platform/net.ts';
 import { encodeFrame } from '../../cluster/wire/frame-codec.ts';
 import type { Hello } from '../../cluster/wire/frame.ts';

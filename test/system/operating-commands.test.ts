@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { ClusterDescription } from '../../scripts/cluster/cluster-files.ts';
 import type { ClusterPlan } from '../../scripts/cluster/cluster-plan.ts';
-import { readSettings } from '../../src/node/settings.ts';
+import { readSettings } from '../../src/node/settings/settings.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
 
 t.setTimeout(300_000);

@@ -7,13 +7,16 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import t from 'tap';
-import type { Endpoint } from '../../src/api/endpoint.ts';
-import { ENDPOINT_BY_OPERATION } from '../../src/http/operation-types.ts';
-import { NODE_ENDPOINTS } from '../../src/api/endpoints-node.ts';
-import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../src/api/endpoints-operator.ts';
-import { flagOf, SETTING_KEYS, type SettingKey } from '../../src/node/settings-keys.ts';
-import { CHANGE_NUMBER } from '../../src/state/command-codec.ts';
-import { ROW } from '../../src/state/tables.ts';
+import type { Endpoint } from '../../src/api/endpoints/endpoint.ts';
+import { ENDPOINT_BY_OPERATION } from '../../src/http/routes/operation-types.ts';
+import { NODE_ENDPOINTS } from '../../src/api/endpoints/endpoints-node.ts';
+import {
+  OPERATOR_ENDPOINTS,
+  SNAPSHOT_ENDPOINTS,
+} from '../../src/api/endpoints/endpoints-operator.ts';
+import { flagOf, SETTING_KEYS, type SettingKey } from '../../src/node/settings/settings-keys.ts';
+import { CHANGE_NUMBER } from '../../src/state/commands/command-codec.ts';
+import { ROW } from '../../src/state/rows/tables.ts';
 import { Client, runNode } from '../support/running-node.ts';
 
 /** What was compiled lies one folder below the root of the project. */

@@ -11,7 +11,7 @@ import fastify from 'fastify';
 import { Packr } from 'msgpackr';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Kv } from '../../../cluster/platform/kv.ts';
-import { openLevelKv } from '../../../src/platform-node/level-kv.ts';
+import { openLevelKv } from '../../../src/platform-node/disk/level-kv.ts';
 
 const packr = new Packr({ useRecords: false });
 const [role, folder, ...followerPorts] = process.argv.slice(2);

@@ -1,7 +1,12 @@
 // Parts that several kinds of objects show alike: links, identities, stamps, times.
 
 import type { Static } from 'typebox';
-import type { Link, NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../../api/answers.ts';
+import type {
+  Link,
+  NodeIdentity,
+  ServiceIdentity,
+  TemplatedPolicy,
+} from '../../api/bodies/answers.ts';
 import type { Connection } from '../connection.ts';
 import { field, fieldIf, list, type Part } from './block.ts';
 import type { Column } from './table.ts';

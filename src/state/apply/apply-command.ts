@@ -11,14 +11,14 @@ import {
   REQUEST_MEMORY_MS,
   rememberRequest,
   setPendingLogin,
-} from '../bookkeeping.ts';
+} from '../rows/bookkeeping.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { Change, Command, RequestMark } from '../commands.ts';
-import { forgetsByName } from '../feature-levels.ts';
+import type { Change, Command, RequestMark } from '../commands/commands.ts';
+import { forgetsByName } from '../commands/feature-levels.ts';
 import type { EntryRequest } from '../global-log/global-entry.ts';
-import type { Answer, Outcome } from '../outcome.ts';
-import { readToken } from '../reads.ts';
-import { stillHolds } from '../standing-outcome.ts';
+import type { Answer, Outcome } from '../commands/outcome.ts';
+import { readToken } from '../reads/reads.ts';
+import { stillHolds } from '../reads/standing-outcome.ts';
 import { applyAuthMethodDelete, applyAuthMethodSet } from './auth-method.ts';
 import { applyBindingRuleDelete, applyBindingRuleSet } from './binding-rule.ts';
 import { applyBootstrap, applyEnsureBuiltins } from './builtins.ts';

@@ -4,17 +4,17 @@
 import { assert, must } from '../../../cluster/base/assert.ts';
 import type { Token } from '../../acl/token.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { ArrivedRow } from '../object-rows.ts';
-import { Digest, rowHash } from '../digest.ts';
+import type { ArrivedRow } from '../rows/object-rows.ts';
+import { Digest, rowHash } from '../rows/digest.ts';
 import { type GlobalEffect, isGlobalRow } from '../global-effects.ts';
 import type { GlobalEntry } from '../global-log/global-entry.ts';
-import { AUTH_METHODS, NAMESPACES, secretKey, tableOfRow, TOKENS } from '../objects.ts';
-import { readAt } from '../reads.ts';
-import { decodeRecord } from '../record-codec.ts';
-import { rowKey, ROW } from '../tables.ts';
+import { AUTH_METHODS, NAMESPACES, secretKey, tableOfRow, TOKENS } from '../rows/objects.ts';
+import { readAt } from '../reads/reads.ts';
+import { decodeRecord } from '../rows/record-codec.ts';
+import { rowKey, ROW } from '../rows/tables.ts';
 import { retireMethod } from './auth-method.ts';
 import { retireNamespace } from './namespace.ts';
-import { forgetOrigin } from '../token-origin.ts';
+import { forgetOrigin } from '../rows/token-origin.ts';
 
 /** An effect that is known to fit the objects here. */
 export interface FittingEffect {

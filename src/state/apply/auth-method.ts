@@ -5,11 +5,11 @@ import type { AuthMethod } from '../../acl/auth-method.ts';
 import { invalid } from '../../acl/error.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { Change } from '../commands.ts';
-import { AUTH_METHODS, BINDING_RULES, methodKey } from '../objects.ts';
-import type { Answer } from '../outcome.ts';
-import { readAuthMethod, readRulesOfMethod } from '../reads.ts';
-import { NO_BYTES } from '../tables.ts';
+import type { Change } from '../commands/commands.ts';
+import { AUTH_METHODS, BINDING_RULES, methodKey } from '../rows/objects.ts';
+import type { Answer } from '../commands/outcome.ts';
+import { readAuthMethod, readRulesOfMethod } from '../reads/reads.ts';
+import { NO_BYTES } from '../rows/tables.ts';
 import { type ApplyContext, requireCas, requireNamespace } from './checks.ts';
 
 export function applyAuthMethodSet(

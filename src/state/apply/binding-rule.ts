@@ -5,10 +5,10 @@ import { invalid } from '../../acl/error.ts';
 import { nameKey } from '../../acl/names.ts';
 import { bindingRuleToUpdateMissing, unknownAuthMethod } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
-import type { Change } from '../commands.ts';
-import { BINDING_RULES } from '../objects.ts';
-import type { Answer } from '../outcome.ts';
-import { readAuthMethod, readBindingRule } from '../reads.ts';
+import type { Change } from '../commands/commands.ts';
+import { BINDING_RULES } from '../rows/objects.ts';
+import type { Answer } from '../commands/outcome.ts';
+import { readAuthMethod, readBindingRule } from '../reads/reads.ts';
 import { type ApplyContext, requireCas, requireFreshId, requireNamespace } from './checks.ts';
 
 export function applyBindingRuleSet(

@@ -9,11 +9,11 @@ import type { Policy } from '../../acl/policy.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { Token } from '../../acl/token.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { Change } from '../commands.ts';
-import { bootstrapsOnce } from '../feature-levels.ts';
-import { NAMESPACES, POLICIES, TOKENS } from '../objects.ts';
-import type { Answer } from '../outcome.ts';
-import { hasNamespace, isIdInUse, readPolicy, readPolicyByName } from '../reads.ts';
+import type { Change } from '../commands/commands.ts';
+import { bootstrapsOnce } from '../commands/feature-levels.ts';
+import { NAMESPACES, POLICIES, TOKENS } from '../rows/objects.ts';
+import type { Answer } from '../commands/outcome.ts';
+import { hasNamespace, isIdInUse, readPolicy, readPolicyByName } from '../reads/reads.ts';
 import { type ApplyContext, requireNamespace } from './checks.ts';
 import { requireFreshIds, requireRights } from './token.ts';
 

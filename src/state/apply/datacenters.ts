@@ -2,7 +2,7 @@
 // the list is an entry of the global log, one at a time.
 
 import { AclError, invalid } from '../../acl/error.ts';
-import type { Change } from '../commands.ts';
+import type { Change } from '../commands/commands.ts';
 import { mayChangeDatacenters } from '../global-log/election.ts';
 import {
   currentEpoch,
@@ -11,7 +11,7 @@ import {
   removedOf,
   type Replication,
 } from '../global-log/replication.ts';
-import type { Answer } from '../outcome.ts';
+import type { Answer } from '../commands/outcome.ts';
 import type { VerdictAnswer } from '../global-log/verdict.ts';
 import type { ApplyContext } from './checks.ts';
 import { verdictOf } from './global-log.ts';

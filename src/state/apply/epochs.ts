@@ -3,7 +3,7 @@
 // lower epoch is taken after a promise.
 
 import type { ChangeSet } from '../change-set.ts';
-import type { Change } from '../commands.ts';
+import type { Change } from '../commands/commands.ts';
 import { forkOf } from '../global-log/chain.ts';
 import { mayPromise, mayStart } from '../global-log/election.ts';
 import { entryKey } from '../global-log/global-log-writer.ts';

@@ -2,7 +2,7 @@
 
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import type { AccessorId } from '../../acl/ids.ts';
-import type { Change } from '../commands.ts';
+import type { Change } from '../commands/commands.ts';
 
 /**
  * Whether only the primary may apply it. `isLocal` says of a token whether it is here and lives here alone:

@@ -6,11 +6,11 @@ import type { Namespace } from '../../acl/namespace.ts';
 import { namespaceToUpdateMissing, unknownPolicyId, unknownRoleId } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { Change } from '../commands.ts';
-import { NAMESPACES } from '../objects.ts';
-import type { Answer } from '../outcome.ts';
-import { readNamespace } from '../reads.ts';
-import { encodeRetiredNamespace, retiredNamespaceKey } from '../retired-namespace.ts';
+import type { Change } from '../commands/commands.ts';
+import { NAMESPACES } from '../rows/objects.ts';
+import type { Answer } from '../commands/outcome.ts';
+import { readNamespace } from '../reads/reads.ts';
+import { encodeRetiredNamespace, retiredNamespaceKey } from '../rows/retired-namespace.ts';
 import type { ObjectCounts } from '../view.ts';
 import { type ApplyContext, requireCas, requireLinks } from './checks.ts';
 

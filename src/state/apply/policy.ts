@@ -7,10 +7,10 @@ import type { Policy } from '../../acl/policy.ts';
 import { requireDeletablePolicy } from '../../acl/policy-checks.ts';
 import { policyNameTaken, policyToUpdateMissing } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
-import type { Change } from '../commands.ts';
-import { POLICIES } from '../objects.ts';
-import type { Answer } from '../outcome.ts';
-import { readPolicy, readPolicyByName } from '../reads.ts';
+import type { Change } from '../commands/commands.ts';
+import { POLICIES } from '../rows/objects.ts';
+import type { Answer } from '../commands/outcome.ts';
+import { readPolicy, readPolicyByName } from '../reads/reads.ts';
 import { type ApplyContext, requireCas, requireFreshId, requireNamespace } from './checks.ts';
 
 export function applyPolicySet(

@@ -4,26 +4,26 @@
 // read once it is part of the state. The leader has looked at all of it before: see archives.ts.
 
 import { AclError } from '../../acl/error.ts';
-import type { Change } from '../commands.ts';
+import type { Change } from '../commands/commands.ts';
 import type { KvRow } from '../../../cluster/platform/kv.ts';
-import { Digest, rowHash } from '../digest.ts';
-import { isStrictOnRows } from '../feature-levels.ts';
+import { Digest, rowHash } from '../rows/digest.ts';
+import { isStrictOnRows } from '../commands/feature-levels.ts';
 import { decodeImport } from '../global-log/import-progress.ts';
-import { decodeMeta, type Meta } from '../meta.ts';
-import { wrongInMeta } from '../meta-check.ts';
-import type { Answer } from '../outcome.ts';
-import { requireReadable, UnreadableRow } from '../readable-row.ts';
+import { decodeMeta, type Meta } from '../rows/meta.ts';
+import { wrongInMeta } from '../rows/meta-check.ts';
+import type { Answer } from '../commands/outcome.ts';
+import { requireReadable, UnreadableRow } from '../rows/readable-row.ts';
 import {
   decodeRestore,
   encodeRestore,
   newRestore,
   RESTORE_KEY,
   type RestoreProgress,
-} from '../restore-progress.ts';
-import { RowParser } from '../row-parser.ts';
-import { stagedKey } from '../row-buffer.ts';
-import { chained } from '../snapshot-format.ts';
-import { isObjectRow, isRestoredRow } from '../tables.ts';
+} from '../rows/restore-progress.ts';
+import { RowParser } from '../snapshot/row-parser.ts';
+import { stagedKey } from '../rows/row-buffer.ts';
+import { chained } from '../snapshot/snapshot-format.ts';
+import { isObjectRow, isRestoredRow } from '../rows/tables.ts';
 import type { ApplyContext } from './checks.ts';
 
 type RestoreChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;

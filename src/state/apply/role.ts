@@ -9,10 +9,10 @@ import {
 } from '../../acl/refusals.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
-import type { Change } from '../commands.ts';
-import { ROLES } from '../objects.ts';
-import type { Answer } from '../outcome.ts';
-import { readRole, readRoleByName } from '../reads.ts';
+import type { Change } from '../commands/commands.ts';
+import { ROLES } from '../rows/objects.ts';
+import type { Answer } from '../commands/outcome.ts';
+import { readRole, readRoleByName } from '../reads/reads.ts';
 import {
   type ApplyContext,
   requireCas,

@@ -1,7 +1,7 @@
 // What an archive says of itself, whatever its format: JSON in UTF-8, for people and for looking into a file
 // without reading all of it.
 
-import type { Totals } from '../meta.ts';
+import type { Totals } from '../rows/meta.ts';
 
 export interface ArchiveInfo {
   /** The version of the program that wrote it. */

@@ -13,7 +13,7 @@
 
 import { constants, crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { TAR_EXTRA_MAX_BYTES } from './archive-tar.ts';
-import { SNAPSHOT_CHUNK_MAX_BYTES } from '../snapshot-format.ts';
+import { SNAPSHOT_CHUNK_MAX_BYTES } from '../snapshot/snapshot-format.ts';
 
 const LENGTH_BYTES = 4;
 const CHECK_BYTES = 32;

@@ -8,7 +8,7 @@ import type { ArchiveInfo } from './archive-info.ts';
 import { ArchiveInput, type ArchiveParser } from './archive-input.ts';
 import { ArchiveMemberParser } from './archive-member-parser.ts';
 import { GZIP_MAGIC } from './archive-members.ts';
-import { SnapshotReader } from '../snapshot-reader.ts';
+import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
 
 export class ArchiveReader {
   readonly #input = new ArchiveInput();

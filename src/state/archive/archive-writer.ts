@@ -6,7 +6,7 @@ import type { ArchiveInfo } from './archive-info.ts';
 import { memberOf } from './archive-members.ts';
 import { ArchiveTally } from './archive-tally.ts';
 import { blocksOf } from './archive-tar.ts';
-import type { StateSnapshot } from '../snapshot-writer.ts';
+import type { StateSnapshot } from '../snapshot/snapshot-writer.ts';
 
 /** What only the server that writes an archive knows. */
 export type ArchiveOrigin = Pick<ArchiveInfo, 'release' | 'datacenter' | 'cluster' | 'createdMs'>;

@@ -2,10 +2,10 @@
 
 import { uuidOfBytes } from '../../acl/ids.ts';
 import type { GlobalEffect } from '../global-effects.ts';
-import { tableOfRow } from '../objects.ts';
-import { decodeRecord } from '../record-codec.ts';
-import type { Stamped } from '../stamp.ts';
-import { idAtEnd, ROW, textsInKey } from '../tables.ts';
+import { tableOfRow } from '../rows/objects.ts';
+import { decodeRecord } from '../rows/record-codec.ts';
+import type { Stamped } from '../rows/stamp.ts';
+import { idAtEnd, ROW, textsInKey } from '../rows/tables.ts';
 import type { GlobalEntry } from './global-entry.ts';
 
 export type ObjectKind = 'token' | 'policy' | 'role' | 'auth-method' | 'binding-rule' | 'namespace';

@@ -6,7 +6,11 @@ import { assert } from '../../../cluster/base/assert.ts';
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { sha256 } from '../../../cluster/platform/sha256.ts';
 import type { AccessorId } from '../../acl/ids.ts';
-import { type RememberedAnswer, rememberedAnswerOf, rememberedFields } from '../answer-codec.ts';
+import {
+  type RememberedAnswer,
+  rememberedAnswerOf,
+  rememberedFields,
+} from '../commands/answer-codec.ts';
 import { arrivedEffect, type GlobalEffect, isGlobalRow } from '../global-effects.ts';
 import {
   type Field,
@@ -17,7 +21,7 @@ import {
   pack,
   requireFormat,
   unpack,
-} from '../packing.ts';
+} from '../rows/packing.ts';
 import type { GlobalCursor } from './cursor.ts';
 import { type EntryLinks, linksAtHead } from './entry-head.ts';
 import { type Datacenter, datacenterFields, datacenterOf } from './replication.ts';

@@ -4,11 +4,11 @@
 
 import type { KvReader, KvRow, KvSnapshot } from '../../../cluster/platform/kv.ts';
 import { isGlobalRow } from '../global-effects.ts';
-import { decodeMeta, type Meta } from '../meta.ts';
-import { type Fields, orNull, orUndefined, pack, requireFormat, unpack } from '../packing.ts';
-import { isSentRequest } from '../shared-request.ts';
-import { packedRows, packedSize } from '../snapshot-format.ts';
-import { META_KEY, OBJECT_KINDS, ROW } from '../tables.ts';
+import { decodeMeta, type Meta } from '../rows/meta.ts';
+import { type Fields, orNull, orUndefined, pack, requireFormat, unpack } from '../rows/packing.ts';
+import { isSentRequest } from '../reads/shared-request.ts';
+import { packedRows, packedSize } from '../snapshot/snapshot-format.ts';
+import { META_KEY, OBJECT_KINDS, ROW } from '../rows/tables.ts';
 import type { GlobalCursor } from './cursor.ts';
 import {
   cursorFields,

@@ -2,8 +2,8 @@
 // hash at a place, and for an operator who looks at what diverged.
 
 import type { KvRange, KvReader, KvRow } from '../../../cluster/platform/kv.ts';
-import { numberInKey, rangeOf, rowKey } from '../tables.ts';
-import type { Getter } from '../getter.ts';
+import { numberInKey, rangeOf, rowKey } from '../rows/tables.ts';
+import type { Getter } from '../rows/getter.ts';
 import { IN_ONE_PIECE_BYTES } from '../in-one-piece.ts';
 import { epochAt, rangesOf } from './chain.ts';
 import type { GlobalCursor, GlobalPlace } from './cursor.ts';

@@ -1,8 +1,8 @@
 // A snapshot that leaves this datacenter's chain before its last entry. What was made here behind that place
 // and what was made there can have one name and one CreateIndex, and be two things all the same.
 
-import { isStrictOnForks } from '../feature-levels.ts';
-import type { Getter } from '../getter.ts';
+import { isStrictOnForks } from '../commands/feature-levels.ts';
+import type { Getter } from '../rows/getter.ts';
 import { epochAt, forkOf } from './chain.ts';
 import { decodeEntry } from './global-entry.ts';
 import { entryKey } from './global-log-writer.ts';

@@ -3,9 +3,9 @@
 // their own files; see docs/decisions/0017.
 
 import { must } from '../../../cluster/base/assert.ts';
-import { type Fields, orNull, orUndefined, pack, requireFormat, unpack } from '../packing.ts';
-import type { Getter } from '../getter.ts';
-import { rowKey } from '../tables.ts';
+import { type Fields, orNull, orUndefined, pack, requireFormat, unpack } from '../rows/packing.ts';
+import type { Getter } from '../rows/getter.ts';
+import { rowKey } from '../rows/tables.ts';
 import type { GlobalCursor } from './cursor.ts';
 
 /** An epoch: all entries of one primary, between two promotions. */

@@ -2,7 +2,7 @@
 // its own entries are set apart until somebody settles them, or counted as gone where they are not there any more.
 // Nothing of the log itself is touched here.
 
-import { isStrictOnForks, setsApartUnused } from '../feature-levels.ts';
+import { isStrictOnForks, setsApartUnused } from '../commands/feature-levels.ts';
 import { isOwn, rangesOf, suffixOf } from './chain.ts';
 import type { EntryRange, EpochStart, Replication } from './replication.ts';
 

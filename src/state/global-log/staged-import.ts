@@ -4,25 +4,32 @@
 
 import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
 import type { Token } from '../../acl/token.ts';
-import { tellsLocalDeletions } from '../feature-levels.ts';
-import type { Getter } from '../getter.ts';
-import { AUTH_METHODS, methodKey, NAMESPACES, secretKey, tableOfRow, TOKENS } from '../objects.ts';
-import { ObjectRows, type Sums } from '../object-rows.ts';
-import { isOfLocalToken } from '../outcome.ts';
-import { isOrphaned } from '../standing.ts';
-import { readAuthMethod, readNamespace, readAt } from '../reads.ts';
-import { decodeRecord } from '../record-codec.ts';
-import { RESTORE_KEY } from '../restore-progress.ts';
+import { tellsLocalDeletions } from '../commands/feature-levels.ts';
+import type { Getter } from '../rows/getter.ts';
+import {
+  AUTH_METHODS,
+  methodKey,
+  NAMESPACES,
+  secretKey,
+  tableOfRow,
+  TOKENS,
+} from '../rows/objects.ts';
+import { ObjectRows, type Sums } from '../rows/object-rows.ts';
+import { isOfLocalToken } from '../commands/outcome.ts';
+import { isOrphaned } from '../reads/standing.ts';
+import { readAuthMethod, readNamespace, readAt } from '../reads/reads.ts';
+import { decodeRecord } from '../rows/record-codec.ts';
+import { RESTORE_KEY } from '../rows/restore-progress.ts';
 import {
   encodeRetiredNamespace,
   readRetiredNamespace,
   retiredNamespaceKey,
-} from '../retired-namespace.ts';
-import { decodeRequest } from '../request-row.ts';
-import { type Rows, stagedRows } from '../row-buffer.ts';
-import { type ArrivedRequest, requestRow } from '../shared-request.ts';
-import { isBookkeepingRow, NO_BYTES, ROW, rowKey } from '../tables.ts';
-import { forgetOrigin } from '../token-origin.ts';
+} from '../rows/retired-namespace.ts';
+import { decodeRequest } from '../rows/request-row.ts';
+import { type Rows, stagedRows } from '../rows/row-buffer.ts';
+import { type ArrivedRequest, requestRow } from '../reads/shared-request.ts';
+import { isBookkeepingRow, NO_BYTES, ROW, rowKey } from '../rows/tables.ts';
+import { forgetOrigin } from '../rows/token-origin.ts';
 import { decodeImport, encodeImport, type ImportProgress } from './import-progress.ts';
 
 /** Of the key of a request in the key that begins with its time. */

@@ -4,7 +4,7 @@ import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import t from 'tap';
-import { readTextFile, writeSecretFile } from '../../../src/platform-node/files.ts';
+import { readTextFile, writeSecretFile } from '../../../src/platform-node/disk/files.ts';
 import { POLICY_ID, SECRET, TOKEN, TOKEN_ID } from '../fixtures.ts';
 import { problem, run } from '../harness.ts';
 

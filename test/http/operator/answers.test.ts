@@ -1,8 +1,8 @@
 // What the endpoints for operators answer and refuse, in both dialects, and what is logged of it.
 
 import t from 'tap';
-import { AUTOPILOT_DEFAULTS } from '../../../src/api/autopilot-settings.ts';
-import { openApiDocument } from '../../../src/api/openapi.ts';
+import { AUTOPILOT_DEFAULTS } from '../../../src/api/bodies/autopilot-settings.ts';
+import { openApiDocument } from '../../../src/api/endpoints/openapi.ts';
 import { CALL } from '../../service/harness.ts';
 import {
   type Asked,

@@ -2,7 +2,7 @@
 
 import type { TokenDraft } from '../../../src/acl/drafts.ts';
 import type { SecretId } from '../../../src/acl/ids.ts';
-import type { Change } from '../../../src/state/commands.ts';
+import type { Change } from '../../../src/state/commands/commands.ts';
 import { newToken } from '../../service/harness.ts';
 import { IDS, operatorServer } from '../operator-support.ts';
 

@@ -3,9 +3,9 @@
 import t from 'tap';
 import { AclError } from '../../../src/acl/error.ts';
 import { type SecretId, secretIdOf } from '../../../src/acl/ids.ts';
-import { AUTOPILOT_DEFAULTS } from '../../../src/api/autopilot-settings.ts';
+import { AUTOPILOT_DEFAULTS } from '../../../src/api/bodies/autopilot-settings.ts';
 import { LeaderAway } from '../../../src/service/remote.ts';
-import type { Change } from '../../../src/state/commands.ts';
+import type { Change } from '../../../src/state/commands/commands.ts';
 import { CALL, refusalOf } from '../../service/harness.ts';
 import {
   IDS,

@@ -1,8 +1,11 @@
 // Who may do what at the endpoints for operators, and when that is looked at.
 
 import t from 'tap';
-import type { Endpoint } from '../../../src/api/endpoint.ts';
-import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from '../../../src/api/endpoints-operator.ts';
+import type { Endpoint } from '../../../src/api/endpoints/endpoint.ts';
+import {
+  OPERATOR_ENDPOINTS,
+  SNAPSHOT_ENDPOINTS,
+} from '../../../src/api/endpoints/endpoints-operator.ts';
 import { CALL, newPolicy, newToken, refusalOf } from '../../service/harness.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
 import { operatorServer, tell, withRules } from '../operator-support.ts';

@@ -4,7 +4,7 @@ import t from 'tap';
 import { must } from '../../../cluster/base/assert.ts';
 import { AclError } from '../../../src/acl/error.ts';
 import type { AccessorId } from '../../../src/acl/ids.ts';
-import { DatacenterAway } from '../../../src/service/federation.ts';
+import { DatacenterAway } from '../../../src/service/datacenters/federation.ts';
 import type { WriteResult } from '../../../src/service/views.ts';
 import type { OperationName } from '../../../src/service/operations.ts';
 import { CALL, createHarness, newToken, refusalOf } from '../harness.ts';

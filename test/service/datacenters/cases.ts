@@ -4,7 +4,11 @@ import { inspect } from 'node:util';
 import t from 'tap';
 import { AclError } from '../../../src/acl/error.ts';
 import type { AccessorId } from '../../../src/acl/ids.ts';
-import { DatacenterAway, type Errand, type Federation } from '../../../src/service/federation.ts';
+import {
+  DatacenterAway,
+  type Errand,
+  type Federation,
+} from '../../../src/service/datacenters/federation.ts';
 import { LeaderAway } from '../../../src/service/remote.ts';
 import { createHarness, type Harness } from '../harness.ts';
 

@@ -2,7 +2,11 @@
 
 import t from 'tap';
 import { AclError } from '../../../src/acl/error.ts';
-import { type ListPage, listOfPages, pageOf } from '../../../src/service/remote-list.ts';
+import {
+  type ListPage,
+  listOfPages,
+  pageOf,
+} from '../../../src/service/datacenters/remote-list.ts';
 import type { ListResult, PolicyView } from '../../../src/service/views.ts';
 import { allOf, createHarness, newPolicy, newToken } from '../harness.ts';
 import { PAGE, twoDatacenters, settled, noFilter } from './cases.ts';

@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import type { AccessorId } from '../../../src/acl/ids.ts';
-import { NEWEST_LEVEL } from '../../../src/state/feature-levels.ts';
+import { NEWEST_LEVEL } from '../../../src/state/commands/feature-levels.ts';
 import { CALL, type Harness, newPolicy, newToken, refusalOf } from '../harness.ts';
 import { type Fault, twoDatacenters, settled, ABSENT } from './cases.ts';
 

@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import type { SecretId } from '../../../src/acl/ids.ts';
-import type { AuthorizationItem } from '../../../src/service/authorization-types.ts';
+import type { AuthorizationItem } from '../../../src/service/rights/authorization-types.ts';
 import { createHarness, newPolicy, newToken, refusalOf, ROOT, secretWith } from '../harness.ts';
 import { newMethod, bind, logIn } from './use-cases.ts';
 

@@ -7,12 +7,12 @@ import {
   OIDC_PENDING_MS,
   type OidcFlow,
   type PendingLogin,
-} from '../../../src/auth-methods/oidc.ts';
-import { RULES_OF_METHOD_MAX } from '../../../src/service/binding-rules.ts';
+} from '../../../src/auth-methods/oidc/oidc.ts';
+import { RULES_OF_METHOD_MAX } from '../../../src/service/objects/binding-rules.ts';
 import { createOperations } from '../../../src/service/create-operations.ts';
 import type { ServiceDeps } from '../../../src/service/deps.ts';
 import { LeaderAway } from '../../../src/service/remote.ts';
-import { PendingLogins } from '../../../src/service/pending-logins.ts';
+import { PendingLogins } from '../../../src/service/logins/pending-logins.ts';
 import {
   allOf,
   authMethods,

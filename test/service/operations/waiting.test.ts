@@ -9,11 +9,11 @@ import {
   ensureBuiltins,
   REAP_BATCH_MAX,
   reapOnce,
-} from '../../../src/service/duties.ts';
-import { VoidTokenRounds } from '../../../src/service/void-token-rounds.ts';
-import { RequestAges } from '../../../src/service/request-ages.ts';
+} from '../../../src/service/duties/duties.ts';
+import { VoidTokenRounds } from '../../../src/service/duties/void-token-rounds.ts';
+import { RequestAges } from '../../../src/service/duties/request-ages.ts';
 import { POSITION_WAIT_MS } from '../../../src/service/position-waiters.ts';
-import { NEWEST_LEVEL } from '../../../src/state/feature-levels.ts';
+import { NEWEST_LEVEL } from '../../../src/state/commands/feature-levels.ts';
 import { CALL, createHarness, newPolicy, newToken, refusalOf, ROOT } from '../harness.ts';
 import { newMethod, bind, logIn } from './use-cases.ts';
 

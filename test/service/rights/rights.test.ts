@@ -9,9 +9,9 @@ import {
   linkedPolicies,
   LINKS_MAX,
   type RightsOwner,
-} from '../../../src/service/linked-policies.ts';
-import { RightsCache } from '../../../src/service/rights-cache.ts';
-import { placementOf } from '../../../src/service/placement.ts';
+} from '../../../src/service/rights/linked-policies.ts';
+import { RightsCache } from '../../../src/service/rights/rights-cache.ts';
+import { placementOf } from '../../../src/service/datacenters/placement.ts';
 import { aCommand, aPolicy, aRole } from '../../support/fixtures.ts';
 import { createHarness, newPolicy, newToken, refusalOf, ROOT, secretWith } from '../harness.ts';
 import { ID, page, ask, askOften, NO_IDENTITIES } from './cases.ts';

@@ -3,8 +3,8 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import { encodeKeyspaces, KEYSPACES_KEY, placeOf } from '../../../src/state/keyspaces.ts';
-import { ROW } from '../../../src/state/tables.ts';
+import { encodeKeyspaces, KEYSPACES_KEY, placeOf } from '../../../src/state/rows/keyspaces.ts';
+import { ROW } from '../../../src/state/rows/tables.ts';
 import { textOf } from '../world/key-text.ts';
 import { rowsDigest } from '../world/rows-digest.ts';
 import { SortedRows } from '../world/sorted-rows.ts';

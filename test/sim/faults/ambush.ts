@@ -2,7 +2,7 @@
 // middle of a batch of entries, or of a snapshot, as chance alone would hardly ever do.
 
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
-import { ROW } from '../../../src/state/tables.ts';
+import { ROW } from '../../../src/state/rows/tables.ts';
 import type { SimHost } from '../world/sim-host.ts';
 
 export type Moment = 'entries' | 'snapshot';

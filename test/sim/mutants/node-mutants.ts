@@ -1,13 +1,13 @@
 // Planted bugs of the service on top: caches that hold what is gone, and requests that happen twice.
 
 import { ReadBarriers } from '../../../cluster/replica/read-barriers.ts';
-import { CallerResolver } from '../../../src/service/caller-resolver.ts';
-import { RefusedRequests } from '../../../src/service/refused-requests.ts';
-import { RightsCache } from '../../../src/service/rights-cache.ts';
+import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
+import { RefusedRequests } from '../../../src/service/writes/refused-requests.ts';
+import { RightsCache } from '../../../src/service/rights/rights-cache.ts';
 import { ChangeSet } from '../../../src/state/change-set.ts';
-import { UnderWay } from '../../../src/service/under-way.ts';
+import { UnderWay } from '../../../src/service/writes/under-way.ts';
 import { StoredState } from '../../../src/state/stored-state.ts';
-import { rowKey } from '../../../src/state/tables.ts';
+import { rowKey } from '../../../src/state/rows/tables.ts';
 import type { Mutant } from './mutant.ts';
 import { replaced, together } from './replaced.ts';
 

@@ -1,7 +1,7 @@
 // Several datacenters on one world, with clients in all of them, and who watches the global log.
 
 import { must } from '../../../cluster/base/assert.ts';
-import { GLOBAL_LOG_LEVEL } from '../../../src/state/feature-levels.ts';
+import { GLOBAL_LOG_LEVEL } from '../../../src/state/commands/feature-levels.ts';
 import { FederationChecks } from '../checks/federation/federation-checks.ts';
 import { DatacentersSubject } from '../subject/datacenters-subject.ts';
 import { ArchiveKeeper } from '../workload/datacenters/archive-keeper.ts';

@@ -1,7 +1,7 @@
 // Everything about a run that its seed decides, drawn at once and printed first. What a run is made of
 // is data: the command line can take parts of it away and nothing else changes.
 
-import { FIRST_LEVEL, NEWEST_LEVEL } from '../../../src/state/feature-levels.ts';
+import { FIRST_LEVEL, NEWEST_LEVEL } from '../../../src/state/commands/feature-levels.ts';
 import type { GroupLimits, GroupTiming } from '../../../cluster/replica/group-limits.ts';
 import { drawKinds, drawPlan, type PlanFrame } from '../faults/draw-plan.ts';
 import type { FaultPlan } from '../faults/fault-plan.ts';

@@ -4,7 +4,7 @@
 import type { Message } from '../../../cluster/raft/message.ts';
 import type { GroupTiming } from '../../../cluster/replica/group-limits.ts';
 import type { Platform } from '../../../src/node/platform.ts';
-import { NEWEST_LEVEL } from '../../../src/state/feature-levels.ts';
+import { NEWEST_LEVEL } from '../../../src/state/commands/feature-levels.ts';
 import type { SimStore } from '../world/sim-disk.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { LeavingFrame } from '../world/sim-net.ts';

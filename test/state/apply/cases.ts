@@ -3,7 +3,7 @@
 import { DEFAULT_NAMESPACE } from '../../../src/acl/ids.ts';
 import type { Instant } from '../../../src/acl/instant.ts';
 import type { AuthMethodOrigin } from '../../../src/acl/token.ts';
-import type { Change } from '../../../src/state/commands.ts';
+import type { Change } from '../../../src/state/commands/commands.ts';
 import {
   aBindingRule,
   aNamespace,

@@ -7,9 +7,9 @@ import {
   GLOBAL_MANAGEMENT_ID,
   type SecretId,
 } from '../../../src/acl/ids.ts';
-import type { Change, RequestMark } from '../../../src/state/commands.ts';
+import type { Change, RequestMark } from '../../../src/state/commands/commands.ts';
 import { globalEffectsOf } from '../../../src/state/global-effects.ts';
-import { isVoid } from '../../../src/state/standing.ts';
+import { isVoid } from '../../../src/state/reads/standing.ts';
 import {
   aBindingRule,
   accessorNumbered,

@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { DEFAULT_NAMESPACE } from '../../../src/acl/ids.ts';
-import { pageKeyOf } from '../../../src/state/lists.ts';
+import { pageKeyOf } from '../../../src/state/reads/lists.ts';
 import { watchKey } from '../../../src/state/watch.ts';
 import { accessorNumbered, aPolicy, aToken, policyIdNumbered } from '../../support/fixtures.ts';
 import { BUILTINS, collect, MachineHarness } from '../../support/machine-harness.ts';

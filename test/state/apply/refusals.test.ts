@@ -8,7 +8,7 @@ import {
   type SecretId,
 } from '../../../src/acl/ids.ts';
 import type { Instant } from '../../../src/acl/instant.ts';
-import type { Change, Command } from '../../../src/state/commands.ts';
+import type { Change, Command } from '../../../src/state/commands/commands.ts';
 import {
   aBindingRule,
   accessorNumbered,

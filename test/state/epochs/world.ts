@@ -1,6 +1,6 @@
 // What tests of moving the primary share.
 
-import type { Change } from '../../../src/state/commands.ts';
+import type { Change } from '../../../src/state/commands/commands.ts';
 import { decodeEntry } from '../../../src/state/global-log/global-entry.ts';
 import type { GlobalSnapshot } from '../../../src/state/global-log/global-snapshot.ts';
 import type { Replication } from '../../../src/state/global-log/replication.ts';

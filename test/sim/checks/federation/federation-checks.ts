@@ -24,9 +24,9 @@ import {
   type EpochStart,
   type Replication,
 } from '../../../../src/state/global-log/replication.ts';
-import { idBytes, TOKENS } from '../../../../src/state/objects.ts';
-import { decodeRecord } from '../../../../src/state/record-codec.ts';
-import { ROW, rowKey } from '../../../../src/state/tables.ts';
+import { idBytes, TOKENS } from '../../../../src/state/rows/objects.ts';
+import { decodeRecord } from '../../../../src/state/rows/record-codec.ts';
+import { ROW, rowKey } from '../../../../src/state/rows/tables.ts';
 import { siteName } from '../../subject/datacenters-subject.ts';
 import { isStateStore, stateStoreName } from '../../subject/subject.ts';
 import { textOf } from '../../world/key-text.ts';

@@ -9,8 +9,8 @@ import {
   type Replication,
   REPLICATION_KEY,
 } from '../../../../src/state/global-log/replication.ts';
-import { decodeKeyspaces, KEYSPACES_KEY } from '../../../../src/state/keyspaces.ts';
-import { isObjectRow, ROW } from '../../../../src/state/tables.ts';
+import { decodeKeyspaces, KEYSPACES_KEY } from '../../../../src/state/rows/keyspaces.ts';
+import { isObjectRow, ROW } from '../../../../src/state/rows/tables.ts';
 import { bytesOf, textOf } from '../../world/key-text.ts';
 import { rowsDigest } from '../../world/rows-digest.ts';
 import { applied, type SimStore } from '../../world/sim-disk.ts';

@@ -2,8 +2,8 @@
 // datacenter, and local tokens at those of their own. A write is sent again under its request id, often in
 // another datacenter, when nobody knows what became of it.
 
-import { idBytes } from '../../../../src/state/objects.ts';
-import { rowKey } from '../../../../src/state/tables.ts';
+import { idBytes } from '../../../../src/state/rows/objects.ts';
+import { rowKey } from '../../../../src/state/rows/tables.ts';
 import { replayLog } from '../../checks/shadow.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
 import type { Violations } from '../../checks/violations.ts';

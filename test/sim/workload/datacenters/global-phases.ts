@@ -8,9 +8,9 @@ import {
   POLICIES,
   ROLES,
   TOKENS,
-} from '../../../../src/state/objects.ts';
-import { decodeRecord } from '../../../../src/state/record-codec.ts';
-import { ROW } from '../../../../src/state/tables.ts';
+} from '../../../../src/state/rows/objects.ts';
+import { decodeRecord } from '../../../../src/state/rows/record-codec.ts';
+import { ROW } from '../../../../src/state/rows/tables.ts';
 import { bytesOf, textOf } from '../../world/key-text.ts';
 import { SortedRows } from '../../world/sorted-rows.ts';
 import type { LoginTarget, Target, TenantTarget } from '../acl-requests.ts';

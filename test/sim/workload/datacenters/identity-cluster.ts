@@ -1,7 +1,10 @@
 // The cluster that auth methods of type `kubernetes` ask, played: it knows every service account whose token it
 // is shown. Answers take virtual time. Other types check signatures in threads of the real world.
 
-import type { HttpsClient, HttpsResponse } from '../../../../src/auth-methods/https-client.ts';
+import type {
+  HttpsClient,
+  HttpsResponse,
+} from '../../../../src/auth-methods/outside/https-client.ts';
 import type { World } from '../../world/world.ts';
 
 const ACCOUNT = 'worker';

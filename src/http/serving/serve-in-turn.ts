@@ -1,0 +1,86 @@
+// One request of a connection after the other. Who sends ahead gets the answers in that order anyway, and
+// deployed servers do likewise. A request that waits for its turn is not begun: it holds what was read of it,
+// is forgotten when its client goes, and a client that sends ahead without end is cut off. Reading on later
+// would be kinder, but what Node has read of a connection it makes requests of, thousands at a time.
+
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from '../../../cluster/platform/logger.ts';
+import { headCharsOf } from '../limits/head-size.ts';
+import { LIMITS } from '../settings.ts';
+import type { RawExchange, RawRequest, RawResponse } from '../wire/wire-types.ts';
+
+type Server = FastifyInstance['server'];
+type Serve = (request: RawRequest, response: RawResponse) => void;
+
+/**
+ * From now on the server's listeners get each request when its answer can be sent. Those that Node would answer
+ * by itself wait as well, so the server must leave the header `Host` to be looked after here.
+ */
+export function serveInTurn(server: Server, logger: Logger): void {
+  const listeners = server.listeners('request') as Serve[];
+  const ahead = new SentAhead(logger);
+  const serve: Serve = (request, response) => {
+    if (isWithoutHost(request)) refuse(response, 400);
+    else for (const listener of listeners) listener.call(server, request, response);
+  };
+  const inTurn =
+    (begin: Serve): Serve =>
+    (request, response) => {
+      // Node gives an answer the socket when those before it are out.
+      if (response.socket !== null) begin(request, response);
+      else ahead.add({ request, response }, begin);
+    };
+  server.removeAllListeners('request');
+  server.on('request', inTurn(serve));
+  server.on(
+    'checkExpectation',
+    inTurn((_request, response) => refuse(response, 417)),
+  );
+}
+
+function isWithoutHost({ httpVersionMinor, httpVersionMajor, headers }: RawRequest): boolean {
+  return headers.host === undefined && httpVersionMinor === 1 && httpVersionMajor === 1;
+}
+
+/** What is no request to any endpoint: the status says all. */
+function refuse(response: RawResponse, status: number): void {
+  response.writeHead(status, ['Content-Length', '0', 'Connection', 'close']);
+  response.end();
+}
+
+/** The requests that wait for those before them. */
+class SentAhead {
+  readonly #logger: Logger;
+  /** Where each of them begins in what was read of its connection, the oldest first. */
+  readonly #beginnings = new WeakMap<RawRequest['socket'], number[]>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** Has a request begun in its turn, which does not come where the connection ends before. */
+  add({ request, response }: RawExchange, begin: Serve): void {
+    const { socket } = request;
+    if (socket.destroyed) return;
+    const beginnings = this.#beginningsOn(socket);
+    beginnings.push(socket.bytesRead - headCharsOf(request.url ?? '', request.rawHeaders));
+    const heldBytes = socket.bytesRead - (beginnings[0] ?? 0);
+    if (beginnings.length > LIMITS.sentAheadMax || heldBytes > LIMITS.sentAheadBytes) {
+      this.#logger.debug({ client: socket.remoteAddress }, 'too many requests sent ahead');
+      socket.destroy();
+      return;
+    }
+    response.once('socket', () => {
+      beginnings.shift();
+      if (!socket.destroyed) begin(request, response);
+    });
+  }
+
+  #beginningsOn(socket: RawRequest['socket']): number[] {
+    const known = this.#beginnings.get(socket);
+    if (known !== undefined) return known;
+    const fresh: number[] = [];
+    this.#beginnings.set(socket, fresh);
+    return fresh;
+  }
+}

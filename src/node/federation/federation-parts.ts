@@ -1,0 +1,418 @@
+// The parts of this node's work in the federation, made in the order in which they need each other, tied
+// together, and closed in the reverse order. What starts and stops them is `node-federation.ts`: of that they
+// see whether this server reigns, and they tell it when something that its role depends on may have changed.
+
+import type { Closer } from '../../../cluster/base/closer.ts';
+import type { EntrySource } from '../../../cluster/federation/entry-source.ts';
+import type { OwnRecord } from '../../../cluster/federation/directory/directory.ts';
+import { Gossip } from '../../../cluster/federation/directory/gossip.ts';
+import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
+import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
+import { positionText } from '../../../cluster/federation/global-log.ts';
+import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
+import { Slots } from '../../../cluster/federation/slots/slots.ts';
+import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
+import type { Member } from '../../../cluster/member/group-member.ts';
+import type { AclError } from '../../acl/error.ts';
+import type { Command } from '../../state/commands/commands.ts';
+import { currentEpoch } from '../../state/global-log/replication.ts';
+import type { StateMachine } from '../../state/machine.ts';
+import type { Outcome } from '../../state/commands/outcome.ts';
+import { adoptFederation, GlobalLogBeginning } from './begin-global-log.ts';
+import { DatacenterCalls } from './datacenter-calls.ts';
+import { DatacenterLine } from './datacenter-line.ts';
+import { Enlisting } from './enlisting.ts';
+import { federationElsewhere } from './federation-elsewhere.ts';
+import { feedStandingOf, hasWritten } from './federation-role.ts';
+import type { FederationPlan } from '../settings/federation-settings.ts';
+import { FederationView } from './federation-view.ts';
+import { leftBehindBy } from '../reign/feature-level.ts';
+import { FirstHearing } from './first-hearing.ts';
+import { feedSourceOf } from './feed-source.ts';
+import { applyBatch, type FollowingDeps } from './follow-primary.ts';
+import { GlobalGate } from './global-gate.ts';
+import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
+import { lostReignRefusal } from './lost-reign.ts';
+import { outrunRefusal } from './outrun-refusal.ts';
+import type { Platform } from '../platform.ts';
+import { PrimaryLease } from './primary-lease.ts';
+import { promotionPortOf } from './promotion-port.ts';
+import { trimGlobalLog } from './trim-global-log.ts';
+
+export interface FederationPartsOptions {
+  readonly plan: FederationPlan;
+  readonly platform: Pick<Platform, 'clock' | 'random' | 'logger'>;
+  readonly member: Member<Outcome>;
+  readonly machine: StateMachine;
+  readonly clusterId: () => string | undefined;
+  /** Rejects as `ServiceDeps.propose` says. */
+  readonly propose: (command: Command) => Promise<Outcome>;
+  /** Calls to other datacenters that may be under way at once. */
+  readonly countMax: number;
+  /** Whether all read what the global log says. */
+  readonly mayBegin: () => boolean;
+  /** Whether this server has had, since its start, all that its leader began with. */
+  readonly hasCaughtUp: () => boolean;
+}
+
+/** What the parts see of whoever starts and stops them. */
+export interface OwnReign {
+  /** The term in which this server reigns; undefined outside of a reign. */
+  readonly term: () => number | undefined;
+  /** What others tell, which the role of this server may depend on, has changed. */
+  readonly onChanged: () => void;
+}
+
+/** How often it is looked what of the global log may go. */
+const REVIEW_MS = 10_000;
+
+export class FederationParts {
+  readonly calls: DatacenterCalls;
+  readonly lease: PrimaryLease;
+  readonly hearing: FirstHearing;
+  readonly gate: GlobalGate;
+  /** Proposes what the federation brings, as far as the gate lets it through. */
+  readonly following: FollowingDeps;
+  readonly beginning: GlobalLogBeginning;
+  readonly enlisting: Enlisting;
+  readonly gossip: Gossip;
+  readonly view: FederationView;
+  readonly line: DatacenterLine;
+  readonly feed: FeedServer;
+  readonly lender: SnapshotLender;
+  readonly slots: Slots;
+  readonly subscriber: Subscriber;
+  readonly promotion: Promotion;
+  readonly #options: FederationPartsOptions;
+  readonly #reign: OwnReign;
+
+  constructor(options: FederationPartsOptions, reign: OwnReign, closer: Closer) {
+    this.#options = options;
+    this.#reign = reign;
+    this.calls = this.#newCalls();
+    this.lease = this.#newLease();
+    this.hearing = this.#newHearing();
+    closer.defer(options.machine.onGlobalLogMoved(() => this.hearing.look()));
+    this.gate = this.#newGate();
+    const { clock } = options.platform;
+    this.following = {
+      propose: (command) => this.gate.pass(command.change, () => options.propose(command)),
+      wallMs: () => clock.wallMs(),
+    };
+    this.beginning = this.#newBeginning();
+    this.enlisting = this.#newEnlisting();
+    closer.defer(() => this.enlisting.close());
+    this.gossip = this.#newGossip();
+    closer.defer(() => this.gossip.close());
+    this.view = this.#newView();
+    this.line = this.#newLine();
+    const source = this.#newSource();
+    this.feed = this.#newFeed(source);
+    closer.defer(() => this.feed.close());
+    this.lender = this.#newLender();
+    closer.defer(() => this.lender.close());
+    this.slots = this.#newSlots(source);
+    closer.defer(() => this.slots.stop());
+    this.subscriber = this.#newSubscriber();
+    closer.defer(() => this.subscriber.stop());
+    this.promotion = this.#newPromotion(source);
+    closer.defer(() => this.promotion.stop());
+  }
+
+  get isReigning(): boolean {
+    return this.#reign.term() !== undefined;
+  }
+
+  /** Whose promises count, where this server leads the primary. */
+  ledVoters(): readonly string[] | undefined {
+    return this.isReigning && this.view.isPrimary ? this.view.voters() : undefined;
+  }
+
+  /** Empty while this datacenter belongs to none. */
+  get #federationId(): string {
+    return this.#options.machine.replication()?.federationId ?? '';
+  }
+
+  #newCalls(): DatacenterCalls {
+    const { member, plan } = this.#options;
+    return new DatacenterCalls({
+      ...{ member, datacenter: plan.datacenter },
+      federationId: () => this.#federationId,
+      view: () => this.view,
+      overhear: (request) => this.gossip.overhear(request),
+    });
+  }
+
+  #newLease(): PrimaryLease {
+    const { platform, plan } = this.#options;
+    return new PrimaryLease({
+      ...{ clock: platform.clock, datacenter: plan.datacenter, leaseMs: plan.primaryLeaseMs },
+      voters: () => this.ledVoters(),
+      heardAtMs: (each) => this.feed.heardAtMs(each),
+    });
+  }
+
+  #newHearing(): FirstHearing {
+    const { hasCaughtUp, machine, platform, plan } = this.#options;
+    const { datacenter } = plan;
+    return new FirstHearing({
+      ...{ clock: platform.clock, datacenter },
+      others: () => {
+        const listed = this.ledVoters() === undefined ? [] : machine.replication()!.datacenters;
+        return listed.flatMap(({ name, isRemoved }) =>
+          name === datacenter || isRemoved === true ? [] : [name],
+        );
+      },
+      isHeard: (each) => this.feed.heardAtMs(each) !== undefined,
+      headSeq: () => machine.position().seq,
+      hasCaughtUp,
+    });
+  }
+
+  #newGate(): GlobalGate {
+    const { machine, plan } = this.#options;
+    const { datacenter } = plan;
+    // What a reign begins with is written in any case: without one, nobody learns of a later reign.
+    const outrunBy = () => (this.isReigning ? this.promotion.outrunBy() : undefined);
+    const refusal = () =>
+      outrunRefusal(datacenter, outrunBy()) ??
+      this.beginning.refusal() ??
+      this.#lostReignRefusal() ??
+      this.hearing.refusal() ??
+      this.lease.refusal();
+    return new GlobalGate({ view: machine, datacenter, refusal });
+  }
+
+  #lostReignRefusal(): AclError | undefined {
+    const { machine, plan } = this.#options;
+    const replication = machine.replication();
+    if (replication === undefined || !this.isReigning) return undefined;
+    const { datacenters } = replication;
+    const { epoch } = currentEpoch(replication);
+    const ahead = [
+      ...this.gossip.directory
+        .followersBehind(plan.datacenter, epoch)
+        .filter((each) => !this.view.isRemoved(each.datacenter))
+        .map((each) => ({ datacenter: each.datacenter, has: `epoch ${each.epoch}` })),
+      ...this.feed
+        .ahead()
+        .map((each) => ({ ...each, has: `${positionText(each.cursor)} of this reign` })),
+    ];
+    if (ahead.length === 0) return undefined;
+    return lostReignRefusal({
+      ...{ datacenter: plan.datacenter, head: machine.position(), ahead },
+      isWitness: (each) => datacenters.some(({ name, isWitness }) => name === each && isWitness),
+    });
+  }
+
+  #newBeginning(): GlobalLogBeginning {
+    const { machine, member, plan, platform } = this.#options;
+    const call = member.call.bind(member);
+    const { datacenter, retryJoin: seeds } = plan;
+    return new GlobalLogBeginning({
+      ...{ ...platform, ...this.#options, following: this.following },
+      elsewhere: () =>
+        federationElsewhere({
+          ...{ clock: platform.clock, datacenter, seeds, call },
+          hasWritten: hasWritten(machine.position()),
+        }),
+    });
+  }
+
+  #newEnlisting(): Enlisting {
+    const { machine, platform } = this.#options;
+    return new Enlisting({
+      ...{ ...platform, machine, following: this.following },
+      clusterIdOf: (each) => this.#clusterHeardAs(each),
+      isLed: () => this.isReigning && this.view.isPrimary,
+      majoritySeq: () => this.feed.acknowledgedSeq('majority'),
+    });
+  }
+
+  /** Of this datacenter, or as it was let in to follow. */
+  #clusterHeardAs(datacenter: string): string | undefined {
+    const { clusterId, plan } = this.#options;
+    if (datacenter === plan.datacenter) return clusterId();
+    const followers = this.feed.followers();
+    return followers.find((each) => each.datacenter === datacenter)?.clusterId;
+  }
+
+  #newGossip(): Gossip {
+    const { platform, member, plan, clusterId } = this.#options;
+    return new Gossip({
+      ...platform,
+      datacenter: plan.datacenter,
+      clusterId: () => clusterId() ?? '',
+      federationId: () => this.#federationId,
+      isRemoved: (datacenter) => this.view.isRemoved(datacenter),
+      clusterIdOf: (datacenter) => this.view.clusterIdOf(datacenter),
+      isFollowed: (datacenter) => this.view.isFollowed(datacenter),
+      own: () => this.#ownRecord(),
+      seeds: plan.retryJoin,
+      neighbours: () => member.members().flatMap((each) => (each.isSelf ? [] : [each.address])),
+      call: this.calls.callFollowed,
+      onChanged: () => this.#reign.onChanged(),
+    });
+  }
+
+  /** The leader speaks for its datacenter. */
+  #ownRecord(): OwnRecord | undefined {
+    const { clusterId, machine } = this.#options;
+    const own = clusterId();
+    const term = this.#reign.term();
+    if (term === undefined || own === undefined) return undefined;
+    const { datacenter, epoch } = this.view.primary();
+    return {
+      clusterId: own,
+      federationId: this.#federationId,
+      addresses: this.view.ownAddresses(),
+      primary: datacenter,
+      epoch,
+      term,
+      level: machine.usesLevel,
+    };
+  }
+
+  #newView(): FederationView {
+    const { machine, member, plan } = this.#options;
+    const { directory } = this.gossip;
+    const followers = () => this.enlisting.followers;
+    const isKeptOut = () => this.beginning.keptOutBecause !== undefined;
+    return new FederationView({ plan, machine, member, directory, isKeptOut, followers });
+  }
+
+  #newLine(): DatacenterLine {
+    const { countMax, plan } = this.#options;
+    return new DatacenterLine({
+      addresses: (datacenter) => this.view.addressesOf(datacenter),
+      ...{ call: this.calls.call, countMax, ackTimeoutMs: plan.ackTimeoutMs },
+    });
+  }
+
+  #newSource(): EntrySource {
+    const { machine, platform } = this.#options;
+    return feedSourceOf(machine, (seq) => {
+      const says =
+        'an entry of the global log is damaged on this disk: who needs it gets a snapshot';
+      platform.logger.error({ seq }, says);
+    });
+  }
+
+  #newFeed(source: EntrySource): FeedServer {
+    const { platform, plan } = this.#options;
+    const standing = () => this.#standing();
+    const onNewerEpoch = (epoch: number) => void this.promotion.onNewerEpoch(epoch);
+    return new FeedServer({
+      ...platform,
+      ...{ datacenter: plan.datacenter, source, standing, onNewerEpoch },
+    });
+  }
+
+  #newLender(): SnapshotLender {
+    const { machine, platform } = this.#options;
+    const standing = () => this.#standing();
+    const onAsked = (each: string) => this.feed.heard(each);
+    const open = () => lentBy(machine);
+    return new SnapshotLender({ ...platform, standing, open, onAsked });
+  }
+
+  #standing(): FeedStanding {
+    const { machine } = this.#options;
+    return feedStandingOf({
+      replication: machine.replication(),
+      isReigning: this.isReigning,
+      level: machine.usesLevel,
+      datacenters: this.view.datacenters(),
+      primaryAddresses: () => this.view.primaryAddresses(),
+    });
+  }
+
+  #newSlots(source: EntrySource): Slots {
+    const { platform, machine, plan, propose } = this.#options;
+    const trimming = { ...this.following, machine, propose, isReigning: () => this.isReigning };
+    return new Slots({
+      ...{ ...platform, datacenter: plan.datacenter, source },
+      // What nobody follows is kept for a short while only.
+      datacenters: () => (this.view.isPrimary ? this.view.datacenters() : [plan.datacenter]),
+      followers: () => this.feed.followers(),
+      // Of what the primary was the last to give, a witness may be all that is left.
+      pinnedSeq: () =>
+        machine.replication()?.isWitness === true ? source.kept.afterSeq : this.lender.pinnedSeq,
+      majoritySeq: () =>
+        this.view.isPrimary ? this.feed.acknowledgedSeq('majority') : source.head.seq,
+      unusedTimeMs: () => machine.unusedTimeMs(),
+      trim: (upToSeq) => trimGlobalLog(trimming, upToSeq),
+      limits: { maxBytes: plan.logMaxBytes, maxAgeMs: plan.logMaxAgeMs },
+      reviewMs: Math.min(REVIEW_MS, plan.logMaxAgeMs),
+    });
+  }
+
+  #newSubscriber(): Subscriber {
+    const { platform, machine, plan, clusterId } = this.#options;
+    return new Subscriber({
+      ...platform,
+      call: this.calls.callFollowed,
+      addresses: () => this.view.primaryAddresses(),
+      toldEpoch: () => this.gossip.directory.primary()?.epoch ?? 0,
+      clusterId: () => clusterId() ?? '',
+      federationId: () => this.#federationId,
+      adopt: (federationId) => adoptFederation(machine, this.following, federationId),
+      cursor: () => {
+        const replication = machine.replication();
+        return replication?.isDiverged === true ? undefined : replication?.cursor;
+      },
+      place: () => {
+        const cursor = machine.replication()?.cursor;
+        return cursor && { cursor, digest: machine.globalDigestAt(cursor) };
+      },
+      maxEpoch: () => machine.replication()?.maxEpochPromised ?? 0,
+      level: () => machine.usesLevel,
+      isWitness: () => machine.replication()?.isWitness ?? plan.isWitness,
+      apply: (batch) =>
+        applyBatch(this.following, this.subscriber.state().news?.epoch ?? batch.to.epoch, batch),
+      sink: new GlobalSnapshotSink(machine, this.following),
+      onState: () => undefined,
+    });
+  }
+
+  #newPromotion(source: EntrySource): Promotion {
+    const { platform, machine, plan } = this.#options;
+    return new Promotion({
+      ...platform,
+      datacenter: plan.datacenter,
+      source,
+      port: promotionPortOf({
+        ...this.following,
+        machine,
+        random: platform.random,
+        gate: this.gate,
+        isReigning: () => this.isReigning,
+        leftBehindBy: (successor) => this.#leftBehindBy(successor),
+      }),
+      federationId: () => this.#federationId,
+      addressesOf: (datacenter) => this.view.addressesOf(datacenter),
+      claim: () => this.gossip.directory.primary(),
+      heardEpoch: () => this.gossip.directory.latestEpoch(),
+      datacenters: () => this.view.datacenters(),
+      isDiverged: () => this.subscriber.state().kind === 'diverged',
+      ackedSeqOf: (datacenter) => {
+        const followers = this.feed.followers();
+        return followers.find((each) => each.datacenter === datacenter)?.acked?.seq;
+      },
+      call: this.calls.call,
+      callFollowed: this.calls.callFollowed,
+    });
+  }
+
+  async #leftBehindBy(successor: string): Promise<string | undefined> {
+    const { machine, member, plan } = this.#options;
+    await this.gossip.hearAll();
+    return leftBehindBy(successor, {
+      own: plan.datacenter,
+      uses: machine.usesLevel,
+      members: member.members(),
+      datacenters: this.view.datacenters(),
+      levelOf: (name) => this.gossip.directory.levelOf(name),
+    });
+  }
+}

@@ -1,0 +1,37 @@
+// Other datacenters have more of the reigns of the primary than that one has itself: the disk of the primary was put
+// back to an earlier state. What it wrote now would stand in the places of what it had acknowledged, revocations among
+// it, and it could not follow those who still have that.
+
+import { must } from '../../../cluster/base/assert.ts';
+import { positionText } from '../../../cluster/federation/global-log.ts';
+import { AclError } from '../../acl/error.ts';
+import type { Position } from '../../state/commands/outcome.ts';
+
+/** A datacenter, and what it has that the primary wrote and has not. */
+export interface Ahead {
+  readonly datacenter: string;
+  readonly has: string;
+}
+
+export interface LostReign {
+  /** The primary. */
+  readonly datacenter: string;
+  /** Where its log ends. */
+  readonly head: Position;
+  /** Who has more, and most first; not empty. */
+  readonly ahead: readonly Ahead[];
+  readonly isWitness: (datacenter: string) => boolean;
+}
+
+/** Why nothing global may be written. */
+export function lostReignRefusal(lost: LostReign): AclError {
+  const { datacenter, head, ahead, isWitness } = lost;
+  const most = must(ahead[0], 'somebody who has more');
+  const next = ahead.find((each) => !isWitness(each.datacenter))?.datacenter;
+  const command = `\`conclave operator promote${next === undefined ? '' : ` ${next}`} --election\``;
+  const place = next ?? `a datacenter other than ${datacenter} and ${most.datacenter}`;
+  const says =
+    `${most.datacenter} has ${most.has}, and ${datacenter}, which wrote that, ends at ` +
+    `${positionText(head)}: its data folders are of an earlier day. ${command}, asked at ${place}, goes on with what is there`;
+  return new AclError('unavailable', `Nothing was written: ${says}`);
+}

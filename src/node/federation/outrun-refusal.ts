@@ -1,0 +1,16 @@
+// A later reign is said to have begun, and its primary cannot be asked: what the outrun primary wrote now would
+// have to be set apart. Which of the two goes on, a person says.
+
+import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
+import { AclError } from '../../acl/error.ts';
+
+/** Why nothing global may be written in `datacenter`; undefined where nobody has outrun it. */
+export function outrunRefusal(
+  datacenter: string,
+  claim: Pick<PrimaryClaim, 'datacenter' | 'epoch'> | undefined,
+): AclError | undefined {
+  if (claim === undefined) return undefined;
+  const { datacenter: later, epoch } = claim;
+  const text = `Nothing was written: datacenter ${later} is said to have begun epoch ${epoch}; ${datacenter} follows it when it can be asked. If ${later} is gone, \`conclave operator promote ${datacenter} --election\` makes ${datacenter} the primary again`;
+  return new AclError('unavailable', text);
+}

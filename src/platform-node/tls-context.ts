@@ -1,9 +1,0 @@
-// What a port shows in TLS, as Node takes it.
-
-import type { SecureContextOptions } from 'node:tls';
-import type { TlsTexts } from '../../cluster/platform/tls-in-use.ts';
-
-/** Without an authority of its own, Node trusts those that this machine does. */
-export function tlsContextOf({ key, cert, ca }: TlsTexts): SecureContextOptions {
-  return { key, cert, ...(ca === undefined ? {} : { ca }) };
-}

@@ -1,0 +1,126 @@
+// The operations on auth methods. A write is an upsert: the name is the address. What a Config may
+// hold is known to the method's own type, which may have to ask the outside before it is stored.
+
+import type { AuthMethod } from '../../acl/auth-method.ts';
+import { authMethodNameOf, buildAuthMethod } from '../../acl/auth-method-checks.ts';
+import type { AuthMethodDraft } from '../../acl/drafts.ts';
+import type { Unstamped } from '../../acl/stamped.ts';
+import { objectMissing } from '../../acl/refusals.ts';
+import { checkNamespaceRules } from '../../auth-methods/binding/binding-names.ts';
+import { pageKeyOf } from '../../state/reads/lists.ts';
+import { watchKey } from '../../state/watch.ts';
+import { commit, nothingDeleted } from '../writes/commit.ts';
+import { listed } from './listing.ts';
+import { listScopeOf } from './list-scope.ts';
+import type { OperationInput, OperationOutput } from '../operations.ts';
+import { requireAcl } from '../rights/permissions.ts';
+import { readMetaOf, readResultOf } from '../reading.ts';
+import { namedNamespace, namespaceOf, requireNamespaceExists } from '../rights/select-namespace.ts';
+import type { Request, Service } from '../service.ts';
+import { methodKey, Overtaken } from '../writes/under-way.ts';
+import type { AuthMethodView, WriteResult } from '../views.ts';
+
+export function createAuthMethod(
+  service: Service,
+  { draft }: OperationInput<'auth-method.create'>,
+  request: Request,
+): Promise<OperationOutput<'auth-method.create'>> {
+  return writeAuthMethod(service, { draft, pathName: undefined }, request);
+}
+
+export function updateAuthMethod(
+  service: Service,
+  { name, draft }: OperationInput<'auth-method.update'>,
+  request: Request,
+): Promise<OperationOutput<'auth-method.update'>> {
+  return writeAuthMethod(service, { draft, pathName: name }, request);
+}
+
+async function writeAuthMethod(
+  service: Service,
+  { draft, pathName }: { readonly draft: AuthMethodDraft; readonly pathName: string | undefined },
+  request: Request,
+): Promise<WriteResult<AuthMethodView>> {
+  const wanted = { draft, pathName };
+  const seen = allowedMethod(service, wanted, request);
+  await checkByType(service, { ...seen, createIndex: 0, modifyIndex: 0 });
+  // Whoever is asked may take long on purpose: what counts is what the caller may do now.
+  const method = allowedMethod(service, wanted, request);
+  if (method.type !== seen.type) throw new Overtaken(Promise.resolve());
+  const change = { type: 'auth-method.set', presence: 'either', method } as const;
+  // What a draft leaves out is taken from the method as it is: of one that is being deleted it would be made anew.
+  const checkedAgainst = [methodKey(method.namespace, method.name)];
+  const result = await commit(service, { ...request, checkedAgainst }, change, 'auth-method');
+  service.metrics.count('acl.authmethod.upsert');
+  return result;
+}
+
+/** The method as it is to be stored, by somebody who may. Throws the refusal. */
+function allowedMethod(
+  service: Service,
+  { draft, pathName }: { readonly draft: AuthMethodDraft; readonly pathName: string | undefined },
+  request: Request,
+): Unstamped<AuthMethod> {
+  const caller = service.callers.resolve(request.call.secret);
+  const body = { kind: 'AuthMethod', namespace: draft.namespace } as const;
+  const namespace = namespaceOf(service, request, caller, body).name;
+  requireAcl(caller, 'write', namespace);
+  requireNamespaceExists(service.view, namespace);
+  const existing = service.view.authMethod(namespace, authMethodNameOf(draft, pathName));
+  const limits = service.settings.tokenLimits;
+  return buildAuthMethod(existing, draft, { pathName, namespace, limits });
+}
+
+/** Rejects with 'invalid' for a Config, or namespace rules, that the method's type cannot work with. */
+async function checkByType({ authMethods }: Service, method: AuthMethod): Promise<void> {
+  const type = authMethods.types[method.type];
+  await type.checkConfig(method);
+  checkNamespaceRules(method.namespaceRules, type.attributeNames(method));
+}
+
+export async function readAuthMethod(
+  service: Service,
+  { name }: OperationInput<'auth-method.read'>,
+  { call }: Request,
+): Promise<OperationOutput<'auth-method.read'>> {
+  const caller = service.callers.resolve(call.secret);
+  const namespace = namespaceOf(service, { call }, caller);
+  requireAcl(caller, 'read', namespace.name);
+  const meta = readMetaOf(service, 'auth-methods', watchKey({ namespace: namespace.name, name }));
+  const method = service.view.authMethod(namespace.name, name);
+  const shown = method && ({ kind: 'auth-method', method } as const);
+  return readResultOf(meta, shown, () => objectMissing('auth method', namedNamespace(namespace)));
+}
+
+export async function deleteAuthMethod(
+  service: Service,
+  { name }: OperationInput<'auth-method.delete'>,
+  request: Request,
+): Promise<OperationOutput<'auth-method.delete'>> {
+  const caller = service.callers.resolve(request.call.secret);
+  const namespace = namespaceOf(service, request, caller).name;
+  requireAcl(caller, 'write', namespace);
+  const method = service.view.authMethod(namespace, name);
+  if (method === undefined) return nothingDeleted(service);
+  const change = { type: 'auth-method.delete', namespace, name: method.name } as const;
+  const result = await commit(service, request, change, 'deleted');
+  service.metrics.count('acl.authmethod.delete');
+  return result;
+}
+
+export async function listAuthMethods(
+  service: Service,
+  { page }: OperationInput<'auth-method.list'>,
+  request: Request,
+): Promise<OperationOutput<'auth-method.list'>> {
+  const meta = readMetaOf(service, 'auth-methods');
+  const { scope, shows } = await listScopeOf(service, request);
+  return listed({
+    page,
+    meta,
+    fetch: (rest) => service.view.authMethods(scope, rest),
+    keyOf: (method) => pageKeyOf(method),
+    keeps: (method) => shows(method.namespace),
+    show: (method) => ({ kind: 'auth-method', method }) as const,
+  });
+}

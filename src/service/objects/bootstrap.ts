@@ -1,0 +1,92 @@
+// The first management token of a system. A repeat with the same secret gets the same answer, so a
+// caller whose connection broke is not locked out; anything else needs the operator's reset index.
+
+import { bootstrapToken } from '../../acl/built-ins.ts';
+import { AclError, invalid } from '../../acl/error.ts';
+import {
+  type AccessorId,
+  requireBootstrapSecret,
+  type SecretId,
+  secretIdOf,
+} from '../../acl/ids.ts';
+import { commit, nothingDeleted } from '../writes/commit.ts';
+import { tokenViewOf } from './make-views.ts';
+import type { OperationInput, OperationOutput } from '../operations.ts';
+import type { Request, Service } from '../service.ts';
+
+/** Needs no token, so the door takes no request id: guessing one must not give the answer to another. */
+export async function bootstrap(
+  service: Service,
+  input: OperationInput<'bootstrap'>,
+  request: Request,
+): Promise<OperationOutput<'bootstrap'>> {
+  const secret = isGiven(input.secret) ? requireBootstrapSecret(input.secret) : undefined;
+  const again = secret && bootstrappedBefore(service, secret);
+  if (again !== undefined) return again;
+  try {
+    return await bootstrapNow(service, secret, request);
+  } catch (error) {
+    // Another request with the same secret may have been faster.
+    const meanwhile = secret && bootstrappedBefore(service, secret);
+    if (meanwhile === undefined) throw error;
+    return meanwhile;
+  }
+}
+
+async function bootstrapNow(
+  service: Service,
+  secret: SecretId | undefined,
+  request: Request,
+): Promise<OperationOutput<'bootstrap'>> {
+  const resetIndex = await requireAllowed(service);
+  if (secret !== undefined && service.view.idInUse(secret)) {
+    throw new AclError(
+      'duplicate',
+      'Provided token cannot be used because a token with that secret already exists.',
+    );
+  }
+  const token = bootstrapToken({
+    accessorId: service.random.uuid() as AccessorId,
+    secretId: secret ?? secretIdOf(service.random.uuid()),
+    nowMs: service.clock.wallMs(),
+  });
+  const change = { type: 'bootstrap', token, resetIndex } as const;
+  const result = await commit(service, request, change, 'token');
+  service.metrics.count('acl.bootstrap');
+  return result;
+}
+
+/** The answer of the last bootstrap, for who knows its secret. */
+function bootstrappedBefore(
+  service: Service,
+  secret: SecretId,
+): OperationOutput<'bootstrap'> | undefined {
+  const { view, names } = service;
+  const token = view.tokenBySecret(secret);
+  if (token === undefined || token.createIndex !== view.bootstrapIndex()) return undefined;
+  const value = tokenViewOf(token, names, { secretHidden: false });
+  return { value, meta: { ...nothingDeleted(service).meta, replayed: true } };
+}
+
+/** The reset index to send along, if one is needed. Rejects when there was a bootstrap and no reset. */
+async function requireAllowed(service: Service): Promise<number | undefined> {
+  const bootstrapIndex = service.view.bootstrapIndex();
+  if (bootstrapIndex === undefined) return undefined;
+  const given = await service.takeResetIndex();
+  if (given === undefined) {
+    throw new AclError(
+      'permission-denied',
+      `Permission denied: ACL bootstrap no longer allowed (reset index: ${bootstrapIndex})`,
+    );
+  }
+  if (given !== bootstrapIndex) {
+    throw invalid(
+      `Invalid bootstrap reset index (specified ${given}, reset index: ${bootstrapIndex})`,
+    );
+  }
+  return given;
+}
+
+function isGiven(text: string | undefined): text is string {
+  return text !== undefined && text !== '';
+}

@@ -1,0 +1,97 @@
+// Turns the links of a draft, by id or by name, into ids. A link resolves in the namespace of whoever
+// holds it, then in `default`: an object of any other namespace counts as unknown.
+
+import type { LinkDraft } from '../../acl/drafts.ts';
+import type { AclError } from '../../acl/error.ts';
+import {
+  DEFAULT_NAMESPACE,
+  type NamespaceName,
+  type PolicyId,
+  type RoleId,
+} from '../../acl/ids.ts';
+import {
+  unknownPolicyId,
+  unknownPolicyIdOfRole,
+  unknownPolicyName,
+  unknownRoleId,
+  unknownRoleName,
+} from '../../acl/refusals.ts';
+import type { StateView } from '../../state/view.ts';
+
+/** Whose links they are: a role's unknown ids are refused in other words. */
+export type LinkHolder = 'token' | 'role';
+
+/** Throws 'invalid' for the first link that names no policy. */
+export function policyIdsOf(
+  view: StateView,
+  links: readonly LinkDraft[] | undefined,
+  at: { readonly namespace: NamespaceName; readonly holder: LinkHolder },
+): readonly PolicyId[] {
+  return idsOf(links, at.namespace, {
+    byId: (id) => view.policy(id),
+    byName: (namespace, name) => view.policyByName(namespace, name),
+    unknownId: at.holder === 'role' ? unknownPolicyIdOfRole : unknownPolicyId,
+    unknownName: unknownPolicyName,
+  });
+}
+
+/** Throws 'invalid' for the first link that names no role. */
+export function roleIdsOf(
+  view: StateView,
+  links: readonly LinkDraft[] | undefined,
+  at: { readonly namespace: NamespaceName },
+): readonly RoleId[] {
+  return idsOf(links, at.namespace, {
+    byId: (id) => view.role(id),
+    byName: (namespace, name) => view.roleByName(namespace, name),
+    unknownId: unknownRoleId,
+    unknownName: unknownRoleName,
+  });
+}
+
+/** Roles first, then policies: the order in which unknown ones are refused. */
+export function tokenLinksOf(
+  view: StateView,
+  draft: {
+    readonly policies?: readonly LinkDraft[] | undefined;
+    readonly roles?: readonly LinkDraft[] | undefined;
+  },
+  namespace: NamespaceName,
+): { readonly policies: readonly PolicyId[]; readonly roles: readonly RoleId[] } {
+  const roles = roleIdsOf(view, draft.roles, { namespace });
+  const policies = policyIdsOf(view, draft.policies, { namespace, holder: 'token' });
+  return { policies, roles };
+}
+
+interface Target<Id extends string> {
+  readonly id: Id;
+  readonly namespace: NamespaceName;
+}
+
+interface Lookups<Id extends string> {
+  byId(id: string): Target<Id> | undefined;
+  byName(namespace: NamespaceName, name: string): Target<Id> | undefined;
+  unknownId(id: string): AclError;
+  unknownName(name: string): AclError;
+}
+
+function idsOf<Id extends string>(
+  links: readonly LinkDraft[] | undefined,
+  namespace: NamespaceName,
+  lookups: Lookups<Id>,
+): readonly Id[] {
+  return (links ?? []).map(({ id = '', name = '' }) => {
+    if (id !== '') {
+      const target = lookups.byId(id);
+      if (target === undefined || !isVisible(target, namespace)) throw lookups.unknownId(id);
+      return target.id;
+    }
+    const target = lookups.byName(namespace, name) ?? lookups.byName(DEFAULT_NAMESPACE, name);
+    if (target === undefined) throw lookups.unknownName(name);
+    return target.id;
+  });
+}
+
+function isVisible(target: { readonly namespace: NamespaceName }, from: NamespaceName): boolean {
+  return target.namespace === from || target.namespace === DEFAULT_NAMESPACE;
+}

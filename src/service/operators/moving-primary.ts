@@ -1,0 +1,288 @@
+// What operators do about the primary: look at it, move it, and settle what a primary that was left behind
+// has and nobody else. Rights were asked by whoever calls; where each runs is decided here. A wish that
+// another datacenter has sent on goes no further.
+
+import { unreachable } from '../../../cluster/base/unreachable.ts';
+import { AclError, invalid } from '../../acl/error.ts';
+import type { AccessorId } from '../../acl/ids.ts';
+import type { ShownPosition } from '../../api/render/shown-federation.ts';
+import type {
+  ShownDivergence,
+  ShownDivergentEntry,
+  ShownMove,
+  ShownPrimary,
+} from '../../api/render/shown-primary.ts';
+import type { Change } from '../../state/commands/commands.ts';
+import { successorIn } from '../../state/global-log/election.ts';
+import { type EntryObject, objectsOf } from '../../state/global-log/entry-objects.ts';
+import { decodeEntry, encodeEntry, type GlobalEntry } from '../../state/global-log/global-entry.ts';
+import { countIn, isPrimary, type Replication } from '../../state/global-log/replication.ts';
+import type { Outcome } from '../../state/commands/outcome.ts';
+import type { Call } from '../call.ts';
+import type { ServiceDeps } from '../deps.ts';
+import type { MoveWish, Resubmitted, RunInDatacenter } from './operator-operations.ts';
+import type { Moved, PrimaryPort } from './primary-port.ts';
+import { rememberedOutcome } from '../writes/request-marks.ts';
+import { casOfEntry, changeOfEntry, markOfEntry } from './resubmission.ts';
+import { untilNotOvertaken } from '../writes/under-way.ts';
+
+export interface MovingPrimaryDeps
+  extends Pick<ServiceDeps, 'view' | 'propose' | 'clock' | 'federation' | 'settings'> {
+  readonly primary: PrimaryPort;
+  readonly runInDatacenter: RunInDatacenter;
+}
+
+/** Who asks, of a leader in that reign. */
+export interface Asker {
+  /** Accessor id; empty where ACLs are off. */
+  readonly by: string;
+  readonly call: Call;
+  /** Undefined where nothing is to be changed. */
+  readonly reign: number | undefined;
+  /** Throws where they may not do it any more, and Overtaken while that is being decided. */
+  readonly requireAllowed: () => void;
+}
+
+export class MovingPrimary {
+  readonly #deps: MovingPrimaryDeps;
+
+  constructor(deps: MovingPrimaryDeps) {
+    this.#deps = deps;
+  }
+
+  status(): ShownPrimary {
+    const { view, federation, settings } = this.#deps;
+    const { datacenter, epoch } = federation.primary();
+    const replication = view.replication();
+    const position = view.position();
+    return {
+      datacenter,
+      epoch,
+      promisedEpoch: replication?.maxEpochPromised ?? epoch,
+      position,
+      head: federation.status().head,
+      voters: votersOf(replication) ?? [settings.datacenter],
+      closedBecause: this.#closedBecause(),
+      divergentCount: countIn(replication?.divergent),
+      goneCount: countIn(replication?.gone),
+    };
+  }
+
+  /** Rejects as `PrimaryPort`; with 'invalid' for a wish that cannot be meant. */
+  async move(wish: MoveWish, asker: Asker): Promise<ShownMove> {
+    const { federation, settings, runInDatacenter } = this.#deps;
+    const { mode, from } = wish;
+    const target = wish.datacenter ?? settings.datacenter;
+    requireWholeWish(wish);
+    this.#requireElectable(target);
+    const place = mode === 'hand-over' ? federation.primary().datacenter : target;
+    if (place === settings.datacenter) return await this.#moveHere(target, wish);
+    if (from !== undefined) {
+      const text = `nothing was changed: ${from} asks ${settings.datacenter}, and this is for ${place} to do by now`;
+      throw new AclError('unavailable', text);
+    }
+    const input = { ...wish, datacenter: target, from: settings.datacenter };
+    return await runInDatacenter(place, 'primary-move', { input, call: asker.call });
+  }
+
+  /** The oldest entries, how many there are, and which are gone. */
+  async divergence(limit: number): Promise<ShownDivergence> {
+    const { view } = this.#deps;
+    const entries = await view.divergentEntries(limit);
+    const { divergent, gone = [] } = view.replication() ?? {};
+    return {
+      count: countIn(divergent),
+      entries: entries.map(shownOf),
+      gone: gone.map((range) => ({
+        first: { epoch: range.epoch, seq: range.first },
+        last: { epoch: range.epoch, seq: range.last },
+        count: countIn([range]),
+      })),
+    };
+  }
+
+  /** The primary makes the change anew; then the entry is settled. */
+  async resubmit(
+    { position, cas }: { readonly position: ShownPosition; readonly cas: number | undefined },
+    asker: Asker,
+  ): Promise<Resubmitted> {
+    const { federation, settings, runInDatacenter } = this.#deps;
+    const entry = this.#entryAt(position);
+    // What cannot be made again is refused before anybody else is asked.
+    changeOfEntry(entry);
+    const input = { entry: encodeEntry(entry), cas };
+    const { datacenter } = federation.primary();
+    const made =
+      datacenter === settings.datacenter
+        ? await this.take(input, asker)
+        : await runInDatacenter(datacenter, 'divergence-take', { input, call: asker.call });
+    await this.#drop(position, asker);
+    return made;
+  }
+
+  /** At the primary. */
+  async take(
+    { entry: bytes, cas }: { readonly entry: Uint8Array; readonly cas: number | undefined },
+    asker: Asker,
+  ): Promise<Resubmitted> {
+    const entry = decodeEntry(bytes);
+    const change = changeOfEntry(entry);
+    const request = markOfEntry(entry);
+    const { clock, view } = this.#deps;
+    const isMade = rememberedOutcome(view, request, clock.wallMs()) !== undefined;
+    const at = isMade ? undefined : casOfEntry(view, change, cas);
+    const { index, position } = await this.#propose(change, asker, { cas: at, request });
+    return { index, position };
+  }
+
+  async discard(position: ShownPosition | undefined, asker: Asker): Promise<'done'> {
+    if (position !== undefined) {
+      this.#entryAt(position);
+      await this.#drop(position, asker);
+      return 'done';
+    }
+    for (;;) {
+      const { divergent = [], gone = [] } = this.#deps.view.replication() ?? {};
+      const range = divergent[0] ?? gone[0];
+      if (range === undefined) return 'done';
+      const { epoch, last: upTo } = range;
+      await this.#propose({ type: 'divergent.discard', epoch, upTo }, asker);
+    }
+  }
+
+  async #moveHere(target: string, { mode, epoch = 0 }: MoveWish): Promise<ShownMove> {
+    const { federation, settings } = this.#deps;
+    // A primary that a promise to another one has outrun may have to be elected again, or forced.
+    const isClosed = this.#deps.primary.closedBecause() !== undefined;
+    const isNothing = this.#isPrimary() && mode !== 'election' && !(mode === 'forced' && isClosed);
+    if (isNothing && target === settings.datacenter) {
+      throw invalid(`${target} is the primary already`);
+    }
+    const { head } = federation.status();
+    const { position, ...moved } = await this.#moved(target, { mode, epoch });
+    return {
+      ...{ ...moved, datacenter: target, position },
+      head: head.seq > position.seq ? head : position,
+    };
+  }
+
+  async #moved(
+    target: string,
+    { mode, epoch }: { readonly mode: MoveWish['mode']; readonly epoch: number },
+  ): Promise<Moved> {
+    const { primary } = this.#deps;
+    switch (mode) {
+      case 'hand-over':
+        return await primary.handOver(target);
+      case 'election':
+        return await primary.elect();
+      case 'forced': {
+        const next = primary.nextEpoch();
+        if (epoch !== next) throw invalid(`The next epoch is ${next}, not ${epoch}`);
+        return await primary.force(epoch);
+      }
+      default:
+        return unreachable(mode);
+    }
+  }
+
+  #requireElectable(target: string): void {
+    const replication = this.#deps.view.replication();
+    if (replication === undefined) {
+      throw invalid('There is no other datacenter: the primary stays where it is');
+    }
+    const datacenters = replication.datacenters.filter(({ isRemoved }) => isRemoved !== true);
+    const found = datacenters.find(({ name }) => name === target);
+    if (found?.isWitness === true) {
+      throw invalid(`${target} is a witness: it has no objects, and cannot be the primary`);
+    }
+    if (found !== undefined) return;
+    const names = datacenters.map(({ name }) => name).join(', ');
+    throw invalid(`${target} is none of the datacenters of the federation: ${names}`);
+  }
+
+  /** Why nothing of what all share is written here, where this is the primary, or was until it promised. */
+  #closedBecause(): string {
+    const { primary, view } = this.#deps;
+    if (this.#isPrimary()) return primary.closedBecause()?.message ?? '';
+    const replication = view.replication();
+    const successor = replication && successorIn(replication);
+    if (replication === undefined || successor === undefined) return '';
+    const { datacenter, maxEpochPromised: maxEpoch } = replication;
+    return `${datacenter} has promised epoch ${maxEpoch} to ${successor}, and has heard of no entry of it: if ${successor} does not begin, \`conclave operator promote ${successor}\` tries again, and \`conclave operator promote ${datacenter} --election\` takes it back`;
+  }
+
+  #isPrimary(): boolean {
+    const replication = this.#deps.view.replication();
+    return replication === undefined || isPrimary(replication);
+  }
+
+  #entryAt({ epoch, seq }: ShownPosition): GlobalEntry {
+    const entry = this.#deps.view.divergentEntry({ epoch, seq });
+    if (entry !== undefined) return entry;
+    const { gone = [] } = this.#deps.view.replication() ?? {};
+    const isGone = gone.some(
+      (range) => range.epoch === epoch && range.first <= seq && seq <= range.last,
+    );
+    throw new AclError(
+      'not-found',
+      isGone
+        ? `Entry ${epoch}.${seq} is gone: it was trimmed before this datacenter knew that nobody else has it`
+        : `There is no divergent entry ${epoch}.${seq} in this datacenter`,
+    );
+  }
+
+  async #drop({ epoch, seq }: ShownPosition, asker: Asker): Promise<void> {
+    await this.#propose({ type: 'divergent.drop', epoch, seq }, asker);
+  }
+
+  async #propose(
+    change: Change,
+    { by, reign, requireAllowed }: Asker,
+    also: Pick<Parameters<ServiceDeps['propose']>[0], 'cas' | 'request'> = NO_MORE,
+  ): Promise<Extract<Outcome, { kind: 'applied' }>> {
+    const { clock, propose, settings } = this.#deps;
+    const principal = by === '' ? undefined : (by as AccessorId);
+    const outcome = await untilNotOvertaken({ clock, limitMs: settings.leaderWaitMs }, () => {
+      requireAllowed();
+      return propose({ change, timeMs: clock.wallMs(), principal, ...also }, reign);
+    });
+    if (outcome.kind === 'applied') return outcome;
+    throw new AclError(outcome.code, outcome.message);
+  }
+}
+
+const NO_MORE = { cas: undefined, request: undefined };
+
+function requireWholeWish({ mode, epoch, acceptsLoss }: MoveWish): void {
+  if (mode !== 'forced') {
+    if (epoch === undefined && !acceptsLoss) return;
+    throw invalid('Epoch and AcceptLoss are for a forced move alone');
+  }
+  if (epoch === undefined) throw invalid('A forced move must name the Epoch that begins');
+  if (acceptsLoss) return;
+  throw invalid(
+    'A forced move loses what the others have and this datacenter has not: say AcceptLoss',
+  );
+}
+
+function votersOf(replication: Replication | undefined): readonly string[] | undefined {
+  return replication?.datacenters.filter(({ isVoter }) => isVoter).map(({ name }) => name);
+}
+
+function shownOf(entry: GlobalEntry): ShownDivergentEntry {
+  const { epoch, seq, timeMs, principal, body } = entry;
+  const objects = objectsOf(entry).map((each) => ({
+    kind: each.kind,
+    id: each.id,
+    name: nameOf(each),
+    isDeleted: each.object === undefined,
+  }));
+  return { position: { epoch, seq }, timeMs, principal, kind: body.kind, objects };
+}
+
+/** What people call it; never the secret of a token. */
+function nameOf({ object }: EntryObject): string {
+  const { name, description } = (object ?? {}) as { name?: string; description?: string };
+  return name ?? description ?? '';
+}

@@ -1,0 +1,24 @@
+// Moving the primary as src/node does it; declared here, where the rights to it are asked. Everything here
+// speaks for this server alone, which must lead its datacenter.
+
+import type { ShownMove } from '../../api/render/shown-primary.ts';
+import type { AclError } from '../../acl/error.ts';
+
+export type Moved = Pick<ShownMove, 'epoch' | 'promises' | 'position'>;
+
+/**
+ * All reject with 'unavailable' when nothing was changed, and with 'outcome-unknown' when some datacenters
+ * may have promised something: trying again is the way on.
+ */
+export interface PrimaryPort {
+  /** At the primary: that datacenter takes over with everything that this one has. */
+  handOver(to: string): Promise<Moved>;
+  /** This datacenter becomes primary by a majority. */
+  elect(): Promise<Moved>;
+  /** That a forced move has to name. Throws as the others reject. */
+  nextEpoch(): number;
+  /** This datacenter becomes primary without a majority. */
+  force(epoch: number): Promise<Moved>;
+  /** At the primary: why it takes no global write now. */
+  closedBecause(): AclError | undefined;
+}

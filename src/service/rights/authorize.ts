@@ -1,0 +1,149 @@
+// Answers a batch of "may I?" for the token that is presented, or of "may it?" for one that is named by its
+// accessor id, with the reasons on request. What is answered of a named token says no more than its policies
+// and their rules do, which whoever may read the one may read as well.
+
+import { parseAuthorizations } from '../../authz/parse-authorization.ts';
+import type { AccessQuery } from '../../authz/access-query.ts';
+import type { Explanation, OverruledRule } from '../../authz/explanation.ts';
+import type { Via } from '../../authz/policy-source.ts';
+import { must } from '../../../cluster/base/assert.ts';
+import { unreachable } from '../../../cluster/base/unreachable.ts';
+import { type NamespaceName, requireLookupUuid } from '../../acl/ids.ts';
+import { tokenExpired, tokenMissing } from '../../acl/refusals.ts';
+import { excerpt } from '../../rules/source-text.ts';
+import { isExpired } from '../../acl/token-expiry.ts';
+import type { ExplanationView } from './authorization-types.ts';
+import type { Caller } from './caller.ts';
+import type { OperationInput, OperationOutput } from '../operations.ts';
+import { requireAcl } from './permissions.ts';
+import { namespaceNamed, selectNamespace } from './select-namespace.ts';
+import type { Request, Service } from '../service.ts';
+
+export function authorize(
+  service: Service,
+  { items, explain }: OperationInput<'authorize'>,
+  { call }: Request,
+): OperationOutput<'authorize'> {
+  const caller = service.callers.resolve(call.secret);
+  return answersFor(caller, { items, explain }, { service, call });
+}
+
+/** Rejects as the reading of that token does. */
+export function authorizeToken(
+  service: Service,
+  { accessorId, items, explain }: OperationInput<'token.authorize'>,
+  { call }: Request,
+): OperationOutput<'token.authorize'> {
+  const caller = service.callers.resolve(call.secret);
+  const token = service.view.token(accessorId);
+  requireAcl(caller, 'read', token?.namespace ?? homeOf(service, call, caller));
+  if (token === undefined) requireLookupUuid('token', accessorId);
+  else if (isExpired(token, service.clock.wallMs())) throw tokenExpired('read');
+  if (token === undefined || service.callers.isVoid(token)) throw tokenMissing();
+  return answersFor(service.callers.holderOf(token), { items, explain }, { service, call });
+}
+
+function answersFor(
+  caller: Caller,
+  { items, explain }: OperationInput<'authorize'>,
+  { service, call }: { readonly service: Service; readonly call: Request['call'] },
+): OperationOutput<'authorize'> {
+  const home = homeOf(service, call, caller);
+  const { namespacesEnabled } = service.settings;
+  // The whole batch is read first: its size, and one bad item, refuse all of it.
+  const queries = parseAuthorizations(items, (namespace) =>
+    namespacesEnabled ? (namespaceNamed(namespace) ?? home) : home,
+  );
+  return items.map((item, place) => {
+    const { resource, access, segment, namespace } = item;
+    const query = must(queries[place], 'a query of each item');
+    const answer = explain
+      ? explained(caller, query)
+      : { allow: caller.authorizer.decide(query) === 'allow', explanation: undefined };
+    const { allow, explanation } = answer;
+    return { resource, access, segment, namespace, allow, explanation };
+  });
+}
+
+function explained(
+  caller: Caller,
+  query: AccessQuery,
+): { readonly allow: boolean; readonly explanation: ExplanationView } {
+  const explanation = caller.authorizer.explain(query);
+  return {
+    allow: explanation.decision === 'allow',
+    explanation: explanationViewOf(caller, explanation),
+  };
+}
+
+/** The namespace of items that name none. While namespaces are off, parameters are ignored here. */
+function homeOf({ settings }: Service, call: Request['call'], caller: Caller): NamespaceName {
+  const { token } = caller;
+  if (!settings.namespacesEnabled) return token.namespace;
+  return selectNamespace({ call, token, isEnabled: true }).name;
+}
+
+function explanationViewOf({ token }: Caller, explanation: Explanation): ExplanationView {
+  const { decision, reason, rule, overruled } = explanation;
+  return {
+    decision,
+    summary: summaryOf(explanation),
+    // It is told with each item, and may have a mebibyte.
+    token: { accessorId: token.accessorId, description: excerpt(token.description) },
+    role: rule && roleOf(rule.via),
+    identity: rule && identityOf(rule.via),
+    policy: rule && { ...rule.policy },
+    rule: rule && { text: rule.text, line: rule.line, column: rule.column },
+    decidedBy: reason,
+    overruled: overruled.map(({ witness, because }) => ({
+      policy: witness.policy.name,
+      rule: witness.text,
+      why: WHY[because],
+    })),
+  };
+}
+
+const WHY: Readonly<Record<OverruledRule['because'], string>> = {
+  precedence: 'a stronger level stands under the same name',
+  'less-specific': 'a rule that fits the name more closely decides',
+};
+
+function summaryOf({ decision, reason, rule }: Explanation): string {
+  const verb = decision === 'allow' ? 'Allowed' : 'Denied';
+  if (rule === undefined) return `${verb} by the default policy: no rule says anything about this.`;
+  const where = `policy "${rule.policy.name}", line ${rule.line}`;
+  const how = reason === 'namespace-default' ? ', a default of the namespace' : wayOf(rule.via);
+  return `${verb} by ${where}${how}.`;
+}
+
+function wayOf(via: Via): string {
+  const role = roleOf(via);
+  const identity = identityOf(via);
+  const parts = [
+    ...(identity === undefined ? [] : [`made from ${identity}`]),
+    ...(role === undefined ? [] : [`through role "${role.name}"`]),
+  ];
+  return parts.length === 0 ? '' : `, ${parts.join(' ')}`;
+}
+
+function roleOf(via: Via): ExplanationView['role'] {
+  const role = via.kind === 'direct' ? undefined : via.role;
+  return role && { id: role.id, name: role.name };
+}
+
+function identityOf(via: Via): string | undefined {
+  switch (via.kind) {
+    case 'service-identity':
+      return `service ${via.serviceName}`;
+    case 'node-identity':
+      return `node ${via.nodeName}`;
+    case 'templated-policy':
+      return via.templateName;
+    case 'direct':
+    case 'role':
+    case 'namespace-default':
+      return undefined;
+    default:
+      return unreachable(via);
+  }
+}

@@ -1,0 +1,71 @@
+// Asks a caller's rights, and refuses in the words that deployed clients know. Who the caller is was
+// found out before; what the rights are made of is not known here.
+
+import { AclError } from '../../acl/error.ts';
+import { ANONYMOUS_ACCESSOR, DEFAULT_NAMESPACE, type NamespaceName } from '../../acl/ids.ts';
+import type { Caller } from './caller.ts';
+
+export type Permission = 'acl:read' | 'acl:write' | 'operator:read' | 'operator:write';
+type AclAccess = 'read' | 'write';
+
+export function mayAcl(caller: Caller, access: AclAccess, namespace: NamespaceName): boolean {
+  const query = { resource: 'acl', access, segment: '', namespace } as const;
+  return caller.authorizer.decide(query) === 'allow';
+}
+
+/** Whether the caller may read or write the namespace object, by its own rules or as an operator. */
+export function mayNamespace(caller: Caller, access: AclAccess, name: string): boolean {
+  const query = {
+    resource: 'namespace',
+    access,
+    segment: name,
+    namespace: DEFAULT_NAMESPACE,
+  } as const;
+  return caller.authorizer.decide(query) === 'allow';
+}
+
+/** Whether the caller is an operator, who needs no rule for any single namespace. */
+export function mayOperate(caller: Caller, access: AclAccess): boolean {
+  const query = {
+    resource: 'operator',
+    access,
+    segment: '',
+    namespace: DEFAULT_NAMESPACE,
+  } as const;
+  return caller.authorizer.decide(query) === 'allow';
+}
+
+/** Throws 'permission-denied' unless the caller has the right over ACL objects of the namespace. */
+export function requireAcl(caller: Caller, access: AclAccess, namespace: NamespaceName): void {
+  if (!mayAcl(caller, access, namespace)) throw permissionDenied(caller, `acl:${access}`);
+}
+
+/** Throws 'permission-denied' unless the caller has the right over the namespace object. */
+export function requireNamespace(caller: Caller, access: AclAccess, name: string): void {
+  if (mayNamespace(caller, access, name)) return;
+  throw permissionDenied(caller, `namespace:${access}`, name);
+}
+
+/** The caller, who may change what operators look after. Throws 'permission-denied'. */
+export function requireOperator(caller: Caller): Caller {
+  if (mayOperate(caller, 'write')) return caller;
+  throw permissionDenied(caller, 'operator:write');
+}
+
+/** The refusal for a caller who lacks `permission`, on the thing named `name` where it has one. */
+export function permissionDenied(
+  { token }: { readonly token: { readonly accessorId: string } },
+  permission: string,
+  name?: string,
+): AclError {
+  const isAnonymous = token.accessorId === ANONYMOUS_ACCESSOR;
+  const who = isAnonymous ? 'anonymous token' : `token with AccessorID '${token.accessorId}'`;
+  const what = `'${permission}'${name === undefined ? '' : ` on "${name}"`}`;
+  const hint = isAnonymous
+    ? '. The anonymous token is used implicitly when a request does not specify a token.'
+    : '';
+  return new AclError(
+    'permission-denied',
+    `Permission denied: ${who} lacks permission ${what}${hint}`,
+  );
+}

@@ -1,0 +1,151 @@
+// The namespace that a request means: the first that is present of the body's field, the `ns`
+// parameter, the header, the namespace of the caller's own token, and `default`.
+
+import { AclError, invalid } from '../../acl/error.ts';
+import { DEFAULT_NAMESPACE, type NamespaceName } from '../../acl/ids.ts';
+import { isNamespaceName } from '../../acl/names.ts';
+import type { NamespaceScope } from '../../acl/namespace-selection.ts';
+import { quoted } from '../../rules/source-text.ts';
+import type { Token } from '../../acl/token.ts';
+import type { StateView } from '../../state/view.ts';
+import type { Call } from '../call.ts';
+import type { Caller } from './caller.ts';
+import type { Request, Service } from '../service.ts';
+
+/** `ns=*`, in lists alone. */
+export const ALL_NAMESPACES = '*';
+
+export interface SelectedNamespace {
+  readonly name: NamespaceName;
+  /** Whether the request named it, rather than the caller's token or nothing at all. */
+  readonly isExplicit: boolean;
+}
+
+export interface NamespaceSources {
+  readonly call: Pick<Call, 'namespaceParameter' | 'namespaceHeader'>;
+  /** The token of the caller; undefined where there is none (login). */
+  readonly token: Pick<Token, 'namespace'> | undefined;
+  readonly isEnabled: boolean;
+}
+
+/** The `Namespace` field of a body, which is called by its kind when it cannot be decoded. */
+export interface NamespaceField {
+  readonly kind: 'Policy' | 'Token' | 'Role' | 'BindingRule' | 'AuthMethod' | 'Login';
+  readonly namespace: string | undefined;
+}
+
+/**
+ * The one namespace of a request. Throws 'malformed' when the feature is off and the request uses it,
+ * or when it asks for all of them.
+ */
+export function selectNamespace(
+  sources: NamespaceSources,
+  body?: NamespaceField,
+): SelectedNamespace {
+  requireEnabled(sources, body);
+  const named = namespaceNamed(given(body?.namespace) ?? namedByCall(sources));
+  if (named !== undefined) return { name: named, isExplicit: true };
+  return { name: sources.token?.namespace ?? DEFAULT_NAMESPACE, isExplicit: false };
+}
+
+/**
+ * The namespace of that name, whether there is one or not; undefined where none is named. Throws 'malformed' for
+ * all of them, and for what no namespace can be called.
+ */
+export function namespaceNamed(text: string | undefined): NamespaceName | undefined {
+  const named = given(text);
+  if (named === undefined) return undefined;
+  if (named === ALL_NAMESPACES) {
+    throw new AclError('malformed', 'Only lists can be asked for all namespaces');
+  }
+  return namespaceCalled(named);
+}
+
+/** Throws 'malformed' for what no namespace can be called. */
+export function namespaceCalled(text: string): NamespaceName {
+  if (isNamespaceName(text)) return text;
+  throw new AclError(
+    'malformed',
+    `Invalid namespace ${quoted(text)}: no namespace has such a name`,
+  );
+}
+
+/** The namespaces that a list shows. Throws as `selectNamespace` does. */
+export function selectScope(sources: NamespaceSources): NamespaceScope {
+  requireEnabled(sources);
+  if (namedByCall(sources) === ALL_NAMESPACES) return { kind: 'all' };
+  return { kind: 'one', name: selectNamespace(sources).name };
+}
+
+/** `selectNamespace` for a caller of the service. */
+export function namespaceOf(
+  { settings }: Pick<Service, 'settings'>,
+  { call }: Pick<Request, 'call'>,
+  caller: Pick<Caller, 'token'> | undefined,
+  body?: NamespaceField,
+): SelectedNamespace {
+  const isEnabled = settings.namespacesEnabled;
+  return selectNamespace({ call, token: caller?.token, isEnabled }, body);
+}
+
+/**
+ * An object that was found by its id, which is unique in all namespaces, together with the namespace
+ * whose rights count: its own; or the selected one when there is no such object, or when the request
+ * named another namespace, in which the object then does not exist.
+ */
+export function findVisible<T extends { readonly namespace: NamespaceName }>(
+  object: T | undefined,
+  selected: SelectedNamespace,
+): { readonly object: T | undefined; readonly namespace: SelectedNamespace } {
+  if (object === undefined || (selected.isExplicit && object.namespace !== selected.name)) {
+    return { object: undefined, namespace: selected };
+  }
+  return { object, namespace: { name: object.namespace, isExplicit: selected.isExplicit } };
+}
+
+/** The namespace for the words of a refusal: only one that the request named. */
+export function namedNamespace({ name, isExplicit }: SelectedNamespace): string | undefined {
+  return isExplicit ? name : undefined;
+}
+
+/** Throws 'invalid' unless the namespace exists. Ask for the caller's rights first. */
+export function requireNamespaceExists(view: Pick<StateView, 'namespace'>, name: string): void {
+  if (name === DEFAULT_NAMESPACE || view.namespace(name) !== undefined) return;
+  throw invalid(`Namespace "${name}" does not exist`);
+}
+
+/** Throws 'malformed' for a query parameter of the feature while it is off. */
+export function requireParameterEnabled(
+  parameter: string,
+  value: string | undefined,
+  isEnabled: boolean,
+): void {
+  if (isEnabled || given(value) === undefined) return;
+  throw notEnabled(`Invalid query parameter: "${parameter}"`);
+}
+
+function namedByCall({ call }: NamespaceSources): string | undefined {
+  return given(call.namespaceParameter) ?? given(call.namespaceHeader);
+}
+
+/** The empty text counts as absent. */
+function given(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text;
+}
+
+function requireEnabled({ call, isEnabled }: NamespaceSources, body?: NamespaceField): void {
+  if (isEnabled) return;
+  if (given(body?.namespace) !== undefined) {
+    const what =
+      body?.kind === 'Login' ? 'Failed to decode request body' : `${body?.kind} decoding failed`;
+    throw notEnabled(`${what}: json: unknown field "Namespace"`);
+  }
+  requireParameterEnabled('ns', call.namespaceParameter, isEnabled);
+  if (given(call.namespaceHeader) !== undefined) {
+    throw notEnabled('Invalid header: "X-Service-Namespace"');
+  }
+}
+
+function notEnabled(what: string): AclError {
+  return new AclError('malformed', `${what} - Namespaces are not enabled`);
+}
