@@ -48,7 +48,12 @@ interface Vote {
   readonly cursor: GlobalCursor;
   readonly ballot: Ballot;
   readonly count: Count;
+  /** Why what others have more could not be taken; empty, or begins with a semicolon. */
+  readonly says: string;
 }
+
+/** How far this datacenter is by what others gave, and why they gave no more. */
+type Taken = Pick<Vote, 'cursor' | 'says'>;
 
 export interface CandidacyOptions {
   readonly logger: Logger;
@@ -135,12 +140,12 @@ export class Candidacy {
       throw refused('another datacenter asks for the promise of this one');
     }
     if (fork !== undefined) await this.#leave(fork);
-    const { cursor, ballot, count } = await this.#vote(wish, epoch);
+    const { cursor, ballot, count, says } = await this.#vote(wish, epoch);
     const { promised, hasMajority, further, rivals } = count;
     // Two reigns of one epoch could not be told apart.
     const isUnrivalled = further.length === 0 && rivals.length === 0;
     const mayBegin = wish.kind === 'forced' ? isUnrivalled : hasMajority;
-    if (!mayBegin) throw undecided(`epoch ${epoch} does not begin: ${ballotText(ballot)}`);
+    if (!mayBegin) throw undecided(`epoch ${epoch} does not begin: ${ballotText(ballot)}${says}`);
     if (wish.kind === 'handed-over' && !promised.includes(wish.by)) {
       throw undecided(`epoch ${epoch} does not begin without ${wish.by}: ${ballotText(ballot)}`);
     }
@@ -222,7 +227,7 @@ export class Candidacy {
     const epoch = Number.MAX_SAFE_INTEGER;
     const ask = { epoch, candidate: this.#options.datacenter, cursor, isTrial: true };
     const ballot = await this.#poll(wish, voters, ask, following);
-    return { cursor, ballot, count: this.#count(ballot, voters, ask, following) };
+    return { cursor, ballot, count: this.#count(ballot, voters, ask, following), says: '' };
   }
 
   /** Asks for the promises. Where somebody has more, it is taken first, and all are asked again. */
@@ -237,8 +242,8 @@ export class Candidacy {
       const count = this.#count(ballot, voters, ask);
       const mayTake = takesRest(wish) && ballots < BALLOTS_MAX;
       const reached = await this.#takeRest(mayTake ? count.further : [], epoch, cursor);
-      if (isSameCursor(reached, cursor)) return { cursor, ballot, count };
-      cursor = reached;
+      if (isSameCursor(reached.cursor, cursor)) return { ...reached, ballot, count };
+      ({ cursor } = reached);
     }
   }
 
@@ -266,14 +271,11 @@ export class Candidacy {
     return { giver: undefined, says };
   }
 
-  /** Takes what one of them gives. Resolves with how far this datacenter is then. */
-  async #takeRest(
-    further: readonly Standing[],
-    epoch: number,
-    own: GlobalCursor,
-  ): Promise<GlobalCursor> {
+  /** Takes what one of them gives. */
+  async #takeRest(further: readonly Standing[], epoch: number, own: GlobalCursor): Promise<Taken> {
     const { logger } = this.#options;
     let after = own;
+    let says = '';
     for (const giver of further) {
       const { datacenter } = giver;
       const fields = { epoch, datacenter, from: positionText(after) };
@@ -282,13 +284,14 @@ export class Candidacy {
           after = cursor;
         });
         logger.warn({ ...fields, to: positionText(after) }, 'took what a datacenter had more');
-        return after;
+        return { cursor: after, says };
       } catch (error) {
         const why = messageOf(error);
+        says += `; what ${datacenter} has more could not be taken: ${why}`;
         logger.warn({ ...fields, why }, 'what a datacenter has more could not be taken');
       }
     }
-    return after;
+    return { cursor: after, says };
   }
 
   /** From here on only what others give moves the own place. Resolves with it. */

@@ -62,7 +62,9 @@ export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
     take: async ({ epoch, ...batch }) => {
       const reached = await applyBatch(deps, epoch, batch);
       if (reached !== 'snapshot-needed') return reached;
-      throw new AclError('unavailable', 'entries lead no further here, only a snapshot does');
+      const says =
+        'a restore follows, and only a datacenter that has objects gives a snapshot of it';
+      throw new AclError('unavailable', says);
     },
     start: async (claim) => {
       const isFromFork = machine.replication()?.isDiverged === true;

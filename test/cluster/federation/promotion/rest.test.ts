@@ -120,6 +120,17 @@ t.test('rest: nothing is given up where those who came are no majority either', 
   test.same([three.cursor.seq, three.maxEpoch], [6, 1]);
 });
 
+t.test('rest: a refusal says why what a witness has could not be taken', async (test) => {
+  const { world, three } = witnessAhead();
+  three.take = async () => {
+    throw new Error('a restore follows');
+  };
+  test.match(
+    await refusalOf(world, three.promotion.elect()),
+    /^undecided: epoch 2 does not begin: .*; what dc2 has more could not be taken: a restore follows$/,
+  );
+});
+
 t.test('rest: a giver that is gone before all has come is asked anew', async (test) => {
   const { world, two, three } = witnessAhead();
   const { take } = three;

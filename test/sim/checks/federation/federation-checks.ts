@@ -262,7 +262,8 @@ export class FederationChecks implements SitesWatch {
       if (comparePlaces(at.cursor, witness.cursor) >= 0) return true;
       if (witness.isDiverged || at.isDiverged) return false;
       const sharedSeq = forkOf(at, witness.epochs)?.seq ?? 0;
-      const isKept = this.#logMaxAgeMs > ELECTED_WITHIN_MS && witness.first <= sharedSeq + 1;
+      // The first entry that is kept may be a restore, which only a snapshot of objects leads over.
+      const isKept = this.#logMaxAgeMs > ELECTED_WITHIN_MS && witness.first <= sharedSeq;
       // Who is beside it goes back by its own log: all of that says what was there.
       return isKept && (sharedSeq === at.cursor.seq || at.first === at.epochs[0]!.startSeq);
     });
