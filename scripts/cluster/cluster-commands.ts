@@ -293,7 +293,7 @@ function noSuchNode({ nodes }: ClusterDescription, name: string): ClusterRefusal
 }
 
 function hasColors(): boolean {
-  return process.stdout.isTTY && !process.env.NO_COLOR;
+  return process.stdout.isTTY === true && !process.env.NO_COLOR;
 }
 
 function say(text: string): void {

@@ -39,6 +39,8 @@ class Commands {
   } {
     const child = spawn(process.execPath, [MAIN, '--dir', this.folder, ...given], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      // Where nobody looks, but colours are wished for by whoever shows logs: a pipe gets none.
+      env: { ...process.env, CI: 'true' },
     });
     let out = '';
     let err = '';
