@@ -49,7 +49,7 @@ export interface NodeFigures {
   readonly duties: LeaderDuties;
   readonly forwarding: Forwarding;
   readonly loop: LoopWatch;
-  readonly clocks: Pick<ClockWatch, 'behindMs'>;
+  readonly clocks: Pick<ClockWatch, 'behindMs' | 'behindPrimaryMs'>;
   readonly level: FeatureLevel;
 }
 
@@ -93,6 +93,7 @@ export function exportNodeMetrics(registry: MetricsRegistry, figures: NodeFigure
   gauge('process.loop_delay_p99_ms', () => loop.figures().p99Ms);
   gauge('process.loop_delay_max_ms', () => loop.figures().maxMs);
   gauge('clock.behind_ms', () => clocks.behindMs);
+  gauge('clock.behind_primary_ms', () => clocks.behindPrimaryMs);
 }
 
 /**

@@ -103,9 +103,10 @@ export class NodeService {
   }
 
   #newFederation(closer: Closer): NodeFederation {
-    const { platform, member, machine, clusterId } = this.#options;
+    const { platform, member, machine, clocks, clusterId } = this.#options;
     const options = {
-      ...{ platform, member, machine, clusterId, plan: this.#plan, countMax: this.#countMax },
+      ...{ platform, member, machine, clocks, clusterId },
+      ...{ plan: this.#plan, countMax: this.#countMax },
       propose: (command: Command) =>
         this.#underWay.during(command.change, () => this.#propose(command)),
       mayBegin: () => machine.usesLevel >= GLOBAL_LOG_LEVEL,

@@ -69,6 +69,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
       ...{ plan, machine: harness.machine, countMax: 10 },
       platform: { clock, random: new FakeRandom(), logger: QUIET },
       member: member as unknown as Member<Outcome>,
+      clocks: { noteEntry: () => undefined },
       clusterId: () => 'two',
       propose: ({ change }) => harness.one(change),
       mayBegin: () => true,

@@ -347,7 +347,7 @@ t.test(
         duties: { backlog: 0 } as LeaderDuties,
         forwarding: { count: 0 } as Forwarding,
         loop: { figures: () => ({ p50Ms: 0, p99Ms: 0, maxMs: 0 }) } as LoopWatch,
-        clocks: { behindMs: 0 },
+        clocks: { behindMs: 0, behindPrimaryMs: 0 },
         level: { status: () => ({ uses: 1, reads: 2, waitsFor: [] }) } as unknown as FeatureLevel,
       });
       const { Gauges } = metrics.toJson(0) as { Gauges: { Name: string; Value: number }[] };

@@ -219,6 +219,10 @@ export const METRICS = {
     kind: 'gauge',
     says: "by so much this server's clock was behind that of the server that proposed the last command; see Clocks",
   },
+  'conclave.clock.behind_primary_ms': {
+    kind: 'gauge',
+    says: 'where this server leads a secondary: by so much its clock was behind that of the server that led the primary, when the last entries came; see Clocks',
+  },
 } as const satisfies Readonly<Record<string, MetricDescription>>;
 
 export type MetricName = keyof typeof METRICS;

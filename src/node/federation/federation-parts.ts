@@ -6,6 +6,7 @@ import type { Closer } from '../../../cluster/base/closer.ts';
 import type { EntrySource } from '../../../cluster/federation/entry-source.ts';
 import type { OwnRecord } from '../../../cluster/federation/directory/directory.ts';
 import { Gossip } from '../../../cluster/federation/directory/gossip.ts';
+import type { GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
 import { positionText } from '../../../cluster/federation/global-log.ts';
@@ -15,6 +16,7 @@ import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-le
 import type { Member } from '../../../cluster/member/group-member.ts';
 import type { AclError } from '../../acl/error.ts';
 import type { Command } from '../../state/commands/commands.ts';
+import { linksAtHead } from '../../state/global-log/entry-head.ts';
 import { currentEpoch } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
@@ -26,6 +28,7 @@ import { federationElsewhere } from './federation-elsewhere.ts';
 import { feedStandingOf, hasWritten } from './federation-role.ts';
 import type { FederationPlan } from '../settings/federation-settings.ts';
 import { FederationView } from './federation-view.ts';
+import type { ClockWatch } from '../reign/clock-watch.ts';
 import { leftBehindBy } from '../reign/feature-level.ts';
 import { FirstHearing } from './first-hearing.ts';
 import { feedSourceOf } from './feed-source.ts';
@@ -49,6 +52,7 @@ export interface FederationPartsOptions {
   readonly propose: (command: Command) => Promise<Outcome>;
   /** Calls to other datacenters that may be under way at once. */
   readonly countMax: number;
+  readonly clocks: Pick<ClockWatch, 'noteEntry'>;
   /** Whether all read what the global log says. */
   readonly mayBegin: () => boolean;
   /** Whether this server has had, since its start, all that its leader began with. */
@@ -368,11 +372,20 @@ export class FederationParts {
       maxEpoch: () => machine.replication()?.maxEpochPromised ?? 0,
       level: () => machine.usesLevel,
       isWitness: () => machine.replication()?.isWitness ?? plan.isWitness,
-      apply: (batch) =>
-        applyBatch(this.following, this.subscriber.state().news?.epoch ?? batch.to.epoch, batch),
+      apply: (batch) => {
+        this.#noteTime(batch);
+        const epoch = this.subscriber.state().news?.epoch ?? batch.to.epoch;
+        return applyBatch(this.following, epoch, batch);
+      },
       sink: new GlobalSnapshotSink(machine, this.following),
       onState: () => undefined,
     });
+  }
+
+  #noteTime({ entries }: GlobalBatch): void {
+    const last = entries.at(-1);
+    const timeMs = last && linksAtHead(last.bytes)?.timeMs;
+    if (timeMs !== undefined) this.#options.clocks.noteEntry(timeMs);
   }
 
   #newPromotion(source: EntrySource): Promotion {

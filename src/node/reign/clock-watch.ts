@@ -1,14 +1,14 @@
 // Watches whether the clocks of the servers differ. Every command has the time of the server that proposed it: one
-// that lies in the future says that the clock there is ahead, or the own one behind. A leader hears what most others
-// have come to, when it has something to delete. Tokens are made, void and
-// deleted by these clocks, so somebody should know.
+// that lies in the future says that the clock there is ahead, or the own one behind; so does an entry of the primary. A
+// leader hears what most others have come to, when it has something to delete. Tokens are made, void and deleted by
+// these clocks, so somebody should know.
 
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
 
 /** Clocks that are kept right differ by less. */
 const APART_MS = 5_000;
-/** It is told at most so often. */
+/** Each way of it is told at most so often. */
 const TELL_EVERY_MS = 600_000;
 
 export interface ClockWatchOptions {
@@ -19,7 +19,9 @@ export interface ClockWatchOptions {
 export class ClockWatch {
   readonly #options: ClockWatchOptions;
   #behindMs = 0;
-  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #behindPrimaryMs = 0;
+  /** By what was told. */
+  readonly #toldAtMs = new Map<string, number>();
 
   constructor(options: ClockWatchOptions) {
     this.#options = options;
@@ -30,24 +32,39 @@ export class ClockWatch {
     return this.#behindMs;
   }
 
+  /**
+   * While this server leads a secondary: by so much its clock was behind that of whoever led the primary, when the last
+   * entries came; 0 where it was not.
+   */
+  get behindPrimaryMs(): number {
+    return this.#behindPrimaryMs;
+  }
+
   /** A command of that time is about to be applied. */
   note(timeMs: number): void {
     const behindMs = Math.max(0, timeMs - this.#options.clock.wallMs());
     this.#behindMs = behindMs;
-    if (behindMs >= APART_MS) this.#tell({ behindMs });
+    if (behindMs >= APART_MS) this.#tell('behindMs', behindMs);
+  }
+
+  /** This server leads a secondary, and an entry came that the primary has made at that time. */
+  noteEntry(timeMs: number): void {
+    const behindMs = Math.max(0, timeMs - this.#options.clock.wallMs());
+    this.#behindPrimaryMs = behindMs;
+    if (behindMs >= APART_MS) this.#tell('behindPrimaryMs', behindMs);
   }
 
   /** This server leads, and a majority of the servers has come to that time. */
   noteAgreed(timeMs: number): void {
     const aheadMs = this.#options.clock.wallMs() - timeMs;
-    if (aheadMs >= APART_MS) this.#tell({ aheadMs });
+    if (aheadMs >= APART_MS) this.#tell('aheadMs', aheadMs);
   }
 
-  #tell(fields: Readonly<Record<string, unknown>>): void {
+  #tell(what: 'behindMs' | 'behindPrimaryMs' | 'aheadMs', ms: number): void {
     const { clock, logger } = this.#options;
     const nowMs = clock.monotonicMs();
-    if (nowMs - this.#toldAtMs < TELL_EVERY_MS) return;
-    this.#toldAtMs = nowMs;
-    logger.warn(fields, 'the clocks of the servers differ');
+    if (nowMs - (this.#toldAtMs.get(what) ?? Number.NEGATIVE_INFINITY) < TELL_EVERY_MS) return;
+    this.#toldAtMs.set(what, nowMs);
+    logger.warn({ [what]: ms }, 'the clocks of the servers differ');
   }
 }
