@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 
 const MODULE = join(
   import.meta.dirname,
-  ...['..', '..', 'src', 'platform-node', 'stopped-in-time.js'],
+  ...['..', '..', 'src', 'platform-node', 'process', 'stopped-in-time.js'],
 );
 
 const LATE = "() => console.log('late'), 500";
