@@ -229,7 +229,7 @@ function dial(
 /** Whoever expects TLS, or none, closes the connection without a word when the other comes: who dials may guess. */
 function dialFault(error: ClientError): Error {
   if (error.code !== 'ECONNRESET') return error;
-  return new Error(`${error.message} (${ONE_HAS_TLS})`, { cause: error });
+  return new Error(`${error.message} (it may have gone; or ${ONE_HAS_TLS})`, { cause: error });
 }
 
 function tlsToDial(tls: TlsTexts): WebSocket.ClientOptions {
