@@ -19,6 +19,7 @@ import type { Member } from '../../cluster/member/group-member.ts';
 import type { RpcCall, RpcCaller, RpcServer } from '../../cluster/transport/transport.ts';
 import { acknowledgedLevel } from '../../src/node/federation/acknowledged-level.ts';
 import { NodeFederation } from '../../src/node/federation/node-federation.ts';
+import { ClockWatch } from '../../src/node/reign/clock-watch.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
@@ -41,6 +42,7 @@ const TRIES = 5;
 
 async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
   const clock = new FakeClock();
+  const clocks = new ClockWatch({ clock, logger: QUIET });
   const harness = await startedMachine();
   await harness.one({
     ...{
@@ -69,7 +71,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
       ...{ plan, machine: harness.machine, countMax: 10 },
       platform: { clock, random: new FakeRandom(), logger: QUIET },
       member: member as unknown as Member<Outcome>,
-      clocks: { noteEntry: () => undefined },
+      clocks,
       clusterId: () => 'two',
       propose: ({ change }) => harness.one(change),
       mayBegin: () => true,
@@ -90,7 +92,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
   /** What a server of another datacenter is answered: of dc3, where nothing else is said. */
   const asks = (method: string, payload: Uint8Array, from = FROM): Promise<Uint8Array> =>
     handlers.get(method)!({ from, method, payload, deadlineMs: 1_000, hops: 0 });
-  return { federation, harness, asked, asks, clock };
+  return { federation, harness, asked, asks, clock, clocks };
 }
 
 /** Whatever needs no time has happened. */
@@ -117,6 +119,15 @@ t.test(
     t.same(await asked(), []);
   },
 );
+
+t.test('subscriber: what it said of the clocks is forgotten with its reign', async (t) => {
+  const { federation, clock, clocks } = await aServer(t);
+  federation.onReign(3);
+  clocks.noteEntry(clock.wallMs() + LONG_MS);
+  t.equal(clocks.behindPrimaryMs, LONG_MS);
+  federation.onReignOver();
+  t.equal(clocks.behindPrimaryMs, 0, 'no alert stands for ever at a server that led once');
+});
 
 t.test('subscriber: a datacenter that becomes primary asks nobody any more', async (t) => {
   const { federation, harness, asked } = await aServer(t);

@@ -52,7 +52,7 @@ export interface FederationPartsOptions {
   readonly propose: (command: Command) => Promise<Outcome>;
   /** Calls to other datacenters that may be under way at once. */
   readonly countMax: number;
-  readonly clocks: Pick<ClockWatch, 'noteEntry'>;
+  readonly clocks: Pick<ClockWatch, 'noteEntry' | 'forgetEntries'>;
   /** Whether all read what the global log says. */
   readonly mayBegin: () => boolean;
   /** Whether this server has had, since its start, all that its leader began with. */

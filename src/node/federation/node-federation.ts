@@ -251,7 +251,10 @@ export class NodeFederation implements Federation {
     const isStarted = subscriber.state().kind !== 'idle';
     if (this.#isFollowing && !isStarted && this.#reign !== undefined) {
       subscriber.start(this.#reign);
-    } else if (!this.#isFollowing && isStarted) subscriber.stop();
+    } else if (!this.#isFollowing && isStarted) {
+      subscriber.stop();
+      this.#options.clocks.forgetEntries();
+    }
   }
 
   #serveAll(): void {

@@ -33,8 +33,8 @@ export class ClockWatch {
   }
 
   /**
-   * While this server leads a secondary: by so much its clock was behind that of whoever led the primary, when the last
-   * entries came; 0 where it was not.
+   * By so much this server's clock was behind that of whoever led the primary, when the last entries came; 0 where it
+   * was not, and where this server does not lead a secondary.
    */
   get behindPrimaryMs(): number {
     return this.#behindPrimaryMs;
@@ -52,6 +52,11 @@ export class ClockWatch {
     const behindMs = Math.max(0, timeMs - this.#options.clock.wallMs());
     this.#behindPrimaryMs = behindMs;
     if (behindMs >= APART_MS) this.#tell('behindPrimaryMs', behindMs);
+  }
+
+  /** It does not any more: what came then says nothing of now. */
+  forgetEntries(): void {
+    this.#behindPrimaryMs = 0;
   }
 
   /** This server leads, and a majority of the servers has come to that time. */
