@@ -30,7 +30,7 @@ const options = scriptProgram(
   'Measures one server; with --servers 3 a group; with --datacenters 2 two datacenters; with --feed the feed between two, in one process.',
 )
   .option('--seconds <count>', 'of each measurement', wholeNumber, 4)
-  .option('--rounds <count>', 'of all of them', wholeNumber, 3)
+  .option('--rounds <count>', 'of all of them', wholeNumber, 9)
   .option('--servers <count>', 'of each datacenter', wholeNumber, 1)
   .option('--datacenters <count>', '1 or 2', datacentersIn, 1)
   .option('--feed', 'the feed alone')

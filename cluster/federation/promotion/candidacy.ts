@@ -127,11 +127,11 @@ export class Candidacy {
       if (!count.hasMajority) throw noMajority(ballot);
       return;
     }
-    if (wish.kind === 'handed-over') throw already();
+    if (wish.kind === 'handed-over') throw already(this.#options.datacenter);
     if (this.#nextFor(wish) > maxEpoch + 1) return;
     const { count } = await this.#trial(wish, voters, cursor);
     // Who has promised a later epoch to another one takes nothing of this reign, and never will.
-    if (count.maxEpoch <= maxEpoch) throw already();
+    if (count.maxEpoch <= maxEpoch) throw already(this.#options.datacenter);
   }
 
   async #become(wish: Wish, state: PromotionState): Promise<Promoted> {
@@ -384,6 +384,6 @@ function noMajority(ballot: Ballot, why = ''): PromotionRefusal {
   return refused(`there is no majority: ${ballotText(ballot)}${why}`);
 }
 
-function already(): PromotionRefusal {
-  return refused('this datacenter is the primary already');
+function already(datacenter: string): PromotionRefusal {
+  return refused(`${datacenter} is the primary already`);
 }

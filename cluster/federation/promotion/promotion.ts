@@ -225,7 +225,7 @@ export class Promotion {
       const successor = successorOf(datacenter, state);
       if (!state.isPrimary && successor !== to) {
         const promised = successor && `: it has promised epoch ${state.maxEpoch} to ${successor}`;
-        throw refused(`this datacenter is not the primary${promised ?? ''}`);
+        throw refused(`${datacenter} is not the primary${promised ?? ''}`);
       }
       if (to === datacenter) throw refused(`${to} is the primary already`);
       const leftBehind = successor === undefined ? await port.leftBehindBy(to) : undefined;

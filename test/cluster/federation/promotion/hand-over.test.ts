@@ -132,7 +132,7 @@ t.test('hand-over: a successor that dies behind the promise is asked again', asy
   test.equal(one.write('nothing is taken'), undefined);
   test.equal(
     await refusalOf(world, one.promotion.handOver('dc3')),
-    'refused: this datacenter is not the primary: it has promised epoch 2 to dc2',
+    'refused: dc1 is not the primary: it has promised epoch 2 to dc2',
   );
   two.startFirst = () => true;
   test.equal(await world.time.result(one.promotion.handOver('dc2')), 3);
