@@ -43,10 +43,10 @@ export class SoakFaults {
     this.#options = options;
   }
 
-  start(): void {
+  /** Resolves when it was stopped. Rejects when a fault cannot be done, or mended. */
+  start(): Promise<void> {
     this.#running = this.#run();
-    // Whoever stops it learns of it.
-    this.#running.catch(() => undefined);
+    return this.#running;
   }
 
   /** Lets the fault that is under way be mended. Rejects when it cannot be. */
@@ -78,7 +78,6 @@ export class SoakFaults {
     const { cluster } = this.#options;
     const name = this.#oneOf(cluster.plan.nodes).name;
     const { datacenter } = cluster.plan.nodes.find((node) => node.name === name)!;
-    const cut = { from: name, to: datacenter };
     const faults: readonly Fault[] = [
       {
         says: `kill ${name}`,
@@ -89,21 +88,6 @@ export class SoakFaults {
         says: `pause ${name}`,
         strike: () => cluster.pause(name),
         mend: () => cluster.resume(name),
-      },
-      {
-        says: `cut ${name} off`,
-        strike: () => cluster.partition({ ...cut, isOneWay: false }),
-        mend: () => cluster.heal(),
-      },
-      {
-        says: `silence ${name}`,
-        strike: () => cluster.partition({ ...cut, isOneWay: true }),
-        mend: () => cluster.heal(),
-      },
-      {
-        says: `slow ${name} down`,
-        strike: () => cluster.delay({ ...cut, isOneWay: false }, DELAY_MS),
-        mend: () => cluster.delay({ ...cut, isOneWay: false }, 0),
       },
       {
         says: `restart ${datacenter} in turn`,
@@ -119,9 +103,34 @@ export class SoakFaults {
             },
           ]
         : []),
+      ...this.#faultsWithin(datacenter, name),
       ...this.#faultsBetween(datacenter),
     ];
     return this.#oneOf(faults);
+  }
+
+  /** What befalls the lines between a server and the others of its datacenter; none where it is alone. */
+  #faultsWithin(datacenter: string, name: string): readonly Fault[] {
+    const { cluster } = this.#options;
+    if (nodesNamed(cluster.plan, datacenter).length === 1) return [];
+    const cut = { from: name, to: datacenter };
+    return [
+      {
+        says: `cut ${name} off`,
+        strike: () => cluster.partition({ ...cut, isOneWay: false }),
+        mend: () => cluster.heal(),
+      },
+      {
+        says: `silence ${name}`,
+        strike: () => cluster.partition({ ...cut, isOneWay: true }),
+        mend: () => cluster.heal(),
+      },
+      {
+        says: `slow ${name} down`,
+        strike: () => cluster.delay({ ...cut, isOneWay: false }, DELAY_MS),
+        mend: () => cluster.delay({ ...cut, isOneWay: false }, 0),
+      },
+    ];
   }
 
   /** What befalls a datacenter and another one; none where there is no other. */

@@ -69,8 +69,10 @@ export async function soak(plan: SoakPlan): Promise<SoakOutcome> {
     const course = away ?? new SoakFaults(common);
     load.start();
     sampler.start();
-    course.start();
-    await passed(wellMs + awayMs, plan.signal);
+    const broken = new AbortController();
+    // What it was is told when it is stopped, and what comes behind it would be no soak any more.
+    course.start().catch(() => broken.abort());
+    await passed(wellMs + awayMs, AbortSignal.any([plan.signal, broken.signal]));
     tell('The time is over; everything is mended.');
     const found: string[] = [];
     await course.stop().catch((error: Error) => found.push(error.message));

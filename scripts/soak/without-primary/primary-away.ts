@@ -39,10 +39,10 @@ export class PrimaryAway {
     });
   }
 
-  start(): void {
+  /** Resolves when it is over, or was stopped. Rejects when it cannot go on. */
+  start(): Promise<void> {
     this.#running = this.#run();
-    // Whoever stops it learns of it.
-    this.#running.catch(() => undefined);
+    return this.#running;
   }
 
   /** The primary comes back if it is away. Rejects when a server does not get ready again. */
