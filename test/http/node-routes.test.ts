@@ -123,7 +123,8 @@ t.test('node: figures and members only for those who may see them', async (t) =>
   };
   const { app } = server({
     authorize: ({ items, explain }, { secret = 'anonymous' }) => {
-      const token = { accessorId: accessorIds[secret], description: '' };
+      const namespace = secret === 'of-team' ? 'team' : 'default';
+      const token = { accessorId: accessorIds[secret] ?? secret, description: '', namespace };
       const explanation = explain ? { token } : undefined;
       return items.map((item) => ({
         ...item,
@@ -142,6 +143,16 @@ t.test('node: figures and members only for those who may see them', async (t) =>
     t.match(anonymous.body, `Permission denied: anonymous token ${lacks}. The anonymous token is`);
   }
   t.match((await app.inject('/v1/agent/members')).json(), [{ Name: 'n2' }]);
+  const ofTeam = await app.inject({
+    url: '/v1/agent/self',
+    headers: { 'x-consul-token': 'of-team' },
+  });
+  const elsewhere = 'outside its namespace "team"';
+  t.equal(
+    ofTeam.body,
+    `Permission denied: token with AccessorID 'of-team' ${lacks} ${elsewhere}`,
+    'the rules in default were asked',
+  );
 });
 
 t.test(

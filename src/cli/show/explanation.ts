@@ -13,7 +13,7 @@ type Explanation = NonNullable<Authorization['Explanation']>;
 export function explanationParts(answer: Authorization, colors: Colors): readonly Part[] {
   const segment = answer.Segment ? ` ${JSON.stringify(answer.Segment)}` : '';
   const decision = answer.Allow ? colors.green('ALLOWED') : colors.red('DENIED');
-  const question = `${answer.Access} on ${answer.Resource}${segment}`;
+  const question = `${answer.Access} on ${answer.Resource}${segment}${inNamespace(answer.Namespace)}`;
   const why = answer.Explanation;
   return [
     { kind: 'styled', name: 'Decision', value: decision, rest: question },

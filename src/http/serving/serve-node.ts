@@ -238,7 +238,10 @@ async function requireAgent(
   // Whoever is refused is told the accessor id, by which one can ask why.
   const [answer] = await answersTo(exchange, name, { items, explain: true });
   const token = must(answer?.explanation?.token, 'the token of who was refused');
-  const error = permissionDenied({ token }, `agent:${access}`, segment);
+  const error = permissionDenied({ token }, `agent:${access}`, {
+    name: segment,
+    decidedIn: DEFAULT_NAMESPACE,
+  });
   const { call } = askedOf(exchange, NODE_ENDPOINTS[name]);
   exchange.parts.unrecorded?.onFailed(name, call, error);
   throw error;

@@ -317,7 +317,8 @@ class CheckedOperator implements OperatorDoor {
     if (caller.authorizer.decide(query) === 'allow') return caller.token.accessorId;
     metrics.count('acl.denied', { reason: 'permission-denied' });
     // Whoever takes the state takes every secret in it: there is no lesser right to it.
-    throw permissionDenied(caller, resource === 'snapshot' ? 'acl:write' : right);
+    if (resource !== 'snapshot') throw permissionDenied(caller, right);
+    throw permissionDenied(caller, 'acl:write', { decidedIn: DEFAULT_NAMESPACE });
   }
 }
 

@@ -18,7 +18,9 @@ export interface ExplanationView {
   readonly decision: 'allow' | 'deny';
   /** One sentence. */
   readonly summary: string;
-  readonly token: { readonly accessorId: string; readonly description: string } | undefined;
+  readonly token:
+    | { readonly accessorId: string; readonly description: string; readonly namespace: string }
+    | undefined;
   readonly role: { readonly id: string; readonly name: string } | undefined;
   /** `service web`, `node n1 in dc1`, `builtin/dns`: the identity that the policy was made from. */
   readonly identity: string | undefined;

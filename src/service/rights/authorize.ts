@@ -61,7 +61,9 @@ function answersFor(
       ? explained(caller, query)
       : { allow: caller.authorizer.decide(query) === 'allow', explanation: undefined };
     const { allow, explanation } = answer;
-    return { resource, access, segment, namespace, allow, explanation };
+    // Where an item names none, it depends on the token: whoever asks why is told which one it was.
+    const decidedIn = explain && namespacesEnabled ? query.namespace : namespace;
+    return { resource, access, segment, namespace: decidedIn, allow, explanation };
   });
 }
 
@@ -89,7 +91,11 @@ function explanationViewOf({ token }: Caller, explanation: Explanation): Explana
     decision,
     summary: summaryOf(explanation),
     // It is told with each item, and may have a mebibyte.
-    token: { accessorId: token.accessorId, description: excerpt(token.description) },
+    token: {
+      accessorId: token.accessorId,
+      description: excerpt(token.description),
+      namespace: token.namespace,
+    },
     role: rule && roleOf(rule.via),
     identity: rule && identityOf(rule.via),
     policy: rule && { ...rule.policy },

@@ -22,7 +22,7 @@ type LinkTargets = Pick<StateView, 'policy' | 'role'>;
 export function requireMayLend(view: LinkTargets, caller: Caller, links: Links): void {
   for (const namespace of homesOf(view, links)) {
     if (!mayAcl(caller, 'write', namespace)) {
-      throw permissionDenied(caller, 'acl:write', `namespace ${namespace}`);
+      throw permissionDenied(caller, 'acl:write', { name: `namespace ${namespace}` });
     }
   }
 }

@@ -37,13 +37,14 @@ export function mayOperate(caller: Caller, access: AclAccess): boolean {
 
 /** Throws 'permission-denied' unless the caller has the right over ACL objects of the namespace. */
 export function requireAcl(caller: Caller, access: AclAccess, namespace: NamespaceName): void {
-  if (!mayAcl(caller, access, namespace)) throw permissionDenied(caller, `acl:${access}`);
+  if (mayAcl(caller, access, namespace)) return;
+  throw permissionDenied(caller, `acl:${access}`, { decidedIn: namespace });
 }
 
 /** Throws 'permission-denied' unless the caller has the right over the namespace object. */
 export function requireNamespace(caller: Caller, access: AclAccess, name: string): void {
   if (mayNamespace(caller, access, name)) return;
-  throw permissionDenied(caller, `namespace:${access}`, name);
+  throw permissionDenied(caller, `namespace:${access}`, { name });
 }
 
 /** The caller, who may change what operators look after. Throws 'permission-denied'. */
@@ -52,15 +53,28 @@ export function requireOperator(caller: Caller): Caller {
   throw permissionDenied(caller, 'operator:write');
 }
 
-/** The refusal for a caller who lacks `permission`, on the thing named `name` where it has one. */
+/** What a right is asked for. */
+interface Denied {
+  /** Of the thing, where it has one. */
+  readonly name?: string;
+  /** The namespace whose rules were asked, where rights differ by namespace. */
+  readonly decidedIn?: NamespaceName;
+}
+
+/**
+ * The refusal for a caller who lacks `permission`. Whoever asks why asks in the namespace of the token: where the
+ * rules of another one were asked, the text says so. Which one that is may be nothing that the caller may know.
+ */
 export function permissionDenied(
-  { token }: { readonly token: { readonly accessorId: string } },
+  { token }: { readonly token: { readonly accessorId: string; readonly namespace: string } },
   permission: string,
-  name?: string,
+  { name, decidedIn }: Denied = {},
 ): AclError {
   const isAnonymous = token.accessorId === ANONYMOUS_ACCESSOR;
   const who = isAnonymous ? 'anonymous token' : `token with AccessorID '${token.accessorId}'`;
-  const what = `'${permission}'${name === undefined ? '' : ` on "${name}"`}`;
+  const isElsewhere = decidedIn !== undefined && decidedIn !== token.namespace;
+  const where = isElsewhere ? ` outside its namespace "${token.namespace}"` : '';
+  const what = `'${permission}'${name === undefined ? '' : ` on "${name}"`}${where}`;
   const hint = isAnonymous
     ? '. The anonymous token is used implicitly when a request does not specify a token.'
     : '';

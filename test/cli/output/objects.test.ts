@@ -253,6 +253,18 @@ Also matched, without effect:
   );
 });
 
+t.test('explain: names the namespace of the question where it is not default', async (t) => {
+  const ask = async (Namespace: string) => {
+    const answer = { Resource: 'acl', Access: 'read', Namespace, Allow: true };
+    const { out } = await run(['acl', 'explain', '--resource', 'acl', '--access', 'read'], {
+      answers: { 'POST /v1/internal/acl/authorize': { value: [answer] } },
+    });
+    return out;
+  };
+  t.match(await ask('team'), /ALLOWED {2}read on acl \(namespace team\)\n/);
+  t.match(await ask('default'), /ALLOWED {2}read on acl\n/);
+});
+
 t.test('explain: shortens the hashes that policies of identities are named by', async (t) => {
   const name = `synthetic-policy-${'ab'.repeat(80)}`;
   const { Explanation } = AUTHORIZATION;

@@ -81,6 +81,20 @@ t.test('authorize: an item that names a namespace is decided there', async (t) =
   );
 });
 
+t.test('authorize: who asks why is told in which namespace it was decided', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const { secretId: secret } = await newToken(harness, { namespace: 'team' });
+  const web = { resource: 'service', access: 'write', segment: 'web' };
+  const items = [undefined, 'default'].map((namespace) => ({ ...web, namespace }));
+  const told = async (explain: boolean) =>
+    (await harness.run('authorize', { items, explain }, { secret })).map(
+      ({ namespace }) => namespace,
+    );
+  t.same(await told(true), ['team', 'default'], 'that of the token where the item names none');
+  t.same(await told(false), [undefined, 'default'], 'else the item is given back as it came');
+});
+
 t.test('authorize: of a token that is named by its accessor id', async (t) => {
   const harness = await createHarness();
   const { clock } = harness;
