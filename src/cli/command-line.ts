@@ -98,6 +98,21 @@ export function addCasFlag(command: Command): void {
   command.option('--cas <index>', 'only if the ModifyIndex is still this one', wholeNumber);
 }
 
+/**
+ * What an update depends on that was made out of `current`. Throws CommandFailed where `--cas` names another version
+ * of the object: what no flag mentions would be put back to what it was in this one.
+ */
+export function casOf(
+  { cas }: { readonly cas?: number },
+  current: { readonly ModifyIndex: number },
+): number {
+  if (cas === undefined || cas === current.ModifyIndex) return current.ModifyIndex;
+  throw new CommandFailed(
+    `the object is not as --cas ${cas} expects: what was read has ModifyIndex ${current.ModifyIndex}; nothing was changed\n` +
+      'Next: look at it again. An older one is read with --stale, and in a datacenter that is behind.',
+  );
+}
+
 /** Reads the value of a flag that counts. */
 export function wholeNumber(value: string): number {
   if (!/^\d{1,15}$/.test(value)) throw new InvalidArgumentError('Expected a whole number.');

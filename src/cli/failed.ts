@@ -52,6 +52,10 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
   ['ACL support disabled', 'set acl.enabled in the configuration of the server.'],
   ['anonymous token lacks permission', NO_TOKEN_SENT],
   [
+    'outside its namespace',
+    'use a token that may do this; `conclave acl explain` with the --ns that was meant shows which rule decides.',
+  ],
+  [
     'lacks permission',
     'use a token that may do this; `conclave acl explain` shows which rule decides.',
   ],
@@ -76,6 +80,11 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'only tokens of a login can log out; `conclave acl token delete` deletes any token.',
   ],
   ['Supplied token does not exist', NO_TOKEN_SENT],
+  ['and does not exist in', 'use a global token, or ask in the datacenter of this one.'],
+  [
+    'Cannot find token',
+    'check the accessor id; it may have expired or been deleted. One that is local to another datacenter is changed at a server there (--http-addr), whatever --dc says.',
+  ],
   [
     'there is no majority: ',
     'try again when one of them answers. Where a majority of the datacenters is gone for good, `conclave operator primary` shows the promised epoch, and `conclave operator promote --force --epoch … --accept-loss` begins the next one.',
@@ -101,7 +110,7 @@ function hintOf(error: ClientError): string | undefined {
   if (error.message.includes('token does not exist'))
     return isOwn(error)
       ? TOKEN_UNKNOWN
-      : 'check the accessor id; it may have expired or been deleted.';
+      : 'check the accessor id; it may have expired or been deleted, or be local to another datacenter.';
   if (error.code === 'outcome-unknown' || error.code === 'wait-timeout')
     return 'a write may have taken effect: read before you try again.';
   switch (error.status) {

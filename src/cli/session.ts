@@ -1,13 +1,14 @@
 // One run of one command against one server: the client with its settings, the secrets of the command
 // line, and the ways to print.
 
+import { ANONYMOUS_SECRET } from '../acl/ids.ts';
 import { type Client, createClient } from '../client/client.ts';
 import { type Connection, type ConnectionOptions, connectionOf } from './connection.ts';
 import { Printer } from './printer.ts';
 import type { Surroundings } from './surroundings.ts';
 import { secretInput } from './text-input.ts';
 
-/** Shorter texts, such as `anonymous`'s first letters, would tear holes into every message. */
+/** Shorter texts would tear holes into every message, and so would the word that everybody knows. */
 const SCRUBBED_LENGTH_MIN = 8;
 
 export class Session extends Printer {
@@ -38,7 +39,7 @@ export class Session extends Printer {
     const { token } = this.connection;
     const secrets = token === undefined ? [...this.#secrets] : [...this.#secrets, token];
     return secrets
-      .filter((secret) => secret.length >= SCRUBBED_LENGTH_MIN)
+      .filter((secret) => secret.length >= SCRUBBED_LENGTH_MIN && secret !== ANONYMOUS_SECRET)
       .reduce((clean, secret) => clean.replaceAll(secret, '<hidden>'), text);
   }
 

@@ -152,9 +152,9 @@ const ASKED: readonly (readonly [line: string, ...asked: string[]])[] = [
     })}`,
   ],
   [
-    'operator autopilot set-config --min-quorum 5 --cas 4',
+    'operator autopilot set-config --min-quorum 5 --cas 7',
     `GET ${autopilot}`,
-    `PUT ${autopilot}?cas=4 ${JSON.stringify({ ...KEPT, MinQuorum: 5 })}`,
+    `PUT ${autopilot}?cas=7 ${JSON.stringify({ ...KEPT, MinQuorum: 5 })}`,
   ],
   ['operator autopilot state', 'GET /v1/operator/autopilot/state'],
   ['operator datacenter remove dc2', 'DELETE /v1/operator/datacenter/dc2'],
@@ -398,6 +398,11 @@ const FAILED: readonly (readonly [line: string, answers: Script['answers'], says
       [`PUT ${autopilot}`]: problem(409, 'cas-mismatch', 'the ModifyIndex is not 7'),
     },
     /somebody else changed it meanwhile/,
+  ],
+  [
+    'operator autopilot set-config --min-quorum 5 --cas 8',
+    { [`GET ${autopilot}`]: { value: CONFIGURATION } },
+    /not as --cas 8 expects: what was read has ModifyIndex 7; nothing was changed/,
   ],
   [
     'operator autopilot set-config --min-quorum 5',

@@ -157,9 +157,9 @@ const CASES: readonly (readonly [line: string, ...asked: (string | object)[]])[]
     { Description: 'new', ...kept, Local: true },
   ],
   [
-    `acl token update ${TOKEN_ID} --policy-name web-read --cas 7`,
+    `acl token update ${TOKEN_ID} --policy-name web-read --cas 12`,
     `GET ${token}`,
-    `PUT ${token}?cas=7`,
+    `PUT ${token}?cas=12`,
     {
       Description: TOKEN.Description,
       ...kept,
@@ -388,6 +388,24 @@ for (const [line, ...expected] of CASES) {
     });
     t.same(asked, expected);
     t.equal(outcome.status, line.includes('-is-wrong') ? 2 : 0, outcome.err);
+  });
+}
+
+const CHANGES = [
+  `acl token update ${TOKEN_ID}`,
+  'acl policy update ops',
+  'acl role update deployers',
+  'acl auth-method update ci',
+  `acl binding-rule update ${RULE_ID}`,
+  'namespace update team-a',
+];
+
+for (const line of CHANGES) {
+  t.test(`conclave ${line}: puts no older version over the one that --cas names`, async (t) => {
+    const given = [...line.split(' '), '--description', 'x', '--cas', '13'];
+    const { asked, err, status } = await run(given, { answers: SERVER });
+    t.same([status, asked.filter((one) => one.startsWith('PUT'))], [1, []]);
+    t.match(err, /not as --cas 13 expects: what was read has ModifyIndex 12; nothing was changed/);
   });
 }
 

@@ -2,7 +2,14 @@
 
 import type { Command } from 'commander';
 import type { CallInput } from '../../client/call-types.ts';
-import { addCasFlag, addGroup, addLeaf, addRepeatable, exactlyOne } from '../command-line.ts';
+import {
+  addCasFlag,
+  addGroup,
+  addLeaf,
+  addRepeatable,
+  casOf,
+  exactlyOne,
+} from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import type { Session } from '../session.ts';
 import { AUTH_METHOD_COLUMNS, authMethodParts } from '../show/auth-method.ts';
@@ -164,7 +171,7 @@ async function updateMethod(
   const { value: current } = await session.client.authMethod.read({ path: { name } });
   const { value } = await session.client.authMethod.update({
     path: { name },
-    query: { cas: options.cas ?? current.ModifyIndex },
+    query: { cas: casOf(options, current) },
     body: {
       Type: current.Type,
       Description: content.Description ?? current.Description,

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import type { CallInput } from '../../client/call-types.ts';
-import { addCasFlag, addGroup, addLeaf, exactlyOne, pairOf } from '../command-line.ts';
+import { addCasFlag, addGroup, addLeaf, casOf, exactlyOne, pairOf } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { bindingRuleId } from '../references.ts';
 import type { Session } from '../session.ts';
@@ -143,7 +143,7 @@ async function updateRule(
   const { value: current } = await session.client.bindingRule.read({ path: { id } });
   const { value } = await session.client.bindingRule.update({
     path: { id },
-    query: { cas: options.cas ?? current.ModifyIndex },
+    query: { cas: casOf(options, current) },
     body: {
       AuthMethod: current.AuthMethod,
       Description: options.description ?? current.Description,

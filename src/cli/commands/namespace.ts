@@ -7,6 +7,7 @@ import {
   addGroup,
   addLeaf,
   addRepeatable,
+  casOf,
   exactlyOne,
   mapOf,
 } from '../command-line.ts';
@@ -150,7 +151,7 @@ async function updateNamespace(
   const { value: current } = await session.client.namespace.read({ path: { name } });
   const { value } = await session.client.namespace.update({
     path: { name },
-    query: { cas: options.cas ?? current.ModifyIndex },
+    query: { cas: casOf(options, current) },
     body: await contentOf(session, options, current),
   });
   await session.show(value, () => namespaceParts(value));

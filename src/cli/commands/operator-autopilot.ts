@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import type { CallInput } from '../../client/call-types.ts';
-import { addCasFlag, addGroup, addLeaf, wholeNumber } from '../command-line.ts';
+import { addCasFlag, addGroup, addLeaf, casOf, wholeNumber } from '../command-line.ts';
 import { CommandFailed } from '../failed.ts';
 import type { Session } from '../session.ts';
 import { autopilotConfigurationParts, autopilotStateParts } from '../show/operator.ts';
@@ -57,7 +57,7 @@ async function getConfiguration(session: Session): Promise<void> {
 }
 
 async function setConfiguration(session: Session, options: ChangeOptions): Promise<void> {
-  const { cas, ...changes } = options;
+  const { cas: _, ...changes } = options;
   const wanted = wantedOf(changes);
   const { value: current } = await session.client.operator.autopilotConfiguration();
   const body: Body = {
@@ -69,7 +69,7 @@ async function setConfiguration(session: Session, options: ChangeOptions): Promi
     ...wanted,
   };
   const { value } = await session.client.operator.autopilotSetConfiguration({
-    query: { cas: cas ?? current.ModifyIndex },
+    query: { cas: casOf(options, current) },
     body,
   });
   if (!value) {

@@ -1,7 +1,7 @@
 // `conclave acl policy …`: create, read, update, delete, list.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf, addRepeatable } from '../command-line.ts';
+import { addCasFlag, addGroup, addLeaf, addRepeatable, casOf } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { warnOfIgnored } from '../ignored-rules.ts';
 import { policyId } from '../references.ts';
@@ -132,7 +132,7 @@ async function updatePolicy(
   const current = await policyOf(session, renamed.which, argument);
   const { value } = await session.client.policy.update({
     path: { id: current.ID },
-    query: { cas: options.cas ?? current.ModifyIndex },
+    query: { cas: casOf(options, current) },
     body: {
       Name: renamed.newName ?? current.Name,
       Description: options.description ?? current.Description,

@@ -1,7 +1,7 @@
 // `conclave acl role …`: create, read, update, delete, list.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf } from '../command-line.ts';
+import { addCasFlag, addGroup, addLeaf, casOf } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { addAppendPolicyFlags, addPolicyFlags, type GrantOptions, grantsOf } from '../grants.ts';
 import { policyId, roleId } from '../references.ts';
@@ -108,7 +108,7 @@ async function updateRole(
   const { Roles: _, ...grants } = await grantsOf(session, options, current);
   const { value } = await session.client.role.update({
     path: { id: current.ID },
-    query: { cas: options.cas ?? current.ModifyIndex },
+    query: { cas: casOf(options, current) },
     body: {
       Name: renamed.newName ?? current.Name,
       Description: options.description ?? current.Description,

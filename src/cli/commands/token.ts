@@ -1,7 +1,7 @@
 // `conclave acl token …`: create, read, update, clone, delete, list.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf, exactlyOne } from '../command-line.ts';
+import { addCasFlag, addGroup, addLeaf, casOf, exactlyOne } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import {
   addAppendPolicyFlags,
@@ -140,6 +140,10 @@ function addListFlags(command: Command): void {
 }
 
 async function createToken(session: Session, options: CreateOptions): Promise<void> {
+  if (options.local && session.connection.datacenter !== undefined)
+    throw new UsageError(
+      '--local: the token is made in the datacenter of the server that is asked, whatever --dc says: name a server there with --http-addr',
+    );
   const { value } = await session.client.token.create({
     body: {
       AccessorID: options.accessor,
@@ -187,7 +191,7 @@ async function updateToken(
   const { value: current } = await session.client.token.read({ path: { accessorId } });
   const { value } = await session.client.token.update({
     path: { accessorId },
-    query: { cas: options.cas ?? current.ModifyIndex },
+    query: { cas: casOf(options, current) },
     body: {
       Description: options.description ?? current.Description,
       ...(await grantsOf(session, options, current)),

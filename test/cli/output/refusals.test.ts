@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import t from 'tap';
 import { TransportError } from '../../../src/client/transport.ts';
 import {
+  MEMBER,
   OTHER_POLICY_ID,
   PLAIN_TOKEN,
   POLICIES,
@@ -44,6 +45,29 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
       "Permission denied: token with AccessorID 'x' lacks permission 'acl:read'",
     ),
     'conclave acl explain',
+  ],
+  [
+    'a token of another namespace',
+    problem(
+      403,
+      'permission-denied',
+      `Permission denied: token with AccessorID 'x' lacks permission 'acl:read' outside its namespace "team"`,
+    ),
+    'conclave acl explain` with the --ns that was meant',
+  ],
+  [
+    'a local token of another datacenter that is changed',
+    problem(404, 'update-target-missing', `Cannot find token "${TOKEN_ID}"`),
+    'local to another datacenter is changed at a server there (--http-addr), whatever --dc says',
+  ],
+  [
+    'a local token of another datacenter that is presented',
+    problem(
+      403,
+      'token-unknown',
+      'ACL not found: the token is local to datacenter dc2 and does not exist in dc1',
+    ),
+    'Next: use a global token',
   ],
   [
     'an unknown token',
@@ -185,6 +209,10 @@ const USAGE: readonly (readonly [line: string, said: string])[] = [
     'give only one of --token-of and --accessor-id',
   ],
   ['login --method ci', '--bearer-token-file'],
+  [
+    'acl token create --local --dc dc2',
+    '--local: the token is made in the datacenter of the server',
+  ],
   ['members --format xml', '--format'],
   ['members --stale --consistent', '--stale'],
   ['members --http-addr http://a/b', '--http-addr'],
@@ -241,6 +269,26 @@ for (const given of LEAKS) {
     t.notMatch(err, SECRET.slice(0, 8));
   });
 }
+
+t.test('the word anonymous: is no secret that is hidden in what the server says', async (t) => {
+  const refusal = problem(403, 'permission-denied', 'anonymous token lacks permission');
+  const { err } = await run(['acl', 'token', 'list', '--token', 'anonymous'], {
+    answers: { 'GET /v1/acl/tokens': refusal },
+  });
+  t.match(err, /\nanonymous token lacks permission\n/);
+});
+
+t.test(
+  'members: those of another datacenter are not shown for those that --dc names',
+  async (t) => {
+    const answers = { 'GET /v1/agent/members': { value: [{ ...MEMBER, Tags: { dc: 'dc1' } }] } };
+    const ask = (datacenter: string) => run(['members', '--dc', datacenter], { answers });
+    t.equal((await ask('dc1')).status, 0);
+    const other = await ask('dc2');
+    t.same([other.status, other.out], [1, '']);
+    t.match(other.err, /a server of datacenter dc1 was asked, and knows no members of dc2\nNext: /);
+  },
+);
 
 t.test('the value of a flag: is passed on although it looks like a flag', async (t) => {
   const { asked } = await run(
