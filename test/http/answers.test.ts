@@ -64,6 +64,7 @@ t.test('headers: both prefixes on every answer, by the kind of the endpoint', as
     const answer = await app.inject({ method: method as 'GET', url });
     t.equal(answer.statusCode, status, url);
     t.equal(answer.headers.vary, 'Accept-Encoding');
+    t.equal(answer.headers['cache-control'], 'no-store', 'no proxy gives it to somebody else');
     for (const prefix of HEADER_PREFIXES) {
       for (const [name, value] of Object.entries(expected)) {
         t.equal(answer.headers[(prefix + name).toLowerCase()], value, `${url} ${prefix}${name}`);

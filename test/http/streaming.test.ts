@@ -25,6 +25,7 @@ t.test('gzip: for those who accept it, from 1400 bytes on', async (t) => {
     const answer = await long.app.inject({ url: '/v1/acl/policy/x', headers });
     t.equal(answer.headers['content-encoding'] === 'gzip', expected, String(accepted));
     t.equal(answer.headers.vary, 'Accept-Encoding');
+    t.equal(answer.headers['cache-control'], 'no-store');
     const body = expected ? gunzipSync(answer.rawPayload).toString() : answer.body;
     t.match(JSON.parse(body), { Name: 'reader' }, String(accepted));
   }

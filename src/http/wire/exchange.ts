@@ -290,7 +290,8 @@ function retryHeaders(refusal: AclError, status: number): readonly string[] {
 function headOf(type: string, defaultPolicy: string, { epoch, seq }: Position): readonly string[] {
   const isLast = lastHead.type === type && lastHead.defaultPolicy === defaultPolicy;
   if (isLast && lastHead.seq === seq && lastHead.epoch === epoch) return lastHead.flat;
-  const flat = ['Content-Type', type, 'Vary', 'Accept-Encoding'];
+  // Who asks decides what is answered, and caches do not know the headers that say who it is.
+  const flat = ['Content-Type', type, 'Vary', 'Accept-Encoding', 'Cache-Control', 'no-store'];
   pushHeader(flat, DEFAULT_POLICY, defaultPolicy);
   pushHeader(flat, POSITION, `${epoch}.${seq}`);
   lastHead = { type, defaultPolicy, epoch, seq, flat };
