@@ -79,15 +79,16 @@ async function showDatacenters(session: Session): Promise<void> {
   if (closed !== undefined) await session.note(closed);
 }
 
-/** Why `dc`, or the one that is asked, takes no global write; undefined where nobody says so. */
+/** Why `dc`, or the one that is asked, takes no global write, or may take none; undefined where nobody says so. */
 async function closedNote(session: Session, dc: string | undefined): Promise<string | undefined> {
   try {
     const { value } = await session.client.operator.primary({ query: { dc } });
     return closedSentence(value);
   } catch (error) {
-    // The table needs fewer rights than this.
-    if (error instanceof ClientError) return undefined;
-    throw error;
+    if (!(error instanceof ClientError)) throw error;
+    // The table needs fewer rights than this, and any server gives it, also where nobody leads.
+    if (error.code !== 'unavailable') return undefined;
+    return `Whether it takes writes is not known: ${error.message}`;
   }
 }
 

@@ -15,7 +15,7 @@ import {
   TOKEN,
   TOKEN_ID,
 } from '../fixtures.ts';
-import { run } from '../harness.ts';
+import { problem, run } from '../harness.ts';
 
 t.test('one object: is a block of names and values, aligned', async (t) => {
   const { out } = await run(['acl', 'token', 'read', '--self'], {
@@ -351,6 +351,17 @@ dc5         removed  -         0 entries  0      0.0s   0            0.5s       
     [open.out, open.err],
     [plain.out, plain.err],
     'nothing is said of what is as it should be',
+  );
+  const lost = await run(['operator', 'datacenters'], {
+    answers: {
+      ...answers,
+      'GET /v1/operator/primary': problem(503, 'unavailable', 'No cluster leader'),
+    },
+  });
+  t.same(
+    [lost.status, lost.out, lost.err.split('\n')[1]],
+    [0, plain.out, 'Whether it takes writes is not known: No cluster leader'],
+    'the table alone looks as if all were well',
   );
   const coloured = await run(['operator', 'datacenters'], { answers, isTerminal: true });
   const red = [...coloured.out.matchAll(/\u001b\[31m(.*?)\u001b\[39m/g)].map(([, cell]) => cell);
