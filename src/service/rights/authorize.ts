@@ -5,7 +5,7 @@
 import { parseAuthorizations } from '../../authz/parse-authorization.ts';
 import type { AccessQuery } from '../../authz/access-query.ts';
 import type { Explanation, OverruledRule } from '../../authz/explanation.ts';
-import type { Via } from '../../authz/policy-source.ts';
+import { validInDatacenter, type Via } from '../../authz/policy-source.ts';
 import { must } from '../../../cluster/base/assert.ts';
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { type NamespaceName, requireLookupUuid } from '../../acl/ids.ts';
@@ -14,6 +14,7 @@ import { excerpt } from '../../rules/source-text.ts';
 import { isExpired } from '../../acl/token-expiry.ts';
 import type { ExplanationView } from './authorization-types.ts';
 import type { Caller } from './caller.ts';
+import { linkedPolicies } from './linked-policies.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { requireAcl } from './permissions.ts';
 import { namespaceNamed, selectNamespace } from './select-namespace.ts';
@@ -54,11 +55,12 @@ function answersFor(
   const queries = parseAuthorizations(items, (namespace) =>
     namespacesEnabled ? (namespaceNamed(namespace) ?? home) : home,
   );
+  const idle = idlePolicies(service, caller);
   return items.map((item, place) => {
     const { resource, access, segment, namespace } = item;
     const query = must(queries[place], 'a query of each item');
     const answer = explain
-      ? explained(caller, query)
+      ? explained(caller, query, idle)
       : { allow: caller.authorizer.decide(query) === 'allow', explanation: undefined };
     const { allow, explanation } = answer;
     // Where an item names none, it depends on the token: whoever asks why is told which one it was.
@@ -70,11 +72,33 @@ function answersFor(
 function explained(
   caller: Caller,
   query: AccessQuery,
+  idle: Idle,
 ): { readonly allow: boolean; readonly explanation: ExplanationView } {
   const explanation = caller.authorizer.explain(query);
   return {
     allow: explanation.decision === 'allow',
-    explanation: explanationViewOf(caller, explanation),
+    explanation: explanationViewOf(caller, explanation, idle),
+  };
+}
+
+/** Gives what a token has and what does not count in this datacenter, in words. */
+type Idle = () => readonly string[];
+
+/** It is looked for where it is asked for, and once. */
+function idlePolicies({ view, settings }: Service, { token }: Caller): Idle {
+  let found: readonly string[] | undefined;
+  const look = (): readonly string[] => {
+    const { own, defaults } = linkedPolicies(view, token);
+    const idle = [...own, ...defaults].filter(
+      ({ policy }) => !validInDatacenter(policy.datacenters, settings.datacenter),
+    );
+    return [
+      ...new Set(idle.map(({ policy, via }) => identityOf(via) ?? `policy "${policy.name}"`)),
+    ];
+  };
+  return () => {
+    found ??= look();
+    return found;
   };
 }
 
@@ -85,11 +109,15 @@ function homeOf({ settings }: Service, call: Request['call'], caller: Caller): N
   return selectNamespace({ call, token, isEnabled: true }).name;
 }
 
-function explanationViewOf({ token }: Caller, explanation: Explanation): ExplanationView {
+function explanationViewOf(
+  { token }: Caller,
+  explanation: Explanation,
+  idle: Idle,
+): ExplanationView {
   const { decision, reason, rule, overruled } = explanation;
   return {
     decision,
-    summary: summaryOf(explanation),
+    summary: summaryOf(explanation, idle),
     // It is told with each item, and may have a mebibyte.
     token: {
       accessorId: token.accessorId,
@@ -114,12 +142,25 @@ const WHY: Readonly<Record<OverruledRule['because'], string>> = {
   'less-specific': 'a rule that fits the name more closely decides',
 };
 
-function summaryOf({ decision, reason, rule }: Explanation): string {
+/** So many are told that do not count here. */
+const IDLE_SHOWN = 4;
+
+function summaryOf({ decision, reason, rule }: Explanation, idle: Idle): string {
   const verb = decision === 'allow' ? 'Allowed' : 'Denied';
-  if (rule === undefined) return `${verb} by the default policy: no rule says anything about this.`;
+  if (rule === undefined) {
+    return `${verb} by the default policy: no rule says anything about this.${idleText(idle())}`;
+  }
   const where = `policy "${rule.policy.name}", line ${rule.line}`;
   const how = reason === 'namespace-default' ? ', a default of the namespace' : wayOf(rule.via);
   return `${verb} by ${where}${how}.`;
+}
+
+/** Whoever finds the rule in a policy of the token would not understand the answer. */
+function idleText(idle: readonly string[]): string {
+  if (idle.length === 0) return '';
+  const more = idle.length - IDLE_SHOWN;
+  const rest = more > 0 ? `, and ${more} more` : '';
+  return ` Not valid in this datacenter: ${idle.slice(0, IDLE_SHOWN).join(', ')}${rest}.`;
 }
 
 function wayOf(via: Via): string {

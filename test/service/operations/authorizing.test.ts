@@ -95,6 +95,34 @@ t.test('authorize: who asks why is told in which namespace it was decided', asyn
   t.same(await told(false), [undefined, 'default'], 'else the item is given back as it came');
 });
 
+t.test('authorize: who asks why is told what does not count in this datacenter', async (t) => {
+  const harness = await createHarness();
+  const ofElsewhere = async (name: string) => {
+    const rules = 'key_prefix "" {\n  policy = "read"\n}\n';
+    const draft = { name, rules, datacenters: ['elsewhere'] };
+    const { value } = await harness.run('policy.create', { draft });
+    return { id: value.policy.id };
+  };
+  const summaryOf = async (draft: object) => {
+    const { secretId: secret } = await newToken(harness, draft);
+    const items = [{ resource: 'key', access: 'read', segment: 'x', namespace: undefined }];
+    const [answer] = await harness.run('authorize', { items, explain: true }, { secret });
+    return answer?.explanation?.summary;
+  };
+  const none = 'Denied by the default policy: no rule says anything about this.';
+  const serviceIdentities = [{ serviceName: 'web', datacenters: ['elsewhere'] }];
+  const first = await ofElsewhere('first');
+  t.equal(await summaryOf({}), none);
+  t.equal(
+    await summaryOf({ policies: [first], serviceIdentities }),
+    `${none} Not valid in this datacenter: policy "first", service web.`,
+  );
+  const policies = [first];
+  for (let n = 2; n <= 5; n += 1) policies.push(await ofElsewhere(`n${n}`));
+  const shown = 'policy "first", policy "n2", policy "n3", policy "n4", and 1 more';
+  t.equal(await summaryOf({ policies }), `${none} Not valid in this datacenter: ${shown}.`);
+});
+
 t.test('authorize: of a token that is named by its accessor id', async (t) => {
   const harness = await createHarness();
   const { clock } = harness;
