@@ -55,6 +55,18 @@ export function buildAuthMethod(
   };
 }
 
+/** What newer command lines of deployed servers send with each method, unless they are told another one. */
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a template of theirs, taken as it is.
+const TOKEN_NAME_FORMAT = '${auth_method_type}-${auth_method_name}';
+
+/** Tokens have no names, and need no format for them. Throws 'invalid' where another one is asked for. */
+export function requireNoTokenNameFormat(format = ''): void {
+  if (format === '' || format === TOKEN_NAME_FORMAT) return;
+  throw invalid(
+    'Invalid Auth Method: TokenNameFormat cannot be chosen: tokens have no names, and their descriptions show the Meta of the login',
+  );
+}
+
 function requireType(existing: AuthMethod | undefined, wanted: string): AuthMethodType {
   if (existing !== undefined) {
     if (wanted === '' || wanted === existing.type) return existing.type;

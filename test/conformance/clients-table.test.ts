@@ -421,6 +421,25 @@ t.test('auth methods', async (t) => {
     answers(t, await consul.put('/acl/auth-method', body), 500, text);
   });
 
+  await t.test(
+    'M: what newer command lines send unasked is taken, another wish is not',
+    async (t) => {
+      const body = { Name: 'm-format', Type: 'jwt', Config: JWT_CONFIG };
+      const asked = (TokenNameFormat: string) => ({ ...body, TokenNameFormat });
+      const made = await consul.made(
+        'PUT',
+        '/acl/auth-method',
+        asked('${auth_method_type}-${auth_method_name}'),
+      );
+      t.notOk('TokenNameFormat' in made);
+      for (const path of ['/acl/auth-method', '/acl/auth-method/m-format']) {
+        t.equal((await consul.put(path, asked(''))).status, 200);
+        const text = /^Invalid Auth Method: TokenNameFormat cannot be chosen/;
+        answers(t, await consul.put(path, asked('ci-${value.name}')), 500, text);
+      }
+    },
+  );
+
   await t.test('M2: global locality, and a TTL in nanoseconds', async (t) => {
     const body = { TokenLocality: 'global', MaxTokenTTL: 500_000_000_000 };
     t.match(await newMethod(body), { TokenLocality: 'global', MaxTokenTTL: '8m20s' });

@@ -98,6 +98,7 @@ export const AuthMethodBody = body('AuthMethodInput', {
   Description: text('Free text.'),
   MaxTokenTTL: duration('Longest life of the tokens of this method.'),
   TokenLocality: text('`local` or `global`; empty means local.'),
+  TokenNameFormat: text('Accepted where it is empty, or what deployed clients send unasked.'),
   Config: freeObject('Configuration; its keys depend on the type.'),
   NamespaceRules: Type.Array(
     body('NamespaceRuleInput', {

@@ -30,7 +30,7 @@ function requireAsked(
   { connection: { datacenter } }: Session,
   members: CallOutput<'agent.members'>,
 ): void {
-  const other = members.map(({ Tags }) => Tags['dc']).find((name) => name !== datacenter);
+  const other = members.map(({ Tags }) => Tags.dc).find((name) => name !== datacenter);
   if (datacenter === undefined || other === undefined) return;
   throw new CommandFailed(
     `a server of datacenter ${other} was asked, and knows no members of ${datacenter}\n` +

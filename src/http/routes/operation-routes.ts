@@ -1,6 +1,7 @@
 // What each operation is given and how its answer is written. Everything that all routes have in
 // common is in serve-operation.ts; here is only what differs.
 
+import { requireNoTokenNameFormat } from '../../acl/auth-method-checks.ts';
 import { AclError } from '../../acl/error.ts';
 import { requireSameAddress } from '../../acl/refusals.ts';
 import {
@@ -151,13 +152,17 @@ export const OPERATION_ROUTES: { readonly [Name in OperationName]: OperationRout
   },
 
   'auth-method.create': {
-    input: ({ body = {} }) => ({ draft: authMethodDraftOf(body) }),
+    input: ({ body = {} }) => {
+      requireNoTokenNameFormat(body.TokenNameFormat);
+      return { draft: authMethodDraftOf(body) };
+    },
     render: renderAuthMethod,
   },
   'auth-method.read': { input: ({ parameter }) => ({ name: parameter }), render: renderAuthMethod },
   'auth-method.update': {
     input: ({ parameter, body = {} }) => {
       requireSameAddress('AuthMethod Name', { path: parameter, body: body.Name });
+      requireNoTokenNameFormat(body.TokenNameFormat);
       return { name: parameter, draft: authMethodDraftOf(body) };
     },
     render: renderAuthMethod,
