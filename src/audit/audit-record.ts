@@ -26,6 +26,8 @@ export interface AuditRecord {
   readonly requestId?: string | undefined;
   /** As the request names it. */
   readonly datacenter?: string | undefined;
+  /** Likewise, in its query or a header. */
+  readonly namespace?: string | undefined;
   readonly object?: AuditObject | undefined;
   /** What the object was made from, such as the auth method of a login. */
   readonly from?: AuditObject | undefined;

@@ -3,7 +3,9 @@
 
 import { AclError, type AclErrorCode } from '../acl/error.ts';
 import { ANONYMOUS_SECRET, lookupBytes, type SecretId } from '../acl/ids.ts';
+import { isNamespaceName } from '../acl/names.ts';
 import type { Call } from '../service/call.ts';
+import { ALL_NAMESPACES } from '../service/rights/select-namespace.ts';
 import { NotAsked } from '../service/writes/run-write.ts';
 import type { ObjectView, WriteMeta, WriteResult } from '../service/views.ts';
 import type { StateView } from '../state/view.ts';
@@ -29,7 +31,15 @@ export function requestOf(asker: Asker, operation: string, call: Call): Omit<Aud
     // Whoever asks made it up for this request: of nothing that is known here.
     requestId: shortText(asker, call.requestId),
     datacenter: nameOf(asker, call.datacenter),
+    namespace: namespaceOf(asker, call),
   };
+}
+
+/** By its query or a header. What no namespace can be called is none, and may be anything. */
+function namespaceOf(asker: Asker, call: Call): string | undefined {
+  const named = nameOf(asker, call.namespaceParameter || call.namespaceHeader);
+  const isOne = named === ALL_NAMESPACES || (named !== undefined && isNamespaceName(named));
+  return isOne ? named : undefined;
 }
 
 /** Whose token it is, as far as this server knows it by now. */
@@ -68,8 +78,9 @@ export function objectIn(
     return found !== undefined && OBJECT_NAME.test(found) ? found : undefined;
   };
   const name = nameIn(given.name) ?? nameIn(given.authMethod) ?? nameIn(draft.name);
-  if (id === undefined && name === undefined) return undefined;
-  return { kind: kindOf(operation), id, name };
+  const namespace = nameIn(draft.namespace) ?? nameIn(given.namespace);
+  if (id === undefined && name === undefined && namespace === undefined) return undefined;
+  return { kind: kindOf(operation), id, name, namespace };
 }
 
 function kindOf(operation: string): string {

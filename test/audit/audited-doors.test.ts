@@ -210,10 +210,35 @@ t.test('audit: what an object was made from is in the record', async (t) => {
   ]);
 });
 
+t.test('audit: a refusal says in which namespace something was tried', async (t) => {
+  const { harness, operations, records } = await audited();
+  for (const name of ['team', 'other']) await harness.run('namespace.create', { draft: { name } });
+  const { secretId } = await newToken(harness, { namespace: 'team' });
+  const by = { ...call, secret: secretId };
+  const list = (named: object) =>
+    t.rejects(async () => operations.run('policy.list', { page: {} }, { ...by, ...named }));
+  await list({ namespaceParameter: 'other' });
+  await list({ namespaceParameter: '', namespaceHeader: '*' });
+  await t.rejects(operations.run('token.create', { draft: { namespace: 'default' } }, by));
+  const bearer = { ...by, namespaceParameter: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2hvcnQ' };
+  await t.rejects(operations.run('token.create', { draft: {} }, bearer));
+  const told = (await records()).map(({ operation, namespace, object, outcome }) => ({
+    ...{ operation, namespace, object, outcome },
+  }));
+  const refused = { operation: 'policy.list', object: undefined, outcome: 'refused' };
+  const object = { kind: 'token', namespace: 'default' };
+  t.same(told, [
+    { ...refused, namespace: 'other' },
+    { ...refused, operation: 'token.create', namespace: undefined, object },
+    { ...refused, operation: 'token.create', namespace: undefined },
+  ]);
+});
+
 t.test('audit: no secret is in it, wherever somebody puts one', async (t) => {
   const { harness, file, trail, operations, records } = await audited();
   const { secretId, accessorId } = await newToken(harness);
-  const mistaken = { ...call, requestId: secretId, datacenter: 'dc1' };
+  const misled = { namespaceParameter: secretId };
+  const mistaken = { ...call, ...misled, requestId: secretId, datacenter: 'dc1' };
   await t.rejects(
     operations.run('token.delete', { accessorId: secretId }, mistaken).then((result) => {
       if (result.value === false) throw new Error('there was nothing');
