@@ -22,6 +22,8 @@ export interface FileResult {
 
 /** For a file to say what it waited for, and to end. */
 const GRACE_SECONDS = 30;
+/** Behind the end of a file, for what it printed last. */
+const PRINTED_MS = 5_000;
 
 const running = new Set<ReturnType<typeof spawn>>();
 
@@ -49,6 +51,7 @@ export function runFile(
   }
   const deadline = setTimeout(() => child.kill('SIGKILL'), (timeoutSeconds + graceSeconds) * 1_000);
   return new Promise((resolve) => {
+    let isHeld = false;
     const end = (ending: string | undefined): void => {
       clearTimeout(deadline);
       running.delete(child);
@@ -58,9 +61,18 @@ export function runFile(
       resolve({ file, counts: counts ?? NONE, fault, output, seconds });
     };
     child.once('error', ({ message }) => end(message));
-    child.once('close', (code, signal) =>
-      end(code === 0 ? undefined : `ended with ${signal ?? `status ${code}`}`),
-    );
+    // Its output ends when all have ended to whom it gave it, such as a server that nobody stopped.
+    child.once('exit', () => {
+      const late = setTimeout(() => {
+        isHeld = true;
+        for (const stream of [child.stdout, child.stderr]) stream.destroy();
+      }, PRINTED_MS);
+      child.once('close', () => clearTimeout(late));
+    });
+    child.once('close', (code, signal) => {
+      const ending = code === 0 ? undefined : `ended with ${signal ?? `status ${code}`}`;
+      end(ending ?? (isHeld ? 'left a process behind that has its output' : undefined));
+    });
   });
 }
 

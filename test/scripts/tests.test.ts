@@ -17,6 +17,12 @@ const IS_BUSY = 'for (;;) ;';
 const SAYS_PASSED = `console.log('ok 1\\nok 2\\n1..2\\n# { total: 2, pass: 2 }');`;
 const SAYS_FAILED = `console.log('ok 1\\nnot ok 2 - the other\\n1..2\\n# { total: 2, pass: 1, fail: 1 }');`;
 const SAYS_SKIPPED = `console.log('ok 1 - needs root # SKIP no root here\\n# { total: 1, pass: 0, skip: 1 }');`;
+/** One that ends by itself if it must, and that has what this one prints to. */
+const LEAVES_A_PROCESS = `import { spawn } from 'node:child_process';
+const left = spawn('sleep', ['60'], { stdio: 'inherit', detached: true });
+left.unref();
+console.log('left ' + left.pid);
+${SAYS_PASSED}`;
 /** Fails the first time, and passes when it is run once more. */
 const IS_DISTURBED = `import { existsSync, writeFileSync } from 'node:fs';
 const mark = import.meta.filename + '.ran';
@@ -56,6 +62,13 @@ t.test('tests: a file that is too busy to hear of its timeout is killed', async 
   const folder = t.testdir({ 'busy.test.mjs': IS_BUSY });
   const { fault } = await runFile(join(folder, 'busy.test.mjs'), 1, 0);
   t.equal(fault, 'ended with SIGKILL');
+});
+
+t.test('tests: a file that leaves a process behind does not keep the run', async (t) => {
+  const folder = t.testdir({ 'leaves.test.mjs': LEAVES_A_PROCESS });
+  const { fault, output } = await runFile(join(folder, 'leaves.test.mjs'), 1, 0);
+  t.equal(fault, 'left a process behind that has its output');
+  process.kill(Number(/^left (\d+)$/m.exec(output)?.[1]), 'SIGKILL');
 });
 
 t.test('tests: what failed is printed whole, and fails the run', async (t) => {
