@@ -113,11 +113,14 @@ function readConfigText(path: string): string {
 async function runAgent(settings: Settings, version: string): Promise<void> {
   const stopped = nextStopSignal();
   const opening = openOrExplain(settings, version);
+  let sayThatItIsLate = sayWithoutLog;
+  const onLate = (): void => sayThatItIsLate();
   // A disk may hang already; what opening comes to is told below.
-  void stopped
-    .then(() => stoppedInTime(() => opening, sayThatItKillsItself))
-    .catch(() => undefined);
+  void stopped.then(() => stoppedInTime(() => opening, onLate)).catch(() => undefined);
   const node = await opening;
+  sayThatItIsLate = () => {
+    node.logger.error({ afterMs: STOP_MAX_MS }, 'it does not stop: the process kills itself');
+  };
   if (!hasTerminal()) process.on('SIGHUP', () => void node.readFilesAnew());
   node.logger.info({ urls: node.addresses.map(({ url }) => url) }, 'listening');
   if (!settings['acl.enabled']) {
@@ -143,19 +146,16 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
   }
   const signal = await stopped;
   node.logger.info({ signal }, 'stopping');
-  await stoppedInTime(
-    async () => {
-      const told = tell(node, { state: 'stopping', status: 'stopping' });
-      await node.close();
-      await told;
-    },
-    () => node.logger.error({ afterMs: STOP_MAX_MS }, 'it does not stop: the process kills itself'),
-  );
+  await stoppedInTime(async () => {
+    const told = tell(node, { state: 'stopping', status: 'stopping' });
+    await node.close();
+    await told;
+  }, onLate);
   node.logger.info({}, 'stopped');
 }
 
 /** Where there is no log yet. */
-function sayThatItKillsItself(): void {
+function sayWithoutLog(): void {
   process.stderr.write('Error: it does not stop: the process kills itself\n');
 }
 

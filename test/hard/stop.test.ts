@@ -22,7 +22,7 @@ t.test('stop: a disk that hangs does not keep a process that is told to stop', a
   t.same([...statuses], [200], 'nobody waits for a record that is not required');
   const { signal } = await server.end('SIGTERM');
   t.equal(signal, 'SIGKILL');
-  t.match(server.output(), /it does not stop: the process kills itself/);
+  t.match(server.output(), /"msg":"it does not stop: the process kills itself"/, 'in the log');
 });
 
 t.test('stop: nor one that is told so while it starts', async (t) => {
