@@ -107,11 +107,12 @@ function tlsOf(options: ConnectionOptions, surroundings: Surroundings): Transpor
 
 function baseUrlOf(address: string): string {
   const url = /^https?:\/\//.test(address) ? address : `http://${address}`;
-  if (!URL.canParse(url) || new URL(url).pathname !== '/' || new URL(url).username !== '')
-    throw new UsageError(
-      `--http-addr (or CONCLAVE_HTTP_ADDR): expected host:port, http://…, https://… or unix:///path, not ${JSON.stringify(address)}`,
-    );
-  return url.replace(/\/$/, '');
+  const { href, origin } = URL.canParse(url) ? new URL(url) : { href: '', origin: '' };
+  // Without a path, a query, a fragment, or the name of somebody.
+  if (href === `${origin}/`) return origin;
+  throw new UsageError(
+    `--http-addr (or CONCLAVE_HTTP_ADDR): expected host:port, http://…, https://… or unix:///path, not ${JSON.stringify(address)}`,
+  );
 }
 
 function tokenOf(options: ConnectionOptions, surroundings: Surroundings): string | undefined {
