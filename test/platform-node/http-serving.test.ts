@@ -1,7 +1,9 @@
 // Where an HTTP application listens.
 
 import dns from 'node:dns';
+import dnsPromises from 'node:dns/promises';
 import { once } from 'node:events';
+import { syncBuiltinESMExports } from 'node:module';
 import { connect } from 'node:net';
 import t from 'tap';
 import { ConnectionRoom } from '../../src/platform-node/net/connection-room.ts';
@@ -41,4 +43,27 @@ t.test('serving: a name with several addresses is one listener, within its bound
   };
   t.equal(await answers(address.host), true);
   t.equal(await answers(other), false);
+});
+
+t.test('serving: localhost is the address that clients ask at by themselves', async (t) => {
+  const { lookup } = dnsPromises;
+  // As most systems put them.
+  const found = [
+    { address: '::1', family: 6 },
+    { address: '127.0.0.1', family: 4 },
+  ];
+  const use = (as: unknown): void => {
+    dnsPromises.lookup = as as typeof lookup;
+    syncBuiltinESMExports();
+  };
+  use(async (_name: string, options: dns.LookupOptions = {}) =>
+    options.order === 'ipv4first' ? found[1] : found[0],
+  );
+  t.teardown(() => use(lookup));
+  const { app, logger } = server({});
+  const room = new ConnectionRoom({ max: 100, clock: systemClock, logger });
+  const at = { host: 'localhost', port: 0, tls: undefined };
+  const { address, close } = await serveHttp(app, at, { clock: systemClock, logger, room });
+  t.teardown(() => close());
+  t.equal(address.host, '127.0.0.1');
 });

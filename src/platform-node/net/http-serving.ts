@@ -41,10 +41,11 @@ export async function serveHttp(
 
 /**
  * By the name `localhost` fastify opens further servers, one for each other address that it has. They have none of the
- * bounds of this one, nor its certificates when they are renewed.
+ * bounds of this one, nor its certificates when they are renewed. Of the addresses the one that clients ask at who were
+ * told nothing: those who go by the name try all.
  */
 async function oneAddressOf(host: string): Promise<string> {
-  return host === 'localhost' ? (await lookup(host)).address : host;
+  return host === 'localhost' ? (await lookup(host, { order: 'ipv4first' })).address : host;
 }
 
 /** A connection in TLS; `_parent` is Node's name for what it goes over, which knows the address for longer. */
