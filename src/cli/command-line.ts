@@ -140,6 +140,15 @@ export function mapOf(
   return Object.fromEntries(values.map((value) => pairOf(flag, value, '=')));
 }
 
+/**
+ * The value of a flag that may be left out. Throws UsageError for an empty one: a script whose variable is empty would
+ * be given what no flag narrows down.
+ */
+export function notBlank(flag: string, value: string | undefined): string | undefined {
+  if (value === '') throw new UsageError(`${flag} is empty`);
+  return value;
+}
+
 /** The one of several ways to name an object that was used. Throws UsageError for none or two. */
 export function exactlyOne(
   ways: readonly (readonly [flag: string, value: string | undefined])[],
@@ -150,6 +159,5 @@ export function exactlyOne(
   if (used.length > 1)
     throw new UsageError(`give only one of ${used.map(([flag]) => flag).join(' and ')}`);
   const [flag, value] = used[0]!;
-  if (value === '') throw new UsageError(`${flag} is empty`);
-  return value!;
+  return notBlank(flag, value)!;
 }

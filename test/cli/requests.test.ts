@@ -221,6 +221,12 @@ const CASES: readonly (readonly [line: string, ...asked: (string | object)[]])[]
     `PUT ${policy}?cas=12`,
     { Name: 'renamed', Description: POLICY.Description, Rules: FILES['rules.hcl'] },
   ],
+  [
+    `acl policy update --id ${POLICY_ID} --all-datacenters`,
+    `GET ${policy}`,
+    `PUT ${policy}?cas=12`,
+    { Name: 'ops', Description: POLICY.Description, Rules: POLICY.Rules, Datacenters: [] },
+  ],
   [`acl policy delete --id ${POLICY_ID}`, `DELETE ${policy}`],
   ['acl policy delete --name ops', 'GET /v1/acl/policy/name/ops', `DELETE ${policy}`],
   ['acl policy list', `GET /v1/acl/policies?${page}`],
@@ -294,7 +300,7 @@ const CASES: readonly (readonly [line: string, ...asked: (string | object)[]])[]
   ],
   ['acl binding-rule read cccc', `GET /v1/acl/binding-rules?${page}`, `GET ${rule}`],
   [
-    `acl binding-rule update --id ${RULE_ID} --selector=`,
+    `acl binding-rule update --id ${RULE_ID} --all-identities`,
     `GET ${rule}`,
     `PUT ${rule}?cas=12`,
     {

@@ -2,7 +2,15 @@
 
 import type { Command } from 'commander';
 import type { CallInput } from '../../client/call-types.ts';
-import { addCasFlag, addGroup, addLeaf, casOf, exactlyOne, pairOf } from '../command-line.ts';
+import {
+  addCasFlag,
+  addGroup,
+  addLeaf,
+  casOf,
+  exactlyOne,
+  notBlank,
+  pairOf,
+} from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { bindingRuleId } from '../references.ts';
 import type { Session } from '../session.ts';
@@ -30,6 +38,7 @@ interface CreateOptions extends ContentOptions {
 }
 
 interface UpdateOptions extends ContentOptions, WhichRule {
+  readonly allIdentities?: true;
   readonly cas?: number;
 }
 
@@ -61,6 +70,7 @@ export function addBindingRuleCommands(acl: Command, surroundings: Surroundings)
     flags: (command) => {
       addIdFlag(command);
       addContentFlags(command);
+      command.option('--all-identities', 'every one again, in place of a selector');
       addCasFlag(command);
     },
     run: updateRule,
@@ -115,7 +125,7 @@ async function createRule(session: Session, options: CreateOptions): Promise<voi
     body: {
       AuthMethod: options.method,
       Description: options.description,
-      Selector: options.selector,
+      Selector: notBlank('--selector', options.selector),
       BindType: options.bindType,
       BindName: options.bindName,
       BindVars: options.bindVars === undefined ? undefined : bindVarsOf(options.bindVars),
@@ -139,6 +149,7 @@ async function updateRule(
   options: UpdateOptions,
   argument: string | undefined,
 ): Promise<void> {
+  const selector = selectorOf(options);
   const id = await ruleOf(session, options, argument);
   const { value: current } = await session.client.bindingRule.read({ path: { id } });
   const { value } = await session.client.bindingRule.update({
@@ -147,13 +158,20 @@ async function updateRule(
     body: {
       AuthMethod: current.AuthMethod,
       Description: options.description ?? current.Description,
-      Selector: options.selector ?? current.Selector,
+      Selector: selector ?? current.Selector,
       BindType: options.bindType ?? current.BindType,
       BindName: options.bindName ?? current.BindName,
       BindVars: options.bindVars === undefined ? current.BindVars : bindVarsOf(options.bindVars),
     },
   });
   await session.show(value, () => bindingRuleParts(value));
+}
+
+/** The empty selector, which selects everybody, is asked for in a word of its own. */
+function selectorOf({ allIdentities, selector }: UpdateOptions): string | undefined {
+  if (allIdentities !== true) return notBlank('--selector', selector);
+  if (selector === undefined) return '';
+  throw new UsageError('give only one of --selector and --all-identities');
 }
 
 async function deleteRule(
@@ -168,8 +186,9 @@ async function deleteRule(
 }
 
 async function listRules(session: Session, options: { readonly method?: string }): Promise<void> {
+  const authmethod = notBlank('--method', options.method);
   await session.showList(
-    session.client.pages('binding-rule.list', { query: { authmethod: options.method } }),
+    session.client.pages('binding-rule.list', { query: { authmethod } }),
     [...namespaceColumn(session.connection), ...BINDING_RULE_COLUMNS],
     'binding rules that this token may see',
   );

@@ -2,7 +2,7 @@
 // make by hand.
 
 import type { Command } from 'commander';
-import { addGroup, addLeaf, exactlyOne } from '../command-line.ts';
+import { addGroup, addLeaf, exactlyOne, notBlank } from '../command-line.ts';
 import type { Session } from '../session.ts';
 import { peerColumns } from '../show/operator.ts';
 import type { Surroundings } from '../surroundings.ts';
@@ -59,7 +59,7 @@ async function removePeer(session: Session, { id, address }: WhichServer): Promi
 }
 
 async function transferLeader(session: Session, { id }: { readonly id?: string }): Promise<void> {
-  const given = id === undefined ? undefined : exactlyOne([['--id', id]]);
+  const given = notBlank('--id', id);
   const { value } = await session.client.operator.raftTransferLeader({ query: { id: given } });
   const whom = given === undefined ? 'Another server' : `The server ${given}`;
   await session.done(value, `${whom} leads now; \`conclave operator raft list-peers\` shows it.`);

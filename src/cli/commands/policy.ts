@@ -1,7 +1,7 @@
 // `conclave acl policy …`: create, read, update, delete, list.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf, addRepeatable, casOf } from '../command-line.ts';
+import { addCasFlag, addGroup, addLeaf, addRepeatable, casOf, notBlank } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { warnOfIgnored } from '../ignored-rules.ts';
 import { policyId } from '../references.ts';
@@ -21,6 +21,7 @@ interface ContentOptions {
 
 interface UpdateOptions extends NamedOptions, ContentOptions {
   readonly newName?: string;
+  readonly allDatacenters?: true;
   readonly cas?: number;
 }
 
@@ -53,6 +54,7 @@ export function addPolicyCommands(acl: Command, surroundings: Surroundings): voi
       addNamedFlags(command);
       command.option('--new-name <name>', 'rename it');
       addContentFlags(command);
+      command.option('--all-datacenters', 'valid in all of them again');
       addCasFlag(command);
     },
     run: updatePolicy,
@@ -90,8 +92,7 @@ function contentOf(session: Session, options: ContentOptions) {
   const { rules, validDatacenter } = options;
   return {
     rules: rules === undefined ? undefined : textInput(session.surroundings, '--rules', rules),
-    // An empty name stands for no datacenter in particular: `--valid-datacenter ''` means all again.
-    datacenters: validDatacenter?.filter((name) => name !== ''),
+    datacenters: validDatacenter?.map((name) => notBlank('--valid-datacenter', name)!),
   };
 }
 
@@ -127,7 +128,10 @@ async function updatePolicy(
   options: UpdateOptions,
   argument: string | undefined,
 ): Promise<void> {
+  const { allDatacenters } = options;
   const { rules, datacenters } = contentOf(session, options);
+  if (allDatacenters === true && datacenters !== undefined)
+    throw new UsageError('give only one of --valid-datacenter and --all-datacenters');
   const renamed = newNameOf(options, argument);
   const current = await policyOf(session, renamed.which, argument);
   const { value } = await session.client.policy.update({
@@ -138,7 +142,7 @@ async function updatePolicy(
       Description: options.description ?? current.Description,
       Rules: rules ?? current.Rules,
       // The built-in policies refuse the field even when it is empty.
-      Datacenters: datacenters ?? current.Datacenters ?? undefined,
+      Datacenters: allDatacenters ? [] : (datacenters ?? current.Datacenters ?? undefined),
     },
   });
   await session.show(value, () => policyParts(value));

@@ -1,7 +1,7 @@
 // `conclave acl role …`: create, read, update, delete, list.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf, casOf } from '../command-line.ts';
+import { addCasFlag, addGroup, addLeaf, casOf, notBlank } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { addAppendPolicyFlags, addPolicyFlags, type GrantOptions, grantsOf } from '../grants.ts';
 import { policyId, roleId } from '../references.ts';
@@ -133,7 +133,8 @@ async function deleteRole(
 }
 
 async function listRoles(session: Session, options: { readonly policy?: string }): Promise<void> {
-  const policy = options.policy && (await policyId(session, options.policy));
+  const given = notBlank('--policy', options.policy);
+  const policy = given && (await policyId(session, given));
   await session.showList(
     session.client.pages('role.list', { query: { policy } }),
     [...namespaceColumn(session.connection), ...ROLE_COLUMNS],

@@ -1,7 +1,7 @@
 // `conclave acl token …`: create, read, update, clone, delete, list.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf, casOf, exactlyOne } from '../command-line.ts';
+import { addCasFlag, addGroup, addLeaf, casOf, exactlyOne, notBlank } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import {
   addAppendPolicyFlags,
@@ -226,12 +226,14 @@ async function deleteToken(
 }
 
 async function listTokens(session: Session, options: ListOptions): Promise<void> {
+  const policy = notBlank('--policy', options.policy);
+  const role = notBlank('--role', options.role);
   const pages = session.client.pages('token.list', {
     query: {
-      policy: options.policy && (await policyId(session, options.policy)),
-      role: options.role && (await roleId(session, options.role)),
-      servicename: options.serviceName,
-      authmethod: options.authMethod,
+      policy: policy && (await policyId(session, policy)),
+      role: role && (await roleId(session, role)),
+      servicename: notBlank('--service-name', options.serviceName),
+      authmethod: notBlank('--auth-method', options.authMethod),
     },
   });
   await session.showList(
