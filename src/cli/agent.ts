@@ -23,6 +23,7 @@ import {
 } from '../node/settings/settings-keys.ts';
 import { readTextFile, shortHostName } from '../platform-node/disk/files.ts';
 import { type ServiceNews, tellServiceManager } from '../platform-node/process/service-manager.ts';
+import { nextStopSignal } from '../platform-node/process/stop-signal.ts';
 import { STOP_MAX_MS, stoppedInTime } from '../platform-node/process/stopped-in-time.ts';
 import { TableChecks } from '../platform-node/disk/table-checks.ts';
 import { CommandFailed } from './failed.ts';
@@ -111,7 +112,7 @@ function readConfigText(path: string): string {
 
 /** Opens the node, tells where it is, and closes it on the first signal. Resolves when it has closed. */
 async function runAgent(settings: Settings, version: string): Promise<void> {
-  const stopped = nextStopSignal();
+  const stopped = nextStopSignal(hasTerminal());
   const opening = openOrExplain(settings, version);
   let sayThatItIsLate = sayWithoutLog;
   const onLate = (): void => sayThatItIsLate();
@@ -166,19 +167,6 @@ async function tell({ logger }: RunningNode, news: ServiceNews): Promise<void> {
   } catch (cause) {
     logger.warn({ cause }, 'the service manager could not be told');
   }
-}
-
-/** SIGINT or SIGTERM, whichever comes first. A second one ends the process at once. */
-function nextStopSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolveSignal) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => resolveSignal(signal));
-    }
-    // Of a terminal it says that it is closed, to a service that it shall read its files anew.
-    if (hasTerminal()) process.once('SIGHUP', () => resolveSignal('SIGHUP'));
-    // What came while it was starting has nothing to add: the files have just been read.
-    else process.on('SIGHUP', () => undefined);
-  });
 }
 
 function hasTerminal(): boolean {

@@ -2,6 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { ask } from './asking.ts';
@@ -24,6 +25,29 @@ t.test('stop: a disk that hangs does not keep a process that is told to stop', a
   t.equal(signal, 'SIGKILL');
   t.match(server.output(), /"msg":"it does not stop: the process kills itself"/, 'in the log');
 });
+
+t.test(
+  'stop: what is sent twice at once is meant once, and what comes later ends it',
+  async (t) => {
+    for (const [laterMs, again, ending] of [
+      [10, 'SIGINT', { code: 0, signal: null }],
+      [1_500, 'SIGINT', { code: null, signal: 'SIGINT' }],
+      [1_500, 'SIGTERM', { code: null, signal: 'SIGTERM' }],
+    ] as const) {
+      const server = await startServer(t, { dataFolder: temporaryFolder(t) });
+      // Whose request has not come to its end is waited for.
+      const client = connect(server.port, '127.0.0.1');
+      t.teardown(() => client.destroy());
+      client.on('error', () => undefined);
+      client.write('PUT /v1/acl/policy HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n');
+      await ask(server.port, { path: '/v1/acl/policies' });
+      const ended = server.end('SIGINT');
+      await new Promise((resolve) => setTimeout(resolve, laterMs));
+      void server.end(again);
+      t.same(await ended, ending, `${again} ${laterMs} ms later`);
+    }
+  },
+);
 
 t.test('stop: nor one that is told so while it starts', async (t) => {
   const dataFolder = temporaryFolder(t);
