@@ -7,7 +7,7 @@ import { CommandFailed, failureText } from './failed.ts';
 import { type Format, Printer } from './printer.ts';
 import { Session } from './session.ts';
 import type { Surroundings } from './surroundings.ts';
-import { UsageError } from './usage-error.ts';
+import { notBlank, UsageError } from './usage-error.ts';
 
 /** A command that only holds others. */
 export function addGroup(parent: Command, name: string, says: string): Command {
@@ -138,15 +138,6 @@ export function mapOf(
 ): Readonly<Record<string, string>> | undefined {
   if (values === undefined) return undefined;
   return Object.fromEntries(values.map((value) => pairOf(flag, value, '=')));
-}
-
-/**
- * The value of a flag that may be left out. Throws UsageError for an empty one: a script whose variable is empty would
- * be given what no flag narrows down.
- */
-export function notBlank(flag: string, value: string | undefined): string | undefined {
-  if (value === '') throw new UsageError(`${flag} is empty`);
-  return value;
 }
 
 /** The one of several ways to name an object that was used. Throws UsageError for none or two. */

@@ -6,7 +6,7 @@ import { certificatesFault } from '../platform-node/net/pem-certificates.ts';
 import type { Format } from './printer.ts';
 import type { Surroundings, TransportOptions } from './surroundings.ts';
 import { fileInput, secretInput } from './text-input.ts';
-import { UsageError } from './usage-error.ts';
+import { notBlank, UsageError } from './usage-error.ts';
 
 const DEFAULT_ADDRESS = 'http://127.0.0.1:8500';
 
@@ -78,8 +78,9 @@ export function connectionOf(options: ConnectionOptions, surroundings: Surroundi
     socketPath,
     tls: tlsOf(options, surroundings),
     token: tokenOf(options, surroundings),
-    namespace: options.namespace ?? (environment.CONCLAVE_NAMESPACE || undefined),
-    datacenter: options.datacenter,
+    namespace:
+      notBlank('--namespace', options.namespace) ?? (environment.CONCLAVE_NAMESPACE || undefined),
+    datacenter: notBlank('--datacenter', options.datacenter),
     consistency: options.stale ? 'stale' : options.consistent ? 'consistent' : 'default',
   };
 }

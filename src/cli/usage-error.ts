@@ -4,3 +4,12 @@
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
+
+/**
+ * The value of a flag that may be left out. Throws UsageError for an empty one: a script whose variable is empty would
+ * be given what no flag narrows down.
+ */
+export function notBlank(flag: string, value: string | undefined): string | undefined {
+  if (value === '') throw new UsageError(`${flag} is empty`);
+  return value;
+}

@@ -2,22 +2,14 @@
 
 import type { Command } from 'commander';
 import type { CallInput } from '../../client/call-types.ts';
-import {
-  addCasFlag,
-  addGroup,
-  addLeaf,
-  casOf,
-  exactlyOne,
-  notBlank,
-  pairOf,
-} from '../command-line.ts';
+import { addCasFlag, addGroup, addLeaf, casOf, exactlyOne, pairOf } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { bindingRuleId } from '../references.ts';
 import type { Session } from '../session.ts';
 import { BINDING_RULE_COLUMNS, bindingRuleParts } from '../show/auth-method.ts';
 import { namespaceColumn } from '../show/common.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { UsageError } from '../usage-error.ts';
+import { notBlank, UsageError } from '../usage-error.ts';
 
 type Body = CallInput<'binding-rule.update'>['body'];
 

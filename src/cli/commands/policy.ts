@@ -1,7 +1,7 @@
 // `conclave acl policy …`: create, read, update, delete, list.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf, addRepeatable, casOf, notBlank } from '../command-line.ts';
+import { addCasFlag, addGroup, addLeaf, addRepeatable, casOf } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { warnOfIgnored } from '../ignored-rules.ts';
 import { policyId } from '../references.ts';
@@ -10,7 +10,7 @@ import { namespaceColumn } from '../show/common.ts';
 import { POLICY_COLUMNS, policyParts } from '../show/policy.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { textInput } from '../text-input.ts';
-import { UsageError } from '../usage-error.ts';
+import { notBlank, UsageError } from '../usage-error.ts';
 import { addNamedFlags, type NamedOptions, namedOf, newNameOf } from './named.ts';
 
 interface ContentOptions {

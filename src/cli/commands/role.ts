@@ -1,7 +1,7 @@
 // `conclave acl role …`: create, read, update, delete, list.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf, casOf, notBlank } from '../command-line.ts';
+import { addCasFlag, addGroup, addLeaf, casOf } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { addAppendPolicyFlags, addPolicyFlags, type GrantOptions, grantsOf } from '../grants.ts';
 import { policyId, roleId } from '../references.ts';
@@ -9,7 +9,7 @@ import type { Session } from '../session.ts';
 import { namespaceColumn } from '../show/common.ts';
 import { ROLE_COLUMNS, roleParts } from '../show/policy.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { UsageError } from '../usage-error.ts';
+import { notBlank, UsageError } from '../usage-error.ts';
 import { addNamedFlags, type NamedOptions, namedOf, newNameOf } from './named.ts';
 
 interface CreateOptions extends GrantOptions {

@@ -1,7 +1,7 @@
 // `conclave acl token …`: create, read, update, clone, delete, list.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf, casOf, exactlyOne, notBlank } from '../command-line.ts';
+import { addCasFlag, addGroup, addLeaf, casOf, exactlyOne } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import {
   addAppendPolicyFlags,
@@ -16,7 +16,7 @@ import type { Session } from '../session.ts';
 import { namespaceColumn } from '../show/common.ts';
 import { TOKEN_COLUMNS, tokenParts } from '../show/token.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { UsageError } from '../usage-error.ts';
+import { notBlank, UsageError } from '../usage-error.ts';
 
 interface WhichToken {
   readonly accessorId?: string;

@@ -221,6 +221,8 @@ const USAGE: readonly (readonly [line: string, said: string])[] = [
   ['members --http-addr a:1#b', '--http-addr'],
   ['members --http-addr http://:b@a:1', '--http-addr'],
   ['members --token-file missing', '--token-file'],
+  ['acl auth-method delete x --ns=', '--namespace is empty'],
+  ['acl token delete 1 --dc=', '--datacenter is empty'],
   ['operator promote --election --token x ', 'the name of the datacenter is empty'],
   ['acl policy create --name x --valid-datacenter=', '--valid-datacenter is empty'],
   ['acl policy update x --valid-datacenter=', '--valid-datacenter is empty'],
