@@ -4,6 +4,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { randomFrom } from '../../test/hard/crash-load.ts';
+import { nextStopSignal } from '../../src/platform-node/process/stop-signal.ts';
 import { scriptProgram, wholeNumber } from '../script-program.ts';
 import { soak } from './soak.ts';
 import { soakPicture, soakText } from './soak-report.ts';
@@ -44,8 +45,7 @@ if (primaryAway !== undefined && options.datacenters < 2)
   program.error('error: --primary-away needs two datacenters or more');
 const out = resolve(options.out);
 const interrupted = new AbortController();
-process.once('SIGINT', () => interrupted.abort());
-process.once('SIGTERM', () => interrupted.abort());
+void nextStopSignal(true).then(() => interrupted.abort());
 
 say(`Seed ${seed}; Ctrl-C ends it early, with a report.`);
 const outcome = await soak({
