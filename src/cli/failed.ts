@@ -43,7 +43,7 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
   ['must be bootstrapped', 'run `conclave acl bootstrap` to create the first management token.'],
   [
     'ACL bootstrap no longer allowed',
-    'use the management token that exists. If it is lost, write the number of the message into the file acl-bootstrap-reset in the data folder of the leader and run this again.',
+    'use the management token that exists. If it is lost, write the number of the message, a blank and a new UUID into the file acl-bootstrap-reset in the data folder of the leader, and run this again with that UUID.',
   ],
   [
     'runs a release without this operation',

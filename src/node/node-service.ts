@@ -202,7 +202,8 @@ export class NodeService {
       opens: (limitMs) => this.opening.opens(limitMs),
       remote: this.forwarding,
       federation: this.federation,
-      takeResetIndex: async () => resetIndexOf(() => platform.takeBootstrapReset()),
+      takeResetIndex: async (secret) =>
+        resetIndexOf(secret, (isForAsker) => platform.takeBootstrapReset(isForAsker)),
       authMethods: createAuthMethods({ http: https, clock, random, logger }),
       clock,
       agreedMs: () => this.#groupClock.agreedMs(),

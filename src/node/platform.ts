@@ -36,8 +36,8 @@ export interface Platform {
   dropKv(name: 'state', generation: number): Promise<void>;
   /** The generations that are on disk, whole or not. */
   kvGenerations(name: 'state'): Promise<readonly number[]>;
-  /** Reads and deletes the operator's bootstrap reset file; undefined when there is none. */
-  takeBootstrapReset(): string | undefined;
+  /** Reads and deletes the operator's bootstrap reset file; undefined when there is none, or its text is for others. */
+  takeBootstrapReset(isForAsker: (text: string) => boolean): string | undefined;
   readonly certificates: Certificates;
   /** Where the audit log goes; undefined where there is none. */
   readonly auditFile: AuditFile | undefined;

@@ -74,7 +74,7 @@ export function openSystemPlatform(
     },
     dropKv: (name, generation) => deleteFolder(databaseFolder(dataFolder, name, generation)),
     kvGenerations: async (name) => databaseGenerations(dataFolder, name),
-    takeBootstrapReset: () => takeBootstrapReset(dataFolder),
+    takeBootstrapReset: (isForAsker) => takeBootstrapReset(dataFolder, isForAsker),
     certificates,
     auditFile,
     exitAfterFatal: (isOfStore) => {

@@ -74,8 +74,11 @@ export interface ServiceDeps {
   opens(limitMs: number): Promise<void>;
   readonly remote: Remote;
   readonly federation: Federation;
-  /** Reads the operator's reset index and deletes it, so that it works once. */
-  takeResetIndex(): Promise<number | undefined>;
+  /**
+   * Reads the operator's reset index and deletes it, so that it works once. Undefined when there is none for whoever
+   * asks for a token with this secret.
+   */
+  takeResetIndex(secret: SecretId | undefined): Promise<number | undefined>;
   readonly authMethods: AuthMethods;
   readonly clock: Clock;
   /** Milliseconds of the wall clock that a majority of the group's servers has come to; 0 where that is not known. */

@@ -68,6 +68,11 @@ t.test('4.1: bootstrap', async (t) => {
   t.not(second.SecretID, first.SecretID);
   t.equal((await client.as(first.SecretID).get('/acl/tokens')).status, 200, 'it stays valid');
 
+  const own = '5c9c9a52-7b1e-4d46-8d2e-2f0b5f1f9f10';
+  writeFileSync(resetFile, `${second.CreateIndex} ${own}\n`);
+  t.equal((await client.put('/acl/bootstrap')).status, 403, 'it is for one secret alone');
+  t.equal((await client.made('PUT', '/acl/bootstrap', { BootstrapSecret: own })).SecretID, own);
+
   const configured = new Client(
     await runNode(t, { 'acl-tokens-initial-management': 'root' }),
     'X-Consul-',

@@ -1,21 +1,49 @@
 // What the file says that lets an operator bootstrap again.
 
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
+import type { SecretId } from '../../src/acl/ids.ts';
 import { resetIndexOf } from '../../src/node/settings/reset-index.ts';
+import { takeBootstrapReset } from '../../src/platform-node/disk/files.ts';
+
+const SECRET = '2b778dd9-f5f1-6f29-b4b4-9a5fa948757a' as SecretId;
+const OTHER = '2b778dd9-f5f1-6f29-b4b4-9a5fa948757b' as SecretId;
 
 t.test('reset index: a number, nothing, or what no bootstrap has', (t) => {
-  t.equal(
-    resetIndexOf(() => '12'),
-    12,
-  );
-  t.equal(
-    resetIndexOf(() => undefined),
-    undefined,
-  );
-  t.same(
-    resetIndexOf(() => 'twelve'),
-    Number.NaN,
-  );
+  for (const [text, index] of [
+    ['12', 12],
+    [undefined, undefined],
+    ['twelve', Number.NaN],
+    [`twelve ${SECRET}`, Number.NaN],
+    ['', Number.NaN],
+  ] as const) {
+    for (const secret of [undefined, SECRET]) {
+      t.same(
+        resetIndexOf(secret, () => text),
+        index,
+        String(text),
+      );
+    }
+  }
+  t.end();
+});
+
+t.test('reset index: one with a secret is for whoever asks for that, and stays for others', (t) => {
+  const folder = t.testdir();
+  const file = join(folder, 'acl-bootstrap-reset');
+  const indexFor = (secret: SecretId | undefined): number | undefined =>
+    resetIndexOf(secret, (isForAsker) => takeBootstrapReset(folder, isForAsker));
+  writeFileSync(file, `12 ${SECRET}\n`);
+  for (const secret of [undefined, OTHER, SECRET.toUpperCase() as SecretId]) {
+    t.equal(indexFor(secret), undefined);
+  }
+  t.equal(indexFor(SECRET), 12);
+  t.equal(existsSync(file), false, 'it works once');
+  writeFileSync(file, '12\n');
+  t.equal(indexFor(OTHER), 12, 'without one it is for anybody');
+  t.equal(existsSync(file), false);
+  t.equal(indexFor(OTHER), undefined);
   t.end();
 });
 
@@ -28,7 +56,7 @@ t.test(
     const take = (): never => {
       throw closed;
     };
-    t.throws(() => resetIndexOf(take), {
+    t.throws(() => resetIndexOf(undefined, take), {
       code: 'invalid',
       message: /^the leader cannot read and delete its file acl-bootstrap-reset \(EACCES\): give /,
       cause: closed,

@@ -96,6 +96,8 @@ export interface Harness {
   /** Counts by metric name. */
   readonly counts: Map<string, number>;
   resetIndex: number | undefined;
+  /** Whom that is for, where it is for one alone. */
+  resetSecret: string | undefined;
   proposals: number;
   barriers: number;
   run<Name extends OperationName>(
@@ -159,8 +161,9 @@ export async function createHarness(
       ...loneDatacenter(settings.datacenter ?? 'dc1', () => machine.position()),
       ...federation,
     },
-    takeResetIndex: () => {
-      const given = harness.resetIndex;
+    takeResetIndex: (secret) => {
+      const { resetIndex: given, resetSecret = secret } = harness;
+      if (resetSecret !== secret) return Promise.resolve(undefined);
       harness.resetIndex = undefined;
       return Promise.resolve(given);
     },
@@ -191,6 +194,7 @@ export async function createHarness(
     deps,
     counts,
     resetIndex: undefined,
+    resetSecret: undefined,
     proposals: 0,
     barriers: 0,
     run: (name, input, call) => harness.operations.run(name, input, { ...CALL, ...call }),

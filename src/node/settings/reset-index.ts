@@ -1,16 +1,28 @@
-// The operator's permission to bootstrap again, as a file holds it.
+// The operator's permission to bootstrap again, as a file holds it: the index, and perhaps the secret that the new
+// token shall have. Then nobody gets it who does not know that, and calls by others leave the file where it is.
 
 import { AclError } from '../../acl/error.ts';
+import type { SecretId } from '../../acl/ids.ts';
+
+type Take = (isForAsker: (text: string) => boolean) => string | undefined;
+
+const FILE = /^(\d{1,15})(?:\s+(\S+))?$/;
 
 /**
- * The index in the text of the file; NaN for any other text, which no bootstrap has; undefined without a file. Throws
- * 'invalid' where it cannot be taken: whoever has lost all tokens is told in words, without paths, since anybody may
- * ask.
+ * The index in the text of the file; NaN for any other text, which no bootstrap has; undefined without a file, and
+ * where it names another secret. Throws 'invalid' where it cannot be taken: whoever has lost all tokens is told in
+ * words, without paths, since anybody may ask.
  */
-export function resetIndexOf(take: () => string | undefined): number | undefined {
-  const text = taken(take);
+export function resetIndexOf(secret: SecretId | undefined, take: Take): number | undefined {
+  const text = taken(() =>
+    take((found) => {
+      const [, , named = secret] = FILE.exec(found) ?? [];
+      return named === secret;
+    }),
+  );
   if (text === undefined) return undefined;
-  return /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  const [, index] = FILE.exec(text) ?? [];
+  return index === undefined ? Number.NaN : Number(index);
 }
 
 function taken(take: () => string | undefined): string | undefined {

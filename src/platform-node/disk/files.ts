@@ -62,9 +62,13 @@ const BOOTSTRAP_RESET_FILE = 'acl-bootstrap-reset';
 
 /**
  * Reads and deletes `acl-bootstrap-reset` in the data folder, in that order: whatever comes of the
- * attempt, the file allows one. Undefined when there is no file; its text otherwise.
+ * attempt, the file allows one. Undefined when there is no file, or none for whoever asks: then it stays; its text
+ * otherwise.
  */
-export function takeBootstrapReset(dataFolder: string): string | undefined {
+export function takeBootstrapReset(
+  dataFolder: string,
+  isForAsker: (text: string) => boolean,
+): string | undefined {
   const path = join(dataFolder, BOOTSTRAP_RESET_FILE);
   let text: string;
   try {
@@ -73,6 +77,7 @@ export function takeBootstrapReset(dataFolder: string): string | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
+  if (!isForAsker(text)) return undefined;
   rmSync(path);
   return text;
 }

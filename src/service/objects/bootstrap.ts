@@ -38,7 +38,7 @@ async function bootstrapNow(
   secret: SecretId | undefined,
   request: Request,
 ): Promise<OperationOutput<'bootstrap'>> {
-  const resetIndex = await requireAllowed(service);
+  const resetIndex = await requireAllowed(service, secret);
   if (secret !== undefined && service.view.idInUse(secret)) {
     throw new AclError(
       'duplicate',
@@ -69,10 +69,13 @@ function bootstrappedBefore(
 }
 
 /** The reset index to send along, if one is needed. Rejects when there was a bootstrap and no reset. */
-async function requireAllowed(service: Service): Promise<number | undefined> {
+async function requireAllowed(
+  service: Service,
+  secret: SecretId | undefined,
+): Promise<number | undefined> {
   const bootstrapIndex = service.view.bootstrapIndex();
   if (bootstrapIndex === undefined) return undefined;
-  const given = await service.takeResetIndex();
+  const given = await service.takeResetIndex(secret);
   if (given === undefined) {
     throw new AclError(
       'permission-denied',

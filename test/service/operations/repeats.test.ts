@@ -115,8 +115,15 @@ t.test(
     );
     t.equal(harness.resetIndex, undefined, 'the reset is used up by the attempt');
     harness.resetIndex = index;
-    t.not((await boot(undefined)).value.token.secretId, secret);
+    const second = (await boot(undefined)).value.token;
+    t.not(second.secretId, secret);
     t.match(await refusalOf(boot(secret)), /no longer allowed/, 'the older one is history');
+    harness.resetIndex = second.createIndex;
+    harness.resetSecret = '2b778dd9-f5f1-6f29-b4b4-9a5fa948757b';
+    for (const other of [undefined, '2b778dd9-f5f1-6f29-b4b4-9a5fa948757c']) {
+      t.match(await refusalOf(boot(other)), /no longer allowed/, 'it is for one secret alone');
+    }
+    t.equal((await boot(harness.resetSecret)).value.token.secretId, harness.resetSecret);
     const self = harness.run('token.read-self', {}, { secret: secret as SecretId });
     t.equal(await refusalOf(self), 'ok', 'older tokens stay valid');
   },
