@@ -111,8 +111,10 @@ function baseUrlOf(address: string): string {
   const { href, origin } = URL.canParse(url) ? new URL(url) : { href: '', origin: '' };
   // Without a path, a query, a fragment, or the name of somebody.
   if (href === `${origin}/`) return origin;
+  // In these a secret may stand.
+  const shown = address.replace(/[^/@]*@/, '<hidden>@').replace(/\?.*/s, '?<hidden>');
   throw new UsageError(
-    `--http-addr (or CONCLAVE_HTTP_ADDR): expected host:port, http://…, https://… or unix:///path, not ${JSON.stringify(address)}`,
+    `--http-addr (or CONCLAVE_HTTP_ADDR): expected host:port, http://…, https://… or unix:///path, not ${JSON.stringify(shown)}`,
   );
 }
 

@@ -264,6 +264,8 @@ t.test('--help and --version: go to standard output with exit status 0', async (
 const LEAKS: readonly (readonly string[])[] = [
   ['members', `--tokn=${SECRET}`],
   ['members', '--token', SECRET],
+  ['members', '--http-addr', `http://me:${SECRET}@a:1`],
+  ['members', '--http-addr', `a:1?token=${SECRET}`],
   ['acl', 'bootstrap', SECRET],
   ['acl', 'token', 'create', '--secret', SECRET],
   ['acl', 'explain', '--resource', 'acl', '--access', 'read', '--token-of', SECRET],
