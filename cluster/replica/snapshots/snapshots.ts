@@ -1,15 +1,15 @@
 // The replica's dealings with snapshots: those that it makes and sends, those that it takes in, and what raft
 // says to both.
 
-import type { DurableLog } from '../log/durable-log.ts';
-import type { RaftEvent } from '../raft/events.ts';
-import type { HardState } from '../raft/hard-state.ts';
-import type { SnapshotMessage } from '../raft/message.ts';
-import type { NodeId } from '../raft/node-id.ts';
-import type { RawNode } from '../raft/raw-node.ts';
-import type { Snapshot } from '../raft/snapshot.ts';
-import { GroupRefusal } from './group-refusal.ts';
-import type { RaftReplicaOptions, SnapshotIntake } from './group-replica.ts';
+import type { DurableLog } from '../../log/durable-log.ts';
+import type { RaftEvent } from '../../raft/events.ts';
+import type { HardState } from '../../raft/hard-state.ts';
+import type { SnapshotMessage } from '../../raft/message.ts';
+import type { NodeId } from '../../raft/node-id.ts';
+import type { RawNode } from '../../raft/raw-node.ts';
+import type { Snapshot } from '../../raft/snapshot.ts';
+import { GroupRefusal } from '../group-refusal.ts';
+import type { RaftReplicaOptions, SnapshotIntake } from '../group-replica.ts';
 import { SnapshotSender } from './snapshot-sender.ts';
 import { resetOf, SnapshotTaker, type TakenSnapshot } from './snapshot-taker.ts';
 

@@ -5,10 +5,10 @@
 // come through; from then on the leader's words say for a while that nothing is missing. No longer: its entries go
 // another way than its heartbeats, and may be late there, or never come.
 
-import type { Clock } from '../platform/clock.ts';
-import type { Message } from '../raft/message.ts';
-import { NO_NODE, type NodeId } from '../raft/node-id.ts';
-import { quorumIndex, type Voters } from '../raft/quorum.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Message } from '../../raft/message.ts';
+import { NO_NODE, type NodeId } from '../../raft/node-id.ts';
+import { quorumIndex, type Voters } from '../../raft/quorum.ts';
 
 export interface ContactOptions {
   readonly clock: Clock;

@@ -3,10 +3,10 @@
 // leader, or may have split the votes with it. Whoever got this node's vote meanwhile has one attempt's
 // time to win by it. After the last attempt the timeout decides, as without it.
 
-import type { Clock, Timer } from '../platform/clock.ts';
-import type { Random } from '../platform/random.ts';
-import { NO_NODE } from '../raft/node-id.ts';
-import type { Status } from '../raft/raw-node.ts';
+import type { Clock, Timer } from '../../platform/clock.ts';
+import type { Random } from '../../platform/random.ts';
+import { NO_NODE } from '../../raft/node-id.ts';
+import type { Status } from '../../raft/raw-node.ts';
 
 const ATTEMPTS_MAX = 5;
 /** Answers to an attempt have at least this part of the spread to come in. */

@@ -1,12 +1,12 @@
 // The first step of a write in the loop: what was queued since the last turn goes into raft's log, batch by
 // batch, or is refused with the reason and with who leads.
 
-import { NO_NODE } from '../raft/node-id.ts';
-import type { RawNode } from '../raft/raw-node.ts';
-import type { Refusal } from '../raft/refusal.ts';
-import { GroupRefusal } from './group-refusal.ts';
+import { NO_NODE } from '../../raft/node-id.ts';
+import type { RawNode } from '../../raft/raw-node.ts';
+import type { Refusal } from '../../raft/refusal.ts';
+import { GroupRefusal } from '../group-refusal.ts';
 import type { PendingProposals } from './pending-proposals.ts';
-import { ReplicaError } from './replica.ts';
+import { ReplicaError } from '../replica.ts';
 
 export function proposeQueued(node: RawNode, proposals: PendingProposals<unknown>): void {
   while (proposals.queuedCount > 0) {

@@ -2,8 +2,8 @@
 // the best one, and to the next when that one is gone or does not take over in time. It resolves when
 // another node leads, and never waits for one that cannot.
 
-import type { Clock, Timer } from '../platform/clock.ts';
-import { NO_NODE, type NodeId } from '../raft/node-id.ts';
+import type { Clock, Timer } from '../../platform/clock.ts';
+import { NO_NODE, type NodeId } from '../../raft/node-id.ts';
 
 export type HandOverResult =
   /** Another node leads. */

@@ -2,14 +2,14 @@
 // moment until its transfer has ended; a follower gets one at a time. One that did not get through is
 // reported after a while, so that raft does not try without a pause.
 
-import type { Clock, Timer } from '../platform/clock.ts';
-import type { Logger } from '../platform/logger.ts';
-import { NO_DATA } from '../raft/entry.ts';
-import type { SnapshotMessage } from '../raft/message.ts';
-import type { NodeId } from '../raft/node-id.ts';
-import type { Snapshot } from '../raft/snapshot.ts';
-import { decodeGroupRecord } from './group-record.ts';
-import type { Machine, MachineSnapshot } from './replica.ts';
+import type { Clock, Timer } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { NO_DATA } from '../../raft/entry.ts';
+import type { SnapshotMessage } from '../../raft/message.ts';
+import type { NodeId } from '../../raft/node-id.ts';
+import type { Snapshot } from '../../raft/snapshot.ts';
+import { decodeGroupRecord } from '../group-record.ts';
+import type { Machine, MachineSnapshot } from '../replica.ts';
 
 export interface SnapshotSenderOptions {
   readonly machine: Pick<Machine<unknown>, 'snapshot'>;

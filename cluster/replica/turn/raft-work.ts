@@ -1,14 +1,14 @@
 // Carrying out what raft wants: messages leave, the log's worker writes, the machine's worker applies, and
 // what the workers vouch for goes back to raft. Messages leave first: followers write while this node does.
 
-import type { Message } from '../raft/message.ts';
-import type { NodeId } from '../raft/node-id.ts';
-import type { RawNode, Ready } from '../raft/raw-node.ts';
-import type { AppendWorker } from './append-worker.ts';
-import type { ApplyWorker } from './apply-worker.ts';
-import type { DiskWatch } from './disk-watch.ts';
-import type { ReadBarriers } from './read-barriers.ts';
-import type { Snapshots } from './snapshots.ts';
+import type { Message } from '../../raft/message.ts';
+import type { NodeId } from '../../raft/node-id.ts';
+import type { RawNode, Ready } from '../../raft/raw-node.ts';
+import type { AppendWorker } from '../workers/append-worker.ts';
+import type { ApplyWorker } from '../workers/apply-worker.ts';
+import type { DiskWatch } from '../workers/disk-watch.ts';
+import type { ReadBarriers } from '../requests/read-barriers.ts';
+import type { Snapshots } from '../snapshots/snapshots.ts';
 
 export interface RaftWorkOptions {
   readonly node: RawNode;

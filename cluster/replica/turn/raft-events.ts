@@ -1,8 +1,8 @@
 // Raft's events as log lines: the event's kind, and those of its values that say who, where and which
 // term. Entries and snapshots never get into a line.
 
-import type { Logger } from '../platform/logger.ts';
-import { LEVEL_OF_EVENT, type Observe } from '../raft/events.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { LEVEL_OF_EVENT, type Observe } from '../../raft/events.ts';
 
 /** Writes each event at its own level. */
 export function loggingTo(logger: Logger): Observe {

@@ -3,12 +3,12 @@
 // them is on disk. A commit index alone is no promise: it waits for the next batch that has to be
 // written anyway.
 
-import { type DurableLog, TRIM_BATCH_MAX } from '../log/durable-log.ts';
-import { type Entry, payloadSizeBytes } from '../raft/entry.ts';
-import type { HardState } from '../raft/hard-state.ts';
-import type { Message, StorageAppendMessage } from '../raft/message.ts';
-import type { Snapshot } from '../raft/snapshot.ts';
-import { countWithin, type GroupLimits } from './group-limits.ts';
+import { type DurableLog, TRIM_BATCH_MAX } from '../../log/durable-log.ts';
+import { type Entry, payloadSizeBytes } from '../../raft/entry.ts';
+import type { HardState } from '../../raft/hard-state.ts';
+import type { Message, StorageAppendMessage } from '../../raft/message.ts';
+import type { Snapshot } from '../../raft/snapshot.ts';
+import { countWithin, type GroupLimits } from '../group-limits.ts';
 import type { StoredLog } from './stored-log.ts';
 import type { Spare } from './trimming.ts';
 

@@ -3,9 +3,9 @@
 // told by its term. Where those that are under way stand still, no more are taken: followers whose disks hang
 // answer their leader all the same, so it leads on, which reads need, and nobody could tell what comes of a write.
 
-import { assert } from '../base/assert.ts';
-import { countWithin, type GroupLimits } from './group-limits.ts';
-import { ReplicaError } from './replica.ts';
+import { assert } from '../../base/assert.ts';
+import { countWithin, type GroupLimits } from '../group-limits.ts';
+import { ReplicaError } from '../replica.ts';
 
 export interface Proposal<Outcome> {
   readonly payload: Uint8Array;

@@ -2,19 +2,19 @@
 // whatever queued meanwhile in the next one. Only what is in the own log's disk gets here. Changes of
 // membership are folded into the group record on the way, which the machine keeps with the entry.
 
-import { assert, must } from '../base/assert.ts';
-import { decodeMembershipChange, type MembershipChange } from '../raft/membership-change.ts';
-import type { Message, StorageApplyMessage } from '../raft/message.ts';
-import { payloadSizeBytes } from '../raft/entry.ts';
-import { countWithin, type GroupLimits } from './group-limits.ts';
+import { assert, must } from '../../base/assert.ts';
+import { decodeMembershipChange, type MembershipChange } from '../../raft/membership-change.ts';
+import type { Message, StorageApplyMessage } from '../../raft/message.ts';
+import { payloadSizeBytes } from '../../raft/entry.ts';
+import { countWithin, type GroupLimits } from '../group-limits.ts';
 import {
   decodeGroupRecord,
   EMPTY_GROUP,
   encodeGroupRecord,
   type GroupRecord,
   nextGroupRecord,
-} from './group-record.ts';
-import type { AppliedEntry, Machine } from './replica.ts';
+} from '../group-record.ts';
+import type { AppliedEntry, Machine } from '../replica.ts';
 import type { StoredEntry, StoredLog } from './stored-log.ts';
 
 /** Entries that the machine has on its disk now, with one outcome each. */

@@ -1,13 +1,13 @@
 // When a node campaigns before its timeout: its link to the leader is closed, nobody else has a vote, or it
 // has just founded its group. One whose disk does not answer never does: it could win, not lead.
 
-import type { Clock } from '../platform/clock.ts';
-import type { Random } from '../platform/random.ts';
-import { isJoint } from '../raft/membership.ts';
-import { NO_NODE, type NodeId } from '../raft/node-id.ts';
-import type { RawNode } from '../raft/raw-node.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Random } from '../../platform/random.ts';
+import { isJoint } from '../../raft/membership.ts';
+import { NO_NODE, type NodeId } from '../../raft/node-id.ts';
+import type { RawNode } from '../../raft/raw-node.ts';
 import { Campaigner } from './campaigner.ts';
-import type { DiskWatch } from './disk-watch.ts';
+import type { DiskWatch } from '../workers/disk-watch.ts';
 
 export interface CampaigningOptions {
   readonly node: RawNode;

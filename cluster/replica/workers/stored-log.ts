@@ -2,15 +2,15 @@
 // to a bound, and while somebody is to get them; others are read from disk. It shows only what is on disk: an entry
 // appears when its write is done, and disappears before its trimming begins. Snapshots are made by somebody else.
 
-import { assert } from '../base/assert.ts';
-import { type DurableLog, TRIM_BATCH_MAX } from '../log/durable-log.ts';
-import { type LogEntry, type LogWitness, nextEntry } from '../log/log-entry.ts';
-import { type Entry, ENTRY_OVERHEAD_BYTES } from '../raft/entry.ts';
-import type { HardState } from '../raft/hard-state.ts';
-import type { Membership } from '../raft/membership.ts';
-import type { Snapshot } from '../raft/snapshot.ts';
-import type { LogRefusal, RaftStorage } from '../raft/storage.ts';
-import type { GroupLimits } from './group-limits.ts';
+import { assert } from '../../base/assert.ts';
+import { type DurableLog, TRIM_BATCH_MAX } from '../../log/durable-log.ts';
+import { type LogEntry, type LogWitness, nextEntry } from '../../log/log-entry.ts';
+import { type Entry, ENTRY_OVERHEAD_BYTES } from '../../raft/entry.ts';
+import type { HardState } from '../../raft/hard-state.ts';
+import type { Membership } from '../../raft/membership.ts';
+import type { Snapshot } from '../../raft/snapshot.ts';
+import type { LogRefusal, RaftStorage } from '../../raft/storage.ts';
+import type { GroupLimits } from '../group-limits.ts';
 
 /** One slot as both sides of the house know it; `data` and `payload` are the same bytes. */
 export interface StoredEntry extends Entry, LogEntry {}

@@ -2,7 +2,7 @@
 // messages may wait unread that should have been heard first: the tick lets them pass, and the whole
 // gap counts as one.
 
-import type { Clock, Timer } from '../platform/clock.ts';
+import type { Clock, Timer } from '../../platform/clock.ts';
 
 export interface TickerOptions {
   readonly clock: Clock;

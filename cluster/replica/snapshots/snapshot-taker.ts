@@ -3,22 +3,22 @@
 // it in the place of log and state, in its order. One at a time; a new one takes the place of one that
 // is still coming in, since whoever sent that has begun anew or leads no more.
 
-import { assert } from '../base/assert.ts';
-import type { DurableLog } from '../log/durable-log.ts';
-import type { HardState } from '../raft/hard-state.ts';
-import { sameMembership } from '../raft/membership.ts';
-import type { SnapshotMessage } from '../raft/message.ts';
-import type { Snapshot } from '../raft/snapshot.ts';
-import { decodeGroupRecord } from './group-record.ts';
-import { GroupRefusal } from './group-refusal.ts';
-import type { SnapshotIntake } from './group-replica.ts';
+import { assert } from '../../base/assert.ts';
+import type { DurableLog } from '../../log/durable-log.ts';
+import type { HardState } from '../../raft/hard-state.ts';
+import { sameMembership } from '../../raft/membership.ts';
+import type { SnapshotMessage } from '../../raft/message.ts';
+import type { Snapshot } from '../../raft/snapshot.ts';
+import { decodeGroupRecord } from '../group-record.ts';
+import { GroupRefusal } from '../group-refusal.ts';
+import type { SnapshotIntake } from '../group-replica.ts';
 import {
   type Machine,
   type MachineIntake,
   ReplicaError,
   SnapshotDamage,
   type TakenState,
-} from './replica.ts';
+} from '../replica.ts';
 
 /** A whole state that raft is to be asked about; one of the two is called, once. */
 export interface TakenSnapshot {

@@ -1,12 +1,12 @@
 // The raft node of a replica: the replica's bounds and times in raft's terms.
 
-import type { Random } from '../platform/random.ts';
-import type { Observe } from '../raft/events.ts';
-import type { NodeId } from '../raft/node-id.ts';
-import { createRaft } from '../raft/raft.ts';
-import { RawNode } from '../raft/raw-node.ts';
-import type { RaftStorage } from '../raft/storage.ts';
-import type { GroupLimits, GroupTiming } from './group-limits.ts';
+import type { Random } from '../../platform/random.ts';
+import type { Observe } from '../../raft/events.ts';
+import type { NodeId } from '../../raft/node-id.ts';
+import { createRaft } from '../../raft/raft.ts';
+import { RawNode } from '../../raft/raw-node.ts';
+import type { RaftStorage } from '../../raft/storage.ts';
+import type { GroupLimits, GroupTiming } from '../group-limits.ts';
 
 export interface RaftNodeOptions {
   readonly nodeId: NodeId;

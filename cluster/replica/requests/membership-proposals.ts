@@ -4,19 +4,19 @@
 // committed: whoever acknowledged that entry had heard that the change is committed, so a quorum of the
 // new membership knows of it, whoever dies next.
 
-import { NO_DATA } from '../raft/entry.ts';
-import { changeStep, isJoint, type Membership, sameMembership } from '../raft/membership.ts';
+import { NO_DATA } from '../../raft/entry.ts';
+import { changeStep, isJoint, type Membership, sameMembership } from '../../raft/membership.ts';
 import {
   leavesJoint,
   MEMBER_CHANGES_MAX,
   type MembershipChange,
-} from '../raft/membership-change.ts';
-import { NO_NODE, type NodeId } from '../raft/node-id.ts';
-import type { RawNode, Status } from '../raft/raw-node.ts';
-import type { AppliedChange } from './apply-worker.ts';
-import { type GroupRecord, nextGroupRecord } from './group-record.ts';
-import { GroupRefusal } from './group-refusal.ts';
-import { ReplicaError } from './replica.ts';
+} from '../../raft/membership-change.ts';
+import { NO_NODE, type NodeId } from '../../raft/node-id.ts';
+import type { RawNode, Status } from '../../raft/raw-node.ts';
+import type { AppliedChange } from '../workers/apply-worker.ts';
+import { type GroupRecord, nextGroupRecord } from '../group-record.ts';
+import { GroupRefusal } from '../group-refusal.ts';
+import { ReplicaError } from '../replica.ts';
 
 /** Bytes of a change's context: some hundred members with their addresses. */
 const CONTEXT_BYTES_MAX = 64 * 1024;

@@ -3,10 +3,10 @@
 // life of the node, so a late answer can confirm nothing but the round that asked for it. Late answers of
 // the same leader count: else reads would never come through where an answer takes longer than a retry.
 
-import type { Clock } from '../platform/clock.ts';
-import type { Random } from '../platform/random.ts';
-import { GroupRefusal } from './group-refusal.ts';
-import { ReplicaError } from './replica.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Random } from '../../platform/random.ts';
+import { GroupRefusal } from '../group-refusal.ts';
+import { ReplicaError } from '../replica.ts';
 
 /** Rounds that wait for their answer; later callers share the next one. */
 const ROUNDS_MAX = 8;
