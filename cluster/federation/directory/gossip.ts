@@ -22,7 +22,7 @@ export interface GossipTiming {
   readonly forgetAfterMs: number;
 }
 
-export const DEFAULT_GOSSIP_TIMING: GossipTiming = {
+const DEFAULT_GOSSIP_TIMING: GossipTiming = {
   everyMs: 1_000,
   newsMs: 100,
   callMs: 3_000,
