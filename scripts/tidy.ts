@@ -4,6 +4,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import ts from 'typescript';
+import { docFaultsIn } from './tidy-docs.ts';
 import { patternFaultOf } from './tidy-patterns.ts';
 import {
   BANNED_GLOBALS,
@@ -38,6 +39,8 @@ interface Source {
   }[];
 }
 
+/** Among the names that are asked of a file: whatever it exports. */
+const ANYTHING = '*';
 const root = resolve(import.meta.dirname, '..', '..');
 const findings: Finding[] = [];
 const sources = new Map<string, Source>();
@@ -46,7 +49,9 @@ for (const source of sources.values()) checkSource(source);
 checkFolders();
 checkRings();
 checkUnused();
+checkExports();
 checkRegistry();
+for (const fault of docFaultsIn(root)) findings.push({ ...fault, rule: 'docs' });
 report();
 
 function readFolder(folder: string): void {
@@ -274,6 +279,36 @@ function checkUnused(): void {
     else if (!source.path.startsWith('test/') && !productImported.has(source.path))
       find(source, 0, 'unused', 'only tests import this file');
   }
+}
+
+/** A value that no other file asks for by name stays with its file; a type may be part of what others get. */
+function checkExports(): void {
+  const asked = new Map<string, Set<string>>();
+  for (const { imports } of sources.values())
+    for (const { path, node } of imports)
+      asked.set(path, new Set([...(asked.get(path) ?? []), ...namesAsked(node)]));
+  for (const source of sources.values()) {
+    const names = asked.get(source.path);
+    const isEntry = ENTRY_FILES.some((pattern) => pattern.test(source.path));
+    if (isEntry || isOutside(source.path) || names?.has(ANYTHING)) continue;
+    for (const statement of source.tree.statements) {
+      if (ts.isInterfaceDeclaration(statement) || ts.isTypeAliasDeclaration(statement)) continue;
+      const name = exportedName(statement);
+      if (name !== undefined && names?.has(name) !== true)
+        find(source, statement, 'exports', `${name} is exported for nobody`);
+    }
+  }
+}
+
+function namesAsked(node: ts.Node): readonly string[] {
+  const clause = ts.isImportDeclaration(node)
+    ? node.importClause?.namedBindings
+    : ts.isExportDeclaration(node)
+      ? node.exportClause
+      : undefined;
+  if (clause === undefined || !(ts.isNamedImports(clause) || ts.isNamedExports(clause)))
+    return [ANYTHING];
+  return clause.elements.map(({ name, propertyName }) => (propertyName ?? name).text);
 }
 
 /** By file, by the constant that holds them, by number: the name that the number was given once. */

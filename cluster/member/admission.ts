@@ -117,7 +117,7 @@ export function otherIdText(
 }
 
 /** For people: what a removed server is, and how it comes back. */
-export function removedText(name: string): string {
+function removedText(name: string): string {
   return (
     `server ${name} was removed from the cluster. To let it join again as a new server, stop it, empty ` +
     'its data folder, and start it with retry_join'

@@ -102,6 +102,6 @@ export class Directory {
   }
 }
 
-export function isSame(one: NetAddress, other: NetAddress): boolean {
+function isSame(one: NetAddress, other: NetAddress): boolean {
   return addressText(one) === addressText(other);
 }

@@ -72,7 +72,7 @@ export class Seat<Outcome> {
   #loopsEnd: Promise<unknown> = Promise.resolve();
 
   constructor(seat: SeatOptions<Outcome>) {
-    const { options, timing, limits, machine } = seat;
+    const { options, timing, limits } = seat;
     const { clock, logger } = options;
     this.#seat = seat;
     this.#node = seat.self().node;
@@ -96,52 +96,19 @@ export class Seat<Outcome> {
     this.leading = this.#createLeading();
     this.#announcing = this.#createAnnouncing();
     this.#otherClusters = this.#createOtherClusters();
-    this.#digests = new DigestWatch({
-      self: this.#node,
-      machine,
-      clock,
-      logger,
-      timing,
-      members: () => this.views(),
-      call: (to, method, payload) => this.#call(to, method, payload, timing.callMs),
-      unseat: (voters) => this.leading.unseat(voters),
-      onWrong: (says) => seat.onOver('quarantined', says),
-    });
+    this.#digests = this.#createDigests();
     this.#handlers = this.#createHandlers();
     this.replica.onGroupChanged(() => this.#onGroupChanged());
     this.replica.onLeaderChanged(() => this.#onLeaderChanged());
     this.directory.follow(this.#group);
     this.#link();
-    const onFailed = (error: unknown): void => {
-      if (!this.#isClosed) logger.warn({ why: messageOf(error) }, 'looking after the group failed');
-    };
-    this.#looks = new Repeated({
-      clock,
-      everyMs: timing.lookMs,
-      work: () => this.#look(),
-      onFailed,
+    this.#looks = this.#every(timing.lookMs, () => this.#look());
+    this.#proofs = this.#every(timing.lookMs, () => this.#settle());
+    this.#comparisons = this.#every(timing.digestMs, async () => {
+      if (this.leading.isLeading) await this.#digests.compare();
     });
-    this.#proofs = new Repeated({
-      clock,
-      everyMs: timing.lookMs,
-      work: () => this.#settle(),
-      onFailed,
-    });
-    this.#comparisons = new Repeated({
-      clock,
-      everyMs: timing.digestMs,
-      work: async () => {
-        if (this.leading.isLeading) await this.#digests.compare();
-      },
-      onFailed,
-    });
-    this.#strangers = new Repeated({
-      clock,
-      everyMs: timing.otherClustersMs,
-      work: async () => {
-        if (this.replica.lead().isLeader) await this.#otherClusters.look();
-      },
-      onFailed,
+    this.#strangers = this.#every(timing.otherClustersMs, async () => {
+      if (this.replica.lead().isLeader) await this.#otherClusters.look();
     });
   }
 
@@ -280,6 +247,21 @@ export class Seat<Outcome> {
     });
   }
 
+  #createDigests(): DigestWatch {
+    const { options, machine, timing, onOver } = this.#seat;
+    return new DigestWatch({
+      self: this.#node,
+      machine,
+      clock: options.clock,
+      logger: options.logger,
+      timing,
+      members: () => this.views(),
+      call: (to, method, payload) => this.#call(to, method, payload, timing.callMs),
+      unseat: (voters) => this.leading.unseat(voters),
+      onWrong: (says) => onOver('quarantined', says),
+    });
+  }
+
   #createHandlers(): HandlerByMethod {
     const { clusterId, self, log, machine } = this.#seat;
     const inbox = this.#inbox;
@@ -305,6 +287,14 @@ export class Seat<Outcome> {
       'member.snapshot-finish': ({ from, payload }) => inbox.finish(from.node, payload),
       'member.snapshot-abandon': ({ from, payload }) => inbox.abandon(from.node, payload),
     };
+  }
+
+  #every(everyMs: number, work: () => Promise<void>): Repeated {
+    const { clock, logger } = this.#seat.options;
+    const onFailed = (error: unknown): void => {
+      if (!this.#isClosed) logger.warn({ why: messageOf(error) }, 'looking after the group failed');
+    };
+    return new Repeated({ clock, everyMs, work, onFailed });
   }
 
   #introduction(): Introduction {

@@ -1,6 +1,6 @@
 // The promises a node makes: what must be on its disk before any message that relies on it leaves.
 
-import { NO_NODE, type NodeId } from './node-id.ts';
+import type { NodeId } from './node-id.ts';
 
 /** Term, vote and commit index. Only the first two are promises; commit may be lost and relearned. */
 export interface HardState {
@@ -8,9 +8,6 @@ export interface HardState {
   readonly vote: NodeId;
   readonly commitIndex: number;
 }
-
-/** The hard state of a node that has never been part of anything. */
-export const NO_HARD_STATE: HardState = { term: 0, vote: NO_NODE, commitIndex: 0 };
 
 export function sameHardState(a: HardState, b: HardState): boolean {
   return a.term === b.term && a.vote === b.vote && a.commitIndex === b.commitIndex;

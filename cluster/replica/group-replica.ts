@@ -11,7 +11,7 @@ import type { NodeId } from '../raft/node-id.ts';
 import type { ProgressState } from '../raft/progress.ts';
 import type { GroupLimits, GroupTiming } from './group-limits.ts';
 import type { GroupRecord } from './group-record.ts';
-import type { HandOverResult } from './hand-over.ts';
+import type { HandOverResult } from './leading/hand-over.ts';
 import type { Machine, MachineSnapshot, Replica } from './replica.ts';
 
 export interface RaftReplicaOptions<Outcome> {

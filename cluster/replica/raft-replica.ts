@@ -9,7 +9,7 @@ import type { MembershipChange } from '../raft/membership-change.ts';
 import { membersOf, sameMembership } from '../raft/membership.ts';
 import type { Message, SnapshotMessage } from '../raft/message.ts';
 import { NO_NODE, type NodeId } from '../raft/node-id.ts';
-import { type Applied, type AppliedChange, recordOf } from './apply-worker.ts';
+import { type Applied, type AppliedChange, recordOf } from './workers/apply-worker.ts';
 import { DEFAULT_GROUP_LIMITS, DEFAULT_GROUP_TIMING } from './group-limits.ts';
 import type { GroupRecord } from './group-record.ts';
 import { GroupRefusal } from './group-refusal.ts';
@@ -20,13 +20,13 @@ import type {
   RaftReplicaOptions,
   SnapshotIntake,
 } from './group-replica.ts';
-import type { HandOverResult } from './hand-over.ts';
-import { Inbox, type Input } from './inbox.ts';
+import type { HandOverResult } from './leading/hand-over.ts';
+import { Inbox, type Input } from './turn/inbox.ts';
 import { Listeners } from './listeners.ts';
-import { proposeQueued } from './propose-queued.ts';
+import { proposeQueued } from './requests/propose-queued.ts';
 import { createParts, type ReplicaLoop, type ReplicaParts } from './replica-parts.ts';
 import { ReplicaError, type ReplicaStatus } from './replica.ts';
-import { reasonToIgnore, screenSnapshot } from './screening.ts';
+import { reasonToIgnore, screenSnapshot } from './turn/screening.ts';
 import { groupLeadOf, groupStatusOf, replicaStatusOf } from './status-views.ts';
 
 /** Starts as a follower; a group of one leads as soon as its disk has its vote. */

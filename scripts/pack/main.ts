@@ -13,7 +13,7 @@ const here = import.meta.dirname;
 const built = join(dirname(dirname(here)), 'src');
 
 const NATIVE = ['classic-level', 'msgpackr-extract'];
-/** Fastify's compilers of schemas; see src/http/create-http.ts. */
+/** Fastify's compilers of schemas; see src/http/fastify-options.ts. */
 const NEVER_LOADED = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler'];
 
 const COMMON: BuildOptions = {

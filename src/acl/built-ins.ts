@@ -21,7 +21,7 @@ import type { Unstamped } from './stamped.ts';
 import type { Token } from './token.ts';
 import { withHash } from './token-checks.ts';
 
-export const GLOBAL_MANAGEMENT_NAME = 'global-management';
+const GLOBAL_MANAGEMENT_NAME = 'global-management';
 
 /** Whether the policy is one of the service's own: its rules and datacenters do not change. */
 export function isBuiltinPolicy(id: string): boolean {

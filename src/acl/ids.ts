@@ -2,7 +2,7 @@
 // their 16 bytes. A SecretId is any non-empty text (the configuration may give one that is no UUID);
 // its type keeps it apart from other strings, so that nobody logs it by accident.
 
-import { assert, must } from '../../cluster/base/assert.ts';
+import { assert } from '../../cluster/base/assert.ts';
 import { invalid } from './error.ts';
 
 declare const brand: unique symbol;
@@ -13,8 +13,6 @@ export type SecretId = Branded<'SecretId'>;
 export type PolicyId = Branded<'PolicyId'>;
 export type RoleId = Branded<'RoleId'>;
 export type BindingRuleId = Branded<'BindingRuleId'>;
-/** Any id that is stored as 16 bytes. */
-export type UuidText = AccessorId | PolicyId | RoleId | BindingRuleId;
 export type NamespaceName = Branded<'NamespaceName'>;
 
 export const ANONYMOUS_ACCESSOR = '00000000-0000-0000-0000-000000000002' as AccessorId;
@@ -23,7 +21,7 @@ export const GLOBAL_MANAGEMENT_ID = '00000000-0000-0000-0000-000000000001' as Po
 export const GLOBAL_READ_ONLY_ID = '00000000-0000-0000-0000-000000000002' as PolicyId;
 export const DEFAULT_NAMESPACE = 'default' as NamespaceName;
 /** Ids that begin so are the service's own. */
-export const RESERVED_ID_PREFIX = '00000000-0000-0000-0000-0000000000';
+const RESERVED_ID_PREFIX = '00000000-0000-0000-0000-0000000000';
 /** Secrets that are words of the system and never name a token. */
 export const ROOT_SECRETS: ReadonlySet<string> = new Set(['allow', 'deny', 'manage']);
 
@@ -44,11 +42,6 @@ export function isUuid(text: string): boolean {
 /** Whether the id belongs to the service itself, so that no caller may give it to an object. */
 export function isReservedId(id: string): boolean {
   return id.startsWith(RESERVED_ID_PREFIX);
-}
-
-/** The 16 bytes that a stored id is compared by. The id must have passed `isUuid` before. */
-export function uuidBytes(id: string): Uint8Array {
-  return must(lookupBytes(id), 'a UUID');
 }
 
 /**

@@ -2,7 +2,7 @@
 // configured bounds. A token is void from the moment after its expiration time, for every reader.
 // Deleting void tokens is a duty of the leader and nothing here.
 
-import { formatDuration, HOUR_NS, MAX_DURATION_NS, MINUTE_NS } from './duration.ts';
+import { formatDuration, MAX_DURATION_NS } from './duration.ts';
 import type { TokenDraft } from './drafts.ts';
 import { AclError, invalid } from './error.ts';
 import {
@@ -20,9 +20,6 @@ export interface TtlLimits {
   readonly minTtlNs: bigint;
   readonly maxTtlNs: bigint;
 }
-
-/** The document's limits: one minute to 24 hours. */
-export const DEFAULT_TTL_LIMITS: TtlLimits = { minTtlNs: MINUTE_NS, maxTtlNs: 24n * HOUR_NS };
 
 const NS_PER_MS = 1_000_000n;
 

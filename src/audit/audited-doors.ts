@@ -8,12 +8,7 @@ import { ANONYMOUS_ACCESSOR } from '../acl/ids.ts';
 import type { Call } from '../service/call.ts';
 import { isDenial } from '../service/rights/denials.ts';
 import { OPERATION_TABLE } from '../service/operation-table.ts';
-import type {
-  OperationInput,
-  OperationName,
-  OperationOutput,
-  Operations,
-} from '../service/operations.ts';
+import type { OperationInput, OperationName, Operations, Soon } from '../service/operations.ts';
 import type {
   Operator,
   OperatorInput,
@@ -103,7 +98,7 @@ export class AuditedDoors {
     inner: Operations,
     name: Name,
     { input, call }: { readonly input: OperationInput<Name>; readonly call: Call },
-  ): OperationOutput<Name> | Promise<OperationOutput<Name>> {
+  ): Soon<Name> {
     const asker = this.#asker;
     if (OPERATION_TABLE[name].kind === 'write' && name !== BEGINS_A_LOGIN) {
       const object = objectIn(asker, name, input);

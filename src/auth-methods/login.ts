@@ -20,7 +20,7 @@ import { compileSelector } from './binding/selector.ts';
  * So much may the selectors of one login cost together, in the steps of `Selector`: about half a second at the
  * worst, in which the server does nothing else. Rules are written by administrators of single namespaces, too.
  */
-export const SELECTOR_STEPS_MAX = 10_000_000;
+const SELECTOR_STEPS_MAX = 10_000_000;
 /** To read a character of a selector takes about as long as so many steps. */
 const READING_STEPS = 4;
 

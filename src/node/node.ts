@@ -24,7 +24,7 @@ import { LoopWatch } from './reign/loop-watch.ts';
 import { textOfAddress } from './settings/net-address.ts';
 import { exportCertificateMetrics, exportNodeMetrics } from './node-metrics.ts';
 import { NodeService } from './node-service.ts';
-import { openAudit } from './open-audit.ts';
+import { doorsFor, openAudit } from './open-audit.ts';
 import { type OpenGroup, openGroup } from './open-group.ts';
 import { openOperators } from './operators/operators.ts';
 import type { Platform } from './platform.ts';
@@ -84,14 +84,17 @@ export async function openNode(options: NodeOptions): Promise<RunningNode> {
 }
 
 async function openParts(options: NodeOptions, closer: Closer): Promise<RunningNode> {
-  const { settings, platform, reads = NEWEST_LEVEL } = options;
+  const { settings, platform, version, reads = NEWEST_LEVEL } = options;
   const { clock, random, logger } = platform;
   const addresses: ListeningAddress[] = [];
-  const httpAddress = (): string => (addresses[0] === undefined ? '' : textOfAddress(addresses[0]));
-  const onFatal = fatalOf(platform);
   const clocks = new ClockWatch({ clock, logger });
-  const onCommandTime = (timeMs: number): void => clocks.note(timeMs);
-  const groupOptions = { ...options, reads, onFatal, httpAddress, onCommandTime };
+  const groupOptions = {
+    ...options,
+    reads,
+    onFatal: fatalOf(platform),
+    httpAddress: () => (addresses[0] === undefined ? '' : textOfAddress(addresses[0])),
+    onCommandTime: (timeMs: number) => clocks.note(timeMs),
+  };
   const group = await openGroup(groupOptions, closer);
   const { member, machine, clusterId } = group;
   const metrics = new MetricsRegistry();
@@ -99,23 +102,21 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
     { settings, platform, member, machine, clusterId, metrics, reads, clocks },
     closer,
   );
-  const { door: operations, opening } = service;
-  const operator = openOperators({ platform, version: options.version, group, service }, closer);
+  const { door: operations, opening, federation } = service;
+  const operator = openOperators({ platform, version, group, service }, closer);
   const loop = watchLoop(options, closer);
   exportNodeMetrics(metrics, { ...service, member, view: machine, loop, clocks });
   exportCertificateMetrics(metrics, platform);
-  exportFederationMetrics(metrics, service.federation, machine);
+  exportFederationMetrics(metrics, federation, machine);
 
   const info = new GroupNodeInfo({
-    ...{
-      settings,
-      nodeId: platform.nodeId,
-      version: options.version,
-      reads,
-      group: member,
-      view: machine,
-      federation: service.federation,
-    },
+    settings,
+    nodeId: platform.nodeId,
+    version,
+    reads,
+    group: member,
+    view: machine,
+    federation,
     httpAddress: () => addresses[0],
     notReadyReasons: () => opening.notReadyReasons(),
   });
@@ -124,10 +125,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
     closer,
   );
   const parts = {
-    operations: audit?.doors.operations(operations) ?? operations,
-    operator: audit?.doors.operator(operator) ?? operator,
-    unrecorded: audit && { operations, onFailed: audit.doors.failed.bind(audit.doors) },
-    recorded: audit?.doors.changed.bind(audit.doors),
+    ...doorsFor(audit, { operations, operator }),
     defaultToken: new DefaultToken(secretOf(settings['acl.tokens.default'])),
     ...{ node: info, metrics, logger, clock, random },
   };
@@ -137,7 +135,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
   if (waitsForNobody(settings, group)) await ready(opening.opened, platform);
   return {
     ...{ logger, addresses, clusterAddress: member.address, operations, info },
-    promotion: service.federation.promotion,
+    promotion: federation.promotion,
     opened: opening.opened,
     isBootstrapped: () => machine.bootstrapIndex() !== undefined,
     status: () => member.status(),

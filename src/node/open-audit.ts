@@ -6,6 +6,7 @@ import type { Member } from '../../cluster/member/group-member.ts';
 import { AuditedDoors } from '../audit/audited-doors.ts';
 import { AuditTrail } from '../audit/audit-trail.ts';
 import type { MetricsRegistry } from '../http/figures/metrics.ts';
+import type { HttpParts } from '../http/parts.ts';
 import type { StateView } from '../state/view.ts';
 import type { Platform } from './platform.ts';
 import { type Settings, SettingsError } from './settings/settings.ts';
@@ -47,6 +48,21 @@ export async function openAudit(
   exportAuditMetrics(metrics, trail);
   const servers = () => group.members().map(({ id }) => id);
   return { trail, doors: new AuditedDoors(trail, { view, servers }) };
+}
+
+/** What HTTP asks: the doors themselves, or those that leave a record of who changed what through them. */
+export function doorsFor(
+  audit: Audit | undefined,
+  { operations, operator }: Pick<HttpParts, 'operations' | 'operator'>,
+): Pick<HttpParts, 'operations' | 'operator' | 'unrecorded' | 'recorded'> {
+  if (audit === undefined) return { operations, operator };
+  const { doors } = audit;
+  return {
+    operations: doors.operations(operations),
+    operator: doors.operator(operator),
+    unrecorded: { operations, onFailed: doors.failed.bind(doors) },
+    recorded: doors.changed.bind(doors),
+  };
 }
 
 function exportAuditMetrics(metrics: MetricsRegistry, trail: AuditTrail): void {

@@ -1,7 +1,7 @@
 // What a text of rules says, as data: the closed lists of keywords and levels and the shape that the
 // parser builds, the renderer prints and the authorizer compiles. It decides nothing by itself.
 
-export const LEVELS = ['deny', 'read', 'list', 'write'] as const;
+const LEVELS = ['deny', 'read', 'list', 'write'] as const;
 export type Level = (typeof LEVELS)[number];
 
 /** Keywords without a label: `acl = "read"`. */

@@ -5,9 +5,9 @@ import { type AclError, invalid } from '../acl/error.ts';
 import type { Position } from './rule-set.ts';
 
 /** Longest rule text, in UTF-8 bytes. */
-export const RULES_SIZE_BYTES_MAX = 1024 * 1024;
+const RULES_SIZE_BYTES_MAX = 1024 * 1024;
 /** Deepest nesting of objects and lists; keeps recursive descent off the end of the stack. */
-export const RULES_DEPTH_MAX = 64;
+const RULES_DEPTH_MAX = 64;
 /** Longest piece of the caller's text that an error quotes, in UTF-16 code units. */
 const QUOTE_LENGTH_MAX = 200;
 

@@ -26,7 +26,7 @@ import {
   updateNamespace,
 } from './objects/namespaces.ts';
 import { oidcAuthUrl, oidcCallback } from './logins/oidc-login.ts';
-import type { OperationInput, OperationName, OperationOutput } from './operations.ts';
+import type { OperationInput, OperationName, Soon } from './operations.ts';
 import {
   createPolicy,
   deletePolicy,
@@ -64,7 +64,7 @@ export type Handler<Name extends OperationName> = (
   service: Service,
   input: OperationInput<Name>,
   request: Request,
-) => OperationOutput<Name> | Promise<OperationOutput<Name>>;
+) => Soon<Name>;
 
 export const HANDLERS: { readonly [Name in OperationName]: Handler<Name> } = {
   bootstrap,

@@ -1,5 +1,5 @@
 // Every operation's standing facts: whether it writes, where it may run, and what its caller must be
-// allowed to do. The door and the handlers read them from here; the table is total by type.
+// allowed to do. The table is total by type.
 
 import type { OperationName } from './operations.ts';
 import type { Permission } from './rights/permissions.ts';
@@ -22,7 +22,10 @@ export interface OperationFacts {
   readonly atLeader: boolean;
   /** Whether it is about datacenters and not about objects, so that operators do it alone. */
   readonly isOfOperators?: true;
-  /** `none` where the operation itself finds out who may (or where everybody may). */
+  /**
+   * What the operation asks for; its own function does that, and a test holds both together. `none` where it finds
+   * out by other means who may, or where everybody may.
+   */
   readonly permission: Permission | 'none';
 }
 

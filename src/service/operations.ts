@@ -162,6 +162,11 @@ export type OperationName = keyof OperationTypes;
 export type OperationInput<Name extends OperationName> = OperationTypes[Name]['input'];
 export type OperationOutput<Name extends OperationName> = OperationTypes[Name]['output'];
 
+/** An output, or what becomes one. */
+export type Soon<Name extends OperationName> =
+  | OperationOutput<Name>
+  | Promise<OperationOutput<Name>>;
+
 /** What is asked of the door: an operation, which may be a read or a write, and what comes with the request. */
 export interface Asked<Name extends OperationName> {
   readonly name: Name;
@@ -181,7 +186,7 @@ export interface Operations {
     name: Name,
     input: OperationInput<Name>,
     call: Call,
-  ): OperationOutput<Name> | Promise<OperationOutput<Name>>;
+  ): Soon<Name>;
   /**
    * Waits until `target` changed after the moment of the call that gave `index`, or `timeoutMs`
    * passed, or `cancel` fired. Resolves at once when the table is already beyond `index`.

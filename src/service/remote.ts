@@ -25,13 +25,6 @@ export interface Remote {
   leaderChanged(limitMs: number): Promise<void>;
 }
 
-/** A server that is no member of a group: nobody else leads. */
-export const NO_REMOTE: Remote = {
-  runAtLeader: () => Promise.reject(new LeaderAway()),
-  leaderTerm: () => undefined,
-  leaderChanged: () => Promise.resolve(),
-};
-
 /** Nothing was done, because nobody is known to lead or somebody else does. Another try may work. */
 export class LeaderAway extends AclError {
   constructor(options: { readonly cause?: unknown; readonly says?: string } = {}) {

@@ -49,8 +49,8 @@ import {
 } from '../../src/acl/refusals.ts';
 import type { Role } from '../../src/acl/role.ts';
 import { applyRoleUpdate, buildNewRole, type RoleUpdateGiven } from '../../src/acl/role-checks.ts';
-import { DEFAULT_TTL_LIMITS } from '../../src/acl/token-expiry.ts';
 import { refusalOf } from './refusal-of.ts';
+import { TTL_LIMITS } from '../support/fixtures.ts';
 
 const ID = '11111111-1111-1111-1111-11111111111a';
 const OTHER_ID = '22222222-2222-2222-2222-222222222222';
@@ -317,7 +317,7 @@ t.test('role: identities are refused in the words for roles', async (t) => {
 const methodGiven: AuthMethodGiven = {
   pathName: undefined,
   namespace: DEFAULT_NAMESPACE,
-  limits: DEFAULT_TTL_LIMITS,
+  limits: TTL_LIMITS,
 };
 const setMethod = (
   existing: AuthMethod | undefined,

@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import type { Message } from '../../cluster/raft/message.ts';
-import { Contact } from '../../cluster/replica/contact.ts';
+import { Contact } from '../../cluster/replica/leading/contact.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 const SELF = 1;

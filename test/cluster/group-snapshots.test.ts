@@ -5,11 +5,11 @@
 import t from 'tap';
 import type { SnapshotMessage } from '../../cluster/raft/message.ts';
 import type { SnapshotIntake } from '../../cluster/replica/group-replica.ts';
-import { PendingProposals } from '../../cluster/replica/pending-proposals.ts';
+import { PendingProposals } from '../../cluster/replica/requests/pending-proposals.ts';
 import { DEFAULT_GROUP_LIMITS } from '../../cluster/replica/group-limits.ts';
 import { EMPTY_GROUP, encodeGroupRecord } from '../../cluster/replica/group-record.ts';
 import { type MachineSnapshot, ReplicaError } from '../../cluster/replica/replica.ts';
-import { SnapshotSender } from '../../cluster/replica/snapshot-sender.ts';
+import { SnapshotSender } from '../../cluster/replica/snapshots/snapshot-sender.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { change, electedGroup, othersOf, read, watched, write } from '../support/group-actions.ts';
 import { CALM, changeOf, type GroupNode, type InMemoryGroup } from '../support/in-memory-group.ts';

@@ -2,8 +2,8 @@
 // still, then in whole groups.
 
 import t from 'tap';
-import { HandOver } from '../../cluster/replica/hand-over.ts';
-import { successorsOf } from '../../cluster/replica/successors.ts';
+import { HandOver } from '../../cluster/replica/leading/hand-over.ts';
+import { successorsOf } from '../../cluster/replica/leading/successors.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { electedGroup, othersOf, watched, write } from '../support/group-actions.ts';
 import { settled } from '../support/simulated-world.ts';

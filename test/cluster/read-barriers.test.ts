@@ -1,7 +1,7 @@
 // Rounds of read barriers: who shares one, when it is asked again, and which answers count.
 
 import t from 'tap';
-import { ReadBarriers } from '../../cluster/replica/read-barriers.ts';
+import { ReadBarriers } from '../../cluster/replica/requests/read-barriers.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
 

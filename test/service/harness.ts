@@ -7,7 +7,6 @@ import type { TokenDraft } from '../../src/acl/drafts.ts';
 import { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
 import { secretIdOf } from '../../src/acl/ids.ts';
-import { DEFAULT_TTL_LIMITS } from '../../src/acl/token-expiry.ts';
 import type { Token } from '../../src/acl/token.ts';
 import type { AuthMethods } from '../../src/auth-methods/auth-method-types.ts';
 import type { AuthMethodValidator } from '../../src/auth-methods/auth-method-validator.ts';
@@ -17,7 +16,7 @@ import type { ServiceDeps, ServiceSettings } from '../../src/service/deps.ts';
 import { ensureBuiltins } from '../../src/service/duties/duties.ts';
 import type { Federation } from '../../src/service/datacenters/federation.ts';
 import { loneDatacenter } from '../support/lone-datacenter.ts';
-import { NO_REMOTE } from '../../src/service/remote.ts';
+import { LeaderAway, type Remote } from '../../src/service/remote.ts';
 import type {
   OperationInput,
   OperationName,
@@ -32,6 +31,7 @@ import { StateMachine } from '../../src/state/machine.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import { TTL_LIMITS } from '../support/fixtures.ts';
 
 export const ROOT = secretIdOf('root-secret');
 export const START_MS = Date.parse('2026-01-01T00:00:00Z');
@@ -113,13 +113,20 @@ export const SETTINGS: ServiceSettings = {
   aclEnabled: true,
   defaultPolicy: 'deny',
   downPolicy: 'extend-cache',
-  tokenLimits: DEFAULT_TTL_LIMITS,
+  tokenLimits: TTL_LIMITS,
   initialManagementSecret: ROOT,
   namespacesEnabled: true,
   leaderWaitMs: 5_000,
   defaultAck: 'primary',
   ackTimeoutMs: 5_000,
   visibleWaitMs: 2_000,
+};
+
+/** Of a server that is no member of a group: nobody else leads. */
+const NO_REMOTE: Remote = {
+  runAtLeader: () => Promise.reject(new LeaderAway()),
+  leaderTerm: () => undefined,
+  leaderChanged: () => Promise.resolve(),
 };
 
 export const CALL: Call = { ...PLAIN_CALL, secret: ROOT };

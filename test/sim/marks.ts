@@ -2,10 +2,11 @@
 // simulator notes itself. A mark that is not hit any more says that a corner is not simulated any more.
 
 import { MARKS } from './checks/federation/federation-checks.ts';
-import { MARKS as LOGIN_MARKS } from './workload/datacenters/datacenters-workload.ts';
+import { MARKS as CLIENT_MARKS } from './workload/datacenters/datacenters-workload.ts';
 import { MARKS as ARCHIVE_MARKS } from './workload/datacenters/archive-keeper.ts';
 import { MARKS as KEEPER_MARKS } from './workload/datacenters/datacenter-keeper.ts';
 import { MARKS as LEVEL_MARKS } from './workload/datacenters/level-operator.ts';
+import { MARKS as SESSION_MARKS } from './workload/datacenters/global-sessions.ts';
 import { MARKS as MOVER_MARKS } from './workload/datacenters/primary-mover.ts';
 import type { SubjectName } from './run/run-options.ts';
 
@@ -27,7 +28,8 @@ const FEDERATION = [
   'killed while it takes in: entries',
   'killed while it takes in: snapshot',
   ...Object.values(MARKS),
-  ...Object.values(LOGIN_MARKS),
+  ...Object.values(CLIENT_MARKS),
+  ...Object.values(SESSION_MARKS),
   ...Object.values(MOVER_MARKS),
   ...Object.values(LEVEL_MARKS),
   ...Object.values(KEEPER_MARKS),

@@ -11,7 +11,7 @@ import {
   decodeCommand,
   encodeCommand,
 } from '../../src/state/commands/command-codec.ts';
-import type { Change, Command } from '../../src/state/commands/commands.ts';
+import type { Change, ChangeOf, Command } from '../../src/state/commands/commands.ts';
 import { Digest, rowHash } from '../../src/state/rows/digest.ts';
 import {
   decodeKeyspaces,
@@ -141,7 +141,7 @@ const RECORDS: Readonly<Record<keyof typeof GOLDEN_RECORDS, RecordCase>> = {
   namespace: recordCase(NAMESPACE_CODEC, FULL_NAMESPACE),
 };
 
-const CHANGES: { readonly [Type in Change['type']]: Extract<Change, { readonly type: Type }> } = {
+const CHANGES: { readonly [Type in Change['type']]: ChangeOf<Type> } = {
   'token.set': { type: 'token.set', presence: 'create', token: FULL_TOKEN },
   'token.delete': { type: 'token.delete', accessorId: accessorNumbered(1) },
   'token.reap': { type: 'token.reap', accessorIds: [accessorNumbered(1), accessorNumbered(2)] },

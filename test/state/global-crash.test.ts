@@ -4,7 +4,7 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import type { Change, Command } from '../../src/state/commands/commands.ts';
+import type { Change, ChangeOf, Command } from '../../src/state/commands/commands.ts';
 import type { StateMachine } from '../../src/state/machine.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { aCommand, aPolicy, aToken } from '../support/fixtures.ts';
@@ -13,7 +13,7 @@ import { MemoryKv } from '../support/memory-kv.ts';
 import { crashAtEachWrite } from './crashing-node.ts';
 import { history } from './histories.ts';
 
-const BEGIN: Extract<Change, { readonly type: 'global-log.begin' }> = {
+const BEGIN: ChangeOf<'global-log.begin'> = {
   type: 'global-log.begin',
   datacenter: 'dc1',
   primary: 'dc1',

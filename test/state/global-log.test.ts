@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap';
 import type { NamespaceName } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
-import type { Change } from '../../src/state/commands/commands.ts';
+import type { Change, ChangeOf } from '../../src/state/commands/commands.ts';
 import { Digest, rowHash } from '../../src/state/rows/digest.ts';
 import type { GlobalCursor } from '../../src/state/global-log/cursor.ts';
 import {
@@ -31,7 +31,7 @@ import {
 import { BUILTINS, expiredIn, MachineHarness, orphansIn } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 
-const PRIMARY: Extract<Change, { readonly type: 'global-log.begin' }> = {
+const PRIMARY: ChangeOf<'global-log.begin'> = {
   type: 'global-log.begin',
   datacenter: 'dc1',
   primary: 'dc1',
@@ -58,8 +58,8 @@ const cursorIn = ({ machine }: MachineHarness): GlobalCursor => machine.cursor()
 async function nextFor(
   from: MachineHarness,
   to: MachineHarness,
-  given: Partial<Extract<Change, { readonly type: 'global-log.apply' }>> = {},
-): Promise<Extract<Change, { readonly type: 'global-log.apply' }>> {
+  given: Partial<ChangeOf<'global-log.apply'>> = {},
+): Promise<ChangeOf<'global-log.apply'>> {
   const cursor = cursorIn(to);
   const entries = (await from.machine.globalEntries(cursor.seq, 1 << 20)) ?? [];
   const { epoch } = cursorIn(from);

@@ -3,7 +3,7 @@
 
 import t from 'tap';
 import type { Policy } from '../../src/acl/policy.ts';
-import type { Change } from '../../src/state/commands/commands.ts';
+import type { Change, ChangeOf } from '../../src/state/commands/commands.ts';
 import { NEWEST_LEVEL } from '../../src/state/commands/feature-levels.ts';
 import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
@@ -24,7 +24,7 @@ import {
 import { MemoryKv } from '../support/memory-kv.ts';
 import { requireRowsFromNothing } from './rows-from-nothing.ts';
 
-const PRIMARY: Extract<Change, { readonly type: 'global-log.begin' }> = {
+const PRIMARY: ChangeOf<'global-log.begin'> = {
   type: 'global-log.begin',
   datacenter: 'dc1',
   primary: 'dc1',

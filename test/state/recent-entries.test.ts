@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { feedSourceOf } from '../../src/node/federation/feed-source.ts';
-import type { Change } from '../../src/state/commands/commands.ts';
+import type { ChangeOf } from '../../src/state/commands/commands.ts';
 import { linksAtHead } from '../../src/state/global-log/entry-head.ts';
 import { entryHash, entryLinks, linksOf } from '../../src/state/global-log/global-entry.ts';
 import { RecentEntries, type WrittenEntry } from '../../src/state/global-log/recent-entries.ts';
@@ -13,7 +13,7 @@ import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { history } from './histories.ts';
 
-const BEGIN: Extract<Change, { readonly type: 'global-log.begin' }> = {
+const BEGIN: ChangeOf<'global-log.begin'> = {
   type: 'global-log.begin',
   datacenter: 'dc1',
   primary: 'dc1',

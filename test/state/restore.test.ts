@@ -13,7 +13,7 @@ import { reapOnce } from '../../src/service/duties/duties.ts';
 import { VoidTokenRounds } from '../../src/service/duties/void-token-rounds.ts';
 import { RequestAges } from '../../src/service/duties/request-ages.ts';
 import { inspectArchive } from '../../src/state/archive/archive-reader.ts';
-import type { Change, Command } from '../../src/state/commands/commands.ts';
+import type { Change, ChangeOf, Command } from '../../src/state/commands/commands.ts';
 import { SWEEP_PAUSE_MS } from '../../src/state/rows/keyspace-sweeper.ts';
 import { decodeMeta, encodeMeta } from '../../src/state/rows/meta.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
@@ -387,7 +387,7 @@ t.test('restore: a state that is not what it says is refused at its end', async 
   const commands = await commandsOf(archive);
   const changeOf = (type: Change['type']): Change =>
     commands.find(({ change }) => change.type === type)!.change;
-  const whole = changeOf('restore.commit') as Extract<Change, { type: 'restore.commit' }>;
+  const whole = changeOf('restore.commit') as ChangeOf<'restore.commit'>;
   const foreignDigest = { ...decodeMeta(whole.metaRow), fullDigest: new Uint8Array(32) };
   for (const [metaRow, says] of [
     [Uint8Array.of(0xc1), /its meta row cannot be read/],

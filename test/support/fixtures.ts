@@ -11,16 +11,21 @@ import {
   type RoleId,
   type SecretId,
 } from '../../src/acl/ids.ts';
+import { HOUR_NS, MINUTE_NS } from '../../src/acl/duration.ts';
 import type { Instant } from '../../src/acl/instant.ts';
 import type { Namespace } from '../../src/acl/namespace.ts';
 import type { Policy } from '../../src/acl/policy.ts';
 import type { Role } from '../../src/acl/role.ts';
 import type { Unstamped } from '../../src/acl/stamped.ts';
 import type { Token } from '../../src/acl/token.ts';
+import type { TtlLimits } from '../../src/acl/token-expiry.ts';
 import type { Change, Command } from '../../src/state/commands/commands.ts';
 import { uuidNumbered } from './fake-random.ts';
 
 export const FIXTURE_TIME_MS = Date.parse('2026-01-01T00:00:00Z');
+
+/** As a server has them whose settings say nothing else. */
+export const TTL_LIMITS: TtlLimits = { minTtlNs: MINUTE_NS, maxTtlNs: 24n * HOUR_NS };
 
 export function aNamespaceName(name: string): NamespaceName {
   return name as NamespaceName;

@@ -1,7 +1,7 @@
 // A state machine on a store, fed with commands as the log would feed it.
 
 import { encodeCommand } from '../../src/state/commands/command-codec.ts';
-import type { Change, Command } from '../../src/state/commands/commands.ts';
+import type { Change, ChangeOf, Command } from '../../src/state/commands/commands.ts';
 import { type MachineDeps, StateMachine } from '../../src/state/machine.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import type { StateView } from '../../src/state/view.ts';
@@ -104,7 +104,7 @@ export function replaceableMachine(): MachineHarness & { readonly generations: M
 }
 
 /** A policy, the anonymous token and the default namespace: what a datacenter begins with. */
-export const BUILTINS: Extract<Change, { readonly type: 'ensure-builtins' }> = {
+export const BUILTINS: ChangeOf<'ensure-builtins'> = {
   type: 'ensure-builtins',
   policies: [
     aPolicy(0, { id: GLOBAL_MANAGEMENT_ID, name: 'global-management', rules: 'acl = "write"' }),

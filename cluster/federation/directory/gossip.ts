@@ -4,12 +4,11 @@
 // a few beats, which reach whoever is left out.
 
 import { messageOf } from '../../base/message-of.ts';
-import type { Clock, Timer } from '../../platform/clock.ts';
-import type { Logger } from '../../platform/logger.ts';
+import type { Timer } from '../../platform/clock.ts';
 import type { NetAddress } from '../../platform/net.ts';
 import type { Random } from '../../platform/random.ts';
 import type { RpcCall, RpcRequest, RpcServer } from '../../transport/transport.ts';
-import { Directory, type OwnRecord } from './directory.ts';
+import { Directory, type DirectoryOptions, type OwnRecord } from './directory.ts';
 import { decodeRecords, DIRECTORY_METHOD, encodeRecords } from './directory-frames.ts';
 
 export interface GossipTiming {
@@ -22,7 +21,7 @@ export interface GossipTiming {
   readonly forgetAfterMs: number;
 }
 
-export const DEFAULT_GOSSIP_TIMING: GossipTiming = {
+const DEFAULT_GOSSIP_TIMING: GossipTiming = {
   everyMs: 1_000,
   newsMs: 100,
   callMs: 3_000,
@@ -32,22 +31,9 @@ export const DEFAULT_GOSSIP_TIMING: GossipTiming = {
 /** To so many others, drawn one by one, news is passed on at once: with fewer it often ends before all have it. */
 const HURRIED_COUNT = 3;
 
-export interface GossipOptions {
-  readonly clock: Clock;
+/** Besides what the directory needs; nobody is told of who was removed, either. */
+export interface GossipOptions extends Omit<DirectoryOptions, 'forgetAfterMs'> {
   readonly random: Random;
-  readonly logger: Logger;
-  /** The own one. */
-  readonly datacenter: string;
-  /** Empty while this server belongs to none. */
-  readonly clusterId: () => string;
-  /** Empty while none is known. */
-  readonly federationId: () => string;
-  /** An operator has removed it: nobody is told of it, and what it says counts for nothing. */
-  readonly isRemoved: (datacenter: string) => boolean;
-  /** The cluster that has the name of another datacenter; undefined where nothing says so. */
-  readonly clusterIdOf: (datacenter: string) => string | undefined;
-  /** Others follow it in a reign that the own datacenter knows nothing of. */
-  readonly isFollowed: (datacenter: string) => boolean;
   /** What the own datacenter is; undefined on every server but its leader. */
   readonly own: () => OwnRecord | undefined;
   /** `retry_join_wan`: where to ask while nothing is known, and now and then after that. */

@@ -80,7 +80,7 @@ export interface PromotionTiming {
   readonly yieldMs: number;
 }
 
-export const DEFAULT_PROMOTION_TIMING: PromotionTiming = {
+const DEFAULT_PROMOTION_TIMING: PromotionTiming = {
   callMs: 5_000,
   takeMs: 20_000,
   catchUpMs: 10_000,

@@ -25,13 +25,11 @@ import {
 /** The global state as of one entry. */
 export interface GlobalSnapshot {
   readonly cursor: GlobalCursor;
-  /** To be gone through once; each at most SNAPSHOT_CHUNK_MAX_BYTES. */
+  /** To be gone through once; each fits into a frame. */
   chunks(): AsyncIterable<Uint8Array>;
   /** Closing twice is harmless. */
   close(): Promise<void>;
 }
-
-export const SNAPSHOT_CHUNK_MAX_BYTES = 4 * 1024 * 1024;
 
 export interface SnapshotLenderOptions {
   readonly clock: Clock;

@@ -163,7 +163,7 @@ export const Template = answer('Template', {
   Description: Type.String(),
 });
 
-export const Explanation = answer('Explanation', {
+const Explanation = answer('Explanation', {
   Decision: Type.Union([Type.Literal('allow'), Type.Literal('deny')]),
   Summary: Type.String(),
   DecidedBy: Type.String(),

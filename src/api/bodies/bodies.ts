@@ -18,12 +18,12 @@ export const LinkBody = body('LinkInput', {
   Name: text('The name, resolved to an id when the request is handled.'),
 });
 
-export const ServiceIdentityBody = body('ServiceIdentityInput', {
+const ServiceIdentityBody = body('ServiceIdentityInput', {
   ServiceName: text('Lower-case alphanumerics, `-` and `_`, at most 256.'),
   Datacenters: datacenters,
 });
 
-export const NodeIdentityBody = body('NodeIdentityInput', {
+const NodeIdentityBody = body('NodeIdentityInput', {
   NodeName: text('Lower-case alphanumerics, `-` and `_`, at most 256.'),
   Datacenter: text('The one datacenter where it is valid.'),
 });

@@ -28,5 +28,3 @@ export type EndpointInput<Name extends EndpointName> = (typeof ENDPOINTS)[Name] 
     ? Static<Schema>
     : never
   : undefined;
-/** What a client gets from an endpoint. */
-export type EndpointOutput<Name extends EndpointName> = Static<(typeof ENDPOINTS)[Name]['answer']>;

@@ -6,7 +6,7 @@
 import { refused } from '../jwt/jws.ts';
 import { isRecord } from '../outside/remote.ts';
 
-export const SERVER_ID_HEADER = 'x-consul-iam-serverid';
+const SERVER_ID_HEADER = 'x-consul-iam-serverid';
 const ENTITY_HEADER = 'x-consul-iam-getentity-';
 const HEADERS_MAX = 64;
 

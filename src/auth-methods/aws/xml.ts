@@ -10,8 +10,8 @@ export interface XmlElement {
   readonly text: string;
 }
 
-export const XML_DEPTH_MAX = 16;
-export const XML_ELEMENTS_MAX = 10_000;
+const XML_DEPTH_MAX = 16;
+const XML_ELEMENTS_MAX = 10_000;
 
 interface OpenElement {
   readonly name: string;

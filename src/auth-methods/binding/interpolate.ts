@@ -3,9 +3,9 @@
 
 import { AclError, invalid } from '../../acl/error.ts';
 
-export const TEMPLATE_LENGTH_MAX = 4096;
+const TEMPLATE_LENGTH_MAX = 4096;
 /** So long a name may become; none that can be bound comes near it, and an attribute may stand there many times. */
-export const FILLED_LENGTH_MAX = 4096;
+const FILLED_LENGTH_MAX = 4096;
 
 type Part =
   | { readonly kind: 'text'; readonly text: string }

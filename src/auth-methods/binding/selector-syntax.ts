@@ -3,9 +3,9 @@
 
 import { type AclError, invalid } from '../../acl/error.ts';
 
-export const SELECTOR_LENGTH_MAX = 8192;
-export const SELECTOR_DEPTH_MAX = 32;
-export const SELECTOR_COMPARISONS_MAX = 256;
+const SELECTOR_LENGTH_MAX = 8192;
+const SELECTOR_DEPTH_MAX = 32;
+const SELECTOR_COMPARISONS_MAX = 256;
 
 export type Operator = 'equal' | 'in' | 'matches' | 'empty';
 

@@ -14,9 +14,9 @@ import {
   syntaxError,
 } from './selector-syntax.ts';
 
-export const PATTERN_LENGTH_MAX = 1024;
+const PATTERN_LENGTH_MAX = 1024;
 /** Instructions of a compiled regular expression; time is this times the length of the value. */
-export const PATTERN_SIZE_MAX = 1000;
+const PATTERN_SIZE_MAX = 1000;
 
 export interface Selector {
   /** True when the identity is one that the selector means. Never throws. */

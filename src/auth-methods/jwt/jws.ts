@@ -14,7 +14,7 @@ import {
 } from './signing-keys.ts';
 
 /** Longest credential that a login may present, in UTF-16 units. */
-export const BEARER_LENGTH_MAX = 65_536;
+const BEARER_LENGTH_MAX = 65_536;
 
 export type Claims = Readonly<Record<string, unknown>>;
 

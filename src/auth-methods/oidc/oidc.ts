@@ -23,7 +23,7 @@ import type { Surroundings } from '../outside/surroundings.ts';
 /** A login must be finished this long after it was begun. */
 export const OIDC_PENDING_MS = 300_000;
 /** Of redirect URI, nonce and metadata together, in UTF-16 units: every server stores them, for anybody. */
-export const OIDC_GIVEN_LENGTH_MAX = 8192;
+const OIDC_GIVEN_LENGTH_MAX = 8192;
 /** Of an RSA key that signs for each login: one of twice as many bits takes eight times as long. */
 const SIGNING_BITS_MAX = 4096;
 const DEFAULT_LEEWAYS = { expirationNs: 0, notBeforeNs: 0, clockSkewNs: 0 };

@@ -5,9 +5,9 @@ import type { Clock } from '../../../cluster/platform/clock.ts';
 import { RemoteFailure, REQUEST_TIMEOUT_MS } from './remote.ts';
 
 /** Keys and discovery documents are used this long before they are asked for again. */
-export const FRESH_MS = 600_000;
+const FRESH_MS = 600_000;
 /** At least this long lies between two reloads that were caused by an unknown key. */
-export const RELOAD_COOLDOWN_MS = 30_000;
+const RELOAD_COOLDOWN_MS = 30_000;
 /** A load is one request and a little work on its answer; one that takes longer is given up. */
 export const LOAD_MAX_MS = REQUEST_TIMEOUT_MS + 2_000;
 /** So many may wait for one load. */

@@ -7,7 +7,7 @@ import type { Outside } from './outside.ts';
 import type { Surroundings } from './surroundings.ts';
 
 export const REQUEST_TIMEOUT_MS = 10_000;
-export const ANSWER_BYTES_MAX = 1024 * 1024;
+const ANSWER_BYTES_MAX = 1024 * 1024;
 
 /** An outside service gave no usable answer. */
 export class RemoteFailure extends Error {

@@ -8,7 +8,7 @@ import { decodeBody } from '../../api/bodies/decode.ts';
 import type { Endpoint } from '../../api/endpoints/endpoint.ts';
 import type { EndpointInput } from '../../api/endpoints/endpoints.ts';
 import type { Call } from '../../service/call.ts';
-import type { OperationInput, OperationName, OperationOutput } from '../../service/operations.ts';
+import type { OperationInput, OperationName, Soon } from '../../service/operations.ts';
 import type { ListResult, ObjectView, ReadResult, WriteResult } from '../../service/views.ts';
 import type { Page } from '../../state/view.ts';
 import { answerWhenNewer } from './blocking.ts';
@@ -178,7 +178,7 @@ function runOnce<Name extends OperationName>({
   exchange,
   input,
   call,
-}: Run<Name>): OperationOutput<Name> | Promise<OperationOutput<Name>> {
+}: Run<Name>): Soon<Name> {
   return exchange.parts.operations.answer(prepared.name, input, call);
 }
 

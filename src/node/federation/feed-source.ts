@@ -27,7 +27,7 @@ type LogOfState = Pick<
 >;
 
 /** The figures that the primary tells its followers: the index of each table. The order is on the wire. */
-export const TABLES_OF_FIGURES = ['policies', 'roles', 'tokens'] as const;
+const TABLES_OF_FIGURES = ['policies', 'roles', 'tokens'] as const;
 
 /** `onDamaged` is told of the seq of each damaged entry that is met. */
 export function feedSourceOf(machine: LogOfState, onDamaged: (seq: number) => void): EntrySource {

@@ -7,7 +7,7 @@ import { REAP_BATCH_MAX, reapOnce } from '../../service/duties/duties.ts';
 import type { ServiceDeps } from '../../service/deps.ts';
 import { RequestAges } from '../../service/duties/request-ages.ts';
 import { LeaderAway } from '../../service/remote.ts';
-import { isMoved } from '../../service/writes/run-write.ts';
+import { isMoved } from '../../service/writes/tries.ts';
 import { VoidTokenRounds } from '../../service/duties/void-token-rounds.ts';
 
 const BEAT_MS = 1_000;

@@ -57,7 +57,7 @@ const NO_BYTES = new Uint8Array();
 type RowIterator = Iterator<LevelDatabase, Uint8Array, Uint8Array>;
 
 /** The database cannot be opened, or not any more. The message says what an operator can do. */
-export class LevelKvError extends Error {
+class LevelKvError extends Error {
   override readonly name = 'LevelKvError';
 }
 

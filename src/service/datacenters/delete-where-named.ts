@@ -6,7 +6,7 @@ import { AclError, type AclErrorCode } from '../../acl/error.ts';
 import { requireKnownDatacenter } from './known-datacenter.ts';
 import type { Asked, OperationName, OperationOutput } from '../operations.ts';
 import { runInDatacenter } from './run-in-datacenter.ts';
-import { isMoved } from '../writes/run-write.ts';
+import { isMoved } from '../writes/tries.ts';
 import type { Service } from '../service.ts';
 import type { WriteResult } from '../views.ts';
 

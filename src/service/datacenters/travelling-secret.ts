@@ -5,7 +5,7 @@
 import { ANONYMOUS_SECRET } from '../../acl/ids.ts';
 import type { Asked, OperationName } from '../operations.ts';
 import { OPERATION_TABLE } from '../operation-table.ts';
-import { NotAsked } from '../writes/run-write.ts';
+import { NotAsked } from '../writes/tries.ts';
 import type { Service } from '../service.ts';
 
 /** Operations to which the caller's token means nothing. */

@@ -36,7 +36,7 @@ export function policyIdsOf(
 }
 
 /** Throws 'invalid' for the first link that names no role. */
-export function roleIdsOf(
+function roleIdsOf(
   view: StateView,
   links: readonly LinkDraft[] | undefined,
   at: { readonly namespace: NamespaceName },

@@ -25,7 +25,7 @@ export function mayNamespace(caller: Caller, access: AclAccess, name: string): b
 }
 
 /** Whether the caller is an operator, who needs no rule for any single namespace. */
-export function mayOperate(caller: Caller, access: AclAccess): boolean {
+function mayOperate(caller: Caller, access: AclAccess): boolean {
   const query = {
     resource: 'operator',
     access,

@@ -7,7 +7,7 @@ import { AclError } from '../../acl/error.ts';
 import type { Position } from '../../state/commands/outcome.ts';
 import type { AckLevel, Call } from '../call.ts';
 import type { ServiceSettings } from '../deps.ts';
-import { foundNothing } from './found-nothing.ts';
+import { foundNothing } from './tries.ts';
 import type { OperationName, OperationOutput } from '../operations.ts';
 import type { Service } from '../service.ts';
 import type { WriteResult } from '../views.ts';

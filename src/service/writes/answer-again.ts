@@ -10,7 +10,7 @@ import type { Call } from '../call.ts';
 import type { Caller } from '../rights/caller.ts';
 import { writeResultOf } from './commit.ts';
 import { OPERATION_TABLE } from '../operation-table.ts';
-import type { Asked, OperationInput, OperationName, OperationOutput } from '../operations.ts';
+import type { Asked, OperationInput, OperationName, Soon } from '../operations.ts';
 import { requireAcl, requireNamespace } from '../rights/permissions.ts';
 import { AnswerWithheld } from './refused-requests.ts';
 import { rememberedOutcome, requestMarkOf } from './request-marks.ts';
@@ -77,7 +77,7 @@ export function answerFromHome<Name extends OperationName>(
   service: Service,
   { name, input, call }: Asked<Name>,
   said: AclError | undefined,
-): OperationOutput<Name> | Promise<OperationOutput<Name>> | undefined {
+): Soon<Name> | undefined {
   const owned = ownedOrUndefined(service, name, input, call);
   if (owned === undefined) return undefined;
   const mark = requestMarkOf({ id: owned.id, owner: owned.owner, operation: name, input }, call);
@@ -91,7 +91,7 @@ export function answerFromHome<Name extends OperationName>(
   if (!isLocal) return undefined;
   if (owned.caller !== undefined) requireStillAllowed(owned.caller, answer);
   const again = writeResultOf(service, { ...outcome, replayed: true }, { call, isLocal });
-  return again as OperationOutput<Name> | Promise<OperationOutput<Name>>;
+  return again as Soon<Name>;
 }
 
 /** What is said of a token that the whole federation does not share. */

@@ -9,7 +9,7 @@ import { AclError, type AclErrorCode } from '../../acl/error.ts';
 import { REQUEST_MEMORY_MS } from '../../state/rows/bookkeeping.ts';
 import { WRITE_MAX_MS } from './answered-in-time.ts';
 import type { Call } from '../call.ts';
-import { foundNothing } from './found-nothing.ts';
+import { foundNothing } from './tries.ts';
 import { OPERATION_TABLE } from '../operation-table.ts';
 import type { OperationName } from '../operations.ts';
 import { LeaderAway } from '../remote.ts';

@@ -3,15 +3,15 @@
 // nothing: a write that leaves this server has a request id for that reason. What became of it is
 // either known at the end, or said to be not known.
 
-import { AclError } from '../../acl/error.ts';
+import type { AclError } from '../../acl/error.ts';
 import { counted, isDenial } from '../rights/denials.ts';
-import { foundNothing } from './found-nothing.ts';
 import { OPERATION_TABLE } from '../operation-table.ts';
-import type { Asked, OperationInput, OperationName, OperationOutput } from '../operations.ts';
+import type { Asked, OperationName, OperationOutput } from '../operations.ts';
 import { requireOperator } from '../rights/permissions.ts';
 import { LeaderAway } from '../remote.ts';
-import { requestIdOfServer } from './request-marks.ts';
 import type { Service } from '../service.ts';
+import { runHere } from './run-here.ts';
+import { foundNothing, hasId, isUnknown, leastKnown, NotAsked, repeatableOf } from './tries.ts';
 import type { WriteResult } from '../views.ts';
 
 /** Between two tries, unless the leader changes before. */
@@ -23,7 +23,6 @@ export const CATCH_UP_MS = 1_000;
 export async function runWrite<Name extends OperationName>(
   service: Service,
   given: Asked<Name>,
-  runHere: (write: Asked<Name>) => Promise<OperationOutput<Name>>,
 ): Promise<OperationOutput<Name>> {
   const { clock, remote, settings } = service;
   // After this no other try begins; one that was begun before may take longer.
@@ -40,7 +39,7 @@ export async function runWrite<Name extends OperationName>(
     try {
       const isHere = service.leaderContact().isLeader;
       write = isHere ? write : repeatableOf(service, write);
-      const output = await (isHere ? runHere(write) : runElsewhere(service, write, given));
+      const output = await (isHere ? runHere(service, write) : runElsewhere(service, write, given));
       if (isLast || !foundNothing(output)) return output;
     } catch (error) {
       failure = error;
@@ -91,87 +90,4 @@ async function runElsewhere<Name extends OperationName>(
   // Nobody repeated anything but this server.
   const replayed = meta.replayed && hasId(given);
   return { ...output, meta: { ...meta, replayed, ...(!isThere && { isVisible: false }) } };
-}
-
-/** The same write with what makes a second try harmless, unless it has it already. */
-export function repeatableOf<Name extends OperationName>(
-  { random }: Service,
-  write: Asked<Name>,
-): Asked<Name> {
-  // A bootstrap with a secret gives the same answer again; it knows no request ids.
-  if (write.name === 'bootstrap') {
-    const { secret } = write.input as OperationInput<'bootstrap'>;
-    return secret === undefined || secret === ''
-      ? { ...write, input: { secret: random.uuid() } as OperationInput<Name> }
-      : write;
-  }
-  if (hasId(write)) return write;
-  return { ...write, call: { ...write.call, requestId: requestIdOfServer(random) } };
-}
-
-/** Whether a second try of the same write changes nothing when the first took effect. */
-export function hasId({ name, input, call }: Asked<OperationName>): boolean {
-  if (name === 'bootstrap') return (input as OperationInput<'bootstrap'>).secret !== undefined;
-  return call.requestId !== undefined && call.requestId !== '';
-}
-
-export function isUnknown(error: unknown): error is AclError {
-  return error instanceof AclError && error.code === 'outcome-unknown';
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof AclError && error.code === 'unavailable';
-}
-
-/**
- * Whose request it is cannot be told where nobody has that secret: it was not looked for among those that were done.
- */
-function isOfNobody(error: unknown): boolean {
-  return error instanceof AclError && error.code === 'token-unknown';
-}
-
-/** A refusal of this server before it asked anybody. */
-export class NotAsked extends AclError {}
-
-/** Whether a failed try says nothing of what became of earlier ones. */
-export function saysNothingOfEarlier(error: unknown): boolean {
-  return error instanceof NotAsked || isMoved(error) || isUnavailable(error) || isOfNobody(error);
-}
-
-/** Nothing was done by this try: the primary is another datacenter by now. */
-export function isMoved(error: unknown): error is AclError {
-  return error instanceof AclError && error.code === 'not-primary';
-}
-
-/** What is known of the tries of a write. */
-export interface Tries {
-  readonly given: Asked<OperationName>;
-  /** Whoever refused the last try has seen to it that no earlier one takes effect any more. */
-  readonly isLast: boolean;
-}
-
-/**
- * What is told of a write after its last try failed: `unknown`, if what became of an earlier one is not
- * known and the last one says nothing of it. A server without room for it does not, nor one that knows no
- * token with its secret any more: that token may have been deleted behind the write. One that refuses it does
- * not where the earlier try may still be on its way: it would find another state than this one, and take
- * effect. One whose datacenter is not primary any more does not either; the next primary can tell by an id of
- * the client, and for whoever goes on to ask it `unknown` is the cause of the refusal.
- */
-export function leastKnown(
-  failure: unknown,
-  unknown: AclError | undefined,
-  { given, isLast }: Tries,
-): unknown {
-  if (unknown === undefined) return failure;
-  if (isMoved(failure) && hasId(given)) {
-    return new AclError(failure.code, failure.message, { cause: unknown });
-  }
-  return isLast && !saysNothingOfEarlier(failure) ? failure : unknown;
-}
-
-/** Of a write that goes on to another primary: an earlier try of which it is not known what became of it. */
-export function unknownBehind(error: unknown): AclError | undefined {
-  const cause = isMoved(error) ? error.cause : undefined;
-  return isUnknown(cause) ? cause : undefined;
 }

@@ -2,18 +2,10 @@
 // changed nothing. The same state and the same command give the same bytes on every node.
 
 import { assert } from '../../../cluster/base/assert.ts';
-import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { AclError, invalid } from '../../acl/error.ts';
-import {
-  deletePendingLogin,
-  forgetRequest,
-  readRequest,
-  REQUEST_MEMORY_MS,
-  rememberRequest,
-  setPendingLogin,
-} from '../rows/bookkeeping.ts';
+import { readRequest, REQUEST_MEMORY_MS, rememberRequest } from '../rows/bookkeeping.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { Change, Command, RequestMark } from '../commands/commands.ts';
+import type { Change, ChangeOf, ChangeType, Command, RequestMark } from '../commands/commands.ts';
 import { forgetsByName } from '../commands/feature-levels.ts';
 import type { EntryRequest } from '../global-log/global-entry.ts';
 import type { Answer, Outcome } from '../commands/outcome.ts';
@@ -21,6 +13,13 @@ import { readToken } from '../reads/reads.ts';
 import { stillHolds } from '../reads/standing-outcome.ts';
 import { applyAuthMethodDelete, applyAuthMethodSet } from './auth-method.ts';
 import { applyBindingRuleDelete, applyBindingRuleSet } from './binding-rule.ts';
+import {
+  applyLevelRaise,
+  applyPendingLoginDelete,
+  applyPendingLoginSet,
+  applyRequestForget,
+  applyRequestTrim,
+} from './bookkeeping.ts';
 import { applyBootstrap, applyEnsureBuiltins } from './builtins.ts';
 import type { ApplyContext } from './checks.ts';
 import {
@@ -55,6 +54,51 @@ import {
 import { applyRoleDelete, applyRoleSet } from './role.ts';
 import { applyTokenDelete, applyTokenReap, applyTokenSet } from './token.ts';
 
+type Handler<C extends Change> = (context: ApplyContext, change: C) => Answer;
+
+const HANDLERS: { readonly [Type in ChangeType]: Handler<ChangeOf<Type>> } = {
+  'token.set': applyTokenSet,
+  'token.delete': applyTokenDelete,
+  'token.reap': applyTokenReap,
+  'policy.set': applyPolicySet,
+  'policy.delete': applyPolicyDelete,
+  'role.set': applyRoleSet,
+  'role.delete': applyRoleDelete,
+  'auth-method.set': applyAuthMethodSet,
+  'auth-method.delete': applyAuthMethodDelete,
+  'binding-rule.set': applyBindingRuleSet,
+  'binding-rule.delete': applyBindingRuleDelete,
+  'namespace.set': applyNamespaceSet,
+  'namespace.delete': applyNamespaceDelete,
+  bootstrap: applyBootstrap,
+  'ensure-builtins': applyEnsureBuiltins,
+  'request-id.trim': applyRequestTrim,
+  'request-id.forget': applyRequestForget,
+  'level.raise': applyLevelRaise,
+  'pending-login.set': applyPendingLoginSet,
+  'pending-login.delete': applyPendingLoginDelete,
+  'restore.begin': applyRestoreBegin,
+  'restore.chunk': applyRestoreChunk,
+  'restore.commit': applyRestoreCommit,
+  'restore.abandon': applyRestoreAbandon,
+  'global-log.begin': applyGlobalLogBegin,
+  'global-log.apply': applyGlobalLogApply,
+  'global-log.trim': applyGlobalLogTrim,
+  'global-snapshot.begin': applyGlobalSnapshotBegin,
+  'global-snapshot.chunk': applyGlobalSnapshotChunk,
+  'global-snapshot.carry': applyGlobalSnapshotCarry,
+  'global-snapshot.commit': applyGlobalSnapshotCommit,
+  'epoch.promise': applyEpochPromise,
+  'epoch.start': applyEpochStart,
+  'epoch.fence': applyEpochFence,
+  'divergent.discard': applyDivergentDiscard,
+  'divergent.drop': applyDivergentDrop,
+  'datacenters.set': applyDatacentersSet,
+  'datacenter.remove': applyDatacenterRemove,
+  'datacenter.allow': applyDatacenterAllow,
+  'federation.adopt': applyFederationAdopt,
+};
+
 /** Applies one command. Never throws on what a command says. */
 export function applyCommand(changes: ChangeSet, command: Command): Outcome {
   changes.beginCommand();
@@ -82,105 +126,14 @@ function answered(changes: ChangeSet, command: Command): Outcome {
   if (isGlobalChange(change, (id) => readToken(changes, id)?.local === true)) {
     changes.requireGlobalWrites();
   }
-  const answer = applyChange({ changes, timeMs, cas, principal }, change);
+  // The type of a change picks the handler of that very type.
+  const handle = HANDLERS[change.type] as Handler<Change>;
+  const answer = handle({ changes, timeMs, cas, principal }, change);
   changes.endObjects({ timeMs, principal, request: entryRequestOf(request, answer) });
   const { index, position } = changes;
   const outcome = { kind: 'applied', answer, index, position, replayed: false } as const;
   if (request !== undefined) rememberRequest(changes, request, timeMs, outcome);
   return outcome;
-}
-
-function applyChange(context: ApplyContext, change: Change): Answer {
-  const { changes, timeMs } = context;
-  switch (change.type) {
-    case 'token.set':
-      return applyTokenSet(context, change);
-    case 'token.delete':
-      return applyTokenDelete(context, change);
-    case 'token.reap':
-      return applyTokenReap(context, change);
-    case 'policy.set':
-      return applyPolicySet(context, change);
-    case 'policy.delete':
-      return applyPolicyDelete(context, change);
-    case 'role.set':
-      return applyRoleSet(context, change);
-    case 'role.delete':
-      return applyRoleDelete(context, change);
-    case 'auth-method.set':
-      return applyAuthMethodSet(context, change);
-    case 'auth-method.delete':
-      return applyAuthMethodDelete(context, change);
-    case 'binding-rule.set':
-      return applyBindingRuleSet(context, change);
-    case 'binding-rule.delete':
-      return applyBindingRuleDelete(context, change);
-    case 'namespace.set':
-      return applyNamespaceSet(context, change);
-    case 'namespace.delete':
-      return applyNamespaceDelete(context, change);
-    case 'bootstrap':
-      return applyBootstrap(context, change);
-    case 'ensure-builtins':
-      return applyEnsureBuiltins(context, change);
-    case 'request-id.trim':
-      for (const key of change.keys) trimRequest(changes, key, timeMs);
-      return { type: 'done' };
-    case 'request-id.forget':
-      for (const key of change.keys) forgetRequest(changes, key);
-      return { type: 'done' };
-    case 'level.raise':
-      changes.raiseLevel(change.level);
-      return { type: 'done' };
-    case 'pending-login.set':
-      setPendingLogin(changes, change.key, change);
-      return { type: 'done' };
-    case 'pending-login.delete':
-      for (const key of change.keys) deletePendingLogin(changes, key);
-      return { type: 'done' };
-    case 'restore.begin':
-      return applyRestoreBegin(context, change);
-    case 'restore.chunk':
-      return applyRestoreChunk(context, change);
-    case 'restore.commit':
-      return applyRestoreCommit(context, change);
-    case 'restore.abandon':
-      return applyRestoreAbandon(context, change);
-    case 'global-log.begin':
-      return applyGlobalLogBegin(context, change);
-    case 'global-log.apply':
-      return applyGlobalLogApply(context, change);
-    case 'global-log.trim':
-      return applyGlobalLogTrim(context, change);
-    case 'global-snapshot.begin':
-      return applyGlobalSnapshotBegin(context, change);
-    case 'global-snapshot.chunk':
-      return applyGlobalSnapshotChunk(context, change);
-    case 'global-snapshot.carry':
-      return applyGlobalSnapshotCarry(context, change);
-    case 'global-snapshot.commit':
-      return applyGlobalSnapshotCommit(context, change);
-    case 'epoch.promise':
-      return applyEpochPromise(context, change);
-    case 'epoch.start':
-      return applyEpochStart(context, change);
-    case 'epoch.fence':
-      return applyEpochFence(context, change);
-    case 'divergent.discard':
-      return applyDivergentDiscard(context, change);
-    case 'divergent.drop':
-      return applyDivergentDrop(context, change);
-    case 'datacenters.set':
-      return applyDatacentersSet(context, change);
-    case 'datacenter.remove':
-      return applyDatacenterRemove(context, change);
-    case 'datacenter.allow':
-      return applyDatacenterAllow(context, change);
-    case 'federation.adopt':
-      return applyFederationAdopt(context, change);
-    default:
-      return unreachable(change);
-  }
 }
 
 /** What the global log remembers of the request: repeats are known wherever the primary is. */
@@ -189,10 +142,4 @@ function entryRequestOf(
   answer: Answer,
 ): EntryRequest | undefined {
   return request === undefined || answer.type === 'verdict' ? undefined : { ...request, answer };
-}
-
-function trimRequest(changes: ChangeSet, key: Uint8Array, timeMs: number): void {
-  const remembered = readRequest(changes, key);
-  if (remembered === undefined || remembered.timeMs + REQUEST_MEMORY_MS > timeMs) return;
-  forgetRequest(changes, key);
 }

@@ -5,7 +5,7 @@ import type { AuthMethod } from '../../acl/auth-method.ts';
 import { invalid } from '../../acl/error.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { Change } from '../commands/commands.ts';
+import type { ChangeOf } from '../commands/commands.ts';
 import { AUTH_METHODS, BINDING_RULES, methodKey } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readAuthMethod, readRulesOfMethod } from '../reads/reads.ts';
@@ -14,7 +14,7 @@ import { type ApplyContext, requireCas, requireNamespace } from './checks.ts';
 
 export function applyAuthMethodSet(
   context: ApplyContext,
-  { method }: Extract<Change, { readonly type: 'auth-method.set' }>,
+  { method }: ChangeOf<'auth-method.set'>,
 ): Answer {
   const made = setMethod(context, method);
   context.changes.put(AUTH_METHODS, made);
@@ -37,7 +37,7 @@ function setMethod(context: ApplyContext, method: Unstamped<AuthMethod>): AuthMe
 
 export function applyAuthMethodDelete(
   context: ApplyContext,
-  { namespace, name }: Extract<Change, { readonly type: 'auth-method.delete' }>,
+  { namespace, name }: ChangeOf<'auth-method.delete'>,
 ): Answer {
   const { changes } = context;
   const method = readAuthMethod(changes, namespace, name);

@@ -5,7 +5,7 @@ import { invalid } from '../../acl/error.ts';
 import { nameKey } from '../../acl/names.ts';
 import { bindingRuleToUpdateMissing, unknownAuthMethod } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
-import type { Change } from '../commands/commands.ts';
+import type { ChangeOf } from '../commands/commands.ts';
 import { BINDING_RULES } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readAuthMethod, readBindingRule } from '../reads/reads.ts';
@@ -13,7 +13,7 @@ import { type ApplyContext, requireCas, requireFreshId, requireNamespace } from 
 
 export function applyBindingRuleSet(
   context: ApplyContext,
-  { presence, rule }: Extract<Change, { readonly type: 'binding-rule.set' }>,
+  { presence, rule }: ChangeOf<'binding-rule.set'>,
 ): Answer {
   const made = presence === 'create' ? created(context, rule) : updated(context, rule);
   context.changes.put(BINDING_RULES, made);
@@ -49,7 +49,7 @@ function requireMethod({ changes }: ApplyContext, rule: Unstamped<BindingRule>):
 
 export function applyBindingRuleDelete(
   context: ApplyContext,
-  { id }: Extract<Change, { readonly type: 'binding-rule.delete' }>,
+  { id }: ChangeOf<'binding-rule.delete'>,
 ): Answer {
   const rule = readBindingRule(context.changes, id);
   requireCas(context, rule);

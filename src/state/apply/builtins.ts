@@ -9,7 +9,7 @@ import type { Policy } from '../../acl/policy.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { Token } from '../../acl/token.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { Change } from '../commands/commands.ts';
+import type { ChangeOf } from '../commands/commands.ts';
 import { bootstrapsOnce } from '../commands/feature-levels.ts';
 import { NAMESPACES, POLICIES, TOKENS } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
@@ -19,7 +19,7 @@ import { requireFreshIds, requireRights } from './token.ts';
 
 export function applyBootstrap(
   context: ApplyContext,
-  { token, resetIndex }: Extract<Change, { readonly type: 'bootstrap' }>,
+  { token, resetIndex }: ChangeOf<'bootstrap'>,
 ): Answer {
   const { changes } = context;
   requireBootstrapAllowed(changes, resetIndex);
@@ -54,7 +54,7 @@ function requireBootstrapAllowed(changes: ChangeSet, resetIndex: number | undefi
 /** Makes what is missing; a built-in policy whose rules are of another release gets the new ones. */
 export function applyEnsureBuiltins(
   { changes }: ApplyContext,
-  { policies, tokens, namespace }: Extract<Change, { readonly type: 'ensure-builtins' }>,
+  { policies, tokens, namespace }: ChangeOf<'ensure-builtins'>,
 ): Answer {
   if (!hasNamespace(changes, namespace.name)) {
     changes.put(NAMESPACES, {

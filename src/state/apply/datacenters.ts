@@ -2,7 +2,7 @@
 // the list is an entry of the global log, one at a time.
 
 import { AclError, invalid } from '../../acl/error.ts';
-import type { Change } from '../commands/commands.ts';
+import type { ChangeOf } from '../commands/commands.ts';
 import { mayChangeDatacenters } from '../global-log/election.ts';
 import {
   currentEpoch,
@@ -16,14 +16,12 @@ import type { VerdictAnswer } from '../global-log/verdict.ts';
 import type { ApplyContext } from './checks.ts';
 import { verdictOf } from './global-log.ts';
 
-type DatacenterChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
-
 /** The list is written with every global change: so many that were removed are remembered at most. */
 const REMOVED_MAX = 64;
 
 export function applyDatacentersSet(
   context: ApplyContext,
-  { datacenters, majoritySeq }: DatacenterChange<'datacenters.set'>,
+  { datacenters, majoritySeq }: ChangeOf<'datacenters.set'>,
 ): VerdictAnswer {
   const { changes } = context;
   const { replication } = changes;
@@ -39,7 +37,7 @@ export function applyDatacentersSet(
 
 export function applyDatacenterRemove(
   context: ApplyContext,
-  { name, majoritySeq, isForced }: DatacenterChange<'datacenter.remove'>,
+  { name, majoritySeq, isForced }: ChangeOf<'datacenter.remove'>,
 ): Answer {
   const replication = logOf(context);
   const removed = removedOf(replication);
@@ -64,7 +62,7 @@ export function applyDatacenterRemove(
 
 export function applyDatacenterAllow(
   context: ApplyContext,
-  { name }: DatacenterChange<'datacenter.allow'>,
+  { name }: ChangeOf<'datacenter.allow'>,
 ): Answer {
   const replication = logOf(context);
   if (!removedOf(replication).includes(name)) return { type: 'deleted', existed: false };
@@ -74,7 +72,7 @@ export function applyDatacenterAllow(
 
 export function applyFederationAdopt(
   { changes }: ApplyContext,
-  { federationId }: DatacenterChange<'federation.adopt'>,
+  { federationId }: ChangeOf<'federation.adopt'>,
 ): VerdictAnswer {
   const { replication } = changes;
   if (replication === undefined) return verdictOf(changes, 'not-begun');

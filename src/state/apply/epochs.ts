@@ -3,7 +3,7 @@
 // lower epoch is taken after a promise.
 
 import type { ChangeSet } from '../change-set.ts';
-import type { Change } from '../commands/commands.ts';
+import type { ChangeOf } from '../commands/commands.ts';
 import { forkOf } from '../global-log/chain.ts';
 import { mayPromise, mayStart } from '../global-log/election.ts';
 import { entryKey } from '../global-log/global-log-writer.ts';
@@ -13,11 +13,9 @@ import type { VerdictAnswer } from '../global-log/verdict.ts';
 import type { ApplyContext } from './checks.ts';
 import { TRIM_ENTRIES_MAX, verdictOf } from './global-log.ts';
 
-type EpochChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
-
 export function applyEpochPromise(
   { changes }: ApplyContext,
-  { epoch, candidate, at }: EpochChange<'epoch.promise'>,
+  { epoch, candidate, at }: ChangeOf<'epoch.promise'>,
 ): VerdictAnswer {
   const { replication } = changes;
   if (replication === undefined) return verdictOf(changes, 'not-begun');
@@ -28,7 +26,7 @@ export function applyEpochPromise(
 
 export function applyEpochStart(
   { changes, timeMs, principal }: ApplyContext,
-  claim: EpochChange<'epoch.start'>,
+  claim: ChangeOf<'epoch.start'>,
 ): VerdictAnswer {
   const { replication } = changes;
   if (replication === undefined) return verdictOf(changes, 'not-begun');
@@ -48,7 +46,7 @@ export function applyEpochStart(
  */
 export function applyEpochFence(
   { changes }: ApplyContext,
-  { epochs }: EpochChange<'epoch.fence'>,
+  { epochs }: ChangeOf<'epoch.fence'>,
 ): VerdictAnswer {
   const { replication } = changes;
   const heard = epochs.at(-1)?.epoch;
@@ -69,7 +67,7 @@ export function applyEpochFence(
 
 export function applyDivergentDiscard(
   { changes }: ApplyContext,
-  { epoch, upTo }: EpochChange<'divergent.discard'>,
+  { epoch, upTo }: ChangeOf<'divergent.discard'>,
 ): VerdictAnswer {
   const { replication } = changes;
   if (replication === undefined) return verdictOf(changes, 'not-begun');
@@ -91,7 +89,7 @@ function discarded(changes: ChangeSet, range: EntryRange, upTo: number): readonl
 
 export function applyDivergentDrop(
   { changes }: ApplyContext,
-  { epoch, seq }: EpochChange<'divergent.drop'>,
+  { epoch, seq }: ChangeOf<'divergent.drop'>,
 ): VerdictAnswer {
   const { replication } = changes;
   if (replication === undefined) return verdictOf(changes, 'not-begun');

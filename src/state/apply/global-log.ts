@@ -6,7 +6,7 @@ import { AssertionError, must } from '../../../cluster/base/assert.ts';
 import { AclError, invalid } from '../../acl/error.ts';
 import { rememberRequest } from '../rows/bookkeeping.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { Change } from '../commands/commands.ts';
+import type { ChangeOf } from '../commands/commands.ts';
 import { epochAt } from '../global-log/chain.ts';
 import { type GlobalCursor, isSameCursor, originHash } from '../global-log/cursor.ts';
 import {
@@ -24,14 +24,12 @@ import { type Fields, fieldsOrNone } from '../rows/packing.ts';
 import { applyEffects, fittingEffects } from './arrived-effects.ts';
 import type { ApplyContext } from './checks.ts';
 
-type LogChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
-
 /** Entries that one command drops: deleting them must not keep the event loop for long. */
 export const TRIM_ENTRIES_MAX = 1024;
 
 export function applyGlobalLogBegin(
   { changes }: ApplyContext,
-  { datacenter, primary, isWitness }: LogChange<'global-log.begin'>,
+  { datacenter, primary, isWitness }: ChangeOf<'global-log.begin'>,
 ): Answer {
   const { replication, position } = changes;
   if (replication !== undefined) {
@@ -63,7 +61,7 @@ export function applyGlobalLogBegin(
 
 export function applyGlobalLogApply(
   { changes }: ApplyContext,
-  { epoch, from, entries, to }: LogChange<'global-log.apply'>,
+  { epoch, from, entries, to }: ChangeOf<'global-log.apply'>,
 ): VerdictAnswer {
   const { replication } = changes;
   const refusal = replication === undefined ? 'not-begun' : refusalOf(replication, epoch, from);
@@ -176,7 +174,7 @@ function readEntry(fields: Fields): GlobalEntry | undefined {
 
 export function applyGlobalLogTrim(
   { changes }: ApplyContext,
-  { upTo }: LogChange<'global-log.trim'>,
+  { upTo }: ChangeOf<'global-log.trim'>,
 ): Answer {
   const { replication } = changes;
   if (replication === undefined) throw new AclError('unavailable', 'there is no global log here');

@@ -5,7 +5,7 @@
 import { AssertionError, must } from '../../../cluster/base/assert.ts';
 import type { KvRow } from '../../../cluster/platform/kv.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { Change } from '../commands/commands.ts';
+import type { ChangeOf } from '../commands/commands.ts';
 import { Digest } from '../rows/digest.ts';
 import { isStrictOnRows } from '../commands/feature-levels.ts';
 import { isGlobalRow } from '../global-effects.ts';
@@ -29,11 +29,9 @@ import { NO_BYTES } from '../rows/tables.ts';
 import type { ApplyContext } from './checks.ts';
 import { verdictOf } from './global-log.ts';
 
-type SnapshotChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
-
 export function applyGlobalSnapshotBegin(
   { changes, timeMs }: ApplyContext,
-  { id, header: bytes }: SnapshotChange<'global-snapshot.begin'>,
+  { id, header: bytes }: ChangeOf<'global-snapshot.begin'>,
 ): VerdictAnswer {
   const header = readHeader(bytes);
   const refusal = header === undefined ? 'broken-chain' : refusalOf(changes, header);
@@ -57,7 +55,7 @@ export function applyGlobalSnapshotBegin(
 
 export function applyGlobalSnapshotChunk(
   { changes, timeMs }: ApplyContext,
-  { id, number, rows: packed }: SnapshotChange<'global-snapshot.chunk'>,
+  { id, number, rows: packed }: ChangeOf<'global-snapshot.chunk'>,
 ): VerdictAnswer {
   const staged = stagedOf(changes, id);
   const { chunkCount, carryCount, lastKey: before } = staged?.progress ?? NOTHING;
@@ -84,7 +82,7 @@ export function applyGlobalSnapshotChunk(
 
 export function applyGlobalSnapshotCarry(
   { changes, timeMs }: ApplyContext,
-  { id, number, keys, isLast }: SnapshotChange<'global-snapshot.carry'>,
+  { id, number, keys, isLast }: ChangeOf<'global-snapshot.carry'>,
 ): VerdictAnswer {
   const staged = stagedOf(changes, id);
   const { carryCount, isCarried } = staged?.progress ?? NOTHING;
@@ -101,7 +99,7 @@ export function applyGlobalSnapshotCarry(
 
 export function applyGlobalSnapshotCommit(
   { changes }: ApplyContext,
-  { id }: SnapshotChange<'global-snapshot.commit'>,
+  { id }: ChangeOf<'global-snapshot.commit'>,
 ): VerdictAnswer {
   const staged = stagedOf(changes, id);
   if (staged?.progress.isCarried !== true) return verdictOf(changes, 'other-cursor');

@@ -6,7 +6,7 @@ import type { Namespace } from '../../acl/namespace.ts';
 import { namespaceToUpdateMissing, unknownPolicyId, unknownRoleId } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { Change } from '../commands/commands.ts';
+import type { ChangeOf } from '../commands/commands.ts';
 import { NAMESPACES } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readNamespace } from '../reads/reads.ts';
@@ -16,7 +16,7 @@ import { type ApplyContext, requireCas, requireLinks } from './checks.ts';
 
 export function applyNamespaceSet(
   context: ApplyContext,
-  { presence, namespace }: Extract<Change, { readonly type: 'namespace.set' }>,
+  { presence, namespace }: ChangeOf<'namespace.set'>,
 ): Answer {
   const existing = readNamespace(context.changes, namespace.name);
   if (presence === 'create' && existing !== undefined) {
@@ -46,7 +46,7 @@ function checked(
 
 export function applyNamespaceDelete(
   context: ApplyContext,
-  { name }: Extract<Change, { readonly type: 'namespace.delete' }>,
+  { name }: ChangeOf<'namespace.delete'>,
 ): Answer {
   if (name === DEFAULT_NAMESPACE) {
     throw invalid('Delete operation not permitted on the default namespace');

@@ -7,7 +7,7 @@ import type { Policy } from '../../acl/policy.ts';
 import { requireDeletablePolicy } from '../../acl/policy-checks.ts';
 import { policyNameTaken, policyToUpdateMissing } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
-import type { Change } from '../commands/commands.ts';
+import type { ChangeOf } from '../commands/commands.ts';
 import { POLICIES } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readPolicy, readPolicyByName } from '../reads/reads.ts';
@@ -15,7 +15,7 @@ import { type ApplyContext, requireCas, requireFreshId, requireNamespace } from 
 
 export function applyPolicySet(
   context: ApplyContext,
-  { presence, policy }: Extract<Change, { readonly type: 'policy.set' }>,
+  { presence, policy }: ChangeOf<'policy.set'>,
 ): Answer {
   const made = presence === 'create' ? createdPolicy(context, policy) : updated(context, policy);
   context.changes.put(POLICIES, made);
@@ -23,7 +23,7 @@ export function applyPolicySet(
 }
 
 /** The new policy, checked and stamped. */
-export function createdPolicy(context: ApplyContext, policy: Unstamped<Policy>): Policy {
+function createdPolicy(context: ApplyContext, policy: Unstamped<Policy>): Policy {
   const { changes } = context;
   requireNamespace(context, policy.namespace);
   requireFreshId('Policy', policy.id, readPolicy(changes, policy.id));
@@ -65,7 +65,7 @@ function requireBuiltinKept(existing: Policy, policy: Unstamped<Policy>): void {
 
 export function applyPolicyDelete(
   context: ApplyContext,
-  { id }: Extract<Change, { readonly type: 'policy.delete' }>,
+  { id }: ChangeOf<'policy.delete'>,
 ): Answer {
   const policy = readPolicy(context.changes, id);
   requireCas(context, policy);

@@ -4,7 +4,7 @@
 // read once it is part of the state. The leader has looked at all of it before: see archives.ts.
 
 import { AclError } from '../../acl/error.ts';
-import type { Change } from '../commands/commands.ts';
+import type { ChangeOf } from '../commands/commands.ts';
 import type { KvRow } from '../../../cluster/platform/kv.ts';
 import { Digest, rowHash } from '../rows/digest.ts';
 import { isStrictOnRows } from '../commands/feature-levels.ts';
@@ -26,13 +26,11 @@ import { chained } from '../snapshot/snapshot-format.ts';
 import { isObjectRow, isRestoredRow } from '../rows/tables.ts';
 import type { ApplyContext } from './checks.ts';
 
-type RestoreChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
-
 const DONE: Answer = { type: 'done' };
 
 export function applyRestoreBegin(
   { changes, timeMs }: ApplyContext,
-  { id }: RestoreChange<'restore.begin'>,
+  { id }: ChangeOf<'restore.begin'>,
 ): Answer {
   changes.putRow(RESTORE_KEY, encodeRestore(newRestore(id, timeMs)));
   changes.setKeyspaceStep('stage');
@@ -41,7 +39,7 @@ export function applyRestoreBegin(
 
 export function applyRestoreChunk(
   context: ApplyContext,
-  { id, number, rows: packed }: RestoreChange<'restore.chunk'>,
+  { id, number, rows: packed }: ChangeOf<'restore.chunk'>,
 ): Answer {
   const { changes, timeMs } = context;
   const before = requireRestore(context, id);
@@ -76,7 +74,7 @@ export function applyRestoreChunk(
 
 export function applyRestoreCommit(
   context: ApplyContext,
-  { id, chunkCount, chain, metaRow }: RestoreChange<'restore.commit'>,
+  { id, chunkCount, chain, metaRow }: ChangeOf<'restore.commit'>,
 ): Answer {
   const progress = requireRestore(context, id);
   if (progress.chunkCount !== chunkCount) {
@@ -96,7 +94,7 @@ export function applyRestoreCommit(
 
 export function applyRestoreAbandon(
   { changes }: ApplyContext,
-  { id }: RestoreChange<'restore.abandon'>,
+  { id }: ChangeOf<'restore.abandon'>,
 ): Answer {
   const value = changes.get(RESTORE_KEY);
   if (value === undefined) return DONE;

@@ -9,7 +9,7 @@ import {
 } from '../../acl/refusals.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
-import type { Change } from '../commands/commands.ts';
+import type { ChangeOf } from '../commands/commands.ts';
 import { ROLES } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readRole, readRoleByName } from '../reads/reads.ts';
@@ -23,7 +23,7 @@ import {
 
 export function applyRoleSet(
   context: ApplyContext,
-  { presence, role }: Extract<Change, { readonly type: 'role.set' }>,
+  { presence, role }: ChangeOf<'role.set'>,
 ): Answer {
   const made = presence === 'create' ? created(context, role) : updated(context, role);
   context.changes.put(ROLES, made);
@@ -67,10 +67,7 @@ function requirePolicies(context: ApplyContext, role: Unstamped<Role>): void {
   requireLinks(context, role.namespace, links, refusals);
 }
 
-export function applyRoleDelete(
-  context: ApplyContext,
-  { id }: Extract<Change, { readonly type: 'role.delete' }>,
-): Answer {
+export function applyRoleDelete(context: ApplyContext, { id }: ChangeOf<'role.delete'>): Answer {
   const role = readRole(context.changes, id);
   requireCas(context, role);
   if (role !== undefined) context.changes.delete(ROLES, role);

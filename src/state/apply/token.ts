@@ -14,7 +14,7 @@ import type { Unstamped } from '../../acl/stamped.ts';
 import type { Token } from '../../acl/token.ts';
 import { isExpired } from '../../acl/token-expiry.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { Change } from '../commands/commands.ts';
+import type { ChangeOf } from '../commands/commands.ts';
 import { tellsLocalDeletions } from '../commands/feature-levels.ts';
 import { TOKENS } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
@@ -24,9 +24,7 @@ import { isVoid, type StandingLookup } from '../reads/standing.ts';
 import { forgetOrigin } from '../rows/token-origin.ts';
 import { type ApplyContext, requireCas, requireLinks, requireNamespace } from './checks.ts';
 
-type TokenChange<Type extends Change['type']> = Extract<Change, { readonly type: Type }>;
-
-export function applyTokenSet(context: ApplyContext, change: TokenChange<'token.set'>): Answer {
+export function applyTokenSet(context: ApplyContext, change: ChangeOf<'token.set'>): Answer {
   const { presence, token } = change;
   const made =
     presence === 'update' ? updatedToken(context, token) : createdToken(context, token, presence);
@@ -122,7 +120,7 @@ function isSameExpiration(
 
 export function applyTokenDelete(
   context: ApplyContext,
-  { accessorId }: TokenChange<'token.delete'>,
+  { accessorId }: ChangeOf<'token.delete'>,
 ): Answer {
   if (accessorId === ANONYMOUS_ACCESSOR) {
     throw invalid('Delete operation not permitted on the anonymous token');
@@ -137,7 +135,7 @@ export function applyTokenDelete(
 /** Deletes those that are void at the command's time; what was renewed or never was there stays so. */
 export function applyTokenReap(
   { changes, timeMs }: ApplyContext,
-  { accessorIds }: TokenChange<'token.reap'>,
+  { accessorIds }: ChangeOf<'token.reap'>,
 ): Answer {
   const state: StandingLookup = {
     authMethod: (namespace, name) => readAuthMethod(changes, namespace, name),

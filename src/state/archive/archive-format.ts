@@ -14,7 +14,7 @@
 import { ArchiveDamage } from './archive-damage.ts';
 import { type ArchiveInfo, checkedInfo } from './archive-info.ts';
 
-export const ARCHIVE_FORMAT = 2;
+const ARCHIVE_FORMAT = 2;
 
 export const ENTRY = { meta: 'meta.json', state: 'state.bin', sums: 'SHA256SUMS' } as const;
 

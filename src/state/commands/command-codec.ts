@@ -3,7 +3,7 @@
 // 1 is the first and only one. Presence 4 came later, and commands from 23 on: a release before them ends
 // at such a command. Who asked stands at the end where it is known: a release before that passes it over.
 
-import type { Change, ChangeType, Command, Presence, RequestMark } from './commands.ts';
+import type { Change, ChangeOf, ChangeType, Command, Presence, RequestMark } from './commands.ts';
 import type { AccessorId } from '../../acl/ids.ts';
 import {
   cursorFields,
@@ -85,8 +85,6 @@ const PRESENCE_NUMBER: Readonly<Record<Presence, number>> = {
   either: 3,
   'create-drawn': 4,
 };
-
-type ChangeOf<Type extends ChangeType> = Extract<Change, { readonly type: Type }>;
 
 interface ChangeCodec<C extends Change> {
   fieldsOf(change: C): Fields;

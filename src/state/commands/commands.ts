@@ -216,6 +216,9 @@ export type Change =
 
 export type ChangeType = Change['type'];
 
+/** The command of that type. */
+export type ChangeOf<Type extends ChangeType> = Extract<Change, { readonly type: Type }>;
+
 /** What enters the log. */
 export interface Command {
   readonly change: Change;

@@ -60,7 +60,7 @@ export function successorIn(replication: Replication): string | undefined {
 }
 
 /** Whether more than half of the voters are among the names. */
-export function hasMajority(datacenters: readonly Datacenter[], names: readonly string[]): boolean {
+function hasMajority(datacenters: readonly Datacenter[], names: readonly string[]): boolean {
   const voters = datacenters.filter(({ isVoter }) => isVoter);
   const promised = voters.filter(({ name }) => names.includes(name));
   return promised.length * 2 > voters.length;

@@ -72,7 +72,7 @@ export interface GlobalEntry {
 const FORMAT = 1;
 
 /** For ever: see scripts/registry.json. */
-export const BODY_NUMBER: Readonly<Record<EntryBody['kind'], number>> = {
+const BODY_NUMBER: Readonly<Record<EntryBody['kind'], number>> = {
   effects: 1,
   reset: 2,
   'epoch-start': 3,

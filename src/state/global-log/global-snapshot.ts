@@ -25,7 +25,7 @@ import {
 } from './replication.ts';
 
 /** Of the rows in one piece; a single larger row makes a piece of its own. */
-export const GLOBAL_PIECE_BYTES = 64 * 1024;
+const GLOBAL_PIECE_BYTES = 64 * 1024;
 
 /** What a snapshot is of. */
 export interface GlobalSnapshotHeader {

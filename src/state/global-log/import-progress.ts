@@ -25,7 +25,7 @@ export interface ImportProgress {
   readonly sums: Sums;
 }
 
-export const IMPORT_FORMAT = 2;
+const IMPORT_FORMAT = 2;
 
 export function encodeImport(progress: ImportProgress): Uint8Array {
   const { id, timeMs, header, chunkCount, lastKey, carryCount, sums } = progress;

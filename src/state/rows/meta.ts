@@ -31,7 +31,7 @@ export type Totals = ObjectCounts & {
   readonly namespaces: number;
 };
 
-export const NO_COUNTS: ObjectCounts = {
+const NO_COUNTS: ObjectCounts = {
   tokens: 0,
   policies: 0,
   roles: 0,

@@ -5,7 +5,7 @@ import type { KvRow } from '../../../cluster/platform/kv.ts';
 import { NO_BYTES } from '../rows/tables.ts';
 
 /** No row is larger: what one command carries fits. */
-export const ROW_MAX_BYTES = 16 * 1024 * 1024;
+const ROW_MAX_BYTES = 16 * 1024 * 1024;
 
 interface Lengths {
   readonly keyAt: number;

@@ -14,7 +14,7 @@ import {
   type NewTokenGiven,
   type TokenUpdateGiven,
 } from '../../../src/acl/token-checks.ts';
-import { DEFAULT_TTL_LIMITS } from '../../../src/acl/token-expiry.ts';
+import { TTL_LIMITS } from '../../support/fixtures.ts';
 
 export const NOW = Date.parse('2026-11-21T06:00:00.500Z');
 
@@ -40,7 +40,7 @@ export function givenForCreate(changes: Partial<NewTokenGiven> = {}): NewTokenGi
     freshAccessorId: ACCESSOR,
     freshSecretId: SECRET,
     namespace: DEFAULT_NAMESPACE,
-    limits: DEFAULT_TTL_LIMITS,
+    limits: TTL_LIMITS,
     localTokensEnabled: true,
     idInUse: (id) => id === USED_ID,
     resolveLinks: () => ({ policies: [], roles: [] }),

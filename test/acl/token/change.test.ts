@@ -18,7 +18,7 @@ import {
   cloneToken,
   requireDeletableToken,
 } from '../../../src/acl/token-checks.ts';
-import { DEFAULT_TTL_LIMITS, isExpired } from '../../../src/acl/token-expiry.ts';
+import { isExpired } from '../../../src/acl/token-expiry.ts';
 import { refusalOf } from '../refusal-of.ts';
 import {
   NOW,
@@ -33,6 +33,7 @@ import {
   givenForUpdate,
   storedToken,
 } from './cases.ts';
+import { TTL_LIMITS } from '../../support/fixtures.ts';
 
 t.test('update: links and description are replaced, the rest stays', async (t) => {
   const existing = storedToken({
@@ -167,7 +168,7 @@ t.test('clone: rights and expiry are copied, ids and times are new', async (t) =
     nowMs: NOW + 1000,
     freshAccessorId: GIVEN_ID as AccessorId,
     freshSecretId: USED_ID as SecretId,
-    limits: DEFAULT_TTL_LIMITS,
+    limits: TTL_LIMITS,
   };
   const { createIndex: _created, modifyIndex: _modified, ...unstamped } = source;
   const clone = cloneToken(source, 'copy', fresh);

@@ -2,14 +2,15 @@
 
 import { assert } from '../../../cluster/base/assert.ts';
 import { type Entry, limitSize } from '../../../cluster/raft/entry.ts';
-import { type HardState, NO_HARD_STATE } from '../../../cluster/raft/hard-state.ts';
+import type { HardState } from '../../../cluster/raft/hard-state.ts';
 import { type Membership, NO_MEMBERS } from '../../../cluster/raft/membership.ts';
+import { NO_NODE } from '../../../cluster/raft/node-id.ts';
 import type { Snapshot } from '../../../cluster/raft/snapshot.ts';
 import type { LogRefusal, RaftStorage } from '../../../cluster/raft/storage.ts';
 
 /** A log on a disk that never fails. Snapshots come from whoever keeps the state machine. */
 export class MemoryStorage implements RaftStorage {
-  hardState: HardState = NO_HARD_STATE;
+  hardState: HardState = { term: 0, vote: NO_NODE, commitIndex: 0 };
   /** The membership of the applied state; kept by whoever keeps the state machine. */
   membership: Membership = NO_MEMBERS;
   snapshotSource: () => Snapshot | undefined = () => undefined;

@@ -3,8 +3,8 @@
 
 import { ReadQueue } from '../../../cluster/raft/read-queue.ts';
 import { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
-import { PendingProposals } from '../../../cluster/replica/pending-proposals.ts';
-import { ReadBarriers } from '../../../cluster/replica/read-barriers.ts';
+import { PendingProposals } from '../../../cluster/replica/requests/pending-proposals.ts';
+import { ReadBarriers } from '../../../cluster/replica/requests/read-barriers.ts';
 import type { Mutant } from './mutant.ts';
 import { replaced, together } from './replaced.ts';
 

@@ -11,7 +11,7 @@ import {
 } from '../../../cluster/federation/promotion/promotion-frames.ts';
 import { RestOfLog } from '../../../cluster/federation/promotion/rest-of-log.ts';
 import { MemberCalls } from '../../../cluster/member/member-calls.ts';
-import { ReadBarriers } from '../../../cluster/replica/read-barriers.ts';
+import { ReadBarriers } from '../../../cluster/replica/requests/read-barriers.ts';
 import { Guests } from '../../../cluster/transport/guests.ts';
 import type { Policy } from '../../../src/acl/policy.ts';
 import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';

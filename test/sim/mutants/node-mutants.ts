@@ -1,6 +1,6 @@
 // Planted bugs of the service on top: caches that hold what is gone, and requests that happen twice.
 
-import { ReadBarriers } from '../../../cluster/replica/read-barriers.ts';
+import { ReadBarriers } from '../../../cluster/replica/requests/read-barriers.ts';
 import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
 import { RefusedRequests } from '../../../src/service/writes/refused-requests.ts';
 import { RightsCache } from '../../../src/service/rights/rights-cache.ts';

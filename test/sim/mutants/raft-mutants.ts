@@ -3,7 +3,7 @@
 import type { Message, StorageAppendMessage } from '../../../cluster/raft/message.ts';
 import { RaftLog } from '../../../cluster/raft/raft-log.ts';
 import { RawNode, type Ready } from '../../../cluster/raft/raw-node.ts';
-import { StoredLog } from '../../../cluster/replica/stored-log.ts';
+import { StoredLog } from '../../../cluster/replica/workers/stored-log.ts';
 import type { Mutant } from './mutant.ts';
 import { replaced, together } from './replaced.ts';
 

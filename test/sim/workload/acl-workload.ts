@@ -30,6 +30,7 @@ import {
   writeQuestion,
 } from './acl-requests.ts';
 import { type Came, cameAs, cameFrom } from './came.ts';
+import { ClientLoop, triedUntil } from './client-loop.ts';
 import { drawWeighted } from './draw-weighted.ts';
 import type { ObjectInput, ObjectOutput } from './object-model.ts';
 import type { Workload } from './workload.ts';
@@ -82,13 +83,12 @@ interface Client {
 
 export class AclWorkload implements Workload {
   readonly #options: AclWorkloadOptions;
+  readonly #loop: ClientLoop<Client>;
   readonly #targets: readonly Target[];
   readonly #writes: WriteRecord[] = [];
   readonly #reads: ReadRecord[] = [];
   #clientCount = 0;
   #valueCount = 0;
-  #openCount = 0;
-  #isStopped = false;
   readonly counts = {
     acknowledged: 0,
     refused: 0,
@@ -100,6 +100,8 @@ export class AclWorkload implements Workload {
 
   constructor(options: AclWorkloadOptions) {
     this.#options = options;
+    const { world, thinkMs } = options;
+    this.#loop = new ClientLoop({ world, thinkMs, next: (client) => this.#next(client) });
     const numbers = Array.from({ length: options.keyCount }, (_, place) => place + 1);
     this.#targets = numbers.flatMap((number) => [
       policyTarget(number),
@@ -108,30 +110,30 @@ export class AclWorkload implements Workload {
   }
 
   get isIdle(): boolean {
-    return this.#openCount === 0;
+    return this.#loop.isIdle;
   }
 
   begin(): void {
     const { clientCount } = this.#options;
     for (let place = 0; place < clientCount; place += 1) {
-      this.#thenNext(this.#client(`client ${place}`, undefined));
+      this.#loop.begin(this.#client(`client ${place}`, undefined));
     }
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#loop.stop();
   }
 
   async probe(hosts: readonly SimHost[], timeoutMs: number): Promise<readonly string[]> {
     const { world } = this.#options;
-    const endMs = world.time.nowMs + timeoutMs;
+    const tries = { world, endMs: world.time.nowMs + timeoutMs, pauseMs: 50 };
     const probes = hosts.map(async (host, place) => {
       const client = this.#client(`probe ${place}`, host);
       const target = policyTarget(1000 + place);
-      const wrote = await this.#until(endMs, () =>
+      const wrote = await triedUntil(tries, () =>
         this.#write(client, target, 'create', host, hosts),
       );
-      const read = await this.#until(endMs, () => this.#read(client, target, 'default', host));
+      const read = await triedUntil(tries, () => this.#read(client, target, 'default', host));
       const missing = wrote ? [] : [`a write through ${host.name}`];
       return read ? missing : [...missing, `a read at ${host.name}`];
     });
@@ -162,18 +164,6 @@ export class AclWorkload implements Workload {
       known: new Map(),
       favourite: favourite ?? stream.pick(world.hosts),
     };
-  }
-
-  #thenNext(client: Client): void {
-    const { world, thinkMs } = this.#options;
-    world.time.after(client.stream.exponential(0, thinkMs), () => {
-      if (this.#isStopped) return;
-      this.#openCount += 1;
-      void this.#next(client).then(() => {
-        this.#openCount -= 1;
-        this.#thenNext(client);
-      });
-    });
   }
 
   async #next(client: Client): Promise<void> {
@@ -266,7 +256,7 @@ export class AclWorkload implements Workload {
 
   /** Who was refused removes the cause: an earlier try that comes late finds nothing in its way. */
   async #mend(client: Client, target: Target, { kind }: ObjectOutput): Promise<void> {
-    if (this.#isStopped || (kind !== 'taken' && kind !== 'missing')) return;
+    if (this.#loop.isStopped || (kind !== 'taken' && kind !== 'missing')) return;
     const { hosts } = this.#options.world;
     const mending = kind === 'taken' ? 'delete' : 'create';
     await this.#write(client, target, mending, client.haste.pick(hosts), hosts);
@@ -274,7 +264,7 @@ export class AclWorkload implements Workload {
 
   /** How long it waits for the first server that it asks for a write. */
   #patienceMs({ haste }: Client, first: SimHost): number {
-    if (this.#isStopped || !haste.chance(HASTY_RATE)) return this.#options.timeoutMs;
+    if (this.#loop.isStopped || !haste.chance(HASTY_RATE)) return this.#options.timeoutMs;
     if (haste.chance(HELD_RATE)) this.#holdUp(first, haste.between(...HELD_MS));
     return haste.between(...HASTY_MS);
   }
@@ -421,17 +411,6 @@ export class AclWorkload implements Workload {
     const shown = typeof came === 'string' ? came : `${came.status} ${came.text}`;
     const says = `${requestId} ${JSON.stringify(input)} was answered ${shown}`;
     this.#options.violations.add('answers', says);
-  }
-
-  async #until(endMs: number, attempt: () => Promise<boolean>): Promise<boolean> {
-    const { world } = this.#options;
-    while (world.time.nowMs < endMs) {
-      if (await attempt()) return true;
-      await new Promise<void>((resolve) => {
-        world.time.after(50, resolve);
-      });
-    }
-    return false;
   }
 }
 

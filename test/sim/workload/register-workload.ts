@@ -28,6 +28,7 @@ import type { LiveNode } from '../subject/subject.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { Stream } from '../world/stream.ts';
 import type { World } from '../world/world.ts';
+import { ClientLoop, triedUntil } from './client-loop.ts';
 import { drawWeighted } from './draw-weighted.ts';
 import type { Workload } from './workload.ts';
 
@@ -75,6 +76,7 @@ interface StaleRead extends RegisterReading {
 
 export class RegisterWorkload implements Workload {
   readonly #options: RegisterWorkloadOptions;
+  readonly #loop: ClientLoop<Client>;
   readonly #operations: Operation<RegisterInput, RegisterOutput>[] = [];
   /** Requests by id: what is known of them. */
   readonly #acknowledged = new Map<string, RegisterOutcome>();
@@ -84,8 +86,6 @@ export class RegisterWorkload implements Workload {
   readonly #open = new Set<Operation<RegisterInput, RegisterOutput>>();
   #clientCount = 0;
   #valueCount = 0;
-  #openCount = 0;
-  #isStopped = false;
   #timeoutMs: number;
   /** The newest entry that anybody was answered about. */
   #acknowledgedIndex = 0;
@@ -100,11 +100,13 @@ export class RegisterWorkload implements Workload {
 
   constructor(options: RegisterWorkloadOptions) {
     this.#options = options;
+    const { world, thinkMs } = options;
+    this.#loop = new ClientLoop({ world, thinkMs, next: (client) => this.#next(client) });
     this.#timeoutMs = options.patienceMs;
   }
 
   get isIdle(): boolean {
-    return this.#openCount === 0;
+    return this.#loop.isIdle;
   }
 
   begin(): void {
@@ -114,17 +116,17 @@ export class RegisterWorkload implements Workload {
       const favourite = stream.pick(world.hosts);
       this.#clientCount += 1;
       const client: Client = { number: this.#clientCount, stream, seen: new Map(), favourite };
-      this.#thenNext(client);
+      this.#loop.begin(client);
     }
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#loop.stop();
   }
 
   async probe(hosts: readonly SimHost[], timeoutMs: number): Promise<readonly string[]> {
     const { world, probeMs } = this.#options;
-    const endMs = world.time.nowMs + timeoutMs;
+    const tries = { world, endMs: world.time.nowMs + timeoutMs, pauseMs: 50 };
     this.#timeoutMs = probeMs;
     const probes = hosts.map(async (host, place) => {
       const stream = world.stream.fork(`probe ${place}`);
@@ -135,8 +137,8 @@ export class RegisterWorkload implements Workload {
         seen: new Map(),
         favourite: host,
       };
-      const wrote = await this.#until(endMs, () => this.#write(client, 'write', hosts));
-      const read = await this.#until(endMs, () => this.#read(client, host));
+      const wrote = await triedUntil(tries, () => this.#write(client, 'write', hosts));
+      const read = await triedUntil(tries, () => this.#read(client, host));
       return [
         ...(wrote ? [] : [`a write through ${host.name}`]),
         ...(read ? [] : [`a read at ${host.name}`]),
@@ -184,18 +186,6 @@ export class RegisterWorkload implements Workload {
     }
     if (verdict.kind === 'unknown')
       this.#options.world.trace.mark('a history was too hard to check');
-  }
-
-  #thenNext(client: Client): void {
-    const { world, thinkMs } = this.#options;
-    world.time.after(client.stream.exponential(0, thinkMs), () => {
-      if (this.#isStopped) return;
-      this.#openCount += 1;
-      void this.#next(client).then(() => {
-        this.#openCount -= 1;
-        this.#thenNext(client);
-      });
-    });
   }
 
   async #next(client: Client): Promise<void> {
@@ -337,17 +327,6 @@ export class RegisterWorkload implements Workload {
     if (reply.kind !== 'answered') return;
     this.counts.stale += 1;
     this.#staleReads.push({ host: host.name, key, ...reply.value });
-  }
-
-  async #until(endMs: number, attempt: () => Promise<boolean>): Promise<boolean> {
-    const { world } = this.#options;
-    while (world.time.nowMs < endMs) {
-      if (await attempt()) return true;
-      await new Promise<void>((resolve) => {
-        world.time.after(50, resolve);
-      });
-    }
-    return false;
   }
 
   #drawKey({ stream }: Client): string {

@@ -1,0 +1,104 @@
+// Whatever is not answered by every server from its own state: where it runs, and again where the primary is
+// another datacenter by the time it gets there.
+
+import { unreachable } from '../../../cluster/base/unreachable.ts';
+import { AclError } from '../../acl/error.ts';
+import { OPERATION_TABLE } from '../operation-table.ts';
+import type { Asked, OperationName, OperationOutput } from '../operations.ts';
+import { runRead } from '../run-read.ts';
+import type { Service } from '../service.ts';
+import type { WriteResult } from '../views.ts';
+import { answerFromHome } from '../writes/answer-again.ts';
+import { runWrite } from '../writes/run-write.ts';
+import { isMoved, NotAsked, saysNothingOfEarlier, unknownBehind } from '../writes/tries.ts';
+import { deletedWhereNamed } from './delete-where-named.ts';
+import { placeOfCall, refusalOfPlace } from './place-call.ts';
+import { isOfToken, type Placement } from './placement.ts';
+import { runInDatacenter } from './run-in-datacenter.ts';
+
+/** `from` is the datacenter that sent the call; undefined when a client did. */
+export async function runPlaced<Name extends OperationName>(
+  service: Service,
+  asked: Asked<Name>,
+  from: string | undefined,
+): Promise<OperationOutput<Name>> {
+  const { clock, settings } = service;
+  // Of what another datacenter sends, that one has waited for it.
+  if (from === undefined && asked.call.minPosition !== undefined)
+    await afterPosition(service, asked);
+  const deadlineMs = clock.monotonicMs() + settings.leaderWaitMs;
+  /** Of a try at an earlier primary: it may have taken effect. */
+  let unknown: AclError | undefined;
+  for (;;) {
+    try {
+      const run = () => runOncePlaced(service, asked, from);
+      return await (from === undefined ? deletedWhereNamed(service, asked, run) : run());
+    } catch (error) {
+      unknown = unknownBehind(error) ?? unknown;
+      // The primary is another one by now, or has something that soon will be known here too.
+      const goesOn = isMoved(error) && from === undefined && clock.monotonicMs() < deadlineMs;
+      if (!goesOn) throw saysNothingOfEarlier(error) ? (unknown ?? error) : error;
+      await new Promise<void>((resolve) => clock.after(MOVED_PAUSE_MS, resolve));
+    }
+  }
+}
+
+/** A read waits where it is answered; a write, before anything is tried. Rejects with 'wait-timeout'. */
+async function afterPosition(
+  { positions }: Service,
+  { name, call }: Asked<OperationName>,
+): Promise<void> {
+  if (call.minPosition === undefined || OPERATION_TABLE[name].kind === 'read') return;
+  try {
+    await positions.reached(call.minPosition);
+  } catch (error) {
+    if (!(error instanceof AclError)) throw error;
+    throw new NotAsked(error.code, `Nothing was written. ${error.message}`, { cause: error });
+  }
+}
+
+/** Between two looks at where the primary is. */
+const MOVED_PAUSE_MS = 100;
+
+async function runOncePlaced<Name extends OperationName>(
+  service: Service,
+  asked: Asked<Name>,
+  from: string | undefined,
+): Promise<OperationOutput<Name>> {
+  const place = placeOfCall(service, asked, from);
+  const placement = place instanceof Promise ? await place : place;
+  const isSentAway = placement.kind === 'datacenter' || placement.kind === 'astray';
+  if (!isSentAway || !isOfToken(OPERATION_TABLE[asked.name])) {
+    return runAt(service, placement, asked);
+  }
+  try {
+    const output = await runAt(service, placement, asked);
+    const isNothing = (output as WriteResult<unknown>).value === false;
+    return (isNothing ? await answerFromHome(service, asked, undefined) : undefined) ?? output;
+  } catch (error) {
+    const first = error instanceof AclError ? answerFromHome(service, asked, error) : undefined;
+    if (first === undefined) throw error;
+    return first;
+  }
+}
+
+async function runAt<Name extends OperationName>(
+  service: Service,
+  placement: Placement,
+  asked: Asked<Name>,
+): Promise<OperationOutput<Name>> {
+  switch (placement.kind) {
+    case 'here':
+    case 'leader':
+      if (OPERATION_TABLE[asked.name].kind === 'read') return runRead(service, asked);
+      return runWrite(service, asked);
+    case 'datacenter':
+      return runInDatacenter(service, placement.name, asked);
+    case 'astray':
+    case 'local-here':
+    case 'ahead':
+      throw refusalOfPlace(placement, service.settings.datacenter);
+    default:
+      return unreachable(placement);
+  }
+}
