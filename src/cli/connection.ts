@@ -111,11 +111,17 @@ function baseUrlOf(address: string): string {
   const { href, origin } = URL.canParse(url) ? new URL(url) : { href: '', origin: '' };
   // Without a path, a query, a fragment, or the name of somebody.
   if (href === `${origin}/`) return origin;
-  // In these a secret may stand.
-  const shown = address.replace(/[^/@]*@/, '<hidden>@').replace(/\?.*/s, '?<hidden>');
   throw new UsageError(
-    `--http-addr (or CONCLAVE_HTTP_ADDR): expected host:port, http://…, https://… or unix:///path, not ${JSON.stringify(shown)}`,
+    `--http-addr (or CONCLAVE_HTTP_ADDR): expected host:port, http://…, https://… or unix:///path, not ${JSON.stringify(withoutSecrets(address))}`,
   );
+}
+
+/** Before an `@` and behind a `?` a secret may stand. */
+function withoutSecrets(address: string): string {
+  const at = address.lastIndexOf('@');
+  const shown = at === -1 ? address : `<hidden>${address.slice(at)}`;
+  const query = shown.indexOf('?');
+  return query === -1 ? shown : `${shown.slice(0, query)}?<hidden>`;
 }
 
 function tokenOf(options: ConnectionOptions, surroundings: Surroundings): string | undefined {
