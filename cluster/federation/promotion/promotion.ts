@@ -289,12 +289,14 @@ export class Promotion {
 
   /**
    * A primary that wrote on would have more each time that it is asked: so for a while it takes no writes, and what it
-   * has then is taken before it is asked again.
+   * has then is taken before it is asked again. Nor does it begin a reign of its own meanwhile.
    */
   async #promise(ask: PromiseAsk): Promise<PromiseAnswer> {
-    const { port } = this.#options;
-    const { cursor, isPrimary } = this.#lead();
-    if (isPrimary && port.mayPromise({ ...ask, cursor })) {
+    const { datacenter, port } = this.#options;
+    const state = this.#lead();
+    const { cursor, isPrimary } = state;
+    const isReign = isPrimary || isRenewing(datacenter, state);
+    if (isReign && port.mayPromise({ ...ask, cursor })) {
       this.#yield();
       await port.settled();
     }

@@ -14,7 +14,6 @@ import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
-import type { AclError } from '../../acl/error.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
 import { currentEpoch } from '../../state/global-log/replication.ts';
@@ -35,7 +34,7 @@ import { feedSourceOf } from './feed-source.ts';
 import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
-import { lostReignRefusal } from './lost-reign.ts';
+import { type LostReign, lostReignRefusal, lostReignText } from './lost-reign.ts';
 import { outrunRefusal } from './outrun-refusal.ts';
 import type { Platform } from '../platform.ts';
 import { PrimaryLease } from './primary-lease.ts';
@@ -178,16 +177,21 @@ export class FederationParts {
     const { datacenter } = plan;
     // What a reign begins with is written in any case: without one, nobody learns of a later reign.
     const outrunBy = () => (this.isReigning ? this.promotion.outrunBy() : undefined);
+    const lostReign = () => {
+      const lost = this.#lostReign();
+      return lost && lostReignRefusal(lost);
+    };
     const refusal = () =>
       outrunRefusal(datacenter, outrunBy()) ??
       this.beginning.refusal() ??
-      this.#lostReignRefusal() ??
+      lostReign() ??
       this.hearing.refusal() ??
       this.lease.refusal();
     return new GlobalGate({ view: machine, datacenter, refusal });
   }
 
-  #lostReignRefusal(): AclError | undefined {
+  /** Undefined while nobody is known to have more of the own reigns than there is here. */
+  #lostReign(): LostReign | undefined {
     const { machine, plan } = this.#options;
     const replication = machine.replication();
     if (replication === undefined || !this.isReigning) return undefined;
@@ -203,10 +207,10 @@ export class FederationParts {
         .map((each) => ({ ...each, has: `${positionText(each.cursor)} of this reign` })),
     ];
     if (ahead.length === 0) return undefined;
-    return lostReignRefusal({
+    return {
       ...{ datacenter: plan.datacenter, head: machine.position(), ahead },
       isWitness: (each) => datacenters.some(({ name, isWitness }) => name === each && isWitness),
-    });
+    };
   }
 
   #newBeginning(): GlobalLogBeginning {
@@ -420,6 +424,8 @@ export class FederationParts {
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
     await this.gossip.hearAll();
+    const lost = this.#lostReign();
+    if (lost !== undefined) return lostReignText(lost);
     return leftBehindBy(successor, {
       own: plan.datacenter,
       uses: machine.usesLevel,
