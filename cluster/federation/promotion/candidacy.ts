@@ -69,6 +69,8 @@ export interface CandidacyOptions {
   readonly wayBack: WayBack;
   /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
   readonly heardEpoch: () => number;
+  /** Whether another one is said to have begun that epoch of this datacenter, too. */
+  readonly isRivalled: (epoch: number) => boolean;
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
   /** Whether this datacenter, the primary, takes no writes because another one asks for its promise. */
@@ -123,17 +125,18 @@ export class Candidacy {
   }
 
   /**
-   * A primary that nobody has outrun, and that lacks nothing, is one already; and one that goes on by itself is told
+   * A primary that nobody has outrun, nor shares its epoch, and that lacks nothing, is one already; and one that goes on by itself is told
    * again and again that it was outrun, so it gives no writes up before it hears a majority. Throws PromotionRefusal.
    */
-  async #requireOutrun(wish: Wish, { cursor, maxEpoch, voters }: PromotionState): Promise<void> {
+  async #requireOutrun(wish: Wish, state: PromotionState): Promise<void> {
+    const { cursor, epoch, maxEpoch, voters } = state;
     if (wish.kind === 'renewed') {
       const { ballot, count } = await this.#trial(wish, voters, cursor, voters);
       if (!count.hasMajority) throw noMajority(ballot);
       return;
     }
     if (wish.kind === 'handed-over') throw already(this.#options.datacenter);
-    if (this.#nextFor(wish) > maxEpoch + 1) return;
+    if (this.#nextFor(wish) > maxEpoch + 1 || this.#options.isRivalled(epoch)) return;
     const { ballot, count } = await this.#trial(wish, voters, cursor);
     const own = requireLeading(this.#options.port).cursor;
     // What others had by then, and this primary has not by now, it has lost.

@@ -57,6 +57,8 @@ export interface PromotionOptions extends AskLeaderOptions {
   readonly claim: () => PrimaryClaim | undefined;
   /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
   readonly heardEpoch: () => number;
+  /** Whether another one is said to have begun that epoch of this datacenter, too. */
+  readonly isRivalled: (epoch: number) => boolean;
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
   /** The feed cannot go on: the primary has not what is here. */

@@ -14,9 +14,10 @@ import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
+import type { AclError } from '../../acl/error.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
-import { currentEpoch } from '../../state/global-log/replication.ts';
+import { currentEpoch, FIRST_EPOCH } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
 import { adoptFederation, GlobalLogBeginning } from './begin-global-log.ts';
@@ -35,7 +36,7 @@ import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
 import { type LostReign, lostReignRefusal, lostReignText } from './lost-reign.ts';
-import { outrunRefusal } from './outrun-refusal.ts';
+import { outrunRefusal, rivalRefusal } from './outrun-refusal.ts';
 import type { Platform } from '../platform.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { promotionPortOf } from './promotion-port.ts';
@@ -183,11 +184,22 @@ export class FederationParts {
     };
     const refusal = () =>
       outrunRefusal(datacenter, outrunBy()) ??
+      this.#rivalRefusal() ??
       this.beginning.refusal() ??
       lostReign() ??
       this.hearing.refusal() ??
       this.lease.refusal();
     return new GlobalGate({ view: machine, datacenter, refusal });
+  }
+
+  #rivalRefusal(): AclError | undefined {
+    const { plan } = this.#options;
+    const { datacenter, epoch } = this.view.primary();
+    // Whose the first epoch was, which no entry says, a newcomer has from its settings alone.
+    const isOwn = this.isReigning && datacenter === plan.datacenter && epoch !== FIRST_EPOCH;
+    if (!isOwn) return undefined;
+    const own = { datacenter, epoch };
+    return rivalRefusal(own, this.gossip.directory.rivalOf(datacenter, epoch));
   }
 
   /** Undefined while nobody is known to have more of the own reigns than there is here. */
@@ -410,6 +422,8 @@ export class FederationParts {
       addressesOf: (datacenter) => this.view.addressesOf(datacenter),
       claim: () => this.gossip.directory.primary(),
       heardEpoch: () => this.gossip.directory.latestEpoch(),
+      isRivalled: (epoch) =>
+        epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
       datacenters: () => this.view.datacenters(),
       isDiverged: () => this.subscriber.state().kind === 'diverged',
       ackedSeqOf: (datacenter) => {

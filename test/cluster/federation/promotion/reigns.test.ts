@@ -345,6 +345,27 @@ t.test('force: the next epoch is behind one that nothing but gossip tells of', a
   test.same(world.violations, []);
 });
 
+t.test('force: of two with one epoch one goes on where a person says so', async (test) => {
+  for (const isForced of [false, true]) {
+    const { world, one, two, three } = threeDatacenters();
+    one.isUp = false;
+    world.cuts.add('dc2 dc3').add('dc3 dc2');
+    three.hasHeard = false;
+    for (const each of [two, three]) {
+      each.follow(one, 10);
+      await world.time.result(each.promotion.force(2));
+      each.write(`of ${each.name}`);
+    }
+    two.write('also of dc2');
+    if (!isForced) world.cuts.clear();
+    for (const each of [two, three]) each.hasHeard = true;
+    const { epoch, promises } = await world.time.result(
+      isForced ? two.promotion.force(3) : two.promotion.elect(),
+    );
+    test.same([epoch, promises, two.isPrimary], [3, isForced ? [] : ['dc3'], true]);
+  }
+});
+
 t.test('force: begins no epoch that a datacenter has promised to another', async (test) => {
   const { world, one, two, three } = threeDatacenters();
   two.isUp = false;
