@@ -125,8 +125,9 @@ export class Candidacy {
   }
 
   /**
-   * A primary that nobody has outrun, nor shares its epoch, and that lacks nothing, is one already; and one that goes on by itself is told
-   * again and again that it was outrun, so it gives no writes up before it hears a majority. Throws PromotionRefusal.
+   * A primary that nobody has outrun, that shares its epoch with nobody, and that lacks nothing, is one already; and
+   * one that goes on by itself is told again and again that it was outrun, so it gives no writes up before it hears a
+   * majority. Throws PromotionRefusal.
    */
   async #requireOutrun(wish: Wish, state: PromotionState): Promise<void> {
     const { cursor, epoch, maxEpoch, voters } = state;
