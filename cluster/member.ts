@@ -284,8 +284,9 @@ class OpenMember<Outcome> implements Member<Outcome> {
   }
 
   /** Its record of the group does not name this server. Whoever joins hears a leader. */
-  #sayTakesIn({ replica }: Seat<Outcome>): string {
-    const says = 'this server takes in what the cluster has written so far';
+  #sayTakesIn({ replica, couldNotKeepState }: Seat<Outcome>): string {
+    const failed = couldNotKeepState ? ', and could not keep it: its log says why' : '';
+    const says = `this server takes in what the cluster has written so far${failed}`;
     const otherId = otherIdText(this.#options.self, replica.groupRecord());
     if (otherId === undefined || replica.lead().leader !== undefined) return says;
     return `${says}, and no leader is heard: ${otherId}`;

@@ -130,6 +130,11 @@ export class Seat<Outcome> {
     return this.replica.lead().isLeader ? this.#otherClusters.found : [];
   }
 
+  /** Whether the own disk did not take the last state that was sent here; the log says why. */
+  get couldNotKeepState(): boolean {
+    return this.#inbox.couldNotKeep;
+  }
+
   /** Who leads, as far as this node knows, with where it is. */
   leader(): MemberRecord | undefined {
     return this.memberOf(this.replica.lead().leader);

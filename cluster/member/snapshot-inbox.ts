@@ -35,9 +35,15 @@ export class SnapshotInbox {
   readonly #work = new SerialWork();
   #current: Current | undefined;
   #lastTransfer = 0;
+  #couldNotKeep = false;
 
   constructor(options: SnapshotInboxOptions) {
     this.#options = options;
+  }
+
+  /** Whether the own disk did not take the last one; its log says why. */
+  get couldNotKeep(): boolean {
+    return this.#couldNotKeep;
   }
 
   begin(from: NodeId, payload: Uint8Array): Promise<Uint8Array> {
@@ -47,7 +53,7 @@ export class SnapshotInbox {
     }
     return this.#work.run(async () => {
       await this.#drop('a newer one comes');
-      const intake = await refusing(this.#options.begin(message));
+      const intake = await this.#noted(this.#options.begin(message));
       this.#lastTransfer += 1;
       const transfer = this.#lastTransfer;
       const idle = this.#idleTimer(transfer);
@@ -86,6 +92,7 @@ export class SnapshotInbox {
       }
       await this.#orDrop(current.intake.finish());
       this.#current = undefined;
+      this.#couldNotKeep = false;
       this.#options.logger.info({ from, chunks: number }, 'a snapshot is in place');
       return NOTHING;
     });
@@ -113,9 +120,19 @@ export class SnapshotInbox {
 
   async #orDrop(work: Promise<void>): Promise<void> {
     try {
-      await refusing(work);
+      await this.#noted(work);
     } catch (error) {
       await this.#drop(messageOf(error));
+      throw error;
+    }
+  }
+
+  /** What is no matter of the snapshot, nor of the group, is one of the disk. */
+  async #noted<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await refusing(work);
+    } catch (error) {
+      if (!(error instanceof RpcRefusal)) this.#couldNotKeep = true;
       throw error;
     }
   }

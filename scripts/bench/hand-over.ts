@@ -61,6 +61,7 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     addressesOf,
     claim: () => undefined,
     heardEpoch: () => 0,
+    isRivalled: () => false,
     datacenters: () => [...transports.keys()],
     isDiverged: () => false,
     ackedSeqOf: () => CURSOR.seq,

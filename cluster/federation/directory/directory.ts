@@ -120,6 +120,18 @@ export class Directory {
       .sort((one, other) => other.epoch - one.epoch);
   }
 
+  /** Another datacenter that is said to have begun that epoch, too; undefined while nobody says so. */
+  rivalOf(datacenter: string, epoch: number): string | undefined {
+    this.#forgetOld();
+    return rivalIn([...this.#known.values()], datacenter, epoch);
+  }
+
+  /** Whether there is one by what those that were removed say, too. */
+  isRivalled(datacenter: string, epoch: number): boolean {
+    const isKnown = this.rivalOf(datacenter, epoch) !== undefined;
+    return isKnown || rivalIn([...this.#removed.values()], datacenter, epoch) !== undefined;
+  }
+
   /** Whom a datacenter that was removed took for the primary when it was heard last; undefined: it was not heard. */
   claimOfRemoved(datacenter: string): RemovedClaim | undefined {
     this.#forgetOld();
@@ -245,6 +257,12 @@ export class Directory {
   #isRemoved(datacenter: string): boolean {
     return datacenter !== this.#options.datacenter && this.#options.isRemoved(datacenter);
   }
+}
+
+function rivalIn(all: readonly Known[], datacenter: string, epoch: number): string | undefined {
+  const isRival = ({ record }: Known): boolean =>
+    record.epoch === epoch && record.primary !== datacenter && record.primary !== '';
+  return all.find(isRival)?.record.primary;
 }
 
 /** Whose word counts first of who is primary: of the later epoch, and of two of one epoch by name. */

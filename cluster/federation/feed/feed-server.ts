@@ -92,6 +92,11 @@ export class FeedServer {
   readonly #limits: FeedLimits;
   readonly #packer: FramePacker;
   readonly #followers = new Map<string, Follower>();
+  /** Those that know of a later reign, and have more of this one than this primary, as their latest leader said. */
+  readonly #fencers = new Map<
+    string,
+    Pick<FeedHello, 'term'> & { readonly cursor: GlobalCursor }
+  >();
   /** Datacenters that use too low a level to follow, as they asked last. */
   readonly #behind = new Map<string, Refused>();
   readonly #waiters: AckWaiters;
@@ -150,10 +155,11 @@ export class FeedServer {
 
   /** Who has more of this reign than this primary, which wrote that and has lost it; who has most first. */
   ahead(): readonly AheadFollower[] {
-    const found = [...this.#followers.values()].flatMap(({ datacenter, ahead: cursor }) =>
+    const following = [...this.#followers.values()].flatMap(({ datacenter, ahead: cursor }) =>
       cursor === undefined ? [] : [{ datacenter, cursor }],
     );
-    return found.sort((one, other) => other.cursor.seq - one.cursor.seq);
+    const fencing = [...this.#fencers].map(([datacenter, { cursor }]) => ({ datacenter, cursor }));
+    return [...following, ...fencing].sort((one, other) => other.cursor.seq - one.cursor.seq);
   }
 
   /** It has asked for something else than the feed: a follower that takes a snapshot does. */
@@ -166,6 +172,7 @@ export class FeedServer {
     const follower = this.#followers.get(datacenter);
     follower?.session?.end(`an operator has made the primary forget ${datacenter}`);
     this.#followers.delete(datacenter);
+    this.#fencers.delete(datacenter);
     this.#count();
   }
 
@@ -198,7 +205,10 @@ export class FeedServer {
       throw new RpcRefusal(FEED_REFUSAL.stranger, says);
     }
     const newest = Math.max(hello.maxEpoch, hello.cursor?.epoch ?? 0);
-    if (newest > epoch) return this.#yieldTo(newest, from);
+    if (newest > epoch) {
+      this.#noteFencer(from, hello, epoch);
+      return this.#yieldTo(newest, from);
+    }
     this.#requireLevel(hello, from, standing.level);
     const follower = this.#admit(from, hello);
     const answer = this.#begin(follower, from, hello, standing);
@@ -213,10 +223,11 @@ export class FeedServer {
   #begin(
     follower: Follower,
     { name, remote }: RpcCaller,
-    { cursor, term, federationId: theirs }: FeedHello,
+    hello: FeedHello,
     { federationId, epoch }: Extract<FeedStanding, { readonly kind: 'primary' }>,
   ): HelloAnswer {
     const { clock, logger, source } = this.#options;
+    const { cursor, term } = hello;
     follower.begin({ term, name, remote, atMs: clock.monotonicMs() });
     if (cursor === undefined) {
       follower.stands('snapshot');
@@ -229,9 +240,7 @@ export class FeedServer {
         return { kind: 'snapshot-needed', federationId, epoch };
       case 'diverged':
         follower.stands('diverged');
-        // Who is of no federation yet has objects of its own.
-        if (theirs !== '' && cursor.epoch === epoch && cursor.seq > source.head.seq)
-          follower.isAhead(cursor);
+        if (this.#isAhead(hello, epoch)) follower.isAhead(cursor);
         follower.failed({
           text: `it has what the primary has not, behind entry ${location.forkSeq}`,
           atMs: clock.wallMs(),
@@ -325,6 +334,22 @@ export class FeedServer {
     throw new RpcRefusal(FEED_REFUSAL.tooOld, says);
   }
 
+  /** Of this reign, which this primary wrote. Who is of no federation yet has objects of its own. */
+  #isAhead({ cursor, federationId }: FeedHello, epoch: number): boolean {
+    const isOfReign = cursor !== undefined && cursor.epoch === epoch;
+    return federationId !== '' && isOfReign && cursor.seq > this.#options.source.head.seq;
+  }
+
+  /** Whoever fences this primary follows it no more, and may still have what it has lost. */
+  #noteFencer({ datacenter }: RpcCaller, hello: FeedHello, epoch: number): void {
+    const { cursor, term } = hello;
+    if (term < (this.#fencers.get(datacenter)?.term ?? 0)) return;
+    this.#fencers.delete(datacenter);
+    const hasRoom = this.#fencers.size < this.#limits.followersMax;
+    const isAhead = hasRoom && this.#isAhead(hello, epoch);
+    if (cursor !== undefined && isAhead) this.#fencers.set(datacenter, { cursor, term });
+  }
+
   #yieldTo(epoch: number, { datacenter }: RpcCaller): HelloAnswer {
     this.#options.logger.warn(
       { datacenter, epoch, ownEpoch: this.#epoch },
@@ -400,6 +425,7 @@ export class FeedServer {
     const says = 'the primary has changed, or who leads it';
     for (const { session } of this.#followers.values()) session?.end(says);
     this.#followers.clear();
+    this.#fencers.clear();
     this.#behind.clear();
     this.#packer.clear();
     this.#epoch = epoch;

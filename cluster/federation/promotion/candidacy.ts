@@ -19,7 +19,12 @@ import {
   type PromiseAnswer,
   type PromiseAsk,
 } from './promotion-frames.ts';
-import { type PromotionPort, type PromotionState, requireLeading } from './promotion-port.ts';
+import {
+  isRenewing,
+  type PromotionPort,
+  type PromotionState,
+  requireLeading,
+} from './promotion-port.ts';
 import { type PromotionRefusal, refused, undecided } from './promotion-refusal.ts';
 import type { RestOfLog } from './rest-of-log.ts';
 import type { Fork, WayBack } from './way-back.ts';
@@ -64,6 +69,8 @@ export interface CandidacyOptions {
   readonly wayBack: WayBack;
   /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
   readonly heardEpoch: () => number;
+  /** Whether another one is said to have begun that epoch of this datacenter, too. */
+  readonly isRivalled: (epoch: number) => boolean;
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
   /** Whether this datacenter, the primary, takes no writes because another one asks for its promise. */
@@ -118,37 +125,41 @@ export class Candidacy {
   }
 
   /**
-   * A primary that nobody has outrun is one already; and one that goes on by itself is told again and again that it
-   * was outrun, so it gives no writes up before it hears a majority. Throws PromotionRefusal.
+   * A primary that nobody has outrun, that shares its epoch with nobody, and that lacks nothing, is one already; and
+   * one that goes on by itself is told again and again that it was outrun, so it gives no writes up before it hears a
+   * majority. Throws PromotionRefusal.
    */
-  async #requireOutrun(wish: Wish, { cursor, maxEpoch, voters }: PromotionState): Promise<void> {
+  async #requireOutrun(wish: Wish, state: PromotionState): Promise<void> {
+    const { cursor, epoch, maxEpoch, voters } = state;
     if (wish.kind === 'renewed') {
       const { ballot, count } = await this.#trial(wish, voters, cursor, voters);
       if (!count.hasMajority) throw noMajority(ballot);
       return;
     }
     if (wish.kind === 'handed-over') throw already(this.#options.datacenter);
-    if (this.#nextFor(wish) > maxEpoch + 1) return;
-    const { count } = await this.#trial(wish, voters, cursor);
+    if (this.#nextFor(wish) > maxEpoch + 1 || this.#options.isRivalled(epoch)) return;
+    const { ballot, count } = await this.#trial(wish, voters, cursor);
+    const own = requireLeading(this.#options.port).cursor;
+    // What others had by then, and this primary has not by now, it has lost.
+    const hasLost = count.further.some((each) => isFurther(each.cursor, own));
     // Who has promised a later epoch to another one takes nothing of this reign, and never will.
-    if (count.maxEpoch <= maxEpoch) throw already(this.#options.datacenter);
+    if (count.maxEpoch <= maxEpoch && !hasLost) throw already(this.#options.datacenter, ballot);
   }
 
   async #become(wish: Wish, state: PromotionState): Promise<Promoted> {
     const { epoch, fork } = await this.#epochFor(wish, state);
-    if (wish.kind === 'renewed' && this.#options.isYielding()) {
-      throw refused('another datacenter asks for the promise of this one');
-    }
+    if (wish.kind === 'renewed') this.#requireOwn();
     if (fork !== undefined) await this.#leave(fork);
     const { cursor, ballot, count, says } = await this.#vote(wish, epoch);
     const { promised, hasMajority, further, rivals } = count;
     // Two reigns of one epoch could not be told apart.
     const isUnrivalled = further.length === 0 && rivals.length === 0;
-    const mayBegin = wish.kind === 'forced' ? isUnrivalled : hasMajority;
-    if (!mayBegin) throw undecided(`epoch ${epoch} does not begin: ${ballotText(ballot)}${says}`);
+    const isFurthest = further.length === 0 || takesRest(wish);
+    const mayBegin = wish.kind === 'forced' ? isUnrivalled : hasMajority && isFurthest;
     if (wish.kind === 'handed-over' && !promised.includes(wish.by)) {
       throw undecided(`epoch ${epoch} does not begin without ${wish.by}: ${ballotText(ballot)}`);
     }
+    if (!mayBegin) throw undecided(`epoch ${epoch} does not begin: ${ballotText(ballot)}${says}`);
     const isForced = wish.kind === 'forced';
     if (!(await this.#options.port.start({ epoch, promises: promised, isForced }))) {
       throw undecided(`epoch ${epoch} could not begin: another one was promised meanwhile`);
@@ -156,6 +167,15 @@ export class Candidacy {
     const fields = { epoch, promises: promised, isForced, position: positionText(cursor) };
     this.#options.logger.warn(fields, 'this datacenter is the primary now');
     return { epoch, promises: promised, cursor };
+  }
+
+  /** What was promised to another one while the others were asked is not taken back. Throws PromotionRefusal. */
+  #requireOwn(): void {
+    const { datacenter, isYielding, port } = this.#options;
+    const state = requireLeading(port);
+    const isOwn = state.isPrimary || isRenewing(datacenter, state);
+    if (isOwn && !isYielding()) return;
+    throw refused('another datacenter asks for the promise of this one, or has it');
   }
 
   /** Asks everybody whether it would come to it, before anybody gives anything up. */
@@ -184,8 +204,7 @@ export class Candidacy {
     if (wish.kind === 'handed-over' && !count.promised.includes(wish.by)) {
       throw refused(`${wish.by} does not hand over: ${ballotText(ballot)}`);
     }
-    // Whoever has begun the later epoch is about to be heard of: nobody but a person passes over it.
-    if (wish.kind === 'renewed' && count.further.length > 0) throw furtherThere(count, ballot);
+    if (!takesRest(wish) && count.further.length > 0) throw passesOver(wish, count, ballot);
     // What it lacks has begun without what it set apart, or is about to: who has it goes first, where somebody
     // is there. So does who came behind its list: those whom that names may be no majority any more.
     const isUnlisted = count.further.some(({ datacenter }) => !state.voters.includes(datacenter));
@@ -348,7 +367,7 @@ export class Candidacy {
   }
 }
 
-/** Whoever hands over has given everything, and a renewed reign must not pass over one that has begun. */
+/** A hand-over loses nothing that anybody has, and a renewed reign must not pass over one that has begun. */
 function takesRest({ kind }: Wish): boolean {
   return kind === 'elected' || kind === 'forced';
 }
@@ -374,6 +393,17 @@ function withFurther(voters: readonly string[], { further }: Count): readonly st
   return [...new Set([...voters, ...further.map(({ datacenter }) => datacenter)])];
 }
 
+/**
+ * Whoever has begun the epoch that outran a reign is about to be heard of, and nobody but a person passes over it. Of a
+ * primary that hands over nobody can have more than it, unless its disk was put back to an earlier day.
+ */
+function passesOver({ kind }: Wish, count: Count, ballot: Ballot): PromotionRefusal {
+  if (kind === 'renewed') return furtherThere(count, ballot);
+  const names = count.further.map(({ datacenter }) => datacenter).join(', ');
+  const says = `${names} has more than the primary, which has lost that, and a hand-over takes nothing`;
+  return refused(`${says}: an election takes it first. ${ballotText(ballot)}`);
+}
+
 function furtherThere({ further }: Count, ballot: Ballot, why = ''): PromotionRefusal {
   const names = further.map(({ datacenter }) => datacenter).join(', ');
   const says = `${names} can be reached and has more: promote that one`;
@@ -384,6 +414,9 @@ function noMajority(ballot: Ballot, why = ''): PromotionRefusal {
   return refused(`there is no majority: ${ballotText(ballot)}${why}`);
 }
 
-function already(datacenter: string): PromotionRefusal {
-  return refused(`${datacenter} is the primary already`);
+/** Whoever was asked and does not answer may know more. */
+function already(datacenter: string, ballot: Ballot = new Map()): PromotionRefusal {
+  const silent = new Map([...ballot].filter(([, answer]) => typeof answer === 'string'));
+  const says = `${datacenter} is the primary already`;
+  return refused(silent.size === 0 ? says : `${says}, and not all answer: ${ballotText(silent)}`);
 }

@@ -76,7 +76,10 @@ export interface EpochClaim {
 export interface PromotionPort {
   /** Undefined: there is no global log here. */
   state(): PromotionState | undefined;
-  /** Who could not read what that datacenter writes, and what to do about it; undefined: nobody is known. */
+  /**
+   * Who could not read what that datacenter writes, or has more than this primary has to give, and what to do about
+   * it; undefined: nobody is known.
+   */
   leftBehindBy(datacenter: string): Promise<string | undefined>;
   /** This server leads its datacenter, and has applied what came before its reign. */
   isLeading(): boolean;

@@ -57,6 +57,8 @@ export interface PromotionOptions extends AskLeaderOptions {
   readonly claim: () => PrimaryClaim | undefined;
   /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
   readonly heardEpoch: () => number;
+  /** Whether another one is said to have begun that epoch of this datacenter, too. */
+  readonly isRivalled: (epoch: number) => boolean;
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
   /** The feed cannot go on: the primary has not what is here. */
@@ -289,12 +291,14 @@ export class Promotion {
 
   /**
    * A primary that wrote on would have more each time that it is asked: so for a while it takes no writes, and what it
-   * has then is taken before it is asked again.
+   * has then is taken before it is asked again. Nor does it begin a reign of its own meanwhile.
    */
   async #promise(ask: PromiseAsk): Promise<PromiseAnswer> {
-    const { port } = this.#options;
-    const { cursor, isPrimary } = this.#lead();
-    if (isPrimary && port.mayPromise({ ...ask, cursor })) {
+    const { datacenter, port } = this.#options;
+    const state = this.#lead();
+    const { cursor, isPrimary } = state;
+    const isReign = isPrimary || isRenewing(datacenter, state);
+    if (isReign && port.mayPromise({ ...ask, cursor })) {
       this.#yield();
       await port.settled();
     }

@@ -17,7 +17,7 @@ import type { Member } from '../../../cluster/member/group-member.ts';
 import type { AclError } from '../../acl/error.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
-import { currentEpoch } from '../../state/global-log/replication.ts';
+import { currentEpoch, FIRST_EPOCH } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
 import { adoptFederation, GlobalLogBeginning } from './begin-global-log.ts';
@@ -35,8 +35,8 @@ import { feedSourceOf } from './feed-source.ts';
 import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
-import { lostReignRefusal } from './lost-reign.ts';
-import { outrunRefusal } from './outrun-refusal.ts';
+import { type LostReign, lostReignRefusal, lostReignText } from './lost-reign.ts';
+import { outrunRefusal, rivalRefusal } from './outrun-refusal.ts';
 import type { Platform } from '../platform.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { promotionPortOf } from './promotion-port.ts';
@@ -178,16 +178,32 @@ export class FederationParts {
     const { datacenter } = plan;
     // What a reign begins with is written in any case: without one, nobody learns of a later reign.
     const outrunBy = () => (this.isReigning ? this.promotion.outrunBy() : undefined);
+    const lostReign = () => {
+      const lost = this.#lostReign();
+      return lost && lostReignRefusal(lost);
+    };
     const refusal = () =>
       outrunRefusal(datacenter, outrunBy()) ??
+      this.#rivalRefusal() ??
       this.beginning.refusal() ??
-      this.#lostReignRefusal() ??
+      lostReign() ??
       this.hearing.refusal() ??
       this.lease.refusal();
     return new GlobalGate({ view: machine, datacenter, refusal });
   }
 
-  #lostReignRefusal(): AclError | undefined {
+  #rivalRefusal(): AclError | undefined {
+    const { plan } = this.#options;
+    const { datacenter, epoch } = this.view.primary();
+    // Whose the first epoch was, which no entry says, a newcomer has from its settings alone.
+    const isOwn = this.isReigning && datacenter === plan.datacenter && epoch !== FIRST_EPOCH;
+    if (!isOwn) return undefined;
+    const own = { datacenter, epoch };
+    return rivalRefusal(own, this.gossip.directory.rivalOf(datacenter, epoch));
+  }
+
+  /** Undefined while nobody is known to have more of the own reigns than there is here. */
+  #lostReign(): LostReign | undefined {
     const { machine, plan } = this.#options;
     const replication = machine.replication();
     if (replication === undefined || !this.isReigning) return undefined;
@@ -203,10 +219,10 @@ export class FederationParts {
         .map((each) => ({ ...each, has: `${positionText(each.cursor)} of this reign` })),
     ];
     if (ahead.length === 0) return undefined;
-    return lostReignRefusal({
+    return {
       ...{ datacenter: plan.datacenter, head: machine.position(), ahead },
       isWitness: (each) => datacenters.some(({ name, isWitness }) => name === each && isWitness),
-    });
+    };
   }
 
   #newBeginning(): GlobalLogBeginning {
@@ -406,6 +422,8 @@ export class FederationParts {
       addressesOf: (datacenter) => this.view.addressesOf(datacenter),
       claim: () => this.gossip.directory.primary(),
       heardEpoch: () => this.gossip.directory.latestEpoch(),
+      isRivalled: (epoch) =>
+        epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
       datacenters: () => this.view.datacenters(),
       isDiverged: () => this.subscriber.state().kind === 'diverged',
       ackedSeqOf: (datacenter) => {
@@ -420,6 +438,8 @@ export class FederationParts {
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
     await this.gossip.hearAll();
+    const lost = this.#lostReign();
+    if (lost !== undefined) return lostReignText(lost);
     return leftBehindBy(successor, {
       own: plan.datacenter,
       uses: machine.usesLevel,

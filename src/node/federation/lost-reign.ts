@@ -25,13 +25,17 @@ export interface LostReign {
 
 /** Why nothing global may be written. */
 export function lostReignRefusal(lost: LostReign): AclError {
-  const { datacenter, head, ahead, isWitness } = lost;
+  return new AclError('unavailable', `Nothing was written: ${lostReignText(lost)}`);
+}
+
+/** Who has more, and what to do about it. */
+export function lostReignText({ datacenter, head, ahead, isWitness }: LostReign): string {
   const most = must(ahead[0], 'somebody who has more');
-  const next = ahead.find((each) => !isWitness(each.datacenter))?.datacenter;
-  const command = `\`conclave operator promote${next === undefined ? '' : ` ${next}`} --election\``;
-  const place = next ?? `a datacenter other than ${datacenter} and ${most.datacenter}`;
-  const says =
+  // Where nobody but a witness has it, the primary itself takes it back.
+  const next = ahead.find((each) => !isWitness(each.datacenter))?.datacenter ?? datacenter;
+  return (
     `${most.datacenter} has ${most.has}, and ${datacenter}, which wrote that, ends at ` +
-    `${positionText(head)}: its data folders are of an earlier day. ${command}, asked at ${place}, goes on with what is there`;
-  return new AclError('unavailable', `Nothing was written: ${says}`);
+    `${positionText(head)}: its data folders are of an earlier day. ` +
+    `\`conclave operator promote ${next} --election\`, asked at ${next}, goes on with what is there`
+  );
 }

@@ -1,5 +1,5 @@
-// A later reign is said to have begun, and its primary cannot be asked: what the outrun primary wrote now would
-// have to be set apart. Which of the two goes on, a person says.
+// A later reign is said to have begun, and its primary cannot be asked, or two were forced with one epoch: what the
+// outrun primary, or one of the two, wrote now would have to be set apart. Which of the two goes on, a person says.
 
 import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
 import { AclError } from '../../acl/error.ts';
@@ -12,5 +12,15 @@ export function outrunRefusal(
   if (claim === undefined) return undefined;
   const { datacenter: later, epoch } = claim;
   const text = `Nothing was written: datacenter ${later} is said to have begun epoch ${epoch}; ${datacenter} follows it when it can be asked. If ${later} is gone, \`conclave operator promote ${datacenter} --election\` makes ${datacenter} the primary again`;
+  return new AclError('unavailable', text);
+}
+
+/** Why nothing global may be written in `datacenter`; undefined where nobody else has begun its epoch. */
+export function rivalRefusal(
+  { datacenter, epoch }: Pick<PrimaryClaim, 'datacenter' | 'epoch'>,
+  rival: string | undefined,
+): AclError | undefined {
+  if (rival === undefined) return undefined;
+  const text = `Nothing was written: datacenter ${rival} is said to have begun epoch ${epoch}, as ${datacenter} has. What one of the two wrote behind that will be set apart: \`conclave operator promote ${datacenter} --election\` lets ${datacenter} go on, and ${rival} yield`;
   return new AclError('unavailable', text);
 }

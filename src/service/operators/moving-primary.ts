@@ -2,6 +2,7 @@
 // has and nobody else. Rights were asked by whoever calls; where each runs is decided here. A wish that
 // another datacenter has sent on goes no further.
 
+import { messageOf } from '../../../cluster/base/message-of.ts';
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { AclError, invalid } from '../../acl/error.ts';
 import type { AccessorId } from '../../acl/ids.ts';
@@ -20,6 +21,7 @@ import { countIn, isPrimary, type Replication } from '../../state/global-log/rep
 import type { Outcome } from '../../state/commands/outcome.ts';
 import type { Call } from '../call.ts';
 import type { ServiceDeps } from '../deps.ts';
+import { LeaderAway } from '../remote.ts';
 import type { MoveWish, Resubmitted, RunInDatacenter } from './operator-operations.ts';
 import type { Moved, PrimaryPort } from './primary-port.ts';
 import { rememberedOutcome } from '../writes/request-marks.ts';
@@ -101,7 +103,10 @@ export class MovingPrimary {
     };
   }
 
-  /** The primary makes the change anew; then the entry is settled. */
+  /**
+   * The primary makes the change anew; then the entry is settled. Rejects with 'outcome-unknown' where that alone is
+   * not known.
+   */
   async resubmit(
     { position, cas }: { readonly position: ShownPosition; readonly cas: number | undefined },
     asker: Asker,
@@ -116,7 +121,12 @@ export class MovingPrimary {
       datacenter === settings.datacenter
         ? await this.take(input, asker)
         : await runInDatacenter(datacenter, 'divergence-take', { input, call: asker.call });
-    await this.#drop(position, asker);
+    await this.#drop(position, asker).catch((cause: unknown) => {
+      const { epoch, seq } = made.position;
+      const again = 'the same command again settles it, and makes nothing twice';
+      const says = `the change was made anew, at position ${epoch}.${seq}, and the entry may still be listed here: ${again}`;
+      throw new AclError('outcome-unknown', `${says} (${messageOf(cause)})`, { cause });
+    });
     return made;
   }
 
@@ -141,13 +151,31 @@ export class MovingPrimary {
       await this.#drop(position, asker);
       return 'done';
     }
+    const count = this.#unsettledCount;
     for (;;) {
       const { divergent = [], gone = [] } = this.#deps.view.replication() ?? {};
       const range = divergent[0] ?? gone[0];
       if (range === undefined) return 'done';
       const { epoch, last: upTo } = range;
-      await this.#propose({ type: 'divergent.discard', epoch, upTo }, asker);
+      const change = { type: 'divergent.discard', epoch, upTo } as const;
+      await this.#propose(change, asker).catch((cause: unknown) => {
+        throw this.#stoppedHalfway(count, cause);
+      });
     }
+  }
+
+  get #unsettledCount(): number {
+    const { divergent, gone } = this.#deps.view.replication() ?? {};
+    return countIn(divergent) + countIn(gone);
+  }
+
+  /** `count`: of those that were to be forgotten. */
+  #stoppedHalfway(count: number, cause: unknown): unknown {
+    const done = count - this.#unsettledCount;
+    // Another leader, or a later try, goes on from there.
+    if (done === 0 || !(cause instanceof AclError) || cause instanceof LeaderAway) return cause;
+    const says = `${done} of ${count} entries are forgotten, and the same command goes on with the others`;
+    return new AclError(cause.code, `${says}: ${cause.message}`, { cause });
   }
 
   async #moveHere(target: string, { mode, epoch = 0 }: MoveWish): Promise<ShownMove> {

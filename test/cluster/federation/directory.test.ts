@@ -89,6 +89,26 @@ t.test('directory: a later reign is what others say of it, not the one itself', 
   test.equal(directory.hasOutrun('dc3', 2), false);
 });
 
+t.test('directory: two of one epoch are told of', async (test) => {
+  const removed: string[] = [];
+  const directory = aDirectory(new FeedWorld(), { removed });
+  directory.learn([
+    { ...RECORD, primary: 'dc2' },
+    { ...RECORD, datacenter: 'dc3', primary: '' },
+    { ...RECORD, datacenter: 'dc4', primary: 'dc4', epoch: 2 },
+  ]);
+  const rivals = (): unknown[] =>
+    [2, 3].map((epoch) => [directory.rivalOf('dc4', epoch), directory.isRivalled('dc4', epoch)]);
+  test.same(rivals(), [
+    [undefined, false],
+    ['dc2', true],
+  ]);
+  test.equal(directory.rivalOf('dc2', 3), undefined);
+  removed.push('dc2');
+  directory.learn([{ ...RECORD, primary: 'dc2' }]);
+  test.same(rivals()[1], [undefined, true], 'one that was removed closes nobody');
+});
+
 t.test(
   'directory: the later record of a datacenter takes the place of the earlier',
   async (test) => {

@@ -93,6 +93,13 @@ export class Datacenter implements PromotionPort {
       heardEpoch: () => {
         return Math.max(this.toldEpoch, this.hasHeard ? world.latest.epochs.at(-1)!.epoch : 0);
       },
+      isRivalled: (epoch) => {
+        const isRival = (each: Datacenter): boolean =>
+          each !== this &&
+          each.epochs.at(-1)!.epoch === epoch &&
+          each.epochs.at(-1)!.primary !== name;
+        return this.hasHeard && world.all.some(isRival);
+      },
       datacenters: () => world.all.map((each) => each.name),
       isDiverged: () => this.#isBeside(world.latest),
       ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),

@@ -35,6 +35,19 @@ t.test('snapshots: a server that joins a short log gets the whole state', async 
   clean(test, world);
 });
 
+t.test('snapshots: a server whose disk does not take the state says so', async (test) => {
+  const world = new MemberWorld();
+  const nodes = await world.group(3, { groupLimits: SHORT_LOG });
+  await world.writes(leaderOf(nodes), 100);
+  const d = world.node('d', { join: ['a'], groupLimits: SHORT_LOG });
+  d.machine.beginInstall = () => Promise.reject(new Error('no space left on device'));
+  await world.start(d);
+  await world.until('it says so', () => /, and could not keep it: its log says why$/.test(d.says));
+  Reflect.deleteProperty(d.machine, 'beginInstall');
+  await world.settled([...nodes, d]);
+  test.equal(d.says, '');
+});
+
 t.test('snapshots: a follower that was away for long gets the whole state', async (test) => {
   const world = new MemberWorld();
   const nodes = await world.group(3, { groupLimits: SHORT_LOG });
@@ -369,4 +382,31 @@ t.test('snapshots coming in: what is wrong with one is told to its sender', asyn
     code: 'refused',
     message: 'it is not needed',
   });
+});
+
+t.test('snapshots coming in: one that the own disk does not take is known here', async (test) => {
+  const fails: { add?: Error; begin?: Error } = {};
+  const { inbox } = inboxOf(fails);
+  const piece = (transfer: number, number: number): Uint8Array =>
+    encodePiece({ transfer, number, bytes: new Uint8Array(3) });
+  await inbox.begin(1, beginOfSnapshot(7));
+  fails.add = new SnapshotDamage('it is torn');
+  await test.rejects(inbox.chunk(1, piece(1, 0)), /torn/);
+  fails.begin = new GroupRefusal('refused', 'it is not needed');
+  await test.rejects(inbox.begin(1, beginOfSnapshot(7)), /not needed/);
+  test.equal(inbox.couldNotKeep, false, 'that is told to its sender');
+  fails.begin = new Error('no space left on device');
+  await test.rejects(inbox.begin(1, beginOfSnapshot(7)), /no space/);
+  test.equal(inbox.couldNotKeep, true);
+  delete fails.begin;
+  delete fails.add;
+  await inbox.begin(1, beginOfSnapshot(7));
+  await inbox.chunk(1, piece(2, 0));
+  test.equal(inbox.couldNotKeep, true, 'until one is in place');
+  await inbox.finish(1, piece(2, 1));
+  test.equal(inbox.couldNotKeep, false);
+  await inbox.begin(1, beginOfSnapshot(8));
+  fails.add = new Error('no space left on device');
+  await test.rejects(inbox.chunk(1, piece(3, 0)), /no space/);
+  test.equal(inbox.couldNotKeep, true);
 });

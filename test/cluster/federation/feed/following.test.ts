@@ -332,6 +332,27 @@ t.test('feed: a primary that has lost what it wrote is told who has it', async (
   test.same(primary.feed.ahead(), []);
 });
 
+t.test('feed: also where whoever has it knows of a later reign', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  log.write('kept');
+  secondary.state.federationId = FEDERATION;
+  secondary.state.cursor = nextEntry(log.at(1), Buffer.from('lost'));
+  secondary.maxEpoch = 2;
+  secondary.subscriber.start(2);
+  await world.until('it is told', () => primary.feed.ahead().length > 0);
+  test.match(primary.feed.ahead(), [{ datacenter: 'dc2', cursor: { epoch: 1, seq: 2 } }]);
+  test.equal(primary.newerEpochs[0], 2);
+  const earlier = { ...HELLO, federationId: FEDERATION, maxEpoch: 2, cursor: log.at(1), term: 1 };
+  await say(primary, earlier);
+  test.equal(primary.feed.ahead().length, 1, 'an earlier leader does not know');
+  await say(primary, { ...earlier, term: 2 });
+  test.same(primary.feed.ahead(), []);
+  await world.until('it is told again', () => primary.feed.ahead().length > 0);
+  secondary.subscriber.stop();
+  primary.feed.forget('dc2');
+  test.same(primary.feed.ahead(), []);
+});
+
 t.test('feed: also whoever leads it next, before it has waited for that in vain', async (test) => {
   const { world, log, primary, secondary } = await twoDatacenters();
   const other = await new PrimaryNode(world, 'p2', log).start();

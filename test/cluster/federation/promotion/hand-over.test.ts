@@ -169,6 +169,29 @@ t.test('hand-over: the last primary takes back what its successor did not begin'
   test.same(world.violations, []);
 });
 
+t.test('hand-over: passes over nothing that the primary has lost', async (test) => {
+  for (const isLate of [false, true]) {
+    const { world, one, two, three } = threeDatacenters();
+    three.follow(one, 10);
+    const { cursor } = three;
+    one.entries = one.entries.slice(0, 8);
+    if (isLate) {
+      world.cuts.add('dc2 dc3');
+      two.promiseFirst = () => world.cuts.clear();
+    }
+    const says = isLate
+      ? /^undecided: epoch 2 does not begin: .*dc3 does not promise \(at 1\.10/
+      : /^refused: dc3 has more than the primary, .*: an election takes it first\. /;
+    test.match(await refusalOf(world, one.promotion.handOver('dc2')), says);
+    test.same([one.isPrimary, two.isPrimary, one.sealCount], [!isLate, false, 0]);
+    const { epoch } = await world.time.result(two.promotion.elect());
+    test.equal(epoch, isLate ? 3 : 2);
+    test.same(two.entries[9]?.hash, cursor.hash, 'it has what was lost');
+    for (const other of [one, three]) other.follow(two, 10);
+    test.same([one.cursor, three.cursor, world.violations], [two.cursor, two.cursor, []]);
+  }
+});
+
 t.test('hand-over: a successor that is not where the primary is refuses', async (test) => {
   const { world, one, two } = threeDatacenters();
   one.ackedSeqs.set('dc2', 10);

@@ -123,6 +123,67 @@ t.test('renewal: is not tried again by whom it is nothing to', async (test) => {
   one.promotion.stop();
 });
 
+t.test('renewal: takes back nothing that was promised while it asked', async (test) => {
+  const candidate = { maxEpoch: 2, votedFor: 'dc2' };
+  for (const isRenewing of [false, true]) {
+    const { world, one, two, three } = threeDatacenters();
+    for (const each of [two, three]) each.follow(one, 10);
+    const outrun = isRenewing ? { maxEpoch: 4, votedFor: 'dc2' } : candidate;
+    for (const each of [two, three]) Object.assign(each, outrun);
+    if (isRenewing) Object.assign(one, { maxEpoch: 3, votedFor: 'dc1' });
+    // It is asked for its promise by dc2 while it asks dc3.
+    three.mayPromiseFirst = () => {
+      three.mayPromiseFirst = () => undefined;
+      Object.assign(one, outrun);
+    };
+    one.promotion.start();
+    if (!isRenewing) await world.time.result(one.promotion.onNewerEpoch(2));
+    else await world.time.run(10_000);
+    test.same([one.maxEpoch, one.votedFor], [outrun.maxEpoch, 'dc2']);
+    one.promotion.stop();
+  }
+});
+
+t.test('renewal: begins nothing beside whom it has yet to give its promise', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  for (const each of [two, three]) each.follow(one, 10);
+  Object.assign(one, { maxEpoch: 3, votedFor: 'dc1' });
+  Object.assign(two, { maxEpoch: 4, votedFor: 'dc2' });
+  const hangs = () => {
+    throw new Error('its disk hangs');
+  };
+  for (const each of [one, three]) each.promiseFirst = hangs;
+  one.promotion.start();
+  test.match(await refusalOf(world, two.promotion.elect()), /^undecided: epoch 5 does not begin/);
+  for (const each of [one, three]) each.promiseFirst = () => undefined;
+  await world.time.run(8_000);
+  test.same([one.maxEpoch, one.sealCount], [3, 1]);
+  await world.time.until('it goes on', () => one.isPrimary);
+  one.promotion.stop();
+  test.same(world.violations, []);
+});
+
+t.test('renewal: passes over nobody who begins while it asks for promises', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  for (const each of [two, three]) {
+    each.follow(one, 10);
+    Object.assign(each, { maxEpoch: 2, votedFor: 'dc2' });
+  }
+  two.promiseFirst = () => {
+    two.promiseFirst = () => undefined;
+    const { seq, hash } = two.cursor;
+    const start = { epoch: 2, startSeq: seq + 1, startHash: hash, primary: 'dc2' };
+    two.epochs = [...two.epochs, start];
+    test.ok(two.write('epoch 2'));
+  };
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same([one.state().epoch, one.isPrimary, two.isPrimary], [1, false, true]);
+  await world.time.result(two.promotion.onNewerEpoch(3));
+  test.same([two.state().epoch, two.isPrimary], [4, true]);
+  one.follow(two, 10);
+  test.same([one.cursor, world.violations], [two.cursor, []]);
+});
+
 t.test('renewal: a primary that another one has followed ends its reign instead', async (test) => {
   const { world, one, two } = threeDatacenters();
   one.isUp = false;
@@ -282,6 +343,27 @@ t.test('force: the next epoch is behind one that nothing but gossip tells of', a
   const { epoch } = await world.time.result(three.promotion.force(3));
   test.equal(epoch, 3);
   test.same(world.violations, []);
+});
+
+t.test('force: of two with one epoch one goes on where a person says so', async (test) => {
+  for (const isForced of [false, true]) {
+    const { world, one, two, three } = threeDatacenters();
+    one.isUp = false;
+    world.cuts.add('dc2 dc3').add('dc3 dc2');
+    three.hasHeard = false;
+    for (const each of [two, three]) {
+      each.follow(one, 10);
+      await world.time.result(each.promotion.force(2));
+      each.write(`of ${each.name}`);
+    }
+    two.write('also of dc2');
+    if (!isForced) world.cuts.clear();
+    for (const each of [two, three]) each.hasHeard = true;
+    const { epoch, promises } = await world.time.result(
+      isForced ? two.promotion.force(3) : two.promotion.elect(),
+    );
+    test.same([epoch, promises, two.isPrimary], [3, isForced ? [] : ['dc3'], true]);
+  }
 });
 
 t.test('force: begins no epoch that a datacenter has promised to another', async (test) => {

@@ -131,6 +131,38 @@ t.test('rest: a refusal says why what a witness has could not be taken', async (
   );
 });
 
+t.test('rest: a primary takes back what it has lost, where a person says so', async (test) => {
+  const world = new PromotionWorld(1, ['dc1', 'dc2']);
+  const [one, two] = [world.named('dc1'), world.named('dc2')];
+  two.isWitness = true;
+  for (let number = 1; number <= 10; number += 1) one.write(`${number}`);
+  two.follow(one, 10);
+  one.entries = one.entries.slice(0, 6);
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.equal(one.state().epoch, 1, 'by itself it begins nothing');
+  two.isUp = false;
+  test.equal(
+    await refusalOf(world, one.promotion.elect()),
+    'refused: dc1 is the primary already, and not all answer: dc2 does not answer (dc2 is silent)',
+  );
+  two.isUp = true;
+  const { epoch, cursor } = await world.time.result(one.promotion.elect());
+  test.same([epoch, cursor, one.isPrimary], [2, two.cursor, true]);
+  two.follow(one, 10);
+  test.same([two.cursor, world.violations], [one.cursor, []]);
+  test.match(await refusalOf(world, one.promotion.elect()), /is the primary already/);
+});
+
+t.test('rest: a primary that is written to has lost nothing that others have', async (test) => {
+  for (let seed = 1; seed <= 20; seed += 1) {
+    const world = new PromotionWorld(seed);
+    const written = underLoad(world);
+    await world.time.until('some is written', () => written() > 50);
+    const says = await refusalOf(world, world.named('dc1').promotion.elect());
+    test.match(says, /is the primary already/, `seed ${seed}`);
+  }
+});
+
 t.test('rest: a giver that is gone before all has come is asked anew', async (test) => {
   const { world, two, three } = witnessAhead();
   const { take } = three;

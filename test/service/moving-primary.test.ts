@@ -1,0 +1,85 @@
+// What operators hear of the entries that a primary left behind, where settling them fails half-way.
+
+import t from 'tap';
+import { AclError } from '../../src/acl/error.ts';
+import { type Asker, MovingPrimary } from '../../src/service/operators/moving-primary.ts';
+import { LeaderAway } from '../../src/service/remote.ts';
+import type { Change } from '../../src/state/commands/commands.ts';
+import { decodeEntry } from '../../src/state/global-log/global-entry.ts';
+import { entryOfToken } from '../http/operator/cases.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { CALL, refusalOf } from './harness.ts';
+
+const ASKER: Asker = { by: '', call: CALL, reign: 1, requireAllowed: () => undefined };
+
+/** dc1 was the primary, and has 3,000 entries that dc2, which is, has not. */
+async function leftBehind() {
+  const entry = decodeEntry((await entryOfToken({})).entry);
+  const state = { divergent: [{ epoch: 1, first: 1, last: 3_000 }], gone: [] };
+  const made: string[] = [];
+  const left = {
+    state,
+    made,
+    /** In place of the log. */
+    proposes: (_change: Change): void => undefined,
+    moving: undefined as unknown as MovingPrimary,
+  };
+  left.moving = new MovingPrimary({
+    view: { replication: () => left.state, divergentEntry: () => entry },
+    propose: async ({ change }: { readonly change: Change }) => {
+      left.proposes(change);
+      return { kind: 'applied' };
+    },
+    clock: new FakeClock(0),
+    federation: { primary: () => ({ datacenter: 'dc2', epoch: 2 }) },
+    settings: { datacenter: 'dc1', leaderWaitMs: 5_000 },
+    runInDatacenter: async (datacenter: string, name: string) => {
+      made.push(`${name} at ${datacenter}`);
+      return { index: 9, position: { epoch: 2, seq: 5 } };
+    },
+  } as never);
+  return left;
+}
+
+t.test(
+  'divergence: what was made anew is said to be, where it is not known to be settled',
+  async (t) => {
+    for (const why of [new LeaderAway(), new AclError('permission-denied', 'Permission denied')]) {
+      const left = await leftBehind();
+      left.proposes = () => {
+        throw why;
+      };
+      const wish = { position: { epoch: 1, seq: 7 }, cas: undefined };
+      const said = await refusalOf(left.moving.resubmit(wish, ASKER));
+      t.same(left.made, ['divergence-take at dc2']);
+      t.match(
+        said,
+        /^outcome-unknown: the change was made anew, at position 2\.5, .* makes nothing twice/,
+      );
+      t.ok(said.endsWith(`(${why.message})`), said);
+    }
+  },
+);
+
+t.test('divergence: says how many were forgotten where not all could be', async (t) => {
+  const left = await leftBehind();
+  left.proposes = () => {
+    const { first } = left.state.divergent[0]!;
+    if (first > 2_000) throw new AclError('unavailable', 'nothing was written');
+    left.state = { ...left.state, divergent: [{ epoch: 1, first: first + 1_024, last: 3_000 }] };
+  };
+  const says = '2048 of 3000 entries are forgotten, and the same command goes on with the others';
+  t.equal(
+    await refusalOf(left.moving.discard(undefined, ASKER)),
+    `unavailable: ${says}: nothing was written`,
+  );
+  t.equal(
+    await refusalOf(left.moving.discard(undefined, ASKER)),
+    'unavailable: nothing was written',
+    'where none was, nothing is said of it',
+  );
+  left.proposes = () => {
+    left.state = { ...left.state, divergent: [] };
+  };
+  t.equal(await left.moving.discard(undefined, ASKER), 'done');
+});
