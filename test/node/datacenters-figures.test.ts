@@ -9,6 +9,7 @@ import { decodeMeta, encodeMeta } from '../../src/state/rows/meta.ts';
 import { META_KEY } from '../../src/state/rows/tables.ts';
 import { until } from '../support/running-group.ts';
 import {
+  clientOf,
   cut,
   type DatacenterUnderTest,
   heal,
@@ -17,10 +18,6 @@ import {
   serverOf,
 } from '../support/running-datacenters.ts';
 import { type Client, type Fields, ROOT } from '../support/running-node.ts';
-
-function clientOf(datacenter: DatacenterUnderTest): Client {
-  return serverOf(datacenter).client;
-}
 
 async function shownBy(client: Client, name: string): Promise<Fields> {
   const { json } = await client.get('/acl/replication');

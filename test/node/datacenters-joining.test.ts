@@ -4,6 +4,7 @@
 import t from 'tap';
 import { until } from '../support/running-group.ts';
 import {
+  clientOf,
   cut,
   type DatacenterUnderTest,
   heal,
@@ -11,11 +12,7 @@ import {
   runDatacenter,
   serverOf,
 } from '../support/running-datacenters.ts';
-import { type Client, ROOT, runNode } from '../support/running-node.ts';
-
-function clientOf(datacenter: DatacenterUnderTest): Client {
-  return serverOf(datacenter).client;
-}
+import { ROOT, runNode } from '../support/running-node.ts';
 
 async function digestOf(datacenter: DatacenterUnderTest): Promise<string> {
   const { Stats } = (await clientOf(datacenter).get('/agent/self')).json as {

@@ -3,6 +3,7 @@
 
 import t from 'tap';
 import {
+  clientOf,
   type DatacenterUnderTest,
   everyoneKnows,
   runDatacenter,
@@ -16,10 +17,6 @@ const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
 const wan = [...dc1.lines, ...dc2.lines].map(({ address }) => address).join();
 const dc3 = await runDatacenter(t, { name: 'dc3', primary: dc1, flags: { 'retry-join-wan': wan } });
 const SAYS = /dc3 is cluster .* here, not .*: .* datacenter remove dc3` and `allow dc3` at the/;
-
-function clientOf(datacenter: DatacenterUnderTest) {
-  return serverOf(datacenter).client;
-}
 
 let nameCount = 0;
 

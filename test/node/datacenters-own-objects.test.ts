@@ -3,6 +3,7 @@
 
 import t from 'tap';
 import {
+  clientOf,
   type DatacenterUnderTest,
   runDatacenter,
   serverOf,
@@ -10,10 +11,6 @@ import {
 import { allReady, until } from '../support/running-group.ts';
 
 const ALONE = { 'primary-datacenter': '' };
-
-function clientOf(datacenter: DatacenterUnderTest) {
-  return serverOf(datacenter).client;
-}
 
 function seedsOf({ lines }: DatacenterUnderTest): string {
   return lines.map(({ address }) => address).join();

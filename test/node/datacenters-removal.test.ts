@@ -4,13 +4,13 @@
 import t from 'tap';
 import { until } from '../support/running-group.ts';
 import {
+  clientOf,
   cut,
   type DatacenterUnderTest,
   everyoneKnows,
   runDatacenter,
   serverOf,
 } from '../support/running-datacenters.ts';
-import type { Client } from '../support/running-node.ts';
 
 /** Each has servers of its own, and waits for them most of the time. */
 t.jobs = 3;
@@ -19,10 +19,6 @@ interface Shown {
   readonly Name: string;
   readonly State: string;
   readonly LastErrorMessage: string;
-}
-
-function clientOf(datacenter: DatacenterUnderTest): Client {
-  return serverOf(datacenter).client;
 }
 
 async function shownOf(datacenter: DatacenterUnderTest, name: string): Promise<Shown | undefined> {

@@ -3,6 +3,7 @@
 
 import t from 'tap';
 import {
+  clientOf,
   type DatacenterUnderTest,
   everyoneKnows,
   planned,
@@ -13,10 +14,6 @@ import { allReady, until } from '../support/running-group.ts';
 const first = await planned(t, { name: 'dc1' });
 const second = await planned(t, { name: 'dc2', primary: first });
 const SEEDS = { 'retry-join-wan': second.lines.map(({ address }) => address).join() };
-
-function clientOf(datacenter: DatacenterUnderTest) {
-  return serverOf(datacenter).client;
-}
 
 /** What keeps it from being ready; empty: nothing does. */
 async function notReady(datacenter: DatacenterUnderTest): Promise<string> {

@@ -3,6 +3,7 @@
 
 import t from 'tap';
 import {
+  clientOf,
   type DatacenterUnderTest,
   everyoneKnows,
   planned,
@@ -15,10 +16,6 @@ const first = await runDatacenter(t, { name: 'dc1' });
 const second = await runDatacenter(t, { name: 'dc2', primary: first });
 await everyoneKnows([first, second]);
 const third = await planned(t, { name: 'dc3', primary: second });
-
-function clientOf(datacenter: DatacenterUnderTest) {
-  return serverOf(datacenter).client;
-}
 
 async function primaryAt(datacenter: DatacenterUnderTest): Promise<unknown> {
   return (await clientOf(datacenter).get('/operator/primary')).json.Datacenter;

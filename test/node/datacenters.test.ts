@@ -4,6 +4,7 @@
 import t from 'tap';
 import { until } from '../support/running-group.ts';
 import {
+  clientOf,
   cut,
   type DatacenterUnderTest,
   heal,
@@ -14,10 +15,6 @@ import type { Client, Fields } from '../support/running-node.ts';
 
 const dc1 = await runDatacenter(t, { name: 'dc1' });
 const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
-
-function clientOf(datacenter: DatacenterUnderTest): Client {
-  return serverOf(datacenter).client;
-}
 
 const READ_RULES = 'acl = "read"';
 

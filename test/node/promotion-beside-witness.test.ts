@@ -3,6 +3,7 @@
 
 import t from 'tap';
 import {
+  clientOf,
   cut,
   type DatacenterUnderTest,
   everyoneKnows,
@@ -16,8 +17,6 @@ const dc1 = await runDatacenter(t, { name: 'dc1' });
 const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
 await everyoneKnows([dc1, dc2]);
 await runDatacenter(t, { name: 'w', primary: dc1, flags: { 'federation-witness': 'true' } });
-
-const clientOf = (datacenter: DatacenterUnderTest) => serverOf(datacenter).client;
 
 async function policiesOf(datacenter: DatacenterUnderTest): Promise<readonly unknown[]> {
   const { list } = await clientOf(datacenter).get('/acl/policies?stale');

@@ -3,6 +3,7 @@
 
 import t from 'tap';
 import {
+  clientOf,
   cut,
   type DatacenterUnderTest,
   everyoneKnows,
@@ -16,10 +17,6 @@ import type { Client, Fields, Reply } from '../support/running-node.ts';
 const dc1 = await runDatacenter(t, { name: 'dc1' });
 const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
 await everyoneKnows([dc1, dc2]);
-
-function clientOf(datacenter: DatacenterUnderTest): Client {
-  return serverOf(datacenter).client;
-}
 
 function newPolicy(client: Client, name: string): Promise<Fields> {
   return client.made('PUT', '/acl/policy?ack=primary', { Name: name });

@@ -3,6 +3,7 @@
 
 import t from 'tap';
 import {
+  clientOf,
   cut,
   type DatacenterUnderTest,
   everyoneKnows,
@@ -17,7 +18,6 @@ const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
 const dc3 = await runDatacenter(t, { name: 'dc3', primary: dc1 });
 await everyoneKnows([dc1, dc2, dc3]);
 
-const clientOf = (datacenter: DatacenterUnderTest) => serverOf(datacenter).client;
 const primaryAt = async (datacenter: DatacenterUnderTest) =>
   (await clientOf(datacenter).get('/operator/primary')).json;
 const has = async (datacenter: DatacenterUnderTest, name: string) =>

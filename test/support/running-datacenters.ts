@@ -5,6 +5,7 @@
 import { CuttableLine } from './cuttable-line.ts';
 import { freePorts } from './free-ports.ts';
 import { allReady, leaderOf, ServerUnderTest, until } from './running-group.ts';
+import type { Client } from './running-node.ts';
 
 interface Owner {
   teardown(action: () => Promise<void>): void;
@@ -63,6 +64,11 @@ export async function planned(
 /** The only server, or the first of several. */
 export function serverOf({ servers }: DatacenterUnderTest): ServerUnderTest {
   return servers[0]!;
+}
+
+/** Asks the first server of it. */
+export function clientOf(datacenter: DatacenterUnderTest): Client {
+  return serverOf(datacenter).client;
 }
 
 export function cut({ lines }: DatacenterUnderTest): void {

@@ -123,13 +123,13 @@ export class Directory {
   /** Another datacenter that is said to have begun that epoch, too; undefined while nobody says so. */
   rivalOf(datacenter: string, epoch: number): string | undefined {
     this.#forgetOld();
-    return rivalIn([...this.#known.values()], datacenter, epoch);
+    return rivalIn(this.#known.values(), datacenter, epoch);
   }
 
   /** Whether there is one by what those that were removed say, too. */
   isRivalled(datacenter: string, epoch: number): boolean {
     const isKnown = this.rivalOf(datacenter, epoch) !== undefined;
-    return isKnown || rivalIn([...this.#removed.values()], datacenter, epoch) !== undefined;
+    return isKnown || rivalIn(this.#removed.values(), datacenter, epoch) !== undefined;
   }
 
   /** Whom a datacenter that was removed took for the primary when it was heard last; undefined: it was not heard. */
@@ -259,10 +259,12 @@ export class Directory {
   }
 }
 
-function rivalIn(all: readonly Known[], datacenter: string, epoch: number): string | undefined {
-  const isRival = ({ record }: Known): boolean =>
-    record.epoch === epoch && record.primary !== datacenter && record.primary !== '';
-  return all.find(isRival)?.record.primary;
+function rivalIn(all: Iterable<Known>, datacenter: string, epoch: number): string | undefined {
+  for (const { record } of all) {
+    const { epoch: theirs, primary } = record;
+    if (theirs === epoch && primary !== datacenter && primary !== '') return primary;
+  }
+  return undefined;
 }
 
 /** Whose word counts first of who is primary: of the later epoch, and of two of one epoch by name. */

@@ -240,7 +240,7 @@ export class FeedServer {
         return { kind: 'snapshot-needed', federationId, epoch };
       case 'diverged':
         follower.stands('diverged');
-        if (this.#isAhead(hello, epoch)) follower.isAhead(cursor);
+        if (this.#isAhead(cursor, hello, epoch)) follower.isAhead(cursor);
         follower.failed({
           text: `it has what the primary has not, behind entry ${location.forkSeq}`,
           atMs: clock.wallMs(),
@@ -335,9 +335,9 @@ export class FeedServer {
   }
 
   /** Of this reign, which this primary wrote. Who is of no federation yet has objects of its own. */
-  #isAhead({ cursor, federationId }: FeedHello, epoch: number): boolean {
-    const isOfReign = cursor !== undefined && cursor.epoch === epoch;
-    return federationId !== '' && isOfReign && cursor.seq > this.#options.source.head.seq;
+  #isAhead(cursor: GlobalCursor, { federationId }: FeedHello, epoch: number): boolean {
+    const isOfReign = federationId !== '' && cursor.epoch === epoch;
+    return isOfReign && cursor.seq > this.#options.source.head.seq;
   }
 
   /** Whoever fences this primary follows it no more, and may still have what it has lost. */
@@ -345,9 +345,10 @@ export class FeedServer {
     const { cursor, term } = hello;
     if (term < (this.#fencers.get(datacenter)?.term ?? 0)) return;
     this.#fencers.delete(datacenter);
-    const hasRoom = this.#fencers.size < this.#limits.followersMax;
-    const isAhead = hasRoom && this.#isAhead(hello, epoch);
-    if (cursor !== undefined && isAhead) this.#fencers.set(datacenter, { cursor, term });
+    if (cursor === undefined || !this.#isAhead(cursor, hello, epoch)) return;
+    if (this.#fencers.size < this.#limits.followersMax) {
+      this.#fencers.set(datacenter, { cursor, term });
+    }
   }
 
   #yieldTo(epoch: number, { datacenter }: RpcCaller): HelloAnswer {
