@@ -1,6 +1,7 @@
 // `npm run sim`: the simulator at the command line.
 
 import { InvalidArgumentError } from 'commander';
+import { badDayNamed } from '../../test/sim/bad-days.ts';
 import type { Mutant } from '../../test/sim/mutants/mutant.ts';
 import { MUTANTS, mutantNamed } from '../../test/sim/mutants/mutants.ts';
 import type { Cuts } from '../../test/sim/run/cuts.ts';
@@ -34,7 +35,7 @@ interface Options {
   readonly badDay?: string;
 }
 
-const options = scriptProgram(
+const program = scriptProgram(
   'npm run sim --',
   'Runs the simulator over a range of seeds, on several processes. A run that fails is made shorter, and its seed and the command that replays it are printed; then the rest goes on.',
 )
@@ -64,11 +65,18 @@ const options = scriptProgram(
   .option(
     '--bad-day <name>',
     'with --seed: a written day of several datacenters instead of drawn faults',
+    badDayAsked,
   )
   .option('--mutants', 'plants one bug after the other and counts the seeds until it is caught')
-  .option('--mutant <name>', 'this bug alone', mutantAsked)
-  .parse()
-  .opts<Options>();
+  .option('--mutant <name>', 'with --seed or --mutants: this bug alone', mutantAsked)
+  .parse();
+/** What is said of one run alone, and would be passed over in many. */
+const OF_ONE_RUN: readonly string[] = [
+  ...['only', 'clients', 'until', 'keepAll', 'deputies', 'exiles', 'restores', 'allNew'],
+  ...['trace', 'badDay'],
+];
+const options = program.opts<Options>();
+refuseIdleOptions();
 
 const print = new Print((line) => void process.stdout.write(`${line}\n`));
 const { subject, mutant, seed } = options;
@@ -88,6 +96,18 @@ const isSound =
         print,
       );
 process.exitCode = isSound ? 0 : 1;
+
+/** Ends the process where an option would do nothing. */
+function refuseIdleOptions(): void {
+  if (options.seed !== undefined) return;
+  for (const option of program.options) {
+    const name = option.attributeName();
+    const isGiven = program.getOptionValueSource(name) === 'cli';
+    if (isGiven && OF_ONE_RUN.includes(name)) program.error(`error: ${option.long} needs --seed`);
+  }
+  if (options.mutant !== undefined && options.mutants === undefined)
+    program.error('error: --mutant needs --seed or --mutants');
+}
 
 async function overSeeds(range: SeedRange): Promise<boolean> {
   const { jobs, minutes } = options;
@@ -126,8 +146,16 @@ function subjectNamed(name: string): SubjectName {
 }
 
 function mutantAsked(name: string): Mutant {
+  return found(() => mutantNamed(name));
+}
+
+function badDayAsked(name: string): string {
+  return found(() => badDayNamed(name)).name;
+}
+
+function found<Found>(named: () => Found): Found {
   try {
-    return mutantNamed(name);
+    return named();
   } catch (error) {
     throw new InvalidArgumentError((error as Error).message);
   }

@@ -36,6 +36,10 @@ const REFUSED: readonly (readonly [string, readonly string[], RegExp])[] = [
   ['sim', ['--subject', 'raft'], /There is no subject raft/],
   ['sim', ['--seeds', '9-3'], /9-3 is no range of seeds/],
   ['sim', ['--mutant', 'none'], /there is no mutant none; there are /],
+  ['sim', ['--mutant', 'removed-is-served'], /--mutant needs --seed or --mutants/],
+  ['sim', ['--seed', '1', '--bad-day', 'none'], /there is no bad day none; there are /],
+  ['sim', ['--bad-day', 'two datacenters are promoted at once'], /--bad-day needs --seed/],
+  ['sim', ['--no-exiles'], /--no-exiles needs --seed/],
 ];
 
 t.test('scripts: name the option that they refuse, and do nothing', async (t) => {
