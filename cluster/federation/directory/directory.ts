@@ -95,8 +95,7 @@ export class Directory {
   primary(): PrimaryClaim | undefined {
     this.#forgetOld();
     let latest: DirectoryRecord | undefined;
-    for (const { record } of this.#known.values()) {
-      if (record.primary === '' || record.epoch === 0) continue;
+    for (const record of this.#reignsIn(this.#known)) {
       if (latest === undefined || isBefore(record, latest)) latest = record;
     }
     if (latest === undefined) return undefined;
@@ -111,32 +110,30 @@ export class Directory {
 
   /** Others that say so, and the reign of each; the latest first. */
   followersBehind(datacenter: string, epoch: number): readonly FollowedReign[] {
-    return [...this.#known.values()]
-      .flatMap(({ record }) => {
-        const isBehind = record.primary === datacenter && record.epoch > epoch;
-        const isOther = record.datacenter !== datacenter;
-        return isBehind && isOther ? [{ datacenter: record.datacenter, epoch: record.epoch }] : [];
-      })
+    return this.#reignsIn(this.#known)
+      .filter((record) => record.primary === datacenter && record.epoch > epoch)
+      .filter((record) => record.datacenter !== datacenter)
+      .map((record) => ({ datacenter: record.datacenter, epoch: record.epoch }))
       .sort((one, other) => other.epoch - one.epoch);
   }
 
   /** Another datacenter that is said to have begun that epoch, too; undefined while nobody says so. */
   rivalOf(datacenter: string, epoch: number): string | undefined {
     this.#forgetOld();
-    return rivalIn(this.#known.values(), datacenter, epoch);
+    return rivalIn(this.#reignsIn(this.#known), datacenter, epoch);
   }
 
   /** Whether there is one by what those that were removed say, too. */
   isRivalled(datacenter: string, epoch: number): boolean {
     const isKnown = this.rivalOf(datacenter, epoch) !== undefined;
-    return isKnown || rivalIn(this.#removed.values(), datacenter, epoch) !== undefined;
+    return isKnown || rivalIn(this.#reignsIn(this.#removed), datacenter, epoch) !== undefined;
   }
 
   /** Whom a datacenter that was removed took for the primary when it was heard last; undefined: it was not heard. */
   claimOfRemoved(datacenter: string): RemovedClaim | undefined {
     this.#forgetOld();
     const known = this.#removed.get(datacenter);
-    if (known === undefined || known.record.epoch === 0) return undefined;
+    if (known === undefined || !this.#tellsOfReign(known.record)) return undefined;
     const { primary, epoch } = known.record;
     const ageMs = Math.max(0, this.#options.clock.monotonicMs() - known.writtenAtMs);
     return { datacenter: primary, epoch, ageMs };
@@ -145,8 +142,8 @@ export class Directory {
   /** The latest that anybody has told of, those that were removed too; 0 while nobody has. */
   latestEpoch(): number {
     this.#forgetOld();
-    const all = [...this.#known.values(), ...this.#removed.values()];
-    return all.reduce((latest, { record }) => Math.max(latest, record.epoch), 0);
+    const all = [...this.#reignsIn(this.#known), ...this.#reignsIn(this.#removed)];
+    return all.reduce((latest, { epoch }) => Math.max(latest, epoch), 0);
   }
 
   /** The leader of the own datacenter writes its record anew. */
@@ -240,6 +237,19 @@ export class Directory {
     }
   }
 
+  #reignsIn(all: ReadonlyMap<string, Known>): readonly DirectoryRecord[] {
+    return [...all.values()].map(({ record }) => record).filter((each) => this.#tellsOfReign(each));
+  }
+
+  /**
+   * Who is of no federation has a part in no reign of this one, whatever it says: it may go on alone with objects of an
+   * archive, and their epoch.
+   */
+  #tellsOfReign({ primary, epoch, federationId }: DirectoryRecord): boolean {
+    const own = this.#options.federationId();
+    return primary !== '' && epoch > 0 && (own === '' || federationId === own);
+  }
+
   /** It may have been heard while the own federation was not known yet. */
   #isStranger({ federationId }: DirectoryRecord): boolean {
     return areTwoFederations(this.#options.federationId(), federationId);
@@ -259,12 +269,12 @@ export class Directory {
   }
 }
 
-function rivalIn(all: Iterable<Known>, datacenter: string, epoch: number): string | undefined {
-  for (const { record } of all) {
-    const { epoch: theirs, primary } = record;
-    if (theirs === epoch && primary !== datacenter && primary !== '') return primary;
-  }
-  return undefined;
+function rivalIn(
+  reigns: readonly DirectoryRecord[],
+  datacenter: string,
+  epoch: number,
+): string | undefined {
+  return reigns.find((each) => each.epoch === epoch && each.primary !== datacenter)?.primary;
 }
 
 /** Whose word counts first of who is primary: of the later epoch, and of two of one epoch by name. */

@@ -109,6 +109,30 @@ t.test('directory: two of one epoch are told of', async (test) => {
   test.same(rivals()[1], [undefined, true], 'one that was removed closes nobody');
 });
 
+t.test('directory: who is of no federation tells of none of its reigns', async (test) => {
+  const given = { federationId: 'fed', removed: ['dc5'] };
+  const directory = aDirectory(new FeedWorld(), given);
+  const alone = { ...RECORD, datacenter: 'dc4', federationId: '', primary: 'dc4' };
+  directory.learn([
+    RECORD,
+    alone,
+    { ...alone, datacenter: 'dc3', primary: 'dc1', epoch: 8 },
+    { ...alone, datacenter: 'dc5', primary: 'dc5', epoch: 9 },
+  ]);
+  const told = () => [
+    directory.primary()?.epoch,
+    directory.rivalOf('dc1', 3),
+    directory.isRivalled('dc1', 9),
+    directory.followersBehind('dc1', 3).length,
+    directory.latestEpoch(),
+    directory.claimOfRemoved('dc5')?.epoch,
+  ];
+  test.same(told(), [3, undefined, false, 0, 3, undefined]);
+  test.same(directory.datacenters(), ['dc2', 'dc3', 'dc4'], 'it may come to take part');
+  given.federationId = '';
+  test.same(told(), [8, 'dc4', true, 1, 9, 9], 'who is of none itself hears all');
+});
+
 t.test(
   'directory: the later record of a datacenter takes the place of the earlier',
   async (test) => {
@@ -216,7 +240,7 @@ t.test('directory: strangers that were heard before are forgotten', async (test)
   ]);
   test.equal(directory.primary()?.datacenter, 'dc3');
   given.federationId = 'fed';
-  test.same([directory.primary()?.datacenter, directory.latestEpoch()], ['dc5', 8]);
+  test.same([directory.primary()?.datacenter, directory.latestEpoch()], ['dc1', 3]);
   test.equal(directory.claimOfRemoved('dc4'), undefined);
   const news = { datacenter: 'dc5', federationId: 'other', count: 70_001 };
   test.equal(directory.learn([{ ...RECORD, ...news }]), false);
