@@ -62,6 +62,8 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     claim: () => undefined,
     heardEpoch: () => 0,
     isRivalled: () => false,
+    passesOver: () => undefined,
+    ahead: () => [],
     datacenters: () => [...transports.keys()],
     isDiverged: () => false,
     ackedSeqOf: () => CURSOR.seq,

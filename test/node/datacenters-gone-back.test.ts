@@ -16,29 +16,31 @@ import {
 import { allReady, type ServerUnderTest, until } from '../support/running-group.ts';
 import type { Reply } from '../support/running-node.ts';
 
-type Both = readonly [DatacenterUnderTest, DatacenterUnderTest];
+type All = readonly [DatacenterUnderTest, DatacenterUnderTest, ...DatacenterUnderTest[]];
 
-/** Both hold what was written before the copies were taken; what is written behind that, the second one alone. */
+/** All hold what was written before the copies were taken; what is written behind that, the first one has not. */
 async function putBack(
   t: Test,
-  goOn: (first: DatacenterUnderTest, second: DatacenterUnderTest) => Promise<void>,
-  count = 1,
-): Promise<Both> {
+  goOn: (...all: All) => Promise<void>,
+  { count = 1, isThree = false } = {},
+): Promise<All> {
   const first = await runDatacenter(t, { name: 'dc1', servers: count });
   const second = await runDatacenter(t, { name: 'dc2', primary: first });
-  await everyoneKnows([first, second]);
+  const third = isThree ? [await runDatacenter(t, { name: 'dc3', primary: first })] : [];
+  const all: All = [first, second, ...third];
+  await everyoneKnows(all);
   t.equal((await write(first, 'before')).status, 200);
   const copies = mkdtempSync(join(tmpdir(), 'gone-back-'));
   t.teardown(() => rmSync(copies, { recursive: true }));
   const copyOf = ({ name }: ServerUnderTest): string => join(copies, name);
   await whileClosed(first, (each) => cpSync(each.dataFolder, copyOf(each), { recursive: true }));
-  await everyoneKnows([first, second]);
-  await goOn(first, second);
+  await everyoneKnows(all);
+  await goOn(...all);
   await whileClosed(first, (each) => {
     each.loseDisk();
     cpSync(copyOf(each), each.dataFolder, { recursive: true });
   });
-  return [first, second];
+  return all;
 }
 
 async function whileClosed(
@@ -67,11 +69,15 @@ async function closes(
   t.match((await client.get('/operator/primary')).json.Closed, says);
 }
 
-async function goesOnAt(t: Test, [first, second]: Both, names: readonly string[]): Promise<void> {
+async function goesOnAt(
+  t: Test,
+  [first, second, ...others]: All,
+  names: readonly string[],
+): Promise<void> {
   const { client } = serverOf(second);
   const moved = await client.put('/operator/primary', { Datacenter: 'dc2', Mode: 'election' });
   t.equal(moved.status, 200, moved.text);
-  await everyoneKnows([second, first]);
+  await everyoneKnows([second, first, ...others]);
   t.equal((await write(second, 'behind')).status, 200);
   for (const name of ['before', ...names, 'behind']) {
     const found = await serverOf(first).client.get(`/acl/policy/name/${name}`);
@@ -112,7 +118,7 @@ t.test('gone back: whoever of its servers leads by then is closed, too', async (
   const goOn = async (first: DatacenterUnderTest): Promise<void> => {
     for (const name of names) t.equal((await write(first, name)).status, 200);
   };
-  const both = await putBack(t, goOn, 3);
+  const both = await putBack(t, goOn, { count: 3 });
   const [first] = both;
   const says = /dc2 has 1\.\d+ of this reign, and dc1, which wrote that, ends at 1\.\d+/;
   await closes(t, first, says, await leaderIn(first));
@@ -152,8 +158,36 @@ t.test(
   },
 );
 
+t.test('gone back: nor is anybody elected by it who has not what the other one has', async (t) => {
+  const names = ['lost-1', 'lost-2', 'lost-3'];
+  const goOn = async (first: DatacenterUnderTest, _: unknown, third?: DatacenterUnderTest) => {
+    await serverOf(third!).close();
+    for (const name of names) {
+      const made = await serverOf(first).client.put('/acl/policy?ack=majority', { Name: name });
+      t.equal(made.status, 200, made.text);
+    }
+  };
+  const all = await putBack(t, goOn, { isThree: true });
+  const [first, second] = all;
+  const third = all[2]!;
+  await closes(t, first, /dc2 has 1\.\d+ of this reign, and dc1, which wrote that, ends at 1\.\d+/);
+  await serverOf(second).close();
+  await serverOf(third).open();
+  const elect = () => serverOf(third).client.put('/operator/primary', { Mode: 'election' });
+  // Where the first one is, it hears a moment later.
+  await until('it is promised nothing', async () => {
+    const refused = await elect();
+    t.equal(refused.status, 503, refused.text);
+    return /there is no majority: .*dc1 does not promise \(at 1\.\d+, promised 1\)/.test(
+      refused.text,
+    );
+  });
+  await serverOf(second).open();
+  await goesOnAt(t, all, names);
+});
+
 t.test('gone back: nobody is told to make a witness the primary', (t) => {
-  const at = (datacenter: string, seq: number) => ({ datacenter, has: `1.${seq} of this reign` });
+  const at = (datacenter: string, seq: number) => ({ datacenter, upTo: { epoch: 1, seq } });
   const told = (...names: readonly string[]): string => {
     const ahead = names.map((name, place) => at(name, 9 - place));
     const lost = { datacenter: 'dc1', head: { epoch: 1, seq: 3 }, ahead };

@@ -74,6 +74,9 @@ export interface AheadFollower {
   readonly cursor: GlobalCursor;
 }
 
+/** The leader of a datacenter, and when it asked. */
+type Heard = Pick<Follower, 'term' | 'heardAtMs'>;
+
 /** By the own wall clock. */
 export interface Refused {
   readonly says: string;
@@ -93,10 +96,7 @@ export class FeedServer {
   readonly #packer: FramePacker;
   readonly #followers = new Map<string, Follower>();
   /** Those that know of a later reign, and have more of this one than this primary, as their latest leader said. */
-  readonly #fencers = new Map<
-    string,
-    Pick<FeedHello, 'term'> & { readonly cursor: GlobalCursor }
-  >();
+  readonly #fencers = new Map<string, Heard & { readonly cursor: GlobalCursor }>();
   /** Datacenters that use too low a level to follow, as they asked last. */
   readonly #behind = new Map<string, Refused>();
   readonly #waiters: AckWaiters;
@@ -210,6 +210,7 @@ export class FeedServer {
       return this.#yieldTo(newest, from);
     }
     this.#requireLevel(hello, from, standing.level);
+    this.#forgetFencer(from, hello);
     const follower = this.#admit(from, hello);
     const answer = this.#begin(follower, from, hello, standing);
     this.#options.logger.info(
@@ -341,14 +342,28 @@ export class FeedServer {
   }
 
   /** Whoever fences this primary follows it no more, and may still have what it has lost. */
-  #noteFencer({ datacenter }: RpcCaller, hello: FeedHello, epoch: number): void {
+  #noteFencer(from: RpcCaller, hello: FeedHello, epoch: number): void {
     const { cursor, term } = hello;
-    if (term < (this.#fencers.get(datacenter)?.term ?? 0)) return;
-    this.#fencers.delete(datacenter);
-    if (cursor === undefined || !this.#isAhead(cursor, hello, epoch)) return;
+    const isForgotten = this.#forgetFencer(from, hello);
+    if (!isForgotten || cursor === undefined || !this.#isAhead(cursor, hello, epoch)) return;
     if (this.#fencers.size < this.#limits.followersMax) {
-      this.#fencers.set(datacenter, { cursor, term });
+      const heardAtMs = this.#options.clock.monotonicMs();
+      this.#fencers.set(from.datacenter, { cursor, term, heardAtMs });
     }
+  }
+
+  /** What it said before counts no more. False: a later leader of it said that. */
+  #forgetFencer({ datacenter }: RpcCaller, { term }: FeedHello): boolean {
+    const known = this.#fencers.get(datacenter);
+    if (known !== undefined && this.#hasLaterLeader(known, term)) return false;
+    this.#fencers.delete(datacenter);
+    return true;
+  }
+
+  /** Where data folders were put back to an earlier day, nobody of a later term is there any more. */
+  #hasLaterLeader(known: Heard, term: number): boolean {
+    const silentMs = this.#options.clock.monotonicMs() - known.heardAtMs;
+    return term < known.term && silentMs <= this.#limits.silentMs;
   }
 
   #yieldTo(epoch: number, { datacenter }: RpcCaller): HelloAnswer {
@@ -362,7 +377,7 @@ export class FeedServer {
 
   /** Throws RpcRefusal. */
   #admit({ datacenter }: RpcCaller, { clusterId, term }: FeedHello): Follower {
-    const { followersMax, silentMs } = this.#limits;
+    const { followersMax } = this.#limits;
     const known = this.#followers.get(datacenter);
     if (known === undefined) {
       if (this.#followers.size >= followersMax) {
@@ -376,9 +391,7 @@ export class FeedServer {
       const says = otherClusterText({ datacenter, clusterId, known: known.clusterId });
       throw new RpcRefusal(FEED_REFUSAL.stranger, says);
     }
-    // Where data folders were put back to an earlier day, nobody of a later term is there any more.
-    const isThere = this.#options.clock.monotonicMs() - known.heardAtMs <= silentMs;
-    if (term < known.term && isThere) {
+    if (this.#hasLaterLeader(known, term)) {
       const says = `${datacenter} has a later leader, of term ${known.term}`;
       throw new RpcRefusal(FEED_REFUSAL.superseded, says);
     }

@@ -68,6 +68,9 @@ function mostFirst({ cursor: one }: Standing, { cursor: other }: Standing): numb
 }
 
 /** Later reigns are further, whatever their entries are. */
-export function isFurther(one: GlobalCursor, other: GlobalCursor): boolean {
+export function isFurther(
+  one: Pick<GlobalCursor, 'epoch' | 'seq'>,
+  other: Pick<GlobalCursor, 'epoch' | 'seq'>,
+): boolean {
   return one.epoch === other.epoch ? one.seq > other.seq : one.epoch > other.epoch;
 }

@@ -12,9 +12,10 @@ import { RpcError, RpcRefusal } from '../../transport/rpc-error.ts';
 import type { RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { PrimaryClaim } from '../directory/directory.ts';
 import type { EntrySource } from '../entry-source.ts';
-import { isSameCursor, positionText } from '../global-log.ts';
+import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
 import { areTwoFederations } from '../refuse-outsiders.ts';
 import { askLeader, type AskLeaderOptions } from './ask-leader.ts';
+import { isFurther } from './ballot.ts';
 import { Candidacy, type Promoted } from './candidacy.ts';
 import { LaterReign } from './later-reign.ts';
 import {
@@ -42,6 +43,12 @@ import { PromotionRefusal, refused, undecided } from './promotion-refusal.ts';
 import { RestOfLog } from './rest-of-log.ts';
 import { WayBack } from './way-back.ts';
 
+export interface Ahead {
+  readonly datacenter: string;
+  /** With a seq of 0, some of that epoch. */
+  readonly upTo: Pick<GlobalCursor, 'epoch' | 'seq'>;
+}
+
 export interface PromotionOptions extends AskLeaderOptions {
   readonly clock: Clock;
   readonly random: Random;
@@ -59,6 +66,13 @@ export interface PromotionOptions extends AskLeaderOptions {
   readonly heardEpoch: () => number;
   /** Whether another one is said to have begun that epoch of this datacenter, too. */
   readonly isRivalled: (epoch: number) => boolean;
+  /**
+   * Why a reign that this datacenter began by itself would pass over what others have, and what to do about it;
+   * undefined: nobody is known to have any.
+   */
+  readonly passesOver: () => string | undefined;
+  /** Others that have more of the reigns of this datacenter than it has itself, and up to where. */
+  readonly ahead: () => readonly Ahead[];
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
   /** The feed cannot go on: the primary has not what is here. */
@@ -185,6 +199,9 @@ export class Promotion {
       if (told?.datacenter === this.#options.datacenter && told.epoch > state.epoch) {
         throw refused(`this datacenter began epoch ${told.epoch}, and has lost it`);
       }
+      // Whoever has it may not answer when it is asked for its promise.
+      const passesOver = this.#options.passesOver();
+      if (passesOver !== undefined) throw refused(passesOver);
       const renewal = this.#alone(() => this.#candidacy.run({ kind: 'renewed', after }));
       this.#renewal = renewal.catch(() => undefined);
       await renewal;
@@ -278,15 +295,23 @@ export class Promotion {
       const says = `${from.datacenter} asks for a promise to ${ask.candidate}`;
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, says);
     }
-    const answer = ask.isTrial
-      ? { isGranted: port.mayPromise(ask), cursor, maxEpoch }
-      : await this.#promise(ask);
+    const passesOver = this.#passedOverBy(ask);
+    const answer =
+      ask.isTrial || passesOver !== undefined
+        ? { isGranted: passesOver === undefined && port.mayPromise(ask), cursor, maxEpoch }
+        : await this.#promise(ask);
     if (!ask.isTrial) {
       const { epoch, candidate } = ask;
-      const fields = { epoch, candidate, isGranted: answer.isGranted };
+      const fields = { epoch, candidate, isGranted: answer.isGranted, passesOver };
       this.#options.logger.warn(fields, 'a datacenter asked for a promise');
     }
     return encodePromise(answer);
+  }
+
+  /** Who has of the own reigns what is lost here, and the candidate has not. */
+  #passedOverBy({ candidate, cursor }: PromiseAsk): string | undefined {
+    const others = this.#options.ahead().filter(({ datacenter }) => datacenter !== candidate);
+    return others.find(({ upTo }) => isFurther(upTo, cursor))?.datacenter;
   }
 
   /**

@@ -9,8 +9,7 @@ import { Gossip } from '../../../cluster/federation/directory/gossip.ts';
 import type { GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
-import { positionText } from '../../../cluster/federation/global-log.ts';
-import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
+import { type Ahead, Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
@@ -205,24 +204,34 @@ export class FederationParts {
   /** Undefined while nobody is known to have more of the own reigns than there is here. */
   #lostReign(): LostReign | undefined {
     const { machine, plan } = this.#options;
-    const replication = machine.replication();
-    if (replication === undefined || !this.isReigning) return undefined;
-    const { datacenters } = replication;
-    const { epoch } = currentEpoch(replication);
-    const ahead = [
-      ...this.gossip.directory
-        .followersBehind(plan.datacenter, epoch)
-        .filter((each) => !this.view.isRemoved(each.datacenter))
-        .map((each) => ({ datacenter: each.datacenter, has: `epoch ${each.epoch}` })),
-      ...this.feed
-        .ahead()
-        .map((each) => ({ ...each, has: `${positionText(each.cursor)} of this reign` })),
-    ];
+    const datacenters = machine.replication()?.datacenters ?? [];
+    const ahead = this.#ahead();
     if (ahead.length === 0) return undefined;
     return {
       ...{ datacenter: plan.datacenter, head: machine.position(), ahead },
       isWitness: (each) => datacenters.some(({ name, isWitness }) => name === each && isWitness),
     };
+  }
+
+  /** Who has more of the own reigns than there is here, as far as is known; who has most first. */
+  #ahead(): readonly Ahead[] {
+    const { machine, plan } = this.#options;
+    const replication = machine.replication();
+    if (replication === undefined || !this.isReigning) return [];
+    const { epoch } = currentEpoch(replication);
+    return [
+      ...this.gossip.directory
+        .followersBehind(plan.datacenter, epoch)
+        .filter((each) => !this.view.isRemoved(each.datacenter))
+        .map(({ datacenter, epoch: began }) => ({ datacenter, upTo: { epoch: began, seq: 0 } })),
+      ...this.feed.ahead().map(({ datacenter, cursor }) => ({ datacenter, upTo: cursor })),
+    ];
+  }
+
+  /** Why a reign that this datacenter began by itself would pass over what others have; undefined where none would. */
+  #passesOver(): string | undefined {
+    const lost = this.#lostReign();
+    return this.#rivalRefusal()?.message ?? (lost && lostReignText(lost));
   }
 
   #newBeginning(): GlobalLogBeginning {
@@ -424,6 +433,8 @@ export class FederationParts {
       heardEpoch: () => this.gossip.directory.latestEpoch(),
       isRivalled: (epoch) =>
         epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
+      passesOver: () => this.#passesOver(),
+      ahead: () => this.#ahead(),
       datacenters: () => this.view.datacenters(),
       isDiverged: () => this.subscriber.state().kind === 'diverged',
       ackedSeqOf: (datacenter) => {

@@ -4,14 +4,9 @@
 
 import { must } from '../../../cluster/base/assert.ts';
 import { positionText } from '../../../cluster/federation/global-log.ts';
+import type { Ahead } from '../../../cluster/federation/promotion/promotion.ts';
 import { AclError } from '../../acl/error.ts';
 import type { Position } from '../../state/commands/outcome.ts';
-
-/** A datacenter, and what it has that the primary wrote and has not. */
-export interface Ahead {
-  readonly datacenter: string;
-  readonly has: string;
-}
 
 export interface LostReign {
   /** The primary. */
@@ -34,8 +29,12 @@ export function lostReignText({ datacenter, head, ahead, isWitness }: LostReign)
   // Where nobody but a witness has it, the primary itself takes it back.
   const next = ahead.find((each) => !isWitness(each.datacenter))?.datacenter ?? datacenter;
   return (
-    `${most.datacenter} has ${most.has}, and ${datacenter}, which wrote that, ends at ` +
+    `${most.datacenter} has ${hasText(most)}, and ${datacenter}, which wrote that, ends at ` +
     `${positionText(head)}: its data folders are of an earlier day. ` +
     `\`conclave operator promote ${next} --election\`, asked at ${next}, goes on with what is there`
   );
+}
+
+function hasText({ upTo }: Ahead): string {
+  return upTo.seq === 0 ? `epoch ${upTo.epoch}` : `${positionText(upTo)} of this reign`;
 }

@@ -2,7 +2,7 @@
 // state, who asks whom is the promotion of production. Calls may be lost on either way, by whim.
 
 import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
-import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
+import { type Ahead, Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import type {
   EpochStart,
   PromiseAnswer,
@@ -57,6 +57,9 @@ export class Datacenter implements PromotionPort {
   hasHeard = true;
   /** An epoch that was told of, by somebody whom nobody follows. */
   toldEpoch = 0;
+  /** What a reign of its own would pass over, and who has more of its reigns than it has itself, as it was told. */
+  passesOver: string | undefined;
+  ahead: readonly Ahead[] = [];
   sealCount = 0;
   readonly ackedSeqs = new Map<string, number>();
   readonly #world: PromotionWorld;
@@ -100,6 +103,8 @@ export class Datacenter implements PromotionPort {
           each.epochs.at(-1)!.primary !== name;
         return this.hasHeard && world.all.some(isRival);
       },
+      passesOver: () => this.passesOver,
+      ahead: () => this.ahead,
       datacenters: () => world.all.map((each) => each.name),
       isDiverged: () => this.#isBeside(world.latest),
       ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),

@@ -1,7 +1,10 @@
 // The feed from the primary to a secondary: every entry once, in order, over lines of all kinds.
 
 import t from 'tap';
-import { DEFAULT_SUBSCRIBER_LIMITS } from '../../../../cluster/federation/feed/feed-limits.ts';
+import {
+  DEFAULT_FEED_LIMITS,
+  DEFAULT_SUBSCRIBER_LIMITS,
+} from '../../../../cluster/federation/feed/feed-limits.ts';
 import type { FeedStanding } from '../../../../cluster/federation/feed/feed-server.ts';
 import { refusingOutsiders } from '../../../../cluster/federation/refuse-outsiders.ts';
 import {
@@ -351,6 +354,23 @@ t.test('feed: also where whoever has it knows of a later reign', async (test) =>
   secondary.subscriber.stop();
   primary.feed.forget('dc2');
   test.same(primary.feed.ahead(), []);
+});
+
+t.test('feed: not any more where that one has lost it, too', async (test) => {
+  const { world, log, primary } = await twoDatacenters();
+  log.write('kept');
+  const lost = nextEntry(log.at(1), Buffer.from('lost'));
+  const fencing = { ...HELLO, federationId: FEDERATION, maxEpoch: 2, cursor: lost };
+  // Its data folders were put back to an earlier day, of an earlier term.
+  const following = { ...fencing, maxEpoch: 1, cursor: log.at(1), term: 3 };
+  for (const back of [following, { ...following, maxEpoch: 2 }]) {
+    await say(primary, fencing);
+    await say(primary, back);
+    test.match(primary.feed.ahead(), [{ datacenter: 'dc2', cursor: lost }], 'a later one leads');
+    await world.run(DEFAULT_FEED_LIMITS.silentMs + 1);
+    await say(primary, back);
+    test.same(primary.feed.ahead(), []);
+  }
 });
 
 t.test('feed: also whoever leads it next, before it has waited for that in vain', async (test) => {

@@ -70,6 +70,43 @@ const GOLDEN: readonly (readonly [string, Uint8Array, string, (bytes: Uint8Array
 ];
 
 t.test(
+  'election: nobody gets the promise of a primary who lacks what it has lost and others have',
+  async (test) => {
+    const { world, one, two, three } = threeDatacenters();
+    two.follow(one, 10);
+    // The disks of dc1 were put back.
+    for (const each of [one, three]) each.entries = two.entries.slice(0, 6);
+    one.ahead = [{ datacenter: 'dc2', upTo: { epoch: 1, seq: 10 } }];
+    two.isUp = false;
+    test.match(
+      await refusalOf(world, three.promotion.elect()),
+      /^refused: there is no majority: dc1 does not promise \(at 1\.6, promised 1\); dc2 does not answer/,
+    );
+    test.same([one.maxEpoch, three.maxEpoch, one.sealCount], [1, 1, 0], 'nothing is given up');
+    two.isUp = true;
+    const { epoch, promises } = await world.time.result(three.promotion.elect());
+    test.same([epoch, promises], [2, ['dc1', 'dc2']], 'it takes that first');
+    test.same(three.entries.slice(0, 10), two.entries);
+    test.same(world.violations, []);
+  },
+);
+
+t.test(
+  'election: nor who has an earlier reign alone, but whoever is meant itself',
+  async (test) => {
+    const { world, one, two, three } = threeDatacenters();
+    for (const each of [two, three]) each.follow(one, 10);
+    one.ahead = [{ datacenter: 'dc2', upTo: { epoch: 3, seq: 0 } }];
+    two.isUp = false;
+    test.match(await refusalOf(world, three.promotion.elect()), /^refused: there is no majority/);
+    two.isUp = true;
+    three.isUp = false;
+    const { promises } = await world.time.result(two.promotion.elect());
+    test.same(promises, ['dc1'], 'it has lost that too by now');
+  },
+);
+
+t.test(
   'promotion frames: have the bytes of the first release, and nothing else is one',
   async (test) => {
     for (const [name, bytes, golden, decode] of GOLDEN) {

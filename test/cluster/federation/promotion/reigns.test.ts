@@ -184,6 +184,25 @@ t.test('renewal: passes over nobody who begins while it asks for promises', asyn
   test.same([one.cursor, world.violations], [two.cursor, []]);
 });
 
+t.test('renewal: passes over nothing that others are known to have, asked or not', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.follow(one, 10);
+  // The disks of dc1 were put back, and dc2, which has told it what was lost, does not answer.
+  for (const each of [one, three]) each.entries = two.entries.slice(0, 6);
+  Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
+  world.cuts.add('dc1 dc2');
+  one.passesOver = 'dc2 has 1.10 of this reign';
+  one.promotion.start();
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  await world.time.run(10_000);
+  test.same([one.state().epoch, one.maxEpoch, one.isPrimary], [1, 1, true]);
+  test.match(world.time.log.join('\n'), /is outrun, and no other has begun .*dc2 has 1\.10/);
+  one.passesOver = undefined;
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.equal(one.state().epoch, 3);
+  one.promotion.stop();
+});
+
 t.test('renewal: a primary that another one has followed ends its reign instead', async (test) => {
   const { world, one, two } = threeDatacenters();
   one.isUp = false;
