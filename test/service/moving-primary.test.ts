@@ -1,4 +1,5 @@
-// What operators hear of the entries that a primary left behind, where settling them fails half-way.
+// What operators hear of a primary that takes no writes, and of the entries that one left behind, where settling them
+// fails half-way.
 
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
@@ -9,6 +10,35 @@ import { decodeEntry } from '../../src/state/global-log/global-entry.ts';
 import { entryOfToken } from '../http/operator/cases.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { CALL, refusalOf } from './harness.ts';
+
+t.test('primary: one that has not begun what it promised itself says how it goes on', async (t) => {
+  const replication = {
+    datacenter: 'dc1',
+    epochs: [{ epoch: 1, startSeq: 1, startHash: new Uint8Array(32), primary: 'dc1' }],
+    maxEpochPromised: 3,
+    votedFor: 'dc1',
+    isDiverged: false,
+    datacenters: [],
+  };
+  const position = { epoch: 1, seq: 9 };
+  const closed = (given: Partial<typeof replication>): string =>
+    new MovingPrimary({
+      view: { replication: () => ({ ...replication, ...given }), position: () => position },
+      federation: {
+        primary: () => ({ datacenter: 'dc1', epoch: 1 }),
+        status: () => ({ head: position }),
+      },
+      settings: { datacenter: 'dc1' },
+      primary: { closedBecause: () => undefined },
+    } as never).status().closedBecause;
+  t.match(
+    closed({}),
+    /^dc1 has promised epoch 3 to itself, .*`conclave operator promote dc1 --election` tries again/,
+  );
+  t.match(closed({ votedFor: 'dc2' }), /^dc1 has promised epoch 3 to dc2/);
+  t.equal(closed({ isDiverged: true }), '', 'it waits for a snapshot');
+  t.equal(closed({ maxEpochPromised: 1 }), '', 'it has begun');
+});
 
 const ASKER: Asker = { by: '', call: CALL, reign: 1, requireAllowed: () => undefined };
 

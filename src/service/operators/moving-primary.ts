@@ -14,7 +14,7 @@ import type {
   ShownPrimary,
 } from '../../api/render/shown-primary.ts';
 import type { Change } from '../../state/commands/commands.ts';
-import { successorIn } from '../../state/global-log/election.ts';
+import { isRenewingIn, successorIn } from '../../state/global-log/election.ts';
 import { type EntryObject, objectsOf } from '../../state/global-log/entry-objects.ts';
 import { decodeEntry, encodeEntry, type GlobalEntry } from '../../state/global-log/global-entry.ts';
 import { countIn, isPrimary, type Replication } from '../../state/global-log/replication.ts';
@@ -234,9 +234,13 @@ export class MovingPrimary {
     const { primary, view } = this.#deps;
     if (this.#isPrimary()) return primary.closedBecause()?.message ?? '';
     const replication = view.replication();
-    const successor = replication && successorIn(replication);
-    if (replication === undefined || successor === undefined) return '';
+    if (replication === undefined) return '';
     const { datacenter, maxEpochPromised: maxEpoch } = replication;
+    if (isRenewingIn(replication)) {
+      return `${datacenter} has promised epoch ${maxEpoch} to itself, and it has not begun: \`conclave operator promote ${datacenter} --election\` tries again, and says what is in the way`;
+    }
+    const successor = successorIn(replication);
+    if (successor === undefined) return '';
     return `${datacenter} has promised epoch ${maxEpoch} to ${successor}, and has heard of no entry of it: if ${successor} does not begin, \`conclave operator promote ${successor}\` tries again, and \`conclave operator promote ${datacenter} --election\` takes it back`;
   }
 

@@ -59,6 +59,17 @@ export function successorIn(replication: Replication): string | undefined {
   return isGivenAway && !isDiverged ? votedFor : undefined;
 }
 
+/**
+ * Whether this datacenter, the last primary that it knows of, has promised itself a later epoch that it has not begun:
+ * nobody is primary.
+ */
+export function isRenewingIn(replication: Replication): boolean {
+  const { datacenter, maxEpochPromised, votedFor, isDiverged } = replication;
+  const { epoch, primary } = currentEpoch(replication);
+  const isOwn = primary === datacenter && votedFor === datacenter && !isDiverged;
+  return isOwn && maxEpochPromised > epoch;
+}
+
 /** Whether more than half of the voters are among the names. */
 function hasMajority(datacenters: readonly Datacenter[], names: readonly string[]): boolean {
   const voters = datacenters.filter(({ isVoter }) => isVoter);
