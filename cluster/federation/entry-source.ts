@@ -17,6 +17,8 @@ export interface EntrySource {
   readonly head: GlobalCursor;
   /** The entries behind `afterSeq` are kept, and take so many bytes; an estimate is good enough. */
   readonly kept: { readonly afterSeq: number; readonly sizeBytes: number };
+  /** The seq of the last restore, as long as that is kept: what it brought, no entry has. 0: none is known. */
+  readonly restoredSeq: number;
   /** Called when the head has moved. Gives what takes the listener away. */
   onMoved(listener: () => void): () => void;
   locate(cursor: GlobalCursor): Location;

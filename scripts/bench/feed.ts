@@ -71,6 +71,7 @@ async function oneRound(secondsEach: number): Promise<Round> {
     epochStartSeq: 1,
     level: 1,
     voters: ['dc1', 'dc2'],
+    witnesses: [],
     joining: [],
     hasRemoved: false,
   };

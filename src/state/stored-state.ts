@@ -23,6 +23,7 @@ import {
   entriesAfter,
   entryTimeMs,
   hashAt,
+  isRestoreAt,
   type KeptRange,
   oldestEntryMs,
   entryDigestAt,
@@ -317,6 +318,11 @@ export class StoredState implements StateView {
   entryTimeMs(seq: number): number | undefined {
     const replication = this.replication();
     return replication === undefined ? undefined : entryTimeMs(this.#store, replication, seq);
+  }
+
+  isRestoreAt(seq: number): boolean {
+    const replication = this.replication();
+    return replication !== undefined && isRestoreAt(this.#store, replication, seq);
   }
 
   unusedTimeMs(): number | undefined {

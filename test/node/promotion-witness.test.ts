@@ -8,6 +8,7 @@ import {
   serverOf,
 } from '../support/running-datacenters.ts';
 import { until } from '../support/running-group.ts';
+import { ROOT } from '../support/running-node.ts';
 
 const dc1 = await runDatacenter(t, { name: 'dc1' });
 const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
@@ -36,6 +37,25 @@ t.test('witness: it is ready, counts for majorities, and has nothing to show', a
   await serverOf(dc2).close();
   const made = await write(dc1, 'with-the-witness');
   t.equal(made.headers['x-service-ack'], 'majority', made.text);
+  await serverOf(dc2).open();
+});
+
+t.test('witness: behind a restore it counts where another one has what was restored', async (t) => {
+  const url = `http://127.0.0.1:${serverOf(dc1).port}/v1/snapshot`;
+  const headers = { 'X-Service-Token': ROOT };
+  const archive = await (await fetch(url, { headers })).arrayBuffer();
+  await serverOf(dc2).close();
+  const restored = await fetch(url, { method: 'PUT', headers, body: archive });
+  t.equal(restored.status, 200, await restored.text());
+  const short = '/acl/policy?ack=majority&ack_timeout=2s';
+  const alone = await serverOf(dc1).client.put(short, { Name: 'with-the-witness-alone' });
+  t.equal(alone.status, 504, alone.text);
+  await serverOf(dc2).open();
+  const made = await write(dc1, 'with-both');
+  t.equal(made.headers['x-service-ack'], 'majority', made.text);
+  await serverOf(dc2).close();
+  const later = await write(dc1, 'with-the-witness-again');
+  t.equal(later.headers['x-service-ack'], 'majority', later.text);
   await serverOf(dc2).open();
 });
 

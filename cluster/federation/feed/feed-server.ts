@@ -43,6 +43,8 @@ export type FeedStanding =
       readonly level: number;
       /** The datacenters that count for majorities, as the log lists them, this one among them. */
       readonly voters: readonly string[];
+      /** Those of them that have no objects. */
+      readonly witnesses: readonly string[];
       /** Others that have a part in the federation, and are not listed yet. */
       readonly joining: readonly string[];
       /** Whether an operator has removed others. */
@@ -420,14 +422,11 @@ export class FeedServer {
   #count(): void {
     const standing = this.#options.standing();
     if (standing.kind !== 'primary' || standing.epoch !== this.#epoch) return;
-    const { voters, joining, hasRemoved, epochStartSeq } = standing;
+    const { datacenter, source } = this.#options;
+    const { head, restoredSeq } = source;
     const acknowledged = {
-      voters,
-      joining,
-      hasRemoved,
-      epochStartSeq,
-      datacenter: this.#options.datacenter,
-      headSeq: this.#options.source.head.seq,
+      ...standing,
+      ...{ datacenter, headSeq: head.seq, restoredSeq },
       ackedSeqOf: (each: string) => this.#followers.get(each)?.acked?.seq,
     };
     this.#majoritySeq = Math.max(this.#majoritySeq, majoritySeqOf(acknowledged));

@@ -10,6 +10,10 @@ export interface Acknowledged {
   readonly joining: readonly string[];
   /** Others were removed: who has not heard of it elects by a list that has them. */
   readonly hasRemoved: boolean;
+  /** Those of the voters that have a vote and the log, and nothing of what a restore brought. */
+  readonly witnesses: readonly string[];
+  /** Of the last restore, whose objects no entry has; 0 where none is known. */
+  readonly restoredSeq: number;
   /** The primary; it has everything up to its head. */
   readonly datacenter: string;
   readonly headSeq: number;
@@ -26,7 +30,19 @@ export function majoritySeqOf(acknowledged: Acknowledged): number {
   // Two elect nobody without the primary. To wait for the other one, lost for good, would let nobody join.
   const isSafe = joining.length === 0 || (voters.length <= 2 && !hasRemoved);
   const seq = isSafe ? ofAll : Math.min(ofAll, halfSeqOf(acknowledged, voters));
-  return ofThisReign(acknowledged, seq);
+  return ofThisReign(acknowledged, Math.min(seq, usableSeqOf(acknowledged)));
+}
+
+/**
+ * Up to where a witness is of use: what it has behind a restore leads nobody on who has not what was restored. So that
+ * counts as soon as no majority could be left that has a candidate, and only such as has not.
+ */
+function usableSeqOf(acknowledged: Acknowledged): number {
+  const { voters, witnesses, restoredSeq } = acknowledged;
+  const candidates = voters.filter((each) => !witnesses.includes(each));
+  const stuck = seqsOf(acknowledged, candidates).filter((seq) => seq < restoredSeq);
+  const isUsable = stuck.length === 0 || (stuck.length + witnesses.length) * 2 <= voters.length;
+  return isUsable ? Infinity : restoredSeq - 1;
 }
 
 /** What every datacenter has; 0 while it is not known. */

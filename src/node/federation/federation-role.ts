@@ -78,9 +78,11 @@ export function feedStandingOf(own: OwnStanding): FeedStanding {
   if (!isReigning) return elsewhere('another server leads the primary');
   const { epoch, startSeq } = currentEpoch(replication);
   const { federationId } = replication;
-  const voters = replication.datacenters.filter(({ isVoter }) => isVoter).map(({ name }) => name);
+  const voting = replication.datacenters.filter(({ isVoter }) => isVoter);
+  const voters = voting.map(({ name }) => name);
+  const witnesses = voting.filter(({ isWitness }) => isWitness).map(({ name }) => name);
   const joining = datacenters.filter((each) => !voters.includes(each));
   const hasRemoved = removedOf(replication).length > 0;
-  const counting = { epochStartSeq: startSeq, voters, joining, hasRemoved };
+  const counting = { epochStartSeq: startSeq, voters, witnesses, joining, hasRemoved };
   return { kind: 'primary', federationId, epoch, level, ...counting };
 }

@@ -7,6 +7,7 @@ import {
   type GlobalCursor,
   type GlobalEntry,
   LOG_START,
+  positionText,
 } from '../../../cluster/federation/global-log.ts';
 import type { EntryLinks } from '../../state/global-log/entry-head.ts';
 import { entryHash, entryLinks } from '../../state/global-log/global-entry.ts';
@@ -20,6 +21,7 @@ type LogOfState = Pick<
   | 'recentEntries'
   | 'globalHashAt'
   | 'entryTimeMs'
+  | 'isRestoreAt'
   | 'globalDigestAt'
   | 'keptSizeAfter'
   | 'tableIndex'
@@ -36,9 +38,13 @@ export function feedSourceOf(machine: LogOfState, onDamaged: (seq: number) => vo
     damagedSeq = seq;
     onDamaged(seq);
   };
+  const restoredSeq = restoredSeqOf(machine);
   return {
     get head() {
       return machine.replication()?.cursor ?? LOG_START;
+    },
+    get restoredSeq() {
+      return restoredSeq();
     },
     get kept() {
       const kept = machine.keptEntries();
@@ -66,6 +72,19 @@ export function feedSourceOf(machine: LogOfState, onDamaged: (seq: number) => vo
     sizeAfter: (seq) => machine.keptSizeAfter(seq),
     figures: () => TABLES_OF_FIGURES.map((table) => machine.tableIndex(table)),
     writtenAtMs: (seq) => machine.entryTimeMs(seq),
+  };
+}
+
+/** Nothing of before a restore is kept, so it is the first entry that is. Asked at every acknowledgement. */
+function restoredSeqOf(machine: LogOfState): () => number {
+  let looked = { place: '', isRestore: false };
+  return () => {
+    const replication = machine.replication();
+    if (replication === undefined || replication.first > replication.cursor.seq) return 0;
+    const { epochs, first } = replication;
+    const place = positionText({ epoch: epochs.at(-1)!.epoch, seq: first });
+    if (place !== looked.place) looked = { place, isRestore: machine.isRestoreAt(first) };
+    return looked.isRestore ? first : 0;
   };
 }
 

@@ -127,6 +127,17 @@ export function entryTimeMs(
   return entry === undefined ? undefined : entryLinks(entry)?.timeMs;
 }
 
+/** Whether the entry of this seq is kept and says that an archive took the place of all objects. */
+export function isRestoreAt(
+  rows: Getter,
+  { epochs, cursor, first }: Replication,
+  seq: number,
+): boolean {
+  if (seq < first || seq > cursor.seq) return false;
+  const entry = rows.get(entryKey(epochAt(epochs, seq), seq));
+  return entry !== undefined && decodeEntry(entry).body.kind === 'reset';
+}
+
 /**
  * When the newest entry was made that nobody wants any more, of those that are still there; undefined where there is
  * none. Who waits on a fork may still want them, to go back or to find more of its own among them.

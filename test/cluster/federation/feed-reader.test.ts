@@ -173,6 +173,8 @@ function acknowledged(given: Partial<Acknowledged>, acked: Readonly<Record<strin
     voters: ['dc1', 'dc2', 'dc3'],
     joining: [],
     hasRemoved: false,
+    witnesses: [],
+    restoredSeq: 0,
     datacenter: 'dc1',
     headSeq: 100,
     epochStartSeq: 1,
@@ -221,6 +223,22 @@ t.test(
     test.same(seqsOf(given, { dc2: 60, dc3: 51 }), [60, 51]);
   },
 );
+
+t.test('majority: what was restored, a witness has not, whatever it acknowledges', async (test) => {
+  const restored = { witnesses: ['dc3'], restoredSeq: 60 };
+  test.same(seqsOf(restored, { dc3: 100 }), [59, 0], 'dc2 could not go on with what dc3 has');
+  test.same(seqsOf(restored, { dc2: 59, dc3: 100 }), [59, 59]);
+  test.same(seqsOf(restored, { dc2: 60, dc3: 100 }), [100, 60], 'it takes the rest from dc3');
+  test.same(seqsOf(restored, { dc2: 50, dc3: 55 }), [55, 50]);
+  test.same(seqsOf({ ...restored, epochStartSeq: 60 }, { dc3: 100 }), [0, 0]);
+  const alone = { witnesses: ['dc2', 'dc3'], restoredSeq: 60 };
+  test.same(seqsOf(alone, { dc2: 90 }), [90, 0], 'nobody else has objects');
+  const five = { ...alone, voters: ['dc1', 'dc2', 'dc3', 'dc4', 'dc5'] };
+  test.same(seqsOf(five, { dc2: 90, dc3: 80, dc4: 70 }), [59, 0], 'dc5 may be all that is left');
+  test.same(seqsOf(five, { dc2: 90, dc3: 80, dc4: 70, dc5: 60 }), [80, 60]);
+  const four = { ...restored, voters: ['dc1', 'dc2', 'dc3', 'dc4'] };
+  test.same(seqsOf(four, { dc3: 90, dc4: 80 }), [80, 0], 'no three are left without dc4');
+});
 
 t.test('lag: is the age of what is not caught up with, and grows in silence', async (test) => {
   const world = new FeedWorld();

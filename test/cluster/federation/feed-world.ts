@@ -223,6 +223,7 @@ export function primaryStanding(
     epochStartSeq: 1,
     level: 1,
     voters: ['dc1', 'dc2', 'dc3'],
+    witnesses: [],
     joining: [],
     hasRemoved: false,
     ...given,

@@ -310,6 +310,8 @@ export class Datacenter implements PromotionPort {
       voters: this.#world.voters,
       joining: [],
       hasRemoved: false,
+      witnesses: [],
+      restoredSeq: 0,
       datacenter: this.name,
       headSeq: this.cursor.seq,
       epochStartSeq: this.epochs.at(-1)!.startSeq,
