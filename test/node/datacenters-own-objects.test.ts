@@ -5,10 +5,12 @@ import t from 'tap';
 import {
   clientOf,
   type DatacenterUnderTest,
+  everyoneKnows,
   runDatacenter,
   serverOf,
 } from '../support/running-datacenters.ts';
 import { allReady, until } from '../support/running-group.ts';
+import { ROOT } from '../support/running-node.ts';
 
 const ALONE = { 'primary-datacenter': '' };
 
@@ -76,4 +78,42 @@ t.test('own objects: addresses of a federation do not close their datacenter', a
   await saysAtReadyz(own, says);
   await make(own, 'behind');
   t.ok(await has(own, 'before'));
+});
+
+t.test('own objects: nor does an archive of the epoch of one, which closes nobody', async (t) => {
+  const headers = { 'X-Service-Token': ROOT };
+  const archiveOf = (datacenter: DatacenterUnderTest) =>
+    `http://127.0.0.1:${serverOf(datacenter).port}/v1/snapshot`;
+  const first = await runDatacenter(t, { name: 'dc1' });
+  const lost = await runDatacenter(t, { name: 'dc2', primary: first });
+  for (const [to, all] of [
+    ['dc2', [lost, first]],
+    ['dc1', [first, lost]],
+  ] as const) {
+    await everyoneKnows([first, lost]);
+    const moved = await clientOf(first).put('/operator/primary', { Datacenter: to });
+    t.equal(moved.status, 200, moved.text);
+    await everyoneKnows(all);
+  }
+  const archive = await (await fetch(archiveOf(lost), { headers })).arrayBuffer();
+  await serverOf(lost).close();
+  const { client } = serverOf(first);
+  t.equal((await client.delete('/operator/datacenter/dc2?force')).text, 'true');
+  t.equal((await client.put('/operator/datacenter/dc2', undefined)).text, 'true');
+
+  const own = await runDatacenter(t, { name: 'dc2', flags: ALONE });
+  const restored = await fetch(archiveOf(own), { method: 'PUT', headers, body: archive });
+  t.equal(restored.status, 200, await restored.text());
+  await openedWith(own, { 'retry-join-wan': seedsOf(first), 'primary-datacenter': 'dc1' });
+  t.equal((await clientOf(own).get('/operator/primary')).json.Epoch, 3);
+  for (const [one, other] of [
+    [first, 'dc2'],
+    [own, 'dc1'],
+  ] as const) {
+    await until('they have heard of each other', async () => {
+      const { Datacenters: all } = (await clientOf(one).get('/acl/replication')).json;
+      return (all as { Name: string }[]).some(({ Name }) => Name === other);
+    });
+    await make(one, 'behind');
+  }
 });

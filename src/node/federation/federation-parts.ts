@@ -192,10 +192,12 @@ export class FederationParts {
   }
 
   #rivalRefusal(): AclError | undefined {
-    const { plan } = this.#options;
+    const { machine, plan } = this.#options;
+    // Who goes on alone shares its epoch with nobody, whatever the archive is of that it was made from.
+    if (machine.replication() === undefined || !this.isReigning) return undefined;
     const { datacenter, epoch } = this.view.primary();
     // Whose the first epoch was, which no entry says, a newcomer has from its settings alone.
-    const isOwn = this.isReigning && datacenter === plan.datacenter && epoch !== FIRST_EPOCH;
+    const isOwn = datacenter === plan.datacenter && epoch !== FIRST_EPOCH;
     if (!isOwn) return undefined;
     const own = { datacenter, epoch };
     return rivalRefusal(own, this.gossip.directory.rivalOf(datacenter, epoch));
