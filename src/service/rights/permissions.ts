@@ -35,10 +35,15 @@ function mayOperate(caller: Caller, access: AclAccess): boolean {
   return caller.authorizer.decide(query) === 'allow';
 }
 
-/** Throws 'permission-denied' unless the caller has the right over ACL objects of the namespace. */
+/**
+ * Throws 'permission-denied' unless the caller has the right over ACL objects of the namespace. Of an object that was
+ * found by its id that is where it is: whoever lacks the right at home, too, is told nothing of that.
+ */
 export function requireAcl(caller: Caller, access: AclAccess, namespace: NamespaceName): void {
   if (mayAcl(caller, access, namespace)) return;
-  throw permissionDenied(caller, `acl:${access}`, { decidedIn: namespace });
+  const home = caller.token.namespace;
+  const decidedIn = mayAcl(caller, access, home) ? namespace : home;
+  throw permissionDenied(caller, `acl:${access}`, { decidedIn });
 }
 
 /** Throws 'permission-denied' unless the caller has the right over the namespace object. */

@@ -140,6 +140,32 @@ t.test('rights: those of a namespace reach no other; its rules name the object',
   t.equal(await refusalOf(read), 'ok');
 });
 
+t.test('rights: who has none hears of no object of another namespace', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const { accessorId } = await newToken(harness, { namespace: 'team' });
+  const policy = await newPolicy(harness, 'p', '', 'team');
+  const items = [{ resource: 'key', access: 'read', segment: '', namespace: undefined }];
+  const { secretId: powerless } = await newToken(harness, {});
+  for (const secret of [undefined, powerless]) {
+    const call = { secret };
+    const asks: readonly (readonly [there: string, ask: (id: string) => Promise<unknown>])[] = [
+      [accessorId, (id) => harness.run('token.read', { accessorId: id, expanded: false }, call)],
+      [accessorId, (id) => harness.run('token.delete', { accessorId: id }, call)],
+      [
+        accessorId,
+        (id) => harness.run('token.authorize', { accessorId: id, items, explain: true }, call),
+      ],
+      [policy, (id) => harness.run('policy.read', { id }, call)],
+    ];
+    for (const [there, ask] of asks) {
+      const refusal = await refusalOf(ask(there));
+      t.match(refusal, /^permission-denied: .* lacks permission 'acl:(?:read|write)'/);
+      t.equal(refusal, await refusalOf(ask(ID)), 'as of an id that nothing has');
+    }
+  }
+});
+
 t.test('rights: identities speak for the namespace of whoever holds them', async (t) => {
   const harness = await createHarness();
   await harness.run('namespace.create', { draft: { name: 'team' } });
