@@ -7,21 +7,23 @@ import type { SecretId } from '../../acl/ids.ts';
 type Take = (isForAsker: (text: string) => boolean) => string | undefined;
 
 const FILE = /^(\d{1,15})(?:\s+(\S+))?$/;
+/** Nothing, or an index and a blank: it is being written, and a secret may be on its way. */
+const BEGUN = /^(?:\d{1,15}[ \t]+)?$/;
 
 /**
- * The index in the text of the file; NaN for any other text, which no bootstrap has; undefined without a file, and
- * where it names another secret. Throws 'invalid' where it cannot be taken: whoever has lost all tokens is told in
- * words, without paths, since anybody may ask.
+ * The index in the text of the file; NaN for any other text, which no bootstrap has; undefined without a file, where
+ * it names another secret, and while it is being written. Throws 'invalid' where it cannot be taken: whoever has lost
+ * all tokens is told in words, without paths, since anybody may ask.
  */
 export function resetIndexOf(secret: SecretId | undefined, take: Take): number | undefined {
   const text = taken(() =>
     take((found) => {
-      const [, , named = secret] = FILE.exec(found) ?? [];
-      return named === secret;
+      const [, , named = secret] = FILE.exec(found.trim()) ?? [];
+      return named === secret && !BEGUN.test(found);
     }),
   );
   if (text === undefined) return undefined;
-  const [, index] = FILE.exec(text) ?? [];
+  const [, index] = FILE.exec(text.trim()) ?? [];
   return index === undefined ? Number.NaN : Number(index);
 }
 

@@ -72,7 +72,7 @@ export function takeBootstrapReset(
   const path = join(dataFolder, BOOTSTRAP_RESET_FILE);
   let text: string;
   try {
-    text = readFileSync(path, 'utf8').trim();
+    text = readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
