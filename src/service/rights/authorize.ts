@@ -4,6 +4,7 @@
 
 import { parseAuthorizations } from '../../authz/parse-authorization.ts';
 import type { AccessQuery } from '../../authz/access-query.ts';
+import type { Authorizer } from '../../authz/authorizer.ts';
 import type { Explanation, OverruledRule } from '../../authz/explanation.ts';
 import { validInDatacenter, type Via } from '../../authz/policy-source.ts';
 import { must } from '../../../cluster/base/assert.ts';
@@ -72,7 +73,7 @@ function answersFor(
 function explained(
   caller: Caller,
   query: AccessQuery,
-  idle: Idle,
+  idle: SayIdle,
 ): { readonly allow: boolean; readonly explanation: ExplanationView } {
   const explanation = caller.authorizer.explain(query);
   return {
@@ -81,26 +82,30 @@ function explained(
   };
 }
 
-/** Gives what a token has and what does not count in this datacenter, in words. */
-type Idle = () => readonly string[];
+/** Says what a token has and what does not count in this datacenter; nothing where there is none. */
+type SayIdle = () => string;
 
-/** It is looked for where it is asked for, and once. */
-function idlePolicies({ view, settings }: Service, { token }: Caller): Idle {
-  let found: readonly string[] | undefined;
-  const look = (): readonly string[] => {
+function idlePolicies({ view, settings }: Service, { token, authorizer }: Caller): SayIdle {
+  const look = (): string => {
     const { own, defaults } = linkedPolicies(view, token);
     const idle = [...own, ...defaults].filter(
       ({ policy }) => !validInDatacenter(policy.datacenters, settings.datacenter),
     );
-    return [
-      ...new Set(idle.map(({ policy, via }) => identityOf(via) ?? `policy "${policy.name}"`)),
-    ];
+    const names = idle.map(({ policy, via }) => identityOf(via) ?? `policy "${policy.name}"`);
+    return idleText([...new Set(names)]);
   };
   return () => {
-    found ??= look();
-    return found;
+    const text = idleTexts.get(authorizer) ?? look();
+    idleTexts.set(authorizer, text);
+    return text;
   };
 }
+
+/**
+ * A token may have ten thousand policies, and each refusal by an agent asks for an explanation. An authorizer is made
+ * anew when one of them changes.
+ */
+const idleTexts = new WeakMap<Authorizer, string>();
 
 /** The namespace of items that name none. While namespaces are off, parameters are ignored here. */
 function homeOf({ settings }: Service, call: Request['call'], caller: Caller): NamespaceName {
@@ -112,7 +117,7 @@ function homeOf({ settings }: Service, call: Request['call'], caller: Caller): N
 function explanationViewOf(
   { token }: Caller,
   explanation: Explanation,
-  idle: Idle,
+  idle: SayIdle,
 ): ExplanationView {
   const { decision, reason, rule, overruled } = explanation;
   return {
@@ -145,10 +150,10 @@ const WHY: Readonly<Record<OverruledRule['because'], string>> = {
 /** So many are told that do not count here. */
 const IDLE_SHOWN = 4;
 
-function summaryOf({ decision, reason, rule }: Explanation, idle: Idle): string {
+function summaryOf({ decision, reason, rule }: Explanation, idle: SayIdle): string {
   const verb = decision === 'allow' ? 'Allowed' : 'Denied';
   if (rule === undefined) {
-    return `${verb} by the default policy: no rule says anything about this.${idleText(idle())}`;
+    return `${verb} by the default policy: no rule says anything about this.${idle()}`;
   }
   const where = `policy "${rule.policy.name}", line ${rule.line}`;
   const how = reason === 'namespace-default' ? ', a default of the namespace' : wayOf(rule.via);

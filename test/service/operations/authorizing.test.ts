@@ -123,6 +123,33 @@ t.test('authorize: who asks why is told what does not count in this datacenter',
   t.equal(await summaryOf({ policies }), `${none} Not valid in this datacenter: ${shown}.`);
 });
 
+t.test('authorize: what does not count is looked for once, and anew when it changes', async (t) => {
+  const harness = await createHarness();
+  const draft = { name: 'far', rules: '', datacenters: ['elsewhere'] };
+  const { id } = (await harness.run('policy.create', { draft })).value.policy;
+  const { secretId: secret } = await newToken(harness, { policies: [{ id }] });
+  const { machine } = harness;
+  const policy = machine.policy.bind(machine);
+  let lookCount = 0;
+  machine.policy = (asked) => {
+    lookCount += 1;
+    return policy(asked);
+  };
+  const items = [{ resource: 'agent', access: 'read', segment: 'n', namespace: undefined }];
+  const explained = async () => {
+    const [answer] = await harness.run('authorize', { items, explain: true }, { secret });
+    return answer?.explanation?.summary;
+  };
+  t.match(await explained(), /Not valid in this datacenter: policy "far"\.$/);
+  lookCount = 0;
+  t.match(await explained(), /Not valid in this datacenter: policy "far"\.$/);
+  t.equal(lookCount, 0, 'a token may have very many');
+  await harness.run('policy.update', { id, draft: { ...draft, name: 'farther' } });
+  t.match(await explained(), /Not valid in this datacenter: policy "farther"\.$/);
+  await harness.run('policy.update', { id, draft: { name: 'here', rules: '', datacenters: [] } });
+  t.notMatch(await explained(), /Not valid/);
+});
+
 t.test('authorize: of a token that is named by its accessor id', async (t) => {
   const harness = await createHarness();
   const { clock } = harness;
