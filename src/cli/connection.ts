@@ -116,12 +116,13 @@ function baseUrlOf(address: string): string {
   );
 }
 
-/** Before an `@` and behind a `?` a secret may stand. */
+/** Before an `@`, and behind a `?` or a `#`, a secret may stand. Where both are there, nobody can tell which it is. */
 function withoutSecrets(address: string): string {
   const at = address.lastIndexOf('@');
-  const shown = at === -1 ? address : `<hidden>${address.slice(at)}`;
-  const query = shown.indexOf('?');
-  return query === -1 ? shown : `${shown.slice(0, query)}?<hidden>`;
+  const end = address.search(/[?#]/);
+  if (end !== -1 && end < at) return '<hidden>';
+  const shown = end === -1 ? address : `${address.slice(0, end + 1)}<hidden>`;
+  return at === -1 ? shown : `<hidden>${shown.slice(at)}`;
 }
 
 function tokenOf(options: ConnectionOptions, surroundings: Surroundings): string | undefined {

@@ -266,6 +266,8 @@ const LEAKS: readonly (readonly string[])[] = [
   ['members', '--token', SECRET],
   ['members', '--http-addr', `http://me:${SECRET}@a:1`],
   ['members', '--http-addr', `a:1?token=${SECRET}`],
+  ['members', '--http-addr', `a:1?me@b&token=${SECRET}`],
+  ['members', '--http-addr', `a:1/#token=${SECRET}`],
   ['acl', 'bootstrap', SECRET],
   ['acl', 'token', 'create', '--secret', SECRET],
   ['acl', 'explain', '--resource', 'acl', '--access', 'read', '--token-of', SECRET],
@@ -292,6 +294,20 @@ for (const given of LEAKS) {
     t.notMatch(err, SECRET.slice(0, 8));
   });
 }
+
+t.test(
+  'members --http-addr: what cannot be a secret is shown of one that is refused',
+  async (t) => {
+    for (const [address, shown] of [
+      ['http://me:word@a:1', '<hidden>@a:1'],
+      ['a:1/x?word', 'a:1/x?<hidden>'],
+      ['a:1?me@b', '<hidden>'],
+    ] as const) {
+      const { err } = await run(['members', '--http-addr', address]);
+      t.match(err, `not "${shown}"`);
+    }
+  },
+);
 
 t.test('the word anonymous: is no secret that is hidden in what the server says', async (t) => {
   const refusal = problem(403, 'permission-denied', 'anonymous token lacks permission');
