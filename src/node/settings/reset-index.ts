@@ -9,20 +9,22 @@ type Take = (isForAsker: (text: string) => boolean) => string | undefined;
 const FILE = /^(\d{1,15})(?:\s+(\S+))?$/;
 
 /**
- * The index in the text of the file; NaN for any other text, which no bootstrap has; undefined without a file, and
+ * The index in the text of the file; NaN for any other text, which is left where it is; undefined without a file, and
  * where it names another secret. Throws 'invalid' where it cannot be taken: whoever has lost all tokens is told in
  * words, without paths, since anybody may ask.
  */
 export function resetIndexOf(secret: SecretId | undefined, take: Take): number | undefined {
-  const text = taken(() =>
+  let index: number | undefined;
+  taken(() =>
     take((found) => {
-      const [, , named = secret] = FILE.exec(found) ?? [];
-      return named === secret;
+      const [, digits, named = secret] = FILE.exec(found) ?? [];
+      const isForAsker = digits !== undefined && named === secret;
+      if (digits === undefined) index = Number.NaN;
+      else if (isForAsker) index = Number(digits);
+      return isForAsker;
     }),
   );
-  if (text === undefined) return undefined;
-  const [, index] = FILE.exec(text) ?? [];
-  return index === undefined ? Number.NaN : Number(index);
+  return index;
 }
 
 function taken(take: () => string | undefined): string | undefined {
