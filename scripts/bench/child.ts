@@ -39,6 +39,7 @@ export function startChild(plan: ChildPlan): Promise<Child> {
         env: { ...process.env, ...plan.environment },
       },
     );
+    endWithProcess(child);
     let output = '';
     child.on('error', reject);
     child.on('exit', (code) => reject(new Error(`${plan.script} ended with ${code}: ${output}`)));
@@ -57,6 +58,13 @@ export function startChild(plan: ChildPlan): Promise<Child> {
     });
     child.stdin?.end(plan.input ?? '');
   });
+}
+
+/** Whoever is told to stop leaves nothing behind that it has started. */
+function endWithProcess(child: ChildProcess): void {
+  const kill = (): void => void child.kill('SIGKILL');
+  process.prependOnceListener('exit', kill);
+  child.once('close', () => process.off('exit', kill));
 }
 
 /** Of a server, as it says where it listens. */

@@ -117,12 +117,40 @@ async function measure(
   secondary: Transport,
   secondsEach: number,
 ): Promise<Round> {
-  const state = new SecondaryState();
-  let wantsSnapshot = true;
-  let snapshotBytes = 0;
   const finding = newGossip('dc2', () => secondary, [primary.address]);
-  let onEntries: (entries: readonly GlobalEntry[]) => void = silent;
-  const subscriber = new Subscriber({
+  const follower = new Follower();
+  const subscriber = subscriberOf(follower, { secondary, finding });
+  finding.start();
+  await until(() => finding.directory.primary() !== undefined);
+  const beganAtMs = systemClock.monotonicMs();
+  subscriber.start(1);
+  try {
+    await until(() => !follower.wantsSnapshot);
+    const snapshotMs = systemClock.monotonicMs() - beganAtMs;
+    const entriesPerSecond = await catchUp(log, follower.state);
+    const lagsMs = await steady(log, secondsEach, follower);
+    const snapshotMibPerSecond = follower.snapshotBytes / 1024 / 1024 / (snapshotMs / 1000);
+    return { entriesPerSecond, snapshotMibPerSecond, lagsMs };
+  } finally {
+    subscriber.stop();
+    finding.close();
+  }
+}
+
+/** What a secondary has taken in. */
+class Follower {
+  readonly state = new SecondaryState();
+  wantsSnapshot = true;
+  snapshotBytes = 0;
+  onEntries: (entries: readonly GlobalEntry[]) => void = silent;
+}
+
+function subscriberOf(
+  follower: Follower,
+  { secondary, finding }: { readonly secondary: Transport; readonly finding: Gossip },
+): Subscriber {
+  const { state } = follower;
+  return new Subscriber({
     clock: systemClock,
     random: systemRandom,
     logger,
@@ -132,14 +160,14 @@ async function measure(
     clusterId: () => 'cluster of dc2',
     federationId: () => '',
     adopt: async () => undefined,
-    cursor: () => (wantsSnapshot ? undefined : state.cursor),
+    cursor: () => (follower.wantsSnapshot ? undefined : state.cursor),
     place: () => undefined,
     level: () => 1,
     maxEpoch: () => 0,
     isWitness: () => false,
     apply: async (batch) => {
       state.cursor = batch.to;
-      onEntries(batch.entries);
+      follower.onEntries(batch.entries);
       return batch.to;
     },
     sink: {
@@ -148,31 +176,14 @@ async function measure(
         state.cursor = offer.cursor;
       },
       add: async ({ bytes }) => {
-        snapshotBytes += bytes.length;
+        follower.snapshotBytes += bytes.length;
       },
       commit: async () => {
-        wantsSnapshot = false;
+        follower.wantsSnapshot = false;
       },
     },
     onState: silent,
   });
-  finding.start();
-  await until(() => finding.directory.primary() !== undefined);
-  const beganAtMs = systemClock.monotonicMs();
-  subscriber.start(1);
-  try {
-    await until(() => !wantsSnapshot);
-    const snapshotMs = systemClock.monotonicMs() - beganAtMs;
-    const entriesPerSecond = await catchUp(log, state);
-    const lagsMs = await steady(log, secondsEach, (listener) => {
-      onEntries = listener;
-    });
-    const snapshotMibPerSecond = snapshotBytes / 1024 / 1024 / (snapshotMs / 1000);
-    return { entriesPerSecond, snapshotMibPerSecond, lagsMs };
-  } finally {
-    subscriber.stop();
-    finding.close();
-  }
 }
 
 /** A follower finds the primary as it does in production. */
@@ -220,16 +231,16 @@ async function catchUp(log: MemoryLog, state: SecondaryState): Promise<number> {
 async function steady(
   log: MemoryLog,
   seconds: number,
-  listen: (listener: (entries: readonly GlobalEntry[]) => void) => void,
+  follower: Follower,
 ): Promise<readonly number[]> {
   const lagsMs: number[] = [];
   const writtenAtMs = new Map<number, number>();
-  listen((entries) => {
+  follower.onEntries = (entries) => {
     for (const { seq } of entries) {
       const atMs = writtenAtMs.get(seq);
       if (atMs !== undefined) lagsMs.push(systemClock.monotonicMs() - atMs);
     }
-  });
+  };
   const goal = seconds * RATE_PER_SECOND;
   const beganAtMs = systemClock.monotonicMs();
   for (let count = 0; count < goal; count += 1) {

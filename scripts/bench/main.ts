@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InvalidArgumentError } from 'commander';
+import { exitAtSignals } from '../exit-at-signals.ts';
 import { scriptProgram, wholeNumber, wholeNumbers } from '../script-program.ts';
 import { benchDatacenters } from './datacenters/bench-datacenters.ts';
 import { benchFeed } from './feed.ts';
@@ -51,11 +52,10 @@ const options = scriptProgram(
   .parse()
   .opts<Options>();
 const workFolder = mkdtempSync(join(tmpdir(), 'conclave-bench-'));
-try {
-  await measure(options, workFolder);
-} finally {
-  rmSync(workFolder, { recursive: true, force: true });
-}
+// Behind the end of what was started: a process that is just being killed may write into it yet.
+process.once('exit', () => rmSync(workFolder, { recursive: true, force: true, maxRetries: 10 }));
+exitAtSignals();
+await measure(options, workFolder);
 
 async function measure(
   { seconds: secondsEach, rounds, servers, ...rest }: Options,

@@ -139,33 +139,52 @@ export class LocalCluster {
 
   /**
    * Starts the servers that do not run, all at once: one of them alone may have nobody to be ready with. Then stops
-   * those that ran and starts them again, one after the other. With new disks each has its vote before the next one
-   * goes: otherwise a majority of those that vote could be gone.
+   * those that ran and starts them again, one after the other. With new disks those that do not run come first, and
+   * each has its vote before the next one goes: otherwise a majority of those that vote could be gone.
    */
   async restart(name: string, options: RestartOptions, tell: Tell = QUIET): Promise<void> {
     const all = nodesNamed(this.#plan, name);
-    const ended = options.isDiskReplaced
-      ? []
-      : all.filter((each) => this.stateOf(each).kind === 'ended');
+    const ended = all.filter((each) => this.stateOf(each).kind === 'ended');
+    const ran = all.filter((each) => !ended.includes(each));
+    if (options.isDiskReplaced) {
+      for (const each of [...ended, ...ran]) await this.#replaceDisk(each, tell);
+      return;
+    }
     for (const each of ended) this.#start(each);
     for (const each of ended) {
       await this.#ready(each);
       tell(`${each} is ready again`);
     }
-    for (const each of all.filter((one) => !ended.includes(one))) {
+    for (const each of ran) {
       await this.#processes.get(each)?.stop();
-      if (options.isDiskReplaced) {
-        rmSync(dataFolderOf(this.files.folder, each), { recursive: true, force: true });
-        tell(`${each} lost its disk`);
-      }
       this.#start(each);
       await this.#ready(each);
       tell(`${each} is ready again`);
-      if (options.isDiskReplaced) {
-        await awaitVote(this.describe(), each);
-        tell(`${each} has a vote again`);
-      }
     }
+  }
+
+  async #replaceDisk(name: string, tell: Tell): Promise<void> {
+    this.#requireQuorumWithout(nodeNamed(this.#plan, name));
+    await this.#processes.get(name)?.stop();
+    rmSync(dataFolderOf(this.files.folder, name), { recursive: true, force: true });
+    tell(`${name} lost its disk`);
+    this.#start(name);
+    await this.#ready(name);
+    tell(`${name} is ready again`);
+    await awaitVote(this.describe(), name);
+    tell(`${name} has a vote again`);
+  }
+
+  /** Whoever comes back with an empty disk is let in by the others; one that is alone founds its datacenter anew. */
+  #requireQuorumWithout({ name, datacenter }: NodePlan): void {
+    const group = nodesNamed(this.#plan, datacenter);
+    const quorum = Math.floor(group.length / 2) + 1;
+    const running = group.filter((each) => each !== name && this.stateOf(each).kind === 'running');
+    if (group.length === 1 || running.length >= quorum) return;
+    throw new ClusterRefusal(
+      `${name} keeps its disk: it takes ${quorum} other servers of ${datacenter} to let it in again, and ` +
+        `${running.length} run${running.length === 1 ? 's' : ''}`,
+    );
   }
 
   /** Starts servers that were killed, without waiting for them. */
@@ -247,6 +266,14 @@ export class LocalCluster {
   /** The last lines that a server wrote, to show why it does not do as it should. */
   lastWords(name: string): string {
     return lastLines(logFileOf(this.files.folder, name));
+  }
+
+  /** For whoever starts servers that shall not outlive this process: those that run at its end are killed. */
+  endWithProcess(): void {
+    // The signal is sent before anything is waited for.
+    process.prependOnceListener('exit', () => {
+      for (const server of this.#processes.values()) void server.kill();
+    });
   }
 
   /** Ends everything. The data stays. */

@@ -4,7 +4,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { randomFrom } from '../../test/hard/crash-load.ts';
-import { nextStopSignal } from '../../src/platform-node/process/stop-signal.ts';
+import { nextStopSignal, SAME_SIGNAL_MS } from '../../src/platform-node/process/stop-signal.ts';
+import { exitAtSignals } from '../exit-at-signals.ts';
 import { scriptProgram, wholeNumber } from '../script-program.ts';
 import { soak } from './soak.ts';
 import { soakPicture, soakText } from './soak-report.ts';
@@ -45,7 +46,10 @@ if (primaryAway !== undefined && options.datacenters < 2)
   program.error('error: --primary-away needs two datacenters or more');
 const out = resolve(options.out);
 const interrupted = new AbortController();
-void nextStopSignal(true).then(() => interrupted.abort());
+void nextStopSignal(true).then(() => {
+  interrupted.abort();
+  setTimeout(exitAtSignals, SAME_SIGNAL_MS).unref();
+});
 
 say(`Seed ${seed}; Ctrl-C ends it early, with a report.`);
 const outcome = await soak({

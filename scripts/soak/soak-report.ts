@@ -2,7 +2,7 @@
 
 import type { Sample } from './sampler.ts';
 import type { FaultSpan } from './soak-faults.ts';
-import { type Curve, svgPlot } from './svg-plot.ts';
+import { type Curve, type Panel, svgPlot } from './svg-plot.ts';
 
 export interface SoakOutcome {
   readonly seed: number;
@@ -29,73 +29,63 @@ const COLORS = [
 const QUARTERS = [0, 0.25, 0.5, 0.75, 1] as const;
 
 export function soakPicture({ seed, samples, spans }: SoakOutcome): string {
-  const perSecond = (pick: (sample: Sample) => number): readonly number[] =>
-    samples.map((sample) => (pick(sample) * 1_000) / sample.tookMs);
-  const byNode = (pick: (node: Sample['nodes'][number]) => number | undefined): readonly Curve[] =>
-    namesIn(samples).map((name, place) => ({
+  return svgPlot({
+    title: `Soak with seed ${seed}; marked: a fault is under way`,
+    timesMs: samples.map(({ atMs }) => atMs),
+    spans,
+    panels: [...clientPanels(samples), ...nodePanels(samples)],
+  });
+}
+
+function clientPanels(samples: readonly Sample[]): readonly Panel[] {
+  const perSecond = (name: string, color: number, of: keyof Sample['counts']): Curve => ({
+    ...{ name, color: COLORS[color]! },
+    values: samples.map(({ counts, tookMs }) => (counts[of] * 1_000) / tookMs),
+  });
+  const slowest = samples.map(({ counts }) => counts.slowestMs);
+  return [
+    {
+      title: 'Answers a second',
+      curves: [
+        perSecond('reads', 0, 'reads'),
+        perSecond('writes', 2, 'writes'),
+        perSecond('refused', 4, 'refused'),
+        perSecond('not known', 1, 'unknown'),
+      ],
+    },
+    {
+      title: 'Slowest answer, milliseconds',
+      curves: [{ name: 'slowest', color: COLORS[0], values: slowest }],
+    },
+  ];
+}
+
+/** Each with a curve for each server. */
+function nodePanels(samples: readonly Sample[]): readonly Panel[] {
+  const panel = (
+    title: string,
+    pick: (node: Sample['nodes'][number]) => number | undefined,
+  ): Panel => ({
+    title,
+    curves: namesIn(samples).map((name, place) => ({
       name,
       color: COLORS[place % COLORS.length]!,
       values: samples.map(({ nodes }) => {
         const node = nodes.find((each) => each.name === name);
         return node === undefined ? undefined : pick(node);
       }),
-    }));
-  const curve = (name: string, color: number, values: Curve['values']): Curve => ({
-    ...{ name, color: COLORS[color]!, values },
+    })),
   });
-  return svgPlot({
-    title: `Soak with seed ${seed}; marked: a fault is under way`,
-    timesMs: samples.map(({ atMs }) => atMs),
-    spans,
-    panels: [
-      {
-        title: 'Answers a second',
-        curves: [
-          curve(
-            'reads',
-            0,
-            perSecond(({ counts }) => counts.reads),
-          ),
-          curve(
-            'writes',
-            2,
-            perSecond(({ counts }) => counts.writes),
-          ),
-          curve(
-            'refused',
-            4,
-            perSecond(({ counts }) => counts.refused),
-          ),
-          curve(
-            'not known',
-            1,
-            perSecond(({ counts }) => counts.unknown),
-          ),
-        ],
-      },
-      {
-        title: 'Slowest answer, milliseconds',
-        curves: [
-          curve(
-            'slowest',
-            0,
-            samples.map(({ counts }) => counts.slowestMs),
-          ),
-        ],
-      },
-      {
-        title: 'Lag, entries that its group has committed and it has not applied',
-        curves: byNode(({ lag }) => lag),
-      },
-      {
-        title: 'Behind, entries of the global log that another server has and it has not',
-        curves: byNode(({ behind }) => behind),
-      },
-      { title: 'Term: each step is an election', curves: byNode(({ term }) => term) },
-      { title: 'Memory, MiB resident', curves: byNode(({ residentMib }) => residentMib) },
-      { title: 'Open handles', curves: byNode(({ handles }) => handles) },
-    ],
-  });
+  return [
+    panel('Lag, entries that its group has committed and it has not applied', ({ lag }) => lag),
+    panel(
+      'Behind, entries of the global log that another server has and it has not',
+      ({ behind }) => behind,
+    ),
+    panel('Term: each step is an election', ({ term }) => term),
+    panel('Memory, MiB resident', ({ residentMib }) => residentMib),
+    panel('Open handles', ({ handles }) => handles),
+  ];
 }
 
 /** As Markdown. */

@@ -56,6 +56,7 @@ export async function soak(plan: SoakPlan): Promise<SoakOutcome> {
       clusterKey: randomBytes(32).toString('base64'),
     }),
   );
+  cluster.endWithProcess();
   try {
     await cluster.startAll(tell);
     const load = new SoakLoad({ cluster: cluster.describe(), clientsPerNode, restMs, random });

@@ -69,7 +69,7 @@ async function runAll(files: readonly string[], atATime: number): Promise<FileRe
   const ended: FileResult[] = [];
   const runOn = async (next: () => string | undefined): Promise<void> => {
     for (let file = next(); file !== undefined; file = next()) {
-      const result = await runFile(file, timeout);
+      const result = await runFile(file, { timeoutSeconds: timeout });
       ended.push(result);
       printResult(result, `${ended.length}/${files.length}`);
     }

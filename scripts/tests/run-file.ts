@@ -20,6 +20,16 @@ export interface FileResult {
   readonly seconds: number;
 }
 
+export interface RunOptions {
+  /** Undefined: as long as it takes. */
+  readonly timeoutSeconds?: number;
+  readonly graceSeconds?: number;
+  /** What stands behind the file on its command line. */
+  readonly words?: readonly string[];
+  /** Told what it prints, while it runs. */
+  readonly onOutput?: (piece: string) => void;
+}
+
 /** For a file to say what it waited for, and to end. */
 const GRACE_SECONDS = 30;
 /** Behind the end of a file, for what it printed last. */
@@ -33,13 +43,12 @@ const running = new Set<ReturnType<typeof spawn>>();
  */
 export function runFile(
   file: string,
-  timeoutSeconds: number,
-  graceSeconds = GRACE_SECONDS,
+  { timeoutSeconds, graceSeconds = GRACE_SECONDS, words = [], onOutput }: RunOptions = {},
 ): Promise<FileResult> {
   const start = performance.now();
-  const child = spawn(process.execPath, ['--enable-source-maps', file], {
+  const child = spawn(process.execPath, ['--enable-source-maps', file, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, TAP_TIMEOUT: `${timeoutSeconds}` },
+    env: { ...process.env, ...(timeoutSeconds && { TAP_TIMEOUT: `${timeoutSeconds}` }) },
   });
   running.add(child);
   let output = '';
@@ -47,9 +56,13 @@ export function runFile(
     stream.setEncoding('utf8');
     stream.on('data', (piece: string) => {
       output += piece;
+      onOutput?.(piece);
     });
   }
-  const deadline = setTimeout(() => child.kill('SIGKILL'), (timeoutSeconds + graceSeconds) * 1_000);
+  const deadline =
+    timeoutSeconds === undefined
+      ? undefined
+      : setTimeout(() => child.kill('SIGKILL'), (timeoutSeconds + graceSeconds) * 1_000);
   return new Promise((resolve) => {
     let isHeld = false;
     const end = (ending: string | undefined): void => {
@@ -77,8 +90,8 @@ export function runFile(
 }
 
 /** Ends what runs: nobody waits for it any more. */
-export function killRunningFiles(): void {
-  for (const child of running) child.kill('SIGKILL');
+export function killRunningFiles(signal: NodeJS.Signals = 'SIGKILL'): void {
+  for (const child of running) child.kill(signal);
 }
 
 const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };

@@ -84,13 +84,49 @@ function told(error: unknown, session: Session): unknown {
   return text === undefined ? error : new CommandFailed(session.scrubbed(text), { cause: error });
 }
 
-/** A flag that may be given several times; its values in order. */
+/** A flag that may be given several times; its values in order, none of them empty. */
 export function addRepeatable(command: Command, flag: string, says: string): void {
-  command.option(flag, `${says} (repeatable)`, collected);
+  addCollected(command, { flag, says, read: filled });
 }
 
-function collected(value: string, previous: readonly string[] = []): readonly string[] {
-  return [...previous, value];
+/** Reads the value of a flag that names something: a script whose variable is empty has named nothing. */
+export function filled(value: string): string {
+  if (value.trim() === '') throw new InvalidArgumentError('It is empty.');
+  return value;
+}
+
+/** What `--clear` takes away. */
+export interface ClearOptions {
+  readonly clear?: readonly string[];
+}
+
+/** `--clear`: takes one of these `parts` of an object away as a whole, which no empty text does. */
+export function addClearFlag(command: Command, parts: readonly string[]): void {
+  const choices = parts.join(', ');
+  addCollected(command, {
+    flag: '--clear <what>',
+    says: `take it away as a whole: ${choices}`,
+    read: (value) => {
+      if (parts.includes(value)) return value;
+      throw new InvalidArgumentError(`Allowed choices are ${choices}.`);
+    },
+  });
+}
+
+/** Whether `--clear` names it. */
+export function isCleared({ clear }: ClearOptions, part: string): boolean {
+  return clear?.includes(part) === true;
+}
+
+function addCollected(
+  command: Command,
+  { flag, says, read }: { flag: string; says: string; read: (value: string) => string },
+): void {
+  command.option(
+    flag,
+    `${says} (repeatable)`,
+    (value: string, previous: readonly string[] = []) => [...previous, read(value)],
+  );
 }
 
 /** `--cas`: only if the object is still the one that was looked at. */

@@ -1,10 +1,17 @@
 // The flags that say what a token or a role is linked to, and what they make of an object: a list that
-// is given replaces, `--append-…` adds, a list that is not mentioned stays as it is.
+// is given replaces, `--append-…` adds, `--clear` empties, a list that is not mentioned stays as it is.
 
 import type { Command } from 'commander';
 import type { CallInput } from '../client/call-types.ts';
-import { addRepeatable, pairOf } from './command-line.ts';
-import { linksOf, notEmpty } from './links.ts';
+import {
+  addClearFlag,
+  addRepeatable,
+  type ClearOptions,
+  filled,
+  isCleared,
+  pairOf,
+} from './command-line.ts';
+import { linksOf } from './links.ts';
 import { policyId, roleId } from './references.ts';
 import type { Session } from './session.ts';
 import type { Granting } from './show/common.ts';
@@ -15,7 +22,7 @@ type TemplateFlag =
   | { readonly kind: 'template'; readonly name: string }
   | { readonly kind: 'variable'; readonly name: string; readonly value: string };
 
-export interface GrantOptions {
+export interface GrantOptions extends ClearOptions {
   readonly policyId?: readonly string[];
   readonly policyName?: readonly string[];
   readonly roleId?: readonly string[];
@@ -47,7 +54,7 @@ export function addPolicyFlags(command: Command): void {
   addRepeatable(command, '--node-identity <name:dc>', 'node identity');
   const templates: TemplateFlag[] = [];
   command.option('--templated-policy <name>', 'templated policy (repeatable)', (name: string) => {
-    templates.push({ kind: 'template', name });
+    templates.push({ kind: 'template', name: filled(name) });
     return templates;
   });
   command.option('--var <name:value>', 'variable of the templated policy', (given: string) => {
@@ -63,17 +70,31 @@ export function addRoleFlags(command: Command): void {
   addRepeatable(command, '--role-name <name>', 'role by name');
 }
 
-/** The flags that add to the lists of an object that exists. */
-export function addAppendPolicyFlags(command: Command): void {
+/** What `--clear` takes away of a role; of a token its roles, too. */
+const POLICY_LISTS = ['policies', 'service-identities', 'node-identities', 'templated-policies'];
+
+/** The flags that change the lists of an object that exists. */
+export function addRoleUpdateFlags(command: Command): void {
+  addPolicyFlags(command);
+  addAppendPolicyFlags(command);
+  addClearFlag(command, POLICY_LISTS);
+}
+
+/** The same of one that has roles. */
+export function addTokenUpdateFlags(command: Command): void {
+  addPolicyFlags(command);
+  addRoleFlags(command);
+  addAppendPolicyFlags(command);
+  addRepeatable(command, '--append-role-id <id>', 'add a role, keep the others');
+  addRepeatable(command, '--append-role-name <name>', 'the same by name');
+  addClearFlag(command, [...POLICY_LISTS, 'roles']);
+}
+
+function addAppendPolicyFlags(command: Command): void {
   addRepeatable(command, '--append-policy-id <id>', 'add a policy, keep the others');
   addRepeatable(command, '--append-policy-name <name>', 'the same by name');
   addRepeatable(command, '--append-service-identity <name[:dcs]>', 'add a service identity');
   addRepeatable(command, '--append-node-identity <name:dc>', 'add a node identity');
-}
-
-export function addAppendRoleFlags(command: Command): void {
-  addRepeatable(command, '--append-role-id <id>', 'add a role, keep the others');
-  addRepeatable(command, '--append-role-name <name>', 'the same by name');
 }
 
 /** What the flags say on top of `current`, which is empty for a new object. */
@@ -82,30 +103,34 @@ export async function grantsOf(
   options: GrantOptions,
   current: Granting,
 ): Promise<GrantBody> {
+  const kept = <Item>(
+    list: string,
+    items: readonly Item[] | null | undefined,
+  ): readonly Item[] | undefined => (isCleared(options, list) ? [] : (items ?? undefined));
   return {
     Policies: merged(
       await linksOf(session, policyId, options.policyId, options.policyName),
       await linksOf(session, policyId, options.appendPolicyId, options.appendPolicyName),
-      current.Policies ?? undefined,
+      kept('policies', current.Policies),
     ),
     Roles: merged(
       await linksOf(session, roleId, options.roleId, options.roleName),
       await linksOf(session, roleId, options.appendRoleId, options.appendRoleName),
-      current.Roles,
+      kept('roles', current.Roles),
     ),
     ServiceIdentities: merged(
-      mappedGiven(options.serviceIdentity, serviceIdentity),
-      mappedGiven(options.appendServiceIdentity, serviceIdentity),
-      current.ServiceIdentities,
+      options.serviceIdentity?.map(serviceIdentity),
+      options.appendServiceIdentity?.map(serviceIdentity),
+      kept('service-identities', current.ServiceIdentities),
     ),
     NodeIdentities: merged(
-      mappedGiven(options.nodeIdentity, nodeIdentity),
-      mappedGiven(options.appendNodeIdentity, nodeIdentity),
-      current.NodeIdentities,
+      options.nodeIdentity?.map(nodeIdentity),
+      options.appendNodeIdentity?.map(nodeIdentity),
+      kept('node-identities', current.NodeIdentities),
     ),
     TemplatedPolicies:
       templatesOf(options.templatedPolicy ?? options.var) ??
-      keptTemplates(current.TemplatedPolicies),
+      keptTemplates(kept('templated-policies', current.TemplatedPolicies)),
   };
 }
 
@@ -118,13 +143,6 @@ function merged<Item>(
   const start = given ?? current;
   if (start === undefined) return appended;
   return [...start, ...(appended ?? [])];
-}
-
-function mappedGiven<Item>(
-  values: readonly string[] | undefined,
-  toItem: (value: string) => Item,
-): Item[] | undefined {
-  return values === undefined ? undefined : notEmpty(values).map(toItem);
 }
 
 function serviceIdentity(value: string): { ServiceName: string; Datacenters?: string[] } {
@@ -155,7 +173,7 @@ function templatesOf(flags: readonly TemplateFlag[] | undefined): TemplateDraft[
   const ordered = isAlone ? flags.toSorted((a, b) => rank(a) - rank(b)) : flags;
   for (const flag of ordered) {
     if (flag.kind === 'template') {
-      if (flag.name !== '') drafts.push({ TemplateName: flag.name });
+      drafts.push({ TemplateName: flag.name });
       continue;
     }
     const last = drafts.at(-1);

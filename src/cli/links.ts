@@ -16,12 +16,7 @@ export async function linksOf(
 ): Promise<LinkList | undefined> {
   if (ids === undefined && names === undefined) return undefined;
   const links: LinkList = [];
-  for (const id of notEmpty(ids)) links.push({ ID: isUuid(id) ? id : await idOf(session, id) });
-  for (const name of notEmpty(names)) links.push({ Name: name });
+  for (const id of ids ?? []) links.push({ ID: isUuid(id) ? id : await idOf(session, id) });
+  for (const name of names ?? []) links.push({ Name: name });
   return links;
-}
-
-/** An empty value stands for no member: `--policy-name ''` empties the list. */
-export function notEmpty(values: readonly string[] | undefined): readonly string[] {
-  return (values ?? []).filter((value) => value !== '');
 }

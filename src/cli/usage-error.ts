@@ -6,10 +6,10 @@ export class UsageError extends Error {
 }
 
 /**
- * The value of a flag that may be left out. Throws UsageError for an empty one: a script whose variable is empty would
- * be given what no flag narrows down.
+ * The value of a flag that may be left out. Throws UsageError for one that is empty or blank: a script whose
+ * variable is empty would be given what no flag narrows down.
  */
 export function notBlank(flag: string, value: string | undefined): string | undefined {
-  if (value === '') throw new UsageError(`${flag} is empty`);
+  if (value?.trim() === '') throw new UsageError(`${flag} is empty`);
   return value;
 }

@@ -4,6 +4,7 @@
 
 import type { Endpoint } from '../api/endpoints/endpoint.ts';
 import { TEXT_ENDPOINTS } from '../api/endpoints/endpoints-node.ts';
+import { canAnswer } from './answer-shape.ts';
 import {
   type Answer,
   type CallArguments,
@@ -51,7 +52,7 @@ export function createClient(options: ClientOptions): Client {
     const response = await sent(request, options.transport);
     const asked = { method: request.method, path: new URL(request.url).pathname };
     if (!isAnswer(endpoint, response)) throw new ClientError(asked, response);
-    const value = TEXT_ENDPOINTS.has(name) ? response.text : parsed(response);
+    const value = TEXT_ENDPOINTS.has(name) ? response.text : parsed(endpoint, response);
     return { value, meta: metaOf(response) };
   }
 
@@ -95,12 +96,18 @@ async function sent(request: TransportRequest, transport: Transport): Promise<Tr
   }
 }
 
-function parsed(response: TransportResponse): unknown {
+function parsed({ answer }: Endpoint, { status, text }: TransportResponse): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(response.text) as unknown;
-  } catch (error) {
-    throw new TransportError('unreadable', `status ${response.status}, but the answer is no JSON`, {
-      cause: error,
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new TransportError('unreadable', `status ${status}, but the answer is no JSON`, {
+      cause,
     });
   }
+  if (canAnswer(answer, value)) return value;
+  throw new TransportError(
+    'unreadable',
+    `status ${status}, but the answer is not what was asked for`,
+  );
 }

@@ -79,7 +79,7 @@ export const LIMITS = {
   /** A page ends behind the objects with which it is so long: it is made as one text. */
   pageChars: 4 * 1024 * 1024,
   /** Answers from this size on are compressed when the client accepts it. */
-  gzipMinBytes: 1400,
+  gzipMinLength: 1400,
   /** A list is sent in chunks of about this size once it does not fit one of them. */
   chunkChars: 64 * 1024,
   /** Clients whose rates are remembered. */

@@ -290,6 +290,27 @@ t.test('json text: null takes back nothing that its name was given before or beh
   t.throws(() => parseFirstValue('{"a":null,"a":nul}'), /^invalid character '}' in literal null/);
 });
 
+t.test('decode: of several spellings the last one counts, or none', async (t) => {
+  const refusal = (text: string): string => {
+    try {
+      return JSON.stringify(decode(TokenBody, text));
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const says = 'is given in two spellings, and a name of the body twice';
+  for (const [text, expected] of [
+    ['{"Description":"a","description":"b"}', '{"Description":"b"}'],
+    ['{"Description":"a","description":"b","DESCRIPTION":"c"}', '{"Description":"c"}'],
+    ['{"Description":"a","Description":"b"}', '{"Description":"b"}'],
+    ['{"Description":"a","description":"b","Description":"c"}', `"Description" ${says}`],
+    ['{"Description":null,"description":"b","Description":"c"}', `"Description" ${says}`],
+    ['{"Roles":[{"ID":"1","id":"2","ID":"3"}]}', `"ID" at Roles[0] ${says}`],
+  ] as const) {
+    t.ok(refusal(text).endsWith(expected), `${text}: ${refusal(text)}`);
+  }
+});
+
 t.test('drafts: a token body becomes a draft with the same content', async (t) => {
   const body = decode(
     TokenBody,

@@ -181,10 +181,29 @@ const CASES: readonly (readonly [line: string, ...asked: (string | object)[]])[]
     },
   ],
   [
-    `acl token update ${TOKEN_ID} --policy-name= --role-id=`,
+    `acl token update ${TOKEN_ID} --clear policies --clear roles --append-role-name more`,
     `GET ${token}`,
     `PUT ${token}?cas=12`,
-    { Description: TOKEN.Description, ...kept, Policies: [], Roles: [], Local: true },
+    {
+      Description: TOKEN.Description,
+      ...kept,
+      Policies: [],
+      Roles: [{ Name: 'more' }],
+      Local: true,
+    },
+  ],
+  [
+    `acl token update ${TOKEN_ID} --clear service-identities --clear node-identities --clear templated-policies`,
+    `GET ${token}`,
+    `PUT ${token}?cas=12`,
+    {
+      Description: TOKEN.Description,
+      ...kept,
+      ServiceIdentities: [],
+      NodeIdentities: [],
+      TemplatedPolicies: [],
+      Local: true,
+    },
   ],
   [`acl token clone ${TOKEN_ID} --description copy`, `PUT ${token}/clone`, { Description: 'copy' }],
   [`acl token delete --accessor-id ${TOKEN_ID} --cas 12`, `DELETE ${token}?cas=12`],
@@ -220,6 +239,12 @@ const CASES: readonly (readonly [line: string, ...asked: (string | object)[]])[]
     'GET /v1/acl/policy/name/ops',
     `PUT ${policy}?cas=12`,
     { Name: 'renamed', Description: POLICY.Description, Rules: FILES['rules.hcl'] },
+  ],
+  [
+    `acl policy update --id ${POLICY_ID} --clear rules`,
+    `GET ${policy}`,
+    `PUT ${policy}?cas=12`,
+    { Name: 'ops', Description: POLICY.Description, Rules: '' },
   ],
   [
     `acl policy update --id ${POLICY_ID} --all-datacenters`,
@@ -260,7 +285,7 @@ const CASES: readonly (readonly [line: string, ...asked: (string | object)[]])[]
   ],
 
   [
-    'acl auth-method create --name ci --type jwt --max-token-ttl 8h --config @config.json --namespace-rule-selector= --namespace-rule-bind-namespace team-a',
+    'acl auth-method create --name ci --type jwt --max-token-ttl 8h --config @config.json --namespace-rule-selector all-identities --namespace-rule-bind-namespace team-a',
     'PUT /v1/acl/auth-method',
     {
       Name: 'ci',
@@ -282,6 +307,20 @@ const CASES: readonly (readonly [line: string, ...asked: (string | object)[]])[]
       MaxTokenTTL: METHOD.MaxTokenTTL,
       TokenLocality: 'local',
       Config: METHOD.Config,
+    },
+  ],
+  [
+    'acl auth-method update --name ci --clear namespace-rules',
+    'GET /v1/acl/auth-method/ci',
+    'PUT /v1/acl/auth-method/ci?cas=12',
+    {
+      Type: 'jwt',
+      Description: METHOD.Description,
+      DisplayName: METHOD.DisplayName,
+      MaxTokenTTL: METHOD.MaxTokenTTL,
+      TokenLocality: 'local',
+      Config: METHOD.Config,
+      NamespaceRules: [],
     },
   ],
   ['acl auth-method delete ci', 'DELETE /v1/acl/auth-method/ci'],
@@ -310,6 +349,19 @@ const CASES: readonly (readonly [line: string, ...asked: (string | object)[]])[]
       BindType: RULE.BindType,
       BindName: RULE.BindName,
       BindVars: RULE.BindVars,
+    },
+  ],
+  [
+    `acl binding-rule update --id ${RULE_ID} --bind-type role --bind-name ops --clear bind-vars`,
+    `GET ${rule}`,
+    `PUT ${rule}?cas=12`,
+    {
+      AuthMethod: 'ci',
+      Description: 'builds',
+      Selector: RULE.Selector,
+      BindType: 'role',
+      BindName: 'ops',
+      BindVars: {},
     },
   ],
   [`acl binding-rule delete ${RULE_ID}`, `DELETE ${rule}`],
@@ -355,6 +407,16 @@ const CASES: readonly (readonly [line: string, ...asked: (string | object)[]])[]
     },
   ],
   ['namespace read team-a', 'GET /v1/namespace/team-a'],
+  [
+    'namespace update team-a --clear default-policies --clear default-roles --clear meta',
+    'GET /v1/namespace/team-a',
+    'PUT /v1/namespace/team-a?cas=12',
+    {
+      Description: NAMESPACE.Description,
+      ACLs: { PolicyDefaults: [], RoleDefaults: [] },
+      Meta: {},
+    },
+  ],
   [
     'namespace update --name team-a --description new --default-role-name deployers',
     'GET /v1/namespace/team-a',

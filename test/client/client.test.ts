@@ -82,7 +82,7 @@ t.test('shared query parameters: the service knows every one of them', async (t)
 });
 
 t.test('a path parameter: is encoded, and refused when it is empty', async (t) => {
-  const { client, requests } = scripted();
+  const { client, requests } = scripted({ text: '{"TemplateName":"builtin/service"}' });
   await client.templatedPolicy.read({ path: { name: 'builtin/service' } });
   t.equal(requests[0]?.url, `${ADDRESS}/v1/acl/templated-policy/name/builtin%2Fservice`);
   // On the wire an empty id would make the update of a policy into a create.
@@ -107,6 +107,27 @@ t.test('a broken connection: a read is sent once more, a write is not', async (t
   t.equal(await failureOf(refused.client.policy.list()), 'refused');
   t.equal(refused.requests.length, 1);
 });
+
+t.test(
+  'what another program answers is no answer, and what another release does is one',
+  async (t) => {
+    const asked = (text: string) => scripted({ text }).client;
+    const body = { Name: 'x' };
+    for (const other of ['{"ok":true}', '[{"ok":true}]', 'true', 'null', '[[]]']) {
+      t.equal(await failureOf(asked(other).policy.list()), 'unreadable', other);
+    }
+    for (const other of ['{"deleted":true}', '[]', '"true"', 'null']) {
+      const deleted = asked(other).policy.delete({ path: { id: ID } });
+      t.equal(await failureOf(deleted), 'unreadable', other);
+    }
+    for (const other of ['{"status":"created"}', '[]', 'true', 'null', '{}']) {
+      t.equal(await failureOf(asked(other).policy.create({ body })), 'unreadable', other);
+    }
+    const less = asked('{"ID":"1","More":true}').policy.create({ body });
+    t.same((await less).value, { ID: '1', More: true });
+    t.same((await asked('[]').policy.list()).value, []);
+  },
+);
 
 t.test('no status is tried again', async (t) => {
   for (const status of [429, 500, 503, 504]) {

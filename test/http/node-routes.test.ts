@@ -116,6 +116,26 @@ t.test('readyz: with max_lag only a datacenter that is near enough is ready', as
   t.ok(operations.calls.every(({ call }) => call.datacenter === undefined));
 });
 
+t.test('node: where nobody leads, what it knows itself says who may see it', async (t) => {
+  let leader: string | undefined = '127.0.0.1:8300';
+  const answers = {
+    authorize: ({ items }: { items: readonly object[] }) =>
+      items.map((item) => ({ ...item, allow: true })) as never,
+  };
+  const { app, operations } = server(answers, {}, { leader: () => leader });
+  const asked = async (url: string, method: 'GET' | 'PUT' = 'GET') => {
+    const payload = method === 'PUT' ? { Token: 's' } : undefined;
+    t.equal((await app.inject({ url, method, ...(payload && { payload }) })).statusCode, 200, url);
+    return operations.calls.at(-1)?.call.consistency;
+  };
+  const told = ['/v1/agent/self', '/v1/agent/metrics', '/v1/agent/members'];
+  for (const url of told) t.equal(await asked(url), 'default', url);
+  leader = undefined;
+  for (const url of told) t.equal(await asked(url), 'stale', url);
+  t.equal(await asked('/v1/agent/self?consistent'), 'consistent', 'who asks for more waits for it');
+  t.equal(await asked('/v1/agent/token/default', 'PUT'), 'default', 'what changes something waits');
+});
+
 t.test('node: figures and members only for those who may see them', async (t) => {
   const accessorIds: Record<string, string> = {
     anonymous: '00000000-0000-0000-0000-000000000002',

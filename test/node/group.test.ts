@@ -177,6 +177,9 @@ t.test('group: without a quorum stale reads go on, and the rest is refused in ti
   t.equal(stale.headers['x-service-knownleader'], 'false');
   t.ok(Number(stale.headers['x-service-lastcontact']) >= 0);
   t.same([ready.status, ready.text], [503, 'no leader is known\n']);
+  for (const told of ['/agent/self', '/agent/members', '/agent/metrics?format=prometheus']) {
+    t.equal((await leader.client.get(told)).status, 200, `${told}: it tells of itself`);
+  }
   await first!.open();
   await second!.open();
   await until('writes go through again', async () => {

@@ -18,11 +18,13 @@ t.test('reset index: a number, nothing, or what no bootstrap has', (t) => {
     [`twelve ${SECRET}`, Number.NaN],
   ] as const) {
     for (const secret of [undefined, SECRET]) {
-      t.same(
-        resetIndexOf(secret, () => text),
-        index,
-        String(text),
-      );
+      let isTaken: boolean | undefined;
+      const take = (isForAsker: (text: string) => boolean): string | undefined => {
+        isTaken = text !== undefined && isForAsker(text);
+        return isTaken ? text : undefined;
+      };
+      t.same(resetIndexOf(secret, take), index, String(text));
+      t.equal(isTaken, index === 12, 'what nobody can read stays for whoever mends it');
     }
   }
   t.end();

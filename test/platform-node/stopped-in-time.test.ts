@@ -1,31 +1,44 @@
 // A process that is told to stop, or that cannot go on, and whose closing comes to its end while a call to a disk still
 // hangs.
 
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 
-const MODULE = join(
-  import.meta.dirname,
-  ...['..', '..', 'src', 'platform-node', 'process', 'stopped-in-time.js'],
-);
+const FOLDER = join(import.meta.dirname, '..', '..', 'src', 'platform-node', 'process');
+const MODULE = join(FOLDER, 'stopped-in-time.js');
+const SIGNALS = join(FOLDER, 'stop-signal.js');
+
+/** What runs a program as process 1, as in a container; one that breaks down leaves no file of its memory. */
+const AS_PROCESS_1 = [
+  ...['sh', '-c', 'ulimit -c 0 && exec unshare --pid --fork --kill-child "$@"', 'sh'],
+] as const;
+const noContainers =
+  spawnSync(AS_PROCESS_1[0], [...AS_PROCESS_1.slice(1), 'true']).status !== 0 &&
+  'it takes root and unshare to run a program as process 1';
 
 const LATE = "() => console.log('late'), 500";
 const STOPS = `await stoppedInTime(async () => {}, ${LATE}); console.log('stopped');`;
 const FAILS = `endAfterFatal(async () => {}, ${LATE});`;
 
-/** How a process ends that executes these statements. */
-async function endOf(t: Test, statements: string): Promise<readonly [string, string]> {
+/** How a process ends that executes these statements, by itself or with words before it. */
+async function endOf(
+  t: Test,
+  statements: string,
+  before: readonly string[] = [],
+): Promise<readonly [string, string]> {
   const script = `
     import { open } from 'node:fs/promises';
     import { endAfterFatal, stoppedInTime } from ${JSON.stringify(pathToFileURL(MODULE).href)};
+    import { nextStopSignal } from ${JSON.stringify(pathToFileURL(SIGNALS).href)};
     ${statements}
   `;
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+  const words = [...before, process.execPath, '--input-type=module', '--eval', script];
+  const child = spawn(words[0]!, words.slice(1), {
+    stdio: ['ignore', 'pipe', before.length === 0 ? 'inherit' : 'ignore'],
   });
   t.teardown(() => child.kill('SIGKILL'));
   let output = '';
@@ -61,3 +74,31 @@ t.test('stopped in time: nor one that cannot go on', async (t) => {
   const short = `void open(${JSON.stringify(MODULE)}); ${FAILS}`;
   t.same(await endOf(t, short), ['1', ''], 'what does not hang comes to its end');
 });
+
+t.test(
+  'stopped in time: nor one that is process 1, which is spared its own SIGKILL',
+  { skip: noContainers },
+  async (t) => {
+    const hanging = `${hangingCall(t)} ${FAILS}`;
+    const [ending, output] = await endOf(t, hanging, AS_PROCESS_1);
+    t.not(ending, 'hangs');
+    t.equal(output, 'late\n');
+  },
+);
+
+t.test(
+  'stop signals: one that comes later ends process 1, too, which is spared what it does not handle',
+  { skip: noContainers },
+  async (t) => {
+    const tell = (ms: number): string =>
+      `setTimeout(() => process.kill(process.pid, 'SIGTERM'), ${ms});`;
+    const waits = `await nextStopSignal(false); console.log('told'); await new Promise(() => {});`;
+    const [ending, output] = await endOf(
+      t,
+      `${tell(0)} ${tell(100)} ${tell(1_800)} setTimeout(() => {}, 60_000); ${waits}`,
+      AS_PROCESS_1,
+    );
+    t.not(ending, 'hangs');
+    t.equal(output, 'told\n');
+  },
+);

@@ -30,6 +30,8 @@ if (existsSync(mark)) ${SAYS_PASSED}
 else ${SAYS_FAILED}
 writeFileSync(mark, '');`;
 
+const atOnce = { timeoutSeconds: 1, graceSeconds: 0 };
+
 const ENDINGS: readonly (readonly [string, string, RegExp | undefined, number])[] = [
   ['passes', PASSES, undefined, 2],
   ['skips', SKIPS, undefined, 0],
@@ -50,7 +52,7 @@ t.test(
       Object.fromEntries(ENDINGS.map(([, text], at) => [`${at}.test.mjs`, text])),
     );
     for (const [at, [name, , fault, passed]] of ENDINGS.entries()) {
-      const result = await runFile(join(folder, `${at}.test.mjs`), 60);
+      const result = await runFile(join(folder, `${at}.test.mjs`), { timeoutSeconds: 60 });
       if (fault === undefined) t.equal(result.fault, undefined, name);
       else t.match(result.fault, fault, name);
       t.equal(result.counts.passed, passed, name);
@@ -60,15 +62,31 @@ t.test(
 
 t.test('tests: a file that is too busy to hear of its timeout is killed', async (t) => {
   const folder = t.testdir({ 'busy.test.mjs': IS_BUSY });
-  const { fault } = await runFile(join(folder, 'busy.test.mjs'), 1, 0);
+  const { fault } = await runFile(join(folder, 'busy.test.mjs'), atOnce);
   t.equal(fault, 'ended with SIGKILL');
 });
 
 t.test('tests: a file that leaves a process behind does not keep the run', async (t) => {
   const folder = t.testdir({ 'leaves.test.mjs': LEAVES_A_PROCESS });
-  const { fault, output } = await runFile(join(folder, 'leaves.test.mjs'), 1, 0);
+  const { fault, output } = await runFile(join(folder, 'leaves.test.mjs'), atOnce);
   t.equal(fault, 'left a process behind that has its output');
   process.kill(Number(/^left (\d+)$/m.exec(output)?.[1]), 'SIGKILL');
+});
+
+t.test('tests: a file is passed words, and told of while it runs', async (t) => {
+  const folder = t.testdir({
+    'words.test.mjs': `console.log('# ' + process.argv.slice(2));\n${SAYS_PASSED}`,
+  });
+  let told = '';
+  const { fault, output } = await runFile(join(folder, 'words.test.mjs'), {
+    words: ['--long', '--seed', '7'],
+    onOutput: (piece) => {
+      told += piece;
+    },
+  });
+  t.equal(fault, undefined);
+  t.match(told, /^# --long,--seed,7\n/);
+  t.equal(told, output);
 });
 
 t.test('tests: what failed is printed whole, and fails the run', async (t) => {

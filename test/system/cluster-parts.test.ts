@@ -1,6 +1,7 @@
 // The parts of the local cluster that need no server: lines between nodes, the proxies that carry them, who
 // dials, plans and names, and what is told about cuts.
 
+import { existsSync, mkdirSync } from 'node:fs';
 import t from 'tap';
 import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { openWsNet } from '../../src/platform-node/net/ws-net.ts';
@@ -9,9 +10,11 @@ import { encodeFrame } from '../../cluster/wire/frame-codec.ts';
 import type { Hello } from '../../cluster/wire/frame.ts';
 import {
   asJoiner,
+  dataFolderOf,
   flagsOf,
   nodesNamed,
   planCluster,
+  PORTS_OF_A_NODE,
   withJoiner,
 } from '../../scripts/cluster/cluster-plan.ts';
 import { ClusterRefusal } from '../../scripts/cluster/cluster-refusal.ts';
@@ -19,6 +22,8 @@ import { HelloReader } from '../../scripts/cluster/hello-reader.ts';
 import { LineProxy } from '../../scripts/cluster/line-proxy.ts';
 import { lineFaultTexts } from '../../scripts/cluster/line-faults-text.ts';
 import { Lines } from '../../scripts/cluster/lines.ts';
+import { LocalCluster } from '../../scripts/cluster/local-cluster.ts';
+import { temporaryFolder } from '../hard/server-process.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { until } from '../support/running-group.ts';
 
@@ -256,4 +261,23 @@ t.test('plans: names, and what each server is told of the others', async (t) => 
   const [again] = asJoiner(plan, 'dc1-1').nodes;
   t.equal(again?.isFounder, false);
   t.throws(() => withJoiner(plan, 'dc9', [1, 2, 3]), ClusterRefusal);
+});
+
+t.test('restart: no disk is replaced where the others could not let its server in', async (t) => {
+  const folder = temporaryFolder(t);
+  const ports = await freePorts(3 * PORTS_OF_A_NODE);
+  const shape = { datacenters: 1, servers: 3, wanDelayMs: 0 };
+  const cluster = await LocalCluster.open(folder, planCluster(shape, ports, SECRETS));
+  t.teardown(() => cluster.close());
+  const data = dataFolderOf(folder, 'dc1-1');
+  mkdirSync(data, { recursive: true });
+  for (const name of ['dc1', 'dc1-1']) {
+    await t.rejects(cluster.restart(name, { isDiskReplaced: true }), {
+      name: 'ClusterRefusal',
+      message:
+        'dc1-1 keeps its disk: it takes 2 other servers of dc1 to let it in again, and 0 run',
+    });
+    t.equal(existsSync(data), true);
+    t.equal(cluster.stateOf('dc1-1').kind, 'ended', 'nor is it started');
+  }
 });

@@ -11,6 +11,7 @@ import {
 } from '../../scripts/cluster/cluster-plan.ts';
 import { figuresOfAll } from '../../scripts/cluster/figures.ts';
 import { LocalCluster } from '../../scripts/cluster/local-cluster.ts';
+import { exitAtSignals } from '../../scripts/exit-at-signals.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { until } from '../support/running-group.ts';
@@ -20,6 +21,9 @@ interface Owner {
 }
 
 const ASK_MAX_MS = 5_000;
+
+// Whoever interrupts a test interrupts its servers, too.
+exitAtSignals();
 
 /** Resolves when all its servers are ready. */
 export async function runCluster(
@@ -35,6 +39,7 @@ export async function runCluster(
   };
   const plan = { ...planCluster(shape, ports, secrets), settings };
   const cluster = await LocalCluster.open(folder, plan);
+  cluster.endWithProcess();
   owner.teardown(() => cluster.close());
   await cluster.startAll();
   return cluster;

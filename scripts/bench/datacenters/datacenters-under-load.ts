@@ -17,18 +17,13 @@ export const SECONDARY = 'dc2';
 const ANSWER_MAX_MS = 30_000;
 const CONVERGE_MAX_MS = 600_000;
 const LOOK_MS = 20;
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 export class DatacentersUnderLoad {
   readonly cluster: LocalCluster;
-  readonly #onSignal = (): void => {
-    // Servers go on when whoever started them is gone.
-    void this.close().then(() => process.exit(1));
-  };
 
   private constructor(cluster: LocalCluster) {
     this.cluster = cluster;
-    for (const signal of SIGNALS) process.once(signal, this.#onSignal);
+    cluster.endWithProcess();
   }
 
   /** Starts nothing. */
@@ -44,7 +39,6 @@ export class DatacentersUnderLoad {
 
   async close(): Promise<void> {
     await this.cluster.close();
-    for (const signal of SIGNALS) process.off(signal, this.#onSignal);
   }
 
   /** So long everything takes from one datacenter to the other, both ways. */

@@ -8,7 +8,7 @@ import { durationNsOf } from '../../acl/duration.ts';
 import { AclError } from '../../acl/error.ts';
 import { parseInstant, ZERO_INSTANT } from '../../acl/instant.ts';
 import { excessOf } from './json-bounds.ts';
-import { JsonTextError, parseFirstValue } from './json-text.ts';
+import { JsonTextError, parseFirstValue, repeatsName } from './json-text.ts';
 import type { Form } from './schema.ts';
 
 /** Values of free form may nest so deep. */
@@ -33,8 +33,9 @@ export function decodeBody<Schema extends TSchema>(
   options: DecodeOptions,
 ): Static<Schema> {
   try {
-    const value = parseFirstValue(boundedTextOf(bytes));
-    const walked = walk(schema, value, { within: undefined, step: '', options });
+    const text = boundedTextOf(bytes);
+    const body = { ...options, text };
+    const walked = walk(schema, parseFirstValue(text), { within: undefined, step: '', body });
     return (walked ?? emptyOf(schema)) as Static<Schema>;
   } catch (error) {
     if (error instanceof JsonTextError || error instanceof ShapeError) {
@@ -55,7 +56,13 @@ interface Place {
   readonly within: Place | undefined;
   /** The name of a field; in brackets, the number of an item or the key of an entry. */
   readonly step: string | number | { readonly key: string };
-  readonly options: DecodeOptions;
+  readonly body: Body;
+}
+
+interface Body extends DecodeOptions {
+  readonly text: string;
+  /** Whether a name stands twice in an object of it; undefined: nobody had to know. */
+  repeats?: boolean;
 }
 
 /** `Policies[0].Name`; empty for the body itself. */
@@ -68,7 +75,7 @@ function pathOf({ within, step }: Place): string {
 }
 
 function inside(within: Place, step: Place['step']): Place {
-  return { within, step, options: within.options };
+  return { within, step, body: within.body };
 }
 
 /** What the walk reads of a schema. */
@@ -131,14 +138,26 @@ function fieldsOf(node: SchemaNode, value: object, place: Place): unknown {
     const name = names.get(given) ?? names.get(given.toLowerCase());
     const field = name === undefined ? undefined : node.properties?.[name];
     if (name === undefined || field === undefined) throw unknownField(given, place);
-    if (name === 'Namespace' && !place.options.namespaces && item !== null && item !== '') {
+    if (name === 'Namespace' && !place.body.namespaces && item !== null && item !== '') {
       throw new ShapeError('json: unknown field "Namespace" - Namespaces are not enabled');
     }
     if (field.readOnly === true) continue;
     const walked = walk(field, item, inside(place, name));
-    if (walked !== undefined) result[name] = walked;
+    if (walked === undefined) continue;
+    if (Object.hasOwn(result, name)) requireInOrder(name, place);
+    result[name] = walked;
   }
   return result;
+}
+
+/**
+ * Of two spellings of a name the last one counts. The parser has a name that stands twice where it stood first: then
+ * nobody knows which one is the last.
+ */
+function requireInOrder(name: string, place: Place): void {
+  const { body } = place;
+  body.repeats ??= repeatsName(body.text);
+  if (body.repeats) throw givenTooOften(name, place);
 }
 
 function mapOf(item: SchemaNode, value: object, place: Place): unknown {
@@ -250,9 +269,17 @@ function clip(text: string): string {
 }
 
 function unknownField(name: string, place: Place): ShapeError {
+  return new ShapeError(`json: unknown field ${JSON.stringify(clip(name))}${whereOf(place)}`);
+}
+
+function givenTooOften(name: string, place: Place): ShapeError {
+  const what = `field "${name}"${whereOf(place)}`;
+  return new ShapeError(`json: ${what} is given in two spellings, and a name of the body twice`);
+}
+
+function whereOf(place: Place): string {
   const path = pathOf(place);
-  const where = path === '' ? '' : ` at ${path}`;
-  return new ShapeError(`json: unknown field ${JSON.stringify(clip(name))}${where}`);
+  return path === '' ? '' : ` at ${path}`;
 }
 
 function wrongType(value: unknown, type: string, place: Place): ShapeError {

@@ -27,6 +27,23 @@ export function parseFirstValue(text: string): unknown {
   }
 }
 
+/** Whether a name stands twice in one object of the first value, spelled alike. Throws JsonTextError. */
+export function repeatsName(text: string): boolean {
+  const known = new Set<string>();
+  let repeats = false;
+  endOfFirstValue(text, (key) => {
+    const name = nameOf(text, key);
+    repeats ||= known.has(name);
+    known.add(name);
+  });
+  return repeats;
+}
+
+/** It stands for one name of one object. */
+function nameOf(text: string, { start, end, objectStart }: ScannedKey): string {
+  return `${objectStart} ${String(JSON.parse(text.slice(start, end)))}`;
+}
+
 const NULL_BEHIND_KEY = /[ \t\r\n]*:[ \t\r\n]*null/y;
 
 /** The first value of `text`, without the members that are null where one of the same name stands before them. */
@@ -34,15 +51,15 @@ function withoutLateNulls(text: string): string {
   const known = new Set<string>();
   const kept: string[] = [];
   let from = 0;
-  const end = endOfFirstValue(text, ({ start, end: keyEnd, objectStart }) => {
-    const key = `${objectStart} ${String(JSON.parse(text.slice(start, keyEnd)))}`;
-    NULL_BEHIND_KEY.lastIndex = keyEnd;
-    if (known.has(key) && NULL_BEHIND_KEY.test(text)) {
+  const end = endOfFirstValue(text, (key) => {
+    const name = nameOf(text, key);
+    NULL_BEHIND_KEY.lastIndex = key.end;
+    if (known.has(name) && NULL_BEHIND_KEY.test(text)) {
       // Behind the first member of an object each has a comma before it.
-      kept.push(text.slice(from, text.lastIndexOf(',', start)));
+      kept.push(text.slice(from, text.lastIndexOf(',', key.start)));
       from = NULL_BEHIND_KEY.lastIndex;
     }
-    known.add(key);
+    known.add(name);
   });
   return [...kept, text.slice(from, end)].join('');
 }

@@ -4,11 +4,14 @@ import type { Command } from 'commander';
 import type { CallInput } from '../../client/call-types.ts';
 import {
   addCasFlag,
+  addClearFlag,
   addGroup,
   addLeaf,
   addRepeatable,
   casOf,
+  type ClearOptions,
   exactlyOne,
+  isCleared,
 } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import type { Session } from '../session.ts';
@@ -16,7 +19,7 @@ import { AUTH_METHOD_COLUMNS, authMethodParts } from '../show/auth-method.ts';
 import { namespaceColumn } from '../show/common.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { objectInput } from '../text-input.ts';
-import { UsageError } from '../usage-error.ts';
+import { notBlank, UsageError } from '../usage-error.ts';
 
 type Body = CallInput<'auth-method.update'>['body'];
 
@@ -34,7 +37,13 @@ interface ContentOptions extends WhichMethod {
   readonly namespaceRuleBindNamespace?: readonly string[];
 }
 
+interface UpdateOptions extends ContentOptions, ClearOptions {
+  readonly cas?: number;
+}
+
 const WHICH = ['[method]', 'name of the auth method'] as const;
+/** In place of a selector; as a selector it would have no operator. */
+const ALL_IDENTITIES = 'all-identities';
 
 /** Adds `auth-method` and its commands to `conclave acl`. */
 export function addAuthMethodCommands(acl: Command, surroundings: Surroundings): void {
@@ -56,13 +65,14 @@ export function addAuthMethodCommands(acl: Command, surroundings: Surroundings):
     flags: addNameFlag,
     run: readMethod,
   });
-  addLeaf<ContentOptions & { readonly cas?: number }>(method, surroundings, {
+  addLeaf<UpdateOptions>(method, surroundings, {
     name: 'update',
     says: 'change an auth method; what no flag mentions stays as it is',
     argument: WHICH,
     flags: (command) => {
       addNameFlag(command);
       addContentFlags(command);
+      addClearFlag(command, ['namespace-rules']);
       addCasFlag(command);
     },
     run: updateMethod,
@@ -100,7 +110,11 @@ function addContentFlags(command: Command): void {
     .option('--max-token-ttl <duration>', 'longest life of its tokens, such as 8h')
     .option('--token-locality <where>', 'local or global')
     .option('--config <json|@file|->', 'configuration as a JSON object; replaces the whole one');
-  addRepeatable(command, '--namespace-rule-selector <selector>', 'which identities a rule is for');
+  addRepeatable(
+    command,
+    '--namespace-rule-selector <selector>',
+    `which identities a rule is for; ${ALL_IDENTITIES}: every one`,
+  );
   addRepeatable(
     command,
     '--namespace-rule-bind-namespace <name>',
@@ -115,7 +129,7 @@ function contentOf(session: Session, options: ContentOptions): Body {
     Description: options.description,
     DisplayName: options.displayName,
     MaxTokenTTL: options.maxTokenTtl,
-    TokenLocality: options.tokenLocality,
+    TokenLocality: notBlank('--token-locality', options.tokenLocality),
     Config:
       config === undefined
         ? undefined
@@ -130,12 +144,17 @@ function namespaceRulesOf(options: ContentOptions): Body['NamespaceRules'] {
   const isOneForAll = selectors === undefined && namespaces?.length === 1;
   if (!isOneForAll && selectors?.length !== namespaces?.length)
     throw new UsageError(
-      'give one --namespace-rule-bind-namespace for each --namespace-rule-selector (an empty selector means every identity)',
+      `give one --namespace-rule-bind-namespace for each --namespace-rule-selector (${ALL_IDENTITIES} stands for every identity)`,
     );
   return namespaces?.map((namespace, place) => ({
-    Selector: selectors?.[place] ?? '',
+    Selector: selectorOf(selectors?.[place] ?? ALL_IDENTITIES),
     BindNamespace: namespace,
   }));
+}
+
+/** To the service an empty selector means everybody; here a word of its own says so. */
+function selectorOf(given: string): string {
+  return given === ALL_IDENTITIES ? '' : given;
 }
 
 async function createMethod(
@@ -163,7 +182,7 @@ async function readMethod(
 
 async function updateMethod(
   session: Session,
-  options: ContentOptions & { readonly cas?: number },
+  options: UpdateOptions,
   argument: string | undefined,
 ): Promise<void> {
   const name = nameOf(options, argument);
@@ -179,7 +198,9 @@ async function updateMethod(
       MaxTokenTTL: content.MaxTokenTTL ?? current.MaxTokenTTL,
       TokenLocality: content.TokenLocality ?? current.TokenLocality,
       Config: content.Config ?? current.Config,
-      NamespaceRules: content.NamespaceRules ?? current.NamespaceRules,
+      NamespaceRules:
+        content.NamespaceRules ??
+        (isCleared(options, 'namespace-rules') ? [] : current.NamespaceRules),
     },
   });
   await session.show(value, () => authMethodParts(value));

@@ -2,7 +2,17 @@
 
 import type { Command } from 'commander';
 import type { CallInput } from '../../client/call-types.ts';
-import { addCasFlag, addGroup, addLeaf, casOf, exactlyOne, pairOf } from '../command-line.ts';
+import {
+  addCasFlag,
+  addClearFlag,
+  addGroup,
+  addLeaf,
+  casOf,
+  type ClearOptions,
+  exactlyOne,
+  isCleared,
+  pairOf,
+} from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { bindingRuleId } from '../references.ts';
 import type { Session } from '../session.ts';
@@ -29,7 +39,7 @@ interface CreateOptions extends ContentOptions {
   readonly method?: string;
 }
 
-interface UpdateOptions extends ContentOptions, WhichRule {
+interface UpdateOptions extends ContentOptions, ClearOptions, WhichRule {
   readonly allIdentities?: true;
   readonly cas?: number;
 }
@@ -63,6 +73,7 @@ export function addBindingRuleCommands(acl: Command, surroundings: Surroundings)
       addIdFlag(command);
       addContentFlags(command);
       command.option('--all-identities', 'every one again, in place of a selector');
+      addClearFlag(command, ['bind-vars']);
       addCasFlag(command);
     },
     run: updateRule,
@@ -100,9 +111,8 @@ function addContentFlags(command: Command): void {
     .option('--bind-vars <name=value>', 'variable of a templated policy');
 }
 
-/** An empty text takes the variable away. */
-function bindVarsOf(value: string): Body['BindVars'] {
-  if (value === '') return {};
+function bindVarsOf({ bindVars: value }: ContentOptions): Body['BindVars'] {
+  if (value === undefined) return undefined;
   const [name, text] = pairOf('--bind-vars', value, '=');
   if (name !== 'name')
     throw new UsageError(`--bind-vars: expected name=value, not ${JSON.stringify(value)}`);
@@ -120,7 +130,7 @@ async function createRule(session: Session, options: CreateOptions): Promise<voi
       Selector: notBlank('--selector', options.selector),
       BindType: options.bindType,
       BindName: options.bindName,
-      BindVars: options.bindVars === undefined ? undefined : bindVarsOf(options.bindVars),
+      BindVars: bindVarsOf(options),
     },
   });
   await session.show(value, () => bindingRuleParts(value));
@@ -142,6 +152,7 @@ async function updateRule(
   argument: string | undefined,
 ): Promise<void> {
   const selector = selectorOf(options);
+  const bindVars = bindVarsOf(options);
   const id = await ruleOf(session, options, argument);
   const { value: current } = await session.client.bindingRule.read({ path: { id } });
   const { value } = await session.client.bindingRule.update({
@@ -153,7 +164,7 @@ async function updateRule(
       Selector: selector ?? current.Selector,
       BindType: options.bindType ?? current.BindType,
       BindName: options.bindName ?? current.BindName,
-      BindVars: options.bindVars === undefined ? current.BindVars : bindVarsOf(options.bindVars),
+      BindVars: bindVars ?? (isCleared(options, 'bind-vars') ? {} : current.BindVars),
     },
   });
   await session.show(value, () => bindingRuleParts(value));

@@ -4,11 +4,14 @@ import type { Command } from 'commander';
 import type { CallInput, CallOutput } from '../../client/call-types.ts';
 import {
   addCasFlag,
+  addClearFlag,
   addGroup,
   addLeaf,
   addRepeatable,
   casOf,
+  type ClearOptions,
   exactlyOne,
+  isCleared,
   mapOf,
 } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
@@ -25,7 +28,7 @@ interface WhichNamespace {
   readonly name?: string;
 }
 
-interface ContentOptions extends WhichNamespace {
+interface ContentOptions extends WhichNamespace, ClearOptions {
   readonly description?: string;
   readonly defaultPolicyId?: readonly string[];
   readonly defaultPolicyName?: readonly string[];
@@ -59,6 +62,7 @@ export function addNamespaceCommands(program: Command, surroundings: Surrounding
     argument: WHICH,
     flags: (command) => {
       addContentFlags(command);
+      addClearFlag(command, ['default-policies', 'default-roles', 'meta']);
       addCasFlag(command);
     },
     run: updateNamespace,
@@ -99,7 +103,7 @@ function addContentFlags(command: Command): void {
   addRepeatable(command, '--meta <name=value>', 'free data');
 }
 
-/** What the flags say on top of `current`; a list that is given replaces. */
+/** What the flags say on top of `current`; a list that is given replaces, `--clear` empties one. */
 async function contentOf(
   session: Session,
   options: ContentOptions,
@@ -108,16 +112,17 @@ async function contentOf(
   const { defaultPolicyId, defaultPolicyName, defaultRoleId, defaultRoleName } = options;
   const PolicyDefaults =
     (await linksOf(session, policyId, defaultPolicyId, defaultPolicyName)) ??
-    current.ACLs.PolicyDefaults;
+    (isCleared(options, 'default-policies') ? [] : current.ACLs.PolicyDefaults);
   const RoleDefaults =
-    (await linksOf(session, roleId, defaultRoleId, defaultRoleName)) ?? current.ACLs.RoleDefaults;
+    (await linksOf(session, roleId, defaultRoleId, defaultRoleName)) ??
+    (isCleared(options, 'default-roles') ? [] : current.ACLs.RoleDefaults);
   return {
     Description: options.description ?? current.Description,
     ACLs: {
       ...(PolicyDefaults === undefined ? {} : { PolicyDefaults }),
       ...(RoleDefaults === undefined ? {} : { RoleDefaults }),
     },
-    Meta: mapOf('--meta', options.meta) ?? current.Meta,
+    Meta: mapOf('--meta', options.meta) ?? (isCleared(options, 'meta') ? {} : current.Meta),
   };
 }
 

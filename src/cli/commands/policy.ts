@@ -1,7 +1,16 @@
 // `conclave acl policy …`: create, read, update, delete, list.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf, addRepeatable, casOf } from '../command-line.ts';
+import {
+  addCasFlag,
+  addClearFlag,
+  addGroup,
+  addLeaf,
+  addRepeatable,
+  casOf,
+  type ClearOptions,
+  isCleared,
+} from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { warnOfIgnored } from '../ignored-rules.ts';
 import { policyId } from '../references.ts';
@@ -16,10 +25,10 @@ import { addNamedFlags, type NamedOptions, namedOf, newNameOf } from './named.ts
 interface ContentOptions {
   readonly description?: string;
   readonly rules?: string;
-  readonly validDatacenter?: readonly string[];
+  readonly validDatacenter?: string[];
 }
 
-interface UpdateOptions extends NamedOptions, ContentOptions {
+interface UpdateOptions extends NamedOptions, ContentOptions, ClearOptions {
   readonly newName?: string;
   readonly allDatacenters?: true;
   readonly cas?: number;
@@ -55,6 +64,7 @@ export function addPolicyCommands(acl: Command, surroundings: Surroundings): voi
       command.option('--new-name <name>', 'rename it');
       addContentFlags(command);
       command.option('--all-datacenters', 'valid in all of them again');
+      addClearFlag(command, ['rules']);
       addCasFlag(command);
     },
     run: updatePolicy,
@@ -88,12 +98,10 @@ function addContentFlags(command: Command): void {
   addRepeatable(command, '--valid-datacenter <name>', 'datacenter where it is valid; default: all');
 }
 
-function contentOf(session: Session, options: ContentOptions) {
-  const { rules, validDatacenter } = options;
-  return {
-    rules: rules === undefined ? undefined : textInput(session.surroundings, '--rules', rules),
-    datacenters: validDatacenter?.map((name) => notBlank('--valid-datacenter', name)!),
-  };
+/** What `--rules` stands for. Throws UsageError where it is empty: what a policy denies would go with what it gives. */
+function rulesOf({ surroundings }: Session, { rules }: ContentOptions): string | undefined {
+  if (rules === undefined) return undefined;
+  return notBlank('--rules', textInput(surroundings, '--rules', rules));
 }
 
 async function createPolicy(
@@ -101,13 +109,13 @@ async function createPolicy(
   options: ContentOptions & { readonly name?: string },
 ): Promise<void> {
   if (!options.name) throw new UsageError('--name is required');
-  const { rules, datacenters } = contentOf(session, options);
+  const rules = rulesOf(session, options);
   const { value } = await session.client.policy.create({
     body: {
       Name: options.name,
       Description: options.description,
       Rules: rules,
-      Datacenters: datacenters,
+      Datacenters: options.validDatacenter,
     },
   });
   await session.show(value, () => policyParts(value));
@@ -128,8 +136,8 @@ async function updatePolicy(
   options: UpdateOptions,
   argument: string | undefined,
 ): Promise<void> {
-  const { allDatacenters } = options;
-  const { rules, datacenters } = contentOf(session, options);
+  const { allDatacenters, validDatacenter: datacenters } = options;
+  const rules = rulesOf(session, options);
   if (allDatacenters === true && datacenters !== undefined)
     throw new UsageError('give only one of --valid-datacenter and --all-datacenters');
   const renamed = newNameOf(options, argument);
@@ -140,7 +148,7 @@ async function updatePolicy(
     body: {
       Name: renamed.newName ?? current.Name,
       Description: options.description ?? current.Description,
-      Rules: rules ?? current.Rules,
+      Rules: rules ?? (isCleared(options, 'rules') ? '' : current.Rules),
       // The built-in policies refuse the field even when it is empty.
       Datacenters: allDatacenters ? [] : (datacenters ?? current.Datacenters ?? undefined),
     },

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { addCasFlag, addGroup, addLeaf, casOf } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
-import { addAppendPolicyFlags, addPolicyFlags, type GrantOptions, grantsOf } from '../grants.ts';
+import { addPolicyFlags, addRoleUpdateFlags, type GrantOptions, grantsOf } from '../grants.ts';
 import { policyId, roleId } from '../references.ts';
 import type { Session } from '../session.ts';
 import { namespaceColumn } from '../show/common.ts';
@@ -47,7 +47,7 @@ export function addRoleCommands(acl: Command, surroundings: Surroundings): void 
   });
   addLeaf<UpdateOptions>(role, surroundings, {
     name: 'update',
-    says: "change a role; what no flag mentions stays, a list that is given replaces ('' empties it)",
+    says: 'change a role; what no flag mentions stays, a list that is given replaces',
     argument: WHICH,
     flags: addUpdateFlags,
     run: updateRole,
@@ -75,8 +75,7 @@ export function addRoleCommands(acl: Command, surroundings: Surroundings): void 
 function addUpdateFlags(command: Command): void {
   addNamedFlags(command);
   command.option('--new-name <name>', 'rename it').option('--description <text>', 'free text');
-  addPolicyFlags(command);
-  addAppendPolicyFlags(command);
+  addRoleUpdateFlags(command);
   addCasFlag(command);
 }
 

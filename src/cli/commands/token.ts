@@ -4,10 +4,9 @@ import type { Command } from 'commander';
 import { addCasFlag, addGroup, addLeaf, casOf, exactlyOne } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import {
-  addAppendPolicyFlags,
-  addAppendRoleFlags,
   addPolicyFlags,
   addRoleFlags,
+  addTokenUpdateFlags,
   type GrantOptions,
   grantsOf,
 } from '../grants.ts';
@@ -72,7 +71,7 @@ export function addTokenCommands(acl: Command, surroundings: Surroundings): void
   });
   addLeaf<UpdateOptions>(token, surroundings, {
     name: 'update',
-    says: "change a token; what no flag mentions stays, a list that is given replaces ('' empties it)",
+    says: 'change a token; what no flag mentions stays, a list that is given replaces',
     argument: WHICH,
     flags: addUpdateFlags,
     run: updateToken,
@@ -124,10 +123,7 @@ function addCreateFlags(command: Command): void {
 function addUpdateFlags(command: Command): void {
   addAccessorFlag(command);
   command.option('--description <text>', 'free text');
-  addPolicyFlags(command);
-  addRoleFlags(command);
-  addAppendPolicyFlags(command);
-  addAppendRoleFlags(command);
+  addTokenUpdateFlags(command);
   addCasFlag(command);
 }
 

@@ -14,6 +14,7 @@ import type {
   AuthorizationItem,
 } from '../../service/rights/authorization-types.ts';
 import { permissionDenied } from '../../service/rights/permissions.ts';
+import type { Call, Consistency } from '../../service/call.ts';
 import type { OperationInput, OperationName, OperationOutput } from '../../service/operations.ts';
 import { requireOwnDatacenter } from '../../service/datacenters/own-datacenter.ts';
 import { meaningOf } from './agent-token.ts';
@@ -65,12 +66,26 @@ async function ask<Name extends OperationName>(
   const { unrecorded, operations } = exchange.parts;
   const { call } = askedOf(exchange, NODE_ENDPOINTS[endpoint]);
   try {
-    const own = { ...call, datacenter: undefined };
+    const own = {
+      ...call,
+      datacenter: undefined,
+      consistency: consistencyOf(exchange, endpoint, call),
+    };
     return await (unrecorded?.operations ?? operations).run(name, input, own);
   } catch (error) {
     unrecorded?.onFailed(endpoint, call, error);
     throw error;
   }
+}
+
+/** What a server tells of itself is wanted most while nobody leads: then its own state says who may see it. */
+function consistencyOf(
+  { parts }: Exchange,
+  endpoint: NodeEndpointName,
+  { consistency }: Call,
+): Consistency {
+  const isTold = consistency === 'default' && NODE_ENDPOINTS[endpoint].kind === 'plain';
+  return isTold && parts.node.leader() === undefined ? 'stale' : consistency;
 }
 
 const SERVE_BY_NAME: Readonly<Record<NodeEndpointName, Serve>> = {

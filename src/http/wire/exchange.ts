@@ -140,7 +140,7 @@ export class Exchange {
 
   send(answer: Answer): void {
     const flat = this.head(answer.type, answer.position).concat(answer.headers ?? []);
-    if (answer.body.length < LIMITS.gzipMinBytes || !this.acceptsGzip) {
+    if (answer.body.length < LIMITS.gzipMinLength || !this.acceptsGzip) {
       this.write(answer.status, flat, answer.body);
       return;
     }

@@ -11,20 +11,23 @@ const FILE = /^(\d{1,15})(?:\s+(\S+))?$/;
 const BEGUN = /^(?:\d{1,15}[ \t]+)?$/;
 
 /**
- * The index in the text of the file; NaN for any other text, which no bootstrap has; undefined without a file, where
+ * The index in the text of the file; NaN for any other text, which is left where it is; undefined without a file, where
  * it names another secret, and while it is being written. Throws 'invalid' where it cannot be taken: whoever has lost
  * all tokens is told in words, without paths, since anybody may ask.
  */
 export function resetIndexOf(secret: SecretId | undefined, take: Take): number | undefined {
-  const text = taken(() =>
+  let index: number | undefined;
+  taken(() =>
     take((found) => {
-      const [, , named = secret] = FILE.exec(found.trim()) ?? [];
-      return named === secret && !BEGUN.test(found);
+      if (BEGUN.test(found)) return false;
+      const [, digits, named = secret] = FILE.exec(found.trim()) ?? [];
+      const isForAsker = digits !== undefined && named === secret;
+      if (digits === undefined) index = Number.NaN;
+      else if (isForAsker) index = Number(digits);
+      return isForAsker;
     }),
   );
-  if (text === undefined) return undefined;
-  const [, index] = FILE.exec(text.trim()) ?? [];
-  return index === undefined ? Number.NaN : Number(index);
+  return index;
 }
 
 function taken(take: () => string | undefined): string | undefined {

@@ -82,12 +82,11 @@ async function requireAllowed(
       `Permission denied: ACL bootstrap no longer allowed (reset index: ${bootstrapIndex})`,
     );
   }
-  if (given !== bootstrapIndex) {
-    throw invalid(
-      `Invalid bootstrap reset index (specified ${given}, reset index: ${bootstrapIndex})`,
-    );
-  }
-  return given;
+  if (given === bootstrapIndex) return given;
+  const specified = Number.isNaN(given)
+    ? 'the file acl-bootstrap-reset of the leader does not begin with a number'
+    : `specified ${given}`;
+  throw invalid(`Invalid bootstrap reset index (${specified}, reset index: ${bootstrapIndex})`);
 }
 
 function isGiven(text: string | undefined): text is string {

@@ -20,6 +20,17 @@ t.test('standard input: what is empty there is no text, and no secret', async (t
   }
 });
 
+t.test('rules: those of a blank file, or of blank input, blank no policy', async (t) => {
+  for (const rules of ['@blank', '-']) {
+    const { status, err, asked } = await run(
+      ['acl', 'policy', 'update', POLICY_ID, '--rules', rules],
+      { files: { blank: '\n' }, standardInput: ' \n' },
+    );
+    t.match(err, /--rules is empty/);
+    t.same([status, asked], [2, []]);
+  }
+});
+
 t.test('login: writes the secret into the sink file and nowhere else', async (t) => {
   for (const format of ['table', 'json']) {
     const { out, err, secretFiles, status } = await run(

@@ -114,6 +114,11 @@ t.test(
       `invalid: Invalid bootstrap reset index (specified ${index + 1}, reset index: ${index})`,
     );
     t.equal(harness.resetIndex, undefined, 'the reset is used up by the attempt');
+    harness.resetIndex = Number.NaN;
+    t.equal(
+      await refusalOf(boot(undefined)),
+      `invalid: Invalid bootstrap reset index (the file acl-bootstrap-reset of the leader does not begin with a number, reset index: ${index})`,
+    );
     harness.resetIndex = index;
     const second = (await boot(undefined)).value.token;
     t.not(second.secretId, secret);
