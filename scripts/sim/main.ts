@@ -26,8 +26,10 @@ interface Options {
   readonly until?: number;
   readonly keepAll?: true;
   readonly deputies: boolean;
+  readonly grants: boolean;
   readonly exiles: boolean;
   readonly restores: boolean;
+  readonly forks: boolean;
   readonly allNew?: true;
   readonly trace?: true;
   readonly mutants?: true;
@@ -58,8 +60,10 @@ const program = scriptProgram(
   .option('--until <ms>', 'with --seed: faults end here, in virtual milliseconds', wholeNumber)
   .option('--keep-all', 'with --seed: servers keep all entries of their logs')
   .option('--no-deputies', 'with --seed: nobody writes whose right to it comes and goes')
+  .option('--no-grants', 'with --seed: no roles come and go, nor namespaces with what is in them')
   .option('--no-exiles', 'with --seed: no datacenter is removed, and none loses all its disks')
   .option('--no-restores', 'with --seed: no archive is restored')
+  .option('--no-forks', 'with --seed: no forks are made on purpose, and nobody settles them')
   .option('--all-new', 'with --seed: no server is of an older release at first')
   .option('--trace', 'with --seed: prints what happens')
   .option(
@@ -72,7 +76,18 @@ const program = scriptProgram(
   .parse();
 /** What is said of one run alone, and would be passed over in many. */
 const OF_ONE_RUN: readonly string[] = [
-  ...['only', 'clients', 'until', 'keepAll', 'deputies', 'exiles', 'restores', 'allNew'],
+  ...[
+    'only',
+    'clients',
+    'until',
+    'keepAll',
+    'deputies',
+    'grants',
+    'exiles',
+    'restores',
+    'forks',
+    'allNew',
+  ],
   ...['trace', 'badDay'],
 ];
 const options = program.opts<Options>();
@@ -123,15 +138,18 @@ async function overSeeds(range: SeedRange): Promise<boolean> {
 }
 
 function cutsOf(asked: Options): Cuts {
-  const { only, clients, until, keepAll, deputies, exiles, restores, allNew } = asked;
+  const { only, clients, until, keepAll, deputies, grants, exiles, restores, forks, allNew } =
+    asked;
   return {
     ...(only !== undefined && { only }),
     ...(clients !== undefined && { clientCount: clients }),
     ...(until !== undefined && { safetyMs: until }),
     ...(keepAll === true && { keepsAll: true }),
     ...(!deputies && { hasNoDeputies: true }),
+    ...(!grants && { hasNoGrants: true }),
     ...(!exiles && { hasNoExiles: true }),
     ...(!restores && { hasNoRestores: true }),
+    ...(!forks && { hasNoForks: true }),
     ...(allNew === true && { areAllNew: true }),
   };
 }

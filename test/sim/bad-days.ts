@@ -316,6 +316,65 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'two forks in a row are settled entry by entry',
+    marks: [
+      'a primary was forced',
+      'a divergent entry was made again',
+      'a divergent entry was put over what was there',
+      'a divergent entry was discarded',
+    ],
+    siteSizes: SMALL,
+    keyCount: 2,
+    federation: { defaultAck: 'primary', settlesForks: true },
+    safetyMs: 36_000,
+    faults: [
+      at(5000, 9000, { kind: 'away', site: 1, direction: 'both' }),
+      at(9000, 0, { kind: 'elect', sites: [2] }),
+      // The first one is back, and has not what the second one wrote.
+      at(13_900, 9000, { kind: 'away', site: 2, direction: 'both' }),
+      at(18_000, 0, { kind: 'force', site: 3 }),
+      ...[24_000, 26_000, 28_000, 30_000].flatMap((atMs) =>
+        [1, 2].map((site) => at(atMs + 100 * site, 0, { kind: 'settle-fork', site })),
+      ),
+    ],
+  },
+  {
+    name: 'datacenters are removed and let back by force, and others elect',
+    marks: ['a datacenter was removed by force', 'a datacenter was allowed by force'],
+    siteSizes: [1, 3, 1],
+    federation: { settlesForks: true },
+    safetyMs: 34_000,
+    faults: [
+      at(5000, 6000, { kind: 'site-down', site: 3, ending: 'process' }),
+      at(5000, 5000, { kind: 'away', site: 2, direction: 'both' }),
+      at(7000, 0, { kind: 'remove-site', site: 3, isForced: true }),
+      at(12_000, 0, { kind: 'allow-site', site: 3, isForced: true }),
+      at(18_000, 7000, { kind: 'site-down', site: 3, ending: 'process' }),
+      at(19_000, 0, { kind: 'remove-site', site: 3, isForced: true }),
+      at(20_500, 7000, { kind: 'away', site: 1, direction: 'both' }),
+      at(26_000, 0, { kind: 'elect', sites: [2] }),
+      at(30_000, 0, { kind: 'allow-site', site: 3, isForced: true }),
+    ],
+  },
+  {
+    name: 'a datacenter that has lost its disks becomes a witness while elections run',
+    marks: [
+      'a datacenter that lost all its disks was started as a witness',
+      'a datacenter that had lost all its disks took part again',
+      'a primary was elected',
+    ],
+    siteSizes: SMALL,
+    safetyMs: 26_000,
+    faults: [
+      at(5000, 800, { kind: 'empty-site', site: 3, isWitness: true }),
+      at(5500, 0, { kind: 'remove-site', site: 3 }),
+      at(8000, 0, { kind: 'allow-site', site: 3 }),
+      ...[7800, 8400, 9000, 9800, 11_000].map((atMs, place) =>
+        at(atMs, 0, { kind: 'elect', sites: [1 + (place % 2)] }),
+      ),
+    ],
+  },
+  {
     name: 'entries are damaged on the disk of the primary, and nobody has them yet',
     marks: [
       'says: an entry of the global log is damaged on this disk: who needs it gets a snapshot',
@@ -440,6 +499,7 @@ export function onBadDay(drawn: RunOptions, day: BadDay): RunOptions {
       federation: {
         ...{ ...federation, logMaxAgeMs: 3_600_000, awaySites: [] },
         ...{ loginTtlMs: undefined, hasLogouts: false, hasTenants: false },
+        ...{ hasGrants: false, settlesForks: false },
         ...{ witnessSite: undefined, olderHosts: [], olderLevel: FIRST_LEVEL },
         ...{ siteSizes: day.siteSizes, ...day.federation },
       },

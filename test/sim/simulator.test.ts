@@ -111,11 +111,11 @@ t.test('runs: those of the product are clean', async (t) => {
   }
   for (const { seed, subject, cuts } of SAVED) {
     // They were found when no server of a simulated datacenter was ever sent a snapshot by its leader, nobody
-    // wrote whose right to it came and went, no datacenter was removed or lost its disks, nobody
-    // restored an archive, and all were of one release.
+    // wrote whose right to it came and went, no roles came and went, no datacenter was removed or lost its
+    // disks, nobody restored an archive, no forks were made on purpose, and all were of one release.
     const sameAsThen = {
-      ...{ keepsAll: subject !== 'replica', hasNoDeputies: true },
-      ...{ hasNoExiles: true, hasNoRestores: true, areAllNew: true },
+      ...{ keepsAll: subject !== 'replica', hasNoDeputies: true, hasNoGrants: true },
+      ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, areAllNew: true },
       ...cuts,
     };
     const { violation } = await run(taskOf(seed, subject, { cuts: sameAsThen }));
@@ -155,7 +155,7 @@ t.test(
     t.ok(older > 40 && older < 80, `${older} of 600`);
     for (const options of plans) {
       const { plan, federation } = cut(options, {
-        ...{ hasNoExiles: true, hasNoRestores: true, areAllNew: true },
+        ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, areAllNew: true },
       });
       t.same(plan, options.plan.slice(0, plan.length));
       t.notOk(plan.some(({ of }) => of !== undefined));

@@ -103,6 +103,22 @@ export class GroupChecks {
     this.#violations = options.violations;
   }
 
+  /** Knows what this one knows by now, and from there on goes its own way. */
+  copy(): GroupChecks {
+    const copy = new GroupChecks(this.#options);
+    addAll(copy.#leaderByTerm, this.#leaderByTerm);
+    addAll(copy.#voteByVoter, this.#voteByVoter);
+    addAll(copy.#hashByPlace, this.#hashByPlace);
+    addAll(copy.#landedByHash, this.#landedByHash);
+    addAll(copy.#sentTerms, this.#sentTerms);
+    addAll(copy.#digestByIndex, this.#digestByIndex);
+    for (const [host, memory] of this.#memoryByHost) copy.#memoryByHost.set(host, { ...memory });
+    copy.#committed.push(...this.#committed);
+    copy.#lost.push(...this.#lost);
+    copy.#groupBefore = this.#groupBefore;
+    return copy;
+  }
+
   /** In order, from index 1. */
   get committed(): readonly Committed[] {
     return this.#committed;
@@ -425,6 +441,10 @@ export function groupAfter(group: GroupRecord, { type, payload }: LogEntry): Gro
   if (type !== 'membership') return group;
   const change = decodeMembershipChange(payload);
   return change === undefined ? group : nextGroupRecord(group, change);
+}
+
+function addAll<Key, Value>(to: Map<Key, Value>, from: ReadonlyMap<Key, Value>): void {
+  for (const [key, value] of from) to.set(key, value);
 }
 
 function nameOf(host: SimHost): string {

@@ -37,8 +37,8 @@ export interface FaultsOptions {
   readonly move: (action: MovingFault | DecidingFault) => boolean;
   /** Whether all disks of a datacenter may be lost, by what is promised to those who lose so much. */
   readonly mayEmpty: (site: number) => boolean;
-  /** All disks of a datacenter are empty, and its servers down. */
-  readonly onEmptied: (site: number) => void;
+  /** All disks of a datacenter are empty, and its servers down; it may come back as a witness. */
+  readonly onEmptied: (site: number, isWitness: boolean) => void;
   /** Whether a disk may be damaged for good, or replaced, without taking too many at once. */
   readonly maySpend: (host: SimHost) => boolean;
   /** A host's disk is about to be damaged, or replaced. */
@@ -233,11 +233,12 @@ export class Faults {
       case 'spoil':
         return this.#spoil(action, forMs);
       case 'empty-site':
-        return this.#empty(action.site, forMs);
+        return this.#empty(action, forMs);
       case 'remove-site':
       case 'allow-site':
       case 'save-archive':
       case 'restore-archive':
+      case 'settle-fork':
       case 'hand-over':
       case 'elect':
       case 'force':
@@ -435,7 +436,10 @@ export class Faults {
     return true;
   }
 
-  #empty(site: number, forMs: number): boolean {
+  #empty(
+    { site, isWitness = false }: Extract<FederationFault, { readonly kind: 'empty-site' }>,
+    forMs: number,
+  ): boolean {
     const { group, mayEmpty, onEmptied } = this.#options;
     if (!mayEmpty(site)) return false;
     for (const host of this.#site(site)) {
@@ -444,7 +448,7 @@ export class Faults {
       group.damaged.delete(host);
       this.#hold(this.#downs, host, forMs);
     }
-    onEmptied(site);
+    onEmptied(site, isWitness);
     return true;
   }
 

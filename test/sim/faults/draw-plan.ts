@@ -65,6 +65,8 @@ const KINDS: Readonly<Record<FaultKind, readonly [inRun: number, perElection: nu
   // Drawn by draw-restores.ts.
   'save-archive': [0, 1],
   'restore-archive': [0, 1],
+  // Drawn by draw-forks.ts.
+  'settle-fork': [0, 1],
 };
 
 const FEDERATION_KINDS: readonly FaultKind[] = [
@@ -84,6 +86,7 @@ const FEDERATION_KINDS: readonly FaultKind[] = [
   'allow-site',
   'save-archive',
   'restore-archive',
+  'settle-fork',
 ];
 
 /** An hour, as a wrong time zone has it. */
@@ -206,6 +209,7 @@ function drawFederationFault(
     case 'allow-site':
     case 'save-archive':
     case 'restore-archive':
+    case 'settle-fork':
     case 'hand-over':
     case 'force':
       return { kind, site };

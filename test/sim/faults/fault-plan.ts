@@ -68,15 +68,20 @@ export type FederationFault =
       readonly site: number;
       readonly what: 'row' | 'request' | 'piece';
     }
-  /** All its servers lose their disks at one moment, and are started anew: another cluster under its name. */
-  | { readonly kind: 'empty-site'; readonly site: number }
+  /**
+   * All its servers lose their disks at one moment, and are started anew: another cluster under its name, or, with
+   * other settings, a witness.
+   */
+  | { readonly kind: 'empty-site'; readonly site: number; readonly isWitness?: boolean }
   | DecidingFault
   | MovingFault;
 
 /** What operators do about whole datacenters: no fault in itself, but at any moment. */
 export type DecidingFault =
-  | { readonly kind: 'remove-site'; readonly site: number }
-  | { readonly kind: 'allow-site'; readonly site: number }
+  | { readonly kind: 'remove-site'; readonly site: number; readonly isForced?: boolean }
+  | { readonly kind: 'allow-site'; readonly site: number; readonly isForced?: boolean }
+  /** Of what was set apart in the datacenter, some is made again, and some forgotten. */
+  | { readonly kind: 'settle-fork'; readonly site: number }
   /** An archive of the datacenter is taken, in the place of an earlier one. */
   | { readonly kind: 'save-archive'; readonly site: number }
   | { readonly kind: 'restore-archive'; readonly site: number };
@@ -98,9 +103,10 @@ export interface Fault {
   readonly action: FaultAction;
   /**
    * What it is a part of, where that can be left out of a run as a whole: what befalls datacenters that are removed
-   * or lose all their disks, a server of an older release that is upgraded, or archives that are restored.
+   * or lose all their disks, a server of an older release that is upgraded, archives that are restored, or forks
+   * and what is done about them.
    */
-  readonly of?: 'exile' | 'upgrade' | 'restore';
+  readonly of?: 'exile' | 'upgrade' | 'restore' | 'fork';
 }
 
 export type FaultPlan = readonly Fault[];

@@ -16,11 +16,12 @@ import { Guests } from '../../../cluster/transport/guests.ts';
 import type { Policy } from '../../../src/acl/policy.ts';
 import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
 import { UnderWay } from '../../../src/service/writes/under-way.ts';
+import { MovingPrimary } from '../../../src/service/operators/moving-primary.ts';
 import { PositionWaiters } from '../../../src/service/position-waiters.ts';
 import type { Change } from '../../../src/state/commands/commands.ts';
 import { ChangeSet } from '../../../src/state/change-set.ts';
 import { Digest } from '../../../src/state/rows/digest.ts';
-import { encodeEntry } from '../../../src/state/global-log/global-entry.ts';
+import { decodeEntry, encodeEntry } from '../../../src/state/global-log/global-entry.ts';
 import { FederationView } from '../../../src/node/federation/federation-view.ts';
 import { LeaderDuties } from '../../../src/node/reign/leader-duties.ts';
 import { GlobalLogWriter } from '../../../src/state/global-log/global-log-writer.ts';
@@ -128,6 +129,35 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
       replaced(ChangeSet.prototype, 'changeReplication', (real) => {
         return function (this: ChangeSet, replication) {
           real.call(this, { ...replication, divergent: [] });
+        };
+      }),
+  },
+  {
+    name: 'lost-resubmission',
+    breaks: 'an entry of a fork that is to be made again is said to be, and is not',
+    foundBy: ['forks'],
+    subject: 'datacenters',
+    badDay: 'two forks in a row are settled entry by entry',
+    seed: 1,
+    install: () =>
+      replaced(MovingPrimary.prototype, 'take', () => {
+        return function (this: MovingPrimary, { entry }) {
+          const { epoch, seq, index } = decodeEntry(entry);
+          return Promise.resolve({ index, position: { epoch, seq } });
+        };
+      }),
+  },
+  {
+    name: 'discards-all',
+    breaks: 'whoever discards one entry of a fork discards all of them',
+    foundBy: ['G5 no silent loss'],
+    subject: 'datacenters',
+    badDay: 'two forks in a row are settled entry by entry',
+    seed: 1,
+    install: () =>
+      replaced(MovingPrimary.prototype, 'discard', (real) => {
+        return function (this: MovingPrimary, _position, asker) {
+          return real.call(this, undefined, asker);
         };
       }),
   },

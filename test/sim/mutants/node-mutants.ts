@@ -1,9 +1,11 @@
 // Planted bugs of the service on top: caches that hold what is gone, and requests that happen twice.
 
+import { PendingProposals } from '../../../cluster/replica/requests/pending-proposals.ts';
 import { ReadBarriers } from '../../../cluster/replica/requests/read-barriers.ts';
 import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
 import { RefusedRequests } from '../../../src/service/writes/refused-requests.ts';
 import { RightsCache } from '../../../src/service/rights/rights-cache.ts';
+import { decodeCommand, encodeCommand } from '../../../src/state/commands/command-codec.ts';
 import { ChangeSet } from '../../../src/state/change-set.ts';
 import { UnderWay } from '../../../src/service/writes/under-way.ts';
 import { StoredState } from '../../../src/state/stored-state.ts';
@@ -29,6 +31,34 @@ export const NODE_MUTANTS: readonly Mutant[] = [
     subject: 'node',
     seed: 1,
     install: () => replaced(RightsCache.prototype, 'forget', () => () => undefined),
+  },
+  {
+    name: 'kept-roles',
+    breaks: 'what a token may do is remembered though a role of it is another one now, or gone',
+    foundBy: ['revocations', 'G9 read your writes'],
+    subject: 'datacenters',
+    seed: 6,
+    install: () =>
+      replaced(RightsCache.prototype, 'forget', (real) => {
+        return function (this: RightsCache, dependency) {
+          if (!dependency.startsWith('roles ')) real.call(this, dependency);
+        };
+      }),
+  },
+  {
+    name: 'heedless-conditions',
+    breaks:
+      'a write takes effect whatever version its `cas` names, where it has passed the first look',
+    foundBy: ['conditions'],
+    subject: 'datacenters',
+    seed: 6,
+    install: () =>
+      replaced(PendingProposals.prototype, 'add', (real) => {
+        return function (this: PendingProposals<unknown>, payload) {
+          if (payload.length === 0) return real.call(this, payload);
+          return real.call(this, encodeCommand({ ...decodeCommand(payload), cas: undefined }));
+        };
+      }),
   },
   {
     name: 'stale-callers',

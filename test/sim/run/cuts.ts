@@ -13,10 +13,14 @@ export interface Cuts {
   readonly keepsAll?: boolean;
   /** Nobody writes whose right to it comes and goes. */
   readonly hasNoDeputies?: boolean;
+  /** No roles come and go, and no objects are in namespaces that do. */
+  readonly hasNoGrants?: boolean;
   /** No datacenter is removed, and none loses all its disks. */
   readonly hasNoExiles?: boolean;
   /** No archive is restored. */
   readonly hasNoRestores?: boolean;
+  /** No forks are made on purpose, and nobody settles what forks leave. */
+  readonly hasNoForks?: boolean;
   /** No server is of an older release at first. */
   readonly areAllNew?: boolean;
 }
@@ -29,6 +33,7 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
       atMs < safetyMs &&
       !(of === 'exile' && cuts.hasNoExiles === true) &&
       !(of === 'restore' && cuts.hasNoRestores === true) &&
+      !(of === 'fork' && cuts.hasNoForks === true) &&
       !(of === 'upgrade' && cuts.areAllNew === true),
   );
   const { keptCount, ...limits } = options.limits;
@@ -40,6 +45,8 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
       federation: {
         ...federation,
         ...(cuts.hasNoDeputies === true && { hasDeputies: false }),
+        ...(cuts.hasNoGrants === true && { hasGrants: false }),
+        ...(cuts.hasNoForks === true && { settlesForks: false }),
         ...(cuts.areAllNew === true && { olderHosts: [] }),
       },
     }),
@@ -49,15 +56,17 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
 /** As the command line takes them. */
 export function describeCuts(cuts: Cuts): string {
   const { only, clientCount, safetyMs, keepsAll } = cuts;
-  const { hasNoDeputies, hasNoExiles, hasNoRestores, areAllNew } = cuts;
+  const { hasNoDeputies, hasNoGrants, hasNoExiles, hasNoRestores, hasNoForks, areAllNew } = cuts;
   return [
     only === undefined ? '' : ` --only ${only.length === 0 ? 'none' : only.join(',')}`,
     clientCount === undefined ? '' : ` --clients ${clientCount}`,
     safetyMs === undefined ? '' : ` --until ${Math.ceil(safetyMs)}`,
     keepsAll === true ? ' --keep-all' : '',
     hasNoDeputies === true ? ' --no-deputies' : '',
+    hasNoGrants === true ? ' --no-grants' : '',
     hasNoExiles === true ? ' --no-exiles' : '',
     hasNoRestores === true ? ' --no-restores' : '',
+    hasNoForks === true ? ' --no-forks' : '',
     areAllNew === true ? ' --all-new' : '',
   ].join('');
 }

@@ -7,6 +7,7 @@ import { DatacentersSubject } from '../subject/datacenters-subject.ts';
 import { ArchiveKeeper } from '../workload/datacenters/archive-keeper.ts';
 import { DatacenterKeeper } from '../workload/datacenters/datacenter-keeper.ts';
 import { DatacentersWorkload } from '../workload/datacenters/datacenters-workload.ts';
+import { ForkKeeper } from '../workload/datacenters/fork-keeper.ts';
 import { identityCluster } from '../workload/datacenters/identity-cluster.ts';
 import { LevelOperator } from '../workload/datacenters/level-operator.ts';
 import { PrimaryMover } from '../workload/datacenters/primary-mover.ts';
@@ -17,6 +18,11 @@ import { Site } from './site.ts';
 import type { Emptying, Keeper, Mover, Stage, StageParts } from './stage.ts';
 
 const TIMEOUT_MS = 8000;
+
+/** Corners that a long series of runs must have been in. */
+export const MARKS = {
+  witness: 'a datacenter that lost all its disks was started as a witness',
+} as const;
 
 export function datacentersStage({ world, violations, options }: StageParts): Stage {
   const { timing, limits, clientLossRate, clientCount, keyCount, thinkMs, weights } = options;
@@ -39,12 +45,17 @@ export function datacentersStage({ world, violations, options }: StageParts): St
     mark: (name) => world.trace.mark(name),
   });
   const keepers = hosts.map((own) => new ServerKeeper({ world, group, hosts: own }));
+  const forks = new ForkKeeper({
+    ...{ world, group, sites: hosts, checks, violations },
+    settlesAll: federation.settlesForks === true,
+  });
+  const witnesses = new Set(federation.witnessSite === undefined ? [] : [federation.witnessSite]);
   const { write, cas, read } = weights;
   const workload = new DatacentersWorkload({
-    ...{ world, group, sites, checks, violations, clientCount, keyCount, thinkMs },
+    ...{ world, group, sites, checks, violations, forks, clientCount, keyCount, thinkMs },
     timeoutMs: TIMEOUT_MS,
     loginTtlMs: federation.loginTtlMs,
-    witnessSite: federation.witnessSite,
+    isWitness: (site) => witnesses.has(site),
     weights: {
       create: write,
       update: write + cas,
@@ -57,6 +68,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
       logout: federation.hasLogouts === true ? write : 0,
       deputy: federation.hasDeputies === true ? 2 * write : 0,
       tenant: federation.hasTenants === true ? 2 * write : 0,
+      grant: federation.hasGrants === true ? 2 * write : 0,
     },
   });
   const onLosing = (host: SimHost): void => {
@@ -67,6 +79,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
   const datacenters = new DatacenterKeeper({
     ...{ world, group, sites: hosts, checks, violations },
     elect: (site) => primaries.move({ kind: 'elect', sites: [site] }),
+    isMoving: () => primaries.isMoving,
   });
   const archives = new ArchiveKeeper({ world, group, sites: hosts, checks, violations, workload });
   const mover: Mover = {
@@ -79,18 +92,27 @@ export function datacentersStage({ world, violations, options }: StageParts): St
           return archives.save(action.site - 1);
         case 'restore-archive':
           return archives.restore(action.site - 1);
+        case 'settle-fork':
+          return forks.settleSome(action.site - 1);
         default:
           return primaries.move(action);
       }
     },
     settle: async (core) => {
-      await Promise.all([primaries.settle(core), levels.settle(core), datacenters.settle(core)]);
+      const all = [primaries, levels, datacenters, forks];
+      await Promise.all(all.map((each) => each.settle(core)));
     },
+    isSettled: (core) => forks.isSettled(core),
   };
   const emptying: Emptying = {
     mayEmpty: (site) => datacenters.mayEmpty(site - 1),
-    onEmptied: (site) => {
+    onEmptied: (site, isWitness) => {
       const place = site - 1;
+      if (isWitness && place > 0 && witnesses.size === 0) {
+        witnesses.add(site);
+        subject.makeWitness(place);
+        world.trace.mark(MARKS.witness);
+      }
       datacenters.onEmptied(place);
       sites[place]!.renew();
       workload.onEmptied(place);
@@ -98,7 +120,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
       if (place === 0) subject.namePrimary(place, datacenters.primaryBeside(place));
     },
   };
-  const keeper = all([...keepers, datacenters, archives]);
+  const keeper = all([...keepers, datacenters, archives, forks]);
   return { sites, group, workload, keeper, watch: checks, mover, emptying };
 }
 

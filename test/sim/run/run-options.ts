@@ -7,6 +7,7 @@ import { drawKinds, drawPlan, type PlanFrame } from '../faults/draw-plan.ts';
 import type { FaultPlan } from '../faults/fault-plan.ts';
 import type { Direction } from '../faults/fault-plan.ts';
 import { drawExiles } from '../faults/draw-exiles.ts';
+import { drawForks } from '../faults/draw-forks.ts';
 import { drawRestores } from '../faults/draw-restores.ts';
 import { drawStrangers } from '../faults/draw-strangers.ts';
 import { Stream } from '../world/stream.ts';
@@ -45,6 +46,10 @@ export interface FederationOptions {
   readonly hasDeputies?: boolean;
   /** Namespaces come and go, with local tokens in them. */
   readonly hasTenants?: boolean;
+  /** Roles come and go, and a namespace with policies, roles and tokens; what these tokens may do is asked. */
+  readonly hasGrants?: boolean;
+  /** Operators settle what forks have left, in the end all of it. */
+  readonly settlesForks?: boolean;
   /** The datacenter that votes and has no objects, by its number: never the first one. */
   readonly witnessSite?: number | undefined;
 }
@@ -152,6 +157,7 @@ function drawDatacenters(seed: number): RunOptions {
   const hosts = Array.from({ length: hostCount });
   const older = drawOlder(seed, hostCount);
   const frame = { hostCount, siteCount, safetyMs, electionMs: 3 * electionMs, kinds };
+  const forks = drawForked(seed, frame);
   return {
     seed,
     subject: 'datacenters',
@@ -180,6 +186,7 @@ function drawDatacenters(seed: number): RunOptions {
       ...drawExiled(seed, frame),
       ...drawUpgrades(seed, older, safetyMs),
       ...drawRestored(seed, frame),
+      ...forks,
     ],
     patienceMs: 8000,
     federation: {
@@ -191,6 +198,7 @@ function drawDatacenters(seed: number): RunOptions {
       awaySites: drawAway(stream, siteCount),
       ...drawLater(seed, siteCount),
       ...older,
+      settlesForks: forks.length > 0,
     },
   };
 }
@@ -248,6 +256,12 @@ function drawRestored(seed: number, frame: PlanFrame): FaultPlan {
   return stream.chance(1 / 7) ? drawRestores(stream, frame) : [];
 }
 
+/** In one seed of six. From a stream of its own. */
+function drawForked(seed: number, frame: PlanFrame): FaultPlan {
+  const stream = new Stream(seed, 'forks');
+  return stream.chance(1 / 6) ? drawForks(stream, frame) : [];
+}
+
 /** A majority is left. */
 function drawAway(stream: Stream, siteCount: number): readonly number[] {
   if (!stream.chance(0.25)) return [];
@@ -262,7 +276,7 @@ function drawLater(
   siteCount: number,
 ): Pick<
   FederationOptions,
-  'loginTtlMs' | 'hasLogouts' | 'hasDeputies' | 'hasTenants' | 'witnessSite'
+  'loginTtlMs' | 'hasLogouts' | 'hasDeputies' | 'hasTenants' | 'hasGrants' | 'witnessSite'
 > {
   const stream = new Stream(seed, 'logins');
   const areEnding = stream.chance(0.4);
@@ -273,6 +287,7 @@ function drawLater(
     hasLogouts: areEnding && stream.chance(0.7),
     hasDeputies: new Stream(seed, 'deputies').chance(0.3),
     hasTenants: new Stream(seed, 'tenants').chance(0.3),
+    hasGrants: new Stream(seed, 'grants').chance(0.3),
     witnessSite: isWitnessed ? siteCount : undefined,
   };
 }

@@ -117,7 +117,7 @@ class Run {
       wellMs: (from, to) => (this.#areNear(from, to) ? WELL : this.#wan()),
       move: (action) => mover?.move(action) ?? false,
       mayEmpty: (site) => emptying?.mayEmpty(site) ?? false,
-      onEmptied: (site) => emptying?.onEmptied(site),
+      onEmptied: (site, isWitness) => emptying?.onEmptied(site, isWitness),
       maySpend: (host) => this.#siteOf(host).maySpend(host),
       onLosing: (host) => this.#siteOf(host).checks.onLosing(host),
     });
@@ -245,7 +245,8 @@ class Run {
     const isDone = (): boolean =>
       unanswered !== undefined &&
       cores.every(({ site, hosts: each }) => site.isEven(each)) &&
-      (this.#watch?.isEven(core) ?? true);
+      (this.#watch?.isEven(core) ?? true) &&
+      (this.#mover?.isSettled(core) ?? true);
     await time.run(endMs, () => this.#isOver() || isDone());
     if (this.#isOver() || (isDone() && unanswered?.length === 0)) return;
     if (!cores.every(({ site, hosts: each }) => site.canDecide(each))) {
@@ -259,6 +260,7 @@ class Run {
       'liveness',
       `the healed majority ${core.map(({ name }) => name).join()} does not go on: ` +
         `not answered: ${unanswered?.join() ?? 'nobody was'}; ${standings.join('; ')}` +
+        (this.#mover?.isSettled(core) === false ? '; what a fork left is not settled' : '') +
         (this.#watch?.isEven(core) === false ? `; ${this.#watch.describe(core)}` : ''),
     );
   }

@@ -22,8 +22,10 @@ export async function shrink(
   await shrinking.endEarlier();
   await shrinking.withoutSnapshots();
   await shrinking.withoutDeputies();
+  await shrinking.withoutGrants();
   await shrinking.withoutExiles();
   await shrinking.withoutRestores();
+  await shrinking.withoutForks();
   await shrinking.withoutOlder();
   await shrinking.fewerClients();
   await shrinking.fewerFaults();
@@ -64,6 +66,10 @@ class Shrinking {
     if (this.#options.federation?.hasDeputies === true) await this.#try({ hasNoDeputies: true });
   }
 
+  async withoutGrants(): Promise<void> {
+    if (this.#options.federation?.hasGrants === true) await this.#try({ hasNoGrants: true });
+  }
+
   async withoutExiles(): Promise<void> {
     if (this.#options.plan.some(({ of }) => of === 'exile')) await this.#try({ hasNoExiles: true });
   }
@@ -72,6 +78,10 @@ class Shrinking {
     if (this.#options.plan.some(({ of }) => of === 'restore')) {
       await this.#try({ hasNoRestores: true });
     }
+  }
+
+  async withoutForks(): Promise<void> {
+    if (this.#options.plan.some(({ of }) => of === 'fork')) await this.#try({ hasNoForks: true });
   }
 
   async withoutOlder(): Promise<void> {

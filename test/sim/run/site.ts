@@ -47,10 +47,13 @@ export class Site {
     return [...this.#past, this.#checks];
   }
 
-  /** All its disks are lost: what its servers found is another group. */
-  renew(): void {
+  /**
+   * All its disks are lost: what its servers found is another group. Or they are as they were when `checks` knew them:
+   * what came of the group behind that never was.
+   */
+  renew(checks = this.#checksOfGroup()): void {
     this.#past.push(this.#checks);
-    this.#checks = this.#checksOfGroup();
+    this.#checks = checks;
     this.#commitWatch = this.#watchOfGroup();
     this.#active.clear();
   }

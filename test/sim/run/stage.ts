@@ -26,12 +26,15 @@ export interface Mover {
   move(action: MovingFault | DecidingFault): boolean;
   /** Sees to it that one of the datacenters of these hosts is primary, and all follow it; never resolves. */
   settle(hosts: readonly SimHost[]): Promise<void>;
+  /** Whether nothing is left to do for an operator about these hosts. */
+  isSettled(hosts: readonly SimHost[]): boolean;
 }
 
 /** What is to be done where all disks of a datacenter, named by its number, are lost. */
 export interface Emptying {
   mayEmpty(site: number): boolean;
-  onEmptied(site: number): void;
+  /** `isWitness`: where it may be one, it comes back as a witness. */
+  onEmptied(site: number, isWitness: boolean): void;
 }
 
 export interface Stage {

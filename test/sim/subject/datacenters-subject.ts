@@ -48,10 +48,13 @@ export class DatacentersSubject implements Subject {
   readonly #groups: readonly NodeSubject[];
   /** By place of a datacenter: whom its settings name as the first primary, where it is another one than at first. */
   readonly #primaries = new Map<number, string>();
+  /** By place. */
+  readonly #witnesses = new Set<number>();
 
   constructor(options: DatacentersOptions) {
     const { sites, timing, keptCount, logMaxAgeMs, defaultAck, witnessSite, https } = options;
     const { olderHosts, olderLevel } = options;
+    if (witnessSite !== undefined) this.#witnesses.add(witnessSite - 1);
     this.timing = timing;
     this.#sites = sites;
     this.#groups = sites.map((hosts, place) => {
@@ -66,7 +69,7 @@ export class DatacentersSubject implements Subject {
           'federation-log-max-age': `${Math.ceil(logMaxAgeMs)}ms`,
           'federation-default-ack': defaultAck,
           'acl-token-min-ttl': '1s',
-          ...(place + 1 === witnessSite && { 'federation-witness': 'true' }),
+          ...(this.#witnesses.has(place) && { 'federation-witness': 'true' }),
         }),
       });
     });
@@ -75,6 +78,11 @@ export class DatacentersSubject implements Subject {
   /** From their next start on, the servers of the datacenter at this place have settings that name this primary. */
   namePrimary(place: number, primary: string): void {
     this.#primaries.set(place, primary);
+  }
+
+  /** From their next start on, the servers of the datacenter at this place are those of a witness. */
+  makeWitness(place: number): void {
+    this.#witnesses.add(place);
   }
 
   nodeOf(host: SimHost): number {

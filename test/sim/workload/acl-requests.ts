@@ -14,6 +14,8 @@ export type Target =
       readonly name: string;
       /** What its tokens may read, or write, by its value. */
       readonly about: 'key' | 'acl';
+      /** Where it is; left out: in the default one. So of roles and tokens. */
+      readonly namespace?: string | undefined;
     }
   | {
       readonly kind: 'role';
@@ -21,6 +23,7 @@ export type Target =
       readonly name: string;
       /** The policy that it is linked to while its value says so. */
       readonly policy: string;
+      readonly namespace?: string | undefined;
     }
   | {
       readonly kind: 'token';
@@ -30,7 +33,8 @@ export type Target =
       /** The policy that it is linked to. */
       readonly policy: string;
       /** What it is linked to in the place of the policy. */
-      readonly role?: string;
+      readonly role?: string | undefined;
+      readonly namespace?: string | undefined;
     }
   | {
       readonly kind: 'auth-method';
@@ -42,6 +46,8 @@ export type Target =
       readonly ttlMs: number | undefined;
     }
   | { readonly kind: 'namespace'; readonly key: string; readonly name: string };
+
+export type TokenTarget = Extract<Target, { readonly kind: 'token' }>;
 
 /** A token that a login made: nobody writes it, and it ends with its auth method. */
 export interface LoginTarget {
@@ -74,6 +80,15 @@ export interface TenantTarget {
   namespaceIndex: number | undefined;
 }
 
+/** What a token may do, by its policy or its role. */
+export interface RightTarget {
+  readonly kind: 'right';
+  readonly key: string;
+  readonly token: TokenTarget;
+  /** Keys of all that it rests on. */
+  readonly rootKeys: readonly string[];
+}
+
 /** What a client remembers of an object that it saw. */
 export interface Known {
   /** Of a policy or role: what the service calls it. */
@@ -87,27 +102,32 @@ export function policyTarget(number: number): Target {
   return policyNamed(`p${number}`, 'key');
 }
 
-export function policyNamed(name: string, about: 'key' | 'acl'): Target {
-  return { kind: 'policy', key: `policy ${name}`, name, about };
+export function policyNamed(name: string, about: 'key' | 'acl', namespace?: string): Target {
+  return { kind: 'policy', key: `policy ${nameWithin(namespace, name)}`, name, about, namespace };
 }
 
-export function roleNamed(name: string, policy: string): Target {
-  return { kind: 'role', key: `role ${name}`, name, policy };
+export function roleNamed(name: string, policy: string, namespace?: string): Target {
+  return { kind: 'role', key: `role ${nameWithin(namespace, name)}`, name, policy, namespace };
+}
+
+/** As keys of targets have it: one name is another one in each namespace. */
+export function nameWithin(namespace: string | undefined, name: string): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
 export function tokenTarget(
   number: number,
   policy: string,
   role?: string,
-): Extract<Target, { readonly kind: 'token' }> {
+  namespace?: string,
+): TokenTarget {
   const digits = number.toString(16).padStart(12, '0');
   return {
     kind: 'token',
     key: `token t${number}`,
     accessorId: `aaaaaaaa-0000-4000-8000-${digits}`,
     secret: `bbbbbbbb-0000-4000-8000-${digits}`,
-    policy,
-    ...(role !== undefined && { role }),
+    ...{ policy, role, namespace },
   };
 }
 
@@ -129,18 +149,29 @@ export function writeQuestion(
   input: ObjectInput,
   known: Known | undefined,
 ): Omit<HttpQuestion, 'headers'> | undefined {
-  const cas = 'cas' in input && input.cas !== undefined ? `?cas=${input.cas}` : '';
+  const cas = 'cas' in input && input.cas !== undefined ? [`cas=${input.cas}`] : [];
+  const query = queryText([...namespaceQuery(target), ...cas]);
   const body = 'value' in input ? bodyOf(target, input.value) : undefined;
   const all = pathOf(target);
   if (input.kind === 'create') {
     const ids =
       target.kind === 'token' ? { AccessorID: target.accessorId, SecretID: target.secret } : {};
-    return { method: 'PUT', path: all, body: { ...body, ...ids } };
+    return { method: 'PUT', path: `${all}${query}`, body: { ...body, ...ids } };
   }
   const id = idOf(target) ?? known?.id;
   if (id === undefined) return undefined;
-  const path = `${all}/${id}${cas}`;
+  const path = `${all}/${id}${query}`;
   return input.kind === 'delete' ? { method: 'DELETE', path } : { method: 'PUT', path, body };
+}
+
+function namespaceQuery(target: Target): readonly string[] {
+  const named = 'namespace' in target && target.namespace !== undefined;
+  return named ? [`ns=${target.namespace}`] : [];
+}
+
+/** The empty text where nothing is asked. */
+function queryText(parts: readonly string[]): string {
+  return parts.length === 0 ? '' : `?${parts.join('&')}`;
 }
 
 /** Of all objects of its kind. */
@@ -203,7 +234,8 @@ export function readQuestion(
   target: Target,
   consistency: Consistency,
 ): Omit<HttpQuestion, 'headers'> {
-  const query = consistency === 'default' ? '' : `?${consistency}`;
+  const asked = consistency === 'default' ? [] : [consistency];
+  const query = queryText([...namespaceQuery(target), ...asked]);
   const hasName = target.kind === 'policy' || target.kind === 'role';
   const name = hasName ? `name/${target.name}` : (idOf(target) ?? '');
   return { method: 'GET', path: `${pathOf(target)}/${name}${query}` };
@@ -222,10 +254,10 @@ export function headersOf(
 
 /**
  * What it names is not there, or was deleted before the write had its place in the log; or a namespace holds
- * something.
+ * something, or is not there.
  */
 const IS_REFUSED =
-  /^No such ACL (?:policy|role) |^Failed to apply role upsert request: No such policy |^Namespace "\S+" is not empty: /;
+  /^No such ACL (?:policy|role) |^Failed to apply role upsert request: No such policy |^Namespace "\S+" (?:is not empty: |does not exist)/;
 
 /** Of the service dialect. */
 export function outputOf(

@@ -27,6 +27,9 @@ export type Acknowledging = 'when-on-disk' | 'at-once';
 /** How a host went down. The power cut takes what is not on disk. */
 export type Ending = 'process' | 'power';
 
+/** By name of a database. */
+export type DiskCopy = ReadonlyMap<string, SortedRows>;
+
 interface Batch {
   readonly before: SortedRows;
   readonly writes: readonly KvWrite[];
@@ -176,6 +179,21 @@ export class SimDisk {
   /** A new disk in the place of this one. */
   wipe(): void {
     this.#stores.clear();
+  }
+
+  /** All that is on it, while nothing is written. */
+  copy(): DiskCopy {
+    return new Map([...this.#stores].map(([name, { rows }]) => [name, rows]));
+  }
+
+  /** In the place of all that is on it. */
+  putBack(copy: DiskCopy): void {
+    this.wipe();
+    for (const [name, rows] of copy) {
+      const store = new SimStore(name);
+      store.replace(rows);
+      this.#stores.set(name, store);
+    }
   }
 
   freeze(): void {

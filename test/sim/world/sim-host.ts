@@ -3,7 +3,7 @@
 
 import type { Kv, KvWrite } from '../../../cluster/platform/kv.ts';
 import type { Net } from '../../../cluster/platform/net.ts';
-import { type Ending, SimDisk, type SimStore } from './sim-disk.ts';
+import { type DiskCopy, type Ending, SimDisk, type SimStore } from './sim-disk.ts';
 import type { SimNet } from './sim-net.ts';
 import { type ClockFaults, SimProcess } from './sim-process.ts';
 import type { Stream } from './stream.ts';
@@ -21,6 +21,12 @@ export interface WorldOfHost {
   };
 }
 
+/** Of a disk, as somebody kept it. */
+export interface HostCopy {
+  readonly diskNumber: number;
+  readonly disk: DiskCopy;
+}
+
 export class SimHost {
   /** Its address on the network. */
   readonly name: string;
@@ -30,8 +36,9 @@ export class SimHost {
   readonly #world: WorldOfHost;
   #lifeCount = 0;
   #process: SimProcess | undefined;
-  /** Which disk it has; grows when one is replaced. */
+  /** Which disk it has; another one when it is replaced, and an earlier one when a copy of that is put back. */
   diskNumber = 1;
+  #lastDisk = 1;
 
   constructor(world: WorldOfHost, number: number, clocks: ClockFaults) {
     this.#world = world;
@@ -95,6 +102,18 @@ export class SimHost {
   /** A new disk, while it is down. */
   replaceDisk(): void {
     this.disk.wipe();
-    this.diskNumber += 1;
+    this.#lastDisk += 1;
+    this.diskNumber = this.#lastDisk;
+  }
+
+  /** Of the disk that it has, while it is down. */
+  copyDisk(): HostCopy {
+    return { diskNumber: this.diskNumber, disk: this.disk.copy() };
+  }
+
+  /** The disk that it had then, as it was, while it is down. */
+  putBackDisk({ diskNumber, disk }: HostCopy): void {
+    this.disk.putBack(disk);
+    this.diskNumber = diskNumber;
   }
 }

@@ -226,6 +226,18 @@ export class FederationChecks implements SitesWatch {
     return doAllKnow && (sites.length === 0 || this.#canBeElected(known));
   }
 
+  /** Whether a majority of datacenters has the last entry that says which there are. */
+  isListKnown(hosts: readonly SimHost[]): boolean {
+    const last = this.#lastList;
+    if (last === undefined) return true;
+    const having = hosts.filter((host) => {
+      const at = this.replicationOf(host);
+      return at !== undefined && this.chain.upTo(textOf(at.cursor.hash)).includes(last);
+    });
+    const places = new Set(having.map(({ name }) => this.#placeOf(name)));
+    return 2 * places.size > this.#sites.length;
+  }
+
   /** Whether nobody of another datacenter has heard of the latest epoch that is promised at this place. */
   hasPromisedMost(place: number): boolean {
     const own = this.#maxPromised(this.#sites[place]!);

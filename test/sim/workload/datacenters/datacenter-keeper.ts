@@ -21,11 +21,15 @@ export interface DatacenterKeeperOptions {
   readonly violations: Violations;
   /** Lets the datacenter of this number begin a later epoch. */
   readonly elect: (site: number) => void;
+  /** Whether a primary may come of what others were asked for. */
+  readonly isMoving: () => boolean;
 }
 
 /** Corners that a long series of runs must have been in. */
 export const MARKS = {
   removed: 'a datacenter was removed',
+  removedByForce: 'a datacenter was removed by force',
+  allowedByForce: 'a datacenter was allowed by force',
   allowed: 'a datacenter that was removed was allowed',
   rival: 'a datacenter that follows a later reign was not allowed',
   emptied: 'all disks of a datacenter were lost',
@@ -47,7 +51,11 @@ const IS_REFUSED =
   /is the primary: move the primary to another one first|There is no global log here yet|^Nothing was changed: \S+ takes /;
 const IS_RIVAL = /^Nothing was changed: \S+ takes /;
 
-type Method = 'DELETE' | 'PUT';
+/** Removed or allowed; by force, or not. */
+interface How {
+  readonly kind: 'remove-site' | 'allow-site';
+  readonly isForced: boolean;
+}
 
 export class DatacenterKeeper {
   readonly #options: DatacenterKeeperOptions;
@@ -74,8 +82,13 @@ export class DatacenterKeeper {
   }
 
   /** False where there is nobody to ask, and for a second one to be done without: no majority would be left. */
-  decide({ kind, site }: Extract<DecidingFault, { kind: 'remove-site' | 'allow-site' }>): boolean {
+  decide({
+    kind,
+    site,
+    isForced = false,
+  }: Extract<DecidingFault, { kind: 'remove-site' | 'allow-site' }>): boolean {
     this.#noteBack();
+    if (isForced && !this.#mayForce(site - 1, kind)) return false;
     if (kind === 'remove-site' && [...this.#missing].some((place) => place !== site - 1)) {
       return false;
     }
@@ -83,8 +96,21 @@ export class DatacenterKeeper {
       (host) => !this.#options.sites[site - 1]!.includes(host),
     );
     if (others.every(({ process }) => process === undefined)) return false;
-    void this.#until(site - 1, kind === 'remove-site' ? 'DELETE' : 'PUT', others);
+    const how = { kind, isForced };
+    void this.#until(site - 1, how, others);
     return true;
+  }
+
+  /**
+   * Whoever forces knows that a datacenter that is removed is down, that no other one is being made the primary, and
+   * that the last change of who votes is with a majority: two that nobody else has heard of may leave two majorities.
+   */
+  #mayForce(place: number, kind: How['kind']): boolean {
+    const { checks, isMoving, sites, world } = this.#options;
+    const isDown =
+      kind === 'allow-site' || sites[place]!.every(({ process }) => process === undefined);
+    const isAlone = this.#missing.size === 0 && !this.#mayBeDeciding(place);
+    return isDown && isAlone && !isMoving() && checks.isListKnown(world.hosts);
   }
 
   /**
@@ -148,25 +174,28 @@ export class DatacenterKeeper {
       const at = checks.replicationOf(leader);
       if (at === undefined || !isPrimary(at)) continue;
       const listed = at.datacenters.find(({ name }) => name === siteName(place));
-      if (listed?.isRemoved === true) await this.#ask(place, 'PUT', leader);
-      else if (listed?.clusterId !== undefined && !checks.takesPart(place, at)) {
-        await this.#ask(place, 'DELETE', leader);
+      if (listed?.isRemoved === true) {
+        await this.#ask(place, { kind: 'allow-site', isForced: false }, leader);
+      } else if (listed?.clusterId !== undefined && !checks.takesPart(place, at)) {
+        await this.#ask(place, { kind: 'remove-site', isForced: false }, leader);
       }
     }
   }
 
-  async #until(place: number, method: Method, others: readonly SimHost[]): Promise<void> {
+  async #until(place: number, how: How, others: readonly SimHost[]): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX && !this.#isStopped; attempt += 1) {
-      const isDecided = await this.#ask(place, method, this.#stream.pick(others));
+      if (how.isForced && !this.#mayForce(place, how.kind)) return;
+      const isDecided = await this.#ask(place, how, this.#stream.pick(others));
       if (isDecided) return;
       await this.#pause(RETRY_MS);
     }
   }
 
   /** True when it need not be asked again. */
-  async #ask(place: number, method: Method, host: SimHost): Promise<boolean> {
+  async #ask(place: number, how: How, host: SimHost): Promise<boolean> {
     const { group, world, violations } = this.#options;
-    const path = `/v1/operator/datacenter/${siteName(place)}`;
+    const method = how.kind === 'remove-site' ? 'DELETE' : 'PUT';
+    const path = `/v1/operator/datacenter/${siteName(place)}${how.isForced ? '?force' : ''}`;
     const headers = { 'X-Service-Token': MANAGEMENT_SECRET };
     this.quietAtMs = world.time.nowMs + TRIES_MS;
     this.#askedUntilMs.set(place, this.quietAtMs);
@@ -180,16 +209,18 @@ export class DatacenterKeeper {
     violations.require(isExpected, 'answers', () => {
       return `${method} ${path} at ${host.name} was answered ${status} ${text}`;
     });
-    return this.#isDone(method, reply.value);
+    return this.#isDone(how, reply.value);
   }
 
-  #isDone(method: Method, { status, text }: HttpAnswer): boolean {
+  #isDone({ kind, isForced }: How, { status, text }: HttpAnswer): boolean {
     const { world } = this.#options;
     if (status === 200) {
       // False: it was so before, by an earlier try of the same.
       if (text !== 'true') return true;
       this.changeCount += 1;
-      world.trace.mark(method === 'DELETE' ? MARKS.removed : MARKS.allowed);
+      const isRemoval = kind === 'remove-site';
+      world.trace.mark(isRemoval ? MARKS.removed : MARKS.allowed);
+      if (isForced) world.trace.mark(isRemoval ? MARKS.removedByForce : MARKS.allowedByForce);
       return true;
     }
     if (status === 400 && IS_RIVAL.test(text)) {

@@ -33,9 +33,11 @@ import {
   localTokenOf,
   rootsOf,
 } from './deputies.ts';
+import type { ForkKeeper } from './fork-keeper.ts';
 import type { GlobalConsistency } from './global-history.ts';
 import { GlobalJudge } from './global-judge.ts';
 import { type Client, GlobalSessions } from './global-sessions.ts';
+import { clearingOf, GRANT_TARGETS, GRANTS } from './grants.ts';
 import { type ArchivedTokens, LocalTokens } from './local-tokens.ts';
 import { LOGIN_METHODS, Logins } from './logins.ts';
 import { HOMES, Tenants } from './tenants.ts';
@@ -51,7 +53,8 @@ export type DatacentersOperation =
   | 'login'
   | 'logout'
   | 'deputy'
-  | 'tenant';
+  | 'tenant'
+  | 'grant';
 
 export interface DatacentersWorkloadOptions {
   readonly world: World;
@@ -59,6 +62,7 @@ export interface DatacentersWorkloadOptions {
   readonly sites: readonly Site[];
   readonly checks: FederationChecks;
   readonly violations: Violations;
+  readonly forks: Pick<ForkKeeper, 'remade' | 'wasAsked'>;
   readonly clientCount: number;
   /** Policies, and as many tokens. */
   readonly keyCount: number;
@@ -66,8 +70,8 @@ export interface DatacentersWorkloadOptions {
   readonly timeoutMs: number;
   /** So long the tokens of logins live; undefined: until somebody ends them. */
   readonly loginTtlMs: number | undefined;
-  /** The datacenter that answers nobody, by its number; undefined: all answer. */
-  readonly witnessSite: number | undefined;
+  /** Whether the datacenter of this number answers nobody. */
+  readonly isWitness: (site: number) => boolean;
   readonly weights: Readonly<Record<DatacentersOperation, number>>;
 }
 
@@ -109,6 +113,7 @@ export class DatacentersWorkload implements Workload {
       }),
       ...(options.weights.deputy > 0 ? DEPUTY_TARGETS : []),
       ...(options.weights.tenant > 0 ? HOMES : []),
+      ...(options.weights.grant > 0 ? GRANT_TARGETS : []),
     ];
     const asked = {
       sites: sites.map(({ hosts }) => hosts),
@@ -182,8 +187,8 @@ export class DatacentersWorkload implements Workload {
   }
 
   async probe(all: readonly SimHost[], timeoutMs: number): Promise<readonly string[]> {
-    const { world, witnessSite } = this.#options;
-    const hosts = all.filter((host) => this.#asking.siteOf(host) + 1 !== witnessSite);
+    const { world, isWitness } = this.#options;
+    const hosts = all.filter((host) => !isWitness(this.#asking.siteOf(host) + 1));
     const tries = { world, endMs: world.time.nowMs + timeoutMs, pauseMs: 100 };
     const probes = hosts.map(async (host, place) => {
       const site = this.#asking.siteOf(host);
@@ -214,7 +219,7 @@ export class DatacentersWorkload implements Workload {
   }
 
   async judge(): Promise<void> {
-    const { violations, checks, sites, world } = this.#options;
+    const { violations, checks, forks, sites, world } = this.#options;
     const groups = sites.flatMap(({ allChecks }, place) =>
       allChecks.map((group) => ({ group, place })),
     );
@@ -232,7 +237,7 @@ export class DatacentersWorkload implements Workload {
       }
     }
     const history = this.#sessions;
-    new GlobalJudge({ violations, checks, hosts: world.hosts, history }).all();
+    new GlobalJudge({ violations, checks, hosts: world.hosts, history, forks }).all();
   }
 
   #client(name: string, home: number): Client {
@@ -280,6 +285,9 @@ export class DatacentersWorkload implements Workload {
       case 'tenant':
         await this.#asTenant(client, consistency, host);
         return;
+      case 'grant':
+        await this.#aboutGrant(client, consistency, host);
+        return;
       default: {
         const isAnswered = await this.#sessions.write(client, target, kind, host, world.hosts);
         // Who is told that a write can be read looks for it.
@@ -314,6 +322,31 @@ export class DatacentersWorkload implements Workload {
       consistency: seen,
       secret: target.secret,
     });
+  }
+
+  /** Asks what a token may do, often right behind a change of what that hangs on. */
+  async #aboutGrant(client: Client, consistency: GlobalConsistency, host: SimHost): Promise<void> {
+    const { stream } = client;
+    const { hosts } = this.#options.world;
+    const grant = stream.pick(GRANTS);
+    const { token, roots, homes, right } = grant;
+    for (const each of [...homes, ...roots, token]) {
+      if (stream.chance(0.5)) await this.#sessions.write(client, each, 'create', host, hosts);
+    }
+    if (stream.chance(0.6)) {
+      const root = stream.pick([...roots, token]);
+      // An update names a policy or role by its id, which is another one after each deletion.
+      await this.#sessions.read(client, root, 'default', host);
+      const change = stream.pick(['update', 'update', 'update', 'delete'] as const);
+      await this.#sessions.write(client, root, change, stream.pick(hosts), hosts);
+    }
+    if (stream.chance(0.1)) {
+      for (const each of clearingOf(grant)) {
+        await this.#sessions.read(client, each, 'default', host);
+        await this.#sessions.write(client, each, 'delete', host, hosts);
+      }
+    }
+    await this.#sessions.askRight(client, host, { target: right, consistency });
   }
 
   /** A deputy writes; often somebody takes its right away, or gives it, in the same moment. */

@@ -2,7 +2,7 @@
 
 import type { AckLevel } from '../../../../src/service/call.ts';
 import type { HttpAnswer } from '../../subject/node-subject.ts';
-import type { LoginTarget, Target, TenantTarget } from '../acl-requests.ts';
+import type { LoginTarget, RightTarget, Target, TenantTarget } from '../acl-requests.ts';
 import type { ObjectInput, ObjectOutput } from '../object-model.ts';
 
 /** A place in the global log, as answers tell it. */
@@ -36,9 +36,12 @@ export interface GlobalWrite {
 /** default: as new as the datacenter has it; stale: as this server has it; position: not before a place. */
 export type GlobalConsistency = 'default' | 'stale' | 'position';
 
+/** What a read may be about. */
+export type ReadTarget = Target | LoginTarget | TenantTarget | RightTarget;
+
 export interface GlobalRead {
-  readonly kind: 'object' | 'presented';
-  readonly target: Target | LoginTarget | TenantTarget;
+  readonly kind: 'object' | 'presented' | 'authorized';
+  readonly target: ReadTarget;
   readonly consistency: GlobalConsistency;
   /** Not before it; of `position`. */
   readonly from: Place | undefined;

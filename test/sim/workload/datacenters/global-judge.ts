@@ -6,12 +6,16 @@
 //                       log was trimmed before, it is said to be gone
 //   G9 read your writes what can be read somewhere is read there from then on, and where it is waited for
 //   G11 atomic          a listing shows what there was at one place of the log
-//   revocations         a token that was deleted is refused from then on
+//   revocations         a token that was deleted is refused from then on, and so is what a role or policy gave no more
+//   conditions          a write stands behind the version that it names
+//   forks               what was set apart, and was made again, is in the log and says the same
 
 import { createHash } from 'node:crypto';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
 import type { KnownEntry } from '../../checks/federation/global-chain.ts';
 import type { Violations } from '../../checks/violations.ts';
+import { objectsOf } from '../../../../src/state/global-log/entry-objects.ts';
+import type { GlobalEntry } from '../../../../src/state/global-log/global-entry.ts';
 import { TOKENS } from '../../../../src/state/rows/objects.ts';
 import { decodeRecord } from '../../../../src/state/rows/record-codec.ts';
 import { ROW } from '../../../../src/state/rows/tables.ts';
@@ -20,14 +24,18 @@ import { siteName } from '../../subject/datacenters-subject.ts';
 import { bytesOf, textOf } from '../../world/key-text.ts';
 import type { SimHost } from '../../world/sim-host.ts';
 import { SortedRows } from '../../world/sorted-rows.ts';
+import type { ForkKeeper, Remade } from './fork-keeper.ts';
 import type { GlobalHistory, GlobalRead, GlobalWrite, Place } from './global-history.ts';
+import { requireCondition } from './global-conditions.ts';
 import { GlobalPhases } from './global-phases.ts';
+import { ALLOWED } from './global-rights.ts';
 
 export interface GlobalJudgeOptions {
   readonly violations: Violations;
   readonly checks: FederationChecks;
   readonly hosts: readonly SimHost[];
   readonly history: GlobalHistory;
+  readonly forks: Pick<ForkKeeper, 'remade' | 'wasAsked'>;
 }
 
 /** What a datacenter was known to have, from a moment on. */
@@ -84,6 +92,7 @@ export class GlobalJudge {
   all(): void {
     const { writes, reads, listings } = this.#options.history;
     for (const write of writes) this.#judgeWrite(write);
+    for (const remade of this.#options.forks.remade) this.#judgeRemade(remade);
     const told = writes.flatMap((write) => (write.visibleAt === undefined ? [] : [{ write }]));
     const all = [...told, ...reads.map((read) => ({ read }))].sort(
       (left, right) => returnOf(left) - returnOf(right),
@@ -122,13 +131,17 @@ export class GlobalJudge {
     const { violations } = this.#options;
     const { requestId, output } = write;
     const entries = this.#entriesOf(write);
+    const isRemade = entries.some((known) => this.#options.forks.wasAsked(known));
     const effects = entries.filter(({ hash }) => this.#onChain.has(hash));
     // What a restore replaced is done with: nobody remembers what was asked for before.
     const restores = effects.map(({ entry }) => this.#restoreCountAt(entry.seq));
     violations.require(new Set(restores).size === restores.length, 'exactly once', () => {
       return `${requestId} took effect ${effects.length} times, at ${effects.map(placeOf).join()}`;
     });
-    if (write.stands !== undefined) this.#requireKept(write, write.stands);
+    // Who had it made again named the version that was there then.
+    if (!isRemade) for (const known of entries) this.#requireCondition(write, known);
+    if (write.stands !== undefined)
+      this.#requireKept(`${requestId} ${JSON.stringify(write.input)},`, write.stands);
     if (output === 'unknown') return;
     const isDone =
       output === 'withheld' ||
@@ -137,7 +150,8 @@ export class GlobalJudge {
     // log that is left, and the first entry is set apart.
     const isRefusal = !isDone && output !== 'nothing';
     const present = isRefusal ? effects : entries;
-    violations.require(isDone === present.length > 0, 'answers', () => {
+    const isTrue = isDone === present.length > 0 || (isRefusal && isRemade);
+    violations.require(isTrue, 'answers', () => {
       const real = entries.length > 0 ? `is at ${entries.map(placeOf).join()}` : 'is nowhere';
       return `${requestId} ${JSON.stringify(write.input)} was answered ${JSON.stringify(output)} and ${real}`;
     });
@@ -151,19 +165,37 @@ export class GlobalJudge {
     });
   }
 
+  /** Where not all before the entry is known, nothing is. */
+  #requireCondition(write: GlobalWrite, known: KnownEntry): void {
+    const { checks, violations } = this.#options;
+    const before = checks.chain.behind(known.prevHash);
+    if (before !== undefined) requireCondition(violations, write, { known, before: before.rows });
+  }
+
   #restoreCountAt(seq: number): number {
     return this.#chain.filter(({ entry }) => entry.body.kind === 'reset' && entry.seq <= seq)
       .length;
   }
 
-  #requireKept(
-    { requestId, input }: GlobalWrite,
-    { at, ack }: NonNullable<GlobalWrite['stands']>,
-  ): void {
-    const { checks, hosts, violations } = this.#options;
+  /** What was made again is kept as any other write, under the same request, and says the same. */
+  #judgeRemade({ of, at }: Remade): void {
+    const { checks, violations } = this.#options;
+    const [was, is] = [of, at].map(({ epoch, seq }) => checks.chain.at(epoch, seq));
+    const says = `${of.epoch}.${of.seq}, made again at ${at.epoch}.${at.seq},`;
+    violations.require(
+      was !== undefined && is !== undefined && saysTheSame(was, is),
+      'forks',
+      () => {
+        return `${says} says ${is && saidIn(is.entry)}, and was ${was && saidIn(was.entry)}`;
+      },
+    );
+    this.#requireKept(says, { at, ack: 'primary' });
+  }
+
+  #requireKept(what: string, { at, ack }: NonNullable<GlobalWrite['stands']>): void {
+    const { checks, forks, hosts, violations } = this.#options;
     const known = checks.chain.at(at.epoch, at.seq);
-    const says = (): string =>
-      `${requestId} ${JSON.stringify(input)}, acknowledged by ${ack} at ${at.epoch}.${at.seq},`;
+    const says = (): string => `${what} acknowledged by ${ack} at ${at.epoch}.${at.seq},`;
     if (known !== undefined && this.#onChain.has(known.hash)) return;
     if (ack !== 'primary' && !this.#wasForced(at)) {
       violations.add('G4 majority', `${says()} is not in the log that is left`);
@@ -180,7 +212,8 @@ export class GlobalJudge {
     const isFenced = known === undefined || this.#hasHeard(known.site, at.epoch);
     // It was lost there with all disks, before anybody else had it.
     const isLost = known !== undefined && checks.wasEmptied(known.site, known.atMs);
-    violations.require(isKept || !isFenced || isLost, 'G5 no silent loss', () => {
+    const isSettled = known !== undefined && forks.wasAsked(known);
+    violations.require(isKept || !isFenced || isLost || isSettled, 'G5 no silent loss', () => {
       return `${says()} is neither in the log that is left, nor set apart or said to be gone where it was written`;
     });
   }
@@ -249,6 +282,7 @@ export class GlobalJudge {
       if (output.kind === 'missing' && this.#mayHaveLeft(key)) return true;
       return this.#apart.hasHolder(key);
     }
+    if (target.kind === 'right') return this.#apart.hasAny(target.rootKeys);
     if (output.kind === 'found') return this.#apart.wasEver(target, output);
     return output.kind === 'missing' && this.#apart.wasEver(target, null);
   }
@@ -272,7 +306,7 @@ export class GlobalJudge {
 
   #judgeRead(read: GlobalRead): void {
     this.#requireHad(read);
-    const { target, output, asked, returnMs, consistency } = read;
+    const { kind, target, output, asked, returnMs, consistency } = read;
     const floor = this.#floorOf(read);
     const phases = this.#phases.of(target);
     const fit = phases.find(({ version, from }, place) => {
@@ -282,10 +316,12 @@ export class GlobalJudge {
     });
     if (fit === undefined) {
       if (this.#wasSetApart(read)) return;
-      const isRevoked = read.kind === 'presented' && phases.at(-1)?.version === null;
+      const isRevoked =
+        (kind === 'presented' && phases.at(-1)?.version === null) ||
+        (kind === 'authorized' && fits(ALLOWED, output));
       this.#options.violations.add(
         isRevoked ? 'revocations' : 'G9 read your writes',
-        `${asked.host} of ${siteName(asked.site)} showed ${target.key} as ${JSON.stringify(output)} (${read.kind}, ${consistency}) ` +
+        `${asked.host} of ${siteName(asked.site)} showed ${target.key} as ${JSON.stringify(output)} (${kind}, ${consistency}) ` +
           `between ${read.callMs} and ${returnMs} ms, though ${floor} could be read there before; it was ${JSON.stringify(phases)}`,
       );
       return;
@@ -317,6 +353,21 @@ function isAt({ epoch, seq }: Place, place: Place | undefined): boolean {
 
 function placeOf({ entry }: KnownEntry): string {
   return `${entry.epoch}.${entry.seq}`;
+}
+
+/** But for the indexes, and the ids that the service draws: whoever asked first may have asked again meanwhile. */
+function saysTheSame(left: KnownEntry, right: KnownEntry): boolean {
+  const [before, after] = [left, right].map(({ entry }) => saidIn(entry));
+  const [first, again] = [left, right].map(({ entry: { request } }) => request && hex(request.key));
+  return before === after && (first === undefined || first === again);
+}
+
+function saidIn(entry: GlobalEntry): string {
+  const said = objectsOf(entry).map(({ kind, object }) => {
+    const { name, description } = (object ?? {}) as { name?: string; description?: string };
+    return [kind, object === undefined, name, description];
+  });
+  return JSON.stringify(said);
 }
 
 /** Of the token that the clients present. */

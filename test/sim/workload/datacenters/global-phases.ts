@@ -1,6 +1,8 @@
 // What each object was at each place of one chain of the global log, told by the effects of its entries.
 
 import type { AuthMethod } from '../../../../src/acl/auth-method.ts';
+import { DEFAULT_NAMESPACE } from '../../../../src/acl/ids.ts';
+import type { Policy } from '../../../../src/acl/policy.ts';
 import type { KnownEntry } from '../../checks/federation/global-chain.ts';
 import {
   AUTH_METHODS,
@@ -13,8 +15,10 @@ import { decodeRecord } from '../../../../src/state/rows/record-codec.ts';
 import { ROW } from '../../../../src/state/rows/tables.ts';
 import { bytesOf, textOf } from '../../world/key-text.ts';
 import { SortedRows } from '../../world/sorted-rows.ts';
-import type { LoginTarget, Target, TenantTarget } from '../acl-requests.ts';
+import { type LoginTarget, nameWithin, type Target, type TenantTarget } from '../acl-requests.ts';
 import type { Version } from '../object-model.ts';
+import type { ReadTarget } from './global-history.ts';
+import { GlobalRights } from './global-rights.ts';
 
 /** What an object was from one seq on, until the next. */
 export interface Phase {
@@ -32,7 +36,8 @@ export class GlobalPhases {
   readonly #byKey = new Map<string, Phase[]>();
   /** By the key of its row. */
   readonly #keyByRow: Map<string, string> = new Map();
-  /** By seq: all policies, as a listing shows them. */
+  readonly #rights = new GlobalRights();
+  /** By seq: all policies of the default namespace, as a listing shows them. */
   readonly #listings: (readonly [number, readonly string[]])[] = [];
   readonly #policies = new Map<string, string>();
   /** By key of the auth method or namespace: from which seq on there is that of which CreateIndex, or none. */
@@ -61,6 +66,7 @@ export class GlobalPhases {
       this.#holderByRow = new Map(before.#holderByRow);
     }
     for (const { key, value } of origin?.all() ?? []) this.#take(0, bytesOf(key), value);
+    this.#rights.settle(0);
     this.#listings.push([0, [...this.#policies.values()].sort()]);
     for (const { entry, hash, prevHash } of chain) {
       if (entry.body.kind === 'effects') {
@@ -69,6 +75,7 @@ export class GlobalPhases {
         const all = { was: rowsBehind(prevHash), is: rowsBehind(hash) };
         for (const { key, value } of differences(all)) this.#take(entry.seq, key, value);
       } else continue;
+      this.#rights.settle(entry.seq);
       this.#listings.push([entry.seq, [...this.#policies.values()].sort()]);
     }
   }
@@ -80,7 +87,8 @@ export class GlobalPhases {
     });
   }
 
-  of(target: Target | LoginTarget | TenantTarget): readonly Phase[] {
+  of(target: ReadTarget): readonly Phase[] {
+    if (target.kind === 'right') return this.#rights.of(target.token.accessorId);
     if (target.kind === 'login') return this.#ofLogin(target);
     if (target.kind === 'tenant') return this.#ofTenant(target);
     return this.#byKey.get(keyOf(target)) ?? [NEVER];
@@ -100,6 +108,11 @@ export class GlobalPhases {
   /** Whether that token was made, replaced or deleted. */
   hasToken(accessorId: string): boolean {
     return this.#byKey.has(`token ${accessorId}`);
+  }
+
+  /** Whether anything was made, replaced or deleted that has one of these keys. */
+  hasAny(keys: readonly string[]): boolean {
+    return keys.some((key) => this.#byKey.has(key));
   }
 
   /** A token of a login is there until its auth method is not, or until it is deleted itself. */
@@ -147,6 +160,7 @@ export class GlobalPhases {
 
   #take(seq: number, key: Uint8Array, value: Uint8Array | undefined): void {
     const row = textOf(key);
+    this.#rights.take(key[0]!, row, value);
     if (value === undefined) {
       this.#policies.delete(row);
       const holder = this.#holderByRow.get(row);
@@ -156,19 +170,17 @@ export class GlobalPhases {
       return;
     }
     if (key[0] === ROW.policy) {
-      const { name, description, modifyIndex: index } = decodeRecord(POLICIES.codec, value);
-      this.#keyByRow.set(row, `policy ${name}`);
-      this.#policies.set(row, `${name} ${index}`);
-      this.#add(`policy ${name}`, { from: seq, version: { value: description, index } });
+      const policy = decodeRecord(POLICIES.codec, value);
+      this.#takeNamed(seq, row, { kind: 'policy', ...policy });
+      const { name, namespace, modifyIndex } = policy;
+      if (namespace === DEFAULT_NAMESPACE) this.#policies.set(row, `${name} ${modifyIndex}`);
     } else if (key[0] === ROW.token) {
       const token = decodeRecord(TOKENS.codec, value);
       const { accessorId, description, modifyIndex: index } = token;
       this.#keyByRow.set(row, `token ${accessorId}`);
       this.#add(`token ${accessorId}`, { from: seq, version: { value: description, index } });
     } else if (key[0] === ROW.role) {
-      const { name, description, modifyIndex: index } = decodeRecord(ROLES.codec, value);
-      this.#keyByRow.set(row, `role ${name}`);
-      this.#add(`role ${name}`, { from: seq, version: { value: description, index } });
+      this.#takeNamed(seq, row, { kind: 'role', ...decodeRecord(ROLES.codec, value) });
     } else if (key[0] === ROW.authMethod) {
       const method = decodeRecord(AUTH_METHODS.codec, value);
       this.#takeHolder(seq, row, { key: `auth-method ${method.name}`, ...method });
@@ -176,6 +188,19 @@ export class GlobalPhases {
       const namespace = decodeRecord(NAMESPACES.codec, value);
       this.#takeHolder(seq, row, { key: `namespace ${namespace.name}`, ...namespace });
     }
+  }
+
+  #takeNamed(
+    seq: number,
+    row: string,
+    named: Pick<Policy, 'name' | 'namespace' | 'description' | 'modifyIndex'> & {
+      readonly kind: 'policy' | 'role';
+    },
+  ): void {
+    const { kind, name, namespace, description, modifyIndex: index } = named;
+    const key = `${kind} ${nameWithin(namespace === DEFAULT_NAMESPACE ? undefined : namespace, name)}`;
+    this.#keyByRow.set(row, key);
+    this.#add(key, { from: seq, version: { value: description, index } });
   }
 
   /** What tokens end with. */
@@ -225,5 +250,5 @@ function* differences({
 }
 
 function keyOf(target: Target): string {
-  return target.kind === 'token' ? `token ${target.accessorId}` : `${target.kind} ${target.name}`;
+  return target.kind === 'token' ? `token ${target.accessorId}` : target.key;
 }

@@ -6,6 +6,7 @@ import { outputOf } from '../acl-requests.ts';
 import { type Came, cameAs } from '../came.ts';
 import type { ObjectInput } from '../object-model.ts';
 import type { GlobalConsistency, Place } from './global-history.ts';
+import { ALLOWED, DENIED } from './global-rights.ts';
 
 export type Question = Omit<HttpQuestion, 'headers'>;
 
@@ -30,15 +31,39 @@ export function outputFor(
   return came.text.includes(WITHHELD) ? 'withheld' : { kind: 'refused' };
 }
 
-export function queryOf(consistency: GlobalConsistency, from: Place | undefined): string {
-  if (from !== undefined) return `?min-position=${from.epoch}.${from.seq}`;
-  return consistency === 'stale' ? '?stale' : '';
+/** The path of a read, with how new it has to be. */
+export function pathAt(
+  path: string,
+  consistency: GlobalConsistency,
+  from: Place | undefined,
+): string {
+  if (from !== undefined) return withQuery(path, `min-position=${from.epoch}.${from.seq}`);
+  return consistency === 'stale' ? withQuery(path, 'stale') : path;
+}
+
+/** May a token write? */
+export const MAY_WRITE: Question = {
+  method: 'POST',
+  path: '/v1/internal/acl/authorize',
+  body: [{ Resource: 'key', Segment: 'x', Access: 'write' }],
+};
+
+/** What the answer says of whoever presents the token that it is about. */
+export function decisionIn(input: ObjectInput, came: Came): ReturnType<typeof outputOf> {
+  if (typeof came === 'string') return cameAs(came);
+  if (came.status === 403) return { kind: 'missing' };
+  if (came.status !== 200) return outputOf(input, came);
+  const [decision] = JSON.parse(came.text) as readonly { readonly Allow: boolean }[];
+  return { kind: 'found', ...(decision?.Allow === true ? ALLOWED : DENIED) };
+}
+
+function withQuery(path: string, query: string): string {
+  return `${path}${path.includes('?') ? '&' : '?'}${query}`;
 }
 
 /** Some ask for a majority, or for all, and do not wait for ever. */
 export function withAck(question: Question, stream: Stream): Question {
   const ack = stream.pick(['', '', 'ack=majority', 'ack=all&ack_timeout=1s'] as const);
   if (ack === '') return question;
-  const joint = question.path.includes('?') ? '&' : '?';
-  return { ...question, path: `${question.path}${joint}${ack}` };
+  return { ...question, path: withQuery(question.path, ack) };
 }

@@ -12,6 +12,7 @@ import {
   knownFrom,
   type LoginTarget,
   readQuestion,
+  type RightTarget,
   type Target,
   type TenantTarget,
   writeQuestion,
@@ -31,8 +32,18 @@ import {
   isBefore,
   type Place,
   placeIn,
+  type ReadTarget,
 } from './global-history.ts';
-import { outputFor, queryOf, type Question, type Role, withAck } from './global-requests.ts';
+import {
+  decisionIn,
+  MAY_WRITE,
+  outputFor,
+  pathAt,
+  type Question,
+  type Role,
+  withAck,
+} from './global-requests.ts';
+import { ALLOWED } from './global-rights.ts';
 import type { Logins } from './logins.ts';
 import type { Tenants } from './tenants.ts';
 
@@ -53,6 +64,10 @@ export const MARKS = {
   denied: 'a deputy was denied',
   tenant: 'a token in a namespace had ended',
   withheld: 'a deputy lost its right and was told that it had written',
+  allowed: 'a token was allowed by its policy',
+  allowedByRole: 'a token was allowed by its role',
+  condition: 'a write on a condition took effect',
+  mismatch: 'a write on a condition was refused',
 } as const;
 
 const ATTEMPTS_MAX = 3;
@@ -252,6 +267,12 @@ export class GlobalSessions implements GlobalHistory {
     },
   ): boolean {
     const isDone = output.kind === 'written' || output.kind === 'deleted';
+    if (
+      'cas' in write.input &&
+      write.input.cas !== undefined &&
+      (isDone || output.kind === 'mismatch')
+    )
+      this.#world.trace.mark(isDone ? MARKS.condition : MARKS.mismatch);
     this.counts[isDone ? 'acknowledged' : 'refused'] += 1;
     this.#learn(client, target, came);
     if (!isDone && mayBeDone) return true;
@@ -305,11 +326,21 @@ export class GlobalSessions implements GlobalHistory {
     await this.#observe(client, host, { ...wish, question });
   }
 
+  /** Asks what a token may do, by its own secret. */
+  async askRight(
+    client: Client,
+    host: SimHost,
+    wish: { readonly target: RightTarget; readonly consistency: GlobalConsistency },
+  ): Promise<void> {
+    const { secret } = wish.target.token;
+    await this.#observe(client, host, { ...wish, question: MAY_WRITE, secret });
+  }
+
   async #observe(
     client: Client,
     host: SimHost,
     wish: {
-      readonly target: Target | LoginTarget | TenantTarget;
+      readonly target: ReadTarget;
       readonly question: Question;
       readonly consistency: GlobalConsistency;
       readonly secret: string;
@@ -327,7 +358,7 @@ export class GlobalSessions implements GlobalHistory {
     const asked = this.#asking.askedOf(host);
     const lossCount = this.#lossCounts.get(asked.site);
     const beforeMs = wallOf(host);
-    const path = question.path + queryOf(consistency, from);
+    const path = pathAt(question.path, consistency, from);
     const came = await this.#asking.ask(host, {
       ...question,
       path,
@@ -335,7 +366,10 @@ export class GlobalSessions implements GlobalHistory {
     });
     const isPresented = secret !== MANAGEMENT_SECRET;
     const input = { kind: 'read', key: target.key } as const;
-    const output = outputFor(isPresented ? 'self' : 'manager', input, came);
+    const isRight = target.kind === 'right';
+    const output = isRight
+      ? decisionIn(input, came)
+      : outputFor(isPresented ? 'self' : 'manager', input, came);
     if (output === 'impossible') this.#asking.complain(path, host, came);
     const isHome = target.kind === 'tenant' || (target.kind === 'login' && target.isLocal);
     if (isHome && lossCount !== this.#lossCounts.get(asked.site)) return false;
@@ -344,8 +378,10 @@ export class GlobalSessions implements GlobalHistory {
       return false;
     }
     this.counts.reads += 1;
-    const isShared = target.kind !== 'login' && target.kind !== 'tenant';
+    const isShared = target.kind !== 'login' && target.kind !== 'tenant' && target.kind !== 'right';
     if (!isPresented && isShared) this.#learn(client, target, came);
+    if (isRight && output.kind === 'found' && output.value === ALLOWED.value)
+      this.#world.trace.mark(target.token.role === undefined ? MARKS.allowed : MARKS.allowedByRole);
     if (target.kind === 'tenant' && output.kind === 'missing') {
       if (this.#tenants.isEnding(target)) return true;
       this.#world.trace.mark(MARKS.tenant);
@@ -360,7 +396,7 @@ export class GlobalSessions implements GlobalHistory {
       if (this.#logins.wasGivenBack(target, shown) || hasExpired) return true;
     }
     const returnMs = world.time.nowMs;
-    const kind = isPresented ? 'presented' : 'object';
+    const kind = isRight ? 'authorized' : isPresented ? 'presented' : 'object';
     const at = placeIn(came);
     this.reads.push({ kind, target, consistency, from, asked, at, callMs, returnMs, output });
     return true;

@@ -41,6 +41,11 @@ export class PrimaryMover {
     this.#options = options;
   }
 
+  /** Whether somebody may still become the primary by what was asked for. */
+  get isMoving(): boolean {
+    return this.#openCount > 0;
+  }
+
   /** False where there is nobody to ask. */
   move(action: MovingFault): boolean {
     switch (action.kind) {

@@ -1,0 +1,79 @@
+// What each token may do at each place of one chain of the global log, by the policies that it is linked to, itself
+// or by its roles: told from the rows that entries leave, by nothing that had a part in the run.
+
+import type { Policy } from '../../../../src/acl/policy.ts';
+import type { Role } from '../../../../src/acl/role.ts';
+import type { Token } from '../../../../src/acl/token.ts';
+import { POLICIES, ROLES, TOKENS } from '../../../../src/state/rows/objects.ts';
+import { decodeRecord } from '../../../../src/state/rows/record-codec.ts';
+import { ROW } from '../../../../src/state/rows/tables.ts';
+import { mayWrite } from '../acl-requests.ts';
+import type { Version } from '../object-model.ts';
+
+/** Decisions, as if they were versions of an object: they have no index. */
+export const ALLOWED: NonNullable<Version> = { value: 'allowed', index: 0 };
+export const DENIED: NonNullable<Version> = { value: 'denied', index: 0 };
+
+interface Phase {
+  readonly from: number;
+  readonly version: Version;
+}
+
+const NEVER: Phase = { from: 0, version: null };
+
+export class GlobalRights {
+  /** By the key of the row. */
+  readonly #policies = new Map<string, Policy>();
+  readonly #roles = new Map<string, Role>();
+  readonly #tokens = new Map<string, Token>();
+  readonly #phasesById = new Map<string, Phase[]>();
+  #hasChanged = false;
+
+  /** One row of an entry; undefined: it was deleted. */
+  take(kind: number, row: string, value: Uint8Array | undefined): void {
+    if (kind === ROW.policy)
+      keep(this.#policies, row, value && decodeRecord(POLICIES.codec, value));
+    else if (kind === ROW.role) keep(this.#roles, row, value && decodeRecord(ROLES.codec, value));
+    else if (kind === ROW.token)
+      keep(this.#tokens, row, value && decodeRecord(TOKENS.codec, value));
+    else return;
+    this.#hasChanged = true;
+  }
+
+  /** All rows of the entry at this seq were taken. */
+  settle(seq: number): void {
+    if (!this.#hasChanged) return;
+    this.#hasChanged = false;
+    const all = new Map(
+      [...this.#tokens.values()].map((token) => [token.accessorId as string, token]),
+    );
+    for (const id of new Set([...all.keys(), ...this.#phasesById.keys()])) {
+      const token = all.get(id);
+      const version = token === undefined ? null : this.#decision(token);
+      const phases = this.#phasesById.get(id) ?? [NEVER];
+      if (phases.at(-1)!.version !== version) phases.push({ from: seq, version });
+      this.#phasesById.set(id, phases);
+    }
+  }
+
+  /** Whether that token may write, from one seq on until the next; null while there is none. */
+  of(accessorId: string): readonly Phase[] {
+    return this.#phasesById.get(accessorId) ?? [NEVER];
+  }
+
+  /** Links to what is gone give nothing, nor does a policy of the default namespace in another one. */
+  #decision({ namespace, policies, roles }: Token): Version {
+    const byRole = [...this.#roles.values()].filter(({ id }) => roles.includes(id));
+    const linked = [...policies, ...byRole.flatMap((role) => role.policies)];
+    const isAllowed = [...this.#policies.values()].some((policy) => {
+      const counts = policy.namespace === namespace && linked.includes(policy.id);
+      return counts && mayWrite(policy.description);
+    });
+    return isAllowed ? ALLOWED : DENIED;
+  }
+}
+
+function keep<T>(table: Map<string, T>, row: string, object: T | undefined): void {
+  if (object === undefined) table.delete(row);
+  else table.set(row, object);
+}
