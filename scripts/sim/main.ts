@@ -30,6 +30,7 @@ interface Options {
   readonly exiles: boolean;
   readonly restores: boolean;
   readonly forks: boolean;
+  readonly putBacks: boolean;
   readonly allNew?: true;
   readonly trace?: true;
   readonly mutants?: true;
@@ -64,6 +65,7 @@ const program = scriptProgram(
   .option('--no-exiles', 'with --seed: no datacenter is removed, and none loses all its disks')
   .option('--no-restores', 'with --seed: no archive is restored')
   .option('--no-forks', 'with --seed: no forks are made on purpose, and nobody settles them')
+  .option('--no-put-backs', 'with --seed: no disks of datacenters are put back')
   .option('--all-new', 'with --seed: no server is of an older release at first')
   .option('--trace', 'with --seed: prints what happens')
   .option(
@@ -86,6 +88,7 @@ const OF_ONE_RUN: readonly string[] = [
     'exiles',
     'restores',
     'forks',
+    'putBacks',
     'allNew',
   ],
   ...['trace', 'badDay'],
@@ -138,8 +141,19 @@ async function overSeeds(range: SeedRange): Promise<boolean> {
 }
 
 function cutsOf(asked: Options): Cuts {
-  const { only, clients, until, keepAll, deputies, grants, exiles, restores, forks, allNew } =
-    asked;
+  const {
+    only,
+    clients,
+    until,
+    keepAll,
+    deputies,
+    grants,
+    exiles,
+    restores,
+    forks,
+    putBacks,
+    allNew,
+  } = asked;
   return {
     ...(only !== undefined && { only }),
     ...(clients !== undefined && { clientCount: clients }),
@@ -150,6 +164,7 @@ function cutsOf(asked: Options): Cuts {
     ...(!exiles && { hasNoExiles: true }),
     ...(!restores && { hasNoRestores: true }),
     ...(!forks && { hasNoForks: true }),
+    ...(!putBacks && { hasNoPutBacks: true }),
     ...(allNew === true && { areAllNew: true }),
   };
 }

@@ -375,6 +375,38 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'the disks of the primary are put back, and it goes on as it says',
+    marks: [
+      'the disks of the primary were put back to a copy',
+      'a primary said that others have more of its reign than it has',
+      'the datacenter was elected that a primary had named',
+      'a datacenter whose disks were put back has again what others had',
+    ],
+    siteSizes: [3, 1, 1],
+    federation: { hasLogouts: true, hasTenants: true, hasGrants: true },
+    safetyMs: 30_000,
+    faults: [
+      at(5000, 500, { kind: 'copy-site', site: 1 }),
+      at(12_000, 500, { kind: 'put-back-site', site: 1 }),
+      at(22_000, 500, { kind: 'put-back-site', site: 2 }),
+    ],
+  },
+  {
+    name: 'the disks of the primary are put back, and a witness alone has what it lost',
+    marks: [
+      'the disks of the primary were put back to a copy',
+      'a datacenter whose disks were put back has again what others had',
+    ],
+    siteSizes: SMALL,
+    federation: { defaultAck: 'majority', witnessSite: 3 },
+    safetyMs: 30_000,
+    faults: [
+      at(5000, 500, { kind: 'copy-site', site: 1 }),
+      at(7000, 5900, { kind: 'cut-wan', from: 1, to: 2 }),
+      at(13_000, 300, { kind: 'put-back-site', site: 1 }),
+    ],
+  },
+  {
     name: 'entries are damaged on the disk of the primary, and nobody has them yet',
     marks: [
       'says: an entry of the global log is damaged on this disk: who needs it gets a snapshot',

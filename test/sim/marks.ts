@@ -5,6 +5,7 @@ import { MARKS } from './checks/federation/federation-checks.ts';
 import { MARKS as CLIENT_MARKS } from './workload/datacenters/datacenters-workload.ts';
 import { MARKS as STAGE_MARKS } from './run/datacenters-stage.ts';
 import { MARKS as FORK_MARKS } from './workload/datacenters/fork-keeper.ts';
+import { MARKS as COPY_MARKS } from './workload/datacenters/copy-keeper.ts';
 import { MARKS as ARCHIVE_MARKS } from './workload/datacenters/archive-keeper.ts';
 import { MARKS as KEEPER_MARKS } from './workload/datacenters/datacenter-keeper.ts';
 import { MARKS as LEVEL_MARKS } from './workload/datacenters/level-operator.ts';
@@ -38,6 +39,7 @@ const FEDERATION = [
   ...Object.values(ARCHIVE_MARKS),
   ...Object.values(FORK_MARKS),
   ...Object.values(STAGE_MARKS),
+  ...Object.values(COPY_MARKS),
   'a primary was handed over',
   'a primary was elected',
   'a primary was forced',

@@ -112,10 +112,11 @@ t.test('runs: those of the product are clean', async (t) => {
   for (const { seed, subject, cuts } of SAVED) {
     // They were found when no server of a simulated datacenter was ever sent a snapshot by its leader, nobody
     // wrote whose right to it came and went, no roles came and went, no datacenter was removed or lost its
-    // disks, nobody restored an archive, no forks were made on purpose, and all were of one release.
+    // disks, nobody restored an archive, no forks were made on purpose, no disks were put back, and all were of one release.
     const sameAsThen = {
       ...{ keepsAll: subject !== 'replica', hasNoDeputies: true, hasNoGrants: true },
       ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, areAllNew: true },
+      hasNoPutBacks: true,
       ...cuts,
     };
     const { violation } = await run(taskOf(seed, subject, { cuts: sameAsThen }));
@@ -156,6 +157,7 @@ t.test(
     for (const options of plans) {
       const { plan, federation } = cut(options, {
         ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, areAllNew: true },
+        hasNoPutBacks: true,
       });
       t.same(plan, options.plan.slice(0, plan.length));
       t.notOk(plan.some(({ of }) => of !== undefined));

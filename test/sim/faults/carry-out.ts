@@ -5,6 +5,7 @@ import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { isStateStore, LOG_STORE, STATE_STORES } from '../subject/subject.ts';
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
 import { ROW } from '../../../src/state/rows/tables.ts';
+import type { Copying } from '../run/stage.ts';
 import type { SimGroup } from '../run/sim-group.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { LeavingFrame, Link } from '../world/sim-net.ts';
@@ -23,6 +24,9 @@ import type {
 import { Holds } from './holds.ts';
 import { Spoils } from './spoils.ts';
 
+/** A datacenter leads again, and was told by the others, or has waited for them. */
+const PEACE_MS = 6000;
+
 export interface FaultsOptions {
   readonly world: World;
   readonly group: SimGroup;
@@ -39,6 +43,8 @@ export interface FaultsOptions {
   readonly mayEmpty: (site: number) => boolean;
   /** All disks of a datacenter are empty, and its servers down; it may come back as a witness. */
   readonly onEmptied: (site: number, isWitness: boolean) => void;
+  /** Copies the disks of datacenters and puts them back; left out: nobody does. */
+  readonly copying: Copying | undefined;
   /** Whether a disk may be damaged for good, or replaced, without taking too many at once. */
   readonly maySpend: (host: SimHost) => boolean;
   /** A host's disk is about to be damaged, or replaced. */
@@ -65,6 +71,7 @@ export class Faults {
   });
   /** Nothing breaks any more, not even what was to break in the course of a fault that had begun. */
   #isOver = false;
+  #peaceUntilMs = 0;
   /** How many of each kind were carried out. */
   readonly counts = new Map<string, number>();
 
@@ -128,6 +135,7 @@ export class Faults {
   #begin(fault: Fault): void {
     const { world } = this.#options;
     const { kind } = fault.action;
+    if (this.#isPeace) return;
     world.trace.note('fault', kind, fault.atMs, () => JSON.stringify(fault));
     if (!this.#strike(fault)) return;
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
@@ -234,6 +242,10 @@ export class Faults {
         return this.#spoil(action, forMs);
       case 'empty-site':
         return this.#empty(action, forMs);
+      case 'copy-site':
+        return this.#copy(action.site, forMs);
+      case 'put-back-site':
+        return this.#putBack(action.site, forMs);
       case 'remove-site':
       case 'allow-site':
       case 'save-archive':
@@ -257,7 +269,7 @@ export class Faults {
       hosts: this.#site(site),
       moment,
       strike: (host) => {
-        if (this.#isOver) return;
+        if (this.#isPeace) return;
         world.trace.mark(`killed while it takes in: ${moment}`);
         // On disk, and whoever wrote it has not heard yet.
         this.#crash(host, ending, forMs / 4);
@@ -344,7 +356,7 @@ export class Faults {
       const healAtMs = forMs / 2 + healOrder.indexOf(number) * stepMs;
       const cutAtMs = place * stepMs;
       world.time.after(cutAtMs, () => {
-        if (!this.#isOver)
+        if (!this.#isPeace)
           this.#cut(this.#linksBetween([host], others, 'both'), healAtMs - cutAtMs);
       });
     }
@@ -450,6 +462,28 @@ export class Faults {
     }
     onEmptied(site, isWitness);
     return true;
+  }
+
+  #copy(site: number, forMs: number): boolean {
+    const { copying } = this.#options;
+    if (copying?.mayCopy(site) !== true) return false;
+    for (const host of this.#site(site)) this.#crash(host, 'process', forMs);
+    copying.copy(site);
+    return true;
+  }
+
+  #putBack(site: number, forMs: number): boolean {
+    const { copying, world } = this.#options;
+    if (copying?.mayPutBack(site) !== true) return false;
+    for (const host of this.#site(site)) this.#crash(host, 'process', forMs);
+    copying.putBack(site);
+    this.#peaceUntilMs = world.time.nowMs + forMs + PEACE_MS;
+    return true;
+  }
+
+  /** Nothing else breaks, so that whoever was put back is told what the others have. */
+  get #isPeace(): boolean {
+    return this.#isOver || this.#options.world.time.nowMs < this.#peaceUntilMs;
   }
 
   #hold<T>(holds: Holds<T>, what: T, forMs: number): void {

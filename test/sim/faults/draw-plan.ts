@@ -67,6 +67,9 @@ const KINDS: Readonly<Record<FaultKind, readonly [inRun: number, perElection: nu
   'restore-archive': [0, 1],
   // Drawn by draw-forks.ts.
   'settle-fork': [0, 1],
+  // Drawn by draw-put-backs.ts.
+  'copy-site': [0, 1],
+  'put-back-site': [0, 1],
 };
 
 const FEDERATION_KINDS: readonly FaultKind[] = [
@@ -87,6 +90,8 @@ const FEDERATION_KINDS: readonly FaultKind[] = [
   'save-archive',
   'restore-archive',
   'settle-fork',
+  'copy-site',
+  'put-back-site',
 ];
 
 /** An hour, as a wrong time zone has it. */
@@ -210,6 +215,8 @@ function drawFederationFault(
     case 'save-archive':
     case 'restore-archive':
     case 'settle-fork':
+    case 'copy-site':
+    case 'put-back-site':
     case 'hand-over':
     case 'force':
       return { kind, site };

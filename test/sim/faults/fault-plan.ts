@@ -73,6 +73,10 @@ export type FederationFault =
    * other settings, a witness.
    */
   | { readonly kind: 'empty-site'; readonly site: number; readonly isWitness?: boolean }
+  /** Its servers are stopped, and somebody keeps a copy of all their disks, in the place of an earlier one. */
+  | { readonly kind: 'copy-site'; readonly site: number }
+  /** Its servers are stopped, and started with the disks of that copy. */
+  | { readonly kind: 'put-back-site'; readonly site: number }
   | DecidingFault
   | MovingFault;
 
@@ -103,10 +107,10 @@ export interface Fault {
   readonly action: FaultAction;
   /**
    * What it is a part of, where that can be left out of a run as a whole: what befalls datacenters that are removed
-   * or lose all their disks, a server of an older release that is upgraded, archives that are restored, or forks
-   * and what is done about them.
+   * or lose all their disks, a server of an older release that is upgraded, archives that are restored, forks and
+   * what is done about them, or disks that are put back.
    */
-  readonly of?: 'exile' | 'upgrade' | 'restore' | 'fork';
+  readonly of?: 'exile' | 'upgrade' | 'restore' | 'fork' | 'put-back';
 }
 
 export type FaultPlan = readonly Fault[];

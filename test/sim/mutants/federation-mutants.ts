@@ -388,6 +388,15 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
       ),
   },
   {
+    name: 'unheard-ahead',
+    breaks: 'a primary whose disks were put back writes over what others have of its reign',
+    foundBy: ['G2 prefix chain', 'G4 majority'],
+    subject: 'datacenters',
+    badDay: 'the disks of the primary are put back, and it goes on as it says',
+    seed: 1,
+    install: () => replaced(FeedServer.prototype, 'ahead', () => () => []),
+  },
+  {
     name: 'outlived-restore',
     breaks:
       'what is remembered of tokens is not forgotten where the whole state becomes another one',

@@ -21,6 +21,8 @@ export interface Cuts {
   readonly hasNoRestores?: boolean;
   /** No forks are made on purpose, and nobody settles what forks leave. */
   readonly hasNoForks?: boolean;
+  /** No disks are put back. */
+  readonly hasNoPutBacks?: boolean;
   /** No server is of an older release at first. */
   readonly areAllNew?: boolean;
 }
@@ -34,6 +36,7 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
       !(of === 'exile' && cuts.hasNoExiles === true) &&
       !(of === 'restore' && cuts.hasNoRestores === true) &&
       !(of === 'fork' && cuts.hasNoForks === true) &&
+      !(of === 'put-back' && cuts.hasNoPutBacks === true) &&
       !(of === 'upgrade' && cuts.areAllNew === true),
   );
   const { keptCount, ...limits } = options.limits;
@@ -56,7 +59,15 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
 /** As the command line takes them. */
 export function describeCuts(cuts: Cuts): string {
   const { only, clientCount, safetyMs, keepsAll } = cuts;
-  const { hasNoDeputies, hasNoGrants, hasNoExiles, hasNoRestores, hasNoForks, areAllNew } = cuts;
+  const {
+    hasNoDeputies,
+    hasNoGrants,
+    hasNoExiles,
+    hasNoRestores,
+    hasNoForks,
+    hasNoPutBacks,
+    areAllNew,
+  } = cuts;
   return [
     only === undefined ? '' : ` --only ${only.length === 0 ? 'none' : only.join(',')}`,
     clientCount === undefined ? '' : ` --clients ${clientCount}`,
@@ -67,6 +78,7 @@ export function describeCuts(cuts: Cuts): string {
     hasNoExiles === true ? ' --no-exiles' : '',
     hasNoRestores === true ? ' --no-restores' : '',
     hasNoForks === true ? ' --no-forks' : '',
+    hasNoPutBacks === true ? ' --no-put-backs' : '',
     areAllNew === true ? ' --all-new' : '',
   ].join('');
 }

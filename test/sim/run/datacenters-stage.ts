@@ -5,6 +5,7 @@ import { GLOBAL_LOG_LEVEL } from '../../../src/state/commands/feature-levels.ts'
 import { FederationChecks } from '../checks/federation/federation-checks.ts';
 import { DatacentersSubject } from '../subject/datacenters-subject.ts';
 import { ArchiveKeeper } from '../workload/datacenters/archive-keeper.ts';
+import { CopyKeeper } from '../workload/datacenters/copy-keeper.ts';
 import { DatacenterKeeper } from '../workload/datacenters/datacenter-keeper.ts';
 import { DatacentersWorkload } from '../workload/datacenters/datacenters-workload.ts';
 import { ForkKeeper } from '../workload/datacenters/fork-keeper.ts';
@@ -15,7 +16,7 @@ import { ServerKeeper } from '../workload/server-keeper.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import { SimGroup } from './sim-group.ts';
 import { Site } from './site.ts';
-import type { Emptying, Keeper, Mover, Stage, StageParts } from './stage.ts';
+import type { Copying, Emptying, Keeper, Mover, Stage, StageParts } from './stage.ts';
 
 const TIMEOUT_MS = 8000;
 
@@ -82,8 +83,21 @@ export function datacentersStage({ world, violations, options }: StageParts): St
     isMoving: () => primaries.isMoving,
   });
   const archives = new ArchiveKeeper({ world, group, sites: hosts, checks, violations, workload });
+  const copies = new CopyKeeper({
+    ...{ world, group, sites, checks, violations, workload },
+    isBusy: () => primaries.isMoving || datacenters.isDeciding || archives.isBusy,
+  });
+  const copying: Copying = {
+    mayCopy: (site) => copies.mayCopy(site - 1),
+    copy: (site) => copies.copy(site - 1),
+    mayPutBack: (site) => copies.mayPutBack(site - 1),
+    putBack: (site) => copies.putBack(site - 1),
+  };
   const mover: Mover = {
     move: (action) => {
+      // Who has put disks back does what the messages say, and waits.
+      const isHarmless = action.kind === 'hand-over' || action.kind === 'settle-fork';
+      if (checks.isCatchingUp && !isHarmless) return false;
       switch (action.kind) {
         case 'remove-site':
         case 'allow-site':
@@ -120,8 +134,8 @@ export function datacentersStage({ world, violations, options }: StageParts): St
       if (place === 0) subject.namePrimary(place, datacenters.primaryBeside(place));
     },
   };
-  const keeper = all([...keepers, datacenters, archives, forks]);
-  return { sites, group, workload, keeper, watch: checks, mover, emptying };
+  const keeper = all([...keepers, datacenters, archives, forks, copies]);
+  return { sites, group, workload, keeper, watch: checks, mover, emptying, copying };
 }
 
 function hostsBySize(

@@ -8,6 +8,7 @@ import type { FaultPlan } from '../faults/fault-plan.ts';
 import type { Direction } from '../faults/fault-plan.ts';
 import { drawExiles } from '../faults/draw-exiles.ts';
 import { drawForks } from '../faults/draw-forks.ts';
+import { drawPutBacks } from '../faults/draw-put-backs.ts';
 import { drawRestores } from '../faults/draw-restores.ts';
 import { drawStrangers } from '../faults/draw-strangers.ts';
 import { Stream } from '../world/stream.ts';
@@ -187,6 +188,7 @@ function drawDatacenters(seed: number): RunOptions {
       ...drawUpgrades(seed, older, safetyMs),
       ...drawRestored(seed, frame),
       ...forks,
+      ...(older.olderHosts === undefined ? drawPutBack(seed, frame) : []),
     ],
     patienceMs: 8000,
     federation: {
@@ -260,6 +262,12 @@ function drawRestored(seed: number, frame: PlanFrame): FaultPlan {
 function drawForked(seed: number, frame: PlanFrame): FaultPlan {
   const stream = new Stream(seed, 'forks');
   return stream.chance(1 / 6) ? drawForks(stream, frame) : [];
+}
+
+/** In one seed of six. From a stream of its own. */
+function drawPutBack(seed: number, frame: PlanFrame): FaultPlan {
+  const stream = new Stream(seed, 'put-backs');
+  return stream.chance(1 / 6) ? drawPutBacks(stream, frame) : [];
 }
 
 /** A majority is left. */

@@ -26,6 +26,7 @@ export async function shrink(
   await shrinking.withoutExiles();
   await shrinking.withoutRestores();
   await shrinking.withoutForks();
+  await shrinking.withoutPutBacks();
   await shrinking.withoutOlder();
   await shrinking.fewerClients();
   await shrinking.fewerFaults();
@@ -82,6 +83,12 @@ class Shrinking {
 
   async withoutForks(): Promise<void> {
     if (this.#options.plan.some(({ of }) => of === 'fork')) await this.#try({ hasNoForks: true });
+  }
+
+  async withoutPutBacks(): Promise<void> {
+    if (this.#options.plan.some(({ of }) => of === 'put-back')) {
+      await this.#try({ hasNoPutBacks: true });
+    }
   }
 
   async withoutOlder(): Promise<void> {

@@ -37,6 +37,16 @@ export interface Emptying {
   onEmptied(site: number, isWitness: boolean): void;
 }
 
+/** Keeps copies of the disks of datacenters, named by their numbers, and puts them back. */
+export interface Copying {
+  mayCopy(site: number): boolean;
+  /** All its servers are down. */
+  copy(site: number): void;
+  mayPutBack(site: number): boolean;
+  /** All its servers are down. */
+  putBack(site: number): void;
+}
+
 export interface Stage {
   /** One for each datacenter. */
   readonly sites: readonly Site[];
@@ -46,6 +56,7 @@ export interface Stage {
   readonly watch?: SitesWatch;
   readonly mover?: Mover;
   readonly emptying?: Emptying;
+  readonly copying?: Copying;
 }
 
 export interface StageParts {

@@ -55,6 +55,8 @@ export const MARKS = {
   gone: 'entries that nobody else has had been trimmed',
   restored: 'an archive became the state of the primary',
   back: 'a datacenter that had lost all its disks took part again',
+  lostByPutBack: 'disks were put back, and entries were lost that nobody else had',
+  caughtUp: 'a datacenter whose disks were put back has again what others had',
 } as const;
 
 /** Longer than a healed run takes. */
@@ -86,6 +88,10 @@ export class FederationChecks implements SitesWatch {
   readonly #emptiedAtMs = new Map<number, number>();
   /** Of the archive that is being restored, or was last. */
   #restoring: Behind | undefined;
+  /** By place of a datacenter: when its disks were put back. */
+  readonly #putBackAtMs = new Map<number, readonly number[]>();
+  /** Whose disks were put back last, and the hash of what it has to come to again: the furthest that others have. */
+  #catchingUp: { readonly place: number; readonly hash: string } | undefined;
   /** The last entry that says which datacenters there are. */
   #lastList: KnownEntry | undefined;
   /** By name of a datacenter that is removed: the entry that says so. */
@@ -199,6 +205,73 @@ export class FederationChecks implements SitesWatch {
     this.#emptiedAtMs.set(place, this.#nowMs());
   }
 
+  /**
+   * Whether the disks of the datacenter at this place may be put back: all follow one log, know each other, and have
+   * heard of the last reign that this one has promised, and of who takes part.
+   */
+  mayPutBack(place: number): boolean {
+    const promised = this.#maxPromised(this.#sites[place]!);
+    const all = this.#sites.flat().map((host) => this.replicationOf(host));
+    return all.every((at) => {
+      if (at === undefined || at.isDiverged || at.maxEpochPromised < promised) return false;
+      const knows =
+        this.#lastList === undefined ||
+        this.chain.upTo(textOf(at.cursor.hash)).includes(this.#lastList);
+      return knows && this.#sites.every((_, each) => this.takesPart(each, at));
+    });
+  }
+
+  /** All disks of the datacenter at this place are as they were earlier: what nobody else has is lost. */
+  onPutBack(place: number): void {
+    const times = this.#putBackAtMs.get(place) ?? [];
+    this.#putBackAtMs.set(place, [...times, this.#nowMs()]);
+    const all = this.#sites.flat().flatMap((host) => this.replicationOf(host) ?? []);
+    const kept = new Set(all.flatMap((at) => this.#entriesOf(at)));
+    for (const known of this.chain.all()) {
+      const isLost = known.site === siteName(place) && !kept.has(known);
+      if (!isLost || this.chain.isForgotten(known)) continue;
+      this.chain.forget(known);
+      this.#mark(MARKS.lostByPutBack);
+    }
+    const others = this.#sites.filter((_, each) => each !== place).flat();
+    const head = this.head(others);
+    if (head !== undefined) this.#catchingUp = { place, hash: textOf(head.at.cursor.hash) };
+  }
+
+  /** Of the log, and what is set apart. */
+  #entriesOf({ cursor, divergent }: Replication): readonly KnownEntry[] {
+    const apart = divergent.flatMap(({ epoch, first, last }) =>
+      Array.from({ length: last - first + 1 }, (_, step) => this.chain.at(epoch, first + step)),
+    );
+    return [
+      ...this.chain.upTo(textOf(cursor.hash)),
+      ...apart.filter((known) => known !== undefined),
+    ];
+  }
+
+  /** Whether the disks of the datacenter at this place were put back between these moments of the run. */
+  wasPutBack(place: number, fromMs: number, toMs: number): boolean {
+    return (this.#putBackAtMs.get(place) ?? []).some((atMs) => fromMs < atMs && atMs <= toMs);
+  }
+
+  /** Whether one whose disks were put back lacks what others had then. */
+  get isCatchingUp(): boolean {
+    if (this.#catchingUp === undefined) return false;
+    const { place, hash } = this.#catchingUp;
+    const isThere = this.#sites[place]!.some((host) => {
+      const at = this.replicationOf(host);
+      return (
+        at !== undefined &&
+        (this.chain.withHash(hash) === undefined ||
+          this.chain.upTo(textOf(at.cursor.hash)).some((known) => known.hash === hash))
+      );
+    });
+    if (!isThere) return true;
+    this.#catchingUp = undefined;
+    this.#mark(MARKS.caughtUp);
+    return false;
+  }
+
   /** Whether what a datacenter had at that moment was lost with all its disks. */
   wasEmptied(site: string, sinceMs: number): boolean {
     const place = this.#sites.findIndex((_, each) => siteName(each) === site);
@@ -223,6 +296,7 @@ export class FederationChecks implements SitesWatch {
             : this.takesPart(place, at);
         }),
       );
+    if (this.isCatchingUp && sites.length > 0) return false;
     return doAllKnow && (sites.length === 0 || this.#canBeElected(known));
   }
 

@@ -31,6 +31,7 @@ export interface Behind {
 export class GlobalChain {
   readonly #byHash = new Map<string, KnownEntry>();
   readonly #byPlace = new Map<string, KnownEntry>();
+  readonly #forgotten = new Set<string>();
   readonly #behind = new Map<string, Behind>();
 
   /** The log begins behind these objects, under this hash. */
@@ -45,7 +46,12 @@ export class GlobalChain {
   ): { readonly known: KnownEntry; readonly rival?: KnownEntry } {
     const hash = textOf(entryHash(bytes));
     const there = this.#byHash.get(hash);
-    if (there !== undefined) return { known: there };
+    if (there !== undefined) {
+      this.#forgotten.delete(hash);
+      const at = this.at(there.entry.epoch, there.entry.seq);
+      if (at === undefined) this.#byPlace.set(placeText(there.entry.epoch, there.entry.seq), there);
+      return at === undefined || at === there ? { known: there } : { known: there, rival: at };
+    }
     const entry = decodeEntry(bytes);
     const known = { entry, hash, prevHash: textOf(entry.prevHash), ...first };
     const rival = this.at(entry.epoch, entry.seq);
@@ -53,6 +59,18 @@ export class GlobalChain {
     if (rival !== undefined) return { known, rival };
     this.#byPlace.set(placeText(entry.epoch, entry.seq), known);
     return { known };
+  }
+
+  /** No disk has it any more, so another one may stand in its place. */
+  forget(known: KnownEntry): void {
+    const { epoch, seq } = known.entry;
+    this.#forgotten.add(known.hash);
+    if (this.at(epoch, seq) === known) this.#byPlace.delete(placeText(epoch, seq));
+  }
+
+  /** Whether no disk has it any more. */
+  isForgotten({ hash }: KnownEntry): boolean {
+    return this.#forgotten.has(hash);
   }
 
   get size(): number {

@@ -68,6 +68,11 @@ export class ArchiveKeeper {
     this.#isStopped = true;
   }
 
+  /** Whether a restore may still come about. */
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
   /** False where there is nobody to ask. */
   save(place: number): boolean {
     const { group, sites } = this.#options;

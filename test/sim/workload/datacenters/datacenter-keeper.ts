@@ -124,9 +124,16 @@ export class DatacenterKeeper {
       checks.hasBegun &&
       this.#missing.size === 0 &&
       !this.#mayBeDeciding(place) &&
+      !checks.isCatchingUp &&
       checks.mayLose([place + 1]) &&
       !checks.hasPromisedMost(place)
     );
+  }
+
+  /** Whether one is missing, or may still be removed or allowed by what was asked for. */
+  get isDeciding(): boolean {
+    this.#noteBack();
+    return this.#missing.size > 0 || this.#mayBeDeciding(-1);
   }
 
   /** Whether another one may still be removed by what was asked for. */

@@ -128,7 +128,7 @@ export class GlobalJudge {
   }
 
   #judgeWrite(write: GlobalWrite): void {
-    const { violations } = this.#options;
+    const { checks, violations } = this.#options;
     const { requestId, output } = write;
     const entries = this.#entriesOf(write);
     const isRemade = entries.some((known) => this.#options.forks.wasAsked(known));
@@ -140,8 +140,12 @@ export class GlobalJudge {
     });
     // Who had it made again named the version that was there then.
     if (!isRemade) for (const known of entries) this.#requireCondition(write, known);
-    if (write.stands !== undefined)
-      this.#requireKept(`${requestId} ${JSON.stringify(write.input)},`, write.stands);
+    if (write.stands !== undefined) {
+      const { at } = write.stands;
+      const known =
+        entries.find(({ entry }) => isAt(entry, at)) ?? checks.chain.at(at.epoch, at.seq);
+      this.#requireKept(`${requestId} ${JSON.stringify(write.input)},`, known, write.stands);
+    }
     if (output === 'unknown') return;
     const isDone =
       output === 'withheld' ||
@@ -189,12 +193,16 @@ export class GlobalJudge {
         return `${says} says ${is && saidIn(is.entry)}, and was ${was && saidIn(was.entry)}`;
       },
     );
-    this.#requireKept(says, { at, ack: 'primary' });
+    this.#requireKept(says, is, { at, ack: 'primary' });
   }
 
-  #requireKept(what: string, { at, ack }: NonNullable<GlobalWrite['stands']>): void {
+  /** `known`: what stands there. */
+  #requireKept(
+    what: string,
+    known: KnownEntry | undefined,
+    { at, ack }: NonNullable<GlobalWrite['stands']>,
+  ): void {
     const { checks, forks, hosts, violations } = this.#options;
-    const known = checks.chain.at(at.epoch, at.seq);
     const says = (): string => `${what} acknowledged by ${ack} at ${at.epoch}.${at.seq},`;
     if (known !== undefined && this.#onChain.has(known.hash)) return;
     if (ack !== 'primary' && !this.#wasForced(at)) {
@@ -210,8 +218,10 @@ export class GlobalJudge {
     const isKept = keepers.some((host) => checks.siteNameOf(host) === known?.site);
     // Where its server is gone for good nobody could keep it.
     const isFenced = known === undefined || this.#hasHeard(known.site, at.epoch);
-    // It was lost there with all disks, before anybody else had it.
-    const isLost = known !== undefined && checks.wasEmptied(known.site, known.atMs);
+    // It was lost there with all disks, or what was written on them of late, before anybody else had it.
+    const isLost =
+      known !== undefined &&
+      (checks.wasEmptied(known.site, known.atMs) || checks.chain.isForgotten(known));
     const isSettled = known !== undefined && forks.wasAsked(known);
     violations.require(isKept || !isFenced || isLost || isSettled, 'G5 no silent loss', () => {
       return `${says()} is neither in the log that is left, nor set apart or said to be gone where it was written`;
@@ -252,11 +262,13 @@ export class GlobalJudge {
 
   #floorOf({ consistency, from, asked, callMs }: GlobalRead): number {
     if (consistency === 'position') return this.#seqOf(from);
+    const { checks } = this.#options;
     const server = consistency === 'stale' ? `${asked.host}/${asked.life}` : undefined;
     let floor = 0;
     for (const seen of this.#seen) {
       const counts = seen.site === asked.site && seen.server === server && seen.returnMs < callMs;
-      if (counts) floor = Math.max(floor, seen.seq);
+      if (counts && !checks.wasPutBack(seen.site, seen.returnMs, callMs))
+        floor = Math.max(floor, seen.seq);
     }
     return floor;
   }

@@ -63,7 +63,7 @@ export class PrimaryMover {
    * was forced that others cannot yield to, forces it once more, as STATUS says.
    */
   async settle(hosts: readonly SimHost[]): Promise<void> {
-    const { sites, world } = this.#options;
+    const { checks, sites, world } = this.#options;
     const own = sites.flatMap((site, place) =>
       site.some((host) => hosts.includes(host)) ? [place] : [],
     );
@@ -72,7 +72,8 @@ export class PrimaryMover {
       await new Promise<void>((resolve) => {
         world.time.after(SETTLE_EVERY_MS, resolve);
       });
-      inVain = this.#hasPrimary(hosts) ? 0 : inVain + 1;
+      const isMine = !this.#hasPrimary(hosts) && !checks.isCatchingUp;
+      inVain = isMine ? inVain + 1 : 0;
       if (inVain === 0) continue;
       const isTime = inVain > ROUNDS_BEFORE_FORCE * own.length && turn % 2 === 0;
       if (isTime && this.#forceAgain(hosts)) continue;

@@ -1,0 +1,206 @@
+// The operator who keeps copies of the disks of whole datacenters, puts them back, and then does what the messages
+// say: has the datacenter elected that the primary names, as long as the primary says that others have more of its reign.
+// Whoever does that, and moves no primary otherwise meanwhile, loses nothing that another datacenter has.
+
+import { isPrimary } from '../../../../src/state/global-log/replication.ts';
+import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
+import type { GroupChecks } from '../../checks/group-checks.ts';
+import type { Violations } from '../../checks/violations.ts';
+import type { SimGroup } from '../../run/sim-group.ts';
+import type { Site } from '../../run/site.ts';
+import { siteName } from '../../subject/datacenters-subject.ts';
+import { type HttpAnswer, type LiveServer, MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
+import type { HostCopy, SimHost } from '../../world/sim-host.ts';
+import type { World } from '../../world/world.ts';
+import type { DatacentersWorkload } from './datacenters-workload.ts';
+import type { ArchivedTokens } from './local-tokens.ts';
+
+export interface CopyKeeperOptions {
+  readonly world: World;
+  readonly group: SimGroup;
+  readonly sites: readonly Site[];
+  readonly checks: FederationChecks;
+  readonly violations: Violations;
+  readonly workload: Pick<DatacentersWorkload, 'archiving' | 'beginRestore' | 'endRestore'>;
+  /** Whether somebody is about to move the primary, to restore, or to change which datacenters there are. */
+  readonly isBusy: () => boolean;
+}
+
+/** Corners that a long series of runs must have been in. */
+export const MARKS = {
+  putBack: 'the disks of a datacenter were put back to a copy',
+  putBackPrimary: 'the disks of the primary were put back to a copy',
+  closed: 'a primary said that others have more of its reign than it has',
+  goneOn: 'the datacenter was elected that a primary had named',
+} as const;
+
+/** The disks of a datacenter as of one moment, with what was known of them then. */
+interface Copy {
+  readonly hosts: ReadonlyMap<SimHost, HostCopy>;
+  readonly checks: GroupChecks;
+  readonly tokens: ArchivedTokens;
+}
+
+const TIMEOUT_MS = 15_000;
+const LOOK_EVERY_MS = 1000;
+/** A line that is slower than that, or loses, may keep a datacenter from being heard in time. */
+const LINE_MAX_MS = 150;
+/** Done, as it is, nobody to do it, not known. */
+const SAID: readonly number[] = [200, 400, 503, 504];
+const NAMED =
+  /: its data folders are of an earlier day\. `conclave operator promote (\S+) --election`, asked at \1, /;
+
+export class CopyKeeper {
+  readonly #options: CopyKeeperOptions;
+  /** The last one of each datacenter, by its place. */
+  readonly #copies = new Map<number, Copy>();
+  #isFollowing = false;
+  changeCount = 0;
+  quietAtMs = 0;
+
+  constructor(options: CopyKeeperOptions) {
+    this.#options = options;
+  }
+
+  begin(): void {
+    // Only what the plan says.
+  }
+
+  stop(): void {
+    // What the messages say is done to the end.
+  }
+
+  /** Whether a copy of the datacenter at this place is worth keeping: it has the log, and its disks are sound. */
+  mayCopy(place: number): boolean {
+    const { checks, group, sites } = this.#options;
+    const { hosts, isFounded } = sites[place]!;
+    const areSound = hosts.every((host) => !group.damaged.has(host) && !group.failing.has(host));
+    return isFounded && areSound && hosts.some((host) => checks.replicationOf(host) !== undefined);
+  }
+
+  /** All its servers are down. */
+  copy(place: number): void {
+    const { sites, workload } = this.#options;
+    const { hosts, checks } = sites[place]!;
+    this.#copies.set(place, {
+      hosts: new Map(hosts.map((host) => [host, host.copyDisk()])),
+      checks: checks.copy(),
+      tokens: workload.archiving(place)(),
+    });
+  }
+
+  /**
+   * Whether the disks of the datacenter at this place may be put back, by what is promised to whoever does it: all
+   * others are there and can be heard, nobody is about to decide anything, and each knows of the last reign that this
+   * one promised, so that it is not asked for that promise again.
+   */
+  mayPutBack(place: number): boolean {
+    const { checks, isBusy, sites, world } = this.#options;
+    const areThere = world.hosts.every(({ process }) => process?.isFrozen === false);
+    return (
+      this.#copies.has(place) &&
+      areThere &&
+      !isBusy() &&
+      !checks.isCatchingUp &&
+      checks.mayPutBack(place) &&
+      this.#canBeHeard(sites[place]!.hosts)
+    );
+  }
+
+  #canBeHeard(hosts: readonly SimHost[]): boolean {
+    const { net, hosts: all } = this.#options.world;
+    return hosts.every((host) =>
+      all.every((other) =>
+        [net.link(host.name, other.name), net.link(other.name, host.name)].every((link) => {
+          return (
+            host === other || (link.isOpen && link.lossRate === 0 && link.meanMs < LINE_MAX_MS)
+          );
+        }),
+      ),
+    );
+  }
+
+  /** All its servers are down. */
+  putBack(place: number): void {
+    const { checks, group, sites, workload, world } = this.#options;
+    const { hosts, checks: known, tokens } = this.#copies.get(place)!;
+    const isFirst = isPrimaryOn(checks, sites[place]!.hosts);
+    for (const [host, copy] of hosts) {
+      host.putBackDisk(copy);
+      group.damaged.delete(host);
+    }
+    // The copy is still there, and may be put back again.
+    sites[place]!.renew(known.copy());
+    checks.onPutBack(place);
+    workload.beginRestore(place);
+    workload.endRestore(place, tokens);
+    this.changeCount += 1;
+    world.trace.mark(isFirst ? MARKS.putBackPrimary : MARKS.putBack);
+    if (!this.#isFollowing) void this.#follow();
+  }
+
+  /** Never resolves. */
+  async #follow(): Promise<void> {
+    const { checks, group, sites } = this.#options;
+    this.#isFollowing = true;
+    for (;;) {
+      await this.#pause(LOOK_EVERY_MS);
+      for (const { hosts } of sites) {
+        const leader = group.leader(hosts);
+        const at = leader && checks.replicationOf(leader);
+        if (leader !== undefined && at !== undefined && isPrimary(at)) await this.#heed(leader);
+      }
+    }
+  }
+
+  /** Does what the primary says is to be done. */
+  async #heed(leader: SimHost): Promise<void> {
+    const { group, sites, world } = this.#options;
+    const said = await this.#ask(leader, { method: 'GET' });
+    if (said?.status !== 200) return;
+    const { Closed: closed } = JSON.parse(said.text) as { readonly Closed: string };
+    const named = NAMED.exec(closed)?.[1];
+    if (named === undefined) return;
+    world.trace.mark(MARKS.closed);
+    const site = sites.find((_, place) => siteName(place) === named);
+    const asked = site && group.leader(site.hosts);
+    if (asked === undefined) return;
+    const body = { Datacenter: named, Mode: 'election' };
+    const moved = await this.#ask(asked, { method: 'PUT', body });
+    if (moved?.status === 200) world.trace.mark(MARKS.goneOn);
+  }
+
+  async #ask(
+    host: SimHost,
+    question: { readonly method: 'GET' | 'PUT'; readonly body?: unknown },
+  ): Promise<HttpAnswer | undefined> {
+    const { group, violations, world } = this.#options;
+    const path = '/v1/operator/primary';
+    const headers = { 'X-Service-Token': MANAGEMENT_SECRET };
+    const reply = await group.ask(host, TIMEOUT_MS, (node) =>
+      (node as LiveServer).http({ ...question, path, headers }),
+    );
+    if (reply.kind !== 'answered') return undefined;
+    const { status, text } = reply.value;
+    const { method } = question;
+    world.trace.note('put back', host.name, status, () => `${method} ${path}: ${status} ${text}`);
+    const hasEnded = status === 500 && host.process === undefined;
+    violations.require(SAID.includes(status) || hasEnded, 'answers', () => {
+      return `${method} ${path} at ${host.name} was answered ${status} ${text}`;
+    });
+    return reply.value;
+  }
+
+  #pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.world.time.after(delayMs, resolve);
+    });
+  }
+}
+
+function isPrimaryOn(checks: FederationChecks, hosts: readonly SimHost[]): boolean {
+  return hosts.some((host) => {
+    const at = checks.replicationOf(host);
+    return at !== undefined && isPrimary(at);
+  });
+}
