@@ -168,9 +168,22 @@ export class ForkKeeper {
 
   async #discardAll(host: SimHost): Promise<void> {
     const { checks, world } = this.#options;
-    this.#allAskedUntilMs.set(checks.siteNameOf(host), world.time.nowMs + TRIES_MS);
+    // While it waits for the next reign, more may be set apart at any moment.
+    const isWaiting = checks.replicationOf(host)?.isDiverged === true;
+    this.#noteListed(host);
     const came = await this.#ask(host, 'DELETE', 'all');
+    this.#noteListed(host);
+    if (isWaiting || came?.status !== 200) {
+      this.#allAskedUntilMs.set(checks.siteNameOf(host), world.time.nowMs + TRIES_MS);
+    }
     if (came?.status === 200) this.#done(MARKS.discardedAll);
+  }
+
+  #noteListed(host: SimHost): void {
+    const { divergent = [], gone = [] } = this.#options.checks.replicationOf(host) ?? {};
+    for (const { epoch, first, last } of [...divergent, ...gone]) {
+      for (let seq = first; seq <= last; seq += 1) this.#asked.add(placeText(epoch, seq));
+    }
   }
 
   #done(mark: string): void {

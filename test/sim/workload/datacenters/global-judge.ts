@@ -186,13 +186,10 @@ export class GlobalJudge {
     const { checks, violations } = this.#options;
     const [was, is] = [of, at].map(({ epoch, seq }) => checks.chain.at(epoch, seq));
     const says = `${of.epoch}.${of.seq}, made again at ${at.epoch}.${at.seq},`;
-    violations.require(
-      was !== undefined && is !== undefined && saysTheSame(was, is),
-      'forks',
-      () => {
-        return `${says} says ${is && saidIn(is.entry)}, and was ${was && saidIn(was.entry)}`;
-      },
-    );
+    const areTwo = was !== undefined && is !== undefined && is !== was;
+    violations.require(areTwo && saysTheSame(was, is), 'forks', () => {
+      return `${says} says ${is && saidIn(is.entry)}, and was ${was && saidIn(was.entry)}`;
+    });
     this.#requireKept(says, is, { at, ack: 'primary' });
   }
 
