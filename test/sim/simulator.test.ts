@@ -112,11 +112,12 @@ t.test('runs: those of the product are clean', async (t) => {
   for (const { seed, subject, cuts } of SAVED) {
     // They were found when no server of a simulated datacenter was ever sent a snapshot by its leader, nobody
     // wrote whose right to it came and went, no roles came and went, no datacenter was removed or lost its
-    // disks, nobody restored an archive, no forks were made on purpose, no disks were put back, and all were of one release.
+    // disks, nobody restored an archive, no forks were made on purpose, no disks were put back, and all were of
+    // one release.
     const sameAsThen = {
       ...{ keepsAll: subject !== 'replica', hasNoDeputies: true, hasNoGrants: true },
-      ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, areAllNew: true },
-      hasNoPutBacks: true,
+      ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, hasNoPutBacks: true },
+      ...{ areAllNew: true },
       ...cuts,
     };
     const { violation } = await run(taskOf(seed, subject, { cuts: sameAsThen }));
@@ -152,12 +153,19 @@ t.test(
     const plans = Array.from({ length: 600 }, (_, place) => drawOptions(place + 1, 'datacenters'));
     const exiles = plans.filter(({ plan }) => plan.some(({ of }) => of === 'exile')).length;
     t.ok(exiles > 110 && exiles < 180, `${exiles} of 600`);
+    for (const [what, least, most] of [
+      ['fork', 70, 140] as const,
+      ['put-back', 60, 130] as const,
+    ]) {
+      const count = plans.filter(({ plan }) => plan.some(({ of }) => of === what)).length;
+      t.ok(count > least && count < most, `${what}: ${count} of 600`);
+    }
     const older = plans.filter(({ federation }) => federation?.olderHosts !== undefined).length;
     t.ok(older > 40 && older < 80, `${older} of 600`);
     for (const options of plans) {
       const { plan, federation } = cut(options, {
-        ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, areAllNew: true },
-        hasNoPutBacks: true,
+        ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, hasNoPutBacks: true },
+        ...{ areAllNew: true },
       });
       t.same(plan, options.plan.slice(0, plan.length));
       t.notOk(plan.some(({ of }) => of !== undefined));

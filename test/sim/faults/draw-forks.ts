@@ -1,7 +1,7 @@
-// Draws what leaves forks of the global log, and what operators do about them: the primary goes out of sight and another
-// one is elected or forced, and then that one, often before the first one is back; what they left is made again or
-// forgotten. A datacenter that is down is removed by force; one that has lost its disks becomes a witness while elections
-// run.
+// Draws what leaves forks of the global log, and what operators do about them: the primary goes out of sight and
+// another one is elected or forced, and then that one, often before the first one is back; what they left is made
+// again or forgotten. A datacenter that is down is removed by force; one that has lost its disks becomes a witness
+// while elections run.
 
 import type { Stream } from '../world/stream.ts';
 import { type Day, drawDays } from './draw-days.ts';

@@ -1,6 +1,6 @@
 // The operator who keeps copies of the disks of whole datacenters, puts them back, and then does what the messages
-// say: has the datacenter elected that the primary names, as long as the primary says that others have more of its reign.
-// Whoever does that, and moves no primary otherwise meanwhile, loses nothing that another datacenter has.
+// say: has the datacenter elected that the primary names, as long as the primary says that others have more of its
+// reign. Whoever does that, and moves no primary otherwise meanwhile, loses nothing that another datacenter has.
 
 import { isPrimary } from '../../../../src/state/global-log/replication.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';

@@ -1,6 +1,6 @@
-// The operator who settles what a primary that was left behind has and nobody else: has entries made again, over what is
-// there or not, and has others forgotten, in the middle of everything else and, when nothing breaks any more, all
-// of them.
+// The operator who settles what a primary that was left behind has and nobody else: has entries made again, over what
+// is there or not, and has others forgotten, in the middle of everything else and, when nothing breaks any more,
+// all of them.
 
 import { countIn } from '../../../../src/state/global-log/replication.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
