@@ -11,6 +11,12 @@ import type { Runner, Task } from '../../scripts/sim/tasks.ts';
 import { cut, type Cuts } from './run/cuts.ts';
 import { drawOptions, SUBJECT_NAMES, type SubjectName } from './run/run-options.ts';
 
+/** With all that is drawn by now. */
+const WHOLE: Cuts = {
+  ...{ keepsAll: false, hasNoDeputies: false, hasNoGrants: false, hasNoExiles: false },
+  ...{ hasNoRestores: false, hasNoForks: false, hasNoPutBacks: false, areAllNew: false },
+};
+
 /** Runs that found something: a fault of the product or of the simulator itself. */
 const SAVED: readonly {
   readonly seed: number;
@@ -79,6 +85,12 @@ const SAVED: readonly {
     cuts: { only: [1], clientCount: 1, safetyMs: 4000 },
     siteCount: 5,
   },
+  // A policy of the default namespace was taken for one that counts in the namespace of the token that has it.
+  { seed: 113, subject: 'datacenters', cuts: WHOLE },
+  // A primary whose disks were put back was elected, and was taken to write what it took back.
+  { seed: 2064, subject: 'datacenters', cuts: WHOLE },
+  // What was on its way when disks were put back came later, and the primary was started anew beside a cut line.
+  { seed: 2077, subject: 'datacenters', cuts: WHOLE },
 ];
 
 const SNAPSHOT_SEED = 503;

@@ -483,7 +483,9 @@ export class Faults {
 
   /** Nothing else breaks, so that whoever was put back is told what the others have. */
   get #isPeace(): boolean {
-    return this.#isOver || this.#options.world.time.nowMs < this.#peaceUntilMs;
+    const { copying, world } = this.#options;
+    if (this.#isOver || world.time.nowMs < this.#peaceUntilMs) return true;
+    return copying?.isCatchingUp() === true;
   }
 
   #hold<T>(holds: Holds<T>, what: T, forMs: number): void {

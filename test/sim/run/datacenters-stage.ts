@@ -92,6 +92,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
     copy: (site) => copies.copy(site - 1),
     mayPutBack: (site) => copies.mayPutBack(site - 1),
     putBack: (site) => copies.putBack(site - 1),
+    isCatchingUp: () => checks.isCatchingUp,
   };
   const mover: Mover = {
     move: (action) => {

@@ -43,6 +43,8 @@ export interface Copying {
   /** All its servers are down. */
   copy(site: number): void;
   mayPutBack(site: number): boolean;
+  /** Whether one that was put back lacks what others have: should it start anew meanwhile, it has to hear them. */
+  isCatchingUp(): boolean;
   /** All its servers are down. */
   putBack(site: number): void;
 }

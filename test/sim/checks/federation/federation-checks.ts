@@ -423,7 +423,12 @@ export class FederationChecks implements SitesWatch {
     const seqs: number[] = [];
     for (const write of writes) {
       if (write.type !== 'put' || write.key[0] !== ROW.globalEntry) continue;
-      const { known, rival } = this.chain.add(write.value, { site, atMs: this.#nowMs() });
+      const { known, rival, isBack } = this.chain.add(write.value, { site, atMs: this.#nowMs() });
+      // It was on its way when whoever wrote it was put back.
+      if (isBack === true && known.site !== site) {
+        const place = this.#sites.findIndex((_, each) => siteName(each) === known.site);
+        this.#catchingUp = { place, hash: known.hash };
+      }
       const { epoch, seq, body, prevHash } = known.entry;
       seqs.push(seq);
       if (body.kind === 'reset' && this.#restoring !== undefined) {
@@ -523,7 +528,12 @@ export class FederationChecks implements SitesWatch {
       now.epochs.some(({ epoch, primary }) => {
         return epoch === now.cursor.epoch && primary === now.datacenter;
       });
-    const isOver = hasWritten && now.cursor.epoch < maxEpochPromised;
+    // Who was elected itself takes back what it wrote before its disks were put back, and others have kept.
+    const known = this.chain.withHash(textOf(now.cursor.hash));
+    const isBack =
+      known !== undefined &&
+      this.wasPutBack(this.#placeOf(host.name), known.atMs, Number.POSITIVE_INFINITY);
+    const isOver = hasWritten && !isBack && now.cursor.epoch < maxEpochPromised;
     this.#violations.require(!isOver, 'G6 fenced', () => {
       return `${host.name} writes ${now.cursor.epoch}.${now.cursor.seq} after epoch ${maxEpochPromised} was promised`;
     });

@@ -39,18 +39,19 @@ export class GlobalChain {
     if (!this.#behind.has(hash)) this.#behind.set(hash, { rows, digest });
   }
 
-  /** The entry; and another one that is at the same place, if there is one. */
+  /** The entry; another one that is at the same place, if there is one; and whether no disk had it any more. */
   add(
     bytes: Uint8Array,
     first: Pick<KnownEntry, 'site' | 'atMs'>,
-  ): { readonly known: KnownEntry; readonly rival?: KnownEntry } {
+  ): { readonly known: KnownEntry; readonly rival?: KnownEntry; readonly isBack?: boolean } {
     const hash = textOf(entryHash(bytes));
     const there = this.#byHash.get(hash);
     if (there !== undefined) {
-      this.#forgotten.delete(hash);
+      const isBack = this.#forgotten.delete(hash);
       const at = this.at(there.entry.epoch, there.entry.seq);
       if (at === undefined) this.#byPlace.set(placeText(there.entry.epoch, there.entry.seq), there);
-      return at === undefined || at === there ? { known: there } : { known: there, rival: at };
+      const isRivalled = at !== undefined && at !== there;
+      return { known: there, isBack, ...(isRivalled && { rival: at }) };
     }
     const entry = decodeEntry(bytes);
     const known = { entry, hash, prevHash: textOf(entry.prevHash), ...first };
