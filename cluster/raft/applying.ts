@@ -1,6 +1,7 @@
-// What follows when the state machine has caught up: limits open again, and a joint membership that
-// leaves by itself is left.
+// What follows when the state machine has caught up: limits open again, a joint membership that leaves by
+// itself is left, and a campaign that has waited for that begins.
 
+import { resumeCampaign } from './election.ts';
 import { entriesSizeBytes, NO_DATA, payloadSizeBytes } from './entry.ts';
 import type { StorageApplyReply } from './message.ts';
 import { proposeAsLeader } from './proposing.ts';
@@ -25,6 +26,7 @@ function appliedTo(raft: Raft, index: number, bytes: number): void {
   const { log } = raft;
   log.appliedTo(Math.max(index, log.appliedIndex), bytes);
   leaveJointState(raft);
+  resumeCampaign(raft);
 }
 
 /** Leaves a joint state that is to be left, as leader and as soon as that may be. */

@@ -10,13 +10,7 @@ import { quorumVote } from './quorum.ts';
 import { membershipInLog } from './reconfiguration.ts';
 import { broadcastAppend } from './replication.ts';
 import { becomeCandidate, becomeFollower, becomeLeader, becomePreCandidate } from './standing.ts';
-import { envelope, observe, type Raft, send } from './state.ts';
-
-/**
- * election: as configured, with a pre-vote first or without; forced: the leader asks its successor
- * to take over, which needs no pre-vote and passes the voters' lease.
- */
-export type CampaignKind = 'election' | 'forced';
+import { type CampaignKind, envelope, observe, type Raft, send } from './state.ts';
 
 /** Campaigns, unless this node leads, has no vote, or has a membership change still to apply. */
 export function startElection(raft: Raft, kind: CampaignKind): void {
@@ -31,6 +25,8 @@ export function startElection(raft: Raft, kind: CampaignKind): void {
   // Its quorum might be one that the committed change has done away with.
   if (raft.log.hasUnappliedMembershipChange()) {
     observe(raft, { kind: 'campaign-barred-by-change', term: raft.term });
+    // The leader has chosen this node and takes no proposals meanwhile. A timeout comes again by itself.
+    if (kind === 'forced') postpone(raft, kind);
     return;
   }
   observe(raft, { kind: 'election-started', term: raft.term });
@@ -113,7 +109,23 @@ export function learnCommit(raft: Raft, { from, committed }: VoteMessage | VoteR
   if (raft.standing === 'leader' || !raft.log.commitKnown(committed)) return;
   observe(raft, { kind: 'commit-learned-by-vote', from, commitIndex: committed.index });
   if (raft.standing === 'follower' || !raft.log.hasUnappliedMembershipChange()) return;
+  observe(raft, { kind: 'campaign-ended-by-change', term: raft.term });
   becomeFollower(raft, raft.term, NO_NODE);
+  postpone(raft, 'election');
+}
+
+/** After an election timeout others have a reason to campaign, or the leader has gone on by itself. */
+function postpone(raft: Raft, kind: CampaignKind): void {
+  raft.postponed = { kind, ticksLeft: raft.config.electionTicks };
+}
+
+/** Begins the campaign that has waited for a membership change, once nothing of one is left to apply. */
+export function resumeCampaign(raft: Raft): void {
+  const { postponed, standing, leader } = raft;
+  if (postponed === undefined || raft.log.hasUnappliedMembershipChange()) return;
+  raft.postponed = undefined;
+  const isWanted = standing === 'follower' && (postponed.kind === 'forced' || leader === NO_NODE);
+  if (isWanted) startElection(raft, postponed.kind);
 }
 
 /** Counts an answer to the present campaign; answers to an earlier kind of campaign are void. */

@@ -83,6 +83,7 @@ export type RaftEvent =
       readonly from: NodeId;
       readonly commitIndex: number;
     }
+  | { readonly kind: 'campaign-ended-by-change'; readonly term: number }
   | { readonly kind: 'quorum-lost' }
   | { readonly kind: 'leader-forgotten'; readonly leader: NodeId; readonly term: number }
   | { readonly kind: 'forget-leader-refused-by-lease' }
@@ -226,6 +227,7 @@ export const LEVEL_OF_EVENT: Readonly<Record<RaftEventKind, EventLevel>> = {
   'vote-refused': 'info',
   'vote-ignored-by-lease': 'info',
   'commit-learned-by-vote': 'info',
+  'campaign-ended-by-change': 'info',
   'quorum-lost': 'warn',
   'leader-forgotten': 'info',
   'forget-leader-refused-by-lease': 'error',

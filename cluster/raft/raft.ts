@@ -72,6 +72,7 @@ export function createRaft(wanted: RaftConfig): Raft {
     electionElapsed: 0,
     heartbeatElapsed: 0,
     electionTimeoutTicks: config.electionTicks,
+    postponed: undefined,
   };
   restoreMembership(raft, appliedIndex, membership);
   // The commit index is not synced like a promise: what is applied was committed all the same.
@@ -96,6 +97,7 @@ export function tick(raft: Raft): void {
     tickLeader(raft);
     return;
   }
+  tickPostponed(raft);
   if (raft.electionElapsed < raft.electionTimeoutTicks) return;
   if (isPromotable(raft)) {
     raft.electionElapsed = 0;
@@ -285,6 +287,12 @@ function onTimeoutNow(raft: Raft, { from }: TimeoutNowMessage): void {
   }
   observe(raft, { kind: 'timeout-now-received', from, term });
   startElection(raft, 'forced');
+}
+
+function tickPostponed(raft: Raft): void {
+  if (raft.postponed === undefined) return;
+  const { kind, ticksLeft } = raft.postponed;
+  raft.postponed = ticksLeft > 1 ? { kind, ticksLeft: ticksLeft - 1 } : undefined;
 }
 
 function tickLeader(raft: Raft): void {

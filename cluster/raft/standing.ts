@@ -63,6 +63,7 @@ function reset(raft: Raft, term: number): void {
   raft.electionTimeoutTicks = electionTicks + random(electionTicks);
   raft.transferTarget = NO_NODE;
   raft.votes = new Map();
+  raft.postponed = undefined;
   raft.pendingChangeIndex = 0;
   raft.termStartIndex = 0;
   raft.uncommittedBytes = 0;

@@ -14,6 +14,12 @@ import type { ReadQueue } from './read-queue.ts';
 
 export type Standing = 'follower' | 'pre-candidate' | 'candidate' | 'leader';
 
+/**
+ * election: as configured, with a pre-vote first or without; forced: the leader asks its successor
+ * to take over, which needs no pre-vote and passes the voters' lease.
+ */
+export type CampaignKind = 'election' | 'forced';
+
 /** What may be lost at a crash: who leads, and what this node is. */
 export interface SoftState {
   readonly leader: NodeId;
@@ -61,6 +67,8 @@ export interface Raft {
   heartbeatElapsed: number;
   /** Ticks after which this node campaigns; drawn anew with each change of standing. */
   electionTimeoutTicks: number;
+  /** A campaign of this term that waits until a membership change is applied. */
+  postponed: { readonly kind: CampaignKind; readonly ticksLeft: number } | undefined;
 }
 
 /** Queues a message; the type decides whether it waits for the disk. */

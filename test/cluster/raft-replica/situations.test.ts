@@ -14,6 +14,7 @@ import {
   othersOf,
   read,
   startedGroup,
+  watched,
   write,
 } from '../../support/group-actions.ts';
 import { CALM, type GroupOptions, type Wire } from '../../support/in-memory-group.ts';
@@ -443,6 +444,35 @@ t.test('transfer: another voter leads, and no answered write is lost', async (te
   test.same(await write(group, target!), ['acked']);
   await group.settle();
   test.same(group.violations, []);
+});
+
+t.test('transfer: right behind a change of the group, too, it takes no timeout', async (test) => {
+  // The target knows that the change is committed and has not applied it, or is told so by whoever grants its vote.
+  for (const behind of ['lastIndex', 'commitIndex'] as const) {
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const { group, leader } = await electedGroup({ seed });
+      const [target = 0] = othersOf(group, leader.id);
+      const { replica } = leader;
+      if (replica === undefined) throw new Error('the leader is down');
+      const before = replica.status()[behind];
+      const changed = watched(
+        replica.proposeMembership({
+          transition: 'auto',
+          changes: [{ kind: 'update', node: target }],
+          context: new Uint8Array(0),
+        }),
+      );
+      await group.until(() => replica.status()[behind] > before);
+      const askedAtMs = group.nowMs;
+      replica.transferLeadership(target);
+      await group.until(() => group.leader()?.id === target, 1000);
+      const tookMs = group.nowMs - askedAtMs;
+      if (tookMs >= 500) test.fail(`behind ${behind}, seed ${seed}: ${tookMs} ms`);
+      await group.settle();
+      test.not(changed.result, undefined);
+      test.same(group.violations, []);
+    }
+  }
 });
 
 t.test('close: answers what is under way, takes nothing more, and hands over', async (test) => {

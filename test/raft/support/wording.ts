@@ -52,6 +52,8 @@ export function wordsFor(id: NodeId, event: RaftEvent): string {
       return `${voterLine(me, event)} ignored ${describeMessageType(event.message.type)} from ${candidateLine(event.message)} at term ${event.term}: lease is not expired (remaining ticks: ${event.remainingTicks})`;
     case 'commit-learned-by-vote':
       return `${me} learned from ${hex(event.from)} that entries up to ${event.commitIndex} are committed`;
+    case 'campaign-ended-by-change':
+      return `${me} ended its campaign at term ${event.term} since there is a configuration change to apply first`;
     case 'quorum-lost':
       return `${me} stepped down to follower since quorum is not active`;
     case 'leader-forgotten':
