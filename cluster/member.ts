@@ -8,7 +8,6 @@ import { DurableLog, readGeneration } from './log/durable-log.ts';
 import { otherIdText } from './member/admission.ts';
 import { foundingPayloads } from './member/founding.ts';
 import { type Gathered, Gathering } from './member/gathering.ts';
-import { Identity } from './member/identity.ts';
 import type {
   AutopilotState,
   DigestedMachine,
@@ -18,6 +17,7 @@ import type {
   MemberView,
   OtherCluster,
 } from './member/group-member.ts';
+import { Identity } from './member/identity.ts';
 import { type HandlerByMethod, MemberCalls, type ServiceCallers } from './member/member-calls.ts';
 import { DEFAULT_MEMBER_LIMITS, DEFAULT_MEMBER_TIMING } from './member/member-timing.ts';
 import { nodeNumberOf } from './member/node-number.ts';
@@ -30,8 +30,8 @@ import {
   type GroupRecord,
   type MemberRecord,
 } from './replica/group-record.ts';
-import type { GroupReplica } from './replica/group-replica.ts';
 import { GroupRefusal } from './replica/group-refusal.ts';
+import type { GroupReplica } from './replica/group-replica.ts';
 import { Listeners } from './replica/listeners.ts';
 import type { ReplicaStatus } from './replica/replica.ts';
 import { openTransport } from './transport/open-transport.ts';

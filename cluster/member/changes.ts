@@ -5,8 +5,8 @@
 import type { Clock } from '../platform/clock.ts';
 import type { MembershipChange } from '../raft/membership-change.ts';
 import type { GroupRecord } from '../replica/group-record.ts';
-import type { GroupReplica } from '../replica/group-replica.ts';
 import { GroupRefusal } from '../replica/group-refusal.ts';
+import type { GroupReplica } from '../replica/group-replica.ts';
 import type { MemberLimits, MemberTiming } from './member-timing.ts';
 
 export interface ChangesOptions {

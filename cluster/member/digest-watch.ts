@@ -5,10 +5,10 @@ import { messageOf } from '../base/message-of.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { NodeId } from '../raft/node-id.ts';
+import { packed, unpacked } from '../wire/call-payload.ts';
 import { countOf, textOf } from '../wire/shape.ts';
 import { type DigestSaid, digestVerdict } from './digest-verdict.ts';
 import type { Checkpoint, DigestedMachine } from './group-member.ts';
-import { packed, unpacked } from '../wire/call-payload.ts';
 import type { MemberTiming } from './member-timing.ts';
 
 const DIGEST_MAX = 256;

@@ -23,6 +23,7 @@ import {
   waitsForFounder,
 } from './founding.ts';
 import type { Identity } from './identity.ts';
+import type { HandlerByMethod } from './member-calls.ts';
 import {
   decodeFateAnswer,
   decodeFoundingOrder,
@@ -36,7 +37,6 @@ import {
   type FoundingOrder,
   type Introduction,
 } from './member-frames.ts';
-import type { HandlerByMethod } from './member-calls.ts';
 import type { MemberTiming } from './member-timing.ts';
 import { Neighbourhood } from './neighbourhood.ts';
 

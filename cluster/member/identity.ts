@@ -4,6 +4,7 @@
 // database is the log's then.
 
 import { assert } from '../base/assert.ts';
+import { SerialWork } from '../base/serial-work.ts';
 import {
   type Founding,
   readClusterId,
@@ -15,7 +16,6 @@ import {
 import type { Kv } from '../platform/kv.ts';
 import { RpcRefusal } from '../transport/rpc-error.ts';
 import { type FoundingPromise, promiseOf, promiseText } from './founding.ts';
-import { SerialWork } from '../base/serial-work.ts';
 
 export class Identity {
   readonly #kv: Kv;

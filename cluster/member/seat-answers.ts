@@ -4,8 +4,8 @@
 import { FOUNDING_TERM } from '../log/cluster-identity.ts';
 import type { DurableLog } from '../log/durable-log.ts';
 import type { MemberRecord } from '../replica/group-record.ts';
-import { RpcRefusal } from '../transport/rpc-error.ts';
 import { tooOldText } from '../transport/hello-check.ts';
+import { RpcRefusal } from '../transport/rpc-error.ts';
 import type { RpcRequest } from '../transport/transport.ts';
 import { fateOf } from './founding.ts';
 import type { Leading } from './leading.ts';

@@ -1,10 +1,10 @@
 // The frames of a snapshot that travels between members, as bytes of calls.
 
 import type { SnapshotMessage } from '../raft/message.ts';
+import { packed, unpacked } from '../wire/call-payload.ts';
 import { messageFields, messageOf } from '../wire/message-codec.ts';
 import { bytesOf, countOf } from '../wire/shape.ts';
 import { WireDamage } from '../wire/wire-damage.ts';
-import { packed, unpacked } from '../wire/call-payload.ts';
 
 /** A chunk with its place; or, without bytes, the end. */
 export interface SnapshotPiece {

@@ -2,16 +2,16 @@
 // one that is not finishing yet; one of which nothing is heard is abandoned.
 
 import { messageOf } from '../base/message-of.ts';
+import { SerialWork } from '../base/serial-work.ts';
 import type { Clock, Timer } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { SnapshotMessage } from '../raft/message.ts';
 import type { NodeId } from '../raft/node-id.ts';
-import type { SnapshotIntake } from '../replica/group-replica.ts';
 import { GroupRefusal } from '../replica/group-refusal.ts';
+import type { SnapshotIntake } from '../replica/group-replica.ts';
 import { ReplicaError, SnapshotDamage } from '../replica/replica.ts';
 import { RpcRefusal } from '../transport/rpc-error.ts';
 import type { MemberTiming } from './member-timing.ts';
-import { SerialWork } from '../base/serial-work.ts';
 import { decodeBegin, decodePiece, encodeBegun, NOTHING } from './snapshot-frames.ts';
 
 export interface SnapshotInboxOptions {

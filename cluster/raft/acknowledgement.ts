@@ -1,7 +1,7 @@
 // The leader's receiving side: what followers' replies and failed sends say about their logs, and what
 // may be sent or committed because of it.
 
-import type { AppendReply, AppendRejection, HeartbeatReply } from './message.ts';
+import type { AppendRejection, AppendReply, HeartbeatReply } from './message.ts';
 import type { NodeId } from './node-id.ts';
 import type { Progress } from './progress.ts';
 import { onReadsAcknowledged, releaseParkedReads } from './reading.ts';

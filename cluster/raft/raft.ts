@@ -33,8 +33,8 @@ import { askRead, onReadIndexReply } from './reading.ts';
 import { restoreMembership } from './reconfiguration.ts';
 import type { Refusal } from './refusal.ts';
 import { broadcastHeartbeat } from './replication.ts';
-import { becomeFollower } from './standing.ts';
 import { onSnapshot } from './snapshotting.ts';
+import { becomeFollower } from './standing.ts';
 import { envelope, observe, type Raft, send } from './state.ts';
 import { abortTransfer, transferLeadership } from './transfer.ts';
 

@@ -32,9 +32,9 @@ import { applyChange, type ChangeOutcome } from './reconfiguration.ts';
 import type { Refusal } from './refusal.ts';
 import type { Snapshot } from './snapshot.ts';
 import {
-  hasCommittedInTerm,
   hardStateChanged,
   hardStateOf,
+  hasCommittedInTerm,
   type Raft,
   type ReadState,
   type SoftState,

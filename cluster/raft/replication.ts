@@ -1,7 +1,7 @@
 // The leader's sending side: entries, heartbeats and, where entries are gone, snapshots; and how its
 // own log grows and commits. What comes back is handled in acknowledgement.ts.
 
-import { type Entry, payloadSizeBytes, type ProposedEntry } from './entry.ts';
+import { type Entry, type ProposedEntry, payloadSizeBytes } from './entry.ts';
 import type { NodeId } from './node-id.ts';
 import type { Progress } from './progress.ts';
 import { quorumIndex } from './quorum.ts';

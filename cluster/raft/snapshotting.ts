@@ -1,11 +1,11 @@
 // A follower takes a snapshot from its leader, unless its own log already reaches as far.
 
+import { membersOf } from './membership.ts';
 import type { SnapshotMessage } from './message.ts';
 import { NO_NODE } from './node-id.ts';
-import { membersOf } from './membership.ts';
 import { restoreMembership } from './reconfiguration.ts';
-import { becomeFollower } from './standing.ts';
 import type { Snapshot } from './snapshot.ts';
+import { becomeFollower } from './standing.ts';
 import { envelope, observe, type Raft, send } from './state.ts';
 
 /** Installs or ignores a snapshot, and tells the leader how far the log reaches either way. */

@@ -3,8 +3,8 @@
 
 import { unreachable } from '../base/unreachable.ts';
 import { NO_NODE, type NodeId } from './node-id.ts';
-import { sendAppend } from './replication.ts';
 import type { Refusal } from './refusal.ts';
+import { sendAppend } from './replication.ts';
 import { envelope, observe, progressOf, type Raft, send } from './state.ts';
 
 /** Starts a transfer as leader, or hands the wish on to the leader. */

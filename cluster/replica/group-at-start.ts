@@ -4,8 +4,8 @@
 import type { DurableLog } from '../log/durable-log.ts';
 import { type Membership, NO_MEMBERS } from '../raft/membership.ts';
 import type { NodeId } from '../raft/node-id.ts';
-import { recordOf } from './workers/apply-worker.ts';
 import type { Machine } from './replica.ts';
+import { recordOf } from './workers/apply-worker.ts';
 
 export interface AtStart {
   readonly nodeId: NodeId;

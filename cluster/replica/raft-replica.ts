@@ -5,29 +5,29 @@
 
 import { assert } from '../base/assert.ts';
 import { unreachable } from '../base/unreachable.ts';
-import type { MembershipChange } from '../raft/membership-change.ts';
 import { membersOf, sameMembership } from '../raft/membership.ts';
+import type { MembershipChange } from '../raft/membership-change.ts';
 import type { Message, SnapshotMessage } from '../raft/message.ts';
 import { NO_NODE, type NodeId } from '../raft/node-id.ts';
-import { type Applied, type AppliedChange, recordOf } from './workers/apply-worker.ts';
 import { DEFAULT_GROUP_LIMITS, DEFAULT_GROUP_TIMING } from './group-limits.ts';
 import type { GroupRecord } from './group-record.ts';
 import { GroupRefusal } from './group-refusal.ts';
 import type {
-  GroupReplica,
   GroupLead,
+  GroupReplica,
   GroupStatus,
   RaftReplicaOptions,
   SnapshotIntake,
 } from './group-replica.ts';
 import type { HandOverResult } from './leading/hand-over.ts';
-import { Inbox, type Input } from './turn/inbox.ts';
 import { Listeners } from './listeners.ts';
-import { proposeQueued } from './requests/propose-queued.ts';
-import { createParts, type ReplicaLoop, type ReplicaParts } from './replica-parts.ts';
 import { ReplicaError, type ReplicaStatus } from './replica.ts';
-import { reasonToIgnore, screenSnapshot } from './turn/screening.ts';
+import { createParts, type ReplicaLoop, type ReplicaParts } from './replica-parts.ts';
+import { proposeQueued } from './requests/propose-queued.ts';
 import { groupLeadOf, groupStatusOf, replicaStatusOf } from './status-views.ts';
+import { Inbox, type Input } from './turn/inbox.ts';
+import { reasonToIgnore, screenSnapshot } from './turn/screening.ts';
+import { type Applied, type AppliedChange, recordOf } from './workers/apply-worker.ts';
 
 /** Starts as a follower; a group of one leads as soon as its disk has its vote. */
 export function openRaftReplica<Outcome>(

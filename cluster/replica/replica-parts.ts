@@ -4,27 +4,27 @@
 import { membersOf } from '../raft/membership.ts';
 import { NO_NODE, type NodeId } from '../raft/node-id.ts';
 import type { RawNode } from '../raft/raw-node.ts';
-import { AppendWorker } from './workers/append-worker.ts';
-import { type Applied, ApplyWorker } from './workers/apply-worker.ts';
-import { Campaigning } from './leading/campaigning.ts';
-import { Contact } from './leading/contact.ts';
-import { DiskWatch } from './workers/disk-watch.ts';
 import { membershipAtStart } from './group-at-start.ts';
 import { electionMs, type GroupLimits, type GroupTiming, heartbeatMs } from './group-limits.ts';
 import type { GroupRecord } from './group-record.ts';
 import type { RaftReplicaOptions } from './group-replica.ts';
+import { Campaigning } from './leading/campaigning.ts';
+import { Contact } from './leading/contact.ts';
 import { HandOver } from './leading/hand-over.ts';
-import type { Input } from './turn/inbox.ts';
+import { successorsOf } from './leading/successors.ts';
 import { MembershipProposals } from './requests/membership-proposals.ts';
 import { PendingProposals } from './requests/pending-proposals.ts';
+import { ReadBarriers } from './requests/read-barriers.ts';
+import { Snapshots } from './snapshots/snapshots.ts';
+import type { Input } from './turn/inbox.ts';
 import { loggingTo } from './turn/raft-events.ts';
 import { createRaftNode } from './turn/raft-node.ts';
 import { RaftWork } from './turn/raft-work.ts';
-import { ReadBarriers } from './requests/read-barriers.ts';
-import { Snapshots } from './snapshots/snapshots.ts';
-import { StoredLog } from './workers/stored-log.ts';
-import { successorsOf } from './leading/successors.ts';
 import { Ticker } from './turn/ticker.ts';
+import { AppendWorker } from './workers/append-worker.ts';
+import { type Applied, ApplyWorker } from './workers/apply-worker.ts';
+import { DiskWatch } from './workers/disk-watch.ts';
+import { StoredLog } from './workers/stored-log.ts';
 import { type Spare, spareOf } from './workers/trimming.ts';
 
 /** What the parts see of the loop. */

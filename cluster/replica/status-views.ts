@@ -5,12 +5,12 @@ import { isMemberOf } from '../raft/membership.ts';
 import { NO_NODE, type NodeId } from '../raft/node-id.ts';
 import type { ProgressView } from '../raft/progress.ts';
 import type { Status } from '../raft/raw-node.ts';
-import type { Contact } from './leading/contact.ts';
-import type { DiskWatch } from './workers/disk-watch.ts';
 import type { GroupLead, GroupStatus } from './group-replica.ts';
-import type { Inbox } from './turn/inbox.ts';
-import type { PendingProposals } from './requests/pending-proposals.ts';
+import type { Contact } from './leading/contact.ts';
 import type { ReplicaStatus, Standing } from './replica.ts';
+import type { PendingProposals } from './requests/pending-proposals.ts';
+import type { Inbox } from './turn/inbox.ts';
+import type { DiskWatch } from './workers/disk-watch.ts';
 
 export interface ReplicaStatusFacts {
   readonly status: Status;

@@ -3,21 +3,21 @@
 // a hand-over takes. The logs are in memory and applying costs nothing: what is measured is the feed. Both
 // sides are this one process.
 
-import { adoptSha256 } from '../../cluster/platform/sha256.ts';
-import type { NetAddress } from '../../cluster/platform/net.ts';
-import { openTransport } from '../../cluster/transport/open-transport.ts';
-import { RpcRefusal } from '../../cluster/transport/rpc-error.ts';
-import type { RpcServer, Transport } from '../../cluster/transport/transport.ts';
 import { Gossip } from '../../cluster/federation/directory/gossip.ts';
 import { FeedServer, type FeedStanding } from '../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../cluster/federation/feed/subscriber.ts';
 import type { GlobalEntry } from '../../cluster/federation/global-log.ts';
-import { SnapshotLender } from '../../cluster/federation/snapshot/snapshot-lender.ts';
 import { Slots } from '../../cluster/federation/slots/slots.ts';
-import { systemClock } from '../../src/platform-node/system-clock.ts';
+import { SnapshotLender } from '../../cluster/federation/snapshot/snapshot-lender.ts';
+import type { NetAddress } from '../../cluster/platform/net.ts';
+import { adoptSha256 } from '../../cluster/platform/sha256.ts';
+import { openTransport } from '../../cluster/transport/open-transport.ts';
+import { RpcRefusal } from '../../cluster/transport/rpc-error.ts';
+import type { RpcServer, Transport } from '../../cluster/transport/transport.ts';
 import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
-import { systemRandom } from '../../src/platform-node/system-random.ts';
 import { openWsNet } from '../../src/platform-node/net/ws-net.ts';
+import { systemClock } from '../../src/platform-node/system-clock.ts';
+import { systemRandom } from '../../src/platform-node/system-random.ts';
 import { MemoryLog } from '../../test/cluster/federation/memory-log.ts';
 import { SecondaryState } from '../../test/cluster/federation/secondary-state.ts';
 import { shown, table } from './figures.ts';

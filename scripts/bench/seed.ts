@@ -1,10 +1,10 @@
 // Fills a data folder with tokens through the node's own write path, without HTTP: every command is
 // encoded, logged, applied and synced as in service.
 
-import { readSettings } from '../../src/node/settings/settings.ts';
-import { openNode } from '../../src/node/node.ts';
-import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import type { AccessorId, SecretId } from '../../src/acl/ids.ts';
+import { openNode } from '../../src/node/node.ts';
+import { readSettings } from '../../src/node/settings/settings.ts';
+import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
 
 export const MANAGEMENT_SECRET = '11111111-2222-4333-8444-555555555555';

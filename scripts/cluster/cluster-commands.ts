@@ -11,8 +11,8 @@ import {
   DATACENTERS_MAX,
   datacentersOf,
   nodesNamed,
-  planCluster,
   PORTS_OF_A_NODE,
+  planCluster,
   SERVERS_MAX,
 } from './cluster-plan.ts';
 import { ClusterRefusal } from './cluster-refusal.ts';

@@ -10,8 +10,8 @@ import { type ClusterDescription, ClusterFiles } from './cluster-files.ts';
 import {
   asJoiner,
   type ClusterPlan,
-  dataFolderOf,
   datacentersOf,
+  dataFolderOf,
   environmentOf,
   flagsOf,
   HOST,

@@ -3,8 +3,8 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { randomFrom } from '../../test/hard/crash-load.ts';
 import { nextStopSignal, SAME_SIGNAL_MS } from '../../src/platform-node/process/stop-signal.ts';
+import { randomFrom } from '../../test/hard/crash-load.ts';
 import { exitAtSignals } from '../exit-at-signals.ts';
 import { scriptProgram, wholeNumber } from '../script-program.ts';
 import { soak } from './soak.ts';

@@ -1,7 +1,7 @@
 // One soak: a local cluster under load and faults for a while, then quiet, then the reckoning.
 
-import { mkdtempSync, rmSync } from 'node:fs';
 import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,8 +10,8 @@ import {
   type ClusterShape,
   datacentersOf,
   nodesNamed,
-  planCluster,
   PORTS_OF_A_NODE,
+  planCluster,
 } from '../cluster/cluster-plan.ts';
 import { figuresOfAll } from '../cluster/figures.ts';
 import { freePorts } from '../cluster/free-ports.ts';

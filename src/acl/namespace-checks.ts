@@ -5,8 +5,8 @@ import type { NamespaceDraft } from './drafts.ts';
 import { invalid } from './error.ts';
 import { DEFAULT_NAMESPACE } from './ids.ts';
 import { type ResolvedLinks, uniqueIds } from './links.ts';
-import type { Namespace } from './namespace.ts';
 import { requireNamespaceName } from './names.ts';
+import type { Namespace } from './namespace.ts';
 import { requireSameAddress } from './refusals.ts';
 import type { Unstamped } from './stamped.ts';
 

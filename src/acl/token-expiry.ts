@@ -2,8 +2,8 @@
 // configured bounds. A token is void from the moment after its expiration time, for every reader.
 // Deleting void tokens is a duty of the leader and nothing here.
 
-import { formatDuration, MAX_DURATION_NS } from './duration.ts';
 import type { TokenDraft } from './drafts.ts';
+import { formatDuration, MAX_DURATION_NS } from './duration.ts';
 import { AclError, invalid } from './error.ts';
 import {
   type Instant,

@@ -5,9 +5,9 @@
 import { messageOf } from '../../cluster/base/message-of.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
-import { FIRST_LINK, isBeginning, linkIn, linked } from './audit-chain.ts';
+import { FIRST_LINK, isBeginning, linked, linkIn } from './audit-chain.ts';
 import type { AuditRecord } from './audit-record.ts';
-import { Repeats, REPEATS_WINDOW_MS } from './repeats.ts';
+import { REPEATS_WINDOW_MS, Repeats } from './repeats.ts';
 
 /** Where the lines go. One call at a time. */
 export interface AuditFile {

@@ -6,7 +6,6 @@ import { messageOf } from '../../cluster/base/message-of.ts';
 import { AclError } from '../acl/error.ts';
 import { ANONYMOUS_ACCESSOR } from '../acl/ids.ts';
 import type { Call } from '../service/call.ts';
-import { isDenial } from '../service/rights/denials.ts';
 import { OPERATION_TABLE } from '../service/operation-table.ts';
 import type { OperationInput, OperationName, Operations, Soon } from '../service/operations.ts';
 import type {
@@ -15,14 +14,15 @@ import type {
   OperatorName,
   OperatorOutput,
 } from '../service/operators/operator-operations.ts';
-import { OPERATOR_TABLE } from '../service/operators/operator-table.ts';
 import type { RestoreIntake } from '../service/operators/operator-port.ts';
+import { OPERATOR_TABLE } from '../service/operators/operator-table.ts';
+import { isDenial } from '../service/rights/denials.ts';
 import type { AuditRecord } from './audit-record.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import {
+  type Asker,
   accessorIdOf,
   answerOf,
-  type Asker,
   failureOf,
   inputIn,
   objectIn,

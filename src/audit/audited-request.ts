@@ -6,8 +6,8 @@ import { ANONYMOUS_SECRET, lookupBytes, type SecretId } from '../acl/ids.ts';
 import { isNamespaceName } from '../acl/names.ts';
 import type { Call } from '../service/call.ts';
 import { ALL_NAMESPACES } from '../service/rights/select-namespace.ts';
-import { NotAsked } from '../service/writes/tries.ts';
 import type { ObjectView, WriteMeta, WriteResult } from '../service/views.ts';
+import { NotAsked } from '../service/writes/tries.ts';
 import type { StateView } from '../state/view.ts';
 import type { AuditObject, AuditRecord } from './audit-record.ts';
 

@@ -6,12 +6,12 @@ import type { AuthMethodValidator } from './auth-method-validator.ts';
 import { createAwsIam } from './aws/aws-iam.ts';
 import { checkNamespaceRules } from './binding/binding-names.ts';
 import { createJwt } from './jwt/jwt.ts';
+import { PemKeys } from './jwt/pem-keys.ts';
+import { SignatureChecks } from './jwt/signature-checks.ts';
 import { createKubernetes } from './kubernetes.ts';
 import { createOidc, createOidcFlow, type OidcFlow } from './oidc/oidc.ts';
 import { outsideOf } from './outside/outside.ts';
-import { PemKeys } from './jwt/pem-keys.ts';
 import { Providers } from './outside/providers.ts';
-import { SignatureChecks } from './jwt/signature-checks.ts';
 import type { Surroundings } from './outside/surroundings.ts';
 
 export type AuthMethodTypes = Readonly<Record<AuthMethodType, AuthMethodValidator>>;

@@ -3,8 +3,8 @@
 // AclError('invalid') and starts `Invalid Auth Method: `; values are never repeated in an error,
 // because some of them are secrets.
 
-import { type AclError, invalid } from '../acl/error.ts';
 import type { JsonValue } from '../acl/auth-method.ts';
+import { type AclError, invalid } from '../acl/error.ts';
 
 /** A refusal of an auth method's configuration. */
 export function invalidConfig(message: string): AclError {

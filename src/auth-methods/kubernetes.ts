@@ -9,6 +9,8 @@ import type { AuthMethodValidator } from './auth-method-validator.ts';
 import { ConfigReader, invalidConfig } from './config-reader.ts';
 import type { AttributeNames, Identity } from './identity.ts';
 import { checkBearerLength, refused } from './jwt/jws.ts';
+import { checkCertificates, requireFewCertificates } from './jwt/signing-keys.ts';
+import type { Outside } from './outside/outside.ts';
 import {
   ask,
   isRecord,
@@ -17,9 +19,7 @@ import {
   parseHttpUrl,
   RemoteFailure,
 } from './outside/remote.ts';
-import { checkCertificates, requireFewCertificates } from './jwt/signing-keys.ts';
 import type { Surroundings } from './outside/surroundings.ts';
-import type { Outside } from './outside/outside.ts';
 
 /** The annotation of a service account that replaces its name; deployed clusters carry it. */
 const NAME_ANNOTATION = 'consul.hashicorp.com/service-name';

@@ -7,14 +7,14 @@ import type { AuthMethod } from '../acl/auth-method.ts';
 import type { BindingRule, BindType } from '../acl/binding-rule.ts';
 import { requireBoundName } from '../acl/binding-rule-checks.ts';
 import { AclError } from '../acl/error.ts';
-import { identityLists } from '../acl/identity-checks.ts';
 import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../acl/identities.ts';
+import { identityLists } from '../acl/identity-checks.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName, type PolicyId, type RoleId } from '../acl/ids.ts';
 import { requireNamespaceName } from '../acl/names.ts';
-import type { AttributeNames, Identity } from './identity.ts';
 import { interpolate } from './binding/interpolate.ts';
-import { refused } from './jwt/jws.ts';
 import { compileSelector } from './binding/selector.ts';
+import type { AttributeNames, Identity } from './identity.ts';
+import { refused } from './jwt/jws.ts';
 
 /**
  * So much may the selectors of one login cost together, in the steps of `Selector`: about half a second at the

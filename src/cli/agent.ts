@@ -5,8 +5,8 @@
 import { extname, resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { messageOf } from '../../cluster/base/message-of.ts';
-import { textOfAddress } from '../node/settings/net-address.ts';
 import type { RunningNode } from '../node/node.ts';
+import { textOfAddress } from '../node/settings/net-address.ts';
 import {
   isManagementGuessable,
   readSettings,
@@ -14,18 +14,18 @@ import {
   SettingsError,
   shownSettings,
 } from '../node/settings/settings.ts';
-import { strayVariables } from '../node/settings/stray-variables.ts';
 import {
   flagOf,
   SETTING_KEYS,
   type SettingKey,
   variableOf,
 } from '../node/settings/settings-keys.ts';
+import { strayVariables } from '../node/settings/stray-variables.ts';
 import { readTextFile, shortHostName } from '../platform-node/disk/files.ts';
+import { TableChecks } from '../platform-node/disk/table-checks.ts';
 import { type ServiceNews, tellServiceManager } from '../platform-node/process/service-manager.ts';
 import { nextStopSignal } from '../platform-node/process/stop-signal.ts';
 import { STOP_MAX_MS, stoppedInTime } from '../platform-node/process/stopped-in-time.ts';
-import { TableChecks } from '../platform-node/disk/table-checks.ts';
 import { CommandFailed } from './failed.ts';
 import { parseJsonSettings } from './settings-text.ts';
 import { UsageError } from './usage-error.ts';

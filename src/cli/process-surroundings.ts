@@ -1,10 +1,10 @@
 // The real surroundings of a command: this process's environment, its streams, the disk and the net.
 
-import { httpTransport } from '../platform-node/net/http-transport.ts';
 import { readStandardInput, readTextFile, writeSecretFile } from '../platform-node/disk/files.ts';
 import { isSealed, sealed, unsealed } from '../platform-node/disk/sealed-archive.ts';
-import { systemRandom } from '../platform-node/system-random.ts';
 import { createWholeFile, readChunks } from '../platform-node/disk/whole-file.ts';
+import { httpTransport } from '../platform-node/net/http-transport.ts';
+import { systemRandom } from '../platform-node/system-random.ts';
 import type { Output, Surroundings } from './surroundings.ts';
 
 /** Longer than a server waits for a leader, shorter than a person waits for an answer. */

@@ -16,7 +16,7 @@ import {
   type ListName,
 } from './call-types.ts';
 import { ClientError } from './client-error.ts';
-import { namedCalls, type NamedCalls } from './groups.ts';
+import { type NamedCalls, namedCalls } from './groups.ts';
 import { type SnapshotCalls, snapshotCalls } from './snapshots.ts';
 import {
   type Transport,

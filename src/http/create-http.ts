@@ -14,33 +14,33 @@ import {
 } from '../api/endpoints/endpoints-operator.ts';
 import type { OperationName } from '../service/operations.ts';
 import { fastifyOptionsOf, REDIRECT_PATH, REFUSED_PATH } from './fastify-options.ts';
-import { limitConnections } from './limits/connection-limit.ts';
-import { Exchange, RetryLater } from './wire/exchange.ts';
-import { HeldRequests } from './limits/held-requests.ts';
-import { ENDPOINT_BY_OPERATION } from './routes/operation-types.ts';
-import { Parked } from './serving/parked.ts';
-import type { HttpParts } from './parts.ts';
-import { type Entrance, PlainLane } from './routes/plain-lane.ts';
-import { RateLimit, type RequestSort } from './limits/rate-limit.ts';
-import { RouteTable, routePathOf } from './routes/route-table.ts';
 import { RouteStats } from './figures/route-stats.ts';
-import { serveInTurn } from './serving/serve-in-turn.ts';
-import { serveNode } from './serving/serve-node.ts';
-import { serveOperator } from './serving/serve-operator.ts';
-import { serveSnapshot } from './serving/serve-snapshot.ts';
-import {
-  type Found,
-  missingServer,
-  operationServer,
-  type Shared,
-} from './serving/serve-operation.ts';
-import { TokenInUrlWarning } from './wire/token-in-url.ts';
+import { limitConnections } from './limits/connection-limit.ts';
+import { HeldRequests } from './limits/held-requests.ts';
+import { RateLimit, type RequestSort } from './limits/rate-limit.ts';
+import type { HttpParts } from './parts.ts';
+import { ENDPOINT_BY_OPERATION } from './routes/operation-types.ts';
+import { type Entrance, PlainLane } from './routes/plain-lane.ts';
+import { RouteTable, routePathOf } from './routes/route-table.ts';
 import {
   answerRedirect,
   answerUnknownPath,
   answerWrongMethod,
   refusePath,
 } from './routes/unrouted.ts';
+import { Parked } from './serving/parked.ts';
+import { serveInTurn } from './serving/serve-in-turn.ts';
+import { serveNode } from './serving/serve-node.ts';
+import {
+  type Found,
+  missingServer,
+  operationServer,
+  type Shared,
+} from './serving/serve-operation.ts';
+import { serveOperator } from './serving/serve-operator.ts';
+import { serveSnapshot } from './serving/serve-snapshot.ts';
+import { Exchange, RetryLater } from './wire/exchange.ts';
+import { TokenInUrlWarning } from './wire/token-in-url.ts';
 
 type Serve = (exchange: Exchange, found: Found) => Promise<void> | void;
 /** Whether a request may go on; one that may not is answered. */

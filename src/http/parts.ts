@@ -6,8 +6,8 @@ import type { Random } from '../../cluster/platform/random.ts';
 import type { Call } from '../service/call.ts';
 import type { Operations } from '../service/operations.ts';
 import type { Operator } from '../service/operators/operator-operations.ts';
-import type { DefaultToken } from './serving/default-token.ts';
 import type { MetricsRegistry } from './figures/metrics.ts';
+import type { DefaultToken } from './serving/default-token.ts';
 import type { NodeInfo } from './serving/node-info.ts';
 import type { HttpSettings } from './settings.ts';
 

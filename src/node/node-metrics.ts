@@ -7,12 +7,12 @@ import type { GaugeBehind } from '../http/figures/metric-descriptions.ts';
 import type { MetricsRegistry } from '../http/figures/metrics.ts';
 import { COUNTER_NAMES, type Metrics } from '../service/metrics.ts';
 import type { StateView } from '../state/view.ts';
+import type { Forwarding } from './calls/forwarding.ts';
+import type { Platform } from './platform.ts';
 import type { ClockWatch } from './reign/clock-watch.ts';
 import type { FeatureLevel } from './reign/feature-level.ts';
-import type { Forwarding } from './calls/forwarding.ts';
 import type { LeaderDuties } from './reign/leader-duties.ts';
 import type { LoopWatch } from './reign/loop-watch.ts';
-import type { Platform } from './platform.ts';
 
 const PREFIX = 'conclave.';
 

@@ -6,28 +6,28 @@ import type { Promotion } from '../../cluster/federation/promotion/promotion.ts'
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
 import type { ReplicaStatus } from '../../cluster/replica/replica.ts';
-import { DefaultToken } from '../http/serving/default-token.ts';
 import { createHttp } from '../http/create-http.ts';
 import { MetricsRegistry } from '../http/figures/metrics.ts';
-import type { NodeInfo } from '../http/serving/node-info.ts';
 import type { HttpParts } from '../http/parts.ts';
+import { DefaultToken } from '../http/serving/default-token.ts';
+import type { NodeInfo } from '../http/serving/node-info.ts';
 import type { Operations } from '../service/operations.ts';
 import { NEWEST_LEVEL } from '../state/commands/feature-levels.ts';
-import { groupPlanOf } from './settings/cluster-settings.ts';
-import { httpSettingsOf, secretOf } from './settings/derive-settings.ts';
-import { exportFederationMetrics } from './federation/federation-metrics.ts';
 import { fatalOf } from './fatal.ts';
-import { federationPlanOf } from './settings/federation-settings.ts';
+import { exportFederationMetrics } from './federation/federation-metrics.ts';
 import { GroupNodeInfo } from './group-node-info.ts';
-import { ClockWatch } from './reign/clock-watch.ts';
-import { LoopWatch } from './reign/loop-watch.ts';
-import { textOfAddress } from './settings/net-address.ts';
 import { exportCertificateMetrics, exportNodeMetrics } from './node-metrics.ts';
 import { NodeService } from './node-service.ts';
 import { doorsFor, openAudit } from './open-audit.ts';
 import { type OpenGroup, openGroup } from './open-group.ts';
 import { openOperators } from './operators/operators.ts';
 import type { Platform } from './platform.ts';
+import { ClockWatch } from './reign/clock-watch.ts';
+import { LoopWatch } from './reign/loop-watch.ts';
+import { groupPlanOf } from './settings/cluster-settings.ts';
+import { httpSettingsOf, secretOf } from './settings/derive-settings.ts';
+import { federationPlanOf } from './settings/federation-settings.ts';
+import { textOfAddress } from './settings/net-address.ts';
 import type { Settings } from './settings/settings.ts';
 
 export interface NodeOptions {

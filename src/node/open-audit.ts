@@ -3,8 +3,8 @@
 import type { Closer } from '../../cluster/base/closer.ts';
 import { messageOf } from '../../cluster/base/message-of.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
-import { AuditedDoors } from '../audit/audited-doors.ts';
 import { AuditTrail } from '../audit/audit-trail.ts';
+import { AuditedDoors } from '../audit/audited-doors.ts';
 import type { MetricsRegistry } from '../http/figures/metrics.ts';
 import type { HttpParts } from '../http/parts.ts';
 import type { StateView } from '../state/view.ts';

@@ -3,14 +3,14 @@
 
 import { must } from '../../cluster/base/assert.ts';
 import type { Closer } from '../../cluster/base/closer.ts';
-import type { Member } from '../../cluster/member/group-member.ts';
 import { readClusterId } from '../../cluster/log/cluster-identity.ts';
+import type { Member } from '../../cluster/member/group-member.ts';
 import { openMember } from '../../cluster/member.ts';
 import type { Outcome } from '../state/commands/outcome.ts';
 import { StateMachine } from '../state/machine.ts';
-import { groupPlanOf } from './settings/cluster-settings.ts';
 import { dropOtherGenerations, generationsOf, requireLogOfState } from './generations.ts';
 import type { Platform } from './platform.ts';
+import { groupPlanOf } from './settings/cluster-settings.ts';
 import type { Settings } from './settings/settings.ts';
 
 export interface GroupOptions {

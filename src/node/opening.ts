@@ -2,9 +2,9 @@
 // To be ready it must besides know a leader, and have caught up once since its start with what that leader
 // began its reign with. Why it cannot yet, or not any more, is told in words.
 
+import type { MemberStanding } from '../../cluster/member/group-member.ts';
 import type { Clock, Timer } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
-import type { MemberStanding } from '../../cluster/member/group-member.ts';
 import { GoalWaiters } from '../service/goal-waiters.ts';
 
 export interface OpeningOptions {

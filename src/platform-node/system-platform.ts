@@ -7,8 +7,6 @@ import type { AuditFile } from '../audit/audit-trail.ts';
 import type { Platform } from '../node/platform.ts';
 import type { Settings } from '../node/settings/settings.ts';
 import { OutputFile, RotatingFile } from './disk/audit-file.ts';
-import { NodeCertificates } from './net/certificates.ts';
-import { ConnectionRoom } from './net/connection-room.ts';
 import { makeFolder } from './disk/durable-files.ts';
 import {
   databaseFolder,
@@ -17,21 +15,23 @@ import {
   keptNodeId,
   takeBootstrapReset,
 } from './disk/files.ts';
-import { serveHttp } from './net/http-serving.ts';
-import { NodeHttpsClient } from './net/https-client.ts';
-import { openJsonLog } from './process/json-log.ts';
 import { openLevelKv } from './disk/level-kv.ts';
-import { watchLoopDelay } from './process/loop-delay.ts';
-import { placeObjectsYoung } from './process/object-placement.ts';
 import { fileSharesOf, openFilesMax } from './disk/open-files.ts';
-import { systemClock } from './system-clock.ts';
-import { systemRandom } from './system-random.ts';
+import { TableChecks } from './disk/table-checks.ts';
 import { systemRunningSha256 } from './hashes/system-running-sha256.ts';
 import { systemSha256 } from './hashes/system-sha256.ts';
-import { END_MAX_MS, endAfterFatal } from './process/stopped-in-time.ts';
-import { TableChecks } from './disk/table-checks.ts';
 import { adoptWasmBlake2b256 } from './hashes/wasm-blake2b.ts';
+import { NodeCertificates } from './net/certificates.ts';
+import { ConnectionRoom } from './net/connection-room.ts';
+import { serveHttp } from './net/http-serving.ts';
+import { NodeHttpsClient } from './net/https-client.ts';
 import { openWsNet } from './net/ws-net.ts';
+import { openJsonLog } from './process/json-log.ts';
+import { watchLoopDelay } from './process/loop-delay.ts';
+import { placeObjectsYoung } from './process/object-placement.ts';
+import { END_MAX_MS, endAfterFatal } from './process/stopped-in-time.ts';
+import { systemClock } from './system-clock.ts';
+import { systemRandom } from './system-random.ts';
 
 const STANDARD_ERROR = 2;
 

@@ -3,7 +3,7 @@
 
 import type { Position } from './rule-set.ts';
 import { isIllFormed, requireDepth, type SourceText, syntaxError } from './source-text.ts';
-import type { ItemNode, LiteralNode, ListNode, ObjectNode, ValueNode } from './syntax-tree.ts';
+import type { ItemNode, ListNode, LiteralNode, ObjectNode, ValueNode } from './syntax-tree.ts';
 
 /** True iff the text is to be read as JSON. */
 export function looksLikeJson(text: string): boolean {

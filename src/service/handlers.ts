@@ -1,6 +1,8 @@
 // Which function runs which operation. Total by type: an operation without one does not compile.
 
-import { authorize, authorizeToken } from './rights/authorize.ts';
+import { replicationStatus } from './datacenters/replication-status.ts';
+import { login, logout } from './logins/login.ts';
+import { oidcAuthUrl, oidcCallback } from './logins/oidc-login.ts';
 import {
   createAuthMethod,
   deleteAuthMethod,
@@ -16,8 +18,6 @@ import {
   updateBindingRule,
 } from './objects/binding-rules.ts';
 import { bootstrap } from './objects/bootstrap.ts';
-import { allowDatacenter, removeDatacenter } from './operators/datacenters.ts';
-import { login, logout } from './logins/login.ts';
 import {
   createNamespace,
   deleteNamespace,
@@ -25,8 +25,6 @@ import {
   readNamespace,
   updateNamespace,
 } from './objects/namespaces.ts';
-import { oidcAuthUrl, oidcCallback } from './logins/oidc-login.ts';
-import type { OperationInput, OperationName, Soon } from './operations.ts';
 import {
   createPolicy,
   deletePolicy,
@@ -35,7 +33,6 @@ import {
   readPolicyByName,
   updatePolicy,
 } from './objects/policies.ts';
-import { replicationStatus } from './datacenters/replication-status.ts';
 import {
   createRole,
   deleteRole,
@@ -44,7 +41,6 @@ import {
   readRoleByName,
   updateRole,
 } from './objects/roles.ts';
-import type { Request, Service } from './service.ts';
 import {
   listTemplates,
   previewTemplatedPolicy,
@@ -59,6 +55,10 @@ import {
   readToken,
   updateToken,
 } from './objects/tokens.ts';
+import type { OperationInput, OperationName, Soon } from './operations.ts';
+import { allowDatacenter, removeDatacenter } from './operators/datacenters.ts';
+import { authorize, authorizeToken } from './rights/authorize.ts';
+import type { Request, Service } from './service.ts';
 
 export type Handler<Name extends OperationName> = (
   service: Service,

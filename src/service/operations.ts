@@ -13,8 +13,8 @@ import type {
 import type { ShownReplication, ShownTemplate } from '../api/render/shown.ts';
 import type { Position } from '../state/commands/outcome.ts';
 import type { Page } from '../state/view.ts';
-import type { AuthorizationAnswer, AuthorizationItem } from './rights/authorization-types.ts';
 import type { Call } from './call.ts';
+import type { AuthorizationAnswer, AuthorizationItem } from './rights/authorization-types.ts';
 import type {
   AuthMethodView,
   BindingRuleView,

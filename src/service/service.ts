@@ -3,12 +3,12 @@
 
 import type { RequestMark } from '../state/commands/commands.ts';
 import type { Call } from './call.ts';
-import type { CallerResolver } from './rights/caller-resolver.ts';
 import type { ServiceDeps } from './deps.ts';
 import type { GoalWaiters } from './goal-waiters.ts';
-import type { LinkNames } from './objects/link-names.ts';
 import type { PendingLogins } from './logins/pending-logins.ts';
+import type { LinkNames } from './objects/link-names.ts';
 import type { PositionWaiters } from './position-waiters.ts';
+import type { CallerResolver } from './rights/caller-resolver.ts';
 import type { RefusedRequests } from './writes/refused-requests.ts';
 import type { Attempt } from './writes/run-as-leader.ts';
 

@@ -8,9 +8,9 @@ import type { Namespace } from '../acl/namespace.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
-import type { AckLevel } from './call.ts';
 import type { Position } from '../state/commands/outcome.ts';
 import type { TableName } from '../state/view.ts';
+import type { AckLevel } from './call.ts';
 
 /** A link with its name as of now; links to what no longer exists are left out. */
 export interface NamedLink {

@@ -8,6 +8,7 @@ import type { LogWitness } from '../../cluster/log/log-entry.ts';
 import type { KvWrite } from '../../cluster/platform/kv.ts';
 import type { AccessorId, NamespaceName } from '../acl/ids.ts';
 import type { Token } from '../acl/token.ts';
+import type { Position } from './commands/outcome.ts';
 import { globalEffectsOf, type RowEffect } from './global-effects.ts';
 import type { EntryBody, EntryRequest, GlobalEntry } from './global-log/global-entry.ts';
 import {
@@ -16,18 +17,17 @@ import {
   promisedWith,
   withoutKept,
 } from './global-log/global-log-writer.ts';
+import { forkIndexOf } from './global-log/left-fork.ts';
 import type { WrittenEntry } from './global-log/recent-entries.ts';
 import { isPrimary, type Replication } from './global-log/replication.ts';
-import { forkIndexOf } from './global-log/left-fork.ts';
 import { StagedImport } from './global-log/staged-import.ts';
+import { notPrimary } from './refusals.ts';
+import type { Getter } from './rows/getter.ts';
 import type { KeyspaceStep } from './rows/keyspaces.ts';
 import { LinkTargets } from './rows/link-targets.ts';
 import { encodeMeta, type Meta } from './rows/meta.ts';
 import { type ArrivedRow, ObjectRows, type Sums } from './rows/object-rows.ts';
 import type { ObjectTable } from './rows/objects.ts';
-import type { Position } from './commands/outcome.ts';
-import type { Getter } from './rows/getter.ts';
-import { notPrimary } from './refusals.ts';
 import { RowBuffer, type WritableRows } from './rows/row-buffer.ts';
 import type { RowsBefore } from './rows/rows-before.ts';
 import type { Stamped } from './rows/stamp.ts';

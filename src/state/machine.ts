@@ -4,7 +4,7 @@
 // worked out already. Opening reads one row, however large the state is. A whole state
 // can leave as a snapshot, and come in beside the present one, which serves until the other takes over.
 
-import { assert, AssertionError, must } from '../../cluster/base/assert.ts';
+import { AssertionError, assert, must } from '../../cluster/base/assert.ts';
 import type { LogEntry, LogWitness } from '../../cluster/log/log-entry.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
@@ -12,25 +12,25 @@ import { applyCommand } from './apply/apply-command.ts';
 import { ChangeSet, type Finished } from './change-set.ts';
 import { decodeCommand } from './commands/command-codec.ts';
 import type { Command } from './commands/commands.ts';
+import { levelOf, NEWEST_LEVEL } from './commands/feature-levels.ts';
+import type { Outcome } from './commands/outcome.ts';
+import { type ForkSnapshot, forkSnapshotOf } from './global-log/fork-snapshot.ts';
+import { type GlobalSnapshot, globalSnapshotOf } from './global-log/global-snapshot.ts';
+import { RecentEntries, type WrittenEntry } from './global-log/recent-entries.ts';
+import type { EpochStart } from './global-log/replication.ts';
 import {
   type DigestCheckpoint,
   DigestCheckpoints,
   isCheckpoint,
 } from './rows/digest-checkpoints.ts';
-import { levelOf, NEWEST_LEVEL } from './commands/feature-levels.ts';
-import type { Generations } from './snapshot/generations.ts';
-import { type ForkSnapshot, forkSnapshotOf } from './global-log/fork-snapshot.ts';
-import { type GlobalSnapshot, globalSnapshotOf } from './global-log/global-snapshot.ts';
-import { RecentEntries, type WrittenEntry } from './global-log/recent-entries.ts';
-import type { EpochStart } from './global-log/replication.ts';
 import { decodeMeta, EMPTY_META, type Meta } from './rows/meta.ts';
-import type { Outcome } from './commands/outcome.ts';
-import { SnapshotIntake } from './snapshot/snapshot-intake.ts';
-import { type StateSnapshot, snapshotOf } from './snapshot/snapshot-writer.ts';
 import { StateStore } from './rows/state-store.ts';
-import { StoredState } from './stored-state.ts';
 import { META_KEY } from './rows/tables.ts';
 import { UnreadableEntry, UnreadableState } from './rows/unreadable.ts';
+import type { Generations } from './snapshot/generations.ts';
+import { SnapshotIntake } from './snapshot/snapshot-intake.ts';
+import { type StateSnapshot, snapshotOf } from './snapshot/snapshot-writer.ts';
+import { StoredState } from './stored-state.ts';
 import { Watch } from './watch.ts';
 
 /** An entry of the log, and what is to be remembered with it. */

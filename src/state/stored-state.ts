@@ -11,27 +11,25 @@ import type { NamespaceScope } from '../acl/namespace-selection.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
-import { type PendingLogin, readPendingLogin, readRequest } from './rows/bookkeeping.ts';
-import { Digest } from './rows/digest.ts';
+import type { Position } from './commands/outcome.ts';
 import { type GlobalCursor, type GlobalPlace, isSameCursor } from './global-log/cursor.ts';
-import { decodeImport } from './global-log/import-progress.ts';
-import { localRows } from './rows/local-rows.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
+import { decodeImport } from './global-log/import-progress.ts';
 import {
   divergentEntries,
   divergentEntryAt,
   entriesAfter,
+  entryDigestAt,
   entryTimeMs,
   hashAt,
   isRestoreAt,
   type KeptRange,
-  oldestEntryMs,
-  entryDigestAt,
   keptSizeAfter,
+  oldestEntryMs,
   trimmableTo,
   unusedTimeMs,
 } from './global-log/kept-entries.ts';
-import { readReplication, type Replication } from './global-log/replication.ts';
+import { type Replication, readReplication } from './global-log/replication.ts';
 import { oldPendingLogins, oldRequests, requestsBelow } from './reads/due.ts';
 import {
   listAuthMethods,
@@ -42,10 +40,7 @@ import {
   listTokens,
   listTokensOfMost,
 } from './reads/lists.ts';
-import { decodeCounts, type Meta, type Totals } from './rows/meta.ts';
 import { ObjectCache } from './reads/object-cache.ts';
-import { idBytes, idKey, namedObjectKey, storedIdKey } from './rows/objects.ts';
-import type { Position } from './commands/outcome.ts';
 import {
   isIdInUse,
   readAuthMethod,
@@ -56,14 +51,27 @@ import {
   readRole,
   readRoleByName,
   readRulesOfMethod,
-  ruleIdsOfMethod,
   readToken,
   readTokenBySecret,
+  ruleIdsOfMethod,
 } from './reads/reads.ts';
-import { readRetiredNamespace } from './rows/retired-namespace.ts';
-import { decodeRestore, RESTORE_KEY, type RestoreProgress } from './rows/restore-progress.ts';
 import type { FoundRequests, RequestSearch } from './reads/request-search.ts';
+import {
+  type ExpiryPlace,
+  expiredTokens,
+  type FoundTokens,
+  type OrphanPlace,
+  orphanedTokens,
+  type VoidTokenSearch,
+} from './reads/void-tokens.ts';
+import { type PendingLogin, readPendingLogin, readRequest } from './rows/bookkeeping.ts';
+import { Digest } from './rows/digest.ts';
+import { localRows } from './rows/local-rows.ts';
+import { decodeCounts, type Meta, type Totals } from './rows/meta.ts';
+import { idBytes, idKey, namedObjectKey, storedIdKey } from './rows/objects.ts';
 import type { RememberedRequest } from './rows/request-row.ts';
+import { decodeRestore, RESTORE_KEY, type RestoreProgress } from './rows/restore-progress.ts';
+import { readRetiredNamespace } from './rows/retired-namespace.ts';
 import type { StateStore } from './rows/state-store.ts';
 import { rowKey } from './rows/tables.ts';
 import type {
@@ -74,14 +82,6 @@ import type {
   TableName,
   TokenFilter,
 } from './view.ts';
-import {
-  expiredTokens,
-  type ExpiryPlace,
-  type FoundTokens,
-  type OrphanPlace,
-  orphanedTokens,
-  type VoidTokenSearch,
-} from './reads/void-tokens.ts';
 import type { AppliedChange } from './watch.ts';
 
 export class StoredState implements StateView {

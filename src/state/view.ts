@@ -10,12 +10,12 @@ import type { NamespaceScope } from '../acl/namespace-selection.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
-import type { FoundRequests, RequestSearch } from './reads/request-search.ts';
+import type { Outcome, Position } from './commands/outcome.ts';
 import type { GlobalCursor, GlobalPlace } from './global-log/cursor.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
 import type { KeptRange } from './global-log/kept-entries.ts';
 import type { Replication } from './global-log/replication.ts';
-import type { Outcome, Position } from './commands/outcome.ts';
+import type { FoundRequests, RequestSearch } from './reads/request-search.ts';
 import type {
   ExpiryPlace,
   FoundTokens,

@@ -49,8 +49,8 @@ import {
 } from '../../src/acl/refusals.ts';
 import type { Role } from '../../src/acl/role.ts';
 import { applyRoleUpdate, buildNewRole, type RoleUpdateGiven } from '../../src/acl/role-checks.ts';
-import { refusalOf } from './refusal-of.ts';
 import { TTL_LIMITS } from '../support/fixtures.ts';
+import { refusalOf } from './refusal-of.ts';
 
 const ID = '11111111-1111-1111-1111-11111111111a';
 const OTHER_ID = '22222222-2222-2222-2222-222222222222';

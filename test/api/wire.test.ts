@@ -15,8 +15,9 @@ import {
   TokenBody,
 } from '../../src/api/bodies/bodies.ts';
 import { decodeBody, FREE_DEPTH_MAX } from '../../src/api/bodies/decode.ts';
-import { LEVELS_MAX, MARKS_MAX, NAMES_MAX } from '../../src/api/bodies/json-bounds.ts';
 import { authMethodDraftOf, tokenDraftOf } from '../../src/api/bodies/draft-of.ts';
+import { LEVELS_MAX, MARKS_MAX, NAMES_MAX } from '../../src/api/bodies/json-bounds.ts';
+import { endOfFirstValue, parseFirstValue } from '../../src/api/bodies/json-text.ts';
 import type { Endpoint } from '../../src/api/endpoints/endpoint.ts';
 import { ENDPOINTS } from '../../src/api/endpoints/endpoints.ts';
 import { NODE_ENDPOINTS } from '../../src/api/endpoints/endpoints-node.ts';
@@ -24,7 +25,6 @@ import {
   OPERATOR_ENDPOINTS,
   SNAPSHOT_ENDPOINTS,
 } from '../../src/api/endpoints/endpoints-operator.ts';
-import { endOfFirstValue, parseFirstValue } from '../../src/api/bodies/json-text.ts';
 import { openApiDocument } from '../../src/api/endpoints/openapi.ts';
 import { quote, quoteValue } from '../../src/api/render/quote.ts';
 import {
@@ -32,12 +32,12 @@ import {
   renderAuthMethodListEntry,
   renderBindingRule,
 } from '../../src/api/render/render-auth-method.ts';
+import { renderReplication } from '../../src/api/render/render-federation.ts';
 import {
   renderAuthorizations,
   renderNamespace,
   renderTemplates,
 } from '../../src/api/render/render-others.ts';
-import { renderReplication } from '../../src/api/render/render-federation.ts';
 import { renderPolicy, renderPolicyListEntry } from '../../src/api/render/render-policy.ts';
 import { renderRole } from '../../src/api/render/render-role.ts';
 import {

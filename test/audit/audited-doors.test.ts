@@ -1,10 +1,10 @@
 // The service with an audit log behind its door: what is recorded of each request, by whom, and what never is.
 
 import t from 'tap';
-import { AuditedDoors } from '../../src/audit/audited-doors.ts';
-import { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
+import { AuditTrail } from '../../src/audit/audit-trail.ts';
+import { AuditedDoors } from '../../src/audit/audited-doors.ts';
 import type { Operator } from '../../src/service/operators/operator-operations.ts';
 import { settled, twoDatacenters } from '../service/datacenters/cases.ts';
 import { CALL, createHarness, type Harness, newToken, ROOT } from '../service/harness.ts';

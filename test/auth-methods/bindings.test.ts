@@ -5,9 +5,9 @@ import t from 'tap';
 import type { AuthMethod } from '../../src/acl/auth-method.ts';
 import type { BindingRule } from '../../src/acl/binding-rule.ts';
 import type { BindingRuleId, NamespaceName, PolicyId, RoleId } from '../../src/acl/ids.ts';
+import { compileSelector } from '../../src/auth-methods/binding/selector.ts';
 import type { Attributes, Identity } from '../../src/auth-methods/identity.ts';
 import { computeLogin, explainLogin, type LoginInput } from '../../src/auth-methods/login.ts';
-import { compileSelector } from '../../src/auth-methods/binding/selector.ts';
 import { FIELDS, JEFF, NAMES } from './attributes.ts';
 
 const ns = (name: string) => name as NamespaceName;

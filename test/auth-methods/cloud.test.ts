@@ -5,19 +5,19 @@ import t from 'tap';
 import type { AuthMethod, AuthMethodType } from '../../src/acl/auth-method.ts';
 import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
 import { isBindableArn, matchesArn, principalOf } from '../../src/auth-methods/aws/aws-arn.ts';
+import { compileSelector } from '../../src/auth-methods/binding/selector.ts';
+import type { Identity } from '../../src/auth-methods/identity.ts';
+import { CERTIFICATES_MAX } from '../../src/auth-methods/jwt/signing-keys.ts';
 import {
   type HttpsClient,
   HttpsFailure,
   type HttpsRequest,
 } from '../../src/auth-methods/outside/https-client.ts';
-import type { Identity } from '../../src/auth-methods/identity.ts';
-import { compileSelector } from '../../src/auth-methods/binding/selector.ts';
 import {
   LOAD_REQUESTS_MAX,
   LOGIN_REQUESTS_MAX,
   METHOD_REQUESTS_MAX,
 } from '../../src/auth-methods/outside/requests-under-way.ts';
-import { CERTIFICATES_MAX } from '../../src/auth-methods/jwt/signing-keys.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { authMethod, type Reply, type Seen, startLoopback, testSurroundings } from './loopback.ts';
 

@@ -11,20 +11,20 @@ import {
 import t from 'tap';
 import type { AuthMethod } from '../../src/acl/auth-method.ts';
 import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
+import { compileSelector } from '../../src/auth-methods/binding/selector.ts';
 import {
   attributesOf,
   checkAudience,
   checkTimes,
   LIST_ITEMS_MAX,
 } from '../../src/auth-methods/jwt/claims.ts';
-import { compileSelector } from '../../src/auth-methods/binding/selector.ts';
 import {
   keyFits,
   type PublicKey,
   SIGNATURE_ALGORITHMS,
 } from '../../src/auth-methods/jwt/signing-keys.ts';
+import { CLAIMS, EC, makeKey, NOW_S, OIDC, RSA, sign, TLS, validate } from './identity-provider.ts';
 import { authMethod, START_MS, startLoopback, testSurroundings } from './loopback.ts';
-import { makeKey, RSA, EC, TLS, NOW_S, CLAIMS, sign, validate, OIDC } from './identity-provider.ts';
 
 const P384 = await makeKey('ES384');
 

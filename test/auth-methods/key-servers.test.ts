@@ -5,17 +5,17 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import tls from 'node:tls';
 import t from 'tap';
 import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
+import { CERTIFICATES_MAX } from '../../src/auth-methods/jwt/signing-keys.ts';
 import {
   type HttpsClient,
   HttpsFailure,
   type HttpsResponse,
 } from '../../src/auth-methods/outside/https-client.ts';
 import { LOAD_MAX_MS, SHARERS_MAX } from '../../src/auth-methods/outside/remote-cache.ts';
-import { CERTIFICATES_MAX } from '../../src/auth-methods/jwt/signing-keys.ts';
-import { selfSigned } from '../support/certificates.ts';
 import { NodeHttpsClient } from '../../src/platform-node/net/https-client.ts';
+import { selfSigned } from '../support/certificates.ts';
+import { CLAIMS, discovery, EC, makeKey, RSA, sign, TLS } from './identity-provider.ts';
 import { authMethod, startLoopback, testSurroundings } from './loopback.ts';
-import { makeKey, RSA, EC, TLS, CLAIMS, sign, discovery } from './identity-provider.ts';
 
 t.test(
   'jwt: keys of a JWKS URL are cached, and asked for again once when one is unknown',

@@ -5,8 +5,8 @@ import { exportPKCS8, importSPKI, type JWTPayload, jwtVerify } from 'jose';
 import t from 'tap';
 import type { AuthMethod } from '../../src/acl/auth-method.ts';
 import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
+import { discovery, type Key, makeKey, NOW_S, OIDC, RSA, sign } from './identity-provider.ts';
 import { authMethod, START_MS, startLoopback, testSurroundings } from './loopback.ts';
-import { type Key, makeKey, RSA, NOW_S, sign, discovery, OIDC } from './identity-provider.ts';
 
 /** Of 8192 bits, which none but its length is looked at of. */
 function longPrivateKey(): string {

@@ -4,9 +4,9 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
-import type { Attributes } from '../../src/auth-methods/identity.ts';
 import { checkTemplate, interpolate } from '../../src/auth-methods/binding/interpolate.ts';
 import { compileSelector } from '../../src/auth-methods/binding/selector.ts';
+import type { Attributes } from '../../src/auth-methods/identity.ts';
 import { FIELDS, JEFF, NAMES } from './attributes.ts';
 
 const selects = (text: string) => compileSelector(text, FIELDS).matches(JEFF);

@@ -6,8 +6,8 @@ import { compileAuthorizer } from '../../src/authz/authorizer.ts';
 import type { PolicySource } from '../../src/authz/policy-source.ts';
 import { parseRules } from '../../src/rules/parse-rules.ts';
 import type { NamedRule } from '../../src/rules/rule-set.ts';
-import { authorizerOf } from './tokens.ts';
 import { ask } from './cases.ts';
+import { authorizerOf } from './tokens.ts';
 
 t.test('explain: names the rule, the policy and the way to it, and what lost', async (t) => {
   const role = { id: 'r1' as RoleId, name: 'readers' };

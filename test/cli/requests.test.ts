@@ -1,6 +1,7 @@
 // What each command sends: method, path, query and body, in order.
 
 import t from 'tap';
+import { certify, makeAuthority } from '../support/certificates.ts';
 import {
   AUTHORIZATION,
   MEMBER,
@@ -20,7 +21,6 @@ import {
   TOKEN,
   TOKEN_ID,
 } from './fixtures.ts';
-import { certify, makeAuthority } from '../support/certificates.ts';
 import { run, type Script } from './harness.ts';
 
 const ANONYMOUS = PLAIN_TOKEN.AccessorID;

@@ -17,7 +17,7 @@ import {
   OPERATOR_ENDPOINTS,
   SNAPSHOT_ENDPOINTS,
 } from '../../src/api/endpoints/endpoints-operator.ts';
-import { QUERY_BY_KIND, NAMESPACE_PARAMETER } from '../../src/api/endpoints/query-parameters.ts';
+import { NAMESPACE_PARAMETER, QUERY_BY_KIND } from '../../src/api/endpoints/query-parameters.ts';
 import { SHARED_QUERY } from '../../src/client/call-types.ts';
 import {
   type ClientError,

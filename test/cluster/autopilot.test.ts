@@ -4,9 +4,9 @@
 import t from 'tap';
 import { Autopilot, type Observation } from '../../cluster/member/autopilot.ts';
 import type { MemberView } from '../../cluster/member/group-member.ts';
-import type { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
-import { DEFAULT_AUTOPILOT } from '../../cluster/replica/group-record.ts';
 import { removalChange } from '../../cluster/member/removal.ts';
+import { DEFAULT_AUTOPILOT } from '../../cluster/replica/group-record.ts';
+import type { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
 import { type MemberNode, MemberWorld } from '../support/member-world.ts';
 
 function member(node: number, changed: Partial<MemberView> = {}): MemberView {

@@ -4,11 +4,11 @@
 
 import t from 'tap';
 import type { SnapshotMessage } from '../../cluster/raft/message.ts';
-import type { SnapshotIntake } from '../../cluster/replica/group-replica.ts';
-import { PendingProposals } from '../../cluster/replica/requests/pending-proposals.ts';
 import { DEFAULT_GROUP_LIMITS } from '../../cluster/replica/group-limits.ts';
 import { EMPTY_GROUP, encodeGroupRecord } from '../../cluster/replica/group-record.ts';
+import type { SnapshotIntake } from '../../cluster/replica/group-replica.ts';
 import { type MachineSnapshot, ReplicaError } from '../../cluster/replica/replica.ts';
+import { PendingProposals } from '../../cluster/replica/requests/pending-proposals.ts';
 import { SnapshotSender } from '../../cluster/replica/snapshots/snapshot-sender.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { change, electedGroup, othersOf, read, watched, write } from '../support/group-actions.ts';

@@ -2,6 +2,7 @@
 // such thing. Never edit the bytes: other servers of a datacenter run the release that wrote them.
 
 import t from 'tap';
+import { foundingPayloads } from '../../cluster/member/founding.ts';
 import {
   decodeFateAnswer,
   decodeFoundingOrder,
@@ -21,7 +22,6 @@ import {
   encodeBegun,
   encodePiece,
 } from '../../cluster/member/snapshot-frames.ts';
-import { foundingPayloads } from '../../cluster/member/founding.ts';
 import type { SnapshotMessage } from '../../cluster/raft/message.ts';
 import type { MemberRecord } from '../../cluster/replica/group-record.ts';
 import { packed } from '../../cluster/wire/call-payload.ts';

@@ -1,7 +1,7 @@
 // What of the log may go, by number and by size, and what stays for a follower that lags behind.
 
 import t from 'tap';
-import { spareOf, type SpareFacts } from '../../cluster/replica/workers/trimming.ts';
+import { type SpareFacts, spareOf } from '../../cluster/replica/workers/trimming.ts';
 
 const KEPT = {
   keptCount: 100,

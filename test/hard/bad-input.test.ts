@@ -15,9 +15,9 @@ import {
 import { NAMESPACE_PARAMETER, QUERY_BY_KIND } from '../../src/api/endpoints/query-parameters.ts';
 import { runNode } from '../support/running-node.ts';
 import {
-  abandon,
   type Answer,
   type Asked,
+  abandon,
   ask,
   askJson,
   MANAGEMENT,

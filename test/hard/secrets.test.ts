@@ -5,7 +5,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { exportPKCS8, exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
+import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
 import { parseJsonSettings } from '../../src/cli/settings-text.ts';
 import { parseYamlSettings } from '../../src/cli/yaml-settings.ts';

@@ -2,11 +2,11 @@
 
 import t from 'tap';
 import type { AclErrorCode } from '../../src/acl/error.ts';
+import { indexHeaders } from '../../src/http/wire/exchange.ts';
 import { HEADER_PREFIXES } from '../../src/http/wire/headers.ts';
 import { statusOf } from '../../src/http/wire/status.ts';
-import { indexHeaders } from '../../src/http/wire/exchange.ts';
-import { listOf, policyView, readMeta, server, WRITE_META } from './support.ts';
 import { CONSUL, readPolicy, refuse } from './route-cases.ts';
+import { listOf, policyView, readMeta, server, WRITE_META } from './support.ts';
 
 t.test('headers: both prefixes on every answer, by the kind of the endpoint', async (t) => {
   const { app } = server({

@@ -3,8 +3,8 @@
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
 import type { ListResult, PolicyView, ReadResult } from '../../src/service/views.ts';
-import { listOf, policyView, readMeta, server } from './support.ts';
 import { found, inTurn } from './connection-cases.ts';
+import { listOf, policyView, readMeta, server } from './support.ts';
 
 const missing = (index: number): ReadResult<PolicyView> => ({
   refusal: { code: 'not-found', message: 'Requested policy does not exist: ACL not found' },

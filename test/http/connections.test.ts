@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
 import { LIMITS } from '../../src/http/settings.ts';
+import { bytesOf, found, get, inTurn, listening, manyTokens, turn } from './connection-cases.ts';
 import {
   listOf,
   policyView,
@@ -14,7 +15,6 @@ import {
   tokenView,
   WRITE_META,
 } from './support.ts';
-import { found, inTurn, listening, get, bytesOf, turn, manyTokens } from './connection-cases.ts';
 
 /** Sends text, and gives what came back until the server closed or `isEnough` says so. */
 function exchange(

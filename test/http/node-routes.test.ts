@@ -8,8 +8,8 @@ import { openApiDocument } from '../../src/api/endpoints/openapi.ts';
 import { descriptionOf } from '../../src/http/wire/description.ts';
 import { newPolicy, newToken } from '../service/harness.ts';
 import { operatorServer } from './operator-support.ts';
-import { server, WRITE_META } from './support.ts';
 import { CONSUL, readPolicy } from './route-cases.ts';
+import { server, WRITE_META } from './support.ts';
 
 /** Clients of others read no member that lacks one of these. */
 const PROTOCOLS = {

@@ -1,7 +1,7 @@
 // Archives over real sockets: out at the pace of the reader, in at the pace of the server, and what
 // becomes of both when one side fails, lingers or goes away.
 
-import { type IncomingMessage, request as httpRequest } from 'node:http';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';

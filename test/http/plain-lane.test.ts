@@ -6,12 +6,12 @@ import { type AddressInfo, connect, type Server as NetServer } from 'node:net';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import type { Endpoint } from '../../src/api/endpoints/endpoint.ts';
+import { ENDPOINTS } from '../../src/api/endpoints/endpoints.ts';
 import { NODE_ENDPOINTS } from '../../src/api/endpoints/endpoints-node.ts';
 import { OPERATOR_ENDPOINTS } from '../../src/api/endpoints/endpoints-operator.ts';
-import { ENDPOINTS } from '../../src/api/endpoints/endpoints.ts';
 import { type Entrance, PlainLane } from '../../src/http/routes/plain-lane.ts';
-import { LIMITS } from '../../src/http/settings.ts';
 import { serveInTurn } from '../../src/http/serving/serve-in-turn.ts';
+import { LIMITS } from '../../src/http/settings.ts';
 import type { RawRequest, RawResponse } from '../../src/http/wire/wire-types.ts';
 import {
   listOf,

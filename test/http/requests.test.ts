@@ -8,10 +8,10 @@ import {
   OPERATOR_ENDPOINTS,
   SNAPSHOT_ENDPOINTS,
 } from '../../src/api/endpoints/endpoints-operator.ts';
-import { LIMITS } from '../../src/http/settings.ts';
 import { targetPathOf } from '../../src/http/routes/target-path.ts';
-import { listOf, policyView, readMeta, server, tokenView, WRITE_META } from './support.ts';
+import { LIMITS } from '../../src/http/settings.ts';
 import { CONSUL, readPolicy, refuse } from './route-cases.ts';
+import { listOf, policyView, readMeta, server, tokenView, WRITE_META } from './support.ts';
 
 t.test('routes: wrong methods, OPTIONS and unknown paths', async (t) => {
   const { app, operations } = server({});

@@ -2,8 +2,8 @@
 
 import { gunzipSync } from 'node:zlib';
 import t from 'tap';
+import { bytesOf, get, listening, manyTokens } from './connection-cases.ts';
 import { listOf, policyView, readMeta, server } from './support.ts';
-import { listening, get, bytesOf, manyTokens } from './connection-cases.ts';
 
 t.test('gzip: for those who accept it, from 1400 bytes on', async (t) => {
   const script = (rules: string) => ({

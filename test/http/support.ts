@@ -8,18 +8,18 @@ import type { Random } from '../../cluster/platform/random.ts';
 import type { Policy } from '../../src/acl/policy.ts';
 import type { Token } from '../../src/acl/token.ts';
 import { createHttp } from '../../src/http/create-http.ts';
-import { DefaultToken } from '../../src/http/serving/default-token.ts';
 import { MetricsRegistry } from '../../src/http/figures/metrics.ts';
+import { DefaultToken } from '../../src/http/serving/default-token.ts';
 import type { NodeInfo } from '../../src/http/serving/node-info.ts';
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.ts';
 import type { Call } from '../../src/service/call.ts';
-import type { Operator } from '../../src/service/operators/operator-operations.ts';
 import type {
   OperationInput,
   OperationName,
   OperationOutput,
   Operations,
 } from '../../src/service/operations.ts';
+import type { Operator } from '../../src/service/operators/operator-operations.ts';
 import type {
   ListResult,
   PolicyView,

@@ -1,8 +1,8 @@
 // Whether the clocks of the servers differ: what is told of it, and how often.
 
 import t from 'tap';
-import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { ClockWatch } from '../../src/node/reign/clock-watch.ts';
+import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { planned, runDatacenter, serverOf } from '../support/running-datacenters.ts';
 import { allReady } from '../support/running-group.ts';

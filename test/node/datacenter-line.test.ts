@@ -2,12 +2,12 @@
 // And how long an answer is waited for, on this way and on the one to the own leader.
 
 import t from 'tap';
-import type { AclError } from '../../src/acl/error.ts';
 import { RpcError } from '../../cluster/transport/rpc-error.ts';
-import { answeringDatacentersWith } from '../../src/node/federation/answer-datacenters.ts';
+import type { AclError } from '../../src/acl/error.ts';
 import { decodeAnswer, encodeOutput, encodeQuestion } from '../../src/node/calls/call-frames.ts';
-import { DatacenterLine, WAIT_QUESTION } from '../../src/node/federation/datacenter-line.ts';
 import { Forwarding } from '../../src/node/calls/forwarding.ts';
+import { answeringDatacentersWith } from '../../src/node/federation/answer-datacenters.ts';
+import { DatacenterLine, WAIT_QUESTION } from '../../src/node/federation/datacenter-line.ts';
 import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
 import type { WaitThere } from '../../src/service/datacenters/federation.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -7,7 +7,6 @@ import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import { Digest } from '../../src/state/rows/digest.ts';
 import { decodeMeta, encodeMeta } from '../../src/state/rows/meta.ts';
 import { META_KEY } from '../../src/state/rows/tables.ts';
-import { until } from '../support/running-group.ts';
 import {
   clientOf,
   cut,
@@ -17,6 +16,7 @@ import {
   runDatacenter,
   serverOf,
 } from '../support/running-datacenters.ts';
+import { until } from '../support/running-group.ts';
 import { type Client, type Fields, ROOT } from '../support/running-node.ts';
 
 async function shownBy(client: Client, name: string): Promise<Fields> {

@@ -2,7 +2,6 @@
 // log is kept: both take a snapshot, keep what is theirs alone, and go on entry by entry.
 
 import t from 'tap';
-import { until } from '../support/running-group.ts';
 import {
   clientOf,
   cut,
@@ -12,6 +11,7 @@ import {
   runDatacenter,
   serverOf,
 } from '../support/running-datacenters.ts';
+import { until } from '../support/running-group.ts';
 import { ROOT, runNode } from '../support/running-node.ts';
 
 async function digestOf(datacenter: DatacenterUnderTest): Promise<string> {

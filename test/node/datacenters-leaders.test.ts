@@ -3,8 +3,8 @@
 
 import t from 'tap';
 import { namesAt, PolicyWriter } from '../support/policy-writer.ts';
-import { allReady, type ServerUnderTest, until } from '../support/running-group.ts';
 import { leaderIn, runDatacenter } from '../support/running-datacenters.ts';
+import { allReady, type ServerUnderTest, until } from '../support/running-group.ts';
 
 const dc1 = await runDatacenter(t, { name: 'dc1', servers: 3 });
 const dc2 = await runDatacenter(t, { name: 'dc2', servers: 3, primary: dc1 });

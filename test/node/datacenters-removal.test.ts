@@ -2,7 +2,6 @@
 // back when the operator lets it. And a datacenter never takes the log of another federation.
 
 import t from 'tap';
-import { until } from '../support/running-group.ts';
 import {
   clientOf,
   cut,
@@ -11,6 +10,7 @@ import {
   runDatacenter,
   serverOf,
 } from '../support/running-datacenters.ts';
+import { until } from '../support/running-group.ts';
 
 /** Each has servers of its own, and waits for them most of the time. */
 t.jobs = 3;

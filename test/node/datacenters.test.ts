@@ -2,7 +2,6 @@
 // nothing that is local, and what was missed meanwhile comes when it is healed.
 
 import t from 'tap';
-import { until } from '../support/running-group.ts';
 import {
   clientOf,
   cut,
@@ -11,6 +10,7 @@ import {
   runDatacenter,
   serverOf,
 } from '../support/running-datacenters.ts';
+import { until } from '../support/running-group.ts';
 import type { Client, Fields } from '../support/running-node.ts';
 
 const dc1 = await runDatacenter(t, { name: 'dc1' });

@@ -4,20 +4,20 @@
 import t from 'tap';
 import {
   FeatureLevel,
-  leftBehindBy,
   type LevelReader,
+  leftBehindBy,
   readersElsewhere,
 } from '../../src/node/reign/feature-level.ts';
+import type { Command } from '../../src/state/commands/commands.ts';
 import {
   FIRST_LEVEL,
   GLOBAL_LOG_LEVEL,
   NEWEST_LEVEL,
 } from '../../src/state/commands/feature-levels.ts';
-import type { Command } from '../../src/state/commands/commands.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { aCommand, aToken } from '../support/fixtures.ts';
-import { runDatacenter, serverOf, planned, everyoneKnows } from '../support/running-datacenters.ts';
+import { everyoneKnows, planned, runDatacenter, serverOf } from '../support/running-datacenters.ts';
 import {
   joiningServer,
   leaderOf,

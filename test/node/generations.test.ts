@@ -15,11 +15,11 @@ import {
 import type { Platform } from '../../src/node/platform.ts';
 import { readSettings } from '../../src/node/settings/settings.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
+import { encodeCommand } from '../../src/state/commands/command-codec.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { aCommand, aToken } from '../support/fixtures.ts';
 import { BUILTINS, collect, MachineHarness } from '../support/machine-harness.ts';
-import { encodeCommand } from '../../src/state/commands/command-codec.ts';
 
 interface Disk {
   readonly folder: string;

@@ -1,9 +1,9 @@
 // The time that most servers of a group have come to, and what a leader with another one deletes by it.
 
 import t from 'tap';
-import { GroupClock, CLOCK_METHOD } from '../../src/node/reign/group-clock.ts';
-import { NEWEST_LEVEL } from '../../src/state/commands/feature-levels.ts';
 import type { RpcCall } from '../../cluster/transport/transport.ts';
+import { CLOCK_METHOD, GroupClock } from '../../src/node/reign/group-clock.ts';
+import { NEWEST_LEVEL } from '../../src/state/commands/feature-levels.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import {
   allReady,

@@ -13,11 +13,10 @@ import { encodeCommand } from '../../src/state/commands/command-codec.ts';
 import type { Change } from '../../src/state/commands/commands.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import { selfSigned } from '../support/certificates.ts';
+import { uuidNumbered } from '../support/fake-random.ts';
 import { aCommand, aToken } from '../support/fixtures.ts';
 import { freePorts } from '../support/free-ports.ts';
-import { uuidNumbered } from '../support/fake-random.ts';
 import { BUILTINS } from '../support/machine-harness.ts';
-import { type Reply, send } from '../support/running-node.ts';
 import {
   allReady,
   joiningServer,
@@ -26,6 +25,7 @@ import {
   ServerUnderTest,
   until,
 } from '../support/running-group.ts';
+import { type Reply, send } from '../support/running-node.ts';
 
 /** A server that found no leader for so long may refuse; whose machine was that slow is not judged. */
 const PATIENCE_MS = 4_900;

@@ -3,14 +3,13 @@
 
 import t from 'tap';
 import type { MemberView } from '../../cluster/member/group-member.ts';
-import { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
 import { DEFAULT_AUTOPILOT } from '../../cluster/replica/group-record.ts';
+import { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
 import { ReplicaError } from '../../cluster/replica/replica.ts';
 import { AclError } from '../../src/acl/error.ts';
-import { AUTOPILOT_DEFAULTS } from '../../src/api/bodies/autopilot-settings.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
+import { AUTOPILOT_DEFAULTS } from '../../src/api/bodies/autopilot-settings.ts';
 import { decodeAnswer, encodeQuestion } from '../../src/node/calls/call-frames.ts';
-import { groupOf } from '../../src/node/operators/operator-port.ts';
 import {
   type AnsweringOperatorsOptions,
   answeringOperatorsWith,
@@ -20,6 +19,7 @@ import {
   runAtLeaderBy,
   runInDatacenterBy,
 } from '../../src/node/calls/operator-remote.ts';
+import { groupOf } from '../../src/node/operators/operator-port.ts';
 import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
 import type { Errand } from '../../src/service/datacenters/federation.ts';
 import type { OperatorName } from '../../src/service/operators/operator-operations.ts';

@@ -1,9 +1,9 @@
 // Servers of one datacenter with other settings: the leader finds out and says which, never what a secret is.
 
 import t from 'tap';
-import { readSettings } from '../../src/node/settings/settings.ts';
-import { SETTINGS_METHOD, SettingsCompared } from '../../src/node/reign/settings-compared.ts';
 import type { RpcCall } from '../../cluster/transport/transport.ts';
+import { SETTINGS_METHOD, SettingsCompared } from '../../src/node/reign/settings-compared.ts';
+import { readSettings } from '../../src/node/settings/settings.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
 

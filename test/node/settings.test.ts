@@ -11,8 +11,8 @@ import {
   SettingsError,
   shownSettings,
 } from '../../src/node/settings/settings.ts';
-import { strayVariables } from '../../src/node/settings/stray-variables.ts';
 import { flagOf, SETTING_KEYS, variableOf } from '../../src/node/settings/settings-keys.ts';
+import { strayVariables } from '../../src/node/settings/stray-variables.ts';
 
 const nothing = { flags: {}, files: [], environment: {} };
 

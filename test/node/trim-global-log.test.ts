@@ -4,9 +4,9 @@ import t from 'tap';
 import { trimGlobalLog } from '../../src/node/federation/trim-global-log.ts';
 import type { Change, Command } from '../../src/state/commands/commands.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
+import { archived, commandsOf, furnished } from '../state/restoring.ts';
 import { aCommand, aPolicy } from '../support/fixtures.ts';
 import { BUILTINS, replaceableMachine } from '../support/machine-harness.ts';
-import { archived, commandsOf, furnished } from '../state/restoring.ts';
 
 t.test('trim: what nobody wants goes where nothing else does', async (test) => {
   const harness = replaceableMachine();

@@ -17,10 +17,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { makeFolder, writeWhole } from '../../src/platform-node/disk/durable-files.ts';
-import { openJsonLog } from '../../src/platform-node/process/json-log.ts';
+import { keptNodeId } from '../../src/platform-node/disk/files.ts';
 import { adviceOn } from '../../src/platform-node/disk/level-kv.ts';
 import { createWholeFile } from '../../src/platform-node/disk/whole-file.ts';
-import { keptNodeId } from '../../src/platform-node/disk/files.ts';
+import { openJsonLog } from '../../src/platform-node/process/json-log.ts';
 
 const ID = '11111111-2222-3333-4444-555555555555';
 const OTHER_ID = '99999999-2222-3333-4444-555555555555';

@@ -6,8 +6,8 @@ import type { Test } from 'tap';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { Conn, Listening, Net } from '../../cluster/platform/net.ts';
 import type { TlsTexts } from '../../cluster/platform/tls-in-use.ts';
-import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { openWsNet } from '../../src/platform-node/net/ws-net.ts';
+import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { certify, makeAuthority } from '../support/certificates.ts';
 import { RenewableTls } from '../support/renewable-tls.ts';
 

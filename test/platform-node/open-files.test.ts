@@ -3,12 +3,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
-import { ConnectionRoom } from '../../src/platform-node/net/connection-room.ts';
 import {
   fileSharesOf,
   openFilesIn,
   openFilesMax,
 } from '../../src/platform-node/disk/open-files.ts';
+import { ConnectionRoom } from '../../src/platform-node/net/connection-room.ts';
 import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { FakeLogger } from '../http/support.ts';
 

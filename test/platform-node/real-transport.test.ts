@@ -5,9 +5,9 @@ import t, { type Test } from 'tap';
 import type { TlsTexts } from '../../cluster/platform/tls-in-use.ts';
 import { openTransport } from '../../cluster/transport/open-transport.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
+import { openWsNet } from '../../src/platform-node/net/ws-net.ts';
 import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { systemRandom } from '../../src/platform-node/system-random.ts';
-import { openWsNet } from '../../src/platform-node/net/ws-net.ts';
 import { closed, HERE, inUse, Log, MUTUAL, TIMEOUT_MS, until } from './nodes-on-sockets.ts';
 
 interface RealNode {

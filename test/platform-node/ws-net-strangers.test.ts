@@ -7,7 +7,7 @@ import {
   STRANGERS_MAX,
   STRANGERS_OF_ADDRESS_MAX,
 } from '../../src/platform-node/net/stranger-sockets.ts';
-import { closed, dial, listen, MUTUAL, pair, until, type Port } from './nodes-on-sockets.ts';
+import { closed, dial, listen, MUTUAL, type Port, pair, until } from './nodes-on-sockets.ts';
 
 /** Sockets that say nothing, of one address of this machine, in the order of their coming. */
 async function silentOnes(

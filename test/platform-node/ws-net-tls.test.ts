@@ -14,9 +14,9 @@ import {
   MUTUAL,
   netWith,
   OTHER_AUTHORITY,
+  type Port,
   TIMEOUT_MS,
   until,
-  type Port,
 } from './nodes-on-sockets.ts';
 
 t.test(

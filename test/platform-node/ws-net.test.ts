@@ -5,7 +5,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { WebSocket } from 'ws';
 import { FRAME_MAX_BYTES, STRANGER_MAX_BYTES } from '../../cluster/platform/net.ts';
-import { closed, listen, pair, TIMEOUT_MS, until, type Port } from './nodes-on-sockets.ts';
+import { closed, listen, type Port, pair, TIMEOUT_MS, until } from './nodes-on-sockets.ts';
 
 async function rawSocket(
   test: Test,

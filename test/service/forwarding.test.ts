@@ -2,12 +2,12 @@
 // not known is said to be not known; and no leader of the past speaks or lets anybody write.
 
 import t from 'tap';
+import { HOUR_NS } from '../../src/acl/duration.ts';
 import { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
-import type { Call } from '../../src/service/call.ts';
 import { decodeAnswer } from '../../src/node/calls/call-frames.ts';
+import type { Call } from '../../src/service/call.ts';
 import { CATCH_UP_MS } from '../../src/service/writes/run-write.ts';
-import { HOUR_NS } from '../../src/acl/duration.ts';
 import { uuidNumbered } from '../support/fake-random.ts';
 import { AskedGroup, groupOfThree, turn } from './asked-group.ts';
 import { authMethods, CALL, refusalOf, SETTINGS } from './harness.ts';

@@ -12,26 +12,26 @@ import type { AuthMethods } from '../../src/auth-methods/auth-method-types.ts';
 import type { AuthMethodValidator } from '../../src/auth-methods/auth-method-validator.ts';
 import { type Call, PLAIN_CALL } from '../../src/service/call.ts';
 import { createOperations, type Door } from '../../src/service/create-operations.ts';
+import type { Federation } from '../../src/service/datacenters/federation.ts';
 import type { ServiceDeps, ServiceSettings } from '../../src/service/deps.ts';
 import { ensureBuiltins } from '../../src/service/duties/duties.ts';
-import type { Federation } from '../../src/service/datacenters/federation.ts';
-import { loneDatacenter } from '../support/lone-datacenter.ts';
-import { LeaderAway, type Remote } from '../../src/service/remote.ts';
 import type {
   OperationInput,
   OperationName,
   OperationOutput,
   Operations,
 } from '../../src/service/operations.ts';
-import { trackingWrites } from '../../src/service/writes/tracking-writes.ts';
+import { LeaderAway, type Remote } from '../../src/service/remote.ts';
 import type { ListResult } from '../../src/service/views.ts';
+import { trackingWrites } from '../../src/service/writes/tracking-writes.ts';
 import { encodeCommand } from '../../src/state/commands/command-codec.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
-import { MemoryKv } from '../support/memory-kv.ts';
 import { TTL_LIMITS } from '../support/fixtures.ts';
+import { loneDatacenter } from '../support/lone-datacenter.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
 
 export const ROOT = secretIdOf('root-secret');
 export const START_MS = Date.parse('2026-01-01T00:00:00Z');

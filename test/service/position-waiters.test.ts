@@ -4,8 +4,8 @@
 import t from 'tap';
 import { PositionWaiters } from '../../src/service/position-waiters.ts';
 import type { Position } from '../../src/state/commands/outcome.ts';
-import { aPolicy } from '../support/fixtures.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { aPolicy } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 

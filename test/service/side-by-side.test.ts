@@ -12,8 +12,8 @@ import {
   type Harness,
   newPolicy,
   newToken,
-  refusalOf,
   ROOT,
+  refusalOf,
 } from './harness.ts';
 
 const MANAGEMENT = { id: '00000000-0000-0000-0000-000000000001' };

@@ -1,11 +1,11 @@
 // What a write has to wait for: whatever changes what it was checked against, however it comes into the log.
 
 import t from 'tap';
+import { LOG_START } from '../../cluster/federation/global-log.ts';
 import type { BindingRule } from '../../src/acl/binding-rule.ts';
 import { dependencyOf } from '../../src/service/rights/linked-policies.ts';
 import { methodKey, Overtaken, UnderWay } from '../../src/service/writes/under-way.ts';
 import type { Change } from '../../src/state/commands/commands.ts';
-import { LOG_START } from '../../cluster/federation/global-log.ts';
 import {
   aBindingRule,
   aNamespace,

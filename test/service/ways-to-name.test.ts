@@ -11,8 +11,8 @@ import {
   type Harness,
   newPolicy,
   newToken,
-  refusalOf,
   ROOT,
+  refusalOf,
 } from './harness.ts';
 
 /** 36 characters with 32 hexadecimal digits and four hyphens, as an id has them; and a DNS label. */

@@ -2,16 +2,16 @@
 // simulator notes itself. A mark that is not hit any more says that a corner is not simulated any more.
 
 import { MARKS } from './checks/federation/federation-checks.ts';
-import { MARKS as CLIENT_MARKS } from './workload/datacenters/datacenters-workload.ts';
 import { MARKS as STAGE_MARKS } from './run/datacenters-stage.ts';
-import { MARKS as FORK_MARKS } from './workload/datacenters/fork-keeper.ts';
-import { MARKS as COPY_MARKS } from './workload/datacenters/copy-keeper.ts';
-import { MARKS as ARCHIVE_MARKS } from './workload/datacenters/archive-keeper.ts';
-import { MARKS as KEEPER_MARKS } from './workload/datacenters/datacenter-keeper.ts';
-import { MARKS as LEVEL_MARKS } from './workload/datacenters/level-operator.ts';
-import { MARKS as SESSION_MARKS } from './workload/datacenters/global-sessions.ts';
-import { MARKS as MOVER_MARKS } from './workload/datacenters/primary-mover.ts';
 import type { SubjectName } from './run/run-options.ts';
+import { MARKS as ARCHIVE_MARKS } from './workload/datacenters/archive-keeper.ts';
+import { MARKS as COPY_MARKS } from './workload/datacenters/copy-keeper.ts';
+import { MARKS as KEEPER_MARKS } from './workload/datacenters/datacenter-keeper.ts';
+import { MARKS as CLIENT_MARKS } from './workload/datacenters/datacenters-workload.ts';
+import { MARKS as FORK_MARKS } from './workload/datacenters/fork-keeper.ts';
+import { MARKS as SESSION_MARKS } from './workload/datacenters/global-sessions.ts';
+import { MARKS as LEVEL_MARKS } from './workload/datacenters/level-operator.ts';
+import { MARKS as MOVER_MARKS } from './workload/datacenters/primary-mover.ts';
 
 const RAFT = [
   'became-leader',

@@ -3,9 +3,9 @@
 // names.
 
 import t from 'tap';
-import { Print } from '../../scripts/sim/print.ts';
 import { hunt } from '../../scripts/sim/hunt.ts';
 import { Pool } from '../../scripts/sim/pool.ts';
+import { Print } from '../../scripts/sim/print.ts';
 import { MUTANTS } from './mutants/mutants.ts';
 
 /** More than enough, also after the product has changed and its seeds run otherwise. */

@@ -8,7 +8,7 @@ import { Print } from '../../scripts/sim/print.ts';
 import { seedRange } from '../../scripts/sim/seed-range.ts';
 import { sweep } from '../../scripts/sim/sweep.ts';
 import type { Runner, Task } from '../../scripts/sim/tasks.ts';
-import { cut, type Cuts } from './run/cuts.ts';
+import { type Cuts, cut } from './run/cuts.ts';
 import { drawOptions, SUBJECT_NAMES, type SubjectName } from './run/run-options.ts';
 
 /** With all that is drawn by now. */

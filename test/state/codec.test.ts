@@ -3,7 +3,6 @@
 // wrote must stay readable.
 
 import t from 'tap';
-import { decodeRequest, encodeRequest } from '../../src/state/rows/request-row.ts';
 import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
 import {
@@ -12,6 +11,16 @@ import {
   encodeCommand,
 } from '../../src/state/commands/command-codec.ts';
 import type { Change, ChangeOf, Command } from '../../src/state/commands/commands.ts';
+import {
+  decodeHeader,
+  encodeHeader,
+  type GlobalSnapshotHeader,
+} from '../../src/state/global-log/global-snapshot.ts';
+import {
+  decodeReplication,
+  encodeReplication,
+  type Replication,
+} from '../../src/state/global-log/replication.ts';
 import { Digest, rowHash } from '../../src/state/rows/digest.ts';
 import {
   decodeKeyspaces,
@@ -31,6 +40,7 @@ import {
   ROLE_CODEC,
   TOKEN_CODEC,
 } from '../../src/state/rows/record-codec.ts';
+import { decodeRequest, encodeRequest } from '../../src/state/rows/request-row.ts';
 import {
   decodeRestore,
   encodeRestore,
@@ -39,8 +49,8 @@ import {
 import { afterPrefix, ROW, rowKey, textsInKey } from '../../src/state/rows/tables.ts';
 import {
   aBindingRule,
-  accessorNumbered,
   aCommand,
+  accessorNumbered,
   aNamespace,
   anAuthMethod,
   aPolicy,
@@ -53,25 +63,15 @@ import {
 import {
   GOLDEN_COMMANDS,
   GOLDEN_DRAWN_CREATE,
-  GOLDEN_START_FROM_FORK,
   GOLDEN_GLOBAL_HEADER,
   GOLDEN_KEYSPACES,
   GOLDEN_META,
   GOLDEN_RECORDS,
   GOLDEN_REPLICATION,
-  GOLDEN_RESTORE,
   GOLDEN_REQUESTS,
+  GOLDEN_RESTORE,
+  GOLDEN_START_FROM_FORK,
 } from './golden-bytes.ts';
-import {
-  decodeHeader,
-  encodeHeader,
-  type GlobalSnapshotHeader,
-} from '../../src/state/global-log/global-snapshot.ts';
-import {
-  decodeReplication,
-  encodeReplication,
-  type Replication,
-} from '../../src/state/global-log/replication.ts';
 
 const FULL_TOKEN = aToken(1, {
   accessorId: 'ABCDEF01-2222-4333-8444-00000000000A' as never,

@@ -6,6 +6,8 @@ import { ArchiveReader } from '../../src/state/archive/archive-reader.ts';
 import { writeArchive } from '../../src/state/archive/archive-writer.ts';
 import { Digest, rowHash } from '../../src/state/rows/digest.ts';
 import { decodeMeta, encodeMeta, type Meta } from '../../src/state/rows/meta.ts';
+import { isObjectRow, ROW } from '../../src/state/rows/tables.ts';
+import { isLocalTokenRow } from '../../src/state/rows/token-row.ts';
 import { RowParser } from '../../src/state/snapshot/row-parser.ts';
 import {
   CHAIN_ORIGIN,
@@ -18,8 +20,6 @@ import {
   SNAPSHOT_FORMAT,
 } from '../../src/state/snapshot/snapshot-format.ts';
 import type { StateSnapshot } from '../../src/state/snapshot/snapshot-writer.ts';
-import { isObjectRow, ROW } from '../../src/state/rows/tables.ts';
-import { isLocalTokenRow } from '../../src/state/rows/token-row.ts';
 import { archived } from './restoring.ts';
 
 /** What an archive has in it. */

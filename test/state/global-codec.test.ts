@@ -7,8 +7,8 @@ import type { AccessorId } from '../../src/acl/ids.ts';
 import { arrivedEffect } from '../../src/state/global-effects.ts';
 import {
   decodeEntry,
-  encodeEntry,
   type EntryBody,
+  encodeEntry,
   entryHash,
   entryLinks,
   type GlobalEntry,
@@ -19,12 +19,12 @@ import {
   type ImportProgress,
 } from '../../src/state/global-log/import-progress.ts';
 import { EMPTY_META } from '../../src/state/rows/meta.ts';
+import { idBytes } from '../../src/state/rows/objects.ts';
+import { decodeRecord, POLICY_CODEC } from '../../src/state/rows/record-codec.ts';
 import {
   decodeRetiredNamespace,
   encodeRetiredNamespace,
 } from '../../src/state/rows/retired-namespace.ts';
-import { idBytes } from '../../src/state/rows/objects.ts';
-import { decodeRecord, POLICY_CODEC } from '../../src/state/rows/record-codec.ts';
 import { rowKey } from '../../src/state/rows/tables.ts';
 import { GOLDEN_RECORDS } from './golden-bytes.ts';
 

@@ -5,8 +5,8 @@
 import fc from 'fast-check';
 import t from 'tap';
 import type { Change, ChangeOf, Command } from '../../src/state/commands/commands.ts';
-import type { StateMachine } from '../../src/state/machine.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
+import type { StateMachine } from '../../src/state/machine.ts';
 import { aCommand, aPolicy, aToken } from '../support/fixtures.ts';
 import { BUILTINS, collect, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';

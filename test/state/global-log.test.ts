@@ -4,7 +4,8 @@ import t, { type Test } from 'tap';
 import type { NamespaceName } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
 import type { Change, ChangeOf } from '../../src/state/commands/commands.ts';
-import { Digest, rowHash } from '../../src/state/rows/digest.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
+import { arrivedEffect } from '../../src/state/global-effects.ts';
 import type { GlobalCursor } from '../../src/state/global-log/cursor.ts';
 import {
   cursorAfter,
@@ -13,12 +14,11 @@ import {
   entryHash,
   type GlobalEntry,
 } from '../../src/state/global-log/global-entry.ts';
-import { arrivedEffect } from '../../src/state/global-effects.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
-import { TOKENS } from '../../src/state/rows/objects.ts';
-import type { Outcome } from '../../src/state/commands/outcome.ts';
-import { encodeRecord, TOKEN_CODEC } from '../../src/state/rows/record-codec.ts';
 import { isVoid } from '../../src/state/reads/standing.ts';
+import { Digest, rowHash } from '../../src/state/rows/digest.ts';
+import { TOKENS } from '../../src/state/rows/objects.ts';
+import { encodeRecord, TOKEN_CODEC } from '../../src/state/rows/record-codec.ts';
 import { watchKey } from '../../src/state/watch.ts';
 import {
   aBindingRule,

@@ -5,21 +5,21 @@ import t from 'tap';
 import type { Policy } from '../../src/acl/policy.ts';
 import type { Change, ChangeOf } from '../../src/state/commands/commands.ts';
 import { NEWEST_LEVEL } from '../../src/state/commands/feature-levels.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
 import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
 import { POLICIES } from '../../src/state/rows/objects.ts';
-import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { pack } from '../../src/state/rows/packing.ts';
 import { encodeRequest } from '../../src/state/rows/request-row.ts';
-import { packedRows } from '../../src/state/snapshot/snapshot-format.ts';
 import { rowKey } from '../../src/state/rows/tables.ts';
+import { packedRows } from '../../src/state/snapshot/snapshot-format.ts';
 import { aNamespace, anAuthMethod, aPolicy, aToken, FIXTURE_TIME_MS } from '../support/fixtures.ts';
 import {
   BUILTINS,
   collect,
   MachineHarness,
-  replaceableMachine,
   orphansIn,
+  replaceableMachine,
 } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { requireRowsFromNothing } from './rows-from-nothing.ts';

@@ -11,15 +11,15 @@ import { isRestoredRow, ROW, rowKey } from '../../src/state/rows/tables.ts';
 import { CHAIN_ORIGIN, chained, packedRows } from '../../src/state/snapshot/snapshot-format.ts';
 import { BUILTINS, MachineHarness, replaceableMachine } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
-import { chunksWith, type Content, contentOfServer, trueTo } from './crafted-archive.ts';
+import { type Content, chunksWith, contentOfServer, trueTo } from './crafted-archive.ts';
 import {
-  ofEveryKind,
   type Changed,
-  withMeta,
-  withValue,
-  withMore,
   nothing,
+  ofEveryKind,
   UNREADABLE,
+  withMeta,
+  withMore,
+  withValue,
 } from './foreign-archives.ts';
 import { requireSame } from './rows-from-nothing.ts';
 

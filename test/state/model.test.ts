@@ -2,16 +2,16 @@
 // as the model says, digests and index rows as they would be made from nothing, the same bytes however
 // the commands were grouped, and the same state again after a crash at any write.
 
-import fc from 'fast-check';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import type { Kv } from '../../cluster/platform/kv.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../../src/acl/ids.ts';
 import type { Token } from '../../src/acl/token.ts';
 import { openLevelKv } from '../../src/platform-node/disk/level-kv.ts';
 import type { Command } from '../../src/state/commands/commands.ts';
-import { StateMachine } from '../../src/state/machine.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
+import { StateMachine } from '../../src/state/machine.ts';
 import type { StateView } from '../../src/state/view.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { policyIdNumbered, roleIdNumbered } from '../support/fixtures.ts';
@@ -19,8 +19,8 @@ import { collect, MachineHarness, orphansIn } from '../support/machine-harness.t
 import { MemoryKv } from '../support/memory-kv.ts';
 import { crashAtEachWrite } from './crashing-node.ts';
 import { history, NAMESPACE_NAMES } from './histories.ts';
-import { byKey, inOrder, requireRowsFromNothing, requireSame } from './rows-from-nothing.ts';
 import { Model } from './model.ts';
+import { byKey, inOrder, requireRowsFromNothing, requireSame } from './rows-from-nothing.ts';
 
 const saidBy = (outcome: Outcome): string => (outcome.kind === 'applied' ? 'ok' : outcome.code);
 

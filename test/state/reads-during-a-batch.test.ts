@@ -9,8 +9,8 @@ import type { Command } from '../../src/state/commands/commands.ts';
 import type { StateView } from '../../src/state/view.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import {
-  accessorNumbered,
   aCommand,
+  accessorNumbered,
   aNamespace,
   aPolicy,
   aToken,

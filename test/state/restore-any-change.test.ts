@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { KvRow } from '../../cluster/platform/kv.ts';
+import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { AclError } from '../../src/acl/error.ts';
 import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
 import type { Change } from '../../src/state/commands/commands.ts';

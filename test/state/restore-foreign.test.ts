@@ -2,8 +2,8 @@
 // a newer release, by a program with a mistake. What cannot be gone on with is refused before anything changes.
 
 import t from 'tap';
-import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { KvRow } from '../../cluster/platform/kv.ts';
+import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { AclError } from '../../src/acl/error.ts';
 import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
 import { inspectArchive } from '../../src/state/archive/archive-reader.ts';
@@ -13,12 +13,12 @@ import { accessorNumbered, secretNumbered } from '../support/fixtures.ts';
 import { BUILTINS, orphansIn } from '../support/machine-harness.ts';
 import { archiveWith, contentOfServer, trueTo } from './crafted-archive.ts';
 import {
-  SECRET_OF_METHOD,
-  ofEveryKind,
   type Changed,
+  ofEveryKind,
+  SECRET_OF_METHOD,
+  UNREADABLE,
   withMeta,
   withMore,
-  UNREADABLE,
 } from './foreign-archives.ts';
 import { Group, plainStore, restore, restoredRows } from './restoring.ts';
 import { requireSame } from './rows-from-nothing.ts';

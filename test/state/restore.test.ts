@@ -8,24 +8,24 @@ import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import { AclError } from '../../src/acl/error.ts';
 import { ANONYMOUS_ACCESSOR, DEFAULT_NAMESPACE, GLOBAL_MANAGEMENT_ID } from '../../src/acl/ids.ts';
 import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
-import { openArchives } from '../../src/service/operators/archives.ts';
 import { reapOnce } from '../../src/service/duties/duties.ts';
-import { VoidTokenRounds } from '../../src/service/duties/void-token-rounds.ts';
 import { RequestAges } from '../../src/service/duties/request-ages.ts';
+import { VoidTokenRounds } from '../../src/service/duties/void-token-rounds.ts';
+import { openArchives } from '../../src/service/operators/archives.ts';
 import { inspectArchive } from '../../src/state/archive/archive-reader.ts';
 import type { Change, ChangeOf, Command } from '../../src/state/commands/commands.ts';
+import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { SWEEP_PAUSE_MS } from '../../src/state/rows/keyspace-sweeper.ts';
 import { decodeMeta, encodeMeta } from '../../src/state/rows/meta.ts';
-import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { RESTORE_IDLE_MS } from '../../src/state/rows/restore-progress.ts';
-import { packedRows } from '../../src/state/snapshot/snapshot-format.ts';
 import { rowKey } from '../../src/state/rows/tables.ts';
+import { packedRows } from '../../src/state/snapshot/snapshot-format.ts';
 import { createHarness, refusalOf } from '../service/harness.ts';
 import type { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
 import {
-  accessorNumbered,
   aCommand,
+  accessorNumbered,
   aNamespace,
   aPolicy,
   aRole,

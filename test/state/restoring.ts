@@ -6,13 +6,13 @@ import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import { openArchives } from '../../src/service/operators/archives.ts';
 import type { Archives } from '../../src/service/operators/operator-port.ts';
 import type { Change, Command } from '../../src/state/commands/commands.ts';
-import { SWEEP_PAUSE_MS } from '../../src/state/rows/keyspace-sweeper.ts';
-import type { StateMachine } from '../../src/state/machine.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
+import type { StateMachine } from '../../src/state/machine.ts';
+import { SWEEP_PAUSE_MS } from '../../src/state/rows/keyspace-sweeper.ts';
 import { FakeRandom } from '../support/fake-random.ts';
 import {
-  accessorNumbered,
   aCommand,
+  accessorNumbered,
   anAuthMethod,
   aPolicy,
   aRole,
@@ -24,8 +24,8 @@ import {
   BUILTINS,
   collect,
   type MachineHarness,
-  replaceableMachine,
   orphansIn,
+  replaceableMachine,
 } from '../support/machine-harness.ts';
 import type { MemoryKv } from '../support/memory-kv.ts';
 export type Server = ReturnType<typeof replaceableMachine>;

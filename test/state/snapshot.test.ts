@@ -4,28 +4,28 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { DurableLog, readGeneration } from '../../cluster/log/durable-log.ts';
-import { type LogEntry, LOG_ORIGIN, nextEntry } from '../../cluster/log/log-entry.ts';
-import { SNAPSHOT_CHUNK_MAX_BYTES as REPLICA_CHUNK_MAX_BYTES } from '../../cluster/replica/replica.ts';
+import { LOG_ORIGIN, type LogEntry, nextEntry } from '../../cluster/log/log-entry.ts';
 import type { KvRange, KvRow } from '../../cluster/platform/kv.ts';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
+import { SNAPSHOT_CHUNK_MAX_BYTES as REPLICA_CHUNK_MAX_BYTES } from '../../cluster/replica/replica.ts';
 import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
 import { encodeCommand } from '../../src/state/commands/command-codec.ts';
 import type { Command } from '../../src/state/commands/commands.ts';
-import { CHECKPOINT_INTERVAL } from '../../src/state/rows/digest-checkpoints.ts';
 import { StateMachine } from '../../src/state/machine.ts';
+import { CHECKPOINT_INTERVAL } from '../../src/state/rows/digest-checkpoints.ts';
 import { pack } from '../../src/state/rows/packing.ts';
+import { READERS_GRACE_MS } from '../../src/state/rows/state-store.ts';
+import { META_KEY } from '../../src/state/rows/tables.ts';
 import { SNAPSHOT_CHUNK_MAX_BYTES } from '../../src/state/snapshot/snapshot-format.ts';
 import type { SnapshotIntake } from '../../src/state/snapshot/snapshot-intake.ts';
 import { SnapshotReader } from '../../src/state/snapshot/snapshot-reader.ts';
 import { type StateSnapshot, snapshotOf } from '../../src/state/snapshot/snapshot-writer.ts';
-import { READERS_GRACE_MS } from '../../src/state/rows/state-store.ts';
-import { META_KEY } from '../../src/state/rows/tables.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import {
-  accessorNumbered,
   aCommand,
+  accessorNumbered,
   aPolicy,
   aRole,
   aToken,

@@ -5,21 +5,21 @@ import t from 'tap';
 import type { AccessorId } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
 import { IN_ONE_PIECE_BYTES } from '../../src/state/in-one-piece.ts';
-import {
-  retiredNamespaceKey,
-  encodeRetiredNamespace,
-} from '../../src/state/rows/retired-namespace.ts';
-import { ROW } from '../../src/state/rows/tables.ts';
 import type {
   FoundTokens,
   OrphanPlace,
   VoidTokenSearch,
 } from '../../src/state/reads/void-tokens.ts';
 import {
+  encodeRetiredNamespace,
+  retiredNamespaceKey,
+} from '../../src/state/rows/retired-namespace.ts';
+import { ROW } from '../../src/state/rows/tables.ts';
+import {
+  accessorNumbered,
   aNamespace,
   anAuthMethod,
   aToken,
-  accessorNumbered,
   FIXTURE_TIME_MS,
 } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';

@@ -2,6 +2,7 @@
 
 import type { AuthMethod } from '../../src/acl/auth-method.ts';
 import type { BindingRule } from '../../src/acl/binding-rule.ts';
+import { HOUR_NS, MINUTE_NS } from '../../src/acl/duration.ts';
 import {
   type AccessorId,
   type BindingRuleId,
@@ -11,7 +12,6 @@ import {
   type RoleId,
   type SecretId,
 } from '../../src/acl/ids.ts';
-import { HOUR_NS, MINUTE_NS } from '../../src/acl/duration.ts';
 import type { Instant } from '../../src/acl/instant.ts';
 import type { Namespace } from '../../src/acl/namespace.ts';
 import type { Policy } from '../../src/acl/policy.ts';

@@ -5,7 +5,6 @@
 import { messageOf } from '../../cluster/base/message-of.ts';
 import { readClusterId } from '../../cluster/log/cluster-identity.ts';
 import { readGeneration } from '../../cluster/log/durable-log.ts';
-import { openMember } from '../../cluster/member.ts';
 import type {
   Checkpoint,
   DigestedMachine,
@@ -13,6 +12,7 @@ import type {
   MemberOptions,
   MemberView,
 } from '../../cluster/member/group-member.ts';
+import { openMember } from '../../cluster/member.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
 import type { Net, NetAddress } from '../../cluster/platform/net.ts';

@@ -3,26 +3,26 @@
 
 import { existsSync, mkdirSync } from 'node:fs';
 import t from 'tap';
-import { systemClock } from '../../src/platform-node/system-clock.ts';
-import { openWsNet } from '../../src/platform-node/net/ws-net.ts';
 import type { Conn } from '../../cluster/platform/net.ts';
-import { encodeFrame } from '../../cluster/wire/frame-codec.ts';
 import type { Hello } from '../../cluster/wire/frame.ts';
+import { encodeFrame } from '../../cluster/wire/frame-codec.ts';
 import {
   asJoiner,
   dataFolderOf,
   flagsOf,
   nodesNamed,
-  planCluster,
   PORTS_OF_A_NODE,
+  planCluster,
   withJoiner,
 } from '../../scripts/cluster/cluster-plan.ts';
 import { ClusterRefusal } from '../../scripts/cluster/cluster-refusal.ts';
 import { HelloReader } from '../../scripts/cluster/hello-reader.ts';
-import { LineProxy } from '../../scripts/cluster/line-proxy.ts';
 import { lineFaultTexts } from '../../scripts/cluster/line-faults-text.ts';
+import { LineProxy } from '../../scripts/cluster/line-proxy.ts';
 import { Lines } from '../../scripts/cluster/lines.ts';
 import { LocalCluster } from '../../scripts/cluster/local-cluster.ts';
+import { openWsNet } from '../../src/platform-node/net/ws-net.ts';
+import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { until } from '../support/running-group.ts';

@@ -6,8 +6,8 @@ import {
   type ClusterShape,
   datacentersOf,
   nodesNamed,
-  planCluster,
   PORTS_OF_A_NODE,
+  planCluster,
 } from '../../scripts/cluster/cluster-plan.ts';
 import { figuresOfAll } from '../../scripts/cluster/figures.ts';
 import { LocalCluster } from '../../scripts/cluster/local-cluster.ts';

@@ -5,11 +5,11 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import t from 'tap';
-import { type Answer, ask, type Asked, MANAGEMENT } from '../hard/asking.ts';
+import { type Answer, type Asked, ask, MANAGEMENT } from '../hard/asking.ts';
 import { startRefused, startServer, temporaryFolder } from '../hard/server-process.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { GROUP_KEY, until } from '../support/running-group.ts';
-import { leaderOf, ready, type Running, start, startThree } from './three-servers.ts';
+import { leaderOf, type Running, ready, start, startThree } from './three-servers.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.js');
 

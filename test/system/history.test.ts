@@ -6,7 +6,7 @@ import { ask } from '../hard/asking.ts';
 import { until } from '../support/running-group.ts';
 import { ObjectClients } from './object-clients.ts';
 import { faultOf } from './object-history.ts';
-import { leaderOf, type Plan, ready, type Running, start, startThree } from './three-servers.ts';
+import { leaderOf, type Plan, type Running, ready, start, startThree } from './three-servers.ts';
 
 const SEED = Number(process.env.CONCLAVE_HISTORY_SEED ?? 1);
 /** How often all of it happens. */

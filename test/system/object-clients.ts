@@ -1,7 +1,7 @@
 // Clients of several servers that make, replace on condition, delete and read a few tokens, and write
 // down when they asked what and what they heard. What nobody knows the outcome of stays open.
 
-import { ask, type Answer, MANAGEMENT } from '../hard/asking.ts';
+import { type Answer, ask, MANAGEMENT } from '../hard/asking.ts';
 import type { CallEvent, HistoryEvent, ReturnEvent } from '../sim/linearizability/history.ts';
 import {
   type Known,

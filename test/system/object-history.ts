@@ -6,8 +6,8 @@ import { type HistoryEvent, operationsOf } from '../sim/linearizability/history.
 import { type Model, unknownOutput } from '../sim/linearizability/model.ts';
 import {
   type ObjectInput,
-  objectModel,
   type ObjectOutput,
+  objectModel,
   type Version,
 } from '../sim/workload/object-model.ts';
 

@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import t from 'tap';
 import type { Endpoint } from '../../src/api/endpoints/endpoint.ts';
-import { ENDPOINT_BY_OPERATION } from '../../src/http/routes/operation-types.ts';
 import { NODE_ENDPOINTS } from '../../src/api/endpoints/endpoints-node.ts';
 import {
   OPERATOR_ENDPOINTS,
   SNAPSHOT_ENDPOINTS,
 } from '../../src/api/endpoints/endpoints-operator.ts';
+import { ENDPOINT_BY_OPERATION } from '../../src/http/routes/operation-types.ts';
 import { flagOf, SETTING_KEYS, type SettingKey } from '../../src/node/settings/settings-keys.ts';
 import { CHANGE_NUMBER } from '../../src/state/commands/command-codec.ts';
 import { ROW } from '../../src/state/rows/tables.ts';

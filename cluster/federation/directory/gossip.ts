@@ -9,7 +9,7 @@ import type { NetAddress } from '../../platform/net.ts';
 import type { Random } from '../../platform/random.ts';
 import type { RpcCall, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import { Directory, type DirectoryOptions, type OwnRecord } from './directory.ts';
-import { decodeRecords, DIRECTORY_METHOD, encodeRecords } from './directory-frames.ts';
+import { DIRECTORY_METHOD, decodeRecords, encodeRecords } from './directory-frames.ts';
 
 export interface GossipTiming {
   /** Between two exchanges, with as much again at random. */

@@ -2,8 +2,8 @@
 // Whether a promise may be given and an epoch may begin is decided there, when the command is applied.
 
 import type { GlobalCursor, GlobalEntry } from '../global-log.ts';
-import { refused } from './promotion-refusal.ts';
 import type { EpochStart, PromiseAnswer, PromiseAsk } from './promotion-frames.ts';
+import { refused } from './promotion-refusal.ts';
 
 export interface PromotionState {
   /** The reign that this datacenter knows of, and whose it is. */

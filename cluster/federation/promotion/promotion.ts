@@ -14,7 +14,7 @@ import type { PrimaryClaim } from '../directory/directory.ts';
 import type { EntrySource } from '../entry-source.ts';
 import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
 import { areTwoFederations } from '../refuse-outsiders.ts';
-import { askLeader, type AskLeaderOptions } from './ask-leader.ts';
+import { type AskLeaderOptions, askLeader } from './ask-leader.ts';
 import { isFurther } from './ballot.ts';
 import { Candidacy, type Promoted } from './candidacy.ts';
 import { LaterReign } from './later-reign.ts';

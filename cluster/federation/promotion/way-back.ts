@@ -8,8 +8,8 @@ import { areTwoFederations } from '../refuse-outsiders.ts';
 import type { Standing } from './ballot.ts';
 import {
   decodeEpochs,
-  encodeEpochsAsk,
   type EpochStart,
+  encodeEpochsAsk,
   PROMOTION_METHOD,
 } from './promotion-frames.ts';
 import type { PromotionPort } from './promotion-port.ts';

@@ -6,8 +6,8 @@ import type { Random } from '../../platform/random.ts';
 import { isJoint } from '../../raft/membership.ts';
 import { NO_NODE, type NodeId } from '../../raft/node-id.ts';
 import type { RawNode } from '../../raft/raw-node.ts';
-import { Campaigner } from './campaigner.ts';
 import type { DiskWatch } from '../workers/disk-watch.ts';
+import { Campaigner } from './campaigner.ts';
 
 export interface CampaigningOptions {
   readonly node: RawNode;

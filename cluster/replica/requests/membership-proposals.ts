@@ -13,10 +13,10 @@ import {
 } from '../../raft/membership-change.ts';
 import { NO_NODE, type NodeId } from '../../raft/node-id.ts';
 import type { RawNode, Status } from '../../raft/raw-node.ts';
-import type { AppliedChange } from '../workers/apply-worker.ts';
 import { type GroupRecord, nextGroupRecord } from '../group-record.ts';
 import { GroupRefusal } from '../group-refusal.ts';
 import { ReplicaError } from '../replica.ts';
+import type { AppliedChange } from '../workers/apply-worker.ts';
 
 /** Bytes of a change's context: some hundred members with their addresses. */
 const CONTEXT_BYTES_MAX = 64 * 1024;

@@ -5,8 +5,8 @@ import { NO_NODE } from '../../raft/node-id.ts';
 import type { RawNode } from '../../raft/raw-node.ts';
 import type { Refusal } from '../../raft/refusal.ts';
 import { GroupRefusal } from '../group-refusal.ts';
-import type { PendingProposals } from './pending-proposals.ts';
 import { ReplicaError } from '../replica.ts';
+import type { PendingProposals } from './pending-proposals.ts';
 
 export function proposeQueued(node: RawNode, proposals: PendingProposals<unknown>): void {
   while (proposals.queuedCount > 0) {

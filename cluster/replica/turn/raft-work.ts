@@ -4,11 +4,11 @@
 import type { Message } from '../../raft/message.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import type { RawNode, Ready } from '../../raft/raw-node.ts';
+import type { ReadBarriers } from '../requests/read-barriers.ts';
+import type { Snapshots } from '../snapshots/snapshots.ts';
 import type { AppendWorker } from '../workers/append-worker.ts';
 import type { ApplyWorker } from '../workers/apply-worker.ts';
 import type { DiskWatch } from '../workers/disk-watch.ts';
-import type { ReadBarriers } from '../requests/read-barriers.ts';
-import type { Snapshots } from '../snapshots/snapshots.ts';
 
 export interface RaftWorkOptions {
   readonly node: RawNode;

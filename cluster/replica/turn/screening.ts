@@ -1,9 +1,9 @@
 // What of the messages and snapshots that other nodes send is looked at here at all.
 
 import { membersOf } from '../../raft/membership.ts';
-import { type Message, MESSAGE_TRAITS, type SnapshotMessage } from '../../raft/message.ts';
-import type { Status } from '../../raft/raw-node.ts';
+import { MESSAGE_TRAITS, type Message, type SnapshotMessage } from '../../raft/message.ts';
 import type { NodeId } from '../../raft/node-id.ts';
+import type { Status } from '../../raft/raw-node.ts';
 
 /** Strangers are heard: a node that knows nothing yet knows nobody, and a link knows who is at its end. */
 export function reasonToIgnore(message: Message, self: NodeId): string | undefined {

@@ -5,7 +5,7 @@
 import { assert } from '../../base/assert.ts';
 import { type DurableLog, TRIM_BATCH_MAX } from '../../log/durable-log.ts';
 import { type LogEntry, type LogWitness, nextEntry } from '../../log/log-entry.ts';
-import { type Entry, ENTRY_OVERHEAD_BYTES } from '../../raft/entry.ts';
+import { ENTRY_OVERHEAD_BYTES, type Entry } from '../../raft/entry.ts';
 import type { HardState } from '../../raft/hard-state.ts';
 import type { Membership } from '../../raft/membership.ts';
 import type { Snapshot } from '../../raft/snapshot.ts';

@@ -7,16 +7,16 @@ import type { AccessorId, NamespaceName, SecretId } from '../../../src/acl/ids.t
 import { instantOfMs } from '../../../src/acl/instant.ts';
 import type { Token } from '../../../src/acl/token.ts';
 import { createHttp } from '../../../src/http/create-http.ts';
-import { DefaultToken } from '../../../src/http/serving/default-token.ts';
 import { MetricsRegistry } from '../../../src/http/figures/metrics.ts';
+import { DefaultToken } from '../../../src/http/serving/default-token.ts';
 import type { NodeInfo } from '../../../src/http/serving/node-info.ts';
 import { DEFAULT_HTTP_SETTINGS } from '../../../src/http/settings.ts';
-import { openJsonLog } from '../../../src/platform-node/process/json-log.ts';
 import { openLevelKv } from '../../../src/platform-node/disk/level-kv.ts';
+import { openJsonLog } from '../../../src/platform-node/process/json-log.ts';
 import { systemClock } from '../../../src/platform-node/system-clock.ts';
 import { systemRandom } from '../../../src/platform-node/system-random.ts';
-import type { Operator } from '../../../src/service/operators/operator-operations.ts';
 import type { OperationInput, Operations } from '../../../src/service/operations.ts';
+import type { Operator } from '../../../src/service/operators/operator-operations.ts';
 import type { TokenView, WriteResult } from '../../../src/service/views.ts';
 
 const folder = process.argv[2];

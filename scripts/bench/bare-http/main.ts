@@ -2,8 +2,8 @@
 // the product did (status, headers in their order, body), read as JSON from standard input.
 // Prints its port when it listens.
 
-import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 
 const answer = JSON.parse(readFileSync(0, 'utf8')) as {
   readonly status: number;

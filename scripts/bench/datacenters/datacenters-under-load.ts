@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import type { Agent } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { askNode } from '../../cluster/ask-node.ts';
-import { HOST, nodesNamed, planCluster, PORTS_OF_A_NODE } from '../../cluster/cluster-plan.ts';
+import { HOST, nodesNamed, PORTS_OF_A_NODE, planCluster } from '../../cluster/cluster-plan.ts';
 import { type Figures, figuresOf, seqOf } from '../../cluster/figures.ts';
 import { freePorts } from '../../cluster/free-ports.ts';
 import { LocalCluster } from '../../cluster/local-cluster.ts';

@@ -2,8 +2,8 @@
 // default, what cannot be meant is refused by the name of its field.
 
 import { AclError } from '../../acl/error.ts';
-import type { AutopilotConfigurationBody } from './operator-schemas.ts';
 import type { ShownAutopilotSettings } from '../render/shown-operator.ts';
+import type { AutopilotConfigurationBody } from './operator-schemas.ts';
 
 const NS_OF_MS = 1_000_000n;
 /** No group has more voters. */

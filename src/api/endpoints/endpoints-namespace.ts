@@ -1,8 +1,8 @@
 // Namespaces, authorize and the state of replication on the wire.
 
 import { Type } from 'typebox';
-import { Authorization, Deleted, Namespace, ReplicationStatus } from '../bodies/answers.ts';
 import { AUTHORIZATIONS_MAX } from '../../authz/parse-authorization.ts';
+import { Authorization, Deleted, Namespace, ReplicationStatus } from '../bodies/answers.ts';
 import { AuthorizeBody, NamespaceBody } from '../bodies/bodies.ts';
 import { endpoint } from './endpoint.ts';
 import { MISSING_ID } from './endpoints-token.ts';

@@ -4,8 +4,8 @@
 import { Type } from 'typebox';
 import { Done } from '../bodies/answers.ts';
 import { AgentTokenBody } from '../bodies/bodies.ts';
-import { type Endpoint, endpoint } from './endpoint.ts';
 import { answer } from '../bodies/schema.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 
 const texts = Type.Record(Type.String(), Type.String());
 

@@ -4,7 +4,6 @@
 // them.
 
 import { Type } from 'typebox';
-import { type Endpoint, endpoint } from './endpoint.ts';
 import {
   AutopilotConfiguration,
   AutopilotConfigurationBody,
@@ -22,6 +21,7 @@ import {
   Resubmitted,
 } from '../bodies/primary-schemas.ts';
 import { archive, done } from '../bodies/schema.ts';
+import { type Endpoint, endpoint } from './endpoint.ts';
 
 function look<
   const Part extends Pick<Endpoint, 'path' | 'summary' | 'query' | 'answer' | 'alsoAnswers'>,

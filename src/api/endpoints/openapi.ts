@@ -1,12 +1,12 @@
 // The OpenAPI 3.1 document, made from the endpoint definitions and from nothing else. Schemas with a
 // title become components; the paths are those that a server answers.
 
+import { ARCHIVE_TYPE, archive } from '../bodies/schema.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { NODE_ENDPOINTS, TEXT_ENDPOINTS } from './endpoints-node.ts';
 import { OPERATOR_ENDPOINTS, SNAPSHOT_ENDPOINTS } from './endpoints-operator.ts';
 import { NAMESPACE_PARAMETER, QUERY_BY_KIND } from './query-parameters.ts';
-import { ARCHIVE_TYPE, archive } from '../bodies/schema.ts';
 
 const ALL_ENDPOINTS = {
   ...ENDPOINTS,

@@ -6,6 +6,13 @@ import { messageOf } from '../../../cluster/base/message-of.ts';
 import { withoutTrailing } from '../../../cluster/base/without-trailing.ts';
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import type { AuthMethodValidator } from '../auth-method-validator.ts';
+import { ConfigReader, invalidConfig } from '../config-reader.ts';
+import type { AttributeNames, Identity } from '../identity.ts';
+import { checkBearerLength, refused } from '../jwt/jws.ts';
+import type { HttpsResponse } from '../outside/https-client.ts';
+import type { Outside } from '../outside/outside.ts';
+import { ask, loginUnavailable, parseHttpUrl, RemoteFailure } from '../outside/remote.ts';
+import type { Surroundings } from '../outside/surroundings.ts';
 import { isBindableArn, matchesArn, type Principal, principalOf } from './aws-arn.ts';
 import {
   callerIdentityRequest,
@@ -14,13 +21,6 @@ import {
   entityRequest,
   type SignedRequest,
 } from './aws-request.ts';
-import { ConfigReader, invalidConfig } from '../config-reader.ts';
-import type { AttributeNames, Identity } from '../identity.ts';
-import { checkBearerLength, refused } from '../jwt/jws.ts';
-import type { HttpsResponse } from '../outside/https-client.ts';
-import { ask, loginUnavailable, parseHttpUrl, RemoteFailure } from '../outside/remote.ts';
-import type { Surroundings } from '../outside/surroundings.ts';
-import type { Outside } from '../outside/outside.ts';
 import { elementAt, parseXml, textAt, type XmlElement } from './xml.ts';
 
 const KEYS = [

@@ -1,10 +1,10 @@
 // Judges the claims of a verified token (times, issuer, audience) and maps them to attributes, as
 // compatibility.md 7.3 prescribes. Pure: the time is an argument.
 
-import { refused } from './jws.ts';
-import type { Claims } from './jws.ts';
-import { isRecord } from '../outside/remote.ts';
 import type { Attributes } from '../identity.ts';
+import { isRecord } from '../outside/remote.ts';
+import type { Claims } from './jws.ts';
+import { refused } from './jws.ts';
 
 /** In nanoseconds; 0 stands for the default, a negative value for none. */
 export interface Leeways {

@@ -3,11 +3,11 @@
 // URLs in it.
 
 import { messageOf } from '../../../cluster/base/message-of.ts';
-import { invalidConfig, ConfigReader } from '../config-reader.ts';
 import type { AuthMethod } from '../../acl/auth-method.ts';
-import type { ClaimMapping, Leeways } from './claims.ts';
+import { ConfigReader, invalidConfig } from '../config-reader.ts';
 import type { AttributeNames } from '../identity.ts';
 import type { Location } from '../outside/providers.ts';
+import type { ClaimMapping, Leeways } from './claims.ts';
 import {
   checkCertificates,
   type SignatureAlgorithm,

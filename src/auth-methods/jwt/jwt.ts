@@ -3,23 +3,24 @@
 // become attributes (compatibility.md 7.2, 7.3).
 
 import { messageOf } from '../../../cluster/base/message-of.ts';
-import type { AuthMethod } from '../../acl/auth-method.ts';
 import { unreachable } from '../../../cluster/base/unreachable.ts';
+import type { AuthMethod } from '../../acl/auth-method.ts';
 import type { AuthMethodValidator } from '../auth-method-validator.ts';
+import { invalidConfig } from '../config-reader.ts';
+import type { Identity } from '../identity.ts';
+import type { Outside } from '../outside/outside.ts';
+import type { Location, Providers } from '../outside/providers.ts';
+import { loginUnavailable, RemoteFailure } from '../outside/remote.ts';
 import {
   attributesOf,
+  type ClaimMapping,
   checkAudience,
   checkIssuer,
   checkTimes,
   claimOf,
-  type ClaimMapping,
 } from './claims.ts';
-import { invalidConfig } from '../config-reader.ts';
-import type { Identity } from '../identity.ts';
-import { type Claims, type KeySource, checkBearerLength, verifySignature } from './jws.ts';
+import { type Claims, checkBearerLength, type KeySource, verifySignature } from './jws.ts';
 import { decodeJwtConfig, type JwtConfig, mappedAttributeNames } from './jwt-config.ts';
-import type { Location, Providers } from '../outside/providers.ts';
-import { loginUnavailable, RemoteFailure } from '../outside/remote.ts';
 import type { PemKeys } from './pem-keys.ts';
 import type { SignatureChecks } from './signature-checks.ts';
 import {
@@ -29,7 +30,6 @@ import {
   SIGNATURE_ALGORITHMS,
   type SignatureAlgorithm,
 } from './signing-keys.ts';
-import type { Outside } from '../outside/outside.ts';
 
 /** What `jwt` and `oidc` need beside their method: the world, and what all their logins share. */
 export interface JwtContext {

@@ -2,8 +2,8 @@
 // may begin logins, by hundreds: so few are under way at once, the auth methods in turn, and the others wait.
 
 import type { Clock } from '../../../cluster/platform/clock.ts';
-import { AclError } from '../../acl/error.ts';
 import type { AuthMethod } from '../../acl/auth-method.ts';
+import { AclError } from '../../acl/error.ts';
 
 /** Half of the threads that a process of Node has for this. */
 export const CHECKS_MAX = 2;

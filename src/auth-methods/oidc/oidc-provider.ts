@@ -7,10 +7,10 @@ import type { AuthMethod } from '../../acl/auth-method.ts';
 import { claimOf } from '../jwt/claims.ts';
 import { type Claims, refused } from '../jwt/jws.ts';
 import type { OidcConfig } from '../jwt/jwt-config.ts';
+import type { InTurn } from '../jwt/signature-checks.ts';
+import type { Outside } from '../outside/outside.ts';
 import type { ProviderMetadata } from '../outside/providers.ts';
 import { ask, type BoundedRequest, jsonObjectOf, RemoteFailure } from '../outside/remote.ts';
-import type { Outside } from '../outside/outside.ts';
-import type { InTurn } from '../jwt/signature-checks.ts';
 
 const CLIENT_ASSERTION_S = 300;
 

@@ -3,8 +3,6 @@
 // only when it names as issuer the very URL it was asked for under, and it may not lead from https to http.
 
 import type { AuthMethod } from '../../acl/auth-method.ts';
-import { askForJson, parseHttpUrl, RemoteFailure } from './remote.ts';
-import { RemoteCache } from './remote-cache.ts';
 import type { KeySource } from '../jwt/jws.ts';
 import {
   keysOfJwks,
@@ -12,6 +10,8 @@ import {
   type SignatureAlgorithm,
   signatureAlgorithmOf,
 } from '../jwt/signing-keys.ts';
+import { askForJson, parseHttpUrl, RemoteFailure } from './remote.ts';
+import { RemoteCache } from './remote-cache.ts';
 import type { Surroundings } from './surroundings.ts';
 
 export interface Location {

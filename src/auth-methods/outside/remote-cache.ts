@@ -2,7 +2,7 @@
 // of requests; each ends in time whatever becomes of its request, and only so many wait for it.
 
 import type { Clock } from '../../../cluster/platform/clock.ts';
-import { RemoteFailure, REQUEST_TIMEOUT_MS } from './remote.ts';
+import { REQUEST_TIMEOUT_MS, RemoteFailure } from './remote.ts';
 
 /** Keys and discovery documents are used this long before they are asked for again. */
 const FRESH_MS = 600_000;

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { messageOf } from '../../../cluster/base/message-of.ts';
-import { AuditChecker, type AuditCheck, AuditMismatch } from '../../audit/check-audit-log.ts';
+import { type AuditCheck, AuditChecker, AuditMismatch } from '../../audit/check-audit-log.ts';
 import { addGroup, addLocalLeaf } from '../command-line.ts';
 import { CommandFailed } from '../failed.ts';
 import { field, type Part } from '../show/block.ts';

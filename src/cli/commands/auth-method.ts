@@ -8,8 +8,8 @@ import {
   addGroup,
   addLeaf,
   addRepeatable,
-  casOf,
   type ClearOptions,
+  casOf,
   exactlyOne,
   isCleared,
 } from '../command-line.ts';

@@ -7,8 +7,8 @@ import {
   addGroup,
   addLeaf,
   addRepeatable,
-  casOf,
   type ClearOptions,
+  casOf,
   isCleared,
 } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';

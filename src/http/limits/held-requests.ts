@@ -4,9 +4,9 @@
 // refused, so nobody can fill it for others.
 
 import { AclError } from '../../acl/error.ts';
+import { LIMITS } from '../settings.ts';
 import type { Exchange } from '../wire/exchange.ts';
 import { headCharsOf } from './head-size.ts';
-import { LIMITS } from '../settings.ts';
 
 export class HeldRequests {
   readonly #bytesMax: number;

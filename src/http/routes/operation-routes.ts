@@ -18,13 +18,13 @@ import {
   renderAuthMethodListEntry,
   renderBindingRule,
 } from '../../api/render/render-auth-method.ts';
+import { renderReplication } from '../../api/render/render-federation.ts';
 import {
   renderAuthorizations,
   renderNamespace,
   renderTemplate,
   renderTemplates,
 } from '../../api/render/render-others.ts';
-import { renderReplication } from '../../api/render/render-federation.ts';
 import { renderPolicy, renderPolicyListEntry } from '../../api/render/render-policy.ts';
 import { renderRole } from '../../api/render/render-role.ts';
 import {
@@ -34,8 +34,8 @@ import {
 } from '../../api/render/render-token.ts';
 import { requireFewAuthorizations } from '../../authz/parse-authorization.ts';
 import type { OperationName } from '../../service/operations.ts';
-import type { OperationRoute } from './operation-types.ts';
 import { isSwitchedOn, textOf, unescapeQuery } from '../wire/query.ts';
+import type { OperationRoute } from './operation-types.ts';
 
 const renderBoolean = (value: boolean) => (value ? 'true' : 'false');
 const nothing = () => ({});

@@ -2,7 +2,7 @@
 // means that one of the two has changed without the other.
 
 import type { Endpoint, EndpointKind } from '../../api/endpoints/endpoint.ts';
-import { type EndpointInput, ENDPOINTS } from '../../api/endpoints/endpoints.ts';
+import { ENDPOINTS, type EndpointInput } from '../../api/endpoints/endpoints.ts';
 import type { WireStyle } from '../../api/render/shown.ts';
 import type { OperationInput, OperationName, OperationOutput } from '../../service/operations.ts';
 import type { ListResult, ReadMeta, WriteMeta } from '../../service/views.ts';

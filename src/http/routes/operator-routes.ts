@@ -3,11 +3,12 @@
 
 import { AclError } from '../../acl/error.ts';
 import { autopilotSettingsOf } from '../../api/bodies/autopilot-settings.ts';
+import type { AutopilotConfigurationBody } from '../../api/bodies/operator-schemas.ts';
+import type { MovePrimaryBody } from '../../api/bodies/primary-schemas.ts';
 import {
   OPERATOR_ENDPOINTS,
   type OperatorEndpointName,
 } from '../../api/endpoints/endpoints-operator.ts';
-import type { AutopilotConfigurationBody } from '../../api/bodies/operator-schemas.ts';
 import {
   renderAutopilotConfiguration,
   renderAutopilotState,
@@ -15,7 +16,6 @@ import {
   renderServersHealth,
   renderTransferred,
 } from '../../api/render/render-operator.ts';
-import type { MovePrimaryBody } from '../../api/bodies/primary-schemas.ts';
 import {
   renderDivergence,
   renderPrimary,
@@ -34,8 +34,8 @@ import type {
   ServerName,
 } from '../../service/operators/operator-operations.ts';
 import { positionOf, wholeNumberOf } from '../serving/call-of.ts';
-import { type Query, textOf } from '../wire/query.ts';
 import { LIMITS } from '../settings.ts';
+import { type Query, textOf } from '../wire/query.ts';
 import type { Dialect } from '../wire/status.ts';
 
 /** What a request brings, after decoding. */

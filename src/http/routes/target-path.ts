@@ -2,8 +2,8 @@
 // `%2F` is a slash as any other; doubled slashes and dot segments are redirected to the clean path;
 // characters that cannot be printed are refused, and so are paths without end.
 
-import { decoded } from '../wire/query.ts';
 import { LIMITS } from '../settings.ts';
+import { decoded } from '../wire/query.ts';
 
 export type TargetPath =
   /** For the router: escaped anew where needed. */

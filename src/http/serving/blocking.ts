@@ -4,8 +4,8 @@
 // before the wait; a watch that outlives its token is nothing that a client could want.)
 
 import type { ReadMeta } from '../../service/views.ts';
-import type { Blocking } from './call-of.ts';
 import type { Exchange } from '../wire/exchange.ts';
+import type { Blocking } from './call-of.ts';
 import type { Parked, Place } from './parked.ts';
 
 /** What the loop asks about an answer. */

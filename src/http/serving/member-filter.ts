@@ -1,8 +1,8 @@
 // `filter` of the list of members: a boolean expression over what is shown of each, in the language of
 // the selectors of binding rules.
 
-import type { Attributes, FieldTable } from '../../auth-methods/identity.ts';
 import { compileSelector } from '../../auth-methods/binding/selector.ts';
+import type { Attributes, FieldTable } from '../../auth-methods/identity.ts';
 
 const FIELDS: FieldTable = {
   strings: ['Name', 'Addr', 'Port', 'Status'],

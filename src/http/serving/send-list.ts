@@ -5,10 +5,10 @@
 import { constants, createGzip, type Gzip } from 'node:zlib';
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { ListResult } from '../../service/views.ts';
+import { LIMITS } from '../settings.ts';
 import { drained, endsInTime } from '../wire/drained.ts';
 import { causeOf, type Exchange, indexHeaders, JSON_TYPE, nextHeaders } from '../wire/exchange.ts';
 import { PrettyPrinter } from '../wire/pretty.ts';
-import { LIMITS } from '../settings.ts';
 import type { RawResponse } from '../wire/wire-types.ts';
 
 export interface ListAnswer<Item> {

@@ -7,24 +7,24 @@ import { durationNsOf } from '../../acl/duration.ts';
 import { AclError } from '../../acl/error.ts';
 import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
 import { decodeBody } from '../../api/bodies/decode.ts';
-import { type NodeEndpointName, NODE_ENDPOINTS } from '../../api/endpoints/endpoints-node.ts';
+import { NODE_ENDPOINTS, type NodeEndpointName } from '../../api/endpoints/endpoints-node.ts';
 import { AUTHORIZATIONS_MAX } from '../../authz/parse-authorization.ts';
+import type { Call, Consistency } from '../../service/call.ts';
+import { requireOwnDatacenter } from '../../service/datacenters/own-datacenter.ts';
+import type { OperationInput, OperationName, OperationOutput } from '../../service/operations.ts';
 import type {
   AuthorizationAnswer,
   AuthorizationItem,
 } from '../../service/rights/authorization-types.ts';
 import { permissionDenied } from '../../service/rights/permissions.ts';
-import type { Call, Consistency } from '../../service/call.ts';
-import type { OperationInput, OperationName, OperationOutput } from '../../service/operations.ts';
-import { requireOwnDatacenter } from '../../service/datacenters/own-datacenter.ts';
-import { meaningOf } from './agent-token.ts';
-import { askedOf } from './call-of.ts';
+import type { HttpParts } from '../parts.ts';
 import { descriptionOf } from '../wire/description.ts';
 import { type Exchange, JSON_TYPE, TEXT_TYPE } from '../wire/exchange.ts';
+import { textOf } from '../wire/query.ts';
+import { meaningOf } from './agent-token.ts';
+import { askedOf } from './call-of.ts';
 import { memberFilterOf } from './member-filter.ts';
 import type { MemberInfo, NodeInfo } from './node-info.ts';
-import type { HttpParts } from '../parts.ts';
-import { textOf } from '../wire/query.ts';
 import { aclDisabled, type Found } from './serve-operation.ts';
 
 /** The version of the interface: deployed clients refuse to talk to older ones. */

@@ -11,9 +11,6 @@ import type { Call } from '../../service/call.ts';
 import type { OperationInput, OperationName, Soon } from '../../service/operations.ts';
 import type { ListResult, ObjectView, ReadResult, WriteResult } from '../../service/views.ts';
 import type { Page } from '../../state/view.ts';
-import { answerWhenNewer } from './blocking.ts';
-import { askedOf, type Blocking, pageOf } from './call-of.ts';
-import { type Exchange, indexHeaders, writeHeaders } from '../wire/exchange.ts';
 import { OPERATION_ROUTES } from '../routes/operation-routes.ts';
 import {
   ENDPOINT_BY_OPERATION,
@@ -22,10 +19,13 @@ import {
   type RouteRequest,
   type ValueOf,
 } from '../routes/operation-types.ts';
+import { type Exchange, indexHeaders, writeHeaders } from '../wire/exchange.ts';
+import type { TokenInUrlWarning } from '../wire/token-in-url.ts';
+import { answerWhenNewer } from './blocking.ts';
+import { askedOf, type Blocking, pageOf } from './call-of.ts';
 import type { Parked } from './parked.ts';
 import { RepeatedBodies } from './repeated-bodies.ts';
 import { sendList } from './send-list.ts';
-import type { TokenInUrlWarning } from '../wire/token-in-url.ts';
 
 /** What the requests of one server share. */
 export interface Shared {

@@ -7,9 +7,9 @@ import {
   OPERATOR_ENDPOINTS,
   type OperatorEndpointName,
 } from '../../api/endpoints/endpoints-operator.ts';
-import { askedOf } from './call-of.ts';
-import type { Exchange } from '../wire/exchange.ts';
 import { OPERATOR_ROUTES } from '../routes/operator-routes.ts';
+import type { Exchange } from '../wire/exchange.ts';
+import { askedOf } from './call-of.ts';
 import type { Found, Shared } from './serve-operation.ts';
 
 /** Answers one request of an operator endpoint. */

@@ -2,20 +2,20 @@
 // broken off where it fails, so that an archive that ends is whole. In: rights first, then every byte
 // is checked before anything changes. Never rejects: what goes wrong becomes the answer.
 
+import { ARCHIVE_TYPE } from '../../api/bodies/schema.ts';
 import {
   SNAPSHOT_ENDPOINTS,
   type SnapshotEndpointName,
 } from '../../api/endpoints/endpoints-operator.ts';
 import { renderRestored } from '../../api/render/render-operator.ts';
-import { ARCHIVE_TYPE } from '../../api/bodies/schema.ts';
 import type { SavedArchive } from '../../service/operators/operator-operations.ts';
 import type { RestoreIntake } from '../../service/operators/operator-port.ts';
-import { askedOf } from './call-of.ts';
+import { requireLength, slowBody } from '../limits/slow-body.ts';
+import { LIMITS } from '../settings.ts';
 import { drained, endsInTime } from '../wire/drained.ts';
 import { causeOf, type Exchange, indexHeaders } from '../wire/exchange.ts';
+import { askedOf } from './call-of.ts';
 import type { Shared } from './serve-operation.ts';
-import { LIMITS } from '../settings.ts';
-import { requireLength, slowBody } from '../limits/slow-body.ts';
 
 type Serve = (exchange: Exchange) => Promise<void>;
 

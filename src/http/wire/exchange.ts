@@ -4,16 +4,16 @@
 
 import { constants, gzip } from 'node:zlib';
 import { AclError } from '../../acl/error.ts';
-import type { Position } from '../../state/commands/outcome.ts';
 import type { ReadMeta, WriteMeta } from '../../service/views.ts';
+import type { Position } from '../../state/commands/outcome.ts';
+import type { RouteStats } from '../figures/route-stats.ts';
+import type { HttpParts } from '../parts.ts';
+import { LIMITS } from '../settings.ts';
 import type { ReadyBody } from './description.ts';
 import { drained, endsInTime } from './drained.ts';
 import { hasDeployedHeader, headerNames, listReader, pushHeader } from './headers.ts';
-import type { HttpParts } from '../parts.ts';
 import { PrettyPrinter } from './pretty.ts';
 import { type Query, queryOf } from './query.ts';
-import type { RouteStats } from '../figures/route-stats.ts';
-import { LIMITS } from '../settings.ts';
 import { type Dialect, statusOf, titleOf } from './status.ts';
 import type { RawExchange, RawRequest, RawResponse } from './wire-types.ts';
 

@@ -1,9 +1,9 @@
 // How long a server waits for what another one does for it.
 
-import { ackLimitMs } from '../../service/writes/acknowledge.ts';
 import type { Errand } from '../../service/datacenters/federation.ts';
 import { OPERATION_TABLE } from '../../service/operation-table.ts';
 import type { OperationName } from '../../service/operations.ts';
+import { ackLimitMs } from '../../service/writes/acknowledge.ts';
 
 /** An operation that asks an identity provider takes its time; beyond this nobody waits for it. */
 export const CALL_MAX_MS = 30_000;

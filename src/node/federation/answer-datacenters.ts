@@ -16,8 +16,8 @@ import {
 } from '../calls/call-frames.ts';
 import { isReadOf } from '../calls/call-limit.ts';
 import { type CallKind, CallPlaces } from '../calls/call-places.ts';
-import { WAIT_PIECE_MS, WAIT_QUESTION } from './datacenter-line.ts';
 import { type Teller, toldError } from '../calls/told-error.ts';
+import { WAIT_PIECE_MS, WAIT_QUESTION } from './datacenter-line.ts';
 
 /** Larger answers are refused: lists are then asked for in smaller pages. */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;

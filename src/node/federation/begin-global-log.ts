@@ -1,15 +1,15 @@
 // How a datacenter comes to have a global log, and to belong to a federation. The federation is called after
 // the cluster that began the log; other datacenters hear its id from there and keep it.
 
-import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
 import { FEED_REFUSAL } from '../../../cluster/federation/feed/feed-session.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
+import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
 import { AclError } from '../../acl/error.ts';
 import type { Command } from '../../state/commands/commands.ts';
-import type { StateMachine } from '../../state/machine.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
-import { hasWritten, overruledSettings, primacyOf } from './federation-role.ts';
+import type { StateMachine } from '../../state/machine.ts';
 import type { FederationPlan } from '../settings/federation-settings.ts';
+import { hasWritten, overruledSettings, primacyOf } from './federation-role.ts';
 import { type FollowingDeps, verdictOf } from './follow-primary.ts';
 
 export interface BeginningDeps {

@@ -7,8 +7,8 @@ import {
   refusingOutsiders,
   strangerText,
 } from '../../../cluster/federation/refuse-outsiders.ts';
-import type { NetAddress } from '../../../cluster/platform/net.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
+import type { NetAddress } from '../../../cluster/platform/net.ts';
 import type { RpcCall, RpcRequest, RpcServer } from '../../../cluster/transport/transport.ts';
 import type { FederationView } from './federation-view.ts';
 

@@ -4,9 +4,9 @@
 // start of all, the others are not there yet.
 
 import {
-  decodeRecords,
   DIRECTORY_METHOD,
   type DirectoryRecord,
+  decodeRecords,
   encodeRecords,
 } from '../../../cluster/federation/directory/directory-frames.ts';
 import { FEED_REFUSAL } from '../../../cluster/federation/feed/feed-session.ts';

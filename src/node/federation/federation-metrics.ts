@@ -4,8 +4,8 @@
 import type { DatacenterState } from '../../api/render/shown-federation.ts';
 import type { GaugeBehind } from '../../http/figures/metric-descriptions.ts';
 import type { MetricsRegistry } from '../../http/figures/metrics.ts';
-import type { StateView } from '../../state/view.ts';
 import { countIn } from '../../state/global-log/replication.ts';
+import type { StateView } from '../../state/view.ts';
 import type { NodeFederation } from './node-federation.ts';
 
 const PREFIX = 'conclave.federation.';

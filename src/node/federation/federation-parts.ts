@@ -3,9 +3,9 @@
 // see whether this server reigns, and they tell it when something that its role depends on may have changed.
 
 import type { Closer } from '../../../cluster/base/closer.ts';
-import type { EntrySource } from '../../../cluster/federation/entry-source.ts';
 import type { OwnRecord } from '../../../cluster/federation/directory/directory.ts';
 import { Gossip } from '../../../cluster/federation/directory/gossip.ts';
+import type { EntrySource } from '../../../cluster/federation/entry-source.ts';
 import type { GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
@@ -15,28 +15,28 @@ import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-le
 import type { Member } from '../../../cluster/member/group-member.ts';
 import type { AclError } from '../../acl/error.ts';
 import type { Command } from '../../state/commands/commands.ts';
+import type { Outcome } from '../../state/commands/outcome.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
 import { currentEpoch, FIRST_EPOCH } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
-import type { Outcome } from '../../state/commands/outcome.ts';
+import type { Platform } from '../platform.ts';
+import type { ClockWatch } from '../reign/clock-watch.ts';
+import { leftBehindBy } from '../reign/feature-level.ts';
+import type { FederationPlan } from '../settings/federation-settings.ts';
 import { adoptFederation, GlobalLogBeginning } from './begin-global-log.ts';
 import { DatacenterCalls } from './datacenter-calls.ts';
 import { DatacenterLine } from './datacenter-line.ts';
 import { Enlisting } from './enlisting.ts';
 import { federationElsewhere } from './federation-elsewhere.ts';
 import { feedStandingOf, hasWritten } from './federation-role.ts';
-import type { FederationPlan } from '../settings/federation-settings.ts';
 import { FederationView } from './federation-view.ts';
-import type { ClockWatch } from '../reign/clock-watch.ts';
-import { leftBehindBy } from '../reign/feature-level.ts';
-import { FirstHearing } from './first-hearing.ts';
 import { feedSourceOf } from './feed-source.ts';
+import { FirstHearing } from './first-hearing.ts';
 import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
 import { type LostReign, lostReignRefusal, lostReignText } from './lost-reign.ts';
 import { outrunRefusal, rivalRefusal } from './outrun-refusal.ts';
-import type { Platform } from '../platform.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { promotionPortOf } from './promotion-port.ts';
 import { trimGlobalLog } from './trim-global-log.ts';

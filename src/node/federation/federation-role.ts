@@ -4,14 +4,14 @@
 import type { FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import type { NetAddress } from '../../../cluster/platform/net.ts';
 import type { Primacy } from '../../service/datacenters/federation.ts';
+import type { Position } from '../../state/commands/outcome.ts';
 import {
   currentEpoch,
   isPrimary,
   primaryIn,
-  removedOf,
   type Replication,
+  removedOf,
 } from '../../state/global-log/replication.ts';
-import type { Position } from '../../state/commands/outcome.ts';
 import type { FederationPlan } from '../settings/federation-settings.ts';
 
 /**

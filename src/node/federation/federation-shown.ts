@@ -15,9 +15,9 @@ import type {
   ShownFederation,
 } from '../../api/render/shown-federation.ts';
 import type { Primacy } from '../../service/datacenters/federation.ts';
-import { epochAt } from '../../state/global-log/chain.ts';
-import { removedOf, type Replication } from '../../state/global-log/replication.ts';
 import type { Position } from '../../state/commands/outcome.ts';
+import { epochAt } from '../../state/global-log/chain.ts';
+import { type Replication, removedOf } from '../../state/global-log/replication.ts';
 
 export interface KnownFederation {
   readonly own: string;

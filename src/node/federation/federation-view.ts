@@ -8,12 +8,12 @@ import type { Primacy } from '../../service/datacenters/federation.ts';
 import {
   clusterIdOf,
   isPrimary,
-  removedOf,
   type Replication,
+  removedOf,
 } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
-import { primacyOf } from './federation-role.ts';
 import type { FederationPlan } from '../settings/federation-settings.ts';
+import { primacyOf } from './federation-role.ts';
 import { primaryAddressesOf } from './primary-addresses.ts';
 
 export interface FederationViewOptions {

@@ -1,12 +1,12 @@
 // What the subscriber of a secondary's leader brings, or a candidate, put into the log of its own group.
 
+import { must } from '../../../cluster/base/assert.ts';
 import { Difference, type GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import type { GlobalCursor } from '../../../cluster/federation/global-log.ts';
-import { must } from '../../../cluster/base/assert.ts';
 import { AclError } from '../../acl/error.ts';
 import type { Change, Command } from '../../state/commands/commands.ts';
-import type { VerdictAnswer } from '../../state/global-log/verdict.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
+import type { VerdictAnswer } from '../../state/global-log/verdict.ts';
 
 export interface FollowingDeps {
   /** Rejects as `ServiceDeps.propose` says. */

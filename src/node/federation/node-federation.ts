@@ -10,25 +10,25 @@ import type { RpcRequest, RpcServer } from '../../../cluster/transport/transport
 import { AclError } from '../../acl/error.ts';
 import type { ShownFederation } from '../../api/render/shown-federation.ts';
 import type { AckLevel } from '../../service/call.ts';
-import type { PrimaryPort } from '../../service/operators/primary-port.ts';
 import type {
   Errand,
   Federation,
   Primacy,
   WaitThere,
 } from '../../service/datacenters/federation.ts';
+import type { PrimaryPort } from '../../service/operators/primary-port.ts';
 import type { Change } from '../../state/commands/commands.ts';
 import { GLOBAL_LOG_LEVEL } from '../../state/commands/feature-levels.ts';
-import { removedOf } from '../../state/global-log/replication.ts';
 import type { Position } from '../../state/commands/outcome.ts';
+import { removedOf } from '../../state/global-log/replication.ts';
 import { notPrimary } from '../../state/refusals.ts';
+import { primaryPortOf } from '../operators/primary-port.ts';
+import { type LevelReader, readersElsewhere } from '../reign/feature-level.ts';
 import { acknowledgedLevel } from './acknowledged-level.ts';
 import type { DatacenterLine } from './datacenter-line.ts';
 import { FederationParts, type FederationPartsOptions } from './federation-parts.ts';
 import { overruledSettings } from './federation-role.ts';
 import { federationShown } from './federation-shown.ts';
-import { type LevelReader, readersElsewhere } from '../reign/feature-level.ts';
-import { primaryPortOf } from '../operators/primary-port.ts';
 
 export class NodeFederation implements Federation {
   readonly #options: FederationPartsOptions;

@@ -1,11 +1,11 @@
 // What moving the primary needs of this datacenter: its state as this server has it, and commands in the
 // log of its own group, where all that binds is decided.
 
+import { must } from '../../../cluster/base/assert.ts';
 import type {
   PromotionPort,
   PromotionState,
 } from '../../../cluster/federation/promotion/promotion-port.ts';
-import { must } from '../../../cluster/base/assert.ts';
 import type { Random } from '../../../cluster/platform/random.ts';
 import { AclError } from '../../acl/error.ts';
 import { mayPromise } from '../../state/global-log/election.ts';

@@ -1,9 +1,9 @@
 // What nobody needs of the global log any more goes, some entries at a time.
 
 import type { Command } from '../../state/commands/commands.ts';
+import type { Outcome } from '../../state/commands/outcome.ts';
 import { countIn } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
-import type { Outcome } from '../../state/commands/outcome.ts';
 
 export interface TrimmingDeps {
   readonly machine: Pick<StateMachine, 'replication' | 'trimmableTo'>;

@@ -4,9 +4,6 @@ import type { Closer } from '../../../cluster/base/closer.ts';
 import { openArchives } from '../../service/operators/archives.ts';
 import { createOperator } from '../../service/operators/operator.ts';
 import type { Operator } from '../../service/operators/operator-operations.ts';
-import type { NodeService } from '../node-service.ts';
-import type { OpenGroup } from '../open-group.ts';
-import { groupOf } from './operator-port.ts';
 import {
   answeringOperatorsWith,
   beginRestoreBy,
@@ -15,7 +12,10 @@ import {
   runAtLeaderBy,
   runInDatacenterBy,
 } from '../calls/operator-remote.ts';
+import type { NodeService } from '../node-service.ts';
+import type { OpenGroup } from '../open-group.ts';
 import type { Platform } from '../platform.ts';
+import { groupOf } from './operator-port.ts';
 
 export interface OperatorsOptions {
   readonly platform: Platform;

@@ -4,8 +4,8 @@ import type { Promoted } from '../../../cluster/federation/promotion/candidacy.t
 import type { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { PromotionRefusal } from '../../../cluster/federation/promotion/promotion-refusal.ts';
 import { AclError } from '../../acl/error.ts';
-import type { Position } from '../../state/commands/outcome.ts';
 import type { Moved, PrimaryPort } from '../../service/operators/primary-port.ts';
+import type { Position } from '../../state/commands/outcome.ts';
 
 export interface PrimaryPortDeps {
   readonly promotion: Promotion;

@@ -3,8 +3,8 @@
 // every other datacenter, which has then raised its own. So a secondary always reads what its primary writes.
 // With the level at which there is a global log at all nobody waits for other datacenters: see readersElsewhere.
 
-import { Repeated } from '../../../cluster/member/repeated.ts';
 import type { MemberView } from '../../../cluster/member/group-member.ts';
+import { Repeated } from '../../../cluster/member/repeated.ts';
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
 import { AclError } from '../../acl/error.ts';

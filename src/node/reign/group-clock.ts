@@ -6,8 +6,8 @@ import type { Member } from '../../../cluster/member/group-member.ts';
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import { quorumIndex } from '../../../cluster/raft/quorum.ts';
 import { tellsClocks } from '../../state/commands/feature-levels.ts';
-import type { ClockWatch } from './clock-watch.ts';
 import { decodePlain, encodePlain } from '../calls/plain-codec.ts';
+import type { ClockWatch } from './clock-watch.ts';
 
 /** The method by which every server tells the leader what its clock shows. */
 export const CLOCK_METHOD = 'service.clock';

@@ -3,12 +3,12 @@
 // stay void meanwhile, so nothing hangs on it but space.
 
 import type { Timer } from '../../../cluster/platform/clock.ts';
-import { REAP_BATCH_MAX, reapOnce } from '../../service/duties/duties.ts';
 import type { ServiceDeps } from '../../service/deps.ts';
+import { REAP_BATCH_MAX, reapOnce } from '../../service/duties/duties.ts';
 import { RequestAges } from '../../service/duties/request-ages.ts';
+import { VoidTokenRounds } from '../../service/duties/void-token-rounds.ts';
 import { LeaderAway } from '../../service/remote.ts';
 import { isMoved } from '../../service/writes/tries.ts';
-import { VoidTokenRounds } from '../../service/duties/void-token-rounds.ts';
 
 const BEAT_MS = 1_000;
 /** When a pass has found more than it may take at once. */

@@ -2,10 +2,10 @@
 // them, rights and waits change with who leads, or with who is asked. The leader asks the others now and then, and
 // says what differs; nothing is changed by it.
 
+import type { Member } from '../../../cluster/member/group-member.ts';
 import type { Clock, Timer } from '../../../cluster/platform/clock.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
 import type { Random } from '../../../cluster/platform/random.ts';
-import type { Member } from '../../../cluster/member/group-member.ts';
 import { hmacSha256 } from '../../../cluster/wire/hmac.ts';
 import { formatDuration } from '../../acl/duration.ts';
 import type { Settings } from '../settings/settings.ts';

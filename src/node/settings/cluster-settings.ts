@@ -1,8 +1,8 @@
 // The settings that make several servers one datacenter: what is wrong with them when they are looked
 // at together, and what a member of the group needs of them. Nothing is opened or looked up here.
 
-import type { NetAddress } from '../../../cluster/platform/net.ts';
 import { withoutTrailing } from '../../../cluster/base/without-trailing.ts';
+import type { NetAddress } from '../../../cluster/platform/net.ts';
 import { isLoopback, isUnspecified, parseNetAddress } from './net-address.ts';
 import { CLUSTER_PORT } from './settings-keys.ts';
 

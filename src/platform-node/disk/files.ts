@@ -1,10 +1,9 @@
 // The few plain files that a server reads: its configuration, certificates, and the file that allows
 // bootstrapping again. And the folders of its databases by name and number, which come and go whole.
 
-import { hostname } from 'node:os';
 import {
-  existsSync,
   closeSync,
+  existsSync,
   fchmodSync,
   openSync,
   readdirSync,
@@ -13,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { writeWhole } from './durable-files.ts';
 

@@ -3,9 +3,9 @@
 
 import {
   type ClientRequest,
+  request as httpRequest,
   type IncomingMessage,
   type RequestOptions,
-  request as httpRequest,
 } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { messageOf } from '../../../cluster/base/message-of.ts';

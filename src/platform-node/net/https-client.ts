@@ -1,7 +1,7 @@
 // HttpsClient on Node's own http and https: one connection a request, no redirects, no change of protocol,
 // hard limits for time and size. Never logs; its errors name host and cause and nothing of what was sent or received.
 
-import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { type ConnectionOptions, createSecureContext, type SecureContext } from 'node:tls';

@@ -3,12 +3,12 @@
 // asked for once more in the one that it names.
 
 import { AclError, type AclErrorCode } from '../../acl/error.ts';
-import { requireKnownDatacenter } from './known-datacenter.ts';
 import type { Asked, OperationName, OperationOutput } from '../operations.ts';
-import { runInDatacenter } from './run-in-datacenter.ts';
-import { isMoved } from '../writes/tries.ts';
 import type { Service } from '../service.ts';
 import type { WriteResult } from '../views.ts';
+import { isMoved } from '../writes/tries.ts';
+import { requireKnownDatacenter } from './known-datacenter.ts';
+import { runInDatacenter } from './run-in-datacenter.ts';
 
 /**
  * `look` runs a client's call where tokens of its kind are looked for. Rejects as that does, with

@@ -3,11 +3,11 @@
 // it counts as unknown: what was made a moment ago must not be looked for elsewhere.
 
 import { AclError } from '../../acl/error.ts';
-import { requireKnownDatacenter } from './known-datacenter.ts';
 import { OPERATION_TABLE } from '../operation-table.ts';
 import type { Asked, OperationName } from '../operations.ts';
-import { isOfToken, type Placement, placementOf } from './placement.ts';
 import type { Service } from '../service.ts';
+import { requireKnownDatacenter } from './known-datacenter.ts';
+import { isOfToken, type Placement, placementOf } from './placement.ts';
 import { tokenLocalityOf } from './token-locality.ts';
 
 /** Whether every server answers it from its own state, wherever the primary is. */

@@ -2,8 +2,8 @@
 // its reader is not shown. The secret of a local token is shown to no other datacenter.
 
 import type { OperationName, OperationOutput } from '../operations.ts';
-import { pageOf } from './remote-list.ts';
 import type { ListResult, TokenView } from '../views.ts';
+import { pageOf } from './remote-list.ts';
 
 /** Lists must be bounded by their page. */
 export async function presentable(output: OperationOutput<OperationName>): Promise<unknown> {

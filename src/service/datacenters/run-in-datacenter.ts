@@ -4,15 +4,15 @@
 // known. The secret of a local token is never sent along.
 
 import { AclError } from '../../acl/error.ts';
-import { DatacenterAway } from './federation.ts';
-import type { Asked, OperationInput, OperationName, OperationOutput } from '../operations.ts';
 import { OPERATION_TABLE } from '../operation-table.ts';
+import type { Asked, OperationInput, OperationName, OperationOutput } from '../operations.ts';
 import { LeaderAway } from '../remote.ts';
-import { type ListPage, listOfPages } from './remote-list.ts';
-import { foundNothing, hasId, isUnknown, leastKnown, repeatableOf } from '../writes/tries.ts';
 import type { Service } from '../service.ts';
-import { requireTravels } from './travelling-secret.ts';
 import type { ListResult, ReadResult, WriteResult } from '../views.ts';
+import { foundNothing, hasId, isUnknown, leastKnown, repeatableOf } from '../writes/tries.ts';
+import { DatacenterAway } from './federation.ts';
+import { type ListPage, listOfPages } from './remote-list.ts';
+import { requireTravels } from './travelling-secret.ts';
 
 /** Between two tries. */
 const PAUSE_MS = 100;

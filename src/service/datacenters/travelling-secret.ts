@@ -3,10 +3,10 @@
 // is sent, and what is not known here is looked for once more behind a read barrier.
 
 import { ANONYMOUS_SECRET } from '../../acl/ids.ts';
-import type { Asked, OperationName } from '../operations.ts';
 import { OPERATION_TABLE } from '../operation-table.ts';
-import { NotAsked } from '../writes/tries.ts';
+import type { Asked, OperationName } from '../operations.ts';
 import type { Service } from '../service.ts';
+import { NotAsked } from '../writes/tries.ts';
 
 /** Operations to which the caller's token means nothing. */
 const NEEDS_NO_SECRET: ReadonlySet<OperationName> = new Set([

@@ -10,12 +10,12 @@ import {
 import { AclError } from '../../acl/error.ts';
 import type { AccessorId } from '../../acl/ids.ts';
 import { GLOBAL_MANAGEMENT_RULES, GLOBAL_READ_ONLY_RULES } from '../../rules/built-in-rules.ts';
-import { REQUEST_MEMORY_MS } from '../../state/rows/bookkeeping.ts';
 import type { Change } from '../../state/commands/commands.ts';
 import { forgetsByName } from '../../state/commands/feature-levels.ts';
 import { IN_ONE_PIECE_BYTES } from '../../state/in-one-piece.ts';
-import { RESTORE_IDLE_MS } from '../../state/rows/restore-progress.ts';
 import type { FoundTokens } from '../../state/reads/void-tokens.ts';
+import { REQUEST_MEMORY_MS } from '../../state/rows/bookkeeping.ts';
+import { RESTORE_IDLE_MS } from '../../state/rows/restore-progress.ts';
 import type { ServiceDeps } from '../deps.ts';
 import type { RequestAges } from './request-ages.ts';
 import type { VoidTokenRounds } from './void-token-rounds.ts';

@@ -3,21 +3,21 @@
 
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import { AclError, invalid } from '../../acl/error.ts';
-import { instantNs, instantOfMs, instantOfNs } from '../../acl/instant.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../../acl/ids.ts';
+import { instantNs, instantOfMs, instantOfNs } from '../../acl/instant.ts';
+import type { Unstamped } from '../../acl/stamped.ts';
 import type { Token } from '../../acl/token.ts';
 import { withHash } from '../../acl/token-checks.ts';
-import type { Unstamped } from '../../acl/stamped.ts';
 import type { Identity } from '../../auth-methods/identity.ts';
 import { computeLogin, type LoginGrant, type LoginLookups } from '../../auth-methods/login.ts';
-import { commit } from '../writes/commit.ts';
-import { dependencyOf } from '../rights/linked-policies.ts';
+import { freshToken } from '../objects/tokens.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
+import { dependencyOf } from '../rights/linked-policies.ts';
 import { namespaceOf } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
-import { freshToken } from '../objects/tokens.ts';
-import { methodKey } from '../writes/under-way.ts';
 import type { TokenView, WriteResult } from '../views.ts';
+import { commit } from '../writes/commit.ts';
+import { methodKey } from '../writes/under-way.ts';
 
 /** Of the metadata of a login, names and values together, in UTF-16 units: all of it is in the token. */
 const META_LENGTH_MAX = 8192;

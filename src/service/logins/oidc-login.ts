@@ -7,10 +7,10 @@ import { must } from '../../../cluster/base/assert.ts';
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import { AclError } from '../../acl/error.ts';
 import type { PendingLogin } from '../../auth-methods/oidc/oidc.ts';
-import { counted, mintToken, requireLoginMethod } from './login.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import type { Request, Service } from '../service.ts';
 import { untilNotOvertaken } from '../writes/under-way.ts';
+import { counted, mintToken, requireLoginMethod } from './login.ts';
 
 export async function oidcAuthUrl(
   service: Service,

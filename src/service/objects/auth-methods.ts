@@ -4,21 +4,21 @@
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import { authMethodNameOf, buildAuthMethod } from '../../acl/auth-method-checks.ts';
 import type { AuthMethodDraft } from '../../acl/drafts.ts';
-import type { Unstamped } from '../../acl/stamped.ts';
 import { objectMissing } from '../../acl/refusals.ts';
+import type { Unstamped } from '../../acl/stamped.ts';
 import { checkNamespaceRules } from '../../auth-methods/binding/binding-names.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';
 import { watchKey } from '../../state/watch.ts';
-import { commit, nothingDeleted } from '../writes/commit.ts';
-import { listed } from './listing.ts';
-import { listScopeOf } from './list-scope.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
-import { requireAcl } from '../rights/permissions.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
+import { requireAcl } from '../rights/permissions.ts';
 import { namedNamespace, namespaceOf, requireNamespaceExists } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
-import { methodKey, Overtaken } from '../writes/under-way.ts';
 import type { AuthMethodView, WriteResult } from '../views.ts';
+import { commit, nothingDeleted } from '../writes/commit.ts';
+import { methodKey, Overtaken } from '../writes/under-way.ts';
+import { listScopeOf } from './list-scope.ts';
+import { listed } from './listing.ts';
 
 export function createAuthMethod(
   service: Service,

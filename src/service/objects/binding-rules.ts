@@ -9,12 +9,9 @@ import { type BindingRuleId, type NamespaceName, requireLookupUuid } from '../..
 import { objectMissing, unknownAuthMethod } from '../../acl/refusals.ts';
 import { bindingTargetOf } from '../../auth-methods/binding/binding-names.ts';
 import { watchKey } from '../../state/watch.ts';
-import { commit, nothingDeleted } from '../writes/commit.ts';
-import { listed } from './listing.ts';
-import { listScopeOf } from './list-scope.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
-import { requireAcl } from '../rights/permissions.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
+import { requireAcl } from '../rights/permissions.ts';
 import {
   findVisible,
   namedNamespace,
@@ -22,6 +19,9 @@ import {
   requireNamespaceExists,
 } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
+import { commit, nothingDeleted } from '../writes/commit.ts';
+import { listScopeOf } from './list-scope.ts';
+import { listed } from './listing.ts';
 
 /** So many rules an auth method may have: each login goes through all of them, and its deletion deletes them. */
 export const RULES_OF_METHOD_MAX = 4096;

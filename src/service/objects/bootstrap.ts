@@ -9,10 +9,10 @@ import {
   type SecretId,
   secretIdOf,
 } from '../../acl/ids.ts';
-import { commit, nothingDeleted } from '../writes/commit.ts';
-import { tokenViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import type { Request, Service } from '../service.ts';
+import { commit, nothingDeleted } from '../writes/commit.ts';
+import { tokenViewOf } from './make-views.ts';
 
 /** Needs no token, so the door takes no request id: guessing one must not give the answer to another. */
 export async function bootstrap(

@@ -6,9 +6,9 @@ import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Token } from '../../acl/token.ts';
 import { linkedPolicies, TOO_MUCH_LINKED } from '../rights/linked-policies.ts';
-import { roleViewOf } from './make-views.ts';
 import type { Service } from '../service.ts';
 import type { ExpandedToken, NamedLink } from '../views.ts';
+import { roleViewOf } from './make-views.ts';
 
 /**
  * Policies that are not valid in this datacenter are shown too: they say so themselves. Throws 'invalid' for a

@@ -4,8 +4,8 @@
 import type { Namespace } from '../../acl/namespace.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Token } from '../../acl/token.ts';
-import type { LinkNames } from './link-names.ts';
 import type { ExpandedToken, NamespaceView, RoleView, TokenView } from '../views.ts';
+import type { LinkNames } from './link-names.ts';
 
 export function tokenViewOf(
   token: Token,

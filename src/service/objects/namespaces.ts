@@ -1,25 +1,25 @@
 // The operations on namespaces themselves, for operators and for whoever has rules for that namespace.
 // While namespaces are off there are none to speak of but `default`, and these operations are refused.
 
-import { AclError } from '../../acl/error.ts';
 import type { NamespaceDraft } from '../../acl/drafts.ts';
+import { AclError } from '../../acl/error.ts';
 import { requireNamespaceName } from '../../acl/names.ts';
 import type { Namespace } from '../../acl/namespace.ts';
 import { buildNamespace, requireDeletableNamespace } from '../../acl/namespace-checks.ts';
 import { objectMissing } from '../../acl/refusals.ts';
 import { watchKey } from '../../state/watch.ts';
+import type { OperationInput, OperationOutput } from '../operations.ts';
+import { readMetaOf, readResultOf } from '../reading.ts';
+import { type Links, NO_LINKS, requireMayAdd } from '../rights/lent-rights.ts';
+import { dependencyOf } from '../rights/linked-policies.ts';
+import { mayNamespace, permissionDenied, requireNamespace } from '../rights/permissions.ts';
+import type { Request, Service } from '../service.ts';
+import type { NamespaceView, WriteResult } from '../views.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
 import { namespaceNames } from './list-scope.ts';
 import { listed } from './listing.ts';
 import { namespaceViewOf } from './make-views.ts';
-import type { OperationInput, OperationOutput } from '../operations.ts';
-import { type Links, NO_LINKS, requireMayAdd } from '../rights/lent-rights.ts';
-import { dependencyOf } from '../rights/linked-policies.ts';
-import { mayNamespace, permissionDenied, requireNamespace } from '../rights/permissions.ts';
-import { readMetaOf, readResultOf } from '../reading.ts';
 import { tokenLinksOf } from './resolve-links.ts';
-import type { Request, Service } from '../service.ts';
-import type { NamespaceView, WriteResult } from '../views.ts';
 
 export function createNamespace(
   service: Service,

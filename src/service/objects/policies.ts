@@ -12,12 +12,9 @@ import { checkForNamespace } from '../../rules/namespace-check.ts';
 import { parseRules } from '../../rules/parse-rules.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';
 import { watchKey } from '../../state/watch.ts';
-import { commit, nothingDeleted } from '../writes/commit.ts';
-import { listed } from './listing.ts';
-import { listScopeOf } from './list-scope.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
-import { requireAcl } from '../rights/permissions.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
+import { requireAcl } from '../rights/permissions.ts';
 import {
   findVisible,
   namedNamespace,
@@ -25,6 +22,9 @@ import {
   requireNamespaceExists,
 } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
+import { commit, nothingDeleted } from '../writes/commit.ts';
+import { listScopeOf } from './list-scope.ts';
+import { listed } from './listing.ts';
 
 export async function createPolicy(
   service: Service,

@@ -1,5 +1,6 @@
 // The operations on roles. What a valid role is says src/acl.
 
+import type { RoleDraft } from '../../acl/drafts.ts';
 import {
   type NamespaceName,
   type PolicyId,
@@ -7,21 +8,15 @@ import {
   requireLookupUuid,
 } from '../../acl/ids.ts';
 import { objectMissing } from '../../acl/refusals.ts';
-import type { RoleDraft } from '../../acl/drafts.ts';
 import type { Role } from '../../acl/role.ts';
 import { applyRoleUpdate, buildNewRole, type RoleLookups } from '../../acl/role-checks.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';
 import { watchKey } from '../../state/watch.ts';
-import { commit, nothingDeleted } from '../writes/commit.ts';
-import { listed } from './listing.ts';
-import { listScopeOf } from './list-scope.ts';
-import { roleViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
+import { readMetaOf, readResultOf } from '../reading.ts';
 import { type Links, NO_LINKS, requireMayAdd, requireMayLend } from '../rights/lent-rights.ts';
 import { dependencyOf } from '../rights/linked-policies.ts';
 import { requireAcl } from '../rights/permissions.ts';
-import { readMetaOf, readResultOf } from '../reading.ts';
-import { policyIdsOf } from './resolve-links.ts';
 import {
   findVisible,
   namedNamespace,
@@ -29,6 +24,11 @@ import {
   requireNamespaceExists,
 } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
+import { commit, nothingDeleted } from '../writes/commit.ts';
+import { listScopeOf } from './list-scope.ts';
+import { listed } from './listing.ts';
+import { roleViewOf } from './make-views.ts';
+import { policyIdsOf } from './resolve-links.ts';
 
 export async function createRole(
   service: Service,

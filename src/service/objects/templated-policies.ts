@@ -3,7 +3,7 @@
 
 import { unknownTemplate } from '../../acl/refusals.ts';
 import { previewTemplate } from '../../acl/synthetic-policy.ts';
-import { type Template, TEMPLATES, templateNamed } from '../../acl/templates.ts';
+import { TEMPLATES, type Template, templateNamed } from '../../acl/templates.ts';
 import type { ShownTemplate } from '../../api/render/shown.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { requireAcl } from '../rights/permissions.ts';

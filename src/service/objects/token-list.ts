@@ -11,14 +11,14 @@ import {
 } from '../../acl/ids.ts';
 import type { NamespaceScope } from '../../acl/namespace-selection.ts';
 import type { TokenFilter } from '../../state/view.ts';
-import { listed } from './listing.ts';
-import { listScopeOf } from './list-scope.ts';
-import { tokenViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
-import { mayAcl } from '../rights/permissions.ts';
 import { readMetaOf } from '../reading.ts';
+import { mayAcl } from '../rights/permissions.ts';
 import { namespaceCalled, requireParameterEnabled } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
+import { listScopeOf } from './list-scope.ts';
+import { listed } from './listing.ts';
+import { tokenViewOf } from './make-views.ts';
 
 export async function listTokens(
   service: Service,

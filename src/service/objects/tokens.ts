@@ -3,30 +3,30 @@
 
 import { AclError } from '../../acl/error.ts';
 import { type AccessorId, requireLookupUuid, secretIdOf } from '../../acl/ids.ts';
-import type { Token } from '../../acl/token.ts';
 import { authMethodGone, tokenExpired, tokenMissing } from '../../acl/refusals.ts';
+import type { Token } from '../../acl/token.ts';
 import {
   applyTokenUpdate,
-  buildNewToken,
   cloneToken as buildClone,
+  buildNewToken,
   type FreshToken,
   requireDeletableToken,
 } from '../../acl/token-checks.ts';
 import { isExpired } from '../../acl/token-expiry.ts';
 import { hasLostNamespace, isOrphaned } from '../../state/reads/standing.ts';
 import { watchKey } from '../../state/watch.ts';
-import { commit, nothingDeleted } from '../writes/commit.ts';
-import { expandedTokenOf } from './expanded-token.ts';
-import { tokenViewOf } from './make-views.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
+import { readMetaOf, readResultOf } from '../reading.ts';
 import { NO_LINKS, requireMayAdd, requireMayLend } from '../rights/lent-rights.ts';
 import { dependencyOf } from '../rights/linked-policies.ts';
 import { mayAcl, requireAcl } from '../rights/permissions.ts';
-import { readMetaOf, readResultOf } from '../reading.ts';
-import { tokenLinksOf } from './resolve-links.ts';
 import { findVisible, namespaceOf, requireNamespaceExists } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
 import type { TokenView } from '../views.ts';
+import { commit, nothingDeleted } from '../writes/commit.ts';
+import { expandedTokenOf } from './expanded-token.ts';
+import { tokenViewOf } from './make-views.ts';
+import { tokenLinksOf } from './resolve-links.ts';
 
 export async function createToken(
   service: Service,

@@ -2,11 +2,11 @@
 // every datacenter has to know.
 
 import { type AclError, invalid } from '../../acl/error.ts';
-import { commit, nothingDeleted } from '../writes/commit.ts';
 import type { Primacy } from '../datacenters/federation.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { requireOperator } from '../rights/permissions.ts';
 import type { Request, Service } from '../service.ts';
+import { commit, nothingDeleted } from '../writes/commit.ts';
 
 /** False: there is none of that name, or it was removed before. */
 export async function removeDatacenter(

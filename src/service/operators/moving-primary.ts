@@ -14,19 +14,19 @@ import type {
   ShownPrimary,
 } from '../../api/render/shown-primary.ts';
 import type { Change } from '../../state/commands/commands.ts';
+import type { Outcome } from '../../state/commands/outcome.ts';
 import { isRenewingIn, successorIn } from '../../state/global-log/election.ts';
 import { type EntryObject, objectsOf } from '../../state/global-log/entry-objects.ts';
 import { decodeEntry, encodeEntry, type GlobalEntry } from '../../state/global-log/global-entry.ts';
 import { countIn, isPrimary, type Replication } from '../../state/global-log/replication.ts';
-import type { Outcome } from '../../state/commands/outcome.ts';
 import type { Call } from '../call.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { LeaderAway } from '../remote.ts';
+import { rememberedOutcome } from '../writes/request-marks.ts';
+import { untilNotOvertaken } from '../writes/under-way.ts';
 import type { MoveWish, Resubmitted, RunInDatacenter } from './operator-operations.ts';
 import type { Moved, PrimaryPort } from './primary-port.ts';
-import { rememberedOutcome } from '../writes/request-marks.ts';
 import { casOfEntry, changeOfEntry, markOfEntry } from './resubmission.ts';
-import { untilNotOvertaken } from '../writes/under-way.ts';
 
 export interface MovingPrimaryDeps
   extends Pick<ServiceDeps, 'view' | 'propose' | 'clock' | 'federation' | 'settings'> {

@@ -1,13 +1,13 @@
 // What operators ask, as values: names, inputs and outputs of what src/service/operators/operator.ts runs. All of
 // it is plain data, so that a question can be forwarded to the leader as it is.
 
+import type { ShownPosition } from '../../api/render/shown-federation.ts';
 import type {
   ShownAutopilot,
   ShownAutopilotSettings,
   ShownAutopilotState,
   ShownGroup,
 } from '../../api/render/shown-operator.ts';
-import type { ShownPosition } from '../../api/render/shown-federation.ts';
 import type {
   MoveMode,
   ShownDivergence,
@@ -15,8 +15,8 @@ import type {
   ShownPrimary,
 } from '../../api/render/shown-primary.ts';
 import type { Call } from '../call.ts';
-import type { RestoreIntake, SavedState } from './operator-port.ts';
 import type { ReadMeta } from '../views.ts';
+import type { RestoreIntake, SavedState } from './operator-port.ts';
 
 type Nothing = Record<never, never>;
 /** It went well: there is nothing more to say. */

@@ -5,11 +5,18 @@
 import { messageOf } from '../../../cluster/base/message-of.ts';
 import { AclError } from '../../acl/error.ts';
 import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
-import { answeredInTime, WRITE_MAX_MS } from '../writes/answered-in-time.ts';
 import type { Call } from '../call.ts';
-import { CallerResolver } from '../rights/caller-resolver.ts';
+import { requireKnownDatacenter } from '../datacenters/known-datacenter.ts';
+import { requireOwnDatacenter } from '../datacenters/own-datacenter.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { GoalWaiters } from '../goal-waiters.ts';
+import { PositionWaiters } from '../position-waiters.ts';
+import { freshness } from '../reading.ts';
+import { LeaderAway } from '../remote.ts';
+import { CallerResolver } from '../rights/caller-resolver.ts';
+import { permissionDenied } from '../rights/permissions.ts';
+import { answeredInTime, WRITE_MAX_MS } from '../writes/answered-in-time.ts';
+import { CATCH_UP_MS } from '../writes/run-write.ts';
 import { MovingPrimary } from './moving-primary.ts';
 import { ANSWER_BY_NAME } from './operator-answers.ts';
 import type {
@@ -24,13 +31,6 @@ import type {
 import type { Archives, Group, RestoreIntake } from './operator-port.ts';
 import { OPERATOR_TABLE } from './operator-table.ts';
 import type { PrimaryPort } from './primary-port.ts';
-import { permissionDenied } from '../rights/permissions.ts';
-import { PositionWaiters } from '../position-waiters.ts';
-import { freshness } from '../reading.ts';
-import { requireKnownDatacenter } from '../datacenters/known-datacenter.ts';
-import { requireOwnDatacenter } from '../datacenters/own-datacenter.ts';
-import { LeaderAway } from '../remote.ts';
-import { CATCH_UP_MS } from '../writes/run-write.ts';
 
 export interface OperatorDeps
   extends Pick<

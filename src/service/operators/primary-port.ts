@@ -1,8 +1,8 @@
 // Moving the primary as src/node does it; declared here, where the rights to it are asked. Everything here
 // speaks for this server alone, which must lead its datacenter.
 
-import type { ShownMove } from '../../api/render/shown-primary.ts';
 import type { AclError } from '../../acl/error.ts';
+import type { ShownMove } from '../../api/render/shown-primary.ts';
 
 export type Moved = Pick<ShownMove, 'epoch' | 'promises' | 'position'>;
 

@@ -2,8 +2,8 @@
 // the state by the last command. Where it fails before that, nothing has changed, and what was sent is
 // dropped.
 
-import { AclError } from '../../acl/error.ts';
 import type { KvRow } from '../../../cluster/platform/kv.ts';
+import { AclError } from '../../acl/error.ts';
 import type { Change } from '../../state/commands/commands.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
 import {

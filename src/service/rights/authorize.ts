@@ -2,24 +2,24 @@
 // accessor id, with the reasons on request. What is answered of a named token says no more than its policies
 // and their rules do, which whoever may read the one may read as well.
 
-import { parseAuthorizations } from '../../authz/parse-authorization.ts';
-import type { AccessQuery } from '../../authz/access-query.ts';
-import type { Authorizer } from '../../authz/authorizer.ts';
-import type { Explanation, OverruledRule } from '../../authz/explanation.ts';
-import { validInDatacenter, type Via } from '../../authz/policy-source.ts';
 import { must } from '../../../cluster/base/assert.ts';
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { type NamespaceName, requireLookupUuid } from '../../acl/ids.ts';
 import { tokenExpired, tokenMissing } from '../../acl/refusals.ts';
-import { excerpt } from '../../rules/source-text.ts';
 import { isExpired } from '../../acl/token-expiry.ts';
+import type { AccessQuery } from '../../authz/access-query.ts';
+import type { Authorizer } from '../../authz/authorizer.ts';
+import type { Explanation, OverruledRule } from '../../authz/explanation.ts';
+import { parseAuthorizations } from '../../authz/parse-authorization.ts';
+import { type Via, validInDatacenter } from '../../authz/policy-source.ts';
+import { excerpt } from '../../rules/source-text.ts';
+import type { OperationInput, OperationOutput } from '../operations.ts';
+import type { Request, Service } from '../service.ts';
 import type { ExplanationView } from './authorization-types.ts';
 import type { Caller } from './caller.ts';
 import { linkedPolicies } from './linked-policies.ts';
-import type { OperationInput, OperationOutput } from '../operations.ts';
 import { requireAcl } from './permissions.ts';
 import { namespaceNamed, selectNamespace } from './select-namespace.ts';
-import type { Request, Service } from '../service.ts';
 
 export function authorize(
   service: Service,

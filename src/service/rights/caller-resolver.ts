@@ -6,8 +6,8 @@ import { LRUCache } from 'lru-cache';
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { upTo } from '../../../cluster/base/up-to.ts';
 import type { Clock } from '../../../cluster/platform/clock.ts';
-import { AclError, invalid } from '../../acl/error.ts';
 import { anonymousToken } from '../../acl/built-ins.ts';
+import { AclError, invalid } from '../../acl/error.ts';
 import {
   ANONYMOUS_SECRET,
   type NamespaceName,
@@ -17,15 +17,15 @@ import {
 import { nameKey } from '../../acl/names.ts';
 import type { Token } from '../../acl/token.ts';
 import { AskedBefore } from '../../state/reads/asked-before.ts';
+import { hasLostNamespace, isVoid, type StandingLookup } from '../../state/reads/standing.ts';
 import type { StateView } from '../../state/view.ts';
 import type { AppliedChange, AppliedEvent } from '../../state/watch.ts';
-import { hasLostNamespace, isVoid, type StandingLookup } from '../../state/reads/standing.ts';
-import type { Caller } from './caller.ts';
 import { charsIn } from '../chars-in.ts';
 import type { Metrics } from '../metrics.ts';
+import { methodKey } from '../writes/under-way.ts';
+import type { Caller } from './caller.ts';
 import { dependencyOf } from './linked-policies.ts';
 import { type Rights, RightsCache, type RightsSettings } from './rights-cache.ts';
-import { methodKey } from '../writes/under-way.ts';
 
 const TOKENS_MAX = 20_000;
 /** No token counts for less text, in characters: so no more are kept than that (see `upTo`). */

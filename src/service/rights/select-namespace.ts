@@ -5,12 +5,12 @@ import { AclError, invalid } from '../../acl/error.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../../acl/ids.ts';
 import { isNamespaceName } from '../../acl/names.ts';
 import type { NamespaceScope } from '../../acl/namespace-selection.ts';
-import { quoted } from '../../rules/source-text.ts';
 import type { Token } from '../../acl/token.ts';
+import { quoted } from '../../rules/source-text.ts';
 import type { StateView } from '../../state/view.ts';
 import type { Call } from '../call.ts';
-import type { Caller } from './caller.ts';
 import type { Request, Service } from '../service.ts';
+import type { Caller } from './caller.ts';
 
 /** `ns=*`, in lists alone. */
 export const ALL_NAMESPACES = '*';

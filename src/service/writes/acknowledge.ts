@@ -7,10 +7,10 @@ import { AclError } from '../../acl/error.ts';
 import type { Position } from '../../state/commands/outcome.ts';
 import type { AckLevel, Call } from '../call.ts';
 import type { ServiceSettings } from '../deps.ts';
-import { foundNothing } from './tries.ts';
 import type { OperationName, OperationOutput } from '../operations.ts';
 import type { Service } from '../service.ts';
 import type { WriteResult } from '../views.ts';
+import { foundNothing } from './tries.ts';
 
 const RANK: Readonly<Record<AckLevel, number>> = { primary: 0, majority: 1, all: 2 };
 /** From so many datacenters up, a delete waits for a majority: a lost revocation is a security event. */

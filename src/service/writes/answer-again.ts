@@ -7,15 +7,15 @@ import type { NamespaceName } from '../../acl/ids.ts';
 import type { RequestMark } from '../../state/commands/commands.ts';
 import { type Answer, isOfLocalToken } from '../../state/commands/outcome.ts';
 import type { Call } from '../call.ts';
-import type { Caller } from '../rights/caller.ts';
-import { writeResultOf } from './commit.ts';
 import { OPERATION_TABLE } from '../operation-table.ts';
 import type { Asked, OperationInput, OperationName, Soon } from '../operations.ts';
+import type { Caller } from '../rights/caller.ts';
 import { requireAcl, requireNamespace } from '../rights/permissions.ts';
+import type { Service } from '../service.ts';
+import { writeResultOf } from './commit.ts';
 import { AnswerWithheld } from './refused-requests.ts';
 import { rememberedOutcome, requestMarkOf } from './request-marks.ts';
 import type { Attempt } from './run-as-leader.ts';
-import type { Service } from '../service.ts';
 
 interface OwnedRequest {
   readonly id: string;

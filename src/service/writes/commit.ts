@@ -7,10 +7,8 @@ import { AclError } from '../../acl/error.ts';
 import type { AccessorId } from '../../acl/ids.ts';
 import type { Change } from '../../state/commands/commands.ts';
 import type { Answer } from '../../state/commands/outcome.ts';
-import { acknowledged } from './acknowledge.ts';
 import type { AckLevel, Call } from '../call.ts';
 import { namespaceViewOf, roleViewOf, tokenViewOf } from '../objects/make-views.ts';
-import type { Applied } from './request-marks.ts';
 import type { Request, Service } from '../service.ts';
 import type {
   AuthMethodView,
@@ -22,6 +20,8 @@ import type {
   WriteMeta,
   WriteResult,
 } from '../views.ts';
+import { acknowledged } from './acknowledge.ts';
+import type { Applied } from './request-marks.ts';
 
 interface ViewByAnswer {
   token: TokenView;

@@ -7,14 +7,14 @@
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import { AclError, type AclErrorCode } from '../../acl/error.ts';
 import { REQUEST_MEMORY_MS } from '../../state/rows/bookkeeping.ts';
-import { WRITE_MAX_MS } from './answered-in-time.ts';
 import type { Call } from '../call.ts';
-import { foundNothing } from './tries.ts';
 import { OPERATION_TABLE } from '../operation-table.ts';
 import type { OperationName } from '../operations.ts';
 import { LeaderAway } from '../remote.ts';
-import { isOfServer, requestMarkOf } from './request-marks.ts';
 import type { WriteResult } from '../views.ts';
+import { WRITE_MAX_MS } from './answered-in-time.ts';
+import { isOfServer, requestMarkOf } from './request-marks.ts';
+import { foundNothing } from './tries.ts';
 
 /** How many refusals are remembered. While so many are younger than ten minutes, no more are told for sure. */
 export interface RefusedLimits {

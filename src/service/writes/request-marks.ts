@@ -2,15 +2,15 @@
 // first answer and changes nothing. The memory is the state's (ten minutes); this file makes the mark
 // that goes into the log and answers from the memory before any work is done again.
 
-import { sha256 } from '../../../cluster/platform/sha256.ts';
 import type { Random } from '../../../cluster/platform/random.ts';
+import { sha256 } from '../../../cluster/platform/sha256.ts';
 import { AclError } from '../../acl/error.ts';
-import { REQUEST_MEMORY_MS } from '../../state/rows/bookkeeping.ts';
 import type { RequestMark } from '../../state/commands/commands.ts';
 import { forgetsByName } from '../../state/commands/feature-levels.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
-import type { StateView } from '../../state/view.ts';
 import { stillHolds } from '../../state/reads/standing-outcome.ts';
+import { REQUEST_MEMORY_MS } from '../../state/rows/bookkeeping.ts';
+import type { StateView } from '../../state/view.ts';
 import type { Call } from '../call.ts';
 import type { OperationName } from '../operations.ts';
 

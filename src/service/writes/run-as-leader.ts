@@ -4,8 +4,8 @@
 // is given: a leader that was replaced without noticing might speak of the past.
 
 import { AclError } from '../../acl/error.ts';
-import type { OperationName } from '../operations.ts';
 import type { ServiceDeps } from '../deps.ts';
+import type { OperationName } from '../operations.ts';
 import { LeaderAway } from '../remote.ts';
 import type { RefusedRequests } from './refused-requests.ts';
 

@@ -7,7 +7,7 @@ import { counted } from '../rights/denials.ts';
 import type { Service } from '../service.ts';
 import { requireMayTellOfNothing, withLevelOfNothing } from './acknowledge.ts';
 import { answerAgain, requestOwnerOf } from './answer-again.ts';
-import { answeredInTime, AS_WRITE } from './answered-in-time.ts';
+import { AS_WRITE, answeredInTime } from './answered-in-time.ts';
 import { requestNameOf } from './refused-requests.ts';
 import { requestMarkOf } from './request-marks.ts';
 import { type Attempt, runAsLeader } from './run-as-leader.ts';

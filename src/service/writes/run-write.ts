@@ -4,15 +4,15 @@
 // either known at the end, or said to be not known.
 
 import type { AclError } from '../../acl/error.ts';
-import { counted, isDenial } from '../rights/denials.ts';
 import { OPERATION_TABLE } from '../operation-table.ts';
 import type { Asked, OperationName, OperationOutput } from '../operations.ts';
-import { requireOperator } from '../rights/permissions.ts';
 import { LeaderAway } from '../remote.ts';
+import { counted, isDenial } from '../rights/denials.ts';
+import { requireOperator } from '../rights/permissions.ts';
 import type { Service } from '../service.ts';
+import type { WriteResult } from '../views.ts';
 import { runHere } from './run-here.ts';
 import { foundNothing, hasId, isUnknown, leastKnown, NotAsked, repeatableOf } from './tries.ts';
-import type { WriteResult } from '../views.ts';
 
 /** Between two tries, unless the leader changes before. */
 const PAUSE_MS = 100;

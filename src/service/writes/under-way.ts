@@ -5,10 +5,10 @@
 // here, and the next leader checks nothing before it has applied what this one proposed: so one memory is
 // enough. See docs/decisions/0008.
 
+import type { Clock } from '../../../cluster/platform/clock.ts';
 import { AclError } from '../../acl/error.ts';
 import type { BindingRuleId } from '../../acl/ids.ts';
 import { nameKey } from '../../acl/names.ts';
-import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { Change } from '../../state/commands/commands.ts';
 import { objectsOf } from '../../state/global-log/entry-objects.ts';
 import { decodeEntry } from '../../state/global-log/global-entry.ts';

@@ -3,14 +3,14 @@
 
 import { assert } from '../../../cluster/base/assert.ts';
 import { AclError, invalid } from '../../acl/error.ts';
-import { readRequest, REQUEST_MEMORY_MS, rememberRequest } from '../rows/bookkeeping.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { Change, ChangeOf, ChangeType, Command, RequestMark } from '../commands/commands.ts';
 import { forgetsByName } from '../commands/feature-levels.ts';
-import type { EntryRequest } from '../global-log/global-entry.ts';
 import type { Answer, Outcome } from '../commands/outcome.ts';
+import type { EntryRequest } from '../global-log/global-entry.ts';
 import { readToken } from '../reads/reads.ts';
 import { stillHolds } from '../reads/standing-outcome.ts';
+import { REQUEST_MEMORY_MS, readRequest, rememberRequest } from '../rows/bookkeeping.ts';
 import { applyAuthMethodDelete, applyAuthMethodSet } from './auth-method.ts';
 import { applyBindingRuleDelete, applyBindingRuleSet } from './binding-rule.ts';
 import {
@@ -35,14 +35,14 @@ import {
   applyEpochPromise,
   applyEpochStart,
 } from './epochs.ts';
+import { isGlobalChange } from './global-changes.ts';
+import { applyGlobalLogApply, applyGlobalLogBegin, applyGlobalLogTrim } from './global-log.ts';
 import {
   applyGlobalSnapshotBegin,
   applyGlobalSnapshotCarry,
   applyGlobalSnapshotChunk,
   applyGlobalSnapshotCommit,
 } from './global-snapshot.ts';
-import { isGlobalChange } from './global-changes.ts';
-import { applyGlobalLogApply, applyGlobalLogBegin, applyGlobalLogTrim } from './global-log.ts';
 import { applyNamespaceDelete, applyNamespaceSet } from './namespace.ts';
 import { applyPolicyDelete, applyPolicySet } from './policy.ts';
 import {

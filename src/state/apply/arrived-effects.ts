@@ -4,17 +4,17 @@
 import { assert, must } from '../../../cluster/base/assert.ts';
 import type { Token } from '../../acl/token.ts';
 import type { ChangeSet } from '../change-set.ts';
-import type { ArrivedRow } from '../rows/object-rows.ts';
-import { Digest, rowHash } from '../rows/digest.ts';
 import { type GlobalEffect, isGlobalRow } from '../global-effects.ts';
 import type { GlobalEntry } from '../global-log/global-entry.ts';
-import { AUTH_METHODS, NAMESPACES, secretKey, tableOfRow, TOKENS } from '../rows/objects.ts';
 import { readAt } from '../reads/reads.ts';
+import { Digest, rowHash } from '../rows/digest.ts';
+import type { ArrivedRow } from '../rows/object-rows.ts';
+import { AUTH_METHODS, NAMESPACES, secretKey, TOKENS, tableOfRow } from '../rows/objects.ts';
 import { decodeRecord } from '../rows/record-codec.ts';
-import { rowKey, ROW } from '../rows/tables.ts';
+import { ROW, rowKey } from '../rows/tables.ts';
+import { forgetOrigin } from '../rows/token-origin.ts';
 import { retireMethod } from './auth-method.ts';
 import { retireNamespace } from './namespace.ts';
-import { forgetOrigin } from '../rows/token-origin.ts';
 
 /** An effect that is known to fit the objects here. */
 export interface FittingEffect {

@@ -6,9 +6,9 @@ import { invalid } from '../../acl/error.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { ChangeOf } from '../commands/commands.ts';
-import { AUTH_METHODS, BINDING_RULES, methodKey } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readAuthMethod, readRulesOfMethod } from '../reads/reads.ts';
+import { AUTH_METHODS, BINDING_RULES, methodKey } from '../rows/objects.ts';
 import { NO_BYTES } from '../rows/tables.ts';
 import { type ApplyContext, requireCas, requireNamespace } from './checks.ts';
 

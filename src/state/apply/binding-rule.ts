@@ -6,9 +6,9 @@ import { nameKey } from '../../acl/names.ts';
 import { bindingRuleToUpdateMissing, unknownAuthMethod } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeOf } from '../commands/commands.ts';
-import { BINDING_RULES } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readAuthMethod, readBindingRule } from '../reads/reads.ts';
+import { BINDING_RULES } from '../rows/objects.ts';
 import { type ApplyContext, requireCas, requireFreshId, requireNamespace } from './checks.ts';
 
 export function applyBindingRuleSet(

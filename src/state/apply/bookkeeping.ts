@@ -5,8 +5,8 @@ import type { Answer } from '../commands/outcome.ts';
 import {
   deletePendingLogin,
   forgetRequest,
-  readRequest,
   REQUEST_MEMORY_MS,
+  readRequest,
   setPendingLogin,
 } from '../rows/bookkeeping.ts';
 import type { ApplyContext } from './checks.ts';

@@ -8,8 +8,8 @@ import {
   type NamespaceName,
 } from '../../acl/ids.ts';
 import type { ChangeSet } from '../change-set.ts';
-import { POLICIES, ROLES } from '../rows/objects.ts';
 import { hasNamespace } from '../reads/reads.ts';
+import { POLICIES, ROLES } from '../rows/objects.ts';
 
 /** What every handler of a command gets. */
 export interface ApplyContext {

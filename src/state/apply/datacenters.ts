@@ -3,15 +3,15 @@
 
 import { AclError, invalid } from '../../acl/error.ts';
 import type { ChangeOf } from '../commands/commands.ts';
+import type { Answer } from '../commands/outcome.ts';
 import { mayChangeDatacenters } from '../global-log/election.ts';
 import {
   currentEpoch,
   type Datacenter,
   isStranger,
-  removedOf,
   type Replication,
+  removedOf,
 } from '../global-log/replication.ts';
-import type { Answer } from '../commands/outcome.ts';
 import type { VerdictAnswer } from '../global-log/verdict.ts';
 import type { ApplyContext } from './checks.ts';
 import { verdictOf } from './global-log.ts';

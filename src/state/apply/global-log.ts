@@ -4,9 +4,9 @@
 
 import { AssertionError, must } from '../../../cluster/base/assert.ts';
 import { AclError, invalid } from '../../acl/error.ts';
-import { rememberRequest } from '../rows/bookkeeping.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { ChangeOf } from '../commands/commands.ts';
+import type { Answer } from '../commands/outcome.ts';
 import { epochAt } from '../global-log/chain.ts';
 import { type GlobalCursor, isSameCursor, originHash } from '../global-log/cursor.ts';
 import {
@@ -19,7 +19,7 @@ import {
 import { entryKey } from '../global-log/global-log-writer.ts';
 import { type EntryRange, isPrimary, type Replication } from '../global-log/replication.ts';
 import type { Verdict, VerdictAnswer } from '../global-log/verdict.ts';
-import type { Answer } from '../commands/outcome.ts';
+import { rememberRequest } from '../rows/bookkeeping.ts';
 import { type Fields, fieldsOrNone } from '../rows/packing.ts';
 import { applyEffects, fittingEffects } from './arrived-effects.ts';
 import type { ApplyContext } from './checks.ts';

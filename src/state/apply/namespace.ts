@@ -7,9 +7,9 @@ import { namespaceToUpdateMissing, unknownPolicyId, unknownRoleId } from '../../
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { ChangeOf } from '../commands/commands.ts';
-import { NAMESPACES } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readNamespace } from '../reads/reads.ts';
+import { NAMESPACES } from '../rows/objects.ts';
 import { encodeRetiredNamespace, retiredNamespaceKey } from '../rows/retired-namespace.ts';
 import type { ObjectCounts } from '../view.ts';
 import { type ApplyContext, requireCas, requireLinks } from './checks.ts';

@@ -8,9 +8,9 @@ import { requireDeletablePolicy } from '../../acl/policy-checks.ts';
 import { policyNameTaken, policyToUpdateMissing } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeOf } from '../commands/commands.ts';
-import { POLICIES } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readPolicy, readPolicyByName } from '../reads/reads.ts';
+import { POLICIES } from '../rows/objects.ts';
 import { type ApplyContext, requireCas, requireFreshId, requireNamespace } from './checks.ts';
 
 export function applyPolicySet(

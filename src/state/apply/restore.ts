@@ -3,15 +3,15 @@
 // that a lost, doubled or foreign piece is refused by all servers alike; so is a row that none of them could
 // read once it is part of the state. The leader has looked at all of it before: see archives.ts.
 
+import type { KvRow } from '../../../cluster/platform/kv.ts';
 import { AclError } from '../../acl/error.ts';
 import type { ChangeOf } from '../commands/commands.ts';
-import type { KvRow } from '../../../cluster/platform/kv.ts';
-import { Digest, rowHash } from '../rows/digest.ts';
 import { isStrictOnRows } from '../commands/feature-levels.ts';
+import type { Answer } from '../commands/outcome.ts';
 import { decodeImport } from '../global-log/import-progress.ts';
+import { Digest, rowHash } from '../rows/digest.ts';
 import { decodeMeta, type Meta } from '../rows/meta.ts';
 import { wrongInMeta } from '../rows/meta-check.ts';
-import type { Answer } from '../commands/outcome.ts';
 import { requireReadable, UnreadableRow } from '../rows/readable-row.ts';
 import {
   decodeRestore,
@@ -20,10 +20,10 @@ import {
   RESTORE_KEY,
   type RestoreProgress,
 } from '../rows/restore-progress.ts';
-import { RowParser } from '../snapshot/row-parser.ts';
 import { stagedKey } from '../rows/row-buffer.ts';
-import { chained } from '../snapshot/snapshot-format.ts';
 import { isObjectRow, isRestoredRow } from '../rows/tables.ts';
+import { RowParser } from '../snapshot/row-parser.ts';
+import { chained } from '../snapshot/snapshot-format.ts';
 import type { ApplyContext } from './checks.ts';
 
 const DONE: Answer = { type: 'done' };

@@ -10,9 +10,9 @@ import {
 import type { Role } from '../../acl/role.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeOf } from '../commands/commands.ts';
-import { ROLES } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readRole, readRoleByName } from '../reads/reads.ts';
+import { ROLES } from '../rows/objects.ts';
 import {
   type ApplyContext,
   requireCas,

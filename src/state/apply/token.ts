@@ -16,11 +16,11 @@ import { isExpired } from '../../acl/token-expiry.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { ChangeOf } from '../commands/commands.ts';
 import { tellsLocalDeletions } from '../commands/feature-levels.ts';
-import { TOKENS } from '../rows/objects.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { isIdInUse, readAuthMethod, readToken } from '../reads/reads.ts';
-import { readRetiredNamespace } from '../rows/retired-namespace.ts';
 import { isVoid, type StandingLookup } from '../reads/standing.ts';
+import { TOKENS } from '../rows/objects.ts';
+import { readRetiredNamespace } from '../rows/retired-namespace.ts';
 import { forgetOrigin } from '../rows/token-origin.ts';
 import { type ApplyContext, requireCas, requireLinks, requireNamespace } from './checks.ts';
 

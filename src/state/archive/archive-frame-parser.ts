@@ -10,10 +10,10 @@
 
 import { inflateRawSync } from 'node:zlib';
 import { sha256 } from '../../../cluster/platform/sha256.ts';
+import { chained, SNAPSHOT_CHUNK_MAX_BYTES } from '../snapshot/snapshot-format.ts';
 import { ArchiveDamage } from './archive-damage.ts';
 import { type ArchiveInfo, checkedInfo } from './archive-info.ts';
 import type { ArchiveInput, ArchiveParser } from './archive-input.ts';
-import { chained, SNAPSHOT_CHUNK_MAX_BYTES } from '../snapshot/snapshot-format.ts';
 
 const MAGIC = Buffer.from('conclave archive 1\n');
 const LENGTH_BYTES = 4;

@@ -12,8 +12,8 @@
 // content, whatever release of zlib there is.
 
 import { constants, crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
-import { TAR_EXTRA_MAX_BYTES } from './archive-tar.ts';
 import { SNAPSHOT_CHUNK_MAX_BYTES } from '../snapshot/snapshot-format.ts';
+import { TAR_EXTRA_MAX_BYTES } from './archive-tar.ts';
 
 const LENGTH_BYTES = 4;
 const CHECK_BYTES = 32;

@@ -2,13 +2,13 @@
 // the snapshot in it. That it is whole is known at its end and not before; what the chunks say is the
 // caller's matter.
 
+import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
 import { ArchiveDamage } from './archive-damage.ts';
 import { ArchiveFrameParser } from './archive-frame-parser.ts';
 import type { ArchiveInfo } from './archive-info.ts';
 import { ArchiveInput, type ArchiveParser } from './archive-input.ts';
 import { ArchiveMemberParser } from './archive-member-parser.ts';
 import { GZIP_MAGIC } from './archive-members.ts';
-import { SnapshotReader } from '../snapshot/snapshot-reader.ts';
 
 export class ArchiveReader {
   readonly #input = new ArchiveInput();

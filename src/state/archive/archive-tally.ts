@@ -5,10 +5,10 @@
 
 import { beginSha256 } from '../../../cluster/platform/running-sha256.ts';
 import { sha256 } from '../../../cluster/platform/sha256.ts';
+import { CHAIN_ORIGIN, chained } from '../snapshot/snapshot-format.ts';
 import { ENTRY } from './archive-format.ts';
 import { lastMemberOf } from './archive-members.ts';
 import { blocksOf, TAR_END } from './archive-tar.ts';
-import { CHAIN_ORIGIN, chained } from '../snapshot/snapshot-format.ts';
 
 export class ArchiveTally {
   readonly #createdMs: number;

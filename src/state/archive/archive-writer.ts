@@ -1,12 +1,12 @@
 // An archive on its way out, made from a snapshot as it is asked for; archive-format.ts says what is in it.
 
 import { must } from '../../../cluster/base/assert.ts';
+import type { StateSnapshot } from '../snapshot/snapshot-writer.ts';
 import { ENTRY, metaOf } from './archive-format.ts';
 import type { ArchiveInfo } from './archive-info.ts';
 import { memberOf } from './archive-members.ts';
 import { ArchiveTally } from './archive-tally.ts';
 import { blocksOf } from './archive-tar.ts';
-import type { StateSnapshot } from '../snapshot/snapshot-writer.ts';
 
 /** What only the server that writes an archive knows. */
 export type ArchiveOrigin = Pick<ArchiveInfo, 'release' | 'datacenter' | 'cluster' | 'createdMs'>;

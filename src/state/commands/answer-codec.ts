@@ -4,7 +4,6 @@
 import { assert, must } from '../../../cluster/base/assert.ts';
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import type { GlobalEffect } from '../global-effects.ts';
-import type { Answer, AppliedOutcome } from './outcome.ts';
 import { type Field, type Fields, keyOfNumber } from '../rows/packing.ts';
 import {
   AUTH_METHOD_CODEC,
@@ -18,6 +17,7 @@ import {
   TOKEN_CODEC,
 } from '../rows/record-codec.ts';
 import type { Stamped } from '../rows/stamp.ts';
+import type { Answer, AppliedOutcome } from './outcome.ts';
 
 /** Verdicts are for those who propose; no request is answered by one. */
 export type RememberedAnswer = Exclude<Answer, { readonly type: 'verdict' }>;

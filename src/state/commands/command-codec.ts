@@ -3,7 +3,6 @@
 // 1 is the first and only one. Presence 4 came later, and commands from 23 on: a release before them ends
 // at such a command. Who asked stands at the end where it is known: a release before that passes it over.
 
-import type { Change, ChangeOf, ChangeType, Command, Presence, RequestMark } from './commands.ts';
 import type { AccessorId } from '../../acl/ids.ts';
 import {
   cursorFields,
@@ -32,6 +31,7 @@ import {
   TOKEN_CODEC,
 } from '../rows/record-codec.ts';
 import { NOT_STAMPED } from '../rows/stamp.ts';
+import type { Change, ChangeOf, ChangeType, Command, Presence, RequestMark } from './commands.ts';
 
 const FORMAT = 1;
 

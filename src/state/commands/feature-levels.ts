@@ -2,8 +2,8 @@
 // datacenter uses a level when a command in its log says so, and its leader proposes nothing above it. A
 // level is raised only when all who will read the log can: see docs/decisions/0036.
 
-import type { Change, ChangeType, Command } from './commands.ts';
 import { nameClusters, type Replication } from '../global-log/replication.ts';
+import type { Change, ChangeType, Command } from './commands.ts';
 
 /** Of the first release, and of every log that says nothing of levels. */
 export const FIRST_LEVEL = 1;

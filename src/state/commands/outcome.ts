@@ -1,8 +1,8 @@
 // What applying a command gives: an answer, or a refusal that changed nothing.
 
-import type { AclErrorCode } from '../../acl/error.ts';
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import type { BindingRule } from '../../acl/binding-rule.ts';
+import type { AclErrorCode } from '../../acl/error.ts';
 import type { Namespace } from '../../acl/namespace.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';

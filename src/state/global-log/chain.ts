@@ -1,6 +1,6 @@
 // The one chain of entries over all epochs, as the starts of its epochs tell it. Pure.
 
-import { type GlobalPlace, type GlobalCursor, comparePlaces } from './cursor.ts';
+import { comparePlaces, type GlobalCursor, type GlobalPlace } from './cursor.ts';
 import { type EntryRange, type EpochStart, FIRST_EPOCH, type Replication } from './replication.ts';
 
 type Chain = Pick<Replication, 'epochs' | 'cursor'>;

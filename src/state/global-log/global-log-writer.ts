@@ -7,15 +7,15 @@ import { rowKey } from '../rows/tables.ts';
 import { rangesOf } from './chain.ts';
 import type { GlobalCursor } from './cursor.ts';
 import { cursorAfter, encodeEntry, entryHash, type GlobalEntry } from './global-entry.ts';
+import type { WrittenEntry } from './recent-entries.ts';
 import {
   currentEpoch,
-  encodeReplication,
   type EpochStart,
-  readReplication,
+  encodeReplication,
   REPLICATION_KEY,
   type Replication,
+  readReplication,
 } from './replication.ts';
-import type { WrittenEntry } from './recent-entries.ts';
 
 /** An entry as it stands in its row. */
 export interface PackedEntry {

@@ -4,11 +4,11 @@
 
 import type { KvReader, KvRow, KvSnapshot } from '../../../cluster/platform/kv.ts';
 import { isGlobalRow } from '../global-effects.ts';
+import { isSentRequest } from '../reads/shared-request.ts';
 import { decodeMeta, type Meta } from '../rows/meta.ts';
 import { type Fields, orNull, orUndefined, pack, requireFormat, unpack } from '../rows/packing.ts';
-import { isSentRequest } from '../reads/shared-request.ts';
-import { packedRows, packedSize } from '../snapshot/snapshot-format.ts';
 import { META_KEY, OBJECT_KINDS, ROW } from '../rows/tables.ts';
+import { packedRows, packedSize } from '../snapshot/snapshot-format.ts';
 import type { GlobalCursor } from './cursor.ts';
 import {
   cursorFields,
@@ -16,12 +16,12 @@ import {
   type Datacenter,
   datacenterFields,
   datacenterOf,
+  type EpochStart,
   epochFields,
   epochOf,
-  type EpochStart,
   nameClusters,
-  readReplication,
   type Replication,
+  readReplication,
 } from './replication.ts';
 
 /** Of the rows in one piece; a single larger row makes a piece of its own. */

@@ -2,9 +2,9 @@
 // hash at a place, and for an operator who looks at what diverged.
 
 import type { KvRange, KvReader, KvRow } from '../../../cluster/platform/kv.ts';
-import { numberInKey, rangeOf, rowKey } from '../rows/tables.ts';
-import type { Getter } from '../rows/getter.ts';
 import { IN_ONE_PIECE_BYTES } from '../in-one-piece.ts';
+import type { Getter } from '../rows/getter.ts';
+import { numberInKey, rangeOf, rowKey } from '../rows/tables.ts';
 import { epochAt, rangesOf } from './chain.ts';
 import type { GlobalCursor, GlobalPlace } from './cursor.ts';
 import { decodeEntry, entryHash, entryLinks, type GlobalEntry } from './global-entry.ts';

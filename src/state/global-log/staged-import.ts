@@ -5,29 +5,29 @@
 import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
 import type { Token } from '../../acl/token.ts';
 import { tellsLocalDeletions } from '../commands/feature-levels.ts';
+import { isOfLocalToken } from '../commands/outcome.ts';
+import { readAt, readAuthMethod, readNamespace } from '../reads/reads.ts';
+import { type ArrivedRequest, requestRow } from '../reads/shared-request.ts';
+import { isOrphaned } from '../reads/standing.ts';
 import type { Getter } from '../rows/getter.ts';
+import { ObjectRows, type Sums } from '../rows/object-rows.ts';
 import {
   AUTH_METHODS,
   methodKey,
   NAMESPACES,
   secretKey,
-  tableOfRow,
   TOKENS,
+  tableOfRow,
 } from '../rows/objects.ts';
-import { ObjectRows, type Sums } from '../rows/object-rows.ts';
-import { isOfLocalToken } from '../commands/outcome.ts';
-import { isOrphaned } from '../reads/standing.ts';
-import { readAuthMethod, readNamespace, readAt } from '../reads/reads.ts';
 import { decodeRecord } from '../rows/record-codec.ts';
+import { decodeRequest } from '../rows/request-row.ts';
 import { RESTORE_KEY } from '../rows/restore-progress.ts';
 import {
   encodeRetiredNamespace,
   readRetiredNamespace,
   retiredNamespaceKey,
 } from '../rows/retired-namespace.ts';
-import { decodeRequest } from '../rows/request-row.ts';
 import { type Rows, stagedRows } from '../rows/row-buffer.ts';
-import { type ArrivedRequest, requestRow } from '../reads/shared-request.ts';
 import { isBookkeepingRow, NO_BYTES, ROW, rowKey } from '../rows/tables.ts';
 import { forgetOrigin } from '../rows/token-origin.ts';
 import { decodeImport, encodeImport, type ImportProgress } from './import-progress.ts';

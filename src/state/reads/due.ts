@@ -4,8 +4,8 @@
 import type { KvReader, KvRow } from '../../../cluster/platform/kv.ts';
 import { IN_ONE_PIECE_BYTES } from '../in-one-piece.ts';
 import { requestAgeOf } from '../rows/request-row.ts';
+import { behind, type RowKind, rangeOf, rowKey, textsInKey } from '../rows/tables.ts';
 import type { FoundRequests, RequestSearch } from './request-search.ts';
-import { behind, rangeOf, type RowKind, rowKey, textsInKey } from '../rows/tables.ts';
 
 /** Keys of requests that were remembered before `beforeMs`, oldest first. */
 export async function oldRequests(

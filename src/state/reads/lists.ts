@@ -14,7 +14,6 @@ import type { NamespaceScope } from '../../acl/namespace-selection.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Token } from '../../acl/token.ts';
-import { mergedIds } from './merged-ids.ts';
 import {
   AUTH_METHODS,
   BINDING_RULES,
@@ -26,19 +25,20 @@ import {
   ROLES,
   TOKENS,
 } from '../rows/objects.ts';
-import { filtered, joined, keysOf, nothing, objectsIn, once } from './object-slices.ts';
-import { idsOf, readAuthMethod } from './reads.ts';
 import type { Stamped } from '../rows/stamp.ts';
 import {
   behind,
   idAtEnd,
   namedKey,
-  rangeOf,
   type RowKind,
+  rangeOf,
   rowKey,
   textsInKey,
 } from '../rows/tables.ts';
 import type { Page, TokenFilter } from '../view.ts';
+import { mergedIds } from './merged-ids.ts';
+import { filtered, joined, keysOf, nothing, objectsIn, once } from './object-slices.ts';
+import { idsOf, readAuthMethod } from './reads.ts';
 
 /** What lists are made from. */
 type Listed = Pick<Kv, 'get' | 'rows' | 'snapshot'>;

@@ -7,7 +7,7 @@ import { type AccessorId, uuidOfBytes } from '../../acl/ids.ts';
 import { IN_ONE_PIECE_BYTES } from '../in-one-piece.ts';
 import { decodeRecord, TOKEN_CODEC } from '../rows/record-codec.ts';
 import { decodeRetiredNamespace } from '../rows/retired-namespace.ts';
-import { behind, idAtEnd, rangeOf, ROW, rowKey } from '../rows/tables.ts';
+import { behind, idAtEnd, ROW, rangeOf, rowKey } from '../rows/tables.ts';
 import { isLocalTokenRow } from '../rows/token-row.ts';
 
 /** A part of the void tokens, in the order of the rows that say so. */

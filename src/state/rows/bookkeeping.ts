@@ -1,9 +1,10 @@
 // Rows that are no objects: remembered requests and pending logins, each with a row that finds it by
 // its time. They are the same on every node, but no digest counts them and nobody watches them.
 
-import type { AppliedOutcome } from '../commands/outcome.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { RequestMark } from '../commands/commands.ts';
+import type { AppliedOutcome } from '../commands/outcome.ts';
+import type { Getter } from './getter.ts';
 import { pack, requireFormat, unpack } from './packing.ts';
 import {
   decodeRequest,
@@ -11,7 +12,6 @@ import {
   type RememberedRequest,
   requestAgeOf,
 } from './request-row.ts';
-import type { Getter } from './getter.ts';
 import { NO_BYTES, rowKey } from './tables.ts';
 
 /** A remembered request answers repeats for so long, by the clocks of proposing leaders. */

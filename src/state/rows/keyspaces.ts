@@ -10,7 +10,7 @@ import { must } from '../../../cluster/base/assert.ts';
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import type { KvRange } from '../../../cluster/platform/kv.ts';
 import { orNull, orUndefined, pack, requireFormat, unpack } from './packing.ts';
-import { NO_BYTES, rangeOf, ROW, rowKey } from './tables.ts';
+import { NO_BYTES, ROW, rangeOf, rowKey } from './tables.ts';
 
 export interface Keyspaces {
   readonly current: number;

@@ -3,17 +3,17 @@
 
 import { assert } from '../../../cluster/base/assert.ts';
 import type { NamespaceName } from '../../acl/ids.ts';
+import { idsOf } from '../reads/reads.ts';
+import type { ObjectCounts } from '../view.ts';
 import { Digest, rowHash } from './digest.ts';
 import { decodeCounts, encodeCounts, type Totals } from './meta.ts';
 import type { IndexRow, ObjectTable } from './objects.ts';
 import { decodeNumber, encodeNumber } from './packing.ts';
-import { idsOf } from '../reads/reads.ts';
 import { decodeRecord, encodeRecord } from './record-codec.ts';
 import type { Rows } from './row-buffer.ts';
 import { nameOf } from './rows-before.ts';
 import type { Stamped } from './stamp.ts';
 import { idAtEnd, rowKey } from './tables.ts';
-import type { ObjectCounts } from '../view.ts';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 

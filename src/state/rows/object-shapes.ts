@@ -11,8 +11,8 @@ import type { Namespace } from '../../acl/namespace.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { AuthMethodOrigin, Token } from '../../acl/token.ts';
-import type { Stamped } from './stamp.ts';
 import type { TableName } from '../view.ts';
+import type { Stamped } from './stamp.ts';
 
 type Holds = (value: unknown) => boolean;
 /** Total: a field that nobody thought of does not compile. */

@@ -2,6 +2,8 @@
 // follows from it. Index rows are a function of the object alone; the change set compares those of
 // the old and the new object, so that no command ever writes an index row by hand.
 
+import { must } from '../../../cluster/base/assert.ts';
+import { sha256 } from '../../../cluster/platform/sha256.ts';
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import type { BindingRule } from '../../acl/binding-rule.ts';
 import { isUuid, lookupBytes, type NamespaceName, uuidOfBytes } from '../../acl/ids.ts';
@@ -11,8 +13,7 @@ import type { Namespace } from '../../acl/namespace.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { AuthMethodOrigin, Token } from '../../acl/token.ts';
-import { must } from '../../../cluster/base/assert.ts';
-import { sha256 } from '../../../cluster/platform/sha256.ts';
+import type { ObjectCounts, TableName } from '../view.ts';
 import {
   AUTH_METHOD_CODEC,
   BINDING_RULE_CODEC,
@@ -23,8 +24,7 @@ import {
   TOKEN_CODEC,
 } from './record-codec.ts';
 import type { Stamped } from './stamp.ts';
-import { type KeyPart, namedKey, NO_BYTES, ROW, type RowKind, rowKey } from './tables.ts';
-import type { ObjectCounts, TableName } from '../view.ts';
+import { type KeyPart, NO_BYTES, namedKey, ROW, type RowKind, rowKey } from './tables.ts';
 
 export interface IndexRow {
   readonly key: Uint8Array;

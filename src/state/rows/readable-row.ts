@@ -4,9 +4,9 @@
 
 import type { KvRow } from '../../../cluster/platform/kv.ts';
 import { uuidOfBytes } from '../../acl/ids.ts';
-import { decodePendingLogin } from './bookkeeping.ts';
 import { decodeImport } from '../global-log/import-progress.ts';
 import { decodeReplication } from '../global-log/replication.ts';
+import { decodePendingLogin } from './bookkeeping.ts';
 import { decodeCounts } from './meta.ts';
 import { isCount, wrongFieldOf } from './object-shapes.ts';
 import { type ObjectTable, tableOfRow } from './objects.ts';

@@ -1,9 +1,9 @@
 // How far the restore under way is: one row beside the rows that it collects, so that every server finds
 // the same mistakes at the same place, and a server that takes a snapshot goes on where the others are.
 
+import { CHAIN_ORIGIN } from '../snapshot/snapshot-format.ts';
 import { Digest } from './digest.ts';
 import { pack, requireFormat, unpack } from './packing.ts';
-import { CHAIN_ORIGIN } from '../snapshot/snapshot-format.ts';
 import { NO_BYTES, rowKey } from './tables.ts';
 
 export interface RestoreProgress {

@@ -2,8 +2,8 @@
 // then on, also when a namespace of that name is made again; see docs/decisions/0017.
 
 import type { NamespaceName } from '../../acl/ids.ts';
-import { pack, requireFormat, unpack } from './packing.ts';
 import type { Getter } from './getter.ts';
+import { pack, requireFormat, unpack } from './packing.ts';
 import { rowKey } from './tables.ts';
 
 export interface RetiredNamespace {

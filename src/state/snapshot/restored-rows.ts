@@ -5,25 +5,25 @@
 
 import type { Kv, KvRow, KvWrite } from '../../../cluster/platform/kv.ts';
 import type { NamespaceName } from '../../acl/ids.ts';
+import { readAt, readAuthMethod } from '../reads/reads.ts';
 import { EMPTY_META, type Meta, type Totals } from '../rows/meta.ts';
 import { ObjectRows } from '../rows/object-rows.ts';
-import { tableOfRow, TOKENS } from '../rows/objects.ts';
+import { TOKENS, tableOfRow } from '../rows/objects.ts';
 import { nameOfRow } from '../rows/readable-row.ts';
-import { readAt, readAuthMethod } from '../reads/reads.ts';
 import { decodeRecord } from '../rows/record-codec.ts';
 import { decodeRetiredNamespace, encodeRetiredNamespace } from '../rows/retired-namespace.ts';
 import { RowBuffer } from '../rows/row-buffer.ts';
-import { requireUndamaged, SnapshotDamage } from './snapshot-damage.ts';
-import type { ReadRow } from './snapshot-reader.ts';
 import {
   idAtEnd,
   NO_BYTES,
   numberInKey,
-  rangeOf,
   ROW,
+  rangeOf,
   rowKey,
   textsInKey,
 } from '../rows/tables.ts';
+import { requireUndamaged, SnapshotDamage } from './snapshot-damage.ts';
+import type { ReadRow } from './snapshot-reader.ts';
 
 /** Objects of one batch: making one takes the event loop some microseconds an object. */
 export const RESTORED_OBJECTS_MAX = 256;

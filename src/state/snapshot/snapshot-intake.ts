@@ -14,10 +14,10 @@ import {
   rangeOfKeyspace,
 } from '../rows/keyspaces.ts';
 import type { Meta } from '../rows/meta.ts';
+import { isRestoredRow, META_KEY, ROW } from '../rows/tables.ts';
 import { completeRestored, RESTORED_OBJECTS_MAX, restoredWrites } from './restored-rows.ts';
 import { requireUndamaged, SnapshotDamage } from './snapshot-damage.ts';
 import { type ReadRow, SnapshotReader } from './snapshot-reader.ts';
-import { isRestoredRow, META_KEY, ROW } from '../rows/tables.ts';
 
 /** Rows of one batch: making a batch takes the event loop a microsecond a row. */
 const BATCH_ROWS_MAX = 1024;

@@ -6,11 +6,13 @@
 import { AssertionError } from '../../../cluster/base/assert.ts';
 import type { LogWitness } from '../../../cluster/log/log-entry.ts';
 import type { KvRow } from '../../../cluster/platform/kv.ts';
-import { Digest, rowHash } from '../rows/digest.ts';
 import { NEWEST_LEVEL } from '../commands/feature-levels.ts';
+import { Digest, rowHash } from '../rows/digest.ts';
 import { decodeMeta, type Meta } from '../rows/meta.ts';
 import { wrongInMeta } from '../rows/meta-check.ts';
+import type { Fields } from '../rows/packing.ts';
 import { nameOfRow, objectIn, type ReadObject, UnreadableRow } from '../rows/readable-row.ts';
+import { isObjectRow, isSentRow, NO_BYTES, ROW } from '../rows/tables.ts';
 import { RowParser } from './row-parser.ts';
 import { SnapshotDamage } from './snapshot-damage.ts';
 import {
@@ -21,8 +23,6 @@ import {
   SNAPSHOT_CHUNK_MAX_BYTES,
   SNAPSHOT_FORMAT,
 } from './snapshot-format.ts';
-import type { Fields } from '../rows/packing.ts';
-import { isObjectRow, isSentRow, NO_BYTES, ROW } from '../rows/tables.ts';
 
 /** What a whole snapshot says of itself. */
 export interface SnapshotContent {

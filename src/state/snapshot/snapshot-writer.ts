@@ -4,6 +4,7 @@
 import type { LogWitness } from '../../../cluster/log/log-entry.ts';
 import type { KvRange, KvReader, KvRow, KvSnapshot } from '../../../cluster/platform/kv.ts';
 import { decodeMeta, EMPTY_META, encodeMeta, type Meta } from '../rows/meta.ts';
+import { META_KEY, NO_BYTES, ROW } from '../rows/tables.ts';
 import {
   CHAIN_ORIGIN,
   CHUNK,
@@ -14,7 +15,6 @@ import {
   SNAPSHOT_FORMAT,
   writeLength,
 } from './snapshot-format.ts';
-import { META_KEY, NO_BYTES, ROW } from '../rows/tables.ts';
 
 /** All rows but the meta row: those of the state, of one that is coming in, and of the global log. */
 const SENT_RANGES: readonly KvRange[] = [

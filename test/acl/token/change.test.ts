@@ -19,21 +19,21 @@ import {
   requireDeletableToken,
 } from '../../../src/acl/token-checks.ts';
 import { isExpired } from '../../../src/acl/token-expiry.ts';
+import { TTL_LIMITS } from '../../support/fixtures.ts';
 import { refusalOf } from '../refusal-of.ts';
 import {
-  NOW,
   ACCESSOR,
-  SECRET,
   GIVEN_ID,
-  USED_ID,
+  givenForUpdate,
+  IN_AN_HOUR,
+  NOW,
   P1,
   R1,
-  TEAM,
-  IN_AN_HOUR,
-  givenForUpdate,
+  SECRET,
   storedToken,
+  TEAM,
+  USED_ID,
 } from './cases.ts';
-import { TTL_LIMITS } from '../../support/fixtures.ts';
 
 t.test('update: links and description are replaced, the rest stays', async (t) => {
   const existing = storedToken({

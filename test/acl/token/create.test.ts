@@ -21,16 +21,16 @@ import {
 import { refusalOf } from '../refusal-of.ts';
 import {
   ACCESSOR,
-  SECRET,
   GIVEN_ID,
-  USED_ID,
-  P1,
-  R1,
-  TEAM,
-  IN_AN_HOUR,
   givenForCreate,
   givenForUpdate,
+  IN_AN_HOUR,
+  P1,
+  R1,
+  SECRET,
   storedToken,
+  TEAM,
+  USED_ID,
 } from './cases.ts';
 
 const RESERVED_ID = '00000000-0000-0000-0000-000000000009';

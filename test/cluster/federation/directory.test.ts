@@ -3,18 +3,18 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { Directory, type OwnRecord } from '../../../cluster/federation/directory/directory.ts';
 import {
   ADDRESSES_MAX,
   DATACENTERS_MAX,
-  decodeRecords,
   DIRECTORY_METHOD,
   type DirectoryRecord,
+  decodeRecords,
   encodeRecords,
 } from '../../../cluster/federation/directory/directory-frames.ts';
-import { Directory, type OwnRecord } from '../../../cluster/federation/directory/directory.ts';
 import { Gossip, type GossipTiming } from '../../../cluster/federation/directory/gossip.ts';
-import type { RpcRequest } from '../../../cluster/transport/transport.ts';
 import type { NetAddress } from '../../../cluster/platform/net.ts';
+import type { RpcRequest } from '../../../cluster/transport/transport.ts';
 import { WireDamage } from '../../../cluster/wire/wire-damage.ts';
 import { FeedWorld, WorldNode } from './feed-world.ts';
 

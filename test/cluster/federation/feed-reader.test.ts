@@ -5,9 +5,9 @@ import t, { type Test } from 'tap';
 import { AddressChoice } from '../../../cluster/federation/feed/address-choice.ts';
 import {
   decodePull,
+  type EntryRun,
   encodeEntryRun,
   encodeFeedFrame,
-  type EntryRun,
   FEED_METHOD,
   type FeedFrame,
 } from '../../../cluster/federation/feed/feed-frames.ts';

@@ -1,23 +1,23 @@
 // A primary and its secondaries on simulated time and a scripted network: transports, feed servers and
 // subscribers are those of production, the states behind them are models.
 
-import type { Clock } from '../../../cluster/platform/clock.ts';
-import type { Logger } from '../../../cluster/platform/logger.ts';
-import type { NetAddress } from '../../../cluster/platform/net.ts';
-import type { Random } from '../../../cluster/platform/random.ts';
 import type { FeedLimits, SubscriberLimits } from '../../../cluster/federation/feed/feed-limits.ts';
 import type { GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
 import type { SubscriberState } from '../../../cluster/federation/feed/subscriber-record.ts';
+import type { GlobalCursor } from '../../../cluster/federation/global-log.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
+import type { Clock } from '../../../cluster/platform/clock.ts';
+import type { Logger } from '../../../cluster/platform/logger.ts';
+import type { NetAddress } from '../../../cluster/platform/net.ts';
+import type { Random } from '../../../cluster/platform/random.ts';
 import { openTransport } from '../../../cluster/transport/open-transport.ts';
 import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
 import type { RpcCall, RpcServer, Transport } from '../../../cluster/transport/transport.ts';
 import { FakeNet } from '../../support/fake-net.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
 import { settled, streamOf, World } from '../../support/simulated-world.ts';
-import type { GlobalCursor } from '../../../cluster/federation/global-log.ts';
 import { digestOf, MemoryLog } from './memory-log.ts';
 import { SecondaryState } from './secondary-state.ts';
 

@@ -1,7 +1,6 @@
 // A global log in memory: the chain of a primary, and what a secondary has of it. Hashes chain, so that an
 // entry out of its place is found.
 
-import { sha256 } from '../../../cluster/platform/sha256.ts';
 import type { EntrySource, Location } from '../../../cluster/federation/entry-source.ts';
 import {
   type GlobalCursor,
@@ -9,6 +8,7 @@ import {
   isSameCursor,
   LOG_START,
 } from '../../../cluster/federation/global-log.ts';
+import { sha256 } from '../../../cluster/platform/sha256.ts';
 
 export function nextEntry(after: GlobalCursor, bytes: Uint8Array, epoch = 1): GlobalEntry {
   const seq = after.seq + 1;

@@ -1,6 +1,14 @@
 // Datacenters as models that vote and copy the global log from each other: their logs' rules are those of the
 // state, who asks whom is the promotion of production. Calls may be lost on either way, by whim.
 
+import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
+import { majoritySeqOf } from '../../../cluster/federation/feed/majority.ts';
+import {
+  type GlobalCursor,
+  type GlobalEntry,
+  isSameCursor,
+  LOG_START,
+} from '../../../cluster/federation/global-log.ts';
 import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
 import { type Ahead, Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import type {
@@ -14,14 +22,6 @@ import type {
   PromotionState,
   RestBatch,
 } from '../../../cluster/federation/promotion/promotion-port.ts';
-import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
-import { majoritySeqOf } from '../../../cluster/federation/feed/majority.ts';
-import {
-  type GlobalCursor,
-  type GlobalEntry,
-  isSameCursor,
-  LOG_START,
-} from '../../../cluster/federation/global-log.ts';
 import type { NetAddress } from '../../../cluster/platform/net.ts';
 import { RpcError, RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
 import type { RpcCall } from '../../../cluster/transport/transport.ts';

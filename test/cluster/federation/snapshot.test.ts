@@ -2,6 +2,7 @@
 // they are gone, never taken when they are wrong.
 
 import t from 'tap';
+import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import {
   type BorrowOptions,
   borrowSnapshot,
@@ -16,7 +17,6 @@ import {
   encodeWish,
   SNAPSHOT_METHOD,
 } from '../../../cluster/federation/snapshot/snapshot-frames.ts';
-import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { RpcError, RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
 import type { RpcCaller } from '../../../cluster/transport/transport.ts';
 import {

@@ -21,7 +21,7 @@ import {
 import { FailingKv } from '../../support/failing-kv.ts';
 import { MemoryKv, textOf } from '../../support/memory-kv.ts';
 import { FIRST_RELEASE, GROUPS } from '../golden-log-bytes.ts';
-import { HARD_STATE, entriesBehind, logOf, hex, bytesOf } from './cases.ts';
+import { bytesOf, entriesBehind, HARD_STATE, hex, logOf } from './cases.ts';
 
 /** The definition, bit by bit. */
 function obviousCrc32c(bytes: Uint8Array): number {

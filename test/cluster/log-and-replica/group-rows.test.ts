@@ -20,9 +20,9 @@ import {
   type MembershipChange,
 } from '../../../cluster/raft/membership-change.ts';
 import {
+  DEFAULT_AUTOPILOT,
   decodeGroupContext,
   decodeGroupRecord,
-  DEFAULT_AUTOPILOT,
   EMPTY_GROUP,
   encodeGroupContext,
   encodeGroupRecord,
@@ -32,7 +32,7 @@ import {
 import { FailingKv } from '../../support/failing-kv.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
 import { GROUPS } from '../golden-log-bytes.ts';
-import { logOf, hex, bytesOf, memberOf, memberRecord, adding } from './cases.ts';
+import { adding, bytesOf, hex, logOf, memberOf, memberRecord } from './cases.ts';
 
 const CLUSTER = '11111111-2222-4333-8444-000000000001';
 

@@ -11,7 +11,7 @@ import type { AppliedEntry, Machine } from '../../../cluster/replica/replica.ts'
 import { FailingKv } from '../../support/failing-kv.ts';
 import { foundAlone, openLoneGroup } from '../../support/lone-group.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
-import { entriesBehind, memberRecord, adding, payload } from './cases.ts';
+import { adding, entriesBehind, memberRecord, payload } from './cases.ts';
 
 /** Remembers what it was given; its own "disk" is a list that survives it. */
 class ListMachine implements Machine<string> {

@@ -2,20 +2,20 @@
 
 import t from 'tap';
 import { admissionOf, isSameRecord, selfRecordChange } from '../../../cluster/member/admission.ts';
+import { Directory } from '../../../cluster/member/directory.ts';
 import { Leading } from '../../../cluster/member/leading.ts';
 import {
   DEFAULT_MEMBER_LIMITS,
   DEFAULT_MEMBER_TIMING,
 } from '../../../cluster/member/member-timing.ts';
-import type { Logger } from '../../../cluster/platform/logger.ts';
-import type { GroupReplica } from '../../../cluster/replica/group-replica.ts';
-import { Directory } from '../../../cluster/member/directory.ts';
 import { nodeNumberOf } from '../../../cluster/member/node-number.ts';
+import type { Logger } from '../../../cluster/platform/logger.ts';
 import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
 import { EMPTY_GROUP, type MemberRecord } from '../../../cluster/replica/group-record.ts';
+import type { GroupReplica } from '../../../cluster/replica/group-replica.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { MemberWorld } from '../../support/member-world.ts';
-import { clean, leaderOf, followersOf } from './cases.ts';
+import { clean, followersOf, leaderOf } from './cases.ts';
 
 t.test(
   'strangers: wrong key, wrong datacenter, wrong cluster are refused, and nothing else happens',

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { digestVerdict } from '../../../cluster/member/digest-verdict.ts';
 import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
-import { clean, leaderOf, followersOf } from './cases.ts';
+import { clean, followersOf, leaderOf } from './cases.ts';
 
 t.test(
   'digests: a follower whose state is wrong stops, says so, and stays stopped',

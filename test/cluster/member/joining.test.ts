@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
-import { clean, leaderOf, followersOf, SMALL_STEPS, ghostOf } from './cases.ts';
+import { clean, followersOf, ghostOf, leaderOf, SMALL_STEPS } from './cases.ts';
 
 t.test(
   'joining: a server becomes a learner, takes in the log, and votes when it is stable',

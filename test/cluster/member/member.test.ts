@@ -1,20 +1,20 @@
 // Members of one datacenter: leaving and dying, calls between them, what they say of each other.
 
 import t from 'tap';
+import { DurableLog } from '../../../cluster/log/durable-log.ts';
+import { LOG_ORIGIN, nextEntry } from '../../../cluster/log/log-entry.ts';
 import {
   encodeFoundingOrder,
   encodeIntroduction,
   encodeText,
 } from '../../../cluster/member/member-frames.ts';
 import { nodeNumberOf } from '../../../cluster/member/node-number.ts';
-import { DurableLog } from '../../../cluster/log/durable-log.ts';
-import { LOG_ORIGIN, nextEntry } from '../../../cluster/log/log-entry.ts';
 import { DEFAULT_AUTOPILOT, type MemberRecord } from '../../../cluster/replica/group-record.ts';
 import { openTransport } from '../../../cluster/transport/open-transport.ts';
 import { RpcError } from '../../../cluster/transport/rpc-error.ts';
 import { FakeRandom } from '../../support/fake-random.ts';
 import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
-import { clean, leaderOf, followersOf } from './cases.ts';
+import { clean, followersOf, leaderOf } from './cases.ts';
 
 t.test('leaving: a leader that closes hands over within a few round trips', async (test) => {
   for (const count of [3, 5]) {

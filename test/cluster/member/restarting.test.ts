@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap';
 import { type MemberNode, type MemberSettings, MemberWorld } from '../../support/member-world.ts';
-import { clean, leaderOf, followersOf, SMALL_STEPS, ghostOf } from './cases.ts';
+import { clean, followersOf, ghostOf, leaderOf, SMALL_STEPS } from './cases.ts';
 
 t.test(
   'restarting: one server after the other, with a new version and address, while writes go on',

@@ -9,14 +9,14 @@ import { encodeBegin, encodeBegun, encodePiece } from '../../../cluster/member/s
 import { SnapshotInbox } from '../../../cluster/member/snapshot-inbox.ts';
 import { SnapshotOutbox } from '../../../cluster/member/snapshot-outbox.ts';
 import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
+import type { SnapshotMessage } from '../../../cluster/raft/message.ts';
 import { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
 import { type MachineSnapshot, SnapshotDamage } from '../../../cluster/replica/replica.ts';
-import type { SnapshotMessage } from '../../../cluster/raft/message.ts';
 import { RpcError } from '../../../cluster/transport/rpc-error.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
 import { settled } from '../../support/simulated-world.ts';
-import { clean, leaderOf, followersOf } from './cases.ts';
+import { clean, followersOf, leaderOf } from './cases.ts';
 
 /** So short a log that whoever misses a few entries needs a snapshot. */
 const SHORT_LOG = { keptCount: 5, heldCountMax: 10 };

@@ -4,9 +4,9 @@ import t from 'tap';
 import { DurableLog } from '../../../cluster/log/durable-log.ts';
 import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
 import type { Message } from '../../../cluster/raft/message.ts';
-import { AppendWorker } from '../../../cluster/replica/workers/append-worker.ts';
 import { DEFAULT_GROUP_LIMITS } from '../../../cluster/replica/group-limits.ts';
 import { PendingProposals } from '../../../cluster/replica/requests/pending-proposals.ts';
+import { AppendWorker } from '../../../cluster/replica/workers/append-worker.ts';
 import { StoredLog } from '../../../cluster/replica/workers/stored-log.ts';
 import { FailingKv } from '../../support/failing-kv.ts';
 import {

@@ -3,8 +3,8 @@
 
 import t from 'tap';
 import { NO_ENTRY } from '../../../cluster/raft/entry.ts';
-import type { MembershipChange } from '../../../cluster/raft/membership-change.ts';
 import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
+import type { MembershipChange } from '../../../cluster/raft/membership-change.ts';
 import type { ReplicaError } from '../../../cluster/replica/replica.ts';
 import { Ticker } from '../../../cluster/replica/turn/ticker.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

@@ -4,7 +4,7 @@ import t from 'tap';
 import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
 import { aCall, addressOf, aHeartbeat, CLUSTER, introduce, Rig } from '../transport-rig.ts';
-import { Impostor, aHello } from './impostor.ts';
+import { aHello, Impostor } from './impostor.ts';
 
 t.test('call: its answer goes to the life that asked, and to no other', async (test) => {
   for (const size of [6, 100_000]) {

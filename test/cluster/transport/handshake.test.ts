@@ -6,7 +6,7 @@ import type { Frame } from '../../../cluster/wire/frame.ts';
 import { decodeFrame } from '../../../cluster/wire/frame-codec.ts';
 import { introduce, Rig } from '../transport-rig.ts';
 import { FRAMES } from '../wire-frames.ts';
-import { Impostor, aHello } from './impostor.ts';
+import { aHello, Impostor } from './impostor.ts';
 
 t.test(
   'handshake: a program that speaks only newer protocols is told so, an older one too',

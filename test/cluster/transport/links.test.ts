@@ -14,7 +14,7 @@ import {
   type NodeGiven,
   Rig,
 } from '../transport-rig.ts';
-import { SEED, Impostor, aHello } from './impostor.ts';
+import { aHello, Impostor, SEED } from './impostor.ts';
 
 t.test('link: two nodes have one connection a lane, whenever each begins to dial', async (test) => {
   for (const delayMs of [0, 1, 5]) {

@@ -14,14 +14,14 @@ import {
   withRules,
 } from '../operator-support.ts';
 import {
-  DIALECTS,
+  ASKS,
   CONFIGURATION,
-  UNKNOWN,
+  DIALECTS,
+  entryOfToken,
+  IN_VAIN,
   PEER,
   TRANSFER,
-  ASKS,
-  IN_VAIN,
-  entryOfToken,
+  UNKNOWN,
 } from './cases.ts';
 
 t.test('clients.md: raft/configuration shows each server with the fields they know', async (t) => {

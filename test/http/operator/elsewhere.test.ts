@@ -10,12 +10,12 @@ import { CALL, refusalOf } from '../../service/harness.ts';
 import {
   IDS,
   type OperatorServer,
-  operatorServer,
   type OperatorServerOptions,
+  operatorServer,
   tell,
   withRules,
 } from '../operator-support.ts';
-import { CONFIGURATION, PEER, ASKS } from './cases.ts';
+import { ASKS, CONFIGURATION, PEER } from './cases.ts';
 
 t.test('a follower: asks the leader everything but what is stale and known to it', async (t) => {
   const server = await operatorServer();

@@ -9,7 +9,7 @@ import {
 import { CALL, newPolicy, newToken, refusalOf } from '../../service/harness.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
 import { operatorServer, tell, withRules } from '../operator-support.ts';
-import { DIALECTS, UNKNOWN, ASKS, IN_VAIN, entryOfToken } from './cases.ts';
+import { ASKS, DIALECTS, entryOfToken, IN_VAIN, UNKNOWN } from './cases.ts';
 
 const ALL: readonly Endpoint[] = Object.values<Endpoint>({
   ...OPERATOR_ENDPOINTS,

@@ -2,14 +2,6 @@
 // output; the ones after `read-index` are this project's own.
 
 import { must } from '../../../cluster/base/assert.ts';
-import {
-  describeEntry,
-  describeMembership,
-  describeMessage,
-  describeMessageType,
-  describeProgress,
-  describeStanding,
-} from './describe.ts';
 import { NO_DATA } from '../../../cluster/raft/entry.ts';
 import { votersOf } from '../../../cluster/raft/membership.ts';
 import type {
@@ -22,6 +14,14 @@ import type { NodeId } from '../../../cluster/raft/node-id.ts';
 import type { ProposalResult } from '../../../cluster/raft/proposing.ts';
 import type { Snapshot } from '../../../cluster/raft/snapshot.ts';
 import type { Argument, Case } from './datadriven.ts';
+import {
+  describeEntry,
+  describeMembership,
+  describeMessage,
+  describeMessageType,
+  describeProgress,
+  describeStanding,
+} from './describe.ts';
 import {
   DEFAULT_OPTIONS,
   DESCRIBE,

@@ -22,7 +22,7 @@ import {
 import type { ProgressState, ProgressView } from '../../../cluster/raft/progress.ts';
 import type { Ready } from '../../../cluster/raft/raw-node.ts';
 import type { Snapshot } from '../../../cluster/raft/snapshot.ts';
-import type { Standing, SoftState } from '../../../cluster/raft/state.ts';
+import type { SoftState, Standing } from '../../../cluster/raft/state.ts';
 
 /** How the caller's own bytes are shown. */
 export interface DescribeOptions {

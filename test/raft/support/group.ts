@@ -4,7 +4,6 @@
 
 import { assert, must } from '../../../cluster/base/assert.ts';
 import type { RaftConfig } from '../../../cluster/raft/config.ts';
-import { type DescribeOptions, describeEntry, describeMessage, describeReady } from './describe.ts';
 import type { Entry } from '../../../cluster/raft/entry.ts';
 import { LEVEL_OF_EVENT } from '../../../cluster/raft/events.ts';
 import type { HardState } from '../../../cluster/raft/hard-state.ts';
@@ -22,6 +21,7 @@ import { RawNode } from '../../../cluster/raft/raw-node.ts';
 import type { Refusal } from '../../../cluster/raft/refusal.ts';
 import type { Snapshot } from '../../../cluster/raft/snapshot.ts';
 import type { Raft } from '../../../cluster/raft/state.ts';
+import { type DescribeOptions, describeEntry, describeMessage, describeReady } from './describe.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { Output } from './output.ts';
 import { wordsFor } from './wording.ts';

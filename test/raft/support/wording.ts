@@ -2,6 +2,10 @@
 // tells values, and whoever runs it chooses words.
 
 import { unreachable } from '../../../cluster/base/unreachable.ts';
+import type { EntryId } from '../../../cluster/raft/entry.ts';
+import type { ChangeIgnored, RaftEvent } from '../../../cluster/raft/events.ts';
+import type { VoteMessage } from '../../../cluster/raft/message.ts';
+import type { NodeId } from '../../../cluster/raft/node-id.ts';
 import {
   describeChange,
   describeMembership,
@@ -9,10 +13,6 @@ import {
   describeProgress,
   describeStanding,
 } from './describe.ts';
-import type { EntryId } from '../../../cluster/raft/entry.ts';
-import type { ChangeIgnored, RaftEvent } from '../../../cluster/raft/events.ts';
-import type { VoteMessage } from '../../../cluster/raft/message.ts';
-import type { NodeId } from '../../../cluster/raft/node-id.ts';
 
 /** One log line of node `id`, without its level. */
 export function wordsFor(id: NodeId, event: RaftEvent): string {

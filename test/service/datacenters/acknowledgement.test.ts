@@ -5,11 +5,11 @@ import { must } from '../../../cluster/base/assert.ts';
 import { AclError } from '../../../src/acl/error.ts';
 import type { AccessorId } from '../../../src/acl/ids.ts';
 import { DatacenterAway } from '../../../src/service/datacenters/federation.ts';
-import type { WriteResult } from '../../../src/service/views.ts';
 import type { OperationName } from '../../../src/service/operations.ts';
-import { CALL, createHarness, newToken, refusalOf } from '../harness.ts';
+import type { WriteResult } from '../../../src/service/views.ts';
 import { loneDatacenter } from '../../support/lone-datacenter.ts';
-import { twoDatacenters, settled, ABSENT } from './cases.ts';
+import { CALL, createHarness, newToken, refusalOf } from '../harness.ts';
+import { ABSENT, settled, twoDatacenters } from './cases.ts';
 
 t.test('replication: who is the primary no more says how far it is behind', async (t) => {
   const lone = loneDatacenter('dc1', () => ({ epoch: 1, seq: 1 })).status();

@@ -9,7 +9,7 @@ import {
 } from '../../../src/service/datacenters/remote-list.ts';
 import type { ListResult, PolicyView } from '../../../src/service/views.ts';
 import { allOf, createHarness, newPolicy, newToken } from '../harness.ts';
-import { PAGE, twoDatacenters, settled, noFilter } from './cases.ts';
+import { noFilter, PAGE, settled, twoDatacenters } from './cases.ts';
 
 t.test('datacenters: a list of another one comes page by page', async (t) => {
   const two = await twoDatacenters();

@@ -1,9 +1,9 @@
 // Where a call runs: here, at the leader, in another datacenter.
 
 import t from 'tap';
+import { placementOf } from '../../../src/service/datacenters/placement.ts';
 import { OPERATION_TABLE } from '../../../src/service/operation-table.ts';
 import type { OperationName } from '../../../src/service/operations.ts';
-import { placementOf } from '../../../src/service/datacenters/placement.ts';
 
 t.test('placement: what another datacenter sends is run, or sent back; never sent on', (t) => {
   const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1', isLeader: false };

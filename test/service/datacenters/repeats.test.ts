@@ -4,7 +4,7 @@ import t from 'tap';
 import type { AccessorId } from '../../../src/acl/ids.ts';
 import { NEWEST_LEVEL } from '../../../src/state/commands/feature-levels.ts';
 import { CALL, type Harness, newPolicy, newToken, refusalOf } from '../harness.ts';
-import { type Fault, twoDatacenters, settled, ABSENT } from './cases.ts';
+import { ABSENT, type Fault, settled, twoDatacenters } from './cases.ts';
 
 const NAMED = { draft: { name: 'p1', rules: '' } };
 

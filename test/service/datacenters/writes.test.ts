@@ -4,9 +4,9 @@ import t from 'tap';
 import { must } from '../../../cluster/base/assert.ts';
 import type { SecretId } from '../../../src/acl/ids.ts';
 import { DatacenterAway, type Errand } from '../../../src/service/datacenters/federation.ts';
-import { allOf, CALL, createHarness, newPolicy, newToken, refusalOf } from '../harness.ts';
 import { loneDatacenter } from '../../support/lone-datacenter.ts';
-import { PAGE, twoDatacenters, settled, ABSENT, noFilter } from './cases.ts';
+import { allOf, CALL, createHarness, newPolicy, newToken, refusalOf } from '../harness.ts';
+import { ABSENT, noFilter, PAGE, settled, twoDatacenters } from './cases.ts';
 
 t.test('datacenters: what all share is written in the primary, the rest at home', async (t) => {
   const two = await twoDatacenters();

@@ -3,8 +3,8 @@
 import t from 'tap';
 import type { SecretId } from '../../../src/acl/ids.ts';
 import type { AuthorizationItem } from '../../../src/service/rights/authorization-types.ts';
-import { createHarness, newPolicy, newToken, refusalOf, ROOT, secretWith } from '../harness.ts';
-import { newMethod, bind, logIn } from './use-cases.ts';
+import { createHarness, newPolicy, newToken, ROOT, refusalOf, secretWith } from '../harness.ts';
+import { bind, logIn, newMethod } from './use-cases.ts';
 
 t.test('authorize: answers batches, refuses what cannot be asked, explains', async (t) => {
   const harness = await createHarness();

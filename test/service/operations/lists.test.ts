@@ -8,11 +8,11 @@ import {
   createHarness,
   newPolicy,
   newToken,
-  refusalOf,
   ROOT,
+  refusalOf,
   secretWith,
 } from '../harness.ts';
-import { NOBODY, tokenList, descriptions, newMethod, bind, logIn } from './use-cases.ts';
+import { bind, descriptions, logIn, NOBODY, newMethod, tokenList } from './use-cases.ts';
 
 t.test('lists: filters, one at a time, and pages that fit together', async (t) => {
   const harness = await createHarness();

@@ -8,21 +8,21 @@ import {
   type OidcFlow,
   type PendingLogin,
 } from '../../../src/auth-methods/oidc/oidc.ts';
-import { RULES_OF_METHOD_MAX } from '../../../src/service/objects/binding-rules.ts';
 import { createOperations } from '../../../src/service/create-operations.ts';
 import type { ServiceDeps } from '../../../src/service/deps.ts';
-import { LeaderAway } from '../../../src/service/remote.ts';
 import { PendingLogins } from '../../../src/service/logins/pending-logins.ts';
+import { RULES_OF_METHOD_MAX } from '../../../src/service/objects/binding-rules.ts';
+import { LeaderAway } from '../../../src/service/remote.ts';
 import {
   allOf,
   authMethods,
   CALL,
   createHarness,
   type Harness,
-  refusalOf,
   ROOT,
+  refusalOf,
 } from '../harness.ts';
-import { NOBODY, tokenList, descriptions, newMethod, bind, logIn } from './use-cases.ts';
+import { bind, descriptions, logIn, NOBODY, newMethod, tokenList } from './use-cases.ts';
 
 /** A template of binding rules. */
 const ATTRIBUTE = ['$', '{value.name}'].join('');

@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { GLOBAL_MANAGEMENT_ID, type SecretId } from '../../../src/acl/ids.ts';
-import { createHarness, newPolicy, newToken, refusalOf, ROOT } from '../harness.ts';
+import { createHarness, newPolicy, newToken, ROOT, refusalOf } from '../harness.ts';
 import { NOBODY, tokenList } from './use-cases.ts';
 
 t.test('links: resolve in the own namespace, then in default, and nowhere else', async (t) => {

@@ -9,11 +9,11 @@ import {
   createHarness,
   newPolicy,
   newToken,
-  refusalOf,
   ROOT,
+  refusalOf,
   secretWith,
 } from '../harness.ts';
-import { NOBODY, tokenList, descriptions } from './use-cases.ts';
+import { descriptions, NOBODY, tokenList } from './use-cases.ts';
 
 t.test('secrets: what each kind of secret gives', async (t) => {
   const harness = await createHarness();

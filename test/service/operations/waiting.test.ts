@@ -10,12 +10,12 @@ import {
   REAP_BATCH_MAX,
   reapOnce,
 } from '../../../src/service/duties/duties.ts';
-import { VoidTokenRounds } from '../../../src/service/duties/void-token-rounds.ts';
 import { RequestAges } from '../../../src/service/duties/request-ages.ts';
+import { VoidTokenRounds } from '../../../src/service/duties/void-token-rounds.ts';
 import { POSITION_WAIT_MS } from '../../../src/service/position-waiters.ts';
 import { NEWEST_LEVEL } from '../../../src/state/commands/feature-levels.ts';
-import { CALL, createHarness, newPolicy, newToken, refusalOf, ROOT } from '../harness.ts';
-import { newMethod, bind, logIn } from './use-cases.ts';
+import { CALL, createHarness, newPolicy, newToken, ROOT, refusalOf } from '../harness.ts';
+import { bind, logIn, newMethod } from './use-cases.ts';
 
 const NO_METHOD = 'permission-denied: ACL not found: auth method "m" not found';
 

@@ -9,14 +9,14 @@ import {
   type RoleId,
   type SecretId,
 } from '../../../src/acl/ids.ts';
-import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
 import { LinkNames } from '../../../src/service/objects/link-names.ts';
+import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
 import { requireMayAdd } from '../../../src/service/rights/lent-rights.ts';
 import { dependencyOf } from '../../../src/service/rights/linked-policies.ts';
 import { RightsCache } from '../../../src/service/rights/rights-cache.ts';
 import { aPolicy } from '../../support/fixtures.ts';
 import { createHarness, type Harness, newPolicy, newToken } from '../harness.ts';
-import { ID, ask, askOften, NO_IDENTITIES } from './cases.ts';
+import { ask, askOften, ID, NO_IDENTITIES } from './cases.ts';
 
 t.test('the cache: a token that was just read is read anew after every change', async (t) => {
   const harness = await createHarness();

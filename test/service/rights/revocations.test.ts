@@ -2,8 +2,8 @@
 
 import t from 'tap';
 import { ANONYMOUS_ACCESSOR, type NamespaceName, type SecretId } from '../../../src/acl/ids.ts';
-import { Overtaken, untilNotOvertaken } from '../../../src/service/writes/under-way.ts';
 import type { Call } from '../../../src/service/call.ts';
+import { Overtaken, untilNotOvertaken } from '../../../src/service/writes/under-way.ts';
 import type { TableName } from '../../../src/state/view.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { createHarness, newPolicy, newToken, refusalOf, secretWith } from '../harness.ts';

@@ -2,19 +2,19 @@
 
 import t from 'tap';
 import type { NamespaceName, PolicyId, RoleId, SecretId } from '../../../src/acl/ids.ts';
+import { placementOf } from '../../../src/service/datacenters/placement.ts';
 import { OPERATION_TABLE } from '../../../src/service/operation-table.ts';
 import type { OperationName } from '../../../src/service/operations.ts';
 import {
   dependencyOf,
-  linkedPolicies,
   LINKS_MAX,
+  linkedPolicies,
   type RightsOwner,
 } from '../../../src/service/rights/linked-policies.ts';
 import { RightsCache } from '../../../src/service/rights/rights-cache.ts';
-import { placementOf } from '../../../src/service/datacenters/placement.ts';
 import { aCommand, aPolicy, aRole } from '../../support/fixtures.ts';
-import { createHarness, newPolicy, newToken, refusalOf, ROOT, secretWith } from '../harness.ts';
-import { ID, page, ask, askOften, NO_IDENTITIES } from './cases.ts';
+import { createHarness, newPolicy, newToken, ROOT, refusalOf, secretWith } from '../harness.ts';
+import { ask, askOften, ID, NO_IDENTITIES, page } from './cases.ts';
 
 t.test('every operation asks for the right that its table names, of every caller', async (t) => {
   const harness = await createHarness();

@@ -22,7 +22,6 @@ import {
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
 import type { Membership } from '../../../cluster/raft/membership.ts';
 import { decodeMembershipChange } from '../../../cluster/raft/membership-change.ts';
-import type { ReplicaStatus } from '../../../cluster/replica/replica.ts';
 import type { AppendReply, Message, VoteReply } from '../../../cluster/raft/message.ts';
 import {
   EMPTY_GROUP,
@@ -30,7 +29,8 @@ import {
   type GroupRecord,
   nextGroupRecord,
 } from '../../../cluster/replica/group-record.ts';
-import { isStateStore, LOG_STORE, stateStoreName, type Subject } from '../subject/subject.ts';
+import type { ReplicaStatus } from '../../../cluster/replica/replica.ts';
+import { isStateStore, LOG_STORE, type Subject, stateStoreName } from '../subject/subject.ts';
 import { textOf } from '../world/key-text.ts';
 import type { SimStore } from '../world/sim-disk.ts';
 import type { SimHost } from '../world/sim-host.ts';

@@ -1,6 +1,7 @@
 // The log as it lies on a simulated disk, read row by row. What a checker asks the disk it asks here, so
 // that no running node can tell it anything.
 
+import { LogDamage } from '../../../cluster/log/log-damage.ts';
 import {
   CLUSTER_KEY,
   decodeEntry,
@@ -17,7 +18,6 @@ import {
   type LogWitness,
   START_KEY,
 } from '../../../cluster/log/log-entry.ts';
-import { LogDamage } from '../../../cluster/log/log-damage.ts';
 import { LOG_STORE } from '../subject/subject.ts';
 import { textOf } from '../world/key-text.ts';
 import type { SimHost } from '../world/sim-host.ts';

@@ -2,17 +2,17 @@
 // command came to, what every object was at each place of the log, and what the state comes to in the
 // end. Nodes that took a snapshot in must agree with it as much as nodes that saw every entry.
 
-import { groupAfter } from './group-checks.ts';
 import type { LogEntry } from '../../../cluster/log/log-entry.ts';
 import type { Kv, KvRange, KvReader, KvRow, KvWrite } from '../../../cluster/platform/kv.ts';
 import { EMPTY_GROUP, encodeGroupRecord } from '../../../cluster/replica/group-record.ts';
 import { decodeCommand } from '../../../src/state/commands/command-codec.ts';
 import type { Command } from '../../../src/state/commands/commands.ts';
-import { StateMachine } from '../../../src/state/machine.ts';
 import type { Outcome } from '../../../src/state/commands/outcome.ts';
+import { StateMachine } from '../../../src/state/machine.ts';
 import { bytesOf, textOf } from '../world/key-text.ts';
 import { applied } from '../world/sim-disk.ts';
 import { SortedRows } from '../world/sorted-rows.ts';
+import { groupAfter } from './group-checks.ts';
 import { stateDigest } from './state-digest.ts';
 
 /** One command of the log, and what it came to. */

@@ -2,11 +2,11 @@
 // comes back when the last one lets go.
 
 import { unreachable } from '../../../cluster/base/unreachable.ts';
-import { isStateStore, LOG_STORE, STATE_STORES } from '../subject/subject.ts';
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
 import { ROW } from '../../../src/state/rows/tables.ts';
-import type { Copying } from '../run/stage.ts';
 import type { SimGroup } from '../run/sim-group.ts';
+import type { Copying } from '../run/stage.ts';
+import { isStateStore, LOG_STORE, STATE_STORES } from '../subject/subject.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { LeavingFrame, Link } from '../world/sim-net.ts';
 import type { World } from '../world/world.ts';

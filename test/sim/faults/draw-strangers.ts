@@ -4,8 +4,8 @@
 
 import type { Stream } from '../world/stream.ts';
 import { type Day, drawDays } from './draw-days.ts';
-import type { Fault, FaultAction } from './fault-plan.ts';
 import type { PlanFrame } from './draw-plan.ts';
+import type { Fault, FaultAction } from './fault-plan.ts';
 
 /** From the restart until a server has found those whom it reaches: they tell each other every second. */
 const FOUND_MIN_MS = 2500;

@@ -6,29 +6,29 @@ import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
 import {
   decodeAsk,
   encodeAsk,
-  type PromiseAsk,
   PROMOTION_METHOD,
+  type PromiseAsk,
 } from '../../../cluster/federation/promotion/promotion-frames.ts';
 import { RestOfLog } from '../../../cluster/federation/promotion/rest-of-log.ts';
 import { MemberCalls } from '../../../cluster/member/member-calls.ts';
 import { ReadBarriers } from '../../../cluster/replica/requests/read-barriers.ts';
 import { Guests } from '../../../cluster/transport/guests.ts';
 import type { Policy } from '../../../src/acl/policy.ts';
-import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
-import { UnderWay } from '../../../src/service/writes/under-way.ts';
-import { MovingPrimary } from '../../../src/service/operators/moving-primary.ts';
-import { PositionWaiters } from '../../../src/service/position-waiters.ts';
-import type { Change } from '../../../src/state/commands/commands.ts';
-import { ChangeSet } from '../../../src/state/change-set.ts';
-import { Digest } from '../../../src/state/rows/digest.ts';
-import { decodeEntry, encodeEntry } from '../../../src/state/global-log/global-entry.ts';
 import { FederationView } from '../../../src/node/federation/federation-view.ts';
 import { LeaderDuties } from '../../../src/node/reign/leader-duties.ts';
+import { MovingPrimary } from '../../../src/service/operators/moving-primary.ts';
+import { PositionWaiters } from '../../../src/service/position-waiters.ts';
+import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
+import { UnderWay } from '../../../src/service/writes/under-way.ts';
+import { ChangeSet } from '../../../src/state/change-set.ts';
+import type { Change } from '../../../src/state/commands/commands.ts';
+import { decodeEntry, encodeEntry } from '../../../src/state/global-log/global-entry.ts';
 import { GlobalLogWriter } from '../../../src/state/global-log/global-log-writer.ts';
 import { globalSnapshotOf } from '../../../src/state/global-log/global-snapshot.ts';
 import { currentEpoch, type Replication } from '../../../src/state/global-log/replication.ts';
 import { StagedImport } from '../../../src/state/global-log/staged-import.ts';
 import { StateMachine } from '../../../src/state/machine.ts';
+import { Digest } from '../../../src/state/rows/digest.ts';
 import type { Sums } from '../../../src/state/rows/object-rows.ts';
 import { TOKEN_CODEC } from '../../../src/state/rows/record-codec.ts';
 import { StoredState } from '../../../src/state/stored-state.ts';

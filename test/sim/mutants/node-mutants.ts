@@ -3,13 +3,13 @@
 import { PendingProposals } from '../../../cluster/replica/requests/pending-proposals.ts';
 import { ReadBarriers } from '../../../cluster/replica/requests/read-barriers.ts';
 import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
-import { RefusedRequests } from '../../../src/service/writes/refused-requests.ts';
 import { RightsCache } from '../../../src/service/rights/rights-cache.ts';
-import { decodeCommand, encodeCommand } from '../../../src/state/commands/command-codec.ts';
-import { ChangeSet } from '../../../src/state/change-set.ts';
+import { RefusedRequests } from '../../../src/service/writes/refused-requests.ts';
 import { UnderWay } from '../../../src/service/writes/under-way.ts';
-import { StoredState } from '../../../src/state/stored-state.ts';
+import { ChangeSet } from '../../../src/state/change-set.ts';
+import { decodeCommand, encodeCommand } from '../../../src/state/commands/command-codec.ts';
 import { rowKey } from '../../../src/state/rows/tables.ts';
+import { StoredState } from '../../../src/state/stored-state.ts';
 import type { Mutant } from './mutant.ts';
 import { replaced, together } from './replaced.ts';
 

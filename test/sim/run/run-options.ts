@@ -1,16 +1,15 @@
 // Everything about a run that its seed decides, drawn at once and printed first. What a run is made of
 // is data: the command line can take parts of it away and nothing else changes.
 
-import { FIRST_LEVEL, NEWEST_LEVEL } from '../../../src/state/commands/feature-levels.ts';
 import type { GroupLimits, GroupTiming } from '../../../cluster/replica/group-limits.ts';
-import { drawKinds, drawPlan, type PlanFrame } from '../faults/draw-plan.ts';
-import type { FaultPlan } from '../faults/fault-plan.ts';
-import type { Direction } from '../faults/fault-plan.ts';
+import { FIRST_LEVEL, NEWEST_LEVEL } from '../../../src/state/commands/feature-levels.ts';
 import { drawExiles } from '../faults/draw-exiles.ts';
 import { drawForks } from '../faults/draw-forks.ts';
+import { drawKinds, drawPlan, type PlanFrame } from '../faults/draw-plan.ts';
 import { drawPutBacks } from '../faults/draw-put-backs.ts';
 import { drawRestores } from '../faults/draw-restores.ts';
 import { drawStrangers } from '../faults/draw-strangers.ts';
+import type { Direction, FaultPlan } from '../faults/fault-plan.ts';
 import { Stream } from '../world/stream.ts';
 
 /** How much of the product runs: the replica alone, the whole node, or nodes in several datacenters. */

@@ -5,14 +5,14 @@
 
 import type { GroupChecks } from '../checks/group-checks.ts';
 import type { SitesWatch } from '../checks/sites-watch.ts';
-import { Violations, type Violation } from '../checks/violations.ts';
+import { type Violation, Violations } from '../checks/violations.ts';
 import { Faults } from '../faults/carry-out.ts';
 import type { Mutant } from '../mutants/mutant.ts';
 import type { Workload } from '../workload/workload.ts';
 import { makeArraysCheap } from '../world/cheap-arrays.ts';
 import { SealedGlobals } from '../world/sealed-globals.ts';
-import { LifeIsOver } from '../world/sim-process.ts';
 import type { SimHost } from '../world/sim-host.ts';
+import { LifeIsOver } from '../world/sim-process.ts';
 import { World } from '../world/world.ts';
 import type { RunOptions } from './run-options.ts';
 import type { SimGroup } from './sim-group.ts';

@@ -1,9 +1,9 @@
 // Makes a run that fails shorter: fewer clients, fewer faults, an earlier end, as long as the same
 // checker still finds something. What is left is where to look.
 
+import type { Cuts } from './cuts.ts';
 import type { RunOptions } from './run-options.ts';
 import type { RunResult } from './run-seed.ts';
-import type { Cuts } from './cuts.ts';
 
 const RUNS_MAX = 120;
 

@@ -2,8 +2,8 @@
 // that ends by itself is restarted by its supervisor; one whose disk is damaged may refuse to start,
 // and stays down.
 
-import type { LiveNode, Subject } from '../subject/subject.ts';
 import type { Violations } from '../checks/violations.ts';
+import type { LiveNode, Subject } from '../subject/subject.ts';
 import type { Ending } from '../world/sim-disk.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { SimProcess } from '../world/sim-process.ts';

@@ -1,8 +1,8 @@
 // The servers of one datacenter in a run, which agree among themselves, with the checkers that watch
 // them; and which of them are enough to go on when the rest is broken for good.
 
-import { membersOf } from '../../../cluster/raft/membership.ts';
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
+import { membersOf } from '../../../cluster/raft/membership.ts';
 import { CommitWatch } from '../checks/commit-watch.ts';
 import { GroupChecks } from '../checks/group-checks.ts';
 import { isQuorumOf } from '../checks/quorums.ts';

@@ -1,9 +1,9 @@
 // The stage of each subject.
 
 import { unreachable } from '../../../cluster/base/unreachable.ts';
-import type { Subject } from '../subject/subject.ts';
 import { NodeSubject } from '../subject/node-subject.ts';
 import { ReplicaSubject } from '../subject/replica-subject.ts';
+import type { Subject } from '../subject/subject.ts';
 import { AclWorkload } from '../workload/acl-workload.ts';
 import { GroupKeeper } from '../workload/group-keeper.ts';
 import { RegisterWorkload } from '../workload/register-workload.ts';

@@ -1,8 +1,8 @@
 // What a run puts on its world: servers, the clients that fit them, and who looks after their membership.
 
 import type { SitesWatch } from '../checks/sites-watch.ts';
-import type { DecidingFault, MovingFault } from '../faults/fault-plan.ts';
 import type { Violations } from '../checks/violations.ts';
+import type { DecidingFault, MovingFault } from '../faults/fault-plan.ts';
 import type { Workload } from '../workload/workload.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { World } from '../world/world.ts';

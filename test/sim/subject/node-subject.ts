@@ -2,9 +2,9 @@
 // state machine, service and HTTP. Only what src/platform-node does otherwise is another.
 
 import type { FastifyInstance } from 'fastify';
-import type { Message } from '../../../cluster/raft/message.ts';
 import type { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { nodeNumberOf } from '../../../cluster/member/node-number.ts';
+import type { Message } from '../../../cluster/raft/message.ts';
 import type { GroupTiming } from '../../../cluster/replica/group-limits.ts';
 import type { ReplicaStatus } from '../../../cluster/replica/replica.ts';
 import { decodeFrame } from '../../../cluster/wire/frame-codec.ts';
@@ -24,9 +24,9 @@ import {
   isStateStore,
   type LiveNode,
   LOG_STORE,
-  stateStoreName,
   type StoredStanding,
   type Subject,
+  stateStoreName,
 } from './subject.ts';
 
 export interface HttpQuestion {

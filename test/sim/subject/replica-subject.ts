@@ -9,14 +9,14 @@ import type { Message } from '../../../cluster/raft/message.ts';
 import type { GroupLimits, GroupTiming } from '../../../cluster/replica/group-limits.ts';
 import { encodeGroupContext, type MemberRecord } from '../../../cluster/replica/group-record.ts';
 import type { GroupReplica } from '../../../cluster/replica/group-replica.ts';
-import type { ReplicaStatus } from '../../../cluster/replica/replica.ts';
 import { openRaftReplica } from '../../../cluster/replica/raft-replica.ts';
-import type { LeavingFrame } from '../world/sim-net.ts';
-import type { SimHost } from '../world/sim-host.ts';
-import type { SimProcess } from '../world/sim-process.ts';
+import type { ReplicaStatus } from '../../../cluster/replica/replica.ts';
 import type { SimStore } from '../world/sim-disk.ts';
+import type { SimHost } from '../world/sim-host.ts';
+import type { LeavingFrame } from '../world/sim-net.ts';
+import type { SimProcess } from '../world/sim-process.ts';
 import type { World } from '../world/world.ts';
-import { Carrier, CARRIER_PORT, messagesInFrame } from './carrier.ts';
+import { CARRIER_PORT, Carrier, messagesInFrame } from './carrier.ts';
 import {
   GROUP_ROW,
   RegisterMachine,
@@ -26,9 +26,9 @@ import {
 import {
   type LiveNode,
   LOG_STORE,
-  stateStoreName,
   type StoredStanding,
   type Subject,
+  stateStoreName,
 } from './subject.ts';
 
 /** A replica that is up, with what a client asks of it. */

@@ -1,13 +1,13 @@
 // What the simulator runs on its hosts: production code of some height, from the replica alone up to the
 // whole node. The world, the faults and most checkers do not know which.
 
-import type { Message } from '../../../cluster/raft/message.ts';
 import type { LogWitness } from '../../../cluster/log/log-entry.ts';
+import type { Message } from '../../../cluster/raft/message.ts';
 import type { GroupTiming } from '../../../cluster/replica/group-limits.ts';
 import type { ReplicaStatus } from '../../../cluster/replica/replica.ts';
-import type { LeavingFrame } from '../world/sim-net.ts';
 import type { SimStore } from '../world/sim-disk.ts';
 import type { SimHost } from '../world/sim-host.ts';
+import type { LeavingFrame } from '../world/sim-net.ts';
 import type { SimProcess } from '../world/sim-process.ts';
 
 /** A node that is up. */

@@ -8,7 +8,7 @@ import type { Violations } from '../checks/violations.ts';
 import { checkOperations } from '../linearizability/checker.ts';
 import type { Operation } from '../linearizability/model.ts';
 import { mayWrite, type Target } from './acl-requests.ts';
-import { type ObjectInput, objectModel, type ObjectOutput, type Version } from './object-model.ts';
+import { type ObjectInput, type ObjectOutput, objectModel, type Version } from './object-model.ts';
 
 export interface WriteRecord {
   readonly requestId: string;

@@ -1,7 +1,7 @@
 // One object of the service as clients see it: made, read, replaced on condition, deleted, and made
 // anew under the same name. What it says and its ModifyIndex tell its versions apart.
 
-import { hashText, partitionBy, unknownOutput, type Model } from '../linearizability/model.ts';
+import { hashText, type Model, partitionBy, unknownOutput } from '../linearizability/model.ts';
 
 /** A version of an object; null while there is none. */
 export type Version = { readonly value: string; readonly index: number } | null;

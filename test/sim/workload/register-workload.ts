@@ -10,8 +10,8 @@ import { checkOperations } from '../linearizability/checker.ts';
 import { type Operation, unknownOutput } from '../linearizability/model.ts';
 import {
   type RegisterInput,
-  registerModel,
   type RegisterOutput,
+  registerModel,
 } from '../linearizability/register-model.ts';
 import type { SimGroup } from '../run/sim-group.ts';
 import {

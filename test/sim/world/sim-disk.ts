@@ -4,9 +4,9 @@
 
 import { assert } from '../../../cluster/base/assert.ts';
 import type { Kv, KvWrite } from '../../../cluster/platform/kv.ts';
+import { textOf } from './key-text.ts';
 import { SimKv } from './sim-kv.ts';
 import type { SimProcess } from './sim-process.ts';
-import { textOf } from './key-text.ts';
 import { SortedRows } from './sorted-rows.ts';
 import type { Stream } from './stream.ts';
 import type { Trace } from './trace.ts';

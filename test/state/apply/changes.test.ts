@@ -12,8 +12,8 @@ import { globalEffectsOf } from '../../../src/state/global-effects.ts';
 import { isVoid } from '../../../src/state/reads/standing.ts';
 import {
   aBindingRule,
-  accessorNumbered,
   aCommand,
+  accessorNumbered,
   aNamespace,
   aNamespaceName,
   anAuthMethod,
@@ -38,17 +38,17 @@ import { MemoryKv } from '../../support/memory-kv.ts';
 import {
   create,
   createDrawn,
-  update,
-  policySet,
-  roleSet,
-  methodSet,
-  ruleSet,
-  namespaceSet,
-  TEAM,
+  furnished,
   LATER,
   MISSING,
-  furnished,
+  methodSet,
+  namespaceSet,
   originOf,
+  policySet,
+  roleSet,
+  ruleSet,
+  TEAM,
+  update,
 } from './cases.ts';
 
 t.test('apply: a drawn create makes what a create makes, and its ids are taken', async (test) => {

@@ -11,8 +11,8 @@ import type { Instant } from '../../../src/acl/instant.ts';
 import type { Change, Command } from '../../../src/state/commands/commands.ts';
 import {
   aBindingRule,
-  accessorNumbered,
   aCommand,
+  accessorNumbered,
   aNamespace,
   aNamespaceName,
   anAuthMethod,
@@ -28,16 +28,16 @@ import { startedMachine } from '../../support/machine-harness.ts';
 import {
   create,
   createDrawn,
-  update,
-  policySet,
-  roleSet,
-  methodSet,
-  ruleSet,
-  namespaceSet,
-  TEAM,
+  furnished,
   LATER,
   MISSING,
-  furnished,
+  methodSet,
+  namespaceSet,
+  policySet,
+  roleSet,
+  ruleSet,
+  TEAM,
+  update,
 } from './cases.ts';
 
 interface Refusal {

@@ -2,11 +2,11 @@
 
 import t from 'tap';
 import { must } from '../../../cluster/base/assert.ts';
+import { DEFAULT_NAMESPACE } from '../../../src/acl/ids.ts';
 import type { Change } from '../../../src/state/commands/commands.ts';
 import { NEWEST_LEVEL } from '../../../src/state/commands/feature-levels.ts';
 import { standingOf } from '../../../src/state/global-log/chain.ts';
 import { countIn, type EntryRange, isPrimary } from '../../../src/state/global-log/replication.ts';
-import { DEFAULT_NAMESPACE } from '../../../src/acl/ids.ts';
 import { isVoid } from '../../../src/state/reads/standing.ts';
 import { stillHolds } from '../../../src/state/reads/standing-outcome.ts';
 import {

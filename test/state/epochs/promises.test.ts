@@ -1,9 +1,9 @@
 // Moving the primary step by step: promises, elections, hand-overs, force, fences, and where each epoch ends.
 
 import t from 'tap';
-import { decodeEntry } from '../../../src/state/global-log/global-entry.ts';
-import { mayPromise } from '../../../src/state/global-log/election.ts';
 import { forkOf, standingOf } from '../../../src/state/global-log/chain.ts';
+import { mayPromise } from '../../../src/state/global-log/election.ts';
+import { decodeEntry } from '../../../src/state/global-log/global-entry.ts';
 import { countIn, isPrimary } from '../../../src/state/global-log/replication.ts';
 import { aPolicy } from '../../support/fixtures.ts';
 import { MachineHarness } from '../../support/machine-harness.ts';

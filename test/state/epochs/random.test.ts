@@ -5,7 +5,7 @@ import t from 'tap';
 import { standingOf } from '../../../src/state/global-log/chain.ts';
 import { type EntryRange, isPrimary } from '../../../src/state/global-log/replication.ts';
 import { aToken } from '../../support/fixtures.ts';
-import { NAMES, type Name, World, hexOf } from './world.ts';
+import { hexOf, NAMES, type Name, World } from './world.ts';
 
 type Step =
   | { readonly do: 'write'; readonly at: Name }

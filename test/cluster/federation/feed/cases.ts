@@ -1,11 +1,11 @@
 // What tests of the feed share.
 
+import type { FeedHello } from '../../../../cluster/federation/feed/feed-frames.ts';
 import {
-  encodeHello,
   decodeHelloAnswer,
+  encodeHello,
   type HelloAnswer,
 } from '../../../../cluster/federation/feed/feed-frames.ts';
-import type { FeedHello } from '../../../../cluster/federation/feed/feed-frames.ts';
 import { LOG_START } from '../../../../cluster/federation/global-log.ts';
 import { RpcRefusal } from '../../../../cluster/transport/rpc-error.ts';
 import type { RpcCaller } from '../../../../cluster/transport/transport.ts';

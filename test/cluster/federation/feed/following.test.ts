@@ -17,7 +17,7 @@ import {
   twoDatacenters,
 } from '../feed-world.ts';
 import { nextEntry } from '../memory-log.ts';
-import { HELLO, say, refusalOf } from './cases.ts';
+import { HELLO, refusalOf, say } from './cases.ts';
 
 t.test(
   'feed: a secondary gets every entry once, in order, and what is written later',

@@ -9,7 +9,7 @@ import {
 import { positionText } from '../../../../cluster/federation/global-log.ts';
 import { aSecondary, chainViolations, primaryStanding, twoDatacenters } from '../feed-world.ts';
 import { digestOf } from '../memory-log.ts';
-import { HELLO, ask, say, sessionOf, aPrimary } from './cases.ts';
+import { aPrimary, ask, HELLO, say, sessionOf } from './cases.ts';
 
 t.test('reports: a state that is not that of the primary is named, and mended', async (test) => {
   const { world, log, primary, secondary } = await twoDatacenters();

@@ -2,9 +2,9 @@
 
 import t from 'tap';
 import {
+  decodeFeedFrame,
   encodeAck,
   encodePull,
-  decodeFeedFrame,
 } from '../../../../cluster/federation/feed/feed-frames.ts';
 import {
   DEFAULT_FEED_LIMITS,
@@ -12,7 +12,7 @@ import {
   PULLS_MAX,
 } from '../../../../cluster/federation/feed/feed-limits.ts';
 import type { GlobalCursor } from '../../../../cluster/federation/global-log.ts';
-import { HELLO, ask, say, sessionOf, refusalOf, aPrimary } from './cases.ts';
+import { aPrimary, ask, HELLO, refusalOf, say, sessionOf } from './cases.ts';
 
 t.test('sessions: only the newest one of a datacenter pulls and acknowledges', async (test) => {
   const { log, primary } = await aPrimary();

@@ -23,12 +23,12 @@ import { WireDamage } from '../../../../cluster/wire/wire-damage.ts';
 import { bytesFrom } from '../feed-samples.ts';
 import { PromotionWorld } from '../promotion-model.ts';
 import {
+  forcedAndLost,
+  outrun,
+  refusalOf,
   SEED,
   threeDatacenters,
-  refusalOf,
   underLoad,
-  outrun,
-  forcedAndLost,
 } from './elections.ts';
 
 const CURSOR = { epoch: 3, seq: 70_000, hash: bytesFrom(1, 32) };

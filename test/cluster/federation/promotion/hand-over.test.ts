@@ -3,7 +3,7 @@
 import t from 'tap';
 import { successorOf } from '../../../../cluster/federation/promotion/promotion-port.ts';
 import type { PromotionWorld } from '../promotion-model.ts';
-import { threeDatacenters, refusalOf } from './elections.ts';
+import { refusalOf, threeDatacenters } from './elections.ts';
 
 t.test('hand-over: the successor has everything before the primary gives up', async (test) => {
   const { world, one, two, three } = threeDatacenters();

@@ -9,7 +9,7 @@ import {
 } from '../../../../cluster/federation/promotion/promotion-frames.ts';
 import { WireDamage } from '../../../../cluster/wire/wire-damage.ts';
 import { PromotionWorld } from '../promotion-model.ts';
-import { threeDatacenters, refusalOf, underLoad, outrun, forcedAndLost } from './elections.ts';
+import { forcedAndLost, outrun, refusalOf, threeDatacenters, underLoad } from './elections.ts';
 
 t.test('renewal: goes on where it is written to all the time, too', async (test) => {
   for (let seed = 1; seed <= 20; seed += 1) {

@@ -1,15 +1,15 @@
 // What others have more than the candidate: it is taken first, also by way of what was there before a fork.
 
 import t from 'tap';
+import { decodeEntryRun } from '../../../../cluster/federation/feed/feed-frames.ts';
 import {
   decodePromise,
   encodeAsk,
   encodeRest,
   PROMOTION_METHOD,
 } from '../../../../cluster/federation/promotion/promotion-frames.ts';
-import { decodeEntryRun } from '../../../../cluster/federation/feed/feed-frames.ts';
 import { ALL_ARE_LISTED, Datacenter, PromotionWorld } from '../promotion-model.ts';
-import { type Three, threeDatacenters, refusalOf, underLoad } from './elections.ts';
+import { refusalOf, type Three, threeDatacenters, underLoad } from './elections.ts';
 
 /** dc1 is lost, and gave its last entries to a witness alone: dc2. dc3 lacks them. */
 function witnessAhead(): Three {

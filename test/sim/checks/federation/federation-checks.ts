@@ -15,8 +15,8 @@
 
 import type { KvWrite } from '../../../../cluster/platform/kv.ts';
 import type { AuthMethodOrigin } from '../../../../src/acl/token.ts';
-import { comparePlaces, type GlobalPlace } from '../../../../src/state/global-log/cursor.ts';
 import { epochAt, forkOf } from '../../../../src/state/global-log/chain.ts';
+import { comparePlaces, type GlobalPlace } from '../../../../src/state/global-log/cursor.ts';
 import { entryKey } from '../../../../src/state/global-log/global-log-writer.ts';
 import {
   currentEpoch,

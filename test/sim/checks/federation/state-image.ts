@@ -6,8 +6,8 @@ import type { KvWrite } from '../../../../cluster/platform/kv.ts';
 import { isGlobalRow } from '../../../../src/state/global-effects.ts';
 import {
   decodeReplication,
-  type Replication,
   REPLICATION_KEY,
+  type Replication,
 } from '../../../../src/state/global-log/replication.ts';
 import { decodeKeyspaces, KEYSPACES_KEY } from '../../../../src/state/rows/keyspaces.ts';
 import { isObjectRow, ROW } from '../../../../src/state/rows/tables.ts';

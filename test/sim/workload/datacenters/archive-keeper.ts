@@ -1,8 +1,8 @@
 // The operator who takes archives of datacenters, and restores them in the middle of everything else. Only the primary
 // restores; what comes of it is the objects of the archive, everywhere, and its local tokens at home.
 
-import type { Behind } from '../../checks/federation/global-chain.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
+import type { Behind } from '../../checks/federation/global-chain.ts';
 import type { Violations } from '../../checks/violations.ts';
 import type { SimGroup } from '../../run/sim-group.ts';
 import {

@@ -4,8 +4,8 @@
 
 import { idBytes } from '../../../../src/state/rows/objects.ts';
 import { rowKey } from '../../../../src/state/rows/tables.ts';
-import { replayLog } from '../../checks/shadow.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
+import { replayLog } from '../../checks/shadow.ts';
 import type { Violations } from '../../checks/violations.ts';
 import type { SimGroup } from '../../run/sim-group.ts';
 import type { Site } from '../../run/site.ts';

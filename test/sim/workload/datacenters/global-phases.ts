@@ -3,7 +3,6 @@
 import type { AuthMethod } from '../../../../src/acl/auth-method.ts';
 import { DEFAULT_NAMESPACE } from '../../../../src/acl/ids.ts';
 import type { Policy } from '../../../../src/acl/policy.ts';
-import type { KnownEntry } from '../../checks/federation/global-chain.ts';
 import {
   AUTH_METHODS,
   NAMESPACES,
@@ -13,6 +12,7 @@ import {
 } from '../../../../src/state/rows/objects.ts';
 import { decodeRecord } from '../../../../src/state/rows/record-codec.ts';
 import { ROW } from '../../../../src/state/rows/tables.ts';
+import type { KnownEntry } from '../../checks/federation/global-chain.ts';
 import { bytesOf, textOf } from '../../world/key-text.ts';
 import { SortedRows } from '../../world/sorted-rows.ts';
 import { type LoginTarget, nameWithin, type Target, type TenantTarget } from '../acl-requests.ts';

@@ -11,8 +11,8 @@ import {
   type Known,
   knownFrom,
   type LoginTarget,
-  readQuestion,
   type RightTarget,
+  readQuestion,
   type Target,
   type TenantTarget,
   writeQuestion,
@@ -22,8 +22,8 @@ import type { ObjectInput, ObjectOutput } from '../object-model.ts';
 import type { Asking } from './asking.ts';
 import type { Deputy } from './deputies.ts';
 import {
-  ackIn,
   type Asked,
+  ackIn,
   type GlobalConsistency,
   type GlobalHistory,
   type GlobalListing,

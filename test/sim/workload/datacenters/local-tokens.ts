@@ -2,8 +2,8 @@
 // that is said of one there must hold, whatever comes from the primary meanwhile; elsewhere it must mean
 // nothing, and never be seen.
 
-import type { Violations } from '../../checks/violations.ts';
 import { canarySecret, canaryText } from '../../checks/federation/canaries.ts';
+import type { Violations } from '../../checks/violations.ts';
 import { siteName } from '../../subject/datacenters-subject.ts';
 import {
   type HttpAnswer,
@@ -11,8 +11,8 @@ import {
   MANAGEMENT_SECRET,
 } from '../../subject/node-subject.ts';
 import type { SimHost } from '../../world/sim-host.ts';
-import type { Came } from '../came.ts';
 import type { Stream } from '../../world/stream.ts';
+import type { Came } from '../came.ts';
 
 export interface LocalTokensOptions {
   readonly sites: readonly (readonly SimHost[])[];

@@ -7,9 +7,9 @@ import type { AuthMethodOrigin } from '../../../../src/acl/token.ts';
 import type { Violations } from '../../checks/violations.ts';
 import { type HttpQuestion, MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
 import type { SimHost } from '../../world/sim-host.ts';
-import type { Came } from '../came.ts';
 import type { Stream } from '../../world/stream.ts';
 import type { LoginTarget } from '../acl-requests.ts';
+import type { Came } from '../came.ts';
 import { BEARER } from './identity-cluster.ts';
 
 /** The auth methods of a run, and where their tokens live. */
