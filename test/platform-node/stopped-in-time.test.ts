@@ -12,13 +12,12 @@ const FOLDER = join(import.meta.dirname, '..', '..', 'src', 'platform-node', 'pr
 const MODULE = join(FOLDER, 'stopped-in-time.js');
 const SIGNALS = join(FOLDER, 'stop-signal.js');
 
+const UNSHARE = 'unshare --user --map-root-user --pid --fork --kill-child';
 /** What runs a program as process 1, as in a container; one that breaks down leaves no file of its memory. */
-const AS_PROCESS_1 = [
-  ...['sh', '-c', 'ulimit -c 0 && exec unshare --pid --fork --kill-child "$@"', 'sh'],
-] as const;
+const AS_PROCESS_1 = ['sh', '-c', `ulimit -c 0 && exec ${UNSHARE} "$@"`, 'sh'] as const;
 const noContainers =
   spawnSync(AS_PROCESS_1[0], [...AS_PROCESS_1.slice(1), 'true']).status !== 0 &&
-  'it takes root and unshare to run a program as process 1';
+  'it takes unshare, and a system that lets users have namespaces, to run a program as process 1';
 
 const LATE = "() => console.log('late'), 500";
 const STOPS = `await stoppedInTime(async () => {}, ${LATE}); console.log('stopped');`;
