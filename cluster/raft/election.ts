@@ -119,6 +119,13 @@ function postpone(raft: Raft, kind: CampaignKind): void {
   raft.postponed = { kind, ticksLeft: raft.config.electionTicks };
 }
 
+/** One unit of time, for what waits. */
+export function tickPostponed(raft: Raft): void {
+  if (raft.postponed === undefined) return;
+  const { kind, ticksLeft } = raft.postponed;
+  raft.postponed = ticksLeft > 1 ? { kind, ticksLeft: ticksLeft - 1 } : undefined;
+}
+
 /** Begins the campaign that has waited for a membership change, once nothing of one is left to apply. */
 export function resumeCampaign(raft: Raft): void {
   const { postponed, standing, leader } = raft;

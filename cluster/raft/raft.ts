@@ -13,6 +13,7 @@ import {
   onVoteRequest,
   refuseVote,
   startElection,
+  tickPostponed,
 } from './election.ts';
 import { onAppend, onHeartbeat } from './following.ts';
 import { NO_MEMBERS, votersOf } from './membership.ts';
@@ -287,12 +288,6 @@ function onTimeoutNow(raft: Raft, { from }: TimeoutNowMessage): void {
   }
   observe(raft, { kind: 'timeout-now-received', from, term });
   startElection(raft, 'forced');
-}
-
-function tickPostponed(raft: Raft): void {
-  if (raft.postponed === undefined) return;
-  const { kind, ticksLeft } = raft.postponed;
-  raft.postponed = ticksLeft > 1 ? { kind, ticksLeft: ticksLeft - 1 } : undefined;
 }
 
 function tickLeader(raft: Raft): void {
