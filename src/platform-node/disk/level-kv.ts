@@ -4,13 +4,13 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Iterator, Snapshot } from 'classic-level';
+import type { Snapshot } from 'classic-level';
 import { assert } from '../../../cluster/base/assert.ts';
 import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../../cluster/platform/kv.ts';
 import { makeFolder, writeWhole } from './durable-files.ts';
 import { levelFolder } from './files.ts';
 import { isHeldBySomebody } from './folder-lock.ts';
-import { LevelDatabase, LOCKED } from './level-database.ts';
+import { LevelDatabase, LOCKED, type RowIterator } from './level-database.ts';
 import { TableChecks } from './table-checks.ts';
 import type { TableDamage } from './table-files.ts';
 import { findWalHole } from './write-ahead-log.ts';
@@ -53,8 +53,6 @@ const FORMAT = 1;
 const SLICE_ROWS = 256;
 const SLICE_BYTES = 64 * 1024;
 const NO_BYTES = new Uint8Array();
-
-type RowIterator = Iterator<LevelDatabase, Uint8Array, Uint8Array>;
 
 /** The database cannot be opened, or not any more. The message says what an operator can do. */
 class LevelKvError extends Error {
@@ -253,7 +251,7 @@ class LevelKv implements Kv {
     } catch (error) {
       throw this.#fail(error);
     } finally {
-      await iterator.close();
+      await this.#database.closeIterator(iterator);
     }
   }
 
