@@ -126,10 +126,14 @@ export function tickPostponed(raft: Raft): void {
   raft.postponed = ticksLeft > 1 ? { kind, ticksLeft: ticksLeft - 1 } : undefined;
 }
 
-/** Begins the campaign that has waited for a membership change, once nothing of one is left to apply. */
+/**
+ * Begins the campaign that has waited for a membership change, once nothing of one is left to apply. Of what was to be
+ * applied before a snapshot that is still to be installed, the log has nothing any more.
+ */
 export function resumeCampaign(raft: Raft): void {
   const { postponed, standing, leader } = raft;
-  if (postponed === undefined || raft.log.hasUnappliedMembershipChange()) return;
+  if (postponed === undefined || !isPromotable(raft)) return;
+  if (raft.log.hasUnappliedMembershipChange()) return;
   raft.postponed = undefined;
   const isWanted = standing === 'follower' && (postponed.kind === 'forced' || leader === NO_NODE);
   if (isWanted) startElection(raft, postponed.kind);
