@@ -9,6 +9,12 @@ import {
   encodeHello,
   FEED_METHOD,
 } from '../../cluster/federation/feed/feed-frames.ts';
+import type { GlobalCursor } from '../../cluster/federation/global-log.ts';
+import {
+  decodePromise,
+  encodeAsk,
+  PROMOTION_METHOD,
+} from '../../cluster/federation/promotion/promotion-frames.ts';
 import {
   decodeOffer,
   encodeOpen,
@@ -23,6 +29,7 @@ import { ClockWatch } from '../../src/node/reign/clock-watch.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
+import { aPolicy } from '../support/fixtures.ts';
 import { startedMachine } from '../support/machine-harness.ts';
 
 const PLAN = {
@@ -228,7 +235,7 @@ async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>) {
     clock.advance(1);
     return await told;
   };
-  return { listed, follows, level, federation, clock };
+  return { listed, follows, level, federation, clock, harness, asks };
 }
 
 const VOTER = { isVoter: true, isWitness: false };
@@ -243,6 +250,42 @@ t.test('majority: who is not listed yet makes none that the others know nothing 
   await follows('dc3');
   t.equal(await level(), 'majority');
   t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
+});
+
+t.test('gone back: what it has lost counts behind its promise to itself, too', async (t) => {
+  const { asks, federation, harness } = await aPrimaryOfThree(t);
+  const federationId = 'fed';
+  // The same one, before its disks were put back.
+  const { harness: before } = await aPrimaryOfThree(t);
+  const { machine } = before;
+  for (const each of [before, harness]) await each.one({ type: 'federation.adopt', federationId });
+  const from = machine.cursor()!;
+  const change = { type: 'policy.set', presence: 'create', policy: aPolicy(1) } as const;
+  await before.one(change);
+  const lost = machine.cursor()!;
+  const entries = (await machine.globalEntries(from.seq, 1 << 20))!;
+  const callerOf = (datacenter: string): RpcCaller => ({
+    ...{ ...FROM, federationId, datacenter, clusterId: datacenter },
+  });
+  const hello = { federationId, clusterId: 'dc3', term: 1, cursor: lost, maxEpoch: 1, level: 9 };
+  await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }), callerOf('dc3'));
+  const isPromised = async (at: GlobalCursor): Promise<boolean> => {
+    const ask = encodeAsk({ epoch: 9, candidate: 'dc4', cursor: at, isTrial: true });
+    const answer = await asks(PROMOTION_METHOD.promise, ask, callerOf('dc4'));
+    return decodePromise(answer).isGranted;
+  };
+  const closed = () =>
+    federation.promotion.elect().then(undefined, (error: Error) => error.message);
+  t.same([await isPromised(from), await isPromised(lost)], [false, true]);
+  await harness.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc2', at: from });
+  t.equal(federation.isPrimary, false);
+  t.same([await isPromised(from), await isPromised(lost)], [false, true]);
+  t.match(await closed(), /dc3 has what dc2 wrote and has lost/);
+  const admitted = () => federation.admit(change, () => Promise.resolve('let through'));
+  await t.rejects(admitted(), /dc3 has 1\.\d+ of this reign/);
+  await harness.one({ type: 'global-log.apply', epoch: 2, from, entries, to: lost });
+  t.match(await closed(), /there is no majority/, 'it has that');
+  t.equal(await admitted(), 'let through');
 });
 
 t.test('enlisting: who is refused the global log has no vote on account of asking', async (t) => {

@@ -55,6 +55,8 @@ export type FeedStanding =
       readonly kind: 'elsewhere';
       readonly addresses: readonly NetAddress[];
       readonly says: string;
+      /** This one leads its datacenter, which is not the primary, or not any more. */
+      readonly isLed?: true;
     };
 
 export interface FeedServerOptions {
@@ -97,8 +99,11 @@ export class FeedServer {
   readonly #limits: FeedLimits;
   readonly #packer: FramePacker;
   readonly #followers = new Map<string, Follower>();
-  /** Those that know of a later reign, and have more of this one than this primary, as their latest leader said. */
-  readonly #fencers = new Map<string, Heard & { readonly cursor: GlobalCursor }>();
+  /**
+   * Those that have more of this reign than this primary, as their latest leader said. A datacenter that ends its reign
+   * by a promise hears none of them from then on, and goes by what it knew.
+   */
+  readonly #ahead = new Map<string, Heard & { readonly cursor: GlobalCursor }>();
   /** Datacenters that use too low a level to follow, as they asked last. */
   readonly #behind = new Map<string, Refused>();
   readonly #waiters: AckWaiters;
@@ -129,7 +134,11 @@ export class FeedServer {
   standingChanged(): void {
     const standing = this.#options.standing();
     const epoch = standing.kind === 'primary' ? standing.epoch : undefined;
-    if (epoch !== this.#epoch) this.#endReign(epoch);
+    const isPromised = standing.kind === 'elsewhere' && standing.isLed === true;
+    if (epoch !== this.#epoch) {
+      this.#endReign(epoch);
+      if (!isPromised) this.#ahead.clear();
+    }
     this.#count();
   }
 
@@ -155,13 +164,14 @@ export class FeedServer {
     return isLate ? refused : undefined;
   }
 
-  /** Who has more of this reign than this primary, which wrote that and has lost it; who has most first. */
+  /**
+   * Who has more of this reign than this primary, which wrote that and has lost it, or had when a promise of this
+   * datacenter ended it; who has most first.
+   */
   ahead(): readonly AheadFollower[] {
-    const following = [...this.#followers.values()].flatMap(({ datacenter, ahead: cursor }) =>
-      cursor === undefined ? [] : [{ datacenter, cursor }],
-    );
-    const fencing = [...this.#fencers].map(([datacenter, { cursor }]) => ({ datacenter, cursor }));
-    return [...following, ...fencing].sort((one, other) => other.cursor.seq - one.cursor.seq);
+    return [...this.#ahead]
+      .map(([datacenter, { cursor }]) => ({ datacenter, cursor }))
+      .sort((one, other) => other.cursor.seq - one.cursor.seq);
   }
 
   /** It has asked for something else than the feed: a follower that takes a snapshot does. */
@@ -174,7 +184,7 @@ export class FeedServer {
     const follower = this.#followers.get(datacenter);
     follower?.session?.end(`an operator has made the primary forget ${datacenter}`);
     this.#followers.delete(datacenter);
-    this.#fencers.delete(datacenter);
+    this.#ahead.delete(datacenter);
     this.#count();
   }
 
@@ -208,12 +218,12 @@ export class FeedServer {
     }
     const newest = Math.max(hello.maxEpoch, hello.cursor?.epoch ?? 0);
     if (newest > epoch) {
-      this.#noteFencer(from, hello, epoch);
+      this.#noteAhead(from, hello, epoch);
       return this.#yieldTo(newest, from);
     }
     this.#requireLevel(hello, from, standing.level);
-    this.#forgetFencer(from, hello);
     const follower = this.#admit(from, hello);
+    this.#noteAhead(from, hello, epoch);
     const answer = this.#begin(follower, from, hello, standing);
     this.#options.logger.info(
       { datacenter: from.datacenter, node: from.name, answer: answer.kind },
@@ -243,7 +253,6 @@ export class FeedServer {
         return { kind: 'snapshot-needed', federationId, epoch };
       case 'diverged':
         follower.stands('diverged');
-        if (this.#isAhead(cursor, hello, epoch)) follower.isAhead(cursor);
         follower.failed({
           text: `it has what the primary has not, behind entry ${location.forkSeq}`,
           atMs: clock.wallMs(),
@@ -343,23 +352,20 @@ export class FeedServer {
     return isOfReign && cursor.seq > this.#options.source.head.seq;
   }
 
-  /** Whoever fences this primary follows it no more, and may still have what it has lost. */
-  #noteFencer(from: RpcCaller, hello: FeedHello, epoch: number): void {
+  /**
+   * Whether it has what this primary has lost: whoever fences it follows it no more, and may have that still. What it
+   * said before counts no more, unless a later leader of it said that.
+   */
+  #noteAhead({ datacenter }: RpcCaller, hello: FeedHello, epoch: number): void {
     const { cursor, term } = hello;
-    const isForgotten = this.#forgetFencer(from, hello);
-    if (!isForgotten || cursor === undefined || !this.#isAhead(cursor, hello, epoch)) return;
-    if (this.#fencers.size < this.#limits.followersMax) {
+    const known = this.#ahead.get(datacenter);
+    if (known !== undefined && this.#hasLaterLeader(known, term)) return;
+    this.#ahead.delete(datacenter);
+    if (cursor === undefined || !this.#isAhead(cursor, hello, epoch)) return;
+    if (this.#ahead.size < this.#limits.followersMax) {
       const heardAtMs = this.#options.clock.monotonicMs();
-      this.#fencers.set(from.datacenter, { cursor, term, heardAtMs });
+      this.#ahead.set(datacenter, { cursor, term, heardAtMs });
     }
-  }
-
-  /** What it said before counts no more. False: a later leader of it said that. */
-  #forgetFencer({ datacenter }: RpcCaller, { term }: FeedHello): boolean {
-    const known = this.#fencers.get(datacenter);
-    if (known !== undefined && this.#hasLaterLeader(known, term)) return false;
-    this.#fencers.delete(datacenter);
-    return true;
   }
 
   /** Where data folders were put back to an earlier day, nobody of a later term is there any more. */
@@ -438,7 +444,6 @@ export class FeedServer {
     const says = 'the primary has changed, or who leads it';
     for (const { session } of this.#followers.values()) session?.end(says);
     this.#followers.clear();
-    this.#fencers.clear();
     this.#behind.clear();
     this.#packer.clear();
     this.#epoch = epoch;

@@ -60,7 +60,6 @@ export class Follower {
    */
   #lacksSinceMs: number | undefined;
   #answered: Answered = 'snapshot';
-  #ahead: GlobalCursor | undefined;
   #lastError: FollowerView['lastError'];
   #differenceCount = 0;
   #differs = false;
@@ -97,7 +96,6 @@ export class Follower {
     this.#session?.end('a newer session of the same datacenter has begun', FEED_REFUSAL.superseded);
     this.#session = undefined;
     this.#acked = undefined;
-    this.#ahead = undefined;
     this.#term = asking.term;
     this.#node = asking.name;
     this.#remote = asking.remote;
@@ -114,16 +112,6 @@ export class Follower {
 
   stands(answered: Exclude<Answered, 'following'>): void {
     this.#answered = answered;
-  }
-
-  /** It has this reign up to there, and the primary has not. */
-  isAhead(cursor: GlobalCursor): void {
-    this.#ahead = cursor;
-  }
-
-  /** Up to where it has what the primary of this reign has lost; undefined while nobody knows of such. */
-  get ahead(): GlobalCursor | undefined {
-    return this.#ahead;
   }
 
   /** By the own monotonic clock. */

@@ -75,6 +75,8 @@ export interface CandidacyOptions {
   readonly datacenters: () => readonly string[];
   /** Whether this datacenter, the primary, takes no writes because another one asks for its promise. */
   readonly isYielding: () => boolean;
+  /** Who is known to have what this datacenter wrote and has lost, and is not at that place either. */
+  readonly passedOverAt: (cursor: GlobalCursor) => string | undefined;
   /** The leader of that datacenter. Rejects with RpcError. */
   readonly ask: (datacenter: string, method: string, payload: Uint8Array) => Promise<Uint8Array>;
 }
@@ -161,6 +163,11 @@ export class Candidacy {
     }
     if (!mayBegin) throw undecided(`epoch ${epoch} does not begin: ${ballotText(ballot)}${says}`);
     const isForced = wish.kind === 'forced';
+    const passedOver = isForced ? undefined : this.#options.passedOverAt(cursor);
+    if (passedOver !== undefined) {
+      const why = this.#lostText(passedOver, ballot);
+      throw undecided(`epoch ${epoch} does not begin: ${why}${says}`);
+    }
     if (!(await this.#options.port.start({ epoch, promises: promised, isForced }))) {
       throw undecided(`epoch ${epoch} could not begin: another one was promised meanwhile`);
     }
@@ -210,9 +217,21 @@ export class Candidacy {
     const isUnlisted = count.further.some(({ datacenter }) => !state.voters.includes(datacenter));
     const isBeside = state.isDiverged || state.isPrimary || isUnlisted;
     if (isBeside && count.further.length > 0) throw furtherThere(count, ballot, says);
+    const passedOver = this.#options.passedOverAt(giver?.cursor ?? cursor);
+    if (passedOver !== undefined) throw refused(`${this.#lostText(passedOver, ballot)}${says}`);
     if (!count.hasMajority) throw noMajority(ballot, says);
     const after = wish.kind === 'renewed' ? wish.after : 0;
     return { epoch: Math.max(next, count.maxEpoch + 1, after + 1), fork };
+  }
+
+  /** A majority may have it from this datacenter and that one alone: the own promise counts for nothing without it. */
+  #lostText(passedOver: string, ballot: Ballot): string {
+    const { datacenter, port } = this.#options;
+    const wayOn = requireLeading(port).isPrimary
+      ? `\`conclave operator datacenter remove ${passedOver} --force\``
+      : `\`conclave operator promote ${datacenter} --force …\``;
+    const says = `${passedOver} has what ${datacenter} wrote and has lost, and does not give it now`;
+    return `${says}: start it, or, if it is gone for good, ${wayOn}. ${ballotText(ballot)}`;
   }
 
   /** From here on the own datacenter is where the reign that outran it began. Rejects with PromotionRefusal. */

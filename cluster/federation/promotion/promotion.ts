@@ -140,7 +140,12 @@ export class Promotion {
     this.#rest = new RestOfLog({ ...options, ask });
     const wayBack = new WayBack({ ...options, ask, rest: this.#rest });
     const isYielding = () => this.#endYielding !== undefined;
-    this.#candidacy = new Candidacy({ ...options, ask, rest: this.#rest, wayBack, isYielding });
+    const passedOverAt = (cursor: GlobalCursor) =>
+      this.#passedOverBy({ candidate: options.datacenter, cursor });
+    this.#candidacy = new Candidacy({
+      ...{ ...options, ask, rest: this.#rest, wayBack },
+      ...{ isYielding, passedOverAt },
+    });
   }
 
   /** This server leads its datacenter: from now on it learns of reigns that began without it. */
@@ -309,7 +314,10 @@ export class Promotion {
   }
 
   /** Who has of the own reigns what is lost here, and the candidate has not. */
-  #passedOverBy({ candidate, cursor }: PromiseAsk): string | undefined {
+  #passedOverBy({
+    candidate,
+    cursor,
+  }: Pick<PromiseAsk, 'candidate' | 'cursor'>): string | undefined {
     const others = this.#options.ahead().filter(({ datacenter }) => datacenter !== candidate);
     return others.find(({ upTo }) => isFurther(upTo, cursor))?.datacenter;
   }

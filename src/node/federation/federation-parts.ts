@@ -9,6 +9,7 @@ import type { EntrySource } from '../../../cluster/federation/entry-source.ts';
 import type { GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
+import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
 import { type Ahead, Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
@@ -221,12 +222,16 @@ export class FederationParts {
     const replication = machine.replication();
     if (replication === undefined || !this.isReigning) return [];
     const { epoch } = currentEpoch(replication);
+    const { cursor: head } = replication;
     return [
       ...this.gossip.directory
         .followersBehind(plan.datacenter, epoch)
         .filter((each) => !this.view.isRemoved(each.datacenter))
         .map(({ datacenter, epoch: began }) => ({ datacenter, upTo: { epoch: began, seq: 0 } })),
-      ...this.feed.ahead().map(({ datacenter, cursor }) => ({ datacenter, upTo: cursor })),
+      ...this.feed
+        .ahead()
+        .filter(({ cursor }) => isFurther(cursor, head))
+        .map(({ datacenter, cursor }) => ({ datacenter, upTo: cursor })),
     ];
   }
 

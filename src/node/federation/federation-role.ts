@@ -70,6 +70,7 @@ export function feedStandingOf(own: OwnStanding): FeedStanding {
     kind: 'elsewhere',
     addresses: primaryAddresses(),
     says,
+    ...(isReigning && { isLed: true }),
   });
   if (replication === undefined) return elsewhere('this datacenter has no global log yet');
   if (!isPrimary(replication)) {

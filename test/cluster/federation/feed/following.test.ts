@@ -374,6 +374,25 @@ t.test('feed: not any more where that one has lost it, too', async (test) => {
   }
 });
 
+t.test('feed: and behind a promise of the primary by what it knew then', async (test) => {
+  for (const maxEpoch of [1, 2]) {
+    const { log, primary } = await twoDatacenters();
+    log.write('kept');
+    const lost = nextEntry(log.at(1), Buffer.from('lost'));
+    const ended = { kind: 'elsewhere', addresses: [], says: 'it has promised that' } as const;
+    const known = (standing: FeedStanding): number => {
+      primary.become(standing);
+      return primary.feed.ahead().length;
+    };
+    await say(primary, { ...HELLO, maxEpoch, cursor: lost });
+    test.equal(known({ ...ended, isLed: true }), 1, 'whoever has it tells nobody then');
+    test.equal(known(primaryStanding({ epoch: 3, epochStartSeq: 2 })), 0, 'a reign of its own');
+    primary.become(primaryStanding());
+    await say(primary, { ...HELLO, maxEpoch, cursor: lost });
+    test.equal(known(ended), 0, 'another one of its servers leads');
+  }
+});
+
 t.test('feed: also whoever leads it next, before it has waited for that in vain', async (test) => {
   const { world, log, primary, secondary } = await twoDatacenters();
   const other = await new PrimaryNode(world, 'p2', log).start();

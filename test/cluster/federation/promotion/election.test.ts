@@ -107,6 +107,44 @@ t.test(
 );
 
 t.test(
+  'election: nor does such a primary begin a reign itself, but by force, before it has that',
+  async (test) => {
+    const { world, one, two, three } = threeDatacenters();
+    two.follow(one, 10);
+    // The disks of dc1 were put back, and dc3 has promised epoch 2 to somebody who is gone.
+    for (const each of [one, three]) each.entries = two.entries.slice(0, 6);
+    Object.assign(three, { maxEpoch: 2, votedFor: undefined });
+    one.ahead = [{ datacenter: 'dc2', upTo: { epoch: 1, seq: 10 } }];
+    two.isUp = false;
+    const elected = () => refusalOf(world, one.promotion.elect());
+    test.match(
+      await elected(),
+      /^refused: dc2 has what dc1 wrote and has lost, .*`conclave operator datacenter remove dc2 --force`/,
+    );
+    test.same([one.maxEpoch, one.isPrimary, one.sealCount], [1, true, 0], 'nothing is given up');
+    two.isUp = true;
+    // It would have given that, and is away by then.
+    one.promiseFirst = () => {
+      two.isUp = false;
+    };
+    const says = /dc2 has what dc1 .*`conclave operator promote dc1 --force …`/;
+    test.match(await elected(), new RegExp(`^undecided: epoch 3 does not begin: ${says.source}`));
+    test.match(await elected(), new RegExp(`^refused: ${says.source}`));
+    test.same([one.maxEpoch, one.isPrimary], [3, false]);
+    one.promiseFirst = () => undefined;
+    two.isUp = true;
+    const { epoch, promises } = await world.time.result(one.promotion.elect());
+    test.same([epoch, promises], [4, ['dc2', 'dc3']]);
+    test.same(one.entries.slice(0, 10), two.entries);
+    one.ahead = [{ datacenter: 'dc2', upTo: { epoch: 5, seq: 0 } }];
+    one.toldEpoch = 5;
+    two.isUp = false;
+    await world.time.result(one.promotion.force(6));
+    test.same([one.state().epoch, world.violations], [6, []]);
+  },
+);
+
+t.test(
   'promotion frames: have the bytes of the first release, and nothing else is one',
   async (test) => {
     for (const [name, bytes, golden, decode] of GOLDEN) {

@@ -198,6 +198,13 @@ t.test('renewal: passes over nothing that others are known to have, asked or not
   test.same([one.state().epoch, one.maxEpoch, one.isPrimary], [1, 1, true]);
   test.match(world.time.log.join('\n'), /is outrun, and no other has begun .*dc2 has 1\.10/);
   one.passesOver = undefined;
+  three.mayPromiseFirst = () => {
+    one.ahead = [{ datacenter: 'dc2', upTo: { epoch: 1, seq: 10 } }];
+  };
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same([one.state().epoch, one.maxEpoch], [1, 1], 'as it hears meanwhile');
+  three.mayPromiseFirst = () => undefined;
+  one.ahead = [];
   await world.time.result(one.promotion.onNewerEpoch(2));
   test.equal(one.state().epoch, 3);
   one.promotion.stop();
