@@ -116,4 +116,9 @@ t.test('own objects: nor does an archive of the epoch of one, which closes nobod
     });
     await make(one, 'behind');
   }
+  // It takes no part, so nobody waits for it.
+  for (const level of ['majority', 'all']) {
+    const made = await client.put(`/acl/policy?ack=${level}&ack_timeout=5s`, { Name: level });
+    t.equal(made.status, 200, made.text);
+  }
 });

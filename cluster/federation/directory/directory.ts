@@ -91,6 +91,13 @@ export class Directory {
     return this.#known.get(datacenter)?.record.level;
   }
 
+  /** Whether it is of no federation, and its own primary: it will not ask for the log of this one. */
+  goesAlone(datacenter: string): boolean {
+    const record = this.#known.get(datacenter)?.record;
+    const isOutside = this.#options.federationId() !== '' && record?.federationId === '';
+    return isOutside && record.primary === datacenter;
+  }
+
   /** Of the latest reign that anybody has told of. Undefined while nobody has. */
   primary(): PrimaryClaim | undefined {
     this.#forgetOld();

@@ -354,11 +354,12 @@ export class FederationParts {
 
   #standing(): FeedStanding {
     const { machine } = this.#options;
+    const { directory } = this.gossip;
     return feedStandingOf({
       replication: machine.replication(),
       isReigning: this.isReigning,
       level: machine.usesLevel,
-      datacenters: this.view.datacenters(),
+      datacenters: this.view.datacenters().filter((each) => !directory.goesAlone(each)),
       primaryAddresses: () => this.view.primaryAddresses(),
     });
   }

@@ -129,8 +129,11 @@ t.test('directory: who is of no federation tells of none of its reigns', async (
   ];
   test.same(told(), [3, undefined, false, 0, 3, undefined]);
   test.same(directory.datacenters(), ['dc2', 'dc3', 'dc4'], 'it may come to take part');
+  const allAlone = () => ['dc2', 'dc3', 'dc4', 'dc9'].filter((each) => directory.goesAlone(each));
+  test.same(allAlone(), ['dc4'], 'not as its own primary');
   given.federationId = '';
   test.same(told(), [8, 'dc4', true, 1, 9, 9], 'who is of none itself hears all');
+  test.same(allAlone(), []);
 });
 
 t.test(
