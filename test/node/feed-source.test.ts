@@ -39,6 +39,23 @@ t.test('feed source: entries lead from one to the next, and to the head', async 
   test.same(damaged, []);
 });
 
+t.test(
+  'feed source: what the first entry is does not hang on its bytes being sound',
+  async (test) => {
+    const { kv, source } = await primary();
+    const key = entryKey(1, 1);
+    const sound = kv.get(key)!;
+    for (let place = 0; place < sound.length; place += 1) {
+      const value = Uint8Array.from(sound, (byte, each) => (each === place ? byte ^ 4 : byte));
+      await kv.write([{ type: 'put', key, value }]);
+      // As a server finds it that has begun anew.
+      const { machine } = new MachineHarness(kv);
+      test.equal(feedSourceOf(machine, () => undefined).restoredSeq, 0, `byte ${place}`);
+    }
+    test.equal(source.restoredSeq, 0);
+  },
+);
+
 t.test('feed source: no byte of a damaged entry is sent, wherever the damage is', async (test) => {
   for (const seq of [2, 4, 'head'] as const) {
     const { kv, source, head, damaged } = await primary();

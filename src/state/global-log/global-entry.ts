@@ -147,6 +147,12 @@ export function linksOf(fields: Fields): EntryLinks | undefined {
   return { epoch, seq, prevHash, timeMs } as EntryLinks;
 }
 
+/** Whether it says that a restore replaced all objects; not so where the bytes are none of an entry. */
+export function isReset(bytes: Uint8Array): boolean {
+  const [, , , , , , number] = fieldsOrNone(bytes) ?? [];
+  return number === BODY_NUMBER.reset;
+}
+
 /** The hash of an entry's bytes: they hold all that it stands on. */
 export function entryHash(bytes: Uint8Array): Uint8Array {
   return sha256(bytes);

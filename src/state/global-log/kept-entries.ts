@@ -7,7 +7,7 @@ import type { Getter } from '../rows/getter.ts';
 import { numberInKey, rangeOf, rowKey } from '../rows/tables.ts';
 import { epochAt, rangesOf } from './chain.ts';
 import type { GlobalCursor, GlobalPlace } from './cursor.ts';
-import { decodeEntry, entryHash, entryLinks, type GlobalEntry } from './global-entry.ts';
+import { decodeEntry, entryHash, entryLinks, type GlobalEntry, isReset } from './global-entry.ts';
 import { entryKey } from './global-log-writer.ts';
 import type { EntryRange, Replication } from './replication.ts';
 
@@ -135,7 +135,7 @@ export function isRestoreAt(
 ): boolean {
   if (seq < first || seq > cursor.seq) return false;
   const entry = rows.get(entryKey(epochAt(epochs, seq), seq));
-  return entry !== undefined && decodeEntry(entry).body.kind === 'reset';
+  return entry !== undefined && isReset(entry);
 }
 
 /**
