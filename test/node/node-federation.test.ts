@@ -5,6 +5,11 @@
 import t from 'tap';
 import { Closer } from '../../cluster/base/closer.ts';
 import {
+  DIRECTORY_METHOD,
+  type DirectoryRecord,
+  encodeRecords,
+} from '../../cluster/federation/directory/directory-frames.ts';
+import {
   decodeHello,
   encodeHello,
   FEED_METHOD,
@@ -296,6 +301,20 @@ t.test('enlisting: who is refused the global log has no vote on account of askin
   t.same(listed(), ['dc2', 'dc3', 'dc4']);
   await follows('dc5');
   t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
+});
+
+t.test('readers: nobody waits for a datacenter of no federation that goes on alone', async (t) => {
+  const { asks, federation, harness } = await aPrimaryOfThree(t);
+  await harness.one({ type: 'federation.adopt', federationId: 'fed' });
+  const alone = { datacenter: 'dc9', clusterId: 'nine', federationId: '' };
+  const told = { ...alone, addresses: [], primary: 'dc9', epoch: 9, term: 1, count: 1, ageMs: 0 };
+  const names = async (record: DirectoryRecord): Promise<readonly string[]> => {
+    await asks(DIRECTORY_METHOD, encodeRecords([record]), { ...FROM, ...alone });
+    return federation.readers().map(({ name }) => name);
+  };
+  t.same(await names({ ...told, level: 1 }), ['dc3', 'dc4']);
+  t.ok(federation.datacenters().includes('dc9'), 'it is known, so that it can be removed');
+  t.same(await names({ ...told, level: 1, primary: 'dc2', count: 2 }), ['dc3', 'dc4', 'dc9']);
 });
 
 t.test('shown: who is there and refused for its level is not away', async (t) => {

@@ -132,6 +132,12 @@ export class FederationParts {
     return this.isReigning && this.view.isPrimary ? this.view.voters() : undefined;
   }
 
+  /** Who has a part in the federation, or may come to, the own one first: without those that go on alone. */
+  partners(): readonly string[] {
+    const { directory } = this.gossip;
+    return this.view.datacenters().filter((each) => !directory.goesAlone(each));
+  }
+
   /** Empty while this datacenter belongs to none. */
   get #federationId(): string {
     return this.#options.machine.replication()?.federationId ?? '';
@@ -354,12 +360,11 @@ export class FederationParts {
 
   #standing(): FeedStanding {
     const { machine } = this.#options;
-    const { directory } = this.gossip;
     return feedStandingOf({
       replication: machine.replication(),
       isReigning: this.isReigning,
       level: machine.usesLevel,
-      datacenters: this.view.datacenters().filter((each) => !directory.goesAlone(each)),
+      datacenters: this.partners(),
       primaryAddresses: () => this.view.primaryAddresses(),
     });
   }
@@ -463,7 +468,7 @@ export class FederationParts {
       own: plan.datacenter,
       uses: machine.usesLevel,
       members: member.members(),
-      datacenters: this.view.datacenters(),
+      datacenters: this.partners(),
       levelOf: (name) => this.gossip.directory.levelOf(name),
     });
   }

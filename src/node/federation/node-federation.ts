@@ -160,7 +160,7 @@ export class NodeFederation implements Federation {
   readers(): readonly LevelReader[] {
     const { machine, plan } = this.#options;
     if (!this.isPrimary) return [];
-    const names = this.datacenters().filter((name) => name !== plan.datacenter);
+    const names = this.#parts.partners().filter((name) => name !== plan.datacenter);
     return readersElsewhere(names, {
       levelOf: (name) => this.#parts.gossip.directory.levelOf(name),
       hasGlobalLog: machine.replication() !== undefined,
