@@ -25,7 +25,7 @@ import {
   type PromotionState,
   requireLeading,
 } from './promotion-port.ts';
-import { type PromotionRefusal, refused, undecided } from './promotion-refusal.ts';
+import { type PromotionRefusal, refused, undecided, wayOnWithout } from './promotion-refusal.ts';
 import type { RestOfLog } from './rest-of-log.ts';
 import type { Fork, WayBack } from './way-back.ts';
 
@@ -227,11 +227,9 @@ export class Candidacy {
   /** A majority may have it from this datacenter and that one alone: the own promise counts for nothing without it. */
   #lostText(passedOver: string, ballot: Ballot): string {
     const { datacenter, port } = this.#options;
-    const wayOn = requireLeading(port).isPrimary
-      ? `\`conclave operator datacenter remove ${passedOver} --force\``
-      : `\`conclave operator promote ${datacenter} --force …\``;
     const says = `${passedOver} has what ${datacenter} wrote and has lost, and does not give it now`;
-    return `${says}: start it, or, if it is gone for good, ${wayOn}. ${ballotText(ballot)}`;
+    const wayOn = wayOnWithout(passedOver, datacenter, requireLeading(port));
+    return `${says}: ${wayOn}. ${ballotText(ballot)}`;
   }
 
   /** From here on the own datacenter is where the reign that outran it began. Rejects with PromotionRefusal. */

@@ -25,3 +25,15 @@ export function refused(says: string): PromotionRefusal {
 export function undecided(says: string): PromotionRefusal {
   return new PromotionRefusal('undecided', says);
 }
+
+/** What to do where that one alone has what `datacenter` has lost of its own reigns, and cannot be asked for it. */
+export function wayOnWithout(
+  that: string,
+  datacenter: string,
+  { isPrimary }: { readonly isPrimary: boolean },
+): string {
+  const wayOn = isPrimary
+    ? `\`conclave operator datacenter remove ${that} --force\``
+    : `\`conclave operator promote ${datacenter} --force …\``;
+  return `start ${that}, or, if it is gone for good, ${wayOn}`;
+}

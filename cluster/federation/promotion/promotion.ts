@@ -39,7 +39,7 @@ import {
   requireLeading,
   successorOf,
 } from './promotion-port.ts';
-import { PromotionRefusal, refused, undecided } from './promotion-refusal.ts';
+import { PromotionRefusal, refused, undecided, wayOnWithout } from './promotion-refusal.ts';
 import { RestOfLog } from './rest-of-log.ts';
 import { WayBack } from './way-back.ts';
 
@@ -293,17 +293,23 @@ export class Promotion {
   }
 
   async #onPromise({ from, payload }: RpcRequest): Promise<Uint8Array> {
-    const { port } = this.#options;
+    const { datacenter, port } = this.#options;
     const ask = decodeAsk(payload);
-    const { cursor, maxEpoch } = this.#lead();
+    const state = this.#lead();
+    const { cursor, maxEpoch } = state;
     if (ask.candidate !== from.datacenter) {
       const says = `${from.datacenter} asks for a promise to ${ask.candidate}`;
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, says);
     }
     const passesOver = this.#passedOverBy(ask);
+    if (ask.isTrial && passesOver !== undefined) {
+      const says = `${datacenter} has lost what ${passesOver} has of its reigns, and promises nothing to whoever lacks that`;
+      const wayOn = wayOnWithout(passesOver, datacenter, state);
+      throw new RpcRefusal(PROMOTION_REFUSAL.refused, `${says}: ${wayOn}`);
+    }
     const answer =
       ask.isTrial || passesOver !== undefined
-        ? { isGranted: passesOver === undefined && port.mayPromise(ask), cursor, maxEpoch }
+        ? { isGranted: ask.isTrial && port.mayPromise(ask), cursor, maxEpoch }
         : await this.#promise(ask);
     if (!ask.isTrial) {
       const { epoch, candidate } = ask;
