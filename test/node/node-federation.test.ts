@@ -285,6 +285,12 @@ t.test('gone back: what it has lost counts behind its promise to itself, too', a
     /^dc2 has lost what dc3 has of its reigns, .*: start dc3, or, if it is gone for good, `/;
   const closed = () =>
     federation.promotion.elect().then(undefined, (error: Error) => error.message);
+  const removed = (name: string) => {
+    const remove = { type: 'datacenter.remove', name, majoritySeq: 0, isForced: true } as const;
+    return federation.admit(remove, () => Promise.resolve('let through'));
+  };
+  await t.rejects(removed('dc4'), /dc3 has 1\.\d+ of this reign/, 'it says nothing of that');
+  t.equal(await removed('dc3'), 'let through');
   t.match(await promised(from), new RegExp(`${says.source}.*datacenter remove dc3 --force`));
   t.equal(await promised(lost), true);
   await harness.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc2', at: from });

@@ -195,7 +195,8 @@ export class FederationParts {
       lostReign() ??
       this.hearing.refusal() ??
       this.lease.refusal();
-    return new GlobalGate({ view: machine, datacenter, refusal });
+    const ahead = () => this.#ahead().map((each) => each.datacenter);
+    return new GlobalGate({ view: machine, datacenter, refusal, ahead });
   }
 
   #rivalRefusal(): AclError | undefined {

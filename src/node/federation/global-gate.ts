@@ -13,6 +13,8 @@ export interface GlobalGateOptions {
   readonly datacenter: string;
   /** Why nothing may be written now, apart from a hand-over. Asked at every change. */
   readonly refusal: () => AclError | undefined;
+  /** Datacenters that have what this one, the primary, has lost: what it writes stands in the places of that. */
+  readonly ahead: () => readonly string[];
 }
 
 export class GlobalGate {
@@ -68,9 +70,15 @@ export class GlobalGate {
     });
   }
 
-  /** An operator says who will never be heard again: a primary that waits for them could not go on without. */
+  /**
+   * An operator says who will never be heard again: a primary that waits for them could not go on without. That is no
+   * word about what others have that it has lost.
+   */
   #endsLoneliness(change: Change): boolean {
-    return this.#sealCount === 0 && change.type === 'datacenter.remove' && change.isForced;
+    const isForced = change.type === 'datacenter.remove' && change.isForced;
+    if (this.#sealCount > 0 || !isForced) return false;
+    const ahead = this.#options.ahead();
+    return ahead.length === 0 || ahead.includes(change.name);
   }
 
   /** A pass of the housekeeping may be about tokens of both kinds. */
