@@ -114,6 +114,7 @@ function readConfigText(path: string): string {
 async function runAgent(settings: Settings, version: string): Promise<void> {
   const stopped = nextStopSignal(hasTerminal());
   const opening = openOrExplain(settings, version);
+  if (!hasTerminal()) readAnewOnSignal(opening);
   let sayThatItIsLate = sayWithoutLog;
   const onLate = (): void => sayThatItIsLate();
   // A disk may hang already; what opening comes to is told below.
@@ -122,7 +123,6 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
   sayThatItIsLate = () => {
     node.logger.error({ afterMs: STOP_MAX_MS }, 'it does not stop: the process kills itself');
   };
-  if (!hasTerminal()) process.on('SIGHUP', () => void node.readFilesAnew());
   node.logger.info({ urls: node.addresses.map(({ url }) => url) }, 'listening');
   if (!settings['acl.enabled']) {
     node.logger.warn(
@@ -153,6 +153,13 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
     await told;
   }, onLate);
   node.logger.info({}, 'stopped');
+}
+
+/** A signal that comes while it starts counts when it has started: what it is about may have been read before. */
+function readAnewOnSignal(opening: Promise<RunningNode>): void {
+  process.on('SIGHUP', () => {
+    void opening.then((node) => node.readFilesAnew()).catch(() => undefined);
+  });
 }
 
 /** Where there is no log yet. */
