@@ -74,7 +74,7 @@ export function isInTime({ validFrom, validTo }: CertificateTerm, nowMs: number)
 
 const NOT_IN_TIME: readonly string[] = ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'];
 
-/** Why the certificate of whoever connected does not count, by what TLS found; `authority`: what it has to come from. */
+/** Why the certificate of whoever connected does not count. `authority` is where it has to be from. */
 export function certificateFault(found: unknown, authority: string): string {
   const code = String(found);
   return NOT_IN_TIME.includes(code)
