@@ -49,7 +49,10 @@ function groupReason(hello: Hello, own: OwnSide): string | undefined {
   const { self, clusterId } = own;
   if (hello.datacenter !== self.datacenter) return federationReason(hello, own);
   if (hello.clusterId !== '' && clusterId !== '' && hello.clusterId !== clusterId) {
-    return `${whoIs(hello)} is of cluster ${hello.clusterId}, ${self.name} of cluster ${clusterId}`;
+    return (
+      `${whoIs(hello)} is of cluster ${hello.clusterId}, ${self.name} of cluster ${clusterId}, ` +
+      `and both are of datacenter "${self.datacenter}"`
+    );
   }
   return undefined;
 }

@@ -114,6 +114,7 @@ function readConfigText(path: string): string {
 async function runAgent(settings: Settings, version: string): Promise<void> {
   const stopped = nextStopSignal(hasTerminal());
   const opening = openOrExplain(settings, version);
+  if (!hasTerminal()) readAnewOnSignal(opening);
   let sayThatItIsLate = sayWithoutLog;
   const onLate = (): void => sayThatItIsLate();
   // A disk may hang already; what opening comes to is told below.
@@ -122,7 +123,6 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
   sayThatItIsLate = () => {
     node.logger.error({ afterMs: STOP_MAX_MS }, 'it does not stop: the process kills itself');
   };
-  if (!hasTerminal()) process.on('SIGHUP', () => void node.readFilesAnew());
   node.logger.info({ urls: node.addresses.map(({ url }) => url) }, 'listening');
   if (!settings['acl.enabled']) {
     node.logger.warn(
@@ -136,13 +136,13 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
     node.logger.warn({}, 'acl.tokens.initial_management is short: whoever tries finds it');
   }
   process.stdout.write(banner(settings, version, node));
-  const reasons = node.info.notReadyReasons();
+  const isReady = node.info.notReadyReasons().length === 0;
   // What it may wait for are other servers, for which no service manager should end it.
-  await tell(node, { state: 'ready', status: reasons.length === 0 ? 'ready' : reasons.join('; ') });
-  if (reasons.length > 0) {
+  await tell(node, { state: 'ready', status: statusOf(node) });
+  if (!isReady) {
     void node.opened.then(() => {
-      process.stdout.write(readyText(settings, node));
-      void tell(node, { status: 'ready' });
+      process.stdout.write(openedText(settings, node));
+      void tell(node, { status: statusOf(node) });
     });
   }
   const signal = await stopped;
@@ -153,6 +153,13 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
     await told;
   }, onLate);
   node.logger.info({}, 'stopped');
+}
+
+/** A signal that comes while it starts counts when it has started: what it is about may have been read before. */
+function readAnewOnSignal(opening: Promise<RunningNode>): void {
+  process.on('SIGHUP', () => {
+    void opening.then((node) => node.readFilesAnew()).catch(() => undefined);
+  });
 }
 
 /** Where there is no log yet. */
@@ -209,6 +216,8 @@ function nextStepOf(error: unknown, settings: Settings): string {
     return '\nNext: bind_addr and client_addr must be addresses of this machine (--bind-addr, --client-addr).';
   if (code === 'EACCES')
     return '\nNext: choose a folder and a port that this user may use (--data-dir, --ports-http).';
+  if (code === 'ENOSPC')
+    return '\nNext: make room on the disk of data_dir (--data-dir), and start again.';
   if (code === 'EEXIST' || code === 'ENOTDIR')
     return '\nNext: choose another folder with --data-dir; what stands there is no folder.';
   return '';
@@ -237,11 +246,17 @@ function banner(settings: Settings, version: string, node: RunningNode): string 
   return `${[...lines, ...next, ''].join('\n')}\n`;
 }
 
+function statusOf({ info }: RunningNode): string {
+  return info.notReadyReasons().join('; ') || 'ready';
+}
+
 /** For a server that had to wait for others. */
-function readyText(settings: Settings, node: RunningNode): string {
+function openedText(settings: Settings, node: RunningNode): string {
   const leader = node.info.leader();
   const led = leader === undefined ? '' : `, led by the server at ${leader}`;
-  const line = `Node ${settings.node_name} of datacenter ${settings.datacenter} is ready${led}.`;
+  const reasons = node.info.notReadyReasons();
+  const standing = reasons.length === 0 ? `is ready${led}` : `serves${led}: ${reasons.join('; ')}`;
+  const line = `Node ${settings.node_name} of datacenter ${settings.datacenter} ${standing}.`;
   return `${[line, '', ...nextThing(settings, node), ''].join('\n')}\n`;
 }
 

@@ -40,6 +40,15 @@ const NO_TOKEN_SENT =
 
 /** The first row whose words the server's text holds, else the row of the status. */
 const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
+  [
+    'from the federation; `conclave operator datacenter allow',
+    'nothing was changed. Let it come back as the message says, or stop its servers; do not promote it: it would be a second primary beside that of the others.',
+  ],
+  ['is a witness: it votes', 'ask a server of another datacenter (--http-addr).'],
+  [
+    'was removed from the cluster',
+    'ask another server of the datacenter (--http-addr): this one serves nobody any more.',
+  ],
   ['must be bootstrapped', 'run `conclave acl bootstrap` to create the first management token.'],
   [
     'ACL bootstrap no longer allowed',
@@ -95,6 +104,9 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
   ],
 ];
 
+/** Trying again brings nothing where something is to be done first. */
+const NAMES_THE_WAY = /`conclave operator /;
+
 const TOKEN_UNKNOWN =
   'the token is unknown to the server or has expired: check --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.';
 
@@ -123,6 +135,8 @@ function hintOf(error: ClientError): string | undefined {
       return 'check the address: is this a Conclave server of this version?';
     case 429:
     case 503:
+      if (NAMES_THE_WAY.test(error.message))
+        return 'nothing was changed; the message names the way on.';
       return `try again ${whenOf(error)}; nothing was changed.${ifItLasts(error)}`;
     default:
       return undefined;

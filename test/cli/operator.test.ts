@@ -330,6 +330,9 @@ for (const [line, says] of USAGE) {
   });
 }
 
+const REMOVED =
+  'an operator has removed datacenter dc2 from the federation; `conclave operator datacenter allow dc2` at the primary lets it come back';
+
 /** What the server refuses, and the next step that a person is told. */
 const FAILED: readonly (readonly [line: string, answers: Script['answers'], says: RegExp])[] = [
   [
@@ -385,6 +388,50 @@ const FAILED: readonly (readonly [line: string, answers: Script['answers'], says
       ),
     },
     /Next: .*gone for good, `conclave operator primary` .* `conclave operator promote --force --epoch/,
+  ],
+  [
+    'operator promote --election',
+    {
+      'PUT /v1/operator/primary': problem(
+        503,
+        'unavailable',
+        `The primary stays where it is: there is no majority: dc1 does not answer (${REMOVED})`,
+      ),
+    },
+    /Next: nothing was changed\. Let it come back .* do not promote it: it would be a second primary/,
+  ],
+  [
+    'operator raft list-peers',
+    {
+      'GET /v1/operator/raft/configuration': problem(
+        503,
+        'unavailable',
+        'this datacenter is a witness: it votes, and has no objects',
+      ),
+    },
+    /Next: ask a server of another datacenter \(--http-addr\)/,
+  ],
+  [
+    'operator raft list-peers',
+    {
+      'GET /v1/operator/raft/configuration': problem(
+        503,
+        'unavailable',
+        'server node-2 was removed from the cluster. To let it join again as a new server, stop it',
+      ),
+    },
+    /Next: ask another server of the datacenter/,
+  ],
+  [
+    'operator raft list-peers',
+    {
+      'GET /v1/operator/raft/configuration': problem(
+        503,
+        'unavailable',
+        'dc3 is cluster a here, not b: if its disks were lost, `conclave operator datacenter remove dc3` lets it in',
+      ),
+    },
+    /Next: nothing was changed; the message names the way on\.\n$/,
   ],
   [
     'operator raft list-peers',

@@ -105,7 +105,7 @@ t.test('readyz: with max_lag only a datacenter that is near enough is ready', as
   t.same(await asked('?max_lag=1s'), [503, 'this datacenter is 1500 ms behind the primary\n']);
   t.same(await asked('?max_lag=0s'), [503, 'this datacenter is 1500 ms behind the primary\n']);
   t.same(await asked(''), [200, 'ok\n'], 'without it lag does not matter');
-  for (const wrong of ['soon', '-1s', '10']) {
+  for (const wrong of ['soon', '-1s', '10', '']) {
     t.same(await asked(`?max_lag=${wrong}`), [400, 'Invalid max_lag'], wrong);
   }
   lagMs = undefined;

@@ -122,3 +122,24 @@ t.test('own objects: nor does an archive of the epoch of one, which closes nobod
     t.equal(made.status, 200, made.text);
   }
 });
+
+t.test('own objects: who began with objects becomes no witness, and says so', async (t) => {
+  const first = await runDatacenter(t, { name: 'dc1' });
+  const own = await runDatacenter(t, { name: 'dc2', primary: first });
+  await make(first, 'before');
+  await openedWith(own, { 'federation-witness': 'true' });
+  const says =
+    /^federation\.witness is true, and dc2 began with objects, and stays so: make it false/;
+  await saysAtReadyz(own, says);
+  await until('it serves as before', () => has(own, 'before'));
+  await openedWith(own, {});
+  await allReady(own.servers);
+
+  const flags = { 'federation-witness': 'true' };
+  const witness = await runDatacenter(t, { name: 'w', primary: first, flags });
+  await openedWith(witness, { 'federation-witness': 'false' });
+  await saysAtReadyz(
+    witness,
+    /^federation\.witness is false, and w began as a witness, and stays so/,
+  );
+});

@@ -150,12 +150,27 @@ t.test('settings: a refusal names the setting and where it came from', async (t)
     ],
     [{ flags: { 'federation-visible-wait': '10m' } }, 'accepted'],
     [
+      { flags: { 'federation-ack-timeout': '10m1s' } },
+      'federation.ack_timeout: expected at most 10m',
+    ],
+    [
       { flags: { 'federation-log-max-age': '999ms' } },
       'federation.log_max_age: expected 1s or more',
     ],
     [{ flags: { 'federation-log-max-age': '1s' } }, 'accepted'],
     [{ environment: { CONCLAVE_CLIENT_ADDR: '' } }, 'accepted'],
     [{ flags: { 'ports-https': '0' } }, 'ports.https needs tls.cert_file and tls.key_file'],
+    [
+      { flags: { 'tls-cert-file': 'cert.pem' } },
+      'tls.cert_file and tls.key_file: one is set, and both are needed',
+    ],
+    [
+      { flags: { 'tls-verify-incoming': 'true', 'tls-ca-file': 'ca.pem' } },
+      'tls.verify_incoming needs ports.https: it asks nobody at ports.http for a certificate',
+    ],
+    [{ flags: { 'ports-http': '8300' } }, 'ports.http and ports.cluster are both 8300'],
+    [{ flags: { 'ports-http': '8300', 'client-addr': '127.0.0.2' } }, 'accepted'],
+    [{ flags: { 'ports-http': '0', 'ports-cluster': '0' } }, 'accepted'],
     [
       { flags: { datacenter: 'Big DC' } },
       'datacenter: expected lower-case letters, digits, - and _ (at most 64), not "Big DC"',

@@ -98,6 +98,18 @@ t.test('the log: a line that cannot be written fails nobody', async (t) => {
   t.pass();
 });
 
+t.test('the log: hides a secret, and says where there is none', async (t) => {
+  const path = join(emptyFolder(t), 'log');
+  const descriptor = openSync(path, 'w');
+  t.teardown(() => closeSync(descriptor));
+  const log = openJsonLog('info', descriptor);
+  log.info({ settings: { cluster_key: 'c2VjcmV0' }, secret: 'c2VjcmV0' }, 'set');
+  log.info({ settings: { cluster_key: '' } }, 'not set');
+  const [set = '', notSet = ''] = readFileSync(path, 'utf8').split('\n');
+  t.match(set, /"cluster_key":"<hidden>".*"secret":"<hidden>"/);
+  t.match(notSet, /"cluster_key":""/);
+});
+
 t.test('the id of a server: is kept, and never made anew beside a log', async (t) => {
   const folder = emptyFolder(t);
   t.equal(keptNodeId(folder, ID), ID);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect as tlsConnect } from 'node:tls';
 import t from 'tap';
 import type { Net } from '../../cluster/platform/net.ts';
+import { certificateFault } from '../../src/platform-node/net/tls-files.ts';
 import { certify } from '../support/certificates.ts';
 import { RenewableTls } from '../support/renewable-tls.ts';
 import {
@@ -162,4 +163,13 @@ t.test('ws-net: a dialled node must show a certificate that is trusted', async (
     netWith(MUTUAL).dial(plain.listening.address, { timeoutMs: TIMEOUT_MS }),
     /wrong version|EPROTO|hang up|ECONNRESET|disconnected/,
   );
+});
+
+t.test('ws-net: a certificate that has ended is told from one of a stranger', async (test) => {
+  const said = (code: string): string => certificateFault(code, 'the authority of this cluster');
+  test.equal(
+    said('CERT_HAS_EXPIRED'),
+    'its certificate is not valid at this time: CERT_HAS_EXPIRED',
+  );
+  test.match(said('SELF_SIGNED_CERT_IN_CHAIN'), /^its certificate is not from the authority of/);
 });

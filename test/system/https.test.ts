@@ -164,3 +164,31 @@ t.test('https: certificates are renewed by a signal, and bad ones change nothing
   t.match(figures, 'setting="tls.ca_file"');
   t.same(await server.end('SIGTERM'), { code: 0, signal: null });
 });
+
+t.test('https: certificates that are renewed while a server starts are read anew', async (t) => {
+  const [first, second] = [makeAuthority('first'), makeAuthority('second')];
+  const secured = new Secured(t);
+  secured.write(certify(first, 'node', ['127.0.0.1']), first);
+  const flags = {
+    'data-dir': secured.path('data'),
+    'ports-http': '-1',
+    'ports-https': '0',
+    'ports-cluster': '-1',
+    'tls-key-file': secured.path('key'),
+    'tls-cert-file': secured.path('cert'),
+  };
+  const words = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  const stdio = ['ignore', 'ignore', 'pipe'] as const;
+  const child = spawn(process.execPath, [CONCLAVE, 'agent', ...words], { stdio: [...stdio] });
+  t.teardown(() => child.kill('SIGKILL'));
+  let said = '';
+  child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+    const isFirst = said === '';
+    said += piece;
+    if (!isFirst) return;
+    secured.write(certify(second, 'node', ['127.0.0.1']), second);
+    child.kill('SIGHUP');
+  });
+  await until('it has read them', () => said.includes('the certificates were read anew'));
+  t.match(said, /"msg":"starting"[\s\S]*"msg":"listening"/);
+});

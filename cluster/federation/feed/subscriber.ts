@@ -175,7 +175,11 @@ export class Subscriber {
   /** How long to wait before the next try. Rejects with whatever went wrong. */
   async #tryOnce(reign: Reign): Promise<number> {
     const address = reign.addresses.next();
-    if (address === undefined) throw new FeedOver('no address of the primary is known');
+    if (address === undefined) {
+      throw new FeedOver(
+        'no address of the primary is known: retry_join_wan has none to ask for it',
+      );
+    }
     this.#record.source = `${address.host}:${address.port}`;
     const answer = await this.#hello(reign, address);
     if (reign.isOver) return 0;

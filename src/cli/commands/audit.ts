@@ -12,6 +12,9 @@ import { UsageError } from '../usage-error.ts';
 /** No record is as long. */
 const LINE_CHARS_MAX = 1024 * 1024;
 
+const ORDER =
+  'name the files of one server in the order in which they were written, and none twice: audit.log.2 audit.log.1 audit.log';
+
 /** Adds `audit` and its command to the program. */
 export function addAuditCommands(program: Command, surroundings: Surroundings): void {
   const audit = addGroup(program, 'audit', 'check audit logs');
@@ -30,9 +33,10 @@ export function addAuditCommands(program: Command, surroundings: Surroundings): 
 
 async function checked(surroundings: Surroundings, paths: readonly string[]): Promise<AuditCheck> {
   const checker = new AuditChecker();
+  let number = 0;
   try {
     for (const path of paths) {
-      let number = 0;
+      number = 0;
       for await (const { text, isEnded } of linesOf(surroundings, path)) {
         number += 1;
         checker.line(text, `${path}, line ${number}`, isEnded);
@@ -40,8 +44,10 @@ async function checked(surroundings: Surroundings, paths: readonly string[]): Pr
     }
     return checker.end();
   } catch (error) {
-    if (error instanceof AuditMismatch) throw new CommandFailed(error.message, { cause: error });
-    throw error;
+    if (!(error instanceof AuditMismatch)) throw error;
+    // Names sort the newest first.
+    const next = number === 1 && paths.length > 1 ? `\nNext: ${ORDER}` : '';
+    throw new CommandFailed(`${error.message}${next}`, { cause: error });
   }
 }
 

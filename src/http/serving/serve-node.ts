@@ -150,7 +150,8 @@ const SERVE_BY_NAME: Readonly<Record<NodeEndpointName, Serve>> = {
 
 /** With `max_lag`: why this datacenter is too far behind the primary. */
 async function lagReasons(exchange: Exchange): Promise<readonly string[]> {
-  const text = textOf(exchange.query, 'max_lag');
+  // Of a script whose variable is empty, it is refused as any other condition that got lost.
+  const text = exchange.query.get('max_lag');
   if (text === undefined) return [];
   const maxNs = durationNsOf(text);
   if (maxNs === undefined || maxNs < 0n) throw new AclError('malformed', 'Invalid max_lag');

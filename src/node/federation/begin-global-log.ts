@@ -62,11 +62,9 @@ export class GlobalLogBeginning {
   async beforeReign(): Promise<void> {
     const { logger, machine, mayBegin, plan } = this.#deps;
     const why = overruledSettings(machine.replication(), plan, machine.position());
-    if (why !== undefined) {
-      logger.error({ why }, 'primary_datacenter is not followed');
-      return;
-    }
-    const isWanted = machine.replication() !== undefined || plan.isFederated;
+    if (why !== undefined) logger.error({ why }, 'a setting is not followed');
+    const isBegun = machine.replication() !== undefined;
+    const isWanted = isBegun || (plan.isFederated && why === undefined);
     if (isWanted && mayBegin()) await this.#begin();
   }
 

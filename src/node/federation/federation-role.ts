@@ -38,16 +38,32 @@ export function hasWritten({ seq }: Position): boolean {
 /** Which settings of this server the state overrules, and what to do; undefined where none. */
 export function overruledSettings(
   replication: Replication | undefined,
-  { datacenter, firstPrimary }: Pick<FederationPlan, 'datacenter' | 'firstPrimary'>,
+  plan: Pick<FederationPlan, 'datacenter' | 'firstPrimary' | 'isWitness'>,
   position: Position,
 ): string | undefined {
-  const isOverruled =
-    replication === undefined && hasWritten(position) && firstPrimary !== datacenter;
-  if (!isOverruled) return undefined;
+  if (replication !== undefined) return overruledWitness(replication, plan);
+  const { datacenter, firstPrimary } = plan;
+  if (!hasWritten(position) || firstPrimary === datacenter) return undefined;
   return (
     `primary_datacenter is ${firstPrimary}, and ${datacenter} has objects that it wrote as its own primary, ` +
     `which it goes on being: take the setting back on this server; or, to give them up for those of ` +
     `${firstPrimary}, keep an archive, and start all servers of ${datacenter} with empty data folders`
+  );
+}
+
+/** A datacenter stays what it began as. */
+function overruledWitness(
+  { isWitness }: Replication,
+  { datacenter, isWitness: isWanted }: Pick<FederationPlan, 'datacenter' | 'isWitness'>,
+): string | undefined {
+  if (isWitness === isWanted) return undefined;
+  const [began, wish] = isWitness
+    ? ['as a witness', 'to have objects there']
+    : ['with objects', 'to have no objects there'];
+  return (
+    `federation.witness is ${isWanted}, and ${datacenter} began ${began}, and stays so: make it ${isWitness} on ` +
+    `this server; or, ${wish}, stop all servers of ${datacenter}, remove and allow it ` +
+    `(\`conclave operator datacenter\`), and start them with empty data folders`
   );
 }
 

@@ -105,8 +105,10 @@ function leaseFaultOf({ 'federation.primary_lease': leaseNs }: FederationSetting
 const WAIT_MAX_NS = 600_000_000_000n;
 
 /** Longer than a timer can be, it would be no wait at all. */
-function waitFaultOf({ 'federation.visible_wait': waitNs }: FederationSettings) {
-  return waitNs > WAIT_MAX_NS ? 'federation.visible_wait: expected at most 10m' : undefined;
+function waitFaultOf(settings: FederationSettings): string | undefined {
+  const names = ['federation.ack_timeout', 'federation.visible_wait'] as const;
+  const long = names.find((name) => settings[name] > WAIT_MAX_NS);
+  return long === undefined ? undefined : `${long}: expected at most 10m`;
 }
 
 /** As often it is looked what may go. */

@@ -246,6 +246,14 @@ function checkSecrets(settings: Settings): void {
   }
 }
 
+type PortName = 'ports.http' | 'ports.https' | 'ports.cluster';
+
+const PORT_PAIRS: readonly (readonly [PortName, PortName])[] = [
+  ['ports.http', 'ports.https'],
+  ['ports.http', 'ports.cluster'],
+  ['ports.https', 'ports.cluster'],
+];
+
 /** What only shows when settings are looked at together. */
 function checkTogether(settings: Settings): void {
   const clusterFault = clusterFaultOf(settings);
@@ -259,10 +267,28 @@ function checkTogether(settings: Settings): void {
     (settings['tls.cert_file'] === '' || settings['tls.key_file'] === '')
   )
     throw new SettingsError('ports.https needs tls.cert_file and tls.key_file');
+  if ((settings['tls.cert_file'] === '') !== (settings['tls.key_file'] === ''))
+    throw new SettingsError('tls.cert_file and tls.key_file: one is set, and both are needed');
   if (settings['tls.verify_incoming'] && settings['tls.ca_file'] === '')
     throw new SettingsError('tls.verify_incoming needs tls.ca_file');
+  if (settings['tls.verify_incoming'] && settings['ports.https'] === -1)
+    throw new SettingsError(
+      'tls.verify_incoming needs ports.https: it asks nobody at ports.http for a certificate',
+    );
+  checkPorts(settings);
   if (settings['audit.required'] && settings['audit.file'] === '')
     throw new SettingsError('audit.required needs audit.file');
   const federationFault = federationFaultOf(settings);
   if (federationFault !== undefined) throw new SettingsError(federationFault);
+}
+
+/** Two that would listen at one address: the system would only say that it is in use. */
+function checkPorts(settings: Settings): void {
+  const { bind_addr, client_addr } = settings;
+  const hostOf = (name: PortName): string => (name === 'ports.cluster' ? bind_addr : client_addr);
+  for (const [one, other] of PORT_PAIRS) {
+    const isOne = settings[one] === settings[other] && hostOf(one) === hostOf(other);
+    if (isOne && settings[one] > 0)
+      throw new SettingsError(`${one} and ${other} are both ${settings[one]}`);
+  }
 }

@@ -11,6 +11,7 @@ import type { HttpListening, ServedAt } from '../../node/platform.ts';
 import type { ConnectionRoom } from './connection-room.ts';
 import { type End, remoteOf } from './remote-of.ts';
 import { tlsContextOf } from './tls-context.ts';
+import { certificateFault } from './tls-files.ts';
 
 /** A connection that is silent, half asked or not read may not keep the node from stopping. */
 const CLOSE_GRACE_MS = 5_000;
@@ -75,7 +76,7 @@ function objectionTo(
 ): string | undefined {
   if (code === 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE') return 'it shows no certificate';
   if (authorizationError === null || authorizationError === undefined) return undefined;
-  return `its certificate is not from an authority of tls.ca_file: ${String(authorizationError)}`;
+  return certificateFault(authorizationError, 'an authority of tls.ca_file');
 }
 
 /** Lets requests under way finish; whoever has not finished when the grace is over is cut off. */

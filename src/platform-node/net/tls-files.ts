@@ -72,6 +72,16 @@ export function isInTime({ validFrom, validTo }: CertificateTerm, nowMs: number)
   return Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo);
 }
 
+const NOT_IN_TIME: readonly string[] = ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'];
+
+/** Why the certificate of whoever connected does not count. `authority` is where it has to be from. */
+export function certificateFault(found: unknown, authority: string): string {
+  const code = String(found);
+  return NOT_IN_TIME.includes(code)
+    ? `its certificate is not valid at this time: ${code}`
+    : `its certificate is not from ${authority}: ${code}`;
+}
+
 function requireCertificate(setting: string, path: string, text: string): void {
   const fault = certificatesFault(text);
   if (fault !== undefined) throw new SettingsError(`${setting}: ${path} ${fault}`);

@@ -26,6 +26,7 @@ import { RefusalLog } from '../../../cluster/transport/refusal-log.ts';
 import { type End, remoteOf } from './remote-of.ts';
 import { STRANGERS_MAX, StrangerSockets } from './stranger-sockets.ts';
 import { tlsContextOf } from './tls-context.ts';
+import { certificateFault } from './tls-files.ts';
 import { WsConn } from './ws-conn.ts';
 
 export interface WsNetOptions {
@@ -190,7 +191,7 @@ function secured(
  */
 function objectionTo(socket: TLSSocket): string | undefined {
   if (!socket.authorized) {
-    return `its certificate is not from the authority of this cluster: ${socket.authorizationError}`;
+    return certificateFault(socket.authorizationError, 'the authority of this cluster');
   }
   const hasShownIt = socket.getPeerX509Certificate() !== undefined && !socket.isSessionReused();
   return hasShownIt ? undefined : 'it resumes a session instead of showing a certificate';

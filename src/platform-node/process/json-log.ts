@@ -41,9 +41,14 @@ export function openJsonLog(level: LogLevel, descriptor: number): Logger {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: SECRET_FIELDS.flatMap((name) => [name, `*.${name}`]), censor: '<hidden>' },
+      redact: { paths: SECRET_FIELDS.flatMap((name) => [name, `*.${name}`]), censor: hidden },
       serializers: { cause: pino.stdSerializers.err, error: pino.stdSerializers.err },
     },
     destination,
   );
+}
+
+/** What is not set is no secret, and whoever reads the log wants to know. */
+function hidden(value: unknown): unknown {
+  return value === '' ? value : '<hidden>';
 }

@@ -10,8 +10,6 @@ export function nextStopSignal(hasTerminal: boolean): Promise<NodeJS.Signals> {
   const signals: NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
   // Of a terminal it says that it is closed, to a service that it shall read its files anew.
   if (hasTerminal) signals.push('SIGHUP');
-  // What came while it was starting has nothing to add: the files have just been read.
-  else process.on('SIGHUP', () => undefined);
   return new Promise((resolve) => {
     const onSignal = (signal: NodeJS.Signals): void => {
       resolve(signal);

@@ -106,7 +106,7 @@ const REFUSALS: readonly RefusalCase[] = [
   {
     title: 'another cluster',
     two: { clusterId: 'dddddddd-2222-4333-8444-000000000001' },
-    says: /is of cluster (c|d).*, (one|two) of cluster (c|d)/,
+    says: /is of cluster (c|d).*, (one|two) of cluster (c|d).* both are of datacenter "dc1"$/,
   },
   {
     title: 'another datacenter',
