@@ -170,6 +170,9 @@ export class FakePrimary implements PrimaryPort {
   closedBecause() {
     return this.closed;
   }
+  lostReign() {
+    return undefined;
+  }
 }
 
 export interface LogLine {

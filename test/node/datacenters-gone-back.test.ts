@@ -22,7 +22,7 @@ type All = readonly [DatacenterUnderTest, DatacenterUnderTest, ...DatacenterUnde
 async function putBack(
   t: Test,
   goOn: (...all: All) => Promise<void>,
-  { count = 1, isThree = false } = {},
+  { count = 1, isThree = false, isFollowing = false } = {},
 ): Promise<All> {
   const first = await runDatacenter(t, { name: 'dc1', servers: count });
   const second = await runDatacenter(t, { name: 'dc2', primary: first });
@@ -30,17 +30,27 @@ async function putBack(
   const all: All = [first, second, ...third];
   await everyoneKnows(all);
   t.equal((await write(first, 'before')).status, 200);
+  if (isFollowing) await handTo(t, [second, first, ...third]);
   const copies = mkdtempSync(join(tmpdir(), 'gone-back-'));
   t.teardown(() => rmSync(copies, { recursive: true }));
   const copyOf = ({ name }: ServerUnderTest): string => join(copies, name);
   await whileClosed(first, (each) => cpSync(each.dataFolder, copyOf(each), { recursive: true }));
-  await everyoneKnows(all);
+  await everyoneKnows(isFollowing ? [second, first, ...third] : all);
   await goOn(...all);
   await whileClosed(first, (each) => {
     each.loseDisk();
     cpSync(copyOf(each), each.dataFolder, { recursive: true });
   });
   return all;
+}
+
+/** The first of them becomes the primary. */
+async function handTo(t: Test, all: All): Promise<void> {
+  const [next] = all;
+  const wish = { Datacenter: next.name };
+  const moved = await serverOf(next).client.put('/operator/primary', wish);
+  t.equal(moved.status, 200, moved.text);
+  await everyoneKnows(all);
 }
 
 async function whileClosed(
@@ -75,7 +85,8 @@ async function goesOnAt(
   names: readonly string[],
 ): Promise<void> {
   const { client } = serverOf(second);
-  const moved = await client.put('/operator/primary', { Datacenter: 'dc2', Mode: 'election' });
+  const wish = { Datacenter: second.name, Mode: 'election' };
+  const moved = await client.put('/operator/primary', wish);
   t.equal(moved.status, 200, moved.text);
   await everyoneKnows([second, first, ...others]);
   t.equal((await write(second, 'behind')).status, 200);
@@ -103,14 +114,60 @@ t.test('gone back: also one that is put back behind a reign of its own', async (
   const both = await putBack(t, async (first, second) => {
     t.equal((await write(first, names[0]!)).status, 200);
     for (const to of ['dc2', 'dc1']) {
-      const moved = await serverOf(first).client.put('/operator/primary', { Datacenter: to });
-      t.equal(moved.status, 200, moved.text);
-      await everyoneKnows(to === 'dc1' ? [first, second] : [second, first]);
+      await handTo(t, to === 'dc1' ? [first, second] : [second, first]);
       t.equal((await write(first, to === 'dc2' ? names[1]! : names[2]!)).status, 200);
     }
   });
   await closes(t, both[0], /dc2 has epoch 3, and dc1, which wrote that, ends at 1\.\d+/);
   await goesOnAt(t, both, names);
+});
+
+t.test('gone back: to before its reign nobody is primary, and all say who goes on', async (t) => {
+  const names = ['lost-1', 'lost-2'];
+  const goOn = async (...all: All) => {
+    const [first] = all;
+    await handTo(t, all);
+    for (const name of names) t.equal((await write(first, name)).status, 200);
+  };
+  const all = await putBack(t, goOn, { isThree: true, isFollowing: true });
+  const closed = async (each: DatacenterUnderTest): Promise<string> =>
+    (await serverOf(each).client.get('/operator/primary')).json.Closed as string;
+  for (const [place, ends] of [/ends at 2\.\d+/, /ends at epoch 2/, /ends at epoch 2/].entries()) {
+    const each = all[place]!;
+    const isSaid = /^dc2 has epoch 3, and dc1, which wrote that, ends at /;
+    await until('it says so', async () => isSaid.test(await closed(each)));
+    const says = await closed(each);
+    t.match(says, ends);
+    t.match(says, /`conclave operator promote dc2 --election`, asked at dc2/);
+  }
+  await goesOnAt(t, all, names);
+  for (const each of all) t.equal(await closed(each), '');
+});
+
+t.test('gone back: the primary of before does not pass over that reign, and says so', async (t) => {
+  const names = ['lost-1', 'lost-2'];
+  const goOn = async (first: DatacenterUnderTest, second: DatacenterUnderTest) => {
+    await serverOf(second).close();
+    const { client } = serverOf(first);
+    const wish = { Mode: 'forced', Epoch: 3, AcceptLoss: true };
+    const moved = await client.put('/operator/primary', wish);
+    t.equal(moved.status, 200, moved.text);
+    for (const name of names) {
+      const made = await client.put('/acl/policy?ack=majority&ack_timeout=60s', { Name: name });
+      t.match(made.text, /"ID"/);
+    }
+  };
+  const all = await putBack(t, goOn, { isThree: true, isFollowing: true });
+  const [first, second] = all;
+  const third = all[2]!;
+  await serverOf(second).open();
+  const says =
+    /^Nothing was written: dc3 has epoch 3, and dc1, which wrote that, ends at epoch 2: .* promote dc3 --election`, asked at dc3/;
+  const asked = () => serverOf(second).client.get('/operator/primary');
+  await until('it says so', async () => says.test((await asked()).json.Closed as string));
+  const refused = await serverOf(second).client.put('/acl/policy', { Name: 'over-it' });
+  t.equal(refused.status, 503, refused.text);
+  await goesOnAt(t, [first, third, second], names);
 });
 
 t.test('gone back: whoever of its servers leads by then is closed, too', async (t) => {

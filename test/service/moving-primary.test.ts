@@ -29,8 +29,9 @@ t.test('primary: one that has not begun what it promised itself says how it goes
         status: () => ({ head: position }),
       },
       settings: { datacenter: 'dc1' },
-      primary: { closedBecause: () => undefined },
+      primary: { closedBecause: () => undefined, lostReign: () => lost },
     } as never).status().closedBecause;
+  let lost: string | undefined;
   t.match(
     closed({}),
     /^dc1 has promised epoch 3 to itself, .*`conclave operator promote dc1 --election` tries again/,
@@ -38,6 +39,10 @@ t.test('primary: one that has not begun what it promised itself says how it goes
   t.match(closed({ votedFor: 'dc2' }), /^dc1 has promised epoch 3 to dc2/);
   t.equal(closed({ isDiverged: true }), '', 'it waits for a snapshot');
   t.equal(closed({ maxEpochPromised: 1 }), '', 'it has begun');
+  lost = 'dc2 has epoch 4';
+  t.equal(closed({}), lost, 'the last one to begin a reign has lost it');
+  t.equal(closed({ datacenter: 'dc3' }), lost, 'so it does elsewhere');
+  t.equal(closed({ maxEpochPromised: 1 }), '', 'who is primary does not ask');
 });
 
 const ASKER: Asker = { by: '', call: CALL, reign: 1, requireAllowed: () => undefined };

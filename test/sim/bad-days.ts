@@ -392,6 +392,23 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'the disks of the primary are put back to before its reign',
+    marks: [
+      'the disks of the primary were put back to a copy',
+      'nobody was primary, because the last one had lost its reign',
+      'the datacenter was elected that a primary had named',
+      'a datacenter whose disks were put back has again what others had',
+    ],
+    siteSizes: [1, 3, 1],
+    federation: { hasLogouts: true, hasTenants: true, hasGrants: true },
+    safetyMs: 30_000,
+    faults: [
+      at(5000, 500, { kind: 'copy-site', site: 2 }),
+      at(8000, 500, { kind: 'elect', sites: [2] }),
+      at(15_000, 500, { kind: 'put-back-site', site: 2 }),
+    ],
+  },
+  {
     name: 'the disks of the primary are put back, and a witness alone has what it lost',
     marks: [
       'the disks of the primary were put back to a copy',

@@ -91,6 +91,17 @@ const SAVED: readonly {
   { seed: 2064, subject: 'datacenters', cuts: WHOLE },
   // What was on its way when disks were put back came later, and the primary was started anew beside a cut line.
   { seed: 2077, subject: 'datacenters', cuts: WHOLE },
+  // The disks of the primary were put back to before its reign: nobody was primary, and none said what to do.
+  {
+    seed: 1_100_159,
+    subject: 'datacenters',
+    cuts: { ...WHOLE, only: [6, 11, 12, 14, 15], clientCount: 1 },
+  },
+  {
+    seed: 1_100_369,
+    subject: 'datacenters',
+    cuts: { ...WHOLE, only: [10, 28, 29], clientCount: 1, keepsAll: true, hasNoRestores: true },
+  },
 ];
 
 const SNAPSHOT_SEED = 503;

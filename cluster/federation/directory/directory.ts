@@ -42,6 +42,9 @@ export interface PrimaryClaim {
 /** A datacenter, and the reign that it follows. */
 export type FollowedReign = Pick<PrimaryClaim, 'datacenter' | 'epoch'>;
 
+/** The last reign, whose it was, and the earlier one that this one tells of since. */
+export type ForgottenReign = FollowedReign & { readonly knownEpoch: number };
+
 /** What a datacenter that was removed says, so long ago. */
 export type RemovedClaim = Pick<PrimaryClaim, 'datacenter' | 'epoch'> & { readonly ageMs: number };
 
@@ -52,6 +55,8 @@ interface Known {
   readonly record: DirectoryRecord;
   /** By the own monotonic clock. */
   readonly writtenAtMs: number;
+  /** When it was written first that the datacenter follows that reign. */
+  readonly followsSinceMs: number;
 }
 
 export class Directory {
@@ -121,7 +126,25 @@ export class Directory {
       .filter((record) => record.primary === datacenter && record.epoch > epoch)
       .filter((record) => record.datacenter !== datacenter)
       .map((record) => ({ datacenter: record.datacenter, epoch: record.epoch }))
-      .sort((one, other) => other.epoch - one.epoch);
+      .sort((one, other) => Number(isBefore(other, one)) - Number(isBefore(one, other)));
+  }
+
+  /**
+   * The last reign, where whoever began it has told of an earlier one since others followed it there: its data folders
+   * are of an earlier day. Undefined: nobody is known to have lost it.
+   */
+  forgottenReign(): ForgottenReign | undefined {
+    const last = this.primary();
+    const beginner = last && this.#known.get(last.datacenter);
+    if (last === undefined || beginner === undefined) return undefined;
+    const { record, writtenAtMs } = beginner;
+    if (record.epoch >= last.epoch || !this.#tellsOfReign(record)) return undefined;
+    const isSince = [...this.#known.values()].some(({ record: each, followsSinceMs }) => {
+      const isFollower = each.primary === last.datacenter && each.epoch === last.epoch;
+      return isFollower && writtenAtMs - followsSinceMs > OUTLIVED_MS;
+    });
+    const { datacenter, epoch } = last;
+    return isSince ? { datacenter, epoch, knownEpoch: record.epoch } : undefined;
   }
 
   /** Another datacenter that is said to have begun that epoch, too; undefined while nobody says so. */
@@ -172,7 +195,12 @@ export class Directory {
     const known = this.#known.get(record.datacenter);
     const told = this.#since(record);
     if (known?.record.clusterId === record.clusterId && !isLater(told, known)) return false;
-    this.#known.set(record.datacenter, told);
+    const isOfSame =
+      known?.record.primary === record.primary && known.record.epoch === record.epoch;
+    this.#known.set(
+      record.datacenter,
+      isOfSame ? { ...told, followsSinceMs: known.followsSinceMs } : told,
+    );
     return known === undefined || contentOf(record) !== contentOf(known.record);
   }
 
@@ -222,7 +250,8 @@ export class Directory {
   }
 
   #since(record: DirectoryRecord): Known {
-    return { record, writtenAtMs: this.#options.clock.monotonicMs() - record.ageMs };
+    const writtenAtMs = this.#options.clock.monotonicMs() - record.ageMs;
+    return { record, writtenAtMs, followsSinceMs: writtenAtMs };
   }
 
   #refuse({ datacenter, clusterId }: DirectoryRecord, why: string): false {
@@ -285,7 +314,7 @@ function rivalIn(
 }
 
 /** Whose word counts first of who is primary: of the later epoch, and of two of one epoch by name. */
-function isBefore(one: DirectoryRecord, other: DirectoryRecord): boolean {
+function isBefore(one: FollowedReign, other: FollowedReign): boolean {
   return one.epoch === other.epoch ? one.datacenter < other.datacenter : one.epoch > other.epoch;
 }
 

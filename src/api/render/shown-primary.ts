@@ -15,8 +15,8 @@ export interface ShownPrimary {
   /** The datacenters whose promises count. */
   readonly voters: readonly string[];
   /**
-   * Why the primary, if it was asked, takes no global write now, or has promised to one that did not begin;
-   * empty: it does, or another was asked.
+   * Why the primary, if it was asked, takes no global write now, or has promised to one that did not begin; whoever
+   * was asked, that nobody is the primary because the last one has lost its reign. Empty: none of that is known.
    */
   readonly closedBecause: string;
   /** Entries that only the datacenter which was asked has, and that are on nobody's log any more. */

@@ -16,7 +16,7 @@ import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-le
 import type { Member } from '../../../cluster/member/group-member.ts';
 import type { AclError } from '../../acl/error.ts';
 import type { Command } from '../../state/commands/commands.ts';
-import type { Outcome } from '../../state/commands/outcome.ts';
+import type { Outcome, Position } from '../../state/commands/outcome.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
 import { currentEpoch, FIRST_EPOCH } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
@@ -184,15 +184,16 @@ export class FederationParts {
     const { datacenter } = plan;
     // What a reign begins with is written in any case: without one, nobody learns of a later reign.
     const outrunBy = () => (this.isReigning ? this.promotion.outrunBy() : undefined);
-    const lostReign = () => {
-      const lost = this.#lostReign();
-      return lost && lostReignRefusal(lost);
+    const refusalOf = (lost: LostReign | undefined) => lost && lostReignRefusal(lost);
+    const outrun = () => {
+      const claim = outrunBy();
+      return claim && (refusalOf(this.#lostElsewhere()) ?? outrunRefusal(datacenter, claim));
     };
     const refusal = () =>
-      outrunRefusal(datacenter, outrunBy()) ??
+      outrun() ??
       this.#rivalRefusal() ??
       this.beginning.refusal() ??
-      lostReign() ??
+      refusalOf(this.#lostHere()) ??
       this.hearing.refusal() ??
       this.lease.refusal();
     const ahead = () => this.#ahead().map((each) => each.datacenter);
@@ -211,16 +212,33 @@ export class FederationParts {
     return rivalRefusal(own, this.gossip.directory.rivalOf(datacenter, epoch));
   }
 
+  /** Why nobody is the primary, whoever was, and what to do about it; undefined where no reign is known to be lost. */
+  lostReignText(): string | undefined {
+    const lost = this.#lostElsewhere() ?? this.#lostHere();
+    return lost && lostReignText(lost);
+  }
+
   /** Undefined while nobody is known to have more of the own reigns than there is here. */
-  #lostReign(): LostReign | undefined {
+  #lostHere(): LostReign | undefined {
     const { machine, plan } = this.#options;
-    const datacenters = machine.replication()?.datacenters ?? [];
-    const ahead = this.#ahead();
+    return this.#lostBy(plan.datacenter, machine.position(), this.#ahead());
+  }
+
+  /** The last reign, where it was another datacenter's, and that one knows nothing of it any more. */
+  #lostElsewhere(): LostReign | undefined {
+    const forgotten = this.gossip.directory.forgottenReign();
+    if (forgotten === undefined || !this.isReigning) return undefined;
+    const { datacenter, knownEpoch: epoch } = forgotten;
+    if (datacenter === this.#options.plan.datacenter) return undefined;
+    return this.#lostBy(datacenter, { epoch, seq: 0 }, this.#followersBehind(datacenter, epoch));
+  }
+
+  #lostBy(datacenter: string, head: Position, ahead: readonly Ahead[]): LostReign | undefined {
     if (ahead.length === 0) return undefined;
-    return {
-      ...{ datacenter: plan.datacenter, head: machine.position(), ahead },
-      isWitness: (each) => datacenters.some(({ name, isWitness }) => name === each && isWitness),
-    };
+    const datacenters = this.#options.machine.replication()?.datacenters ?? [];
+    const isWitness = (each: string): boolean =>
+      datacenters.some(({ name, isWitness }) => name === each && isWitness);
+    return { datacenter, head, ahead, isWitness };
   }
 
   /** Who has more of the own reigns than there is here, as far as is known; who has most first. */
@@ -231,10 +249,7 @@ export class FederationParts {
     const { epoch } = currentEpoch(replication);
     const { cursor: head } = replication;
     return [
-      ...this.gossip.directory
-        .followersBehind(plan.datacenter, epoch)
-        .filter((each) => !this.view.isRemoved(each.datacenter))
-        .map(({ datacenter, epoch: began }) => ({ datacenter, upTo: { epoch: began, seq: 0 } })),
+      ...this.#followersBehind(plan.datacenter, epoch),
       ...this.feed
         .ahead()
         .filter(({ cursor }) => isFurther(cursor, head))
@@ -242,9 +257,16 @@ export class FederationParts {
     ];
   }
 
+  #followersBehind(beginner: string, after: number): readonly Ahead[] {
+    return this.gossip.directory
+      .followersBehind(beginner, after)
+      .filter(({ datacenter }) => !this.view.isRemoved(datacenter))
+      .map(({ datacenter, epoch }) => ({ datacenter, upTo: { epoch, seq: 0 } }));
+  }
+
   /** Why a reign that this datacenter began by itself would pass over what others have; undefined where none would. */
   #passesOver(): string | undefined {
-    const lost = this.#lostReign();
+    const lost = this.#lostHere();
     return this.#rivalRefusal()?.message ?? (lost && lostReignText(lost));
   }
 
@@ -463,7 +485,7 @@ export class FederationParts {
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
     await this.gossip.hearAll();
-    const lost = this.#lostReign();
+    const lost = this.#lostHere();
     if (lost !== undefined) return lostReignText(lost);
     return leftBehindBy(successor, {
       own: plan.datacenter,

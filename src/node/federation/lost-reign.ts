@@ -1,6 +1,6 @@
 // Other datacenters have more of the reigns of the primary than that one has itself: the disk of the primary was put
 // back to an earlier state. What it wrote now would stand in the places of what it had acknowledged, revocations among
-// it, and it could not follow those who still have that.
+// it, and it could not follow those who still have that. Where that state knows nothing of the reign, nobody is primary.
 
 import { must } from '../../../cluster/base/assert.ts';
 import { positionText } from '../../../cluster/federation/global-log.ts';
@@ -9,9 +9,9 @@ import { AclError } from '../../acl/error.ts';
 import type { Position } from '../../state/commands/outcome.ts';
 
 export interface LostReign {
-  /** The primary. */
+  /** Who began it. */
   readonly datacenter: string;
-  /** Where its log ends. */
+  /** Where its log ends; with a seq of 0, somewhere in that epoch. */
   readonly head: Position;
   /** Who has more, and most first; not empty. */
   readonly ahead: readonly Ahead[];
@@ -30,11 +30,15 @@ export function lostReignText({ datacenter, head, ahead, isWitness }: LostReign)
   const next = ahead.find((each) => !isWitness(each.datacenter))?.datacenter ?? datacenter;
   return (
     `${most.datacenter} has ${hasText(most)}, and ${datacenter}, which wrote that, ends at ` +
-    `${positionText(head)}: its data folders are of an earlier day. ` +
+    `${placeText(head)}: its data folders are of an earlier day. ` +
     `\`conclave operator promote ${next} --election\`, asked at ${next}, goes on with what is there`
   );
 }
 
 function hasText({ upTo }: Ahead): string {
-  return upTo.seq === 0 ? `epoch ${upTo.epoch}` : `${positionText(upTo)} of this reign`;
+  return upTo.seq === 0 ? placeText(upTo) : `${placeText(upTo)} of this reign`;
+}
+
+function placeText(place: Position): string {
+  return place.seq === 0 ? `epoch ${place.epoch}` : positionText(place);
 }

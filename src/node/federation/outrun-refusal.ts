@@ -4,13 +4,11 @@
 import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
 import { AclError } from '../../acl/error.ts';
 
-/** Why nothing global may be written in `datacenter`; undefined where nobody has outrun it. */
+/** Why nothing global may be written in `datacenter`, which that one has outrun. */
 export function outrunRefusal(
   datacenter: string,
-  claim: Pick<PrimaryClaim, 'datacenter' | 'epoch'> | undefined,
-): AclError | undefined {
-  if (claim === undefined) return undefined;
-  const { datacenter: later, epoch } = claim;
+  { datacenter: later, epoch }: Pick<PrimaryClaim, 'datacenter' | 'epoch'>,
+): AclError {
   const text = `Nothing was written: datacenter ${later} is said to have begun epoch ${epoch}; ${datacenter} follows it when it can be asked. If ${later} is gone, \`conclave operator promote ${datacenter} --election\` makes ${datacenter} the primary again`;
   return new AclError('unavailable', text);
 }

@@ -12,7 +12,8 @@ export interface PrimaryPortDeps {
   /** The own one. */
   readonly datacenter: string;
   readonly position: () => Position;
-  readonly closedBecause: () => AclError | undefined;
+  readonly closedBecause: PrimaryPort['closedBecause'];
+  readonly lostReign: PrimaryPort['lostReign'];
 }
 
 export function primaryPortOf({
@@ -20,6 +21,7 @@ export function primaryPortOf({
   datacenter,
   position,
   closedBecause,
+  lostReign,
 }: PrimaryPortDeps): PrimaryPort {
   return {
     handOver: (to) =>
@@ -37,6 +39,7 @@ export function primaryPortOf({
     },
     force: (epoch) => told(async () => movedBy(await promotion.force(epoch))),
     closedBecause,
+    lostReign,
   };
 }
 

@@ -229,10 +229,15 @@ export class MovingPrimary {
     throw invalid(`${target} is none of the datacenters of the federation: ${names}`);
   }
 
-  /** Why nothing of what all share is written here, where this is the primary, or was until it promised. */
+  /**
+   * Why nothing of what all share is written here, where this is the primary, or was until it promised; anywhere, where
+   * nobody is the primary because the last one has lost its reign.
+   */
   #closedBecause(): string {
     const { primary, view } = this.#deps;
     if (this.#isPrimary()) return primary.closedBecause()?.message ?? '';
+    const lost = primary.lostReign();
+    if (lost !== undefined) return lost;
     const replication = view.replication();
     if (replication === undefined) return '';
     const { datacenter, maxEpochPromised: maxEpoch } = replication;

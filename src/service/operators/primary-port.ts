@@ -21,4 +21,9 @@ export interface PrimaryPort {
   force(epoch: number): Promise<Moved>;
   /** At the primary: why it takes no global write now. */
   closedBecause(): AclError | undefined;
+  /**
+   * Where this datacenter is not the primary: whoever began the last reign knows nothing of it any more, and what to do
+   * about it. Undefined: that is not so, as far as is known.
+   */
+  lostReign(): string | undefined;
 }

@@ -89,6 +89,41 @@ t.test('directory: a later reign is what others say of it, not the one itself', 
   test.equal(directory.hasOutrun('dc3', 2), false);
 });
 
+t.test(
+  'directory: a reign is forgotten where its own datacenter tells of an earlier one since',
+  async (test) => {
+    const world = new FeedWorld();
+    const directory = aDirectory(world, { forgetAfterMs: 3_600_000 });
+    const told = async (
+      seconds: number,
+      ...records: readonly Partial<DirectoryRecord>[]
+    ): Promise<unknown> => {
+      await world.run(seconds * 1_000);
+      const count = Math.floor(world.clock.monotonicMs());
+      directory.learn(records.map((each) => ({ ...RECORD, ageMs: 0, count, ...each })));
+      return directory.forgottenReign();
+    };
+    const follower = { datacenter: 'dc3', primary: 'dc2' };
+    const before = { datacenter: 'dc2', primary: 'dc1', epoch: 1 };
+    test.equal(await told(1, before), undefined);
+    test.equal(await told(1, follower), undefined, 'it has begun that since');
+    test.equal(await told(14, follower), undefined);
+    test.equal(await told(1, before), undefined, 'its word may have been long on its way');
+    const forgotten = { datacenter: 'dc2', epoch: 3, knownEpoch: 1 };
+    test.same(await told(1, follower, before), forgotten);
+    test.same(await told(1, { ...before, federationId: '' }), undefined, 'it is of none');
+    test.same(await told(1, before), forgotten);
+    test.same(directory.followersBehind('dc2', 1), [{ datacenter: 'dc3', epoch: 3 }]);
+    test.equal(
+      await told(1, { ...follower, primary: 'dc3', epoch: 4 }),
+      undefined,
+      'another one began',
+    );
+    test.equal(await told(60, { ...follower, primary: 'dc3', epoch: 5 }), undefined);
+    test.equal(await told(60, { ...before, primary: 'dc3', epoch: 5 }), undefined);
+  },
+);
+
 t.test('directory: two of one epoch are told of', async (test) => {
   const removed: string[] = [];
   const directory = aDirectory(new FeedWorld(), { removed });

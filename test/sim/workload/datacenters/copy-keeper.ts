@@ -1,6 +1,7 @@
 // The operator who keeps copies of the disks of whole datacenters, puts them back, and then does what the messages
 // say: has the datacenter elected that the primary names, as long as the primary says that others have more of its
-// reign. Whoever does that, and moves no primary otherwise meanwhile, loses nothing that another datacenter has.
+// reign; where nobody is primary, the one that any datacenter names. Whoever does that, and moves no primary otherwise
+// meanwhile, loses nothing that another datacenter has.
 
 import { isPrimary } from '../../../../src/state/global-log/replication.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
@@ -31,6 +32,7 @@ export const MARKS = {
   putBack: 'the disks of a datacenter were put back to a copy',
   putBackPrimary: 'the disks of the primary were put back to a copy',
   closed: 'a primary said that others have more of its reign than it has',
+  nobody: 'nobody was primary, because the last one had lost its reign',
   goneOn: 'the datacenter was elected that a primary had named',
 } as const;
 
@@ -143,25 +145,25 @@ export class CopyKeeper {
   async #follow(): Promise<void> {
     const { checks, group, sites } = this.#options;
     this.#isFollowing = true;
-    for (;;) {
+    for (let turn = 0; ; turn += 1) {
       await this.#pause(LOOK_EVERY_MS);
-      for (const { hosts } of sites) {
-        const leader = group.leader(hosts);
-        const at = leader && checks.replicationOf(leader);
-        if (leader !== undefined && at !== undefined && isPrimary(at)) await this.#heed(leader);
-      }
+      const leaders = sites.flatMap(({ hosts }) => group.leader(hosts) ?? []);
+      const primaries = leaders.filter((leader) => isPrimaryOn(checks, [leader]));
+      for (const leader of primaries) await this.#heed(leader, MARKS.closed);
+      const asked = primaries.length > 0 ? undefined : leaders[turn % leaders.length];
+      if (asked !== undefined) await this.#heed(asked, MARKS.nobody);
     }
   }
 
-  /** Does what the primary says is to be done. */
-  async #heed(leader: SimHost): Promise<void> {
+  /** Does what it says is to be done. */
+  async #heed(leader: SimHost, mark: string): Promise<void> {
     const { group, sites, world } = this.#options;
     const said = await this.#ask(leader, { method: 'GET' });
     if (said?.status !== 200) return;
     const { Closed: closed } = JSON.parse(said.text) as { readonly Closed: string };
     const named = NAMED.exec(closed)?.[1];
     if (named === undefined) return;
-    world.trace.mark(MARKS.closed);
+    world.trace.mark(mark);
     const site = sites.find((_, place) => siteName(place) === named);
     const asked = site && group.leader(site.hosts);
     if (asked === undefined) return;
