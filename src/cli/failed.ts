@@ -32,7 +32,8 @@ const TRANSPORT_HINTS: Readonly<Record<TransportFailure, string>> = {
     'look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
   broken:
     'check http:// or https:// in the address, and that the server trusts the authority of --client-cert (tls.ca_file there); then look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
-  unreadable: 'check the address: is this a Conclave server?',
+  unreadable:
+    'check the address: is this a Conclave server? If this was a write, it may have taken effect: read before you try again.',
 };
 
 const NO_TOKEN_SENT =
