@@ -91,6 +91,10 @@ t.test('a path parameter: is encoded, and refused when it is empty', async (t) =
     client.policy.update({ path: { id: '' }, body: { Name: 'x' } }),
     /id .* is empty/,
   );
+  for (const name of ['.', '..']) {
+    const body = { Type: 'jwt' };
+    await t.rejects(client.authMethod.update({ path: { name }, body }), /name .* is \.\.?$/);
+  }
   t.equal(requests.length, 1);
 });
 
