@@ -80,6 +80,11 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
     problem(403, 'token-unknown', 'ACL system must be bootstrapped before making any requests'),
     'conclave acl bootstrap',
   ],
+  [
+    'a reset file that is none',
+    problem(400, 'invalid', 'Invalid bootstrap reset index (specified 3, reset index: 2)'),
+    'Next: write the number at the end of the message, a blank and a new UUID into the file',
+  ],
   ['a bare text', { status: 500, text: 'No cluster leader' }, '(500)', 'No cluster leader'],
   [
     'a server without leader',
