@@ -35,11 +35,16 @@ export function requestOf(asker: Asker, operation: string, call: Call): Omit<Aud
   };
 }
 
-/** By its query or a header. What no namespace can be called is none, and may be anything. */
+/** By its query or a header. */
 function namespaceOf(asker: Asker, call: Call): string | undefined {
-  const named = nameOf(asker, call.namespaceParameter || call.namespaceHeader);
-  const isOne = named === ALL_NAMESPACES || (named !== undefined && isNamespaceName(named));
-  return isOne ? named : undefined;
+  const named = call.namespaceParameter || call.namespaceHeader;
+  return named === ALL_NAMESPACES ? named : namespaceIn(asker, named);
+}
+
+/** What no namespace can be called is none, and may be anything. */
+function namespaceIn(asker: Asker, given: unknown): string | undefined {
+  const named = typeof given === 'string' ? nameOf(asker, given) : undefined;
+  return named !== undefined && isNamespaceName(named) ? named : undefined;
 }
 
 /** Whose token it is, as far as this server knows it by now. */
@@ -78,7 +83,7 @@ export function objectIn(
     return found !== undefined && OBJECT_NAME.test(found) ? found : undefined;
   };
   const name = nameIn(given.name) ?? nameIn(given.authMethod) ?? nameIn(draft.name);
-  const namespace = nameIn(draft.namespace) ?? nameIn(given.namespace);
+  const namespace = namespaceIn(asker, draft.namespace) ?? namespaceIn(asker, given.namespace);
   if (id === undefined && name === undefined && namespace === undefined) return undefined;
   return { kind: kindOf(operation), id, name, namespace };
 }

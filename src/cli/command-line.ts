@@ -1,7 +1,7 @@
 // Small words for describing commands: a group, a leaf that talks to a server, flags that may be given
 // several times. Everything that is the same for every command is said here once.
 
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { addConnectionFlags, addFormatFlag, type ConnectionOptions } from './connection.ts';
 import { CommandFailed, failureText } from './failed.ts';
 import { type Format, Printer } from './printer.ts';
@@ -33,6 +33,7 @@ export function addLeaf<Options>(
   const command = parent.command(leaf.name).description(leaf.says);
   if (leaf.argument !== undefined) command.argument(...leaf.argument);
   leaf.flags?.(command);
+  requireOnce(command);
   addConnectionFlags(command);
   command.action(async () => {
     const options = command.opts<Options & ConnectionOptions>();
@@ -66,6 +67,7 @@ export function addLocalLeaf<Options>(
   const command = parent.command(leaf.name).description(leaf.says);
   if (leaf.argument !== undefined) command.argument(...leaf.argument);
   leaf.flags?.(command);
+  requireOnce(command);
   addFormatFlag(command);
   command.action(async () => {
     const options = command.opts<Options & { readonly format?: Format }>();
@@ -78,6 +80,21 @@ export function addLocalLeaf<Options>(
   });
 }
 
+/**
+ * Of a flag that is given twice the parser takes the last value: what the first one names would be left as it is, and
+ * nothing said of it. Where the server is, and how output looks, may be said over again behind an alias of a shell.
+ */
+function requireOnce(command: Command): void {
+  for (const option of command.options) {
+    if (option.isBoolean() || repeatables.has(option)) continue;
+    let isGiven = false;
+    command.on(`option:${option.name()}`, () => {
+      if (isGiven) command.error(`error: ${option.long} is given twice`, { exitCode: 2 });
+      isGiven = true;
+    });
+  }
+}
+
 /** The error in the words that its reader needs, without any secret of the command line. */
 function told(error: unknown, session: Session): unknown {
   const text = failureText(error, session.connection.address);
@@ -86,7 +103,7 @@ function told(error: unknown, session: Session): unknown {
 
 /** A flag that may be given several times; its values in order, none of them empty. */
 export function addRepeatable(command: Command, flag: string, says: string): void {
-  addCollected(command, { flag, says, read: filled });
+  addCollected(command, { flag, says, collect: listOf(filled) });
 }
 
 /** Reads the value of a flag that names something: a script whose variable is empty has named nothing. */
@@ -106,10 +123,10 @@ export function addClearFlag(command: Command, parts: readonly string[]): void {
   addCollected(command, {
     flag: '--clear <what>',
     says: `take it away as a whole: ${choices}`,
-    read: (value) => {
+    collect: listOf((value) => {
       if (parts.includes(value)) return value;
       throw new InvalidArgumentError(`Allowed choices are ${choices}.`);
-    },
+    }),
   });
 }
 
@@ -118,15 +135,29 @@ export function isCleared({ clear }: ClearOptions, part: string): boolean {
   return clear?.includes(part) === true;
 }
 
-function addCollected(
+const repeatables = new WeakSet<Option>();
+
+interface Collected<Values> {
+  readonly flag: string;
+  readonly says: string;
+  /** Takes one more value; `before` is what it made of the earlier ones. */
+  readonly collect: (value: string, before?: Values) => Values;
+}
+
+/** A flag that may be given several times, and what becomes of its values. */
+export function addCollected<Values>(
   command: Command,
-  { flag, says, read }: { flag: string; says: string; read: (value: string) => string },
+  { flag, says, collect }: Collected<Values>,
 ): void {
-  command.option(
-    flag,
-    `${says} (repeatable)`,
-    (value: string, previous: readonly string[] = []) => [...previous, read(value)],
-  );
+  const option = new Option(flag, `${says} (repeatable)`).argParser(collect);
+  repeatables.add(option);
+  command.addOption(option);
+}
+
+function listOf(
+  read: (value: string) => string,
+): (value: string, before?: readonly string[]) => readonly string[] {
+  return (value, before = []) => [...before, read(value)];
 }
 
 /** `--cas`: only if the object is still the one that was looked at. */

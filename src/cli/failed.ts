@@ -32,11 +32,15 @@ const TRANSPORT_HINTS: Readonly<Record<TransportFailure, string>> = {
     'look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
   broken:
     'check http:// or https:// in the address, and that the server trusts the authority of --client-cert (tls.ca_file there); then look at the log of the server. If this was a write, it may have taken effect: read before you try again.',
-  unreadable: 'check the address: is this a Conclave server?',
+  unreadable:
+    'check the address: is this a Conclave server? If this was a write, it may have taken effect: read before you try again.',
 };
 
 const NO_TOKEN_SENT =
   'no token was sent: name one with --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.';
+
+const WRITE_RESET_FILE =
+  'write the number at the end of the message, a blank and a new UUID into the file acl-bootstrap-reset in the data folder of the leader, and run this again with that UUID.';
 
 /** The first row whose words the server's text holds, else the row of the status. */
 const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
@@ -52,8 +56,9 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
   ['must be bootstrapped', 'run `conclave acl bootstrap` to create the first management token.'],
   [
     'ACL bootstrap no longer allowed',
-    'use the management token that exists. If it is lost, write the number of the message, a blank and a new UUID into the file acl-bootstrap-reset in the data folder of the leader, and run this again with that UUID.',
+    `use the management token that exists. If it is lost, ${WRITE_RESET_FILE}`,
   ],
+  ['Invalid bootstrap reset index', WRITE_RESET_FILE],
   [
     'runs a release without this operation',
     'upgrade the servers that run the older release, and try again then; nothing was changed.',

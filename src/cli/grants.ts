@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import type { CallInput } from '../client/call-types.ts';
 import {
   addClearFlag,
+  addCollected,
   addRepeatable,
   type ClearOptions,
   filled,
@@ -53,14 +54,22 @@ export function addPolicyFlags(command: Command): void {
   addRepeatable(command, '--service-identity <name[:dc1,dc2]>', 'service identity');
   addRepeatable(command, '--node-identity <name:dc>', 'node identity');
   const templates: TemplateFlag[] = [];
-  command.option('--templated-policy <name>', 'templated policy (repeatable)', (name: string) => {
-    templates.push({ kind: 'template', name: filled(name) });
-    return templates;
+  addCollected(command, {
+    flag: '--templated-policy <name>',
+    says: 'templated policy',
+    collect: (name) => {
+      templates.push({ kind: 'template', name: filled(name) });
+      return templates;
+    },
   });
-  command.option('--var <name:value>', 'variable of the templated policy', (given: string) => {
-    const [name, value] = pairOf('--var', given, ':');
-    templates.push({ kind: 'variable', name, value });
-    return templates;
+  addCollected(command, {
+    flag: '--var <name:value>',
+    says: 'variable of the templated policy',
+    collect: (given) => {
+      const [name, value] = pairOf('--var', given, ':');
+      templates.push({ kind: 'variable', name, value });
+      return templates;
+    },
   });
 }
 

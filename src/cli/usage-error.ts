@@ -7,9 +7,13 @@ export class UsageError extends Error {
 
 /**
  * The value of a flag that may be left out. Throws UsageError for one that is empty or blank: a script whose
- * variable is empty would be given what no flag narrows down.
+ * variable is empty would be given what no flag narrows down. `instead` says how that is asked for.
  */
-export function notBlank(flag: string, value: string | undefined): string | undefined {
-  if (value?.trim() === '') throw new UsageError(`${flag} is empty`);
-  return value;
+export function notBlank(
+  flag: string,
+  value: string | undefined,
+  instead?: string,
+): string | undefined {
+  if (value?.trim() !== '') return value;
+  throw new UsageError(instead === undefined ? `${flag} is empty` : `${flag} is empty: ${instead}`);
 }

@@ -4,7 +4,7 @@
 
 import type { Endpoint } from '../api/endpoints/endpoint.ts';
 import { TEXT_ENDPOINTS } from '../api/endpoints/endpoints-node.ts';
-import { canAnswer } from './answer-shape.ts';
+import { valueIn } from './answer-shape.ts';
 import {
   type Answer,
   type CallArguments,
@@ -52,7 +52,7 @@ export function createClient(options: ClientOptions): Client {
     const response = await sent(request, options.transport);
     const asked = { method: request.method, path: new URL(request.url).pathname };
     if (!isAnswer(endpoint, response)) throw new ClientError(asked, response);
-    const value = TEXT_ENDPOINTS.has(name) ? response.text : parsed(endpoint, response);
+    const value = TEXT_ENDPOINTS.has(name) ? response.text : valueIn(endpoint.answer, response);
     return { value, meta: metaOf(response) };
   }
 
@@ -94,20 +94,4 @@ async function sent(request: TransportRequest, transport: Transport): Promise<Tr
     if (!isBroken || request.method !== 'GET') throw error;
     return transport.send(request);
   }
-}
-
-function parsed({ answer }: Endpoint, { status, text }: TransportResponse): unknown {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw new TransportError('unreadable', `status ${status}, but the answer is no JSON`, {
-      cause,
-    });
-  }
-  if (canAnswer(answer, value)) return value;
-  throw new TransportError(
-    'unreadable',
-    `status ${status}, but the answer is not what was asked for`,
-  );
 }

@@ -2,13 +2,15 @@
 // What the bytes mean, and whether they are whole, is looked at elsewhere.
 
 import type { Static } from 'typebox';
+import { ARCHIVE_TYPE } from '../api/bodies/schema.ts';
 import {
   SNAPSHOT_ENDPOINTS,
   type SnapshotEndpointName,
 } from '../api/endpoints/endpoints-operator.ts';
+import { unreadable, valueIn } from './answer-shape.ts';
 import type { Answer } from './call-types.ts';
 import { ClientError } from './client-error.ts';
-import { type StreamRequest, type StreamResponse, TransportError } from './transport.ts';
+import type { StreamRequest, StreamResponse } from './transport.ts';
 import { type ClientOptions, metaOf, requestOf } from './wire.ts';
 
 type Chunks = AsyncIterable<Uint8Array>;
@@ -38,12 +40,18 @@ export function snapshotCalls(options: ClientOptions): SnapshotCalls {
   return {
     save: async () => {
       const response = await exchanged('snapshot.save', undefined);
-      return { value: response.body, meta: metaOf(response) };
+      if (response.headers['content-type'] === ARCHIVE_TYPE) {
+        return { value: response.body, meta: metaOf(response) };
+      }
+      // Nobody wants more of it.
+      for await (const _ of response.body) break;
+      throw unreadable(response.status);
     },
     restore: async (archive) => {
-      const response = await exchanged('snapshot.restore', archive);
-      const text = await textOf(response.body);
-      return { value: parsed(text), meta: metaOf(response) };
+      const { status, headers, body } = await exchanged('snapshot.restore', archive);
+      const { answer } = SNAPSHOT_ENDPOINTS['snapshot.restore'];
+      const value = valueIn(answer, { status, text: await textOf(body) });
+      return { value: value as Restored, meta: metaOf({ headers }) };
     },
   };
 }
@@ -52,12 +60,4 @@ async function textOf(chunks: Chunks): Promise<string> {
   const parts: Uint8Array[] = [];
   for await (const chunk of chunks) parts.push(chunk);
   return Buffer.concat(parts).toString('utf8');
-}
-
-function parsed(text: string): Restored {
-  try {
-    return JSON.parse(text) as Restored;
-  } catch (error) {
-    throw new TransportError('unreadable', 'the answer is no JSON', { cause: error });
-  }
 }

@@ -61,13 +61,15 @@ function defaultQuery(
 }
 
 /**
- * Fills in the parameters. An empty one is a mistake of the caller: on the wire it would mean another
- * endpoint, which for a PUT is the one that creates.
+ * Fills in the parameters. An empty one, or dots that lead elsewhere, is a mistake of the caller: on the wire it would
+ * mean another endpoint, which for a PUT is the one that creates.
  */
 function pathOf(template: string, parameters: Readonly<Record<string, string>>): string {
   return template.replace(/:(\w+)/g, (_, name: string) => {
     const value = parameters[name] ?? '';
     if (value === '') throw new Error(`the path parameter ${name} of ${template} is empty`);
+    if (value === '.' || value === '..')
+      throw new Error(`the path parameter ${name} of ${template} is ${value}`);
     return encodeURIComponent(value);
   });
 }

@@ -202,7 +202,7 @@ export class NodeService {
       opens: (limitMs) => this.opening.opens(limitMs),
       remote: this.forwarding,
       federation: this.federation,
-      takeResetIndex: async (secret) =>
+      takeResetIndex: (secret) =>
         resetIndexOf(secret, (isForAsker) => platform.takeBootstrapReset(isForAsker)),
       authMethods: createAuthMethods({ http: https, clock, random, logger }),
       clock,

@@ -78,7 +78,7 @@ export interface ServiceDeps {
    * Reads the operator's reset index and deletes it, so that it works once. Undefined when there is none for whoever
    * asks for a token with this secret.
    */
-  takeResetIndex(secret: SecretId | undefined): Promise<number | undefined>;
+  takeResetIndex(secret: SecretId | undefined): number | undefined;
   readonly authMethods: AuthMethods;
   readonly clock: Clock;
   /** Milliseconds of the wall clock that a majority of the group's servers has come to; 0 where that is not known. */

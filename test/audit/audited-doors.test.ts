@@ -220,6 +220,8 @@ t.test('audit: a refusal says in which namespace something was tried', async (t)
   await list({ namespaceParameter: 'other' });
   await list({ namespaceParameter: '', namespaceHeader: '*' });
   await t.rejects(operations.run('token.create', { draft: { namespace: 'default' } }, by));
+  const mistyped = operations.run('policy.create', { draft: { namespace: 'No_Name' } }, by);
+  await t.rejects(mistyped);
   const bearer = { ...by, namespaceParameter: 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2hvcnQ' };
   await t.rejects(operations.run('token.create', { draft: {} }, bearer));
   const told = (await records()).map(({ operation, namespace, object, outcome }) => ({
@@ -230,6 +232,7 @@ t.test('audit: a refusal says in which namespace something was tried', async (t)
   t.same(told, [
     { ...refused, namespace: 'other' },
     { ...refused, operation: 'token.create', namespace: undefined, object },
+    { ...refused, operation: 'policy.create', namespace: undefined },
     { ...refused, operation: 'token.create', namespace: undefined },
   ]);
 });

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
+import { ARCHIVE_TYPE } from '../../src/api/bodies/schema.ts';
 import type { StreamRequest, StreamResponse } from '../../src/client/transport.ts';
 import { TransportError } from '../../src/client/transport.ts';
 import { isSealed, sealed, unsealed } from '../../src/platform-node/disk/sealed-archive.ts';
@@ -181,7 +182,10 @@ function server(given: Uint8Array = ARCHIVE): Script & { readonly received: Buff
     files: FILES,
     stream: async ({ method, body }: StreamRequest): Promise<StreamResponse> => {
       const headers = { 'x-service-index': '9' };
-      if (method === 'GET') return { status: 200, headers, body: inPieces(given, 1_000) };
+      if (method === 'GET') {
+        const ofArchive = { ...headers, 'content-type': ARCHIVE_TYPE };
+        return { status: 200, headers: ofArchive, body: inPieces(given, 1_000) };
+      }
       received.push(await allOf(body ?? inPieces(Buffer.alloc(0))));
       return { status: 200, headers, body: inPieces(Buffer.from('{"Index":42}')) };
     },
@@ -215,7 +219,7 @@ t.test('save: a connection that breaks leaves nothing', async (t) => {
   const breaking: Script = {
     stream: async () => ({
       status: 200,
-      headers: {},
+      headers: { 'content-type': ARCHIVE_TYPE },
       body: (async function* () {
         yield ARCHIVE.subarray(0, 100);
         throw new TransportError('broken', 'socket hang up');

@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
+import { ARCHIVE_TYPE } from '../../src/api/bodies/schema.ts';
 import { ENDPOINTS } from '../../src/api/endpoints/endpoints.ts';
 import { NODE_ENDPOINTS } from '../../src/api/endpoints/endpoints-node.ts';
 import {
@@ -90,6 +91,10 @@ t.test('a path parameter: is encoded, and refused when it is empty', async (t) =
     client.policy.update({ path: { id: '' }, body: { Name: 'x' } }),
     /id .* is empty/,
   );
+  for (const name of ['.', '..']) {
+    const body = { Type: 'jwt' };
+    await t.rejects(client.authMethod.update({ path: { name }, body }), /name .* is \.\.?$/);
+  }
   t.equal(requests.length, 1);
 });
 
@@ -123,6 +128,12 @@ t.test(
     for (const other of ['{"status":"created"}', '[]', 'true', 'null', '{}']) {
       t.equal(await failureOf(asked(other).policy.create({ body })), 'unreadable', other);
     }
+    for (const other of ['{"ok":true}', '{"ok":{}}', '[]', 'null']) {
+      t.equal(await failureOf(asked(other).templatedPolicy.list()), 'unreadable', other);
+    }
+    const removed = asked('false').operator.raftRemovePeer({ query: { id: ID } });
+    t.equal(await failureOf(removed), 'unreadable', 'it is said of what was done alone');
+    t.same((await asked('{}').templatedPolicy.list()).value, {});
     const less = asked('{"ID":"1","More":true}').policy.create({ body });
     t.same((await less).value, { ID: '1', More: true });
     t.same((await asked('[]').policy.list()).value, []);
@@ -374,10 +385,17 @@ t.test('streams: an answer that breaks off, or stops, is no answer', async (t) =
 t.test('snapshots: refusals are those of every other call', async (t) => {
   const requests: StreamRequest[] = [];
   const answers = [
-    { status: 200, headers: { 'x-service-index': '9' }, text: 'bytes' },
+    {
+      status: 200,
+      headers: { 'x-service-index': '9', 'content-type': ARCHIVE_TYPE },
+      text: 'bytes',
+    },
     { status: 403, headers: {}, text: 'Permission denied' },
+    { status: 200, headers: { 'content-type': 'text/html' }, text: '<html>' },
     { status: 200, headers: {}, text: '{"Index":42}' },
     { status: 200, headers: {}, text: 'no JSON' },
+    { status: 200, headers: {}, text: '{}' },
+    { status: 200, headers: {}, text: 'null' },
   ];
   const transport: Transport = {
     send: () => Promise.reject(new Error('not expected')),
@@ -393,12 +411,13 @@ t.test('snapshots: refusals are those of every other call', async (t) => {
   t.equal(saved.meta.index, 9);
   for await (const part of saved.value) t.equal(Buffer.from(part).toString(), 'bytes');
   await t.rejects(snapshot.save(), { status: 403, message: 'Permission denied' });
+  t.equal(await failureOf(snapshot.save()), 'unreadable', 'of another program');
   t.same((await snapshot.restore(inPieces(1, 'x'))).value, { Index: 42 });
-  t.equal(await failureOf(snapshot.restore(inPieces(1, 'x'))), 'unreadable');
-  t.same(
-    requests.map(({ method, url }) => `${method} ${url.slice(ADDRESS.length)}`),
-    ['GET /v1/snapshot?stale', 'GET /v1/snapshot?stale', 'PUT /v1/snapshot', 'PUT /v1/snapshot'],
-  );
+  for (const other of ['no JSON', 'without an index', 'nothing']) {
+    t.equal(await failureOf(snapshot.restore(inPieces(1, 'x'))), 'unreadable', other);
+  }
+  const asked = requests.map(({ method, url }) => `${method} ${url.slice(ADDRESS.length)}`);
+  t.same([...new Set(asked)], ['GET /v1/snapshot?stale', 'PUT /v1/snapshot']);
   t.equal(requests[0]?.headers['x-service-token'], 'a-secret');
 });
 

@@ -4,6 +4,7 @@
 import t from 'tap';
 import { RpcError } from '../../cluster/transport/rpc-error.ts';
 import type { AclError } from '../../src/acl/error.ts';
+import { answeringWith } from '../../src/node/calls/answer-questions.ts';
 import { decodeAnswer, encodeOutput, encodeQuestion } from '../../src/node/calls/call-frames.ts';
 import { Forwarding } from '../../src/node/calls/forwarding.ts';
 import { answeringDatacentersWith } from '../../src/node/federation/answer-datacenters.ts';
@@ -174,3 +175,72 @@ t.test(
     ends[0]!();
   },
 );
+
+/** What hangs at each of four places that carry or answer calls, of 16 that it takes. */
+const CARRIERS: readonly (readonly [name: string, (call: Call) => Promise<unknown>])[] = [
+  ['to other datacenters', toOtherDatacenters()],
+  ['of other datacenters', answered((options) => answeringDatacentersWith(options))],
+  ['to the leader', toTheLeader()],
+  ['of other servers', answered((options) => answeringWith(options))],
+];
+
+function toOtherDatacenters(): (call: Call) => Promise<unknown> {
+  const addresses = () => [{ host: 'one', port: 1 }];
+  const bounds = { countMax: 16, ackTimeoutMs: 5_000 };
+  const line = new DatacenterLine({ addresses, ...bounds, call: hangs });
+  return (call) => line.run('dc2', { name: 'token.delete', input: {}, call });
+}
+
+function toTheLeader(): (call: Call) => Promise<unknown> {
+  const line = { self: 1, leader: () => ({ node: 2, term: 1 }), onLeaderChanged: () => () => {} };
+  const forwarding = new Forwarding({
+    ...{ line: { ...line, call: hangs }, clock: new FakeClock() },
+    ...{ countMax: 16, ackTimeoutMs: 5_000 },
+  });
+  return (call) => forwarding.runAtLeader('token.delete', { accessorId: 'any' } as never, call);
+}
+
+function answered(
+  answering: (options: {
+    readonly door: Record<
+      'runForOther' | 'runForDatacenter' | 'changesWithin',
+      () => Promise<never>
+    >;
+    readonly countMax: number;
+    readonly random: FakeRandom;
+    readonly logger: Record<'debug' | 'info' | 'warn' | 'error', () => void>;
+  }) => (question: Uint8Array, from: string) => Promise<Uint8Array>,
+): (call: Call) => Promise<unknown> {
+  const answer = answering({
+    door: { runForOther: hangs, runForDatacenter: hangs, changesWithin: hangs },
+    ...{ countMax: 16, random: new FakeRandom() },
+    logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+  });
+  return async (call) => {
+    const question = encodeQuestion({ name: 'token.delete', input: {}, call });
+    return decodeAnswer(await answer(question, 'dc2'));
+  };
+}
+
+function hangs(): Promise<never> {
+  return new Promise(() => undefined);
+}
+
+for (const [name, carry] of CARRIERS) {
+  t.test(`places: whoever has others waited for leaves half of them (${name})`, async (test) => {
+    const refusedOf = async (calls: readonly Partial<Call>[]): Promise<number> => {
+      let refused = 0;
+      for (const more of calls) {
+        carry({ ...PLAIN_CALL, ...more }).catch(({ code }: AclError) => {
+          test.equal(code, 'unavailable');
+          refused += 1;
+        });
+      }
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      return refused;
+    };
+    const late = [{ ack: 'all' }, { ack: 'majority' }, { ackTimeoutMs: 600_000 }] as const;
+    test.equal(await refusedOf([...late, ...late, ...late, ...late]), 4);
+    test.equal(await refusedOf(Array.from({ length: 9 }, () => ({}))), 1);
+  });
+}

@@ -170,9 +170,9 @@ export async function createHarness(
     },
     takeResetIndex: (secret) => {
       const { resetIndex: given, resetSecret = secret } = harness;
-      if (resetSecret !== secret) return Promise.resolve(undefined);
+      if (resetSecret !== secret) return undefined;
       harness.resetIndex = undefined;
-      return Promise.resolve(given);
+      return given;
     },
     authMethods,
     clock,

@@ -114,6 +114,15 @@ t.test('divergence: says how many were forgotten where not all could be', async 
     'where none was, nothing is said of it',
   );
   left.proposes = () => {
+    left.state = { ...left.state, divergent: [{ epoch: 1, first: 2_001, last: 4_000 }] };
+    throw new AclError('unavailable', 'nothing was written');
+  };
+  t.equal(
+    await refusalOf(left.moving.discard(undefined, ASKER)),
+    'unavailable: nothing was written',
+    'nor where there are more than before',
+  );
+  left.proposes = () => {
     left.state = { ...left.state, divergent: [] };
   };
   t.equal(await left.moving.discard(undefined, ASKER), 'done');

@@ -3,7 +3,8 @@
 // what they would mean one after the other.
 
 import t from 'tap';
-import type { SecretId } from '../../src/acl/ids.ts';
+import { AclError } from '../../src/acl/error.ts';
+import { ANONYMOUS_ACCESSOR, type SecretId } from '../../src/acl/ids.ts';
 import type { ReadMeta } from '../../src/service/views.ts';
 import {
   allOf,
@@ -240,4 +241,43 @@ t.test('bootstrap: of two at once with one secret, both get the token', async (t
     await refusalOf(harness.run('token.read-self', {}, { secret: ROOT })),
     'token-unknown: token does not exist: ACL not found',
   );
+});
+
+t.test('bootstrap: of two at once with one secret, both get the token of a reset', async (t) => {
+  const harness = await createHarness();
+  const made = () => harness.machine.totals().tokens;
+  const before = made();
+  harness.resetIndex = harness.machine.bootstrapIndex();
+  harness.resetSecret = '2b778dd9-f5f1-6f29-b4b4-9a5fa948757a';
+  const boot = (secret: string | undefined) =>
+    refusalOf(harness.run('bootstrap', { secret }, { secret: undefined }));
+  const { resetSecret } = harness;
+  const other = '2b778dd9-f5f1-6f29-b4b4-9a5fa948757b';
+  const [first, stranger, second, third] = await Promise.all([
+    boot(resetSecret),
+    boot(undefined),
+    boot(resetSecret),
+    boot(other),
+  ]);
+  t.same([first, second], ['ok', 'ok']);
+  const refused = `permission-denied: Permission denied: ACL bootstrap no longer allowed (reset index: ${harness.machine.bootstrapIndex()})`;
+  t.same([stranger, third], [refused, refused]);
+  t.equal(made(), before + 1, 'and it is made once');
+});
+
+t.test('bootstrap: what a write has to wait for does not use the reset index up', async (t) => {
+  let closed: AclError | undefined;
+  const harness = await createHarness({}, { closedBecause: () => closed });
+  const resetIndex = harness.machine.bootstrapIndex();
+  harness.resetIndex = resetIndex;
+  const boot = () =>
+    refusalOf(harness.run('bootstrap', { secret: undefined }, { secret: undefined }));
+  closed = new AclError('unavailable', 'Nothing was written');
+  t.equal(await boot(), 'unavailable: Nothing was written');
+  t.equal(harness.resetIndex, resetIndex);
+  closed = undefined;
+  const draft = { description: 'changed in that moment' };
+  const changed = harness.run('token.update', { accessorId: ANONYMOUS_ACCESSOR, draft });
+  t.equal(await boot(), 'ok', 'whoever calls may be anybody, whose rights are being changed');
+  t.equal((await changed).value.token.description, draft.description);
 });

@@ -247,7 +247,7 @@ export class GroupServer {
       opens: () => Promise.resolve(),
       remote: this.forwarding,
       federation: loneDatacenter(settings.datacenter, () => this.machine.position()),
-      takeResetIndex: () => Promise.resolve(undefined),
+      takeResetIndex: () => undefined,
       authMethods,
       clock: this.#group.clock,
       agreedMs: () => Promise.resolve(this.#group.clock.wallMs()),

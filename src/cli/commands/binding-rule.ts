@@ -172,7 +172,8 @@ async function updateRule(
 
 /** The empty selector, which selects everybody, is asked for in a word of its own. */
 function selectorOf({ allIdentities, selector }: UpdateOptions): string | undefined {
-  if (allIdentities !== true) return notBlank('--selector', selector);
+  if (allIdentities !== true)
+    return notBlank('--selector', selector, '--all-identities stands for every one');
   if (selector === undefined) return '';
   throw new UsageError('give only one of --selector and --all-identities');
 }

@@ -98,10 +98,17 @@ function addContentFlags(command: Command): void {
   addRepeatable(command, '--valid-datacenter <name>', 'datacenter where it is valid; default: all');
 }
 
-/** What `--rules` stands for. Throws UsageError where it is empty: what a policy denies would go with what it gives. */
-function rulesOf({ surroundings }: Session, { rules }: ContentOptions): string | undefined {
+/**
+ * What `--rules` stands for. Throws UsageError where it is empty: what a policy denies would go with what it gives;
+ * and says what does that where it can be meant.
+ */
+function rulesOf(
+  { surroundings }: Session,
+  { rules }: ContentOptions,
+  instead?: string,
+): string | undefined {
   if (rules === undefined) return undefined;
-  return notBlank('--rules', textInput(surroundings, '--rules', rules));
+  return notBlank('--rules', textInput(surroundings, '--rules', rules), instead);
 }
 
 async function createPolicy(
@@ -137,7 +144,7 @@ async function updatePolicy(
   argument: string | undefined,
 ): Promise<void> {
   const { allDatacenters, validDatacenter: datacenters } = options;
-  const rules = rulesOf(session, options);
+  const rules = rulesOf(session, options, '--clear rules takes them away');
   if (allDatacenters === true && datacenters !== undefined)
     throw new UsageError('give only one of --valid-datacenter and --all-datacenters');
   const renamed = newNameOf(options, argument);

@@ -138,7 +138,7 @@ function addListFlags(command: Command): void {
 async function createToken(session: Session, options: CreateOptions): Promise<void> {
   if (options.local && session.connection.datacenter !== undefined)
     throw new UsageError(
-      '--local: the token is made in the datacenter of the server that is asked, whatever --dc says: name a server there with --http-addr',
+      '--local: the token is made in the datacenter of the server that is asked, whatever --dc says: name a server there with --http-addr, and leave --dc out',
     );
   const { value } = await session.client.token.create({
     body: {

@@ -7,7 +7,9 @@ import { AclError } from '../../acl/error.ts';
 import type { Door } from '../../service/create-operations.ts';
 import { OPERATION_TABLE } from '../../service/operation-table.ts';
 import type { OperationInput, OperationName } from '../../service/operations.ts';
-import { decodeQuestion, encodeOutput, encodeRefusal } from './call-frames.ts';
+import { decodeQuestion, encodeOutput, encodeRefusal, type Question } from './call-frames.ts';
+import { kindOfCall } from './call-limit.ts';
+import { CallPlaces } from './call-places.ts';
 import { type Teller, toldError } from './told-error.ts';
 
 export interface AnsweringOptions {
@@ -27,22 +29,26 @@ export function answeringWith(
     ...{ random, place: 'leader' },
     log: (fields) => logger.error(fields, 'a write of another server failed'),
   };
-  let count = 0;
-  return async (question) => {
-    if (count >= options.countMax) return encodeRefusal(tooMany(count));
-    count += 1;
+  const places = new CallPlaces(options.countMax);
+  return async (bytes) => {
+    let giveBack: (() => void) | undefined;
     try {
+      const question = decodeQuestion(bytes);
+      giveBack = places.take(kindOfCall(question));
+      if (giveBack === undefined) throw tooMany(places.count);
       return encodeOutput(await run(options, question));
     } catch (error) {
       return encodeRefusal(toldError(error, teller));
     } finally {
-      count -= 1;
+      giveBack?.();
     }
   };
 }
 
-async function run({ door }: AnsweringOptions, question: Uint8Array): Promise<unknown> {
-  const { name, input, call, term } = decodeQuestion(question);
+async function run(
+  { door }: AnsweringOptions,
+  { name, input, call, term }: Question,
+): Promise<unknown> {
   const isOurs = Object.hasOwn(OPERATION_TABLE, name) && isForLeader(name as OperationName);
   if (!isOurs)
     throw new AclError('unavailable', 'the leader runs a release without this operation');

@@ -1,9 +1,11 @@
-// How long a server waits for what another one does for it.
+// How long a server waits for what another one does for it, and which place that takes.
 
+import type { Call } from '../../service/call.ts';
 import type { Errand } from '../../service/datacenters/federation.ts';
 import { OPERATION_TABLE } from '../../service/operation-table.ts';
 import type { OperationName } from '../../service/operations.ts';
 import { ackLimitMs } from '../../service/writes/acknowledge.ts';
+import type { CallKind } from './call-places.ts';
 
 /** An operation that asks an identity provider takes its time; beyond this nobody waits for it. */
 export const CALL_MAX_MS = 30_000;
@@ -20,8 +22,21 @@ export function callLimitMs(
   return CALL_MAX_MS + Math.ceil(ackLimitMs(call, { ackTimeoutMs }));
 }
 
+/** By what its caller asked for; what is of a later release counts as a write. */
+export function kindOfCall({
+  name,
+  call,
+}: {
+  readonly name: string;
+  readonly call: Pick<Call, 'ack' | 'ackTimeoutMs'>;
+}): CallKind {
+  if (isReadOf(name)) return 'read';
+  const { ack = 'primary', ackTimeoutMs } = call;
+  return ack === 'primary' && ackTimeoutMs === undefined ? 'write' : 'late';
+}
+
 /** Whether the operation of that name changes nothing; false for one of a later release. */
-export function isReadOf(name: string): boolean {
+function isReadOf(name: string): boolean {
   return (
     Object.hasOwn(OPERATION_TABLE, name) && OPERATION_TABLE[name as OperationName].kind === 'read'
   );

@@ -1,14 +1,21 @@
-// Places of calls between datacenters, at either end. Whoever has no token may read, too, and wait for what is read:
-// however many do, writes find places, and revocations are among them.
+// Places of calls between servers, at either end. Whoever has no token may read, too, and wait for what is read; and
+// whoever may write anything may have other datacenters waited for, for minutes while one is away: however many do,
+// writes find places, and revocations are among them.
 
-export type CallKind = 'write' | 'read' | 'wait';
+/** `late`: a write that waits for other datacenters because its caller says so, or for as long as that one says. */
+export type CallKind = 'write' | 'late' | 'read' | 'wait';
 
 /** Of all places: so many are taken by calls of that kind at most. */
-const SHARES: Readonly<Record<CallKind, number>> = { write: 1, read: 1 / 2, wait: 1 / 4 };
+const SHARES: Readonly<Record<CallKind, number>> = {
+  write: 1,
+  late: 1 / 2,
+  read: 1 / 2,
+  wait: 1 / 4,
+};
 
 export class CallPlaces {
   readonly #countMax: number;
-  readonly #taken: Record<CallKind, number> = { write: 0, read: 0, wait: 0 };
+  readonly #taken: Record<CallKind, number> = { write: 0, late: 0, read: 0, wait: 0 };
 
   constructor(countMax: number) {
     this.#countMax = countMax;
@@ -16,8 +23,8 @@ export class CallPlaces {
 
   /** Calls under way. */
   get count(): number {
-    const { write, read, wait } = this.#taken;
-    return write + read + wait;
+    const { write, late, read, wait } = this.#taken;
+    return write + late + read + wait;
   }
 
   /** Gives what gives the place back, to be called once; undefined where there is none. */

@@ -11,7 +11,8 @@ import type { Call } from '../../service/call.ts';
 import type { OperationInput, OperationName, OperationOutput } from '../../service/operations.ts';
 import { LeaderAway, type Remote } from '../../service/remote.ts';
 import { decodeAnswer, encodeQuestion } from './call-frames.ts';
-import { CALL_MAX_MS, callLimitMs } from './call-limit.ts';
+import { CALL_MAX_MS, callLimitMs, kindOfCall } from './call-limit.ts';
+import { type CallKind, CallPlaces } from './call-places.ts';
 
 /** The method of the leader by which operations run. */
 export const OPERATION_METHOD = 'service.operation';
@@ -45,6 +46,12 @@ export interface ForwardingOptions {
   readonly ackTimeoutMs: number;
 }
 
+interface Asking {
+  readonly method: string;
+  readonly limitMs: number;
+  readonly kind: CallKind;
+}
+
 interface Waiting {
   readonly to: NodeId;
   giveUp(): void;
@@ -53,11 +60,13 @@ interface Waiting {
 export class Forwarding implements Remote {
   readonly #options: ForwardingOptions;
   readonly #calls = new Set<Waiting>();
+  readonly #places: CallPlaces;
   readonly #wakes = new Set<() => void>();
   readonly #stopListening: () => void;
 
   constructor(options: ForwardingOptions) {
     this.#options = options;
+    this.#places = new CallPlaces(options.countMax);
     this.#stopListening = options.line.onLeaderChanged(() => this.#onLeaderChanged());
   }
 
@@ -74,7 +83,8 @@ export class Forwarding implements Remote {
     // A question that was held up on its way must not be answered in a later reign: whoever asked may have
     // been refused by another leader since, and told its client so.
     const limitMs = callLimitMs({ name, call }, this.#options.ackTimeoutMs);
-    const answer = await this.#ask(OPERATION_METHOD, limitMs, (term) =>
+    const kind = kindOfCall({ name, call });
+    const answer = await this.#ask({ method: OPERATION_METHOD, limitMs, kind }, (term) =>
       encodeQuestion({ name, input, call, term }),
     );
     return decodeAnswer(answer) as OperationOutput<Name>;
@@ -86,26 +96,28 @@ export class Forwarding implements Remote {
 
   /** Asks the leader by one of its methods. Rejects as `Remote` says. */
   ask(method: string, payload: Uint8Array, limitMs = CALL_MAX_MS): Promise<Uint8Array> {
-    return this.#ask(method, limitMs, () => payload);
+    return this.#ask({ method, limitMs, kind: 'write' }, () => payload);
   }
 
   async #ask(
-    method: string,
-    deadlineMs: number,
+    { method, limitMs: deadlineMs, kind }: Asking,
     payloadFor: (term: number) => Uint8Array,
   ): Promise<Uint8Array> {
-    const { line, countMax } = this.#options;
+    const { line } = this.#options;
     const leader = line.leader();
     if (leader === undefined || leader.node === line.self) throw new LeaderAway();
-    if (this.#calls.size >= countMax) {
-      throw new AclError('unavailable', `${countMax} writes wait for the leader already`);
+    const giveBack = this.#places.take(kind);
+    if (giveBack === undefined) {
+      throw new AclError('unavailable', `${this.#places.count} writes wait for the leader already`);
     }
-    const payload = payloadFor(leader.term);
-    const answer = line.call(leader.node, { method, payload, deadlineMs, hops: 0 });
     try {
+      const payload = payloadFor(leader.term);
+      const answer = line.call(leader.node, { method, payload, deadlineMs, hops: 0 });
       return await this.#unlessReplaced(leader.node, answer);
     } catch (error) {
       throw refusalOf(error);
+    } finally {
+      giveBack();
     }
   }
 

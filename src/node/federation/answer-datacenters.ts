@@ -14,7 +14,7 @@ import {
   encodeRefusal,
   type Question,
 } from '../calls/call-frames.ts';
-import { isReadOf } from '../calls/call-limit.ts';
+import { kindOfCall } from '../calls/call-limit.ts';
 import { type CallKind, CallPlaces } from '../calls/call-places.ts';
 import { type Teller, toldError } from '../calls/told-error.ts';
 import { WAIT_PIECE_MS, WAIT_QUESTION } from './datacenter-line.ts';
@@ -56,9 +56,8 @@ export function answeringDatacentersWith(
   };
 }
 
-function kindOf({ name }: Question): CallKind {
-  if (name === WAIT_QUESTION) return 'wait';
-  return isReadOf(name) ? 'read' : 'write';
+function kindOf(question: Question): CallKind {
+  return question.name === WAIT_QUESTION ? 'wait' : kindOfCall(question);
 }
 
 interface WaitInput {

@@ -13,7 +13,7 @@ import {
   type WaitThere,
 } from '../../service/datacenters/federation.ts';
 import { decodeAnswer, encodeQuestion } from '../calls/call-frames.ts';
-import { CALL_MAX_MS, callLimitMs, isReadOf } from '../calls/call-limit.ts';
+import { CALL_MAX_MS, callLimitMs, kindOfCall } from '../calls/call-limit.ts';
 import { type CallKind, CallPlaces } from '../calls/call-places.ts';
 import { textOfAddress } from '../settings/net-address.ts';
 
@@ -70,7 +70,7 @@ export class DatacenterLine {
     method = DATACENTER_METHOD,
   ): Promise<unknown> {
     const payload = encodeQuestion({ name, input, call });
-    const kind = isReadOf(name) ? 'read' : 'write';
+    const kind = kindOfCall({ name, call });
     const deadlineMs = callLimitMs({ name, call }, this.#options.ackTimeoutMs);
     const answer = this.#ask({ datacenter, payload, method, deadlineMs, kind });
     return decodeAnswer(await answer);
@@ -143,7 +143,8 @@ function isUndone({ code }: RpcError): boolean {
 /** Never repeats what was sent. */
 function refusalOf(cause: RpcError, kind: CallKind): AclError {
   if (cause.code === 'too-large') return new AclError('body-too-large', cause.message, { cause });
-  const what = kind === 'write' ? 'whether the write took effect is not known' : 'nothing was read';
+  const isWrite = kind === 'write' || kind === 'late';
+  const what = isWrite ? 'whether the write took effect is not known' : 'nothing was read';
   return new AclError('outcome-unknown', `${what}: ${cause.message}`, { cause });
 }
 

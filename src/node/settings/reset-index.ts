@@ -6,7 +6,8 @@ import type { SecretId } from '../../acl/ids.ts';
 
 type Take = (isForAsker: (text: string) => boolean) => string | undefined;
 
-const FILE = /^(\d{1,15})(?:\s+(\S+))?$/;
+/** An index with the end of its line, or with a secret. A blank alone stands for a secret that was not put in. */
+const FILE = /^\s*(\d{1,15})(?:[\r\n]*|\s+(\S+)\s*)$/;
 /** Nothing, or an index and a blank: it is being written, and a secret may be on its way. */
 const BEGUN = /^(?:\d{1,15}[ \t]+)?$/;
 
@@ -20,7 +21,7 @@ export function resetIndexOf(secret: SecretId | undefined, take: Take): number |
   taken(() =>
     take((found) => {
       if (BEGUN.test(found)) return false;
-      const [, digits, named = secret] = FILE.exec(found.trim()) ?? [];
+      const [, digits, named = secret] = FILE.exec(found) ?? [];
       const isForAsker = digits !== undefined && named === secret;
       if (digits === undefined) index = Number.NaN;
       else if (isForAsker) index = Number(digits);

@@ -12,6 +12,7 @@ import {
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import type { Request, Service } from '../service.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
+import { BOOTSTRAP } from '../writes/under-way.ts';
 import { tokenViewOf } from './make-views.ts';
 
 /** Needs no token, so the door takes no request id: guessing one must not give the answer to another. */
@@ -23,22 +24,8 @@ export async function bootstrap(
   const secret = isGiven(input.secret) ? requireBootstrapSecret(input.secret) : undefined;
   const again = secret && bootstrappedBefore(service, secret);
   if (again !== undefined) return again;
-  try {
-    return await bootstrapNow(service, secret, request);
-  } catch (error) {
-    // Another request with the same secret may have been faster.
-    const meanwhile = secret && bootstrappedBefore(service, secret);
-    if (meanwhile === undefined) throw error;
-    return meanwhile;
-  }
-}
-
-async function bootstrapNow(
-  service: Service,
-  secret: SecretId | undefined,
-  request: Request,
-): Promise<OperationOutput<'bootstrap'>> {
-  const resetIndex = await requireAllowed(service, secret);
+  requireWritable(service, request);
+  const resetIndex = requireAllowed(service, secret);
   if (secret !== undefined && service.view.idInUse(secret)) {
     throw new AclError(
       'duplicate',
@@ -56,6 +43,19 @@ async function bootstrapNow(
   return result;
 }
 
+/**
+ * Whatever keeps a change out of the log keeps it out before the reset index is used up: another bootstrap, too, which
+ * has taken it and may have the same secret. Throws why not, and Overtaken.
+ */
+function requireWritable(
+  { underWay, callers, federation }: Service,
+  { call }: Pick<Request, 'call'>,
+): void {
+  underWay.requireQuiet(() => [BOOTSTRAP, ...callers.rootsOf(call.secret)]);
+  const closed = federation.closedBecause();
+  if (closed !== undefined) throw closed;
+}
+
 /** The answer of the last bootstrap, for who knows its secret. */
 function bootstrappedBefore(
   service: Service,
@@ -68,14 +68,11 @@ function bootstrappedBefore(
   return { value, meta: { ...nothingDeleted(service).meta, replayed: true } };
 }
 
-/** The reset index to send along, if one is needed. Rejects when there was a bootstrap and no reset. */
-async function requireAllowed(
-  service: Service,
-  secret: SecretId | undefined,
-): Promise<number | undefined> {
+/** The reset index to send along, if one is needed. Throws when there was a bootstrap and no reset. */
+function requireAllowed(service: Service, secret: SecretId | undefined): number | undefined {
   const bootstrapIndex = service.view.bootstrapIndex();
   if (bootstrapIndex === undefined) return undefined;
-  const given = await service.takeResetIndex(secret);
+  const given = service.takeResetIndex(secret);
   if (given === undefined) {
     throw new AclError(
       'permission-denied',
@@ -84,7 +81,7 @@ async function requireAllowed(
   }
   if (given === bootstrapIndex) return given;
   const specified = Number.isNaN(given)
-    ? 'the file acl-bootstrap-reset of the leader does not begin with a number'
+    ? 'the file acl-bootstrap-reset of the leader holds neither a number nor a number and a secret'
     : `specified ${given}`;
   throw invalid(`Invalid bootstrap reset index (${specified}, reset index: ${bootstrapIndex})`);
 }

@@ -172,8 +172,8 @@ export class MovingPrimary {
   /** `count`: of those that were to be forgotten. */
   #stoppedHalfway(count: number, cause: unknown): unknown {
     const done = count - this.#unsettledCount;
-    // Another leader, or a later try, goes on from there.
-    if (done === 0 || !(cause instanceof AclError) || cause instanceof LeaderAway) return cause;
+    // Another leader, or a later try, goes on from there. There may be more by now than there were.
+    if (done <= 0 || !(cause instanceof AclError) || cause instanceof LeaderAway) return cause;
     const says = `${done} of ${count} entries are forgotten, and the same command goes on with the others`;
     return new AclError(cause.code, `${says}: ${cause.message}`, { cause });
   }

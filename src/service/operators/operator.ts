@@ -316,8 +316,8 @@ class CheckedOperator implements OperatorDoor {
     const query = { resource, access, segment: '', namespace: DEFAULT_NAMESPACE } as const;
     if (caller.authorizer.decide(query) === 'allow') return caller.token.accessorId;
     metrics.count('acl.denied', { reason: 'permission-denied' });
+    if (resource === 'operator') throw permissionDenied(caller, right);
     // Whoever takes the state takes every secret in it: there is no lesser right to it.
-    if (resource !== 'snapshot') throw permissionDenied(caller, right);
     throw permissionDenied(caller, 'acl:write', { decidedIn: DEFAULT_NAMESPACE });
   }
 }

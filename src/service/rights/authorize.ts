@@ -37,8 +37,10 @@ export function authorizeToken(
   { call }: Request,
 ): OperationOutput<'token.authorize'> {
   const caller = service.callers.resolve(call.secret);
+  // What is wrong with the question is told before anything that depends on whether there is such a token.
+  const home = homeOf(service, call, caller);
   const token = service.view.token(accessorId);
-  requireAcl(caller, 'read', token?.namespace ?? homeOf(service, call, caller));
+  requireAcl(caller, 'read', token?.namespace ?? home);
   if (token === undefined) requireLookupUuid('token', accessorId);
   else if (isExpired(token, service.clock.wallMs())) throw tokenExpired('read');
   if (token === undefined || service.callers.isVoid(token)) throw tokenMissing();

@@ -126,6 +126,8 @@ export class UnderWay {
   /** What is new gives and takes nothing that anybody has; tokens that are reaped are void already. */
   #keysOf(change: Change): readonly string[] {
     switch (change.type) {
+      case 'bootstrap':
+        return [BOOTSTRAP];
       case 'token.set':
         return change.presence === 'update'
           ? [dependencyOf('tokens', change.token.accessorId)]
@@ -163,6 +165,9 @@ export class UnderWay {
 
 /** Stands for each object there is. */
 const EVERYTHING = 'everything';
+
+/** Stands for whether there was a bootstrap. */
+export const BOOTSTRAP = 'bootstrap';
 
 const TABLE_BY_KIND = {
   token: 'tokens',

@@ -4,6 +4,7 @@ import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import t from 'tap';
+import { ARCHIVE_TYPE } from '../../../src/api/bodies/schema.ts';
 import { readTextFile, writeSecretFile } from '../../../src/platform-node/disk/files.ts';
 import { POLICY_ID, SECRET, TOKEN, TOKEN_ID } from '../fixtures.ts';
 import { problem, run } from '../harness.ts';
@@ -165,7 +166,7 @@ t.test(
     const { status, err } = await run(['snapshot', 'save', '-'], {
       stream: async () => ({
         status: 200,
-        headers: {},
+        headers: { 'content-type': ARCHIVE_TYPE },
         body: Readable.from([Buffer.from('archive')]),
       }),
       writeOut: failing,

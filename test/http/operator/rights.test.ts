@@ -117,6 +117,22 @@ t.test('divergence: is not made anew by whoever loses the right in that moment',
   }
 });
 
+t.test(
+  'rights: whoever may write ACLs in a namespace alone is told that it is elsewhere',
+  async (t) => {
+    const { operator, harness } = await operatorServer();
+    await harness.run('namespace.create', { draft: { name: 'team' } });
+    const rules = 'operator = "write" namespace "team" { acl = "write" }';
+    const policies = [{ id: await newPolicy(harness, 'team', rules) }];
+    const { secretId: secret } = await newToken(harness, { namespace: 'team', policies });
+    const call = { ...CALL, secret };
+    const wish = { position: { epoch: 1, seq: 7 }, cas: undefined };
+    const says = /lacks permission 'acl:write' outside its namespace "team"$/;
+    t.match(await refusalOf(operator.run('divergence-resubmit', wish, call)), says);
+    t.match(await refusalOf(operator.save(call)), says);
+  },
+);
+
 t.test('restore: waits for what is taken from its caller in that moment', async (t) => {
   const { operator, archives, harness } = await operatorServer();
   const policies = [{ id: await newPolicy(harness, 'admin', 'acl = "write"') }];

@@ -187,6 +187,17 @@ t.test('authorize: of a token that is named by its accessor id', async (t) => {
     'nor its namespace',
   );
 
+  const items = [web];
+  for (const named of ['*', 'no name', 'nowhere']) {
+    const asStranger = { secret: undefined, namespaceParameter: named };
+    const [known, unknown] = [inTeam.accessorId, '99999999-9999-9999-9999-999999999999'].map((id) =>
+      refusalOf(
+        harness.run('token.authorize', { accessorId: id, items, explain: true }, asStranger),
+      ),
+    );
+    t.equal(await known, await unknown, `${named}: nor whether there is such a token`);
+  }
+
   const [[there], [here]] = [await ask(inTeam.accessorId, ROOT), await ask(accessorId, ROOT)];
   t.same([there?.allow, here?.allow], [false, true], 'each in its own namespace');
   const elsewhere = { ...web, namespace: 'team' };

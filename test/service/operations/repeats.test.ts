@@ -117,7 +117,7 @@ t.test(
     harness.resetIndex = Number.NaN;
     t.equal(
       await refusalOf(boot(undefined)),
-      `invalid: Invalid bootstrap reset index (the file acl-bootstrap-reset of the leader does not begin with a number, reset index: ${index})`,
+      `invalid: Invalid bootstrap reset index (the file acl-bootstrap-reset of the leader holds neither a number nor a number and a secret, reset index: ${index})`,
     );
     harness.resetIndex = index;
     const second = (await boot(undefined)).value.token;
