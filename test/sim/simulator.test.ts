@@ -102,6 +102,14 @@ const SAVED: readonly {
     subject: 'datacenters',
     cuts: { ...WHOLE, only: [10, 28, 29], clientCount: 1, keepsAll: true, hasNoRestores: true },
   },
+  // Here they said that it had promised the next reign to another one, and how to take that back.
+  {
+    seed: 1_100_667,
+    subject: 'datacenters',
+    cuts: { ...WHOLE, only: [3, 15, 29, 33], clientCount: 1, keepsAll: true, hasNoRestores: true },
+  },
+  // Nobody had anything of the reign, and the operator did not take it back as he was told.
+  { seed: 1_204_403, subject: 'datacenters', cuts: WHOLE },
 ];
 
 const SNAPSHOT_SEED = 503;

@@ -212,8 +212,13 @@ export class FederationChecks implements SitesWatch {
   mayPutBack(place: number): boolean {
     const promised = this.#maxPromised(this.#sites[place]!);
     const all = this.#sites.flat().map((host) => this.replicationOf(host));
+    const { at: furthest } = this.head(this.#sites.flat()) ?? {};
+    const log = furthest === undefined ? [] : this.chain.upTo(textOf(furthest.cursor.hash));
+    const hashes = new Set(log.map(({ hash }) => hash));
     return all.every((at) => {
       if (at === undefined || at.isDiverged || at.maxEpochPromised < promised) return false;
+      // What is beside it is set apart by whoever wrote it, and by nobody else.
+      if (!hashes.has(textOf(at.cursor.hash))) return false;
       const knows =
         this.#lastList === undefined ||
         this.chain.upTo(textOf(at.cursor.hash)).includes(this.#lastList);

@@ -51,6 +51,8 @@ const LINE_MAX_MS = 150;
 const SAID: readonly number[] = [200, 400, 503, 504];
 const NAMED =
   /: its data folders are of an earlier day\. `conclave operator promote (\S+) --election`, asked at \1, /;
+/** Where nobody has anything of the reign that was lost. */
+const TAKEN_BACK = /`conclave operator promote (\S+) --election` takes it back$/;
 
 export class CopyKeeper {
   readonly #options: CopyKeeperOptions;
@@ -161,7 +163,7 @@ export class CopyKeeper {
     const said = await this.#ask(leader, { method: 'GET' });
     if (said?.status !== 200) return;
     const { Closed: closed } = JSON.parse(said.text) as { readonly Closed: string };
-    const named = NAMED.exec(closed)?.[1];
+    const named = NAMED.exec(closed)?.[1] ?? TAKEN_BACK.exec(closed)?.[1];
     if (named === undefined) return;
     world.trace.mark(mark);
     const site = sites.find((_, place) => siteName(place) === named);
