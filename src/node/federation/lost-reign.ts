@@ -1,6 +1,7 @@
 // Other datacenters have more of the reigns of the primary than that one has itself: the disk of the primary was put
 // back to an earlier state. What it wrote now would stand in the places of what it had acknowledged, revocations among
-// it, and it could not follow those who still have that. Where that state knows nothing of the reign, nobody is primary.
+// it, and it could not follow those who still have that. Where that state knows nothing of the reign, nobody is
+// primary.
 
 import { must } from '../../../cluster/base/assert.ts';
 import { positionText } from '../../../cluster/federation/global-log.ts';
