@@ -14,7 +14,7 @@ export const LOAD_MAX_MS = REQUEST_TIMEOUT_MS + 2_000;
 export const SHARERS_MAX = 1024;
 const ENTRIES_MAX = 128;
 /** Of the documents that are kept, as JSON, and of what they are kept by: whoever writes auth methods chooses them. */
-export const KEPT_CHARS_MAX = 8 * 1024 * 1024;
+const KEPT_CHARS_MAX = 8 * 1024 * 1024;
 
 interface Entry<T> {
   readonly value: T;
