@@ -1,6 +1,7 @@
 // Processes that the benchmark measures, each ended by its id.
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { endWithProcess } from '../exit-at-signals.ts';
 import { anonymousMib, processorMs } from './process-figures.ts';
 
 export interface Child {
@@ -58,13 +59,6 @@ export function startChild(plan: ChildPlan): Promise<Child> {
     });
     child.stdin?.end(plan.input ?? '');
   });
-}
-
-/** Whoever is told to stop leaves nothing behind that it has started. */
-function endWithProcess(child: ChildProcess): void {
-  const kill = (): void => void child.kill('SIGKILL');
-  process.prependOnceListener('exit', kill);
-  child.once('close', () => process.off('exit', kill));
 }
 
 /** Of a server, as it says where it listens. */

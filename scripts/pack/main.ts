@@ -2,6 +2,7 @@
 // more than half a second at each start. What a native package loads stays where it is. `scripts/setup.mjs`
 // runs this once, behind the compiler.
 
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -33,7 +34,12 @@ const STARTED_WITH: readonly (readonly string[])[] = [
 
 await packProgram();
 await packEntries();
-for (const options of STARTED_WITH) await keepCode(options);
+const kept = new Set<string>();
+for (const options of STARTED_WITH) {
+  const tag = codeTagWith(options);
+  if (!kept.has(tag)) await keepCode(options);
+  kept.add(tag);
+}
 
 /** One script, because the engine gives the code that it compiled of a script only. */
 async function packProgram(): Promise<void> {
@@ -68,6 +74,12 @@ async function packEntries(): Promise<void> {
   });
   // The compiler writes plain files; this one is started by its name.
   chmodSync(join(built, 'main.js'), 0o755);
+}
+
+/** Whoever starts with an equal one takes the same code. Newer engines leave out what changes no code. */
+function codeTagWith(nodeOptions: readonly string[]): string {
+  const says = 'process.stdout.write(String(require("node:v8").cachedDataVersionTag()))';
+  return execFileSync(process.execPath, [...nodeOptions, '--eval', says], { encoding: 'utf8' });
 }
 
 /** Lets a server start and stop, and keeps what was compiled for it. */

@@ -93,6 +93,10 @@ const OF_ONE_RUN: readonly string[] = [
   ],
   ...['trace', 'badDay'],
 ];
+/** What is said of many, and would be passed over in one. */
+const OF_MANY_RUNS: readonly string[] = ['seeds', 'from', 'minutes', 'jobs', 'mutants'];
+/** What a hunt for planted bugs decides by itself: each has the subject that shows it. */
+const OF_A_SWEEP: readonly string[] = ['minutes', 'subject'];
 const options = program.opts<Options>();
 refuseIdleOptions();
 
@@ -117,14 +121,21 @@ process.exitCode = isSound ? 0 : 1;
 
 /** Ends the process where an option would do nothing. */
 function refuseIdleOptions(): void {
-  if (options.seed !== undefined) return;
+  const isOfOne = options.seed !== undefined;
+  const isHunt = options.mutants !== undefined;
+  refuseGiven(isOfOne ? OF_MANY_RUNS : OF_ONE_RUN, isOfOne ? 'contradicts --seed' : 'needs --seed');
+  if (isHunt) refuseGiven(OF_A_SWEEP, 'contradicts --mutants');
+  if (options.seeds?.from !== undefined) refuseGiven(['from'], 'contradicts a range of --seeds');
+  if (options.mutant !== undefined && !isOfOne && !isHunt)
+    program.error('error: --mutant needs --seed or --mutants');
+}
+
+function refuseGiven(names: readonly string[], why: string): void {
   for (const option of program.options) {
     const name = option.attributeName();
     const isGiven = program.getOptionValueSource(name) === 'cli';
-    if (isGiven && OF_ONE_RUN.includes(name)) program.error(`error: ${option.long} needs --seed`);
+    if (isGiven && names.includes(name)) program.error(`error: ${option.long} ${why}`);
   }
-  if (options.mutant !== undefined && options.mutants === undefined)
-    program.error('error: --mutant needs --seed or --mutants');
 }
 
 async function overSeeds(range: SeedRange): Promise<boolean> {

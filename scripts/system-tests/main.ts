@@ -3,7 +3,7 @@
 
 import { join } from 'node:path';
 import { scriptProgram, wholeNumber } from '../script-program.ts';
-import { killRunningFiles, runFile } from '../tests/run-file.ts';
+import { endRunningFiles, runFile } from '../tests/run-file.ts';
 
 const TESTS = ['local-cluster', 'datacenters'];
 /** What was compiled: this file lies two folders below. */
@@ -22,11 +22,10 @@ scriptProgram(
   .parse();
 
 let isGivenUp = false;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     isGivenUp = true;
-    // It ends its servers, and then itself.
-    killRunningFiles('SIGTERM');
+    void endRunningFiles();
   });
 }
 for (const name of TESTS) {

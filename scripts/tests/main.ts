@@ -1,9 +1,10 @@
 // `npm test`: the compiled test files, a few at a time, each a process of its own. Exit status 0: all of them
 // passed.
 
+import { constants } from 'node:os';
 import { join, relative } from 'node:path';
 import { scriptProgram, wholeNumber } from '../script-program.ts';
-import { type FileResult, killRunningFiles, runFile } from './run-file.ts';
+import { endRunningFiles, type FileResult, runFile } from './run-file.ts';
 import { testFilesBelow, testFilesNamed } from './test-files.ts';
 
 interface Options {
@@ -26,8 +27,11 @@ const program = scriptProgram(
   .parse();
 const { jobs, timeout, again } = program.opts<Options>();
 
-process.once('SIGINT', () => giveUp(130));
-process.once('SIGTERM', () => giveUp(143));
+let isGivenUp = false;
+// Each may come several times: npm repeats what the terminal sent already.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => void giveUp(128 + constants.signals[signal]));
+}
 
 const paths = program.args;
 const files = paths.length === 0 ? testFilesBelow(FOLDER) : paths.flatMap(testFilesNamed);
@@ -70,6 +74,7 @@ async function runAll(files: readonly string[], atATime: number): Promise<FileRe
   const runOn = async (next: () => string | undefined): Promise<void> => {
     for (let file = next(); file !== undefined; file = next()) {
       const result = await runFile(file, { timeoutSeconds: timeout });
+      if (isGivenUp) return;
       ended.push(result);
       printResult(result, `${ended.length}/${files.length}`);
     }
@@ -106,7 +111,9 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-function giveUp(status: number): void {
-  killRunningFiles();
+/** They end what they have started, and then themselves. */
+async function giveUp(status: number): Promise<void> {
+  isGivenUp = true;
+  await endRunningFiles();
   process.exit(status);
 }

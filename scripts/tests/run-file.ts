@@ -35,6 +35,9 @@ const GRACE_SECONDS = 30;
 /** Behind the end of a file, for what it printed last. */
 const PRINTED_MS = 5_000;
 
+/** For a file that is told to stop. */
+const STOP_MS = 20_000;
+
 const running = new Set<ReturnType<typeof spawn>>();
 
 /**
@@ -89,9 +92,21 @@ export function runFile(
   });
 }
 
-/** Ends what runs: nobody waits for it any more. */
-export function killRunningFiles(signal: NodeJS.Signals = 'SIGKILL'): void {
-  for (const child of running) child.kill(signal);
+/**
+ * Has all that runs end what it has started, and then itself; whoever takes too long for that is killed. Resolves
+ * when all have ended.
+ */
+export async function endRunningFiles(): Promise<void> {
+  await Promise.all(
+    [...running].map(async (child) => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGTERM');
+      const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+      await ended;
+      clearTimeout(late);
+    }),
+  );
 }
 
 const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };

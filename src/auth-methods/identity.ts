@@ -12,6 +12,8 @@ export interface Identity {
   readonly selectable: Attributes;
   /** What `${…}` sees; a subset of the strings above. */
   readonly interpolatable: ReadonlyMap<string, string>;
+  /** Where its token is to be, as the auth method maps it. Absent: as namespace rules say. */
+  readonly mappedNamespace?: string;
   /** One line that says who this is, for logs and the dry run. */
   readonly summary: string;
 }

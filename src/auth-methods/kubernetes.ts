@@ -5,6 +5,8 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { messageOf } from '../../cluster/base/message-of.ts';
 import { withoutTrailing } from '../../cluster/base/without-trailing.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
+import { DEFAULT_NAMESPACE, type NamespaceName } from '../acl/ids.ts';
+import { requireNamespaceName } from '../acl/names.ts';
 import type { AuthMethodValidator } from './auth-method-validator.ts';
 import { ConfigReader, invalidConfig } from './config-reader.ts';
 import type { AttributeNames, Identity } from './identity.ts';
@@ -29,12 +31,10 @@ const NAMES: AttributeNames = {
   interpolatable: FIELDS,
 };
 const KEYS = ['Host', 'CACert', 'ServiceAccountJWT'] as const;
-/** Mapping of cluster namespaces, long deprecated: namespace rules of the method do this. */
-const RETIRED_KEYS = [
-  'MapNamespaces',
-  'ConsulNamespacePrefix',
-  'ConsulNamespaceOverrides',
-] as const;
+/** Before there were namespace rules, and with clients that know none: the namespaces of the cluster are those here. */
+const MAPPING_KEYS = ['ConsulNamespacePrefix', 'ConsulNamespaceOverrides'] as const;
+/** A name of a namespace may begin so. */
+const PREFIX = /^([a-z0-9][a-z0-9-]{0,61})?$/;
 /** The names that a cluster gives to namespaces and service accounts. */
 const OBJECT_NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
@@ -43,6 +43,14 @@ interface KubernetesConfig {
   readonly baseUrl: string;
   readonly caPem: string;
   readonly serviceAccountJwt: string;
+  /** Undefined: namespaces of the cluster are not mapped. */
+  readonly mapping: NamespaceMapping | undefined;
+}
+
+interface NamespaceMapping {
+  readonly prefix: string;
+  /** By the names that they have in the cluster; without the prefix. */
+  readonly overrides: ReadonlyMap<string, NamespaceName>;
 }
 
 interface ServiceAccount {
@@ -53,8 +61,9 @@ interface ServiceAccount {
 
 export function createKubernetes(outside: Outside): AuthMethodValidator {
   return {
-    checkConfig: async ({ config }) => {
-      const { caPem } = decodeConfig(config);
+    checkConfig: async ({ config, namespace, namespaceRules }) => {
+      const { caPem, mapping } = decodeConfig(config);
+      if (mapping !== undefined) requireMayMap(namespace, namespaceRules);
       checked('error parsing kubernetes ca cert', () => requireFewCertificates(caPem));
     },
     attributeNames: () => NAMES,
@@ -63,13 +72,9 @@ export function createKubernetes(outside: Outside): AuthMethodValidator {
 }
 
 function decodeConfig(config: AuthMethod['config']): KubernetesConfig {
-  const reader = new ConfigReader(config, [...KEYS, ...RETIRED_KEYS]);
+  const reader = new ConfigReader(config, [...KEYS, 'MapNamespaces', ...MAPPING_KEYS]);
   for (const key of KEYS) {
     if (!reader.has(key)) throw invalidConfig(`Config.${key} is required`);
-  }
-  const retired = RETIRED_KEYS.find((key) => reader.has(key));
-  if (retired !== undefined) {
-    throw invalidConfig(`Config.${retired} is not supported, use NamespaceRules`);
   }
   const caPem = reader.string('CACert');
   checked('error parsing kubernetes ca cert', () => checkCertificates(caPem));
@@ -79,7 +84,43 @@ function decodeConfig(config: AuthMethod['config']): KubernetesConfig {
   // A bare host and port means TLS, as in the cluster's own client configuration.
   const url = /^[a-z]+:\/\//i.test(host) ? host : `https://${host}`;
   checked('Config.Host is not valid', () => parseHttpUrl(url));
-  return { baseUrl: withoutTrailing(url, '/'), caPem, serviceAccountJwt };
+  const mapping = mappingOf(reader);
+  return { baseUrl: withoutTrailing(url, '/'), caPem, serviceAccountJwt, mapping };
+}
+
+type Reader = ConfigReader<(typeof KEYS)[number] | (typeof MAPPING_KEYS)[number] | 'MapNamespaces'>;
+
+function mappingOf(reader: Reader): NamespaceMapping | undefined {
+  if (!reader.bool('MapNamespaces', false)) {
+    const idle = MAPPING_KEYS.find((key) => reader.has(key));
+    if (idle === undefined) return undefined;
+    throw invalidConfig(`Config.${idle} needs Config.MapNamespaces`);
+  }
+  const prefix = reader.string('ConsulNamespacePrefix');
+  if (!PREFIX.test(prefix)) {
+    throw invalidConfig('Config.ConsulNamespacePrefix is not valid: no namespace can begin so');
+  }
+  const overrides = [...reader.stringMap('ConsulNamespaceOverrides')].map(([from, to]) => {
+    const place = to === '' ? DEFAULT_NAMESPACE : to;
+    checked('Config.ConsulNamespaceOverrides is not valid', () => requireNamespaceName(place));
+    return [from, place as NamespaceName] as const;
+  });
+  return { prefix, overrides: new Map(overrides) };
+}
+
+/** Whoever writes a method of another namespace may not say what is in others; and one of the two must decide. */
+function requireMayMap(
+  namespace: NamespaceName,
+  namespaceRules: AuthMethod['namespaceRules'],
+): void {
+  if (namespace !== DEFAULT_NAMESPACE) {
+    throw invalidConfig(
+      `Config.MapNamespaces can only be used in the ${DEFAULT_NAMESPACE} namespace`,
+    );
+  }
+  if (namespaceRules.length > 0) {
+    throw invalidConfig('Config.MapNamespaces cannot be used with NamespaceRules');
+  }
 }
 
 function checked(prefix: string, check: () => unknown): void {
@@ -109,7 +150,8 @@ async function validate(outside: Outside, method: AuthMethod, bearer: string): P
   }
   try {
     const account = await review(outside, config, bearer);
-    return identityOf({ ...account, name: await shownName(outside, config, account) });
+    const shown = { ...account, name: await shownName(outside, config, account) };
+    return identityOf(shown, config.mapping);
   } catch (failure) {
     if (!(failure instanceof RemoteFailure)) throw failure;
     const what = 'a review of the service account';
@@ -195,7 +237,10 @@ function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
-function identityOf({ namespace, name, uid }: ServiceAccount): Identity {
+function identityOf(
+  { namespace, name, uid }: ServiceAccount,
+  mapping: NamespaceMapping | undefined,
+): Identity {
   const strings = new Map([
     ['serviceaccount.namespace', namespace],
     ['serviceaccount.name', name],
@@ -205,5 +250,8 @@ function identityOf({ namespace, name, uid }: ServiceAccount): Identity {
     selectable: { strings, lists: new Map() },
     interpolatable: strings,
     summary: `service account ${namespace}/${name}`,
+    ...(mapping !== undefined && {
+      mappedNamespace: mapping.overrides.get(namespace) ?? `${mapping.prefix}${namespace}`,
+    }),
   };
 }

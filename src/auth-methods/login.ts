@@ -140,22 +140,32 @@ interface Place {
   readonly rule: number | undefined;
 }
 
-/** The first namespace rule that matches decides; without one the token is where its method is. */
+/**
+ * What the method maps an identity to decides, or the first namespace rule that matches; without one the token is
+ * where its method is.
+ */
 function bindNamespace({ method, names, identity, lookups }: LoginInput, effort: Effort): Place {
-  if (method.namespace !== DEFAULT_NAMESPACE)
-    return { namespace: method.namespace, rule: undefined };
+  const { mappedNamespace } = identity;
+  const home = { namespace: method.namespace, rule: undefined };
+  if (method.namespace !== DEFAULT_NAMESPACE) return home;
+  if (mappedNamespace !== undefined) {
+    return { namespace: placeNamed(mappedNamespace, lookups), rule: undefined };
+  }
   const rule = method.namespaceRules.findIndex(
     ({ selector }) => selects(selector, { names, identity, effort }) === 'yes',
   );
   const template = method.namespaceRules[rule]?.bindNamespace;
-  if (template === undefined) return { namespace: method.namespace, rule: undefined };
-  const name = interpolate(template, identity.interpolatable);
+  if (template === undefined) return home;
+  return { namespace: placeNamed(interpolate(template, identity.interpolatable), lookups), rule };
+}
+
+function placeNamed(name: string, lookups: LoginLookups): NamespaceName {
   const namespace = asRefusal(
     () => requireNamespaceName(name),
     `invalid bind namespace: "${name}"`,
   );
   if (!lookups.namespaceExists(namespace)) throw refused(`namespace "${name}" does not exist`);
-  return { namespace, rule };
+  return namespace;
 }
 
 /** A selector that does not compile (any more) selects nobody. Throws when the login costs too much. */

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import t from 'tap';
 import type { TSchema } from 'typebox';
+import { LEVELS_MAX, MARKS_MAX, NAMES_MAX } from '../../cluster/base/json-bounds.ts';
 import { AclError } from '../../src/acl/error.ts';
 import * as answers from '../../src/api/bodies/answers.ts';
 import {
@@ -16,7 +17,6 @@ import {
 } from '../../src/api/bodies/bodies.ts';
 import { decodeBody, FREE_DEPTH_MAX } from '../../src/api/bodies/decode.ts';
 import { authMethodDraftOf, tokenDraftOf } from '../../src/api/bodies/draft-of.ts';
-import { LEVELS_MAX, MARKS_MAX, NAMES_MAX } from '../../src/api/bodies/json-bounds.ts';
 import { endOfFirstValue, parseFirstValue } from '../../src/api/bodies/json-text.ts';
 import type { Endpoint } from '../../src/api/endpoints/endpoint.ts';
 import { ENDPOINTS } from '../../src/api/endpoints/endpoints.ts';

@@ -311,6 +311,34 @@ t.test('login: the first matching namespace rule names the namespace', (t) => {
   t.end();
 });
 
+t.test('login: what the method maps an identity to is where its token is, or it has none', (t) => {
+  const mapped = (mappedNamespace: string, namespace = 'default') =>
+    login(
+      {
+        method: { name: 'm', namespace: ns(namespace), namespaceRules: [] },
+        identity: { ...IDENTITY, mappedNamespace },
+      },
+      [{ bindType: 'role', bindName: 'ops' }],
+    );
+  t.match(computeLogin(mapped('eng')), { namespace: 'eng', roles: ['id-eng-ops'] });
+  t.match(
+    computeLogin(mapped('engineering')),
+    { namespace: 'engineering', roles: ['id-default-ops'] },
+    'links fall back to default',
+  );
+  t.match(computeLogin(mapped('default')), { namespace: 'default', roles: ['id-default-ops'] });
+  const refusals: readonly (readonly [string, string])[] = [
+    ['nowhere', 'namespace "nowhere" does not exist'],
+    ['a.b', 'invalid bind namespace: "a.b"'],
+    ['a'.repeat(64), `invalid bind namespace: "${'a'.repeat(64)}"`],
+  ];
+  for (const [name, message] of refusals) {
+    t.throws(() => computeLogin(mapped(name)), { code: 'login-refused', message });
+  }
+  t.equal(computeLogin(mapped('default', 'eng')).namespace, 'eng', 'not out of a namespace');
+  t.end();
+});
+
 t.test('login: the description holds the meta with sorted keys', (t) => {
   const describe = (fields: Partial<LoginInput>) => computeLogin(login(fields, [{}])).description;
   t.equal(describe({ meta: { foo: 'bar' } }), 'token created via login: {"foo":"bar"}');

@@ -2,7 +2,8 @@
 // loopback that play the platform.
 
 import t from 'tap';
-import type { AuthMethod, AuthMethodType } from '../../src/acl/auth-method.ts';
+import type { AuthMethod, AuthMethodType, JsonValue } from '../../src/acl/auth-method.ts';
+import type { NamespaceName } from '../../src/acl/ids.ts';
 import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
 import { isBindableArn, matchesArn, principalOf } from '../../src/auth-methods/aws/aws-arn.ts';
 import { compileSelector } from '../../src/auth-methods/binding/selector.ts';
@@ -66,15 +67,44 @@ t.test('kubernetes: refuses a config with the prescribed words', async (t) => {
       ],
       [{ ...full, Host: 'ftp://x' }, 'Config.Host is not valid: the scheme must be https or http'],
       [{ ...full, Bogus: 1 }, 'error decoding config: invalid key "Bogus"'],
+      [{ ...full, MapNamespaces: 'x' }, 'error decoding config: "MapNamespaces" must be a bool'],
       [
-        { ...full, MapNamespaces: true },
-        'Config.MapNamespaces is not supported, use NamespaceRules',
+        { ...full, ConsulNamespacePrefix: 'k8s-' },
+        'Config.ConsulNamespacePrefix needs Config.MapNamespaces',
+      ],
+      [
+        { ...full, MapNamespaces: false, ConsulNamespaceOverrides: { a: 'b' } },
+        'Config.ConsulNamespaceOverrides needs Config.MapNamespaces',
+      ],
+      ...['-a', 'A', 'a.', 'a$', 'a'.repeat(63)].map(
+        (ConsulNamespacePrefix) =>
+          [
+            { ...full, MapNamespaces: true, ConsulNamespacePrefix },
+            'Config.ConsulNamespacePrefix is not valid: no namespace can begin so',
+          ] as const,
+      ),
+      [
+        { ...full, MapNamespaces: true, ConsulNamespaceOverrides: { a: 'B' } },
+        /^Invalid Auth Method: Config.ConsulNamespaceOverrides is not valid: Invalid Namespace/,
+      ],
+      [
+        { ...full, MapNamespaces: true, ConsulNamespaceOverrides: 'a' },
+        'error decoding config: "ConsulNamespaceOverrides" must be a map',
       ],
     ],
     t,
   );
   const { types } = createAuthMethods(testSurroundings());
   await types.kubernetes.checkConfig(authMethod('kubernetes', { ...full, MapNamespaces: false }));
+  const mapped = authMethod('kubernetes', { ...full, MapNamespaces: true });
+  await types.kubernetes.checkConfig(mapped);
+  await t.rejects(types.kubernetes.checkConfig({ ...mapped, namespace: 'a' as NamespaceName }), {
+    message: 'Invalid Auth Method: Config.MapNamespaces can only be used in the default namespace',
+  });
+  const namespaceRules = [{ selector: '', bindNamespace: 'a' }];
+  await t.rejects(types.kubernetes.checkConfig({ ...mapped, namespaceRules }), {
+    message: 'Invalid Auth Method: Config.MapNamespaces cannot be used with NamespaceRules',
+  });
   const many = { ...full, CACert: cert.repeat(CERTIFICATES_MAX) };
   await types.kubernetes.checkConfig(authMethod('kubernetes', many));
   const names = types.kubernetes.attributeNames(authMethod('kubernetes', full));
@@ -163,6 +193,21 @@ t.test('kubernetes: the cluster reviews the bearer and names the account', async
     message: 'the bearer token is too large',
   });
   t.equal(server.seen.length, before, 'the cluster is not asked about what is no JWT');
+  account = { body: {} };
+  const mapped = async (account: string, mapping: Readonly<Record<string, JsonValue>>) => {
+    review = user(`system:serviceaccount:${account}`);
+    const config = { ...method.config, ...mapping };
+    const { mappedNamespace } = await types.kubernetes.validate({ ...method, config }, bearer);
+    return mappedNamespace;
+  };
+  const ConsulNamespaceOverrides = { 'kube-system': 'ops', default: '' };
+  const whole = { MapNamespaces: true, ConsulNamespacePrefix: 'k8s-', ConsulNamespaceOverrides };
+  t.equal(await mapped('team:demo', { MapNamespaces: false }), undefined);
+  t.equal(await mapped('team:demo', { MapNamespaces: 'true', ConsulNamespacePrefix: '' }), 'team');
+  t.equal(await mapped('team:demo', whole), 'k8s-team');
+  t.equal(await mapped('kube-system:demo', whole), 'ops');
+  t.equal(await mapped('default:demo', whole), 'default', 'without a name: where the method is');
+  t.equal(await mapped('constructor:demo', whole), 'k8s-constructor');
   const other = authMethod('kubernetes', {
     Host: 'localhost:1',
     CACert: cert,

@@ -298,6 +298,47 @@ t.test(
   },
 );
 
+t.test(
+  'jwt: what providers answer is bounded before it is read, and in what is kept',
+  async (t) => {
+    let asked: string[] = [];
+    let answer: unknown;
+    const http: HttpsClient = {
+      request: ({ url }) => {
+        asked.push(url);
+        const body = Buffer.from(typeof answer === 'string' ? answer : JSON.stringify(answer));
+        return Promise.resolve({ status: 200, headers: {}, body });
+      },
+    };
+    const { types } = createAuthMethods({ ...testSurroundings(), http });
+    const method = (name: string) =>
+      authMethod('jwt', { JWKSURL: `https://${name}/`, BoundAudiences: ['conclave'] });
+    const many = Array.from({ length: 3_000 }, (_, place) => [`name-${place}`, place]);
+    const nested = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+    const forms: readonly (readonly [unknown, string])[] = [
+      [{ keys: [], ...Object.fromEntries(many) }, 'more than 1000 different names of fields'],
+      [`{"keys":[],"more":${nested}}`, 'more than 64 levels'],
+    ];
+    for (const [document, says] of forms) {
+      answer = document;
+      await t.rejects(types.jwt.checkConfig(method('keys.test')), {
+        code: 'invalid',
+        message: `Invalid Auth Method: error checking JWKSURL: the answer has ${says}`,
+      });
+    }
+    const bearer = await sign(RSA, CLAIMS, { kid: 'rsa-1' });
+    const long = { kty: 'RSA', e: 'AQAB', kid: 'long', n: 'A'.repeat(1_000_000) };
+    answer = { keys: [RSA.jwk, long] };
+    const methods = Array.from({ length: 10 }, (_, place) => method(`keys-${place}.test`));
+    for (const each of methods) await types.jwt.validate(each, bearer);
+    asked = [];
+    await types.jwt.validate(methods[9]!, bearer);
+    t.same(asked, [], 'the last one is kept');
+    await types.jwt.validate(methods[0]!, bearer);
+    t.same(asked, ['https://keys-0.test/'], 'the first one has made room');
+  },
+);
+
 t.test('jwt: only so many wait for one load', async (t) => {
   let answer: (response: HttpsResponse) => void = () => undefined;
   const http = { request: () => new Promise<HttpsResponse>((resolve) => (answer = resolve)) };

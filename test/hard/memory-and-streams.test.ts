@@ -252,6 +252,39 @@ t.test('connections: who sends ahead and reads nothing costs next to nothing', a
   await server.end('SIGTERM');
 });
 
+t.test('connections: a body costs its bytes, in however many pieces it comes', async (t) => {
+  const nodeOptions = ['--max-old-space-size=96', '--max-semi-space-size=2'];
+  const dataFolder = join(temporaryFolder(t), 'data');
+  const server = await startServer(t, { dataFolder, nodeOptions });
+  const beforeMib = server.anonymousMib();
+  const head = (line: string) =>
+    `${line} HTTP/1.1\r\nHost: x\r\nX-Service-Token: ${MANAGEMENT}\r\n`;
+  const begun = `${head('PUT /v1/acl/policy')}Transfer-Encoding: chunked\r\n\r\n`;
+  // What waits for its turn behind a blocking query is held as well.
+  const ahead = `${head('GET /v1/acl/policies?index=99999999&wait=60s')}\r\n${begun}`;
+  const sockets: Socket[] = [];
+  for (const first of [begun, begun, ahead, ahead]) {
+    const socket = await connected(t, server.port);
+    socket.on('error', () => undefined);
+    socket.write(first);
+    for (let turn = 0; turn < 30; turn += 1) socket.write('1\r\n \r\n'.repeat(10_000));
+    sockets.push(socket);
+  }
+  await pause(500);
+  t.equal((await ask(server.port, { path: '/livez', secret: '' })).status, 200);
+  const grownMib = server.anonymousMib() - beforeMib;
+  t.ok(grownMib < 64, `grown by ${grownMib} MiB`);
+  const [ended] = sockets;
+  const answer = new Promise<string>((resolve) => {
+    ended?.once('data', (piece) => resolve(String(piece)));
+  });
+  for (const char of '{"Name": "in-pieces"}') ended?.write(`1\r\n${char}\r\n`);
+  ended?.write('0\r\n\r\n');
+  t.match(await answer, /^HTTP\/1\.1 200 [\s\S]*"Name":"in-pieces"/);
+  for (const socket of sockets) socket.destroy();
+  await server.end('SIGTERM');
+});
+
 t.test('connections: beyond the limit they are refused, and room is made again', async (t) => {
   const server = await startServer(t, { dataFolder: join(temporaryFolder(t), 'data') });
   const held = await Promise.all(Array.from({ length: 200 }, () => connected(t, server.port)));

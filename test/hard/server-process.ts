@@ -5,10 +5,18 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { endWithProcess, exitAtSignals } from '../../scripts/exit-at-signals.ts';
 import { MANAGEMENT } from './asking.ts';
 
 /** The compiled program: this file lies two folders below the root of what was compiled. */
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.js');
+
+// Whoever interrupts a test ends its servers, too, and leaves no data of theirs.
+exitAtSignals();
+const folders = new Set<string>();
+process.once('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+});
 
 export interface Owner {
   teardown(action: () => Promise<unknown> | undefined): void;
@@ -46,8 +54,10 @@ export interface ServerProcess {
 /** A folder that is removed when the test is over. */
 export function temporaryFolder(owner: Owner): string {
   const folder = mkdtempSync(join(tmpdir(), 'conclave-hard-'));
+  folders.add(folder);
   owner.teardown(() => {
     rmSync(folder, { recursive: true, force: true });
+    folders.delete(folder);
     return undefined;
   });
   return folder;
@@ -127,6 +137,7 @@ function spawnServer(owner: Owner, plan: ServerPlan): Spawned {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH, ...plan.environment },
   });
+  endWithProcess(child);
   const ended = endOf(child);
   owner.teardown(async () => {
     child.kill('SIGKILL');

@@ -3,6 +3,7 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { endWithProcess } from '../../scripts/exit-at-signals.ts';
 import { ask, MANAGEMENT } from './asking.ts';
 import { temporaryFolder } from './server-process.ts';
 
@@ -54,6 +55,7 @@ export async function leadTwoLives(owner: Owner, lives: TwoLives): Promise<Lives
       CONCLAVE_ACL_TOKENS_INITIAL_MANAGEMENT: MANAGEMENT,
     },
   });
+  endWithProcess(child, () => void process.kill(-child.pid!, 'SIGKILL'));
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   owner.teardown(async () => {
     if (child.exitCode === null) process.kill(-child.pid!, 'SIGKILL');

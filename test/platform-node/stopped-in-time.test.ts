@@ -7,6 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
+import { endWithProcess, exitAtSignals } from '../../scripts/exit-at-signals.ts';
+
+exitAtSignals();
 
 const FOLDER = join(import.meta.dirname, '..', '..', 'src', 'platform-node', 'process');
 const MODULE = join(FOLDER, 'stopped-in-time.js');
@@ -39,6 +42,7 @@ async function endOf(
   const child = spawn(words[0]!, words.slice(1), {
     stdio: ['ignore', 'pipe', before.length === 0 ? 'inherit' : 'ignore'],
   });
+  endWithProcess(child);
   t.teardown(() => child.kill('SIGKILL'));
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (piece: string) => {

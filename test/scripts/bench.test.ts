@@ -5,7 +5,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import { endWithProcess, exitAtSignals } from '../../scripts/exit-at-signals.ts';
 import { until } from '../support/running-group.ts';
+
+exitAtSignals();
 
 const MAIN = join(import.meta.dirname, '..', '..', 'scripts', 'bench', 'main.js');
 const noProcesses = process.platform !== 'linux' && 'the list of processes is that of Linux';
@@ -45,6 +48,7 @@ for (const [options, count, signal] of FORMS) {
         stdio: 'ignore',
         env: { ...process.env, TMPDIR: folder },
       });
+      endWithProcess(bench, () => void bench.kill('SIGTERM'));
       const ended = new Promise((resolve) => bench.once('close', resolve));
       await until('its servers run', () => processesIn(folder).length >= count);
       bench.kill(signal);

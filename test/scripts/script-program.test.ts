@@ -40,6 +40,14 @@ const REFUSED: readonly (readonly [string, readonly string[], RegExp])[] = [
   ['sim', ['--seed', '1', '--bad-day', 'none'], /there is no bad day none; there are /],
   ['sim', ['--bad-day', 'two datacenters are promoted at once'], /--bad-day needs --seed/],
   ['sim', ['--no-exiles'], /--no-exiles needs --seed/],
+  ['sim', ['--seed', '1', '--seeds', '5'], /--seeds contradicts --seed/],
+  ['sim', ['--seed', '1', '--from', '1'], /--from contradicts --seed/],
+  ['sim', ['--seed', '1', '--minutes', '1'], /--minutes contradicts --seed/],
+  ['sim', ['--seed', '1', '--jobs', '1'], /--jobs contradicts --seed/],
+  ['sim', ['--seed', '1', '--mutants'], /--mutants contradicts --seed/],
+  ['sim', ['--seeds', '3-9', '--from', '3'], /--from contradicts a range of --seeds/],
+  ['sim', ['--mutants', '--subject', 'node'], /--subject contradicts --mutants/],
+  ['sim', ['--mutants', '--minutes', '1'], /--minutes contradicts --mutants/],
 ];
 
 t.test('scripts: name the option that they refuse, and do nothing', async (t) => {

@@ -1,9 +1,11 @@
 // What `npm test` makes of the ways in which a test file can end.
 
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { runFile } from '../../scripts/tests/run-file.ts';
+import { until } from '../support/running-group.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'scripts', 'tests', 'main.js');
 const TAP = `import t from ${JSON.stringify(import.meta.resolve('tap'))};\n`;
@@ -23,6 +25,16 @@ const left = spawn('sleep', ['60'], { stdio: 'inherit', detached: true });
 left.unref();
 console.log('left ' + left.pid);
 ${SAYS_PASSED}`;
+/** One that would outlive its file, which ends it when it is told to stop, and not at once. */
+const STARTS_A_PROCESS = `import { spawn } from 'node:child_process';
+import { renameSync, writeFileSync } from 'node:fs';
+import { endWithProcess } from ${JSON.stringify(import.meta.resolve('../../scripts/exit-at-signals.js'))};
+const started = spawn('sleep', ['60'], { stdio: 'ignore', detached: true });
+endWithProcess(started);
+const file = import.meta.dirname + '/started';
+writeFileSync(file + '.unfinished', String(started.pid));
+renameSync(file + '.unfinished', file);
+process.on('SIGTERM', () => setTimeout(() => process.exit(143), 500));`;
 /** Fails the first time, and passes when it is run once more. */
 const IS_DISTURBED = `import { existsSync, writeFileSync } from 'node:fs';
 const mark = import.meta.filename + '.ran';
@@ -133,6 +145,49 @@ t.test('tests: what fails again fails the run', async (t) => {
   t.equal(status, 1);
   t.match(out, /\nfailed: .*a\.test\.js: 1 failed\n3 passed, 1 failed, 0 skipped\n$/);
 });
+
+t.test(
+  'tests: a run that is told to stop, twice, leaves nothing that its files started',
+  async (t) => {
+    const folder = t.testdir({
+      'ends-at-once.test.js': 'setInterval(() => undefined, 1000);',
+      'next.test.js': SAYS_PASSED,
+      'starts.test.js': STARTS_A_PROCESS,
+    });
+    const run = spawn(process.execPath, [MAIN, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let out = '';
+    run.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      out += piece;
+    });
+    const ended = new Promise((resolve) => run.once('close', resolve));
+    const file = join(folder, 'started');
+    await until('the file has started it', () => existsSync(file));
+    run.kill('SIGINT');
+    // While the file is told to end itself.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    run.kill('SIGINT');
+    t.equal(await ended, 130);
+    const pid = Number(readFileSync(file, 'utf8'));
+    await until('what it started is gone', () => !runs(pid));
+    t.equal(out, '', 'nor does it begin the next one');
+  },
+);
+
+t.test('tests: npm passes signals on to the run itself', async (t) => {
+  const file = new URL('../../../package.json', import.meta.url);
+  const { scripts } = JSON.parse(readFileSync(file, 'utf8')) as {
+    readonly scripts: Readonly<Record<string, string>>;
+  };
+  for (const name of ['test', 'test:system']) t.match(scripts[name], / && exec node /, name);
+});
+
+function runs(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 function runMain(...words: string[]): Promise<{ readonly status: number; readonly out: string }> {
   return new Promise((resolve) => {

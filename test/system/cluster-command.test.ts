@@ -9,6 +9,7 @@ import { askNode } from '../../scripts/cluster/ask-node.ts';
 import type { ClusterDescription } from '../../scripts/cluster/cluster-files.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
 import { until } from '../support/running-group.ts';
+import { endClusterWithProcess } from './cluster-folder.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'scripts', 'cluster', 'main.js');
 
@@ -28,6 +29,7 @@ class Commands {
 
   constructor(owner: Owner) {
     this.folder = join(temporaryFolder(owner), 'cluster');
+    endClusterWithProcess(this.folder);
     owner.teardown(async () => {
       if (existsSync(join(this.folder, 'plan.json'))) await this.run('down');
     });

@@ -11,7 +11,6 @@ import {
 } from '../../scripts/cluster/cluster-plan.ts';
 import { figuresOfAll } from '../../scripts/cluster/figures.ts';
 import { LocalCluster } from '../../scripts/cluster/local-cluster.ts';
-import { exitAtSignals } from '../../scripts/exit-at-signals.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { until } from '../support/running-group.ts';
@@ -21,9 +20,6 @@ interface Owner {
 }
 
 const ASK_MAX_MS = 5_000;
-
-// Whoever interrupts a test interrupts its servers, too.
-exitAtSignals();
 
 /** Resolves when all its servers are ready. */
 export async function runCluster(

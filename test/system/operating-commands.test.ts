@@ -9,6 +9,7 @@ import type { ClusterDescription } from '../../scripts/cluster/cluster-files.ts'
 import type { ClusterPlan } from '../../scripts/cluster/cluster-plan.ts';
 import { readSettings } from '../../src/node/settings/settings.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
+import { endClusterWithProcess } from './cluster-folder.ts';
 
 t.setTimeout(300_000);
 
@@ -53,6 +54,7 @@ t.test('OPERATING: the commands that it shows do what they say', async (t) => {
   const root = temporaryFolder(t);
   const folder = join(root, 'cluster');
   const environment: Record<string, string> = { FOLDER: folder };
+  endClusterWithProcess(folder);
   t.teardown(async () => {
     if (existsSync(join(folder, 'plan.json'))) await run('cluster down', environment);
   });

@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import t from 'tap';
+import { endWithProcess } from '../../scripts/exit-at-signals.ts';
 import type { Endpoint } from '../../src/api/endpoints/endpoint.ts';
 import { NODE_ENDPOINTS } from '../../src/api/endpoints/endpoints-node.ts';
 import {
@@ -18,6 +19,7 @@ import { flagOf, SETTING_KEYS, type SettingKey } from '../../src/node/settings/s
 import { CHANGE_NUMBER } from '../../src/state/commands/command-codec.ts';
 import { ROW } from '../../src/state/rows/tables.ts';
 import { Client, runNode } from '../support/running-node.ts';
+import { endClusterWithProcess } from './cluster-folder.ts';
 
 /** What was compiled lies one folder below the root of the project. */
 const BUILT = join(import.meta.dirname, '..', '..');
@@ -153,6 +155,7 @@ function startServer(dataFolder: string): Promise<Server> {
     stdio: ['ignore', 'pipe', 'ignore'],
     env: { PATH: process.env.PATH },
   });
+  endWithProcess(child);
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   t.teardown(async () => {
     child.kill('SIGKILL');
@@ -225,6 +228,7 @@ t.test('README: its tour of two datacenters can be walked, and prints what it sh
   const folder = mkdtempSync(join(tmpdir(), 'conclave-tour-'));
   const names = new Names({ './.cluster': folder });
   const environment = { CLUSTER_FOLDER: folder };
+  endClusterWithProcess(folder);
   t.teardown(async () => {
     await runInShell('npm run cluster -- down 2>/dev/null', environment);
     rmSync(folder, { recursive: true, force: true });

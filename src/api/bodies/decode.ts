@@ -4,10 +4,10 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { Static, TSchema } from 'typebox';
+import { bufferOver, excessOf } from '../../../cluster/base/json-bounds.ts';
 import { durationNsOf } from '../../acl/duration.ts';
 import { AclError } from '../../acl/error.ts';
 import { parseInstant, ZERO_INSTANT } from '../../acl/instant.ts';
-import { excessOf } from './json-bounds.ts';
 import { JsonTextError, parseFirstValue, repeatsName } from './json-text.ts';
 import type { Form } from './schema.ts';
 
@@ -91,12 +91,9 @@ interface SchemaNode {
 /** Throws where to read it would keep everybody else waiting. */
 function boundedTextOf(bytes: Uint8Array): string {
   if (!isUtf8(bytes)) throw new JsonTextError('invalid UTF-8 in the body', 0);
-  const buffer = Buffer.isBuffer(bytes)
-    ? bytes
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  const excess = excessOf(buffer);
+  const excess = excessOf(bytes);
   if (excess !== undefined) throw new ShapeError(`json: ${excess}`);
-  return buffer.toString('utf8');
+  return bufferOver(bytes).toString('utf8');
 }
 
 /** Gives undefined for null: the caller leaves the field out. */

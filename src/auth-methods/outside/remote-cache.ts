@@ -13,9 +13,12 @@ export const LOAD_MAX_MS = REQUEST_TIMEOUT_MS + 2_000;
 /** So many may wait for one load. */
 export const SHARERS_MAX = 1024;
 const ENTRIES_MAX = 128;
+/** Of the documents that are kept, as JSON, and of what they are kept by: whoever writes auth methods chooses them. */
+const KEPT_CHARS_MAX = 8 * 1024 * 1024;
 
 interface Entry<T> {
   readonly value: T;
+  readonly chars: number;
   readonly loadedAtMs: number;
   /** When a reload was last begun; a reload that failed counts too. */
   readonly reloadedAtMs: number;
@@ -31,6 +34,7 @@ export class RemoteCache<T> {
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry<T>>();
   readonly #loads = new Map<string, Load<T>>();
+  #keptChars = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -73,14 +77,21 @@ export class RemoteCache<T> {
 
   async #store(key: string, load: () => Promise<T>): Promise<T> {
     const value = await this.#inTime(load);
-    this.#entries.delete(key);
+    this.#drop(key);
     const loadedAtMs = this.#clock.wallMs();
-    this.#entries.set(key, { value, loadedAtMs, reloadedAtMs: loadedAtMs });
-    const oldest = this.#entries.keys().next();
-    if (this.#entries.size > ENTRIES_MAX && oldest.done !== true) {
-      this.#entries.delete(oldest.value);
+    const chars = key.length + JSON.stringify(value).length;
+    this.#entries.set(key, { value, chars, loadedAtMs, reloadedAtMs: loadedAtMs });
+    this.#keptChars += chars;
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= ENTRIES_MAX && this.#keptChars <= KEPT_CHARS_MAX) break;
+      this.#drop(oldest);
     }
     return value;
+  }
+
+  #drop(key: string): void {
+    this.#keptChars -= this.#entries.get(key)?.chars ?? 0;
+    this.#entries.delete(key);
   }
 
   /** What comes later is dropped: somebody else may have loaded the document meanwhile. */

@@ -1,6 +1,7 @@
 // Asking an outside service on behalf of an auth method: bounded requests and strict JSON.
 // Errors have two texts: `summary` for whoever logs in, `message` with the details for the operator.
 
+import { excessOf } from '../../../cluster/base/json-bounds.ts';
 import { AclError } from '../../acl/error.ts';
 import { HttpsFailure, type HttpsRequest, type HttpsResponse } from './https-client.ts';
 import type { Outside } from './outside.ts';
@@ -51,8 +52,10 @@ export async function askForJson(
   return jsonObjectOf(response.body);
 }
 
-/** Decodes a body as a JSON object, or throws RemoteFailure. */
+/** Decodes a body as a JSON object, or throws RemoteFailure, also where to read it would keep everybody waiting. */
 export function jsonObjectOf(body: Uint8Array): Readonly<Record<string, unknown>> {
+  const excess = excessOf(body);
+  if (excess !== undefined) throw new RemoteFailure(`the answer has ${excess}`);
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));

@@ -4,6 +4,7 @@
 // the router's way, which leads to the same endpoints.
 
 import type { FastifyInstance } from 'fastify';
+import { GatheredBytes } from '../../../cluster/base/gathered-bytes.ts';
 import type { Found } from '../serving/serve-operation.ts';
 import { LIMITS } from '../settings.ts';
 import type { RawExchange, RawRequest, RawResponse } from '../wire/wire-types.ts';
@@ -98,15 +99,12 @@ export class PlainLane {
     const sizeBytes = plainSizeOf(raw.request);
     if (sizeBytes === 0 || sizeBytes > this.#bodyMaxBytes) return false;
     if (!entrance.admits(raw)) return true;
-    const pieces: Buffer[] = [];
-    let leftBytes = sizeBytes;
+    const gathered = new GatheredBytes();
     // Node gives no more than the length that was said. A client that goes before gets no answer.
     raw.request.on('data', (piece: Buffer) => {
-      pieces.push(piece);
-      leftBytes -= piece.length;
-      if (leftBytes > 0) return;
-      const body = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
-      entrance.serve(raw, { parameter: '', body });
+      gathered.add(piece);
+      if (gathered.length < sizeBytes) return;
+      entrance.serve(raw, { parameter: '', body: gathered.take() });
     });
     return true;
   }

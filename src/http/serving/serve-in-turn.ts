@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from '../../../cluster/platform/logger.ts';
 import { headCharsOf } from '../limits/head-size.ts';
 import { LIMITS } from '../settings.ts';
+import { holdInFewPieces } from '../wire/few-pieces.ts';
 import type { RawExchange, RawRequest, RawResponse } from '../wire/wire-types.ts';
 
 type Server = FastifyInstance['server'];
@@ -26,6 +27,7 @@ export function serveInTurn(server: Server, logger: Logger): void {
   const inTurn =
     (begin: Serve): Serve =>
     (request, response) => {
+      holdInFewPieces(request);
       // Node gives an answer the socket when those before it are out.
       if (response.socket !== null) begin(request, response);
       else ahead.add({ request, response }, begin);

@@ -6,6 +6,7 @@ import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { type ConnectionOptions, createSecureContext, type SecureContext } from 'node:tls';
 import { LRUCache } from 'lru-cache';
+import { GatheredBytes } from '../../../cluster/base/gathered-bytes.ts';
 import {
   type HttpsClient,
   HttpsFailure,
@@ -122,16 +123,14 @@ function send(
 }
 
 async function bodyOf(response: IncomingMessage, maxBytes: number, url: URL): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > maxBytes) {
+  const gathered = new GatheredBytes();
+  for await (const piece of response as AsyncIterable<Buffer>) {
+    if (gathered.length + piece.length > maxBytes) {
       throw failure('too-large', url, `the answer is larger than ${maxBytes} bytes`);
     }
-    chunks.push(chunk);
+    gathered.add(piece);
   }
-  return Buffer.concat(chunks);
+  return gathered.take();
 }
 
 function headersOf(response: IncomingMessage): Readonly<Record<string, string>> {

@@ -196,6 +196,70 @@ t.test('logins', async (t) => {
     isGranted(t, await login({ AuthMethod: Name, BearerToken: bearer, Meta: { foo: 'bar' } }));
   });
 
+  await t.test(
+    'a service account gets its token where its own namespace is mirrored',
+    async (t) => {
+      const cluster = await startLoopback(t, TLS);
+      let namespace = '';
+      cluster.reply = ({ path }) => {
+        const user = { username: `system:serviceaccount:${namespace}:web`, uid: 'u-1' };
+        const body = path.startsWith('/apis/') ? { status: { authenticated: true, user } } : {};
+        return { body };
+      };
+      const bearer = await ISSUER.sign({});
+      const given = { Host: cluster.url, CACert: TLS.cert, ServiceAccountJWT: bearer };
+      const Config = { ...given, MapNamespaces: true, ConsulNamespacePrefix: 'k8s-' };
+      const { Name: AuthMethod } = await newMethod({ Type: 'kubernetes', Config });
+      t.match((await consul.get(`/acl/auth-method/${AuthMethod}`)).json.Config, Config);
+      await newRule({ AuthMethod, BindName: '${serviceaccount.name}' });
+      await newRule({ AuthMethod, BindType: 'role', BindName: 'team' });
+      for (const Name of ['k8s-a', 'k8s-b']) await consul.made('PUT', '/namespace', { Name });
+      const role = await consul.made('PUT', '/acl/role?ns=k8s-a', { Name: 'team' });
+      const asked = { AuthMethod, BearerToken: bearer };
+
+      namespace = 'a';
+      const inA = (await login(asked)).json;
+      t.match(inA, { Namespace: 'k8s-a', AuthMethod, Roles: [{ ID: role.ID }] });
+      t.match(inA.ServiceIdentities, [{ ServiceName: 'web' }]);
+      namespace = 'b';
+      const inB = (await login(asked)).json;
+      t.equal(inB.Namespace, 'k8s-b');
+      t.notOk(inB.Roles, 'the role of another namespace is none of its own');
+      const mayWrite = async (token: Fields, Namespace: string) => {
+        const question = { Resource: 'service', Segment: 'web', Access: 'write', Namespace };
+        const { list } = await consul
+          .as(token.SecretID)
+          .post('/internal/acl/authorize', [question]);
+        return list[0]?.Allow;
+      };
+      t.same(
+        [
+          await mayWrite(inA, 'k8s-a'),
+          await mayWrite(inA, 'k8s-b'),
+          await mayWrite(inA, 'default'),
+        ],
+        [true, false, false],
+      );
+      t.same(
+        (await consul.get(`/acl/tokens?ns=k8s-a&authmethod=${AuthMethod}&authmethod-ns=default`))
+          .list.length,
+        1,
+      );
+
+      namespace = 'c';
+      answers(t, await login(asked), 500, 'namespace "k8s-c" does not exist');
+      for (const query of ['?ns=k8s-a', '?ns=k8s-b']) {
+        const body = { Name: 'm-mapped', Type: 'kubernetes', Config };
+        const text = /Config.MapNamespaces can only be used in the default namespace/;
+        answers(t, await consul.put(`/acl/auth-method${query}`, body), 500, text);
+      }
+      answers(t, await consul.delete(`/acl/auth-method/${AuthMethod}`), 200, 'true');
+      for (const token of [inA, inB]) {
+        answers(t, await consul.as(token.SecretID).get('/acl/token/self'), 403, /ACL not found/);
+      }
+    },
+  );
+
   await t.test('G2: the list by method', async (t) => {
     const { Name: busy } = await newMethod();
     const { Name: idle } = await newMethod();

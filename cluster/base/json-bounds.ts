@@ -1,12 +1,13 @@
-// What a long body may be made of. Reading a name that was not read before costs hundreds of times the bytes
-// that it has, and so do very many small values and brackets inside brackets: anybody may send a body, and what
-// is read of it is read in one piece. Counted over the bytes, before anything is made of them.
+// What a long JSON text of somebody else may be made of. Reading a name that was not read before costs hundreds of
+// times the bytes that it has, and so do very many small values and brackets inside brackets: anybody may send a
+// body, a provider answers what it likes, and what is read is read in one piece. Counted over the bytes, before
+// anything is made of them.
 
-/** Shorter bodies cannot hold enough of anything. */
+/** Shorter ones cannot hold enough of anything. */
 const FREE_BYTES = 16 * 1024;
 /** Different names of fields, over all objects; the keys of maps are names. */
 export const NAMES_MAX = 1_000;
-/** Commas, colons and opening brackets. The links of the largest token have 82,000, if each has id and name. */
+/** Commas, colons and opening brackets. The largest object that can be written has 82,000. */
 export const MARKS_MAX = 100_000;
 /** More than any schema, with values of free form at its end. */
 export const LEVELS_MAX = 64;
@@ -14,22 +15,28 @@ export const LEVELS_MAX = 64;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** What a body has too much of, in words; undefined: nothing. Of what is no JSON it may say anything. */
-export function excessOf(bytes: Buffer): string | undefined {
-  if (bytes.length <= FREE_BYTES) return undefined;
+/** The same bytes. */
+export function bufferOver(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/** What a text has too much of, in words; undefined: nothing. Of what is no JSON it may say anything. */
+export function excessOf(text: Uint8Array): string | undefined {
+  if (text.length <= FREE_BYTES) return undefined;
+  const bytes = bufferOver(text);
   const names = new Set<string>();
   let marks = 0;
   let level = 0;
-  let text = { start: 0, end: 0 };
+  let last = { start: 0, end: 0 };
   for (let place = 0; place < bytes.length; place += 1) {
     switch (bytes[place]) {
       case QUOTE:
-        text = { start: place, end: endOfText(bytes, place) };
-        place = text.end;
+        last = { start: place, end: endOfText(bytes, place) };
+        place = last.end;
         break;
       case 0x3a: // :
         marks += 1;
-        names.add(bytes.toString('latin1', text.start, text.end));
+        names.add(bytes.toString('latin1', last.start, last.end));
         break;
       case 0x2c: // ,
         marks += 1;

@@ -1,0 +1,44 @@
+// Bodies that come in pieces of any sizes: what is read of them, and in how many pieces it is held.
+
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import t from 'tap';
+import { holdInFewPieces } from '../../src/http/wire/few-pieces.ts';
+
+/** What a reader gets of a body that came in these pieces, all of them before it begins to read. */
+async function readOf(pieces: readonly Buffer[]): Promise<readonly Buffer[]> {
+  const request = new IncomingMessage(new Socket());
+  request.headers['transfer-encoding'] = 'chunked';
+  holdInFewPieces(request);
+  for (const piece of pieces) request.push(piece);
+  request.push(null);
+  const read: Buffer[] = [];
+  request.on('data', (piece: Buffer) => read.push(piece));
+  await new Promise((resolve) => request.once('end', resolve));
+  return read;
+}
+
+t.test('body: however it comes, it is read whole, and held in few pieces', async (t) => {
+  const body = Buffer.from(Array.from({ length: 40_000 }, (_, place) => place % 251));
+  const forms: readonly (readonly [string, (place: number) => number, number])[] = [
+    ['at once', () => body.length, 1],
+    ['by the byte', () => 1, 74],
+    ['small and large in turn', (place) => (place % 3 === 0 ? 5 : 5_000), 16],
+    ['large and small in turn', (place) => (place === 0 || place > 9_000 ? 9_000 : 1), 70],
+    ['with nothing between', (place) => place % 2, 74],
+  ];
+  for (const [name, sizeAt, most] of forms) {
+    const pieces: Buffer[] = [];
+    for (let place = 0, turn = 0; place < body.length; turn += 1) {
+      const size = name === 'with nothing between' ? sizeAt(turn) : sizeAt(place);
+      pieces.push(body.subarray(place, place + size));
+      place += size;
+    }
+    const read = await readOf(pieces);
+    t.ok(Buffer.concat(read).equals(body), name);
+    t.ok(read.length <= most, `${name}: ${read.length} pieces`);
+  }
+  t.same(await readOf([]), [], 'none');
+  const [alone] = await readOf([body.subarray(0, 9)]);
+  t.equal(alone?.buffer, body.buffer, 'one piece is not copied');
+});
