@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import ts from 'typescript';
 import { docFaultsIn } from './tidy-docs.ts';
+import { writesOldFunction } from './tidy-old-functions.ts';
 import { patternFaultOf } from './tidy-patterns.ts';
 import {
   BANNED_GLOBALS,
@@ -216,6 +217,13 @@ function checkNode(source: Source, node: ts.Node): void {
   if (ts.isSwitchStatement(node)) checkSwitch(source, node);
   const slow = patternFaultOf(node);
   if (slow !== undefined) find(source, slow.node, 'patterns', slow.says);
+  if (writesOldFunction(node))
+    find(
+      source,
+      node,
+      'garbage',
+      'a function that is written into a property: give it a name first',
+    );
   const name = exportedName(node);
   if (name === undefined) return;
   for (const word of name.split(/(?=[A-Z])|_/))

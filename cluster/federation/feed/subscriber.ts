@@ -361,10 +361,11 @@ export class Subscriber {
     const { clock, random } = this.#options;
     return new Promise((resolve) => {
       const timer = clock.after(waitMs * (1 + random.fraction()), resolve);
-      reign.wake = () => {
+      const wake = (): void => {
         timer.cancel();
         resolve();
       };
+      reign.wake = wake;
     });
   }
 }

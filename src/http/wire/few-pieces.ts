@@ -17,8 +17,7 @@ export function holdInFewPieces(request: RawRequest): void {
   const small = new GatheredBytes();
   const push = request.push.bind(request);
   let count = 0;
-  // Node calls this with each piece, and with null at the end.
-  request.push = (piece: Buffer | null): boolean => {
+  const pushInFew = (piece: Buffer | null): boolean => {
     if (piece === null) {
       if (small.length > 0) push(small.take());
       return push(null);
@@ -28,4 +27,6 @@ export function holdInFewPieces(request: RawRequest): void {
     small.add(piece);
     return small.length < PIECE_BYTES || push(small.take());
   };
+  // Node calls this with each piece, and with null at the end.
+  request.push = pushInFew;
 }

@@ -125,10 +125,11 @@ export class StateStore implements KvReader {
     if (this.#readerCount > 0) {
       await new Promise<void>((resolve) => {
         const timer = this.#clock.after(READERS_GRACE_MS, resolve);
-        this.#onLastReaderDone = () => {
+        const done = (): void => {
           timer.cancel();
           resolve();
         };
+        this.#onLastReaderDone = done;
       });
     }
     this.#isGone = true;
