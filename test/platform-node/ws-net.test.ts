@@ -76,7 +76,7 @@ t.test(
 );
 
 t.test(
-  'ws-net: a text, a broken WebSocket or an end without words ends its connection',
+  'ws-net: a text, a broken WebSocket, an end without words or a message in crumbs ends its connection',
   async (test) => {
     const port = await listen(test);
     const [, otherFar] = await pair(test, port);
@@ -100,6 +100,11 @@ t.test(
     gone.terminate();
     await until(() => port.ends[3]?.closedWhy !== undefined);
     test.equal(port.ends[3]!.closedWhy, 'closed with 1006');
+    const cut = new WebSocket(`ws://127.0.0.1:${address.port}/`);
+    await once(cut, 'open');
+    for (let piece = 0; piece < 100; piece += 1) cut.send(Buffer.from('x'), { fin: false });
+    await until(() => port.ends[4]?.closedWhy !== undefined);
+    test.match(port.ends[4]!.closedWhy, /Too many message fragments/);
     test.equal(otherFar.closedWhy, undefined);
   },
 );

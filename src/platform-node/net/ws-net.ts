@@ -52,9 +52,13 @@ const TLS_VERSION = 'TLSv1.3';
 const TLS_HANDSHAKE = 0x16;
 const ONE_HAS_TLS = 'servers of which one alone has tls.cluster.* do not reach each other';
 
+/** Nodes send whole messages, and what stands between may cut some. Each piece costs hundreds of bytes, if small. */
+const FRAGMENTS_MAX = 64;
+
 const WEB_SOCKET_OPTIONS = {
   perMessageDeflate: false,
   maxPayload: FRAME_MAX_BYTES,
+  maxFragments: FRAGMENTS_MAX,
   // Nodes ping each other in frames of their own.
   autoPong: false,
 } as const;
