@@ -110,6 +110,14 @@ const SAVED: readonly {
   },
   // Nobody had anything of the reign, and the operator did not take it back as he was told.
   { seed: 1_204_403, subject: 'datacenters', cuts: WHOLE },
+  // A server was left behind for good while whoever was put back was still to hear the others.
+  { seed: 1_202_852, subject: 'datacenters', cuts: WHOLE },
+  // The deletion of a token was made again that was gone meanwhile: there is no second entry.
+  {
+    seed: 1_300_152,
+    subject: 'datacenters',
+    cuts: { ...WHOLE, only: [78, 79], clientCount: 3, hasNoGrants: true },
+  },
 ];
 
 const SNAPSHOT_SEED = 503;

@@ -476,8 +476,8 @@ export class Faults {
     const { copying, world } = this.#options;
     if (copying?.mayPutBack(site) !== true) return false;
     for (const host of this.#site(site)) this.#crash(host, 'process', forMs);
-    copying.putBack(site);
     this.#peaceUntilMs = world.time.nowMs + forMs + PEACE_MS;
+    copying.putBack(site, this.#peaceUntilMs);
     return true;
   }
 

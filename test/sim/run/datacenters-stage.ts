@@ -91,7 +91,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
     mayCopy: (site) => copies.mayCopy(site - 1),
     copy: (site) => copies.copy(site - 1),
     mayPutBack: (site) => copies.mayPutBack(site - 1),
-    putBack: (site) => copies.putBack(site - 1),
+    putBack: (site, peaceUntilMs) => copies.putBack(site - 1, peaceUntilMs),
     isCatchingUp: () => checks.isCatchingUp,
   };
   const mover: Mover = {

@@ -45,8 +45,8 @@ export interface Copying {
   mayPutBack(site: number): boolean;
   /** Whether one that was put back lacks what others have: should it start anew meanwhile, it has to hear them. */
   isCatchingUp(): boolean;
-  /** All its servers are down. */
-  putBack(site: number): void;
+  /** All its servers are down. Nothing else breaks until then. */
+  putBack(site: number, peaceUntilMs: number): void;
 }
 
 export interface Stage {

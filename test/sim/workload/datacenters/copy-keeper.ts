@@ -124,8 +124,8 @@ export class CopyKeeper {
     );
   }
 
-  /** All its servers are down. */
-  putBack(place: number): void {
+  /** All its servers are down. Nothing else breaks until then, and nobody is left behind for good. */
+  putBack(place: number, peaceUntilMs: number): void {
     const { checks, group, sites, workload, world } = this.#options;
     const { hosts, checks: known, tokens } = this.#copies.get(place)!;
     const isFirst = isPrimaryOn(checks, sites[place]!.hosts);
@@ -139,6 +139,7 @@ export class CopyKeeper {
     workload.beginRestore(place);
     workload.endRestore(place, tokens);
     this.changeCount += 1;
+    this.quietAtMs = peaceUntilMs;
     world.trace.mark(isFirst ? MARKS.putBackPrimary : MARKS.putBack);
     if (!this.#isFollowing) void this.#follow();
   }

@@ -181,16 +181,30 @@ export class GlobalJudge {
       .length;
   }
 
-  /** What was made again is kept as any other write, under the same request, and says the same. */
+  /**
+   * What was made again is kept as any other write, under the same request, and says the same, where it is no deletion
+   * of what is gone already.
+   */
   #judgeRemade({ of, at }: Remade): void {
     const { checks, violations } = this.#options;
     const [was, is] = [of, at].map(({ epoch, seq }) => checks.chain.at(epoch, seq));
     const says = `${of.epoch}.${of.seq}, made again at ${at.epoch}.${at.seq},`;
     const areTwo = was !== undefined && is !== undefined && is !== was;
-    violations.require(areTwo && saysTheSame(was, is), 'forks', () => {
+    const isMade = areTwo && (saysTheSame(was, is) || this.#isGoneAt(is, was));
+    violations.require(isMade, 'forks', () => {
       return `${says} says ${is && saidIn(is.entry)}, and was ${was && saidIn(was.entry)}`;
     });
     this.#requireKept(says, is, { at, ack: 'primary' });
+  }
+
+  /** Whether nothing of what `deletion` deletes is there behind the other entry. */
+  #isGoneAt({ hash }: KnownEntry, { entry: { body } }: KnownEntry): boolean {
+    const rows = this.#options.checks.chain.behind(hash)?.rows;
+    const effects = body.kind === 'effects' ? body.effects : [];
+    if (rows === undefined || effects.length === 0) return false;
+    return effects.every(
+      ({ key, value }) => value === undefined && rows.get(textOf(key)) === undefined,
+    );
   }
 
   /** `known`: what stands there. */
