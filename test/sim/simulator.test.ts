@@ -112,6 +112,12 @@ const SAVED: readonly {
   { seed: 1_204_403, subject: 'datacenters', cuts: WHOLE },
   // A server was left behind for good while whoever was put back was still to hear the others.
   { seed: 1_202_852, subject: 'datacenters', cuts: WHOLE },
+  // The answer to a write was on its way when the disks that it was on were put back.
+  {
+    seed: 1_400_176,
+    subject: 'datacenters',
+    cuts: { ...WHOLE, only: [0, 1, 4, 5, 16, 17] },
+  },
   // The deletion of a token was made again that was gone meanwhile: there is no second entry.
   {
     seed: 1_300_152,

@@ -263,12 +263,19 @@ export class GlobalJudge {
     return known !== undefined && this.#onChain.has(known.hash) ? place.seq : 0;
   }
 
-  #noteVisible({ stands, visibleAt, returnMs }: GlobalWrite): void {
+  #noteVisible(write: GlobalWrite): void {
+    const { stands, visibleAt, returnMs } = write;
     const seq = this.#seqOf(stands?.at);
     if (visibleAt === undefined || seq === 0) return;
     const { site, host, life } = visibleAt;
+    if (this.#isAcrossPutBack(site, write)) return;
     this.#seen.push({ returnMs, site, server: undefined, seq });
     this.#seen.push({ returnMs, site, server: `${host}/${life}`, seq });
+  }
+
+  /** What was there when it was asked need not be there when the answer has come. */
+  #isAcrossPutBack(site: number, asked: Pick<GlobalRead, 'callMs' | 'returnMs'>): boolean {
+    return this.#options.checks.wasPutBack(site, asked.callMs, asked.returnMs);
   }
 
   #floorOf({ consistency, from, asked, callMs }: GlobalRead): number {
@@ -351,7 +358,8 @@ export class GlobalJudge {
     }
     // What one read has shown, the next has to; but a fork may have shown by chance what the log had later.
     const seq = Math.max(fit.from, floor);
-    if (consistency === 'default' && !this.#wasSetApart(read)) {
+    const isAcross = this.#isAcrossPutBack(asked.site, read);
+    if (consistency === 'default' && !isAcross && !this.#wasSetApart(read)) {
       this.#seen.push({ returnMs, site: asked.site, server: undefined, seq });
     }
   }
