@@ -43,7 +43,11 @@ export async function sayDeleted(
   answer: Deleted,
   { what, also = '' }: { readonly what: string; readonly also?: string },
 ): Promise<void> {
-  if (!answer.value) throw new CommandFailed(`there is no ${what}: nothing was deleted`);
+  if (!answer.value) {
+    throw new CommandFailed(
+      `there is no ${what}: nothing was deleted\nNext: \`list\` in place of \`delete\` shows what there is; --namespace looks in another namespace.`,
+    );
+  }
   await sayEnded(session, answer, `Deleted ${what}${also}.`);
 }
 

@@ -482,6 +482,43 @@ t.test('namespaces: reads by name and clones; lists of all', async (t) => {
   t.equal((await root.put('/acl/policy?ns=*', { Name: 'x' })).status, 400);
 });
 
+t.test(
+  'namespaces: an id, too, is looked for in the namespace that the request means',
+  async (t) => {
+    const caller = await callerInNamespace();
+    const home = { Namespace: 'from-query' };
+    const there = '?ns=from-query';
+    const method = await newMethod(home);
+    const policy = await newPolicy(home);
+    const role = await newRole(home);
+    const rule = await newRule({ ...home, AuthMethod: method.Name });
+    const token = await newToken(home);
+    const bindings = { BindType: 'service', BindName: 'web' };
+    const objects: readonly [path: string, update: Fields][] = [
+      [`/acl/policy/${policy.ID}`, { Name: policy.Name }],
+      [`/acl/role/${role.ID}`, { Name: role.Name }],
+      [`/acl/binding-rule/${rule.ID}`, bindings],
+      [`/acl/token/${token.AccessorID}`, {}],
+    ];
+    // One lives in `from-token`, one in `default`, and both may do everything everywhere.
+    for (const client of [caller, root]) {
+      for (const [path, update] of objects) {
+        answers(t, await client.get(path), 404, /ACL not found$/);
+        answers(t, await client.put(path, update), 404, /^[Cc]annot find /);
+        answers(t, await client.delete(path), 200, 'false');
+        t.equal((await client.get(`${path}${there}`)).json.Namespace, 'from-query', path);
+      }
+      const source = `/acl/token/${token.AccessorID}`;
+      answers(t, await client.put(`${source}/clone`, {}), 404, /ACL not found$/);
+      answers(t, await client.get(`${source}?expanded`), 404, /ACL not found$/);
+    }
+    for (const [path, update] of objects) {
+      t.equal((await root.put(path, { ...update, ...home })).json.Namespace, 'from-query', path);
+      answers(t, await root.delete(`${path}${there}`), 200, 'true');
+    }
+  },
+);
+
 t.test('namespaces: the auth method of a filter may live elsewhere', async (t) => {
   await root.put('/namespace/team', {});
   const NamespaceRules = [{ BindNamespace: 'team' }];

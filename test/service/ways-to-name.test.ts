@@ -197,9 +197,10 @@ t.test('tokens: one whose namespace is gone is neither changed nor copied', asyn
   const harness = await createHarness();
   await harness.run('namespace.create', { draft: { name: 'team' } });
   const { accessorId } = await newToken(harness, { namespace: 'team', local: true });
-  const update = () => harness.run('token.update', { accessorId, draft: { local: true } });
-  const clone = () =>
-    harness.run('token.clone', { accessorId, description: '', namespace: undefined });
+  const namespace = 'team';
+  const update = () =>
+    harness.run('token.update', { accessorId, draft: { local: true, namespace } });
+  const clone = () => harness.run('token.clone', { accessorId, description: '', namespace });
   t.equal(await refusalOf(update()), 'ok');
   t.equal(await refusalOf(clone()), 'ok');
   // As when the deletion of the namespace has come from the primary.

@@ -13,7 +13,7 @@ import type { OperationInput, OperationOutput } from '../operations.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
 import { requireAcl } from '../rights/permissions.ts';
 import {
-  findVisible,
+  livingIn,
   namedNamespace,
   namespaceOf,
   requireNamespaceExists,
@@ -67,8 +67,8 @@ export async function readBindingRule(
 ): Promise<OperationOutput<'binding-rule.read'>> {
   const meta = readMetaOf(service, 'binding-rules', watchKey({ id }));
   const caller = service.callers.resolve(call.secret);
-  const selected = namespaceOf(service, { call }, caller);
-  const { object: rule, namespace } = findVisible(service.view.bindingRule(id), selected);
+  const namespace = namespaceOf(service, { call }, caller);
+  const rule = livingIn(namespace, service.view.bindingRule(id));
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('binding rule', id);
   const shown = rule && ({ kind: 'binding-rule', rule } as const);
@@ -82,8 +82,8 @@ export async function updateBindingRule(
 ): Promise<OperationOutput<'binding-rule.update'>> {
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'BindingRule', namespace: draft.namespace } as const;
-  const selected = namespaceOf(service, request, caller, body);
-  const { object: existing, namespace } = findVisible(service.view.bindingRule(id), selected);
+  const namespace = namespaceOf(service, request, caller, body);
+  const existing = livingIn(namespace, service.view.bindingRule(id));
   requireAcl(caller, 'write', namespace.name);
   const rule = applyBindingRuleUpdate(existing, draft, {
     ...lookupsIn(service, namespace.name),
@@ -101,8 +101,8 @@ export async function deleteBindingRule(
   request: Request,
 ): Promise<OperationOutput<'binding-rule.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
-  const selected = namespaceOf(service, request, caller);
-  const { object: rule, namespace } = findVisible(service.view.bindingRule(id), selected);
+  const namespace = namespaceOf(service, request, caller);
+  const rule = livingIn(namespace, service.view.bindingRule(id));
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('binding rule', id);
   if (rule === undefined) return nothingDeleted(service);

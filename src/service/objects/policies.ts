@@ -16,7 +16,7 @@ import type { OperationInput, OperationOutput } from '../operations.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
 import { requireAcl } from '../rights/permissions.ts';
 import {
-  findVisible,
+  livingIn,
   namedNamespace,
   namespaceOf,
   requireNamespaceExists,
@@ -54,8 +54,8 @@ export async function readPolicy(
 ): Promise<OperationOutput<'policy.read'>> {
   const meta = readMetaOf(service, 'policies', watchKey({ id }));
   const caller = service.callers.resolve(call.secret);
-  const selected = namespaceOf(service, { call }, caller);
-  const { object: policy, namespace } = findVisible(service.view.policy(id), selected);
+  const namespace = namespaceOf(service, { call }, caller);
+  const policy = livingIn(namespace, service.view.policy(id));
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('policy', id);
   const shown = policy && ({ kind: 'policy', policy } as const);
@@ -83,8 +83,8 @@ export async function updatePolicy(
 ): Promise<OperationOutput<'policy.update'>> {
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Policy', namespace: draft.namespace } as const;
-  const selected = namespaceOf(service, request, caller, body);
-  const { object: existing, namespace } = findVisible(service.view.policy(id), selected);
+  const namespace = namespaceOf(service, request, caller, body);
+  const existing = livingIn(namespace, service.view.policy(id));
   requireAcl(caller, 'write', namespace.name);
   const policy = applyPolicyUpdate(existing, draft, {
     ...lookupsIn(service, namespace.name),
@@ -102,8 +102,8 @@ export async function deletePolicy(
   request: Request,
 ): Promise<OperationOutput<'policy.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
-  const selected = namespaceOf(service, request, caller);
-  const { object: policy, namespace } = findVisible(service.view.policy(id), selected);
+  const namespace = namespaceOf(service, request, caller);
+  const policy = livingIn(namespace, service.view.policy(id));
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('policy', id);
   if (policy === undefined) return nothingDeleted(service);

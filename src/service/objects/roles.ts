@@ -18,7 +18,7 @@ import { type Links, NO_LINKS, requireMayAdd, requireMayLend } from '../rights/l
 import { dependencyOf } from '../rights/linked-policies.ts';
 import { requireAcl } from '../rights/permissions.ts';
 import {
-  findVisible,
+  livingIn,
   namedNamespace,
   namespaceOf,
   requireNamespaceExists,
@@ -60,8 +60,8 @@ export async function readRole(
 ): Promise<OperationOutput<'role.read'>> {
   const meta = readMetaOf(service, 'roles', watchKey({ id }));
   const caller = service.callers.resolve(call.secret);
-  const selected = namespaceOf(service, { call }, caller);
-  const { object: role, namespace } = findVisible(service.view.role(id), selected);
+  const namespace = namespaceOf(service, { call }, caller);
+  const role = livingIn(namespace, service.view.role(id));
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('role', id);
   const shown = role && roleViewOf(role, service.names);
@@ -89,8 +89,8 @@ export async function updateRole(
 ): Promise<OperationOutput<'role.update'>> {
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Role', namespace: draft.namespace } as const;
-  const selected = namespaceOf(service, request, caller, body);
-  const { object: existing, namespace } = findVisible(service.view.role(id), selected);
+  const namespace = namespaceOf(service, request, caller, body);
+  const existing = livingIn(namespace, service.view.role(id));
   requireAcl(caller, 'write', namespace.name);
   const role = applyRoleUpdate(existing, draft, {
     ...lookupsIn(service, draft, namespace.name),
@@ -111,8 +111,8 @@ export async function deleteRole(
   request: Request,
 ): Promise<OperationOutput<'role.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
-  const selected = namespaceOf(service, request, caller);
-  const { object: role, namespace } = findVisible(service.view.role(id), selected);
+  const namespace = namespaceOf(service, request, caller);
+  const role = livingIn(namespace, service.view.role(id));
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('role', id);
   if (role === undefined) return nothingDeleted(service);

@@ -20,7 +20,7 @@ import { readMetaOf, readResultOf } from '../reading.ts';
 import { NO_LINKS, requireMayAdd, requireMayLend } from '../rights/lent-rights.ts';
 import { dependencyOf } from '../rights/linked-policies.ts';
 import { mayAcl, requireAcl } from '../rights/permissions.ts';
-import { findVisible, namespaceOf, requireNamespaceExists } from '../rights/select-namespace.ts';
+import { livingIn, namespaceOf, requireNamespaceExists } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
 import type { TokenView } from '../views.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
@@ -66,10 +66,8 @@ export function readToken(
 ): OperationOutput<'token.read'> {
   const meta = readMetaOf(service, 'tokens', watchKey({ id: accessorId }));
   const caller = service.callers.resolve(call.secret);
-  const { object: token, namespace } = findVisible(
-    service.view.token(accessorId),
-    namespaceOf(service, { call }, caller),
-  );
+  const namespace = namespaceOf(service, { call }, caller);
+  const token = livingIn(namespace, service.view.token(accessorId));
   requireAcl(caller, 'read', namespace.name);
   if (token === undefined) requireLookupUuid('token', accessorId);
   else if (token.expirationTime !== undefined && isExpired(token, service.clock.wallMs())) {
@@ -115,10 +113,8 @@ export async function updateToken(
   const { view } = service;
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Token', namespace: draft.namespace } as const;
-  const { object: existing, namespace } = findVisible(
-    inItsNamespace(view, view.token(accessorId)),
-    namespaceOf(service, request, caller, body),
-  );
+  const namespace = namespaceOf(service, request, caller, body);
+  const existing = livingIn(namespace, inItsNamespace(view, view.token(accessorId)));
   requireAcl(caller, 'write', namespace.name);
   const token = applyTokenUpdate(existing, draft, {
     pathId: accessorId,
@@ -143,18 +139,17 @@ export async function cloneToken(
   { accessorId, description, namespace: wanted }: OperationInput<'token.clone'>,
   request: Request,
 ): Promise<OperationOutput<'token.clone'>> {
+  const { view } = service;
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Token', namespace: wanted } as const;
-  const { object: source, namespace } = findVisible(
-    inItsNamespace(service.view, service.view.token(accessorId)),
-    namespaceOf(service, request, caller, body),
-  );
+  const namespace = namespaceOf(service, request, caller, body);
+  const source = livingIn(namespace, inItsNamespace(view, view.token(accessorId)));
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('token', accessorId);
   const living = source && withLivingLinks(service, source);
   const token = buildClone(living, description, freshToken(service));
   // A copy is a token of its own: it would go on when what was lent to its source is taken back.
-  requireMayLend(service.view, caller, token);
+  requireMayLend(view, caller, token);
   const change = { type: 'token.set', presence: 'create-drawn', token } as const;
   // As its changes name it, wherever the caller put the hyphens.
   const checkedAgainst = source === undefined ? [] : [dependencyOf('tokens', source.accessorId)];
@@ -169,10 +164,8 @@ export async function deleteToken(
   request: Request,
 ): Promise<OperationOutput<'token.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
-  const { object: token, namespace } = findVisible(
-    service.view.token(accessorId),
-    namespaceOf(service, request, caller),
-  );
+  const namespace = namespaceOf(service, request, caller);
+  const token = livingIn(namespace, service.view.token(accessorId));
   requireAcl(caller, 'write', namespace.name);
   requireDeletableToken({ accessorId, callerAccessorId: caller.token.accessorId });
   if (token === undefined) return nothingDeleted(service);

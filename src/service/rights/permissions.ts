@@ -36,8 +36,8 @@ function mayOperate(caller: Caller, access: AclAccess): boolean {
 }
 
 /**
- * Throws 'permission-denied' unless the caller has the right over ACL objects of the namespace. Of an object that was
- * found by its id that is where it is: whoever lacks the right at home, too, is told nothing of that.
+ * Throws 'permission-denied' unless the caller has the right over ACL objects of the namespace. Of a token that is
+ * asked about by its id that is where it lives: whoever lacks the right at home, too, is told nothing of that.
  */
 export function requireAcl(caller: Caller, access: AclAccess, namespace: NamespaceName): void {
   if (mayAcl(caller, access, namespace)) return;

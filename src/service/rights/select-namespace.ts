@@ -89,18 +89,14 @@ export function namespaceOf(
 }
 
 /**
- * An object that was found by its id, which is unique in all namespaces, together with the namespace
- * whose rights count: its own; or the selected one when there is no such object, or when the request
- * named another namespace, in which the object then does not exist.
+ * An object that was found by its id, which is unique in all namespaces: in a request for another namespace than its
+ * own there is no such object.
  */
-export function findVisible<T extends { readonly namespace: NamespaceName }>(
+export function livingIn<T extends { readonly namespace: NamespaceName }>(
+  { name }: SelectedNamespace,
   object: T | undefined,
-  selected: SelectedNamespace,
-): { readonly object: T | undefined; readonly namespace: SelectedNamespace } {
-  if (object === undefined || (selected.isExplicit && object.namespace !== selected.name)) {
-    return { object: undefined, namespace: selected };
-  }
-  return { object, namespace: { name: object.namespace, isExplicit: selected.isExplicit } };
+): T | undefined {
+  return object?.namespace === name ? object : undefined;
 }
 
 /** The namespace for the words of a refusal: only one that the request named. */

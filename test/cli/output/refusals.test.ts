@@ -162,7 +162,8 @@ t.test('a delete of something that is not there: says so with exit status 1', as
     answers: { [`DELETE /v1/acl/token/${TOKEN_ID}`]: { value: false } },
   });
   t.same([status, out], [1, '']);
-  t.match(err, `there is no token ${TOKEN_ID}: nothing was deleted`);
+  t.match(err, `there is no token ${TOKEN_ID}: nothing was deleted\nNext: \`list\` in place of`);
+  t.match(err, '--namespace looks in another namespace');
 });
 
 t.test('the beginning of an id: several that fit are shown, none is chosen', async (t) => {

@@ -78,12 +78,18 @@ t.test('namespaces: body, parameter, header, own token, default, in this order',
   t.equal(await refusalOf(everywhere), 'malformed: Only lists can be asked for all namespaces');
 });
 
-t.test('namespaces: an object of another one than the request names is not there', async (t) => {
+t.test('namespaces: an object of another one than the request means is not there', async (t) => {
   const harness = await createHarness();
   await harness.run('namespace.create', { draft: { name: 'team' } });
   const id = await newPolicy(harness, 'p', '', 'team');
   const { accessorId } = await newToken(harness, { namespace: 'team' });
-  t.equal(await refusalOf(harness.run('policy.read', { id })), 'ok', 'unless it names none');
+  t.equal(
+    await refusalOf(harness.run('policy.read', { id })),
+    'not-found: Requested policy does not exist: ACL not found',
+    'where it names none',
+  );
+  const there = harness.run('policy.read', { id }, { namespaceParameter: 'team' });
+  t.equal(await refusalOf(there), 'ok');
   const call = { namespaceParameter: 'default' };
   t.equal(
     await refusalOf(harness.run('policy.read', { id }, call)),
@@ -133,7 +139,7 @@ t.test('namespaces: kept while something is in them', async (t) => {
   const id = await newPolicy(harness, 'p', '', 'team');
   const remove = () => harness.run('namespace.delete', { name: 'team' });
   t.match(await refusalOf(remove()), /^invalid: Namespace "team" is not empty/);
-  await harness.run('policy.delete', { id });
+  await harness.run('policy.delete', { id }, { namespaceParameter: 'team' });
   t.equal((await remove()).value, true);
   t.match(
     await refusalOf(harness.run('namespace.delete', { name: 'default' })),

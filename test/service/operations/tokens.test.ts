@@ -3,6 +3,7 @@
 
 import t from 'tap';
 import { GLOBAL_MANAGEMENT_ID, type SecretId } from '../../../src/acl/ids.ts';
+import type { Token } from '../../../src/acl/token.ts';
 import { watchKey } from '../../../src/state/watch.ts';
 import {
   allOf,
@@ -241,12 +242,14 @@ t.test('redaction: secrets are hidden from whoever may only read, in that namesp
     harness,
     'acl = "read"\nnamespace "team" {\n  acl = "write"\n}\n',
   );
-  const hides = async (accessorId: string, who: SecretId) =>
-    (await harness.run('token.read', { accessorId, expanded: false }, { secret: who })).value
+  const hides = async ({ accessorId, namespace }: Token, who: SecretId) => {
+    const call = { secret: who, namespaceParameter: namespace };
+    return (await harness.run('token.read', { accessorId, expanded: false }, call)).value
       ?.secretHidden;
-  t.equal(await hides(here.accessorId, secret), true);
-  t.equal(await hides(there.accessorId, secret), false);
-  t.equal(await hides(here.accessorId, ROOT), false);
+  };
+  t.equal(await hides(here, secret), true);
+  t.equal(await hides(there, secret), false);
+  t.equal(await hides(here, ROOT), false);
   const all = await allOf(await tokenList(harness, {}, { secret, namespaceParameter: '*' }));
   for (const { token, secretHidden } of all) {
     t.equal(secretHidden, token.namespace !== 'team', token.accessorId);
@@ -270,7 +273,8 @@ t.test('expanded: names everything that gives rights, and what the node adds', a
     roles: [{ name: 'r' }],
     nodeIdentities: [{ nodeName: 'n1', datacenter: 'dc1' }],
   });
-  const read = await harness.run('token.read', { accessorId, expanded: true });
+  const inTeam = { namespaceParameter: 'team' };
+  const read = await harness.run('token.read', { accessorId, expanded: true }, inTeam);
   const expanded = read.value?.expanded;
   t.same(
     expanded?.policies.map(({ name }) => name.slice(0, 16)),

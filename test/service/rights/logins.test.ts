@@ -190,7 +190,8 @@ t.test('rights: who is asked about an auth method cannot delay it past a revocat
   let meanwhile: () => Promise<unknown> = async () => undefined;
   const door = slowDoor(harness, () => meanwhile());
   t.equal(await refusalOf(door.run('auth-method.create', { draft }, call)), 'ok');
-  meanwhile = () => harness.run('token.update', { accessorId, draft: { policies: [] } });
+  const taken = { accessorId, draft: { policies: [], namespace: 'team' } };
+  meanwhile = () => harness.run('token.update', taken);
   const late = door.run('auth-method.update', { name: 'm', draft }, call);
   t.match(await refusalOf(late), /^permission-denied: /);
 });

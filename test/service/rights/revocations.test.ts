@@ -24,24 +24,29 @@ t.test(
     });
     const { id } = made.role;
     const { machine } = harness;
+    const namespace = 'team';
+    const asToken = (policies: readonly { readonly id: string }[]) => ({
+      accessorId,
+      draft: { policies, namespace },
+    });
+    const asRole = (policies: readonly { readonly id: string }[]) => ({
+      id,
+      draft: { name: 'lent', policies, namespace },
+    });
     const cases = {
       token: {
-        take: () => harness.run('token.update', { accessorId, draft: { policies: [] } }),
+        take: () => harness.run('token.update', asToken([])),
         keep: (cas: number | undefined) =>
-          harness.run('token.update', { accessorId, draft: { policies: lent } }, { secret, cas }),
-        lend: () => harness.run('token.update', { accessorId, draft: { policies: lent } }),
+          harness.run('token.update', asToken(lent), { secret, cas }),
+        lend: () => harness.run('token.update', asToken(lent)),
         held: () => machine.token(accessorId)!,
         policies: () => machine.token(accessorId)!.policies,
       },
       role: {
-        take: () => harness.run('role.update', { id, draft: { name: 'lent', policies: [] } }),
+        take: () => harness.run('role.update', asRole([])),
         keep: (cas: number | undefined) =>
-          harness.run(
-            'role.update',
-            { id, draft: { name: 'lent', policies: lent } },
-            { secret, cas },
-          ),
-        lend: () => harness.run('role.update', { id, draft: { name: 'lent', policies: lent } }),
+          harness.run('role.update', asRole(lent), { secret, cas }),
+        lend: () => harness.run('role.update', asRole(lent)),
         held: () => machine.role(id)!,
         policies: () => machine.role(id)!.policies,
       },
@@ -127,16 +132,24 @@ t.test('rights: nobody puts back the rights that are taken from them in that mom
       const links = isGiven ? policies : [];
       switch (kind) {
         case 'tokens':
-          return harness.run('token.update', { accessorId, draft: { policies: links } }, call);
+          return harness.run(
+            'token.update',
+            { accessorId, draft: { policies: links, namespace: name } },
+            call,
+          );
         case 'roles':
           return harness.run(
             'role.update',
-            { id: roleId, draft: { name: 'r', policies: links } },
+            { id: roleId, draft: { name: 'r', policies: links, namespace: name } },
             call,
           );
         case 'policies': {
           const rules = isGiven ? admin : '';
-          return harness.run('policy.update', { id, draft: { name: 'admin', rules } }, call);
+          return harness.run(
+            'policy.update',
+            { id, draft: { name: 'admin', rules, namespace: name } },
+            call,
+          );
         }
         default:
           return harness.run('namespace.update', withDefaults(links), call);

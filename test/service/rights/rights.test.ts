@@ -120,17 +120,19 @@ t.test('rights: those of a namespace reach no other; its rules name the object',
     refusalOf(harness.run('policy.list', { page }, { secret, namespaceParameter }));
   t.equal(await list(undefined), 'ok', 'the own namespace');
   t.equal(await list('team'), 'ok');
-  // Which one it was may be nothing that the caller may know: the object of an id may be anywhere.
   const lacks = (right: string): string =>
     `permission-denied: Permission denied: token with AccessorID '${accessorId}' lacks permission '${right}' outside its namespace "team"`;
   t.equal(await list('other'), lacks('acl:read'), 'whoever asks why is told where to ask');
   t.equal(await list('default'), lacks('acl:read'));
   const other = await newPolicy(harness, 'p', '', 'other');
   t.equal(
-    await refusalOf(harness.run('policy.delete', { id: other }, { secret })),
+    await refusalOf(
+      harness.run('policy.delete', { id: other }, { secret, namespaceParameter: 'other' }),
+    ),
     lacks('acl:write'),
-    'by id the namespace of the object counts',
   );
+  const unnamed = await harness.run('policy.delete', { id: other }, { secret });
+  t.equal(unnamed.value, false, 'in its own there is no such policy');
   t.equal(
     await refusalOf(harness.run('namespace.read', { name: 'team' }, { secret })),
     `permission-denied: Permission denied: token with AccessorID '${accessorId}' lacks permission 'namespace:read' on "team"`,
@@ -265,7 +267,11 @@ t.test('rights: nobody lends what lives in a namespace that they may not write',
     refused,
     'a copy would outlive the token that they were lent to',
   );
-  t.equal(await refusalOf(harness.run('token.clone', copy)), 'ok', 'who may lend may copy');
+  t.equal(
+    await refusalOf(harness.run('token.clone', { ...copy, namespace: 'team' })),
+    'ok',
+    'who may lend may copy',
+  );
   const ofAdmin = { ...copy, accessorId: admin.accessorId };
   t.equal(
     await refusalOf(harness.run('token.clone', ofAdmin, { secret })),
