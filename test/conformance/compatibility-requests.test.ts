@@ -485,6 +485,12 @@ t.test('1.6: namespaces and partitions where they are off', async (t) => {
       statuses: MALFORMED,
       text: `Policy decoding failed: json: unknown field "Namespace" - ${why}`,
     },
+    {
+      ask: 'PUT /acl/auth-method',
+      body: { Name: 'm', Type: 'jwt', Config: {}, NamespaceRules: [{ BindNamespace: 'x' }] },
+      statuses: MALFORMED,
+      text: `AuthMethod decoding failed: json: unknown field "NamespaceRules" - ${why}`,
+    },
     { ask: 'GET /namespaces', statuses: MALFORMED, text: why },
   ]);
   for (const prefix of ['X-Consul-', 'X-Service-'] as const) {

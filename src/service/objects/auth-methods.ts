@@ -62,7 +62,8 @@ function allowedMethod(
   request: Request,
 ): Unstamped<AuthMethod> {
   const caller = service.callers.resolve(request.call.secret);
-  const body = { kind: 'AuthMethod', namespace: draft.namespace } as const;
+  const { namespace: wanted, namespaceRules: rules } = draft;
+  const body = { kind: 'AuthMethod', namespace: wanted, rules } as const;
   const namespace = namespaceOf(service, request, caller, body).name;
   requireAcl(caller, 'write', namespace);
   requireNamespaceExists(service.view, namespace);

@@ -28,10 +28,12 @@ export interface NamespaceSources {
   readonly isEnabled: boolean;
 }
 
-/** The `Namespace` field of a body, which is called by its kind when it cannot be decoded. */
+/** What a body says of namespaces; it is called by its kind when it cannot be decoded. */
 export interface NamespaceField {
   readonly kind: 'Policy' | 'Token' | 'Role' | 'BindingRule' | 'AuthMethod' | 'Login';
   readonly namespace: string | undefined;
+  /** The `NamespaceRules` of an auth method. */
+  readonly rules?: readonly unknown[] | undefined;
 }
 
 /**
@@ -131,10 +133,12 @@ function given(text: string | undefined): string | undefined {
 
 function requireEnabled({ call, isEnabled }: NamespaceSources, body?: NamespaceField): void {
   if (isEnabled) return;
-  if (given(body?.namespace) !== undefined) {
+  const field = given(body?.namespace) === undefined ? undefined : 'Namespace';
+  const unknown = field ?? ((body?.rules ?? []).length > 0 ? 'NamespaceRules' : undefined);
+  if (unknown !== undefined) {
     const what =
       body?.kind === 'Login' ? 'Failed to decode request body' : `${body?.kind} decoding failed`;
-    throw notEnabled(`${what}: json: unknown field "Namespace"`);
+    throw notEnabled(`${what}: json: unknown field "${unknown}"`);
   }
   requireParameterEnabled('ns', call.namespaceParameter, isEnabled);
   if (given(call.namespaceHeader) !== undefined) {
