@@ -97,9 +97,10 @@ export class Watch {
     if (changes.length === 0) return;
     this.#tell({ kind: 'changed', changes });
     if (this.#waiters.size === 0) return;
-    for (const { table, watchKeys } of changes) {
+    for (const { table, key, watchKeys } of changes) {
       this.#wake(waiterKey(table, undefined));
-      for (const key of watchKeys) this.#wake(waiterKey(table, key));
+      if (key === '') this.#wakeObjectsOf(table);
+      for (const each of watchKeys) this.#wake(waiterKey(table, each));
     }
   }
 
@@ -121,6 +122,12 @@ export class Watch {
 
   #tell(event: AppliedEvent): void {
     for (const listener of this.#listeners) listener(event);
+  }
+
+  /** Which of them read otherwise now is not known here: whoever waits for one looks again. */
+  #wakeObjectsOf(table: TableName): void {
+    const beginning = waiterKey(table, '');
+    for (const key of [...this.#waiters.keys()]) if (key.startsWith(beginning)) this.#wake(key);
   }
 
   #wake(key: string): void {

@@ -84,6 +84,34 @@ t.test(
   },
 );
 
+t.test('waiting: whoever watches a token hears of the end of its auth method', async (t) => {
+  const harness = await createHarness();
+  const { operations, clock } = harness;
+  await newMethod(harness, 'm');
+  await bind(harness, 'm', 'service', 'web');
+  const { accessorId } = await logIn(harness, 'm');
+  const read = { accessorId, expanded: false };
+  const { meta } = await harness.run('token.read', read);
+  const waiting = operations.waitForChange(
+    meta.watch,
+    meta.index,
+    60_000,
+    new AbortController().signal,
+  );
+  let isOver = false;
+  const ended = waiting.then(() => {
+    isOver = true;
+  });
+  await harness.run('auth-method.delete', { name: 'm' });
+  clock.advance(0);
+  await new Promise((resolve) => setImmediate(resolve));
+  t.equal(isOver, true, 'before anybody has deleted the token');
+  t.match(await refusalOf(harness.run('token.read', read)), /^token-not-found: /);
+  t.ok(harness.machine.token(accessorId), 'as nobody has');
+  clock.advance(60_000);
+  await ended;
+});
+
 t.test('duties: the management token of the settings is a bootstrap, done once', async (t) => {
   const harness = await createHarness({ initialManagementSecret: undefined });
   const { machine } = harness;
