@@ -17,6 +17,7 @@ import {
   namedNamespace,
   namespaceOf,
   requireNamespaceExists,
+  requireNotElsewhere,
 } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
@@ -102,10 +103,14 @@ export async function deleteBindingRule(
 ): Promise<OperationOutput<'binding-rule.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
   const namespace = namespaceOf(service, request, caller);
-  const rule = livingIn(namespace, service.view.bindingRule(id));
+  const found = service.view.bindingRule(id);
+  const rule = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('binding rule', id);
-  if (rule === undefined) return nothingDeleted(service);
+  if (rule === undefined) {
+    requireNotElsewhere(caller, namespace, 'binding rule', found);
+    return nothingDeleted(service);
+  }
   const change = { type: 'binding-rule.delete', id: rule.id } as const;
   const result = await commit(service, request, change, 'deleted');
   service.metrics.count('acl.bindingrule.delete');

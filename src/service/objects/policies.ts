@@ -20,6 +20,7 @@ import {
   namedNamespace,
   namespaceOf,
   requireNamespaceExists,
+  requireNotElsewhere,
 } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
@@ -103,10 +104,14 @@ export async function deletePolicy(
 ): Promise<OperationOutput<'policy.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
   const namespace = namespaceOf(service, request, caller);
-  const policy = livingIn(namespace, service.view.policy(id));
+  const found = service.view.policy(id);
+  const policy = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('policy', id);
-  if (policy === undefined) return nothingDeleted(service);
+  if (policy === undefined) {
+    requireNotElsewhere(caller, namespace, 'policy', found);
+    return nothingDeleted(service);
+  }
   requireDeletablePolicy(policy);
   const change = { type: 'policy.delete', id: policy.id } as const;
   const result = await commit(service, request, change, 'deleted');

@@ -22,6 +22,7 @@ import {
   namedNamespace,
   namespaceOf,
   requireNamespaceExists,
+  requireNotElsewhere,
 } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
@@ -112,10 +113,14 @@ export async function deleteRole(
 ): Promise<OperationOutput<'role.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
   const namespace = namespaceOf(service, request, caller);
-  const role = livingIn(namespace, service.view.role(id));
+  const found = service.view.role(id);
+  const role = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('role', id);
-  if (role === undefined) return nothingDeleted(service);
+  if (role === undefined) {
+    requireNotElsewhere(caller, namespace, 'role', found);
+    return nothingDeleted(service);
+  }
   const result = await commit(service, request, { type: 'role.delete', id: role.id }, 'deleted');
   service.metrics.count('acl.role.delete');
   return result;

@@ -20,7 +20,12 @@ import { readMetaOf, readResultOf } from '../reading.ts';
 import { NO_LINKS, requireMayAdd, requireMayLend } from '../rights/lent-rights.ts';
 import { dependencyOf } from '../rights/linked-policies.ts';
 import { mayAcl, requireAcl } from '../rights/permissions.ts';
-import { livingIn, namespaceOf, requireNamespaceExists } from '../rights/select-namespace.ts';
+import {
+  livingIn,
+  namespaceOf,
+  requireNamespaceExists,
+  requireNotElsewhere,
+} from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
 import type { TokenView } from '../views.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
@@ -165,10 +170,14 @@ export async function deleteToken(
 ): Promise<OperationOutput<'token.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
   const namespace = namespaceOf(service, request, caller);
-  const token = livingIn(namespace, service.view.token(accessorId));
+  const found = service.view.token(accessorId);
+  const token = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   requireDeletableToken({ accessorId, callerAccessorId: caller.token.accessorId });
-  if (token === undefined) return nothingDeleted(service);
+  if (token === undefined) {
+    requireNotElsewhere(caller, namespace, 'token', found);
+    return nothingDeleted(service);
+  }
   const change = { type: 'token.delete', accessorId: token.accessorId } as const;
   const result = await commit(service, request, change, 'deleted');
   service.metrics.count('acl.token.delete');

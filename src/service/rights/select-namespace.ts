@@ -11,6 +11,7 @@ import type { StateView } from '../../state/view.ts';
 import type { Call } from '../call.ts';
 import type { Request, Service } from '../service.ts';
 import type { Caller } from './caller.ts';
+import { mayAcl } from './permissions.ts';
 
 /** `ns=*`, in lists alone. */
 export const ALL_NAMESPACES = '*';
@@ -99,6 +100,25 @@ export function livingIn<T extends { readonly namespace: NamespaceName }>(
   object: T | undefined,
 ): T | undefined {
   return object?.namespace === name ? object : undefined;
+}
+
+/**
+ * Throws 'malformed' where a request that names no namespace means one in which there is nothing to delete, to whoever
+ * may delete the object where it lives: clients that look at the status alone take a `false` for done, and what was to
+ * be revoked would live on.
+ */
+export function requireNotElsewhere(
+  caller: Caller,
+  { isExplicit }: SelectedNamespace,
+  kind: 'policy' | 'role' | 'binding rule' | 'token',
+  object: { readonly namespace: NamespaceName } | undefined,
+): void {
+  if (isExplicit || object === undefined || !mayAcl(caller, 'write', object.namespace)) return;
+  const home = quoted(object.namespace);
+  throw new AclError(
+    'malformed',
+    `the ${kind} lives in namespace ${home}: name it (ns) to delete it`,
+  );
 }
 
 /** The namespace for the words of a refusal: only one that the request named. */
