@@ -172,8 +172,13 @@ export class Directory {
   /** The latest that anybody has told of, those that were removed too; 0 while nobody has. */
   latestEpoch(): number {
     this.#forgetOld();
-    const all = [...this.#reignsIn(this.#known), ...this.#reignsIn(this.#removed)];
-    return all.reduce((latest, { epoch }) => Math.max(latest, epoch), 0);
+    return Math.max(latestIn(this.#reignsIn(this.#known)), this.epochOfRemoved());
+  }
+
+  /** The latest that those who were removed have told of: nobody passes that on. 0 while none has. */
+  epochOfRemoved(): number {
+    this.#forgetOld();
+    return latestIn(this.#reignsIn(this.#removed));
   }
 
   /** The leader of the own datacenter writes its record anew. */
@@ -303,6 +308,10 @@ export class Directory {
   #isRemoved(datacenter: string): boolean {
     return datacenter !== this.#options.datacenter && this.#options.isRemoved(datacenter);
   }
+}
+
+function latestIn(reigns: readonly DirectoryRecord[]): number {
+  return reigns.reduce((latest, { epoch }) => Math.max(latest, epoch), 0);
 }
 
 function rivalIn(

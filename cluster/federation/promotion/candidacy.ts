@@ -99,15 +99,17 @@ const NO_GIVER: Giver = { giver: undefined, says: '' };
 
 export class Candidacy {
   readonly #options: CandidacyOptions;
+  /** The latest epoch that anybody knew who was asked whether it would promise. */
+  #knownElsewhere = 0;
 
   constructor(options: CandidacyOptions) {
     this.#options = options;
   }
 
-  /** Behind every epoch that was promised here or is said to have begun. Throws PromotionRefusal. */
+  /** Behind every epoch that was promised here or elsewhere, or is said to have begun. Throws PromotionRefusal. */
   nextEpoch(): number {
     const { heardEpoch, port } = this.#options;
-    return Math.max(requireLeading(port).maxEpoch, heardEpoch()) + 1;
+    return Math.max(requireLeading(port).maxEpoch, heardEpoch(), this.#knownElsewhere) + 1;
   }
 
   /** Resolves when this datacenter is primary. Rejects with PromotionRefusal. */
@@ -188,7 +190,7 @@ export class Candidacy {
   /** Asks everybody whether it would come to it, before anybody gives anything up. */
   async #epochFor(wish: Wish, state: PromotionState): Promise<Plan> {
     const { cursor } = state;
-    const next = this.#nextFor(wish);
+    this.#nextFor(wish);
     const first = await this.#trial(wish, state.voters, cursor);
     const { further } = first.count;
     const mayGoBack = further.every(({ datacenter }) => state.witnesses.includes(datacenter));
@@ -205,7 +207,7 @@ export class Candidacy {
             upTo(giver.cursor, first.ballot),
           );
     if (wish.kind === 'forced') {
-      if (count.further.length === 0) return { epoch: next, fork };
+      if (count.further.length === 0) return { epoch: this.#nextFor(wish), fork };
       throw furtherThere(count, ballot, says);
     }
     if (wish.kind === 'handed-over' && !count.promised.includes(wish.by)) {
@@ -221,7 +223,7 @@ export class Candidacy {
     if (passedOver !== undefined) throw refused(`${this.#lostText(passedOver, ballot)}${says}`);
     if (!count.hasMajority) throw noMajority(ballot, says);
     const after = wish.kind === 'renewed' ? wish.after : 0;
-    return { epoch: Math.max(next, count.maxEpoch + 1, after + 1), fork };
+    return { epoch: Math.max(this.nextEpoch(), after + 1), fork };
   }
 
   /** A majority may have it from this datacenter and that one alone: the own promise counts for nothing without it. */
@@ -263,7 +265,9 @@ export class Candidacy {
     const epoch = Number.MAX_SAFE_INTEGER;
     const ask = { epoch, candidate: this.#options.datacenter, cursor, isTrial: true };
     const ballot = await this.#poll(wish, voters, ask, following);
-    return { cursor, ballot, count: this.#count(ballot, voters, ask, following), says: '' };
+    const count = this.#count(ballot, voters, ask, following);
+    this.#knownElsewhere = Math.max(this.#knownElsewhere, count.maxEpoch);
+    return { cursor, ballot, count, says: '' };
   }
 
   /** Asks for the promises. Where somebody has more, it is taken first, and all are asked again. */

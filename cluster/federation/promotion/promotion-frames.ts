@@ -36,8 +36,9 @@ export interface PromiseAsk {
 
 export interface PromiseAnswer {
   readonly isGranted: boolean;
-  /** How far the datacenter that was asked is, and what it has promised. */
+  /** How far the datacenter that was asked is. */
   readonly cursor: GlobalCursor;
+  /** What it has promised; in a trial also what a removed datacenter has told it of. */
   readonly maxEpoch: number;
 }
 

@@ -64,6 +64,8 @@ export interface PromotionOptions extends AskLeaderOptions {
   readonly claim: () => PrimaryClaim | undefined;
   /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
   readonly heardEpoch: () => number;
+  /** The latest epoch that those who were removed have told this server of; 0 while none has. */
+  readonly epochOfRemoved: () => number;
   /** Whether another one is said to have begun that epoch of this datacenter, too. */
   readonly isRivalled: (epoch: number) => boolean;
   /**
@@ -293,7 +295,7 @@ export class Promotion {
   }
 
   async #onPromise({ from, payload }: RpcRequest): Promise<Uint8Array> {
-    const { datacenter, port } = this.#options;
+    const { datacenter, epochOfRemoved, port } = this.#options;
     const ask = decodeAsk(payload);
     const state = this.#lead();
     const { cursor, maxEpoch } = state;
@@ -307,9 +309,11 @@ export class Promotion {
       const wayOn = wayOnWithout(passesOver, datacenter, state);
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, `${says}: ${wayOn}`);
     }
+    // A candidate may have heard nothing of whom nobody listens to.
+    const takenEpoch = ask.isTrial ? Math.max(maxEpoch, epochOfRemoved()) : maxEpoch;
     const answer =
       ask.isTrial || passesOver !== undefined
-        ? { isGranted: ask.isTrial && port.mayPromise(ask), cursor, maxEpoch }
+        ? { isGranted: ask.isTrial && port.mayPromise(ask), cursor, maxEpoch: takenEpoch }
         : await this.#promise(ask);
     if (!ask.isTrial) {
       const { epoch, candidate } = ask;

@@ -106,6 +106,24 @@ t.test(
   },
 );
 
+t.test('election: begins behind what one that was removed has told others', async (test) => {
+  for (const isForced of [false, true]) {
+    const { world, one, two, three } = threeDatacenters();
+    one.isUp = false;
+    three.toldEpoch = 4;
+    if (!isForced) {
+      test.equal((await world.time.result(two.promotion.elect())).epoch, 5);
+      continue;
+    }
+    test.match(
+      await refusalOf(world, two.promotion.force(2)),
+      /^refused: the next epoch is 5, not 2/,
+    );
+    test.same([two.maxEpoch, three.maxEpoch], [1, 1], 'nothing is given up');
+    test.equal((await world.time.result(two.promotion.force(5))).epoch, 5);
+  }
+});
+
 t.test(
   'election: nor does such a primary begin a reign itself, but by force, before it has that',
   async (test) => {
@@ -169,7 +187,7 @@ t.test('election: a majority makes the one that lacks nothing of theirs primary'
   const behind = await refusalOf(world, three.promotion.elect());
   test.match(
     behind,
-    /^refused: there is no majority: dc1 does not answer .*; dc2 does not promise \(at 1.8, promised 1\); dc2 does not give what it has more: dc2 does not keep what follows 1.6 any more$/,
+    /^refused: there is no majority: dc1 does not answer .*; dc2 does not promise \(at 1.8, knows of epoch 1\); dc2 does not give what it has more: dc2 does not keep what follows 1.6 any more$/,
   );
   test.equal(three.maxEpoch, 1, 'nothing was given up for nothing');
   const { epoch, promises, cursor } = await world.time.result(two.promotion.elect());

@@ -288,7 +288,7 @@ t.test(
     two.trimmedSeq = 11;
     test.match(
       await refusalOf(world, one.promotion.elect()),
-      /^refused: there is no majority: dc2 does not promise \(at 2\.12, promised 2\); dc3 does not/,
+      /^refused: there is no majority: dc2 does not promise \(at 2\.12, knows of epoch 2\); dc3 does not/,
       'another one lacks what dc2 has',
     );
     const { epoch, promises } = await world.time.result(two.promotion.elect());
@@ -403,7 +403,7 @@ t.test('force: begins no epoch that a datacenter has promised to another', async
   three.entries = [...one.entries];
   test.match(
     await refusalOf(world, three.promotion.force(2)),
-    /^undecided: epoch 2 does not begin: .*dc1 does not promise \(at 1\.\d+, promised 2\)/,
+    /^undecided: epoch 2 does not begin: .*dc1 does not promise \(at 1\.\d+, knows of epoch 2\)/,
   );
   test.same([three.isPrimary, three.maxEpoch], [false, 2]);
   one.mayPromiseFirst = () => undefined;
