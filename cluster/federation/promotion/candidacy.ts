@@ -15,6 +15,7 @@ import {
 import {
   decodePromise,
   encodeAsk,
+  LAST_EPOCH,
   PROMOTION_METHOD,
   type PromiseAnswer,
   type PromiseAsk,
@@ -75,8 +76,8 @@ export interface CandidacyOptions {
   readonly datacenters: () => readonly string[];
   /** Whether this datacenter, the primary, takes no writes because another one asks for its promise. */
   readonly isYielding: () => boolean;
-  /** Who is known to have what this datacenter wrote and has lost, and is not at that place either. */
-  readonly passedOverAt: (cursor: GlobalCursor) => string | undefined;
+  /** Who is known to have what this datacenter wrote and has lost, and is not at that place either, or may be. */
+  readonly passedOverAt: (cursor: GlobalCursor) => Promise<string | undefined>;
   /** The leader of that datacenter. Rejects with RpcError. */
   readonly ask: (datacenter: string, method: string, payload: Uint8Array) => Promise<Uint8Array>;
 }
@@ -165,7 +166,7 @@ export class Candidacy {
     }
     if (!mayBegin) throw undecided(`epoch ${epoch} does not begin: ${ballotText(ballot)}${says}`);
     const isForced = wish.kind === 'forced';
-    const passedOver = isForced ? undefined : this.#options.passedOverAt(cursor);
+    const passedOver = isForced ? undefined : await this.#options.passedOverAt(cursor);
     if (passedOver !== undefined) {
       const why = this.#lostText(passedOver, ballot);
       throw undecided(`epoch ${epoch} does not begin: ${why}${says}`);
@@ -219,7 +220,7 @@ export class Candidacy {
     const isUnlisted = count.further.some(({ datacenter }) => !state.voters.includes(datacenter));
     const isBeside = state.isDiverged || state.isPrimary || isUnlisted;
     if (isBeside && count.further.length > 0) throw furtherThere(count, ballot, says);
-    const passedOver = this.#options.passedOverAt(giver?.cursor ?? cursor);
+    const passedOver = await this.#options.passedOverAt(giver?.cursor ?? cursor);
     if (passedOver !== undefined) throw refused(`${this.#lostText(passedOver, ballot)}${says}`);
     if (!count.hasMajority) throw noMajority(ballot, says);
     const after = wish.kind === 'renewed' ? wish.after : 0;
@@ -261,9 +262,7 @@ export class Candidacy {
     cursor: GlobalCursor,
     following: readonly string[] = [],
   ): Promise<Vote> {
-    // Whether anybody else promised a later one is what the trial finds out, so it asks for none of them.
-    const epoch = Number.MAX_SAFE_INTEGER;
-    const ask = { epoch, candidate: this.#options.datacenter, cursor, isTrial: true };
+    const ask = { epoch: LAST_EPOCH, candidate: this.#options.datacenter, cursor, isTrial: true };
     const ballot = await this.#poll(wish, voters, ask, following);
     const count = this.#count(ballot, voters, ask, following);
     this.#knownElsewhere = Math.max(this.#knownElsewhere, count.maxEpoch);

@@ -21,7 +21,7 @@ import {
 } from '../../../../cluster/federation/promotion/promotion-frames.ts';
 import { WireDamage } from '../../../../cluster/wire/wire-damage.ts';
 import { bytesFrom } from '../feed-samples.ts';
-import { PromotionWorld } from '../promotion-model.ts';
+import { type Datacenter, PromotionWorld } from '../promotion-model.ts';
 import {
   forcedAndLost,
   outrun,
@@ -103,6 +103,41 @@ t.test(
     three.isUp = false;
     const { promises } = await world.time.result(two.promotion.elect());
     test.same(promises, ['dc1'], 'it has lost that too by now');
+  },
+);
+
+t.test(
+  'election: nor who may lack what others have of a later reign, as long as they do not say',
+  async (test) => {
+    const { world, one, two, three } = threeDatacenters();
+    for (const each of [two, three]) each.follow(one, 10);
+    await world.time.result(two.promotion.elect());
+    for (const each of [one, three]) each.follow(two, 10);
+    await world.time.result(one.promotion.elect());
+    one.write('dc3 has it');
+    three.follow(one, 10);
+    one.write('a majority has it');
+    two.follow(one, 10);
+    // The disks of dc1 were put back to before its reign: who follows it there is known, and not how far.
+    one.entries = one.entries.slice(0, 11);
+    Object.assign(one, { epochs: one.epochs.slice(0, 2), maxEpoch: 2, votedFor: 'dc2' });
+    one.ahead = ['dc2', 'dc3'].map((datacenter) => ({ datacenter, upTo: { epoch: 3, seq: 0 } }));
+    const mayLack = async (each: Datacenter): Promise<string> => {
+      two.isUp = false;
+      const says = await refusalOf(world, each.promotion.elect());
+      two.isUp = true;
+      return says;
+    };
+    test.match(
+      await mayLack(three),
+      /^refused: there is no majority: dc1 does not answer \(dc1 has lost what dc2 has of its reigns, .*: start dc2, or, /,
+    );
+    test.match(await mayLack(one), /^refused: dc2 has what dc1 wrote and has lost, .*: start dc2/);
+    test.same([one.maxEpoch, three.maxEpoch], [2, 3], 'nothing is given up');
+    const { promises } = await world.time.result(three.promotion.elect());
+    test.same(promises, ['dc1', 'dc2'], 'it has that too by now');
+    test.same(three.entries.slice(0, 14), two.entries);
+    test.same(world.violations, []);
   },
 );
 
