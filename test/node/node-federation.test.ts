@@ -78,10 +78,14 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
   };
   const closer = new Closer();
   owner.teardown(() => closer.close());
+  const warnings: string[] = [];
+  const warn = (fields: object): void => {
+    warnings.push(JSON.stringify(fields));
+  };
   const federation = new NodeFederation(
     {
       ...{ plan, machine: harness.machine, countMax: 10 },
-      platform: { clock, random: new FakeRandom(), logger: QUIET },
+      platform: { clock, random: new FakeRandom(), logger: { ...QUIET, warn } },
       member: member as unknown as Member<Outcome>,
       clocks,
       clusterId: () => 'two',
@@ -104,7 +108,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
   /** What a server of another datacenter is answered: of dc3, where nothing else is said. */
   const asks = (method: string, payload: Uint8Array, from = FROM): Promise<Uint8Array> =>
     handlers.get(method)!({ from, method, payload, deadlineMs: 1_000, hops: 0 });
-  return { federation, harness, asked, asks, clock, clocks };
+  return { federation, harness, asked, asks, clock, clocks, warnings };
 }
 
 /** Whatever needs no time has happened. */
@@ -214,7 +218,7 @@ t.test('snapshot: each piece that is asked for is a sign of life', async (t) => 
 /** A primary, dc2, of a federation of three, of which nobody has acknowledged anything. */
 async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>) {
   const plan = { ...PLAN, firstPrimary: 'dc2' };
-  const { federation, harness, asks, clock } = await aServer(owner, plan);
+  const { federation, harness, asks, clock, warnings } = await aServer(owner, plan);
   const { machine } = harness;
   const listed = () => machine.replication()!.datacenters.map(({ name }) => name);
   for (const name of ['dc3', 'dc4']) {
@@ -240,7 +244,7 @@ async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>) {
     clock.advance(1);
     return await told;
   };
-  return { listed, follows, level, federation, clock, harness, asks };
+  return { listed, follows, level, federation, clock, harness, asks, warnings };
 }
 
 const VOTER = { isVoter: true, isWitness: false };
@@ -303,6 +307,23 @@ t.test('gone back: what it has lost counts behind its promise to itself, too', a
   await harness.one({ type: 'global-log.apply', epoch: 2, from, entries, to: lost });
   t.match(await closed(), /there is no majority/, 'it has that');
   t.equal(await admitted(), 'let through');
+});
+
+t.test('outrun: by whoever has something of a reign, nobody begins beside that', async (t) => {
+  const { asks, harness, warnings } = await aPrimaryOfThree(t);
+  const federationId = 'fed';
+  await harness.one({ type: 'federation.adopt', federationId });
+  const at = harness.machine.cursor()!;
+  const from = { ...FROM, federationId };
+  const saysWhy = async (cursor: GlobalCursor): Promise<string> => {
+    warnings.length = 0;
+    const hello = { federationId, clusterId: 'c3', term: 1, cursor, maxEpoch: 2, level: 9 };
+    await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }), from);
+    await settled();
+    return warnings.join();
+  };
+  t.match(await saysWhy(at), /there is no majority/, 'it has promised one, and no more');
+  t.match(await saysWhy({ ...at, epoch: 2 }), /dc3 has 2\.\d+: that reign has begun/);
 });
 
 t.test('enlisting: who is refused the global log has no vote on account of asking', async (t) => {

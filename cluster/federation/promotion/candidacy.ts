@@ -76,6 +76,8 @@ export interface CandidacyOptions {
   readonly datacenters: () => readonly string[];
   /** Whether this datacenter, the primary, takes no writes because another one asks for its promise. */
   readonly isYielding: () => boolean;
+  /** Why a reign that this datacenter began by itself would pass over what others have; undefined where none would. */
+  readonly passesOver: () => string | undefined;
   /** Who is known to have what this datacenter wrote and has lost, and is not at that place either, or may be. */
   readonly passedOverAt: (cursor: GlobalCursor) => Promise<string | undefined>;
   /** The leader of that datacenter. Rejects with RpcError. */
@@ -165,11 +167,13 @@ export class Candidacy {
       throw undecided(`epoch ${epoch} does not begin without ${wish.by}: ${ballotText(ballot)}`);
     }
     if (!mayBegin) throw undecided(`epoch ${epoch} does not begin: ${ballotText(ballot)}${says}`);
+    const why = wish.kind === 'renewed' ? this.#options.passesOver() : undefined;
+    if (why !== undefined) throw undecided(`epoch ${epoch} does not begin: ${why}`);
     const isForced = wish.kind === 'forced';
     const passedOver = isForced ? undefined : await this.#options.passedOverAt(cursor);
     if (passedOver !== undefined) {
-      const why = this.#lostText(passedOver, ballot);
-      throw undecided(`epoch ${epoch} does not begin: ${why}${says}`);
+      const lost = this.#lostText(passedOver, ballot);
+      throw undecided(`epoch ${epoch} does not begin: ${lost}${says}`);
     }
     if (!(await this.#options.port.start({ epoch, promises: promised, isForced }))) {
       throw undecided(`epoch ${epoch} could not begin: another one was promised meanwhile`);
@@ -179,9 +183,14 @@ export class Candidacy {
     return { epoch, promises: promised, cursor };
   }
 
-  /** What was promised to another one while the others were asked is not taken back. Throws PromotionRefusal. */
+  /**
+   * What was promised to another one while the others were asked is not taken back, and what others were heard to have
+   * meanwhile is not passed over. Throws PromotionRefusal.
+   */
   #requireOwn(): void {
-    const { datacenter, isYielding, port } = this.#options;
+    const { datacenter, isYielding, passesOver, port } = this.#options;
+    const why = passesOver();
+    if (why !== undefined) throw refused(why);
     const state = requireLeading(port);
     const isOwn = state.isPrimary || isRenewing(datacenter, state);
     if (isOwn && !isYielding()) return;

@@ -9,6 +9,7 @@ import type { EntrySource } from '../../../cluster/federation/entry-source.ts';
 import type { GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
+import { positionText } from '../../../cluster/federation/global-log.ts';
 import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
 import { type Ahead, Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
@@ -267,7 +268,13 @@ export class FederationParts {
   /** Why a reign that this datacenter began by itself would pass over what others have; undefined where none would. */
   #passesOver(): string | undefined {
     const lost = this.#lostHere();
-    return this.#rivalRefusal()?.message ?? (lost && lostReignText(lost));
+    return this.#rivalRefusal()?.message ?? (lost && lostReignText(lost)) ?? this.#begunText();
+  }
+
+  /** Whoever has something of a later reign may be heard of it before gossip tells whose that is, or where it is. */
+  #begunText(): string | undefined {
+    const [first] = this.feed.beyond();
+    return first && `${first.datacenter} has ${positionText(first.cursor)}: that reign has begun`;
   }
 
   #newBeginning(): GlobalLogBeginning {
