@@ -72,11 +72,12 @@ export class Directory {
 
   /** By name. */
   records(): readonly DirectoryRecord[] {
-    this.#forgetOld();
-    const nowMs = this.#options.clock.monotonicMs();
-    return [...this.#known.values()]
-      .map(({ record, writtenAtMs }) => ({ ...record, ageMs: Math.max(0, nowMs - writtenAtMs) }))
-      .sort((left, right) => (left.datacenter < right.datacenter ? -1 : 1));
+    return this.#recordsIn(this.#known);
+  }
+
+  /** What those that were removed have said last: for nobody who does not know that they were. */
+  recordsOfRemoved(): readonly DirectoryRecord[] {
+    return this.#recordsIn(this.#removed);
   }
 
   /** Their names, in order. */
@@ -175,7 +176,7 @@ export class Directory {
     return Math.max(latestIn(this.#reignsIn(this.#known)), this.epochOfRemoved());
   }
 
-  /** The latest that those who were removed have told of: nobody passes that on. 0 while none has. */
+  /** The latest that those who were removed have told of; 0 while none has. */
   epochOfRemoved(): number {
     this.#forgetOld();
     return latestIn(this.#reignsIn(this.#removed));
@@ -276,6 +277,14 @@ export class Directory {
       const isOver = writtenAtMs < oldestMs || !this.#isRemoved(datacenter);
       if (isOver || this.#isStranger(record)) this.#removed.delete(datacenter);
     }
+  }
+
+  #recordsIn(all: ReadonlyMap<string, Known>): readonly DirectoryRecord[] {
+    this.#forgetOld();
+    const nowMs = this.#options.clock.monotonicMs();
+    return [...all.values()]
+      .map(({ record, writtenAtMs }) => ({ ...record, ageMs: Math.max(0, nowMs - writtenAtMs) }))
+      .sort((left, right) => (left.datacenter < right.datacenter ? -1 : 1));
   }
 
   #reignsIn(all: ReadonlyMap<string, Known>): readonly DirectoryRecord[] {

@@ -317,6 +317,8 @@ export class FederationParts {
       clusterId: () => clusterId() ?? '',
       federationId: () => this.#federationId,
       isRemoved: (datacenter) => this.view.isRemoved(datacenter),
+      // Others may lag behind, and would take that for the word of one that has a part in the federation.
+      knowsRemoved: (each) => each === plan.datacenter || each === this.view.primary().datacenter,
       clusterIdOf: (datacenter) => this.view.clusterIdOf(datacenter),
       isFollowed: (datacenter) => this.view.isFollowed(datacenter),
       own: () => this.#ownRecord(),
