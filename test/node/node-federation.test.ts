@@ -52,7 +52,7 @@ const FROM: RpcCaller = {
 const LONG_MS = 30_000;
 const TRIES = 5;
 
-async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
+async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN, hasCaughtUp = true) {
   const clock = new FakeClock();
   const clocks = new ClockWatch({ clock, logger: QUIET });
   const harness = await startedMachine();
@@ -91,7 +91,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
       clusterId: () => 'two',
       propose: ({ change }) => harness.one(change),
       mayBegin: () => true,
-      hasCaughtUp: () => true,
+      hasCaughtUp: () => hasCaughtUp,
     },
     closer,
   );
@@ -216,9 +216,9 @@ t.test('snapshot: each piece that is asked for is a sign of life', async (t) => 
 });
 
 /** A primary, dc2, of a federation of three, of which nobody has acknowledged anything. */
-async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>) {
+async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>, hasCaughtUp = true) {
   const plan = { ...PLAN, firstPrimary: 'dc2' };
-  const { federation, harness, asks, clock, warnings } = await aServer(owner, plan);
+  const { federation, harness, asks, clock, warnings } = await aServer(owner, plan, hasCaughtUp);
   const { machine } = harness;
   const listed = () => machine.replication()!.datacenters.map(({ name }) => name);
   for (const name of ['dc3', 'dc4']) {
@@ -324,6 +324,29 @@ t.test('outrun: by whoever has something of a reign, nobody begins beside that',
   };
   t.match(await saysWhy(at), /there is no majority/, 'it has promised one, and no more');
   t.match(await saysWhy({ ...at, epoch: 2 }), /dc3 has 2\.\d+: that reign has begun/);
+});
+
+t.test('outrun: nobody begins by itself before it has heard the others', async (t) => {
+  const { asks, federation, harness, warnings } = await aPrimaryOfThree(t, false);
+  federation.onReignOver();
+  federation.onReign(2);
+  const cursor = harness.machine.cursor()!;
+  const hello = { federationId: '', clusterId: 'c3', term: 1, cursor, maxEpoch: 2, level: 9 };
+  await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }));
+  await settled();
+  t.match(warnings.join(), /dc2 has just begun, and waits a moment to hear dc3, dc4/);
+});
+
+t.test('outrun: a hand-over passes over no reign that is said to have begun', async (t) => {
+  const { asks, federation, harness } = await aPrimaryOfThree(t);
+  const federationId = 'fed';
+  await harness.one({ type: 'federation.adopt', federationId });
+  const later = { datacenter: 'dc4', clusterId: 'c4', federationId };
+  const told = { ...later, addresses: [], primary: 'dc4', epoch: 5, term: 1, count: 1, level: 9 };
+  await asks(DIRECTORY_METHOD, encodeRecords([{ ...told, ageMs: 0 }]), { ...FROM, ...later });
+  const refused =
+    /dc4 is said to have begun epoch 5; .* `conclave operator promote dc2 --election`/;
+  await t.rejects(federation.promotion.handOver('dc3'), refused);
 });
 
 t.test('enlisting: who is refused the global log has no vote on account of asking', async (t) => {

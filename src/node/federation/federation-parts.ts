@@ -37,8 +37,8 @@ import { FirstHearing } from './first-hearing.ts';
 import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
-import { type LostReign, lostReignRefusal, lostReignText } from './lost-reign.ts';
-import { outrunRefusal, rivalRefusal } from './outrun-refusal.ts';
+import { type LostReign, lostReignText } from './lost-reign.ts';
+import { nothingWritten, outrunText, rivalRefusal } from './outrun-refusal.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { promotionPortOf } from './promotion-port.ts';
 import { trimGlobalLog } from './trim-global-log.ts';
@@ -183,22 +183,26 @@ export class FederationParts {
   #newGate(): GlobalGate {
     const { machine, plan } = this.#options;
     const { datacenter } = plan;
-    // What a reign begins with is written in any case: without one, nobody learns of a later reign.
-    const outrunBy = () => (this.isReigning ? this.promotion.outrunBy() : undefined);
-    const refusalOf = (lost: LostReign | undefined) => lost && lostReignRefusal(lost);
-    const outrun = () => {
-      const claim = outrunBy();
-      return claim && (refusalOf(this.#lostElsewhere()) ?? outrunRefusal(datacenter, claim));
-    };
     const refusal = () =>
-      outrun() ??
+      nothingWritten(this.#outrunText()) ??
       this.#rivalRefusal() ??
       this.beginning.refusal() ??
-      refusalOf(this.#lostHere()) ??
+      nothingWritten(this.#lostHereText()) ??
       this.hearing.refusal() ??
       this.lease.refusal();
     const ahead = () => this.#ahead().map((each) => each.datacenter);
     return new GlobalGate({ view: machine, datacenter, refusal, ahead });
+  }
+
+  /** Why what this primary writes would be set apart; undefined where nobody is said to have begun a later reign. */
+  #outrunText(): string | undefined {
+    // What a reign begins with is written in any case: without one, nobody learns of a later reign.
+    const claim = this.isReigning ? this.promotion.outrunBy() : undefined;
+    if (claim === undefined) return undefined;
+    const lost = this.#lostElsewhere();
+    return lost === undefined
+      ? outrunText(this.#options.plan.datacenter, claim)
+      : lostReignText(lost);
   }
 
   #rivalRefusal(): AclError | undefined {
@@ -215,7 +219,12 @@ export class FederationParts {
 
   /** Why nobody is the primary, whoever was, and what to do about it; undefined where no reign is known to be lost. */
   lostReignText(): string | undefined {
-    const lost = this.#lostElsewhere() ?? this.#lostHere();
+    const lost = this.#lostElsewhere();
+    return lost === undefined ? this.#lostHereText() : lostReignText(lost);
+  }
+
+  #lostHereText(): string | undefined {
+    const lost = this.#lostHere();
     return lost && lostReignText(lost);
   }
 
@@ -267,8 +276,8 @@ export class FederationParts {
 
   /** Why a reign that this datacenter began by itself would pass over what others have; undefined where none would. */
   #passesOver(): string | undefined {
-    const lost = this.#lostHere();
-    return this.#rivalRefusal()?.message ?? (lost && lostReignText(lost)) ?? this.#begunText();
+    const refusal = this.#rivalRefusal() ?? this.hearing.refusal();
+    return this.#lostHereText() ?? refusal?.message ?? this.#begunText();
   }
 
   /** Whoever has something of a later reign may be heard of it before gossip tells whose that is, or where it is. */
@@ -495,8 +504,8 @@ export class FederationParts {
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
     await this.gossip.hearAll();
-    const lost = this.#lostHere();
-    if (lost !== undefined) return lostReignText(lost);
+    const passedOver = this.#outrunText() ?? this.#lostHereText();
+    if (passedOver !== undefined) return passedOver;
     return leftBehindBy(successor, {
       own: plan.datacenter,
       uses: machine.usesLevel,

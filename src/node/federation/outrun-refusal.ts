@@ -4,13 +4,18 @@
 import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
 import { AclError } from '../../acl/error.ts';
 
-/** Why nothing global may be written in `datacenter`, which that one has outrun. */
-export function outrunRefusal(
+/** Undefined where there is no reason. */
+export function nothingWritten(why: string | undefined): AclError | undefined {
+  if (why === undefined) return undefined;
+  return new AclError('unavailable', `Nothing was written: ${why}`);
+}
+
+/** That `datacenter` is outrun by that one, and what to do about it. */
+export function outrunText(
   datacenter: string,
   { datacenter: later, epoch }: Pick<PrimaryClaim, 'datacenter' | 'epoch'>,
-): AclError {
-  const text = `Nothing was written: datacenter ${later} is said to have begun epoch ${epoch}; ${datacenter} follows it when it can be asked. If ${later} is gone, \`conclave operator promote ${datacenter} --election\` makes ${datacenter} the primary again`;
-  return new AclError('unavailable', text);
+): string {
+  return `datacenter ${later} is said to have begun epoch ${epoch}; ${datacenter} follows it when it can be asked. If ${later} is gone, \`conclave operator promote ${datacenter} --election\` makes ${datacenter} the primary again`;
 }
 
 /** Why nothing global may be written in `datacenter`; undefined where nobody else has begun its epoch. */
