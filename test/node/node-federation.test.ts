@@ -327,14 +327,23 @@ t.test('outrun: by whoever has something of a reign, nobody begins beside that',
 });
 
 t.test('outrun: nobody begins by itself before it has heard the others', async (t) => {
-  const { asks, federation, harness, warnings } = await aPrimaryOfThree(t, false);
+  const { asks, clock, federation, harness, warnings } = await aPrimaryOfThree(t, false);
   federation.onReignOver();
   federation.onReign(2);
   const cursor = harness.machine.cursor()!;
   const hello = { federationId: '', clusterId: 'c3', term: 1, cursor, maxEpoch: 2, level: 9 };
   await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }));
   await settled();
-  t.match(warnings.join(), /dc2 has just begun, and waits a moment to hear dc3, dc4/);
+  const says = /dc2 has just begun, and waits a moment to hear dc3, dc4/;
+  t.match(warnings.join(), says);
+  const removed = () => {
+    const remove = { name: 'dc4', majoritySeq: 0, isForced: true } as const;
+    const letThrough = () => Promise.resolve('let through');
+    return federation.admit({ type: 'datacenter.remove', ...remove }, letThrough);
+  };
+  await t.rejects(removed(), says, 'nor does an operator who takes others for lost');
+  clock.advance(2_500);
+  t.equal(await removed(), 'let through');
 });
 
 t.test('outrun: a hand-over passes over no reign that is said to have begun', async (t) => {

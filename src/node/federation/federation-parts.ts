@@ -190,8 +190,18 @@ export class FederationParts {
       nothingWritten(this.#lostHereText()) ??
       this.hearing.refusal() ??
       this.lease.refusal();
-    const ahead = () => this.#ahead().map((each) => each.datacenter);
-    return new GlobalGate({ view: machine, datacenter, refusal, ahead });
+    const mayForceOut = (each: string) => this.#mayForceOut(each);
+    return new GlobalGate({ view: machine, datacenter, refusal, mayForceOut });
+  }
+
+  /**
+   * The entry that says so stands in the place of what this primary may have lost: that one is none of those who have
+   * it is no word about that, and behind a start nobody has told yet.
+   */
+  #mayForceOut(datacenter: string): boolean {
+    const ahead = this.#ahead().map((each) => each.datacenter);
+    if (ahead.length > 0) return ahead.includes(datacenter);
+    return this.hearing.refusal() === undefined;
   }
 
   /** Why what this primary writes would be set apart; undefined where nobody is said to have begun a later reign. */
