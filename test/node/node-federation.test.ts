@@ -356,6 +356,10 @@ t.test('outrun: a hand-over passes over no reign that is said to have begun', as
   const refused =
     /dc4 is said to have begun epoch 5; .* `conclave operator promote dc2 --election`/;
   await t.rejects(federation.promotion.handOver('dc3'), refused);
+  const own = { epoch: 5, promises: [], isForced: true, isFromFork: false } as const;
+  await harness.one({ type: 'epoch.start', ...own });
+  const rivalled = /dc4 is said to have begun epoch 5, as dc2 has.* promote dc2 --election`/;
+  await t.rejects(federation.promotion.handOver('dc3'), rivalled);
 });
 
 t.test('enlisting: who is refused the global log has no vote on account of asking', async (t) => {

@@ -15,7 +15,6 @@ import { type Ahead, Promotion } from '../../../cluster/federation/promotion/pro
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
-import type { AclError } from '../../acl/error.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import type { Outcome, Position } from '../../state/commands/outcome.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
@@ -38,7 +37,7 @@ import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
 import { type LostReign, lostReignText } from './lost-reign.ts';
-import { nothingWritten, outrunText, rivalRefusal } from './outrun-refusal.ts';
+import { nothingWritten, outrunText, rivalText } from './outrun-refusal.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { promotionPortOf } from './promotion-port.ts';
 import { trimGlobalLog } from './trim-global-log.ts';
@@ -185,7 +184,7 @@ export class FederationParts {
     const { datacenter } = plan;
     const refusal = () =>
       nothingWritten(this.#outrunText()) ??
-      this.#rivalRefusal() ??
+      nothingWritten(this.#rivalText()) ??
       this.beginning.refusal() ??
       nothingWritten(this.#lostHereText()) ??
       this.hearing.refusal() ??
@@ -215,7 +214,7 @@ export class FederationParts {
       : lostReignText(lost);
   }
 
-  #rivalRefusal(): AclError | undefined {
+  #rivalText(): string | undefined {
     const { machine, plan } = this.#options;
     // Who goes on alone shares its epoch with nobody, whatever the archive is of that it was made from.
     if (machine.replication() === undefined || !this.isReigning) return undefined;
@@ -224,7 +223,7 @@ export class FederationParts {
     const isOwn = datacenter === plan.datacenter && epoch !== FIRST_EPOCH;
     if (!isOwn) return undefined;
     const own = { datacenter, epoch };
-    return rivalRefusal(own, this.gossip.directory.rivalOf(datacenter, epoch));
+    return rivalText(own, this.gossip.directory.rivalOf(datacenter, epoch));
   }
 
   /** Why nobody is the primary, whoever was, and what to do about it; undefined where no reign is known to be lost. */
@@ -286,8 +285,8 @@ export class FederationParts {
 
   /** Why a reign that this datacenter began by itself would pass over what others have; undefined where none would. */
   #passesOver(): string | undefined {
-    const refusal = this.#rivalRefusal() ?? this.hearing.refusal();
-    return this.#lostHereText() ?? refusal?.message ?? this.#begunText();
+    const known = this.#rivalText() ?? this.#lostHereText();
+    return known ?? this.hearing.refusal()?.message ?? this.#begunText();
   }
 
   /** Whoever has something of a later reign may be heard of it before gossip tells whose that is, or where it is. */
@@ -514,7 +513,7 @@ export class FederationParts {
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
     await this.gossip.hearAll();
-    const passedOver = this.#outrunText() ?? this.#lostHereText();
+    const passedOver = this.#outrunText() ?? this.#rivalText() ?? this.#lostHereText();
     if (passedOver !== undefined) return passedOver;
     return leftBehindBy(successor, {
       own: plan.datacenter,

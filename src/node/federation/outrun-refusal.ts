@@ -18,12 +18,11 @@ export function outrunText(
   return `datacenter ${later} is said to have begun epoch ${epoch}; ${datacenter} follows it when it can be asked. If ${later} is gone, \`conclave operator promote ${datacenter} --election\` makes ${datacenter} the primary again`;
 }
 
-/** Why nothing global may be written in `datacenter`; undefined where nobody else has begun its epoch. */
-export function rivalRefusal(
+/** That another one has begun the epoch of `datacenter`, and what to do about it; undefined where none has. */
+export function rivalText(
   { datacenter, epoch }: Pick<PrimaryClaim, 'datacenter' | 'epoch'>,
   rival: string | undefined,
-): AclError | undefined {
+): string | undefined {
   if (rival === undefined) return undefined;
-  const text = `Nothing was written: datacenter ${rival} is said to have begun epoch ${epoch}, as ${datacenter} has. What one of the two wrote behind that will be set apart: \`conclave operator promote ${datacenter} --election\` lets ${datacenter} go on, and ${rival} yield`;
-  return new AclError('unavailable', text);
+  return `datacenter ${rival} is said to have begun epoch ${epoch}, as ${datacenter} has. What one of the two wrote behind that will be set apart: \`conclave operator promote ${datacenter} --election\` lets ${datacenter} go on, and ${rival} yield`;
 }
