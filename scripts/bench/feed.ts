@@ -200,6 +200,7 @@ function newGossip(
     clusterId: () => `cluster of ${datacenter}`,
     federationId: () => '',
     isRemoved: () => false,
+    knowsRemoved: () => false,
     clusterIdOf: () => undefined,
     isFollowed: () => false,
     own: () => ({

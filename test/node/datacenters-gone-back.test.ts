@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { lostReignRefusal } from '../../src/node/federation/lost-reign.ts';
+import { lostReignText } from '../../src/node/federation/lost-reign.ts';
 import {
   type DatacenterUnderTest,
   everyoneKnows,
@@ -248,7 +248,7 @@ t.test('gone back: nobody is told to make a witness the primary', (t) => {
   const told = (...names: readonly string[]): string => {
     const ahead = names.map((name, place) => at(name, 9 - place));
     const lost = { datacenter: 'dc1', head: { epoch: 1, seq: 3 }, ahead };
-    return lostReignRefusal({ ...lost, isWitness: (name) => name === 'w' }).message;
+    return lostReignText({ ...lost, isWitness: (name) => name === 'w' });
   };
   t.match(
     told('dc2', 'dc3'),

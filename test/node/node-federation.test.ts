@@ -52,7 +52,7 @@ const FROM: RpcCaller = {
 const LONG_MS = 30_000;
 const TRIES = 5;
 
-async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
+async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN, hasCaughtUp = true) {
   const clock = new FakeClock();
   const clocks = new ClockWatch({ clock, logger: QUIET });
   const harness = await startedMachine();
@@ -78,16 +78,20 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
   };
   const closer = new Closer();
   owner.teardown(() => closer.close());
+  const warnings: string[] = [];
+  const warn = (fields: object): void => {
+    warnings.push(JSON.stringify(fields));
+  };
   const federation = new NodeFederation(
     {
       ...{ plan, machine: harness.machine, countMax: 10 },
-      platform: { clock, random: new FakeRandom(), logger: QUIET },
+      platform: { clock, random: new FakeRandom(), logger: { ...QUIET, warn } },
       member: member as unknown as Member<Outcome>,
       clocks,
       clusterId: () => 'two',
       propose: ({ change }) => harness.one(change),
       mayBegin: () => true,
-      hasCaughtUp: () => true,
+      hasCaughtUp: () => hasCaughtUp,
     },
     closer,
   );
@@ -104,7 +108,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN) {
   /** What a server of another datacenter is answered: of dc3, where nothing else is said. */
   const asks = (method: string, payload: Uint8Array, from = FROM): Promise<Uint8Array> =>
     handlers.get(method)!({ from, method, payload, deadlineMs: 1_000, hops: 0 });
-  return { federation, harness, asked, asks, clock, clocks };
+  return { federation, harness, asked, asks, clock, clocks, warnings };
 }
 
 /** Whatever needs no time has happened. */
@@ -212,9 +216,9 @@ t.test('snapshot: each piece that is asked for is a sign of life', async (t) => 
 });
 
 /** A primary, dc2, of a federation of three, of which nobody has acknowledged anything. */
-async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>) {
+async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>, hasCaughtUp = true) {
   const plan = { ...PLAN, firstPrimary: 'dc2' };
-  const { federation, harness, asks, clock } = await aServer(owner, plan);
+  const { federation, harness, asks, clock, warnings } = await aServer(owner, plan, hasCaughtUp);
   const { machine } = harness;
   const listed = () => machine.replication()!.datacenters.map(({ name }) => name);
   for (const name of ['dc3', 'dc4']) {
@@ -240,7 +244,7 @@ async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>) {
     clock.advance(1);
     return await told;
   };
-  return { listed, follows, level, federation, clock, harness, asks };
+  return { listed, follows, level, federation, clock, harness, asks, warnings };
 }
 
 const VOTER = { isVoter: true, isWitness: false };
@@ -303,6 +307,59 @@ t.test('gone back: what it has lost counts behind its promise to itself, too', a
   await harness.one({ type: 'global-log.apply', epoch: 2, from, entries, to: lost });
   t.match(await closed(), /there is no majority/, 'it has that');
   t.equal(await admitted(), 'let through');
+});
+
+t.test('outrun: by whoever has something of a reign, nobody begins beside that', async (t) => {
+  const { asks, harness, warnings } = await aPrimaryOfThree(t);
+  const federationId = 'fed';
+  await harness.one({ type: 'federation.adopt', federationId });
+  const at = harness.machine.cursor()!;
+  const from = { ...FROM, federationId };
+  const saysWhy = async (cursor: GlobalCursor): Promise<string> => {
+    warnings.length = 0;
+    const hello = { federationId, clusterId: 'c3', term: 1, cursor, maxEpoch: 2, level: 9 };
+    await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }), from);
+    await settled();
+    return warnings.join();
+  };
+  t.match(await saysWhy(at), /there is no majority/, 'it has promised one, and no more');
+  t.match(await saysWhy({ ...at, epoch: 2 }), /dc3 has 2\.\d+: that reign has begun/);
+});
+
+t.test('outrun: nobody begins by itself before it has heard the others', async (t) => {
+  const { asks, clock, federation, harness, warnings } = await aPrimaryOfThree(t, false);
+  federation.onReignOver();
+  federation.onReign(2);
+  const cursor = harness.machine.cursor()!;
+  const hello = { federationId: '', clusterId: 'c3', term: 1, cursor, maxEpoch: 2, level: 9 };
+  await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }));
+  await settled();
+  const says = /dc2 has just begun, and waits a moment to hear dc3, dc4/;
+  t.match(warnings.join(), says);
+  const removed = () => {
+    const remove = { name: 'dc4', majoritySeq: 0, isForced: true } as const;
+    const letThrough = () => Promise.resolve('let through');
+    return federation.admit({ type: 'datacenter.remove', ...remove }, letThrough);
+  };
+  await t.rejects(removed(), says, 'nor does an operator who takes others for lost');
+  clock.advance(2_500);
+  t.equal(await removed(), 'let through');
+});
+
+t.test('outrun: a hand-over passes over no reign that is said to have begun', async (t) => {
+  const { asks, federation, harness } = await aPrimaryOfThree(t);
+  const federationId = 'fed';
+  await harness.one({ type: 'federation.adopt', federationId });
+  const later = { datacenter: 'dc4', clusterId: 'c4', federationId };
+  const told = { ...later, addresses: [], primary: 'dc4', epoch: 5, term: 1, count: 1, level: 9 };
+  await asks(DIRECTORY_METHOD, encodeRecords([{ ...told, ageMs: 0 }]), { ...FROM, ...later });
+  const refused =
+    /dc4 is said to have begun epoch 5; .* `conclave operator promote dc2 --election`/;
+  await t.rejects(federation.promotion.handOver('dc3'), refused);
+  const own = { epoch: 5, promises: [], isForced: true, isFromFork: false } as const;
+  await harness.one({ type: 'epoch.start', ...own });
+  const rivalled = /dc4 is said to have begun epoch 5, as dc2 has.* promote dc2 --election`/;
+  await t.rejects(federation.promotion.handOver('dc3'), rivalled);
 });
 
 t.test('enlisting: who is refused the global log has no vote on account of asking', async (t) => {

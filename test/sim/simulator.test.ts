@@ -124,6 +124,13 @@ const SAVED: readonly {
     subject: 'datacenters',
     cuts: { ...WHOLE, only: [78, 79], clientCount: 3, hasNoGrants: true },
   },
+  // Of a removed datacenter that was forced all had heard but whom they elected: both began one epoch.
+  {
+    seed: 1_500_368,
+    subject: 'datacenters',
+    cuts: { ...WHOLE, only: [10, 11, 27, 29, 31], clientCount: 1, safetyMs: 31_336 },
+    siteCount: 5,
+  },
 ];
 
 const SNAPSHOT_SEED = 503;

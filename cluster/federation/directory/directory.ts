@@ -72,11 +72,12 @@ export class Directory {
 
   /** By name. */
   records(): readonly DirectoryRecord[] {
-    this.#forgetOld();
-    const nowMs = this.#options.clock.monotonicMs();
-    return [...this.#known.values()]
-      .map(({ record, writtenAtMs }) => ({ ...record, ageMs: Math.max(0, nowMs - writtenAtMs) }))
-      .sort((left, right) => (left.datacenter < right.datacenter ? -1 : 1));
+    return this.#recordsIn(this.#known);
+  }
+
+  /** What those that were removed have said last: for nobody who does not know that they were. */
+  recordsOfRemoved(): readonly DirectoryRecord[] {
+    return this.#recordsIn(this.#removed);
   }
 
   /** Their names, in order. */
@@ -172,8 +173,13 @@ export class Directory {
   /** The latest that anybody has told of, those that were removed too; 0 while nobody has. */
   latestEpoch(): number {
     this.#forgetOld();
-    const all = [...this.#reignsIn(this.#known), ...this.#reignsIn(this.#removed)];
-    return all.reduce((latest, { epoch }) => Math.max(latest, epoch), 0);
+    return Math.max(latestIn(this.#reignsIn(this.#known)), this.epochOfRemoved());
+  }
+
+  /** The latest that those who were removed have told of; 0 while none has. */
+  epochOfRemoved(): number {
+    this.#forgetOld();
+    return latestIn(this.#reignsIn(this.#removed));
   }
 
   /** The leader of the own datacenter writes its record anew. */
@@ -273,6 +279,14 @@ export class Directory {
     }
   }
 
+  #recordsIn(all: ReadonlyMap<string, Known>): readonly DirectoryRecord[] {
+    this.#forgetOld();
+    const nowMs = this.#options.clock.monotonicMs();
+    return [...all.values()]
+      .map(({ record, writtenAtMs }) => ({ ...record, ageMs: Math.max(0, nowMs - writtenAtMs) }))
+      .sort((left, right) => (left.datacenter < right.datacenter ? -1 : 1));
+  }
+
   #reignsIn(all: ReadonlyMap<string, Known>): readonly DirectoryRecord[] {
     return [...all.values()].map(({ record }) => record).filter((each) => this.#tellsOfReign(each));
   }
@@ -303,6 +317,10 @@ export class Directory {
   #isRemoved(datacenter: string): boolean {
     return datacenter !== this.#options.datacenter && this.#options.isRemoved(datacenter);
   }
+}
+
+function latestIn(reigns: readonly DirectoryRecord[]): number {
+  return reigns.reduce((latest, { epoch }) => Math.max(latest, epoch), 0);
 }
 
 function rivalIn(

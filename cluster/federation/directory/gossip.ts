@@ -31,8 +31,10 @@ const DEFAULT_GOSSIP_TIMING: GossipTiming = {
 /** To so many others, drawn one by one, news is passed on at once: with fewer it often ends before all have it. */
 const HURRIED_COUNT = 3;
 
-/** Besides what the directory needs; nobody is told of who was removed, either. */
+/** Besides what the directory needs. */
 export interface GossipOptions extends Omit<DirectoryOptions, 'forgetAfterMs'> {
+  /** That one has in its log who was removed: it is told what they say, and nobody else is. */
+  readonly knowsRemoved: (datacenter: string) => boolean;
   readonly random: Random;
   /** What the own datacenter is; undefined on every server but its leader. */
   readonly own: () => OwnRecord | undefined;
@@ -45,6 +47,12 @@ export interface GossipOptions extends Omit<DirectoryOptions, 'forgetAfterMs'> {
   /** A datacenter is new, or says something else than before. */
   readonly onChanged: () => void;
   readonly timing?: Partial<GossipTiming>;
+}
+
+interface Address {
+  readonly at: NetAddress;
+  /** Undefined where it is one of the settings. */
+  readonly datacenter?: string;
 }
 
 export class Gossip {
@@ -102,9 +110,9 @@ export class Gossip {
     await Promise.all(this.#far().map((to) => this.#exchange(to)));
   }
 
-  #onExchange({ payload }: RpcRequest): Uint8Array {
+  #onExchange({ from, payload }: RpcRequest): Uint8Array {
     this.#learn(payload);
-    return this.#told();
+    return this.#told(from.datacenter);
   }
 
   #await(delayMs: number): void {
@@ -128,12 +136,12 @@ export class Gossip {
     this.#awaitNext();
   }
 
-  async #exchange(to: NetAddress): Promise<void> {
+  async #exchange({ at: to, datacenter }: Address): Promise<void> {
     const { call, logger } = this.#options;
     const { callMs } = this.#timing;
     const request = {
       method: DIRECTORY_METHOD,
-      payload: this.#told(),
+      payload: this.#told(datacenter),
       deadlineMs: callMs,
       hops: 0,
     };
@@ -147,10 +155,13 @@ export class Gossip {
     }
   }
 
-  #told(): Uint8Array {
-    const own = this.#options.own();
+  #told(to: string | undefined): Uint8Array {
+    const { knowsRemoved, own: ownRecord } = this.#options;
+    const own = ownRecord();
     if (own !== undefined) this.directory.write(own);
-    return encodeRecords(this.directory.records());
+    const isInformed = to !== undefined && knowsRemoved(to);
+    const removed = isInformed ? this.directory.recordsOfRemoved() : [];
+    return encodeRecords([...this.directory.records(), ...removed]);
   }
 
   #learn(bytes: Uint8Array): void {
@@ -160,17 +171,21 @@ export class Gossip {
   }
 
   /** Near, far and told each get their turn, as far as there are any. */
-  #draw(): NetAddress | undefined {
-    const { neighbours, random, seeds } = this.#options;
-    const kinds = [neighbours(), this.#far(), seeds].filter((kind) => kind.length > 0);
+  #draw(): Address | undefined {
+    const { datacenter, neighbours, random, seeds } = this.#options;
+    const near = neighbours().map((at) => ({ at, datacenter }));
+    const told = seeds.map((at) => ({ at }));
+    const kinds: (readonly Address[])[] = [near, this.#far(), told].filter(
+      (kind) => kind.length > 0,
+    );
     const kind = kinds[Math.floor(random.fraction() * kinds.length)] ?? [];
     return kind[Math.floor(random.fraction() * kind.length)];
   }
 
-  #far(): readonly NetAddress[] {
+  #far(): readonly Address[] {
     return this.directory
       .records()
       .filter((record) => record.datacenter !== this.#options.datacenter)
-      .flatMap(({ addresses }) => addresses);
+      .flatMap(({ addresses, datacenter }) => addresses.map((at) => ({ at, datacenter })));
   }
 }

@@ -81,6 +81,12 @@ export interface AheadFollower {
 /** The leader of a datacenter, and when it asked. */
 type Heard = Pick<Follower, 'term' | 'heardAtMs'>;
 
+interface Ahead extends Heard {
+  readonly cursor: GlobalCursor;
+  /** It has something of a later reign than this primary's. */
+  readonly isBeyond: boolean;
+}
+
 /** By the own wall clock. */
 export interface Refused {
   readonly says: string;
@@ -100,10 +106,10 @@ export class FeedServer {
   readonly #packer: FramePacker;
   readonly #followers = new Map<string, Follower>();
   /**
-   * Those that have more of this reign than this primary, as their latest leader said. A datacenter that ends its reign
-   * by a promise hears none of them from then on, and goes by what it knew.
+   * Those that have more of this reign than this primary, or something of a later one, as their latest leader said. A
+   * datacenter that ends its reign by a promise hears none of them from then on, and goes by what it knew.
    */
-  readonly #ahead = new Map<string, Heard & { readonly cursor: GlobalCursor }>();
+  readonly #ahead = new Map<string, Ahead>();
   /** Datacenters that use too low a level to follow, as they asked last. */
   readonly #behind = new Map<string, Refused>();
   readonly #waiters: AckWaiters;
@@ -169,9 +175,12 @@ export class FeedServer {
    * datacenter ended it; who has most first.
    */
   ahead(): readonly AheadFollower[] {
-    return [...this.#ahead]
-      .map(([datacenter, { cursor }]) => ({ datacenter, cursor }))
-      .sort((one, other) => other.cursor.seq - one.cursor.seq);
+    return this.#having(false);
+  }
+
+  /** The same of those that have something of a later reign, whosever that is. */
+  beyond(): readonly AheadFollower[] {
+    return this.#having(true);
   }
 
   /** It has asked for something else than the feed: a follower that takes a snapshot does. */
@@ -346,25 +355,29 @@ export class FeedServer {
     throw new RpcRefusal(FEED_REFUSAL.tooOld, says);
   }
 
-  /** Of this reign, which this primary wrote. Who is of no federation yet has objects of its own. */
-  #isAhead(cursor: GlobalCursor, { federationId }: FeedHello, epoch: number): boolean {
-    const isOfReign = federationId !== '' && cursor.epoch === epoch;
-    return isOfReign && cursor.seq > this.#options.source.head.seq;
+  #having(isBeyond: boolean): readonly AheadFollower[] {
+    return [...this.#ahead]
+      .filter(([, each]) => each.isBeyond === isBeyond)
+      .map(([datacenter, { cursor }]) => ({ datacenter, cursor }))
+      .sort((one, other) => other.cursor.seq - one.cursor.seq);
   }
 
   /**
-   * Whether it has what this primary has lost: whoever fences it follows it no more, and may have that still. What it
-   * said before counts no more, unless a later leader of it said that.
+   * Whether it has what this primary has lost, or never had: whoever fences it follows it no more, and may have that
+   * still. What it said before counts no more, unless a later leader of it said that. Who is of no federation yet has
+   * objects of its own.
    */
   #noteAhead({ datacenter }: RpcCaller, hello: FeedHello, epoch: number): void {
     const { cursor, term } = hello;
     const known = this.#ahead.get(datacenter);
     if (known !== undefined && this.#hasLaterLeader(known, term)) return;
     this.#ahead.delete(datacenter);
-    if (cursor === undefined || !this.#isAhead(cursor, hello, epoch)) return;
-    if (this.#ahead.size < this.#limits.followersMax) {
-      const heardAtMs = this.#options.clock.monotonicMs();
-      this.#ahead.set(datacenter, { cursor, term, heardAtMs });
+    if (cursor === undefined || hello.federationId === '') return;
+    const { clock, source } = this.#options;
+    const isBeyond = cursor.epoch > epoch;
+    const isFurther = isBeyond || (cursor.epoch === epoch && cursor.seq > source.head.seq);
+    if (isFurther && this.#ahead.size < this.#limits.followersMax) {
+      this.#ahead.set(datacenter, { cursor, term, heardAtMs: clock.monotonicMs(), isBeyond });
     }
   }
 

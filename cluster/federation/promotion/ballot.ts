@@ -14,7 +14,7 @@ export interface Count {
   readonly further: readonly Standing[];
   /** Datacenters that answered, and have promised this epoch to another one, or a later one to anybody. */
   readonly rivals: readonly string[];
-  /** The greatest epoch that anybody has promised. */
+  /** The greatest epoch that anybody has promised, or tells of. */
   readonly maxEpoch: number;
 }
 
@@ -58,7 +58,7 @@ export function ballotText(ballot: Ballot): string {
     if (typeof answer === 'string') return `${datacenter} does not answer (${answer})`;
     const { isGranted, cursor, maxEpoch } = answer;
     const says = isGranted ? 'promises' : 'does not promise';
-    return `${datacenter} ${says} (at ${positionText(cursor)}, promised ${maxEpoch})`;
+    return `${datacenter} ${says} (at ${positionText(cursor)}, knows of epoch ${maxEpoch})`;
   });
   return lines.length === 0 ? 'there is no other datacenter' : lines.join('; ');
 }

@@ -15,6 +15,7 @@ import {
 import {
   decodePromise,
   encodeAsk,
+  LAST_EPOCH,
   PROMOTION_METHOD,
   type PromiseAnswer,
   type PromiseAsk,
@@ -75,8 +76,10 @@ export interface CandidacyOptions {
   readonly datacenters: () => readonly string[];
   /** Whether this datacenter, the primary, takes no writes because another one asks for its promise. */
   readonly isYielding: () => boolean;
-  /** Who is known to have what this datacenter wrote and has lost, and is not at that place either. */
-  readonly passedOverAt: (cursor: GlobalCursor) => string | undefined;
+  /** Why a reign that this datacenter began by itself would pass over what others have; undefined where none would. */
+  readonly passesOver: () => string | undefined;
+  /** Who is known to have what this datacenter wrote and has lost, and is not at that place either, or may be. */
+  readonly passedOverAt: (cursor: GlobalCursor) => Promise<string | undefined>;
   /** The leader of that datacenter. Rejects with RpcError. */
   readonly ask: (datacenter: string, method: string, payload: Uint8Array) => Promise<Uint8Array>;
 }
@@ -99,15 +102,17 @@ const NO_GIVER: Giver = { giver: undefined, says: '' };
 
 export class Candidacy {
   readonly #options: CandidacyOptions;
+  /** The latest epoch that anybody knew who was asked whether it would promise. */
+  #knownElsewhere = 0;
 
   constructor(options: CandidacyOptions) {
     this.#options = options;
   }
 
-  /** Behind every epoch that was promised here or is said to have begun. Throws PromotionRefusal. */
+  /** Behind every epoch that was promised here or elsewhere, or is said to have begun. Throws PromotionRefusal. */
   nextEpoch(): number {
     const { heardEpoch, port } = this.#options;
-    return Math.max(requireLeading(port).maxEpoch, heardEpoch()) + 1;
+    return Math.max(requireLeading(port).maxEpoch, heardEpoch(), this.#knownElsewhere) + 1;
   }
 
   /** Resolves when this datacenter is primary. Rejects with PromotionRefusal. */
@@ -162,11 +167,13 @@ export class Candidacy {
       throw undecided(`epoch ${epoch} does not begin without ${wish.by}: ${ballotText(ballot)}`);
     }
     if (!mayBegin) throw undecided(`epoch ${epoch} does not begin: ${ballotText(ballot)}${says}`);
+    const why = wish.kind === 'renewed' ? this.#options.passesOver() : undefined;
+    if (why !== undefined) throw undecided(`epoch ${epoch} does not begin: ${why}`);
     const isForced = wish.kind === 'forced';
-    const passedOver = isForced ? undefined : this.#options.passedOverAt(cursor);
+    const passedOver = isForced ? undefined : await this.#options.passedOverAt(cursor);
     if (passedOver !== undefined) {
-      const why = this.#lostText(passedOver, ballot);
-      throw undecided(`epoch ${epoch} does not begin: ${why}${says}`);
+      const lost = this.#lostText(passedOver, ballot);
+      throw undecided(`epoch ${epoch} does not begin: ${lost}${says}`);
     }
     if (!(await this.#options.port.start({ epoch, promises: promised, isForced }))) {
       throw undecided(`epoch ${epoch} could not begin: another one was promised meanwhile`);
@@ -176,9 +183,14 @@ export class Candidacy {
     return { epoch, promises: promised, cursor };
   }
 
-  /** What was promised to another one while the others were asked is not taken back. Throws PromotionRefusal. */
+  /**
+   * What was promised to another one while the others were asked is not taken back, and what others were heard to have
+   * meanwhile is not passed over. Throws PromotionRefusal.
+   */
   #requireOwn(): void {
-    const { datacenter, isYielding, port } = this.#options;
+    const { datacenter, isYielding, passesOver, port } = this.#options;
+    const why = passesOver();
+    if (why !== undefined) throw refused(why);
     const state = requireLeading(port);
     const isOwn = state.isPrimary || isRenewing(datacenter, state);
     if (isOwn && !isYielding()) return;
@@ -188,7 +200,7 @@ export class Candidacy {
   /** Asks everybody whether it would come to it, before anybody gives anything up. */
   async #epochFor(wish: Wish, state: PromotionState): Promise<Plan> {
     const { cursor } = state;
-    const next = this.#nextFor(wish);
+    this.#nextFor(wish);
     const first = await this.#trial(wish, state.voters, cursor);
     const { further } = first.count;
     const mayGoBack = further.every(({ datacenter }) => state.witnesses.includes(datacenter));
@@ -205,7 +217,7 @@ export class Candidacy {
             upTo(giver.cursor, first.ballot),
           );
     if (wish.kind === 'forced') {
-      if (count.further.length === 0) return { epoch: next, fork };
+      if (count.further.length === 0) return { epoch: this.#nextFor(wish), fork };
       throw furtherThere(count, ballot, says);
     }
     if (wish.kind === 'handed-over' && !count.promised.includes(wish.by)) {
@@ -217,11 +229,11 @@ export class Candidacy {
     const isUnlisted = count.further.some(({ datacenter }) => !state.voters.includes(datacenter));
     const isBeside = state.isDiverged || state.isPrimary || isUnlisted;
     if (isBeside && count.further.length > 0) throw furtherThere(count, ballot, says);
-    const passedOver = this.#options.passedOverAt(giver?.cursor ?? cursor);
+    const passedOver = await this.#options.passedOverAt(giver?.cursor ?? cursor);
     if (passedOver !== undefined) throw refused(`${this.#lostText(passedOver, ballot)}${says}`);
     if (!count.hasMajority) throw noMajority(ballot, says);
     const after = wish.kind === 'renewed' ? wish.after : 0;
-    return { epoch: Math.max(next, count.maxEpoch + 1, after + 1), fork };
+    return { epoch: Math.max(this.nextEpoch(), after + 1), fork };
   }
 
   /** A majority may have it from this datacenter and that one alone: the own promise counts for nothing without it. */
@@ -259,11 +271,11 @@ export class Candidacy {
     cursor: GlobalCursor,
     following: readonly string[] = [],
   ): Promise<Vote> {
-    // Whether anybody else promised a later one is what the trial finds out, so it asks for none of them.
-    const epoch = Number.MAX_SAFE_INTEGER;
-    const ask = { epoch, candidate: this.#options.datacenter, cursor, isTrial: true };
+    const ask = { epoch: LAST_EPOCH, candidate: this.#options.datacenter, cursor, isTrial: true };
     const ballot = await this.#poll(wish, voters, ask, following);
-    return { cursor, ballot, count: this.#count(ballot, voters, ask, following), says: '' };
+    const count = this.#count(ballot, voters, ask, following);
+    this.#knownElsewhere = Math.max(this.#knownElsewhere, count.maxEpoch);
+    return { cursor, ballot, count, says: '' };
   }
 
   /** Asks for the promises. Where somebody has more, it is taken first, and all are asked again. */

@@ -24,6 +24,9 @@ export const PROMOTION_REFUSAL = {
   undecided: 'promotion.undecided',
 } as const;
 
+/** In a trial: whether anybody else was promised a later one is what it finds out, so it asks for none of them. */
+export const LAST_EPOCH: number = Number.MAX_SAFE_INTEGER;
+
 /** A candidate asks a datacenter to take nothing of a lower epoch any more. */
 export interface PromiseAsk {
   readonly epoch: number;
@@ -36,8 +39,9 @@ export interface PromiseAsk {
 
 export interface PromiseAnswer {
   readonly isGranted: boolean;
-  /** How far the datacenter that was asked is, and what it has promised. */
+  /** How far the datacenter that was asked is. */
   readonly cursor: GlobalCursor;
+  /** What it has promised; in a trial also what a removed datacenter has told it of. */
   readonly maxEpoch: number;
 }
 

@@ -21,12 +21,15 @@ import { LaterReign } from './later-reign.ts';
 import {
   decodeAsk,
   decodeEpochsAsk,
+  decodePromise,
   decodeTake,
   decodeTaken,
+  encodeAsk,
   encodeEpochs,
   encodePromise,
   encodeTake,
   encodeTaken,
+  LAST_EPOCH,
   PROMOTION_METHOD,
   PROMOTION_REFUSAL,
   type PromiseAnswer,
@@ -64,6 +67,8 @@ export interface PromotionOptions extends AskLeaderOptions {
   readonly claim: () => PrimaryClaim | undefined;
   /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
   readonly heardEpoch: () => number;
+  /** The latest epoch that those who were removed have told this server of; 0 while none has. */
+  readonly epochOfRemoved: () => number;
   /** Whether another one is said to have begun that epoch of this datacenter, too. */
   readonly isRivalled: (epoch: number) => boolean;
   /**
@@ -293,23 +298,25 @@ export class Promotion {
   }
 
   async #onPromise({ from, payload }: RpcRequest): Promise<Uint8Array> {
-    const { datacenter, port } = this.#options;
+    const { datacenter, epochOfRemoved, port } = this.#options;
     const ask = decodeAsk(payload);
-    const state = this.#lead();
-    const { cursor, maxEpoch } = state;
     if (ask.candidate !== from.datacenter) {
       const says = `${from.datacenter} asks for a promise to ${ask.candidate}`;
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, says);
     }
-    const passesOver = this.#passedOverBy(ask);
+    const passesOver = await this.#passedOverBy(ask);
+    const state = this.#lead();
+    const { cursor, maxEpoch } = state;
     if (ask.isTrial && passesOver !== undefined) {
       const says = `${datacenter} has lost what ${passesOver} has of its reigns, and promises nothing to whoever lacks that`;
       const wayOn = wayOnWithout(passesOver, datacenter, state);
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, `${says}: ${wayOn}`);
     }
+    // A candidate may have heard nothing of whom nobody listens to.
+    const takenEpoch = ask.isTrial ? Math.max(maxEpoch, epochOfRemoved()) : maxEpoch;
     const answer =
       ask.isTrial || passesOver !== undefined
-        ? { isGranted: ask.isTrial && port.mayPromise(ask), cursor, maxEpoch }
+        ? { isGranted: ask.isTrial && port.mayPromise(ask), cursor, maxEpoch: takenEpoch }
         : await this.#promise(ask);
     if (!ask.isTrial) {
       const { epoch, candidate } = ask;
@@ -319,13 +326,33 @@ export class Promotion {
     return encodePromise(answer);
   }
 
-  /** Who has of the own reigns what is lost here, and the candidate has not. */
-  #passedOverBy({
+  /** Who has of the own reigns what is lost here, and the candidate has not; or may have. */
+  async #passedOverBy({
     candidate,
     cursor,
-  }: Pick<PromiseAsk, 'candidate' | 'cursor'>): string | undefined {
+  }: Pick<PromiseAsk, 'candidate' | 'cursor'>): Promise<string | undefined> {
     const others = this.#options.ahead().filter(({ datacenter }) => datacenter !== candidate);
-    return others.find(({ upTo }) => isFurther(upTo, cursor))?.datacenter;
+    const places = others.map(async ({ datacenter, upTo }) => {
+      const isKnown = upTo.seq > 0 || upTo.epoch !== cursor.epoch;
+      return { datacenter, upTo: isKnown ? upTo : await this.#placeOf(datacenter, upTo) };
+    });
+    const all = await Promise.all(places);
+    return all.find(({ upTo }) => isFurther(upTo, cursor))?.datacenter;
+  }
+
+  /** How far that one is in an epoch of which others tell; whoever does not say so may have all of it. */
+  async #placeOf(datacenter: string, { epoch }: Ahead['upTo']): Promise<Ahead['upTo']> {
+    const { datacenter: candidate } = this.#options;
+    const { cursor } = this.#lead();
+    const payload = encodeAsk({ epoch: LAST_EPOCH, candidate, cursor, isTrial: true });
+    // Whoever waits for the answer to this waits for so long itself.
+    const deadlineMs = this.#timing.callMs / 2;
+    const question = { datacenter, method: PROMOTION_METHOD.promise, payload, deadlineMs };
+    try {
+      return decodePromise(await askLeader(this.#options, question)).cursor;
+    } catch {
+      return { epoch, seq: Number.MAX_SAFE_INTEGER };
+    }
   }
 
   /**

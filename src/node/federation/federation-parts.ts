@@ -9,12 +9,12 @@ import type { EntrySource } from '../../../cluster/federation/entry-source.ts';
 import type { GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
+import { positionText } from '../../../cluster/federation/global-log.ts';
 import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
 import { type Ahead, Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
-import type { AclError } from '../../acl/error.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import type { Outcome, Position } from '../../state/commands/outcome.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
@@ -36,8 +36,8 @@ import { FirstHearing } from './first-hearing.ts';
 import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
-import { type LostReign, lostReignRefusal, lostReignText } from './lost-reign.ts';
-import { outrunRefusal, rivalRefusal } from './outrun-refusal.ts';
+import { type LostReign, lostReignText } from './lost-reign.ts';
+import { nothingWritten, outrunText, rivalText } from './outrun-refusal.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { promotionPortOf } from './promotion-port.ts';
 import { trimGlobalLog } from './trim-global-log.ts';
@@ -182,25 +182,39 @@ export class FederationParts {
   #newGate(): GlobalGate {
     const { machine, plan } = this.#options;
     const { datacenter } = plan;
-    // What a reign begins with is written in any case: without one, nobody learns of a later reign.
-    const outrunBy = () => (this.isReigning ? this.promotion.outrunBy() : undefined);
-    const refusalOf = (lost: LostReign | undefined) => lost && lostReignRefusal(lost);
-    const outrun = () => {
-      const claim = outrunBy();
-      return claim && (refusalOf(this.#lostElsewhere()) ?? outrunRefusal(datacenter, claim));
-    };
     const refusal = () =>
-      outrun() ??
-      this.#rivalRefusal() ??
+      nothingWritten(this.#outrunText()) ??
+      nothingWritten(this.#rivalText()) ??
       this.beginning.refusal() ??
-      refusalOf(this.#lostHere()) ??
+      nothingWritten(this.#lostHereText()) ??
       this.hearing.refusal() ??
       this.lease.refusal();
-    const ahead = () => this.#ahead().map((each) => each.datacenter);
-    return new GlobalGate({ view: machine, datacenter, refusal, ahead });
+    const mayForceOut = (each: string) => this.#mayForceOut(each);
+    return new GlobalGate({ view: machine, datacenter, refusal, mayForceOut });
   }
 
-  #rivalRefusal(): AclError | undefined {
+  /**
+   * The entry that says so stands in the place of what this primary may have lost: that one is none of those who have
+   * it is no word about that, and behind a start nobody has told yet.
+   */
+  #mayForceOut(datacenter: string): boolean {
+    const ahead = this.#ahead().map((each) => each.datacenter);
+    if (ahead.length > 0) return ahead.includes(datacenter);
+    return this.hearing.refusal() === undefined;
+  }
+
+  /** Why what this primary writes would be set apart; undefined where nobody is said to have begun a later reign. */
+  #outrunText(): string | undefined {
+    // What a reign begins with is written in any case: without one, nobody learns of a later reign.
+    const claim = this.isReigning ? this.promotion.outrunBy() : undefined;
+    if (claim === undefined) return undefined;
+    const lost = this.#lostElsewhere();
+    return lost === undefined
+      ? outrunText(this.#options.plan.datacenter, claim)
+      : lostReignText(lost);
+  }
+
+  #rivalText(): string | undefined {
     const { machine, plan } = this.#options;
     // Who goes on alone shares its epoch with nobody, whatever the archive is of that it was made from.
     if (machine.replication() === undefined || !this.isReigning) return undefined;
@@ -209,12 +223,17 @@ export class FederationParts {
     const isOwn = datacenter === plan.datacenter && epoch !== FIRST_EPOCH;
     if (!isOwn) return undefined;
     const own = { datacenter, epoch };
-    return rivalRefusal(own, this.gossip.directory.rivalOf(datacenter, epoch));
+    return rivalText(own, this.gossip.directory.rivalOf(datacenter, epoch));
   }
 
   /** Why nobody is the primary, whoever was, and what to do about it; undefined where no reign is known to be lost. */
   lostReignText(): string | undefined {
-    const lost = this.#lostElsewhere() ?? this.#lostHere();
+    const lost = this.#lostElsewhere();
+    return lost === undefined ? this.#lostHereText() : lostReignText(lost);
+  }
+
+  #lostHereText(): string | undefined {
+    const lost = this.#lostHere();
     return lost && lostReignText(lost);
   }
 
@@ -266,8 +285,14 @@ export class FederationParts {
 
   /** Why a reign that this datacenter began by itself would pass over what others have; undefined where none would. */
   #passesOver(): string | undefined {
-    const lost = this.#lostHere();
-    return this.#rivalRefusal()?.message ?? (lost && lostReignText(lost));
+    const known = this.#rivalText() ?? this.#lostHereText();
+    return known ?? this.hearing.refusal()?.message ?? this.#begunText();
+  }
+
+  /** Whoever has something of a later reign may be heard of it before gossip tells whose that is, or where it is. */
+  #begunText(): string | undefined {
+    const [first] = this.feed.beyond();
+    return first && `${first.datacenter} has ${positionText(first.cursor)}: that reign has begun`;
   }
 
   #newBeginning(): GlobalLogBeginning {
@@ -310,6 +335,8 @@ export class FederationParts {
       clusterId: () => clusterId() ?? '',
       federationId: () => this.#federationId,
       isRemoved: (datacenter) => this.view.isRemoved(datacenter),
+      // Others may lag behind, and would take that for the word of one that has a part in the federation.
+      knowsRemoved: (each) => each === plan.datacenter || each === this.view.primary().datacenter,
       clusterIdOf: (datacenter) => this.view.clusterIdOf(datacenter),
       isFollowed: (datacenter) => this.view.isFollowed(datacenter),
       own: () => this.#ownRecord(),
@@ -467,6 +494,7 @@ export class FederationParts {
       addressesOf: (datacenter) => this.view.addressesOf(datacenter),
       claim: () => this.gossip.directory.primary(),
       heardEpoch: () => this.gossip.directory.latestEpoch(),
+      epochOfRemoved: () => this.gossip.directory.epochOfRemoved(),
       isRivalled: (epoch) =>
         epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
       passesOver: () => this.#passesOver(),
@@ -485,8 +513,8 @@ export class FederationParts {
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
     await this.gossip.hearAll();
-    const lost = this.#lostHere();
-    if (lost !== undefined) return lostReignText(lost);
+    const passedOver = this.#outrunText() ?? this.#rivalText() ?? this.#lostHereText();
+    if (passedOver !== undefined) return passedOver;
     return leftBehindBy(successor, {
       own: plan.datacenter,
       uses: machine.usesLevel,

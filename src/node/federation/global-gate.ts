@@ -13,8 +13,8 @@ export interface GlobalGateOptions {
   readonly datacenter: string;
   /** Why nothing may be written now, apart from a hand-over. Asked at every change. */
   readonly refusal: () => AclError | undefined;
-  /** Datacenters that have what this one, the primary, has lost: what it writes stands in the places of that. */
-  readonly ahead: () => readonly string[];
+  /** Whether an operator may remove that datacenter by force though nothing may be written. */
+  readonly mayForceOut: (datacenter: string) => boolean;
 }
 
 export class GlobalGate {
@@ -70,15 +70,10 @@ export class GlobalGate {
     });
   }
 
-  /**
-   * An operator says who will never be heard again: a primary that waits for them could not go on without. That is no
-   * word about what others have that it has lost.
-   */
+  /** An operator says who will never be heard again: a primary that waits for them could not go on without. */
   #endsLoneliness(change: Change): boolean {
     const isForced = change.type === 'datacenter.remove' && change.isForced;
-    if (this.#sealCount > 0 || !isForced) return false;
-    const ahead = this.#options.ahead();
-    return ahead.length === 0 || ahead.includes(change.name);
+    return isForced && this.#sealCount === 0 && this.#options.mayForceOut(change.name);
   }
 
   /** A pass of the housekeeping may be about tokens of both kinds. */

@@ -6,7 +6,6 @@
 import { must } from '../../../cluster/base/assert.ts';
 import { positionText } from '../../../cluster/federation/global-log.ts';
 import type { Ahead } from '../../../cluster/federation/promotion/promotion.ts';
-import { AclError } from '../../acl/error.ts';
 import type { Position } from '../../state/commands/outcome.ts';
 
 export interface LostReign {
@@ -17,11 +16,6 @@ export interface LostReign {
   /** Who has more, and most first; not empty. */
   readonly ahead: readonly Ahead[];
   readonly isWitness: (datacenter: string) => boolean;
-}
-
-/** Why nothing global may be written. */
-export function lostReignRefusal(lost: LostReign): AclError {
-  return new AclError('unavailable', `Nothing was written: ${lostReignText(lost)}`);
 }
 
 /** Who has more, and what to do about it. */

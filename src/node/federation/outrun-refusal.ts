@@ -4,21 +4,25 @@
 import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
 import { AclError } from '../../acl/error.ts';
 
-/** Why nothing global may be written in `datacenter`, which that one has outrun. */
-export function outrunRefusal(
-  datacenter: string,
-  { datacenter: later, epoch }: Pick<PrimaryClaim, 'datacenter' | 'epoch'>,
-): AclError {
-  const text = `Nothing was written: datacenter ${later} is said to have begun epoch ${epoch}; ${datacenter} follows it when it can be asked. If ${later} is gone, \`conclave operator promote ${datacenter} --election\` makes ${datacenter} the primary again`;
-  return new AclError('unavailable', text);
+/** Undefined where there is no reason. */
+export function nothingWritten(why: string | undefined): AclError | undefined {
+  if (why === undefined) return undefined;
+  return new AclError('unavailable', `Nothing was written: ${why}`);
 }
 
-/** Why nothing global may be written in `datacenter`; undefined where nobody else has begun its epoch. */
-export function rivalRefusal(
+/** That `datacenter` is outrun by that one, and what to do about it. */
+export function outrunText(
+  datacenter: string,
+  { datacenter: later, epoch }: Pick<PrimaryClaim, 'datacenter' | 'epoch'>,
+): string {
+  return `datacenter ${later} is said to have begun epoch ${epoch}; ${datacenter} follows it when it can be asked. If ${later} is gone, \`conclave operator promote ${datacenter} --election\` makes ${datacenter} the primary again`;
+}
+
+/** That another one has begun the epoch of `datacenter`, and what to do about it; undefined where none has. */
+export function rivalText(
   { datacenter, epoch }: Pick<PrimaryClaim, 'datacenter' | 'epoch'>,
   rival: string | undefined,
-): AclError | undefined {
+): string | undefined {
   if (rival === undefined) return undefined;
-  const text = `Nothing was written: datacenter ${rival} is said to have begun epoch ${epoch}, as ${datacenter} has. What one of the two wrote behind that will be set apart: \`conclave operator promote ${datacenter} --election\` lets ${datacenter} go on, and ${rival} yield`;
-  return new AclError('unavailable', text);
+  return `datacenter ${rival} is said to have begun epoch ${epoch}, as ${datacenter} has. What one of the two wrote behind that will be set apart: \`conclave operator promote ${datacenter} --election\` lets ${datacenter} go on, and ${rival} yield`;
 }

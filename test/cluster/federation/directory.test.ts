@@ -231,6 +231,7 @@ t.test(
     directory.learn([{ ...RECORD, primary: 'dc2', epoch: 9 }]);
     test.same(directory.claimOfRemoved('dc2'), claimed);
     test.same([directory.primary(), directory.latestEpoch()], [undefined, 9]);
+    test.equal(directory.epochOfRemoved(), 9);
     directory.learn([{ ...RECORD, count: 1, primary: 'dc1', epoch: 3 }]);
     test.same(directory.claimOfRemoved('dc2'), claimed, 'an earlier word');
     directory.learn([{ ...RECORD, clusterId: 'another cluster', count: 1, epoch: 3 }]);
@@ -300,6 +301,31 @@ t.test('gossip: one that is refused is heard about itself alone', async (test) =
   test.same(node.gossip.directory.addressesOf('dc3'), []);
   test.equal(node.gossip.directory.latestEpoch(), RECORD.epoch);
 });
+
+t.test(
+  'gossip: what one that is refused says comes to the primary, and to no other',
+  async (test) => {
+    const world = new FeedWorld(3);
+    const asked = await new GossipNode(world, 'dc1', 'a1').join([], () => []);
+    const seeds = [asked.address];
+    const neighbour = await new GossipNode(world, 'dc1', 'a2').join(seeds, () => seeds);
+    const primary = await new GossipNode(world, 'dc3', 'c1').join(seeds, () => []);
+    const lagging = await new GossipNode(world, 'dc4', 'd1').join(seeds, () => []);
+    for (const each of [asked, primary, lagging]) each.lead(1, { primary: 'dc3', epoch: 2 });
+    const informed = [asked, neighbour, primary];
+    for (const { removed } of informed) removed.push('dc2');
+    const from = { datacenter: 'dc2' } as RpcRequest['from'];
+    const payload = encodeRecords([{ ...RECORD, federationId: '', primary: 'dc2', epoch: 9 }]);
+    asked.gossip.overhear({ from, payload, deadlineMs: 1, hops: 0, method: DIRECTORY_METHOD });
+    const knows = ({ gossip }: GossipNode): boolean =>
+      gossip.directory.claimOfRemoved('dc2')?.epoch === 9;
+    await world.until('they know', () => informed.every(knows));
+    await world.run(10_000);
+    test.notOk(lagging.gossip.directory.datacenters().includes('dc2'));
+    test.equal(lagging.gossip.directory.primary()?.datacenter, 'dc3');
+    for (const { gossip } of [...informed, lagging]) gossip.close();
+  },
+);
 
 t.test('directory: the primary is who the latest reign is said to be of', async (test) => {
   const directory = aDirectory(new FeedWorld());
@@ -388,6 +414,7 @@ class GossipNode extends WorldNode {
       clusterId: () => `cluster of ${this.datacenter}`,
       federationId: () => '',
       isRemoved: (each) => this.removed.includes(each),
+      knowsRemoved: (each) => each === this.datacenter || each === 'dc3',
       clusterIdOf: () => undefined,
       isFollowed: () => false,
       own: () => this.own,

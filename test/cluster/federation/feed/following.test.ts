@@ -356,6 +356,22 @@ t.test('feed: also where whoever has it knows of a later reign', async (test) =>
   test.same(primary.feed.ahead(), []);
 });
 
+t.test('feed: who has something of a later reign tells that it has begun', async (test) => {
+  const { log, primary } = await twoDatacenters();
+  log.write('kept');
+  const later = { epoch: 2, seq: 1, hash: log.at(1).hash };
+  const fencing = { ...HELLO, federationId: FEDERATION, maxEpoch: 2, cursor: log.at(1) };
+  await say(primary, fencing);
+  test.same(primary.feed.beyond(), [], 'it has promised that, and no more');
+  await say(primary, { ...fencing, federationId: '', cursor: later });
+  test.same(primary.feed.beyond(), [], 'it is of no federation yet');
+  await say(primary, { ...fencing, cursor: later });
+  test.match(primary.feed.beyond(), [{ datacenter: 'dc2', cursor: { epoch: 2, seq: 1 } }]);
+  test.same(primary.feed.ahead(), []);
+  await say(primary, fencing);
+  test.same(primary.feed.beyond(), [], 'it has lost that');
+});
+
 t.test('feed: not any more where that one has lost it, too', async (test) => {
   const { world, log, primary } = await twoDatacenters();
   log.write('kept');

@@ -21,7 +21,7 @@ import {
 } from '../../../../cluster/federation/promotion/promotion-frames.ts';
 import { WireDamage } from '../../../../cluster/wire/wire-damage.ts';
 import { bytesFrom } from '../feed-samples.ts';
-import { PromotionWorld } from '../promotion-model.ts';
+import { type Datacenter, PromotionWorld } from '../promotion-model.ts';
 import {
   forcedAndLost,
   outrun,
@@ -107,6 +107,59 @@ t.test(
 );
 
 t.test(
+  'election: nor who may lack what others have of a later reign, as long as they do not say',
+  async (test) => {
+    const { world, one, two, three } = threeDatacenters();
+    for (const each of [two, three]) each.follow(one, 10);
+    await world.time.result(two.promotion.elect());
+    for (const each of [one, three]) each.follow(two, 10);
+    await world.time.result(one.promotion.elect());
+    one.write('dc3 has it');
+    three.follow(one, 10);
+    one.write('a majority has it');
+    two.follow(one, 10);
+    // The disks of dc1 were put back to before its reign: who follows it there is known, and not how far.
+    one.entries = one.entries.slice(0, 11);
+    Object.assign(one, { epochs: one.epochs.slice(0, 2), maxEpoch: 2, votedFor: 'dc2' });
+    one.ahead = ['dc2', 'dc3'].map((datacenter) => ({ datacenter, upTo: { epoch: 3, seq: 0 } }));
+    const mayLack = async (each: Datacenter): Promise<string> => {
+      two.isUp = false;
+      const says = await refusalOf(world, each.promotion.elect());
+      two.isUp = true;
+      return says;
+    };
+    test.match(
+      await mayLack(three),
+      /^refused: there is no majority: dc1 does not answer \(dc1 has lost what dc2 has of its reigns, .*: start dc2, or, /,
+    );
+    test.match(await mayLack(one), /^refused: dc2 has what dc1 wrote and has lost, .*: start dc2/);
+    test.same([one.maxEpoch, three.maxEpoch], [2, 3], 'nothing is given up');
+    const { promises } = await world.time.result(three.promotion.elect());
+    test.same(promises, ['dc1', 'dc2'], 'it has that too by now');
+    test.same(three.entries.slice(0, 14), two.entries);
+    test.same(world.violations, []);
+  },
+);
+
+t.test('election: begins behind what one that was removed has told others', async (test) => {
+  for (const isForced of [false, true]) {
+    const { world, one, two, three } = threeDatacenters();
+    one.isUp = false;
+    three.toldEpoch = 4;
+    if (!isForced) {
+      test.equal((await world.time.result(two.promotion.elect())).epoch, 5);
+      continue;
+    }
+    test.match(
+      await refusalOf(world, two.promotion.force(2)),
+      /^refused: the next epoch is 5, not 2/,
+    );
+    test.same([two.maxEpoch, three.maxEpoch], [1, 1], 'nothing is given up');
+    test.equal((await world.time.result(two.promotion.force(5))).epoch, 5);
+  }
+});
+
+t.test(
   'election: nor does such a primary begin a reign itself, but by force, before it has that',
   async (test) => {
     const { world, one, two, three } = threeDatacenters();
@@ -169,7 +222,7 @@ t.test('election: a majority makes the one that lacks nothing of theirs primary'
   const behind = await refusalOf(world, three.promotion.elect());
   test.match(
     behind,
-    /^refused: there is no majority: dc1 does not answer .*; dc2 does not promise \(at 1.8, promised 1\); dc2 does not give what it has more: dc2 does not keep what follows 1.6 any more$/,
+    /^refused: there is no majority: dc1 does not answer .*; dc2 does not promise \(at 1.8, knows of epoch 1\); dc2 does not give what it has more: dc2 does not keep what follows 1.6 any more$/,
   );
   test.equal(three.maxEpoch, 1, 'nothing was given up for nothing');
   const { epoch, promises, cursor } = await world.time.result(two.promotion.elect());

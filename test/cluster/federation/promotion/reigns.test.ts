@@ -210,6 +210,22 @@ t.test('renewal: passes over nothing that others are known to have, asked or not
   one.promotion.stop();
 });
 
+t.test('renewal: nor over what it hears of while it asks for promises', async (test) => {
+  for (const isLate of [false, true]) {
+    const { world, one, two, three } = threeDatacenters();
+    for (const each of [two, three]) each.follow(one, 10);
+    Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
+    const hears = () => {
+      one.passesOver = 'dc4 has 2.11: that reign has begun';
+    };
+    if (isLate) two.promiseFirst = hears;
+    else two.mayPromiseFirst = hears;
+    await world.time.result(one.promotion.onNewerEpoch(2));
+    test.same([one.state().epoch, one.maxEpoch], [1, isLate ? 3 : 1]);
+    test.match(world.time.log.join('\n'), /is outrun, and no other has begun .*dc4 has 2\.11/);
+  }
+});
+
 t.test('renewal: a primary that another one has followed ends its reign instead', async (test) => {
   const { world, one, two } = threeDatacenters();
   one.isUp = false;
@@ -288,7 +304,7 @@ t.test(
     two.trimmedSeq = 11;
     test.match(
       await refusalOf(world, one.promotion.elect()),
-      /^refused: there is no majority: dc2 does not promise \(at 2\.12, promised 2\); dc3 does not/,
+      /^refused: there is no majority: dc2 does not promise \(at 2\.12, knows of epoch 2\); dc3 does not/,
       'another one lacks what dc2 has',
     );
     const { epoch, promises } = await world.time.result(two.promotion.elect());
@@ -403,7 +419,7 @@ t.test('force: begins no epoch that a datacenter has promised to another', async
   three.entries = [...one.entries];
   test.match(
     await refusalOf(world, three.promotion.force(2)),
-    /^undecided: epoch 2 does not begin: .*dc1 does not promise \(at 1\.\d+, promised 2\)/,
+    /^undecided: epoch 2 does not begin: .*dc1 does not promise \(at 1\.\d+, knows of epoch 2\)/,
   );
   test.same([three.isPrimary, three.maxEpoch], [false, 2]);
   one.mayPromiseFirst = () => undefined;
