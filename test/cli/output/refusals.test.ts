@@ -38,6 +38,20 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
     'Next: upgrade the servers that run the older release',
   ],
   [
+    'a leader of an older release',
+    problem(503, 'unavailable', 'the leader runs a release that does not know this'),
+    'Next: upgrade the servers that run the older release',
+  ],
+  [
+    'what was done in part',
+    problem(
+      503,
+      'unavailable',
+      '2048 of 3000 entries are forgotten, and the same command goes on with the others: No cluster leader',
+    ),
+    'Next: run the same command again.\n',
+  ],
+  [
     'a token without the right',
     problem(
       403,
