@@ -6,7 +6,7 @@
 import { AclError } from '../../acl/error.ts';
 import { LIMITS } from '../settings.ts';
 import type { Exchange } from '../wire/exchange.ts';
-import { headCharsOf } from './head-size.ts';
+import { headBytesOf } from './head-size.ts';
 
 export class HeldRequests {
   readonly #bytesMax: number;
@@ -48,7 +48,7 @@ export class HeldRequests {
     bodyBytes: number,
     answered: Promise<void>,
   ): Promise<void> {
-    const bytes = bodyBytes + headCharsOf(target, request.rawHeaders);
+    const bytes = bodyBytes + headBytesOf(target, request.rawHeaders);
     this.#add(client, bytes);
     await answered;
     this.#add(client, -bytes);
