@@ -189,7 +189,7 @@ class HttpServer {
         const exchange = new Exchange(this.#parts, stats, raw);
         if (needsQuery && !hasReadableQuery(exchange)) return;
         // It never rejects, and whoever brought the request has nothing to do behind it.
-        held.serve(exchange, found.body?.length ?? 0, () => serve(exchange, found));
+        held.serve(exchange, found.body, () => serve(exchange, found));
       },
     };
     this.#app.route({

@@ -388,13 +388,23 @@ t.test(
   async (t) => {
     const held = new HeldRequests();
     const rawHeaders = Array.from({ length: 2_000 }, () => 'a');
-    const exchange = { client: '10.0.0.1', target: '/', request: { rawHeaders } } as never;
+    const exchange = { client: '10.0.0.1', target: '/', request: { rawHeaders } };
     let end: () => void = () => undefined;
-    held.serve(exchange, 5, () => new Promise<void>((resolve) => (end = resolve)));
-    t.equal(held.bytes, 2_000 * 49 + 6);
+    held.serve(
+      exchange as never,
+      Buffer.from('nobody'),
+      () => new Promise((resolve) => (end = resolve)),
+    );
+    t.equal(held.bytes, 2_000 * 49 + 7);
     end();
     await turn();
     t.equal(held.bytes, 0);
+    const read = '{"Policies":[{},{},{}],"Description":"a: [{},{}], \\"[{\\""}';
+    held.serve({ ...exchange, request: { rawHeaders: [] } } as never, Buffer.from(read), () => {
+      return new Promise((resolve) => (end = resolve));
+    });
+    t.equal(held.bytes, 1 + read.length + 10 * 40, 'and a body for what is read of it');
+    end();
   },
 );
 
