@@ -211,7 +211,8 @@ class HttpServer {
     const stats = new RouteStats(this.#parts.metrics, { method, template: path });
     const atOnce = (request: FastifyRequest, reply: FastifyReply) => {
       reply.hijack();
-      void serve(this.#exchangeOf(stats, request, reply));
+      const exchange = this.#exchangeOf(stats, request, reply);
+      this.#held.serve(exchange, undefined, () => serve(exchange));
     };
     const onRequest = [...this.#hooksOf(this.#gateOf(endpoint), stats), atOnce];
     this.#app.route({ method, url: routePathOf(endpoint), onRequest, handler: atOnce });

@@ -435,6 +435,8 @@ t.test(
     t.equal(refused.headers['retry-after'], '1');
     const read = { url: '/v1/acl/policy/x', remoteAddress: '10.0.0.1' };
     t.equal((await app.inject(read)).statusCode, 503, 'whatever it asks');
+    const archive = await app.inject({ ...read, url: '/v1/snapshot' });
+    t.match(archive.body, /^nothing was done: /, 'an archive, too');
     t.equal((await app.inject({ ...read, url: '/livez' })).statusCode, 200, 'but for its life');
     sent.push(send('10.0.0.2'), send('10.0.0.3'));
     while (ends.length < 131) await settled();
