@@ -60,8 +60,31 @@ export function excessOf(text: Uint8Array): string | undefined {
   return undefined;
 }
 
+/** About as many bytes as what is read for a comma, a colon or an opening bracket takes beside the text. */
+const MARK_BYTES = 40;
+
+/** What a text takes in memory together with what is read of it. */
+export function readBytesOf(text: Uint8Array): number {
+  let marks = 0;
+  for (let place = 0; place < text.length; place += 1) {
+    switch (text[place]) {
+      case QUOTE:
+        place = endOfText(text, place);
+        break;
+      case 0x3a: // :
+      case 0x2c: // ,
+      case 0x5b: // [
+      case 0x7b: // {
+        marks += 1;
+        break;
+      default:
+    }
+  }
+  return text.length + marks * MARK_BYTES;
+}
+
 /** The place of the quotation mark that ends the text. */
-function endOfText(bytes: Buffer, start: number): number {
+function endOfText(bytes: Uint8Array, start: number): number {
   let place = start + 1;
   while (place < bytes.length && bytes[place] !== QUOTE) {
     place += bytes[place] === BACKSLASH ? 2 : 1;

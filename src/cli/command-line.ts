@@ -198,13 +198,23 @@ export function pairOf(
   return [value.slice(0, place), value.slice(place + 1)];
 }
 
-/** The values as a map: `k=v` each. Undefined when the flag was not given. */
+/**
+ * The values as a map: `k=v` each. Undefined when the flag was not given. Throws UsageError where a name stands twice:
+ * what the first one says would be left out.
+ */
 export function mapOf(
   flag: string,
   values: readonly string[] | undefined,
+  separator: ':' | '=' = '=',
 ): Readonly<Record<string, string>> | undefined {
   if (values === undefined) return undefined;
-  return Object.fromEntries(values.map((value) => pairOf(flag, value, '=')));
+  const map = new Map<string, string>();
+  for (const each of values) {
+    const [name, value] = pairOf(flag, each, separator);
+    if (map.has(name)) throw new UsageError(`${flag}: ${JSON.stringify(name)} is given twice`);
+    map.set(name, value);
+  }
+  return Object.fromEntries(map);
 }
 
 /** The one of several ways to name an object that was used. Throws UsageError for none or two. */

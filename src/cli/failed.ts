@@ -42,6 +42,9 @@ const NO_TOKEN_SENT =
 const WRITE_RESET_FILE =
   'write the number at the end of the message, a blank and a new UUID into the file acl-bootstrap-reset in the data folder of the leader, and run this again with that UUID.';
 
+const UPGRADE =
+  'upgrade the servers that run the older release, and try again then; nothing was changed.';
+
 /** The first row whose words the server's text holds, else the row of the status. */
 const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
   [
@@ -59,10 +62,8 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     `use the management token that exists. If it is lost, ${WRITE_RESET_FILE}`,
   ],
   ['Invalid bootstrap reset index', WRITE_RESET_FILE],
-  [
-    'runs a release without this operation',
-    'upgrade the servers that run the older release, and try again then; nothing was changed.',
-  ],
+  ['runs a release without this operation', UPGRADE],
+  ['runs a release that does not know this', UPGRADE],
   ['ACL support disabled', 'set acl.enabled in the configuration of the server.'],
   ['anonymous token lacks permission', NO_TOKEN_SENT],
   [
@@ -103,6 +104,7 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'there is no majority: ',
     'try again when one of them answers. Where a majority of the datacenters is gone for good, `conclave operator primary` shows the promised epoch, and `conclave operator promote --force --epoch … --accept-loss` begins the next one.',
   ],
+  ['and the same command goes on with the others', 'run the same command again.'],
   [
     'Requested ',
     'check the name and the namespace; `list` in place of `read` shows what there is.',

@@ -192,6 +192,10 @@ function templatesOf(flags: readonly TemplateFlag[] | undefined): TemplateDraft[
       throw new UsageError(
         `--var: templates have the variable "name" and no other, not ${JSON.stringify(flag.name)}`,
       );
+    if (last.TemplateVariables !== undefined)
+      throw new UsageError(
+        `--var: "name" is given twice for ${last.TemplateName}: for another one, give --templated-policy once more`,
+      );
     last.TemplateVariables = { name: flag.value };
   }
   return drafts;

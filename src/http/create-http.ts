@@ -189,7 +189,7 @@ class HttpServer {
         const exchange = new Exchange(this.#parts, stats, raw);
         if (needsQuery && !hasReadableQuery(exchange)) return;
         // It never rejects, and whoever brought the request has nothing to do behind it.
-        held.serve(exchange, found.body?.length ?? 0, () => serve(exchange, found));
+        held.serve(exchange, found.body, () => serve(exchange, found));
       },
     };
     this.#app.route({
@@ -211,7 +211,8 @@ class HttpServer {
     const stats = new RouteStats(this.#parts.metrics, { method, template: path });
     const atOnce = (request: FastifyRequest, reply: FastifyReply) => {
       reply.hijack();
-      void serve(this.#exchangeOf(stats, request, reply));
+      const exchange = this.#exchangeOf(stats, request, reply);
+      this.#held.serve(exchange, undefined, () => serve(exchange));
     };
     const onRequest = [...this.#hooksOf(this.#gateOf(endpoint), stats), atOnce];
     this.#app.route({ method, url: routePathOf(endpoint), onRequest, handler: atOnce });

@@ -60,14 +60,14 @@ export const LIMITS = {
   pathChars: 16 * 1024,
   /** So many requests of a connection may wait for the answers before theirs. */
   sentAheadMax: 512,
-  /** Heads and bodies of requests that wait so; more than the head of one may have. */
+  /** Of memory, for heads and bodies of requests that wait so; more than the head of one may have. */
   sentAheadBytes: 2 * 1024 * 1024,
   /** A query of more characters is refused, too. */
   queryChars: 64 * 1024,
   /** A query of more parameters is refused: what is read of it is kept for as long as its request. */
   queryParametersMax: 100,
   /** Path, query and headers of a blocking query, which are kept for as long as it waits. */
-  blockingHeadChars: 16 * 1024,
+  blockingHeadBytes: 16 * 1024,
   /** Heads and bodies of requests that are being answered; see `HeldRequests`. */
   heldBytes: 64 * 1024 * 1024,
   /** A request that is not complete by then is dropped: slow bodies hold no connection for ever. */

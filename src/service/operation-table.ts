@@ -22,6 +22,8 @@ export interface OperationFacts {
   readonly atLeader: boolean;
   /** Whether it is about datacenters and not about objects, so that operators do it alone. */
   readonly isOfOperators?: true;
+  /** Whether it asks an identity provider, which may take its time, and is run once. */
+  readonly asksProvider?: true;
   /**
    * What the operation asks for; its own function does that, and a test holds both together. `none` where it finds
    * out by other means who may, or where everybody may.
@@ -48,16 +50,23 @@ const aclWrite: OperationFacts = {
 const tokenWrite: OperationFacts = { ...aclWrite, scope: 'by-token', answersWithToken: true };
 /** Deployed clients name a datacenter on these, though methods and their rules are global here. */
 const methodWrite: OperationFacts = { ...aclWrite, takesDatacenter: true };
+const checkedMethodWrite: OperationFacts = { ...methodWrite, asksProvider: true };
 const namespaceRead: OperationFacts = { ...aclRead, permission: 'operator:read' };
 const operatorWrite: OperationFacts = { ...aclWrite, permission: 'operator:write' };
 const datacenterWrite: OperationFacts = { ...operatorWrite, isOfOperators: true };
-const loginWrite: OperationFacts = {
+const logoutWrite: OperationFacts = {
   kind: 'write',
-  scope: 'by-method',
+  scope: 'by-token',
   takesDatacenter: true,
-  answersWithToken: true,
+  answersWithToken: false,
   atLeader: false,
   permission: 'none',
+};
+const loginWrite: OperationFacts = {
+  ...logoutWrite,
+  scope: 'by-method',
+  answersWithToken: true,
+  asksProvider: true,
 };
 
 export const OPERATION_TABLE: Readonly<Record<OperationName, OperationFacts>> = {
@@ -81,9 +90,9 @@ export const OPERATION_TABLE: Readonly<Record<OperationName, OperationFacts>> = 
   'role.update': aclWrite,
   'role.delete': aclWrite,
   'role.list': aclRead,
-  'auth-method.create': methodWrite,
+  'auth-method.create': checkedMethodWrite,
   'auth-method.read': aclRead,
-  'auth-method.update': methodWrite,
+  'auth-method.update': checkedMethodWrite,
   'auth-method.delete': methodWrite,
   'auth-method.list': aclRead,
   'binding-rule.create': methodWrite,
@@ -100,7 +109,7 @@ export const OPERATION_TABLE: Readonly<Record<OperationName, OperationFacts>> = 
   'templated-policy.read': aclRead,
   'templated-policy.preview': aclRead,
   login: loginWrite,
-  logout: { ...loginWrite, scope: 'by-token', answersWithToken: false },
+  logout: logoutWrite,
   'oidc.auth-url': loginWrite,
   'oidc.callback': loginWrite,
   authorize: { ...aclRead, permission: 'none' },

@@ -285,6 +285,34 @@ t.test('connections: a body costs its bytes, in however many pieces it comes', a
   await server.end('SIGTERM');
 });
 
+t.test(
+  'connections: bodies that are sent ahead cost their bytes, however many they are',
+  async (t) => {
+    const nodeOptions = ['--max-semi-space-size=2'];
+    const server = await startServer(t, {
+      dataFolder: join(temporaryFolder(t), 'data'),
+      nodeOptions,
+    });
+    const beforeMib = server.anonymousMib();
+    const first = 'GET /v1/acl/token/self?min-position=1.99999999 HTTP/1.1\r\nHost: x\r\n\r\n';
+    const head = 'PUT /v1/acl/policy HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+    const ahead = `${head}${'1\r\n \r\n'.repeat(60)}0\r\n\r\n`.repeat(500);
+    const sockets: Socket[] = [];
+    for (let count = 0; count < 40; count += 1) {
+      const socket = await connected(t, server.port);
+      socket.on('error', () => undefined);
+      socket.write(first + ahead);
+      sockets.push(socket);
+    }
+    await pause(1_000);
+    t.equal((await ask(server.port, { path: '/livez', secret: '' })).status, 200);
+    const grownMib = server.anonymousMib() - beforeMib;
+    t.ok(grownMib < 140, `grown by ${grownMib} MiB`);
+    for (const socket of sockets) socket.destroy();
+    await server.end('SIGTERM');
+  },
+);
+
 t.test('connections: beyond the limit they are refused, and room is made again', async (t) => {
   const server = await startServer(t, { dataFolder: join(temporaryFolder(t), 'data') });
   const held = await Promise.all(Array.from({ length: 200 }, () => connected(t, server.port)));

@@ -4,6 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import fc from 'fast-check';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
+import { HeldRequests } from '../../src/http/limits/held-requests.ts';
 import { LIMITS } from '../../src/http/settings.ts';
 import { bytesOf, found, get, inTurn, listening, manyTokens, turn } from './connection-cases.ts';
 import {
@@ -114,11 +115,13 @@ t.test('sockets: who sends ahead without end is cut off', async (t) => {
   const text = 'a'.repeat(12_000);
   const login = `POST /v1/acl/login HTTP/1.1\r\nHost: x\r\nContent-Length: 12000\r\n\r\n${text}`;
   const expects = SHORT.replace('Host:', 'Host:\r\nExpect: x');
+  const crumbs = `\r\n${'a:\r\n'.repeat(900)}\r\n`;
   const tooMany = LIMITS.sentAheadMax + 1;
   const cases: [says: string, sent: string][] = [
     ['one request more than may wait', BLOCKING + SHORT.repeat(tooMany)],
     ['heads that are too large together', BLOCKING + head.repeat(4)],
     ['bodies that are too large together', BLOCKING + login.repeat(200)],
+    ['headers of a few characters', BLOCKING + SHORT.replace('\r\n\r\n', crumbs).repeat(40)],
     ['requests without Host', BLOCKING + 'GET / HTTP/1.1\r\n\r\n'.repeat(tooMany)],
     ['expectations that nobody meets', BLOCKING + expects.repeat(tooMany)],
     ['none is begun behind the end', BLOCKING.replace('?index=10', '').repeat(tooMany + 1)],
@@ -381,6 +384,31 @@ t.test('fuzz: whatever a caller sends, the service dialect never answers 500', a
 });
 
 t.test(
+  'held: a head counts for what it takes in memory, its characters are the least of it',
+  async (t) => {
+    const held = new HeldRequests();
+    const rawHeaders = Array.from({ length: 2_000 }, () => 'a');
+    const exchange = { client: '10.0.0.1', target: '/', request: { rawHeaders } };
+    let end: () => void = () => undefined;
+    held.serve(
+      exchange as never,
+      Buffer.from('nobody'),
+      () => new Promise((resolve) => (end = resolve)),
+    );
+    t.equal(held.bytes, 2_000 * 49 + 7);
+    end();
+    await turn();
+    t.equal(held.bytes, 0);
+    const read = '{"Policies":[{},{},{}],"Description":"a: [{},{}], \\"[{\\""}';
+    held.serve({ ...exchange, request: { rawHeaders: [] } } as never, Buffer.from(read), () => {
+      return new Promise((resolve) => (end = resolve));
+    });
+    t.equal(held.bytes, 1 + read.length + 10 * 40, 'and a body for what is read of it');
+    end();
+  },
+);
+
+t.test(
   'held: what requests that wait hold is bounded, and nobody fills it for others',
   async (t) => {
     const ends: (() => void)[] = [];
@@ -407,6 +435,8 @@ t.test(
     t.equal(refused.headers['retry-after'], '1');
     const read = { url: '/v1/acl/policy/x', remoteAddress: '10.0.0.1' };
     t.equal((await app.inject(read)).statusCode, 503, 'whatever it asks');
+    const archive = await app.inject({ ...read, url: '/v1/snapshot' });
+    t.match(archive.body, /^nothing was done: /, 'an archive, too');
     t.equal((await app.inject({ ...read, url: '/livez' })).statusCode, 200, 'but for its life');
     sent.push(send('10.0.0.2'), send('10.0.0.3'));
     while (ends.length < 131) await settled();

@@ -6,10 +6,10 @@ import t from 'tap';
 import { holdInFewPieces } from '../../src/http/wire/few-pieces.ts';
 
 /** What a reader gets of a body that came in these pieces, all of them before it begins to read. */
-async function readOf(pieces: readonly Buffer[]): Promise<readonly Buffer[]> {
+async function readOf(pieces: readonly Buffer[], isInTurn = true): Promise<readonly Buffer[]> {
   const request = new IncomingMessage(new Socket());
   request.headers['transfer-encoding'] = 'chunked';
-  holdInFewPieces(request);
+  holdInFewPieces(request, { isInTurn });
   for (const piece of pieces) request.push(piece);
   request.push(null);
   const read: Buffer[] = [];
@@ -41,4 +41,6 @@ t.test('body: however it comes, it is read whole, and held in few pieces', async
   t.same(await readOf([]), [], 'none');
   const [alone] = await readOf([body.subarray(0, 9)]);
   t.equal(alone?.buffer, body.buffer, 'one piece is not copied');
+  const crumbs = Array.from({ length: 60 }, (_, place) => body.subarray(place, place + 1));
+  t.same(await readOf(crumbs, false), [body.subarray(0, 60)], 'what waits for its turn');
 });

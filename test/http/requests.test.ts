@@ -261,7 +261,9 @@ t.test('query: values that cannot be read are refused in the order of the checks
   const one = '/v1/acl/policy/x';
   const stale = 'Cannot specify ?stale with ?consistent, conflicting semantics.';
   const long = 'a'.repeat(16 * 1024);
-  const longHead = 'a blocking query may have 16384 characters of path, query and headers';
+  const crumbs = Object.fromEntries(Array.from({ length: 250 }, (_, place) => [`x${place}`, '']));
+  const longHead =
+    'a blocking query may have 16384 characters of path, query and headers, and each name and value of a header counts for 48 besides';
   const cases: [string, string, Record<string, string>, string][] = [
     ['GET', `${list}?stale&consistent&index=x`, {}, stale],
     ['GET', `${list}?max_stale=5s&consistent`, {}, stale],
@@ -310,6 +312,7 @@ t.test('query: values that cannot be read are refused in the order of the checks
     ['DELETE', one, { 'idempotency-key': 'k'.repeat(129) }, 'Invalid request id'],
     ['GET', `${list}?index=1&a=${long}`, {}, longHead],
     ['GET', `${list}?index=1`, { 'x-a': long }, longHead],
+    ['GET', `${list}?index=1`, crumbs, longHead],
     ['GET', `${list}?a${'&a'.repeat(100)}`, {}, 'the query has more than 100 parameters'],
     [
       'GET',

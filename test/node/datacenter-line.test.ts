@@ -92,11 +92,14 @@ t.test('calls: a write has as much longer as it may wait for other datacenters',
   test.same(await asked('replication.status', {}), both(30_000), 'a read waits for nobody');
 });
 
-/** That have places, of 16 that are asked for: waits, reads and writes, one kind after the other. */
-const PLACES = { wait: 4, read: 8, write: 4 };
+/** That have places, of 16 that are asked for of each kind, one kind after the other. */
+const PLACES = { wait: 4, read: 4, outside: 2, late: 4, write: 2 };
+const KINDS = Object.keys(PLACES) as (keyof typeof PLACES)[];
+const NONE_OF_ANY = { wait: 0, read: 0, outside: 0, late: 0, write: 0 };
+const LATE_CALL: Call = { ...PLAIN_CALL, ack: 'all' };
 
 t.test(
-  'places: whoever waits for other datacenters, and reads there, leaves some for writes',
+  'places: whoever waits for other datacenters or for a provider, and reads there, leaves some for writes',
   async (test) => {
     const line = new DatacenterLine({
       addresses: () => [{ host: 'one', port: 1 }],
@@ -106,7 +109,7 @@ t.test(
         call: () => new Promise<Uint8Array>(() => undefined),
       },
     });
-    const refused = { wait: 0, read: 0, write: 0 };
+    const refused = { ...NONE_OF_ANY };
     const wait = () =>
       line.waitForChange('dc2', {
         ...{ target: { table: 'tokens', object: undefined }, index: 1, timeoutMs: 60_000 },
@@ -115,9 +118,11 @@ t.test(
     const asks = {
       wait,
       read: () => line.run('dc2', { name: 'token.read-self', input: {}, call: PLAIN_CALL }),
+      outside: () => line.run('dc2', { name: 'login', input: {}, call: LATE_CALL }),
+      late: () => line.run('dc2', { name: 'token.delete', input: {}, call: LATE_CALL }),
       write: () => line.run('dc2', { name: 'token.delete', input: {}, call: PLAIN_CALL }),
     };
-    for (const kind of ['wait', 'read', 'write'] as const) {
+    for (const kind of KINDS) {
       for (let number = 0; number < 16; number += 1) {
         asks[kind]().catch(({ code, message }: AclError) => {
           test.match([code, message], ['unavailable', /calls wait for other datacenters already/]);
@@ -145,12 +150,15 @@ t.test(
       ...{ countMax: 16, random: new FakeRandom() },
       logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
     });
-    const names = { wait: WAIT_QUESTION, read: 'token.read-self', write: 'token.delete' };
-    const refused = { wait: 0, read: 0, write: 0 };
+    const names = {
+      ...{ wait: WAIT_QUESTION, read: 'token.read-self', outside: 'auth-method.update' },
+      ...{ late: 'token.delete', write: 'token.delete' },
+    };
+    const refused = { ...NONE_OF_ANY };
     const answered: Promise<void>[] = [];
-    for (const kind of ['wait', 'read', 'write'] as const) {
+    for (const kind of KINDS) {
       const question = encodeQuestion({
-        ...{ name: names[kind], call: PLAIN_CALL },
+        ...{ name: names[kind], call: kind === 'late' ? LATE_CALL : PLAIN_CALL },
         input: { target: { table: 'tokens', object: undefined }, index: 1, timeoutMs: 1 },
       });
       for (let number = 0; number < 16; number += 1) {
@@ -163,9 +171,7 @@ t.test(
       }
     }
     await new Promise<void>((resolve) => setImmediate(resolve));
-    for (const kind of ['wait', 'read', 'write'] as const) {
-      test.equal(refused[kind], 16 - PLACES[kind], kind);
-    }
+    for (const kind of KINDS) test.equal(refused[kind], 16 - PLACES[kind], kind);
     test.equal(ends.length, 16);
     for (const end of ends.splice(0)) end();
     await Promise.all(answered);
@@ -227,7 +233,7 @@ function hangs(): Promise<never> {
 }
 
 for (const [name, carry] of CARRIERS) {
-  t.test(`places: whoever has others waited for leaves half of them (${name})`, async (test) => {
+  t.test(`places: whoever has others waited for leaves most of them (${name})`, async (test) => {
     const refusedOf = async (calls: readonly Partial<Call>[]): Promise<number> => {
       let refused = 0;
       for (const more of calls) {
@@ -240,7 +246,7 @@ for (const [name, carry] of CARRIERS) {
       return refused;
     };
     const late = [{ ack: 'all' }, { ack: 'majority' }, { ackTimeoutMs: 600_000 }] as const;
-    test.equal(await refusedOf([...late, ...late, ...late, ...late]), 4);
-    test.equal(await refusedOf(Array.from({ length: 9 }, () => ({}))), 1);
+    test.equal(await refusedOf([...late, ...late, ...late, ...late]), 8);
+    test.equal(await refusedOf(Array.from({ length: 13 }, () => ({}))), 1);
   });
 }

@@ -1,7 +1,7 @@
 // `conclave acl templated-policy …`: list, read, preview.
 
 import type { Command } from 'commander';
-import { addGroup, addLeaf, addRepeatable, exactlyOne, pairOf } from '../command-line.ts';
+import { addGroup, addLeaf, addRepeatable, exactlyOne, mapOf } from '../command-line.ts';
 import type { Session } from '../session.ts';
 import { previewParts, TEMPLATE_COLUMNS, templateParts } from '../show/policy.ts';
 import type { Surroundings } from '../surroundings.ts';
@@ -81,8 +81,7 @@ async function previewTemplate(
 
 /** The service refuses variables that it does not know, so they are passed on as they are. */
 function variablesOf(session: Session, options: PreviewOptions): { readonly name?: string } {
-  if (options.file === undefined)
-    return Object.fromEntries((options.var ?? []).map((given) => pairOf('--var', given, ':')));
+  if (options.file === undefined) return mapOf('--var', options.var, ':') ?? {};
   if (options.var !== undefined) throw new UsageError('give only one of --var and --file');
   return objectInput(
     session.surroundings,

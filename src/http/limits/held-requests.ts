@@ -3,10 +3,13 @@
 // on after its client has gone, so connections do not bound it. Where it is full, who holds more than an equal share is
 // refused, so nobody can fill it for others.
 
+import { readBytesOf } from '../../../cluster/base/json-bounds.ts';
 import { AclError } from '../../acl/error.ts';
 import { LIMITS } from '../settings.ts';
 import type { Exchange } from '../wire/exchange.ts';
-import { headCharsOf } from './head-size.ts';
+import { headBytesOf } from './head-size.ts';
+
+const NO_BYTES = new Uint8Array();
 
 export class HeldRequests {
   readonly #bytesMax: number;
@@ -22,14 +25,14 @@ export class HeldRequests {
     return this.#bytes;
   }
 
-  /** Begins to answer a request with a body of that size, or refuses it. What waits for nothing is not counted. */
-  serve(exchange: Exchange, bodyBytes: number, begin: () => Promise<void> | void): void {
+  /** Begins to answer a request with that body, or refuses it. What waits for nothing is not counted. */
+  serve(exchange: Exchange, body: Uint8Array | undefined, begin: () => Promise<void> | void): void {
     if (this.#bytes >= this.#bytesMax && this.#hasItsShare(exchange.client)) {
       exchange.fail(this.#refusalFor(exchange.client));
       return;
     }
     const answered = begin();
-    if (answered !== undefined) void this.#hold(exchange, bodyBytes, answered);
+    if (answered !== undefined) void this.#hold(exchange, body ?? NO_BYTES, answered);
   }
 
   #hasItsShare(client: string): boolean {
@@ -45,10 +48,10 @@ export class HeldRequests {
   /** It never rejects. */
   async #hold(
     { client, target, request }: Exchange,
-    bodyBytes: number,
+    body: Uint8Array,
     answered: Promise<void>,
   ): Promise<void> {
-    const bytes = bodyBytes + headCharsOf(target, request.rawHeaders);
+    const bytes = readBytesOf(body) + headBytesOf(target, request.rawHeaders);
     this.#add(client, bytes);
     await answered;
     this.#add(client, -bytes);

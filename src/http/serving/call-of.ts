@@ -11,7 +11,7 @@ import { ACK_TIMEOUT_MAX_MS } from '../../service/writes/acknowledge.ts';
 import { REQUEST_ID_MAX } from '../../service/writes/request-marks.ts';
 import type { Position } from '../../state/commands/outcome.ts';
 import type { Page } from '../../state/view.ts';
-import { headCharsOf } from '../limits/head-size.ts';
+import { headBytesOf, TEXT_BYTES } from '../limits/head-size.ts';
 import { LIMITS } from '../settings.ts';
 import type { Exchange } from '../wire/exchange.ts';
 import { HEADER_PREFIXES, headerReader } from '../wire/headers.ts';
@@ -85,9 +85,11 @@ function blockingOf(exchange: Exchange): Blocking {
 
 /** What may wait for minutes is kept for as long. */
 function requireShortHead({ target, request }: Exchange): void {
-  const max = LIMITS.blockingHeadChars;
-  if (headCharsOf(target, request.rawHeaders) <= max) return;
-  throw malformed(`a blocking query may have ${max} characters of path, query and headers`);
+  const max = LIMITS.blockingHeadBytes;
+  if (headBytesOf(target, request.rawHeaders) <= max) return;
+  throw malformed(
+    `a blocking query may have ${max} characters of path, query and headers, and each name and value of a header counts for ${TEXT_BYTES} besides`,
+  );
 }
 
 /** `limit` and `next` of a list. Throws 'malformed'. */

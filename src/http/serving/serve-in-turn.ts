@@ -5,7 +5,7 @@
 
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from '../../../cluster/platform/logger.ts';
-import { headCharsOf } from '../limits/head-size.ts';
+import { headCharsOf, textBytesOf } from '../limits/head-size.ts';
 import { LIMITS } from '../settings.ts';
 import { holdInFewPieces } from '../wire/few-pieces.ts';
 import type { RawExchange, RawRequest, RawResponse } from '../wire/wire-types.ts';
@@ -27,9 +27,10 @@ export function serveInTurn(server: Server, logger: Logger): void {
   const inTurn =
     (begin: Serve): Serve =>
     (request, response) => {
-      holdInFewPieces(request);
       // Node gives an answer the socket when those before it are out.
-      if (response.socket !== null) begin(request, response);
+      const isInTurn = response.socket !== null;
+      holdInFewPieces(request, { isInTurn });
+      if (isInTurn) begin(request, response);
       else ahead.add({ request, response }, begin);
     };
   server.removeAllListeners('request');
@@ -50,11 +51,18 @@ function refuse(response: RawResponse, status: number): void {
   response.end();
 }
 
+/** What of one connection waits. */
+interface Waiting {
+  /** Where each request begins in what was read of the connection, the oldest first. */
+  readonly beginnings: number[];
+  /** What their headers take beside their characters. */
+  textBytes: number;
+}
+
 /** The requests that wait for those before them. */
 class SentAhead {
   readonly #logger: Logger;
-  /** Where each of them begins in what was read of its connection, the oldest first. */
-  readonly #beginnings = new WeakMap<RawRequest['socket'], number[]>();
+  readonly #bySocket = new WeakMap<RawRequest['socket'], Waiting>();
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -62,11 +70,13 @@ class SentAhead {
 
   /** Has a request begun in its turn, which does not come where the connection ends before. */
   add({ request, response }: RawExchange, begin: Serve): void {
-    const { socket } = request;
+    const { socket, rawHeaders } = request;
     if (socket.destroyed) return;
-    const beginnings = this.#beginningsOn(socket);
-    beginnings.push(socket.bytesRead - headCharsOf(request.url ?? '', request.rawHeaders));
-    const heldBytes = socket.bytesRead - (beginnings[0] ?? 0);
+    const waiting = this.#waitingOn(socket);
+    const { beginnings } = waiting;
+    beginnings.push(socket.bytesRead - headCharsOf(request.url ?? '', rawHeaders));
+    waiting.textBytes += textBytesOf(rawHeaders);
+    const heldBytes = socket.bytesRead - (beginnings[0] ?? 0) + waiting.textBytes;
     if (beginnings.length > LIMITS.sentAheadMax || heldBytes > LIMITS.sentAheadBytes) {
       this.#logger.debug({ client: socket.remoteAddress }, 'too many requests sent ahead');
       socket.destroy();
@@ -74,15 +84,16 @@ class SentAhead {
     }
     response.once('socket', () => {
       beginnings.shift();
+      waiting.textBytes -= textBytesOf(rawHeaders);
       if (!socket.destroyed) begin(request, response);
     });
   }
 
-  #beginningsOn(socket: RawRequest['socket']): number[] {
-    const known = this.#beginnings.get(socket);
+  #waitingOn(socket: RawRequest['socket']): Waiting {
+    const known = this.#bySocket.get(socket);
     if (known !== undefined) return known;
-    const fresh: number[] = [];
-    this.#beginnings.set(socket, fresh);
+    const fresh = { beginnings: [], textBytes: 0 };
+    this.#bySocket.set(socket, fresh);
     return fresh;
   }
 }

@@ -5,28 +5,38 @@
 import { GatheredBytes } from '../../../cluster/base/gathered-bytes.ts';
 import type { RawRequest } from './wire-types.ts';
 
-/** So many pieces are handed on as they come: more than most bodies have, and few enough to cost next to nothing. */
+/**
+ * So many pieces of the request that is answered are handed on as they come: more than most bodies have, and few enough
+ * to cost next to nothing. Of those that wait for their turn a connection has hundreds: theirs are none.
+ */
 const FREE_PIECES = 64;
 /** Later ones are put together until they have so many bytes, or the body ends. */
 const PIECE_BYTES = 4096;
 
 /** From now on what comes of the body is. For a request of which nothing but the head was read. */
-export function holdInFewPieces(request: RawRequest): void {
-  const { headers } = request;
-  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return;
+export function holdInFewPieces(
+  request: RawRequest,
+  { isInTurn }: { readonly isInTurn: boolean },
+): void {
+  // Of those that wait the headers are not made ready: that takes more than the function below.
+  if (isInTurn && !hasBody(request)) return;
   const small = new GatheredBytes();
   const push = request.push.bind(request);
-  let count = 0;
+  let leftFree = isInTurn ? FREE_PIECES : 0;
   const pushInFew = (piece: Buffer | null): boolean => {
     if (piece === null) {
       if (small.length > 0) push(small.take());
       return push(null);
     }
-    count += 1;
-    if (count <= FREE_PIECES) return push(piece);
+    leftFree -= 1;
+    if (leftFree >= 0) return push(piece);
     small.add(piece);
     return small.length < PIECE_BYTES || push(small.take());
   };
   // Node calls this with each piece, and with null at the end.
   request.push = pushInFew;
+}
+
+function hasBody({ headers }: RawRequest): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }

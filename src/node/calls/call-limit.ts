@@ -2,7 +2,7 @@
 
 import type { Call } from '../../service/call.ts';
 import type { Errand } from '../../service/datacenters/federation.ts';
-import { OPERATION_TABLE } from '../../service/operation-table.ts';
+import { OPERATION_TABLE, type OperationFacts } from '../../service/operation-table.ts';
 import type { OperationName } from '../../service/operations.ts';
 import { ackLimitMs } from '../../service/writes/acknowledge.ts';
 import type { CallKind } from './call-places.ts';
@@ -22,7 +22,7 @@ export function callLimitMs(
   return CALL_MAX_MS + Math.ceil(ackLimitMs(call, { ackTimeoutMs }));
 }
 
-/** By what its caller asked for; what is of a later release counts as a write. */
+/** By what it does and what its caller asked for; what is of a later release counts as a write. */
 export function kindOfCall({
   name,
   call,
@@ -31,13 +31,16 @@ export function kindOfCall({
   readonly call: Pick<Call, 'ack' | 'ackTimeoutMs'>;
 }): CallKind {
   if (isReadOf(name)) return 'read';
+  if (factsOf(name)?.asksProvider === true) return 'outside';
   const { ack = 'primary', ackTimeoutMs } = call;
   return ack === 'primary' && ackTimeoutMs === undefined ? 'write' : 'late';
 }
 
 /** Whether the operation of that name changes nothing; false for one of a later release. */
 function isReadOf(name: string): boolean {
-  return (
-    Object.hasOwn(OPERATION_TABLE, name) && OPERATION_TABLE[name as OperationName].kind === 'read'
-  );
+  return factsOf(name)?.kind === 'read';
+}
+
+function factsOf(name: string): OperationFacts | undefined {
+  return Object.hasOwn(OPERATION_TABLE, name) ? OPERATION_TABLE[name as OperationName] : undefined;
 }

@@ -1,21 +1,25 @@
-// Places of calls between servers, at either end. Whoever has no token may read, too, and wait for what is read; and
-// whoever may write anything may have other datacenters waited for, for minutes while one is away: however many do,
-// writes find places, and revocations are among them.
+// Places of calls between servers, at either end. Whoever has no token may read, too, and wait for what is read, and
+// log in, for as long as a provider takes; and whoever may write anything may have other datacenters waited for, for
+// minutes while one is away: however many do all of that, writes find places, and revocations are among them.
 
-/** `late`: a write that waits for other datacenters because its caller says so, or for as long as that one says. */
-export type CallKind = 'write' | 'late' | 'read' | 'wait';
+/**
+ * `late`: a write that waits for other datacenters because its caller says so, or for as long as that one says;
+ * `outside`: one that asks an identity provider.
+ */
+export type CallKind = 'write' | 'late' | 'outside' | 'read' | 'wait';
 
-/** Of all places: so many are taken by calls of that kind at most. */
+/** Of all places: so many are taken by calls of that kind at most. All kinds but writes leave an eighth together. */
 const SHARES: Readonly<Record<CallKind, number>> = {
   write: 1,
-  late: 1 / 2,
-  read: 1 / 2,
+  late: 1 / 4,
+  outside: 1 / 8,
+  read: 1 / 4,
   wait: 1 / 4,
 };
 
 export class CallPlaces {
   readonly #countMax: number;
-  readonly #taken: Record<CallKind, number> = { write: 0, late: 0, read: 0, wait: 0 };
+  readonly #taken: Record<CallKind, number> = { write: 0, late: 0, outside: 0, read: 0, wait: 0 };
 
   constructor(countMax: number) {
     this.#countMax = countMax;
@@ -23,8 +27,8 @@ export class CallPlaces {
 
   /** Calls under way. */
   get count(): number {
-    const { write, late, read, wait } = this.#taken;
-    return write + late + read + wait;
+    const { write, late, outside, read, wait } = this.#taken;
+    return write + late + outside + read + wait;
   }
 
   /** Gives what gives the place back, to be called once; undefined where there is none. */

@@ -143,8 +143,8 @@ function isUndone({ code }: RpcError): boolean {
 /** Never repeats what was sent. */
 function refusalOf(cause: RpcError, kind: CallKind): AclError {
   if (cause.code === 'too-large') return new AclError('body-too-large', cause.message, { cause });
-  const isWrite = kind === 'write' || kind === 'late';
-  const what = isWrite ? 'whether the write took effect is not known' : 'nothing was read';
+  const isRead = kind === 'read' || kind === 'wait';
+  const what = isRead ? 'nothing was read' : 'whether the write took effect is not known';
   return new AclError('outcome-unknown', `${what}: ${cause.message}`, { cause });
 }
 

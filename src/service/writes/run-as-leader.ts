@@ -5,6 +5,7 @@
 
 import { AclError } from '../../acl/error.ts';
 import type { ServiceDeps } from '../deps.ts';
+import { OPERATION_TABLE } from '../operation-table.ts';
 import type { OperationName } from '../operations.ts';
 import { LeaderAway } from '../remote.ts';
 import type { RefusedRequests } from './refused-requests.ts';
@@ -19,15 +20,10 @@ export interface Attempt {
   readonly applied: () => void;
 }
 
-/** They ask somebody outside, or use something up: they are run once, and what they read is proven first. */
-const RUN_ONCE: ReadonlySet<OperationName> = new Set([
-  'bootstrap',
-  'login',
-  'oidc.auth-url',
-  'oidc.callback',
-  'auth-method.create',
-  'auth-method.update',
-]);
+/** It asks somebody outside, or uses something up: it is run once, and what it reads is proven first. */
+function isRunOnce(name: OperationName): boolean {
+  return name === 'bootstrap' || OPERATION_TABLE[name].asksProvider === true;
+}
 
 export interface Run {
   readonly name: OperationName;
@@ -74,7 +70,7 @@ async function runProven<Output>(
   { name, reign, applied }: { readonly name: OperationName } & Omit<Attempt, 'isDecided'>,
   run: (attempt: Attempt) => Output | Promise<Output>,
 ): Promise<Output> {
-  if (RUN_ONCE.has(name)) {
+  if (isRunOnce(name)) {
     await service.readBarrier();
     return await run({ reign, isDecided: false, applied });
   }

@@ -38,6 +38,20 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
     'Next: upgrade the servers that run the older release',
   ],
   [
+    'a leader of an older release',
+    problem(503, 'unavailable', 'the leader runs a release that does not know this'),
+    'Next: upgrade the servers that run the older release',
+  ],
+  [
+    'what was done in part',
+    problem(
+      503,
+      'unavailable',
+      '2048 of 3000 entries are forgotten, and the same command goes on with the others: No cluster leader',
+    ),
+    'Next: run the same command again.\n',
+  ],
+  [
     'a token without the right',
     problem(
       403,
@@ -209,6 +223,12 @@ const USAGE: readonly (readonly [line: string, said: string])[] = [
   ['acl policy update x -rules a -rules b', '--rules is given twice'],
   ['acl binding-rule update x --bind-vars name=a --bind-vars name=b', '--bind-vars is given twice'],
   ['snapshot inspect a --key-file b --key-file c', '--key-file is given twice'],
+  ['namespace create --name x --meta k=a --meta k=b', '--meta: "k" is given twice'],
+  [
+    'acl token create --templated-policy builtin/service --var name:a --var name:b',
+    '--var: "name" is given twice for builtin/service: for another one, give --templated-policy',
+  ],
+  ['acl templated-policy preview x --var name:a --var name:b', '--var: "name" is given twice'],
   ['acl policy create --rules acl', '--name'],
   ['acl policy create --name x --rules @missing', '--rules: cannot read the file missing'],
   ['acl policy update x --cas soon', '--cas'],
