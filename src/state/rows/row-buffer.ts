@@ -82,12 +82,16 @@ export class RowBuffer implements Rows {
     return writes;
   }
 
-  /** Every row as it is once these are written. Nothing changes any more. */
-  after(): Getter {
+  /**
+   * Every row as it is once these are written, over a store with all that came before them. Nothing changes any more.
+   * What this one was made over is not held by it: of a long row of batches, each would hold all before it.
+   */
+  after(store: Getter): Getter {
+    const rows = this.#rows;
     return {
       get: (key) => {
-        const known = this.#rows.get(nameOf(key));
-        return known === undefined ? this.#store.get(key) : known.value;
+        const known = rows.get(nameOf(key));
+        return known === undefined ? store.get(key) : known.value;
       },
     };
   }
