@@ -156,6 +156,29 @@ t.test('a large group: short commands about long objects are several batches', a
   test.same(left, []);
 });
 
+t.test('a large group: short commands about very many rows are several batches', async (test) => {
+  const kv = new LandedKv(new MemoryKv());
+  const harness = new MachineHarness(kv);
+  await harness.run(aCommand(BUILTINS));
+  const serviceIdentities = Array.from({ length: 8_000 }, (_, place) => ({
+    serviceName: place.toString(36),
+    datacenters: [],
+  }));
+  const all = [...NUMBERS, 6];
+  for (const each of all) {
+    const token = aToken(each, { serviceIdentities });
+    await harness.run(aCommand({ type: 'token.set', presence: 'create', token }));
+  }
+  let landed = 0;
+  kv.onLanded = () => {
+    landed += 1;
+  };
+  await harness.run(
+    ...all.map((each) => aCommand({ type: 'token.delete', accessorId: accessorNumbered(each) })),
+  );
+  test.equal(landed / 2, 2, 'three and three of them');
+});
+
 t.test('a large group: the next batch is worked out while one is on its way', async (test) => {
   const create = (each: number): Command =>
     aCommand({ type: 'token.set', presence: 'create', token: aToken(each) });
