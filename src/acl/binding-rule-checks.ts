@@ -12,6 +12,9 @@ import { bindingRuleToUpdateMissing, requireSameAddress } from './refusals.ts';
 import type { Unstamped } from './stamped.ts';
 import { templateNamed, templateProblem } from './templates.ts';
 
+/** All rules of an auth method are read by each login, and by its deletion at once. */
+const DESCRIPTION_LENGTH_MAX = 4096;
+
 /** What the auth method of a rule knows: its own name and the attributes of its identities. */
 export interface BindingTarget {
   readonly name: string;
@@ -74,6 +77,11 @@ function ruleOf(
   target: BindingTarget,
 ): Unstamped<BindingRule> {
   const { description = '', selector = '', bindType = '', bindName = '' } = draft;
+  if (description.length > DESCRIPTION_LENGTH_MAX) {
+    throw invalid(
+      `Invalid Binding Rule: Description may have at most ${DESCRIPTION_LENGTH_MAX} characters`,
+    );
+  }
   if (selector !== '') requireSelector(selector, target);
   if (bindType === '') throw invalid('Invalid Binding Rule: no BindType is set');
   if (bindName === '') throw invalid('Invalid Binding Rule: no BindName is set');

@@ -40,8 +40,8 @@ export interface Finished {
   readonly writes: readonly KvWrite[];
   /** What rows of objects, and all that follows from them, hold before these writes. */
   readonly before: RowsBefore;
-  /** What every row holds behind them. */
-  readonly after: Getter;
+  /** What every row holds behind them, over a store with all that came before them. */
+  readonly after: (store: Getter) => Getter;
   readonly meta: Meta;
   readonly changes: readonly AppliedChange[];
   /** With 'adopt', it is another state than before. */
@@ -356,11 +356,12 @@ export class ChangeSet implements WritableRows {
       groupRecord: this.#groupRecord,
       level: this.#level,
     };
-    this.#rows.putRow(META_KEY, encodeMeta(meta));
+    const rows = this.#rows;
+    rows.putRow(META_KEY, encodeMeta(meta));
     return {
-      writes: this.#rows.writes(),
-      before: this.#rows.before(),
-      after: this.#rows.after(),
+      writes: rows.writes(),
+      before: rows.before(),
+      after: (store) => rows.after(store),
       meta,
       changes: this.#changes,
       keyspaceStep: this.#keyspaceStep,

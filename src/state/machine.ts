@@ -159,7 +159,8 @@ export class StateMachine extends StoredState {
    */
   #workOut(batch: Batch, before: Finished | undefined): Work {
     const meta = before?.meta ?? this.meta;
-    const changes = new ChangeSet(before?.after ?? this.store, meta);
+    // What came before that one has landed, and is shown.
+    const changes = new ChangeSet(before?.after(this.store) ?? this.store, meta);
     const checkpoints: DigestCheckpoint[] = [];
     let appliedIndex = meta.appliedEntry?.index ?? 0;
     const outcomes: Outcome[] = [];

@@ -50,10 +50,10 @@ import {
   readPolicyByName,
   readRole,
   readRoleByName,
-  readRulesOfMethod,
   readToken,
   readTokenBySecret,
   ruleIdsOfMethod,
+  rulesOfMethod,
 } from './reads/reads.ts';
 import type { FoundRequests, RequestSearch } from './reads/request-search.ts';
 import {
@@ -231,7 +231,7 @@ export class StoredState implements StateView {
   }
 
   bindingRulesOf(namespace: NamespaceName, authMethod: string): readonly BindingRule[] {
-    return readRulesOfMethod(this.#store, namespace, authMethod);
+    return [...rulesOfMethod(this.#store, namespace, authMethod)];
   }
 
   bindingRuleCountOf(namespace: NamespaceName, authMethod: string): number {

@@ -510,6 +510,12 @@ t.test('binding rule create: a rule of what was asked, or a refusal', async (t) 
       'invalid: invalid Binding Rule: Selector is invalid: unknown selector "bad"',
     ],
     [
+      'description',
+      { ...SERVICE_RULE, description: 'x'.repeat(4097) },
+      'invalid: Invalid Binding Rule: Description may have at most 4096 characters',
+    ],
+    ['long description', { ...SERVICE_RULE, description: 'x'.repeat(4096) }, 'accepted'],
+    [
       'no type',
       { ...SERVICE_RULE, bindType: '' },
       'invalid: Invalid Binding Rule: no BindType is set',

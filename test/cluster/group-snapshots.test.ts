@@ -492,6 +492,54 @@ t.test('sender: nothing that it began outlives its stop', async (test) => {
   test.same(ended, []);
 });
 
+t.test('sender: what is being read when it stops is let go of behind that read', async (test) => {
+  const silent = (): void => undefined;
+  let isOpen = true;
+  let reads = 0;
+  const read = async (): Promise<void> => {
+    await settled();
+    reads += 1;
+    test.ok(isOpen, 'what is closed is not read');
+  };
+  const machine = {
+    snapshot: () => ({
+      appliedEntry: { index: 1, term: 1, hash: new Uint8Array(32) },
+      groupRecord: encodeGroupRecord(EMPTY_GROUP),
+      async *chunks() {
+        for (;;) {
+          // A chunk may be put together from several reads of the store.
+          for (let part = 0; part < 3; part += 1) await read();
+          yield Uint8Array.of(1);
+        }
+      },
+      close: async () => {
+        isOpen = false;
+      },
+    }),
+  };
+  let sent: { readonly result: unknown } = { result: undefined };
+  const sender = new SnapshotSender({
+    machine,
+    send: (_to, _message, snapshot) => {
+      const all = (async () => {
+        for await (const _ of snapshot.chunks()) await settled();
+      })();
+      sent = watched(all);
+      return all;
+    },
+    clock: new FakeClock(),
+    logger: { debug: silent, info: silent, warn: silent, error: silent },
+    retryMs: 1_000,
+    onEnded: () => undefined,
+  });
+  sender.send({ type: 'snapshot', from: 1, to: 2, term: 1, snapshot: sender.make()! });
+  while (reads < 4) await settled();
+  sender.stop();
+  while (isOpen || sent.result === undefined) await settled();
+  test.equal(reads, 6, 'the chunk that was under way is read to its end');
+  test.match(sent.result, /not sent any more/);
+});
+
 t.test('receiver: a node that closes lets go of what is coming in', async (test) => {
   const lagging = await aloneLagging();
   const { group, laggard } = lagging;

@@ -6,6 +6,8 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { KvWrite } from '../../cluster/platform/kv.ts';
 import type { Command } from '../../src/state/commands/commands.ts';
+import { idBytes } from '../../src/state/rows/objects.ts';
+import { rowKey } from '../../src/state/rows/tables.ts';
 import type { StateView } from '../../src/state/view.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import {
@@ -154,6 +156,29 @@ t.test('a large group: short commands about long objects are several batches', a
   test.same(left, []);
 });
 
+t.test('a large group: short commands about very many rows are several batches', async (test) => {
+  const kv = new LandedKv(new MemoryKv());
+  const harness = new MachineHarness(kv);
+  await harness.run(aCommand(BUILTINS));
+  const serviceIdentities = Array.from({ length: 8_000 }, (_, place) => ({
+    serviceName: place.toString(36),
+    datacenters: [],
+  }));
+  const all = [...NUMBERS, 6];
+  for (const each of all) {
+    const token = aToken(each, { serviceIdentities });
+    await harness.run(aCommand({ type: 'token.set', presence: 'create', token }));
+  }
+  let landed = 0;
+  kv.onLanded = () => {
+    landed += 1;
+  };
+  await harness.run(
+    ...all.map((each) => aCommand({ type: 'token.delete', accessorId: accessorNumbered(each) })),
+  );
+  test.equal(landed / 2, 2, 'three and three of them');
+});
+
 t.test('a large group: the next batch is worked out while one is on its way', async (test) => {
   const create = (each: number): Command =>
     aCommand({ type: 'token.set', presence: 'create', token: aToken(each) });
@@ -165,6 +190,31 @@ t.test('a large group: the next batch is worked out while one is on its way', as
   await several.run(create(3), create(4), create(5));
   test.ok(kv.readsMeanwhile > 0, 'the second and the third one are');
 });
+
+t.test(
+  'a large group: a batch holds what the one before it read, and nothing older',
+  async (test) => {
+    const kv = new MemoryKv();
+    const harness = new MachineHarness(kv, { touchedBytes: 0 });
+    await harness.run(
+      aCommand(BUILTINS),
+      aCommand({ type: 'policy.set', presence: 'create', policy: aPolicy(1) }),
+    );
+    const policyRow = rowKey('policy', idBytes(policyIdNumbered(1)));
+    let reads = 0;
+    const get = kv.get.bind(kv);
+    kv.get = (key) => {
+      if (Buffer.compare(key, policyRow) === 0) reads += 1;
+      return get(key);
+    };
+    const token = (each: number, policies = [policyIdNumbered(1)]): Command =>
+      aCommand({ type: 'token.set', presence: 'create', token: aToken(each, { policies }) });
+    await harness.run(token(1), token(2));
+    test.equal(reads, 1, 'the second one finds it read');
+    await harness.run(token(3), token(4, []), token(5, []), token(6));
+    test.equal(reads, 3, 'the last one reads it again');
+  },
+);
 
 t.test('reads: what is kept in memory is at once what the disk has', async (test) => {
   let differed = 0;

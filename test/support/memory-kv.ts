@@ -52,8 +52,16 @@ export class MemoryKv implements Kv {
   }
 
   snapshot(): KvSnapshot {
-    this.#requireOpen();
-    return { ...this.#readerNow(), close: () => Promise.resolve() };
+    let isOpen = true;
+    const reader = this.#readerNow(() => {
+      if (!isOpen) throw new Error('a snapshot is read that is closed');
+    });
+    return {
+      ...reader,
+      close: async () => {
+        isOpen = false;
+      },
+    };
   }
 
   compact(): Promise<void> {
@@ -88,9 +96,12 @@ export class MemoryKv implements Kv {
     return this.#rows;
   }
 
-  /** What is there now, as long as the store is open. */
-  #readerNow(): KvReader {
-    const requireOpen = (): void => this.#requireOpen();
+  /** What is there now, as long as the store is open, and nothing else speaks against it. */
+  #readerNow(requireMore: () => void = () => undefined): KvReader {
+    const requireOpen = (): void => {
+      this.#requireOpen();
+      requireMore();
+    };
     requireOpen();
     this.#isShared = true;
     return readerOf(this.#rows, requireOpen);

@@ -2,6 +2,7 @@
 // moment until its transfer has ended; a follower gets one at a time. One that did not get through is
 // reported after a while, so that raft does not try without a pause.
 
+import { SerialWork } from '../../base/serial-work.ts';
 import type { Clock, Timer } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { NO_DATA } from '../../raft/entry.ts';
@@ -120,9 +121,11 @@ export class SnapshotSender {
   }
 }
 
-/** After it is closed, whoever still reads it is told so. */
+/** After it is closed, whoever still reads it is told so: of a store, a read behind the end is a failure. */
 class HeldSnapshot implements MachineSnapshot {
   readonly #snapshot: MachineSnapshot;
+  /** Reading a chunk, or closing. */
+  readonly #work = new SerialWork();
   #closing: Promise<void> | undefined;
 
   constructor(snapshot: MachineSnapshot) {
@@ -138,14 +141,25 @@ class HeldSnapshot implements MachineSnapshot {
   }
 
   async *chunks(): AsyncGenerator<Uint8Array> {
-    for await (const chunk of this.#snapshot.chunks()) {
-      if (this.#closing !== undefined) throw new Error('the snapshot is not sent any more');
-      yield chunk;
+    const chunks = this.#snapshot.chunks()[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const { done, value } = await this.#work.run(() => this.#nextOf(chunks));
+        if (done === true) return;
+        yield value;
+      }
+    } finally {
+      await chunks.return?.();
     }
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#snapshot.close();
+    this.#closing ??= this.#work.run(() => this.#snapshot.close());
     return this.#closing;
+  }
+
+  async #nextOf(chunks: AsyncIterator<Uint8Array>): Promise<IteratorResult<Uint8Array>> {
+    if (this.#closing !== undefined) throw new Error('the snapshot is not sent any more');
+    return chunks.next();
   }
 }

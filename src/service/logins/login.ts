@@ -12,6 +12,7 @@ import type { Identity } from '../../auth-methods/identity.ts';
 import { computeLogin, type LoginGrant, type LoginLookups } from '../../auth-methods/login.ts';
 import { freshToken } from '../objects/tokens.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
+import { LinkRoom } from '../rights/link-room.ts';
 import { dependencyOf } from '../rights/linked-policies.ts';
 import { namespaceOf } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
@@ -120,9 +121,14 @@ interface Login {
 function lookupsFrom(view: Service['view'], home: NamespaceName): LoginLookups {
   const reaches = (namespace: NamespaceName): boolean =>
     home === DEFAULT_NAMESPACE || namespace === home;
+  const room = new LinkRoom('login-refused');
+  const idOf = <Id extends string>(target: { readonly id: Id } | undefined): Id | undefined => {
+    if (target !== undefined) room.take(target);
+    return target?.id;
+  };
   return {
-    policyId: (name, place) => (reaches(place) ? view.policyByName(place, name)?.id : undefined),
-    roleId: (name, place) => (reaches(place) ? view.roleByName(place, name)?.id : undefined),
+    policyId: (name, place) => (reaches(place) ? idOf(view.policyByName(place, name)) : undefined),
+    roleId: (name, place) => (reaches(place) ? idOf(view.roleByName(place, name)) : undefined),
     namespaceExists: (name: NamespaceName) => view.namespace(name) !== undefined,
   };
 }

@@ -17,31 +17,37 @@ import {
   unknownRoleName,
 } from '../../acl/refusals.ts';
 import type { StateView } from '../../state/view.ts';
+import { LinkRoom } from '../rights/link-room.ts';
 
 /** Whose links they are: a role's unknown ids are refused in other words. */
 export type LinkHolder = 'token' | 'role';
 
-/** Throws 'invalid' for the first link that names no policy. */
+/** Throws 'invalid' for the first link that names no policy, or that leads to too much with those before it. */
 export function policyIdsOf(
   view: StateView,
   links: readonly LinkDraft[] | undefined,
-  at: { readonly namespace: NamespaceName; readonly holder: LinkHolder },
+  at: { readonly namespace: NamespaceName; readonly holder: LinkHolder; readonly room?: LinkRoom },
 ): readonly PolicyId[] {
-  return idsOf(links, at.namespace, {
-    byId: (id) => view.policy(id),
-    byName: (namespace, name) => view.policyByName(namespace, name),
-    unknownId: at.holder === 'role' ? unknownPolicyIdOfRole : unknownPolicyId,
-    unknownName: unknownPolicyName,
-  });
+  const { namespace, room = new LinkRoom() } = at;
+  return idsOf(
+    links,
+    { namespace, room },
+    {
+      byId: (id) => view.policy(id),
+      byName: (namespace, name) => view.policyByName(namespace, name),
+      unknownId: at.holder === 'role' ? unknownPolicyIdOfRole : unknownPolicyId,
+      unknownName: unknownPolicyName,
+    },
+  );
 }
 
-/** Throws 'invalid' for the first link that names no role. */
+/** As `policyIdsOf`. */
 function roleIdsOf(
   view: StateView,
   links: readonly LinkDraft[] | undefined,
-  at: { readonly namespace: NamespaceName },
+  at: Place,
 ): readonly RoleId[] {
-  return idsOf(links, at.namespace, {
+  return idsOf(links, at, {
     byId: (id) => view.role(id),
     byName: (namespace, name) => view.roleByName(namespace, name),
     unknownId: unknownRoleId,
@@ -58,9 +64,15 @@ export function tokenLinksOf(
   },
   namespace: NamespaceName,
 ): { readonly policies: readonly PolicyId[]; readonly roles: readonly RoleId[] } {
-  const roles = roleIdsOf(view, draft.roles, { namespace });
-  const policies = policyIdsOf(view, draft.policies, { namespace, holder: 'token' });
+  const room = new LinkRoom();
+  const roles = roleIdsOf(view, draft.roles, { namespace, room });
+  const policies = policyIdsOf(view, draft.policies, { namespace, holder: 'token', room });
   return { policies, roles };
+}
+
+interface Place {
+  readonly namespace: NamespaceName;
+  readonly room: LinkRoom;
 }
 
 interface Target<Id extends string> {
@@ -77,19 +89,29 @@ interface Lookups<Id extends string> {
 
 function idsOf<Id extends string>(
   links: readonly LinkDraft[] | undefined,
-  namespace: NamespaceName,
+  { namespace, room }: Place,
   lookups: Lookups<Id>,
 ): readonly Id[] {
-  return (links ?? []).map(({ id = '', name = '' }) => {
-    if (id !== '') {
-      const target = lookups.byId(id);
-      if (target === undefined || !isVisible(target, namespace)) throw lookups.unknownId(id);
-      return target.id;
-    }
-    const target = lookups.byName(namespace, name) ?? lookups.byName(DEFAULT_NAMESPACE, name);
-    if (target === undefined) throw lookups.unknownName(name);
+  return (links ?? []).map((link) => {
+    const target = targetOf(link, namespace, lookups);
+    room.take(target);
     return target.id;
   });
+}
+
+function targetOf<Id extends string>(
+  { id = '', name = '' }: LinkDraft,
+  namespace: NamespaceName,
+  lookups: Lookups<Id>,
+): Target<Id> {
+  if (id !== '') {
+    const target = lookups.byId(id);
+    if (target === undefined || !isVisible(target, namespace)) throw lookups.unknownId(id);
+    return target;
+  }
+  const target = lookups.byName(namespace, name) ?? lookups.byName(DEFAULT_NAMESPACE, name);
+  if (target === undefined) throw lookups.unknownName(name);
+  return target;
 }
 
 function isVisible(target: { readonly namespace: NamespaceName }, from: NamespaceName): boolean {

@@ -18,6 +18,7 @@ import { watchKey } from '../../state/watch.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
 import { NO_LINKS, requireMayAdd, requireMayLend } from '../rights/lent-rights.ts';
+import { LinkRoom } from '../rights/link-room.ts';
 import { dependencyOf } from '../rights/linked-policies.ts';
 import { mayAcl, requireAcl } from '../rights/permissions.ts';
 import {
@@ -189,12 +190,17 @@ function inItsNamespace(view: Service['view'], token: Token | undefined): Token 
   return token !== undefined && hasLostNamespace(token, view) ? undefined : token;
 }
 
-/** A link to what was deleted in the meantime gave nothing, and is not copied. */
+/** A link to what was deleted in the meantime gave nothing, and is not copied. Throws as `LinkRoom.take`. */
 function withLivingLinks({ view }: Service, token: Token): Token {
+  const room = new LinkRoom();
+  const isLiving = (target: { readonly id: string } | undefined): boolean => {
+    if (target !== undefined) room.take(target);
+    return target !== undefined;
+  };
   return {
     ...token,
-    policies: token.policies.filter((id) => view.policy(id) !== undefined),
-    roles: token.roles.filter((id) => view.role(id) !== undefined),
+    policies: token.policies.filter((id) => isLiving(view.policy(id))),
+    roles: token.roles.filter((id) => isLiving(view.role(id))),
   };
 }
 

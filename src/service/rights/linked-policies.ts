@@ -25,7 +25,7 @@ export interface LinkedPolicy {
 /** So many links a token may lead to, through its roles and the defaults of its namespace: they are read at once. */
 export const LINKS_MAX = 16_384;
 /** Characters of what they lead to: each policy and role counted once, and what each identity stands for. */
-const LINKED_TEXT_MAX = 8 * 1024 * 1024;
+export const LINKED_TEXT_MAX = 8 * 1024 * 1024;
 
 /** Of a token that leads to more. */
 export const TOO_MUCH_LINKED = `the links of the token, those of its roles and of its namespace included, lead to more than ${LINKS_MAX} policies and roles, or to more than ${LINKED_TEXT_MAX} characters of them`;

@@ -7,7 +7,7 @@ import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { ChangeOf } from '../commands/commands.ts';
 import type { Answer } from '../commands/outcome.ts';
-import { readAuthMethod, readRulesOfMethod } from '../reads/reads.ts';
+import { readAuthMethod, rulesOfMethod } from '../reads/reads.ts';
 import { AUTH_METHODS, BINDING_RULES, methodKey } from '../rows/objects.ts';
 import { NO_BYTES } from '../rows/tables.ts';
 import { type ApplyContext, requireCas, requireNamespace } from './checks.ts';
@@ -43,7 +43,7 @@ export function applyAuthMethodDelete(
   const method = readAuthMethod(changes, namespace, name);
   requireCas(context, method);
   if (method === undefined) return { type: 'deleted', existed: false };
-  for (const rule of readRulesOfMethod(changes, namespace, name)) {
+  for (const rule of rulesOfMethod(changes, namespace, name)) {
     changes.delete(BINDING_RULES, rule);
   }
   changes.delete(AUTH_METHODS, method);

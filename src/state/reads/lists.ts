@@ -14,6 +14,7 @@ import type { NamespaceScope } from '../../acl/namespace-selection.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Token } from '../../acl/token.ts';
+import { idsOf } from '../rows/id-list.ts';
 import {
   AUTH_METHODS,
   BINDING_RULES,
@@ -38,7 +39,7 @@ import {
 import type { Page, TokenFilter } from '../view.ts';
 import { mergedIds } from './merged-ids.ts';
 import { filtered, joined, keysOf, nothing, objectsIn, once } from './object-slices.ts';
-import { idsOf, readAuthMethod } from './reads.ts';
+import { readAuthMethod } from './reads.ts';
 
 /** What lists are made from. */
 type Listed = Pick<Kv, 'get' | 'rows' | 'snapshot'>;

@@ -10,6 +10,7 @@ import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Token } from '../../acl/token.ts';
 import type { Getter } from '../rows/getter.ts';
+import { idsOf } from '../rows/id-list.ts';
 import {
   AUTH_METHODS,
   BINDING_RULES,
@@ -90,18 +91,16 @@ export function hasNamespace(rows: Getter, name: string): boolean {
   return rows.get(rowKey('namespace', name)) !== undefined;
 }
 
-/** The rules of one method, by id. */
-export function readRulesOfMethod(
+/** The rules of one method, by id; each is read when it is its turn. */
+export function* rulesOfMethod(
   rows: Getter,
   namespace: NamespaceName,
   name: string,
-): readonly BindingRule[] {
-  const rules: BindingRule[] = [];
+): Generator<BindingRule, void> {
   for (const id of ruleIdsOfMethod(rows, namespace, name)) {
     const rule = readAt(rows, BINDING_RULES, rowKey('bindingRule', id));
-    if (rule !== undefined) rules.push(rule);
+    if (rule !== undefined) yield rule;
   }
-  return rules;
 }
 
 export function ruleIdsOfMethod(
@@ -110,14 +109,6 @@ export function ruleIdsOfMethod(
   name: string,
 ): readonly Uint8Array[] {
   return idsOf(rows.get(namedKey('rulesOfMethod', namespace, name)));
-}
-
-/** The ids that a list row holds: 16 bytes each, in order. */
-export function idsOf(list: Uint8Array | undefined): readonly Uint8Array[] {
-  if (list === undefined) return [];
-  return Array.from({ length: list.length / 16 }, (_, place) =>
-    list.subarray(place * 16, place * 16 + 16),
-  );
 }
 
 /** The object whose row has this key. */

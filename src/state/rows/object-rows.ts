@@ -3,9 +3,9 @@
 
 import { assert } from '../../../cluster/base/assert.ts';
 import type { NamespaceName } from '../../acl/ids.ts';
-import { idsOf } from '../reads/reads.ts';
 import type { ObjectCounts } from '../view.ts';
 import { Digest, rowHash } from './digest.ts';
+import { withId, withoutId } from './id-list.ts';
 import { decodeCounts, encodeCounts, type Totals } from './meta.ts';
 import type { IndexRow, ObjectTable } from './objects.ts';
 import { decodeNumber, encodeNumber } from './packing.ts';
@@ -13,7 +13,7 @@ import { decodeRecord, encodeRecord } from './record-codec.ts';
 import type { Rows } from './row-buffer.ts';
 import { nameOf } from './rows-before.ts';
 import type { Stamped } from './stamp.ts';
-import { idAtEnd, rowKey } from './tables.ts';
+import { idAtEnd, NO_BYTES, rowKey } from './tables.ts';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -173,10 +173,10 @@ export class ObjectRows {
   }
 
   #changeList(key: Uint8Array, id: Uint8Array, by: 1 | -1): void {
-    const others = idsOf(this.#rows.get(key)).filter((each) => Buffer.compare(each, id) !== 0);
-    const ids = by === 1 ? [...others, id].sort(Buffer.compare) : others;
-    if (ids.length === 0) this.#rows.deleteRow(key);
-    else this.#rows.putRow(key, Buffer.concat(ids));
+    const before = this.#rows.get(key) ?? NO_BYTES;
+    const list = by === 1 ? withId(before, id) : withoutId(before, id);
+    if (list.length === 0) this.#rows.deleteRow(key);
+    else this.#rows.putRow(key, list);
   }
 
   #addToDigests(hash: Uint8Array, isLocal: boolean): void {

@@ -35,6 +35,9 @@ interface Row {
 /** Rows of bookkeeping are written unseen; no reader puts them together with other rows. */
 const UNREAD = Symbol('unread');
 
+/** What a row costs beside its value: most rows that follow from objects have none. */
+const ROW_BYTES = 100;
+
 export class RowBuffer implements Rows {
   readonly #store: Getter;
   readonly #rows = new Map<string, Row>();
@@ -55,7 +58,7 @@ export class RowBuffer implements Rows {
     const known = this.#rows.get(name);
     if (known !== undefined) return known.value;
     const value = this.#store.get(key);
-    this.#bytes += value?.length ?? 0;
+    this.#count(value);
     this.#rows.set(name, { key, value, isChanged: false, before: value });
     return value;
   }
@@ -82,12 +85,16 @@ export class RowBuffer implements Rows {
     return writes;
   }
 
-  /** Every row as it is once these are written. Nothing changes any more. */
-  after(): Getter {
+  /**
+   * Every row as it is once these are written, over a store with all that came before them. Nothing changes any more.
+   * What this one was made over is not held by it: of a long row of batches, each would hold all before it.
+   */
+  after(store: Getter): Getter {
+    const rows = this.#rows;
     return {
       get: (key) => {
-        const known = this.#rows.get(nameOf(key));
-        return known === undefined ? this.#store.get(key) : known.value;
+        const known = rows.get(nameOf(key));
+        return known === undefined ? store.get(key) : known.value;
       },
     };
   }
@@ -103,10 +110,14 @@ export class RowBuffer implements Rows {
     };
   }
 
+  #count(value: Uint8Array | undefined): void {
+    this.#bytes += ROW_BYTES + (value?.length ?? 0);
+  }
+
   #change(key: Uint8Array, value: Uint8Array | undefined, before: Row['before']): void {
     const name = nameOf(key);
     const known = this.#rows.get(name);
-    this.#bytes += value?.length ?? 0;
+    this.#count(value);
     if (known === undefined) {
       this.#rows.set(name, { key, value, isChanged: true, before });
       return;

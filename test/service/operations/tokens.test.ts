@@ -14,7 +14,7 @@ import {
   refusalOf,
   secretWith,
 } from '../harness.ts';
-import { descriptions, NOBODY, tokenList } from './use-cases.ts';
+import { bind, descriptions, logIn, NOBODY, newMethod, tokenList } from './use-cases.ts';
 
 t.test('secrets: what each kind of secret gives', async (t) => {
   const harness = await createHarness();
@@ -296,10 +296,12 @@ t.test(
     const description = 'x'.repeat(1_000_000);
     const policies: { id: string }[] = [];
     for (let number = 0; number < 9; number += 1) {
-      const draft = { name: `p${number}`, description };
-      policies.push({ id: (await harness.run('policy.create', { draft })).value.policy.id });
+      policies.push({ id: await newPolicy(harness, `p${number}`, '') });
     }
     const { accessorId, secretId: secret } = await newToken(harness, { policies });
+    for (const [number, { id }] of policies.entries()) {
+      await harness.run('policy.update', { id, draft: { name: `p${number}`, description } });
+    }
     const expanded = () => refusalOf(harness.run('token.read', { accessorId, expanded: true }));
     t.match(await expanded(), /^invalid: it cannot be expanded: the links of the token, /);
     const asked = { items: [], explain: false };
@@ -335,4 +337,46 @@ t.test('policies: names taken, rules unreadable, built-ins', async (t) => {
     await create({ name: 'x', rules: 'operator = "read"', namespace: 'team' }),
     /^invalid: Invalid operator policy/,
   );
+});
+
+t.test('links: what is written leads to so much and no more, however it comes', async (t) => {
+  const harness = await createHarness();
+  const long = '#'.repeat(1_000_000);
+  const names = Array.from({ length: 9 }, (_, place) => `long-${place}`);
+  for (const name of names) await newPolicy(harness, name, long);
+  const last = await newPolicy(harness, 'last', '');
+  const linksTo = (all: readonly string[]) => all.map((name) => ({ name }));
+  const eight = linksTo(names.slice(0, 8));
+  const says =
+    'the links lead to more than 16384 policies and roles, or to more than 8388608 characters of them';
+
+  const policies = linksTo(names);
+  t.equal(
+    await refusalOf(harness.run('token.create', { draft: { policies } })),
+    `invalid: ${says}`,
+  );
+  const role = { name: 'r', policies };
+  t.equal(await refusalOf(harness.run('role.create', { draft: role })), `invalid: ${says}`);
+  const namespace = { name: 'team', policyDefaults: policies };
+  t.equal(
+    await refusalOf(harness.run('namespace.create', { draft: namespace })),
+    `invalid: ${says}`,
+  );
+  const twice = { policies: [...eight, ...eight] };
+  t.equal(await refusalOf(harness.run('token.create', { draft: twice })), 'ok', 'each counts once');
+
+  const draft = { policies: [...eight, { id: last }] };
+  const { accessorId } = await newToken(harness, draft);
+  await harness.run('policy.update', { id: last, draft: { name: 'last', rules: long } });
+  const clone = { accessorId, description: '', namespace: undefined };
+  t.equal(await refusalOf(harness.run('token.clone', clone)), `invalid: ${says}`);
+  const update = (draft: object) => refusalOf(harness.run('token.update', { accessorId, draft }));
+  t.equal(await update(draft), `invalid: ${says}`);
+  t.equal(await update({ policies: eight }), 'ok', 'when it leads to less');
+
+  await newMethod(harness, 'm');
+  for (const name of names.slice(0, 8)) await bind(harness, 'm', 'policy', name);
+  t.equal((await logIn(harness, 'm')).policies.length, 8);
+  await bind(harness, 'm', 'policy', 'long-8');
+  t.equal(await refusalOf(logIn(harness, 'm')), `login-refused: ${says}`);
 });
