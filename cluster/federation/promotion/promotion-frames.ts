@@ -22,6 +22,8 @@ export const PROMOTION_REFUSAL = {
   refused: 'promotion.refused',
   /** It did not come to it, and some may have promised: they take nothing of a lower epoch any more. */
   undecided: 'promotion.undecided',
+  /** What the candidate lacks is of a newer release than its servers. */
+  unreadable: 'promotion.unreadable',
 } as const;
 
 /** A candidate asks a datacenter to take nothing of a lower epoch any more. */
