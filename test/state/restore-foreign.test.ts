@@ -155,8 +155,8 @@ t.test('restore: an archive of a higher level than the group uses has to wait', 
   await group.one(BUILTINS);
   await group.one({ type: 'level.raise', level: 2 });
   const says =
-    'nothing was changed: the archive is of feature level 3, and this datacenter uses 2, ' +
-    'which rises when all its servers are upgraded';
+    'nothing was changed: the archive is of feature level 3, and this datacenter uses 2: ' +
+    'upgrade those that `conclave operator autopilot state` says it waits for';
   await t.rejects(restore(group.archives, archive), { code: 'unavailable', message: says });
   t.equal(group.steps.length, 2, 'nothing was proposed');
   await group.one({ type: 'level.raise', level: 3 });
