@@ -58,6 +58,7 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     federationId: () => '',
     port: new MemoryPort(datacenter === 'dc1'),
     source: { locate: () => ({ kind: 'kept' }), read: async () => [] },
+    unreadableBy: () => undefined,
     addressesOf,
     claim: () => undefined,
     heardEpoch: () => 0,

@@ -7,6 +7,7 @@ import {
   type LevelReader,
   leftBehindBy,
   readersElsewhere,
+  unreadableBy,
 } from '../../src/node/reign/feature-level.ts';
 import type { Command } from '../../src/state/commands/commands.ts';
 import {
@@ -29,6 +30,9 @@ import { settled } from '../support/simulated-world.ts';
 
 /** Each has servers of its own, and waits for them most of the time. */
 t.jobs = 3;
+
+/** From which on the list of datacenters names clusters. */
+const CLUSTERS_LEVEL = 4;
 
 /** What comes after this release. */
 const NEXT = NEWEST_LEVEL + 1;
@@ -164,6 +168,20 @@ t.test('level: a successor leaves behind whoever does not read what it writes', 
   test.equal(by([newer, away], { uses: 3 }), undefined, 'what is used, all read for good');
   test.match(by([newer], { dc3: 2 }), /would leave dc3 behind,.* promote dc2 --election` moves/);
   test.match(by([older], { dc3: 2 }), /would leave dc1 \(n2\) and dc3 behind,/);
+  test.equal(
+    by([newer], { uses: 4 }),
+    'dc2 uses feature level 3, and dc1 uses 4: upgrade all servers of dc2, and replace those that are gone for good',
+    'one that has not what the primary writes cannot catch up',
+  );
+});
+
+t.test('level: whoever uses less takes of a rest what it reads, and no more', (test) => {
+  test.equal(unreadableBy('dc1', { reads: 3, needs: 3 }), undefined);
+  test.equal(
+    unreadableBy('dc1', { reads: 3, needs: 4 }),
+    'dc1 uses feature level 3, and what it lacks is of 4: upgrade all servers of dc1, and replace those that are gone for good',
+  );
+  test.end();
 });
 
 async function shown(server: ServerUnderTest): Promise<Shown | undefined> {
@@ -293,6 +311,50 @@ t.test('skew: the primary is not handed over to whom its servers cannot read', a
   await until('the primary has moved', async () => (await handOver()).status === 200);
   await serverOf(dc1).client.made('PUT', '/acl/policy', { Name: 'there' });
 });
+
+t.test(
+  'skew: a primary that was left behind says so, and takes nothing that it cannot read',
+  async (t) => {
+    const dc1 = await planned(t, { name: 'dc1' });
+    const old = serverOf(dc1);
+    // The list of datacenters says nothing of clusters there.
+    old.reads = CLUSTERS_LEVEL - 1;
+    await old.open();
+    const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
+    const dc3 = await runDatacenter(t, { name: 'dc3', primary: dc1 });
+    await everyoneKnows([dc1, dc2, dc3]);
+    const move = (at: ServerUnderTest, Datacenter: string, Mode: string) =>
+      at.client.put('/operator/primary', { Datacenter, Mode });
+    await until('dc2 is elected', async () => {
+      return (await move(serverOf(dc2), 'dc2', 'election')).status === 200;
+    });
+    const seqOf = async (server: ServerUnderTest): Promise<number> => {
+      const { Position } = (await server.client.get('/operator/primary')).json;
+      return Number(String(Position).split('.')[1]);
+    };
+    await until('it has written the list anew behind the beginning of its reign', async () => {
+      return (await seqOf(serverOf(dc2))) >= (await seqOf(old)) + 2;
+    });
+    const closed = async (): Promise<unknown> =>
+      (await old.client.get('/operator/primary')).json.Closed;
+    const keptOut = `the servers of dc1 read the log up to feature level ${old.reads}, and the primary uses`;
+    await until('it says what keeps it from the log', async () => {
+      return String(await closed()).includes(
+        `(last error: ${keptOut} ${NEWEST_LEVEL}: upgrade all`,
+      );
+    });
+    const behind = `dc1 uses feature level ${old.reads}, and `;
+    const handedBack = await move(serverOf(dc2), 'dc1', 'hand-over');
+    t.match(handedBack.text, `${behind}dc2 uses ${NEWEST_LEVEL}: upgrade all servers of dc1`);
+    await until('it is refused what names clusters', async () => {
+      const { status, text } = await move(old, 'dc1', 'election');
+      t.not(status, 200, text);
+      return text.includes(`${behind}what it lacks is of ${CLUSTERS_LEVEL}: upgrade all`);
+    });
+    await restart(old, NEWEST_LEVEL);
+    await until('it follows', async () => (await closed()) === '');
+  },
+);
 
 t.test('skew: a primary has its global log before the others can read one', async (t) => {
   const dc1 = await planned(t, { name: 'dc1', servers: 3 });

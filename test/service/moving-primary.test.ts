@@ -26,17 +26,25 @@ t.test('primary: one that has not begun what it promised itself says how it goes
       view: { replication: () => ({ ...replication, ...given }), position: () => position },
       federation: {
         primary: () => ({ datacenter: 'dc1', epoch: 1 }),
-        status: () => ({ head: position }),
+        status: () => ({ head: position, datacenters: [{ name: 'dc1', lastError }] }),
       },
       settings: { datacenter: 'dc1' },
       primary: { closedBecause: () => undefined, lostReign: () => lost },
     } as never).status().closedBecause;
   let lost: string | undefined;
+  let lastError = '';
   t.match(
     closed({}),
     /^dc1 has promised epoch 3 to itself, .*`conclave operator promote dc1 --election` tries again/,
   );
-  t.match(closed({ votedFor: 'dc2' }), /^dc1 has promised epoch 3 to dc2/);
+  const promised = 'dc1 has promised epoch 3 to dc2, and has heard of no entry of it';
+  t.match(closed({ votedFor: 'dc2' }), new RegExp(`^${promised}: if dc2 does not begin, `));
+  lastError = 'upgrade all servers of dc1';
+  t.match(
+    closed({ votedFor: 'dc2' }),
+    new RegExp(`^${promised} \\(last error: ${lastError}\\): if dc2 does not begin, `),
+    'whoever has begun and cannot be followed is not taken for one that has not begun',
+  );
   t.equal(closed({ isDiverged: true }), '', 'it waits for a snapshot');
   t.equal(closed({ maxEpochPromised: 1 }), '', 'it has begun');
   lost = 'dc2 has epoch 4';

@@ -239,7 +239,7 @@ export const UNREADABLE: readonly (readonly [string, Changed, RegExp])[] = [
   [
     'a level of a newer release',
     withMeta(() => ({ level: 99 })),
-    /a newer release wrote it: its datacenter used feature level 99, and this release reads up to/,
+    /a newer release wrote the snapshot: its datacenter used feature level 99, and this release reads up to/,
   ],
   ['a level that is none', withMeta(() => ({ level: 1.5 })), /its feature level is 1.5/],
 ];

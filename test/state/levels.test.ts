@@ -8,6 +8,7 @@ import type { Change } from '../../src/state/commands/commands.ts';
 import {
   FIRST_LEVEL,
   levelOf,
+  levelOfEntry,
   NEWEST_LEVEL,
   readableAt,
 } from '../../src/state/commands/feature-levels.ts';
@@ -114,6 +115,9 @@ t.test('levels: what older words can say is said in them, the rest waits', async
   test.equal(levelOf(listing([dc1])), 2);
   const named = listing([{ ...dc1, clusterId: 'one' }]);
   test.same([levelOf(named), readableAt(3, aCommand(named))], [4, undefined]);
+  const listed = (datacenters: readonly Datacenter[]): number =>
+    levelOfEntry({ body: { kind: 'datacenters', datacenters } });
+  test.same([listed([dc1]), listed([{ ...dc1, clusterId: 'one' }])], [2, 4], 'so is its entry');
   for (const level of [1, NEWEST_LEVEL]) {
     for (const each of [policy, drawn]) {
       test.ok(levelOf(readableAt(level, each)!.change) <= level);

@@ -3,6 +3,7 @@
 
 import { messageOf } from '../../base/message-of.ts';
 import type { Logger } from '../../platform/logger.ts';
+import { RpcError } from '../../transport/rpc-error.ts';
 import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
 import {
   type Ballot,
@@ -17,6 +18,7 @@ import {
   encodeAsk,
   LAST_EPOCH,
   PROMOTION_METHOD,
+  PROMOTION_REFUSAL,
   type PromiseAnswer,
   type PromiseAsk,
 } from './promotion-frames.ts';
@@ -307,6 +309,8 @@ export class Candidacy {
         await rest.requireGiven(giver.datacenter, own.cursor);
         return { giver, says };
       } catch (error) {
+        const unreadable = unreadableText(giver, error);
+        if (unreadable !== undefined) throw refused(unreadable);
         says += `; ${giver.datacenter} does not give what it has more: ${messageOf(error)}`;
       }
       if (!own.mayGoBack) continue;
@@ -334,6 +338,8 @@ export class Candidacy {
         logger.warn({ ...fields, to: positionText(after) }, 'took what a datacenter had more');
         return { cursor: after, says };
       } catch (error) {
+        const unreadable = unreadableText(giver, error);
+        if (unreadable !== undefined) throw undecided(unreadable);
         const why = messageOf(error);
         says += `; what ${datacenter} has more could not be taken: ${why}`;
         logger.warn({ ...fields, why }, 'what a datacenter has more could not be taken');
@@ -394,6 +400,16 @@ export class Candidacy {
     };
     return countOf(ballot, { voters, candidate, cursorFor, epoch });
   }
+}
+
+/**
+ * Why what that one has more cannot be read here; undefined where it was not given for another reason. Nobody passes
+ * over it, not with a majority either: it is there, and can be taken by whoever is upgraded.
+ */
+function unreadableText({ datacenter }: Standing, error: unknown): string | undefined {
+  const refusal = error instanceof RpcError ? error.refusal : undefined;
+  if (refusal?.code !== PROMOTION_REFUSAL.unreadable) return undefined;
+  return `${datacenter} has more, and ${refusal.says}`;
 }
 
 /** A hand-over loses nothing that anybody has, and a renewed reign must not pass over one that has begun. */

@@ -22,6 +22,8 @@ export const PROMOTION_REFUSAL = {
   refused: 'promotion.refused',
   /** It did not come to it, and some may have promised: they take nothing of a lower epoch any more. */
   undecided: 'promotion.undecided',
+  /** What the candidate lacks is of a newer release than its servers. */
+  unreadable: 'promotion.unreadable',
 } as const;
 
 /** In a trial: whether anybody else was promised a later one is what it finds out, so it asks for none of them. */

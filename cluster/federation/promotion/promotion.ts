@@ -11,7 +11,6 @@ import type { Random } from '../../platform/random.ts';
 import { RpcError, RpcRefusal } from '../../transport/rpc-error.ts';
 import type { RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { PrimaryClaim } from '../directory/directory.ts';
-import type { EntrySource } from '../entry-source.ts';
 import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
 import { areTwoFederations } from '../refuse-outsiders.ts';
 import { type AskLeaderOptions, askLeader } from './ask-leader.ts';
@@ -43,7 +42,7 @@ import {
   successorOf,
 } from './promotion-port.ts';
 import { PromotionRefusal, refused, undecided, wayOnWithout } from './promotion-refusal.ts';
-import { RestOfLog } from './rest-of-log.ts';
+import { RestOfLog, type RestOfLogOptions } from './rest-of-log.ts';
 import { WayBack } from './way-back.ts';
 
 export interface Ahead {
@@ -52,7 +51,9 @@ export interface Ahead {
   readonly upTo: Pick<GlobalCursor, 'epoch' | 'seq'>;
 }
 
-export interface PromotionOptions extends AskLeaderOptions {
+export interface PromotionOptions
+  extends AskLeaderOptions,
+    Pick<RestOfLogOptions, 'source' | 'unreadableBy'> {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
@@ -61,8 +62,6 @@ export interface PromotionOptions extends AskLeaderOptions {
   /** Empty while none is known. */
   readonly federationId: () => string;
   readonly port: PromotionPort;
-  /** The log of this datacenter, for candidates that lack some of it. */
-  readonly source: Pick<EntrySource, 'locate' | 'read'>;
   /** Who is said to be primary. */
   readonly claim: () => PrimaryClaim | undefined;
   /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
@@ -118,7 +117,7 @@ export class Promotion {
     [PROMOTION_METHOD.promise]: (request) => this.#onPromise(request),
     [PROMOTION_METHOD.take]: (request) => this.#onTake(request),
     [PROMOTION_METHOD.epochs]: async (request) => this.#onEpochs(request),
-    [PROMOTION_METHOD.rest]: async ({ payload }) => this.#rest.give(payload, this.#lead()),
+    [PROMOTION_METHOD.rest]: async (request) => this.#rest.give(request, this.#lead()),
   };
   readonly #options: PromotionOptions;
   readonly #timing: PromotionTiming;

@@ -4,6 +4,7 @@
 // nothing of an older reign comes in any other way. Whether entries follow each other, its own log decides.
 
 import { RpcRefusal } from '../../transport/rpc-error.ts';
+import type { RpcRequest } from '../../transport/transport.ts';
 import type { EntrySource } from '../entry-source.ts';
 import { decodeEntryRun, encodeEntryRun } from '../feed/feed-frames.ts';
 import { FRAME_BYTES, FRAME_ENTRIES_MAX } from '../feed/feed-limits.ts';
@@ -16,7 +17,13 @@ export interface RestOfLogOptions {
   /** The own one. */
   readonly datacenter: string;
   readonly port: Pick<PromotionPort, 'take'>;
+  /** The log of this datacenter, for candidates that lack some of it. */
   readonly source: Pick<EntrySource, 'locate' | 'read'>;
+  /** Why that datacenter cannot read some of these entries, and what to do about it; undefined: it can. */
+  readonly unreadableBy: (
+    datacenter: string,
+    entries: readonly GlobalEntry[],
+  ) => string | undefined;
   /** The leader of that datacenter. Rejects with RpcError. */
   readonly ask: (datacenter: string, method: string, payload: Uint8Array) => Promise<Uint8Array>;
 }
@@ -29,8 +36,8 @@ export class RestOfLog {
   }
 
   /** To a candidate: what follows its last entry here. Throws RpcRefusal where it does not, and WireDamage. */
-  async give(payload: Uint8Array, { isDiverged }: PromotionState): Promise<Uint8Array> {
-    const { datacenter, source } = this.#options;
+  async give({ from, payload }: RpcRequest, { isDiverged }: PromotionState): Promise<Uint8Array> {
+    const { datacenter, source, unreadableBy } = this.#options;
     const { after, isTrial } = decodeRest(payload);
     if (isDiverged) throw givesNothing(`${datacenter} stands on a fork, and waits for a snapshot`);
     const location = source.locate(after);
@@ -43,7 +50,12 @@ export class RestOfLog {
         `${datacenter} does not keep what follows ${positionText(after)} any more`,
       );
     }
-    return encodeEntryRun({ after, entries: isTrial ? [] : all.slice(0, FRAME_ENTRIES_MAX) });
+    const entries = all.slice(0, FRAME_ENTRIES_MAX);
+    const unreadable = unreadableBy(from.datacenter, entries);
+    if (unreadable !== undefined) {
+      throw new RpcRefusal(PROMOTION_REFUSAL.unreadable, unreadable);
+    }
+    return encodeEntryRun({ after, entries: isTrial ? [] : entries });
   }
 
   /** Whether that datacenter gives what follows. Rejects with why not. */

@@ -16,13 +16,15 @@ import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
 import type { Command } from '../../state/commands/commands.ts';
+import { GLOBAL_LOG_LEVEL, levelOfEntry } from '../../state/commands/feature-levels.ts';
 import type { Outcome, Position } from '../../state/commands/outcome.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
+import { decodeEntry } from '../../state/global-log/global-entry.ts';
 import { currentEpoch, FIRST_EPOCH } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
 import type { Platform } from '../platform.ts';
 import type { ClockWatch } from '../reign/clock-watch.ts';
-import { leftBehindBy } from '../reign/feature-level.ts';
+import { leftBehindBy, unreadableBy } from '../reign/feature-level.ts';
 import type { FederationPlan } from '../settings/federation-settings.ts';
 import { adoptFederation, GlobalLogBeginning } from './begin-global-log.ts';
 import { DatacenterCalls } from './datacenter-calls.ts';
@@ -482,6 +484,12 @@ export class FederationParts {
       ...platform,
       datacenter: plan.datacenter,
       source,
+      unreadableBy: (datacenter, entries) =>
+        unreadableBy(datacenter, {
+          // Whoever lacks some of a global log has one.
+          reads: this.gossip.directory.levelOf(datacenter) ?? GLOBAL_LOG_LEVEL,
+          needs: Math.max(...entries.map(({ bytes }) => levelOfEntry(decodeEntry(bytes)))),
+        }),
       port: promotionPortOf({
         ...this.following,
         machine,

@@ -140,9 +140,26 @@ export function readersElsewhere(
   });
 }
 
+/** Why a datacenter cannot read entries of that level, and what to do about it; undefined where it can. */
+export function unreadableBy(
+  datacenter: string,
+  { reads, needs }: { readonly reads: number; readonly needs: number },
+): string | undefined {
+  if (needs <= reads) return undefined;
+  return `${usesLevel(datacenter, reads)}, and what it lacks is of ${needs}: ${upgradeAll(datacenter)}`;
+}
+
+function usesLevel(datacenter: string, level: number): string {
+  return `${datacenter} uses feature level ${level}`;
+}
+
+function upgradeAll(datacenter: string): string {
+  return `upgrade all servers of ${datacenter}, and replace those that are gone for good`;
+}
+
 /**
- * Who could read nothing of what a datacenter writes once it is the primary, and what to do about it; undefined
- * where nobody is known who could not. The own datacenter is asked for its servers, because it raises its level
+ * Who could read nothing of what a datacenter writes once it is the primary, or that this one itself reads nothing of
+ * the primary, and what to do about it; undefined where nobody is known who could not. The own datacenter is asked for its servers, because it raises its level
  * by itself when it is not the primary any more.
  */
 export function leftBehindBy(
@@ -163,7 +180,12 @@ export function leftBehindBy(
     readonly levelOf: (datacenter: string) => number | undefined;
   },
 ): string | undefined {
-  const level = levelOf(successor) ?? 0;
+  const told = levelOf(successor);
+  // Nothing of the log comes there, so it would be waited for in vain.
+  if (told !== undefined && told < uses) {
+    return `${usesLevel(successor, told)}, and ${own} uses ${uses}: ${upgradeAll(successor)}`;
+  }
+  const level = told ?? 0;
   const servers = members
     .filter(({ reads = 0 }) => Math.max(reads, uses) < level)
     .map(({ name }) => name);
@@ -171,7 +193,7 @@ export function leftBehindBy(
   const behind = [...(servers.length === 0 ? [] : [`${own} (${servers.join(', ')})`]), ...others];
   if (behind.length === 0) return undefined;
   return (
-    `${successor} uses feature level ${level}, and would leave ${behind.join(' and ')} behind, without ` +
+    `${usesLevel(successor, level)}, and would leave ${behind.join(' and ')} behind, without ` +
     'anything that it writes: upgrade those servers, and replace or remove those that are gone for good. ' +
     `\`conclave operator promote ${successor} --election\` moves the primary all the same`
   );

@@ -50,6 +50,9 @@ const HEADERS_MAX_BYTES = 8 * 1024;
 const TLS_VERSION = 'TLSv1.3';
 /** The first byte of what a client of TLS says. */
 const TLS_HANDSHAKE = 0x16;
+/** What TLS 1.3 tells of that is a closed connection, behind a handshake that seemed to be over. */
+const MAY_REFUSE_CERTIFICATE =
+  'it may not take the certificate of this server, which its log tells then';
 const ONE_HAS_TLS = 'servers of which one alone has tls.cluster.* do not reach each other';
 
 /** Nodes send whole messages, and what stands between may cut some. Each piece costs hundreds of bytes, if small. */
@@ -220,7 +223,7 @@ function dial(
       generateMask: (mask) => mask.fill(0),
       ...(tls === undefined ? {} : tlsToDial(tls)),
     });
-    const onFailed = (error: ClientError): void => reject(dialFault(error));
+    const onFailed = (error: ClientError): void => reject(dialFault(error, tls));
     webSocket.once('error', onFailed);
     webSocket.once('upgrade', ({ socket }) => {
       webSocket.once('open', () => {
@@ -232,9 +235,11 @@ function dial(
 }
 
 /** Whoever expects TLS, or none, closes the connection without a word when the other comes: who dials may guess. */
-function dialFault(error: ClientError): Error {
+function dialFault(error: ClientError, tls: TlsTexts | undefined): Error {
   if (error.code !== 'ECONNRESET') return error;
-  return new Error(`${error.message} (it may have gone; or ${ONE_HAS_TLS})`, { cause: error });
+  const isMutual = tls?.ca !== undefined;
+  const maybe = ['it may have gone', ...(isMutual ? [MAY_REFUSE_CERTIFICATE] : [])].join('; ');
+  return new Error(`${error.message} (${maybe}; or ${ONE_HAS_TLS})`, { cause: error });
 }
 
 function tlsToDial(tls: TlsTexts): WebSocket.ClientOptions {

@@ -114,8 +114,8 @@ class ArchiveIntake implements RestoreIntake {
     const { usesLevel } = this.#deps.view;
     if (level <= usesLevel) return;
     const found = `the archive is of feature level ${level}, and this datacenter uses ${usesLevel}`;
-    const text = `nothing was changed: ${found}, which rises when all its servers are upgraded`;
-    throw new AclError('unavailable', text);
+    const wayOn = 'upgrade those that `conclave operator autopilot state` says it waits for';
+    throw new AclError('unavailable', `nothing was changed: ${found}: ${wayOn}`);
   }
 
   #requireDatacenter(): void {

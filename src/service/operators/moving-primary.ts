@@ -234,7 +234,7 @@ export class MovingPrimary {
    * nobody is the primary because the last one has lost its reign.
    */
   #closedBecause(): string {
-    const { primary, view } = this.#deps;
+    const { federation, primary, view } = this.#deps;
     if (this.#isPrimary()) return primary.closedBecause()?.message ?? '';
     const lost = primary.lostReign();
     if (lost !== undefined) return lost;
@@ -246,7 +246,11 @@ export class MovingPrimary {
     }
     const successor = successorIn(replication);
     if (successor === undefined) return '';
-    return `${datacenter} has promised epoch ${maxEpoch} to ${successor}, and has heard of no entry of it: if ${successor} does not begin, \`conclave operator promote ${successor}\` tries again, and \`conclave operator promote ${datacenter} --election\` takes it back`;
+    // Why, whoever follows knows: the next one may have begun, and its log may not come.
+    const { lastError = '' } =
+      federation.status().datacenters.find(({ name }) => name === datacenter) ?? {};
+    const why = lastError && ` (last error: ${lastError})`;
+    return `${datacenter} has promised epoch ${maxEpoch} to ${successor}, and has heard of no entry of it${why}: if ${successor} does not begin, \`conclave operator promote ${successor}\` tries again, and \`conclave operator promote ${datacenter} --election\` takes it back`;
   }
 
   #isPrimary(): boolean {

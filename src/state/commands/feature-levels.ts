@@ -2,6 +2,7 @@
 // datacenter uses a level when a command in its log says so, and its leader proposes nothing above it. A
 // level is raised only when all who will read the log can: see docs/decisions/0036.
 
+import type { GlobalEntry } from '../global-log/global-entry.ts';
 import { nameClusters, type Replication } from '../global-log/replication.ts';
 import type { Change, ChangeType, Command } from './commands.ts';
 
@@ -123,6 +124,15 @@ export function levelOf(change: Change): number {
   if (change.type === 'epoch.start' && change.isFromFork) return FROM_FORK_LEVEL;
   if (change.type === 'datacenters.set' && nameClusters(change.datacenters)) return CLUSTERS_LEVEL;
   return LEVEL_OF_CHANGE[change.type];
+}
+
+/**
+ * The level that whoever takes the entry must read. The feed gives nothing to those who use less than the primary, so
+ * it asks this of none; what a candidate lacks is given by whoever has it.
+ */
+export function levelOfEntry({ body }: Pick<GlobalEntry, 'body'>): number {
+  const doesName = body.kind === 'datacenters' && nameClusters(body.datacenters);
+  return doesName ? CLUSTERS_LEVEL : GLOBAL_LOG_LEVEL;
 }
 
 const DRAWN_LEVEL = 2;

@@ -8,8 +8,14 @@ import { requireReadable, UnreadableRow } from '../rows/readable-row.ts';
 export class SnapshotDamage extends Error {
   override readonly name = 'SnapshotDamage';
 
-  constructor(found: string, options?: { readonly cause?: unknown }) {
-    super(`the snapshot is damaged: ${found}`, options);
+  constructor(
+    found: string,
+    {
+      says = 'the snapshot is damaged',
+      ...options
+    }: { readonly says?: string; readonly cause?: unknown } = {},
+  ) {
+    super(`${says}: ${found}`, options);
   }
 }
 

@@ -96,8 +96,9 @@ export class SnapshotReader {
     const wrong = wrongInMeta(meta);
     if (wrong !== undefined) throw this.#damage(`no state goes on from what it says: ${wrong}`);
     if (meta.level > this.#reads) {
-      const says = `its datacenter used feature level ${meta.level}, and this release reads up to ${this.#reads}`;
-      throw this.#damage(`a newer release wrote it: ${says}`);
+      const found = `its datacenter used feature level ${meta.level}, and this release reads up to ${this.#reads}`;
+      // Nobody is to throw a good archive away.
+      throw new SnapshotDamage(found, { says: 'a newer release wrote the snapshot' });
     }
     this.#content = { meta, metaRow, appliedEntry };
   }

@@ -40,6 +40,8 @@ export class Datacenter implements PromotionPort {
   entries: GlobalEntry[] = [];
   epochs: EpochStart[];
   federationId = 'fed';
+  /** Why those datacenters cannot read what follows here. */
+  readonly unreadable = new Map<string, string>();
   maxEpoch = 1;
   votedFor: string | undefined = 'dc1';
   /** Entries that only this one has, by its reign that is over. */
@@ -86,6 +88,7 @@ export class Datacenter implements PromotionPort {
         locate: (cursor) => this.#log.locate(cursor),
         read: (afterSeq, maxBytes) => this.#log.read(afterSeq, Math.min(maxBytes, READ_BYTES)),
       },
+      unreadableBy: (datacenter) => this.unreadable.get(datacenter),
       addressesOf,
       claim: (): PrimaryClaim | undefined => {
         if (!this.hasHeard) return undefined;

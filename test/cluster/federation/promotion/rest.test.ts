@@ -131,6 +131,28 @@ t.test('rest: a refusal says why what a witness has could not be taken', async (
   );
 });
 
+t.test(
+  'rest: nothing is given to whom cannot read it, and nobody gives anything up',
+  async (test) => {
+    const { world, two, three } = witnessAhead();
+    const says = 'dc3 uses feature level 3, and what it lacks is of 4';
+    two.unreadable.set('dc3', says);
+    const refusals = async (): Promise<readonly string[]> => [
+      await refusalOf(world, three.promotion.elect()),
+      await refusalOf(world, three.promotion.force(2)),
+    ];
+    const refused = `refused: dc2 has more, and ${says}`;
+    test.same(await refusals(), [refused, refused]);
+    world.all.push(new Datacenter(world, 'dc4'));
+    three.listed = ['dc2', 'dc3', 'dc4'];
+    test.same(await refusals(), [refused, refused], 'nor is it passed over with a majority');
+    test.same([three.cursor.seq, two.maxEpoch, three.maxEpoch], [6, 1, 1]);
+    two.unreadable.delete('dc3');
+    const { cursor } = await world.time.result(three.promotion.elect());
+    test.same(cursor, two.cursor, 'upgraded, it takes that');
+  },
+);
+
 t.test('rest: a primary takes back what it has lost, where a person says so', async (test) => {
   const world = new PromotionWorld(1, ['dc1', 'dc2']);
   const [one, two] = [world.named('dc1'), world.named('dc2')];
