@@ -9,18 +9,16 @@ import type { EntrySource } from '../../../cluster/federation/entry-source.ts';
 import type { GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
-import { positionText } from '../../../cluster/federation/global-log.ts';
-import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
-import { type Ahead, Promotion } from '../../../cluster/federation/promotion/promotion.ts';
+import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import { GLOBAL_LOG_LEVEL, levelOfEntry } from '../../state/commands/feature-levels.ts';
-import type { Outcome, Position } from '../../state/commands/outcome.ts';
+import type { Outcome } from '../../state/commands/outcome.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
 import { decodeEntry } from '../../state/global-log/global-entry.ts';
-import { currentEpoch, FIRST_EPOCH } from '../../state/global-log/replication.ts';
+import { FIRST_EPOCH } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
 import type { Platform } from '../platform.ts';
 import type { ClockWatch } from '../reign/clock-watch.ts';
@@ -38,8 +36,8 @@ import { FirstHearing } from './first-hearing.ts';
 import { applyBatch, type FollowingDeps } from './follow-primary.ts';
 import { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, lentBy } from './global-snapshots.ts';
-import { type LostReign, lostReignText } from './lost-reign.ts';
-import { nothingWritten, outrunText, rivalText } from './outrun-refusal.ts';
+import { OtherReigns } from './other-reigns.ts';
+import { nothingWritten } from './outrun-refusal.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { promotionPortOf } from './promotion-port.ts';
 import { trimGlobalLog } from './trim-global-log.ts';
@@ -76,6 +74,7 @@ export class FederationParts {
   readonly calls: DatacenterCalls;
   readonly lease: PrimaryLease;
   readonly hearing: FirstHearing;
+  readonly reigns: OtherReigns;
   readonly gate: GlobalGate;
   /** Proposes what the federation brings, as far as the gate lets it through. */
   readonly following: FollowingDeps;
@@ -99,6 +98,7 @@ export class FederationParts {
     this.lease = this.#newLease();
     this.hearing = this.#newHearing();
     closer.defer(options.machine.onGlobalLogMoved(() => this.hearing.look()));
+    this.reigns = this.#newReigns();
     this.gate = this.#newGate();
     const { clock } = options.platform;
     this.following = {
@@ -181,14 +181,27 @@ export class FederationParts {
     });
   }
 
+  #newReigns(): OtherReigns {
+    const { machine, plan } = this.#options;
+    return new OtherReigns({
+      ...{ datacenter: plan.datacenter, machine, isReigning: () => this.isReigning },
+      heard: () => ({
+        directory: this.gossip.directory,
+        view: this.view,
+        feed: this.feed,
+        promotion: this.promotion,
+      }),
+    });
+  }
+
   #newGate(): GlobalGate {
     const { machine, plan } = this.#options;
     const { datacenter } = plan;
     const refusal = () =>
-      nothingWritten(this.#outrunText()) ??
-      nothingWritten(this.#rivalText()) ??
+      nothingWritten(this.reigns.outrunText()) ??
+      nothingWritten(this.reigns.rivalText()) ??
       this.beginning.refusal() ??
-      nothingWritten(this.#lostHereText()) ??
+      nothingWritten(this.reigns.lostHereText()) ??
       this.hearing.refusal() ??
       this.lease.refusal();
     const mayForceOut = (each: string) => this.#mayForceOut(each);
@@ -200,101 +213,15 @@ export class FederationParts {
    * it is no word about that, and behind a start nobody has told yet.
    */
   #mayForceOut(datacenter: string): boolean {
-    const ahead = this.#ahead().map((each) => each.datacenter);
+    const ahead = this.reigns.ahead().map((each) => each.datacenter);
     if (ahead.length > 0) return ahead.includes(datacenter);
     return this.hearing.refusal() === undefined;
   }
 
-  /** Why what this primary writes would be set apart; undefined where nobody is said to have begun a later reign. */
-  #outrunText(): string | undefined {
-    // What a reign begins with is written in any case: without one, nobody learns of a later reign.
-    const claim = this.isReigning ? this.promotion.outrunBy() : undefined;
-    if (claim === undefined) return undefined;
-    const lost = this.#lostElsewhere();
-    return lost === undefined
-      ? outrunText(this.#options.plan.datacenter, claim)
-      : lostReignText(lost);
-  }
-
-  #rivalText(): string | undefined {
-    const { machine, plan } = this.#options;
-    // Who goes on alone shares its epoch with nobody, whatever the archive is of that it was made from.
-    if (machine.replication() === undefined || !this.isReigning) return undefined;
-    const { datacenter, epoch } = this.view.primary();
-    // Whose the first epoch was, which no entry says, a newcomer has from its settings alone.
-    const isOwn = datacenter === plan.datacenter && epoch !== FIRST_EPOCH;
-    if (!isOwn) return undefined;
-    const own = { datacenter, epoch };
-    return rivalText(own, this.gossip.directory.rivalOf(datacenter, epoch));
-  }
-
-  /** Why nobody is the primary, whoever was, and what to do about it; undefined where no reign is known to be lost. */
-  lostReignText(): string | undefined {
-    const lost = this.#lostElsewhere();
-    return lost === undefined ? this.#lostHereText() : lostReignText(lost);
-  }
-
-  #lostHereText(): string | undefined {
-    const lost = this.#lostHere();
-    return lost && lostReignText(lost);
-  }
-
-  /** Undefined while nobody is known to have more of the own reigns than there is here. */
-  #lostHere(): LostReign | undefined {
-    const { machine, plan } = this.#options;
-    return this.#lostBy(plan.datacenter, machine.position(), this.#ahead());
-  }
-
-  /** The last reign, where it was another datacenter's, and that one knows nothing of it any more. */
-  #lostElsewhere(): LostReign | undefined {
-    const forgotten = this.gossip.directory.forgottenReign();
-    if (forgotten === undefined || !this.isReigning) return undefined;
-    const { datacenter, knownEpoch: epoch } = forgotten;
-    if (datacenter === this.#options.plan.datacenter) return undefined;
-    return this.#lostBy(datacenter, { epoch, seq: 0 }, this.#followersBehind(datacenter, epoch));
-  }
-
-  #lostBy(datacenter: string, head: Position, ahead: readonly Ahead[]): LostReign | undefined {
-    if (ahead.length === 0) return undefined;
-    const datacenters = this.#options.machine.replication()?.datacenters ?? [];
-    const isWitness = (each: string): boolean =>
-      datacenters.some(({ name, isWitness }) => name === each && isWitness);
-    return { datacenter, head, ahead, isWitness };
-  }
-
-  /** Who has more of the own reigns than there is here, as far as is known; who has most first. */
-  #ahead(): readonly Ahead[] {
-    const { machine, plan } = this.#options;
-    const replication = machine.replication();
-    if (replication === undefined || !this.isReigning) return [];
-    const { epoch } = currentEpoch(replication);
-    const { cursor: head } = replication;
-    return [
-      ...this.#followersBehind(plan.datacenter, epoch),
-      ...this.feed
-        .ahead()
-        .filter(({ cursor }) => isFurther(cursor, head))
-        .map(({ datacenter, cursor }) => ({ datacenter, upTo: cursor })),
-    ];
-  }
-
-  #followersBehind(beginner: string, after: number): readonly Ahead[] {
-    return this.gossip.directory
-      .followersBehind(beginner, after)
-      .filter(({ datacenter }) => !this.view.isRemoved(datacenter))
-      .map(({ datacenter, epoch }) => ({ datacenter, upTo: { epoch, seq: 0 } }));
-  }
-
   /** Why a reign that this datacenter began by itself would pass over what others have; undefined where none would. */
   #passesOver(): string | undefined {
-    const known = this.#rivalText() ?? this.#lostHereText();
-    return known ?? this.hearing.refusal()?.message ?? this.#begunText();
-  }
-
-  /** Whoever has something of a later reign may be heard of it before gossip tells whose that is, or where it is. */
-  #begunText(): string | undefined {
-    const [first] = this.feed.beyond();
-    return first && `${first.datacenter} has ${positionText(first.cursor)}: that reign has begun`;
+    const known = this.reigns.rivalText() ?? this.reigns.lostHereText();
+    return known ?? this.hearing.refusal()?.message ?? this.reigns.begunText();
   }
 
   #newBeginning(): GlobalLogBeginning {
@@ -506,7 +433,7 @@ export class FederationParts {
       isRivalled: (epoch) =>
         epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
       passesOver: () => this.#passesOver(),
-      ahead: () => this.#ahead(),
+      ahead: () => this.reigns.ahead(),
       datacenters: () => this.view.datacenters(),
       isDiverged: () => this.subscriber.state().kind === 'diverged',
       ackedSeqOf: (datacenter) => {
@@ -521,7 +448,8 @@ export class FederationParts {
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
     await this.gossip.hearAll();
-    const passedOver = this.#outrunText() ?? this.#rivalText() ?? this.#lostHereText();
+    const passedOver =
+      this.reigns.outrunText() ?? this.reigns.rivalText() ?? this.reigns.lostHereText();
     if (passedOver !== undefined) return passedOver;
     return leftBehindBy(successor, {
       own: plan.datacenter,

@@ -93,7 +93,7 @@ export class NodeFederation implements Federation {
       datacenter: plan.datacenter,
       position: () => machine.position(),
       closedBecause: () => this.#parts.gate.closedBecause(),
-      lostReign: () => this.#parts.lostReignText(),
+      lostReign: () => this.#parts.reigns.lostReignText(),
     });
   }
 

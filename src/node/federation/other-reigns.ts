@@ -1,0 +1,131 @@
+// What others are known to have that a write of this datacenter would pass over: later reigns, reigns of the same
+// epoch, and what it wrote itself and has lost. Nothing is decided here: who asks closes the gate, refuses a hand-over,
+// or begins no reign.
+
+import type { Directory } from '../../../cluster/federation/directory/directory.ts';
+import type { FeedServer } from '../../../cluster/federation/feed/feed-server.ts';
+import { positionText } from '../../../cluster/federation/global-log.ts';
+import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
+import type { Ahead, Promotion } from '../../../cluster/federation/promotion/promotion.ts';
+import type { Position } from '../../state/commands/outcome.ts';
+import { currentEpoch, FIRST_EPOCH } from '../../state/global-log/replication.ts';
+import type { StateMachine } from '../../state/machine.ts';
+import type { FederationView } from './federation-view.ts';
+import { type LostReign, lostReignText } from './lost-reign.ts';
+import { outrunText, rivalText } from './outrun-refusal.ts';
+
+export interface OtherReignsOptions {
+  /** The own one. */
+  readonly datacenter: string;
+  readonly machine: Pick<StateMachine, 'position' | 'replication'>;
+  readonly isReigning: () => boolean;
+  /** What is heard of others, and the parts that hear it: they are made later than what asks here. */
+  readonly heard: () => {
+    readonly directory: Pick<Directory, 'followersBehind' | 'forgottenReign' | 'rivalOf'>;
+    readonly view: Pick<FederationView, 'isRemoved' | 'primary'>;
+    readonly feed: Pick<FeedServer, 'ahead' | 'beyond'>;
+    readonly promotion: Pick<Promotion, 'outrunBy'>;
+  };
+}
+
+export class OtherReigns {
+  readonly #options: OtherReignsOptions;
+
+  constructor(options: OtherReignsOptions) {
+    this.#options = options;
+  }
+
+  /** Why what this primary writes would be set apart; undefined where nobody is said to have begun a later reign. */
+  outrunText(): string | undefined {
+    // What a reign begins with is written in any case: without one, nobody learns of a later reign.
+    const claim = this.#isReigning ? this.#heard.promotion.outrunBy() : undefined;
+    if (claim === undefined) return undefined;
+    const lost = this.#lostElsewhere();
+    return lost === undefined ? outrunText(this.#options.datacenter, claim) : lostReignText(lost);
+  }
+
+  /** That another one has begun the epoch of this primary, too; undefined where none is said to have. */
+  rivalText(): string | undefined {
+    const { datacenter: own, machine } = this.#options;
+    // Who goes on alone shares its epoch with nobody, whatever the archive is of that it was made from.
+    if (machine.replication() === undefined || !this.#isReigning) return undefined;
+    const { datacenter, epoch } = this.#heard.view.primary();
+    // Whose the first epoch was, which no entry says, a newcomer has from its settings alone.
+    const isOwn = datacenter === own && epoch !== FIRST_EPOCH;
+    if (!isOwn) return undefined;
+    const reign = { datacenter, epoch };
+    return rivalText(reign, this.#heard.directory.rivalOf(datacenter, epoch));
+  }
+
+  /** Why nobody is the primary, whoever was, and what to do about it; undefined where no reign is known to be lost. */
+  lostReignText(): string | undefined {
+    const lost = this.#lostElsewhere();
+    return lost === undefined ? this.lostHereText() : lostReignText(lost);
+  }
+
+  /** The same of the reigns of this datacenter alone. */
+  lostHereText(): string | undefined {
+    const lost = this.#lostHere();
+    return lost && lostReignText(lost);
+  }
+
+  /** Undefined while nobody is known to have more of the own reigns than there is here. */
+  #lostHere(): LostReign | undefined {
+    const { datacenter: own, machine } = this.#options;
+    return this.#lostBy(own, machine.position(), this.ahead());
+  }
+
+  /** The last reign, where it was another datacenter's, and that one knows nothing of it any more. */
+  #lostElsewhere(): LostReign | undefined {
+    const forgotten = this.#heard.directory.forgottenReign();
+    if (forgotten === undefined || !this.#isReigning) return undefined;
+    const { datacenter, knownEpoch: epoch } = forgotten;
+    if (datacenter === this.#options.datacenter) return undefined;
+    return this.#lostBy(datacenter, { epoch, seq: 0 }, this.#followersBehind(datacenter, epoch));
+  }
+
+  #lostBy(datacenter: string, head: Position, ahead: readonly Ahead[]): LostReign | undefined {
+    if (ahead.length === 0) return undefined;
+    const datacenters = this.#options.machine.replication()?.datacenters ?? [];
+    const isWitness = (each: string): boolean =>
+      datacenters.some(({ name, isWitness }) => name === each && isWitness);
+    return { datacenter, head, ahead, isWitness };
+  }
+
+  /** Who has more of the own reigns than there is here, as far as is known; who has most first. */
+  ahead(): readonly Ahead[] {
+    const { datacenter: own, machine } = this.#options;
+    const replication = machine.replication();
+    if (replication === undefined || !this.#isReigning) return [];
+    const { epoch } = currentEpoch(replication);
+    const { cursor: head } = replication;
+    return [
+      ...this.#followersBehind(own, epoch),
+      ...this.#heard.feed
+        .ahead()
+        .filter(({ cursor }) => isFurther(cursor, head))
+        .map(({ datacenter, cursor }) => ({ datacenter, upTo: cursor })),
+    ];
+  }
+
+  #followersBehind(beginner: string, after: number): readonly Ahead[] {
+    return this.#heard.directory
+      .followersBehind(beginner, after)
+      .filter(({ datacenter }) => !this.#heard.view.isRemoved(datacenter))
+      .map(({ datacenter, epoch }) => ({ datacenter, upTo: { epoch, seq: 0 } }));
+  }
+
+  /** Whoever has something of a later reign may be heard of it before gossip tells whose that is, or where it is. */
+  begunText(): string | undefined {
+    const [first] = this.#heard.feed.beyond();
+    return first && `${first.datacenter} has ${positionText(first.cursor)}: that reign has begun`;
+  }
+
+  get #isReigning(): boolean {
+    return this.#options.isReigning();
+  }
+
+  get #heard(): ReturnType<OtherReignsOptions['heard']> {
+    return this.#options.heard();
+  }
+}
