@@ -48,6 +48,25 @@ export function addLeaf<Options>(
   });
 }
 
+export interface MetaOptions {
+  readonly meta?: boolean;
+}
+
+/** A command that shows stored objects. One is shown with its hash and its indexes anyway, a list with `--meta`. */
+export function addShowingLeaf<Options>(
+  parent: Command,
+  surroundings: Surroundings,
+  leaf: LeafDescription<Options & MetaOptions>,
+): void {
+  addLeaf(parent, surroundings, {
+    ...leaf,
+    flags: (command) => {
+      leaf.flags?.(command);
+      command.option('--meta', 'with hash and indexes, as one object is shown without it');
+    },
+  });
+}
+
 export interface LocalLeafDescription<Options>
   extends Pick<LeafDescription<Options>, 'name' | 'says' | 'argument' | 'flags'> {
   /** With several arguments where `argument` takes them. */

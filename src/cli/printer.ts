@@ -33,7 +33,7 @@ export class Printer {
   /** Prints objects as their pages arrive. `nouns` is what the empty list is called. */
   async showList<Item>(
     pages: AsyncIterable<readonly Item[]>,
-    columns: readonly Column<Item>[],
+    columns: readonly Column<NoInfer<Item>>[],
     nouns: string,
   ): Promise<void> {
     const lines = this.#isJson ? jsonArrayLines(pages) : tableLines(columns, pages, this.#colors);

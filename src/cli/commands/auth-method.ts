@@ -8,15 +8,17 @@ import {
   addGroup,
   addLeaf,
   addRepeatable,
+  addShowingLeaf,
   type ClearOptions,
   casOf,
   exactlyOne,
   isCleared,
+  type MetaOptions,
 } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import type { Session } from '../session.ts';
 import { AUTH_METHOD_COLUMNS, authMethodParts } from '../show/auth-method.ts';
-import { namespaceColumn } from '../show/common.ts';
+import { metaColumns, namespaceColumn } from '../show/common.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { objectInput } from '../text-input.ts';
 import { notBlank, UsageError } from '../usage-error.ts';
@@ -48,7 +50,7 @@ const ALL_IDENTITIES = 'all-identities';
 /** Adds `auth-method` and its commands to `conclave acl`. */
 export function addAuthMethodCommands(acl: Command, surroundings: Surroundings): void {
   const method = addGroup(acl, 'auth-method', 'create, read and change auth methods');
-  addLeaf<ContentOptions & { readonly type?: string }>(method, surroundings, {
+  addShowingLeaf<ContentOptions & { readonly type?: string }>(method, surroundings, {
     name: 'create',
     says: 'create an auth method, or replace the one of that name',
     flags: (command) => {
@@ -58,14 +60,14 @@ export function addAuthMethodCommands(acl: Command, surroundings: Surroundings):
     },
     run: createMethod,
   });
-  addLeaf<WhichMethod>(method, surroundings, {
+  addShowingLeaf<WhichMethod>(method, surroundings, {
     name: 'read',
     says: 'show an auth method with its configuration',
     argument: WHICH,
     flags: addNameFlag,
     run: readMethod,
   });
-  addLeaf<UpdateOptions>(method, surroundings, {
+  addShowingLeaf<UpdateOptions>(method, surroundings, {
     name: 'update',
     says: 'change an auth method; what no flag mentions stays as it is',
     argument: WHICH,
@@ -87,13 +89,13 @@ export function addAuthMethodCommands(acl: Command, surroundings: Surroundings):
     },
     run: deleteMethod,
   });
-  addLeaf(method, surroundings, {
+  addShowingLeaf(method, surroundings, {
     name: 'list',
     says: 'list auth methods, by name',
-    run: (session) =>
+    run: (session, options: MetaOptions) =>
       session.showList(
         session.client.pages('auth-method.list'),
-        [...namespaceColumn(session.connection), ...AUTH_METHOD_COLUMNS],
+        [...namespaceColumn(session.connection), ...AUTH_METHOD_COLUMNS, ...metaColumns(options)],
         'auth methods that this token may see',
       ),
   });

@@ -7,17 +7,19 @@ import {
   addClearFlag,
   addGroup,
   addLeaf,
+  addShowingLeaf,
   type ClearOptions,
   casOf,
   exactlyOne,
   isCleared,
+  type MetaOptions,
   pairOf,
 } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { bindingRuleId } from '../references.ts';
 import type { Session } from '../session.ts';
 import { BINDING_RULE_COLUMNS, bindingRuleParts } from '../show/auth-method.ts';
-import { namespaceColumn } from '../show/common.ts';
+import { metaColumns, namespaceColumn } from '../show/common.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { notBlank, UsageError } from '../usage-error.ts';
 
@@ -49,7 +51,7 @@ const WHICH = ['[rule]', 'id of the binding rule, or the beginning of it'] as co
 /** Adds `binding-rule` and its commands to `conclave acl`. */
 export function addBindingRuleCommands(acl: Command, surroundings: Surroundings): void {
   const rule = addGroup(acl, 'binding-rule', 'create, read and change binding rules');
-  addLeaf<CreateOptions>(rule, surroundings, {
+  addShowingLeaf<CreateOptions>(rule, surroundings, {
     name: 'create',
     says: 'create a binding rule: what an identity gets when it logs in',
     flags: (command) => {
@@ -58,14 +60,14 @@ export function addBindingRuleCommands(acl: Command, surroundings: Surroundings)
     },
     run: createRule,
   });
-  addLeaf<WhichRule>(rule, surroundings, {
+  addShowingLeaf<WhichRule>(rule, surroundings, {
     name: 'read',
     says: 'show a binding rule',
     argument: WHICH,
     flags: addIdFlag,
     run: readRule,
   });
-  addLeaf<UpdateOptions>(rule, surroundings, {
+  addShowingLeaf<UpdateOptions>(rule, surroundings, {
     name: 'update',
     says: 'change a binding rule; what no flag mentions stays as it is',
     argument: WHICH,
@@ -88,7 +90,7 @@ export function addBindingRuleCommands(acl: Command, surroundings: Surroundings)
     },
     run: deleteRule,
   });
-  addLeaf<{ readonly method?: string }>(rule, surroundings, {
+  addShowingLeaf<{ readonly method?: string }>(rule, surroundings, {
     name: 'list',
     says: 'list binding rules, by id',
     flags: (command) => {
@@ -189,11 +191,14 @@ async function deleteRule(
   await sayDeleted(session, answer, { what: `binding rule ${id}` });
 }
 
-async function listRules(session: Session, options: { readonly method?: string }): Promise<void> {
+async function listRules(
+  session: Session,
+  options: MetaOptions & { readonly method?: string },
+): Promise<void> {
   const authmethod = notBlank('--method', options.method);
   await session.showList(
     session.client.pages('binding-rule.list', { query: { authmethod } }),
-    [...namespaceColumn(session.connection), ...BINDING_RULE_COLUMNS],
+    [...namespaceColumn(session.connection), ...BINDING_RULE_COLUMNS, ...metaColumns(options)],
     'binding rules that this token may see',
   );
 }

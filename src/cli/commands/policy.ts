@@ -7,15 +7,17 @@ import {
   addGroup,
   addLeaf,
   addRepeatable,
+  addShowingLeaf,
   type ClearOptions,
   casOf,
   isCleared,
+  type MetaOptions,
 } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { warnOfIgnored } from '../ignored-rules.ts';
 import { policyId } from '../references.ts';
 import type { Session } from '../session.ts';
-import { namespaceColumn } from '../show/common.ts';
+import { metaColumns, namespaceColumn } from '../show/common.ts';
 import { POLICY_COLUMNS, policyParts } from '../show/policy.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { textInput } from '../text-input.ts';
@@ -39,7 +41,7 @@ const WHICH = ['[policy]', 'id, the beginning of it, or name'] as const;
 /** Adds `policy` and its commands to `conclave acl`. */
 export function addPolicyCommands(acl: Command, surroundings: Surroundings): void {
   const policy = addGroup(acl, 'policy', 'create, read and change policies');
-  addLeaf<ContentOptions & { readonly name?: string }>(policy, surroundings, {
+  addShowingLeaf<ContentOptions & { readonly name?: string }>(policy, surroundings, {
     name: 'create',
     says: 'create a policy',
     flags: (command) => {
@@ -48,14 +50,14 @@ export function addPolicyCommands(acl: Command, surroundings: Surroundings): voi
     },
     run: createPolicy,
   });
-  addLeaf<NamedOptions>(policy, surroundings, {
+  addShowingLeaf<NamedOptions>(policy, surroundings, {
     name: 'read',
     says: 'show a policy with its rules',
     argument: WHICH,
     flags: addNamedFlags,
     run: readPolicy,
   });
-  addLeaf<UpdateOptions>(policy, surroundings, {
+  addShowingLeaf<UpdateOptions>(policy, surroundings, {
     name: 'update',
     says: 'change a policy; what no flag mentions stays as it is',
     argument: WHICH,
@@ -79,13 +81,13 @@ export function addPolicyCommands(acl: Command, surroundings: Surroundings): voi
     },
     run: deletePolicy,
   });
-  addLeaf(policy, surroundings, {
+  addShowingLeaf(policy, surroundings, {
     name: 'list',
     says: 'list policies, by name',
-    run: (session) =>
+    run: (session, options: MetaOptions) =>
       session.showList(
         session.client.pages('policy.list'),
-        [...namespaceColumn(session.connection), ...POLICY_COLUMNS],
+        [...namespaceColumn(session.connection), ...POLICY_COLUMNS, ...metaColumns(options)],
         'policies that this token may see',
       ),
   });

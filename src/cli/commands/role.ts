@@ -1,12 +1,19 @@
 // `conclave acl role …`: create, read, update, delete, list.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf, casOf } from '../command-line.ts';
+import {
+  addCasFlag,
+  addGroup,
+  addLeaf,
+  addShowingLeaf,
+  casOf,
+  type MetaOptions,
+} from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import { addPolicyFlags, addRoleUpdateFlags, type GrantOptions, grantsOf } from '../grants.ts';
 import { policyId, roleId } from '../references.ts';
 import type { Session } from '../session.ts';
-import { namespaceColumn } from '../show/common.ts';
+import { metaColumns, namespaceColumn } from '../show/common.ts';
 import { ROLE_COLUMNS, roleParts } from '../show/policy.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { notBlank, UsageError } from '../usage-error.ts';
@@ -27,7 +34,7 @@ const WHICH = ['[role]', 'id, the beginning of it, or name'] as const;
 /** Adds `role` and its commands to `conclave acl`. */
 export function addRoleCommands(acl: Command, surroundings: Surroundings): void {
   const role = addGroup(acl, 'role', 'create, read and change roles');
-  addLeaf<CreateOptions>(role, surroundings, {
+  addShowingLeaf<CreateOptions>(role, surroundings, {
     name: 'create',
     says: 'create a role',
     flags: (command) => {
@@ -38,14 +45,14 @@ export function addRoleCommands(acl: Command, surroundings: Surroundings): void 
     },
     run: createRole,
   });
-  addLeaf<NamedOptions>(role, surroundings, {
+  addShowingLeaf<NamedOptions>(role, surroundings, {
     name: 'read',
     says: 'show a role',
     argument: WHICH,
     flags: addNamedFlags,
     run: readRole,
   });
-  addLeaf<UpdateOptions>(role, surroundings, {
+  addShowingLeaf<UpdateOptions>(role, surroundings, {
     name: 'update',
     says: 'change a role; what no flag mentions stays, a list that is given replaces',
     argument: WHICH,
@@ -62,7 +69,7 @@ export function addRoleCommands(acl: Command, surroundings: Surroundings): void 
     },
     run: deleteRole,
   });
-  addLeaf<{ readonly policy?: string }>(role, surroundings, {
+  addShowingLeaf<{ readonly policy?: string }>(role, surroundings, {
     name: 'list',
     says: 'list roles, by name',
     flags: (command) => {
@@ -131,12 +138,15 @@ async function deleteRole(
   await sayDeleted(session, answer, { what: `role ${id}` });
 }
 
-async function listRoles(session: Session, options: { readonly policy?: string }): Promise<void> {
+async function listRoles(
+  session: Session,
+  options: MetaOptions & { readonly policy?: string },
+): Promise<void> {
   const given = notBlank('--policy', options.policy);
   const policy = given && (await policyId(session, given));
   await session.showList(
     session.client.pages('role.list', { query: { policy } }),
-    [...namespaceColumn(session.connection), ...ROLE_COLUMNS],
+    [...namespaceColumn(session.connection), ...ROLE_COLUMNS, ...metaColumns(options)],
     'roles that this token may see',
   );
 }

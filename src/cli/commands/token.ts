@@ -1,7 +1,15 @@
 // `conclave acl token …`: create, read, update, clone, delete, list.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf, casOf, exactlyOne } from '../command-line.ts';
+import {
+  addCasFlag,
+  addGroup,
+  addLeaf,
+  addShowingLeaf,
+  casOf,
+  exactlyOne,
+  type MetaOptions,
+} from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
 import {
   addPolicyFlags,
@@ -12,7 +20,7 @@ import {
 } from '../grants.ts';
 import { policyId, roleId, tokenId } from '../references.ts';
 import type { Session } from '../session.ts';
-import { namespaceColumn } from '../show/common.ts';
+import { metaColumns, namespaceColumn } from '../show/common.ts';
 import { TOKEN_COLUMNS, tokenParts } from '../show/token.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { notBlank, UsageError } from '../usage-error.ts';
@@ -39,7 +47,7 @@ interface UpdateOptions extends WhichToken, GrantOptions {
   readonly cas?: number;
 }
 
-interface ListOptions {
+interface ListOptions extends MetaOptions {
   readonly policy?: string;
   readonly role?: string;
   readonly serviceName?: string;
@@ -51,13 +59,13 @@ const WHICH = ['[token]', 'accessor id, the beginning of it, or "anonymous"'] as
 /** Adds `token` and its commands to `conclave acl`. */
 export function addTokenCommands(acl: Command, surroundings: Surroundings): void {
   const token = addGroup(acl, 'token', 'create, read and change tokens');
-  addLeaf<CreateOptions>(token, surroundings, {
+  addShowingLeaf<CreateOptions>(token, surroundings, {
     name: 'create',
     says: 'create a token and print it with its secret',
     flags: addCreateFlags,
     run: createToken,
   });
-  addLeaf<ReadOptions>(token, surroundings, {
+  addShowingLeaf<ReadOptions>(token, surroundings, {
     name: 'read',
     says: 'show a token',
     argument: WHICH,
@@ -69,14 +77,14 @@ export function addTokenCommands(acl: Command, surroundings: Surroundings): void
     },
     run: readToken,
   });
-  addLeaf<UpdateOptions>(token, surroundings, {
+  addShowingLeaf<UpdateOptions>(token, surroundings, {
     name: 'update',
     says: 'change a token; what no flag mentions stays, a list that is given replaces',
     argument: WHICH,
     flags: addUpdateFlags,
     run: updateToken,
   });
-  addLeaf<WhichToken & { readonly description?: string }>(token, surroundings, {
+  addShowingLeaf<WhichToken & { readonly description?: string }>(token, surroundings, {
     name: 'clone',
     says: 'create a token with the links of another',
     argument: WHICH,
@@ -96,7 +104,7 @@ export function addTokenCommands(acl: Command, surroundings: Surroundings): void
     },
     run: deleteToken,
   });
-  addLeaf<ListOptions>(token, surroundings, {
+  addShowingLeaf<ListOptions>(token, surroundings, {
     name: 'list',
     says: 'list tokens, by accessor id',
     flags: addListFlags,
@@ -234,7 +242,7 @@ async function listTokens(session: Session, options: ListOptions): Promise<void>
   });
   await session.showList(
     pages,
-    [...namespaceColumn(session.connection), ...TOKEN_COLUMNS],
+    [...namespaceColumn(session.connection), ...TOKEN_COLUMNS, ...metaColumns(options)],
     'tokens that this token may see',
   );
 }

@@ -7,6 +7,7 @@ import type {
   ServiceIdentity,
   TemplatedPolicy,
 } from '../../api/bodies/answers.ts';
+import type { MetaOptions } from '../command-line.ts';
 import type { Connection } from '../connection.ts';
 import { field, fieldIf, list, type Part } from './block.ts';
 import type { Column } from './table.ts';
@@ -87,6 +88,18 @@ export function stampParts(object: Stamped & { readonly Hash?: string | null }):
     ...fieldIf('Hash', object.Hash ?? undefined),
     field('Create Index', object.CreateIndex),
     field('Modify Index', object.ModifyIndex),
+  ];
+}
+
+/** What `--meta` adds to the columns of a list. */
+export function metaColumns({
+  meta,
+}: MetaOptions): readonly Column<Stamped & { readonly Hash?: string | null }>[] {
+  if (meta !== true) return [];
+  return [
+    { heading: 'Hash', cell: ({ Hash }) => Hash ?? '' },
+    { heading: 'Create Index', cell: ({ CreateIndex }) => String(CreateIndex) },
+    { heading: 'Modify Index', cell: ({ ModifyIndex }) => String(ModifyIndex) },
   ];
 }
 

@@ -5,12 +5,14 @@ import { TransportError } from '../../../src/client/transport.ts';
 import {
   AUTHORIZATION,
   MEMBER,
+  METHOD,
   OTHER_POLICY_ID,
   PLAIN_TOKEN,
   POLICIES,
   POLICY,
   POLICY_ID,
   ROLE,
+  RULE,
   SECRET,
   TOKEN,
   TOKEN_ID,
@@ -128,6 +130,41 @@ ${OTHER_POLICY_ID}  web-read  dc1, dc2     -
 `,
   );
 });
+
+interface Shown {
+  readonly Hash?: string | null;
+  readonly CreateIndex: number;
+  readonly ModifyIndex: number;
+}
+
+t.test(
+  'a list: with --meta has hashes and indexes, and one object takes the flag too',
+  async (t) => {
+    const lists: readonly (readonly [kind: string, path: string, value: Shown])[] = [
+      ['token', 'tokens', PLAIN_TOKEN],
+      ['policy', 'policies', POLICY],
+      ['role', 'roles', ROLE],
+      ['auth-method', 'auth-methods', METHOD],
+      ['binding-rule', 'binding-rules', RULE],
+    ];
+    for (const [kind, path, value] of lists) {
+      const answers = { [`GET /v1/acl/${path}`]: { value: [value] } };
+      const plain = await run(['acl', kind, 'list'], { answers });
+      t.notMatch(plain.out, 'Modify Index', kind);
+      const { out } = await run(['acl', kind, 'list', '-meta'], { answers });
+      const { Hash, CreateIndex, ModifyIndex } = value;
+      t.match(out, /Hash +Create Index +Modify Index\n/, kind);
+      t.match(out, new RegExp(` ${Hash ?? '-'} +${CreateIndex} +${ModifyIndex}\n`), kind);
+    }
+    const answers = { [`GET /v1/acl/policy/${POLICY_ID}`]: { value: POLICY } };
+    const read = ['acl', 'policy', 'read', '--id', POLICY_ID];
+    const [plain, withMeta] = [
+      await run(read, { answers }),
+      await run([...read, '-meta'], { answers }),
+    ];
+    t.same([withMeta.status, withMeta.out], [0, plain.out]);
+  },
+);
 
 t.test('a list over all namespaces: says which one each object is in', async (t) => {
   const answers = { 'GET /v1/acl/tokens': { value: [PLAIN_TOKEN] } };
