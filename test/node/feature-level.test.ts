@@ -170,7 +170,7 @@ t.test('level: a successor leaves behind whoever does not read what it writes', 
   test.match(by([older], { dc3: 2 }), /would leave dc1 \(n2\) and dc3 behind,/);
   test.equal(
     by([newer], { uses: 4 }),
-    'dc2 uses feature level 3, and dc1 uses 4: upgrade all servers of dc2, and replace those that are gone for good',
+    'dc2 uses feature level 3, and dc1 uses 4: upgrade those of dc2 that `conclave operator autopilot state` names there, and replace what is gone for good',
     'one that has not what the primary writes cannot catch up',
   );
 });
@@ -179,7 +179,7 @@ t.test('level: whoever uses less takes of a rest what it reads, and no more', (t
   test.equal(unreadableBy('dc1', { reads: 3, needs: 3 }), undefined);
   test.equal(
     unreadableBy('dc1', { reads: 3, needs: 4 }),
-    'dc1 uses feature level 3, and what it lacks is of 4: upgrade all servers of dc1, and replace those that are gone for good',
+    'dc1 uses feature level 3, and what it lacks is of 4: upgrade those of dc1 that `conclave operator autopilot state` names there, and replace what is gone for good',
   );
   test.end();
 });
@@ -345,11 +345,11 @@ t.test(
     });
     const behind = `dc1 uses feature level ${old.reads}, and `;
     const handedBack = await move(serverOf(dc2), 'dc1', 'hand-over');
-    t.match(handedBack.text, `${behind}dc2 uses ${NEWEST_LEVEL}: upgrade all servers of dc1`);
+    t.match(handedBack.text, `${behind}dc2 uses ${NEWEST_LEVEL}: upgrade those of dc1 that `);
     await until('it is refused what names clusters', async () => {
       const { status, text } = await move(old, 'dc1', 'election');
       t.not(status, 200, text);
-      return text.includes(`${behind}what it lacks is of ${CLUSTERS_LEVEL}: upgrade all`);
+      return text.includes(`${behind}what it lacks is of ${CLUSTERS_LEVEL}: upgrade those`);
     });
     await restart(old, NEWEST_LEVEL);
     await until('it follows', async () => (await closed()) === '');

@@ -146,15 +146,16 @@ export function unreadableBy(
   { reads, needs }: { readonly reads: number; readonly needs: number },
 ): string | undefined {
   if (needs <= reads) return undefined;
-  return `${usesLevel(datacenter, reads)}, and what it lacks is of ${needs}: ${upgradeAll(datacenter)}`;
+  return `${usesLevel(datacenter, reads)}, and what it lacks is of ${needs}: ${upgradeThose(datacenter)}`;
 }
 
 function usesLevel(datacenter: string, level: number): string {
   return `${datacenter} uses feature level ${level}`;
 }
 
-function upgradeAll(datacenter: string): string {
-  return `upgrade all servers of ${datacenter}, and replace those that are gone for good`;
+function upgradeThose(datacenter: string): string {
+  const named = `those of ${datacenter} that \`conclave operator autopilot state\` names there`;
+  return `upgrade ${named}, and replace what is gone for good`;
 }
 
 /**
@@ -183,7 +184,7 @@ export function leftBehindBy(
   const told = levelOf(successor);
   // Nothing of the log comes there, so it would be waited for in vain.
   if (told !== undefined && told < uses) {
-    return `${usesLevel(successor, told)}, and ${own} uses ${uses}: ${upgradeAll(successor)}`;
+    return `${usesLevel(successor, told)}, and ${own} uses ${uses}: ${upgradeThose(successor)}`;
   }
   const level = told ?? 0;
   const servers = members
