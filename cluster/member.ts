@@ -5,9 +5,10 @@
 import { assert } from './base/assert.ts';
 import { readQuarantine, writeQuarantine } from './log/cluster-identity.ts';
 import { DurableLog, readGeneration } from './log/durable-log.ts';
-import { otherIdText } from './member/admission.ts';
-import { foundingPayloads } from './member/founding.ts';
-import { type Gathered, Gathering } from './member/gathering.ts';
+import { foundingPayloads } from './member/founding/founding.ts';
+import { type Gathered, Gathering } from './member/founding/gathering.ts';
+import { Identity } from './member/founding/identity.ts';
+import { nodeNumberOf } from './member/founding/node-number.ts';
 import type {
   AutopilotState,
   DigestedMachine,
@@ -17,11 +18,10 @@ import type {
   MemberView,
   OtherCluster,
 } from './member/group-member.ts';
-import { Identity } from './member/identity.ts';
+import { otherIdText } from './member/leading/admission.ts';
 import { type HandlerByMethod, MemberCalls, type ServiceCallers } from './member/member-calls.ts';
 import { DEFAULT_MEMBER_LIMITS, DEFAULT_MEMBER_TIMING } from './member/member-timing.ts';
-import { nodeNumberOf } from './member/node-number.ts';
-import { Seat } from './member/seat.ts';
+import { Seat } from './member/seat/seat.ts';
 import type { NetAddress } from './platform/net.ts';
 import type { NodeId } from './raft/node-id.ts';
 import {
@@ -34,8 +34,8 @@ import { GroupRefusal } from './replica/group-refusal.ts';
 import type { GroupReplica } from './replica/group-replica.ts';
 import { Listeners } from './replica/listeners.ts';
 import type { ReplicaStatus } from './replica/replica.ts';
+import { RpcError } from './transport/calls/rpc-error.ts';
 import { openTransport } from './transport/open-transport.ts';
-import { RpcError } from './transport/rpc-error.ts';
 import type { RpcCall, RpcCaller, RpcServer, Transport } from './transport/transport.ts';
 
 /**

@@ -1,7 +1,7 @@
 // The program: everything that it can do is a command.
 
 import { join } from 'node:path';
-import { agentCommand } from './cli/agent.ts';
+import { agentCommand } from './cli/agent/agent.ts';
 import { processSurroundings } from './cli/process-surroundings.ts';
 import { runProgram } from './cli/program.ts';
 import { readTextFile } from './platform-node/disk/files.ts';

@@ -2,7 +2,7 @@
 // another federation, and another cluster under the name of one that is known. They hear why nobody answers,
 // whatever they ask, and who can change that.
 
-import { RpcRefusal } from '../transport/rpc-error.ts';
+import { RpcRefusal } from '../transport/calls/rpc-error.ts';
 import type { RpcCaller, RpcRequest, RpcServer } from '../transport/transport.ts';
 import { FEED_REFUSAL } from './feed/feed-session.ts';
 

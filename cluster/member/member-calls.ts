@@ -8,8 +8,8 @@ import type { Logger } from '../platform/logger.ts';
 import type { NodeId } from '../raft/node-id.ts';
 import { GroupRefusal } from '../replica/group-refusal.ts';
 import { ReplicaError } from '../replica/replica.ts';
-import { RefusalLog } from '../transport/refusal-log.ts';
-import { RpcError, RpcRefusal } from '../transport/rpc-error.ts';
+import { RpcError, RpcRefusal } from '../transport/calls/rpc-error.ts';
+import { RefusalLog } from '../transport/handshake/refusal-log.ts';
 import type { RpcCaller, RpcRequest, RpcServer } from '../transport/transport.ts';
 import { WireDamage } from '../wire/wire-damage.ts';
 

@@ -15,8 +15,8 @@ import {
   textOf,
 } from '../wire/shape.ts';
 import { WireDamage } from '../wire/wire-damage.ts';
-import type { Fate, Neighbour } from './founding.ts';
-import { isNodeId, nodeNumberOf } from './node-number.ts';
+import type { Fate, Neighbour } from './founding/founding.ts';
+import { isNodeId, nodeNumberOf } from './founding/node-number.ts';
 
 /** Who a node is, and how far it has come. */
 export interface Introduction extends Neighbour {

@@ -1,5 +1,5 @@
 // What nodes say to each other: one frame is one payload of the network below. The first frames of a
-// connection prove who is there (cluster/transport/handshake.ts says how); then both sides send messages
+// connection prove who is there (cluster/transport/handshake/handshake.ts says how); then both sides send messages
 // and calls. Shapes only: frame-codec.ts gives them bytes, docs/WIRE.md tells their history.
 
 import type { Message } from '../raft/message.ts';

@@ -2,8 +2,8 @@
 // several times. Everything that is the same for every command is said here once.
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { addConnectionFlags, addFormatFlag, type ConnectionOptions } from './connection.ts';
 import { CommandFailed, failureText } from './failed.ts';
+import { addConnectionFlags, addFormatFlag, type ConnectionOptions } from './flags/connection.ts';
 import { type Format, Printer } from './printer.ts';
 import { Session } from './session.ts';
 import type { Surroundings } from './surroundings.ts';

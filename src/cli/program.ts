@@ -3,7 +3,6 @@
 
 import { Command, CommanderError } from 'commander';
 import { messageOf } from '../../cluster/base/message-of.ts';
-import { normaliseArguments } from './arguments.ts';
 import { addAclCommands } from './commands/acl.ts';
 import { addAuditCommands } from './commands/audit.ts';
 import { addKeygenCommand } from './commands/keygen.ts';
@@ -13,6 +12,7 @@ import { addNamespaceCommands } from './commands/namespace.ts';
 import { addOperatorCommands } from './commands/operator.ts';
 import { addSnapshotCommands } from './commands/snapshot.ts';
 import { CommandFailed } from './failed.ts';
+import { normaliseArguments } from './flags/arguments.ts';
 import { oneLine } from './show/safe-text.ts';
 import type { Surroundings } from './surroundings.ts';
 import { UsageError } from './usage-error.ts';

@@ -3,10 +3,10 @@
 
 import { ANONYMOUS_SECRET } from '../acl/ids.ts';
 import { type Client, createClient } from '../client/client.ts';
-import { type Connection, type ConnectionOptions, connectionOf } from './connection.ts';
+import { type Connection, type ConnectionOptions, connectionOf } from './flags/connection.ts';
+import { secretInput } from './flags/text-input.ts';
 import { Printer } from './printer.ts';
 import type { Surroundings } from './surroundings.ts';
-import { secretInput } from './text-input.ts';
 
 /** Shorter texts would tear holes into every message, and so would the word that everybody knows. */
 const SCRUBBED_LENGTH_MIN = 8;

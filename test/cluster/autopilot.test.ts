@@ -2,9 +2,9 @@
 // clocks, network and disks.
 
 import t from 'tap';
-import { Autopilot, type Observation } from '../../cluster/member/autopilot.ts';
 import type { MemberView } from '../../cluster/member/group-member.ts';
-import { removalChange } from '../../cluster/member/removal.ts';
+import { Autopilot, type Observation } from '../../cluster/member/leading/autopilot.ts';
+import { removalChange } from '../../cluster/member/leading/removal.ts';
 import { DEFAULT_AUTOPILOT } from '../../cluster/replica/group-record.ts';
 import type { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
 import { type MemberNode, MemberWorld } from '../support/member-world.ts';

@@ -12,9 +12,9 @@ import {
   type Neighbour,
   promiseOf,
   promiseText,
-} from '../../cluster/member/founding.ts';
-import { Identity } from '../../cluster/member/identity.ts';
-import { nodeNumberOf } from '../../cluster/member/node-number.ts';
+} from '../../cluster/member/founding/founding.ts';
+import { Identity } from '../../cluster/member/founding/identity.ts';
+import { nodeNumberOf } from '../../cluster/member/founding/node-number.ts';
 import { type MemberNode, MemberWorld } from '../support/member-world.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { streamOf } from '../support/simulated-world.ts';

@@ -2,7 +2,8 @@
 // such thing. Never edit the bytes: other servers of a datacenter run the release that wrote them.
 
 import t from 'tap';
-import { foundingPayloads } from '../../cluster/member/founding.ts';
+import { foundingPayloads } from '../../cluster/member/founding/founding.ts';
+import { nodeNumberOf } from '../../cluster/member/founding/node-number.ts';
 import {
   decodeFateAnswer,
   decodeFoundingOrder,
@@ -13,7 +14,6 @@ import {
   encodeIntroduction,
   encodeText,
 } from '../../cluster/member/member-frames.ts';
-import { nodeNumberOf } from '../../cluster/member/node-number.ts';
 import {
   beginOf,
   decodeBegin,
@@ -21,7 +21,7 @@ import {
   encodeBegin,
   encodeBegun,
   encodePiece,
-} from '../../cluster/member/snapshot-frames.ts';
+} from '../../cluster/member/snapshots/snapshot-frames.ts';
 import type { SnapshotMessage } from '../../cluster/raft/message.ts';
 import type { MemberRecord } from '../../cluster/replica/group-record.ts';
 import { packed } from '../../cluster/wire/call-payload.ts';

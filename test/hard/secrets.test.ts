@@ -7,8 +7,8 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
-import { parseJsonSettings } from '../../src/cli/settings-text.ts';
-import { parseYamlSettings } from '../../src/cli/yaml-settings.ts';
+import { parseJsonSettings } from '../../src/cli/agent/settings-text.ts';
+import { parseYamlSettings } from '../../src/cli/agent/yaml-settings.ts';
 import { startLoopback } from '../auth-methods/loopback.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { type Answer, type Asked, ask, MANAGEMENT, sendRaw } from './asking.ts';

@@ -2,7 +2,7 @@
 // And how long an answer is waited for, on this way and on the one to the own leader.
 
 import t from 'tap';
-import { RpcError } from '../../cluster/transport/rpc-error.ts';
+import { RpcError } from '../../cluster/transport/calls/rpc-error.ts';
 import type { AclError } from '../../src/acl/error.ts';
 import { answeringWith } from '../../src/node/calls/answer-questions.ts';
 import { decodeAnswer, encodeOutput, encodeQuestion } from '../../src/node/calls/call-frames.ts';

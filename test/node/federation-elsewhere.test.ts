@@ -6,7 +6,7 @@ import {
   encodeRecords,
 } from '../../cluster/federation/directory/directory-frames.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
-import { RpcError } from '../../cluster/transport/rpc-error.ts';
+import { RpcError } from '../../cluster/transport/calls/rpc-error.ts';
 import type { RpcCall, RpcCaller } from '../../cluster/transport/transport.ts';
 import { federationElsewhere } from '../../src/node/federation/federation-elsewhere.ts';
 import { FakeClock } from '../support/fake-clock.ts';

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { COMMAND_VARIABLES } from '../../src/cli/variables.ts';
+import { COMMAND_VARIABLES } from '../../src/cli/flags/variables.ts';
 import { groupPlanOf } from '../../src/node/settings/cluster-settings.ts';
 import {
   isManagementGuessable,

@@ -4,7 +4,7 @@
 
 import type { LogEntry } from '../../cluster/log/log-entry.ts';
 import { nextEntry } from '../../cluster/log/log-entry.ts';
-import { RpcError } from '../../cluster/transport/rpc-error.ts';
+import { RpcError } from '../../cluster/transport/calls/rpc-error.ts';
 import type { RpcCall } from '../../cluster/transport/transport.ts';
 import { AclError } from '../../src/acl/error.ts';
 import type { AuthMethods } from '../../src/auth-methods/auth-method-types.ts';

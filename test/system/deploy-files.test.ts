@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { parseYamlSettings } from '../../src/cli/yaml-settings.ts';
+import { parseYamlSettings } from '../../src/cli/agent/yaml-settings.ts';
 import { readSettings } from '../../src/node/settings/settings.ts';
 import { SETTING_KEYS, variableOf } from '../../src/node/settings/settings-keys.ts';
 import { ask, MANAGEMENT } from '../hard/asking.ts';

@@ -7,7 +7,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { NetAddress } from '../../platform/net.ts';
 import type { Random } from '../../platform/random.ts';
-import { RpcRefusal } from '../../transport/rpc-error.ts';
+import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { RpcCaller, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { EntrySource } from '../entry-source.ts';
 import { type GlobalCursor, positionText } from '../global-log.ts';

@@ -6,7 +6,7 @@
 
 import type { Clock, Timer } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { RpcRefusal } from '../../transport/rpc-error.ts';
+import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { GlobalCursor } from '../global-log.ts';
 import { encodeFeedFrame, type FeedNews } from './feed-frames.ts';
 import type { FramePacker } from './frame-packer.ts';

@@ -8,7 +8,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { NetAddress } from '../../platform/net.ts';
 import type { Random } from '../../platform/random.ts';
-import { RpcError } from '../../transport/rpc-error.ts';
+import { RpcError } from '../../transport/calls/rpc-error.ts';
 import type { RpcCall } from '../../transport/transport.ts';
 import { type GlobalCursor, positionText } from '../global-log.ts';
 import { REMOVED_REFUSAL } from '../refuse-outsiders.ts';

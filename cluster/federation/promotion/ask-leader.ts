@@ -1,7 +1,7 @@
 // Asks another datacenter's leader, whichever of its servers that is.
 
 import type { NetAddress } from '../../platform/net.ts';
-import { RpcError } from '../../transport/rpc-error.ts';
+import { RpcError } from '../../transport/calls/rpc-error.ts';
 import type { RpcCall } from '../../transport/transport.ts';
 import { PROMOTION_REFUSAL } from './promotion-frames.ts';
 

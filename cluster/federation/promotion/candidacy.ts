@@ -3,7 +3,7 @@
 
 import { messageOf } from '../../base/message-of.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { RpcError } from '../../transport/rpc-error.ts';
+import { RpcError } from '../../transport/calls/rpc-error.ts';
 import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
 import {
   type Ballot,

@@ -8,7 +8,7 @@ import { messageOf } from '../../base/message-of.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
-import { RpcError, RpcRefusal } from '../../transport/rpc-error.ts';
+import { RpcError, RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { PrimaryClaim } from '../directory/directory.ts';
 import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';

@@ -3,7 +3,7 @@
 // candidate first. A candidate takes it in the name of the epoch that it has promised to itself, behind which
 // nothing of an older reign comes in any other way. Whether entries follow each other, its own log decides.
 
-import { RpcRefusal } from '../../transport/rpc-error.ts';
+import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { RpcRequest } from '../../transport/transport.ts';
 import type { EntrySource } from '../entry-source.ts';
 import { decodeEntryRun, encodeEntryRun } from '../feed/feed-frames.ts';

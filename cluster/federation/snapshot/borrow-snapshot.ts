@@ -5,7 +5,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { sha256 } from '../../platform/sha256.ts';
-import { RpcError } from '../../transport/rpc-error.ts';
+import { RpcError } from '../../transport/calls/rpc-error.ts';
 import { WireDamage } from '../../wire/wire-damage.ts';
 import { positionText } from '../global-log.ts';
 import {

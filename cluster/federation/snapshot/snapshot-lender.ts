@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
 import { sha256 } from '../../platform/sha256.ts';
-import { RpcRefusal } from '../../transport/rpc-error.ts';
+import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { FeedStanding } from '../feed/feed-server.ts';
 import { type GlobalCursor, positionText } from '../global-log.ts';

@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import type { Answer, CallInput, CallOutput } from '../../client/call-types.ts';
 import { addGroup, addLeaf, exactlyOne } from '../command-line.ts';
-import { tokenId } from '../references.ts';
+import { tokenId } from '../flags/references.ts';
 import type { Session } from '../session.ts';
 import { explanationParts } from '../show/explanation.ts';
 import { tokenParts } from '../show/token.ts';

@@ -16,11 +16,11 @@ import {
   type MetaOptions,
 } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
+import { objectInput } from '../flags/text-input.ts';
 import type { Session } from '../session.ts';
 import { AUTH_METHOD_COLUMNS, authMethodParts } from '../show/auth-method.ts';
 import { metaColumns, namespaceColumn } from '../show/common.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { objectInput } from '../text-input.ts';
 import { notBlank, UsageError } from '../usage-error.ts';
 
 type Body = CallInput<'auth-method.update'>['body'];

@@ -16,7 +16,7 @@ import {
   pairOf,
 } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
-import { bindingRuleId } from '../references.ts';
+import { bindingRuleId } from '../flags/references.ts';
 import type { Session } from '../session.ts';
 import { BINDING_RULE_COLUMNS, bindingRuleParts } from '../show/auth-method.ts';
 import { metaColumns, namespaceColumn } from '../show/common.ts';

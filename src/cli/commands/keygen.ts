@@ -1,7 +1,7 @@
 // `conclave keygen`: a fresh key, for `cluster_key` and for archives.
 
 import type { Command } from 'commander';
-import { KEY_BYTES } from '../archive-key.ts';
+import { KEY_BYTES } from '../flags/archive-key.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 /** Adds `keygen` to the program. */

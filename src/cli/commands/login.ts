@@ -5,10 +5,10 @@ import { messageOf } from '../../../cluster/base/message-of.ts';
 import { addLeaf, addRepeatable, mapOf } from '../command-line.ts';
 import { type AckOptions, addAckFlag, deleteQuery, sayEnded } from '../deletions.ts';
 import { CommandFailed } from '../failed.ts';
+import { fileInput } from '../flags/text-input.ts';
 import type { Session } from '../session.ts';
 import { timeText } from '../show/common.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { fileInput } from '../text-input.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface LoginOptions {

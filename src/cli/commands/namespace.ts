@@ -15,8 +15,8 @@ import {
   mapOf,
 } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
-import { linksOf } from '../links.ts';
-import { policyId, roleId } from '../references.ts';
+import { linksOf } from '../flags/links.ts';
+import { policyId, roleId } from '../flags/references.ts';
 import type { Session } from '../session.ts';
 import { NAMESPACE_COLUMNS, namespaceParts } from '../show/namespace.ts';
 import type { Surroundings } from '../surroundings.ts';

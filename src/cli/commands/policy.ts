@@ -14,13 +14,13 @@ import {
   type MetaOptions,
 } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
-import { warnOfIgnored } from '../ignored-rules.ts';
-import { policyId } from '../references.ts';
+import { warnOfIgnored } from '../flags/ignored-rules.ts';
+import { policyId } from '../flags/references.ts';
+import { textInput } from '../flags/text-input.ts';
 import type { Session } from '../session.ts';
 import { metaColumns, namespaceColumn } from '../show/common.ts';
 import { POLICY_COLUMNS, policyParts } from '../show/policy.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { textInput } from '../text-input.ts';
 import { notBlank, UsageError } from '../usage-error.ts';
 import { addNamedFlags, type NamedOptions, namedOf, newNameOf } from './named.ts';
 

@@ -10,8 +10,13 @@ import {
   type MetaOptions,
 } from '../command-line.ts';
 import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
-import { addPolicyFlags, addRoleUpdateFlags, type GrantOptions, grantsOf } from '../grants.ts';
-import { policyId, roleId } from '../references.ts';
+import {
+  addPolicyFlags,
+  addRoleUpdateFlags,
+  type GrantOptions,
+  grantsOf,
+} from '../flags/grants.ts';
+import { policyId, roleId } from '../flags/references.ts';
 import type { Session } from '../session.ts';
 import { metaColumns, namespaceColumn } from '../show/common.ts';
 import { ROLE_COLUMNS, roleParts } from '../show/policy.ts';

@@ -3,10 +3,10 @@
 
 import type { Command } from 'commander';
 import { messageOf } from '../../../cluster/base/message-of.ts';
-import { archiveKeyOf } from '../archive-key.ts';
-import { type ArchiveSource, archiveIn, inspected, nameOf } from '../archive-source.ts';
 import { addGroup, addLeaf, addLocalLeaf, exactlyOne } from '../command-line.ts';
 import { CommandFailed } from '../failed.ts';
+import { archiveKeyOf } from '../flags/archive-key.ts';
+import { type ArchiveSource, archiveIn, inspected, nameOf } from '../flags/archive-source.ts';
 import type { Printer } from '../printer.ts';
 import type { Session } from '../session.ts';
 import { archiveFields, archiveParts, sizeText } from '../show/archive.ts';

@@ -17,8 +17,8 @@ import {
   addTokenUpdateFlags,
   type GrantOptions,
   grantsOf,
-} from '../grants.ts';
-import { policyId, roleId, tokenId } from '../references.ts';
+} from '../flags/grants.ts';
+import { policyId, roleId, tokenId } from '../flags/references.ts';
 import type { Session } from '../session.ts';
 import { metaColumns, namespaceColumn } from '../show/common.ts';
 import { TOKEN_COLUMNS, tokenParts } from '../show/token.ts';

@@ -8,7 +8,7 @@ import type {
   TemplatedPolicy,
 } from '../../api/bodies/answers.ts';
 import type { MetaOptions } from '../command-line.ts';
-import type { Connection } from '../connection.ts';
+import type { Connection } from '../flags/connection.ts';
 import { field, fieldIf, list, type Part } from './block.ts';
 import type { Column } from './table.ts';
 

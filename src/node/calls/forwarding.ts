@@ -4,7 +4,7 @@
 
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { NodeId } from '../../../cluster/raft/node-id.ts';
-import { RpcError, type RpcErrorCode } from '../../../cluster/transport/rpc-error.ts';
+import { RpcError, type RpcErrorCode } from '../../../cluster/transport/calls/rpc-error.ts';
 import type { RpcCall } from '../../../cluster/transport/transport.ts';
 import { AclError } from '../../acl/error.ts';
 import type { Call } from '../../service/call.ts';

@@ -3,7 +3,7 @@
 
 import { FEED_REFUSAL } from '../../../cluster/federation/feed/feed-session.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
-import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
+import { RpcRefusal } from '../../../cluster/transport/calls/rpc-error.ts';
 import { AclError } from '../../acl/error.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';

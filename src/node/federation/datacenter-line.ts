@@ -3,7 +3,7 @@
 // told in the service's words.
 
 import type { NetAddress } from '../../../cluster/platform/net.ts';
-import { RpcError } from '../../../cluster/transport/rpc-error.ts';
+import { RpcError } from '../../../cluster/transport/calls/rpc-error.ts';
 import type { RpcCall } from '../../../cluster/transport/transport.ts';
 import { AclError } from '../../acl/error.ts';
 import { type Call, PLAIN_CALL } from '../../service/call.ts';

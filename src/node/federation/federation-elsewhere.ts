@@ -13,7 +13,7 @@ import { FEED_REFUSAL } from '../../../cluster/federation/feed/feed-session.ts';
 import { REMOVED_REFUSAL } from '../../../cluster/federation/refuse-outsiders.ts';
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { NetAddress } from '../../../cluster/platform/net.ts';
-import { RpcError } from '../../../cluster/transport/rpc-error.ts';
+import { RpcError } from '../../../cluster/transport/calls/rpc-error.ts';
 import type { RpcCaller } from '../../../cluster/transport/transport.ts';
 import type { CallAddress } from './datacenter-calls.ts';
 

@@ -4,7 +4,7 @@
 // With the level at which there is a global log at all nobody waits for other datacenters: see readersElsewhere.
 
 import type { MemberView } from '../../../cluster/member/group-member.ts';
-import { Repeated } from '../../../cluster/member/repeated.ts';
+import { Repeated } from '../../../cluster/member/seat/repeated.ts';
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
 import { AclError } from '../../acl/error.ts';

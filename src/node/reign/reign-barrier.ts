@@ -2,7 +2,7 @@
 // beginning of its reign (the built-in objects, the initial management token of its settings) must be there,
 // and this server's state must have it.
 
-import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
+import { RpcRefusal } from '../../../cluster/transport/calls/rpc-error.ts';
 import { LeaderAway } from '../../service/remote.ts';
 import type { Forwarding } from '../calls/forwarding.ts';
 import type { Leadership } from './leadership.ts';

@@ -4,7 +4,7 @@
 import type { Server } from 'node:net';
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
-import { RefusalLog } from '../../../cluster/transport/refusal-log.ts';
+import { RefusalLog } from '../../../cluster/transport/handshake/refusal-log.ts';
 import { remoteOf } from './remote-of.ts';
 
 export interface ConnectionRoomOptions {

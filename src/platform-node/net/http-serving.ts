@@ -6,7 +6,7 @@ import { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
-import { RefusalLog } from '../../../cluster/transport/refusal-log.ts';
+import { RefusalLog } from '../../../cluster/transport/handshake/refusal-log.ts';
 import type { HttpListening, ServedAt } from '../../node/platform.ts';
 import type { ConnectionRoom } from './connection-room.ts';
 import { type End, remoteOf } from './remote-of.ts';

@@ -22,7 +22,7 @@ import {
   type NetAddress,
 } from '../../../cluster/platform/net.ts';
 import type { TlsInUse, TlsTexts } from '../../../cluster/platform/tls-in-use.ts';
-import { RefusalLog } from '../../../cluster/transport/refusal-log.ts';
+import { RefusalLog } from '../../../cluster/transport/handshake/refusal-log.ts';
 import { type End, remoteOf } from './remote-of.ts';
 import { STRANGERS_MAX, StrangerSockets } from './stranger-sockets.ts';
 import { tlsContextOf } from './tls-context.ts';

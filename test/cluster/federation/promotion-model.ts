@@ -23,7 +23,7 @@ import type {
   RestBatch,
 } from '../../../cluster/federation/promotion/promotion-port.ts';
 import type { NetAddress } from '../../../cluster/platform/net.ts';
-import { RpcError, RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
+import { RpcError, RpcRefusal } from '../../../cluster/transport/calls/rpc-error.ts';
 import type { RpcCall } from '../../../cluster/transport/transport.ts';
 import { FeedWorld } from './feed-world.ts';
 import { cursorOf, MemoryLog, nextEntry } from './memory-log.ts';

@@ -17,7 +17,7 @@ import {
   encodeWish,
   SNAPSHOT_METHOD,
 } from '../../../cluster/federation/snapshot/snapshot-frames.ts';
-import { RpcError, RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
+import { RpcError, RpcRefusal } from '../../../cluster/transport/calls/rpc-error.ts';
 import type { RpcCaller } from '../../../cluster/transport/transport.ts';
 import {
   aSecondary,

@@ -1,14 +1,18 @@
 // Who is let in, who is a stranger, and what the directory of a group says of its servers.
 
 import t from 'tap';
-import { admissionOf, isSameRecord, selfRecordChange } from '../../../cluster/member/admission.ts';
-import { Directory } from '../../../cluster/member/directory.ts';
-import { Leading } from '../../../cluster/member/leading.ts';
+import { nodeNumberOf } from '../../../cluster/member/founding/node-number.ts';
+import {
+  admissionOf,
+  isSameRecord,
+  selfRecordChange,
+} from '../../../cluster/member/leading/admission.ts';
+import { Leading } from '../../../cluster/member/leading/leading.ts';
 import {
   DEFAULT_MEMBER_LIMITS,
   DEFAULT_MEMBER_TIMING,
 } from '../../../cluster/member/member-timing.ts';
-import { nodeNumberOf } from '../../../cluster/member/node-number.ts';
+import { Directory } from '../../../cluster/member/seat/directory.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
 import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
 import { EMPTY_GROUP, type MemberRecord } from '../../../cluster/replica/group-record.ts';

@@ -1,7 +1,7 @@
 // Servers that compare what they hold, and stop where it is wrong.
 
 import t from 'tap';
-import { digestVerdict } from '../../../cluster/member/digest-verdict.ts';
+import { digestVerdict } from '../../../cluster/member/digests/digest-verdict.ts';
 import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
 import { clean, followersOf, leaderOf } from './cases.ts';
 

@@ -3,15 +3,15 @@
 import t from 'tap';
 import { DurableLog } from '../../../cluster/log/durable-log.ts';
 import { LOG_ORIGIN, nextEntry } from '../../../cluster/log/log-entry.ts';
+import { nodeNumberOf } from '../../../cluster/member/founding/node-number.ts';
 import {
   encodeFoundingOrder,
   encodeIntroduction,
   encodeText,
 } from '../../../cluster/member/member-frames.ts';
-import { nodeNumberOf } from '../../../cluster/member/node-number.ts';
 import { DEFAULT_AUTOPILOT, type MemberRecord } from '../../../cluster/replica/group-record.ts';
+import { RpcError } from '../../../cluster/transport/calls/rpc-error.ts';
 import { openTransport } from '../../../cluster/transport/open-transport.ts';
-import { RpcError } from '../../../cluster/transport/rpc-error.ts';
 import { FakeRandom } from '../../support/fake-random.ts';
 import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
 import { clean, followersOf, leaderOf } from './cases.ts';

@@ -5,14 +5,18 @@ import {
   DEFAULT_MEMBER_LIMITS,
   DEFAULT_MEMBER_TIMING,
 } from '../../../cluster/member/member-timing.ts';
-import { encodeBegin, encodeBegun, encodePiece } from '../../../cluster/member/snapshot-frames.ts';
-import { SnapshotInbox } from '../../../cluster/member/snapshot-inbox.ts';
-import { SnapshotOutbox } from '../../../cluster/member/snapshot-outbox.ts';
+import {
+  encodeBegin,
+  encodeBegun,
+  encodePiece,
+} from '../../../cluster/member/snapshots/snapshot-frames.ts';
+import { SnapshotInbox } from '../../../cluster/member/snapshots/snapshot-inbox.ts';
+import { SnapshotOutbox } from '../../../cluster/member/snapshots/snapshot-outbox.ts';
 import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
 import type { SnapshotMessage } from '../../../cluster/raft/message.ts';
 import { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
 import { type MachineSnapshot, SnapshotDamage } from '../../../cluster/replica/replica.ts';
-import { RpcError } from '../../../cluster/transport/rpc-error.ts';
+import { RpcError } from '../../../cluster/transport/calls/rpc-error.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
 import { settled } from '../../support/simulated-world.ts';

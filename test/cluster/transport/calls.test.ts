@@ -1,7 +1,7 @@
 // Calls over links: what they come to, their deadlines and hops, and whose answer they get.
 
 import t from 'tap';
-import { RpcRefusal } from '../../../cluster/transport/rpc-error.ts';
+import { RpcRefusal } from '../../../cluster/transport/calls/rpc-error.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
 import { aCall, addressOf, aHeartbeat, CLUSTER, introduce, Rig } from '../transport-rig.ts';
 import { aHello, Impostor } from './impostor.ts';

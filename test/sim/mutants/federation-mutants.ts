@@ -12,7 +12,7 @@ import {
 import { RestOfLog } from '../../../cluster/federation/promotion/rest-of-log.ts';
 import { MemberCalls } from '../../../cluster/member/member-calls.ts';
 import { ReadBarriers } from '../../../cluster/replica/requests/read-barriers.ts';
-import { Guests } from '../../../cluster/transport/guests.ts';
+import { Guests } from '../../../cluster/transport/links/guests.ts';
 import type { Policy } from '../../../src/acl/policy.ts';
 import { FederationView } from '../../../src/node/federation/federation-view.ts';
 import { LeaderDuties } from '../../../src/node/reign/leader-duties.ts';

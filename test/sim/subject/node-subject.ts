@@ -3,7 +3,7 @@
 
 import type { FastifyInstance } from 'fastify';
 import type { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
-import { nodeNumberOf } from '../../../cluster/member/node-number.ts';
+import { nodeNumberOf } from '../../../cluster/member/founding/node-number.ts';
 import type { Message } from '../../../cluster/raft/message.ts';
 import type { GroupTiming } from '../../../cluster/replica/group-limits.ts';
 import type { ReplicaStatus } from '../../../cluster/replica/replica.ts';

@@ -7,7 +7,7 @@ import {
   type HelloAnswer,
 } from '../../../../cluster/federation/feed/feed-frames.ts';
 import { LOG_START } from '../../../../cluster/federation/global-log.ts';
-import { RpcRefusal } from '../../../../cluster/transport/rpc-error.ts';
+import { RpcRefusal } from '../../../../cluster/transport/calls/rpc-error.ts';
 import type { RpcCaller } from '../../../../cluster/transport/transport.ts';
 import { FEDERATION, FeedWorld, PrimaryNode } from '../feed-world.ts';
 import { MemoryLog } from '../memory-log.ts';
