@@ -160,8 +160,8 @@ function upgradeThose(datacenter: string): string {
 
 /**
  * Who could read nothing of what a datacenter writes once it is the primary, or that this one itself reads nothing of
- * the primary, and what to do about it; undefined where nobody is known who could not. The own datacenter is asked for its servers, because it raises its level
- * by itself when it is not the primary any more.
+ * the primary, and what to do about it; undefined where nobody is known who could not. The own datacenter is asked for
+ * its servers, because it raises its level by itself when it is not the primary any more.
  */
 export function leftBehindBy(
   successor: string,
