@@ -245,7 +245,12 @@ export class StoredState implements StateView {
   }
 
   tokenBytes(accessorId: AccessorId): number {
-    return this.#store.get(rowKey('token', idBytes(accessorId)))?.length ?? 0;
+    return this.rowBytes(rowKey('token', idBytes(accessorId)));
+  }
+
+  /** How long a row is; 0 where there is none. */
+  rowBytes(key: Uint8Array): number {
+    return this.#store.get(key)?.length ?? 0;
   }
 
   orphanedTokens(search: VoidTokenSearch<OrphanPlace>): Promise<FoundTokens<OrphanPlace>> {

@@ -392,7 +392,8 @@ export class FederationParts {
       apply: (batch) => {
         this.#noteTime(batch);
         const epoch = this.subscriber.state().news?.epoch ?? batch.to.epoch;
-        return applyBatch(this.following, epoch, batch);
+        const rowBytes = (key: Uint8Array): number => machine.rowBytes(key);
+        return applyBatch({ ...this.following, rowBytes }, epoch, batch);
       },
       sink: new GlobalSnapshotSink(machine, this.following),
       onState: () => undefined,

@@ -2,17 +2,26 @@
 
 import { must } from '../../../cluster/base/assert.ts';
 import { Difference, type GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
-import type { GlobalCursor } from '../../../cluster/federation/global-log.ts';
+import type { GlobalCursor, GlobalEntry } from '../../../cluster/federation/global-log.ts';
 import { AclError } from '../../acl/error.ts';
 import type { Change, Command } from '../../state/commands/commands.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
+import { decodeEntry } from '../../state/global-log/global-entry.ts';
 import type { VerdictAnswer } from '../../state/global-log/verdict.ts';
+import { IN_ONE_PIECE_BYTES } from '../../state/in-one-piece.ts';
 
 export interface FollowingDeps {
   /** Rejects as `ServiceDeps.propose` says. */
   readonly propose: (command: Command) => Promise<Outcome>;
   readonly wallMs: () => number;
 }
+
+export interface TakingDeps extends FollowingDeps {
+  /** How long the row of an object is that is here; 0 where there is none. */
+  readonly rowBytes: (key: Uint8Array) => number;
+}
+
+type Piece = Pick<GlobalBatch, 'from' | 'entries' | 'to'>;
 
 /**
  * `epoch` is that of the primary that sent it, or the one that a candidate takes it for. Resolves with the place
@@ -21,21 +30,60 @@ export interface FollowingDeps {
  * here are wrong.
  */
 export async function applyBatch(
-  deps: FollowingDeps,
+  deps: TakingDeps,
   epoch: number,
-  { from, entries, to }: Pick<GlobalBatch, 'from' | 'entries' | 'to'>,
+  batch: Piece,
 ): Promise<GlobalCursor | 'snapshot-needed'> {
-  const { verdict, cursor } = await verdictOf(deps, {
-    type: 'global-log.apply',
-    epoch,
-    from,
-    entries: entries.map(({ bytes }) => bytes),
-    to,
-  });
+  // At once and in order: each names the one before it, so that none waits for it.
+  const answers = await Promise.all(
+    [...piecesOf(batch, deps)].map(({ from, entries, to }) =>
+      verdictOf(deps, {
+        type: 'global-log.apply',
+        epoch,
+        from,
+        entries: entries.map(({ bytes }) => bytes),
+        to,
+      }),
+    ),
+  );
+  // What comes behind one that was not taken does not fit.
+  const answer = answers.find(({ verdict: each }) => each !== 'applied') ?? answers.at(-1);
+  const { verdict, cursor } = must(answer, 'a batch of one entry or more');
   if (verdict === 'applied' || verdict === 'other-cursor') return must(cursor, 'a cursor');
   if (verdict === 'reset') return 'snapshot-needed';
   if (verdict === 'diverged') throw new Difference(must(cursor, 'a cursor'));
   throw new AclError('internal', `the own datacenter does not take what came: ${verdict}`);
+}
+
+/**
+ * Every server reads in one piece, and holds, the objects that a command changes, and a short entry can be about a
+ * long one: each piece ends behind the entry that makes them so many bytes.
+ */
+function* piecesOf({ from, entries, to }: Piece, { rowBytes }: TakingDeps): Generator<Piece, void> {
+  let begin = from;
+  let piece: GlobalEntry[] = [];
+  let bytes = 0;
+  for (const entry of entries) {
+    piece.push(entry);
+    bytes += changedBytes(entry, rowBytes);
+    if (bytes < IN_ONE_PIECE_BYTES) continue;
+    const { epoch, seq, hash } = entry;
+    const end = { epoch, seq, hash };
+    yield { from: begin, entries: piece, to: end };
+    [begin, piece, bytes] = [end, [], 0];
+  }
+  if (piece.length > 0 || entries.length === 0) yield { from: begin, entries: piece, to };
+}
+
+function changedBytes({ bytes }: GlobalEntry, rowBytes: TakingDeps['rowBytes']): number {
+  try {
+    const { body } = decodeEntry(bytes);
+    const effects = body.kind === 'effects' ? body.effects : [];
+    return effects.reduce((sum, { key }) => sum + rowBytes(key), 0);
+  } catch {
+    // What cannot be read here is a matter of whoever applies it.
+    return 0;
+  }
 }
 
 /** Proposes a command about the global log. Rejects with 'internal' when it was refused. */

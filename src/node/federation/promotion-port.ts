@@ -24,7 +24,7 @@ import { GlobalSnapshotSink, takeBack } from './global-snapshots.ts';
 export interface PromotionPortDeps extends FollowingDeps, Pick<PromotionPort, 'leftBehindBy'> {
   readonly machine: Pick<
     StateMachine,
-    'replication' | 'forkSnapshot' | 'importUnderWay' | 'localRows'
+    'replication' | 'forkSnapshot' | 'importUnderWay' | 'localRows' | 'rowBytes'
   >;
   readonly random: Random;
   readonly gate: Pick<GlobalGate, 'seal' | 'idle'>;
@@ -60,7 +60,8 @@ export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
       };
     },
     take: async ({ epoch, ...batch }) => {
-      const reached = await applyBatch(deps, epoch, batch);
+      const rowBytes = (key: Uint8Array): number => machine.rowBytes(key);
+      const reached = await applyBatch({ ...deps, rowBytes }, epoch, batch);
       if (reached !== 'snapshot-needed') return reached;
       const says =
         'a restore follows, and only a datacenter that has objects gives a snapshot of it';
