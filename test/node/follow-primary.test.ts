@@ -58,11 +58,17 @@ t.test(
     t.same((await follow()).reached, primary.machine.cursor());
     t.same(sizes, [9], 'what is new replaces nothing');
 
+    for (const each of numbers.slice(0, 4)) {
+      await primary.one({ type: 'policy.set', presence: 'update', policy: aPolicy(each) });
+    }
+    t.same((await follow()).reached, primary.machine.cursor());
+    t.same(sizes, [3, 1], 'long ones that become short');
+
     for (const each of numbers) {
       await primary.one({ type: 'policy.delete', id: policyIdNumbered(each) });
     }
     const { from, entries, to, reached } = await follow();
-    t.same(sizes, [3, 3, 2]);
+    t.same(sizes, [7, 1]);
     t.same(reached, to);
     t.equal(secondary.machine.digests().global, primary.machine.digests().global);
 

@@ -6,7 +6,7 @@ import type { GlobalCursor, GlobalEntry } from '../../../cluster/federation/glob
 import { AclError } from '../../acl/error.ts';
 import type { Change, Command } from '../../state/commands/commands.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
-import { decodeEntry } from '../../state/global-log/global-entry.ts';
+import { changedKeys } from '../../state/global-log/global-entry.ts';
 import type { VerdictAnswer } from '../../state/global-log/verdict.ts';
 import { IN_ONE_PIECE_BYTES } from '../../state/in-one-piece.ts';
 
@@ -65,7 +65,7 @@ function* piecesOf({ from, entries, to }: Piece, { rowBytes }: TakingDeps): Gene
   let bytes = 0;
   for (const entry of entries) {
     piece.push(entry);
-    bytes += changedBytes(entry, rowBytes);
+    for (const key of changedKeys(entry.bytes)) bytes += rowBytes(key);
     if (bytes < IN_ONE_PIECE_BYTES) continue;
     const { epoch, seq, hash } = entry;
     const end = { epoch, seq, hash };
@@ -73,17 +73,6 @@ function* piecesOf({ from, entries, to }: Piece, { rowBytes }: TakingDeps): Gene
     [begin, piece, bytes] = [end, [], 0];
   }
   if (piece.length > 0 || entries.length === 0) yield { from: begin, entries: piece, to };
-}
-
-function changedBytes({ bytes }: GlobalEntry, rowBytes: TakingDeps['rowBytes']): number {
-  try {
-    const { body } = decodeEntry(bytes);
-    const effects = body.kind === 'effects' ? body.effects : [];
-    return effects.reduce((sum, { key }) => sum + rowBytes(key), 0);
-  } catch {
-    // What cannot be read here is a matter of whoever applies it.
-    return 0;
-  }
 }
 
 /** Proposes a command about the global log. Rejects with 'internal' when it was refused. */

@@ -22,6 +22,7 @@ import {
   requireFormat,
   unpack,
 } from '../rows/packing.ts';
+import { createIndexAtHead } from '../rows/record-codec.ts';
 import type { GlobalCursor } from './cursor.ts';
 import { type EntryLinks, linksAtHead } from './entry-head.ts';
 import { type Datacenter, datacenterFields, datacenterOf } from './replication.ts';
@@ -151,6 +152,19 @@ export function linksOf(fields: Fields): EntryLinks | undefined {
 export function isReset(bytes: Uint8Array): boolean {
   const [, , , , , , number] = fieldsOrNone(bytes) ?? [];
   return number === BODY_NUMBER.reset;
+}
+
+/**
+ * The rows that an entry changes, without those that it made, by what they say themselves; none where the bytes are
+ * none of an entry. What it puts there is not unpacked.
+ */
+export function changedKeys(bytes: Uint8Array): readonly Uint8Array[] {
+  const [, , , , index, , number, body] = fieldsOrNone(bytes) ?? [];
+  if (number !== BODY_NUMBER.effects || !Array.isArray(body)) return [];
+  return (body as readonly Fields[]).flatMap(([key, value]) => {
+    const isMade = value instanceof Uint8Array && createIndexAtHead(value) === index;
+    return isMade || !(key instanceof Uint8Array) ? [] : [key];
+  });
 }
 
 /** The hash of an entry's bytes: they hold all that it stands on. */

@@ -11,6 +11,7 @@ import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { AuthMethodOrigin, Token } from '../../acl/token.ts';
+import { packedNumberAt } from './packed-number.ts';
 import { type Fields, jsonField, pack, requireFormat, unpack } from './packing.ts';
 import type { Stamped } from './stamp.ts';
 
@@ -26,6 +27,15 @@ export const RECORD_FORMAT = 1;
 /** The value of an object's row: format, CreateIndex, ModifyIndex, then the fields. */
 export function encodeRecord<T extends Stamped>(codec: RecordCodec<T>, object: T): Uint8Array {
   return pack([RECORD_FORMAT, object.createIndex, object.modifyIndex, codec.fieldsOf(object)]);
+}
+
+/** msgpack of an array of four: format, CreateIndex, ModifyIndex, fields. */
+export const RECORD_HEAD = 0x94;
+
+/** The CreateIndex of the record in these bytes; NaN where they are not laid out as expected. */
+export function createIndexAtHead(value: Uint8Array): number {
+  const isExpected = value[0] === RECORD_HEAD && value[1] === RECORD_FORMAT;
+  return isExpected ? packedNumberAt(value, 2) : Number.NaN;
 }
 
 export function decodeRecord<T extends Stamped>(codec: RecordCodec<T>, value: Uint8Array): T {

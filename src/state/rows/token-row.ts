@@ -2,11 +2,8 @@
 // bytes, and unpacking costs ten times as much. What does not look like the rows that are written is left to
 // the codec, which knows every format there is.
 
-import { decodeRecord, TOKEN_CODEC } from './record-codec.ts';
+import { decodeRecord, RECORD_FORMAT, RECORD_HEAD, TOKEN_CODEC } from './record-codec.ts';
 
-/** msgpack of an array of four: format, CreateIndex, ModifyIndex, fields. */
-const RECORD_HEAD = 0x94;
-const FORMAT = 1;
 /** An array of fourteen: the fields of a token. */
 const FIELDS_HEAD = 0x9e;
 /** The place of `local` among them. */
@@ -24,7 +21,7 @@ export function isLocalTokenRow(value: Uint8Array): boolean {
 
 /** Where the byte of the flag is; UNKNOWN where the row is not laid out as expected. */
 function placeOfLocal(value: Uint8Array): number {
-  if (value[0] !== RECORD_HEAD || value[1] !== FORMAT) return UNKNOWN;
+  if (value[0] !== RECORD_HEAD || value[1] !== RECORD_FORMAT) return UNKNOWN;
   const at = behindItems(value, 2, 2);
   return value[at] === FIELDS_HEAD ? behindItems(value, at + 1, LOCAL_PLACE) : UNKNOWN;
 }
