@@ -62,7 +62,7 @@ interface Known {
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #known = new Map<string, Known>();
-  /** What those that were removed have said last. */
+  /** What those that were removed have said last; of who was let back, until it says more. */
   readonly #removed = new Map<string, Known>();
   #count = 0;
 
@@ -77,7 +77,7 @@ export class Directory {
 
   /** What those that were removed have said last: for nobody who does not know that they were. */
   recordsOfRemoved(): readonly DirectoryRecord[] {
-    return this.#recordsIn(this.#removed);
+    return this.#recordsIn(this.#stillRemoved());
   }
 
   /** Their names, in order. */
@@ -157,13 +157,15 @@ export class Directory {
   /** Whether there is one by what those that were removed say, too. */
   isRivalled(datacenter: string, epoch: number): boolean {
     const isKnown = this.rivalOf(datacenter, epoch) !== undefined;
-    return isKnown || rivalIn(this.#reignsIn(this.#removed), datacenter, epoch) !== undefined;
+    return (
+      isKnown || rivalIn(this.#reignsIn(this.#stillRemoved()), datacenter, epoch) !== undefined
+    );
   }
 
   /** Whom a datacenter that was removed took for the primary when it was heard last; undefined: it was not heard. */
   claimOfRemoved(datacenter: string): RemovedClaim | undefined {
     this.#forgetOld();
-    const known = this.#removed.get(datacenter);
+    const known = this.#stillRemoved().get(datacenter);
     if (known === undefined || !this.#tellsOfReign(known.record)) return undefined;
     const { primary, epoch } = known.record;
     const ageMs = Math.max(0, this.#options.clock.monotonicMs() - known.writtenAtMs);
@@ -179,7 +181,7 @@ export class Directory {
   /** The latest that those who were removed have told of; 0 while none has. */
   epochOfRemoved(): number {
     this.#forgetOld();
-    return latestIn(this.#reignsIn(this.#removed));
+    return latestIn(this.#reignsIn(this.#stillRemoved()));
   }
 
   /** The leader of the own datacenter writes its record anew. */
@@ -203,6 +205,7 @@ export class Directory {
     if (known?.record.clusterId === record.clusterId && !isLater(told, known)) return false;
     const isOfSame =
       known?.record.primary === record.primary && known.record.epoch === record.epoch;
+    this.#removed.delete(record.datacenter);
     this.#known.set(
       record.datacenter,
       isOfSame ? { ...told, followsSinceMs: known.followsSinceMs } : told,
@@ -218,6 +221,7 @@ export class Directory {
       if (!isStranger) this.#overhear(record);
       return false;
     }
+    if (this.#wasSaidBefore(record)) return false;
     if (isStranger) {
       const known = this.#known.get(record.datacenter)?.record;
       if (known?.clusterId === record.clusterId) this.#known.delete(record.datacenter);
@@ -247,12 +251,27 @@ export class Directory {
     return clusterIdOf(datacenter) ?? this.#known.get(datacenter)?.record.clusterId;
   }
 
-  /** The last word of it counts, of another cluster under its name too. */
+  /** The last word of it counts, of another cluster under its name too, whoever passes on an earlier one. */
   #overhear(record: DirectoryRecord): void {
     const known = this.#removed.get(record.datacenter);
     const told = this.#since(record);
-    const isOld = known?.record.clusterId === record.clusterId && !isLater(told, known);
-    if (!isOld) this.#removed.set(record.datacenter, told);
+    if (known === undefined || isLaterWord(told, known)) {
+      this.#removed.set(record.datacenter, told);
+    }
+  }
+
+  /**
+   * By who was let back: others may not know that yet, and pass on what it said while it was removed, of a cluster
+   * that is gone. Whom others follow they take at its word.
+   */
+  #wasSaidBefore(record: DirectoryRecord): boolean {
+    const known = this.#removed.get(record.datacenter);
+    if (known === undefined || this.#options.isFollowed(record.datacenter)) return false;
+    return !isLaterWord(this.#since(record), known);
+  }
+
+  #stillRemoved(): ReadonlyMap<string, Known> {
+    return new Map([...this.#removed].filter(([datacenter]) => this.#isRemoved(datacenter)));
   }
 
   #since(record: DirectoryRecord): Known {
@@ -274,7 +293,7 @@ export class Directory {
       }
     }
     for (const [datacenter, { record, writtenAtMs }] of this.#removed) {
-      const isOver = writtenAtMs < oldestMs || !this.#isRemoved(datacenter);
+      const isOver = writtenAtMs < oldestMs;
       if (isOver || this.#isStranger(record)) this.#removed.delete(datacenter);
     }
   }
@@ -345,6 +364,12 @@ function isLater(one: Known, other: Known): boolean {
   if (Math.abs(apartMs) > OUTLIVED_MS) return apartMs > 0;
   const { count, term } = other.record;
   return one.record.term === term ? one.record.count > count : one.record.term > term;
+}
+
+/** Of two clusters under one name, whose terms tell nothing of each other, the one that spoke last. */
+function isLaterWord(one: Known, other: Known): boolean {
+  const isOfSame = one.record.clusterId === other.record.clusterId;
+  return isOfSame ? isLater(one, other) : one.writtenAtMs >= other.writtenAtMs;
 }
 
 function contentOf(record: DirectoryRecord): string {

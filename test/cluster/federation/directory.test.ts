@@ -248,6 +248,35 @@ t.test(
   },
 );
 
+t.test(
+  'directory: of one that was removed an earlier word takes no later one’s place, whoever passes it on',
+  async (test) => {
+    const removed = ['dc2'];
+    const followed: string[] = [];
+    const directory = aDirectory(new FeedWorld(), { removed, followed });
+    const forced = { ...RECORD, primary: 'dc2', epoch: 9, ageMs: 5_000 };
+    const anew = { ...RECORD, clusterId: 'with empty disks', term: 1, count: 1, epoch: 3 };
+    directory.learn([forced]);
+    test.equal(directory.claimOfRemoved('dc2')?.epoch, 9);
+    directory.learn([anew]);
+    directory.learn([{ ...forced, term: 10 }]);
+    test.equal(directory.claimOfRemoved('dc2')?.epoch, 3, 'it was started with empty disks');
+    removed.pop();
+    test.equal(directory.learn([forced]), false, 'from who does not know yet that it was let back');
+    test.same([directory.primary(), directory.latestEpoch()], [undefined, 0]);
+    test.same(directory.recordsOfRemoved(), []);
+    test.equal(directory.learn([{ ...anew, count: 2 }]), true);
+    test.equal(directory.learn([forced]), false, 'the name is that of the other cluster');
+    test.equal(directory.primary()?.epoch, 3);
+    removed.push('dc2');
+    test.equal(directory.claimOfRemoved('dc2'), undefined, 'it has said more since');
+    directory.learn([forced]);
+    removed.pop();
+    followed.push('dc2');
+    test.equal(directory.learn([forced]), true, 'others follow it');
+  },
+);
+
 t.test('directory: a name is that of the cluster that the log names', async (test) => {
   const clusters: Record<string, string> = {};
   const followed: string[] = [];
