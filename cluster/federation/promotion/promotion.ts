@@ -339,19 +339,25 @@ export class Promotion {
     return all.find(({ upTo }) => isFurther(upTo, cursor))?.datacenter;
   }
 
-  /** How far that one is in an epoch of which others tell; whoever does not say so may have all of it. */
+  /**
+   * How far that one is in an epoch of which others tell; whoever does not say so may have all of it. All its servers
+   * are asked at once: one after the other, those that are away would take longer than anybody waits for the answer.
+   */
   async #placeOf(datacenter: string, { epoch }: Ahead['upTo']): Promise<Ahead['upTo']> {
-    const { datacenter: candidate } = this.#options;
+    const { addressesOf, call, datacenter: candidate } = this.#options;
     const { cursor } = this.#lead();
     const payload = encodeAsk({ epoch: LAST_EPOCH, candidate, cursor, isTrial: true });
-    // Whoever waits for the answer to this waits for so long itself.
+    // Whoever asks this one waits for twice as long.
     const deadlineMs = this.#timing.callMs / 2;
-    const question = { datacenter, method: PROMOTION_METHOD.promise, payload, deadlineMs };
-    try {
-      return decodePromise(await askLeader(this.#options, question)).cursor;
-    } catch {
-      return { epoch, seq: Number.MAX_SAFE_INTEGER };
-    }
+    const question = { datacenter, method: PROMOTION_METHOD.promise, payload, deadlineMs, hops: 0 };
+    const answers = await Promise.allSettled(
+      addressesOf(datacenter).map(async (to) => decodePromise(await call(to, question))),
+    );
+    const [first, ...others] = answers.flatMap((answer) =>
+      answer.status === 'fulfilled' ? [answer.value.cursor] : [],
+    );
+    if (first === undefined) return { epoch, seq: Number.MAX_SAFE_INTEGER };
+    return others.reduce((most, each) => (isFurther(each, most) ? each : most), first);
   }
 
   /**

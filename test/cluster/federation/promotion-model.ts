@@ -341,6 +341,8 @@ export class PromotionWorld {
   /** A part of the calls is lost before, and as many after they were carried out. */
   lossPart = 0;
   readonly cuts = new Set<string>();
+  /** Addresses at which nothing answers a connection, so whoever asks waits for as long as it wants to. */
+  readonly mute = new Set<string>();
   /** Whose server is really at an address, where it is not the one that it is taken for. */
   readonly moved = new Map<string, string>();
 
@@ -377,6 +379,12 @@ export class PromotionWorld {
 
   async call(from: Datacenter, to: string, request: RpcCall): Promise<Uint8Array> {
     await this.pause();
+    if (this.mute.has(to)) {
+      await new Promise<void>((resolve) => {
+        this.time.clock.after(request.deadlineMs, resolve);
+      });
+      throw new RpcError('unreachable', `no connection to ${to}`);
+    }
     const host = this.moved.get(to) ?? to;
     const there = this.all.find(({ name }) => name === host);
     const isDark = this.cuts.has(`${from.name} ${host}`) || there?.isUp === false;

@@ -141,6 +141,29 @@ t.test(
   },
 );
 
+t.test(
+  'election: why there is no promise is said before nobody waits for it any more',
+  async (test) => {
+    const { world, one, two } = threeDatacenters();
+    two.follow(one, 10);
+    one.ahead = [{ datacenter: 'dc2', upTo: { epoch: 1, seq: 0 } }];
+    for (const host of ['dc2-old', 'dc2']) world.mute.add(host);
+    const { clock } = world.time;
+    const ask = { epoch: 2, candidate: 'dc3', cursor: one.cursor, isTrial: true };
+    const request = {
+      datacenter: 'dc1',
+      method: PROMOTION_METHOD.promise,
+      payload: encodeAsk(ask),
+      deadlineMs: 5_000,
+      hops: 0,
+    };
+    const fromMs = clock.monotonicMs();
+    const asked = world.call(world.named('dc3'), 'dc1', request);
+    await test.rejects(world.time.result(asked), /dc1 has lost what dc2 has of its reigns/);
+    test.ok(clock.monotonicMs() - fromMs < 5_000);
+  },
+);
+
 t.test('election: begins behind what one that was removed has told others', async (test) => {
   for (const isForced of [false, true]) {
     const { world, one, two, three } = threeDatacenters();
