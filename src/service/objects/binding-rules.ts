@@ -16,6 +16,7 @@ import {
   livingIn,
   namedNamespace,
   namespaceOf,
+  namespaceOfId,
   requireNamespaceExists,
   requireNotElsewhere,
 } from '../rights/select-namespace.ts';
@@ -68,8 +69,9 @@ export async function readBindingRule(
 ): Promise<OperationOutput<'binding-rule.read'>> {
   const meta = readMetaOf(service, 'binding-rules', watchKey({ id }));
   const caller = service.callers.resolve(call.secret);
-  const namespace = namespaceOf(service, { call }, caller);
-  const rule = livingIn(namespace, service.view.bindingRule(id));
+  const found = service.view.bindingRule(id);
+  const namespace = namespaceOfId(service, { call }, caller, { object: found });
+  const rule = livingIn(namespace, found);
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('binding rule', id);
   const shown = rule && ({ kind: 'binding-rule', rule } as const);
@@ -83,8 +85,9 @@ export async function updateBindingRule(
 ): Promise<OperationOutput<'binding-rule.update'>> {
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'BindingRule', namespace: draft.namespace } as const;
-  const namespace = namespaceOf(service, request, caller, body);
-  const existing = livingIn(namespace, service.view.bindingRule(id));
+  const found = service.view.bindingRule(id);
+  const namespace = namespaceOfId(service, request, caller, { object: found, body });
+  const existing = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   const rule = applyBindingRuleUpdate(existing, draft, {
     ...lookupsIn(service, namespace.name),
@@ -102,8 +105,8 @@ export async function deleteBindingRule(
   request: Request,
 ): Promise<OperationOutput<'binding-rule.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
-  const namespace = namespaceOf(service, request, caller);
   const found = service.view.bindingRule(id);
+  const namespace = namespaceOfId(service, request, caller, { object: found });
   const rule = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('binding rule', id);

@@ -19,6 +19,7 @@ import {
   livingIn,
   namedNamespace,
   namespaceOf,
+  namespaceOfId,
   requireNamespaceExists,
   requireNotElsewhere,
 } from '../rights/select-namespace.ts';
@@ -55,8 +56,9 @@ export async function readPolicy(
 ): Promise<OperationOutput<'policy.read'>> {
   const meta = readMetaOf(service, 'policies', watchKey({ id }));
   const caller = service.callers.resolve(call.secret);
-  const namespace = namespaceOf(service, { call }, caller);
-  const policy = livingIn(namespace, service.view.policy(id));
+  const found = service.view.policy(id);
+  const namespace = namespaceOfId(service, { call }, caller, { object: found });
+  const policy = livingIn(namespace, found);
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('policy', id);
   const shown = policy && ({ kind: 'policy', policy } as const);
@@ -84,8 +86,9 @@ export async function updatePolicy(
 ): Promise<OperationOutput<'policy.update'>> {
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Policy', namespace: draft.namespace } as const;
-  const namespace = namespaceOf(service, request, caller, body);
-  const existing = livingIn(namespace, service.view.policy(id));
+  const found = service.view.policy(id);
+  const namespace = namespaceOfId(service, request, caller, { object: found, body });
+  const existing = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   const policy = applyPolicyUpdate(existing, draft, {
     ...lookupsIn(service, namespace.name),
@@ -103,8 +106,8 @@ export async function deletePolicy(
   request: Request,
 ): Promise<OperationOutput<'policy.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
-  const namespace = namespaceOf(service, request, caller);
   const found = service.view.policy(id);
+  const namespace = namespaceOfId(service, request, caller, { object: found });
   const policy = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('policy', id);

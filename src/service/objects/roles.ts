@@ -21,6 +21,7 @@ import {
   livingIn,
   namedNamespace,
   namespaceOf,
+  namespaceOfId,
   requireNamespaceExists,
   requireNotElsewhere,
 } from '../rights/select-namespace.ts';
@@ -61,8 +62,9 @@ export async function readRole(
 ): Promise<OperationOutput<'role.read'>> {
   const meta = readMetaOf(service, 'roles', watchKey({ id }));
   const caller = service.callers.resolve(call.secret);
-  const namespace = namespaceOf(service, { call }, caller);
-  const role = livingIn(namespace, service.view.role(id));
+  const found = service.view.role(id);
+  const namespace = namespaceOfId(service, { call }, caller, { object: found });
+  const role = livingIn(namespace, found);
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('role', id);
   const shown = role && roleViewOf(role, service.names);
@@ -90,8 +92,9 @@ export async function updateRole(
 ): Promise<OperationOutput<'role.update'>> {
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Role', namespace: draft.namespace } as const;
-  const namespace = namespaceOf(service, request, caller, body);
-  const existing = livingIn(namespace, service.view.role(id));
+  const found = service.view.role(id);
+  const namespace = namespaceOfId(service, request, caller, { object: found, body });
+  const existing = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   const role = applyRoleUpdate(existing, draft, {
     ...lookupsIn(service, draft, namespace.name),
@@ -112,8 +115,8 @@ export async function deleteRole(
   request: Request,
 ): Promise<OperationOutput<'role.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
-  const namespace = namespaceOf(service, request, caller);
   const found = service.view.role(id);
+  const namespace = namespaceOfId(service, request, caller, { object: found });
   const role = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('role', id);

@@ -24,6 +24,7 @@ import { mayAcl, requireAcl } from '../rights/permissions.ts';
 import {
   livingIn,
   namespaceOf,
+  namespaceOfId,
   requireNamespaceExists,
   requireNotElsewhere,
 } from '../rights/select-namespace.ts';
@@ -72,8 +73,9 @@ export function readToken(
 ): OperationOutput<'token.read'> {
   const meta = readMetaOf(service, 'tokens', watchKey({ id: accessorId }));
   const caller = service.callers.resolve(call.secret);
-  const namespace = namespaceOf(service, { call }, caller);
-  const token = livingIn(namespace, service.view.token(accessorId));
+  const found = service.view.token(accessorId);
+  const namespace = namespaceOfId(service, { call }, caller, { object: found });
+  const token = livingIn(namespace, found);
   requireAcl(caller, 'read', namespace.name);
   if (token === undefined) requireLookupUuid('token', accessorId);
   else if (token.expirationTime !== undefined && isExpired(token, service.clock.wallMs())) {
@@ -119,8 +121,9 @@ export async function updateToken(
   const { view } = service;
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Token', namespace: draft.namespace } as const;
-  const namespace = namespaceOf(service, request, caller, body);
-  const existing = livingIn(namespace, inItsNamespace(view, view.token(accessorId)));
+  const found = inItsNamespace(view, view.token(accessorId));
+  const namespace = namespaceOfId(service, request, caller, { object: found, body });
+  const existing = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   const token = applyTokenUpdate(existing, draft, {
     pathId: accessorId,
@@ -148,8 +151,9 @@ export async function cloneToken(
   const { view } = service;
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Token', namespace: wanted } as const;
-  const namespace = namespaceOf(service, request, caller, body);
-  const source = livingIn(namespace, inItsNamespace(view, view.token(accessorId)));
+  const found = inItsNamespace(view, view.token(accessorId));
+  const namespace = namespaceOfId(service, request, caller, { object: found, body });
+  const source = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('token', accessorId);
   const living = source && withLivingLinks(service, source);
@@ -170,8 +174,8 @@ export async function deleteToken(
   request: Request,
 ): Promise<OperationOutput<'token.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
-  const namespace = namespaceOf(service, request, caller);
   const found = service.view.token(accessorId);
+  const namespace = namespaceOfId(service, request, caller, { object: found });
   const token = livingIn(namespace, found);
   requireAcl(caller, 'write', namespace.name);
   requireDeletableToken({ accessorId, callerAccessorId: caller.token.accessorId });

@@ -92,6 +92,27 @@ export function namespaceOf(
 }
 
 /**
+ * The same, of a request for `object`, which has an id. While namespaces are off nobody can name one: then it is the
+ * object's own, so that what was made before can still be seen and revoked.
+ */
+export function namespaceOfId(
+  service: Pick<Service, 'settings'>,
+  request: Pick<Request, 'call'>,
+  caller: Pick<Caller, 'token'>,
+  {
+    object,
+    body,
+  }: {
+    readonly object: { readonly namespace: NamespaceName } | undefined;
+    readonly body?: NamespaceField;
+  },
+): SelectedNamespace {
+  const selected = namespaceOf(service, request, caller, body);
+  if (service.settings.namespacesEnabled || object === undefined) return selected;
+  return { ...selected, name: object.namespace };
+}
+
+/**
  * An object that was found by its id, which is unique in all namespaces: in a request for another namespace than its
  * own there is no such object.
  */

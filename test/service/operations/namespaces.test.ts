@@ -3,7 +3,7 @@
 import t from 'tap';
 import { GLOBAL_MANAGEMENT_ID, type SecretId } from '../../../src/acl/ids.ts';
 import { createHarness, newPolicy, newToken, ROOT, refusalOf } from '../harness.ts';
-import { NOBODY, tokenList } from './use-cases.ts';
+import { NOBODY, newMethod, tokenList } from './use-cases.ts';
 
 t.test('links: resolve in the own namespace, then in default, and nowhere else', async (t) => {
   const harness = await createHarness();
@@ -145,4 +145,47 @@ t.test('namespaces: kept while something is in them', async (t) => {
     await refusalOf(harness.run('namespace.delete', { name: 'default' })),
     /^invalid: Delete/,
   );
+});
+
+t.test('namespaces switched off: what lives in one is still seen and revoked by id', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const namespace = 'team';
+  await newMethod(harness, 'm', { namespace });
+  const bound = { authMethod: 'm', bindType: 'service', bindName: 'web', namespace };
+  const ids = {
+    policy: await newPolicy(harness, 'p', '', namespace),
+    role: (await harness.run('role.create', { draft: { name: 'r', namespace } })).value.role.id,
+    rule: (await harness.run('binding-rule.create', { draft: bound })).value.rule.id,
+  };
+  const { accessorId } = await newToken(harness, { namespace });
+  const lender = await newPolicy(harness, 'lender', 'acl = "write"');
+  const { secretId: stranger } = await newToken(harness, { policies: [{ id: lender }] });
+  Object.assign(harness.deps.settings, { namespacesEnabled: false });
+
+  const there = async () => [
+    await refusalOf(harness.run('policy.read', { id: ids.policy })),
+    await refusalOf(harness.run('role.read', { id: ids.role })),
+    await refusalOf(harness.run('binding-rule.read', { id: ids.rule })),
+    await refusalOf(harness.run('token.read', { accessorId, expanded: false })),
+  ];
+  t.same(await there(), ['ok', 'ok', 'ok', 'ok']);
+  const draft = { name: 'p', rules: 'key_prefix "" { policy = "read" }' };
+  const update = { id: ids.policy, draft };
+  t.equal((await harness.run('policy.update', update)).value.policy.namespace, 'team');
+  const clone = { accessorId, description: '', namespace: undefined };
+  t.equal((await harness.run('token.clone', clone)).value.token.namespace, 'team');
+
+  const denied =
+    /^permission-denied: .* lacks permission 'acl:write' outside its namespace "default"$/;
+  const revoke = async (secret: SecretId) => [
+    await refusalOf(harness.run('policy.delete', { id: ids.policy }, { secret })),
+    await refusalOf(harness.run('role.delete', { id: ids.role }, { secret })),
+    await refusalOf(harness.run('binding-rule.delete', { id: ids.rule }, { secret })),
+    await refusalOf(harness.run('token.delete', { accessorId }, { secret })),
+  ];
+  for (const refusal of await revoke(stranger)) t.match(refusal, denied);
+  t.ok(harness.machine.token(accessorId), 'by nobody who may not write there');
+  t.same(await revoke(ROOT), ['ok', 'ok', 'ok', 'ok']);
+  t.equal(harness.machine.token(accessorId), undefined);
 });
