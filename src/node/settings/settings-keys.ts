@@ -262,7 +262,7 @@ export const SETTING_KEYS = [
     name: 'namespaces.enabled',
     type: flag,
     default: true,
-    says: 'false: a namespace parameter is refused, and so are namespace rules of an auth method',
+    says: 'false: a namespace parameter is refused, and so are new namespace rules of an auth method',
   },
   {
     name: 'http.dialect',

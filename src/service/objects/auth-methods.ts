@@ -12,7 +12,12 @@ import { watchKey } from '../../state/watch.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
 import { requireAcl } from '../rights/permissions.ts';
-import { namedNamespace, namespaceOf, requireNamespaceExists } from '../rights/select-namespace.ts';
+import {
+  namedNamespace,
+  namespaceOf,
+  requireNamespaceExists,
+  requireRulesEnabled,
+} from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
 import type { AuthMethodView, WriteResult } from '../views.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
@@ -62,14 +67,15 @@ function allowedMethod(
   request: Request,
 ): Unstamped<AuthMethod> {
   const caller = service.callers.resolve(request.call.secret);
-  const { namespace: wanted, namespaceRules: rules } = draft;
-  const body = { kind: 'AuthMethod', namespace: wanted, rules } as const;
+  const body = { kind: 'AuthMethod', namespace: draft.namespace } as const;
   const namespace = namespaceOf(service, request, caller, body).name;
   requireAcl(caller, 'write', namespace);
   requireNamespaceExists(service.view, namespace);
   const existing = service.view.authMethod(namespace, authMethodNameOf(draft, pathName));
   const limits = service.settings.tokenLimits;
-  return buildAuthMethod(existing, draft, { pathName, namespace, limits });
+  const method = buildAuthMethod(existing, draft, { pathName, namespace, limits });
+  requireRulesEnabled(service, method.namespaceRules, existing?.namespaceRules ?? []);
+  return method;
 }
 
 /** Rejects with 'invalid' for a Config, or namespace rules, that the method's type cannot work with. */

@@ -1,6 +1,7 @@
 // The namespace that a request means: the first that is present of the body's field, the `ns`
 // parameter, the header, the namespace of the caller's own token, and `default`.
 
+import type { NamespaceRule } from '../../acl/auth-method.ts';
 import { AclError, invalid } from '../../acl/error.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../../acl/ids.ts';
 import { isNamespaceName } from '../../acl/names.ts';
@@ -29,12 +30,10 @@ export interface NamespaceSources {
   readonly isEnabled: boolean;
 }
 
-/** What a body says of namespaces; it is called by its kind when it cannot be decoded. */
+/** The `Namespace` field of a body, which is called by its kind when it cannot be decoded. */
 export interface NamespaceField {
   readonly kind: 'Policy' | 'Token' | 'Role' | 'BindingRule' | 'AuthMethod' | 'Login';
   readonly namespace: string | undefined;
-  /** The `NamespaceRules` of an auth method. */
-  readonly rules?: readonly unknown[] | undefined;
 }
 
 /**
@@ -163,6 +162,22 @@ export function requireParameterEnabled(
   throw notEnabled(`Invalid query parameter: "${parameter}"`);
 }
 
+/**
+ * Throws 'malformed' for rules that an auth method is given while the feature is off. Those that it had before stay:
+ * whoever changes something else of it, a key perhaps, sends them along.
+ */
+export function requireRulesEnabled(
+  { settings }: Pick<Service, 'settings'>,
+  rules: readonly NamespaceRule[],
+  before: readonly NamespaceRule[],
+): void {
+  if (settings.namespacesEnabled || rules.length === 0) return;
+  const isKept = ({ selector, bindNamespace }: NamespaceRule, place: number): boolean =>
+    selector === before[place]?.selector && bindNamespace === before[place].bindNamespace;
+  if (rules.length === before.length && rules.every(isKept)) return;
+  throw notEnabled('AuthMethod decoding failed: json: unknown field "NamespaceRules"');
+}
+
 function namedByCall({ call }: NamespaceSources): string | undefined {
   return given(call.namespaceParameter) ?? given(call.namespaceHeader);
 }
@@ -174,12 +189,10 @@ function given(text: string | undefined): string | undefined {
 
 function requireEnabled({ call, isEnabled }: NamespaceSources, body?: NamespaceField): void {
   if (isEnabled) return;
-  const field = given(body?.namespace) === undefined ? undefined : 'Namespace';
-  const unknown = field ?? ((body?.rules ?? []).length > 0 ? 'NamespaceRules' : undefined);
-  if (unknown !== undefined) {
+  if (given(body?.namespace) !== undefined) {
     const what =
       body?.kind === 'Login' ? 'Failed to decode request body' : `${body?.kind} decoding failed`;
-    throw notEnabled(`${what}: json: unknown field "${unknown}"`);
+    throw notEnabled(`${what}: json: unknown field "Namespace"`);
   }
   requireParameterEnabled('ns', call.namespaceParameter, isEnabled);
   if (given(call.namespaceHeader) !== undefined) {

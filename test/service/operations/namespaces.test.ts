@@ -189,3 +189,27 @@ t.test('namespaces switched off: what lives in one is still seen and revoked by 
   t.same(await revoke(ROOT), ['ok', 'ok', 'ok', 'ok']);
   t.equal(harness.machine.token(accessorId), undefined);
 });
+
+t.test('namespaces switched off: an auth method keeps its rules, and gets no others', async (t) => {
+  const harness = await createHarness();
+  for (const name of ['a', 'b']) await harness.run('namespace.create', { draft: { name } });
+  const rules = [
+    { selector: 'value.name == web', bindNamespace: 'a' },
+    { selector: '', bindNamespace: 'b' },
+  ];
+  await newMethod(harness, 'm', { namespaceRules: rules });
+  Object.assign(harness.deps.settings, { namespacesEnabled: false });
+  const update = (namespaceRules: readonly object[]) => {
+    const draft = { type: 'jwt', config: {}, description: 'changed', namespaceRules };
+    return refusalOf(harness.run('auth-method.update', { name: 'm', draft }));
+  };
+  t.equal(await update(rules), 'ok', 'whoever changes something else sends them along');
+  const says =
+    'malformed: AuthMethod decoding failed: json: unknown field "NamespaceRules" - Namespaces are not enabled';
+  const other = { selector: '', bindNamespace: 'a' };
+  for (const given of [[...rules, other], [rules[0]!, other], rules.slice(1), rules.toReversed()]) {
+    t.equal(await update(given), says);
+  }
+  t.equal(await refusalOf(newMethod(harness, 'n', { namespaceRules: rules })), says);
+  t.equal(await update([]), 'ok');
+});
