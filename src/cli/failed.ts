@@ -98,8 +98,9 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
   ['and does not exist in', 'use a global token, or ask in the datacenter of this one.'],
   [
     'Cannot find token',
-    'check the accessor id; it may have expired or been deleted. One that is local to another datacenter is changed at a server there (--http-addr), whatever --dc says.',
+    'check the accessor id; it may have expired or been deleted, or live in another namespace (--namespace). One that is local to another datacenter is changed at a server there (--http-addr), whatever --dc says.',
   ],
+  ['name it (ns) to delete it', 'say so with --namespace; nothing was deleted.'],
   [
     'there is no majority: ',
     'try again when one of them answers. Where a majority of the datacenters is gone for good, `conclave operator primary` shows the promised epoch, and `conclave operator promote --force --epoch … --accept-loss` begins the next one.',
@@ -129,7 +130,7 @@ function hintOf(error: ClientError): string | undefined {
   if (error.message.includes('token does not exist'))
     return isOwn(error)
       ? TOKEN_UNKNOWN
-      : 'check the accessor id; it may have expired or been deleted, or be local to another datacenter.';
+      : 'check the accessor id; it may have expired or been deleted, live in another namespace (--namespace), or be local to another datacenter.';
   if (error.code === 'outcome-unknown' || error.code === 'wait-timeout')
     return 'a write may have taken effect: read before you try again.';
   switch (error.status) {

@@ -73,6 +73,18 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
     'a local token of another datacenter that is changed',
     problem(404, 'update-target-missing', `Cannot find token "${TOKEN_ID}"`),
     'local to another datacenter is changed at a server there (--http-addr), whatever --dc says',
+    'live in another namespace (--namespace)',
+  ],
+  [
+    'a token that is not in the namespace that is meant',
+    problem(404, 'token-not-found', 'token does not exist: ACL not found'),
+    'Next: check the accessor id',
+    'live in another namespace (--namespace)',
+  ],
+  [
+    'a deletion that names no namespace',
+    problem(400, 'malformed', 'the token lives in namespace "team": name it (ns) to delete it'),
+    'Next: say so with --namespace; nothing was deleted',
   ],
   [
     'a local token of another datacenter that is presented',
