@@ -131,6 +131,18 @@ const SAVED: readonly {
     cuts: { ...WHOLE, only: [10, 11, 27, 29, 31], clientCount: 1, safetyMs: 31_336 },
     siteCount: 5,
   },
+  // What a write did was in the archive that was restored, and its repeat was refused on account of that.
+  {
+    seed: 2_000_223,
+    subject: 'datacenters',
+    cuts: { ...WHOLE, only: [7, 8, 10, 16, 21, 22], clientCount: 4, keepsAll: true },
+  },
+  // A datacenter lost its disks while no list named clusters yet, and the operator did not see that.
+  {
+    seed: 2_000_469,
+    subject: 'datacenters',
+    cuts: { ...WHOLE, only: [7, 11], clientCount: 1, keepsAll: true },
+  },
 ];
 
 const SNAPSHOT_SEED = 503;

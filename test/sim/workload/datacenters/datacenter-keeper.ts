@@ -2,7 +2,11 @@
 // when nothing breaks any more, lets back whoever was removed or has come back with empty disks, as
 // OPERATING says. And who knows when a datacenter may lose all its disks.
 
-import { isPrimary } from '../../../../src/state/global-log/replication.ts';
+import {
+  type Datacenter,
+  isPrimary,
+  type Replication,
+} from '../../../../src/state/global-log/replication.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
 import type { Violations } from '../../checks/violations.ts';
 import type { DecidingFault } from '../../faults/fault-plan.ts';
@@ -64,6 +68,8 @@ export class DatacenterKeeper {
   readonly #missing = new Set<number>();
   /** Until then what was asked for about a datacenter may come about, by its place. */
   readonly #askedUntilMs = new Map<number, number>();
+  /** Of the missing ones, which were removed since. */
+  readonly #removedAgain = new Set<number>();
   #isStopped = false;
   changeCount = 0;
   quietAtMs = 0;
@@ -146,6 +152,7 @@ export class DatacenterKeeper {
     const { checks, world } = this.#options;
     checks.onEmptied(place);
     this.#missing.add(place);
+    this.#removedAgain.delete(place);
     world.trace.mark(place === 0 ? MARKS.emptiedFirst : MARKS.emptied);
   }
 
@@ -183,10 +190,19 @@ export class DatacenterKeeper {
       const listed = at.datacenters.find(({ name }) => name === siteName(place));
       if (listed?.isRemoved === true) {
         await this.#ask(place, { kind: 'allow-site', isForced: false }, leader);
-      } else if (listed?.clusterId !== undefined && !checks.takesPart(place, at)) {
+      } else if (listed !== undefined && this.#isAnother(place, at, listed)) {
         await this.#ask(place, { kind: 'remove-site', isForced: false }, leader);
       }
     }
+  }
+
+  /**
+   * Whether another cluster has the name of the listed datacenter. Below the feature level that names clusters its
+   * refusal says so, and the list does not: then it is removed once.
+   */
+  #isAnother(place: number, at: Replication, { clusterId }: Datacenter): boolean {
+    const isKnown = clusterId !== undefined || !this.#removedAgain.has(place);
+    return isKnown && !this.#options.checks.takesPart(place, at);
   }
 
   async #until(place: number, how: How, others: readonly SimHost[]): Promise<void> {
@@ -216,7 +232,9 @@ export class DatacenterKeeper {
     violations.require(isExpected, 'answers', () => {
       return `${method} ${path} at ${host.name} was answered ${status} ${text}`;
     });
-    return this.#isDone(how, reply.value);
+    const isDone = this.#isDone(how, reply.value);
+    if (isDone && how.kind === 'remove-site' && status === 200) this.#removedAgain.add(place);
+    return isDone;
   }
 
   #isDone({ kind, isForced }: How, { status, text }: HttpAnswer): boolean {

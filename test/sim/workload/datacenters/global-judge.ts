@@ -153,7 +153,9 @@ export class GlobalJudge {
     // A datacenter that lost its reign meanwhile asks the next one again: what that refuses is true of the
     // log that is left, and the first entry is set apart.
     const isRefusal = !isDone && output !== 'nothing';
-    const present = isRefusal ? effects : entries;
+    const present = isRefusal
+      ? effects.filter((known) => !this.#wasForgotten(write, known))
+      : entries;
     const isTrue = isDone === present.length > 0 || (isRefusal && isRemade);
     violations.require(isTrue, 'answers', () => {
       const real = entries.length > 0 ? `is at ${entries.map(placeOf).join()}` : 'is nowhere';
@@ -174,6 +176,12 @@ export class GlobalJudge {
     const { checks, violations } = this.#options;
     const before = checks.chain.behind(known.prevHash);
     if (before !== undefined) requireCondition(violations, write, { known, before: before.rows });
+  }
+
+  /** A repeat that comes behind a restore may be refused on account of what the archive has of the first try. */
+  #wasForgotten({ refusedAt }: GlobalWrite, { entry }: KnownEntry): boolean {
+    if (refusedAt === undefined) return false;
+    return this.#restoreCountAt(entry.seq) < this.#restoreCountAt(refusedAt.seq);
   }
 
   #restoreCountAt(seq: number): number {
