@@ -143,6 +143,15 @@ const SAVED: readonly {
     subject: 'datacenters',
     cuts: { ...WHOLE, only: [7, 11], clientCount: 1, keepsAll: true },
   },
+  // Disks were put back to before another one's reign, which was over: it waited for that one, and said so for ever.
+  {
+    seed: 2_001_247,
+    subject: 'datacenters',
+    cuts: {
+      ...{ ...WHOLE, only: [1, 23, 30, 31, 39, 40, 42, 58, 61, 73, 78, 79] },
+      ...{ clientCount: 1, keepsAll: true },
+    },
+  },
 ];
 
 const SNAPSHOT_SEED = 503;

@@ -7,10 +7,16 @@ import type { Clock, Timer } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { NetAddress } from '../../platform/net.ts';
 import type { Random } from '../../platform/random.ts';
+import { RpcError } from '../../transport/calls/rpc-error.ts';
 import type { RpcCall } from '../../transport/transport.ts';
 import type { PrimaryClaim } from '../directory/directory.ts';
 import { areTwoFederations } from '../refuse-outsiders.ts';
-import { decodeEpochs, encodeEpochsAsk, PROMOTION_METHOD } from './promotion-frames.ts';
+import {
+  decodeEpochs,
+  encodeEpochsAsk,
+  PROMOTION_METHOD,
+  PROMOTION_REFUSAL,
+} from './promotion-frames.ts';
 import type { PromotionPort } from './promotion-port.ts';
 
 export interface LaterReignOptions {
@@ -32,6 +38,12 @@ export interface LaterReignOptions {
   readonly onNone: () => Promise<void>;
 }
 
+/** A reign that is said to have begun. */
+export interface LaterClaim extends PrimaryClaim {
+  /** Whoever began it has answered that it is the primary no more: it has promised another reign since. */
+  readonly isOver: boolean;
+}
+
 const EVERY_MS = 1_000;
 const CALL_MS = 5_000;
 
@@ -39,6 +51,8 @@ export class LaterReign {
   readonly #options: LaterReignOptions;
   #timer: Timer | undefined;
   #reign = 0;
+  /** Whoever was asked last said that it is the primary no more. */
+  #over: Pick<PrimaryClaim, 'datacenter' | 'epoch'> | undefined;
 
   constructor(options: LaterReignOptions) {
     this.#options = options;
@@ -57,12 +71,15 @@ export class LaterReign {
   }
 
   /** Who is said to have begun a later reign than the own log knows of. */
-  claimed(): PrimaryClaim | undefined {
+  claimed(): LaterClaim | undefined {
     const { claim, datacenter, port } = this.#options;
     const told = claim();
     if (told === undefined || told.datacenter === datacenter) return undefined;
     const state = port.state();
-    return state !== undefined && told.epoch > state.epoch ? told : undefined;
+    if (state === undefined || told.epoch <= state.epoch) return undefined;
+    const over = this.#over;
+    const isOver = over?.datacenter === told.datacenter && over.epoch === told.epoch;
+    return { ...told, isOver };
   }
 
   /** Looks now. Whether the own log was told of a later reign. */
@@ -81,8 +98,11 @@ export class LaterReign {
         hops: 0,
         datacenter: claim.datacenter,
       };
-      const bytes = await call(address, request).catch(() => undefined);
+      const bytes = await call(address, request).catch((error: unknown) => {
+        this.#noteOver(claim, error);
+      });
       if (bytes === undefined) continue;
+      this.#over = undefined;
       const { epochs, federationId: theirs } = decodeEpochs(bytes);
       // The reigns of another world end none here.
       if (areTwoFederations(federationId(), theirs)) continue;
@@ -94,6 +114,12 @@ export class LaterReign {
       return true;
     }
     return false;
+  }
+
+  #noteOver({ datacenter, epoch }: PrimaryClaim, error: unknown): void {
+    const isRefused =
+      error instanceof RpcError && error.refusal?.code === PROMOTION_REFUSAL.refused;
+    if (isRefused) this.#over = { datacenter, epoch };
   }
 
   #await(reign: number): void {

@@ -16,7 +16,7 @@ import { areTwoFederations } from '../refuse-outsiders.ts';
 import { type AskLeaderOptions, askLeader } from './ask-leader.ts';
 import { isFurther } from './ballot.ts';
 import { Candidacy, type Promoted } from './candidacy.ts';
-import { LaterReign } from './later-reign.ts';
+import { type LaterClaim, LaterReign } from './later-reign.ts';
 import {
   decodeAsk,
   decodeEpochsAsk,
@@ -201,7 +201,8 @@ export class Promotion {
       if (await this.#laterReign.look()) return;
       const claim = this.#laterReign.claimed();
       if (claim !== undefined) {
-        throw refused(`${claim.datacenter} has begun epoch ${claim.epoch}, and does not answer`);
+        const why = claim.isOver ? 'is the primary no more' : 'does not answer';
+        throw refused(`${claim.datacenter} has begun epoch ${claim.epoch}, and ${why}`);
       }
       const told = this.#options.claim();
       // It has lost that itself: whoever has it goes on.
@@ -222,7 +223,7 @@ export class Promotion {
   }
 
   /** Who is said to have begun a later reign, where the own datacenter still takes itself for the primary. */
-  outrunBy(): PrimaryClaim | undefined {
+  outrunBy(): LaterClaim | undefined {
     const claim = this.#laterReign.claimed();
     if (claim === undefined) return undefined;
     return this.#options.port.state()?.isPrimary === true ? claim : undefined;

@@ -2,6 +2,7 @@
 // outrun primary, or one of the two, wrote now would have to be set apart. Which of the two goes on, a person says.
 
 import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
+import type { LaterClaim } from '../../../cluster/federation/promotion/later-reign.ts';
 import { AclError } from '../../acl/error.ts';
 
 /** Undefined where there is no reason. */
@@ -13,8 +14,11 @@ export function nothingWritten(why: string | undefined): AclError | undefined {
 /** That `datacenter` is outrun by that one, and what to do about it. */
 export function outrunText(
   datacenter: string,
-  { datacenter: later, epoch }: Pick<PrimaryClaim, 'datacenter' | 'epoch'>,
+  { datacenter: later, epoch, isOver }: Pick<LaterClaim, 'datacenter' | 'epoch' | 'isOver'>,
 ): string {
+  if (isOver) {
+    return `datacenter ${later} is said to have begun epoch ${epoch}, and is the primary no more: \`Closed\` of \`conclave operator primary\`, asked at ${later}, says how it goes on`;
+  }
   return `datacenter ${later} is said to have begun epoch ${epoch}; ${datacenter} follows it when it can be asked. If ${later} is gone, \`conclave operator promote ${datacenter} --election\` makes ${datacenter} the primary again`;
 }
 

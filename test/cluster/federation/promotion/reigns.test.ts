@@ -325,6 +325,26 @@ t.test(
   },
 );
 
+t.test('renewal: whom nobody can follow any more is said to be over', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  world.cuts.add('dc2 dc1');
+  await world.time.result(two.promotion.elect());
+  // It promised dc1 the next one, and dc1 began that, and lost it with its disks.
+  Object.assign(two, { maxEpoch: 3, votedFor: 'dc1' });
+  const heard = { datacenter: 'dc2', epoch: 2 };
+  world.cuts.add('dc1 dc2');
+  await world.time.result(one.promotion.onNewerEpoch(3));
+  test.match(one.promotion.outrunBy(), { ...heard, isOver: false }, 'nobody has answered');
+  world.cuts.clear();
+  await world.time.result(one.promotion.onNewerEpoch(3));
+  test.match(one.promotion.outrunBy(), { ...heard, isOver: true });
+  test.same([one.state().epoch, one.maxEpoch], [1, 1], 'only a person passes over it');
+  await world.time.result(two.promotion.elect());
+  await world.time.result(one.promotion.onNewerEpoch(4));
+  test.same([one.isPrimary, two.isPrimary], [false, true]);
+  test.same(world.violations, []);
+});
+
 t.test('force: who was outrun is forced where nobody is left to elect it', async (test) => {
   const { world, two, one } = await outrun({ hasBegun: true });
   one.isUp = false;

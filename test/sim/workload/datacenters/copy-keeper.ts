@@ -33,6 +33,7 @@ export const MARKS = {
   putBackPrimary: 'the disks of the primary were put back to a copy',
   closed: 'a primary said that others have more of its reign than it has',
   nobody: 'nobody was primary, because the last one had lost its reign',
+  referred: 'who is primary no more said how it goes on',
   goneOn: 'the datacenter was elected that a primary had named',
 } as const;
 
@@ -51,6 +52,8 @@ const LINE_MAX_MS = 150;
 const SAID: readonly number[] = [200, 400, 503, 504];
 const NAMED =
   /: its data folders are of an earlier day\. `conclave operator promote (\S+) --election`, asked at \1, /;
+/** Whoever began the last reign that is heard of says more. */
+const SAYS_MORE = /`Closed` of `conclave operator primary`, asked at (\S+), says how it goes on$/;
 /** Where nobody has anything of the reign that was lost. */
 const TAKEN_BACK = /`conclave operator promote (\S+) --election` takes it back$/;
 
@@ -160,19 +163,32 @@ export class CopyKeeper {
 
   /** Does what it says is to be done. */
   async #heed(leader: SimHost, mark: string): Promise<void> {
-    const { group, sites, world } = this.#options;
-    const said = await this.#ask(leader, { method: 'GET' });
-    if (said?.status !== 200) return;
-    const { Closed: closed } = JSON.parse(said.text) as { readonly Closed: string };
+    const { world } = this.#options;
+    const first = await this.#closedAt(leader);
+    const referred = this.#leaderOf(SAYS_MORE.exec(first)?.[1]);
+    const closed = referred === undefined ? first : await this.#closedAt(referred);
     const named = NAMED.exec(closed)?.[1] ?? TAKEN_BACK.exec(closed)?.[1];
     if (named === undefined) return;
-    world.trace.mark(mark);
-    const site = sites.find((_, place) => siteName(place) === named);
-    const asked = site && group.leader(site.hosts);
+    world.trace.mark(referred === undefined ? mark : MARKS.referred);
+    const asked = this.#leaderOf(named);
     if (asked === undefined) return;
     const body = { Datacenter: named, Mode: 'election' };
     const moved = await this.#ask(asked, { method: 'PUT', body });
     if (moved?.status === 200) world.trace.mark(MARKS.goneOn);
+  }
+
+  /** Why the datacenter of this leader writes nothing, as it says; empty where it does, or does not answer. */
+  async #closedAt(leader: SimHost): Promise<string> {
+    const said = await this.#ask(leader, { method: 'GET' });
+    if (said?.status !== 200) return '';
+    const { Closed: closed } = JSON.parse(said.text) as { readonly Closed: string };
+    return closed;
+  }
+
+  #leaderOf(name: string | undefined): SimHost | undefined {
+    const { group, sites } = this.#options;
+    const site = sites.find((_, place) => siteName(place) === name);
+    return site && group.leader(site.hosts);
   }
 
   async #ask(
