@@ -62,7 +62,6 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     addressesOf,
     claim: () => undefined,
     heardEpoch: () => 0,
-    epochOfRemoved: () => 0,
     isRivalled: () => false,
     passesOver: () => undefined,
     ahead: () => [],

@@ -152,6 +152,16 @@ const SAVED: readonly {
       ...{ clientCount: 1, keepsAll: true },
     },
   },
+  // Of a datacenter that was forced behind a cut one of those had heard who elected another one: both began one epoch.
+  {
+    seed: 2_002_124,
+    subject: 'datacenters',
+    cuts: {
+      ...{ ...WHOLE, only: [0, 1, 2, 12, 14, 24, 25, 26, 28, 29, 51] },
+      ...{ clientCount: 1, safetyMs: 32_464 },
+    },
+    siteCount: 5,
+  },
 ];
 
 const SNAPSHOT_SEED = 503;

@@ -175,13 +175,8 @@ export class Directory {
   /** The latest that anybody has told of, those that were removed too; 0 while nobody has. */
   latestEpoch(): number {
     this.#forgetOld();
-    return Math.max(latestIn(this.#reignsIn(this.#known)), this.epochOfRemoved());
-  }
-
-  /** The latest that those who were removed have told of; 0 while none has. */
-  epochOfRemoved(): number {
-    this.#forgetOld();
-    return latestIn(this.#reignsIn(this.#stillRemoved()));
+    const all = [this.#known, this.#stillRemoved()];
+    return Math.max(...all.map((records) => latestIn(this.#reignsIn(records))));
   }
 
   /** The leader of the own datacenter writes its record anew. */

@@ -66,8 +66,6 @@ export interface PromotionOptions
   readonly claim: () => PrimaryClaim | undefined;
   /** The latest epoch that anybody has told of, those that were removed too; 0 while nobody has. */
   readonly heardEpoch: () => number;
-  /** The latest epoch that those who were removed have told this server of; 0 while none has. */
-  readonly epochOfRemoved: () => number;
   /** Whether another one is said to have begun that epoch of this datacenter, too. */
   readonly isRivalled: (epoch: number) => boolean;
   /**
@@ -298,7 +296,7 @@ export class Promotion {
   }
 
   async #onPromise({ from, payload }: RpcRequest): Promise<Uint8Array> {
-    const { datacenter, epochOfRemoved, port } = this.#options;
+    const { datacenter, heardEpoch, port } = this.#options;
     const ask = decodeAsk(payload);
     if (ask.candidate !== from.datacenter) {
       const says = `${from.datacenter} asks for a promise to ${ask.candidate}`;
@@ -312,10 +310,12 @@ export class Promotion {
       const wayOn = wayOnWithout(passesOver, datacenter, state);
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, `${says}: ${wayOn}`);
     }
-    // A candidate may have heard nothing of whom nobody listens to.
-    const takenEpoch = ask.isTrial ? Math.max(maxEpoch, epochOfRemoved()) : maxEpoch;
+    // The candidate may have heard nothing of whoever has begun it.
+    const begunEpoch = heardEpoch();
+    const takenEpoch = Math.max(maxEpoch, begunEpoch);
+    const isRefused = passesOver !== undefined || begunEpoch >= ask.epoch;
     const answer =
-      ask.isTrial || passesOver !== undefined
+      ask.isTrial || isRefused
         ? { isGranted: ask.isTrial && port.mayPromise(ask), cursor, maxEpoch: takenEpoch }
         : await this.#promise(ask);
     if (!ask.isTrial) {

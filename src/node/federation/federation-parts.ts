@@ -430,7 +430,6 @@ export class FederationParts {
       addressesOf: (datacenter) => this.view.addressesOf(datacenter),
       claim: () => this.gossip.directory.primary(),
       heardEpoch: () => this.gossip.directory.latestEpoch(),
-      epochOfRemoved: () => this.gossip.directory.epochOfRemoved(),
       isRivalled: (epoch) =>
         epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
       passesOver: () => this.#passesOver(),

@@ -99,7 +99,6 @@ export class Datacenter implements PromotionPort {
       heardEpoch: () => {
         return Math.max(this.toldEpoch, this.hasHeard ? world.latest.epochs.at(-1)!.epoch : 0);
       },
-      epochOfRemoved: () => this.toldEpoch,
       isRivalled: (epoch) => {
         const isRival = (each: Datacenter): boolean =>
           each !== this &&

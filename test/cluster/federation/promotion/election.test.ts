@@ -164,7 +164,7 @@ t.test(
   },
 );
 
-t.test('election: begins behind what one that was removed has told others', async (test) => {
+t.test('election: begins behind what others alone were told of', async (test) => {
   for (const isForced of [false, true]) {
     const { world, one, two, three } = threeDatacenters();
     one.isUp = false;
@@ -180,6 +180,22 @@ t.test('election: begins behind what one that was removed has told others', asyn
     test.same([two.maxEpoch, three.maxEpoch], [1, 1], 'nothing is given up');
     test.equal((await world.time.result(two.promotion.force(5))).epoch, 5);
   }
+});
+
+t.test('election: nobody promises an epoch that is said to have begun', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  one.isUp = false;
+  // Whom somebody forced behind a cut is heard in this very moment, and not by the candidate.
+  two.promiseFirst = () => {
+    three.toldEpoch = 2;
+  };
+  test.match(
+    await refusalOf(world, two.promotion.elect()),
+    /^undecided: epoch 2 does not begin: .*dc3 does not promise \(.* knows of epoch 2\)/,
+  );
+  test.same([three.maxEpoch, two.isPrimary], [1, false]);
+  test.equal((await world.time.result(two.promotion.elect())).epoch, 3);
+  test.same(world.violations, []);
 });
 
 t.test(

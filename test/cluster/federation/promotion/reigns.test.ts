@@ -304,7 +304,7 @@ t.test(
     two.trimmedSeq = 11;
     test.match(
       await refusalOf(world, one.promotion.elect()),
-      /^refused: there is no majority: dc2 does not promise \(at 2\.12, knows of epoch 2\); dc3 does not/,
+      /^refused: there is no majority: dc2 does not promise \(at 2\.12, knows of epoch 3\); dc3 does not/,
       'another one lacks what dc2 has',
     );
     const { epoch, promises } = await world.time.result(two.promotion.elect());
