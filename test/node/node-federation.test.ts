@@ -309,6 +309,39 @@ t.test('gone back: what it has lost counts behind its promise to itself, too', a
   t.equal(await admitted(), 'let through');
 });
 
+t.test('gone back: behind its promise to itself another leader hears of that anew', async (t) => {
+  const { asks, clock, federation, harness, warnings } = await aPrimaryOfThree(t, false);
+  const federationId = 'fed';
+  await harness.one({ type: 'federation.adopt', federationId });
+  const at = harness.machine.cursor()!;
+  await harness.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc2', at });
+  federation.onReignOver();
+  federation.onReign(2);
+  /** Why it begins nothing by itself, a second or two later. */
+  const triedAgain = async (): Promise<string> => {
+    warnings.length = 0;
+    clock.advance(2_000);
+    await settled();
+    return warnings.join();
+  };
+  t.match(await triedAgain(), /dc2 has just begun, and waits a moment to hear dc3, dc4/);
+  t.match(await triedAgain(), /there is no majority/, 'it has waited for that');
+  const from = { ...FROM, federationId };
+  const told = async (cursor: GlobalCursor): Promise<void> => {
+    const hello = { federationId, clusterId: 'c3', term: 1, cursor, maxEpoch: 2, level: 9 };
+    await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }), from);
+  };
+  const elected = () =>
+    federation.promotion.elect().then(undefined, (error: Error) => error.message);
+  await told({ ...at, seq: at.seq + 3 });
+  t.match(await triedAgain(), /dc3 has 1\.\d+ of this reign, and dc2, which wrote that/);
+  t.match(await elected(), /dc3 has what dc2 wrote and has lost/);
+  await told({ ...at, epoch: 2 });
+  t.match(await triedAgain(), /dc3 has 2\.\d+: that reign has begun/);
+  await told(at);
+  t.match(await triedAgain(), /there is no majority/);
+});
+
 t.test('outrun: by whoever has something of a reign, nobody begins beside that', async (t) => {
   const { asks, harness, warnings } = await aPrimaryOfThree(t);
   const federationId = 'fed';

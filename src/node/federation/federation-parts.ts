@@ -16,6 +16,7 @@ import type { Member } from '../../../cluster/member/group-member.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import { GLOBAL_LOG_LEVEL, levelOfEntry } from '../../state/commands/feature-levels.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
+import { isRenewingIn } from '../../state/global-log/election.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
 import { decodeEntry } from '../../state/global-log/global-entry.ts';
 import { FIRST_EPOCH } from '../../state/global-log/replication.ts';
@@ -129,6 +130,13 @@ export class FederationParts {
     return this.#reign.term() !== undefined;
   }
 
+  /** Whether this server leads the primary, or the one that was it and has promised itself the next reign. */
+  get mayLead(): boolean {
+    const replication = this.#options.machine.replication();
+    const isRenewing = replication !== undefined && isRenewingIn(replication);
+    return this.isReigning && (this.view.isPrimary || isRenewing);
+  }
+
   /** Whose promises count, where this server leads the primary. */
   ledVoters(): readonly string[] | undefined {
     return this.isReigning && this.view.isPrimary ? this.view.voters() : undefined;
@@ -170,7 +178,7 @@ export class FederationParts {
     return new FirstHearing({
       ...{ clock: platform.clock, datacenter },
       others: () => {
-        const listed = this.ledVoters() === undefined ? [] : machine.replication()!.datacenters;
+        const listed = this.mayLead ? (machine.replication()?.datacenters ?? []) : [];
         return listed.flatMap(({ name, isRemoved }) =>
           name === datacenter || isRemoved === true ? [] : [name],
         );

@@ -11,7 +11,7 @@ export interface FirstHearingOptions {
   readonly clock: Clock;
   /** The own one. */
   readonly datacenter: string;
-  /** Those that the log lists, where this server leads the primary; else none. */
+  /** Those that the log lists, where this server leads the primary, or may by itself begin a reign; else none. */
   readonly others: () => readonly string[];
   /** Whether it was heard in this reign. */
   readonly isHeard: (datacenter: string) => boolean;
@@ -43,7 +43,7 @@ export class FirstHearing {
     this.#headSeq = seq;
   }
 
-  /** A reign of this server has begun, of a datacenter that was the primary before. */
+  /** A reign of this server has begun, of a datacenter that was the primary before, and may be by itself. */
   begin(): void {
     const nowMs = this.#options.clock.monotonicMs();
     this.#untilMs = this.#hasSeenWrites ? nowMs : nowMs + WAIT_MS;
