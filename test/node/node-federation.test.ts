@@ -343,7 +343,7 @@ t.test('gone back: behind its promise to itself another leader hears of that ane
 });
 
 t.test('outrun: by whoever has something of a reign, nobody begins beside that', async (t) => {
-  const { asks, harness, warnings } = await aPrimaryOfThree(t);
+  const { asks, federation, harness, warnings } = await aPrimaryOfThree(t);
   const federationId = 'fed';
   await harness.one({ type: 'federation.adopt', federationId });
   const at = harness.machine.cursor()!;
@@ -357,6 +357,18 @@ t.test('outrun: by whoever has something of a reign, nobody begins beside that',
   };
   t.match(await saysWhy(at), /there is no majority/, 'it has promised one, and no more');
   t.match(await saysWhy({ ...at, epoch: 2 }), /dc3 has 2\.\d+: that reign has begun/);
+  const begun = /dc3 has 2\.\d+: that reign has begun.* promote dc3 .* promote dc2 --election`/;
+  t.match(federation.closedBecause()?.message, begun, 'what it wrote would be set apart');
+  const change = { type: 'policy.set', presence: 'create', policy: aPolicy(1) } as const;
+  await t.rejects(federation.admit(change, settled), begun);
+  await t.rejects(federation.promotion.handOver('dc4'), begun);
+  t.equal(federation.promotion.nextEpoch(), 3);
+  await saysWhy(at);
+  t.equal(federation.closedBecause(), undefined, 'it has lost that');
+  await saysWhy({ ...at, epoch: 2 });
+  await harness.one({ type: 'epoch.promise', epoch: 3, candidate: 'dc3', at });
+  t.equal(federation.closedBecause()?.code, 'not-primary', 'which leads to who is');
+  await federation.admit(change, settled);
 });
 
 t.test('outrun: nobody begins by itself before it has heard the others', async (t) => {

@@ -362,7 +362,7 @@ export class FeedServer {
     return [...this.#ahead]
       .filter(([, each]) => each.isBeyond === isBeyond)
       .map(([datacenter, { cursor }]) => ({ datacenter, cursor }))
-      .sort((one, other) => other.cursor.seq - one.cursor.seq);
+      .sort(({ cursor: one }, { cursor: other }) => other.epoch - one.epoch || other.seq - one.seq);
   }
 
   /**

@@ -210,6 +210,8 @@ export class FederationParts {
       nothingWritten(this.reigns.rivalText()) ??
       this.beginning.refusal() ??
       nothingWritten(this.reigns.lostHereText()) ??
+      // Who is no primary any more says who is.
+      nothingWritten(this.view.isPrimary ? this.reigns.begunText() : undefined) ??
       this.hearing.refusal() ??
       this.lease.refusal();
     const mayForceOut = (each: string) => this.#mayForceOut(each);
@@ -226,7 +228,10 @@ export class FederationParts {
     return this.hearing.refusal() === undefined;
   }
 
-  /** Why a reign that this datacenter began by itself would pass over what others have; undefined where none would. */
+  /**
+   * Why a reign that this datacenter began by itself, or gave away, would pass over what others have; undefined where
+   * none would.
+   */
   #passesOver(): string | undefined {
     const known = this.reigns.rivalText() ?? this.reigns.lostHereText();
     return known ?? this.hearing.refusal()?.message ?? this.reigns.begunText();
@@ -437,7 +442,7 @@ export class FederationParts {
       federationId: () => this.#federationId,
       addressesOf: (datacenter) => this.view.addressesOf(datacenter),
       claim: () => this.gossip.directory.primary(),
-      heardEpoch: () => this.gossip.directory.latestEpoch(),
+      heardEpoch: () => Math.max(this.gossip.directory.latestEpoch(), this.reigns.begunEpoch()),
       epochOfRemoved: () => this.gossip.directory.epochOfRemoved(),
       isRivalled: (epoch) =>
         epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
@@ -457,8 +462,7 @@ export class FederationParts {
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
     await this.gossip.hearAll();
-    const passedOver =
-      this.reigns.outrunText() ?? this.reigns.rivalText() ?? this.reigns.lostHereText();
+    const passedOver = this.reigns.outrunText() ?? this.#passesOver();
     if (passedOver !== undefined) return passedOver;
     return leftBehindBy(successor, {
       own: plan.datacenter,
