@@ -43,10 +43,13 @@ export class FirstHearing {
     this.#headSeq = seq;
   }
 
-  /** A reign of this server has begun, of a datacenter that was the primary before, and may be by itself. */
-  begin(): void {
+  /**
+   * A reign of this server has begun, of the primary, or of a datacenter that was it and may be again by itself: what
+   * came to that since the start of this server may be what others gave back.
+   */
+  begin({ isPrimary }: { readonly isPrimary: boolean }): void {
     const nowMs = this.#options.clock.monotonicMs();
-    this.#untilMs = this.#hasSeenWrites ? nowMs : nowMs + WAIT_MS;
+    this.#untilMs = isPrimary && this.#hasSeenWrites ? nowMs : nowMs + WAIT_MS;
   }
 
   /** Why nothing global may be written yet; undefined when it may. Another try, soon, may work. */
