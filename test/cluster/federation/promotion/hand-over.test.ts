@@ -135,6 +135,10 @@ t.test('hand-over: a successor that dies behind the promise is asked again', asy
     'refused: dc1 is not the primary: it has promised epoch 2 to dc2',
   );
   two.startFirst = () => true;
+  // The disks of dc2 are put back, and who follows what it had begun does not reach it.
+  one.passesOver = 'dc3 has 2.11: that reign has begun';
+  test.equal(await refusalOf(world, one.promotion.handOver('dc2')), `refused: ${one.passesOver}`);
+  one.passesOver = undefined;
   test.equal(await world.time.result(one.promotion.handOver('dc2')), 3);
   test.same([one.isPrimary, two.isPrimary], [false, true]);
   one.follow(two, 100);
