@@ -259,13 +259,16 @@ export class Promotion {
       // Whoever is promised an epoch had everything then, and is asked again whether it is there. Whoever is away, or
       // far behind, keeps no write waiting.
       const mustCatchUp = successor === undefined;
-      const leftBehind = mustCatchUp ? await port.leftBehindBy(to) : this.#options.passesOver();
+      const leftBehind = mustCatchUp ? await port.leftBehindBy(to) : undefined;
       if (leftBehind !== undefined) throw refused(leftBehind);
       if (mustCatchUp) await this.#awaitAck(to, state.cursor.seq, this.#timing.catchUpMs);
       const release = port.seal();
       try {
         const cursor = await port.settled();
         if (mustCatchUp) await this.#awaitAck(to, cursor.seq, this.#timing.restMs);
+        // As it has been heard by now.
+        const passesOver = this.#options.passesOver();
+        if (passesOver !== undefined) throw refused(passesOver);
         const answer = await askLeader(this.#options, {
           datacenter: to,
           method: PROMOTION_METHOD.take,

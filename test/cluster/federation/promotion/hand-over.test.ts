@@ -196,6 +196,18 @@ t.test('hand-over: passes over nothing that the primary has lost', async (test) 
   }
 });
 
+t.test('hand-over: nor over what is heard while it waits for its successor', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  const following = setImmediateLoop(world, () => {
+    if (two.cursor.seq === 9) one.passesOver = 'dc3 has 2.11: that reign has begun';
+    two.follow(one, 1);
+  });
+  const refused = await refusalOf(world, one.promotion.handOver('dc2'));
+  following.stop();
+  test.equal(refused, `refused: ${one.passesOver}`);
+  test.same([two.cursor.seq, one.isPrimary, one.sealCount, two.maxEpoch], [10, true, 0, 1]);
+});
+
 t.test('hand-over: a successor that is not where the primary is refuses', async (test) => {
   const { world, one, two } = threeDatacenters();
   one.ackedSeqs.set('dc2', 10);
