@@ -22,7 +22,7 @@ function aServer(...others: readonly string[]) {
 t.test('first hearing: nothing is written before all that are listed were heard', (t) => {
   const { clock, heard, hearing, refusal } = aServer('dc2', 'dc3');
   t.equal(refusal(), undefined, 'what a reign begins with is written');
-  hearing.begin({ isPrimary: true });
+  hearing.begin();
   heard.add('dc2');
   t.match(refusal()?.message, /dc1 has just begun, and waits a moment to hear dc3$/);
   t.ok(refusal() instanceof LeaderAway, 'it is tried again');
@@ -38,16 +38,18 @@ t.test('first hearing: nothing is written before all that are listed were heard'
 
 t.test('first hearing: nobody waits who is alone, or has seen something written', (t) => {
   const alone = aServer();
-  alone.hearing.begin({ isPrimary: true });
+  alone.hearing.begin();
   t.equal(alone.refusal(), undefined);
   const restarted = aServer('dc2');
   restarted.state.hasCaughtUp = true;
   restarted.state.headSeq = 8;
   restarted.hearing.look();
-  restarted.hearing.begin({ isPrimary: true });
+  restarted.hearing.begin();
   t.equal(restarted.refusal(), undefined, 'whoever led then had heard the others');
-  restarted.hearing.begin({ isPrimary: false });
-  t.not(restarted.refusal(), undefined, 'others may have given it, and have more');
+  const awaits = 'datacenter dc1 has just begun, and waits a moment to hear dc2';
+  t.equal(restarted.hearing.awaits(), awaits, 'which says nothing of what they have begun since');
+  restarted.clock.advance(2_500);
+  t.equal(restarted.hearing.awaits(), undefined);
   t.end();
 });
 
@@ -55,17 +57,17 @@ t.test('first hearing: nothing else proves that the others were heard', (t) => {
   const { clock, hearing, refusal, state } = aServer('dc2');
   state.headSeq = 8;
   hearing.look();
-  hearing.begin({ isPrimary: true });
+  hearing.begin();
   t.not(refusal(), undefined, 'not what the log had before this server caught up');
   state.hasCaughtUp = true;
   hearing.look();
   clock.advance(60_000);
   t.equal(refusal(), undefined);
-  hearing.begin({ isPrimary: true });
+  hearing.begin();
   t.not(refusal(), undefined, 'nor an earlier reign in which nothing was written');
   state.headSeq = 9;
   hearing.look();
-  hearing.begin({ isPrimary: true });
+  hearing.begin();
   t.equal(refusal(), undefined);
   t.end();
 });

@@ -372,23 +372,37 @@ t.test('outrun: by whoever has something of a reign, nobody begins beside that',
 });
 
 t.test('outrun: nobody begins by itself before it has heard the others', async (t) => {
-  const { asks, clock, federation, harness, warnings } = await aPrimaryOfThree(t, false);
-  federation.onReignOver();
-  federation.onReign(2);
-  const cursor = harness.machine.cursor()!;
-  const hello = { federationId: '', clusterId: 'c3', term: 1, cursor, maxEpoch: 2, level: 9 };
-  await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }));
-  await settled();
-  const says = /dc2 has just begun, and waits a moment to hear dc3, dc4/;
-  t.match(warnings.join(), says);
-  const removed = () => {
-    const remove = { name: 'dc4', majoritySeq: 0, isForced: true } as const;
-    const letThrough = () => Promise.resolve('let through');
-    return federation.admit({ type: 'datacenter.remove', ...remove }, letThrough);
-  };
-  await t.rejects(removed(), says, 'nor does an operator who takes others for lost');
-  clock.advance(2_500);
-  t.equal(await removed(), 'let through');
+  for (const hasSeenWrites of [false, true]) {
+    const before = await aPrimaryOfThree(t, hasSeenWrites);
+    const { asks, clock, federation, harness, warnings } = before;
+    federation.onReignOver();
+    federation.onReign(2);
+    const federationId = 'fed';
+    await harness.one({ type: 'federation.adopt', federationId });
+    const cursor = harness.machine.cursor()!;
+    const tells = async (at: GlobalCursor): Promise<void> => {
+      const told = { federationId, clusterId: 'c3', term: 1, cursor: at, maxEpoch: 2, level: 9 };
+      const from = { ...FROM, federationId };
+      await asks(FEED_METHOD.hello, encodeHello({ ...told, isWitness: false }), from);
+      await settled();
+    };
+    await tells(cursor);
+    const says = /dc2 has just begun, and waits a moment to hear dc3, dc4/;
+    t.match(warnings.join(), says);
+    const removed = () => {
+      const remove = { name: 'dc4', majoritySeq: 0, isForced: true } as const;
+      const letThrough = () => Promise.resolve('let through');
+      return federation.admit({ type: 'datacenter.remove', ...remove }, letThrough);
+    };
+    const what = 'nor does an operator who takes others for lost';
+    if (!hasSeenWrites) await t.rejects(removed(), says, what);
+    const handed = federation.promotion.handOver('dc4').catch((error: Error) => error.message);
+    await settled();
+    await tells({ ...cursor, epoch: 2 });
+    clock.advance(2_500);
+    t.match(await handed, /dc3 has 2\.\d+: that reign has begun/, 'it is not given away, either');
+    t.equal(await removed(), 'let through');
+  }
 });
 
 t.test('outrun: a hand-over passes over no reign that is said to have begun', async (t) => {

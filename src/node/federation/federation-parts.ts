@@ -234,7 +234,7 @@ export class FederationParts {
    */
   #passesOver(): string | undefined {
     const known = this.reigns.rivalText() ?? this.reigns.lostHereText();
-    return known ?? this.hearing.refusal()?.message ?? this.reigns.begunText();
+    return known ?? this.hearing.awaits() ?? this.reigns.begunText();
   }
 
   #newBeginning(): GlobalLogBeginning {
@@ -461,7 +461,7 @@ export class FederationParts {
 
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
-    await this.gossip.hearAll();
+    await Promise.all([this.gossip.hearAll(), this.hearing.over()]);
     const passedOver = this.reigns.outrunText() ?? this.#passesOver();
     if (passedOver !== undefined) return passedOver;
     return leftBehindBy(successor, {

@@ -110,8 +110,7 @@ export class NodeFederation implements Federation {
   onReign(term: number): void {
     this.#reign = term;
     // Who becomes the primary later has more than those who made it that.
-    const { isPrimary } = this;
-    if (this.#parts.mayLead) this.#parts.hearing.begin({ isPrimary });
+    if (this.#parts.mayLead) this.#parts.hearing.begin();
     this.#parts.slots.start();
     this.#parts.promotion.start();
     this.#look();
