@@ -3,7 +3,7 @@
 // all that the log lists have been heard: writes wait for that, as for a leader, and not for long. A server that has
 // seen some of it written since its start waits for nobody: whoever led then had heard the others, or waited for them.
 // That somebody led proves nothing: it may have been told that it has lost what they have, and was closed. Nor do
-// writes that were seen for who begins a reign by itself, or gives one away: what others have begun since is beside them.
+// writes that were seen, for who begins a reign by itself, or gives one away: others may have begun one since.
 
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import { LeaderAway } from '../../service/remote.ts';
