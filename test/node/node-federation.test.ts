@@ -342,6 +342,19 @@ t.test('gone back: behind its promise to itself another leader hears of that ane
   t.match(await triedAgain(), /there is no majority/);
 });
 
+t.test('outrun: whoever has heard all waits for none behind its promise to itself', async (t) => {
+  const { clock, federation, follows, harness, warnings } = await aPrimaryOfThree(t, false);
+  federation.onReignOver();
+  federation.onReign(2);
+  for (const each of ['dc3', 'dc4']) await follows(each);
+  t.equal(federation.closedBecause(), undefined);
+  const at = harness.machine.cursor()!;
+  await harness.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc2', at });
+  clock.advance(2_000);
+  await settled();
+  t.match(warnings.join(), /there is no majority/);
+});
+
 t.test('outrun: by whoever has something of a reign, nobody begins beside that', async (t) => {
   const { asks, federation, harness, warnings } = await aPrimaryOfThree(t);
   const federationId = 'fed';

@@ -68,7 +68,11 @@ export class FirstHearing {
     const { clock, datacenter, isHeard, others } = this.#options;
     if (clock.monotonicMs() >= this.#untilMs) return undefined;
     const awaited = others().filter((each) => !isHeard(each));
-    if (awaited.length === 0) return undefined;
+    if (awaited.length === 0) {
+      // A promise of this datacenter ends what is known of followers, and not that all were heard.
+      this.#untilMs = 0;
+      return undefined;
+    }
     return `datacenter ${datacenter} has just begun, and waits a moment to hear ${awaited.join(', ')}`;
   }
 
