@@ -31,6 +31,7 @@ import type { RpcCall, RpcCaller, RpcServer } from '../../cluster/transport/tran
 import { acknowledgedLevel } from '../../src/node/federation/acknowledged-level.ts';
 import { NodeFederation } from '../../src/node/federation/node-federation.ts';
 import { ClockWatch } from '../../src/node/reign/clock-watch.ts';
+import { LeaderAway } from '../../src/service/remote.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
@@ -374,6 +375,7 @@ t.test('outrun: by whoever has something of a reign, nobody begins beside that',
   t.match(federation.closedBecause()?.message, begun, 'what it wrote would be set apart');
   const change = { type: 'policy.set', presence: 'create', policy: aPolicy(1) } as const;
   await t.rejects(federation.admit(change, settled), begun);
+  t.ok(federation.closedBecause() instanceof LeaderAway, 'it is tried again');
   await t.rejects(federation.promotion.handOver('dc4'), begun);
   t.equal(federation.promotion.nextEpoch(), 3);
   await saysWhy(at);

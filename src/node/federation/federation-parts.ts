@@ -13,6 +13,7 @@ import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
+import { LeaderAway } from '../../service/remote.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import { GLOBAL_LOG_LEVEL, levelOfEntry } from '../../state/commands/feature-levels.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
@@ -210,12 +211,19 @@ export class FederationParts {
       nothingWritten(this.reigns.rivalText()) ??
       this.beginning.refusal() ??
       nothingWritten(this.reigns.lostHereText()) ??
-      // Who is no primary any more says who is.
-      nothingWritten(this.view.isPrimary ? this.reigns.begunText() : undefined) ??
       this.hearing.refusal() ??
+      this.#begunRefusal() ??
       this.lease.refusal();
     const mayForceOut = (each: string) => this.#mayForceOut(each);
     return new GlobalGate({ view: machine, datacenter, refusal, mayForceOut });
+  }
+
+  /** Others tell whose that is, a moment later; and who is no primary any more says who is. */
+  #begunRefusal(): LeaderAway | undefined {
+    const begun = this.view.isPrimary ? this.reigns.begunText() : undefined;
+    return begun === undefined
+      ? undefined
+      : new LeaderAway({ says: `Nothing was written: ${begun}` });
   }
 
   /**
