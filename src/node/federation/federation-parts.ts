@@ -132,7 +132,7 @@ export class FederationParts {
   }
 
   /** Whether this server leads the primary, or the one that was it and has promised itself the next reign. */
-  get mayLead(): boolean {
+  get leadsLastPrimary(): boolean {
     const replication = this.#options.machine.replication();
     const isRenewing = replication !== undefined && isRenewingIn(replication);
     return this.isReigning && (this.view.isPrimary || isRenewing);
@@ -179,7 +179,7 @@ export class FederationParts {
     return new FirstHearing({
       ...{ clock: platform.clock, datacenter },
       others: () => {
-        const listed = this.mayLead ? (machine.replication()?.datacenters ?? []) : [];
+        const listed = this.leadsLastPrimary ? (machine.replication()?.datacenters ?? []) : [];
         return listed.flatMap(({ name, isRemoved }) =>
           name === datacenter || isRemoved === true ? [] : [name],
         );
