@@ -6,6 +6,7 @@ import { RpcError } from '../../cluster/transport/calls/rpc-error.ts';
 import type { AclError } from '../../src/acl/error.ts';
 import { answeringWith } from '../../src/node/calls/answer-questions.ts';
 import { decodeAnswer, encodeOutput, encodeQuestion } from '../../src/node/calls/call-frames.ts';
+import { CallPlaces } from '../../src/node/calls/call-places.ts';
 import { Forwarding } from '../../src/node/calls/forwarding.ts';
 import { answeringDatacentersWith } from '../../src/node/federation/answer-datacenters.ts';
 import { DatacenterLine, WAIT_QUESTION } from '../../src/node/federation/datacenter-line.ts';
@@ -250,3 +251,15 @@ for (const [name, carry] of CARRIERS) {
     test.equal(await refusedOf(Array.from({ length: 13 }, () => ({}))), 1);
   });
 }
+
+t.test('places: a write finds one, whatever else has taken them, of however few there are', (t) => {
+  const kinds = ['late', 'outside', 'read', 'wait'] as const;
+  const isFull = (countMax: number): boolean => {
+    const places = new CallPlaces(countMax);
+    for (const kind of kinds) while (places.take(kind) !== undefined);
+    return places.take('write') === undefined;
+  };
+  const counts = Array.from({ length: 64 }, (_, before) => before + 1);
+  t.same(counts.filter(isFull), [1, 2, 3, 4], 'each kind has one');
+  t.end();
+});

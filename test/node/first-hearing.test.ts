@@ -29,6 +29,8 @@ t.test('first hearing: nothing is written before all that are listed were heard'
   heard.add('dc3');
   t.equal(refusal(), undefined);
   heard.clear();
+  t.equal(refusal(), undefined, 'all have been heard');
+  hearing.begin();
   clock.advance(2_499);
   t.not(refusal(), undefined);
   clock.advance(1);
@@ -46,6 +48,10 @@ t.test('first hearing: nobody waits who is alone, or has seen something written'
   restarted.hearing.look();
   restarted.hearing.begin();
   t.equal(restarted.refusal(), undefined, 'whoever led then had heard the others');
+  const awaits = 'datacenter dc1 has just begun, and waits a moment to hear dc2';
+  t.equal(restarted.hearing.awaits(), awaits, 'which says nothing of what they have begun since');
+  restarted.clock.advance(2_500);
+  t.equal(restarted.hearing.awaits(), undefined);
   t.end();
 });
 

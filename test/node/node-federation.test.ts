@@ -31,6 +31,7 @@ import type { RpcCall, RpcCaller, RpcServer } from '../../cluster/transport/tran
 import { acknowledgedLevel } from '../../src/node/federation/acknowledged-level.ts';
 import { NodeFederation } from '../../src/node/federation/node-federation.ts';
 import { ClockWatch } from '../../src/node/reign/clock-watch.ts';
+import { LeaderAway } from '../../src/service/remote.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
@@ -309,8 +310,54 @@ t.test('gone back: what it has lost counts behind its promise to itself, too', a
   t.equal(await admitted(), 'let through');
 });
 
+t.test('gone back: behind its promise to itself another leader hears of that anew', async (t) => {
+  const { asks, clock, federation, harness, warnings } = await aPrimaryOfThree(t, false);
+  const federationId = 'fed';
+  await harness.one({ type: 'federation.adopt', federationId });
+  const at = harness.machine.cursor()!;
+  await harness.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc2', at });
+  federation.onReignOver();
+  federation.onReign(2);
+  /** Why it begins nothing by itself, a second or two later. */
+  const triedAgain = async (): Promise<string> => {
+    warnings.length = 0;
+    clock.advance(2_000);
+    await settled();
+    return warnings.join();
+  };
+  t.match(await triedAgain(), /dc2 has just begun, and waits a moment to hear dc3, dc4/);
+  t.match(await triedAgain(), /there is no majority/, 'it has waited for that');
+  const from = { ...FROM, federationId };
+  const told = async (cursor: GlobalCursor): Promise<void> => {
+    const hello = { federationId, clusterId: 'c3', term: 1, cursor, maxEpoch: 2, level: 9 };
+    await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }), from);
+  };
+  const elected = () =>
+    federation.promotion.elect().then(undefined, (error: Error) => error.message);
+  await told({ ...at, seq: at.seq + 3 });
+  t.match(await triedAgain(), /dc3 has 1\.\d+ of this reign, and dc2, which wrote that/);
+  t.match(await elected(), /dc3 has what dc2 wrote and has lost/);
+  await told({ ...at, epoch: 2 });
+  t.match(await triedAgain(), /dc3 has 2\.\d+: that reign has begun/);
+  await told(at);
+  t.match(await triedAgain(), /there is no majority/);
+});
+
+t.test('outrun: whoever has heard all waits for none behind its promise to itself', async (t) => {
+  const { clock, federation, follows, harness, warnings } = await aPrimaryOfThree(t, false);
+  federation.onReignOver();
+  federation.onReign(2);
+  for (const each of ['dc3', 'dc4']) await follows(each);
+  t.equal(federation.closedBecause(), undefined);
+  const at = harness.machine.cursor()!;
+  await harness.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc2', at });
+  clock.advance(2_000);
+  await settled();
+  t.match(warnings.join(), /there is no majority/);
+});
+
 t.test('outrun: by whoever has something of a reign, nobody begins beside that', async (t) => {
-  const { asks, harness, warnings } = await aPrimaryOfThree(t);
+  const { asks, federation, harness, warnings } = await aPrimaryOfThree(t);
   const federationId = 'fed';
   await harness.one({ type: 'federation.adopt', federationId });
   const at = harness.machine.cursor()!;
@@ -324,26 +371,53 @@ t.test('outrun: by whoever has something of a reign, nobody begins beside that',
   };
   t.match(await saysWhy(at), /there is no majority/, 'it has promised one, and no more');
   t.match(await saysWhy({ ...at, epoch: 2 }), /dc3 has 2\.\d+: that reign has begun/);
+  const begun = /dc3 has 2\.\d+: that reign has begun.* promote dc3 .* promote dc2 --election`/;
+  t.match(federation.closedBecause()?.message, begun, 'what it wrote would be set apart');
+  const change = { type: 'policy.set', presence: 'create', policy: aPolicy(1) } as const;
+  await t.rejects(federation.admit(change, settled), begun);
+  t.ok(federation.closedBecause() instanceof LeaderAway, 'it is tried again');
+  await t.rejects(federation.promotion.handOver('dc4'), begun);
+  t.equal(federation.promotion.nextEpoch(), 3);
+  await saysWhy(at);
+  t.equal(federation.closedBecause(), undefined, 'it has lost that');
+  await saysWhy({ ...at, epoch: 2 });
+  await harness.one({ type: 'epoch.promise', epoch: 3, candidate: 'dc3', at });
+  t.equal(federation.closedBecause()?.code, 'not-primary', 'which leads to who is');
+  await federation.admit(change, settled);
 });
 
 t.test('outrun: nobody begins by itself before it has heard the others', async (t) => {
-  const { asks, clock, federation, harness, warnings } = await aPrimaryOfThree(t, false);
-  federation.onReignOver();
-  federation.onReign(2);
-  const cursor = harness.machine.cursor()!;
-  const hello = { federationId: '', clusterId: 'c3', term: 1, cursor, maxEpoch: 2, level: 9 };
-  await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }));
-  await settled();
-  const says = /dc2 has just begun, and waits a moment to hear dc3, dc4/;
-  t.match(warnings.join(), says);
-  const removed = () => {
-    const remove = { name: 'dc4', majoritySeq: 0, isForced: true } as const;
-    const letThrough = () => Promise.resolve('let through');
-    return federation.admit({ type: 'datacenter.remove', ...remove }, letThrough);
-  };
-  await t.rejects(removed(), says, 'nor does an operator who takes others for lost');
-  clock.advance(2_500);
-  t.equal(await removed(), 'let through');
+  for (const hasSeenWrites of [false, true]) {
+    const before = await aPrimaryOfThree(t, hasSeenWrites);
+    const { asks, clock, federation, harness, warnings } = before;
+    federation.onReignOver();
+    federation.onReign(2);
+    const federationId = 'fed';
+    await harness.one({ type: 'federation.adopt', federationId });
+    const cursor = harness.machine.cursor()!;
+    const tells = async (at: GlobalCursor): Promise<void> => {
+      const told = { federationId, clusterId: 'c3', term: 1, cursor: at, maxEpoch: 2, level: 9 };
+      const from = { ...FROM, federationId };
+      await asks(FEED_METHOD.hello, encodeHello({ ...told, isWitness: false }), from);
+      await settled();
+    };
+    await tells(cursor);
+    const says = /dc2 has just begun, and waits a moment to hear dc3, dc4/;
+    t.match(warnings.join(), says);
+    const removed = () => {
+      const remove = { name: 'dc4', majoritySeq: 0, isForced: true } as const;
+      const letThrough = () => Promise.resolve('let through');
+      return federation.admit({ type: 'datacenter.remove', ...remove }, letThrough);
+    };
+    const what = 'nor does an operator who takes others for lost';
+    if (!hasSeenWrites) await t.rejects(removed(), says, what);
+    const handed = federation.promotion.handOver('dc4').catch((error: Error) => error.message);
+    await settled();
+    await tells({ ...cursor, epoch: 2 });
+    clock.advance(2_500);
+    t.match(await handed, /dc3 has 2\.\d+: that reign has begun/, 'it is not given away, either');
+    t.equal(await removed(), 'let through');
+  }
 });
 
 t.test('outrun: a hand-over passes over no reign that is said to have begun', async (t) => {

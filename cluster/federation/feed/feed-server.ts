@@ -55,8 +55,8 @@ export type FeedStanding =
       readonly kind: 'elsewhere';
       readonly addresses: readonly NetAddress[];
       readonly says: string;
-      /** This one leads its datacenter, which is not the primary, or not any more. */
-      readonly isLed?: true;
+      /** It leads the primary of that reign, which a promise has ended, and has nothing of a later one. */
+      readonly ended?: { readonly federationId: string; readonly epoch: number };
     };
 
 export interface FeedServerOptions {
@@ -106,10 +106,12 @@ export class FeedServer {
   readonly #packer: FramePacker;
   readonly #followers = new Map<string, Follower>();
   /**
-   * Those that have more of this reign than this primary, or something of a later one, as their latest leader said. A
-   * datacenter that ends its reign by a promise hears none of them from then on, and goes by what it knew.
+   * Those that have more of this reign than this primary, or something of a later one, as their latest leader said: as
+   * long as the reign is the last one that this datacenter knows of, also behind a promise that has ended it.
    */
   readonly #ahead = new Map<string, Ahead>();
+  /** The epoch of that reign. */
+  #aheadIn: number | undefined;
   /** Datacenters that use too low a level to follow, as they asked last. */
   readonly #behind = new Map<string, Refused>();
   readonly #waiters: AckWaiters;
@@ -140,11 +142,10 @@ export class FeedServer {
   standingChanged(): void {
     const standing = this.#options.standing();
     const epoch = standing.kind === 'primary' ? standing.epoch : undefined;
-    const isPromised = standing.kind === 'elsewhere' && standing.isLed === true;
-    if (epoch !== this.#epoch) {
-      this.#endReign(epoch);
-      if (!isPromised) this.#ahead.clear();
-    }
+    if (epoch !== this.#epoch) this.#endReign(epoch);
+    const last = standing.kind === 'primary' ? standing.epoch : standing.ended?.epoch;
+    if (last !== this.#aheadIn) this.#ahead.clear();
+    this.#aheadIn = last;
     this.#count();
   }
 
@@ -217,7 +218,9 @@ export class FeedServer {
     const hello = decodeHello(payload);
     this.#requireOther(from);
     if (standing.kind === 'elsewhere') {
-      return { kind: 'redirect', addresses: standing.addresses, says: standing.says };
+      const { addresses, ended, says } = standing;
+      if (ended?.federationId === hello.federationId) this.#noteAhead(from, hello, ended.epoch);
+      return { kind: 'redirect', addresses, says };
     }
     const { epoch, federationId } = standing;
     const areKnown = hello.federationId !== '' && federationId !== '';
@@ -359,7 +362,7 @@ export class FeedServer {
     return [...this.#ahead]
       .filter(([, each]) => each.isBeyond === isBeyond)
       .map(([datacenter, { cursor }]) => ({ datacenter, cursor }))
-      .sort((one, other) => other.cursor.seq - one.cursor.seq);
+      .sort(({ cursor: one }, { cursor: other }) => other.epoch - one.epoch || other.seq - one.seq);
   }
 
   /**

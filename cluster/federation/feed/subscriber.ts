@@ -214,13 +214,27 @@ export class Subscriber {
     }
   }
 
+  /**
+   * Whoever wants a snapshot says first where it stands, as everybody does: a primary that has lost what is here, or
+   * that a later reign has outrun, would not know that, write on, and have that taken in the place of what is here.
+   */
   async #hello(reign: Reign, address: NetAddress): Promise<HelloAnswer> {
-    const { clusterId, cursor, federationId, maxEpoch, level, isWitness } = this.#options;
+    const answer = await this.#helloFrom(reign, address, this.#options.cursor());
+    const isToFollow = answer.kind === 'tail' && reign.wantsSnapshot;
+    return isToFollow ? this.#helloFrom(reign, address, undefined) : answer;
+  }
+
+  async #helloFrom(
+    reign: Reign,
+    address: NetAddress,
+    cursor: GlobalCursor | undefined,
+  ): Promise<HelloAnswer> {
+    const { clusterId, federationId, maxEpoch, level, isWitness } = this.#options;
     const payload = encodeHello({
       federationId: federationId(),
       clusterId: clusterId(),
       term: reign.term,
-      cursor: reign.wantsSnapshot ? undefined : cursor(),
+      cursor,
       maxEpoch: maxEpoch(),
       level: level(),
       isWitness: isWitness(),

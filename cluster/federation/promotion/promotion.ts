@@ -69,8 +69,8 @@ export interface PromotionOptions
   /** Whether another one is said to have begun that epoch of this datacenter, too. */
   readonly isRivalled: (epoch: number) => boolean;
   /**
-   * Why a reign that this datacenter began by itself would pass over what others have, and what to do about it;
-   * undefined: nobody is known to have any.
+   * Why a reign that this datacenter began by itself, or gave away, would pass over what others have, and what to do
+   * about it; undefined: nobody is known to have any.
    */
   readonly passesOver: () => string | undefined;
   /** Others that have more of the reigns of this datacenter than it has itself, and up to where. */
@@ -255,16 +255,19 @@ export class Promotion {
         throw refused(`${datacenter} is not the primary${promised ?? ''}`);
       }
       if (to === datacenter) throw refused(`${to} is the primary already`);
-      const leftBehind = successor === undefined ? await port.leftBehindBy(to) : undefined;
-      if (leftBehind !== undefined) throw refused(leftBehind);
       // Whoever is promised an epoch had everything then, and is asked again whether it is there. Whoever is away, or
       // far behind, keeps no write waiting.
       const mustCatchUp = successor === undefined;
+      const leftBehind = mustCatchUp ? await port.leftBehindBy(to) : undefined;
+      if (leftBehind !== undefined) throw refused(leftBehind);
       if (mustCatchUp) await this.#awaitAck(to, state.cursor.seq, this.#timing.catchUpMs);
       const release = port.seal();
       try {
         const cursor = await port.settled();
         if (mustCatchUp) await this.#awaitAck(to, cursor.seq, this.#timing.restMs);
+        // As it has been heard by now.
+        const passesOver = this.#options.passesOver();
+        if (passesOver !== undefined) throw refused(passesOver);
         const answer = await askLeader(this.#options, {
           datacenter: to,
           method: PROMOTION_METHOD.take,

@@ -8,7 +8,10 @@
  */
 export type CallKind = 'write' | 'late' | 'outside' | 'read' | 'wait';
 
-/** Of all places: so many are taken by calls of that kind at most. All kinds but writes leave an eighth together. */
+/**
+ * Of all places: so many are taken by calls of that kind at most, and one in any case. From eight places on all kinds
+ * but writes leave an eighth together.
+ */
 const SHARES: Readonly<Record<CallKind, number>> = {
   write: 1,
   late: 1 / 4,
@@ -33,7 +36,7 @@ export class CallPlaces {
 
   /** Gives what gives the place back, to be called once; undefined where there is none. */
   take(kind: CallKind): (() => void) | undefined {
-    const ofKindMax = Math.ceil(this.#countMax * SHARES[kind]);
+    const ofKindMax = Math.max(1, Math.floor(this.#countMax * SHARES[kind]));
     if (this.count >= this.#countMax || this.#taken[kind] >= ofKindMax) return undefined;
     this.#taken[kind] += 1;
     return () => {

@@ -13,9 +13,11 @@ import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
+import { LeaderAway } from '../../service/remote.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import { GLOBAL_LOG_LEVEL, levelOfEntry } from '../../state/commands/feature-levels.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
+import { isRenewingIn } from '../../state/global-log/election.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
 import { decodeEntry } from '../../state/global-log/global-entry.ts';
 import { FIRST_EPOCH } from '../../state/global-log/replication.ts';
@@ -129,6 +131,13 @@ export class FederationParts {
     return this.#reign.term() !== undefined;
   }
 
+  /** Whether this server leads the primary, or the one that was it and has promised itself the next reign. */
+  get leadsLastPrimary(): boolean {
+    const replication = this.#options.machine.replication();
+    const isRenewing = replication !== undefined && isRenewingIn(replication);
+    return this.isReigning && (this.view.isPrimary || isRenewing);
+  }
+
   /** Whose promises count, where this server leads the primary. */
   ledVoters(): readonly string[] | undefined {
     return this.isReigning && this.view.isPrimary ? this.view.voters() : undefined;
@@ -170,7 +179,7 @@ export class FederationParts {
     return new FirstHearing({
       ...{ clock: platform.clock, datacenter },
       others: () => {
-        const listed = this.ledVoters() === undefined ? [] : machine.replication()!.datacenters;
+        const listed = this.leadsLastPrimary ? (machine.replication()?.datacenters ?? []) : [];
         return listed.flatMap(({ name, isRemoved }) =>
           name === datacenter || isRemoved === true ? [] : [name],
         );
@@ -203,9 +212,18 @@ export class FederationParts {
       this.beginning.refusal() ??
       nothingWritten(this.reigns.lostHereText()) ??
       this.hearing.refusal() ??
+      this.#begunRefusal() ??
       this.lease.refusal();
     const mayForceOut = (each: string) => this.#mayForceOut(each);
     return new GlobalGate({ view: machine, datacenter, refusal, mayForceOut });
+  }
+
+  /** Others tell whose that is, a moment later; and who is no primary any more says who is. */
+  #begunRefusal(): LeaderAway | undefined {
+    const begun = this.view.isPrimary ? this.reigns.begunText() : undefined;
+    return begun === undefined
+      ? undefined
+      : new LeaderAway({ says: `Nothing was written: ${begun}` });
   }
 
   /**
@@ -218,10 +236,13 @@ export class FederationParts {
     return this.hearing.refusal() === undefined;
   }
 
-  /** Why a reign that this datacenter began by itself would pass over what others have; undefined where none would. */
+  /**
+   * Why a reign that this datacenter began by itself, or gave away, would pass over what others have; undefined where
+   * none would.
+   */
   #passesOver(): string | undefined {
     const known = this.reigns.rivalText() ?? this.reigns.lostHereText();
-    return known ?? this.hearing.refusal()?.message ?? this.reigns.begunText();
+    return known ?? this.hearing.awaits() ?? this.reigns.begunText();
   }
 
   #newBeginning(): GlobalLogBeginning {
@@ -429,7 +450,7 @@ export class FederationParts {
       federationId: () => this.#federationId,
       addressesOf: (datacenter) => this.view.addressesOf(datacenter),
       claim: () => this.gossip.directory.primary(),
-      heardEpoch: () => this.gossip.directory.latestEpoch(),
+      heardEpoch: () => Math.max(this.gossip.directory.latestEpoch(), this.reigns.begunEpoch()),
       isRivalled: (epoch) =>
         epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
       passesOver: () => this.#passesOver(),
@@ -447,9 +468,8 @@ export class FederationParts {
 
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
-    await this.gossip.hearAll();
-    const passedOver =
-      this.reigns.outrunText() ?? this.reigns.rivalText() ?? this.reigns.lostHereText();
+    await Promise.all([this.gossip.hearAll(), this.hearing.over()]);
+    const passedOver = this.reigns.outrunText() ?? this.#passesOver();
     if (passedOver !== undefined) return passedOver;
     return leftBehindBy(successor, {
       own: plan.datacenter,

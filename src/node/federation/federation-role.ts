@@ -82,19 +82,18 @@ export interface OwnStanding {
 /** Whether this server is the one that other datacenters follow. */
 export function feedStandingOf(own: OwnStanding): FeedStanding {
   const { replication, isReigning, level, datacenters, primaryAddresses } = own;
-  const elsewhere = (says: string): FeedStanding => ({
-    kind: 'elsewhere',
-    addresses: primaryAddresses(),
-    says,
-    ...(isReigning && { isLed: true }),
-  });
+  const elsewhere = (says: string) => {
+    return { kind: 'elsewhere', addresses: primaryAddresses(), says } as const;
+  };
   if (replication === undefined) return elsewhere('this datacenter has no global log yet');
+  const { epoch, primary, startSeq } = currentEpoch(replication);
+  const { federationId } = replication;
   if (!isPrimary(replication)) {
-    return elsewhere(`the primary is ${primaryIn(replication)}`);
+    const isEnded = isReigning && primary === replication.datacenter;
+    const ended = isEnded ? { ended: { federationId, epoch } } : {};
+    return { ...elsewhere(`the primary is ${primaryIn(replication)}`), ...ended };
   }
   if (!isReigning) return elsewhere('another server leads the primary');
-  const { epoch, startSeq } = currentEpoch(replication);
-  const { federationId } = replication;
   const voting = replication.datacenters.filter(({ isVoter }) => isVoter);
   const voters = voting.map(({ name }) => name);
   const witnesses = voting.filter(({ isWitness }) => isWitness).map(({ name }) => name);

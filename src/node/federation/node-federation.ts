@@ -110,7 +110,7 @@ export class NodeFederation implements Federation {
   onReign(term: number): void {
     this.#reign = term;
     // Who becomes the primary later has more than those who made it that.
-    if (this.isPrimary) this.#parts.hearing.begin();
+    if (this.#parts.leadsLastPrimary) this.#parts.hearing.begin();
     this.#parts.slots.start();
     this.#parts.promotion.start();
     this.#look();

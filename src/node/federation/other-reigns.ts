@@ -4,7 +4,6 @@
 
 import type { Directory } from '../../../cluster/federation/directory/directory.ts';
 import type { FeedServer } from '../../../cluster/federation/feed/feed-server.ts';
-import { positionText } from '../../../cluster/federation/global-log.ts';
 import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
 import type { Ahead, Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import type { Position } from '../../state/commands/outcome.ts';
@@ -12,7 +11,7 @@ import { currentEpoch, FIRST_EPOCH } from '../../state/global-log/replication.ts
 import type { StateMachine } from '../../state/machine.ts';
 import type { FederationView } from './federation-view.ts';
 import { type LostReign, lostReignText } from './lost-reign.ts';
-import { outrunText, rivalText } from './outrun-refusal.ts';
+import { begunText, outrunText, rivalText } from './outrun-refusal.ts';
 
 export interface OtherReignsOptions {
   /** The own one. */
@@ -86,9 +85,7 @@ export class OtherReigns {
 
   #lostBy(datacenter: string, head: Position, ahead: readonly Ahead[]): LostReign | undefined {
     if (ahead.length === 0) return undefined;
-    const datacenters = this.#options.machine.replication()?.datacenters ?? [];
-    const isWitness = (each: string): boolean =>
-      datacenters.some(({ name, isWitness }) => name === each && isWitness);
+    const isWitness = (each: string): boolean => this.#isWitness(each);
     return { datacenter, head, ahead, isWitness };
   }
 
@@ -118,7 +115,17 @@ export class OtherReigns {
   /** Whoever has something of a later reign may be heard of it before gossip tells whose that is, or where it is. */
   begunText(): string | undefined {
     const [first] = this.#heard.feed.beyond();
-    return first && `${first.datacenter} has ${positionText(first.cursor)}: that reign has begun`;
+    return first && begunText(this.#options.datacenter, first, this.#isWitness(first.datacenter));
+  }
+
+  /** The latest epoch of which anybody who asked for the log has something; 0 where none is later than the own one. */
+  begunEpoch(): number {
+    return Math.max(0, ...this.#heard.feed.beyond().map(({ cursor }) => cursor.epoch));
+  }
+
+  #isWitness(datacenter: string): boolean {
+    const datacenters = this.#options.machine.replication()?.datacenters ?? [];
+    return datacenters.some(({ name, isWitness }) => name === datacenter && isWitness);
   }
 
   get #isReigning(): boolean {

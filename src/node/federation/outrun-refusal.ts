@@ -2,6 +2,8 @@
 // outrun primary, or one of the two, wrote now would have to be set apart. Which of the two goes on, a person says.
 
 import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
+import type { AheadFollower } from '../../../cluster/federation/feed/feed-server.ts';
+import { positionText } from '../../../cluster/federation/global-log.ts';
 import type { LaterClaim } from '../../../cluster/federation/promotion/later-reign.ts';
 import { AclError } from '../../acl/error.ts';
 
@@ -29,4 +31,18 @@ export function rivalText(
 ): string | undefined {
   if (rival === undefined) return undefined;
   return `datacenter ${rival} is said to have begun epoch ${epoch}, as ${datacenter} has. What one of the two wrote behind that will be set apart: \`conclave operator promote ${datacenter} --election\` lets ${datacenter} go on, and ${rival} yield`;
+}
+
+/** That one has something of a reign that has outrun `datacenter`, whosever that is, and what to do about it. */
+export function begunText(
+  datacenter: string,
+  { datacenter: other, cursor }: AheadFollower,
+  isWitness: boolean,
+): string {
+  const withIt = `\`conclave operator promote ${other} --election\`, asked at ${other}, goes on with what is there, and `;
+  return (
+    `${other} has ${positionText(cursor)}: that reign has begun, and ${datacenter} follows it when it hears whose it ` +
+    `is. If whoever began it is gone, ${isWitness ? '' : withIt}\`conclave operator promote ${datacenter} ` +
+    `--election\` with what can be had here`
+  );
 }

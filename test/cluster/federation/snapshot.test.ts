@@ -124,6 +124,27 @@ t.test('snapshot: entries that cannot be taken one by one are taken as one', asy
   test.same(chainViolations(log, secondary.state), []);
 });
 
+t.test('snapshot: who wants one says all the same where it stands', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  for (let number = 1; number <= 3; number += 1) log.write(`${number}`);
+  secondary.subscriber.start(1);
+  await world.until('it follows', () => secondary.state.cursor?.seq === 3);
+  secondary.answersApply = () => 'snapshot-needed';
+  primary.handlers = primary.feed.handlers;
+  log.write('everything is another now');
+  const { subscriber } = secondary;
+  const isRefused = () => /feed\.snapshot/.test(subscriber.state().lastError?.text ?? '');
+  await world.until('it wants one, and is lent none', isRefused);
+  // The operator takes that back, with data folders of the day before.
+  log.entries.splice(1);
+  primary.serve();
+  await world.until('the primary is told what it has lost', () => primary.feed.ahead().length > 0);
+  test.match(primary.feed.ahead(), [{ datacenter: 'dc2', cursor: { epoch: 1, seq: 3 } }]);
+  await world.run(10_000);
+  test.match(subscriber.state(), { kind: 'diverged', forkSeq: 1 });
+  test.same([secondary.state.snapshotCount, secondary.state.cursor?.seq], [0, 3]);
+});
+
 t.test('snapshot: who takes one is heard all the while', async (test) => {
   const { world, log, primary } = await bigPrimary();
   const secondary = await aSecondary(world, 'dc2', 's1', [primary]);

@@ -1,6 +1,7 @@
 // The feed from the primary to a secondary: every entry once, in order, over lines of all kinds.
 
 import t from 'tap';
+import type { FeedHello } from '../../../../cluster/federation/feed/feed-frames.ts';
 import {
   DEFAULT_FEED_LIMITS,
   DEFAULT_SUBSCRIBER_LIMITS,
@@ -390,22 +391,34 @@ t.test('feed: not any more where that one has lost it, too', async (test) => {
   }
 });
 
-t.test('feed: and behind a promise of the primary by what it knew then', async (test) => {
+t.test('feed: and behind a promise of the primary as before that', async (test) => {
   for (const maxEpoch of [1, 2]) {
     const { log, primary } = await twoDatacenters();
     log.write('kept');
     const lost = nextEntry(log.at(1), Buffer.from('lost'));
-    const ended = { kind: 'elsewhere', addresses: [], says: 'it has promised that' } as const;
+    const elsewhere = { kind: 'elsewhere', addresses: [], says: 'it has promised that' } as const;
+    const promised = { ...elsewhere, ended: { federationId: FEDERATION, epoch: 1 } };
     const known = (standing: FeedStanding): number => {
       primary.become(standing);
       return primary.feed.ahead().length;
     };
-    await say(primary, { ...HELLO, maxEpoch, cursor: lost });
-    test.equal(known({ ...ended, isLed: true }), 1, 'whoever has it tells nobody then');
+    const tells = async (hello: Partial<FeedHello>): Promise<readonly number[]> => {
+      await say(primary, { ...HELLO, maxEpoch, ...hello });
+      return [primary.feed.ahead().length, primary.feed.beyond().length];
+    };
+    test.same(await tells({ cursor: lost }), [1, 0]);
+    test.equal(known(promised), 1, 'that is not forgotten');
+    test.same(await tells({ cursor: log.at(1) }), [0, 0], 'it has lost that, too');
+    test.same(await tells({ cursor: lost, federationId: 'another' }), [0, 0]);
+    test.same(await tells({ cursor: lost }), [1, 0]);
+    test.same(await tells({ cursor: { ...lost, epoch: 2 } }), [0, 1]);
     test.equal(known(primaryStanding({ epoch: 3, epochStartSeq: 2 })), 0, 'a reign of its own');
-    primary.become(primaryStanding());
-    await say(primary, { ...HELLO, maxEpoch, cursor: lost });
-    test.equal(known(ended), 0, 'another one of its servers leads');
+    for (const standing of [primaryStanding(), promised]) {
+      primary.become(standing);
+      await tells({ cursor: lost });
+      test.equal(known(elsewhere), 0, 'another one of its servers leads');
+      test.same(await tells({ cursor: lost }), [0, 0]);
+    }
   }
 });
 

@@ -135,6 +135,10 @@ t.test('hand-over: a successor that dies behind the promise is asked again', asy
     'refused: dc1 is not the primary: it has promised epoch 2 to dc2',
   );
   two.startFirst = () => true;
+  // The disks of dc2 are put back, and who follows what it had begun does not reach it.
+  one.passesOver = 'dc3 has 2.11: that reign has begun';
+  test.equal(await refusalOf(world, one.promotion.handOver('dc2')), `refused: ${one.passesOver}`);
+  one.passesOver = undefined;
   test.equal(await world.time.result(one.promotion.handOver('dc2')), 3);
   test.same([one.isPrimary, two.isPrimary], [false, true]);
   one.follow(two, 100);
@@ -190,6 +194,18 @@ t.test('hand-over: passes over nothing that the primary has lost', async (test) 
     for (const other of [one, three]) other.follow(two, 10);
     test.same([one.cursor, three.cursor, world.violations], [two.cursor, two.cursor, []]);
   }
+});
+
+t.test('hand-over: nor over what is heard while it waits for its successor', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  const following = setImmediateLoop(world, () => {
+    if (two.cursor.seq === 9) one.passesOver = 'dc3 has 2.11: that reign has begun';
+    two.follow(one, 1);
+  });
+  const refused = await refusalOf(world, one.promotion.handOver('dc2'));
+  following.stop();
+  test.equal(refused, `refused: ${one.passesOver}`);
+  test.same([two.cursor.seq, one.isPrimary, one.sealCount, two.maxEpoch], [10, true, 0, 1]);
 });
 
 t.test('hand-over: a successor that is not where the primary is refuses', async (test) => {
