@@ -15,6 +15,7 @@ import { requireAcl } from '../rights/permissions.ts';
 import {
   namedNamespace,
   namespaceOf,
+  type PlacingRules,
   requireNamespaceExists,
   requireRulesEnabled,
 } from '../rights/select-namespace.ts';
@@ -74,8 +75,17 @@ function allowedMethod(
   const existing = service.view.authMethod(namespace, authMethodNameOf(draft, pathName));
   const limits = service.settings.tokenLimits;
   const method = buildAuthMethod(existing, draft, { pathName, namespace, limits });
-  requireRulesEnabled(service, method.namespaceRules, existing?.namespaceRules ?? []);
+  const before = existing && placingRulesOf(service, existing);
+  requireRulesEnabled(service, placingRulesOf(service, method), before);
   return method;
+}
+
+function placingRulesOf(
+  { authMethods }: Service,
+  method: Pick<AuthMethod, 'type' | 'namespaceRules' | 'config'>,
+): PlacingRules {
+  const { namespaceRules, type } = method;
+  return { namespaceRules, mapping: () => authMethods.types[type].mappingText?.(method) ?? '' };
 }
 
 /** Rejects with 'invalid' for a Config, or namespace rules, that the method's type cannot work with. */

@@ -162,20 +162,37 @@ export function requireParameterEnabled(
   throw notEnabled(`Invalid query parameter: "${parameter}"`);
 }
 
+/** What of an auth method says in which namespaces its tokens are made. */
+export interface PlacingRules {
+  readonly namespaceRules: readonly NamespaceRule[];
+  /** What its Config says of that, as one text; '' where it says nothing. Asked while the feature is off. */
+  readonly mapping: () => string;
+}
+
 /**
  * Throws 'malformed' for rules that an auth method is given while the feature is off. Those that it had before stay:
  * whoever changes something else of it, a key perhaps, sends them along.
  */
 export function requireRulesEnabled(
   { settings }: Pick<Service, 'settings'>,
-  rules: readonly NamespaceRule[],
-  before: readonly NamespaceRule[],
+  after: PlacingRules,
+  before: PlacingRules | undefined,
 ): void {
-  if (settings.namespacesEnabled || rules.length === 0) return;
+  if (settings.namespacesEnabled) return;
+  if (!areKept(after.namespaceRules, before?.namespaceRules ?? [])) {
+    throw notEnabled('AuthMethod decoding failed: json: unknown field "NamespaceRules"');
+  }
+  const mapping = after.mapping();
+  if (mapping === '' || mapping === before?.mapping()) return;
+  throw notEnabled('Invalid Auth Method: Config.MapNamespaces');
+}
+
+/** Whether there are none, or all of those before, in their order, and no others. */
+function areKept(rules: readonly NamespaceRule[], before: readonly NamespaceRule[]): boolean {
+  if (rules.length === 0) return true;
   const isKept = ({ selector, bindNamespace }: NamespaceRule, place: number): boolean =>
     selector === before[place]?.selector && bindNamespace === before[place].bindNamespace;
-  if (rules.length === before.length && rules.every(isKept)) return;
-  throw notEnabled('AuthMethod decoding failed: json: unknown field "NamespaceRules"');
+  return rules.length === before.length && rules.every(isKept);
 }
 
 function namedByCall({ call }: NamespaceSources): string | undefined {
