@@ -254,7 +254,6 @@ function identityOf(
   return {
     selectable: { strings, lists: new Map() },
     interpolatable: strings,
-    summary: `service account ${namespace}/${name}`,
     ...(mapping !== undefined && {
       mappedNamespace: mapping.overrides.get(namespace) ?? `${mapping.prefix}${namespace}`,
     }),

@@ -54,7 +54,6 @@ const jsonValidator: AuthMethodValidator = {
     return {
       selectable: { strings, lists: new Map() },
       interpolatable: strings,
-      summary: bearerToken,
     };
   },
 };
