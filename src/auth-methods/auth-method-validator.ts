@@ -6,7 +6,8 @@ import type { AttributeNames, Identity } from './identity.ts';
 
 export interface AuthMethodValidator {
   /**
-   * Checks the Config before it is stored, contacting the outside where compatibility.md 7.2 says so.
+   * Checks the Config, and the namespace rules by it, before they are stored, contacting the outside where
+   * compatibility.md 7.2 says so.
    * Rejects with AclError('invalid'), text `Invalid Auth Method: …`.
    */
   checkConfig(method: AuthMethod): Promise<void>;

@@ -6,7 +6,6 @@ import { authMethodNameOf, buildAuthMethod } from '../../acl/auth-method-checks.
 import type { AuthMethodDraft } from '../../acl/drafts.ts';
 import { objectMissing } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
-import { checkNamespaceRules } from '../../auth-methods/binding/binding-names.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';
 import { watchKey } from '../../state/watch.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
@@ -49,7 +48,8 @@ async function writeAuthMethod(
 ): Promise<WriteResult<AuthMethodView>> {
   const wanted = { draft, pathName };
   const seen = allowedMethod(service, wanted, request);
-  await checkByType(service, { ...seen, createIndex: 0, modifyIndex: 0 });
+  const { types } = service.authMethods;
+  await types[seen.type].checkConfig({ ...seen, createIndex: 0, modifyIndex: 0 });
   // Whoever is asked may take long on purpose: what counts is what the caller may do now.
   const method = allowedMethod(service, wanted, request);
   if (method.type !== seen.type) throw new Overtaken(Promise.resolve());
@@ -86,13 +86,6 @@ function placingRulesOf(
 ): PlacingRules {
   const { namespaceRules, type } = method;
   return { namespaceRules, mapping: () => authMethods.types[type].mappingText?.(method) ?? '' };
-}
-
-/** Rejects with 'invalid' for a Config, or namespace rules, that the method's type cannot work with. */
-async function checkByType({ authMethods }: Service, method: AuthMethod): Promise<void> {
-  const type = authMethods.types[method.type];
-  await type.checkConfig(method);
-  checkNamespaceRules(method.namespaceRules, type.attributeNames(method));
 }
 
 export async function readAuthMethod(
