@@ -6,12 +6,18 @@ import type { AttributeNames, Identity } from './identity.ts';
 
 export interface AuthMethodValidator {
   /**
-   * Checks the Config before it is stored, contacting the outside where compatibility.md 7.2 says so.
+   * Checks the Config, and the namespace rules by it, before they are stored, contacting the outside where
+   * compatibility.md 7.2 says so.
    * Rejects with AclError('invalid'), text `Invalid Auth Method: …`.
    */
   checkConfig(method: AuthMethod): Promise<void>;
   /** Throws AclError('invalid') when the stored Config does not decode. */
   attributeNames(method: AuthMethod): AttributeNames;
+  /**
+   * What the Config says of the namespaces in which tokens are made, as a text that is the same where the same is said;
+   * '' where it says nothing. Left out where it cannot. Throws AclError('invalid') when the Config does not decode.
+   */
+  mappingText?(method: Pick<AuthMethod, 'config'>): string;
   /**
    * Validates a credential. Rejects with AclError: `login-refused` when the credential is not
    * accepted, `unavailable` when whoever must be asked gives no answer. Texts hold no secret.

@@ -14,8 +14,6 @@ export interface Identity {
   readonly interpolatable: ReadonlyMap<string, string>;
   /** Where its token is to be, as the auth method maps it. Absent: as namespace rules say. */
   readonly mappedNamespace?: string;
-  /** One line that says who this is, for logs and the dry run. */
-  readonly summary: string;
 }
 
 /** The fields that a selector may name. A map allows any key below it, present or not. */

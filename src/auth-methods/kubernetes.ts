@@ -67,6 +67,7 @@ export function createKubernetes(outside: Outside): AuthMethodValidator {
       checked('error parsing kubernetes ca cert', () => requireFewCertificates(caPem));
     },
     attributeNames: () => NAMES,
+    mappingText: ({ config }) => mappingTextOf(decodeConfig(config).mapping),
     validate: (method, bearer) => validate(outside.of(method), method, bearer),
   };
 }
@@ -106,6 +107,10 @@ function mappingOf(reader: Reader): NamespaceMapping | undefined {
     return [from, place as NamespaceName] as const;
   });
   return { prefix, overrides: new Map(overrides) };
+}
+
+function mappingTextOf(mapping: NamespaceMapping | undefined): string {
+  return mapping === undefined ? '' : JSON.stringify([mapping.prefix, ...mapping.overrides]);
 }
 
 /** Whoever writes a method of another namespace may not say what is in others; and one of the two must decide. */
@@ -249,7 +254,6 @@ function identityOf(
   return {
     selectable: { strings, lists: new Map() },
     interpolatable: strings,
-    summary: `service account ${namespace}/${name}`,
     ...(mapping !== undefined && {
       mappedNamespace: mapping.overrides.get(namespace) ?? `${mapping.prefix}${namespace}`,
     }),

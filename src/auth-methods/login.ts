@@ -1,6 +1,5 @@
 // From a validated identity to what its token may do: the namespace by namespace rules, the links by
-// binding rules (compatibility.md 7.4). Pure. `explainLogin` walks the same path as `computeLogin`
-// and tells each step, so a dry run cannot disagree with a login.
+// binding rules (compatibility.md 7.4). Pure.
 
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
@@ -36,8 +35,8 @@ export interface LoginInput {
   /** What the method's validator says about it. */
   readonly names: AttributeNames;
   readonly identity: Identity;
-  /** The binding rules of the method, in the order of their ids. */
-  readonly rules: readonly BindingRule[];
+  /** The binding rules of the method, in the order of their ids; none is asked for behind one that refuses. */
+  readonly rules: Iterable<BindingRule>;
   readonly lookups: LoginLookups;
   /** Where node identities are valid: the datacenter of the login. */
   readonly datacenter: string;
@@ -56,72 +55,20 @@ export interface LoginGrant {
   readonly templatedPolicies: readonly TemplatedPolicy[];
 }
 
-/** What one rule came to. `target-missing`: its role or policy does not exist, so it binds nothing. */
-export type RuleResult =
-  | 'bound'
-  | 'not-selected'
-  | 'selector-invalid'
-  | 'target-missing'
-  | 'failed';
-
-export interface RuleExplanation {
-  readonly ruleId: string;
-  readonly bindType: BindType;
-  readonly selector: string;
-  readonly result: RuleResult;
-  /** The computed name; '' when the rule did not get that far. */
-  readonly name: string;
-  /** Why it did not bind, as one sentence; '' when it did. */
-  readonly reason: string;
-}
-
-export interface LoginExplanation {
-  readonly identity: string;
-  readonly strings: Readonly<Record<string, string>>;
-  readonly lists: Readonly<Record<string, readonly string[]>>;
-  /** The place of the namespace rule that matched; undefined when none did. */
-  readonly namespaceRule: number | undefined;
-  readonly rules: readonly RuleExplanation[];
-  readonly outcome:
-    | { readonly kind: 'granted'; readonly grant: LoginGrant }
-    | { readonly kind: 'refused'; readonly code: string; readonly message: string };
-}
-
 /**
  * What a login grants. Throws AclError: 'login-refused' when a template cannot be filled in or gives
  * an invalid name, 'permission-denied' when nothing is bound.
  */
 export function computeLogin(input: LoginInput): LoginGrant {
   const effort = new Effort();
-  const { namespace } = bindNamespace(input, effort);
-  const bindings = input.rules.map((rule) => bind(rule, { ...input, namespace, effort }));
-  const failed = bindings.find((binding) => binding.result === 'failed');
-  if (failed?.refusal !== undefined) throw failed.refusal;
-  return grantOf(input, namespace, bindings);
-}
-
-/** The same without minting anything, and with the reasons. Never throws AclError. */
-export function explainLogin(input: LoginInput): LoginExplanation {
-  const { strings, lists } = input.identity.selectable;
-  const common = {
-    identity: input.identity.summary,
-    strings: Object.fromEntries(strings),
-    lists: Object.fromEntries(lists),
-  };
-  const effort = new Effort();
-  const place = attempt(() => bindNamespace(input, effort));
-  if (place instanceof AclError) {
-    return { ...common, namespaceRule: undefined, rules: [], outcome: refusalOf(place) };
+  const namespace = bindNamespace(input, effort);
+  const context = { ...input, namespace, effort };
+  const bound: Binding[] = [];
+  for (const rule of input.rules) {
+    const binding = bind(rule, context);
+    if (binding !== undefined) bound.push(binding);
   }
-  const { namespace } = place;
-  const bindings = input.rules.map((rule) => bind(rule, { ...input, namespace, effort }));
-  const grant = attempt(() => computeLogin(input));
-  return {
-    ...common,
-    namespaceRule: place.rule,
-    rules: bindings.map(explained),
-    outcome: grant instanceof AclError ? refusalOf(grant) : { kind: 'granted', grant },
-  };
+  return grantOf(input, namespace, bound);
 }
 
 /** What the selectors of one login may still cost. */
@@ -135,28 +82,22 @@ class Effort {
   }
 }
 
-interface Place {
-  readonly namespace: NamespaceName;
-  readonly rule: number | undefined;
-}
-
 /**
  * What the method maps an identity to decides, or the first namespace rule that matches; without one the token is
  * where its method is.
  */
-function bindNamespace({ method, names, identity, lookups }: LoginInput, effort: Effort): Place {
+function bindNamespace(
+  { method, names, identity, lookups }: LoginInput,
+  effort: Effort,
+): NamespaceName {
   const { mappedNamespace } = identity;
-  const home = { namespace: method.namespace, rule: undefined };
-  if (method.namespace !== DEFAULT_NAMESPACE) return home;
-  if (mappedNamespace !== undefined) {
-    return { namespace: placeNamed(mappedNamespace, lookups), rule: undefined };
-  }
-  const rule = method.namespaceRules.findIndex(
-    ({ selector }) => selects(selector, { names, identity, effort }) === 'yes',
+  if (method.namespace !== DEFAULT_NAMESPACE) return method.namespace;
+  if (mappedNamespace !== undefined) return placeNamed(mappedNamespace, lookups);
+  const rule = method.namespaceRules.find(({ selector }) =>
+    selects(selector, { names, identity, effort }),
   );
-  const template = method.namespaceRules[rule]?.bindNamespace;
-  if (template === undefined) return home;
-  return { namespace: placeNamed(interpolate(template, identity.interpolatable), lookups), rule };
+  if (rule === undefined) return method.namespace;
+  return placeNamed(interpolate(rule.bindNamespace, identity.interpolatable), lookups);
 }
 
 function placeNamed(name: string, lookups: LoginLookups): NamespaceName {
@@ -172,12 +113,12 @@ function placeNamed(name: string, lookups: LoginLookups): NamespaceName {
 function selects(
   selector: string,
   { names, identity, effort }: Pick<BindContext, 'names' | 'identity' | 'effort'>,
-): 'yes' | 'no' | 'invalid' {
+): boolean {
   effort.spend(selector.length * READING_STEPS);
   const compiled = attempt(() => compileSelector(selector, names.selectable));
-  if (compiled instanceof AclError) return 'invalid';
+  if (compiled instanceof AclError) return false;
   effort.spend(compiled.stepsFor(identity.selectable));
-  return compiled.matches(identity.selectable) ? 'yes' : 'no';
+  return compiled.matches(identity.selectable);
 }
 
 type Target =
@@ -186,26 +127,20 @@ type Target =
   | { readonly kind: 'service' | 'node' }
   | { readonly kind: 'templated-policy'; readonly variable: string | undefined };
 
+/** What a rule binds. */
 interface Binding {
-  readonly rule: BindingRule;
-  readonly result: RuleResult;
   readonly name: string;
-  readonly target?: Target;
-  readonly refusal?: AclError;
+  readonly target: Target;
 }
 
 type BindContext = LoginInput & Pick<LoginGrant, 'namespace'> & { readonly effort: Effort };
 
-function bind(rule: BindingRule, context: BindContext): Binding {
-  const selected = attempt(() => selects(rule.selector, context));
-  if (selected instanceof AclError) return { rule, result: 'failed', name: '', refusal: selected };
-  if (selected === 'invalid') return { rule, result: 'selector-invalid', name: '' };
-  if (selected === 'no') return { rule, result: 'not-selected', name: '' };
-  const names = attempt(() => boundNames(rule, context.identity));
-  if (names instanceof AclError) return { rule, result: 'failed', name: '', refusal: names };
+/** Undefined: nothing. Throws 'login-refused' when the name cannot be computed, or the login costs too much. */
+function bind(rule: BindingRule, context: BindContext): Binding | undefined {
+  if (!selects(rule.selector, context)) return undefined;
+  const names = boundNames(rule, context.identity);
   const target = targetOf(rule.bindType, names, context);
-  if (target === undefined) return { rule, result: 'target-missing', name: names.name };
-  return { rule, result: 'bound', name: names.name, target };
+  return target && { name: names.name, target };
 }
 
 interface BoundNames {
@@ -224,6 +159,7 @@ function boundNames({ bindType, bindName, bindVars }: BindingRule, identity: Ide
   return { name, variable };
 }
 
+/** Undefined where there is no role or policy of that name. */
 function targetOf(
   bindType: BindType,
   { name, variable }: BoundNames,
@@ -261,11 +197,8 @@ function linked<Id>(
 function grantOf(
   input: LoginInput,
   namespace: NamespaceName,
-  bindings: readonly Binding[],
+  bound: readonly Binding[],
 ): LoginGrant {
-  const bound = bindings.flatMap(({ name, target }) =>
-    target === undefined ? [] : [{ name, target }],
-  );
   if (bound.length === 0) throw new AclError('permission-denied', 'Permission denied');
   const namesOf = (kind: Target['kind']) =>
     bound.filter(({ target }) => target.kind === kind).map(({ name }) => name);
@@ -304,24 +237,6 @@ function descriptionOf({ flow, meta }: LoginInput): string {
   if (keys.length === 0) return text;
   const pairs = keys.map((key) => `${JSON.stringify(key)}:${JSON.stringify(meta[key])}`);
   return `${text}: {${pairs.join(',')}}`;
-}
-
-function explained({ rule, result, name, refusal }: Binding): RuleExplanation {
-  const { id, bindType, selector } = rule;
-  const reason = refusal?.message ?? REASONS[result];
-  return { ruleId: id, bindType, selector, result, name, reason };
-}
-
-const REASONS: Readonly<Record<RuleResult, string>> = {
-  bound: '',
-  'not-selected': 'The selector does not match the identity.',
-  'selector-invalid': 'The selector does not compile for this auth method, so it matches nobody.',
-  'target-missing': 'No role or policy of that name exists, so the rule is ignored.',
-  failed: 'The name cannot be computed.',
-};
-
-function refusalOf({ code, message }: AclError): LoginExplanation['outcome'] {
-  return { kind: 'refused', code, message };
 }
 
 /** The value, or the AclError that `action` threw; other errors pass. */

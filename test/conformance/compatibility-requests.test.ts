@@ -2,6 +2,7 @@
 // texts and statuses of both dialects, bodies. Where decisions.md answers otherwise, the test's name says so.
 
 import t from 'tap';
+import { selfSigned } from '../support/certificates.ts';
 import { jwtIssuer } from '../support/jwt-issuer.ts';
 import { answers, Client, type Fields, ROOT, runNode, send } from '../support/running-node.ts';
 import {
@@ -468,6 +469,14 @@ t.test('1.6: markup is escaped in JSON', async (t) => {
 t.test('1.6: namespaces and partitions where they are off', async (t) => {
   const off = await runNode(t, { 'namespaces-enabled': 'false' });
   const why = 'Namespaces are not enabled';
+  const cluster = {
+    Host: 'https://k8s.test',
+    CACert: selfSigned().cert,
+    ServiceAccountJWT: await ISSUER.sign(),
+  };
+  const mapped = (MapNamespaces: boolean) => {
+    return { Name: 'k', Type: 'kubernetes', Config: { ...cluster, MapNamespaces } };
+  };
   await refuses(t, off, [
     {
       ask: 'GET /acl/policies?ns=x',
@@ -491,8 +500,16 @@ t.test('1.6: namespaces and partitions where they are off', async (t) => {
       statuses: MALFORMED,
       text: `AuthMethod decoding failed: json: unknown field "NamespaceRules" - ${why}`,
     },
+    {
+      ask: 'PUT /acl/auth-method',
+      body: mapped(true),
+      statuses: MALFORMED,
+      text: `Invalid Auth Method: Config.MapNamespaces - ${why}`,
+    },
     { ask: 'GET /namespaces', statuses: MALFORMED, text: why },
   ]);
+  const plain = await new Client(off, 'X-Consul-').put('/acl/auth-method', mapped(false));
+  t.equal(plain.status, 200, 'what says nothing of them is taken');
   for (const prefix of ['X-Consul-', 'X-Service-'] as const) {
     const client = new Client(off, prefix);
     for (const [name, whatIsOff] of [

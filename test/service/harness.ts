@@ -46,6 +46,7 @@ const jsonValidator: AuthMethodValidator = {
     selectable: { strings: [], stringMaps: ['value'], listMaps: ['list'] },
     interpolatable: ['value.name', 'value.team'],
   }),
+  mappingText: ({ config }) => String(config.mapping ?? ''),
   validate: async (_method, bearerToken) => {
     if (!bearerToken.startsWith('{')) throw new AclError('login-refused', 'bad credential');
     const claims = Object.entries(JSON.parse(bearerToken) as Record<string, string>);
@@ -53,7 +54,6 @@ const jsonValidator: AuthMethodValidator = {
     return {
       selectable: { strings, lists: new Map() },
       interpolatable: strings,
-      summary: bearerToken,
     };
   },
 };

@@ -356,7 +356,7 @@ t.test(
     await dc1.one({ type: 'auth-method.delete', namespace: method.namespace, name: 'login' });
     await dc1.one({ type: 'auth-method.set', presence: 'either', method });
     test.equal(await follow(dc1, dc2), 'applied');
-    test.same(dc2.machine.bindingRulesOf(method.namespace, 'login'), []);
+    test.same([...dc2.machine.bindingRulesOf(method.namespace, 'login')], []);
     test.same(await orphansIn(dc2.machine, { isLocalOnly: true }), [token.accessorId]);
     await dc2.one({ type: 'token.reap', accessorIds: [token.accessorId] });
     test.equal(dc2.machine.token(token.accessorId), undefined);

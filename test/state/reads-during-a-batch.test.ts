@@ -60,7 +60,7 @@ function allReads(view: StateView): unknown {
       policies: NAMES.map((each) => view.policyByName(name, each)),
       roles: NUMBERS.map((each) => view.roleByName(name, `role-${each}`)),
       methods: METHODS.map((each) => view.authMethod(name, each)),
-      rulesOf: METHODS.map((each) => view.bindingRulesOf(name, each)),
+      rulesOf: METHODS.map((each) => [...view.bindingRulesOf(name, each)]),
     })),
   };
 }

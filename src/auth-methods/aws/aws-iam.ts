@@ -269,9 +269,5 @@ function identityOf({ entityTags }: AwsConfig, entity: Entity): Identity {
     const value = entity.tags.get(tag);
     if (value !== undefined) strings.set(`entity_tags.${tag}`, value);
   }
-  return {
-    selectable: { strings, lists: new Map() },
-    interpolatable: strings,
-    summary: `IAM principal ${entity.arn}`,
-  };
+  return { selectable: { strings, lists: new Map() }, interpolatable: strings };
 }

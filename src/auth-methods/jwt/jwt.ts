@@ -17,7 +17,6 @@ import {
   checkAudience,
   checkIssuer,
   checkTimes,
-  claimOf,
 } from './claims.ts';
 import { type Claims, checkBearerLength, type KeySource, verifySignature } from './jws.ts';
 import { decodeJwtConfig, type JwtConfig, mappedAttributeNames } from './jwt-config.ts';
@@ -193,7 +192,5 @@ function firstNonEmpty<T>(...lists: readonly (readonly T[])[]): readonly T[] | u
 /** The identity that mapped claims make; throws AclError('login-refused') for unfit claims. */
 export function identityOf(claims: Claims, mapping: ClaimMapping): Identity {
   const selectable = attributesOf(claims, mapping);
-  const subject = claimOf(claims, 'sub');
-  const summary = typeof subject === 'string' ? `subject ${JSON.stringify(subject)}` : 'a token';
-  return { selectable, interpolatable: selectable.strings, summary };
+  return { selectable, interpolatable: selectable.strings };
 }

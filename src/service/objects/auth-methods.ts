@@ -6,7 +6,6 @@ import { authMethodNameOf, buildAuthMethod } from '../../acl/auth-method-checks.
 import type { AuthMethodDraft } from '../../acl/drafts.ts';
 import { objectMissing } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
-import { checkNamespaceRules } from '../../auth-methods/binding/binding-names.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';
 import { watchKey } from '../../state/watch.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
@@ -15,6 +14,7 @@ import { requireAcl } from '../rights/permissions.ts';
 import {
   namedNamespace,
   namespaceOf,
+  type PlacingRules,
   requireNamespaceExists,
   requireRulesEnabled,
 } from '../rights/select-namespace.ts';
@@ -48,7 +48,8 @@ async function writeAuthMethod(
 ): Promise<WriteResult<AuthMethodView>> {
   const wanted = { draft, pathName };
   const seen = allowedMethod(service, wanted, request);
-  await checkByType(service, { ...seen, createIndex: 0, modifyIndex: 0 });
+  const { types } = service.authMethods;
+  await types[seen.type].checkConfig({ ...seen, createIndex: 0, modifyIndex: 0 });
   // Whoever is asked may take long on purpose: what counts is what the caller may do now.
   const method = allowedMethod(service, wanted, request);
   if (method.type !== seen.type) throw new Overtaken(Promise.resolve());
@@ -74,15 +75,17 @@ function allowedMethod(
   const existing = service.view.authMethod(namespace, authMethodNameOf(draft, pathName));
   const limits = service.settings.tokenLimits;
   const method = buildAuthMethod(existing, draft, { pathName, namespace, limits });
-  requireRulesEnabled(service, method.namespaceRules, existing?.namespaceRules ?? []);
+  const before = existing && placingRulesOf(service, existing);
+  requireRulesEnabled(service, placingRulesOf(service, method), before);
   return method;
 }
 
-/** Rejects with 'invalid' for a Config, or namespace rules, that the method's type cannot work with. */
-async function checkByType({ authMethods }: Service, method: AuthMethod): Promise<void> {
-  const type = authMethods.types[method.type];
-  await type.checkConfig(method);
-  checkNamespaceRules(method.namespaceRules, type.attributeNames(method));
+function placingRulesOf(
+  { authMethods }: Service,
+  method: Pick<AuthMethod, 'type' | 'namespaceRules' | 'config'>,
+): PlacingRules {
+  const { namespaceRules, type } = method;
+  return { namespaceRules, mapping: () => authMethods.types[type].mappingText?.(method) ?? '' };
 }
 
 export async function readAuthMethod(

@@ -13,10 +13,9 @@ import type { OperationInput, OperationOutput } from '../operations.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
 import { requireAcl } from '../rights/permissions.ts';
 import {
-  livingIn,
+  addressed,
   namedNamespace,
   namespaceOf,
-  namespaceOfId,
   requireNamespaceExists,
   requireNotElsewhere,
 } from '../rights/select-namespace.ts';
@@ -70,8 +69,7 @@ export async function readBindingRule(
   const meta = readMetaOf(service, 'binding-rules', watchKey({ id }));
   const caller = service.callers.resolve(call.secret);
   const found = service.view.bindingRule(id);
-  const namespace = namespaceOfId(service, { call }, caller, { object: found });
-  const rule = livingIn(namespace, found);
+  const { namespace, object: rule } = addressed(service, { call }, caller, { found });
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('binding rule', id);
   const shown = rule && ({ kind: 'binding-rule', rule } as const);
@@ -86,8 +84,7 @@ export async function updateBindingRule(
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'BindingRule', namespace: draft.namespace } as const;
   const found = service.view.bindingRule(id);
-  const namespace = namespaceOfId(service, request, caller, { object: found, body });
-  const existing = livingIn(namespace, found);
+  const { namespace, object: existing } = addressed(service, request, caller, { found, body });
   requireAcl(caller, 'write', namespace.name);
   const rule = applyBindingRuleUpdate(existing, draft, {
     ...lookupsIn(service, namespace.name),
@@ -106,12 +103,11 @@ export async function deleteBindingRule(
 ): Promise<OperationOutput<'binding-rule.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
   const found = service.view.bindingRule(id);
-  const namespace = namespaceOfId(service, request, caller, { object: found });
-  const rule = livingIn(namespace, found);
+  const { namespace, object: rule, elsewhere } = addressed(service, request, caller, { found });
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('binding rule', id);
   if (rule === undefined) {
-    requireNotElsewhere(caller, namespace, 'binding rule', found);
+    requireNotElsewhere(caller, namespace, 'binding rule', elsewhere);
     return nothingDeleted(service);
   }
   const change = { type: 'binding-rule.delete', id: rule.id } as const;

@@ -16,10 +16,9 @@ import type { OperationInput, OperationOutput } from '../operations.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
 import { requireAcl } from '../rights/permissions.ts';
 import {
-  livingIn,
+  addressed,
   namedNamespace,
   namespaceOf,
-  namespaceOfId,
   requireNamespaceExists,
   requireNotElsewhere,
 } from '../rights/select-namespace.ts';
@@ -57,8 +56,7 @@ export async function readPolicy(
   const meta = readMetaOf(service, 'policies', watchKey({ id }));
   const caller = service.callers.resolve(call.secret);
   const found = service.view.policy(id);
-  const namespace = namespaceOfId(service, { call }, caller, { object: found });
-  const policy = livingIn(namespace, found);
+  const { namespace, object: policy } = addressed(service, { call }, caller, { found });
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('policy', id);
   const shown = policy && ({ kind: 'policy', policy } as const);
@@ -87,8 +85,7 @@ export async function updatePolicy(
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Policy', namespace: draft.namespace } as const;
   const found = service.view.policy(id);
-  const namespace = namespaceOfId(service, request, caller, { object: found, body });
-  const existing = livingIn(namespace, found);
+  const { namespace, object: existing } = addressed(service, request, caller, { found, body });
   requireAcl(caller, 'write', namespace.name);
   const policy = applyPolicyUpdate(existing, draft, {
     ...lookupsIn(service, namespace.name),
@@ -107,12 +104,11 @@ export async function deletePolicy(
 ): Promise<OperationOutput<'policy.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
   const found = service.view.policy(id);
-  const namespace = namespaceOfId(service, request, caller, { object: found });
-  const policy = livingIn(namespace, found);
+  const { namespace, object: policy, elsewhere } = addressed(service, request, caller, { found });
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('policy', id);
   if (policy === undefined) {
-    requireNotElsewhere(caller, namespace, 'policy', found);
+    requireNotElsewhere(caller, namespace, 'policy', elsewhere);
     return nothingDeleted(service);
   }
   requireDeletablePolicy(policy);

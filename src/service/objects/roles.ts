@@ -18,10 +18,9 @@ import { type Links, NO_LINKS, requireMayAdd, requireMayLend } from '../rights/l
 import { dependencyOf } from '../rights/linked-policies.ts';
 import { requireAcl } from '../rights/permissions.ts';
 import {
-  livingIn,
+  addressed,
   namedNamespace,
   namespaceOf,
-  namespaceOfId,
   requireNamespaceExists,
   requireNotElsewhere,
 } from '../rights/select-namespace.ts';
@@ -63,8 +62,7 @@ export async function readRole(
   const meta = readMetaOf(service, 'roles', watchKey({ id }));
   const caller = service.callers.resolve(call.secret);
   const found = service.view.role(id);
-  const namespace = namespaceOfId(service, { call }, caller, { object: found });
-  const role = livingIn(namespace, found);
+  const { namespace, object: role } = addressed(service, { call }, caller, { found });
   requireAcl(caller, 'read', namespace.name);
   requireLookupUuid('role', id);
   const shown = role && roleViewOf(role, service.names);
@@ -93,8 +91,7 @@ export async function updateRole(
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Role', namespace: draft.namespace } as const;
   const found = service.view.role(id);
-  const namespace = namespaceOfId(service, request, caller, { object: found, body });
-  const existing = livingIn(namespace, found);
+  const { namespace, object: existing } = addressed(service, request, caller, { found, body });
   requireAcl(caller, 'write', namespace.name);
   const role = applyRoleUpdate(existing, draft, {
     ...lookupsIn(service, draft, namespace.name),
@@ -116,12 +113,11 @@ export async function deleteRole(
 ): Promise<OperationOutput<'role.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
   const found = service.view.role(id);
-  const namespace = namespaceOfId(service, request, caller, { object: found });
-  const role = livingIn(namespace, found);
+  const { namespace, object: role, elsewhere } = addressed(service, request, caller, { found });
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('role', id);
   if (role === undefined) {
-    requireNotElsewhere(caller, namespace, 'role', found);
+    requireNotElsewhere(caller, namespace, 'role', elsewhere);
     return nothingDeleted(service);
   }
   const result = await commit(service, request, { type: 'role.delete', id: role.id }, 'deleted');

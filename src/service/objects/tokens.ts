@@ -22,9 +22,8 @@ import { LinkRoom } from '../rights/link-room.ts';
 import { dependencyOf } from '../rights/linked-policies.ts';
 import { mayAcl, requireAcl } from '../rights/permissions.ts';
 import {
-  livingIn,
+  addressed,
   namespaceOf,
-  namespaceOfId,
   requireNamespaceExists,
   requireNotElsewhere,
 } from '../rights/select-namespace.ts';
@@ -74,8 +73,7 @@ export function readToken(
   const meta = readMetaOf(service, 'tokens', watchKey({ id: accessorId }));
   const caller = service.callers.resolve(call.secret);
   const found = service.view.token(accessorId);
-  const namespace = namespaceOfId(service, { call }, caller, { object: found });
-  const token = livingIn(namespace, found);
+  const { namespace, object: token } = addressed(service, { call }, caller, { found });
   requireAcl(caller, 'read', namespace.name);
   if (token === undefined) requireLookupUuid('token', accessorId);
   else if (token.expirationTime !== undefined && isExpired(token, service.clock.wallMs())) {
@@ -122,8 +120,7 @@ export async function updateToken(
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Token', namespace: draft.namespace } as const;
   const found = inItsNamespace(view, view.token(accessorId));
-  const namespace = namespaceOfId(service, request, caller, { object: found, body });
-  const existing = livingIn(namespace, found);
+  const { namespace, object: existing } = addressed(service, request, caller, { found, body });
   requireAcl(caller, 'write', namespace.name);
   const token = applyTokenUpdate(existing, draft, {
     pathId: accessorId,
@@ -152,8 +149,7 @@ export async function cloneToken(
   const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Token', namespace: wanted } as const;
   const found = inItsNamespace(view, view.token(accessorId));
-  const namespace = namespaceOfId(service, request, caller, { object: found, body });
-  const source = livingIn(namespace, found);
+  const { namespace, object: source } = addressed(service, request, caller, { found, body });
   requireAcl(caller, 'write', namespace.name);
   requireLookupUuid('token', accessorId);
   const living = source && withLivingLinks(service, source);
@@ -175,12 +171,11 @@ export async function deleteToken(
 ): Promise<OperationOutput<'token.delete'>> {
   const caller = service.callers.resolve(request.call.secret);
   const found = service.view.token(accessorId);
-  const namespace = namespaceOfId(service, request, caller, { object: found });
-  const token = livingIn(namespace, found);
+  const { namespace, object: token, elsewhere } = addressed(service, request, caller, { found });
   requireAcl(caller, 'write', namespace.name);
   requireDeletableToken({ accessorId, callerAccessorId: caller.token.accessorId });
   if (token === undefined) {
-    requireNotElsewhere(caller, namespace, 'token', found);
+    requireNotElsewhere(caller, namespace, 'token', elsewhere);
     return nothingDeleted(service);
   }
   const change = { type: 'token.delete', accessorId: token.accessorId } as const;

@@ -90,36 +90,36 @@ export function namespaceOf(
   return selectNamespace({ call, token: caller?.token, isEnabled }, body);
 }
 
-/**
- * The same, of a request for `object`, which has an id. While namespaces are off nobody can name one: then it is the
- * object's own, so that what was made before can still be seen and revoked.
- */
-export function namespaceOfId(
-  service: Pick<Service, 'settings'>,
-  request: Pick<Request, 'call'>,
-  caller: Pick<Caller, 'token'>,
-  {
-    object,
-    body,
-  }: {
-    readonly object: { readonly namespace: NamespaceName } | undefined;
-    readonly body?: NamespaceField;
-  },
-): SelectedNamespace {
-  const selected = namespaceOf(service, request, caller, body);
-  if (service.settings.namespacesEnabled || object === undefined) return selected;
-  return { ...selected, name: object.namespace };
+/** What a request for an object by its id comes to. */
+export interface Addressed<T> {
+  /** Whose rights count. */
+  readonly namespace: SelectedNamespace;
+  /** Undefined where there is none in that namespace. */
+  readonly object: T | undefined;
+  /** The one that has the id and lives in another namespace. */
+  readonly elsewhere: T | undefined;
 }
 
 /**
- * An object that was found by its id, which is unique in all namespaces: in a request for another namespace than its
- * own there is no such object.
+ * `found` by its id, which is unique in all namespaces: in a request for another namespace than its own there is no
+ * such object. While namespaces are off nobody can name one: then it is its own that the request means, so that what
+ * was made before can still be seen and revoked. Throws as `selectNamespace` does.
  */
-export function livingIn<T extends { readonly namespace: NamespaceName }>(
-  { name }: SelectedNamespace,
-  object: T | undefined,
-): T | undefined {
-  return object?.namespace === name ? object : undefined;
+export function addressed<T extends { readonly namespace: NamespaceName }>(
+  service: Pick<Service, 'settings'>,
+  request: Pick<Request, 'call'>,
+  caller: Pick<Caller, 'token'>,
+  { found, body }: { readonly found: T | undefined; readonly body?: NamespaceField },
+): Addressed<T> {
+  const selected = namespaceOf(service, request, caller, body);
+  if (found === undefined || found.namespace === selected.name) {
+    return { namespace: selected, object: found, elsewhere: undefined };
+  }
+  if (service.settings.namespacesEnabled) {
+    return { namespace: selected, object: undefined, elsewhere: found };
+  }
+  const namespace = { ...selected, name: found.namespace };
+  return { namespace, object: found, elsewhere: undefined };
 }
 
 /**
@@ -131,10 +131,11 @@ export function requireNotElsewhere(
   caller: Caller,
   { isExplicit }: SelectedNamespace,
   kind: 'policy' | 'role' | 'binding rule' | 'token',
-  object: { readonly namespace: NamespaceName } | undefined,
+  elsewhere: { readonly namespace: NamespaceName } | undefined,
 ): void {
-  if (isExplicit || object === undefined || !mayAcl(caller, 'write', object.namespace)) return;
-  const home = quoted(object.namespace);
+  if (isExplicit || elsewhere === undefined || !mayAcl(caller, 'write', elsewhere.namespace))
+    return;
+  const home = quoted(elsewhere.namespace);
   throw new AclError(
     'malformed',
     `the ${kind} lives in namespace ${home}: name it (ns) to delete it`,
@@ -162,20 +163,37 @@ export function requireParameterEnabled(
   throw notEnabled(`Invalid query parameter: "${parameter}"`);
 }
 
+/** What of an auth method says in which namespaces its tokens are made. */
+export interface PlacingRules {
+  readonly namespaceRules: readonly NamespaceRule[];
+  /** What its Config says of that, as one text; '' where it says nothing. Asked while the feature is off. */
+  readonly mapping: () => string;
+}
+
 /**
  * Throws 'malformed' for rules that an auth method is given while the feature is off. Those that it had before stay:
  * whoever changes something else of it, a key perhaps, sends them along.
  */
 export function requireRulesEnabled(
   { settings }: Pick<Service, 'settings'>,
-  rules: readonly NamespaceRule[],
-  before: readonly NamespaceRule[],
+  after: PlacingRules,
+  before: PlacingRules | undefined,
 ): void {
-  if (settings.namespacesEnabled || rules.length === 0) return;
+  if (settings.namespacesEnabled) return;
+  if (!areKept(after.namespaceRules, before?.namespaceRules ?? [])) {
+    throw notEnabled('AuthMethod decoding failed: json: unknown field "NamespaceRules"');
+  }
+  const mapping = after.mapping();
+  if (mapping === '' || mapping === before?.mapping()) return;
+  throw notEnabled('Invalid Auth Method: Config.MapNamespaces');
+}
+
+/** Whether there are none, or all of those before, in their order, and no others. */
+function areKept(rules: readonly NamespaceRule[], before: readonly NamespaceRule[]): boolean {
+  if (rules.length === 0) return true;
   const isKept = ({ selector, bindNamespace }: NamespaceRule, place: number): boolean =>
     selector === before[place]?.selector && bindNamespace === before[place].bindNamespace;
-  if (rules.length === before.length && rules.every(isKept)) return;
-  throw notEnabled('AuthMethod decoding failed: json: unknown field "NamespaceRules"');
+  return rules.length === before.length && rules.every(isKept);
 }
 
 function namedByCall({ call }: NamespaceSources): string | undefined {

@@ -213,3 +213,17 @@ t.test('namespaces switched off: an auth method keeps its rules, and gets no oth
   t.equal(await refusalOf(newMethod(harness, 'n', { namespaceRules: rules })), says);
   t.equal(await update([]), 'ok');
 });
+
+t.test('namespaces switched off: so it is with what its configuration maps to them', async (t) => {
+  const harness = await createHarness();
+  await newMethod(harness, 'm', { config: { mapping: 'a' } });
+  Object.assign(harness.deps.settings, { namespacesEnabled: false });
+  const update = (config: { readonly mapping?: string; readonly key?: string }) =>
+    refusalOf(harness.run('auth-method.update', { name: 'm', draft: { type: 'jwt', config } }));
+  t.equal(await update({ mapping: 'a', key: 'new' }), 'ok', 'whoever changes a key sends it along');
+  const says = 'malformed: Invalid Auth Method: Config.MapNamespaces - Namespaces are not enabled';
+  t.equal(await update({ mapping: 'b' }), says);
+  t.equal(await refusalOf(newMethod(harness, 'n', { config: { mapping: 'a' } })), says);
+  t.equal(await update({}), 'ok');
+  t.equal(await update({ mapping: 'a' }), says);
+});
