@@ -37,15 +37,23 @@ interface Deleted {
   readonly meta: Pick<AnswerMeta, 'ack'>;
 }
 
-/** `what` names the object, `also` what went with it. Throws CommandFailed when it was not there. */
+/**
+ * `what` names the object, `also` what went with it, `isNamespaced` says whether another one may have it. Throws
+ * CommandFailed when it was not there.
+ */
 export async function sayDeleted(
   session: Session,
   answer: Deleted,
-  { what, also = '' }: { readonly what: string; readonly also?: string },
+  {
+    what,
+    also = '',
+    isNamespaced = true,
+  }: { readonly what: string; readonly also?: string; readonly isNamespaced?: boolean },
 ): Promise<void> {
   if (!answer.value) {
+    const elsewhere = isNamespaced ? '; --namespace looks in another namespace' : '';
     throw new CommandFailed(
-      `there is no ${what}: nothing was deleted\nNext: \`list\` in place of \`delete\` shows what there is; --namespace looks in another namespace.`,
+      `there is no ${what}: nothing was deleted\nNext: \`list\` in place of \`delete\` shows what there is${elsewhere}.`,
     );
   }
   await sayEnded(session, answer, `Deleted ${what}${also}.`);

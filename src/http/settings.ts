@@ -56,6 +56,8 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
 export const LIMITS = {
   /** Request line and headers together. */
   headerMaxBytes: 1024 * 1024,
+  /** A request with more headers is refused. */
+  headersMax: 1000,
   /** A path of more characters is refused: the longest that means anything has a few hundred. */
   pathChars: 16 * 1024,
   /** So many requests of a connection may wait for the answers before theirs. */

@@ -608,6 +608,21 @@ t.test('openapi: every endpoint is in it, and every schema compiles', async (t) 
   }
 });
 
+t.test('openapi: an endpoint that looks at the namespace of its request says so', async (t) => {
+  const { paths } = openApiDocument('1') as unknown as {
+    paths: Record<string, Record<string, { parameters: { name: string; in: string }[] }>>;
+  };
+  for (const [path, method, isLookedAt] of [
+    ['/v1/acl/tokens', 'get', true],
+    ['/v1/internal/acl/authorize', 'post', true],
+    ['/v1/internal/acl/authorize/{accessorId}', 'post', true],
+    ['/v1/acl/token/self', 'get', false],
+  ] as const) {
+    const named = paths[path]?.[method]?.parameters.filter(({ name }) => name === 'ns') ?? [];
+    t.equal(named.length, isLookedAt ? 1 : 0, path);
+  }
+});
+
 t.test('openapi: each type that an endpoint answers with is named', async (t) => {
   const { paths } = openApiDocument('1') as unknown as {
     paths: Record<string, { get: { responses: { '200': { content: object } } } }>;

@@ -335,6 +335,32 @@ t.test(
   },
 );
 
+t.test('over sockets: behind a refusal nobody waits for the rest of a body to go', async (t) => {
+  const bytes = 32 * 1024 * 1024;
+  let taken = 0;
+  let readOn = (): void => undefined;
+  let ended = (): void => undefined;
+  const isOver = new Promise<void>((resolve) => {
+    ended = resolve;
+  });
+  const refusing = createNetServer((socket) => {
+    socket.on('error', () => undefined).on('close', ended);
+    readOn = () =>
+      void socket.on('data', (piece) => {
+        taken += piece.length;
+        if (taken >= bytes) ended();
+      });
+    socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 9\r\n\r\ntoo large');
+  });
+  const url = `http://127.0.0.1:${await listen(t, refusing)}/`;
+  const transport = httpTransport({ timeoutMs: 60_000 });
+  const answer = await transport.send({ method: 'PUT', url, headers: {}, body: 'a'.repeat(bytes) });
+  t.equal(answer.text, 'too large');
+  readOn();
+  await isOver;
+  t.ok(taken < bytes, `${taken} bytes were sent`);
+});
+
 t.test('streams: a body that fails is not sent as if it were whole', async (t) => {
   let isWhole: boolean | undefined;
   let begun = (): void => undefined;

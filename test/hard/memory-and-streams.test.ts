@@ -288,20 +288,24 @@ t.test('connections: a body costs its bytes, in however many pieces it comes', a
 t.test(
   'connections: bodies that are sent ahead cost their bytes, however many they are',
   async (t) => {
-    const nodeOptions = ['--max-semi-space-size=2'];
+    const nodeOptions = ['--max-old-space-size=128', '--max-semi-space-size=2'];
     const server = await startServer(t, {
       dataFolder: join(temporaryFolder(t), 'data'),
       nodeOptions,
     });
     const beforeMib = server.anonymousMib();
+    const trailers = Array.from({ length: 1_000 }, (_, place) => `${10 + (place % 90)}:\r\n`);
     const first = 'GET /v1/acl/token/self?min-position=1.99999999 HTTP/1.1\r\nHost: x\r\n\r\n';
     const head = 'PUT /v1/acl/policy HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
-    const ahead = `${head}${'1\r\n \r\n'.repeat(60)}0\r\n\r\n`.repeat(500);
+    const ahead = [
+      `${head}${'1\r\n \r\n'.repeat(60)}0\r\n\r\n`.repeat(500),
+      `${head}0\r\n${trailers.join('')}\r\n`.repeat(380),
+    ];
     const sockets: Socket[] = [];
     for (let count = 0; count < 40; count += 1) {
       const socket = await connected(t, server.port);
       socket.on('error', () => undefined);
-      socket.write(first + ahead);
+      socket.write(first + ahead[count % 2]);
       sockets.push(socket);
     }
     await pause(1_000);

@@ -268,6 +268,34 @@ t.test('headers: of one that comes several times the first line counts', async (
   t.equal(await secretOf({ 'X-Consul-Token': 'with, a comma' }), 'with, a comma');
 });
 
+t.test('headers: a request that has more than are looked at is refused', async (t) => {
+  const made = server({
+    'policy.read': () => found(10),
+    'token.clone': () => Promise.resolve({ value: tokenView(), meta: WRITE_META }),
+  });
+  const port = await listening(t, made);
+  const others = (count: number) => 'a: b\r\n'.repeat(count);
+  const ask = (line: string, before: number, behind: string) =>
+    `${line} HTTP/1.1\r\n${others(before)}${behind}\r\n`;
+  const isAnswered = (answer: string) => /\r\n\r\n[\s\S]/.test(answer);
+  const read = 'GET /v1/acl/policy/x';
+  const last = 'Host: x\r\nX-Service-Token: secret\r\n';
+  const most = await exchange(port, ask(read, LIMITS.headersMax - 2, last), isAnswered);
+  t.match(most, /^HTTP\/1.1 200 /);
+  t.equal(made.operations.calls.at(-1)?.call.secret, 'secret', 'the last one counts');
+  const clone = 'PUT /v1/acl/token/x/clone';
+  const body = '{"Description":"d"}';
+  const length = `Host: x\r\nContent-Length: ${body.length}\r\n`;
+  for (const before of [LIMITS.headersMax - 1, LIMITS.headersMax, LIMITS.headersMax * 3]) {
+    for (const text of [ask(read, before, last), ask(clone, before, length) + body]) {
+      t.match(await exchange(port, text), /^HTTP\/1.1 431 [^{]*Connection: close[^{]*\r\n\r\n$/);
+    }
+  }
+  t.equal(made.operations.calls.length, 1, 'none of it is done without them');
+  const ahead = await exchange(port, SHORT + ask(read, LIMITS.headersMax, last));
+  t.match(ahead, /^HTTP\/1.1 200 [\s\S]*HTTP\/1.1 431 /, 'in its turn');
+});
+
 t.test('sockets: an answer of one text that nobody reads is cut off', async (t) => {
   const rules = 'r'.repeat(16 * 1024 * 1024);
   const made = server({

@@ -1,7 +1,7 @@
 // Bodies that come in pieces of any sizes: what is read of them, and in how many pieces it is held.
 
-import { IncomingMessage } from 'node:http';
-import { Socket } from 'node:net';
+import { createServer, IncomingMessage } from 'node:http';
+import { type AddressInfo, connect, Socket } from 'node:net';
 import t from 'tap';
 import { holdInFewPieces } from '../../src/http/wire/few-pieces.ts';
 
@@ -43,4 +43,22 @@ t.test('body: however it comes, it is read whole, and held in few pieces', async
   t.equal(alone?.buffer, body.buffer, 'one piece is not copied');
   const crumbs = Array.from({ length: 60 }, (_, place) => body.subarray(place, place + 1));
   t.same(await readOf(crumbs, false), [body.subarray(0, 60)], 'what waits for its turn');
+});
+
+t.test('body: of what stands behind the last chunk nothing is held', async (t) => {
+  for (const isInTurn of [true, false]) {
+    const server = createServer((request, response) => {
+      holdInFewPieces(request, { isInTurn });
+      request.resume().once('end', () => response.end(`held: ${request.rawTrailers}`));
+    });
+    t.teardown(() => server.close());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    const head = 'PUT / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n';
+    socket.write(`${head}\r\n1\r\na\r\n0\r\nB: c\r\n\r\n`);
+    let answer = '';
+    for await (const part of socket.setEncoding('latin1')) answer += part;
+    t.match(answer, /\r\nheld: /);
+    t.notMatch(answer, /held: ./, isInTurn ? 'in its turn' : 'before it');
+  }
 });

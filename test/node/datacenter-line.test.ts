@@ -95,6 +95,14 @@ t.test('calls: a write has as much longer as it may wait for other datacenters',
 
 /** That have places, of 16 that are asked for of each kind, one kind after the other. */
 const PLACES = { wait: 4, read: 4, outside: 2, late: 4, write: 2 };
+/** Who has them, in the words of a refusal. */
+const FULL = {
+  wait: '4 waiting reads',
+  read: '4 reads',
+  outside: '2 logins and writes of auth methods',
+  late: '4 writes with an ack of their own',
+  write: '16 calls',
+};
 const KINDS = Object.keys(PLACES) as (keyof typeof PLACES)[];
 const NONE_OF_ANY = { wait: 0, read: 0, outside: 0, late: 0, write: 0 };
 const LATE_CALL: Call = { ...PLAIN_CALL, ack: 'all' };
@@ -126,7 +134,8 @@ t.test(
     for (const kind of KINDS) {
       for (let number = 0; number < 16; number += 1) {
         asks[kind]().catch(({ code, message }: AclError) => {
-          test.match([code, message], ['unavailable', /calls wait for other datacenters already/]);
+          test.equal(code, 'unavailable');
+          test.equal(message, `${FULL[kind]} wait for other datacenters already`);
           refused[kind] += 1;
         });
       }
@@ -238,8 +247,11 @@ for (const [name, carry] of CARRIERS) {
     const refusedOf = async (calls: readonly Partial<Call>[]): Promise<number> => {
       let refused = 0;
       for (const more of calls) {
-        carry({ ...PLAIN_CALL, ...more }).catch(({ code }: AclError) => {
+        carry({ ...PLAIN_CALL, ...more }).catch(({ code, message }: AclError) => {
           test.equal(code, 'unavailable');
+          test.ok(
+            message.includes(FULL['ack' in more || 'ackTimeoutMs' in more ? 'late' : 'write']),
+          );
           refused += 1;
         });
       }

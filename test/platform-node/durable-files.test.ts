@@ -1,5 +1,6 @@
 // What a server must find again after a power cut beside its databases.
 
+import { spawn } from 'node:child_process';
 import {
   closeSync,
   existsSync,
@@ -7,6 +8,7 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -15,13 +17,20 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import t from 'tap';
+import { endWithProcess, exitAtSignals } from '../../scripts/exit-at-signals.ts';
 import { makeFolder, writeWhole } from '../../src/platform-node/disk/durable-files.ts';
 import { keptNodeId } from '../../src/platform-node/disk/files.ts';
 import { adviceOn } from '../../src/platform-node/disk/level-kv.ts';
 import { createWholeFile } from '../../src/platform-node/disk/whole-file.ts';
 import { openJsonLog } from '../../src/platform-node/process/json-log.ts';
 
+exitAtSignals();
+
+const WHOLE_FILE = pathToFileURL(
+  join(import.meta.dirname, '..', '..', 'src', 'platform-node', 'disk', 'whole-file.js'),
+).href;
 const ID = '11111111-2222-3333-4444-555555555555';
 const OTHER_ID = '99999999-2222-3333-4444-555555555555';
 
@@ -126,3 +135,35 @@ t.test('the id of a server: is kept, and never made anew beside a log', async (t
   }
   t.notOk(existsSync(join(folder, 'node-id')));
 });
+
+t.test(
+  'files: a signal in the middle of one leaves nothing of it, and ends the process',
+  async (t) => {
+    const folder = emptyFolder(t);
+    const script = `
+    import { createWholeFile } from ${JSON.stringify(WHOLE_FILE)};
+    const before = await createWholeFile('before');
+    await before.write(Buffer.from('whole'));
+    await before.commit();
+    await (await createWholeFile('given-up')).discard();
+    const file = await createWholeFile('one');
+    await file.write(Buffer.from('secret'));
+    console.log(process.listenerCount('SIGINT'));
+    setTimeout(() => file.commit(), 60_000);
+  `;
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+        cwd: folder,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      endWithProcess(child);
+      const ended = new Promise((resolve) => child.once('exit', (_, by) => resolve(by)));
+      const says = await new Promise((resolve) => child.stdout.once('data', resolve));
+      t.equal(String(says), '1\n', 'what is over listens no longer');
+      t.equal(readdirSync(folder).length, 2);
+      child.kill(signal);
+      t.equal(await ended, signal);
+      t.same(readdirSync(folder), ['before']);
+    }
+  },
+);

@@ -66,7 +66,10 @@ export const NAMESPACE_ENDPOINTS = {
   }),
 };
 
-const EXPLAIN = { explain: 'Present and not `false` or `0`: each answer says what decided it.' };
+const ASKING = {
+  explain: 'Present and not `false` or `0`: each answer says what decided it.',
+  ns: 'The namespace of the questions that name none. Ignored while namespaces are off.',
+};
 const QUESTIONS = {
   schema: AuthorizeBody,
   label: 'Failed to decode request body',
@@ -82,7 +85,7 @@ export const OTHER_ENDPOINTS = {
     summary: `Ask what the presented token may do; at most ${AUTHORIZATIONS_MAX} questions.`,
     access: 'none',
     namespaced: false,
-    query: EXPLAIN,
+    query: ASKING,
     body: QUESTIONS,
     answer: Type.Array(Authorization),
   }),
@@ -93,7 +96,7 @@ export const OTHER_ENDPOINTS = {
     summary: 'Ask the same of the token with that accessor id, by the rights of the one presented.',
     access: 'acl:read',
     namespaced: false,
-    query: EXPLAIN,
+    query: ASKING,
     body: QUESTIONS,
     answer: Type.Array(Authorization),
     whenEmpty: MISSING_ID,

@@ -111,7 +111,7 @@ export const OPERATOR_ENDPOINTS = {
     method: 'PUT',
     path: '/v1/operator/primary',
     summary: 'Make another datacenter the primary: hand it over, have it elected, or force it.',
-    body: { schema: MovePrimaryBody, label: 'Error parsing the move', required: false },
+    body: { schema: MovePrimaryBody, label: 'Error parsing the move', required: true },
     answer: PrimaryMoved,
   }),
   'operator.divergence': look({

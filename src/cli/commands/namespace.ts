@@ -170,7 +170,7 @@ async function deleteNamespace(
   const name = nameOf(options, argument);
   const query = deleteQuery(options);
   const answer = await session.client.namespace.delete({ path: { name }, query });
-  await sayDeleted(session, answer, { what: `namespace ${name}` });
+  await sayDeleted(session, answer, { what: `namespace ${name}`, isNamespaced: false });
 }
 
 function nameOf(options: WhichNamespace, argument: string | undefined): string {

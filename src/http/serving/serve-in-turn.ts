@@ -18,10 +18,12 @@ type Serve = (request: RawRequest, response: RawResponse) => void;
  * by itself wait as well, so the server must leave the header `Host` to be looked after here.
  */
 export function serveInTurn(server: Server, logger: Logger): void {
+  server.maxHeadersCount = LIMITS.headersMax + 1;
   const listeners = server.listeners('request') as Serve[];
   const ahead = new SentAhead(logger);
   const serve: Serve = (request, response) => {
-    if (isWithoutHost(request)) refuse(response, 400);
+    if (isCutShort(request)) refuse(response, 431);
+    else if (isWithoutHost(request)) refuse(response, 400);
     else for (const listener of listeners) listener.call(server, request, response);
   };
   const inTurn =
@@ -39,6 +41,14 @@ export function serveInTurn(server: Server, logger: Logger): void {
     'checkExpectation',
     inTurn((_request, response) => refuse(response, 417)),
   );
+}
+
+/**
+ * Whether there are more headers than are looked at: Node leaves those out, and among them may be the token, the
+ * namespace or the length of the body.
+ */
+function isCutShort({ rawHeaders }: RawRequest): boolean {
+  return rawHeaders.length > 2 * LIMITS.headersMax;
 }
 
 function isWithoutHost({ httpVersionMinor, httpVersionMajor, headers }: RawRequest): boolean {

@@ -1,6 +1,7 @@
 // Bodies are held in few pieces, however they come. Node gives each chunk of a chunked body, and each packet, as a
 // buffer of its own, which costs hundreds of bytes: a mebibyte that somebody without a token sent in chunks of one
-// byte took three hundred in memory, also while it waited for its turn.
+// byte took three hundred in memory, also while it waited for its turn. So did the trailers of a request that waits:
+// ten times their bytes.
 
 import { GatheredBytes } from '../../../cluster/base/gathered-bytes.ts';
 import type { RawRequest } from './wire-types.ts';
@@ -25,6 +26,8 @@ export function holdInFewPieces(
   let leftFree = isInTurn ? FREE_PIECES : 0;
   const pushInFew = (piece: Buffer | null): boolean => {
     if (piece === null) {
+      // What stands behind the last chunk nobody reads, and Node has put it there by now.
+      request.rawTrailers = [];
       if (small.length > 0) push(small.take());
       return push(null);
     }

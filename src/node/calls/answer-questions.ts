@@ -34,8 +34,9 @@ export function answeringWith(
     let giveBack: (() => void) | undefined;
     try {
       const question = decodeQuestion(bytes);
-      giveBack = places.take(kindOfCall(question));
-      if (giveBack === undefined) throw tooMany(places.count);
+      const kind = kindOfCall(question);
+      giveBack = places.take(kind);
+      if (giveBack === undefined) throw tooMany(places.takenFrom(kind));
       return encodeOutput(await run(options, question));
     } catch (error) {
       return encodeRefusal(toldError(error, teller));
@@ -62,9 +63,9 @@ function isForLeader(name: OperationName): boolean {
   return kind === 'write' || atLeader;
 }
 
-function tooMany(count: number): AclError {
+function tooMany(full: string): AclError {
   return new AclError(
     'unavailable',
-    `nothing was written: ${count} writes of other servers are under way already`,
+    `nothing was written: ${full} of other servers are under way already`,
   );
 }

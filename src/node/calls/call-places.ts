@@ -20,6 +20,15 @@ const SHARES: Readonly<Record<CallKind, number>> = {
   wait: 1 / 4,
 };
 
+/** What refusals call them. */
+const NAMES: Readonly<Record<CallKind, string>> = {
+  write: 'writes',
+  late: 'writes with an ack of their own',
+  outside: 'logins and writes of auth methods',
+  read: 'reads',
+  wait: 'waiting reads',
+};
+
 export class CallPlaces {
   readonly #countMax: number;
   readonly #taken: Record<CallKind, number> = { write: 0, late: 0, outside: 0, read: 0, wait: 0 };
@@ -36,11 +45,20 @@ export class CallPlaces {
 
   /** Gives what gives the place back, to be called once; undefined where there is none. */
   take(kind: CallKind): (() => void) | undefined {
-    const ofKindMax = Math.max(1, Math.floor(this.#countMax * SHARES[kind]));
-    if (this.count >= this.#countMax || this.#taken[kind] >= ofKindMax) return undefined;
+    if (this.count >= this.#countMax || this.#hasItsShare(kind)) return undefined;
     this.#taken[kind] += 1;
     return () => {
       this.#taken[kind] -= 1;
     };
+  }
+
+  /** Who has the places that a call of that kind did not get: `512 reads`, or `4096 calls` of any kind. */
+  takenFrom(kind: CallKind): string {
+    if (this.#hasItsShare(kind)) return `${this.#taken[kind]} ${NAMES[kind]}`;
+    return `${this.count} calls`;
+  }
+
+  #hasItsShare(kind: CallKind): boolean {
+    return this.#taken[kind] >= Math.max(1, Math.floor(this.#countMax * SHARES[kind]));
   }
 }

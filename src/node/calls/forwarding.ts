@@ -108,7 +108,8 @@ export class Forwarding implements Remote {
     if (leader === undefined || leader.node === line.self) throw new LeaderAway();
     const giveBack = this.#places.take(kind);
     if (giveBack === undefined) {
-      throw new AclError('unavailable', `${this.#places.count} writes wait for the leader already`);
+      const full = this.#places.takenFrom(kind);
+      throw new AclError('unavailable', `${full} wait for the leader already`);
     }
     try {
       const payload = payloadFor(leader.term);

@@ -44,8 +44,9 @@ export function answeringDatacentersWith(
     let giveBack: (() => void) | undefined;
     try {
       const question = decodeQuestion(bytes);
-      giveBack = places.take(kindOf(question));
-      if (giveBack === undefined) throw tooMany(places.count);
+      const kind = kindOf(question);
+      giveBack = places.take(kind);
+      if (giveBack === undefined) throw tooMany(places.takenFrom(kind));
       const answer = encodeOutput(await run(options, question, from));
       return answer.length > ANSWER_BYTES_MAX ? encodeRefusal(tooLarge(answer.length)) : answer;
     } catch (error) {
@@ -90,8 +91,8 @@ async function waited(
   return door.changesWithin({ table, object }, index, limitMs);
 }
 
-function tooMany(count: number): AclError {
-  const text = `nothing was done: ${count} calls of other datacenters are under way already`;
+function tooMany(full: string): AclError {
+  const text = `nothing was done: ${full} of other datacenters are under way already`;
   return new AclError('unavailable', text);
 }
 

@@ -98,7 +98,8 @@ export class DatacenterLine {
   async #ask(question: Question): Promise<Uint8Array> {
     const giveBack = this.#places.take(question.kind);
     if (giveBack === undefined) {
-      throw new AclError('unavailable', `${this.count} calls wait for other datacenters already`);
+      const full = this.#places.takenFrom(question.kind);
+      throw new AclError('unavailable', `${full} wait for other datacenters already`);
     }
     try {
       return await this.#askAny(question);

@@ -1,8 +1,9 @@
 // Files that are there whole or not at all: written beside their place, synced, then renamed into it.
-// What is found under the name is never half written, whatever ends the process or the machine.
+// What is found under the name is never half written, whatever ends the process or the machine. A half of it that is
+// left behind holds secrets, too, so none is by a signal that can be heard.
 
 import { randomUUID } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
+import { constants, createReadStream, rmSync } from 'node:fs';
 import { lstat, open, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { flushFolder } from './durable-files.ts';
@@ -27,6 +28,7 @@ export async function createWholeFile(given: string): Promise<FileInProgress> {
   const beside = join(dirname(path), `.${basename(path)}.${randomUUID().slice(0, 8)}.partial`);
   const { O_CREAT, O_EXCL, O_WRONLY } = constants;
   const handle = await open(beside, O_CREAT | O_EXCL | O_WRONLY, 0o600);
+  const stopListening = removedBySignals(beside);
   let isOver = false;
   return {
     write: async (chunk) => {
@@ -37,6 +39,7 @@ export async function createWholeFile(given: string): Promise<FileInProgress> {
       await handle.sync();
       await handle.close();
       await rename(beside, path);
+      stopListening();
       isOver = true;
       flushFolder(dirname(path));
     },
@@ -45,8 +48,27 @@ export async function createWholeFile(given: string): Promise<FileInProgress> {
       isOver = true;
       await handle.close().catch(() => undefined);
       await rm(beside, { force: true });
+      stopListening();
     },
   };
+}
+
+const ENDING_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/** Whoever ends the process in the middle finds nothing there, and the process ended by that signal. */
+function removedBySignals(path: string): () => void {
+  const stopListening = (): void => {
+    for (const each of ENDING_SIGNALS) process.off(each, onSignal);
+  };
+  const onSignal = (signal: NodeJS.Signals): void => {
+    rmSync(path, { force: true });
+    stopListening();
+    process.kill(process.pid, signal);
+    // Process 1, as in a container, is spared its own signals.
+    if (process.pid === 1) process.exit(1);
+  };
+  for (const each of ENDING_SIGNALS) process.on(each, onSignal);
+  return stopListening;
 }
 
 /** Where a file of that name is, or will be. */

@@ -160,7 +160,7 @@ async function* chunksOf(incoming: IncomingMessage, begun: Begun): AsyncGenerato
     throw begun.givenUp ?? failureOf(error);
   } finally {
     // A body that is only half sent holds the connection for nothing.
-    if (!begun.outgoing.writableEnded) begun.outgoing.destroy();
+    if (!begun.outgoing.writableFinished) begun.outgoing.destroy();
   }
 }
 

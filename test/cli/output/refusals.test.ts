@@ -190,6 +190,12 @@ t.test('a delete of something that is not there: says so with exit status 1', as
   t.same([status, out], [1, '']);
   t.match(err, `there is no token ${TOKEN_ID}: nothing was deleted\nNext: \`list\` in place of`);
   t.match(err, '--namespace looks in another namespace');
+  const ofNone = await run(['namespace', 'delete', 'team'], {
+    answers: { 'DELETE /v1/namespace/team': { value: false } },
+  });
+  t.equal(ofNone.status, 1);
+  t.match(ofNone.err, 'there is no namespace team: nothing was deleted\nNext: `list` in place of');
+  t.notMatch(ofNone.err, '--namespace', 'a namespace is in none');
 });
 
 t.test('the beginning of an id: several that fit are shown, none is chosen', async (t) => {

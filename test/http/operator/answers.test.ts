@@ -2,6 +2,8 @@
 
 import t from 'tap';
 import { AUTOPILOT_DEFAULTS } from '../../../src/api/bodies/autopilot-settings.ts';
+import type { Endpoint } from '../../../src/api/endpoints/endpoint.ts';
+import { OPERATOR_ENDPOINTS } from '../../../src/api/endpoints/endpoints-operator.ts';
 import { openApiDocument } from '../../../src/api/endpoints/openapi.ts';
 import { CALL } from '../../service/harness.ts';
 import {
@@ -429,4 +431,14 @@ t.test('openapi: the second status of health, and archives as bytes', async (t) 
   const { get, put } = paths['/v1/snapshot'] ?? {};
   t.match(get?.responses, { 200: { content: { 'application/x-gzip': {} } } });
   t.match(put?.requestBody, { required: true, content: { 'application/x-gzip': {} } });
+});
+
+t.test('openapi: an operator may leave out the bodies that it does not ask for', async (t) => {
+  const server = await operatorServer();
+  for (const { method, path, body } of Object.values<Endpoint>(OPERATOR_ENDPOINTS)) {
+    if (body === undefined) continue;
+    const told = await tell(server, 'service', { ask: `${method} ${path.replace('/v1', '')}` });
+    const isMissed = told.status === 400 && told.text === `${body.label}: EOF`;
+    t.equal(isMissed, body.required, path);
+  }
 });
