@@ -136,8 +136,7 @@ export class NodeService {
       lead: () => leadOf(member),
       onLeaderChanged: (listener) => member.onLeaderChanged(listener),
       prepare: async () => {
-        await this.level.raise();
-        await this.federation.begin();
+        await this.level.begin();
         // A secondary takes them from the primary.
         if (this.federation.isPrimary) await ensureBuiltins(this.deps);
       },

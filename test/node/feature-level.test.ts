@@ -43,7 +43,8 @@ function level(given: {
   readonly datacenters?: readonly LevelReader[];
 }) {
   const clock = new FakeClock();
-  const state = { uses: 1, isReigning: true, raisedCount: 0, proposed: [] as number[] };
+  const proposed: number[] = [];
+  const state = { uses: 1, isReigning: true, raisedCount: 0, fails: false, proposed };
   const feature = new FeatureLevel({
     clock,
     reads: given.reads,
@@ -58,6 +59,7 @@ function level(given: {
       return {} as Outcome;
     },
     onRaised: async () => {
+      if (state.fails) throw new Error('this server leads no more');
       state.raisedCount += 1;
     },
     logger: { debug() {}, info() {}, warn() {}, error() {} },
@@ -87,6 +89,29 @@ t.test('level: rises to what every member reads, voter or not, and to no more', 
     test.equal(state.raisedCount, proposed.length);
     await feature.close();
   }
+});
+
+t.test('level: what the leader before raised counts, whenever it is applied', async (test) => {
+  const { feature, state, look } = level({ reads: 3, members: [{ name: 'b', reads: undefined }] });
+  await feature.begin();
+  test.same([state.raisedCount, state.proposed], [1, []]);
+  state.uses = 3;
+  await look();
+  test.equal(state.raisedCount, 2, 'the log begins, though nobody raises it any more');
+  await look();
+  test.same([state.raisedCount, state.proposed], [2, []]);
+  await feature.close();
+});
+
+t.test('level: what did not begin at a higher level is tried again', async (test) => {
+  const { feature, state, look } = level({ reads: 3, members: [{ name: 'b', reads: 3 }] });
+  state.fails = true;
+  await look();
+  test.same([state.raisedCount, state.proposed], [0, [3]]);
+  state.fails = false;
+  await look();
+  test.same([state.raisedCount, state.proposed], [1, [3]]);
+  await feature.close();
 });
 
 t.test('level: the primary waits for every other datacenter', async (test) => {

@@ -162,6 +162,10 @@ const SAVED: readonly {
     },
     siteCount: 5,
   },
+  // Tokens that were void on a fork were said to be deleted anew, and lived on.
+  { seed: 2_003_372, subject: 'datacenters', cuts: { ...WHOLE, only: [3, 4, 5], clientCount: 4 } },
+  // A leader was lost just when it had raised the feature level: its datacenter never had the global log.
+  { seed: 2_003_496, subject: 'datacenters', cuts: { ...WHOLE, only: [0, 7], clientCount: 2 } },
 ];
 
 const SNAPSHOT_SEED = 503;

@@ -30,7 +30,7 @@ export interface FeatureLevelOptions {
   readonly isReigning: () => boolean;
   /** Rejects as `ServiceDeps.propose` says. */
   readonly propose: (command: Command) => Promise<Outcome>;
-  /** More may be written than before. */
+  /** A reign begins, or more may be written than when it did. */
   readonly onRaised: () => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -50,16 +50,17 @@ const LOOK_MS = 1_000;
 export class FeatureLevel {
   readonly #options: FeatureLevelOptions;
   readonly #looks: Repeated;
+  /** What the log used when `onRaised` was done last. */
+  #begunAt: number;
 
   constructor(options: FeatureLevelOptions) {
     this.#options = options;
-    const { clock, logger, isReigning } = options;
+    const { clock, logger } = options;
+    this.#begunAt = options.uses();
     this.#looks = new Repeated({
       clock,
       everyMs: LOOK_MS,
-      work: async () => {
-        if (isReigning() && (await this.raise())) await options.onRaised();
-      },
+      work: () => this.#look(),
       onFailed: (cause) => logger.debug({ cause }, 'the feature level could not be raised now'),
     });
   }
@@ -96,15 +97,34 @@ export class FeatureLevel {
     throw new AclError('unavailable', says);
   }
 
-  /** As leader: as far as everybody reads. Whether the level has risen. */
-  async raise(): Promise<boolean> {
+  /** As leader, before anything else of a reign. Rejects as `ServiceDeps.propose` says. */
+  async begin(): Promise<void> {
+    await this.#raise();
+    await this.#begun();
+  }
+
+  async #look(): Promise<void> {
+    const { isReigning, uses } = this.#options;
+    if (!isReigning()) return;
+    await this.#raise();
+    // What the leader before raised may be applied behind the beginning of this reign.
+    if (uses() > this.#begunAt) await this.#begun();
+  }
+
+  async #begun(): Promise<void> {
+    const level = this.#options.uses();
+    await this.#options.onRaised();
+    this.#begunAt = level;
+  }
+
+  /** As leader: as far as everybody reads. */
+  async #raise(): Promise<void> {
     const { clock, logger, propose, uses } = this.#options;
     const level = Math.min(...this.#readers().map(({ reads }) => reads ?? 0));
-    if (level <= uses()) return false;
+    if (level <= uses()) return;
     const change = { type: 'level.raise', level } as const;
     await propose({ change, timeMs: clock.wallMs(), cas: undefined, request: undefined });
     logger.info({ featureLevel: level }, 'the datacenter uses a higher feature level');
-    return true;
   }
 
   /** Waits for what is under way. */

@@ -26,7 +26,7 @@ import { rememberedOutcome } from '../writes/request-marks.ts';
 import { untilNotOvertaken } from '../writes/under-way.ts';
 import type { MoveWish, Resubmitted, RunInDatacenter } from './operator-operations.ts';
 import type { Moved, PrimaryPort } from './primary-port.ts';
-import { casOfEntry, changeOfEntry, markOfEntry } from './resubmission.ts';
+import { casOfEntry, changeOfEntry, markOfEntry, requireVoidTokens } from './resubmission.ts';
 
 export interface MovingPrimaryDeps
   extends Pick<ServiceDeps, 'view' | 'propose' | 'clock' | 'federation' | 'settings'> {
@@ -139,7 +139,9 @@ export class MovingPrimary {
     const change = changeOfEntry(entry);
     const request = markOfEntry(entry);
     const { clock, view } = this.#deps;
-    const isMade = rememberedOutcome(view, request, clock.wallMs()) !== undefined;
+    const nowMs = clock.wallMs();
+    const isMade = rememberedOutcome(view, request, nowMs) !== undefined;
+    if (!isMade) requireVoidTokens(view, entry, change, nowMs);
     const at = isMade ? undefined : casOfEntry(view, change, cas);
     const { index, position } = await this.#propose(change, asker, { cas: at, request });
     return { index, position };

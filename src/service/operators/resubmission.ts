@@ -9,8 +9,12 @@ import type { AccessorId, BindingRuleId, NamespaceName, PolicyId, RoleId } from 
 import type { Change, RequestMark } from '../../state/commands/commands.ts';
 import { type EntryObject, objectsOf } from '../../state/global-log/entry-objects.ts';
 import { encodeEntry, type GlobalEntry } from '../../state/global-log/global-entry.ts';
+import { isVoid } from '../../state/reads/standing.ts';
 import type { Stamped } from '../../state/rows/stamp.ts';
 import type { StateView } from '../../state/view.ts';
+
+/** So many tokens a refusal names. */
+const NAMED_MAX = 10;
 
 /** Throws 'invalid' for an entry that no single change makes. */
 export function changeOfEntry(entry: GlobalEntry): Change {
@@ -52,6 +56,30 @@ export function casOfEntry(
   if (found.modifyIndex === cas) return cas;
   const text = `the object is there with ModifyIndex ${found.modifyIndex}: look at it, and name that index with cas to put the entry over it`;
   throw new AclError('cas-mismatch', text);
+}
+
+/**
+ * Throws 'invalid' for an entry that deleted tokens because they were void there, where some of them are not here: to
+ * make it again would delete none of these, and whoever did it took them for revoked.
+ */
+export function requireVoidTokens(
+  view: StateView,
+  { epoch, seq }: Pick<GlobalEntry, 'epoch' | 'seq'>,
+  change: Change,
+  nowMs: number,
+): void {
+  if (change.type !== 'token.reap') return;
+  const living = change.accessorIds.filter((id) => {
+    const token = view.token(id);
+    return token !== undefined && !isVoid(token, view, nowMs);
+  });
+  if (living.length === 0) return;
+  const named = living.slice(0, NAMED_MAX).join(', ');
+  const all = living.length > NAMED_MAX ? `${named} and ${living.length - NAMED_MAX} more` : named;
+  throw invalid(
+    `Entry ${epoch}.${seq} cannot be made again: it deleted tokens whose time was over, or whose auth method was ` +
+      `gone, and that is not so here of ${all}. Delete those that shall be gone, then discard it`,
+  );
 }
 
 /** So that making it twice changes nothing; a repeat by the client that asked first is the same request. */

@@ -1,11 +1,12 @@
 // What the endpoints for operators answer and refuse, in both dialects, and what is logged of it.
 
 import t from 'tap';
+import type { AccessorId } from '../../../src/acl/ids.ts';
 import { AUTOPILOT_DEFAULTS } from '../../../src/api/bodies/autopilot-settings.ts';
 import type { Endpoint } from '../../../src/api/endpoints/endpoint.ts';
 import { OPERATOR_ENDPOINTS } from '../../../src/api/endpoints/endpoints-operator.ts';
 import { openApiDocument } from '../../../src/api/endpoints/openapi.ts';
-import { CALL } from '../../service/harness.ts';
+import { CALL, newToken } from '../../service/harness.ts';
 import {
   type Asked,
   IDS,
@@ -19,6 +20,7 @@ import {
   ASKS,
   CONFIGURATION,
   DIALECTS,
+  entryOfReaped,
   entryOfToken,
   IN_VAIN,
   PEER,
@@ -408,6 +410,25 @@ t.test('acts are logged without what an entry says that is made again', async (t
   const { fields, message } = log.at(-1)!;
   t.same([message, fields.name], ['operator acted', 'divergence-take']);
   t.strictSame(fields.input, {});
+});
+
+t.test('divergence: tokens that are void no more are not said to be deleted anew', async (t) => {
+  const ids = [1, 2, 3].map((each) => `aaaaaaaa-0000-4000-8000-00000000000${each}` as AccessorId);
+  const input = { entry: await entryOfReaped(ids), cas: undefined };
+  const { operator, harness } = await operatorServer();
+  const take = () => operator.runForDatacenter('divergence-take', input, CALL);
+  const [alive, dying] = ids;
+  await newToken(harness, { accessorId: alive });
+  await newToken(harness, { accessorId: dying, expirationTtlNs: 60_000_000_000n });
+  await t.rejects(take(), {
+    code: 'invalid',
+    message: new RegExp(`cannot be made again: .* of ${alive}, ${dying}\\. Delete those`),
+  });
+  harness.clock.advance(60_001);
+  await t.rejects(take(), { message: new RegExp(`is not so here of ${alive}\\. Delete`) });
+  await harness.run('token.delete', { accessorId: alive! });
+  await take();
+  t.equal(harness.machine.token(dying!), undefined);
 });
 
 t.test('rate limit: what changes the group counts as a write', async (t) => {

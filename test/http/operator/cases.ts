@@ -1,9 +1,9 @@
 // What tests of the endpoints for operators share.
 
 import type { TokenDraft } from '../../../src/acl/drafts.ts';
-import type { SecretId } from '../../../src/acl/ids.ts';
+import type { AccessorId, SecretId } from '../../../src/acl/ids.ts';
 import type { Change } from '../../../src/state/commands/commands.ts';
-import { newToken } from '../../service/harness.ts';
+import { type Harness, newToken } from '../../service/harness.ts';
 import { IDS, operatorServer } from '../operator-support.ts';
 
 export const DIALECTS = ['consul', 'service'] as const;
@@ -45,6 +45,24 @@ export const IN_VAIN = new Map([
 export async function entryOfToken(
   draft: TokenDraft,
 ): Promise<{ entry: Uint8Array; secretId: SecretId }> {
+  const elsewhere = await anotherSystem();
+  const { secretId } = await newToken(elsewhere, draft);
+  return { entry: await lastEntry(elsewhere), secretId };
+}
+
+/** One that deletes tokens with these ids, because their time is over there. */
+export async function entryOfReaped(accessorIds: readonly AccessorId[]): Promise<Uint8Array> {
+  const elsewhere = await anotherSystem();
+  for (const accessorId of accessorIds) {
+    await newToken(elsewhere, { accessorId, expirationTtlNs: 60_000_000_000n });
+  }
+  const timeMs = elsewhere.clock.wallMs() + 3_600_000;
+  const change: Change = { type: 'token.reap', accessorIds };
+  await elsewhere.deps.propose({ change, timeMs, cas: undefined, request: undefined });
+  return lastEntry(elsewhere);
+}
+
+async function anotherSystem(): Promise<Harness> {
   const elsewhere = (await operatorServer()).harness;
   const begin: Change = {
     type: 'global-log.begin',
@@ -53,8 +71,11 @@ export async function entryOfToken(
     isWitness: false,
   };
   await elsewhere.deps.propose({ change: begin, timeMs: 0, cas: undefined, request: undefined });
-  const { secretId } = await newToken(elsewhere, draft);
-  const { seq } = elsewhere.machine.replication()!.cursor;
-  const [entry] = (await elsewhere.machine.globalEntries(seq - 1, 1 << 20))!;
-  return { entry: entry!, secretId };
+  return elsewhere;
+}
+
+async function lastEntry({ machine }: Harness): Promise<Uint8Array> {
+  const { seq } = machine.replication()!.cursor;
+  const [entry] = (await machine.globalEntries(seq - 1, 1 << 20))!;
+  return entry!;
 }
