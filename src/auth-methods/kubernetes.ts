@@ -109,8 +109,11 @@ function mappingOf(reader: Reader): NamespaceMapping | undefined {
   return { prefix, overrides: new Map(overrides) };
 }
 
+/** In one order, however the overrides were sent: no key is there twice. */
 function mappingTextOf(mapping: NamespaceMapping | undefined): string {
-  return mapping === undefined ? '' : JSON.stringify([mapping.prefix, ...mapping.overrides]);
+  if (mapping === undefined) return '';
+  const overrides = [...mapping.overrides].sort(([left], [right]) => (left < right ? -1 : 1));
+  return JSON.stringify([mapping.prefix, ...overrides]);
 }
 
 /** Whoever writes a method of another namespace may not say what is in others; and one of the two must decide. */

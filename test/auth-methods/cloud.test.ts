@@ -213,6 +213,9 @@ t.test('kubernetes: the cluster reviews the bearer and names the account', async
   t.same([said({}), said({ MapNamespaces: 'false' })], ['', ''], 'which says nothing of them');
   const { MapNamespaces: _map, ...rest } = whole;
   t.equal(said({ ...rest, MAPNAMESPACES: 1 }), said(whole), 'however it is written');
+  const turned = Object.fromEntries(Object.entries(ConsulNamespaceOverrides).reverse());
+  const resent = { ...whole, ConsulNamespaceOverrides: turned };
+  t.equal(said(resent), said(whole), 'and in whatever order: clients sort maps');
   const others = [
     { MapNamespaces: true },
     { ...whole, ConsulNamespacePrefix: '' },

@@ -126,6 +126,37 @@ t.test('under way: entries of the primary are what they change, until they are i
   }
 });
 
+t.test('under way: a rule of an entry counts once a batch before has brought it', async (t) => {
+  const harness = await primary();
+  await harness.run('auth-method.create', { draft: { name: 'm', type: 'jwt', config: {} } });
+  const draft = { authMethod: 'm', bindType: 'service', bindName: 'web' };
+  const { value: made } = await harness.run('binding-rule.create', { draft });
+  const { id } = made.rule;
+  const creation = await lastEntry(harness);
+  await harness.run('binding-rule.update', { id, draft: { ...draft, selector: 'value.x == y' } });
+  const narrowing = await lastEntry(harness);
+  await harness.run('binding-rule.delete', { id });
+  const deletion = await lastEntry(harness);
+  const ofMethod = methodKey('default', 'm');
+  for (const change of [narrowing, deletion]) {
+    let isHere = false;
+    const underWay = new UnderWay({
+      bindingRule: () => (isHere ? (made.rule as BindingRule) : undefined),
+    });
+    const lands: (() => void)[] = [];
+    const landing = () => new Promise<void>((resolve) => lands.push(resolve));
+    const proposed = [creation, change].map((each) => underWay.during(each, landing));
+    t.notOk(isBusy(underWay, ofMethod), 'nobody is bound by it yet');
+    isHere = true;
+    lands[0]?.();
+    await proposed[0];
+    t.ok(isBusy(underWay, ofMethod), 'who logs in now is');
+    lands[1]?.();
+    await Promise.all([proposed[1], isBusy(underWay, ofMethod)]);
+    t.notOk(isBusy(underWay, ofMethod), 'it is over');
+  }
+});
+
 t.test('under way: what this datacenter proposes is what it changes', async (t) => {
   const rule = { ...aBindingRule(1), createIndex: 1, modifyIndex: 1 };
   const view = { bindingRule: (id: string) => (id === rule.id ? rule : undefined) };

@@ -10,7 +10,7 @@ import { AclError } from '../../acl/error.ts';
 import type { BindingRuleId } from '../../acl/ids.ts';
 import { nameKey } from '../../acl/names.ts';
 import type { Change } from '../../state/commands/commands.ts';
-import { objectsOf } from '../../state/global-log/entry-objects.ts';
+import { type EntryObject, objectsOf } from '../../state/global-log/entry-objects.ts';
 import { decodeEntry } from '../../state/global-log/global-entry.ts';
 import type { StateView } from '../../state/view.ts';
 import { dependencyOf } from '../rights/linked-policies.ts';
@@ -31,8 +31,14 @@ export class Overtaken extends AclError {
 /** Entries of the primary on their way into this datacenter. */
 interface Batch {
   readonly ended: Promise<void>;
-  /** What they change; worked out when somebody asks. */
+  /** What they change of what is here now; worked out when somebody asks. */
   readonly keys: () => ReadonlySet<string>;
+}
+
+interface Changed {
+  readonly keys: Set<string>;
+  /** Ids of rules that were not here when it was worked out: a batch before may bring them. */
+  readonly unknownRules: readonly string[];
 }
 
 export class UnderWay {
@@ -57,23 +63,25 @@ export class UnderWay {
   /** Throws Overtaken where anything of these, or the whole state, is being changed. */
   requireQuiet(keys: () => Iterable<string>): void {
     if (this.#byKey.size === 0 && this.#batches.size === 0) return;
-    this.#requireNobodyAt(EVERYTHING);
-    for (const key of keys()) this.#requireNobodyAt(key);
-  }
-
-  #requireNobodyAt(key: string): void {
-    const changes = this.#byKey.get(key);
-    if (changes !== undefined) throw new Overtaken(Promise.all(changes).then(nothing));
+    const wanted = [EVERYTHING, ...keys()];
+    for (const key of wanted) {
+      const changes = this.#byKey.get(key);
+      if (changes !== undefined) throw new Overtaken(Promise.all(changes).then(nothing));
+    }
     for (const batch of this.#batches) {
-      if (batch.keys().has(key)) throw new Overtaken(batch.ended);
+      const changed = batch.keys();
+      if (wanted.some((key) => changed.has(key))) throw new Overtaken(batch.ended);
     }
   }
 
   #holdBatch(entries: readonly Uint8Array[], proposed: Promise<unknown>): void {
-    let known: ReadonlySet<string> | undefined;
+    let known: Changed | undefined;
     const keys = (): ReadonlySet<string> => {
-      known ??= this.#keysOfEntries(entries);
-      return known;
+      known ??= this.#changedBy(entries);
+      for (const id of known.unknownRules) {
+        for (const key of this.#keysOfRule(id)) known.keys.add(key);
+      }
+      return known.keys;
     };
     const ended: Promise<void> = proposed.then(nothing, nothing).then(() => {
       this.#batches.delete(batch);
@@ -83,21 +91,23 @@ export class UnderWay {
   }
 
   /** What cannot be read is refused by the log, and until then may be anything. */
-  #keysOfEntries(entries: readonly Uint8Array[]): ReadonlySet<string> {
+  #changedBy(entries: readonly Uint8Array[]): Changed {
+    const keys = new Set<string>();
+    const unknownRules: string[] = [];
     try {
-      return new Set(entries.flatMap((bytes) => this.#keysOfEntry(bytes)));
+      for (const { kind, id, namespace = '' } of entries.flatMap(objectsOfEntry)) {
+        if (kind === 'auth-method') keys.add(methodKey(namespace, id));
+        else if (kind !== 'binding-rule') keys.add(dependencyOf(TABLE_BY_KIND[kind], id));
+        else {
+          const ofRule = this.#keysOfRule(id);
+          if (ofRule.length === 0) unknownRules.push(id);
+          for (const key of ofRule) keys.add(key);
+        }
+      }
     } catch {
-      return new Set([EVERYTHING]);
+      keys.add(EVERYTHING);
     }
-  }
-
-  #keysOfEntry(bytes: Uint8Array): readonly string[] {
-    return objectsOf(decodeEntry(bytes)).flatMap(({ kind, id, namespace = '' }) => {
-      if (kind === 'auth-method') return [methodKey(namespace, id)];
-      return kind === 'binding-rule'
-        ? this.#keysOfRule(id)
-        : [dependencyOf(TABLE_BY_KIND[kind], id)];
-    });
+    return { keys, unknownRules };
   }
 
   /** One that is new binds whoever logs in to more, not to less. */
@@ -161,6 +171,10 @@ export class UnderWay {
         return [];
     }
   }
+}
+
+function objectsOfEntry(bytes: Uint8Array): readonly EntryObject[] {
+  return objectsOf(decodeEntry(bytes));
 }
 
 /** Stands for each object there is. */
