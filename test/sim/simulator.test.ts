@@ -166,6 +166,18 @@ const SAVED: readonly {
   { seed: 2_003_372, subject: 'datacenters', cuts: { ...WHOLE, only: [3, 4, 5], clientCount: 4 } },
   // A leader was lost just when it had raised the feature level: its datacenter never had the global log.
   { seed: 2_003_496, subject: 'datacenters', cuts: { ...WHOLE, only: [0, 7], clientCount: 2 } },
+  // Nobody on the other side of a cut could hear of whoever was forced there, and one was elected.
+  {
+    seed: 2_005_660,
+    subject: 'datacenters',
+    cuts: {
+      ...{ ...WHOLE, only: [1, 3, 4, 5, 6, 7, 12, 23], clientCount: 1, safetyMs: 18_355 },
+      ...{ keepsAll: true, hasNoDeputies: true, areAllNew: true },
+    },
+    siteCount: 5,
+  },
+  // A copy of disks held a write that was under way, and others had another one in its place when it was put back.
+  { seed: 2_006_298, subject: 'datacenters', cuts: WHOLE },
 ];
 
 const SNAPSHOT_SEED = 503;

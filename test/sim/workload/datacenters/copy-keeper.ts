@@ -6,6 +6,7 @@
 import { isPrimary } from '../../../../src/state/global-log/replication.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
 import type { GroupChecks } from '../../checks/group-checks.ts';
+import { logOn } from '../../checks/log-image.ts';
 import type { Violations } from '../../checks/violations.ts';
 import type { SimGroup } from '../../run/sim-group.ts';
 import type { Site } from '../../run/site.ts';
@@ -85,10 +86,15 @@ export class CopyKeeper {
     return isFounded && areSound && hosts.some((host) => checks.replicationOf(host) !== undefined);
   }
 
-  /** All its servers are down. */
+  /**
+   * All its servers are down. A copy is not kept where a log has what is not committed: put back it may be, before
+   * anybody is heard, in the place of what others have by then (STATUS has what comes of that).
+   */
   copy(place: number): void {
     const { sites, workload } = this.#options;
     const { hosts, checks } = sites[place]!;
+    const next = checks.committed.length + 1;
+    if (hosts.some((host) => logOn(host).entry(next) !== undefined)) return;
     this.#copies.set(place, {
       hosts: new Map(hosts.map((host) => [host, host.copyDisk()])),
       checks: checks.copy(),

@@ -142,13 +142,46 @@ export class PrimaryMover {
 
   /**
    * Somebody is being forced whom this one cannot hear of: of a majority that elects on the other side of a cut
-   * nobody who is forced can know, and both might begin one epoch. The operator lets one of the two end first.
+   * nobody who is forced can know, and both might begin one epoch. The operator lets one of the two end first, and
+   * elects nobody before this one, or anybody who would be asked, has heard of whoever was forced.
    */
   #mayCollide(leader: SimHost): boolean {
+    if (this.#forced === undefined) return false;
+    if (this.#openCount > 0) return this.#isCutBetween(this.#forced, leader);
+    const epoch = this.#epochBegunBy(this.#forced);
+    return (
+      epoch !== undefined && !this.#askedBy(leader).some((host) => this.#hasHeard(host, epoch))
+    );
+  }
+
+  /** The last epoch that it knows of, where its own datacenter has begun it. */
+  #epochBegunBy(host: SimHost): number | undefined {
+    const { checks, sites } = this.#options;
+    const at = checks.replicationOf(host);
+    const own = siteName(sites.findIndex((site) => site.includes(host)));
+    const last = at && currentEpoch(at);
+    return last?.primary === own ? last.epoch : undefined;
+  }
+
+  #askedBy(leader: SimHost): readonly SimHost[] {
+    const { group, sites } = this.#options;
+    const leaders = sites.flatMap((site) => group.leader(site) ?? []);
+    return leaders.filter((each) => each === leader || !this.#isCutBetween(each, leader));
+  }
+
+  #hasHeard(host: SimHost, epoch: number): boolean {
+    const promotion = this.#promotionOf(host);
+    try {
+      return promotion !== undefined && promotion.nextEpoch() > epoch;
+    } catch {
+      // It does not lead by now.
+      return false;
+    }
+  }
+
+  #isCutBetween({ name: one }: SimHost, { name: other }: SimHost): boolean {
     const { net } = this.#options.world;
-    if (this.#forced === undefined || this.#openCount === 0) return false;
-    const { name } = this.#forced;
-    return net.link(name, leader.name).isCut || net.link(leader.name, name).isCut;
+    return net.link(one, other).isCut || net.link(other, one).isCut;
   }
 
   #ask(
