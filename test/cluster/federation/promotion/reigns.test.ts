@@ -339,6 +339,10 @@ t.test('renewal: whom nobody can follow any more is said to be over', async (tes
   await world.time.result(one.promotion.onNewerEpoch(3));
   test.match(one.promotion.outrunBy(), { ...heard, isOver: true });
   test.same([one.state().epoch, one.maxEpoch], [1, 1], 'only a person passes over it');
+  two.isUp = false;
+  await world.time.result(one.promotion.onNewerEpoch(3));
+  test.match(one.promotion.outrunBy(), { ...heard, isOver: false }, 'nobody can ask it any more');
+  two.isUp = true;
   await world.time.result(two.promotion.elect());
   await world.time.result(one.promotion.onNewerEpoch(4));
   test.same([one.isPrimary, two.isPrimary], [false, true]);
