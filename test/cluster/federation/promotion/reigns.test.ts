@@ -290,6 +290,36 @@ t.test('renewal: nobody who has begun is passed over before it is heard of', asy
   test.same(world.violations, []);
 });
 
+t.test('renewal: nor whom others have heard of, and this one has not', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  world.cuts.add('dc2 dc1');
+  await world.time.result(two.promotion.elect());
+  two.isUp = false;
+  world.cuts.clear();
+  Object.assign(one, { hasHeard: false, hearsByAsking: true });
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same([one.state().epoch, one.maxEpoch, three.maxEpoch], [1, 1, 2]);
+  test.match(world.time.log.join('\n'), /no other has begun .*dc2 has begun epoch 2, and does not/);
+});
+
+t.test(
+  'renewal: is no more than one, whoever tells of it, and comes behind a wish',
+  async (test) => {
+    const { world, one, two, three } = threeDatacenters();
+    for (const each of [two, three]) each.follow(one, 10);
+    Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
+    const told = [one.promotion.onNewerEpoch(2), one.promotion.onNewerEpoch(2)];
+    await world.time.result(Promise.all(told));
+    test.same([one.state().epoch, one.askedAllCount], [3, 1]);
+    Object.assign(three, { maxEpoch: 4, votedFor: 'dc3' });
+    const late = one.promotion.onNewerEpoch(4);
+    await world.time.result(one.promotion.elect());
+    await world.time.result(late);
+    test.equal(one.state().epoch, 5, 'a person has begun it meanwhile');
+    test.notMatch(world.time.log.join('\n'), /no other has begun/);
+  },
+);
+
 t.test(
   'renewal: whom a reign that began has outrun waits for a person, who elects it',
   async (test) => {
