@@ -150,7 +150,7 @@ export class Promotion {
       this.#passedOverBy({ candidate: options.datacenter, cursor });
     this.#candidacy = new Candidacy({
       ...{ ...options, ask, rest: this.#rest, wayBack },
-      ...{ isYielding, passedOverAt },
+      ...{ isYielding, passedOverAt, passesOver: () => this.#passedOverByRenewal() },
     });
   }
 
@@ -215,23 +215,30 @@ export class Promotion {
     // Whoever was asked for a promise may have heard of a reign of which nobody has told this one yet.
     await this.#options.hearAll();
     if (await this.#laterReign.look()) return;
-    const claim = this.#laterReign.claimed();
-    if (claim !== undefined) {
-      const why = claim.isOver ? 'is the primary no more' : 'does not answer';
-      throw refused(`${claim.datacenter} has begun epoch ${claim.epoch}, and ${why}`);
-    }
-    const told = this.#options.claim();
-    // It has lost that itself: whoever has it goes on.
-    if (told?.datacenter === this.#options.datacenter && told.epoch > state.epoch) {
-      throw refused(`this datacenter began epoch ${told.epoch}, and has lost it`);
-    }
     // Whoever has it may not answer when it is asked for its promise.
-    const passesOver = this.#options.passesOver();
+    const passesOver = this.#passedOverByRenewal();
     if (passesOver !== undefined) throw refused(passesOver);
     if (!this.#mayRenew(state)) return;
     const renewal = this.#alone(() => this.#candidacy.run({ kind: 'renewed', after }));
     this.#renewal = renewal.catch(() => undefined);
     await renewal;
+  }
+
+  /** What this datacenter would pass over if it went on by itself, as it has been heard by now. */
+  #passedOverByRenewal(): string | undefined {
+    const { datacenter, passesOver, port } = this.#options;
+    const later = this.#laterReign.claimed();
+    if (later !== undefined) {
+      const why = later.isOver ? 'is the primary no more' : 'does not answer';
+      return `${later.datacenter} has begun epoch ${later.epoch}, and ${why}`;
+    }
+    const told = this.#options.claim();
+    const epoch = port.state()?.epoch ?? 0;
+    // It has lost that itself: whoever has it goes on.
+    if (told?.datacenter === datacenter && told.epoch > epoch) {
+      return `this datacenter began epoch ${told.epoch}, and has lost it`;
+    }
+    return passesOver();
   }
 
   /** Not where a person has begun something meanwhile, or another one asks for the promise of this datacenter. */

@@ -291,15 +291,34 @@ t.test('renewal: nobody who has begun is passed over before it is heard of', asy
 });
 
 t.test('renewal: nor whom others have heard of, and this one has not', async (test) => {
-  const { world, one, two, three } = threeDatacenters();
-  world.cuts.add('dc2 dc1');
-  await world.time.result(two.promotion.elect());
-  two.isUp = false;
-  world.cuts.clear();
-  Object.assign(one, { hasHeard: false, hearsByAsking: true });
+  for (const hears of ['first', 'while it asks', 'before it begins']) {
+    const { world, one, two, three } = threeDatacenters();
+    world.cuts.add('dc2 dc1');
+    await world.time.result(two.promotion.elect());
+    two.isUp = false;
+    world.cuts.clear();
+    Object.assign(one, { hasHeard: false, hearsByAsking: hears === 'first' });
+    const hear = () => {
+      one.hasHeard = true;
+    };
+    if (hears === 'while it asks') three.mayPromiseFirst = hear;
+    if (hears === 'before it begins') three.promiseFirst = hear;
+    await world.time.result(one.promotion.onNewerEpoch(2));
+    const promised = hears === 'before it begins' ? 3 : 1;
+    test.same([one.state().epoch, one.maxEpoch], [1, promised], hears);
+    const says = /no other has begun .*dc2 has begun epoch 2, and does not answer/;
+    test.match(world.time.log.join('\n'), says);
+  }
+});
+
+t.test('renewal: hears all again where somebody tells a number that is new', async (test) => {
+  const { world, one, three } = threeDatacenters();
+  Object.assign(three, { maxEpoch: 4, votedFor: 'dc3' });
   await world.time.result(one.promotion.onNewerEpoch(2));
-  test.same([one.state().epoch, one.maxEpoch, three.maxEpoch], [1, 1, 2]);
-  test.match(world.time.log.join('\n'), /no other has begun .*dc2 has begun epoch 2, and does not/);
+  test.same([one.state().epoch, one.maxEpoch, one.askedAllCount], [1, 1, 1]);
+  test.match(world.time.log.join('\n'), /no other has begun .*epoch 4, which may have begun/);
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same([one.state().epoch, one.isPrimary, one.askedAllCount], [5, true, 2]);
 });
 
 t.test(
