@@ -192,7 +192,7 @@ export class Candidacy {
 
   /**
    * What was promised to another one while the others were asked is not taken back, and what others were heard to have
-   * meanwhile is not passed over. Whoever told of a later epoch than anybody before may have heard that it has begun: so
+   * meanwhile is not passed over. Whoever told of a later epoch than anybody before may have heard that it has begun:
    * all are heard first, with the next try. Throws PromotionRefusal.
    */
   #requireOwn(epoch: number, after: number): void {
