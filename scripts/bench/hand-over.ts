@@ -64,6 +64,7 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     heardEpoch: () => 0,
     isRivalled: () => false,
     passesOver: () => undefined,
+    hearAll: async () => undefined,
     ahead: () => [],
     datacenters: () => [...transports.keys()],
     isDiverged: () => false,

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { lostReignText } from '../../src/node/federation/lost-reign.ts';
+import { begunText } from '../../src/node/federation/outrun-refusal.ts';
 import {
   type DatacenterUnderTest,
   everyoneKnows,
@@ -259,5 +260,10 @@ t.test('gone back: nobody is told to make a witness the primary', (t) => {
     /w has 1\.9 .*`conclave operator promote dc3 --election`, asked at dc3/,
   );
   t.match(told('w'), /w has 1\.9 .*`conclave operator promote dc1 --election`, asked at dc1/);
+  const cursor = { epoch: 2, seq: 9, hash: new Uint8Array(32) };
+  const begun = (isWitness: boolean) => begunText('dc1', { datacenter: 'dc2', cursor }, isWitness);
+  const here = '`conclave operator promote dc1 --election`';
+  t.match(begun(true), `gone, ${here} goes on with what can be had here`);
+  t.match(begun(false), `goes on with what is there, and ${here} with what can be had here`);
   t.end();
 });

@@ -67,12 +67,14 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN, hasCaught
   });
   const handlers = new Map<string, RpcServer>();
   const terms: number[] = [];
+  const called: string[] = [];
   const member = {
     address: undefined,
     members: () => [{ address: OWN, isSelf: true, isLeader: true, isAlive: true }],
     onLeaderChanged: () => () => undefined,
     serve: (method: string, handler: RpcServer) => void handlers.set(method, handler),
     call: (_to: unknown, { method, payload }: RpcCall): Promise<Uint8Array> => {
+      called.push(method);
       if (method === FEED_METHOD.hello) terms.push(decodeHello(payload).term);
       return Promise.reject(new Error('nobody is there'));
     },
@@ -109,7 +111,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN, hasCaught
   /** What a server of another datacenter is answered: of dc3, where nothing else is said. */
   const asks = (method: string, payload: Uint8Array, from = FROM): Promise<Uint8Array> =>
     handlers.get(method)!({ from, method, payload, deadlineMs: 1_000, hops: 0 });
-  return { federation, harness, asked, asks, clock, clocks, warnings };
+  return { federation, harness, asked, asks, called, clock, clocks, warnings };
 }
 
 /** Whatever needs no time has happened. */
@@ -219,7 +221,8 @@ t.test('snapshot: each piece that is asked for is a sign of life', async (t) => 
 /** A primary, dc2, of a federation of three, of which nobody has acknowledged anything. */
 async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>, hasCaughtUp = true) {
   const plan = { ...PLAN, firstPrimary: 'dc2' };
-  const { federation, harness, asks, clock, warnings } = await aServer(owner, plan, hasCaughtUp);
+  const { called, ...server } = await aServer(owner, plan, hasCaughtUp);
+  const { federation, harness, asks, clock, warnings } = server;
   const { machine } = harness;
   const listed = () => machine.replication()!.datacenters.map(({ name }) => name);
   for (const name of ['dc3', 'dc4']) {
@@ -245,7 +248,7 @@ async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>, hasCaughtUp = 
     clock.advance(1);
     return await told;
   };
-  return { listed, follows, level, federation, clock, harness, asks, warnings };
+  return { listed, follows, level, federation, clock, harness, asks, called, warnings };
 }
 
 const VOTER = { isVoter: true, isWitness: false };
@@ -418,6 +421,20 @@ t.test('outrun: nobody begins by itself before it has heard the others', async (
     t.match(await handed, /dc3 has 2\.\d+: that reign has begun/, 'it is not given away, either');
     t.equal(await removed(), 'let through');
   }
+});
+
+t.test('outrun: asks all who is said to have begun before it begins by itself', async (t) => {
+  const { asks, called, harness } = await aPrimaryOfThree(t);
+  const federationId = 'fed';
+  await harness.one({ type: 'federation.adopt', federationId });
+  const told = { datacenter: 'dc3', clusterId: 'c3', federationId, primary: 'dc2', epoch: 1 };
+  const record = { ...told, addresses: [OWN], term: 1, count: 1, level: 9, ageMs: 0 };
+  const from = { ...FROM, federationId };
+  await asks(DIRECTORY_METHOD, encodeRecords([record]), from);
+  const hello = { federationId, clusterId: 'c3', term: 1, cursor: undefined, maxEpoch: 2 };
+  await asks(FEED_METHOD.hello, encodeHello({ ...hello, level: 9, isWitness: false }), from);
+  await settled();
+  t.same([...new Set(called)], [DIRECTORY_METHOD, PROMOTION_METHOD.promise]);
 });
 
 t.test('outrun: a hand-over passes over no reign that is said to have begun', async (t) => {

@@ -42,7 +42,7 @@ export interface Promoted {
 /** How a candidate stands. */
 export type Wish =
   | { readonly kind: 'elected' }
-  /** The primary itself, whom somebody outran with a promise. */
+  /** The primary itself, whom somebody outran with a promise. Of no epoch behind `after` it had heard when it began. */
   | { readonly kind: 'renewed'; readonly after: number }
   | { readonly kind: 'handed-over'; readonly by: string }
   | { readonly kind: 'forced'; readonly epoch: number };
@@ -119,6 +119,11 @@ export class Candidacy {
 
   /** Resolves when this datacenter is primary. Rejects with PromotionRefusal. */
   async run(wish: Wish): Promise<Promoted> {
+    if (wish.kind !== 'renewed') return await this.#run(wish);
+    return await this.#run({ ...wish, after: Math.max(wish.after, this.nextEpoch() - 1) });
+  }
+
+  async #run(wish: Wish): Promise<Promoted> {
     const { port } = this.#options;
     const state = requireLeading(port);
     if (!state.isPrimary) return await this.#become(wish, state);
@@ -157,7 +162,7 @@ export class Candidacy {
 
   async #become(wish: Wish, state: PromotionState): Promise<Promoted> {
     const { epoch, fork } = await this.#epochFor(wish, state);
-    if (wish.kind === 'renewed') this.#requireOwn();
+    if (wish.kind === 'renewed') this.#requireOwn(epoch, wish.after);
     if (fork !== undefined) await this.#leave(fork);
     const { cursor, ballot, count, says } = await this.#vote(wish, epoch);
     const { promised, hasMajority, further, rivals } = count;
@@ -187,12 +192,15 @@ export class Candidacy {
 
   /**
    * What was promised to another one while the others were asked is not taken back, and what others were heard to have
-   * meanwhile is not passed over. Throws PromotionRefusal.
+   * meanwhile is not passed over. Whoever told of a later epoch than anybody before may have heard that it has begun:
+   * all are heard first, with the next try. Throws PromotionRefusal.
    */
-  #requireOwn(): void {
+  #requireOwn(epoch: number, after: number): void {
     const { datacenter, isYielding, passesOver, port } = this.#options;
     const why = passesOver();
     if (why !== undefined) throw refused(why);
+    const told = epoch - 1;
+    if (told > after) throw refused(`others tell of epoch ${told}, which may have begun`);
     const state = requireLeading(port);
     const isOwn = state.isPrimary || isRenewing(datacenter, state);
     if (isOwn && !isYielding()) return;

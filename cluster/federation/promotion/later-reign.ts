@@ -51,8 +51,8 @@ export class LaterReign {
   readonly #options: LaterReignOptions;
   #timer: Timer | undefined;
   #reign = 0;
-  /** Whoever was asked last said that it is the primary no more. */
-  #over: Pick<PrimaryClaim, 'datacenter' | 'epoch'> | undefined;
+  /** Whoever was asked last said that it is the primary no more. Who does not answer may be gone by now. */
+  #over: PrimaryClaim | undefined;
 
   constructor(options: LaterReignOptions) {
     this.#options = options;
@@ -90,6 +90,7 @@ export class LaterReign {
     if (state === undefined || claim === undefined) return false;
     const isStuck = state.isPrimary || state.primary === datacenter || this.#options.isDiverged();
     if (!isStuck) return false;
+    let over: PrimaryClaim | undefined;
     for (const address of claim.addresses) {
       const request = {
         method: PROMOTION_METHOD.epochs,
@@ -99,7 +100,7 @@ export class LaterReign {
         datacenter: claim.datacenter,
       };
       const bytes = await call(address, request).catch((error: unknown) => {
-        this.#noteOver(claim, error);
+        if (isRefused(error)) over = claim;
       });
       if (bytes === undefined) continue;
       this.#over = undefined;
@@ -113,13 +114,8 @@ export class LaterReign {
       await port.fence(epochs);
       return true;
     }
+    this.#over = over;
     return false;
-  }
-
-  #noteOver({ datacenter, epoch }: PrimaryClaim, error: unknown): void {
-    const isRefused =
-      error instanceof RpcError && error.refusal?.code === PROMOTION_REFUSAL.refused;
-    if (isRefused) this.#over = { datacenter, epoch };
   }
 
   #await(reign: number): void {
@@ -135,4 +131,8 @@ export class LaterReign {
         });
     });
   }
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof RpcError && error.refusal?.code === PROMOTION_REFUSAL.refused;
 }

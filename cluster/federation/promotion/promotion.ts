@@ -73,6 +73,8 @@ export interface PromotionOptions
    * about it; undefined: nobody is known to have any.
    */
   readonly passesOver: () => string | undefined;
+  /** Asks everybody who is said to be primary, as `claim` tells then. Never rejects. */
+  readonly hearAll: () => Promise<void>;
   /** Others that have more of the reigns of this datacenter than it has itself, and up to where. */
   readonly ahead: () => readonly Ahead[];
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
@@ -123,6 +125,8 @@ export class Promotion {
   readonly #rest: RestOfLog;
   readonly #candidacy: Candidacy;
   #isUnderWay = false;
+  /** A renewal is tried, or it is being looked whether one is to be. */
+  #isRenewing = false;
   /** Resolves when the last renewal that this primary tried by itself is over. */
   #renewal: Promise<unknown> = Promise.resolve();
   /** Ends that this primary takes no writes for whoever asks for its promise. */
@@ -146,7 +150,7 @@ export class Promotion {
       this.#passedOverBy({ candidate: options.datacenter, cursor });
     this.#candidacy = new Candidacy({
       ...{ ...options, ask, rest: this.#rest, wayBack },
-      ...{ isYielding, passedOverAt },
+      ...{ isYielding, passedOverAt, passesOver: () => this.#passedOverByRenewal() },
     });
   }
 
@@ -194,30 +198,53 @@ export class Promotion {
 
   /** Begins an epoch behind that one, unless somebody has begun one since. */
   async #renew(state: PromotionState, after: number): Promise<void> {
-    if (this.#isUnderWay || this.#endYielding !== undefined) return;
+    if (this.#isRenewing || !this.#mayRenew(state)) return;
+    this.#isRenewing = true;
     try {
-      if (await this.#laterReign.look()) return;
-      const claim = this.#laterReign.claimed();
-      if (claim !== undefined) {
-        const why = claim.isOver ? 'is the primary no more' : 'does not answer';
-        throw refused(`${claim.datacenter} has begun epoch ${claim.epoch}, and ${why}`);
-      }
-      const told = this.#options.claim();
-      // It has lost that itself: whoever has it goes on.
-      if (told?.datacenter === this.#options.datacenter && told.epoch > state.epoch) {
-        throw refused(`this datacenter began epoch ${told.epoch}, and has lost it`);
-      }
-      // Whoever has it may not answer when it is asked for its promise.
-      const passesOver = this.#options.passesOver();
-      if (passesOver !== undefined) throw refused(passesOver);
-      const renewal = this.#alone(() => this.#candidacy.run({ kind: 'renewed', after }));
-      this.#renewal = renewal.catch(() => undefined);
-      await renewal;
+      await this.#renewUnlessBegun(state, after);
     } catch (error) {
       const why = messageOf(error);
       const says = 'this reign is outrun, and no other has begun';
       this.#options.logger.warn({ epoch: after, why }, says);
+    } finally {
+      this.#isRenewing = false;
     }
+  }
+
+  async #renewUnlessBegun(state: PromotionState, after: number): Promise<void> {
+    // Whoever was asked for a promise may have heard of a reign of which nobody has told this one yet.
+    await this.#options.hearAll();
+    if (await this.#laterReign.look()) return;
+    // Whoever has it may not answer when it is asked for its promise.
+    const passesOver = this.#passedOverByRenewal();
+    if (passesOver !== undefined) throw refused(passesOver);
+    if (!this.#mayRenew(state)) return;
+    const renewal = this.#alone(() => this.#candidacy.run({ kind: 'renewed', after }));
+    this.#renewal = renewal.catch(() => undefined);
+    await renewal;
+  }
+
+  /** What this datacenter would pass over if it went on by itself, as it has been heard by now. */
+  #passedOverByRenewal(): string | undefined {
+    const { datacenter, passesOver, port } = this.#options;
+    const later = this.#laterReign.claimed();
+    if (later !== undefined) {
+      const why = later.isOver ? 'is the primary no more' : 'does not answer';
+      return `${later.datacenter} has begun epoch ${later.epoch}, and ${why}`;
+    }
+    const told = this.#options.claim();
+    const epoch = port.state()?.epoch ?? 0;
+    // It has lost that itself: whoever has it goes on.
+    if (told?.datacenter === datacenter && told.epoch > epoch) {
+      return `this datacenter began epoch ${told.epoch}, and has lost it`;
+    }
+    return passesOver();
+  }
+
+  /** Not where a person has begun something meanwhile, or another one asks for the promise of this datacenter. */
+  #mayRenew({ epoch }: PromotionState): boolean {
+    const isFree = !this.#isUnderWay && this.#endYielding === undefined;
+    return isFree && this.#options.port.state()?.epoch === epoch;
   }
 
   /** Who is said to have begun a later reign, where the own datacenter still takes itself for the primary. */

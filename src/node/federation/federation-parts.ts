@@ -454,6 +454,7 @@ export class FederationParts {
       isRivalled: (epoch) =>
         epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
       passesOver: () => this.#passesOver(),
+      hearAll: () => this.gossip.hearAll(),
       ahead: () => this.reigns.ahead(),
       datacenters: () => this.view.datacenters(),
       isDiverged: () => this.subscriber.state().kind === 'diverged',

@@ -39,10 +39,13 @@ export function begunText(
   { datacenter: other, cursor }: AheadFollower,
   isWitness: boolean,
 ): string {
-  const withIt = `\`conclave operator promote ${other} --election\`, asked at ${other}, goes on with what is there, and `;
+  const promote = (each: string): string => `\`conclave operator promote ${each} --election\``;
+  const withIt = isWitness
+    ? ''
+    : `${promote(other)}, asked at ${other}, goes on with what is there, and `;
+  const goesOn = isWitness ? 'goes on ' : '';
   return (
     `${other} has ${positionText(cursor)}: that reign has begun, and ${datacenter} follows it when it hears whose it ` +
-    `is. If whoever began it is gone, ${isWitness ? '' : withIt}\`conclave operator promote ${datacenter} ` +
-    `--election\` with what can be had here`
+    `is. If whoever began it is gone, ${withIt}${promote(datacenter)} ${goesOn}with what can be had here`
   );
 }

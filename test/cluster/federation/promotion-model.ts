@@ -57,6 +57,9 @@ export class Datacenter implements PromotionPort {
   isLeader = true;
   /** Whether it knows who is primary of the latest reign. */
   hasHeard = true;
+  /** Whether others tell it that, when it asks all. */
+  hearsByAsking = false;
+  askedAllCount = 0;
   /** An epoch that was told of, by somebody whom nobody follows. */
   toldEpoch = 0;
   /** What a reign of its own would pass over, and who has more of its reigns than it has itself, as it was told. */
@@ -107,6 +110,11 @@ export class Datacenter implements PromotionPort {
         return this.hasHeard && world.all.some(isRival);
       },
       passesOver: () => this.passesOver,
+      hearAll: async () => {
+        this.askedAllCount += 1;
+        await world.pause();
+        if (this.hearsByAsking) this.hasHeard = true;
+      },
       ahead: () => this.ahead,
       datacenters: () => world.all.map((each) => each.name),
       isDiverged: () => this.#isBeside(world.latest),

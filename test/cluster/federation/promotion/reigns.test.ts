@@ -290,6 +290,55 @@ t.test('renewal: nobody who has begun is passed over before it is heard of', asy
   test.same(world.violations, []);
 });
 
+t.test('renewal: nor whom others have heard of, and this one has not', async (test) => {
+  for (const hears of ['first', 'while it asks', 'before it begins']) {
+    const { world, one, two, three } = threeDatacenters();
+    world.cuts.add('dc2 dc1');
+    await world.time.result(two.promotion.elect());
+    two.isUp = false;
+    world.cuts.clear();
+    Object.assign(one, { hasHeard: false, hearsByAsking: hears === 'first' });
+    const hear = () => {
+      one.hasHeard = true;
+    };
+    if (hears === 'while it asks') three.mayPromiseFirst = hear;
+    if (hears === 'before it begins') three.promiseFirst = hear;
+    await world.time.result(one.promotion.onNewerEpoch(2));
+    const promised = hears === 'before it begins' ? 3 : 1;
+    test.same([one.state().epoch, one.maxEpoch], [1, promised], hears);
+    const says = /no other has begun .*dc2 has begun epoch 2, and does not answer/;
+    test.match(world.time.log.join('\n'), says);
+  }
+});
+
+t.test('renewal: hears all again where somebody tells a number that is new', async (test) => {
+  const { world, one, three } = threeDatacenters();
+  Object.assign(three, { maxEpoch: 4, votedFor: 'dc3' });
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same([one.state().epoch, one.maxEpoch, one.askedAllCount], [1, 1, 1]);
+  test.match(world.time.log.join('\n'), /no other has begun .*epoch 4, which may have begun/);
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same([one.state().epoch, one.isPrimary, one.askedAllCount], [5, true, 2]);
+});
+
+t.test(
+  'renewal: is no more than one, whoever tells of it, and comes behind a wish',
+  async (test) => {
+    const { world, one, two, three } = threeDatacenters();
+    for (const each of [two, three]) each.follow(one, 10);
+    Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
+    const told = [one.promotion.onNewerEpoch(2), one.promotion.onNewerEpoch(2)];
+    await world.time.result(Promise.all(told));
+    test.same([one.state().epoch, one.askedAllCount], [3, 1]);
+    Object.assign(three, { maxEpoch: 4, votedFor: 'dc3' });
+    const late = one.promotion.onNewerEpoch(4);
+    await world.time.result(one.promotion.elect());
+    await world.time.result(late);
+    test.equal(one.state().epoch, 5, 'a person has begun it meanwhile');
+    test.notMatch(world.time.log.join('\n'), /no other has begun/);
+  },
+);
+
 t.test(
   'renewal: whom a reign that began has outrun waits for a person, who elects it',
   async (test) => {
@@ -339,6 +388,10 @@ t.test('renewal: whom nobody can follow any more is said to be over', async (tes
   await world.time.result(one.promotion.onNewerEpoch(3));
   test.match(one.promotion.outrunBy(), { ...heard, isOver: true });
   test.same([one.state().epoch, one.maxEpoch], [1, 1], 'only a person passes over it');
+  two.isUp = false;
+  await world.time.result(one.promotion.onNewerEpoch(3));
+  test.match(one.promotion.outrunBy(), { ...heard, isOver: false }, 'nobody can ask it any more');
+  two.isUp = true;
   await world.time.result(two.promotion.elect());
   await world.time.result(one.promotion.onNewerEpoch(4));
   test.same([one.isPrimary, two.isPrimary], [false, true]);
