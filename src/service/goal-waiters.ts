@@ -35,7 +35,7 @@ export class GoalWaiters<Goal> {
   /** Resolves with whether it was reached within `limitMs`; at once when it is reached already. */
   reached(wanted: Goal, limitMs: number): Promise<boolean> {
     const { clock, isReached } = this.#options;
-    if (isReached(wanted)) return Promise.resolve(true);
+    if (isReached(wanted) || limitMs <= 0) return Promise.resolve(isReached(wanted));
     return new Promise((resolve) => {
       const finish = (inTime: boolean): void => {
         timer.cancel();

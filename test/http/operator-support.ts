@@ -221,6 +221,8 @@ export async function operatorServer(options: OperatorServerOptions = {}): Promi
   };
   const parts: OperatorDeps = {
     ...deps,
+    // No reign begins in this state, whoever is said to be made the primary.
+    settings: { ...deps.settings, visibleWaitMs: 0 },
     logger,
     readBarrier: () => server.readBarrier(),
     leaderContact: () => server.contact,

@@ -14,7 +14,7 @@ import type {
   ShownPrimary,
 } from '../../api/render/shown-primary.ts';
 import type { Change } from '../../state/commands/commands.ts';
-import type { Outcome } from '../../state/commands/outcome.ts';
+import type { Outcome, Position } from '../../state/commands/outcome.ts';
 import { isRenewingIn, successorIn } from '../../state/global-log/election.ts';
 import { type EntryObject, objectsOf } from '../../state/global-log/entry-objects.ts';
 import { decodeEntry, encodeEntry, type GlobalEntry } from '../../state/global-log/global-entry.ts';
@@ -32,6 +32,8 @@ export interface MovingPrimaryDeps
   extends Pick<ServiceDeps, 'view' | 'propose' | 'clock' | 'federation' | 'settings'> {
   readonly primary: PrimaryPort;
   readonly runInDatacenter: RunInDatacenter;
+  /** Resolves when the state of this server has come to that place, or it does not within that time. */
+  readonly arrives: (place: Position, limitMs: number) => Promise<unknown>;
 }
 
 /** Who asks, of a leader in that reign. */
@@ -70,8 +72,18 @@ export class MovingPrimary {
     };
   }
 
-  /** Rejects as `PrimaryPort`; with 'invalid' for a wish that cannot be meant. */
+  /**
+   * Rejects as `PrimaryPort`; with 'invalid' for a wish that cannot be meant. Whoever has moved the primary asks here
+   * next: this datacenter knows of the new reign by then, where that comes soon.
+   */
   async move(wish: MoveWish, asker: Asker): Promise<ShownMove> {
+    const moved = await this.#move(wish, asker);
+    const begun = { epoch: moved.epoch, seq: moved.position.seq + 1 };
+    await this.#deps.arrives(begun, this.#deps.settings.visibleWaitMs);
+    return moved;
+  }
+
+  async #move(wish: MoveWish, asker: Asker): Promise<ShownMove> {
     const { federation, settings, runInDatacenter } = this.#deps;
     const { mode, from } = wish;
     const target = wish.datacenter ?? settings.datacenter;

@@ -5,6 +5,7 @@
 import { messageOf } from '../../../cluster/base/message-of.ts';
 import { AclError } from '../../acl/error.ts';
 import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
+import type { Position } from '../../state/commands/outcome.ts';
 import type { Call } from '../call.ts';
 import { requireKnownDatacenter } from '../datacenters/known-datacenter.ts';
 import { requireOwnDatacenter } from '../datacenters/own-datacenter.ts';
@@ -89,7 +90,9 @@ class CheckedOperator implements OperatorDoor {
     this.#deps = deps;
     this.#callers = new CallerResolver(deps);
     this.#positions = new PositionWaiters(view, clock);
-    this.#moving = new MovingPrimary(deps);
+    const arrives = (place: Position, limitMs: number): Promise<boolean> =>
+      this.#positions.arrives(place, limitMs);
+    this.#moving = new MovingPrimary({ ...deps, arrives });
     const isReached = (wanted: number): boolean => view.index() >= wanted;
     this.#indexes = new GoalWaiters({ clock, isReached });
     watch.onApplied((event) => {
