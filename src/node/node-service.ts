@@ -125,7 +125,7 @@ export class NodeService {
       datacenters: () => this.federation.readers(),
       isReigning: () => this.leadership.isReigning,
       propose: (command) => propose(member, command),
-      onRaised: () => this.federation.begin(),
+      beginLog: () => this.federation.begin(),
     });
   }
 

@@ -32,10 +32,11 @@ export class GoalWaiters<Goal> {
     }
   }
 
-  /** Resolves with whether it was reached within `limitMs`; at once when it is reached already. */
+  /** Resolves with whether it was reached within `limitMs`; at once when it is reached already, or nobody waits. */
   reached(wanted: Goal, limitMs: number): Promise<boolean> {
     const { clock, isReached } = this.#options;
-    if (isReached(wanted) || limitMs <= 0) return Promise.resolve(isReached(wanted));
+    const isThere = isReached(wanted);
+    if (isThere || limitMs <= 0) return Promise.resolve(isThere);
     return new Promise((resolve) => {
       const finish = (inTime: boolean): void => {
         timer.cancel();

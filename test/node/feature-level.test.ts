@@ -44,7 +44,7 @@ function level(given: {
 }) {
   const clock = new FakeClock();
   const proposed: number[] = [];
-  const state = { uses: 1, isReigning: true, raisedCount: 0, fails: false, proposed };
+  const state = { uses: 1, isReigning: true, begunCount: 0, fails: false, proposed };
   const feature = new FeatureLevel({
     clock,
     reads: given.reads,
@@ -58,9 +58,9 @@ function level(given: {
       state.uses = change.level;
       return {} as Outcome;
     },
-    onRaised: async () => {
+    beginLog: async () => {
       if (state.fails) throw new Error('this server leads no more');
-      state.raisedCount += 1;
+      state.begunCount += 1;
     },
     logger: { debug() {}, info() {}, warn() {}, error() {} },
   });
@@ -86,7 +86,7 @@ t.test('level: rises to what every member reads, voter or not, and to no more', 
     await look();
     await look();
     test.same(state.proposed, proposed, `${reads}: ${members.join()}`);
-    test.equal(state.raisedCount, proposed.length);
+    test.equal(state.begunCount, proposed.length);
     await feature.close();
   }
 });
@@ -94,12 +94,12 @@ t.test('level: rises to what every member reads, voter or not, and to no more', 
 t.test('level: what the leader before raised counts, whenever it is applied', async (test) => {
   const { feature, state, look } = level({ reads: 3, members: [{ name: 'b', reads: undefined }] });
   await feature.begin();
-  test.same([state.raisedCount, state.proposed], [1, []]);
+  test.same([state.begunCount, state.proposed], [1, []]);
   state.uses = 3;
   await look();
-  test.equal(state.raisedCount, 2, 'the log begins, though nobody raises it any more');
+  test.equal(state.begunCount, 2, 'the log begins, though nobody raises it any more');
   await look();
-  test.same([state.raisedCount, state.proposed], [2, []]);
+  test.same([state.begunCount, state.proposed], [2, []]);
   await feature.close();
 });
 
@@ -107,10 +107,10 @@ t.test('level: what did not begin at a higher level is tried again', async (test
   const { feature, state, look } = level({ reads: 3, members: [{ name: 'b', reads: 3 }] });
   state.fails = true;
   await look();
-  test.same([state.raisedCount, state.proposed], [0, [3]]);
+  test.same([state.begunCount, state.proposed], [0, [3]]);
   state.fails = false;
   await look();
-  test.same([state.raisedCount, state.proposed], [1, [3]]);
+  test.same([state.begunCount, state.proposed], [1, [3]]);
   await feature.close();
 });
 

@@ -30,8 +30,8 @@ export interface FeatureLevelOptions {
   readonly isReigning: () => boolean;
   /** Rejects as `ServiceDeps.propose` says. */
   readonly propose: (command: Command) => Promise<Outcome>;
-  /** A reign begins, or more may be written than when it did. */
-  readonly onRaised: () => Promise<void>;
+  /** Begins with what the level allows: at the start of each reign, and when more may be written than then. */
+  readonly beginLog: () => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -50,7 +50,7 @@ const LOOK_MS = 1_000;
 export class FeatureLevel {
   readonly #options: FeatureLevelOptions;
   readonly #looks: Repeated;
-  /** What the log used when `onRaised` was done last. */
+  /** What the log used when `beginLog` was done last. */
   #begunAt: number;
 
   constructor(options: FeatureLevelOptions) {
@@ -113,7 +113,7 @@ export class FeatureLevel {
 
   async #begun(): Promise<void> {
     const level = this.#options.uses();
-    await this.#options.onRaised();
+    await this.#options.beginLog();
     this.#begunAt = level;
   }
 
