@@ -46,8 +46,12 @@ interface Change {
   readonly subject: Subject;
 }
 
-/** It writes and changes nothing that anybody has: anybody may do it, and the login that comes of it is recorded. */
-const BEGINS_A_LOGIN = 'oidc.auth-url';
+/** They write at most what a login waits for, and change nothing that anybody has. The login itself is recorded. */
+const CHANGES_NOTHING: ReadonlySet<OperationName> = new Set([
+  'oidc.auth-url',
+  'explain-login',
+  'oidc.explain',
+]);
 
 /** Doors for clients. Where the log is required, and cannot be written, a change is refused with 'unavailable'. */
 export class AuditedDoors {
@@ -100,7 +104,7 @@ export class AuditedDoors {
     { input, call }: { readonly input: OperationInput<Name>; readonly call: Call },
   ): Soon<Name> {
     const asker = this.#asker;
-    if (OPERATION_TABLE[name].kind === 'write' && name !== BEGINS_A_LOGIN) {
+    if (OPERATION_TABLE[name].kind === 'write' && !CHANGES_NOTHING.has(name)) {
       const object = objectIn(asker, name, input);
       const about = { ...requestOf(asker, name, call), object };
       const subject = { asked: object, deleted: () => objectIn(asker, name, input, true) };

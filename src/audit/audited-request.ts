@@ -95,6 +95,7 @@ function kindOf(operation: string): string {
 
 const KINDS: Readonly<Record<string, string>> = {
   bootstrap: 'token',
+  'explain-login': 'auth-method',
   login: 'auth-method',
   logout: 'token',
   oidc: 'auth-method',

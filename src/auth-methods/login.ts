@@ -60,15 +60,62 @@ export interface LoginGrant {
  * an invalid name, 'permission-denied' when nothing is bound.
  */
 export function computeLogin(input: LoginInput): LoginGrant {
-  const effort = new Effort();
-  const namespace = bindNamespace(input, effort);
-  const context = { ...input, namespace, effort };
+  const steps = loginSteps(input);
+  const { namespace } = steps.place();
   const bound: Binding[] = [];
-  for (const rule of input.rules) {
-    const binding = bind(rule, context);
-    if (binding !== undefined) bound.push(binding);
+  for (const { outcome } of steps.judgedRules(namespace)) {
+    if (outcome instanceof AclError) throw outcome;
+    if (outcome.kind === 'bound') bound.push(outcome);
   }
   return grantOf(input, namespace, bound);
+}
+
+/** What one rule came to. An AclError refuses the login: no rule behind it is looked at. */
+export interface JudgedRule {
+  readonly rule: BindingRule;
+  readonly outcome: RuleOutcome | AclError;
+}
+
+export type RuleOutcome =
+  | Binding
+  /** `target-missing`: there is no role or policy of that name, so it binds nothing. */
+  | { readonly kind: 'target-missing'; readonly name: string }
+  | { readonly kind: 'not-selected' | 'selector-invalid' };
+
+/** What a rule binds. */
+export interface Binding {
+  readonly kind: 'bound';
+  readonly name: string;
+  readonly target: Target;
+}
+
+/** Where the token is to be, and the place of the namespace rule that says so; undefined where none does. */
+export interface Place {
+  readonly namespace: NamespaceName;
+  readonly rule: number | undefined;
+}
+
+/** The steps of one login, to be taken in this order: what they may cost is counted together. */
+export interface LoginSteps {
+  /** Throws 'login-refused' for a namespace that there is not, and when the login costs too much. */
+  place(): Place;
+  /** Each rule as it is asked for, up to the one that refuses. */
+  judgedRules(namespace: NamespaceName): Iterable<JudgedRule>;
+}
+
+export function loginSteps(input: LoginInput): LoginSteps {
+  const effort = new Effort();
+  return {
+    place: () => bindNamespace(input, effort),
+    *judgedRules(namespace) {
+      const context = { ...input, namespace, effort };
+      for (const rule of input.rules) {
+        const outcome = attempt(() => bind(rule, context));
+        yield { rule, outcome };
+        if (outcome instanceof AclError) return;
+      }
+    },
+  };
 }
 
 /** What the selectors of one login may still cost. */
@@ -86,18 +133,19 @@ class Effort {
  * What the method maps an identity to decides, or the first namespace rule that matches; without one the token is
  * where its method is.
  */
-function bindNamespace(
-  { method, names, identity, lookups }: LoginInput,
-  effort: Effort,
-): NamespaceName {
+function bindNamespace({ method, names, identity, lookups }: LoginInput, effort: Effort): Place {
+  const home = { namespace: method.namespace, rule: undefined };
   const { mappedNamespace } = identity;
-  if (method.namespace !== DEFAULT_NAMESPACE) return method.namespace;
-  if (mappedNamespace !== undefined) return placeNamed(mappedNamespace, lookups);
-  const rule = method.namespaceRules.find(({ selector }) =>
-    selects(selector, { names, identity, effort }),
+  if (method.namespace !== DEFAULT_NAMESPACE) return home;
+  if (mappedNamespace !== undefined) {
+    return { namespace: placeNamed(mappedNamespace, lookups), rule: undefined };
+  }
+  const rule = method.namespaceRules.findIndex(
+    ({ selector }) => selects(selector, { names, identity, effort }) === 'yes',
   );
-  if (rule === undefined) return method.namespace;
-  return placeNamed(interpolate(rule.bindNamespace, identity.interpolatable), lookups);
+  const template = method.namespaceRules[rule]?.bindNamespace;
+  if (template === undefined) return home;
+  return { namespace: placeNamed(interpolate(template, identity.interpolatable), lookups), rule };
 }
 
 function placeNamed(name: string, lookups: LoginLookups): NamespaceName {
@@ -109,16 +157,16 @@ function placeNamed(name: string, lookups: LoginLookups): NamespaceName {
   return namespace;
 }
 
-/** A selector that does not compile (any more) selects nobody. Throws when the login costs too much. */
+/** A selector that does not compile is `invalid`: it selects nobody. Throws when the login costs too much. */
 function selects(
   selector: string,
   { names, identity, effort }: Pick<BindContext, 'names' | 'identity' | 'effort'>,
-): boolean {
+): 'yes' | 'no' | 'invalid' {
   effort.spend(selector.length * READING_STEPS);
   const compiled = attempt(() => compileSelector(selector, names.selectable));
-  if (compiled instanceof AclError) return false;
+  if (compiled instanceof AclError) return 'invalid';
   effort.spend(compiled.stepsFor(identity.selectable));
-  return compiled.matches(identity.selectable);
+  return compiled.matches(identity.selectable) ? 'yes' : 'no';
 }
 
 type Target =
@@ -127,20 +175,17 @@ type Target =
   | { readonly kind: 'service' | 'node' }
   | { readonly kind: 'templated-policy'; readonly variable: string | undefined };
 
-/** What a rule binds. */
-interface Binding {
-  readonly name: string;
-  readonly target: Target;
-}
-
 type BindContext = LoginInput & Pick<LoginGrant, 'namespace'> & { readonly effort: Effort };
 
-/** Undefined: nothing. Throws 'login-refused' when the name cannot be computed, or the login costs too much. */
-function bind(rule: BindingRule, context: BindContext): Binding | undefined {
-  if (!selects(rule.selector, context)) return undefined;
+/** Throws 'login-refused' when the name cannot be computed, or the login costs too much. */
+function bind(rule: BindingRule, context: BindContext): RuleOutcome {
+  const selected = selects(rule.selector, context);
+  if (selected === 'invalid') return { kind: 'selector-invalid' };
+  if (selected === 'no') return { kind: 'not-selected' };
   const names = boundNames(rule, context.identity);
   const target = targetOf(rule.bindType, names, context);
-  return target && { name: names.name, target };
+  const { name } = names;
+  return target === undefined ? { kind: 'target-missing', name } : { kind: 'bound', name, target };
 }
 
 interface BoundNames {
@@ -194,7 +239,8 @@ function linked<Id>(
   );
 }
 
-function grantOf(
+/** Throws 'permission-denied' when nothing is bound. */
+export function grantOf(
   input: LoginInput,
   namespace: NamespaceName,
   bound: readonly Binding[],
@@ -240,7 +286,7 @@ function descriptionOf({ flow, meta }: LoginInput): string {
 }
 
 /** The value, or the AclError that `action` threw; other errors pass. */
-function attempt<T>(action: () => T): T | AclError {
+export function attempt<T>(action: () => T): T | AclError {
   try {
     return action();
   } catch (error) {

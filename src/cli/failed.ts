@@ -115,6 +115,8 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
 /** Trying again brings nothing where something is to be done first. */
 const NAMES_THE_WAY = /`conclave operator /;
 
+const WHY_NO_LOGIN = 'the same with --dry-run, and a token that has acl:read, shows why.';
+
 const TOKEN_UNKNOWN =
   'the token is unknown to the server or has expired: check --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.';
 
@@ -135,6 +137,7 @@ function hintOf(error: ClientError): string | undefined {
     return 'a write may have taken effect: read before you try again.';
   switch (error.status) {
     case 403:
+      if (/^\/v1\/acl\/login(\?|$)/.test(error.asked.path)) return WHY_NO_LOGIN;
       if (error.code !== 'token-unknown' && error.message !== 'ACL not found') return undefined;
       return TOKEN_UNKNOWN;
     case 404:

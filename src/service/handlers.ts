@@ -1,6 +1,7 @@
 // Which function runs which operation. Total by type: an operation without one does not compile.
 
 import { replicationStatus } from './datacenters/replication-status.ts';
+import { explainLogin, explainOidc } from './logins/explain-login.ts';
 import { login, logout } from './logins/login.ts';
 import { oidcAuthUrl, oidcCallback } from './logins/oidc-login.ts';
 import {
@@ -106,9 +107,11 @@ export const HANDLERS: { readonly [Name in OperationName]: Handler<Name> } = {
   'templated-policy.read': readTemplate,
   'templated-policy.preview': previewTemplatedPolicy,
   login,
+  'explain-login': explainLogin,
   logout,
   'oidc.auth-url': oidcAuthUrl,
   'oidc.callback': oidcCallback,
+  'oidc.explain': explainOidc,
   authorize,
   'token.authorize': authorizeToken,
   'replication.status': replicationStatus,

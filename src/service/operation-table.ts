@@ -68,6 +68,12 @@ const loginWrite: OperationFacts = {
   answersWithToken: true,
   asksProvider: true,
 };
+/** It runs where the login would, so that it says what the login would; it changes nothing that anybody has. */
+const loginExplanation: OperationFacts = {
+  ...loginWrite,
+  answersWithToken: false,
+  permission: 'acl:read',
+};
 
 export const OPERATION_TABLE: Readonly<Record<OperationName, OperationFacts>> = {
   bootstrap: { ...aclWrite, permission: 'none' },
@@ -109,9 +115,11 @@ export const OPERATION_TABLE: Readonly<Record<OperationName, OperationFacts>> = 
   'templated-policy.read': aclRead,
   'templated-policy.preview': aclRead,
   login: loginWrite,
+  'explain-login': loginExplanation,
   logout: logoutWrite,
   'oidc.auth-url': loginWrite,
   'oidc.callback': loginWrite,
+  'oidc.explain': loginExplanation,
   authorize: { ...aclRead, permission: 'none' },
   'token.authorize': aclRead,
   'replication.status': { ...aclRead, atLeader: true, permission: 'none' },

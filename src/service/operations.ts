@@ -14,6 +14,7 @@ import type { ShownReplication, ShownTemplate } from '../api/render/shown.ts';
 import type { Position } from '../state/commands/outcome.ts';
 import type { Page } from '../state/view.ts';
 import type { Call } from './call.ts';
+import type { LoginExplanationView } from './logins/explanation-views.ts';
 import type { AuthorizationAnswer, AuthorizationItem } from './rights/authorization-types.ts';
 import type {
   AuthMethodView,
@@ -117,6 +118,7 @@ export interface OperationTypes {
     };
     output: WriteResult<TokenView>;
   };
+  'explain-login': { input: OperationTypes['login']['input']; output: LoginExplanationView };
   logout: { input: Record<never, never>; output: WriteResult<boolean> };
   'oidc.auth-url': {
     input: {
@@ -137,6 +139,10 @@ export interface OperationTypes {
       namespace: string | undefined;
     };
     output: WriteResult<TokenView>;
+  };
+  'oidc.explain': {
+    input: OperationTypes['oidc.callback']['input'];
+    output: LoginExplanationView;
   };
 
   authorize: {

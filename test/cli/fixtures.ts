@@ -31,6 +31,42 @@ export const POLICIES = [
   },
 ];
 
+export const LOGIN_EXPLANATION = {
+  Granted: true,
+  Summary: 'Granted: 1 of 2 binding rules bind something.',
+  Attributes: [
+    { Name: 'value.team', Value: 'eng' },
+    { Name: 'list.groups', Value: ['a', 'b'] },
+  ],
+  Namespace: 'team-a',
+  NamespaceSelector: 'value.team == eng',
+  BindingRules: [
+    {
+      ID: RULE_ID,
+      BindType: 'service',
+      BindName: ['$', '{value.team}-api'].join(''),
+      Selector: '',
+      Result: 'bound',
+      Name: 'eng-api',
+      Why: 'its selector matches',
+    },
+    {
+      ID: ROLE_ID,
+      BindType: 'role',
+      BindName: 'ops',
+      Selector: 'ops in list.groups',
+      Result: 'not-selected',
+      Why: 'its selector does not match',
+    },
+  ],
+  Token: {
+    Description: 'token created via login',
+    ServiceIdentities: [{ ServiceName: 'eng-api' }],
+    Local: true,
+    ExpirationTTL: '5m0s',
+  },
+};
+
 export const TOKEN = {
   AccessorID: TOKEN_ID,
   SecretID: SECRET,

@@ -4,6 +4,7 @@ import t from 'tap';
 import { certify, makeAuthority } from '../support/certificates.ts';
 import {
   AUTHORIZATION,
+  LOGIN_EXPLANATION,
   MEMBER,
   METHOD,
   NAMESPACE,
@@ -81,6 +82,7 @@ const SERVER: NonNullable<Script['answers']> = {
   'POST /v1/internal/acl/authorize': { value: [AUTHORIZATION] },
   [`POST /v1/internal/acl/authorize/${TOKEN_ID}`]: { value: [AUTHORIZATION] },
   'POST /v1/acl/login': { value: TOKEN },
+  'POST /v1/acl/login/explain': { value: LOGIN_EXPLANATION },
   'POST /v1/acl/logout': { value: true },
   'GET /v1/agent/members': { value: [MEMBER] },
 };
@@ -437,6 +439,11 @@ const CASES: readonly (readonly [line: string, ...asked: (string | object)[]])[]
     'login --method ci --bearer-token-file jwt --meta pod=a --token-sink-file sink',
     'POST /v1/acl/login',
     { AuthMethod: 'ci', BearerToken: 'header.payload.signature', Meta: { pod: 'a' } },
+  ],
+  [
+    'login --method ci --bearer-token-file jwt --dry-run',
+    'POST /v1/acl/login/explain',
+    { AuthMethod: 'ci', BearerToken: 'header.payload.signature' },
   ],
   ['logout', 'POST /v1/acl/logout'],
   ['members', 'GET /v1/agent/members'],

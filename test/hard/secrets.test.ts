@@ -198,6 +198,10 @@ t.test(
     const bearer = recorder.keep('bearer', await signed({}));
     const login = await recorder.post('login', { AuthMethod: 'jwt', BearerToken: bearer });
     t.type(login.SecretID, 'string', 'the login is let in');
+    const asReader = { secret: MANAGEMENT };
+    const input = { AuthMethod: 'jwt', BearerToken: bearer };
+    const told = await recorder.post('login/explain', input, asReader);
+    t.equal(told.Granted, true, 'and explained');
     const badBearers = [
       recorder.keep('expired bearer', await signed({ nbf: 9_999_999_999 })),
       recorder.keep('forged bearer', `${bearer.slice(0, -8)}AAAAAAAA`),
@@ -207,6 +211,7 @@ t.test(
     for (const BearerToken of badBearers) {
       for (const AuthMethod of ['jwt', 'oidc', 'k8s', 'none']) {
         await recorder.post('login', { AuthMethod, BearerToken });
+        await recorder.post('login/explain', { AuthMethod, BearerToken }, asReader);
       }
     }
     await recorder.post('logout', '', { secret: String(login.SecretID) });
@@ -258,7 +263,7 @@ t.test(
       BindName: 'web',
     });
     const nonce = recorder.keep('client nonce', randomUUID());
-    for (const turn of ['right', 'wrong code', 'wrong nonce']) {
+    for (const turn of ['right', 'explained', 'wrong code', 'wrong nonce']) {
       const begun = await recorder.post('oidc/auth-url', {
         AuthMethod: 'oidc',
         RedirectURI: redirectUri,
@@ -272,6 +277,10 @@ t.test(
       if (turn === 'wrong code') idToken = 'nonsense';
       const Code = recorder.keep('code', randomUUID());
       const callback = { AuthMethod: 'oidc', State, Code, ClientNonce: nonce };
+      if (turn === 'explained') {
+        const why = await recorder.post('oidc/callback/explain', callback, asReader);
+        t.equal(why.Granted, true, turn);
+      }
       const finished = await recorder.post('oidc/callback', callback);
       t.equal(finished.AuthMethod, turn === 'right' ? 'oidc' : undefined, turn);
       await recorder.post('oidc/callback', callback);

@@ -206,6 +206,42 @@ export const Authorization = answer('Authorization', {
   Explanation: Type.Optional(Explanation),
 });
 
+export const LoginExplanation = answer('LoginExplanation', {
+  Granted: Type.Boolean(),
+  Summary: Type.String(),
+  Attributes: Type.Optional(
+    Type.Array(
+      answer('IdentityAttribute', {
+        Name: text('As selectors call it, such as `value.team`.'),
+        Value: Type.Union([Type.String(), strings]),
+      }),
+    ),
+  ),
+  Namespace: namespace,
+  NamespaceSelector: optionalText,
+  BindingRules: Type.Array(
+    answer('ExplainedBindingRule', {
+      ID: Type.String(),
+      BindType: Type.String(),
+      BindName: Type.String(),
+      Selector: Type.String(),
+      Result: text('`bound`, `not-selected`, `selector-invalid`, `target-missing` or `refused`.'),
+      Name: Type.Optional(text('What BindName comes to.')),
+      Why: Type.String(),
+    }),
+  ),
+  Token: Type.Optional(
+    answer('WouldBeToken', {
+      Description: Type.String(),
+      Policies: Type.Optional(Type.Array(Link)),
+      Roles: Type.Optional(Type.Array(Link)),
+      ...identities,
+      Local: Type.Boolean(),
+      ExpirationTTL: optionalText,
+    }),
+  ),
+});
+
 const DatacenterStatus = answer('DatacenterStatus', {
   Name: Type.String(),
   State: text(

@@ -1,7 +1,15 @@
 // Tokens, bootstrap, login and logout on the wire.
 
 import { Type } from 'typebox';
-import { AuthUrl, BootstrapToken, Deleted, Done, Token, TokenRead } from '../bodies/answers.ts';
+import {
+  AuthUrl,
+  BootstrapToken,
+  Deleted,
+  Done,
+  LoginExplanation,
+  Token,
+  TokenRead,
+} from '../bodies/answers.ts';
 import {
   BootstrapBody,
   LoginBody,
@@ -113,6 +121,16 @@ export const TOKEN_ENDPOINTS = {
     body: { schema: LoginBody, label: DECODING_FAILED, required: true },
     answer: Token,
   }),
+  'explain-login': endpoint({
+    kind: 'plain',
+    method: 'POST',
+    path: '/v1/acl/login/explain',
+    summary: 'Say why such a login is granted or refused. Makes no token.',
+    access: 'acl:read',
+    namespaced: true,
+    body: { schema: LoginBody, label: DECODING_FAILED, required: true },
+    answer: LoginExplanation,
+  }),
   logout: endpoint({
     kind: 'write',
     method: 'POST',
@@ -141,5 +159,15 @@ export const TOKEN_ENDPOINTS = {
     namespaced: true,
     body: { schema: OidcCallbackBody, label: DECODING_FAILED, required: true },
     answer: Token,
+  }),
+  'oidc.explain': endpoint({
+    kind: 'plain',
+    method: 'POST',
+    path: '/v1/acl/oidc/callback/explain',
+    summary: 'Say the same of such a callback, whose State is used up by it.',
+    access: 'acl:read',
+    namespaced: true,
+    body: { schema: OidcCallbackBody, label: DECODING_FAILED, required: true },
+    answer: LoginExplanation,
   }),
 };

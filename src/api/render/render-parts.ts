@@ -3,7 +3,7 @@
 
 import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../../acl/identities.ts';
 import { quote, quoteAll } from './quote.ts';
-import type { ShownLink, WireStyle } from './shown.ts';
+import type { Identities, ShownLink, WireStyle } from './shown.ts';
 
 /** `[{"ID":…,"Name":…}]`. */
 export function renderLinks(links: readonly ShownLink[]): string {
@@ -22,12 +22,6 @@ export function optionalLinks(name: string, links: readonly ShownLink[]): string
 /** `,"‹name›":"‹text›"`, or nothing without text. */
 export function optionalText(name: string, text: string | undefined): string {
   return text === undefined || text === '' ? '' : `,"${name}":${quote(text)}`;
-}
-
-interface Identities {
-  readonly serviceIdentities: readonly ServiceIdentity[];
-  readonly nodeIdentities: readonly NodeIdentity[];
-  readonly templatedPolicies: readonly TemplatedPolicy[];
 }
 
 /** The three kinds of identity of a token or a role, each left out when empty. */

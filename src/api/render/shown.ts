@@ -3,6 +3,7 @@
 
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import type { BindingRule } from '../../acl/binding-rule.ts';
+import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../../acl/identities.ts';
 import type { Namespace } from '../../acl/namespace.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
@@ -18,6 +19,13 @@ export interface WireStyle {
 export interface ShownLink {
   readonly id: string;
   readonly name: string;
+}
+
+/** The three kinds of identity that a token or a role may have. */
+export interface Identities {
+  readonly serviceIdentities: readonly ServiceIdentity[];
+  readonly nodeIdentities: readonly NodeIdentity[];
+  readonly templatedPolicies: readonly TemplatedPolicy[];
 }
 
 export interface ShownToken {
@@ -91,6 +99,39 @@ export interface ShownAuthorization {
   readonly namespace: string | undefined;
   readonly allow: boolean;
   readonly explanation: ShownExplanation | undefined;
+}
+
+export interface ShownLoginExplanation {
+  readonly granted: boolean;
+  readonly summary: string;
+  readonly attributes: readonly ShownAttribute[] | undefined;
+  readonly namespace: string | undefined;
+  readonly namespaceSelector: string | undefined;
+  readonly rules: readonly ShownRuleExplanation[];
+  readonly token: ShownWouldBeToken | undefined;
+}
+
+export interface ShownAttribute {
+  readonly name: string;
+  readonly value: string | readonly string[];
+}
+
+export interface ShownRuleExplanation {
+  readonly id: string;
+  readonly bindType: string;
+  readonly bindName: string;
+  readonly selector: string;
+  readonly result: string;
+  readonly name: string | undefined;
+  readonly why: string;
+}
+
+export interface ShownWouldBeToken extends Identities {
+  readonly description: string;
+  readonly policies: readonly ShownLink[];
+  readonly roles: readonly ShownLink[];
+  readonly local: boolean;
+  readonly expirationTtl: string | undefined;
 }
 
 export interface ShownExplanation {

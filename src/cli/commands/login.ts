@@ -8,6 +8,7 @@ import { CommandFailed } from '../failed.ts';
 import { fileInput } from '../flags/text-input.ts';
 import type { Session } from '../session.ts';
 import { timeText } from '../show/common.ts';
+import { loginExplanationParts } from '../show/login-explanation.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -16,6 +17,7 @@ interface LoginOptions {
   readonly bearerTokenFile?: string;
   readonly meta?: readonly string[];
   readonly tokenSinkFile?: string;
+  readonly dryRun?: boolean;
 }
 
 /** Adds `login` and `logout` to the program. */
@@ -27,10 +29,8 @@ export function addLoginCommands(program: Command, surroundings: Surroundings): 
       command
         .option('--method <name>', 'auth method')
         .option('--bearer-token-file <path|->', 'file with what the auth method validates')
-        .option(
-          '--token-sink-file <path>',
-          'where to write the secret; only you can read the file',
-        );
+        .option('--token-sink-file <path>', 'where to write the secret; only you can read the file')
+        .option('--dry-run', 'say why it is granted or refused, and make no token; needs acl:read');
       addRepeatable(command, '--meta <name=value>', 'shown in the description of the token');
     },
     run: login,
@@ -47,19 +47,35 @@ async function login(session: Session, options: LoginOptions): Promise<void> {
   const { method, bearerTokenFile, tokenSinkFile } = options;
   if (!method) throw new UsageError('--method is required');
   if (!bearerTokenFile) throw new UsageError('--bearer-token-file is required');
+  if (options.dryRun === true)
+    return dryRun(session, bodyOf(session, method, bearerTokenFile, options));
   if (!tokenSinkFile) throw new UsageError('--token-sink-file is required');
-  const { surroundings, client } = session;
-  const bearer = fileInput(surroundings, '--bearer-token-file', bearerTokenFile).trim();
-  if (bearer === '') throw new UsageError(`--bearer-token-file: ${bearerTokenFile} is empty`);
-  const { value } = await client.login({
-    body: { AuthMethod: method, BearerToken: bearer, Meta: mapOf('--meta', options.meta) },
-  });
+  const body = bodyOf(session, method, bearerTokenFile, options);
+  const { value } = await session.client.login({ body });
   await writeSink(session, tokenSinkFile, value.SecretID);
   const end = value.ExpirationTime;
   await session.done(
     { ...value, SecretID: '<hidden>' },
     `Logged in as token ${value.AccessorID}${end === undefined ? '' : `, valid until ${timeText(end)}`}. The secret is in ${tokenSinkFile}.`,
   );
+}
+
+function bodyOf(
+  { surroundings }: Session,
+  method: string,
+  bearerTokenFile: string,
+  { meta }: LoginOptions,
+) {
+  const bearer = fileInput(surroundings, '--bearer-token-file', bearerTokenFile).trim();
+  if (bearer === '') throw new UsageError(`--bearer-token-file: ${bearerTokenFile} is empty`);
+  return { AuthMethod: method, BearerToken: bearer, Meta: mapOf('--meta', meta) };
+}
+
+/** Scripts must be able to tell by the status whether the login would be granted. */
+async function dryRun(session: Session, body: ReturnType<typeof bodyOf>): Promise<void> {
+  const { value } = await session.client.explainLogin({ body });
+  await session.show(value, (colors) => loginExplanationParts(value, colors));
+  if (!value.Granted) throw new CommandFailed('the login would be refused');
 }
 
 /** A token whose secret nobody gets is given back. */

@@ -19,6 +19,7 @@ import {
   renderBindingRule,
 } from '../../api/render/render-auth-method.ts';
 import { renderReplication } from '../../api/render/render-federation.ts';
+import { renderLoginExplanation } from '../../api/render/render-login.ts';
 import {
   renderAuthorizations,
   renderNamespace,
@@ -50,6 +51,19 @@ const questionsOf: OperationRoute<'authorize'>['input'] = ({ body = [], query })
   }));
   return { items, explain: isSwitchedOn(query, 'explain') };
 };
+const loginOf: OperationRoute<'login'>['input'] = ({ body = {} }) => ({
+  authMethod: body.AuthMethod ?? '',
+  bearerToken: body.BearerToken ?? '',
+  meta: body.Meta ?? {},
+  namespace: body.Namespace,
+});
+const callbackOf: OperationRoute<'oidc.callback'>['input'] = ({ body = {} }) => ({
+  authMethod: body.AuthMethod ?? '',
+  state: body.State ?? '',
+  code: body.Code ?? '',
+  clientNonce: body.ClientNonce ?? '',
+  namespace: body.Namespace,
+});
 const datacenterNamed: OperationRoute<'datacenter.remove' | 'datacenter.allow'>['input'] = ({
   parameter,
   query,
@@ -216,15 +230,8 @@ export const OPERATION_ROUTES: { readonly [Name in OperationName]: OperationRout
     render: renderPolicy,
   },
 
-  login: {
-    input: ({ body = {} }) => ({
-      authMethod: body.AuthMethod ?? '',
-      bearerToken: body.BearerToken ?? '',
-      meta: body.Meta ?? {},
-      namespace: body.Namespace,
-    }),
-    render: renderToken,
-  },
+  login: { input: loginOf, render: renderToken },
+  'explain-login': { input: loginOf, render: renderLoginExplanation },
   logout: { input: nothing, render: renderBoolean },
   'oidc.auth-url': {
     input: ({ body = {} }) => ({
@@ -236,16 +243,8 @@ export const OPERATION_ROUTES: { readonly [Name in OperationName]: OperationRout
     }),
     render: ({ authUrl }) => `{"AuthURL":${quote(authUrl)}}`,
   },
-  'oidc.callback': {
-    input: ({ body = {} }) => ({
-      authMethod: body.AuthMethod ?? '',
-      state: body.State ?? '',
-      code: body.Code ?? '',
-      clientNonce: body.ClientNonce ?? '',
-      namespace: body.Namespace,
-    }),
-    render: renderToken,
-  },
+  'oidc.callback': { input: callbackOf, render: renderToken },
+  'oidc.explain': { input: callbackOf, render: renderLoginExplanation },
 
   authorize: { input: questionsOf, render: renderAuthorizations },
   'token.authorize': {

@@ -20,8 +20,10 @@ const LOCALITIES: { readonly [Name in OperationName]?: Locality<Name> } = {
   logout: ({ view }, _input, { secret }) =>
     secret === undefined ? undefined : view.tokenBySecret(secret)?.local,
   login: loginLocality,
+  'explain-login': loginLocality,
   'oidc.auth-url': loginLocality,
   'oidc.callback': loginLocality,
+  'oidc.explain': loginLocality,
 };
 
 /** Undefined where it is not known here, or where no token is concerned. */

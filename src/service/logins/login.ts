@@ -8,8 +8,14 @@ import { instantNs, instantOfMs, instantOfNs } from '../../acl/instant.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { Token } from '../../acl/token.ts';
 import { withHash } from '../../acl/token-checks.ts';
+import type { TtlLimits } from '../../acl/token-expiry.ts';
 import type { Identity } from '../../auth-methods/identity.ts';
-import { computeLogin, type LoginGrant, type LoginLookups } from '../../auth-methods/login.ts';
+import {
+  computeLogin,
+  type LoginGrant,
+  type LoginInput,
+  type LoginLookups,
+} from '../../auth-methods/login.ts';
 import { freshToken } from '../objects/tokens.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { LinkRoom } from '../rights/link-room.ts';
@@ -23,7 +29,6 @@ import { methodKey } from '../writes/under-way.ts';
 /** Of the metadata of a login, names and values together, in UTF-16 units: all of it is in the token. */
 const META_LENGTH_MAX = 8192;
 
-/** Rejects with 'invalid' for more metadata than a description is for. */
 export async function login(
   service: Service,
   { authMethod, bearerToken, meta, namespace }: OperationInput<'login'>,
@@ -38,7 +43,8 @@ export async function login(
   return result;
 }
 
-function requireShortMeta(meta: Readonly<Record<string, string>>): void {
+/** Throws 'invalid' for more than a description is for. */
+export function requireShortMeta(meta: Readonly<Record<string, string>>): void {
   const length = Object.entries(meta)
     .flat()
     .reduce((sum, text) => sum + text.length, 0);
@@ -107,7 +113,7 @@ export async function counted<T>(
   }
 }
 
-interface Login {
+export interface Login {
   readonly method: AuthMethod;
   readonly identity: Identity;
   readonly meta: Readonly<Record<string, string>>;
@@ -155,16 +161,9 @@ export function mintToken(
   given: Login,
   request: Request,
 ): Promise<WriteResult<TokenView>> {
-  const { view, settings, authMethods } = service;
   const { method } = given;
   requireUnchanged(service, method);
-  const grant = computeLogin({
-    ...given,
-    names: authMethods.types[method.type].attributeNames(method),
-    rules: view.bindingRulesOf(method.namespace, method.name),
-    lookups: lookupsFrom(view, method.namespace),
-    datacenter: request.call.askedIn ?? settings.datacenter,
-  });
+  const grant = computeLogin(inputOf(service, given, request));
   const token = tokenOf(service, method, grant);
   const change = { type: 'token.set', presence: 'create', token } as const;
   // A role or policy that is being deleted binds nothing, and must not refuse what else is bound.
@@ -176,14 +175,35 @@ export function mintToken(
   return commit(service, { ...request, checkedAgainst }, change, 'token');
 }
 
+/** What a login is computed from, as of now. */
+export function inputOf(
+  { view, settings, authMethods }: Service,
+  given: Login,
+  { call }: Pick<Request, 'call'>,
+): LoginInput {
+  const { method } = given;
+  return {
+    ...given,
+    names: authMethods.types[method.type].attributeNames(method),
+    rules: view.bindingRulesOf(method.namespace, method.name),
+    lookups: lookupsFrom(view, method.namespace),
+    datacenter: call.askedIn ?? settings.datacenter,
+  };
+}
+
+/** How long the tokens of a method live here, in nanoseconds, where they expire at all. */
+export function tokenTtlNs({ maxTokenTtlNs }: AuthMethod, { maxTtlNs }: TtlLimits): bigint {
+  // The bound of this datacenter may be lower than the one that the method was checked by.
+  return maxTokenTtlNs < maxTtlNs ? maxTokenTtlNs : maxTtlNs;
+}
+
 function tokenOf(service: Service, method: AuthMethod, grant: LoginGrant): Unstamped<Token> {
   const { nowMs, freshAccessorId, freshSecretId, limits } = freshToken(service);
-  const { name, namespace, createIndex, maxTokenTtlNs } = method;
+  const { name, namespace, createIndex } = method;
   const createTime = instantOfMs(nowMs);
-  // The bound of this datacenter may be lower than the one that the method was checked by.
-  const ttlNs = maxTokenTtlNs < limits.maxTtlNs ? maxTokenTtlNs : limits.maxTtlNs;
+  const ttlNs = tokenTtlNs(method, limits);
   const expirationTime =
-    maxTokenTtlNs === 0n ? undefined : instantOfNs(instantNs(createTime) + ttlNs);
+    method.maxTokenTtlNs === 0n ? undefined : instantOfNs(instantNs(createTime) + ttlNs);
   return withHash({
     ...grant,
     accessorId: freshAccessorId,

@@ -6,6 +6,7 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { must } from '../../../cluster/base/assert.ts';
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import { AclError } from '../../acl/error.ts';
+import type { Identity } from '../../auth-methods/identity.ts';
 import type { PendingLogin } from '../../auth-methods/oidc/oidc.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import type { Request, Service } from '../service.ts';
@@ -37,16 +38,7 @@ export async function oidcCallback(
   const method = requireLoginMethod(service, request, input);
   const result = await counted(service, method, async () => {
     requireWritable(service, method);
-    const pending = await take(service, input.state, reignOf(request));
-    const { state, code, clientNonce } = input;
-    const identity = await service.authMethods.oidcFlow.callback({
-      method,
-      pending,
-      state,
-      code,
-      clientNonce,
-    });
-    const meta = pending?.meta ?? {};
+    const { identity, meta } = await finishAtProvider(service, method, input, request);
     const { clock, settings } = service;
     // Its state is used up: whatever it has to wait for, it cannot be run again from the beginning.
     return untilNotOvertaken({ clock, limitMs: settings.leaderWaitMs }, () =>
@@ -54,6 +46,19 @@ export async function oidcCallback(
     );
   });
   return result;
+}
+
+/** Who came back from the provider, and the metadata that the login was begun with. Its state is used up. */
+export async function finishAtProvider(
+  service: Service,
+  method: AuthMethod,
+  { state, code, clientNonce }: OperationInput<'oidc.callback'>,
+  request: Request,
+): Promise<{ readonly identity: Identity; readonly meta: PendingLogin['meta'] }> {
+  const pending = await take(service, state, reignOf(request));
+  const { oidcFlow } = service.authMethods;
+  const identity = await oidcFlow.callback({ method, pending, state, code, clientNonce });
+  return { identity, meta: pending?.meta ?? {} };
 }
 
 /** Its state would be used up for a token that cannot be written now. Throws why not. */

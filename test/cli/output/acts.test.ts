@@ -6,7 +6,15 @@ import { Readable } from 'node:stream';
 import t from 'tap';
 import { ARCHIVE_TYPE } from '../../../src/api/bodies/schema.ts';
 import { readTextFile, writeSecretFile } from '../../../src/platform-node/disk/files.ts';
-import { POLICY_ID, SECRET, TOKEN, TOKEN_ID } from '../fixtures.ts';
+import {
+  LOGIN_EXPLANATION,
+  POLICY_ID,
+  ROLE_ID,
+  RULE_ID,
+  SECRET,
+  TOKEN,
+  TOKEN_ID,
+} from '../fixtures.ts';
 import { problem, run } from '../harness.ts';
 
 t.test('standard input: what is empty there is no text, and no secret', async (t) => {
@@ -43,6 +51,52 @@ t.test('login: writes the secret into the sink file and nowhere else', async (t)
     t.same([status, secretFiles], [0, { sink: SECRET }]);
     t.match(out, TOKEN_ID);
     t.notMatch(out + err, SECRET);
+  }
+});
+
+t.test('login: a dry run shows each step, and fails where the login would', async (t) => {
+  const line = 'login --method ci --bearer-token-file jwt --dry-run'.split(' ');
+  const files = { jwt: 'a.b.c\n' };
+  const answering = (value: object) => ({ 'POST /v1/acl/login/explain': { value } });
+  const granted = await run(line, { answers: answering(LOGIN_EXPLANATION), files });
+  t.same([granted.status, granted.err, granted.secretFiles], [0, '', {}]);
+  t.equal(
+    granted.out,
+    [
+      'Login:           GRANTED  no token was made',
+      'Because:         Granted: 1 of 2 binding rules bind something.',
+      'Namespace:       team-a',
+      'Namespace rule:  value.team == eng',
+      'Local:           true',
+      'Expires after:   5m0s',
+      'Identity:',
+      '   value.team = "eng"',
+      '   list.groups = ["a","b"]',
+      'Binding rules:',
+      `   bound  ${RULE_ID}  service "eng-api": its selector matches`,
+      `   not-selected  ${ROLE_ID}  role "ops": its selector does not match  [ops in list.groups]`,
+      'Service Identities:',
+      '   eng-api (Datacenters: all)',
+      '',
+    ].join('\n'),
+  );
+  const refusal = { Granted: false, Summary: 'Refused: why.', BindingRules: [] };
+  const refused = await run(line, { answers: answering(refusal), files });
+  t.match(refused.out, /REFUSED[\s\S]*Refused: why\./);
+  t.same([refused.status, refused.err], [1, 'Error: the login would be refused\n']);
+});
+
+t.test('login: one that is refused says how to find out why', async (t) => {
+  const why = problem(403, 'permission-denied', 'Permission denied');
+  for (const [line, hint] of [
+    ['login --method ci --bearer-token-file jwt --token-sink-file sink', true],
+    ['login --method ci --bearer-token-file jwt --dry-run', false],
+    ['logout', false],
+  ] as const) {
+    const path = line.endsWith('run') ? '/login/explain' : line === 'logout' ? '/logout' : '/login';
+    const answers = { [`POST /v1/acl${path}`]: why };
+    const { err } = await run(line.split(' '), { answers, files: { jwt: 'a.b.c\n' } });
+    t.equal(err.includes('Next: the same with --dry-run'), hint, line);
   }
 });
 

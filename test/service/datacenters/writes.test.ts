@@ -200,6 +200,29 @@ t.test('datacenters: a login waits for an auth method that is not here yet', asy
   t.same(tokens(), [before[0], before[1]! + 1], 'and made at home');
 });
 
+t.test('datacenters: a login is explained where it would be made', async (t) => {
+  const two = await twoDatacenters();
+  const method = { name: 'm', type: 'jwt', tokenLocality: 'global', config: {} } as const;
+  await two.primary.run('auth-method.create', { draft: method });
+  const rule = { authMethod: 'm', bindType: 'node', bindName: 'n1' };
+  await two.primary.run('binding-rule.create', { draft: rule });
+  const input = { authMethod: 'm', bearerToken: '{"name":"x"}', meta: {}, namespace: undefined };
+  two.arrived.length = 0;
+  const told = await settled(two, two.secondary.run('explain-login', input));
+  t.match(told, {
+    granted: true,
+    token: { nodeIdentities: [{ nodeName: 'n1', datacenter: 'dc2' }] },
+  });
+  t.equal(two.arrived.length, 1, 'the primary was asked');
+  const draft = { local: true, policies: [{ name: 'global-management' }] };
+  const { secretId } = await newToken(two.secondary, draft);
+  t.match(
+    await refusalOf(settled(two, two.secondary.run('explain-login', input, { secret: secretId }))),
+    /^permission-denied: .*the token is local to datacenter dc2/,
+  );
+  t.equal(two.arrived.length, 1, 'its secret stays at home');
+});
+
 t.test('datacenters: a node that logs in is one of the datacenter where it does', async (t) => {
   const two = await twoDatacenters();
   const method = { name: 'm', type: 'jwt', tokenLocality: 'global', config: {} } as const;

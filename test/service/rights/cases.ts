@@ -56,6 +56,7 @@ export const INPUTS: { readonly [Name in OperationName]: OperationInput<Name> } 
   'templated-policy.read': { name: 'builtin/dns' },
   'templated-policy.preview': { name: 'builtin/dns', variables: { name: undefined } },
   login: { authMethod: 'none', bearerToken: '{}', meta: {}, namespace: undefined },
+  'explain-login': { authMethod: 'none', bearerToken: '{}', meta: {}, namespace: undefined },
   logout: {},
   'oidc.auth-url': {
     authMethod: 'none',
@@ -65,6 +66,13 @@ export const INPUTS: { readonly [Name in OperationName]: OperationInput<Name> } 
     namespace: undefined,
   },
   'oidc.callback': {
+    authMethod: 'none',
+    state: '',
+    code: '',
+    clientNonce: '',
+    namespace: undefined,
+  },
+  'oidc.explain': {
     authMethod: 'none',
     state: '',
     code: '',
