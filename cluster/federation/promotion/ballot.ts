@@ -12,7 +12,7 @@ export interface Count {
   readonly hasMajority: boolean;
   /** Datacenters that answered, and have what the candidate has not; who has most comes first. */
   readonly further: readonly Standing[];
-  /** Datacenters that answered, and have promised this epoch to another one, or a later one to anybody. */
+  /** Datacenters that answered, and have promised this epoch to another one, or a later one, or tell of it. */
   readonly rivals: readonly string[];
   /** The greatest epoch that anybody has promised, or tells of. */
   readonly maxEpoch: number;

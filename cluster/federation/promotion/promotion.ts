@@ -332,22 +332,27 @@ export class Promotion {
       const says = `${from.datacenter} asks for a promise to ${ask.candidate}`;
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, says);
     }
+    if (!ask.isTrial) await this.#yieldTo(ask);
     const passesOver = await this.#passedOverBy(ask);
     const state = this.#lead();
-    const { cursor, maxEpoch } = state;
     if (ask.isTrial && passesOver !== undefined) {
       const says = `${datacenter} has lost what ${passesOver} has of its reigns, and promises nothing to whoever lacks that`;
       const wayOn = wayOnWithout(passesOver, datacenter, state);
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, `${says}: ${wayOn}`);
     }
-    // The candidate may have heard nothing of whoever has begun it.
-    const begunEpoch = heardEpoch();
-    const takenEpoch = Math.max(maxEpoch, begunEpoch);
-    const isRefused = passesOver !== undefined || begunEpoch >= ask.epoch;
-    const answer =
+    const isRefused = passesOver !== undefined || heardEpoch() >= ask.epoch;
+    const { isGranted, cursor, maxEpoch } =
       ask.isTrial || isRefused
-        ? { isGranted: ask.isTrial && port.mayPromise(ask), cursor, maxEpoch: takenEpoch }
-        : await this.#promise(ask);
+        ? { ...state, isGranted: ask.isTrial && port.mayPromise(ask) }
+        : await port.promise(ask);
+    if (isGranted && !ask.isTrial) this.#endYielding?.();
+    // The candidate may have heard nothing of whoever has begun it, and this one not before it promised.
+    const begunEpoch = heardEpoch();
+    const answer = {
+      isGranted: isGranted && begunEpoch < ask.epoch,
+      cursor,
+      maxEpoch: Math.max(maxEpoch, begunEpoch),
+    };
     if (!ask.isTrial) {
       const { epoch, candidate } = ask;
       const fields = { epoch, candidate, isGranted: answer.isGranted, passesOver };
@@ -393,20 +398,16 @@ export class Promotion {
 
   /**
    * A primary that wrote on would have more each time that it is asked: so for a while it takes no writes, and what it
-   * has then is taken before it is asked again. Nor does it begin a reign of its own meanwhile.
+   * has then is taken before it is asked again. Nor does it begin a reign of its own meanwhile. Resolves when nothing
+   * is being written any more.
    */
-  async #promise(ask: PromiseAsk): Promise<PromiseAnswer> {
+  async #yieldTo(ask: PromiseAsk): Promise<void> {
     const { datacenter, port } = this.#options;
     const state = this.#lead();
-    const { cursor, isPrimary } = state;
-    const isReign = isPrimary || isRenewing(datacenter, state);
-    if (isReign && port.mayPromise({ ...ask, cursor })) {
-      this.#yield();
-      await port.settled();
-    }
-    const answer = await port.promise(ask);
-    if (answer.isGranted) this.#endYielding?.();
-    return answer;
+    const isReign = state.isPrimary || isRenewing(datacenter, state);
+    if (!isReign || !port.mayPromise({ ...ask, cursor: state.cursor })) return;
+    this.#yield();
+    await port.settled();
   }
 
   #yield(): void {
