@@ -313,6 +313,28 @@ t.test('gone back: what it has lost counts behind its promise to itself, too', a
   t.equal(await admitted(), 'let through');
 });
 
+t.test('gone back: it promises nothing before those who are there have told', async (t) => {
+  const { asks, clock, federation, harness } = await aPrimaryOfThree(t, false);
+  const federationId = 'fed';
+  await harness.one({ type: 'federation.adopt', federationId });
+  federation.onReignOver();
+  federation.onReign(2);
+  const cursor = harness.machine.cursor()!;
+  const from = { ...FROM, federationId };
+  const ask = encodeAsk({ epoch: 9, candidate: 'dc4', cursor, isTrial: true });
+  const candidate = { ...from, datacenter: 'dc4', clusterId: 'dc4' };
+  const asked = asks(PROMOTION_METHOD.promise, ask, candidate).then(
+    (answer) => decodePromise(answer),
+    (error: Error) => error.message,
+  );
+  await settled();
+  const lost = { ...cursor, seq: cursor.seq + 3 };
+  const hello = { federationId, clusterId: 'c3', term: 1, cursor: lost, maxEpoch: 1, level: 9 };
+  await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }), from);
+  clock.advance(2_500);
+  t.match(await asked, /^dc2 has lost what dc3 has of its reigns/);
+});
+
 t.test('gone back: behind its promise to itself another leader hears of that anew', async (t) => {
   const { asks, clock, federation, harness, warnings } = await aPrimaryOfThree(t, false);
   const federationId = 'fed';

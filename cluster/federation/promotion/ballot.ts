@@ -74,3 +74,8 @@ export function isFurther(
 ): boolean {
   return one.epoch === other.epoch ? one.seq > other.seq : one.epoch > other.epoch;
 }
+
+/** Behind all entries of its reign that there will ever be. */
+export function endOf<Place extends Pick<GlobalCursor, 'epoch' | 'seq'>>(place: Place): Place {
+  return { ...place, seq: Number.MAX_SAFE_INTEGER };
+}

@@ -10,6 +10,7 @@ import {
   ballotText,
   type Count,
   countOf,
+  endOf,
   isFurther,
   type Standing,
 } from './ballot.ts';
@@ -427,11 +428,6 @@ function unreadableText({ datacenter }: Standing, error: unknown): string | unde
 /** A hand-over loses nothing that anybody has, and a renewed reign must not pass over one that has begun. */
 function takesRest({ kind }: Wish): boolean {
   return kind === 'elected' || kind === 'forced';
-}
-
-/** Behind all entries of its reign that there will ever be. */
-function endOf(cursor: GlobalCursor): GlobalCursor {
-  return { ...cursor, seq: Number.MAX_SAFE_INTEGER };
 }
 
 /** Those that had entries of the same reign, and none behind that place. */

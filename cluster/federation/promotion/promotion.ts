@@ -14,7 +14,7 @@ import type { PrimaryClaim } from '../directory/directory.ts';
 import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
 import { areTwoFederations } from '../refuse-outsiders.ts';
 import { type AskLeaderOptions, askLeader } from './ask-leader.ts';
-import { isFurther } from './ballot.ts';
+import { endOf, isFurther } from './ballot.ts';
 import { Candidacy, type Promoted } from './candidacy.ts';
 import { type LaterClaim, LaterReign } from './later-reign.ts';
 import {
@@ -31,7 +31,6 @@ import {
   LAST_EPOCH,
   PROMOTION_METHOD,
   PROMOTION_REFUSAL,
-  type PromiseAnswer,
   type PromiseAsk,
 } from './promotion-frames.ts';
 import {
@@ -77,6 +76,8 @@ export interface PromotionOptions
   readonly hearAll: () => Promise<void>;
   /** Others that have more of the reigns of this datacenter than it has itself, and up to where. */
   readonly ahead: () => readonly Ahead[];
+  /** Resolves when whoever is there has told that: soon behind the start of a reign, else at once. Never rejects. */
+  readonly haveTold: () => Promise<void>;
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
   /** The feed cannot go on: the primary has not what is here. */
@@ -361,25 +362,32 @@ export class Promotion {
     return encodePromise(answer);
   }
 
-  /** Who has of the own reigns what is lost here, and the candidate has not; or may have. */
+  /**
+   * Who has of the own reigns what is lost here, and the candidate has not; or may have. While some are asked others
+   * may tell so.
+   */
   async #passedOverBy({
     candidate,
     cursor,
   }: Pick<PromiseAsk, 'candidate' | 'cursor'>): Promise<string | undefined> {
-    const others = this.#options.ahead().filter(({ datacenter }) => datacenter !== candidate);
-    const places = others.map(async ({ datacenter, upTo }) => {
-      const isKnown = upTo.seq > 0 || upTo.epoch !== cursor.epoch;
-      return { datacenter, upTo: isKnown ? upTo : await this.#placeOf(datacenter, upTo) };
-    });
-    const all = await Promise.all(places);
-    return all.find(({ upTo }) => isFurther(upTo, cursor))?.datacenter;
+    const { ahead, haveTold } = this.#options;
+    const others = () => ahead().filter(({ datacenter }) => datacenter !== candidate);
+    const isKnown = ({ upTo }: Ahead) => upTo.seq > 0 || upTo.epoch !== cursor.epoch;
+    const asked = others()
+      .filter((each) => !isKnown(each))
+      .map(async (each) => [each.datacenter, await this.#placeOf(each)] as const);
+    const [answers] = await Promise.all([Promise.all(asked), haveTold()]);
+    const places = new Map(answers);
+    const placeOf = (each: Ahead) =>
+      isKnown(each) ? each.upTo : (places.get(each.datacenter) ?? endOf(each.upTo));
+    return others().find((each) => isFurther(placeOf(each), cursor))?.datacenter;
   }
 
   /**
    * How far that one is in an epoch of which others tell; whoever does not say so may have all of it. All its servers
    * are asked at once: one after the other, those that are away would take longer than anybody waits for the answer.
    */
-  async #placeOf(datacenter: string, { epoch }: Ahead['upTo']): Promise<Ahead['upTo']> {
+  async #placeOf({ datacenter, upTo }: Ahead): Promise<Ahead['upTo']> {
     const { addressesOf, call, datacenter: candidate } = this.#options;
     const { cursor } = this.#lead();
     const payload = encodeAsk({ epoch: LAST_EPOCH, candidate, cursor, isTrial: true });
@@ -392,7 +400,7 @@ export class Promotion {
     const [first, ...others] = answers.flatMap((answer) =>
       answer.status === 'fulfilled' ? [answer.value.cursor] : [],
     );
-    if (first === undefined) return { epoch, seq: Number.MAX_SAFE_INTEGER };
+    if (first === undefined) return endOf(upTo);
     return others.reduce((most, each) => (isFurther(each, most) ? each : most), first);
   }
 

@@ -456,6 +456,7 @@ export class FederationParts {
       passesOver: () => this.#passesOver(),
       hearAll: () => this.gossip.hearAll(),
       ahead: () => this.reigns.ahead(),
+      haveTold: () => this.hearing.over(),
       datacenters: () => this.view.datacenters(),
       isDiverged: () => this.subscriber.state().kind === 'diverged',
       ackedSeqOf: (datacenter) => {

@@ -65,6 +65,7 @@ export class Datacenter implements PromotionPort {
   /** What a reign of its own would pass over, and who has more of its reigns than it has itself, as it was told. */
   passesOver: string | undefined;
   ahead: readonly Ahead[] = [];
+  haveTold: () => Promise<void> = () => Promise.resolve();
   sealCount = 0;
   readonly ackedSeqs = new Map<string, number>();
   readonly #world: PromotionWorld;
@@ -116,6 +117,7 @@ export class Datacenter implements PromotionPort {
         if (this.hearsByAsking) this.hasHeard = true;
       },
       ahead: () => this.ahead,
+      haveTold: () => this.haveTold(),
       datacenters: () => world.all.map((each) => each.name),
       isDiverged: () => this.#isBeside(world.latest),
       ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),

@@ -164,6 +164,20 @@ t.test(
   },
 );
 
+t.test('promise: to nobody who lacks what others tell of while some are asked', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  three.follow(one, 10);
+  world.cuts.add('dc3 dc2');
+  one.ahead = [{ datacenter: 'dc2', upTo: { epoch: 1, seq: 0 } }];
+  two.mayPromiseFirst = () => {
+    one.ahead = [...one.ahead, { datacenter: 'dc4', upTo: { epoch: 1, seq: 12 } }];
+  };
+  test.match(
+    await refusalOf(world, three.promotion.elect()),
+    /dc1 does not answer \(dc1 has lost what dc4 has of its reigns/,
+  );
+});
+
 t.test('election: begins behind what others alone were told of', async (test) => {
   for (const isForced of [false, true]) {
     const { world, one, two, three } = threeDatacenters();
