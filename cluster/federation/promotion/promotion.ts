@@ -14,13 +14,12 @@ import type { PrimaryClaim } from '../directory/directory.ts';
 import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
 import { areTwoFederations } from '../refuse-outsiders.ts';
 import { type AskLeaderOptions, askLeader } from './ask-leader.ts';
-import { endOf, isFurther } from './ballot.ts';
-import { Candidacy, type Promoted } from './candidacy.ts';
+import { Candidacy, type Promoted, type Wish } from './candidacy.ts';
 import { type LaterClaim, LaterReign } from './later-reign.ts';
+import { type PassedOverOptions, passedOverBy } from './passed-over.ts';
 import {
   decodeAsk,
   decodeEpochsAsk,
-  decodePromise,
   decodeTake,
   decodeTaken,
   encodeAsk,
@@ -28,7 +27,6 @@ import {
   encodePromise,
   encodeTake,
   encodeTaken,
-  LAST_EPOCH,
   PROMOTION_METHOD,
   PROMOTION_REFUSAL,
   type PromiseAsk,
@@ -44,20 +42,12 @@ import { PromotionRefusal, refused, undecided, wayOnWithout } from './promotion-
 import { RestOfLog, type RestOfLogOptions } from './rest-of-log.ts';
 import { WayBack } from './way-back.ts';
 
-export interface Ahead {
-  readonly datacenter: string;
-  /** With a seq of 0, some of that epoch. */
-  readonly upTo: Pick<GlobalCursor, 'epoch' | 'seq'>;
-}
-
 export interface PromotionOptions
-  extends AskLeaderOptions,
+  extends PassedOverOptions,
     Pick<RestOfLogOptions, 'source' | 'unreadableBy'> {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** The own one. */
-  readonly datacenter: string;
   /** Empty while none is known. */
   readonly federationId: () => string;
   readonly port: PromotionPort;
@@ -72,12 +62,8 @@ export interface PromotionOptions
    * about it; undefined: nobody is known to have any.
    */
   readonly passesOver: () => string | undefined;
-  /** Asks everybody who is said to be primary, as `claim` tells then. Never rejects. */
+  /** Asks all that are known who is primary, and where all are: `claim` and `addressesOf` tell it then. Never rejects. */
   readonly hearAll: () => Promise<void>;
-  /** Others that have more of the reigns of this datacenter than it has itself, and up to where. */
-  readonly ahead: () => readonly Ahead[];
-  /** Resolves when whoever is there has told that: soon behind the start of a reign, else at once. Never rejects. */
-  readonly haveTold: () => Promise<void>;
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
   /** The feed cannot go on: the primary has not what is here. */
@@ -171,7 +157,7 @@ export class Promotion {
    * the next epoch. On its leader. Rejects with PromotionRefusal.
    */
   elect(): Promise<Promoted> {
-    return this.#asWished(() => this.#candidacy.run({ kind: 'elected' }));
+    return this.#asWished(() => this.#stand({ kind: 'elected' }));
   }
 
   /**
@@ -265,7 +251,13 @@ export class Promotion {
    * must be `nextEpoch`, so that nobody does it twice. On its leader. Rejects with PromotionRefusal.
    */
   force(epoch: number): Promise<Promoted> {
-    return this.#asWished(() => this.#candidacy.run({ kind: 'forced', epoch }));
+    return this.#asWished(() => this.#stand({ kind: 'forced', epoch }));
+  }
+
+  /** Behind a start it may not know yet where somebody is who has more. */
+  async #stand(wish: Wish): Promise<Promoted> {
+    await this.#options.hearAll();
+    return await this.#candidacy.run(wish);
   }
 
   /**
@@ -362,46 +354,11 @@ export class Promotion {
     return encodePromise(answer);
   }
 
-  /**
-   * Who has of the own reigns what is lost here, and the candidate has not; or may have. While some are asked others
-   * may tell so.
-   */
-  async #passedOverBy({
-    candidate,
-    cursor,
-  }: Pick<PromiseAsk, 'candidate' | 'cursor'>): Promise<string | undefined> {
-    const { ahead, haveTold } = this.#options;
-    const others = () => ahead().filter(({ datacenter }) => datacenter !== candidate);
-    const isKnown = ({ upTo }: Ahead) => upTo.seq > 0 || upTo.epoch !== cursor.epoch;
-    const asked = others()
-      .filter((each) => !isKnown(each))
-      .map(async (each) => [each.datacenter, await this.#placeOf(each)] as const);
-    const [answers] = await Promise.all([Promise.all(asked), haveTold()]);
-    const places = new Map(answers);
-    const placeOf = (each: Ahead) =>
-      isKnown(each) ? each.upTo : (places.get(each.datacenter) ?? endOf(each.upTo));
-    return others().find((each) => isFurther(placeOf(each), cursor))?.datacenter;
-  }
-
-  /**
-   * How far that one is in an epoch of which others tell; whoever does not say so may have all of it. All its servers
-   * are asked at once: one after the other, those that are away would take longer than anybody waits for the answer.
-   */
-  async #placeOf({ datacenter, upTo }: Ahead): Promise<Ahead['upTo']> {
-    const { addressesOf, call, datacenter: candidate } = this.#options;
-    const { cursor } = this.#lead();
-    const payload = encodeAsk({ epoch: LAST_EPOCH, candidate, cursor, isTrial: true });
+  /** Who has of the own reigns what is lost here, and the candidate has not; or may have. */
+  #passedOverBy(ask: Pick<PromiseAsk, 'candidate' | 'cursor'>): Promise<string | undefined> {
+    const own = this.#options.port.state()?.cursor ?? ask.cursor;
     // Whoever asks this one waits for twice as long.
-    const deadlineMs = this.#timing.callMs / 2;
-    const question = { datacenter, method: PROMOTION_METHOD.promise, payload, deadlineMs, hops: 0 };
-    const answers = await Promise.allSettled(
-      addressesOf(datacenter).map(async (to) => decodePromise(await call(to, question))),
-    );
-    const [first, ...others] = answers.flatMap((answer) =>
-      answer.status === 'fulfilled' ? [answer.value.cursor] : [],
-    );
-    if (first === undefined) return endOf(upTo);
-    return others.reduce((most, each) => (isFurther(each, most) ? each : most), first);
+    return passedOverBy(this.#options, { ...ask, own, deadlineMs: this.#timing.callMs / 2 });
   }
 
   /**

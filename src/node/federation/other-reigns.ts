@@ -5,7 +5,8 @@
 import type { Directory } from '../../../cluster/federation/directory/directory.ts';
 import type { FeedServer } from '../../../cluster/federation/feed/feed-server.ts';
 import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
-import type { Ahead, Promotion } from '../../../cluster/federation/promotion/promotion.ts';
+import type { Ahead } from '../../../cluster/federation/promotion/passed-over.ts';
+import type { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import type { Position } from '../../state/commands/outcome.ts';
 import { currentEpoch, FIRST_EPOCH } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';

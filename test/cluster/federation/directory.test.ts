@@ -562,6 +562,27 @@ t.test('gossip: who has to know at once asks everybody', async (test) => {
   test.equal(one.gossip.directory.levelOf('dc2'), 3);
 });
 
+t.test(
+  'gossip: and whoever knows nobody yet asks those of its settings, and its own',
+  async (test) => {
+    const world = new FeedWorld(8);
+    const far = await new GossipNode(world, 'dc2', 'b1').join([], () => []);
+    far.lead(1, { primary: 'dc1', epoch: 1 });
+    far.gossip.close();
+    for (const isNear of [false, true]) {
+      const where = [far.address];
+      const name = isNear ? 'a1' : 'a2';
+      const node = new GossipNode(world, 'dc1', name);
+      await node.join(isNear ? [] : where, () => (isNear ? where : []));
+      // Nothing is known from a beat.
+      node.gossip.close();
+      test.same(node.gossip.directory.addressesOf('dc2'), []);
+      await world.result(node.gossip.hearAll());
+      test.same(node.gossip.directory.addressesOf('dc2'), where);
+    }
+  },
+);
+
 t.test('gossip: says whom it does not reach', async (test) => {
   const world = new FeedWorld();
   const node = await new GossipNode(world, 'dc1', 'a').join(

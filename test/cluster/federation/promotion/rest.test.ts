@@ -400,3 +400,17 @@ t.test('way back: whose primary is there is not passed over', async (test) => {
   );
   test.same([one.maxEpoch, two.isPrimary], [1, true]);
 });
+
+t.test('rest: nobody is passed over for having just been started', async (test) => {
+  for (const isForced of [false, true]) {
+    const world = new PromotionWorld(1, ['dc1', 'dc2', 'dc3', 'dc4', 'dc5']);
+    const [one, two, three] = ['dc1', 'dc2', 'dc3'].map((name) => world.named(name));
+    for (let number = 1; number <= 10; number += 1) one!.write(`${number}`);
+    three!.follow(one!, 10);
+    one!.isUp = false;
+    two!.lost.add('dc3');
+    await world.time.result(isForced ? two!.promotion.force(2) : two!.promotion.elect());
+    test.same(two!.entries.slice(0, 10), three!.entries);
+    test.same(world.violations, []);
+  }
+});
