@@ -429,19 +429,24 @@ t.test('outrun: nobody begins by itself before it has heard the others', async (
     await tells(cursor);
     const says = /dc2 has just begun, and waits a moment to hear dc3, dc4/;
     t.match(warnings.join(), says);
-    const removed = () => {
-      const remove = { name: 'dc4', majoritySeq: 0, isForced: true } as const;
-      const letThrough = () => Promise.resolve('let through');
-      return federation.admit({ type: 'datacenter.remove', ...remove }, letThrough);
+    const removed = (name: string) => {
+      const remove = { type: 'datacenter.remove', name, majoritySeq: 0, isForced: true } as const;
+      return federation.admit(remove, () => harness.one(remove));
     };
     const what = 'nor does an operator who takes others for lost';
-    if (!hasSeenWrites) await t.rejects(removed(), says, what);
+    if (!hasSeenWrites) await t.rejects(removed('dc4'), says, what);
     const handed = federation.promotion.handOver('dc4').catch((error: Error) => error.message);
     await settled();
     await tells({ ...cursor, epoch: 2 });
     clock.advance(2_500);
     t.match(await handed, /dc3 has 2\.\d+: that reign has begun/, 'it is not given away, either');
-    t.equal(await removed(), 'let through');
+    await t.rejects(
+      removed('dc4'),
+      /dc3 has 2\.\d+: that reign has begun/,
+      'it says nothing of that',
+    );
+    t.match(await removed('dc3'), { kind: 'applied' });
+    t.equal(federation.promotion.nextEpoch(), 3, 'its number is not taken again');
   }
 });
 

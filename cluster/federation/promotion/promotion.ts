@@ -22,7 +22,6 @@ import {
   decodeEpochsAsk,
   decodeTake,
   decodeTaken,
-  encodeAsk,
   encodeEpochs,
   encodePromise,
   encodeTake,

@@ -227,12 +227,12 @@ export class FederationParts {
   }
 
   /**
-   * The entry that says so stands in the place of what this primary may have lost: that one is none of those who have
-   * it is no word about that, and behind a start nobody has told yet.
+   * The entry that says so stands in the place of what this primary may have lost, or of a reign that has begun: that
+   * one is none of those who have it is no word about that, and behind a start nobody has told yet.
    */
   #mayForceOut(datacenter: string): boolean {
-    const ahead = this.reigns.ahead().map((each) => each.datacenter);
-    if (ahead.length > 0) return ahead.includes(datacenter);
+    const having = [...this.reigns.ahead(), ...this.feed.beyond()].map((each) => each.datacenter);
+    if (having.length > 0) return having.includes(datacenter);
     return this.hearing.refusal() === undefined;
   }
 
@@ -450,7 +450,7 @@ export class FederationParts {
       federationId: () => this.#federationId,
       addressesOf: (datacenter) => this.view.addressesOf(datacenter),
       claim: () => this.gossip.directory.primary(),
-      heardEpoch: () => Math.max(this.gossip.directory.latestEpoch(), this.reigns.begunEpoch()),
+      heardEpoch: () => Math.max(this.gossip.directory.latestEpoch(), this.feed.begunEpoch),
       isRivalled: (epoch) =>
         epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
       passesOver: () => this.#passesOver(),

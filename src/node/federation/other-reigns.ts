@@ -119,11 +119,6 @@ export class OtherReigns {
     return first && begunText(this.#options.datacenter, first, this.#isWitness(first.datacenter));
   }
 
-  /** The latest epoch of which anybody who asked for the log has something; 0 where none is later than the own one. */
-  begunEpoch(): number {
-    return Math.max(0, ...this.#heard.feed.beyond().map(({ cursor }) => cursor.epoch));
-  }
-
   #isWitness(datacenter: string): boolean {
     const datacenters = this.#options.machine.replication()?.datacenters ?? [];
     return datacenters.some(({ name, isWitness }) => name === datacenter && isWitness);
