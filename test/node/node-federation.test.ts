@@ -35,7 +35,7 @@ import { LeaderAway } from '../../src/service/remote.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
-import { aPolicy } from '../support/fixtures.ts';
+import { aPolicy, aToken } from '../support/fixtures.ts';
 import { startedMachine } from '../support/machine-harness.ts';
 
 const PLAN = {
@@ -168,7 +168,19 @@ t.test('closed: who has promised to another takes no write, whatever its log nam
   const at = harness.machine.replication()!.cursor;
   await harness.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc3', at });
   t.equal(federation.primary().datacenter, 'dc2', 'the last one that its log names');
-  t.match(federation.closedBecause(), { code: 'not-primary', message: /epoch 2 is promised/ });
+  const closed = { code: 'not-primary', message: /epoch 2 is promised/ };
+  t.match(federation.closedBecause(), closed);
+  let proposed = 0;
+  const propose = async () => {
+    proposed += 1;
+  };
+  const policy = { type: 'policy.set', presence: 'create', policy: aPolicy(1) } as const;
+  await t.rejects(federation.admit(policy, propose), closed);
+  t.equal(proposed, 0, 'what is tried until there is a primary does not fill its log');
+  const token = aToken(1, { local: true });
+  await federation.admit({ type: 'token.reap', accessorIds: [token.accessorId] }, propose);
+  await federation.admit({ type: 'token.set', presence: 'create', token }, propose);
+  t.equal(proposed, 2, 'what lives here alone is written');
 });
 
 t.test('acknowledgement: one time is given for all of the wait, whoever is primary', async (t) => {
@@ -310,7 +322,7 @@ t.test('gone back: what it has lost counts behind its promise to itself, too', a
   await t.rejects(admitted(), /dc3 has 1\.\d+ of this reign/);
   await harness.one({ type: 'global-log.apply', epoch: 2, from, entries, to: lost });
   t.match(await closed(), /there is no majority/, 'it has that');
-  t.equal(await admitted(), 'let through');
+  await t.rejects(admitted(), /dc2 is not the primary \(epoch 2 is promised/);
 });
 
 t.test('gone back: it promises nothing before those who are there have told', async (t) => {
@@ -408,7 +420,7 @@ t.test('outrun: by whoever has something of a reign, nobody begins beside that',
   await saysWhy({ ...at, epoch: 2 });
   await harness.one({ type: 'epoch.promise', epoch: 3, candidate: 'dc3', at });
   t.equal(federation.closedBecause()?.code, 'not-primary', 'which leads to who is');
-  await federation.admit(change, settled);
+  await t.rejects(federation.admit(change, settled), { code: 'not-primary' });
 });
 
 t.test('outrun: nobody begins by itself before it has heard the others', async (t) => {

@@ -13,6 +13,7 @@ import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
+import type { AclError } from '../../acl/error.ts';
 import { LeaderAway } from '../../service/remote.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import { GLOBAL_LOG_LEVEL, levelOfEntry } from '../../state/commands/feature-levels.ts';
@@ -22,6 +23,7 @@ import { linksAtHead } from '../../state/global-log/entry-head.ts';
 import { decodeEntry } from '../../state/global-log/global-entry.ts';
 import { FIRST_EPOCH } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
+import { notPrimary } from '../../state/refusals.ts';
 import type { Platform } from '../platform.ts';
 import type { ClockWatch } from '../reign/clock-watch.ts';
 import { leftBehindBy, unreadableBy } from '../reign/feature-level.ts';
@@ -214,8 +216,15 @@ export class FederationParts {
       this.hearing.refusal() ??
       this.#begunRefusal() ??
       this.lease.refusal();
+    const elsewhere = () => this.notPrimary();
     const mayForceOut = (each: string) => this.#mayForceOut(each);
-    return new GlobalGate({ view: machine, datacenter, refusal, mayForceOut });
+    return new GlobalGate({ view: machine, datacenter, refusal, elsewhere, mayForceOut });
+  }
+
+  /** Where this datacenter has a global log, and another one writes it, or nobody. */
+  notPrimary(): AclError | undefined {
+    const replication = this.#options.machine.replication();
+    return replication === undefined || this.view.isPrimary ? undefined : notPrimary(replication);
   }
 
   /** Others tell whose that is, a moment later; and who is no primary any more says who is. */
