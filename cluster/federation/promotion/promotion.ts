@@ -61,7 +61,7 @@ export interface PromotionOptions
    * about it; undefined: nobody is known to have any.
    */
   readonly passesOver: () => string | undefined;
-  /** Asks all that are known who is primary, and where all are: `claim` and `addressesOf` tell it then. Never rejects. */
+  /** Asks all that are known who is primary and where all are: `claim` and `addressesOf` say it. Never rejects. */
   readonly hearAll: () => Promise<void>;
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
