@@ -12,6 +12,7 @@ import {
 import {
   decodeHello,
   encodeHello,
+  encodeHelloAnswer,
   FEED_METHOD,
 } from '../../cluster/federation/feed/feed-frames.ts';
 import type { GlobalCursor } from '../../cluster/federation/global-log.ts';
@@ -68,6 +69,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN, hasCaught
   const handlers = new Map<string, RpcServer>();
   const terms: number[] = [];
   const called: string[] = [];
+  const answers = new Map<string, Uint8Array>();
   const member = {
     address: undefined,
     members: () => [{ address: OWN, isSelf: true, isLeader: true, isAlive: true }],
@@ -76,7 +78,8 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN, hasCaught
     call: (_to: unknown, { method, payload }: RpcCall): Promise<Uint8Array> => {
       called.push(method);
       if (method === FEED_METHOD.hello) terms.push(decodeHello(payload).term);
-      return Promise.reject(new Error('nobody is there'));
+      const answer = answers.get(method);
+      return answer ? Promise.resolve(answer) : Promise.reject(new Error('nobody is there'));
     },
   };
   const closer = new Closer();
@@ -111,7 +114,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN, hasCaught
   /** What a server of another datacenter is answered: of dc3, where nothing else is said. */
   const asks = (method: string, payload: Uint8Array, from = FROM): Promise<Uint8Array> =>
     handlers.get(method)!({ from, method, payload, deadlineMs: 1_000, hops: 0 });
-  return { federation, harness, asked, asks, called, clock, clocks, warnings };
+  return { federation, harness, answers, asked, asks, called, clock, clocks, warnings };
 }
 
 /** Whatever needs no time has happened. */
@@ -157,6 +160,25 @@ t.test('subscriber: a datacenter that becomes primary asks nobody any more', asy
   t.ok(federation.isPrimary);
   t.same(await asked(), []);
 });
+
+t.test(
+  'subscriber: a reign whose log it asks for has begun, whatever has come of it',
+  async (t) => {
+    const { answers, asks, federation, harness } = await aServer(t);
+    const news = { epoch: 5, headSeq: 9, headAtMs: 0, nowMs: 0, majoritySeq: 0 };
+    const tail = { kind: 'tail', session: 1, federationId: '', news } as const;
+    answers.set(FEED_METHOD.hello, encodeHelloAnswer(tail));
+    federation.onReign(3);
+    await settled();
+    const { cursor } = harness.machine.replication()!;
+    const promised = async (epoch: number, isTrial: boolean) => {
+      const ask = encodeAsk({ epoch, candidate: 'dc3', cursor, isTrial });
+      return decodePromise(await asks(PROMOTION_METHOD.promise, ask));
+    };
+    t.equal((await promised(9, true)).maxEpoch, 5);
+    t.match(await promised(5, false), { isGranted: false, maxEpoch: 5 });
+  },
+);
 
 t.test('closed: who has promised to another takes no write, whatever its log names', async (t) => {
   const secondary = await aServer(t);

@@ -459,7 +459,7 @@ export class FederationParts {
       federationId: () => this.#federationId,
       addressesOf: (datacenter) => this.view.addressesOf(datacenter),
       claim: () => this.gossip.directory.primary(),
-      heardEpoch: () => Math.max(this.gossip.directory.latestEpoch(), this.feed.begunEpoch),
+      heardEpoch: () => this.#heardEpoch(),
       isRivalled: (epoch) =>
         epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
       passesOver: () => this.#passesOver(),
@@ -475,6 +475,12 @@ export class FederationParts {
       call: this.calls.call,
       callFollowed: this.calls.callFollowed,
     });
+  }
+
+  /** From gossip, from those that asked for the log, and from whom it is asked, before anything of that has come. */
+  #heardEpoch(): number {
+    const followed = this.subscriber.state().news?.epoch ?? 0;
+    return Math.max(this.gossip.directory.latestEpoch(), this.feed.begunEpoch, followed);
   }
 
   async #leftBehindBy(successor: string): Promise<string | undefined> {
