@@ -414,3 +414,30 @@ t.test('rest: nobody is passed over for having just been started', async (test) 
     test.same(world.violations, []);
   }
 });
+
+t.test(
+  'rest: with a majority it begins beside who gives nothing, by force it does not',
+  async (test) => {
+    for (const isForced of [false, true]) {
+      const world = new PromotionWorld(1, ['dc1', 'dc2', 'dc3', 'dc4', 'dc5']);
+      const [one, two, five] = ['dc1', 'dc2', 'dc5'].map((name) => world.named(name));
+      for (let number = 1; number <= 10; number += 1) one!.write(`${number}`);
+      five!.follow(one!, 10);
+      five!.trimmedSeq = 9;
+      one!.isUp = false;
+      if (!isForced) {
+        const { promises } = await world.time.result(two!.promotion.elect());
+        test.same(promises, ['dc3', 'dc4'], 'a majority had none of that');
+        continue;
+      }
+      five!.isUp = false;
+      // It is there again when promises are asked for.
+      two!.promiseFirst = () => {
+        five!.isUp = true;
+      };
+      const says = await refusalOf(world, two!.promotion.force(2));
+      test.match(says, /^undecided: epoch 2 does not begin: .*dc5 does not promise \(at 1\.10/);
+      test.equal(two!.isPrimary, false);
+    }
+  },
+);
