@@ -431,6 +431,13 @@ t.test('election: is refused where it makes no sense', async (test) => {
     refusalOf(world, each),
   );
   test.match(await Promise.all(twice), ['none', /^refused: a promotion is under way here already/]);
+  three.promiseFirst = () => {
+    three.maxEpoch = 9;
+  };
+  test.equal(
+    await refusalOf(world, three.promotion.elect()),
+    'refused: this datacenter cannot promise epoch 3 to itself',
+  );
 });
 
 t.test('election: whom the majority leaves after the trial does not begin', async (test) => {

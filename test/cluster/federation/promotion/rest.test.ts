@@ -148,6 +148,14 @@ t.test(
     test.same(await refusals(), [refused, refused], 'nor is it passed over with a majority');
     test.same([three.cursor.seq, two.maxEpoch, three.maxEpoch], [6, 1, 1]);
     two.unreadable.delete('dc3');
+    // The log of dc2 comes to something new when it would have given all.
+    three.promiseFirst = () => two.unreadable.set('dc3', says);
+    test.equal(
+      await refusalOf(world, three.promotion.elect()),
+      `undecided: dc2 has more, and ${says}`,
+    );
+    three.promiseFirst = () => undefined;
+    two.unreadable.delete('dc3');
     const { cursor } = await world.time.result(three.promotion.elect());
     test.same(cursor, two.cursor, 'upgraded, it takes that');
   },
@@ -389,6 +397,20 @@ t.test('way back: nothing is given up where it leads nowhere', async (test) => {
     test.same([one.isPrimary, one.maxEpoch, one.divergent.length], [true, 1, 0]);
     test.equal(three.maxEpoch, 2);
   }
+});
+
+t.test('way back: who did not come back asks nobody for a promise', async (test) => {
+  const { world, one, three } = await besideWitness();
+  const { goBack } = one;
+  one.goBack = () => Promise.reject(new Error('its disk hangs'));
+  test.equal(
+    await refusalOf(world, one.promotion.elect()),
+    'undecided: dc1 did not come back to what is shared: its disk hangs',
+  );
+  test.same([one.maxEpoch, three.maxEpoch], [1, 2]);
+  one.goBack = goBack;
+  const { promises } = await world.time.result(one.promotion.elect());
+  test.same(promises, ['dc3']);
 });
 
 t.test('way back: whose primary is there is not passed over', async (test) => {
