@@ -45,8 +45,9 @@ export async function passedOverBy(
   const isKnown = ({ upTo }: Ahead) => upTo.seq > 0 || upTo.epoch !== cursor.epoch;
   const asked = others()
     .filter((each) => !isKnown(each))
-    .map(async (each) => [each.datacenter, await placeOf(options, each, ask)] as const);
+    .map(async ({ datacenter }) => [datacenter, await placeOf(options, datacenter, ask)] as const);
   const [answers] = await Promise.all([Promise.all(asked), haveTold()]);
+  // Whoever does not say how far it is may have all of it.
   const places = new Map(answers);
   const upToOf = (each: Ahead) =>
     isKnown(each) ? each.upTo : (places.get(each.datacenter) ?? endOf(each.upTo));
@@ -54,14 +55,14 @@ export async function passedOverBy(
 }
 
 /**
- * How far that one is in an epoch of which others tell; whoever does not say so may have all of it. All its servers
- * are asked at once: one after the other, those that are away would take longer than anybody waits for the answer.
+ * How far that one is in an epoch of which others tell; undefined where it does not say so. All its servers are asked
+ * at once: one after the other, those that are away would take longer than anybody waits for the answer.
  */
 async function placeOf(
   { addressesOf, call, datacenter: candidate }: PassedOverOptions,
-  { datacenter, upTo }: Ahead,
+  datacenter: string,
   { own: cursor, deadlineMs }: PassedOverAsk,
-): Promise<Ahead['upTo']> {
+): Promise<Ahead['upTo'] | undefined> {
   const payload = encodeAsk({ epoch: LAST_EPOCH, candidate, cursor, isTrial: true });
   const question = { datacenter, method: PROMOTION_METHOD.promise, payload, deadlineMs, hops: 0 };
   const answers = await Promise.allSettled(
@@ -70,6 +71,5 @@ async function placeOf(
   const [first, ...others] = answers.flatMap((answer) =>
     answer.status === 'fulfilled' ? [answer.value.cursor] : [],
   );
-  if (first === undefined) return endOf(upTo);
-  return others.reduce((most, each) => (isFurther(each, most) ? each : most), first);
+  return first && others.reduce((most, each) => (isFurther(each, most) ? each : most), first);
 }

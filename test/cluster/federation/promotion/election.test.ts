@@ -176,6 +176,7 @@ t.test('promise: to nobody who lacks what others tell of while some are asked', 
     await refusalOf(world, three.promotion.elect()),
     /dc1 does not answer \(dc1 has lost what dc4 has of its reigns/,
   );
+  test.equal(two.maxEpoch, 1, 'and asking has them promise nothing');
 });
 
 t.test('election: begins behind what others alone were told of', async (test) => {
@@ -431,6 +432,14 @@ t.test('election: is refused where it makes no sense', async (test) => {
     refusalOf(world, each),
   );
   test.match(await Promise.all(twice), ['none', /^refused: a promotion is under way here already/]);
+  const pair = new PromotionWorld(1, ['dc1', 'dc2']);
+  pair.named('dc1').isUp = false;
+  test.match(
+    await refusalOf(pair, pair.named('dc2').promotion.elect()),
+    /^refused: there is no majority/,
+    'a half is none',
+  );
+  test.equal(pair.named('dc2').maxEpoch, 1, 'nothing was given up');
   three.promiseFirst = () => {
     three.maxEpoch = 9;
   };

@@ -463,3 +463,22 @@ t.test(
     }
   },
 );
+
+t.test('rest: who has more than the one that gives it is not counted for it', async (test) => {
+  const world = new PromotionWorld(1, ['dc1', 'dc2', 'dc3', 'dc4']);
+  const [one, two, three, four] = world.all as [Datacenter, Datacenter, Datacenter, Datacenter];
+  for (let number = 1; number <= 10; number += 1) one.write(`${number}`);
+  two.follow(one, 8);
+  three.follow(one, 6);
+  one.trimmedSeq = 7;
+  four.isUp = false;
+  test.match(
+    await refusalOf(world, three.promotion.elect()),
+    /^refused: there is no majority: dc1 does not promise \(at 1\.10, .*; dc2 promises \(at 1\.8/,
+  );
+  test.same(
+    [one, two, three].map(({ maxEpoch }) => maxEpoch),
+    [1, 1, 1],
+    'nothing is given up',
+  );
+});
