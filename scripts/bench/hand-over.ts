@@ -66,6 +66,7 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     passesOver: () => undefined,
     hearAll: async () => undefined,
     ahead: () => [],
+    haveTold: async () => undefined,
     datacenters: () => [...transports.keys()],
     isDiverged: () => false,
     ackedSeqOf: () => CURSOR.seq,

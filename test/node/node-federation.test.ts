@@ -12,6 +12,7 @@ import {
 import {
   decodeHello,
   encodeHello,
+  encodeHelloAnswer,
   FEED_METHOD,
 } from '../../cluster/federation/feed/feed-frames.ts';
 import type { GlobalCursor } from '../../cluster/federation/global-log.ts';
@@ -35,7 +36,7 @@ import { LeaderAway } from '../../src/service/remote.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
-import { aPolicy } from '../support/fixtures.ts';
+import { aPolicy, aToken } from '../support/fixtures.ts';
 import { startedMachine } from '../support/machine-harness.ts';
 
 const PLAN = {
@@ -68,6 +69,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN, hasCaught
   const handlers = new Map<string, RpcServer>();
   const terms: number[] = [];
   const called: string[] = [];
+  const answers = new Map<string, Uint8Array>();
   const member = {
     address: undefined,
     members: () => [{ address: OWN, isSelf: true, isLeader: true, isAlive: true }],
@@ -76,7 +78,8 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN, hasCaught
     call: (_to: unknown, { method, payload }: RpcCall): Promise<Uint8Array> => {
       called.push(method);
       if (method === FEED_METHOD.hello) terms.push(decodeHello(payload).term);
-      return Promise.reject(new Error('nobody is there'));
+      const answer = answers.get(method);
+      return answer ? Promise.resolve(answer) : Promise.reject(new Error('nobody is there'));
     },
   };
   const closer = new Closer();
@@ -111,7 +114,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN, hasCaught
   /** What a server of another datacenter is answered: of dc3, where nothing else is said. */
   const asks = (method: string, payload: Uint8Array, from = FROM): Promise<Uint8Array> =>
     handlers.get(method)!({ from, method, payload, deadlineMs: 1_000, hops: 0 });
-  return { federation, harness, asked, asks, called, clock, clocks, warnings };
+  return { federation, harness, answers, asked, asks, called, clock, clocks, warnings };
 }
 
 /** Whatever needs no time has happened. */
@@ -158,6 +161,25 @@ t.test('subscriber: a datacenter that becomes primary asks nobody any more', asy
   t.same(await asked(), []);
 });
 
+t.test(
+  'subscriber: a reign whose log it asks for has begun, whatever has come of it',
+  async (t) => {
+    const { answers, asks, federation, harness } = await aServer(t);
+    const news = { epoch: 5, headSeq: 9, headAtMs: 0, nowMs: 0, majoritySeq: 0 };
+    const tail = { kind: 'tail', session: 1, federationId: '', news } as const;
+    answers.set(FEED_METHOD.hello, encodeHelloAnswer(tail));
+    federation.onReign(3);
+    await settled();
+    const { cursor } = harness.machine.replication()!;
+    const promised = async (epoch: number, isTrial: boolean) => {
+      const ask = encodeAsk({ epoch, candidate: 'dc3', cursor, isTrial });
+      return decodePromise(await asks(PROMOTION_METHOD.promise, ask));
+    };
+    t.equal((await promised(9, true)).maxEpoch, 5);
+    t.match(await promised(5, false), { isGranted: false, maxEpoch: 5 });
+  },
+);
+
 t.test('closed: who has promised to another takes no write, whatever its log names', async (t) => {
   const secondary = await aServer(t);
   t.equal(secondary.federation.closedBecause()?.code, 'not-primary');
@@ -168,7 +190,19 @@ t.test('closed: who has promised to another takes no write, whatever its log nam
   const at = harness.machine.replication()!.cursor;
   await harness.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc3', at });
   t.equal(federation.primary().datacenter, 'dc2', 'the last one that its log names');
-  t.match(federation.closedBecause(), { code: 'not-primary', message: /epoch 2 is promised/ });
+  const closed = { code: 'not-primary', message: /epoch 2 is promised/ };
+  t.match(federation.closedBecause(), closed);
+  let proposed = 0;
+  const propose = async () => {
+    proposed += 1;
+  };
+  const policy = { type: 'policy.set', presence: 'create', policy: aPolicy(1) } as const;
+  await t.rejects(federation.admit(policy, propose), closed);
+  t.equal(proposed, 0, 'what is tried until there is a primary does not fill its log');
+  const token = aToken(1, { local: true });
+  await federation.admit({ type: 'token.reap', accessorIds: [token.accessorId] }, propose);
+  await federation.admit({ type: 'token.set', presence: 'create', token }, propose);
+  t.equal(proposed, 2, 'what lives here alone is written');
 });
 
 t.test('acknowledgement: one time is given for all of the wait, whoever is primary', async (t) => {
@@ -310,7 +344,29 @@ t.test('gone back: what it has lost counts behind its promise to itself, too', a
   await t.rejects(admitted(), /dc3 has 1\.\d+ of this reign/);
   await harness.one({ type: 'global-log.apply', epoch: 2, from, entries, to: lost });
   t.match(await closed(), /there is no majority/, 'it has that');
-  t.equal(await admitted(), 'let through');
+  await t.rejects(admitted(), /dc2 is not the primary \(epoch 2 is promised/);
+});
+
+t.test('gone back: it promises nothing before those who are there have told', async (t) => {
+  const { asks, clock, federation, harness } = await aPrimaryOfThree(t, false);
+  const federationId = 'fed';
+  await harness.one({ type: 'federation.adopt', federationId });
+  federation.onReignOver();
+  federation.onReign(2);
+  const cursor = harness.machine.cursor()!;
+  const from = { ...FROM, federationId };
+  const ask = encodeAsk({ epoch: 9, candidate: 'dc4', cursor, isTrial: true });
+  const candidate = { ...from, datacenter: 'dc4', clusterId: 'dc4' };
+  const asked = asks(PROMOTION_METHOD.promise, ask, candidate).then(
+    (answer) => decodePromise(answer),
+    (error: Error) => error.message,
+  );
+  await settled();
+  const lost = { ...cursor, seq: cursor.seq + 3 };
+  const hello = { federationId, clusterId: 'c3', term: 1, cursor: lost, maxEpoch: 1, level: 9 };
+  await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }), from);
+  clock.advance(2_500);
+  t.match(await asked, /^dc2 has lost what dc3 has of its reigns/);
 });
 
 t.test('gone back: behind its promise to itself another leader hears of that anew', async (t) => {
@@ -386,7 +442,7 @@ t.test('outrun: by whoever has something of a reign, nobody begins beside that',
   await saysWhy({ ...at, epoch: 2 });
   await harness.one({ type: 'epoch.promise', epoch: 3, candidate: 'dc3', at });
   t.equal(federation.closedBecause()?.code, 'not-primary', 'which leads to who is');
-  await federation.admit(change, settled);
+  await t.rejects(federation.admit(change, settled), { code: 'not-primary' });
 });
 
 t.test('outrun: nobody begins by itself before it has heard the others', async (t) => {
@@ -407,19 +463,24 @@ t.test('outrun: nobody begins by itself before it has heard the others', async (
     await tells(cursor);
     const says = /dc2 has just begun, and waits a moment to hear dc3, dc4/;
     t.match(warnings.join(), says);
-    const removed = () => {
-      const remove = { name: 'dc4', majoritySeq: 0, isForced: true } as const;
-      const letThrough = () => Promise.resolve('let through');
-      return federation.admit({ type: 'datacenter.remove', ...remove }, letThrough);
+    const removed = (name: string) => {
+      const remove = { type: 'datacenter.remove', name, majoritySeq: 0, isForced: true } as const;
+      return federation.admit(remove, () => harness.one(remove));
     };
     const what = 'nor does an operator who takes others for lost';
-    if (!hasSeenWrites) await t.rejects(removed(), says, what);
+    if (!hasSeenWrites) await t.rejects(removed('dc4'), says, what);
     const handed = federation.promotion.handOver('dc4').catch((error: Error) => error.message);
     await settled();
     await tells({ ...cursor, epoch: 2 });
     clock.advance(2_500);
     t.match(await handed, /dc3 has 2\.\d+: that reign has begun/, 'it is not given away, either');
-    t.equal(await removed(), 'let through');
+    await t.rejects(
+      removed('dc4'),
+      /dc3 has 2\.\d+: that reign has begun/,
+      'it says nothing of that',
+    );
+    t.match(await removed('dc3'), { kind: 'applied' });
+    t.equal(federation.promotion.nextEpoch(), 3, 'its number is not taken again');
   }
 });
 

@@ -213,7 +213,7 @@ export class Directory {
     if (record.datacenter === '' || record.ageMs > forgetAfterMs) return false;
     const isStranger = this.#isStranger(record);
     if (this.#isRemoved(record.datacenter)) {
-      if (!isStranger) this.#overhear(record);
+      if (!isStranger) this.#remember(this.#since(record));
       return false;
     }
     if (this.#wasSaidBefore(record)) return false;
@@ -247,12 +247,10 @@ export class Directory {
   }
 
   /** The last word of it counts, of another cluster under its name too, whoever passes on an earlier one. */
-  #overhear(record: DirectoryRecord): void {
-    const known = this.#removed.get(record.datacenter);
-    const told = this.#since(record);
-    if (known === undefined || isLaterWord(told, known)) {
-      this.#removed.set(record.datacenter, told);
-    }
+  #remember(told: Known): void {
+    const { datacenter } = told.record;
+    const known = this.#removed.get(datacenter);
+    if (known === undefined || isLaterWord(told, known)) this.#removed.set(datacenter, told);
   }
 
   /**
@@ -281,11 +279,15 @@ export class Directory {
 
   #forgetOld(): void {
     const oldestMs = this.#options.clock.monotonicMs() - this.#options.forgetAfterMs;
-    for (const [datacenter, { record, writtenAtMs }] of this.#known) {
-      const isOver = writtenAtMs < oldestMs || this.#isRemoved(datacenter);
+    for (const [datacenter, known] of this.#known) {
+      const { record, writtenAtMs } = known;
+      const isRemoved = this.#isRemoved(datacenter);
+      const isOver = writtenAtMs < oldestMs || isRemoved;
       if (isOver || this.#isStranger(record) || this.#isOther(record)) {
         this.#known.delete(datacenter);
       }
+      // What it began nobody forgets with it.
+      if (isRemoved) this.#remember(known);
     }
     for (const [datacenter, { record, writtenAtMs }] of this.#removed) {
       const isOver = writtenAtMs < oldestMs;

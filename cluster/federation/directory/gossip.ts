@@ -105,14 +105,19 @@ export class Gossip {
     this.directory.learn(records.filter(({ datacenter }) => datacenter === from.datacenter));
   }
 
-  /** Asks every server of every datacenter, so that the leaders, who know it best, are among them. Never rejects. */
+  /**
+   * Asks every server of every datacenter, so that the leaders, who know it best, are among them; and all others that
+   * are known: behind a start nobody may be known but these. Never rejects.
+   */
   async hearAll(): Promise<void> {
-    await Promise.all(this.#far().map((to) => this.#exchange(to)));
+    const all = [...this.#told(), ...this.#near(), ...this.#far()];
+    const byAddress = new Map(all.map((each) => [`${each.at.host}:${each.at.port}`, each]));
+    await Promise.all([...byAddress.values()].map((to) => this.#exchange(to)));
   }
 
   #onExchange({ from, payload }: RpcRequest): Uint8Array {
     this.#learn(payload);
-    return this.#told(from.datacenter);
+    return this.#words(from.datacenter);
   }
 
   #await(delayMs: number): void {
@@ -141,7 +146,7 @@ export class Gossip {
     const { callMs } = this.#timing;
     const request = {
       method: DIRECTORY_METHOD,
-      payload: this.#told(datacenter),
+      payload: this.#words(datacenter),
       deadlineMs: callMs,
       hops: 0,
     };
@@ -155,7 +160,7 @@ export class Gossip {
     }
   }
 
-  #told(to: string | undefined): Uint8Array {
+  #words(to: string | undefined): Uint8Array {
     const { knowsRemoved, own: ownRecord } = this.#options;
     const own = ownRecord();
     if (own !== undefined) this.directory.write(own);
@@ -172,14 +177,19 @@ export class Gossip {
 
   /** Near, far and told each get their turn, as far as there are any. */
   #draw(): Address | undefined {
-    const { datacenter, neighbours, random, seeds } = this.#options;
-    const near = neighbours().map((at) => ({ at, datacenter }));
-    const told = seeds.map((at) => ({ at }));
-    const kinds: (readonly Address[])[] = [near, this.#far(), told].filter(
-      (kind) => kind.length > 0,
-    );
+    const { random } = this.#options;
+    const kinds = [this.#near(), this.#far(), this.#told()].filter((kind) => kind.length > 0);
     const kind = kinds[Math.floor(random.fraction() * kinds.length)] ?? [];
     return kind[Math.floor(random.fraction() * kind.length)];
+  }
+
+  #near(): readonly Address[] {
+    const { datacenter, neighbours } = this.#options;
+    return neighbours().map((at) => ({ at, datacenter }));
+  }
+
+  #told(): readonly Address[] {
+    return this.#options.seeds.map((at) => ({ at }));
   }
 
   #far(): readonly Address[] {

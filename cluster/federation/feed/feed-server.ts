@@ -112,6 +112,7 @@ export class FeedServer {
   readonly #ahead = new Map<string, Ahead>();
   /** The epoch of that reign. */
   #aheadIn: number | undefined;
+  #begunEpoch = 0;
   /** Datacenters that use too low a level to follow, as they asked last. */
   readonly #behind = new Map<string, Refused>();
   readonly #waiters: AckWaiters;
@@ -182,6 +183,11 @@ export class FeedServer {
   /** The same of those that have something of a later reign, whosever that is. */
   beyond(): readonly AheadFollower[] {
     return this.#having(true);
+  }
+
+  /** The latest epoch of which such a one ever had something, so that no other reign takes its number; 0: of none. */
+  get begunEpoch(): number {
+    return this.#begunEpoch;
   }
 
   /** It has asked for something else than the feed: a follower that takes a snapshot does. */
@@ -378,6 +384,7 @@ export class FeedServer {
     if (cursor === undefined || hello.federationId === '') return;
     const { clock, source } = this.#options;
     const isBeyond = cursor.epoch > epoch;
+    if (isBeyond) this.#begunEpoch = Math.max(this.#begunEpoch, cursor.epoch);
     const isFurther = isBeyond || (cursor.epoch === epoch && cursor.seq > source.head.seq);
     if (isFurther && this.#ahead.size < this.#limits.followersMax) {
       this.#ahead.set(datacenter, { cursor, term, heardAtMs: clock.monotonicMs(), isBeyond });

@@ -12,7 +12,7 @@ export interface Count {
   readonly hasMajority: boolean;
   /** Datacenters that answered, and have what the candidate has not; who has most comes first. */
   readonly further: readonly Standing[];
-  /** Datacenters that answered, and have promised this epoch to another one, or a later one to anybody. */
+  /** Datacenters that answered, and have promised this epoch to another one, or a later one, or tell of it. */
   readonly rivals: readonly string[];
   /** The greatest epoch that anybody has promised, or tells of. */
   readonly maxEpoch: number;
@@ -73,4 +73,9 @@ export function isFurther(
   other: Pick<GlobalCursor, 'epoch' | 'seq'>,
 ): boolean {
   return one.epoch === other.epoch ? one.seq > other.seq : one.epoch > other.epoch;
+}
+
+/** Behind all entries of its reign that there will ever be. */
+export function endOf<Place extends Pick<GlobalCursor, 'epoch' | 'seq'>>(place: Place): Place {
+  return { ...place, seq: Number.MAX_SAFE_INTEGER };
 }

@@ -10,6 +10,7 @@ import {
   ballotText,
   type Count,
   countOf,
+  endOf,
   isFurther,
   type Standing,
 } from './ballot.ts';
@@ -104,7 +105,7 @@ const NO_GIVER: Giver = { giver: undefined, says: '' };
 
 export class Candidacy {
   readonly #options: CandidacyOptions;
-  /** The latest epoch that anybody knew who was asked whether it would promise. */
+  /** The latest epoch that anybody knew who was asked for a promise, or whether there would be one. */
   #knownElsewhere = 0;
 
   constructor(options: CandidacyOptions) {
@@ -166,21 +167,24 @@ export class Candidacy {
     if (fork !== undefined) await this.#leave(fork);
     const { cursor, ballot, count, says } = await this.#vote(wish, epoch);
     const { promised, hasMajority, further, rivals } = count;
-    // Two reigns of one epoch could not be told apart.
-    const isUnrivalled = further.length === 0 && rivals.length === 0;
-    const isFurthest = further.length === 0 || takesRest(wish);
-    const mayBegin = wish.kind === 'forced' ? isUnrivalled : hasMajority && isFurthest;
+    const isForced = wish.kind === 'forced';
+    const isFurthest = further.length === 0 || (takesRest(wish) && !isForced);
+    // Two reigns of one epoch could not be told apart, and one that was forced needed none of these promises.
+    const mayBegin = isFurthest && rivals.length === 0 && (isForced || hasMajority);
     if (wish.kind === 'handed-over' && !promised.includes(wish.by)) {
       throw undecided(`epoch ${epoch} does not begin without ${wish.by}: ${ballotText(ballot)}`);
     }
     if (!mayBegin) throw undecided(`epoch ${epoch} does not begin: ${ballotText(ballot)}${says}`);
     const why = wish.kind === 'renewed' ? this.#options.passesOver() : undefined;
     if (why !== undefined) throw undecided(`epoch ${epoch} does not begin: ${why}`);
-    const isForced = wish.kind === 'forced';
     const passedOver = isForced ? undefined : await this.#options.passedOverAt(cursor);
     if (passedOver !== undefined) {
       const lost = this.#lostText(passedOver, ballot);
       throw undecided(`epoch ${epoch} does not begin: ${lost}${says}`);
+    }
+    const told = this.#options.heardEpoch();
+    if (told >= epoch) {
+      throw undecided(`epoch ${epoch} does not begin: others tell of epoch ${told} by now`);
     }
     if (!(await this.#options.port.start({ epoch, promises: promised, isForced }))) {
       throw undecided(`epoch ${epoch} could not begin: another one was promised meanwhile`);
@@ -284,7 +288,6 @@ export class Candidacy {
     const ask = { epoch: LAST_EPOCH, candidate: this.#options.datacenter, cursor, isTrial: true };
     const ballot = await this.#poll(wish, voters, ask, following);
     const count = this.#count(ballot, voters, ask, following);
-    this.#knownElsewhere = Math.max(this.#knownElsewhere, count.maxEpoch);
     return { cursor, ballot, count, says: '' };
   }
 
@@ -406,7 +409,9 @@ export class Candidacy {
     const cursorFor = (each: string): GlobalCursor => {
       return following.includes(each) ? endOf(cursor) : cursor;
     };
-    return countOf(ballot, { voters, candidate, cursorFor, epoch });
+    const count = countOf(ballot, { voters, candidate, cursorFor, epoch });
+    this.#knownElsewhere = Math.max(this.#knownElsewhere, count.maxEpoch);
+    return count;
   }
 }
 
@@ -423,11 +428,6 @@ function unreadableText({ datacenter }: Standing, error: unknown): string | unde
 /** A hand-over loses nothing that anybody has, and a renewed reign must not pass over one that has begun. */
 function takesRest({ kind }: Wish): boolean {
   return kind === 'elected' || kind === 'forced';
-}
-
-/** Behind all entries of its reign that there will ever be. */
-function endOf(cursor: GlobalCursor): GlobalCursor {
-  return { ...cursor, seq: Number.MAX_SAFE_INTEGER };
 }
 
 /** Those that had entries of the same reign, and none behind that place. */

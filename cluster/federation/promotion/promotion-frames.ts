@@ -43,7 +43,7 @@ export interface PromiseAnswer {
   readonly isGranted: boolean;
   /** How far the datacenter that was asked is. */
   readonly cursor: GlobalCursor;
-  /** What it has promised; in a trial also what a removed datacenter has told it of. */
+  /** The latest that it has promised, or was told of. */
   readonly maxEpoch: number;
 }
 

@@ -14,24 +14,20 @@ import type { PrimaryClaim } from '../directory/directory.ts';
 import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
 import { areTwoFederations } from '../refuse-outsiders.ts';
 import { type AskLeaderOptions, askLeader } from './ask-leader.ts';
-import { isFurther } from './ballot.ts';
-import { Candidacy, type Promoted } from './candidacy.ts';
+import { Candidacy, type Promoted, type Wish } from './candidacy.ts';
 import { type LaterClaim, LaterReign } from './later-reign.ts';
+import { type PassedOverOptions, passedOverBy } from './passed-over.ts';
 import {
   decodeAsk,
   decodeEpochsAsk,
-  decodePromise,
   decodeTake,
   decodeTaken,
-  encodeAsk,
   encodeEpochs,
   encodePromise,
   encodeTake,
   encodeTaken,
-  LAST_EPOCH,
   PROMOTION_METHOD,
   PROMOTION_REFUSAL,
-  type PromiseAnswer,
   type PromiseAsk,
 } from './promotion-frames.ts';
 import {
@@ -45,20 +41,12 @@ import { PromotionRefusal, refused, undecided, wayOnWithout } from './promotion-
 import { RestOfLog, type RestOfLogOptions } from './rest-of-log.ts';
 import { WayBack } from './way-back.ts';
 
-export interface Ahead {
-  readonly datacenter: string;
-  /** With a seq of 0, some of that epoch. */
-  readonly upTo: Pick<GlobalCursor, 'epoch' | 'seq'>;
-}
-
 export interface PromotionOptions
-  extends AskLeaderOptions,
+  extends PassedOverOptions,
     Pick<RestOfLogOptions, 'source' | 'unreadableBy'> {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
-  /** The own one. */
-  readonly datacenter: string;
   /** Empty while none is known. */
   readonly federationId: () => string;
   readonly port: PromotionPort;
@@ -73,10 +61,8 @@ export interface PromotionOptions
    * about it; undefined: nobody is known to have any.
    */
   readonly passesOver: () => string | undefined;
-  /** Asks everybody who is said to be primary, as `claim` tells then. Never rejects. */
+  /** Asks all that are known who is primary and where all are: `claim` and `addressesOf` say it. Never rejects. */
   readonly hearAll: () => Promise<void>;
-  /** Others that have more of the reigns of this datacenter than it has itself, and up to where. */
-  readonly ahead: () => readonly Ahead[];
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
   /** The feed cannot go on: the primary has not what is here. */
@@ -170,7 +156,7 @@ export class Promotion {
    * the next epoch. On its leader. Rejects with PromotionRefusal.
    */
   elect(): Promise<Promoted> {
-    return this.#asWished(() => this.#candidacy.run({ kind: 'elected' }));
+    return this.#asWished(() => this.#stand({ kind: 'elected' }));
   }
 
   /**
@@ -264,7 +250,13 @@ export class Promotion {
    * must be `nextEpoch`, so that nobody does it twice. On its leader. Rejects with PromotionRefusal.
    */
   force(epoch: number): Promise<Promoted> {
-    return this.#asWished(() => this.#candidacy.run({ kind: 'forced', epoch }));
+    return this.#asWished(() => this.#stand({ kind: 'forced', epoch }));
+  }
+
+  /** Behind a start it may not know yet where somebody is who has more. */
+  async #stand(wish: Wish): Promise<Promoted> {
+    await this.#options.hearAll();
+    return await this.#candidacy.run(wish);
   }
 
   /**
@@ -332,22 +324,27 @@ export class Promotion {
       const says = `${from.datacenter} asks for a promise to ${ask.candidate}`;
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, says);
     }
+    if (!ask.isTrial) await this.#yieldTo(ask);
     const passesOver = await this.#passedOverBy(ask);
     const state = this.#lead();
-    const { cursor, maxEpoch } = state;
     if (ask.isTrial && passesOver !== undefined) {
       const says = `${datacenter} has lost what ${passesOver} has of its reigns, and promises nothing to whoever lacks that`;
       const wayOn = wayOnWithout(passesOver, datacenter, state);
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, `${says}: ${wayOn}`);
     }
-    // The candidate may have heard nothing of whoever has begun it.
-    const begunEpoch = heardEpoch();
-    const takenEpoch = Math.max(maxEpoch, begunEpoch);
-    const isRefused = passesOver !== undefined || begunEpoch >= ask.epoch;
-    const answer =
+    const isRefused = passesOver !== undefined || heardEpoch() >= ask.epoch;
+    const { isGranted, cursor, maxEpoch } =
       ask.isTrial || isRefused
-        ? { isGranted: ask.isTrial && port.mayPromise(ask), cursor, maxEpoch: takenEpoch }
-        : await this.#promise(ask);
+        ? { ...state, isGranted: ask.isTrial && port.mayPromise(ask) }
+        : await port.promise(ask);
+    if (isGranted && !ask.isTrial) this.#endYielding?.();
+    // The candidate may have heard nothing of whoever has begun it, and this one not before it promised.
+    const begunEpoch = heardEpoch();
+    const answer = {
+      isGranted: isGranted && begunEpoch < ask.epoch,
+      cursor,
+      maxEpoch: Math.max(maxEpoch, begunEpoch),
+    };
     if (!ask.isTrial) {
       const { epoch, candidate } = ask;
       const fields = { epoch, candidate, isGranted: answer.isGranted, passesOver };
@@ -357,56 +354,24 @@ export class Promotion {
   }
 
   /** Who has of the own reigns what is lost here, and the candidate has not; or may have. */
-  async #passedOverBy({
-    candidate,
-    cursor,
-  }: Pick<PromiseAsk, 'candidate' | 'cursor'>): Promise<string | undefined> {
-    const others = this.#options.ahead().filter(({ datacenter }) => datacenter !== candidate);
-    const places = others.map(async ({ datacenter, upTo }) => {
-      const isKnown = upTo.seq > 0 || upTo.epoch !== cursor.epoch;
-      return { datacenter, upTo: isKnown ? upTo : await this.#placeOf(datacenter, upTo) };
-    });
-    const all = await Promise.all(places);
-    return all.find(({ upTo }) => isFurther(upTo, cursor))?.datacenter;
-  }
-
-  /**
-   * How far that one is in an epoch of which others tell; whoever does not say so may have all of it. All its servers
-   * are asked at once: one after the other, those that are away would take longer than anybody waits for the answer.
-   */
-  async #placeOf(datacenter: string, { epoch }: Ahead['upTo']): Promise<Ahead['upTo']> {
-    const { addressesOf, call, datacenter: candidate } = this.#options;
-    const { cursor } = this.#lead();
-    const payload = encodeAsk({ epoch: LAST_EPOCH, candidate, cursor, isTrial: true });
+  #passedOverBy(ask: Pick<PromiseAsk, 'candidate' | 'cursor'>): Promise<string | undefined> {
+    const own = this.#options.port.state()?.cursor ?? ask.cursor;
     // Whoever asks this one waits for twice as long.
-    const deadlineMs = this.#timing.callMs / 2;
-    const question = { datacenter, method: PROMOTION_METHOD.promise, payload, deadlineMs, hops: 0 };
-    const answers = await Promise.allSettled(
-      addressesOf(datacenter).map(async (to) => decodePromise(await call(to, question))),
-    );
-    const [first, ...others] = answers.flatMap((answer) =>
-      answer.status === 'fulfilled' ? [answer.value.cursor] : [],
-    );
-    if (first === undefined) return { epoch, seq: Number.MAX_SAFE_INTEGER };
-    return others.reduce((most, each) => (isFurther(each, most) ? each : most), first);
+    return passedOverBy(this.#options, { ...ask, own, deadlineMs: this.#timing.callMs / 2 });
   }
 
   /**
    * A primary that wrote on would have more each time that it is asked: so for a while it takes no writes, and what it
-   * has then is taken before it is asked again. Nor does it begin a reign of its own meanwhile.
+   * has then is taken before it is asked again. Nor does it begin a reign of its own meanwhile. Resolves when nothing
+   * is being written any more.
    */
-  async #promise(ask: PromiseAsk): Promise<PromiseAnswer> {
+  async #yieldTo(ask: PromiseAsk): Promise<void> {
     const { datacenter, port } = this.#options;
     const state = this.#lead();
-    const { cursor, isPrimary } = state;
-    const isReign = isPrimary || isRenewing(datacenter, state);
-    if (isReign && port.mayPromise({ ...ask, cursor })) {
-      this.#yield();
-      await port.settled();
-    }
-    const answer = await port.promise(ask);
-    if (answer.isGranted) this.#endYielding?.();
-    return answer;
+    const isReign = state.isPrimary || isRenewing(datacenter, state);
+    if (!isReign || !port.mayPromise({ ...ask, cursor: state.cursor })) return;
+    this.#yield();
+    await port.settled();
   }
 
   #yield(): void {

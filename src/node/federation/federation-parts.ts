@@ -13,6 +13,7 @@ import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
+import type { AclError } from '../../acl/error.ts';
 import { LeaderAway } from '../../service/remote.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import { GLOBAL_LOG_LEVEL, levelOfEntry } from '../../state/commands/feature-levels.ts';
@@ -22,6 +23,7 @@ import { linksAtHead } from '../../state/global-log/entry-head.ts';
 import { decodeEntry } from '../../state/global-log/global-entry.ts';
 import { FIRST_EPOCH } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
+import { notPrimary } from '../../state/refusals.ts';
 import type { Platform } from '../platform.ts';
 import type { ClockWatch } from '../reign/clock-watch.ts';
 import { leftBehindBy, unreadableBy } from '../reign/feature-level.ts';
@@ -214,8 +216,15 @@ export class FederationParts {
       this.hearing.refusal() ??
       this.#begunRefusal() ??
       this.lease.refusal();
+    const elsewhere = () => this.notPrimary();
     const mayForceOut = (each: string) => this.#mayForceOut(each);
-    return new GlobalGate({ view: machine, datacenter, refusal, mayForceOut });
+    return new GlobalGate({ view: machine, datacenter, refusal, elsewhere, mayForceOut });
+  }
+
+  /** Where this datacenter has a global log, and another one writes it, or nobody. */
+  notPrimary(): AclError | undefined {
+    const replication = this.#options.machine.replication();
+    return replication === undefined || this.view.isPrimary ? undefined : notPrimary(replication);
   }
 
   /** Others tell whose that is, a moment later; and who is no primary any more says who is. */
@@ -227,12 +236,12 @@ export class FederationParts {
   }
 
   /**
-   * The entry that says so stands in the place of what this primary may have lost: that one is none of those who have
-   * it is no word about that, and behind a start nobody has told yet.
+   * The entry that says so stands in the place of what this primary may have lost, or of a reign that has begun: that
+   * one is none of those who have it is no word about that, and behind a start nobody has told yet.
    */
   #mayForceOut(datacenter: string): boolean {
-    const ahead = this.reigns.ahead().map((each) => each.datacenter);
-    if (ahead.length > 0) return ahead.includes(datacenter);
+    const having = [...this.reigns.ahead(), ...this.feed.beyond()].map((each) => each.datacenter);
+    if (having.length > 0) return having.includes(datacenter);
     return this.hearing.refusal() === undefined;
   }
 
@@ -450,12 +459,13 @@ export class FederationParts {
       federationId: () => this.#federationId,
       addressesOf: (datacenter) => this.view.addressesOf(datacenter),
       claim: () => this.gossip.directory.primary(),
-      heardEpoch: () => Math.max(this.gossip.directory.latestEpoch(), this.reigns.begunEpoch()),
+      heardEpoch: () => this.#heardEpoch(),
       isRivalled: (epoch) =>
         epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
       passesOver: () => this.#passesOver(),
       hearAll: () => this.gossip.hearAll(),
       ahead: () => this.reigns.ahead(),
+      haveTold: () => this.hearing.over(),
       datacenters: () => this.view.datacenters(),
       isDiverged: () => this.subscriber.state().kind === 'diverged',
       ackedSeqOf: (datacenter) => {
@@ -465,6 +475,12 @@ export class FederationParts {
       call: this.calls.call,
       callFollowed: this.calls.callFollowed,
     });
+  }
+
+  /** From gossip, from those that asked for the log, and from whom it is asked, before anything of that has come. */
+  #heardEpoch(): number {
+    const followed = this.subscriber.state().news?.epoch ?? 0;
+    return Math.max(this.gossip.directory.latestEpoch(), this.feed.begunEpoch, followed);
   }
 
   async #leftBehindBy(successor: string): Promise<string | undefined> {

@@ -13,6 +13,8 @@ export interface GlobalGateOptions {
   readonly datacenter: string;
   /** Why nothing may be written now, apart from a hand-over. Asked at every change. */
   readonly refusal: () => AclError | undefined;
+  /** That the log would take nothing of what all share, as it stands: this datacenter is not the primary. */
+  readonly elsewhere: () => AclError | undefined;
   /** Whether an operator may remove that datacenter by force though nothing may be written. */
   readonly mayForceOut: (datacenter: string) => boolean;
 }
@@ -40,7 +42,10 @@ export class GlobalGate {
   /** Proposes the change, or rejects with `closedBecause` if it is one of what all share. */
   async pass<Output>(change: Change, propose: () => Promise<Output>): Promise<Output> {
     if (!this.#mayBeGlobal(change)) return await propose();
-    const refusal = this.closedBecause();
+    // Who waits for the next primary tries ten times a second: the log is not filled with that. Of a pass of the
+    // housekeeping it takes what lives here alone.
+    const elsewhere = change.type === 'token.reap' ? undefined : this.#options.elsewhere();
+    const refusal = this.closedBecause() ?? elsewhere;
     const isKeptOut = refusal !== undefined && !this.#endsLoneliness(change);
     if (isKeptOut && this.#isGlobal(change)) throw refusal;
     this.#underWay += 1;

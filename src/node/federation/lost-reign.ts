@@ -5,7 +5,7 @@
 
 import { must } from '../../../cluster/base/assert.ts';
 import { positionText } from '../../../cluster/federation/global-log.ts';
-import type { Ahead } from '../../../cluster/federation/promotion/promotion.ts';
+import type { Ahead } from '../../../cluster/federation/promotion/passed-over.ts';
 import type { Position } from '../../state/commands/outcome.ts';
 
 export interface LostReign {

@@ -21,7 +21,6 @@ import type { Change } from '../../state/commands/commands.ts';
 import { GLOBAL_LOG_LEVEL } from '../../state/commands/feature-levels.ts';
 import type { Position } from '../../state/commands/outcome.ts';
 import { removedOf } from '../../state/global-log/replication.ts';
-import { notPrimary } from '../../state/refusals.ts';
 import { primaryPortOf } from '../operators/primary-port.ts';
 import { type LevelReader, readersElsewhere } from '../reign/feature-level.ts';
 import { acknowledgedLevel } from './acknowledged-level.ts';
@@ -98,12 +97,10 @@ export class NodeFederation implements Federation {
   }
 
   closedBecause(): AclError | undefined {
-    const { machine, plan } = this.#options;
-    const replication = machine.replication();
-    if (replication !== undefined && !this.isPrimary) return notPrimary(replication);
-    const closed = this.#parts.gate.closedBecause();
+    const closed = this.#parts.notPrimary() ?? this.#parts.gate.closedBecause();
     if (closed !== undefined || this.isPrimary) return closed;
-    const text = `Nothing was written: datacenter ${plan.firstPrimary} is the primary`;
+    const { firstPrimary } = this.#options.plan;
+    const text = `Nothing was written: datacenter ${firstPrimary} is the primary`;
     return new AclError('not-primary', text);
   }
 

@@ -5,7 +5,8 @@
 import type { Directory } from '../../../cluster/federation/directory/directory.ts';
 import type { FeedServer } from '../../../cluster/federation/feed/feed-server.ts';
 import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
-import type { Ahead, Promotion } from '../../../cluster/federation/promotion/promotion.ts';
+import type { Ahead } from '../../../cluster/federation/promotion/passed-over.ts';
+import type { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import type { Position } from '../../state/commands/outcome.ts';
 import { currentEpoch, FIRST_EPOCH } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
@@ -116,11 +117,6 @@ export class OtherReigns {
   begunText(): string | undefined {
     const [first] = this.#heard.feed.beyond();
     return first && begunText(this.#options.datacenter, first, this.#isWitness(first.datacenter));
-  }
-
-  /** The latest epoch of which anybody who asked for the log has something; 0 where none is later than the own one. */
-  begunEpoch(): number {
-    return Math.max(0, ...this.#heard.feed.beyond().map(({ cursor }) => cursor.epoch));
   }
 
   #isWitness(datacenter: string): boolean {

@@ -247,6 +247,22 @@ t.test(
   },
 );
 
+t.test('directory: and so is what it said before it was removed', async (test) => {
+  const world = new FeedWorld();
+  const removed: string[] = [];
+  const given = { removed, federationId: '' };
+  const directory = aDirectory(world, given);
+  directory.learn([{ ...RECORD, primary: 'dc2', epoch: 9 }]);
+  directory.learn([{ ...RECORD, datacenter: 'dc3', federationId: 'other', epoch: 12 }]);
+  given.federationId = 'fed';
+  removed.push('dc2', 'dc3');
+  test.same([directory.primary(), directory.latestEpoch()], [undefined, 9]);
+  test.match(directory.claimOfRemoved('dc2'), { datacenter: 'dc2', epoch: 9 });
+  test.equal(directory.claimOfRemoved('dc3'), undefined, 'of another federation');
+  await world.run(11_000);
+  test.same([directory.claimOfRemoved('dc2'), directory.latestEpoch()], [undefined, 0], 'too old');
+});
+
 t.test(
   'directory: of one that was removed an earlier word takes no later one’s place, whoever passes it on',
   async (test) => {
@@ -268,7 +284,7 @@ t.test(
     test.equal(directory.learn([forced]), false, 'the name is that of the other cluster');
     test.equal(directory.primary()?.epoch, 3);
     removed.push('dc2');
-    test.equal(directory.claimOfRemoved('dc2'), undefined, 'it has said more since');
+    test.equal(directory.claimOfRemoved('dc2')?.epoch, 3, 'it has said more since');
     directory.learn([forced]);
     removed.pop();
     followed.push('dc2');
@@ -561,6 +577,27 @@ t.test('gossip: who has to know at once asks everybody', async (test) => {
   await world.result(one.gossip.hearAll());
   test.equal(one.gossip.directory.levelOf('dc2'), 3);
 });
+
+t.test(
+  'gossip: and whoever knows nobody yet asks those of its settings, and its own',
+  async (test) => {
+    const world = new FeedWorld(8);
+    const far = await new GossipNode(world, 'dc2', 'b1').join([], () => []);
+    far.lead(1, { primary: 'dc1', epoch: 1 });
+    far.gossip.close();
+    for (const isNear of [false, true]) {
+      const where = [far.address];
+      const name = isNear ? 'a1' : 'a2';
+      const node = new GossipNode(world, 'dc1', name);
+      await node.join(isNear ? [] : where, () => (isNear ? where : []));
+      // Nothing is known from a beat.
+      node.gossip.close();
+      test.same(node.gossip.directory.addressesOf('dc2'), []);
+      await world.result(node.gossip.hearAll());
+      test.same(node.gossip.directory.addressesOf('dc2'), where);
+    }
+  },
+);
 
 t.test('gossip: says whom it does not reach', async (test) => {
   const world = new FeedWorld();

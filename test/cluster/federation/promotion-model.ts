@@ -10,7 +10,8 @@ import {
   LOG_START,
 } from '../../../cluster/federation/global-log.ts';
 import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
-import { type Ahead, Promotion } from '../../../cluster/federation/promotion/promotion.ts';
+import type { Ahead } from '../../../cluster/federation/promotion/passed-over.ts';
+import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import type {
   EpochStart,
   PromiseAnswer,
@@ -60,11 +61,14 @@ export class Datacenter implements PromotionPort {
   /** Whether others tell it that, when it asks all. */
   hearsByAsking = false;
   askedAllCount = 0;
+  /** Of those it knows no address before it asks all. */
+  readonly lost = new Set<string>();
   /** An epoch that was told of, by somebody whom nobody follows. */
   toldEpoch = 0;
   /** What a reign of its own would pass over, and who has more of its reigns than it has itself, as it was told. */
   passesOver: string | undefined;
   ahead: readonly Ahead[] = [];
+  haveTold: () => Promise<void> = () => Promise.resolve();
   sealCount = 0;
   readonly ackedSeqs = new Map<string, number>();
   readonly #world: PromotionWorld;
@@ -76,10 +80,13 @@ export class Datacenter implements PromotionPort {
     const { clock, random } = world.time;
     const logger = world.time.logger(name);
     const call = (to: NetAddress, request: RpcCall) => world.call(this, to.host, request);
-    const addressesOf = (datacenter: string) => [
-      { host: `${datacenter}-old`, port: 1 },
-      { host: datacenter, port: 1 },
-    ];
+    const addressesOf = (datacenter: string) =>
+      this.lost.has(datacenter)
+        ? []
+        : [
+            { host: `${datacenter}-old`, port: 1 },
+            { host: datacenter, port: 1 },
+          ];
     this.promotion = new Promotion({
       clock,
       random,
@@ -114,8 +121,10 @@ export class Datacenter implements PromotionPort {
         this.askedAllCount += 1;
         await world.pause();
         if (this.hearsByAsking) this.hasHeard = true;
+        this.lost.clear();
       },
       ahead: () => this.ahead,
+      haveTold: () => this.haveTold(),
       datacenters: () => world.all.map((each) => each.name),
       isDiverged: () => this.#isBeside(world.latest),
       ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),

@@ -164,6 +164,21 @@ t.test(
   },
 );
 
+t.test('promise: to nobody who lacks what others tell of while some are asked', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  three.follow(one, 10);
+  world.cuts.add('dc3 dc2');
+  one.ahead = [{ datacenter: 'dc2', upTo: { epoch: 1, seq: 0 } }];
+  two.mayPromiseFirst = () => {
+    one.ahead = [...one.ahead, { datacenter: 'dc4', upTo: { epoch: 1, seq: 12 } }];
+  };
+  test.match(
+    await refusalOf(world, three.promotion.elect()),
+    /dc1 does not answer \(dc1 has lost what dc4 has of its reigns/,
+  );
+  test.equal(two.maxEpoch, 1, 'and asking has them promise nothing');
+});
+
 t.test('election: begins behind what others alone were told of', async (test) => {
   for (const isForced of [false, true]) {
     const { world, one, two, three } = threeDatacenters();
@@ -196,6 +211,82 @@ t.test('election: nobody promises an epoch that is said to have begun', async (t
   test.same([three.maxEpoch, two.isPrimary], [1, false]);
   test.equal((await world.time.result(two.promotion.elect())).epoch, 3);
   test.same(world.violations, []);
+});
+
+t.test('election: nor does anybody begin one that is heard of while it asks', async (test) => {
+  for (const isForced of [false, true]) {
+    const { world, one, two, three } = threeDatacenters();
+    one.isUp = false;
+    three.promiseFirst = () => {
+      two.toldEpoch = 2;
+    };
+    const moved = () => (isForced ? two.promotion.force(2) : two.promotion.elect());
+    test.match(
+      await refusalOf(world, moved()),
+      /^undecided: epoch 2 does not begin: others tell of epoch 2 by now$/,
+    );
+    test.equal(two.isPrimary, false);
+    test.equal((await world.time.result(two.promotion.elect())).epoch, 3);
+    test.same(world.violations, []);
+  }
+});
+
+t.test('election: nor beside whoever answers that it was told of it', async (test) => {
+  const world = new PromotionWorld(SEED, ['dc1', 'dc2', 'dc3', 'dc4', 'dc5']);
+  const [two, four, five] = [world.named('dc2'), world.named('dc4'), world.named('dc5')];
+  world.named('dc1').isUp = false;
+  two.promiseFirst = () => {
+    two.promiseFirst = () => undefined;
+    five.toldEpoch = 7;
+  };
+  test.match(
+    await refusalOf(world, two.promotion.elect()),
+    /^undecided: epoch 2 does not begin: .*dc4 promises .*; dc5 does not promise \(.* of epoch 7\)/,
+    'three of five promise',
+  );
+  test.same([two.isPrimary, four.votedFor], [false, 'dc2']);
+  five.isUp = false;
+  test.equal((await world.time.result(two.promotion.elect())).epoch, 8, 'nor is that forgotten');
+  test.same(world.violations, []);
+});
+
+t.test('promise: not of what is heard while writes end, or while it is written', async (test) => {
+  for (const when of ['writes end', 'it is written']) {
+    const { world, one, two, three } = threeDatacenters();
+    for (const each of [two, three]) each.follow(one, 10);
+    const settled = one.settled.bind(one);
+    const hear = () => {
+      one.toldEpoch = 2;
+    };
+    one.settled = () => {
+      if (when === 'writes end') hear();
+      return settled();
+    };
+    if (when === 'it is written') one.promiseFirst = hear;
+    test.match(
+      await refusalOf(world, two.promotion.elect()),
+      /^undecided: epoch 2 does not begin: dc1 does not promise \(at 1\.10, knows of epoch 2\)/,
+      when,
+    );
+    test.equal(one.maxEpoch, when === 'writes end' ? 1 : 2);
+    test.same([two.isPrimary, one.sealCount], [false, when === 'writes end' ? 1 : 0]);
+  }
+});
+
+t.test('promise: to nobody who lacks what is heard of while writes end', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  for (const each of [two, three]) each.follow(one, 10);
+  world.cuts.add('dc2 dc3');
+  const settled = one.settled.bind(one);
+  one.settled = () => {
+    one.ahead = [{ datacenter: 'dc3', upTo: { epoch: 1, seq: 12 } }];
+    return settled();
+  };
+  test.match(
+    await refusalOf(world, two.promotion.elect()),
+    /^undecided: epoch 2 does not begin: dc1 does not promise \(at 1\.10, knows of epoch 1\)/,
+  );
+  test.same([one.maxEpoch, two.isPrimary], [1, false]);
 });
 
 t.test(
@@ -341,6 +432,21 @@ t.test('election: is refused where it makes no sense', async (test) => {
     refusalOf(world, each),
   );
   test.match(await Promise.all(twice), ['none', /^refused: a promotion is under way here already/]);
+  const pair = new PromotionWorld(1, ['dc1', 'dc2']);
+  pair.named('dc1').isUp = false;
+  test.match(
+    await refusalOf(pair, pair.named('dc2').promotion.elect()),
+    /^refused: there is no majority/,
+    'a half is none',
+  );
+  test.equal(pair.named('dc2').maxEpoch, 1, 'nothing was given up');
+  three.promiseFirst = () => {
+    three.maxEpoch = 9;
+  };
+  test.equal(
+    await refusalOf(world, three.promotion.elect()),
+    'refused: this datacenter cannot promise epoch 3 to itself',
+  );
 });
 
 t.test('election: whom the majority leaves after the trial does not begin', async (test) => {

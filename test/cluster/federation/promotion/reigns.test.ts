@@ -266,6 +266,37 @@ t.test('epochs: those of another federation end no reign, and are not told', asy
   one.promotion.stop();
 });
 
+t.test('epochs: whoever leads no more asks for none, however often it led', async (test) => {
+  const { world, one } = threeDatacenters();
+  const { promotion } = one;
+  let looks = 0;
+  const { state } = one;
+  one.state = () => {
+    looks += 1;
+    return state.call(one);
+  };
+  promotion.start();
+  promotion.start();
+  await world.time.run(10_000);
+  test.ok(looks > 4 && looks <= 20, `${looks} looks`);
+  // One of them is under way.
+  one.state = () => {
+    promotion.stop();
+    return state.call(one);
+  };
+  await world.time.run(3_000);
+  looks = 0;
+  one.state = () => {
+    looks += 1;
+    return state.call(one);
+  };
+  await world.time.run(10_000);
+  promotion.start();
+  promotion.stop();
+  await world.time.run(10_000);
+  test.equal(looks, 0);
+});
+
 t.test('epochs: what an earlier release tells is of no federation', async (test) => {
   test.equal(decodeEpochsAsk(new Uint8Array(0)), undefined);
   test.equal(decodeEpochsAsk(encodeEpochsAsk('fed')), 'fed');
@@ -474,6 +505,7 @@ t.test('force: of two with one epoch one goes on where a person says so', async 
     two.write('also of dc2');
     if (!isForced) world.cuts.clear();
     for (const each of [two, three]) each.hasHeard = true;
+    test.equal(three.promotion.outrunBy(), undefined, 'one of the same epoch is no later one');
     const { epoch, promises } = await world.time.result(
       isForced ? two.promotion.force(3) : two.promotion.elect(),
     );

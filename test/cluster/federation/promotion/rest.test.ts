@@ -148,6 +148,14 @@ t.test(
     test.same(await refusals(), [refused, refused], 'nor is it passed over with a majority');
     test.same([three.cursor.seq, two.maxEpoch, three.maxEpoch], [6, 1, 1]);
     two.unreadable.delete('dc3');
+    // The log of dc2 comes to something new when it would have given all.
+    three.promiseFirst = () => two.unreadable.set('dc3', says);
+    test.equal(
+      await refusalOf(world, three.promotion.elect()),
+      `undecided: dc2 has more, and ${says}`,
+    );
+    three.promiseFirst = () => undefined;
+    two.unreadable.delete('dc3');
     const { cursor } = await world.time.result(three.promotion.elect());
     test.same(cursor, two.cursor, 'upgraded, it takes that');
   },
@@ -391,6 +399,20 @@ t.test('way back: nothing is given up where it leads nowhere', async (test) => {
   }
 });
 
+t.test('way back: who did not come back asks nobody for a promise', async (test) => {
+  const { world, one, three } = await besideWitness();
+  const { goBack } = one;
+  one.goBack = () => Promise.reject(new Error('its disk hangs'));
+  test.equal(
+    await refusalOf(world, one.promotion.elect()),
+    'undecided: dc1 did not come back to what is shared: its disk hangs',
+  );
+  test.same([one.maxEpoch, three.maxEpoch], [1, 2]);
+  one.goBack = goBack;
+  const { promises } = await world.time.result(one.promotion.elect());
+  test.same(promises, ['dc3']);
+});
+
 t.test('way back: whose primary is there is not passed over', async (test) => {
   const { world, one, two } = await besideWitness();
   two.isUp = true;
@@ -399,4 +421,64 @@ t.test('way back: whose primary is there is not passed over', async (test) => {
     /^refused: dc2, dc3 can be reached and has more: promote that one/,
   );
   test.same([one.maxEpoch, two.isPrimary], [1, true]);
+});
+
+t.test('rest: nobody is passed over for having just been started', async (test) => {
+  for (const isForced of [false, true]) {
+    const world = new PromotionWorld(1, ['dc1', 'dc2', 'dc3', 'dc4', 'dc5']);
+    const [one, two, three] = ['dc1', 'dc2', 'dc3'].map((name) => world.named(name));
+    for (let number = 1; number <= 10; number += 1) one!.write(`${number}`);
+    three!.follow(one!, 10);
+    one!.isUp = false;
+    two!.lost.add('dc3');
+    await world.time.result(isForced ? two!.promotion.force(2) : two!.promotion.elect());
+    test.same(two!.entries.slice(0, 10), three!.entries);
+    test.same(world.violations, []);
+  }
+});
+
+t.test(
+  'rest: with a majority it begins beside who gives nothing, by force it does not',
+  async (test) => {
+    for (const isForced of [false, true]) {
+      const world = new PromotionWorld(1, ['dc1', 'dc2', 'dc3', 'dc4', 'dc5']);
+      const [one, two, five] = ['dc1', 'dc2', 'dc5'].map((name) => world.named(name));
+      for (let number = 1; number <= 10; number += 1) one!.write(`${number}`);
+      five!.follow(one!, 10);
+      five!.trimmedSeq = 9;
+      one!.isUp = false;
+      if (!isForced) {
+        const { promises } = await world.time.result(two!.promotion.elect());
+        test.same(promises, ['dc3', 'dc4'], 'a majority had none of that');
+        continue;
+      }
+      five!.isUp = false;
+      // It is there again when promises are asked for.
+      two!.promiseFirst = () => {
+        five!.isUp = true;
+      };
+      const says = await refusalOf(world, two!.promotion.force(2));
+      test.match(says, /^undecided: epoch 2 does not begin: .*dc5 does not promise \(at 1\.10/);
+      test.equal(two!.isPrimary, false);
+    }
+  },
+);
+
+t.test('rest: who has more than the one that gives it is not counted for it', async (test) => {
+  const world = new PromotionWorld(1, ['dc1', 'dc2', 'dc3', 'dc4']);
+  const [one, two, three, four] = world.all as [Datacenter, Datacenter, Datacenter, Datacenter];
+  for (let number = 1; number <= 10; number += 1) one.write(`${number}`);
+  two.follow(one, 8);
+  three.follow(one, 6);
+  one.trimmedSeq = 7;
+  four.isUp = false;
+  test.match(
+    await refusalOf(world, three.promotion.elect()),
+    /^refused: there is no majority: dc1 does not promise \(at 1\.10, .*; dc2 promises \(at 1\.8/,
+  );
+  test.same(
+    [one, two, three].map(({ maxEpoch }) => maxEpoch),
+    [1, 1, 1],
+    'nothing is given up',
+  );
 });
