@@ -72,6 +72,23 @@ t.test('divergent entries: one of several is dropped, and the others stay', asyn
   test.same(world.at('dc1').divergent, []);
 });
 
+t.test('divergent entries: a command discards so many, and the next one the rest', async (test) => {
+  const world = await World.open();
+  const fork = world.at('dc1').cursor.seq;
+  for (let count = 0; count < 1_030; count += 1) await world.write('dc1');
+  await world.start('dc2', 2, [], true);
+  await world.fence('dc1', 'dc2');
+  const discard = { type: 'divergent.discard', epoch: 1, upTo: fork + 1_030 } as const;
+  const entries = async (): Promise<number> =>
+    (await world.machines.dc1.machine.divergentEntries(9_999)).length;
+  test.equal(await entries(), 1_030);
+  await world.say('dc1', discard);
+  test.same(world.at('dc1').divergent, [{ epoch: 1, first: fork + 1_025, last: fork + 1_030 }]);
+  test.equal(await entries(), 6);
+  await world.say('dc1', discard);
+  test.same([world.at('dc1').divergent, await entries()], [[], 0]);
+});
+
 t.test('what was trimmed before the fork was known is counted as gone', async (test) => {
   const world = await World.open();
   const fork = world.at('dc1').cursor.seq;
