@@ -6,7 +6,11 @@ import type { Policy } from '../../src/acl/policy.ts';
 import type { Change, ChangeOf } from '../../src/state/commands/commands.ts';
 import { NEWEST_LEVEL } from '../../src/state/commands/feature-levels.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
-import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
+import {
+  decodeHeader,
+  encodeHeader,
+  type GlobalSnapshot,
+} from '../../src/state/global-log/global-snapshot.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
 import { POLICIES } from '../../src/state/rows/objects.ts';
 import { pack } from '../../src/state/rows/packing.ts';
@@ -382,10 +386,11 @@ t.test('snapshot: what does not fit is refused, and nothing becomes the state', 
     rows,
   });
   test.equal(await say(chunk(1, pieces[0]!)), 'other-cursor', 'before it began');
-  test.equal(
-    await say({ type: 'global-snapshot.begin', id: 'one', header: Uint8Array.of(1) }),
-    'broken-chain',
-  );
+  const nowhere = encodeHeader({ ...decodeHeader(header), epochs: [] });
+  for (const each of [Uint8Array.of(1), pack([2, null, null]), nowhere]) {
+    const wrong = { type: 'global-snapshot.begin', id: 'one', header: each } as const;
+    test.equal(await say(wrong), 'broken-chain', 'no header');
+  }
   test.equal(
     verdictOf(await dc1.one({ type: 'global-snapshot.begin', id: 'x', header })),
     'primary',
@@ -394,6 +399,8 @@ t.test('snapshot: what does not fit is refused, and nothing becomes the state', 
   test.equal(await say(chunk(2, pieces[0]!)), 'other-cursor', 'a gap');
   test.equal(await say(chunk(1, pieces[0]!, 'two')), 'other-cursor', 'of another one');
   test.equal(await say(chunk(1, pieces[0]!.subarray(1))), 'broken-chain', 'damaged');
+  test.equal(await say(chunk(1, pieces[0]!.subarray(0, -1))), 'broken-chain', 'cut off');
+  test.equal(await say(chunk(1, Buffer.alloc(9, 0xff))), 'broken-chain', 'rows of no length');
   test.equal(await commit(dc2), 'other-cursor', 'before it is carried');
   await carry(dc2);
   test.equal(await commit(dc2), 'diverged', 'rows are missing');
