@@ -528,6 +528,38 @@ t.test('requests: a repeat is known in each datacenter that has the entry', asyn
   test.same(here!.outcome, there!.outcome);
 });
 
+t.test(
+  'a witness: it has the log and nothing of what is told, also behind a restore',
+  async (test) => {
+    const [dc1, witness] = [await primary(), new MachineHarness(new MemoryKv())];
+    await witness.one({ ...FOLLOWER, isWitness: true });
+    const request = { key: new Uint8Array(32).fill(1), fingerprint: new Uint8Array(32).fill(2) };
+    await dc1.one({ type: 'token.set', presence: 'create', token: aToken(1) }, { request });
+    test.equal(await follow(dc1, witness), 'applied');
+    test.same(cursorIn(witness), cursorIn(dc1));
+    const { machine } = witness;
+    test.same(
+      [machine.token(aToken(1).accessorId), machine.request(request.key)],
+      [undefined, undefined],
+    );
+    const last = decodeEntry((await dc1.machine.globalEntries(cursorIn(dc1).seq - 1, 1))![0]!);
+    const { hash, seq } = cursorIn(dc1);
+    const reset = {
+      ...last,
+      prevHash: hash,
+      seq: seq + 40,
+      body: { kind: 'reset' },
+      request: undefined,
+    };
+    const bytes = encodeEntry(reset as GlobalEntry);
+    const to = cursorAfter(reset, entryHash(bytes));
+    const behind = { ...(await nextFor(dc1, witness)), entries: [bytes], to };
+    test.equal(verdictOf(await witness.one(behind)), 'applied');
+    test.same(cursorIn(witness), to);
+    test.match(machine.keptEntries(), { first: seq + 40, bytes: bytes.length });
+  },
+);
+
 t.test('bootstrap: it is done in each datacenter that has the entry', async (test: Test) => {
   const [dc1, dc2] = [await primary(), await follower()];
   await dc1.one({ type: 'bootstrap', token: aToken(1), resetIndex: undefined });
