@@ -619,6 +619,49 @@ t.test('begin: a state that is there already begins its log where it is', async 
   test.equal(await dc1.machine.globalEntries(cursorIn(dc2).seq, 1 << 20), undefined);
 });
 
+t.test(
+  'before it began: whatever is said of the log changes nothing, and ends nobody',
+  async (test) => {
+    const dc1 = new MachineHarness(new MemoryKv());
+    await dc1.one(BUILTINS);
+    const follows = await nextFor(await primary(), await follower());
+    const source = await primary();
+    const snapshot = (await source.machine.globalSnapshot())!;
+    const { header } = snapshot;
+    await snapshot.close();
+    const { epochs } = source.machine.replication()!;
+    const said: Readonly<Record<string, readonly [Change, string]>> = {
+      apply: [follows, 'not-begun'],
+      trim: [{ type: 'global-log.trim', upTo: 5 }, 'unavailable'],
+      promise: [
+        { type: 'epoch.promise', epoch: 2, candidate: 'dc2', at: { epoch: 1, seq: 0 } },
+        'not-begun',
+      ],
+      start: [
+        { type: 'epoch.start', epoch: 2, promises: [], isForced: true, isFromFork: false },
+        'not-begun',
+      ],
+      fence: [{ type: 'epoch.fence', epochs }, 'not-begun'],
+      discard: [{ type: 'divergent.discard', epoch: 1, upTo: 5 }, 'not-begun'],
+      drop: [{ type: 'divergent.drop', epoch: 1, seq: 5 }, 'not-begun'],
+      list: [{ type: 'datacenters.set', datacenters: [], majoritySeq: 0 }, 'not-begun'],
+      adopt: [{ type: 'federation.adopt', federationId: 'one' }, 'not-begun'],
+      snapshot: [{ type: 'global-snapshot.begin', id: 'one', header }, 'not-begun'],
+      remove: [
+        { type: 'datacenter.remove', name: 'dc2', majoritySeq: 0, isForced: true },
+        'invalid',
+      ],
+      allow: [{ type: 'datacenter.allow', name: 'dc2' }, 'invalid'],
+    };
+    const rows = (): string => dc1.kv.dump().slice(1).join();
+    const before = rows();
+    for (const [what, [change, verdict]] of Object.entries(said)) {
+      test.equal(verdictOf(await dc1.one(change)), verdict, what);
+      test.equal(rows(), before, what);
+    }
+  },
+);
+
 t.test('moves: whoever asked hears of each', async (test) => {
   const dc1 = await primary();
   let heard = 0;
