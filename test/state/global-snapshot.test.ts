@@ -443,6 +443,8 @@ t.test('snapshot: pieces come in order, and so do the rows in them', async (test
   test.equal(await send(1, packedRows([...rows].reverse())), 'broken-chain');
   test.equal(await send(1, packedRows([rows[0]!, ...rows])), 'broken-chain', 'a row twice');
   test.equal(await send(1, pieces[0]!), 'applied');
+  const early = aToken(60).accessorId;
+  await dc2.one(localToken(60, { namespace: aNamespace('team').name }));
   test.equal(await send(2, pieces[0]!), 'broken-chain', 'a piece twice');
   for (const [place, piece] of pieces.slice(1).entries()) {
     test.equal(await send(place + 2, piece), 'applied');
@@ -450,6 +452,8 @@ t.test('snapshot: pieces come in order, and so do the rows in them', async (test
   await carry(dc2);
   test.equal(await commit(dc2), 'applied');
   test.same(dc2.machine.digests().global, dc1.machine.digests().global);
+  test.ok(dc2.machine.token(early));
+  test.same(await orphansIn(dc2.machine), [], 'made before its namespace came, and not void');
 });
 
 t.test(

@@ -71,6 +71,7 @@ export class StagedImport {
     return this.#progress.carryCount > 0;
   }
 
+  /** Behind whatever was put with the same command. */
   moveOn(progress: Partial<ImportProgress>): void {
     this.#progress = { ...this.#progress, ...progress };
     this.#isChanged = true;
@@ -81,7 +82,6 @@ export class StagedImport {
     const table = tableOfRow(key[0]!);
     const object = decodeRecord(table.codec, value);
     this.#objects.put(table, object, { value });
-    this.#isChanged = true;
     // Only these two have a method to hang on; and all tokens come before the first method.
     if (key[0] === ROW.token) this.#retireIfOrphaned(object as unknown as Token);
     if (key[0] === ROW.authMethod) this.#forgetRetired(object as unknown as AuthMethod);
@@ -91,7 +91,6 @@ export class StagedImport {
   putRequest({ key, request }: ArrivedRequest, index: number): void {
     this.#staged.putRow(rowKey('request', key), requestRow(request, index));
     this.#staged.putRow(rowKey('requestByTime', request.timeMs, key), NO_BYTES);
-    this.#isChanged = true;
   }
 
   /**
