@@ -81,12 +81,16 @@ t.test('divergent entries: a command discards so many, and the next one the rest
   const discard = { type: 'divergent.discard', epoch: 1, upTo: fork + 1_030 } as const;
   const entries = async (): Promise<number> =>
     (await world.machines.dc1.machine.divergentEntries(9_999)).length;
+  const rows = (): number =>
+    world.machines.dc1.kv.dump().filter((row) => row.startsWith('5d')).length;
   test.equal(await entries(), 1_030);
+  const before = rows();
   await world.say('dc1', discard);
+  test.equal(rows(), before - 1_024);
   test.same(world.at('dc1').divergent, [{ epoch: 1, first: fork + 1_025, last: fork + 1_030 }]);
   test.equal(await entries(), 6);
   await world.say('dc1', discard);
-  test.same([world.at('dc1').divergent, await entries()], [[], 0]);
+  test.same([world.at('dc1').divergent, await entries(), rows()], [[], 0, before - 1_030]);
 });
 
 t.test('what was trimmed before the fork was known is counted as gone', async (test) => {

@@ -192,6 +192,17 @@ t.test('fence: a reign before the one that was promised takes no promise back', 
   test.match(world.at('dc2'), { maxEpochPromised: 5, votedFor: undefined, isDiverged: true });
 });
 
+t.test(
+  'fence: whoever was promised an epoch before has no promise of the one heard of',
+  async (test) => {
+    const world = await World.open();
+    test.equal(await world.promise('w', 'dc1', 2), 'granted');
+    await world.start('dc2', 3, [], true);
+    test.equal(await world.fence('w', 'dc2'), 'applied');
+    test.equal(await world.promise('w', 'dc1', 3), 'not-granted');
+  },
+);
+
 t.test('fence: nobody need know whose the first epoch was', async (test) => {
   const world = await World.open();
   await world.write('dc1');
