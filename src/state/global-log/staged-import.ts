@@ -150,11 +150,9 @@ export class StagedImport {
     this.#rows.putRow(RESTORE_KEY, encodeImport({ ...this.#progress, sums: this.sums }));
   }
 
-  /** It becomes the state: its counts are among the rows, and nobody asks for its progress any more. */
+  /** It becomes the state, as the commands before left it: nobody asks for its progress any more. */
   end(): void {
-    this.#objects.putCounts();
     this.#rows.deleteRow(RESTORE_KEY);
-    this.#isChanged = false;
   }
 
   /**
