@@ -403,6 +403,21 @@ t.test('keys: order as their parts do, and no text is the beginning of another',
   test.equal(new Set(numbers).size, numbers.length, 'no number has two meanings');
 });
 
+t.test('keys: texts and bytes of any length are in them whole', async (test) => {
+  // Each is far longer than what any key before it took.
+  let length = 300;
+  for (const letter of ['a', '€']) {
+    length *= 7;
+    const text = letter.repeat(length);
+    const key = rowKey('tokenByService', text, 7);
+    test.equal(key.length, 1 + Buffer.byteLength(text) + 1 + 8);
+    test.ok(textsInKey(key, 1)[0] === text);
+    length *= 7;
+    const bytes = new Uint8Array(length).fill(1);
+    test.same(rowKey('token', bytes), Buffer.concat([Uint8Array.of(ROW.token), bytes]));
+  }
+});
+
 t.test('digests: are the numbers that they always were', async (test) => {
   const digest = new Digest();
   for (const kind of [1, 2, 3]) digest.add(hashOfRow(kind, `row ${kind}`));

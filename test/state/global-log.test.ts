@@ -18,6 +18,7 @@ import type { Verdict } from '../../src/state/global-log/verdict.ts';
 import { isVoid } from '../../src/state/reads/standing.ts';
 import { Digest, rowHash } from '../../src/state/rows/digest.ts';
 import { TOKENS } from '../../src/state/rows/objects.ts';
+import { pack } from '../../src/state/rows/packing.ts';
 import { encodeRecord, TOKEN_CODEC } from '../../src/state/rows/record-codec.ts';
 import { watchKey } from '../../src/state/watch.ts';
 import {
@@ -184,6 +185,7 @@ t.test('following: what does not fit changes nothing and says what it is', async
     'an entry of another chain': [strange, 'broken-chain'],
     'an old primary': [{ ...good, epoch: 0 }, 'fenced'],
     'a restore': [changed({ ...first!, body: { kind: 'reset' } }), 'reset'],
+    'a head without what follows it': [headOnly(good, first!), 'broken-chain'],
   };
   for (const [what, [change, verdict]] of Object.entries(wrong)) {
     const before = { ...dc2.machine.digests(), index: dc2.machine.index() };
@@ -198,6 +200,53 @@ t.test('following: what does not fit changes nothing and says what it is', async
   const fresh = new MachineHarness(new MemoryKv());
   test.equal(verdictOf(await fresh.one(good)), 'not-begun');
 });
+
+/** The batch with an entry in place of its first that says its place, and of which nothing else can be read. */
+function headOnly(good: ChangeOf<'global-log.apply'>, entry: GlobalEntry): Change {
+  const { epoch, seq, prevHash, index, timeMs } = entry;
+  const bytes = pack([1, epoch, seq, prevHash, index, timeMs, 1, null]);
+  return { ...good, entries: [bytes], to: cursorAfter(entry, entryHash(bytes)) };
+}
+
+t.test('following: epochs do not go back, nor beyond the one that the log is of', async (test) => {
+  const [dc1, dc2] = [await primary(), await follower()];
+  await follow(dc1, dc2);
+  const claim = { promises: [], isForced: true, isFromFork: false };
+  await dc1.one({ type: 'epoch.start', epoch: 2, ...claim });
+  const beyond = await nextFor(dc1, dc2, { epoch: 1 });
+  test.equal(verdictOf(await dc2.one(beyond)), 'broken-chain');
+  test.equal(cursorIn(dc2).epoch, 1);
+  test.equal(await follow(dc1, dc2), 'applied');
+  await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+  const good = await nextFor(dc1, dc2);
+  const entry = { ...decodeEntry(good.entries[0]!), epoch: 1 };
+  const bytes = encodeEntry(entry);
+  const back = { ...good, entries: [bytes], to: cursorAfter(entry, entryHash(bytes)) };
+  test.equal(verdictOf(await dc2.one(back)), 'broken-chain');
+  test.equal(cursorIn(dc2).epoch, 2);
+});
+
+t.test(
+  'following: whoever has begun an epoch ends those before it with what it sends first',
+  async (test) => {
+    const [dc1, dc2] = [await primary(), await follower()];
+    const old = await nextFor(dc1, dc2);
+    await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+    const late = await nextFor(dc1, dc2);
+    await dc1.one({
+      type: 'epoch.start',
+      epoch: 2,
+      promises: [],
+      isForced: true,
+      isFromFork: false,
+    });
+    test.equal(verdictOf(await dc2.one({ ...old, epoch: 2 })), 'applied');
+    test.match(dc2.machine.replication(), { cursor: { epoch: 1 }, maxEpochPromised: 2 });
+    const rest = { ...late, from: old.to, entries: late.entries.slice(old.entries.length) };
+    test.equal(verdictOf(await dc2.one(rest)), 'fenced', 'of the reign before');
+    test.equal(verdictOf(await dc2.one({ ...rest, epoch: 2 })), 'applied');
+  },
+);
 
 t.test('following: entries before the one that does not fit stay', async (test) => {
   const [dc1, dc2] = [await primary(), await follower()];
@@ -479,6 +528,38 @@ t.test('requests: a repeat is known in each datacenter that has the entry', asyn
   test.same(here!.outcome, there!.outcome);
 });
 
+t.test(
+  'a witness: it has the log and nothing of what is told, also behind a restore',
+  async (test) => {
+    const [dc1, witness] = [await primary(), new MachineHarness(new MemoryKv())];
+    await witness.one({ ...FOLLOWER, isWitness: true });
+    const request = { key: new Uint8Array(32).fill(1), fingerprint: new Uint8Array(32).fill(2) };
+    await dc1.one({ type: 'token.set', presence: 'create', token: aToken(1) }, { request });
+    test.equal(await follow(dc1, witness), 'applied');
+    test.same(cursorIn(witness), cursorIn(dc1));
+    const { machine } = witness;
+    test.same(
+      [machine.token(aToken(1).accessorId), machine.request(request.key)],
+      [undefined, undefined],
+    );
+    const last = decodeEntry((await dc1.machine.globalEntries(cursorIn(dc1).seq - 1, 1))![0]!);
+    const { hash, seq } = cursorIn(dc1);
+    const reset = {
+      ...last,
+      prevHash: hash,
+      seq: seq + 40,
+      body: { kind: 'reset' },
+      request: undefined,
+    };
+    const bytes = encodeEntry(reset as GlobalEntry);
+    const to = cursorAfter(reset, entryHash(bytes));
+    const behind = { ...(await nextFor(dc1, witness)), entries: [bytes], to };
+    test.equal(verdictOf(await witness.one(behind)), 'applied');
+    test.same(cursorIn(witness), to);
+    test.match(machine.keptEntries(), { first: seq + 40, bytes: bytes.length });
+  },
+);
+
 t.test('bootstrap: it is done in each datacenter that has the entry', async (test: Test) => {
   const [dc1, dc2] = [await primary(), await follower()];
   await dc1.one({ type: 'bootstrap', token: aToken(1), resetIndex: undefined });
@@ -528,12 +609,58 @@ t.test('begin: a state that is there already begins its log where it is', async 
   const again = cursorIn(dc1);
   await dc1.one(PRIMARY);
   test.same(cursorIn(dc1), again, 'beginning again changes nothing');
+  test.equal((await dc1.one(PRIMARY)).kind, 'applied', 'and is no fault');
+  const lonely = new MachineHarness(new MemoryKv());
+  test.equal((await lonely.one({ ...PRIMARY, isWitness: true })).kind, 'refused');
   test.equal((await dc1.one({ ...PRIMARY, datacenter: 'dc7' })).kind, 'refused');
   await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(2) });
   test.match(cursorIn(dc1), { epoch: 1, seq: 3 });
   const dc2 = await follower();
   test.equal(await dc1.machine.globalEntries(cursorIn(dc2).seq, 1 << 20), undefined);
 });
+
+t.test(
+  'before it began: whatever is said of the log changes nothing, and ends nobody',
+  async (test) => {
+    const dc1 = new MachineHarness(new MemoryKv());
+    await dc1.one(BUILTINS);
+    const follows = await nextFor(await primary(), await follower());
+    const source = await primary();
+    const snapshot = (await source.machine.globalSnapshot())!;
+    const { header } = snapshot;
+    await snapshot.close();
+    const { epochs } = source.machine.replication()!;
+    const said: Readonly<Record<string, readonly [Change, string]>> = {
+      apply: [follows, 'not-begun'],
+      trim: [{ type: 'global-log.trim', upTo: 5 }, 'unavailable'],
+      promise: [
+        { type: 'epoch.promise', epoch: 2, candidate: 'dc2', at: { epoch: 1, seq: 0 } },
+        'not-begun',
+      ],
+      start: [
+        { type: 'epoch.start', epoch: 2, promises: [], isForced: true, isFromFork: false },
+        'not-begun',
+      ],
+      fence: [{ type: 'epoch.fence', epochs }, 'not-begun'],
+      discard: [{ type: 'divergent.discard', epoch: 1, upTo: 5 }, 'not-begun'],
+      drop: [{ type: 'divergent.drop', epoch: 1, seq: 5 }, 'not-begun'],
+      list: [{ type: 'datacenters.set', datacenters: [], majoritySeq: 0 }, 'not-begun'],
+      adopt: [{ type: 'federation.adopt', federationId: 'one' }, 'not-begun'],
+      snapshot: [{ type: 'global-snapshot.begin', id: 'one', header }, 'not-begun'],
+      remove: [
+        { type: 'datacenter.remove', name: 'dc2', majoritySeq: 0, isForced: true },
+        'invalid',
+      ],
+      allow: [{ type: 'datacenter.allow', name: 'dc2' }, 'invalid'],
+    };
+    const rows = (): string => dc1.kv.dump().slice(1).join();
+    const before = rows();
+    for (const [what, [change, verdict]] of Object.entries(said)) {
+      test.equal(verdictOf(await dc1.one(change)), verdict, what);
+      test.equal(rows(), before, what);
+    }
+  },
+);
 
 t.test('moves: whoever asked hears of each', async (test) => {
   const dc1 = await primary();

@@ -6,12 +6,17 @@ import type { Policy } from '../../src/acl/policy.ts';
 import type { Change, ChangeOf } from '../../src/state/commands/commands.ts';
 import { NEWEST_LEVEL } from '../../src/state/commands/feature-levels.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
-import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
+import {
+  decodeHeader,
+  encodeHeader,
+  type GlobalSnapshot,
+} from '../../src/state/global-log/global-snapshot.ts';
 import type { Verdict } from '../../src/state/global-log/verdict.ts';
 import { POLICIES } from '../../src/state/rows/objects.ts';
 import { pack } from '../../src/state/rows/packing.ts';
 import { encodeRequest } from '../../src/state/rows/request-row.ts';
 import { rowKey } from '../../src/state/rows/tables.ts';
+import { RowParser } from '../../src/state/snapshot/row-parser.ts';
 import { packedRows } from '../../src/state/snapshot/snapshot-format.ts';
 import { aNamespace, anAuthMethod, aPolicy, aToken, FIXTURE_TIME_MS } from '../support/fixtures.ts';
 import {
@@ -184,6 +189,49 @@ function unplaced(kv: MemoryKv): MemoryKv {
   return new MemoryKv(rows);
 }
 
+t.test(
+  'trimming: what a snapshot replaced goes first, and a command drops so many',
+  async (test) => {
+    const dc1 = await primary();
+    const dc2 = await follower(dc1);
+    const write = async (count: number): Promise<void> => {
+      const change = { type: 'policy.set', presence: 'update', policy: aPolicy(1) } as const;
+      for (let each = 0; each < count; each += 1) await dc1.one(change);
+    };
+    const seqIn = (): number => dc2.machine.cursor()!.seq;
+    const first = dc2.machine.replication()!.first;
+    await write(1_000);
+    await follow(dc1, dc2);
+    const middle = seqIn();
+    await write(1);
+    await take(dc1, dc2);
+    const next = seqIn() + 1;
+    // One more than a command drops.
+    await write(1_024 - (middle - first));
+    await follow(dc1, dc2);
+    const last = seqIn();
+    await write(1);
+    await take(dc1, dc2);
+    await write(3);
+    await follow(dc1, dc2);
+    const ranges = (): readonly unknown[] =>
+      dc2.machine.replication()!.unused.map((each) => [each.first, each.last]);
+    const kept = (): number => dc2.machine.replication()!.first;
+    const rows = (): number => dc2.kv.dump().filter((row) => row.startsWith('5d')).length;
+    test.same(ranges(), [
+      [first, middle],
+      [next, last],
+    ]);
+    const [count, begin] = [rows(), kept()];
+    const trim: Change = { type: 'global-log.trim', upTo: 1 << 20 };
+    await dc2.one(trim);
+    test.same(ranges(), [[last, last]]);
+    test.same([rows(), kept()], [count - 1_024, begin], 'and what is kept waits');
+    await dc2.one(trim);
+    test.same([ranges(), rows(), kept()], [[], 0, begin + 3]);
+  },
+);
+
 t.test('snapshot: nothing of the last moments before the switch is lost', async (test) => {
   const dc1 = await primary();
   const dc2 = await follower(dc1);
@@ -338,10 +386,11 @@ t.test('snapshot: what does not fit is refused, and nothing becomes the state', 
     rows,
   });
   test.equal(await say(chunk(1, pieces[0]!)), 'other-cursor', 'before it began');
-  test.equal(
-    await say({ type: 'global-snapshot.begin', id: 'one', header: Uint8Array.of(1) }),
-    'broken-chain',
-  );
+  const nowhere = encodeHeader({ ...decodeHeader(header), epochs: [] });
+  for (const each of [Uint8Array.of(1), pack([2, null, null]), nowhere]) {
+    const wrong = { type: 'global-snapshot.begin', id: 'one', header: each } as const;
+    test.equal(await say(wrong), 'broken-chain', 'no header');
+  }
   test.equal(
     verdictOf(await dc1.one({ type: 'global-snapshot.begin', id: 'x', header })),
     'primary',
@@ -350,6 +399,8 @@ t.test('snapshot: what does not fit is refused, and nothing becomes the state', 
   test.equal(await say(chunk(2, pieces[0]!)), 'other-cursor', 'a gap');
   test.equal(await say(chunk(1, pieces[0]!, 'two')), 'other-cursor', 'of another one');
   test.equal(await say(chunk(1, pieces[0]!.subarray(1))), 'broken-chain', 'damaged');
+  test.equal(await say(chunk(1, pieces[0]!.subarray(0, -1))), 'broken-chain', 'cut off');
+  test.equal(await say(chunk(1, Buffer.alloc(9, 0xff))), 'broken-chain', 'rows of no length');
   test.equal(await commit(dc2), 'other-cursor', 'before it is carried');
   await carry(dc2);
   test.equal(await commit(dc2), 'diverged', 'rows are missing');
@@ -371,6 +422,74 @@ t.test('snapshot: what does not fit is refused, and nothing becomes the state', 
   test.equal(await commit(dc2), 'diverged', 'a local token is missing');
   await snapshot.close();
 });
+
+t.test('snapshot: pieces come in order, and so do the rows in them', async (test) => {
+  const dc1 = await primary();
+  const dc2 = await follower(dc1);
+  const description = 'x'.repeat(40_000);
+  for (const each of [4, 5, 6]) {
+    await dc1.one({ type: 'token.set', presence: 'create', token: aToken(each, { description }) });
+  }
+  const snapshot = (await dc1.machine.globalSnapshot())!;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of snapshot.pieces()) pieces.push(piece);
+  const { header } = snapshot;
+  await snapshot.close();
+  test.ok(pieces.length > 2);
+  const send = async (number: number, rows: Uint8Array): Promise<string> =>
+    verdictOf(await dc2.one({ type: 'global-snapshot.chunk', id: 'one', number, rows }));
+  await dc2.one({ type: 'global-snapshot.begin', id: 'one', header });
+  const rows = new RowParser(() => new Error('damaged')).take(pieces[0]!);
+  test.equal(await send(1, packedRows([...rows].reverse())), 'broken-chain');
+  test.equal(await send(1, packedRows([rows[0]!, ...rows])), 'broken-chain', 'a row twice');
+  test.equal(await send(1, pieces[0]!), 'applied');
+  const early = aToken(60).accessorId;
+  await dc2.one(localToken(60, { namespace: aNamespace('team').name }));
+  test.equal(await send(2, pieces[0]!), 'broken-chain', 'a piece twice');
+  for (const [place, piece] of pieces.slice(1).entries()) {
+    test.equal(await send(place + 2, piece), 'applied');
+  }
+  await carry(dc2);
+  test.equal(await commit(dc2), 'applied');
+  test.same(dc2.machine.digests().global, dc1.machine.digests().global);
+  test.ok(dc2.machine.token(early));
+  test.same(await orphansIn(dc2.machine), [], 'made before its namespace came, and not void');
+});
+
+t.test(
+  'snapshot: none of an earlier place, and none over what was begun meanwhile',
+  async (test) => {
+    const dc1 = await primary();
+    const early = (await dc1.machine.globalSnapshot())!;
+    await dc1.one({ type: 'policy.delete', id: aPolicy(1).id });
+    const ready = async (snapshot: GlobalSnapshot): Promise<MachineHarness> => {
+      const dc2 = await follower(await primary());
+      test.equal(await begin(dc2, snapshot), 'applied');
+      await carry(dc2);
+      return dc2;
+    };
+    const ahead = await ready(early);
+    test.equal(await follow(dc1, ahead), 'applied');
+    test.equal(await commit(ahead), 'other-cursor', 'entries were faster');
+    test.equal(await begin(ahead, early), 'other-cursor');
+    test.equal(ahead.machine.policy(aPolicy(1).id), undefined, 'what was deleted stays so');
+    await early.close();
+
+    const late = (await dc1.machine.globalSnapshot())!;
+    const at = late.cursor;
+    const [fenced, primaryNow] = [await ready(late), await ready(late)];
+    const epochs = [...dc1.machine.replication()!.epochs];
+    const later = { epoch: 2, startSeq: at.seq + 1, startHash: at.hash, primary: 'dc1' };
+    await fenced.one({ type: 'epoch.fence', epochs: [...epochs, later] });
+    test.equal(await commit(fenced), 'fenced', 'a later reign has begun');
+    test.equal(await begin(fenced, late), 'fenced');
+    await primaryNow.one({ type: 'epoch.start', epoch: 2, promises: [], ...FORCED });
+    await primaryNow.one({ type: 'policy.set', presence: 'create', policy: aPolicy(9) });
+    test.equal(await commit(primaryNow), 'primary');
+    test.ok(primaryNow.machine.policy(aPolicy(9).id), 'nothing that it wrote is lost');
+    await late.close();
+  },
+);
 
 t.test(
   'snapshot: a row that nobody can read is refused, and every server goes on',

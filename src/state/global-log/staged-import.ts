@@ -2,6 +2,7 @@
 // objects, and a copy of what lives here alone. From the first carried row on, every local change is made
 // in both, so that nothing of the last moments is missing when the one takes the place of the other.
 
+import type { AuthMethod } from '../../acl/auth-method.ts';
 import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
 import type { Token } from '../../acl/token.ts';
 import { tellsLocalDeletions } from '../commands/feature-levels.ts';
@@ -70,6 +71,7 @@ export class StagedImport {
     return this.#progress.carryCount > 0;
   }
 
+  /** Behind whatever was put with the same command. */
   moveOn(progress: Partial<ImportProgress>): void {
     this.#progress = { ...this.#progress, ...progress };
     this.#isChanged = true;
@@ -78,15 +80,17 @@ export class StagedImport {
   /** A row of the snapshot. It must be a global one. */
   putGlobal(key: Uint8Array, value: Uint8Array): void {
     const table = tableOfRow(key[0]!);
-    this.#objects.put(table, decodeRecord(table.codec, value), { value });
-    this.#isChanged = true;
+    const object = decodeRecord(table.codec, value);
+    this.#objects.put(table, object, { value });
+    // Only these two have a method to hang on; and all tokens come before the first method.
+    if (key[0] === ROW.token) this.#retireIfOrphaned(object as unknown as Token);
+    if (key[0] === ROW.authMethod) this.#forgetRetired(object as unknown as AuthMethod);
   }
 
   /** A request that is remembered with the snapshot, by the index of this state. */
   putRequest({ key, request }: ArrivedRequest, index: number): void {
     this.#staged.putRow(rowKey('request', key), requestRow(request, index));
     this.#staged.putRow(rowKey('requestByTime', request.timeMs, key), NO_BYTES);
-    this.#isChanged = true;
   }
 
   /**
@@ -146,11 +150,9 @@ export class StagedImport {
     this.#rows.putRow(RESTORE_KEY, encodeImport({ ...this.#progress, sums: this.sums }));
   }
 
-  /** It becomes the state: its counts are among the rows, and nobody asks for its progress any more. */
+  /** It becomes the state, as the commands before left it: nobody asks for its progress any more. */
   end(): void {
-    this.#objects.putCounts();
     this.#rows.deleteRow(RESTORE_KEY);
-    this.#isChanged = false;
   }
 
   /**
@@ -209,6 +211,12 @@ export class StagedImport {
     const { upTo = 0, tokens = 0 } = readRetiredNamespace(this.#staged, name) ?? {};
     const retired = { upTo: Math.max(upTo, createIndex), tokens: tokens + 1 };
     this.#staged.putRow(retiredNamespaceKey(name), encodeRetiredNamespace(retired));
+  }
+
+  /** The method is there after all. */
+  #forgetRetired(method: AuthMethod): void {
+    const key = methodKey('retiredMethod', method);
+    if (this.#staged.get(key) !== undefined) this.#staged.deleteRow(key);
   }
 
   #retireIfOrphaned(token: Token): void {

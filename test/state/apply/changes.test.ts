@@ -92,8 +92,9 @@ t.test(
     test.equal(machine.tableIndex('tokens'), start + 2);
     test.equal(machine.tableIndex('roles'), 1, 'a table that never changed is at 1');
     test.equal(new MachineHarness(new MemoryKv()).machine.index(), 1);
-    await harness.one(policySet('update', aPolicy(1)));
+    await harness.one(policySet('update', aPolicy(1, { rules: 'acl = "deny"' })));
     test.match(machine.policy(policyIdNumbered(1)), {
+      rules: 'acl = "deny"',
       createIndex: start + 1,
       modifyIndex: start + 3,
     });
@@ -173,6 +174,25 @@ t.test('cas: each kind is written as it was seen, or not at all', async (test) =
     test.equal(held(), undefined, kind);
     test.match(await harness.tell(remove, { cas: 1 }), /^cas-mismatch: /, `no ${kind}`);
     test.equal(await harness.tell(remove, { cas: 0 }), 'ok', `no ${kind}`);
+  }
+});
+
+t.test('delete: of what is not there says so, and of what is there', async (test) => {
+  const harness = await furnished();
+  await harness.one(namespaceSet('create', aNamespace('empty')));
+  const [namespace, name] = [DEFAULT_NAMESPACE, aNamespaceName('empty')];
+  const deletes: readonly Change[] = [
+    { type: 'token.delete', accessorId: accessorNumbered(1) },
+    { type: 'role.delete', id: roleIdNumbered(1) },
+    { type: 'policy.delete', id: policyIdNumbered(1) },
+    { type: 'binding-rule.delete', id: ruleIdNumbered(1) },
+    { type: 'auth-method.delete', namespace, name: 'login' },
+    { type: 'namespace.delete', name },
+  ];
+  for (const change of deletes) {
+    for (const existed of [true, false]) {
+      test.match(await harness.one(change), { answer: { existed } }, change.type);
+    }
   }
 });
 
@@ -300,6 +320,11 @@ t.test(
         token: aToken(2, { secretId: secretNumbered(1) }),
       } as Change),
       /a token with that secret already exists/,
+    );
+    const { accessorId } = aToken(1);
+    test.equal(
+      await harness.tell({ ...bootstrap(2, index), token: aToken(2, { accessorId }) } as Change),
+      'duplicate: Invalid Token: AccessorID is already in use',
     );
     test.equal(await harness.tell(bootstrap(2, index)), 'ok');
     test.ok(harness.machine.token(accessorNumbered(1)), 'older tokens stay');

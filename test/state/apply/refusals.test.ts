@@ -144,6 +144,20 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     change: update(aToken(5)),
     says: `invalid: Cannot change AuthMethod of ${accessorNumbered(5)}`,
   },
+  'update of which method of the name': {
+    change: update(
+      aToken(5, { authMethod: { name: 'login', namespace: DEFAULT_NAMESPACE, createIndex: 1 } }),
+    ),
+    says: `invalid: Cannot change AuthMethod of ${accessorNumbered(5)}`,
+  },
+  'update that gives an expiration time': {
+    change: update(aToken(1, { expirationTime: LATER })),
+    says: `invalid: Cannot change expiration time of ${accessorNumbered(1)}`,
+  },
+  'update that takes the expiration time': {
+    change: update(aToken(4)),
+    says: `invalid: Cannot change expiration time of ${accessorNumbered(4)}`,
+  },
   'update of the expiration time': {
     change: update(aToken(4, { expirationTime: '2026-01-01T02:00:00Z' as Instant })),
     says: `invalid: Cannot change expiration time of ${accessorNumbered(4)}`,
@@ -178,6 +192,10 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   'policy of a taken id': {
     change: policySet('create', aPolicy(1)),
     says: 'duplicate: Invalid Policy: ID is already in use',
+  },
+  'policy whose id is no UUID': {
+    change: policySet('create', aPolicy(9, { id: 'no-uuid' as never })),
+    says: 'invalid: Policy ID invalid UUID',
   },
   'update of a missing policy': {
     change: policySet('update', aPolicy(9)),
@@ -218,6 +236,10 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     change: roleSet('create', aRole(9, { policies: [MISSING] })),
     says: `invalid: Failed to apply role upsert request: No such policy with ID: ${MISSING}`,
   },
+  'role changed to an unknown policy': {
+    change: roleSet('update', aRole(1, { policies: [MISSING] })),
+    says: `invalid: Failed to apply role upsert request: No such policy with ID: ${MISSING}`,
+  },
   'token with a role of another namespace': {
     change: create(aToken(9, { roles: [roleIdNumbered(2)] })),
     says: `invalid: No such ACL role with ID "${roleIdNumbered(2)}"`,
@@ -229,6 +251,10 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   'update of a missing role': {
     change: roleSet('update', aRole(9)),
     says: `update-target-missing: cannot find role ${roleIdNumbered(9)}`,
+  },
+  'method in a missing namespace': {
+    change: methodSet(anAuthMethod('login', { namespace: aNamespaceName('gone') })),
+    says: 'invalid: Namespace "gone" does not exist',
   },
   'method of another type': {
     change: methodSet(anAuthMethod('LOGIN', { type: 'oidc' })),

@@ -61,6 +61,7 @@ t.test('divergent entries: one of several is dropped, and the others stay', asyn
   const { machine } = world.machines.dc1;
   const drop = (seq: number, epoch = 1) => world.say('dc1', { type: 'divergent.drop', epoch, seq });
   const seqs = async () => (await machine.divergentEntries(10)).map(({ seq }) => seq);
+  const rows = entryRowsOf(world);
   test.equal(await drop(last + 1), 'not-allowed');
   test.equal(await drop(last, 2), 'not-allowed', 'another epoch');
   test.equal(await drop(last - 1), 'applied', 'in the middle');
@@ -70,6 +71,32 @@ t.test('divergent entries: one of several is dropped, and the others stay', asyn
   test.equal(await drop(last - 1), 'not-allowed', 'twice');
   for (const seq of [last - 2, last]) test.equal(await drop(seq), 'applied');
   test.same(world.at('dc1').divergent, []);
+  test.equal(rows - entryRowsOf(world), 3, 'no row is left');
+});
+
+/** How many entries dc1 stores. */
+function entryRowsOf({ machines }: World): number {
+  return machines.dc1.kv.dump().filter((row) => row.startsWith('5d')).length;
+}
+
+t.test('divergent entries: a command discards so many, and the next one the rest', async (test) => {
+  const world = await World.open();
+  const fork = world.at('dc1').cursor.seq;
+  for (let count = 0; count < 1_030; count += 1) await world.write('dc1');
+  await world.start('dc2', 2, [], true);
+  await world.fence('dc1', 'dc2');
+  const discard = { type: 'divergent.discard', epoch: 1, upTo: fork + 1_030 } as const;
+  const entries = async (): Promise<number> =>
+    (await world.machines.dc1.machine.divergentEntries(9_999)).length;
+  const rows = (): number => entryRowsOf(world);
+  test.equal(await entries(), 1_030);
+  const before = rows();
+  await world.say('dc1', discard);
+  test.equal(rows(), before - 1_024);
+  test.same(world.at('dc1').divergent, [{ epoch: 1, first: fork + 1_025, last: fork + 1_030 }]);
+  test.equal(await entries(), 6);
+  await world.say('dc1', discard);
+  test.same([world.at('dc1').divergent, await entries(), rows()], [[], 0, before - 1_030]);
 });
 
 t.test('what was trimmed before the fork was known is counted as gone', async (test) => {

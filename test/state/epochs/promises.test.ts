@@ -177,6 +177,32 @@ t.test('fence: a log of another system is not listened to', async (test) => {
   test.ok(isPrimary(world.at('dc1')));
 });
 
+t.test('fence: a reign before the one that was promised takes no promise back', async (test) => {
+  const world = await World.open();
+  await world.write('dc1');
+  test.equal(await world.promise('w', 'dc1', 5), 'granted');
+  test.equal(await world.promise('dc1', 'dc1', 5), 'granted');
+  await world.start('dc2', 3, [], true);
+  for (const name of ['dc1', 'w'] as const) {
+    test.equal(await world.fence(name, 'dc2'), 'fenced', name);
+    test.match(world.at(name), { maxEpochPromised: 5, votedFor: 'dc1', isDiverged: false });
+  }
+  test.equal(await world.start('dc1', 5, ['w']), 'applied');
+  test.equal(await world.fence('dc2', 'dc1'), 'applied', 'and of the promised one it is heard');
+  test.match(world.at('dc2'), { maxEpochPromised: 5, votedFor: undefined, isDiverged: true });
+});
+
+t.test(
+  'fence: whoever was promised an epoch before has no promise of the one heard of',
+  async (test) => {
+    const world = await World.open();
+    test.equal(await world.promise('w', 'dc1', 2), 'granted');
+    await world.start('dc2', 3, [], true);
+    test.equal(await world.fence('w', 'dc2'), 'applied');
+    test.equal(await world.promise('w', 'dc1', 3), 'not-granted');
+  },
+);
+
 t.test('fence: nobody need know whose the first epoch was', async (test) => {
   const world = await World.open();
   await world.write('dc1');
