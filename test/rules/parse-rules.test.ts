@@ -8,7 +8,12 @@ import { GLOBAL_MANAGEMENT_RULES, GLOBAL_READ_ONLY_RULES } from '../../src/rules
 import { checkForNamespace } from '../../src/rules/namespace-check.ts';
 import { parseRules } from '../../src/rules/parse-rules.ts';
 import { renderFlatRule, renderNamedRule, renderRules } from '../../src/rules/render-rules.ts';
-import { FLAT_RESOURCES, NAMED_RESOURCES, type RuleSet } from '../../src/rules/rule-set.ts';
+import {
+  FLAT_RESOURCES,
+  NAMED_RESOURCES,
+  type RuleSet,
+  WARNINGS_MAX,
+} from '../../src/rules/rule-set.ts';
 import { ruleSets } from './random-rule-sets.ts';
 
 /** The rules of a text, one in a line, without places. */
@@ -40,6 +45,8 @@ t.test('parseRules: accepts', async (t) => {
     ['  \n\t ', ''],
     ['# c', ''],
     ['// c\n/* d\n*/', ''],
+    ['/**/ acl = "read"', 'acl = "read"'],
+    ['/*/ acl = "write" /* */ mesh = "read"', 'mesh = "read"'],
     ['{}', ''],
     [' \n{ }\n', ''],
     ['acl = "read"', 'acl = "read"'],
@@ -202,6 +209,10 @@ t.test('parseRules: refuses, in these words, and names the place', async (t) => 
       'key "a" "b" "c" { policy = "read" }',
       `Invalid key policy: &acl.KeyRule{Prefix:"a", Policy:"", ${extension}} at 1:5`,
     ],
+    [
+      'key { a "b" { policy = "write" } }',
+      `Invalid key policy: &acl.KeyRule{Prefix:"a", Policy:"", ${extension}} at 1:7`,
+    ],
     ['key \'foo\' { policy = "read" }', `${failed}At 1:5: illegal char`],
     ['acl: "read"', `${failed}At 1:4: illegal char`],
     ['acl = "read";', `${failed}At 1:13: illegal char`],
@@ -222,6 +233,9 @@ t.test('parseRules: refuses, in these words, and names the place', async (t) => 
     ['/* a', `${failed}At 1:1: comment not terminated`],
     ['/ a', `${failed}At 1:1: expected '/' for comment`],
     ['acl = <<E\nread\n', `${failed}At 1:7: heredoc not terminated`],
+    ['x = 0x', `${failed}At 1:5: illegal hexadecimal number`],
+    ['x = 018', `${failed}At 1:5: illegal octal number`],
+    ['x = 1e', `${failed}At 1:5: illegal exponent`],
     [
       'this is not valid',
       `${failed}At 1:19: key 'this is not valid' expected start of object ('{') or assignment ('=')`,
@@ -308,6 +322,7 @@ t.test('parseRules: what is ignored is told as a warning with its place', async 
     { message: '"operator" does not belong to a namespace and is ignored', line: 4, column: 17 },
     { message: 'namespace inside a namespace block is ignored', line: 5, column: 2 },
   ]);
+  t.equal(parseRules('x {}\n'.repeat(150_000)).warnings.length, WARNINGS_MAX);
 });
 
 t.test('parseRules: nesting and size have bounds', async (t) => {
@@ -326,8 +341,22 @@ t.test('parseRules: nesting and size have bounds', async (t) => {
     'nested more than',
   );
   t.match(
+    refusalOf(() => parseRules('x = {'.repeat(200_000))),
+    'nested more than',
+  );
+  t.match(
+    refusalOf(() => parseRules('{"x":'.repeat(200_000))),
+    'nested more than',
+  );
+  t.match(
     refusalOf(() => parseRules(`{"x":${'['.repeat(500_000)}`)),
     'nested more than',
+  );
+  const largest = ' '.repeat(1024 * 1024);
+  t.same(parseRules(largest).flat, []);
+  t.match(
+    refusalOf(() => parseRules(`${largest} `)),
+    'longer than 1048576 bytes',
   );
   t.equal(
     refusalOf(() => parseRules('é'.repeat(600_000))),
