@@ -239,6 +239,7 @@ t.test('parseRules: refuses, in these words, and names the place', async (t) => 
     ['/* a', `${failed}At 1:1: comment not terminated`],
     ['/ a', `${failed}At 1:1: expected '/' for comment`],
     ['acl = <<E\nread\n', `${failed}At 1:7: heredoc not terminated`],
+    ['x = [1 2]', `${failed}At 1:8: error parsing list, expected comma or list end, got: NUMBER`],
     ['x = 0x', `${failed}At 1:5: illegal hexadecimal number`],
     ['x = 018', `${failed}At 1:5: illegal octal number`],
     ['x = 1e', `${failed}At 1:5: illegal exponent`],
