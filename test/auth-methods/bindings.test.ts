@@ -246,11 +246,13 @@ t.test('login: selectors cost so much together and no more', (t) => {
   const placed = login({ identity, method }, [anybody]);
   t.throws(() => computeLogin(placed), refusal, 'in namespace rules');
 
-  const short = login(
-    {},
-    Array.from({ length: 200 }, () => ({ ...anybody, selector })),
-  );
-  t.match(computeLogin(short).serviceIdentities, [{ serviceName: 'web' }], 'a short text');
+  const short = (count: number) =>
+    login(
+      {},
+      Array.from({ length: count }, () => ({ ...anybody, selector })),
+    );
+  t.match(computeLogin(short(200)).serviceIdentities, [{ serviceName: 'web' }], 'a short text');
+  t.throws(() => computeLogin(short(400)), refusal, 'compiling them counts, too');
 
   const equals = Array.from({ length: 200 }, (_, place) => `value.name == "${place}"`).join(' or ');
   const withRules = (count: number) =>

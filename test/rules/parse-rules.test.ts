@@ -76,6 +76,8 @@ t.test('parseRules: accepts', async (t) => {
       'key "a$\x7bb "\n" {}}c" { policy = "read" }',
       'key "a\\u0024{b \\"\\u000a\\" {}}c" { policy = "read" }',
     ],
+    ['key "a$\x7b\\\\}b" { policy = "read" }', 'key "a\\u0024{\\\\\\\\}b" { policy = "read" }'],
+    ['key "\\U0010FFFF" { policy = "read" }', 'key "\u{10ffff}" { policy = "read" }'],
     [
       'service "x" { policy = "write" intentions = "deny" }',
       'service "x" { policy = "write" intentions = "deny" }',
@@ -230,6 +232,10 @@ t.test('parseRules: refuses, in these words, and names the place', async (t) => 
     ['acl = "\\q"', `${failed}At 1:8: illegal char escape`],
     ['key "\\xff" { policy = "read" }', `${failed}At 1:5: literal is not valid UTF-8`],
     ['key "\\ud800" { policy = "read" }', `${failed}At 1:6: illegal char escape`],
+    ['key "\\udfff" { policy = "read" }', `${failed}At 1:6: illegal char escape`],
+    ['key "\\U00110000" { policy = "read" }', `${failed}At 1:6: illegal char escape`],
+    ['key "\\501" { policy = "read" }', `${failed}At 1:6: illegal char escape`],
+    ['key "$\x7b\\q}" { policy = "read" }', `${failed}At 1:8: illegal char escape`],
     ['key "\ud800" { policy = "read" }', `${failed}At 1:6: illegal char`],
     ['key "f" {', `${failed}At 1:11: object expected closing RBRACE got: EOF`],
     [
