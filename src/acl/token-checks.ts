@@ -44,7 +44,6 @@ export interface FreshToken {
 
 export interface NewTokenGiven extends FreshToken {
   readonly namespace: NamespaceName;
-  readonly localTokensEnabled: boolean;
   /** Whether any token, void ones included, has this as its accessor id or its secret. */
   idInUse(id: string): boolean;
   /** The draft's links as ids: roles first, then policies. Throws the refusal of an unknown link. */
@@ -55,7 +54,6 @@ export interface TokenUpdateGiven {
   /** The accessor id of the path. */
   readonly pathId: string;
   readonly nowMs: number;
-  readonly localTokensEnabled: boolean;
   resolveLinks(): ResolvedLinks;
 }
 
@@ -72,7 +70,6 @@ export function buildNewToken(draft: TokenDraft, given: NewTokenGiven): Unstampe
   const local = draft.local ?? false;
   const links = given.resolveLinks();
   const identities = identityLists(draft, local ? 'local token' : 'global token');
-  requireLocalTokens(local, given);
   return withHash({
     accessorId: accessorId as AccessorId,
     secretId: secretId as SecretId,
@@ -122,7 +119,6 @@ export function applyTokenUpdate(
   requireUnchanged(existing, draft, pathId);
   const links = given.resolveLinks();
   const identities = identityLists(draft, existing.local ? 'local token' : 'global token');
-  requireLocalTokens(existing.local, given);
   return withHash({
     accessorId: existing.accessorId,
     secretId: existing.secretId,
@@ -229,10 +225,6 @@ export function withHash(token: Omit<Unstamped<Token>, 'hash'>): Unstamped<Token
     expirationTime: token.expirationTime,
     hash: tokenHash(token),
   };
-}
-
-function requireLocalTokens(local: boolean, given: { readonly localTokensEnabled: boolean }): void {
-  if (local && !given.localTokensEnabled) throw invalid('Local tokens are disabled');
 }
 
 /** Whether a field of text was given: the empty text is every such field's default. */

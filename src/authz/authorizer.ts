@@ -2,7 +2,6 @@
 // say nothing, then the default policy. The same input gives the same answers in any order of its
 // sources; when nothing is known of a thing and the default policy denies, the answer is deny.
 
-import type { NamespaceName } from '../acl/ids.ts';
 import type { AccessQuery, Decision } from './access-query.ts';
 import { evaluate, type Verdict } from './evaluate.ts';
 import { type Explanation, explainVerdict } from './explanation.ts';
@@ -15,12 +14,9 @@ export interface AuthorizerInput {
   /** Likewise, the policies that the token's namespace gives to all its tokens. */
   readonly namespaceDefaults: readonly PolicySource[];
   readonly defaultPolicy: 'allow' | 'deny';
-  /** The namespace that the token lives in. */
-  readonly homeNamespace: NamespaceName;
 }
 
 export interface Authorizer {
-  readonly homeNamespace: NamespaceName;
   decide(query: AccessQuery): Decision;
   /** Decides by the same way, and says which rule of which policy did it. */
   explain(query: AccessQuery): Explanation;
@@ -37,12 +33,10 @@ interface Link {
 }
 
 class ChainAuthorizer implements Authorizer {
-  readonly homeNamespace: NamespaceName;
   readonly #links: readonly Link[];
   readonly #defaultPolicy: 'allow' | 'deny';
 
   constructor(input: AuthorizerInput) {
-    this.homeNamespace = input.homeNamespace;
     this.#defaultPolicy = input.defaultPolicy;
     this.#links = [
       { reason: 'rule', layer: new RuleLayer(input.sources) },

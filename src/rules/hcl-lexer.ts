@@ -119,7 +119,7 @@ export class HclLexer {
     return this.#token('STRING', text.slice(this.#offset, scan.endOffset), scan.value);
   }
 
-  /** Ends at the first line that holds the anchor alone; `<<-` takes off that line's indentation. */
+  /** Ends at the first line that holds the anchor alone. No value of a rule has a line end, so indentation stays. */
   #heredoc(): Token {
     const { text } = this.#source;
     HEREDOC_ANCHOR.lastIndex = this.#offset;
@@ -132,8 +132,7 @@ export class HclLexer {
       if (lineEnd < 0) throw this.#error(this.#offset, 'heredoc not terminated');
       const line = text.slice(lineStart, lineEnd);
       if (isHeredocEnd(line, { anchor, isIndented: dash === '-' })) {
-        const indentation = dash === '-' ? line.slice(0, line.indexOf(anchor)) : '';
-        const value = lines.map((each) => `${withoutPrefix(each, indentation)}\n`).join('');
+        const value = lines.map((each) => `${each}\n`).join('');
         return this.#token('HEREDOC', text.slice(this.#offset, lineEnd + 1), value);
       }
       lines.push(line);
@@ -164,8 +163,4 @@ function isHeredocEnd(
 ): boolean {
   if (heredoc.isIndented && line.length === heredoc.anchor.length) return false;
   return withoutTrailing(line.replace(/^[ \t\v\f\r]+/, ''), '\r') === heredoc.anchor;
-}
-
-function withoutPrefix(line: string, prefix: string): string {
-  return line.startsWith(prefix) ? line.slice(prefix.length) : line;
 }

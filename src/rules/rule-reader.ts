@@ -102,8 +102,7 @@ class GroupReader {
     if (this.#flat.has(resource)) {
       this.#warnings.add(position, `${resource} is given again; the last one counts`);
     }
-    this.#flat.delete(resource);
-    const level = text === '' ? undefined : levelOf(text, NO_LIST);
+    const level = levelOf(text, NO_LIST);
     if (text !== '' && level === undefined) {
       throw refusal(`Invalid ${resource} policy: ${quoted(text)}`, item.value.position);
     }
@@ -136,7 +135,7 @@ function readNamedRule(block: LabelledBlock, context: BlockContext<NamedKeyword>
     const place = found.policy.position ?? block.position;
     throw refusal(`Invalid ${text} policy: ${describeRule(resource, written)}`, place);
   }
-  const intentions = written.intentions === '' ? undefined : levelOf(written.intentions, NO_LIST);
+  const intentions = levelOf(written.intentions, NO_LIST);
   if (written.intentions !== '' && intentions === undefined) {
     const place = found.intentions.position ?? block.position;
     throw refusal(`Invalid ${text} intentions policy: ${describeRule(resource, written)}`, place);
@@ -163,7 +162,7 @@ function readNamespace(
       group.read(item, keyword);
     }
   }
-  const level = policy.text === '' ? undefined : levelOf(policy.text, NO_LIST);
+  const level = levelOf(policy.text, NO_LIST);
   if (policy.text !== '' && level === undefined) {
     throw refusal(
       `Invalid ${text} policy: ${quoted(policy.text)}`,

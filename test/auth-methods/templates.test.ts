@@ -50,6 +50,16 @@ t.test('template: fills in attributes in lower case', (t) => {
   t.end();
 });
 
+t.test('template: neither it nor what it becomes is longer than a name can be', (t) => {
+  t.equal(interpolate('x'.repeat(4096), new Map()).length, 4096);
+  t.throws(() => interpolate('x'.repeat(4097), new Map()), { code: 'login-refused' });
+  t.throws(() => checkTemplate('x'.repeat(4097), []), { code: 'invalid' });
+  const attributes = new Map([['a', 'x'.repeat(1024)]]);
+  t.equal(interpolate('${a}'.repeat(4), attributes).length, 4096);
+  t.throws(() => interpolate(`${'${a}'.repeat(4)}x`, attributes), { code: 'login-refused' });
+  t.end();
+});
+
 t.test('written rules: selectors and templates are tried against the names of the method', (t) => {
   const target = bindingTargetOf('m', NAMES);
   target.requireSelector('value.anything == x');

@@ -72,7 +72,6 @@ const inputs: fc.Arbitrary<AuthorizerInput> = fc.record({
   sources: sourcesOf('own-', 4),
   namespaceDefaults: sourcesOf('default-', 2),
   defaultPolicy: fc.constantFrom('allow', 'deny'),
-  homeNamespace: namespaces,
 });
 
 /** As above, with policies of many rules among those of few. */
@@ -80,7 +79,6 @@ const longInputs: fc.Arbitrary<AuthorizerInput> = fc.record({
   sources: sourcesOf('own-', 5, fc.oneof(source, longSource)),
   namespaceDefaults: sourcesOf('default-', 3, fc.oneof(source, longSource)),
   defaultPolicy: fc.constantFrom('allow', 'deny'),
-  homeNamespace: namespaces,
 });
 
 const QUESTIONS: readonly (readonly [resource: string, ...accesses: string[]])[] = [

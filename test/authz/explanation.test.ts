@@ -84,7 +84,6 @@ t.test('explain: a policy that says nothing new costs a look', async (t) => {
   });
   const authorizer = compileAuthorizer({
     ...{ sources, namespaceDefaults: [], defaultPolicy: 'deny' },
-    homeNamespace: DEFAULT_NAMESPACE,
   });
   authorizer.explain(ask('service:read z'));
   for (const [query, count, decided] of [

@@ -2,8 +2,11 @@
 // of namespaces, and the built-in ones.
 
 import t from 'tap';
+import type { NamespaceName } from '../../src/acl/ids.ts';
+import { RuleLayer } from '../../src/authz/rule-layer.ts';
 import { GLOBAL_MANAGEMENT_RULES, GLOBAL_READ_ONLY_RULES } from '../../src/rules/built-in-rules.ts';
 import { check } from './cases.ts';
+import { sourceOf } from './tokens.ts';
 
 t.test('authorizer: a policy governs its own namespace only', async (t) => {
   const all =
@@ -209,3 +212,21 @@ t.test('authorizer: the built-in policies reach everything everywhere', async (t
     { policies: [GLOBAL_READ_ONLY_RULES], allow: read, deny: write },
   ]);
 });
+
+t.test(
+  'namespaces that no rule tells apart share what is merged: anybody may name as many',
+  (t) => {
+    const inDefault =
+      'acl = "read" namespace_prefix "te" { acl = "read" } namespace "b" { acl = "read" }';
+    const layer = new RuleLayer([
+      sourceOf({ rules: inDefault }),
+      sourceOf({ rules: 'acl = "write"', namespace: 'team' }),
+    ]);
+    const scopeOf = (name: string) => layer.scope(name as NamespaceName);
+    t.equal(scopeOf('tea'), scopeOf('tel'), 'below one prefix');
+    t.equal(scopeOf('x'), scopeOf('y'), 'nowhere');
+    const apart = ['default', 'team', 'tea', 'b', 'x'].map(scopeOf);
+    t.equal(new Set(apart).size, apart.length);
+    t.end();
+  },
+);

@@ -38,6 +38,5 @@ export function authorizerOf(options: {
     sources: sources(options.policies),
     namespaceDefaults: sources(options.namespaceDefaults),
     defaultPolicy: options.defaultPolicy ?? 'deny',
-    homeNamespace: 'default' as NamespaceName,
   });
 }

@@ -87,7 +87,9 @@ t.test('changes: one at a time', async (test) => {
   });
   const blocked = await change(group, leader.id, changeOf(['remove', next!]));
   test.equal(blocked, 'change-in-flight');
-  test.match(await change(group, leader.id, LEAVE_JOINT), { membership: { votersOutgoing: [] } });
+  test.match(await change(group, leader.id, LEAVE_JOINT), {
+    membership: { votersOutgoing: { length: 0 } },
+  });
   await group.settle();
   test.same(group.violations, []);
 });
@@ -184,7 +186,7 @@ t.test(
         leader.id,
         changeOf(['add-voter', joiner.id], ['remove', gone!]),
       );
-      test.match(replaced, { membership: { votersOutgoing: [], autoLeave: false } });
+      test.match(replaced, { membership: { votersOutgoing: { length: 0 }, autoLeave: false } });
       // Whoever is left of the new group goes on, whatever it had heard before.
       group.crash(gone!);
       group.crash(leader.id);

@@ -108,7 +108,7 @@ t.test(
       AcceptLoss: true,
     });
     t.equal(status, 200, text);
-    t.match(json, { Datacenter: 'dc2', Epoch: 2, Promises: [], Position: /^1\.\d+$/ });
+    t.match(json, { Datacenter: 'dc2', Epoch: 2, Promises: { length: 0 }, Position: /^1\.\d+$/ });
     t.match(await primaryAt(dc2), { Datacenter: 'dc2', Epoch: 2, PromisedEpoch: 2, Closed: '' });
     const changed = { Name: 'shared', Description: 'by the new primary' };
     await clientOf(dc2).made('PUT', `/acl/policy/${String(shared.ID)}`, changed);

@@ -8,7 +8,12 @@ import { GLOBAL_MANAGEMENT_RULES, GLOBAL_READ_ONLY_RULES } from '../../src/rules
 import { checkForNamespace } from '../../src/rules/namespace-check.ts';
 import { parseRules } from '../../src/rules/parse-rules.ts';
 import { renderFlatRule, renderNamedRule, renderRules } from '../../src/rules/render-rules.ts';
-import { FLAT_RESOURCES, NAMED_RESOURCES, type RuleSet } from '../../src/rules/rule-set.ts';
+import {
+  FLAT_RESOURCES,
+  NAMED_RESOURCES,
+  type RuleSet,
+  WARNINGS_MAX,
+} from '../../src/rules/rule-set.ts';
 import { ruleSets } from './random-rule-sets.ts';
 
 /** The rules of a text, one in a line, without places. */
@@ -40,6 +45,8 @@ t.test('parseRules: accepts', async (t) => {
     ['  \n\t ', ''],
     ['# c', ''],
     ['// c\n/* d\n*/', ''],
+    ['/**/ acl = "read"', 'acl = "read"'],
+    ['/*/ acl = "write" /* */ mesh = "read"', 'mesh = "read"'],
     ['{}', ''],
     [' \n{ }\n', ''],
     ['acl = "read"', 'acl = "read"'],
@@ -69,6 +76,8 @@ t.test('parseRules: accepts', async (t) => {
       'key "a$\x7bb "\n" {}}c" { policy = "read" }',
       'key "a\\u0024{b \\"\\u000a\\" {}}c" { policy = "read" }',
     ],
+    ['key "a$\x7b\\\\}b" { policy = "read" }', 'key "a\\u0024{\\\\\\\\}b" { policy = "read" }'],
+    ['key "\\U0010FFFF" { policy = "read" }', 'key "\u{10ffff}" { policy = "read" }'],
     [
       'service "x" { policy = "write" intentions = "deny" }',
       'service "x" { policy = "write" intentions = "deny" }',
@@ -88,6 +97,12 @@ t.test('parseRules: accepts', async (t) => {
       '{"key":{"foo":[{"policy":"read"},{"policy":"deny"}]}}',
       `${FOO_READ}; key "foo" { policy = "deny" }`,
     ],
+    [
+      '{ "acl" : "read" ,\n "key" : { "foo" : [ { "policy" : "read" } , { "policy" : "deny" } ] } }\n',
+      `acl = "read"; ${FOO_READ}; key "foo" { policy = "deny" }`,
+    ],
+    ['{"key":{"a\\"b\\\\":{"policy":"read"}}}', 'key "a\\"b\\\\" { policy = "read" }'],
+    ['{"x":[true,false,null,-1.5e3,0,"y"],"acl":"read"}', 'acl = "read"'],
     ['{"key":{}}', ''],
     ['{"key":[]}', ''],
     ['{"acl":null}', ''],
@@ -202,6 +217,10 @@ t.test('parseRules: refuses, in these words, and names the place', async (t) => 
       'key "a" "b" "c" { policy = "read" }',
       `Invalid key policy: &acl.KeyRule{Prefix:"a", Policy:"", ${extension}} at 1:5`,
     ],
+    [
+      'key { a "b" { policy = "write" } }',
+      `Invalid key policy: &acl.KeyRule{Prefix:"a", Policy:"", ${extension}} at 1:7`,
+    ],
     ['key \'foo\' { policy = "read" }', `${failed}At 1:5: illegal char`],
     ['acl: "read"', `${failed}At 1:4: illegal char`],
     ['acl = "read";', `${failed}At 1:13: illegal char`],
@@ -213,6 +232,10 @@ t.test('parseRules: refuses, in these words, and names the place', async (t) => 
     ['acl = "\\q"', `${failed}At 1:8: illegal char escape`],
     ['key "\\xff" { policy = "read" }', `${failed}At 1:5: literal is not valid UTF-8`],
     ['key "\\ud800" { policy = "read" }', `${failed}At 1:6: illegal char escape`],
+    ['key "\\udfff" { policy = "read" }', `${failed}At 1:6: illegal char escape`],
+    ['key "\\U00110000" { policy = "read" }', `${failed}At 1:6: illegal char escape`],
+    ['key "\\501" { policy = "read" }', `${failed}At 1:6: illegal char escape`],
+    ['key "$\x7b\\q}" { policy = "read" }', `${failed}At 1:8: illegal char escape`],
     ['key "\ud800" { policy = "read" }', `${failed}At 1:6: illegal char`],
     ['key "f" {', `${failed}At 1:11: object expected closing RBRACE got: EOF`],
     [
@@ -222,6 +245,10 @@ t.test('parseRules: refuses, in these words, and names the place', async (t) => 
     ['/* a', `${failed}At 1:1: comment not terminated`],
     ['/ a', `${failed}At 1:1: expected '/' for comment`],
     ['acl = <<E\nread\n', `${failed}At 1:7: heredoc not terminated`],
+    ['x = [1 2]', `${failed}At 1:8: error parsing list, expected comma or list end, got: NUMBER`],
+    ['x = 0x', `${failed}At 1:5: illegal hexadecimal number`],
+    ['x = 018', `${failed}At 1:5: illegal octal number`],
+    ['x = 1e', `${failed}At 1:5: illegal exponent`],
     [
       'this is not valid',
       `${failed}At 1:19: key 'this is not valid' expected start of object ('{') or assignment ('=')`,
@@ -257,6 +284,12 @@ t.test('parseRules: refuses, in these words, and names the place', async (t) => 
     ['{\'acl\':"read"}', `${failed}At 1:2: expected a string got: "'"`],
     ['{"acl":"read"', `${failed}At 1:15: expected ',' or '}' got: EOF`],
     ['{"acl":"read"} x', `${failed}At 1:16: expected the end of the text got: "x"`],
+    ['{"acl":"read', `${failed}At 1:8: literal not terminated`],
+    ['{"acl":5}', 'Invalid acl policy: "5" at 1:8'],
+    ['{"acl":1.5}', `${failed}At 1:8: root.acl: unknown type for string *ast.LiteralType`],
+    ['{"acl":true}', `${failed}At 1:8: root.acl: unknown type for string *ast.LiteralType`],
+    ['{"acl":read}', `${failed}At 1:8: expected a value got: "r"`],
+    ['{"acl" "read"}', `${failed}At 1:8: expected ':' got: "\\""`],
     ['{"acl":"\\ud800"}', `${failed}At 1:8: illegal char or escape in literal`],
     ['{"acl":"a\nb"}', `${failed}At 1:8: illegal char or escape in literal`],
     ['{"acl":01}', `${failed}At 1:9: expected ',' or '}' got: "1"`],
@@ -308,6 +341,7 @@ t.test('parseRules: what is ignored is told as a warning with its place', async 
     { message: '"operator" does not belong to a namespace and is ignored', line: 4, column: 17 },
     { message: 'namespace inside a namespace block is ignored', line: 5, column: 2 },
   ]);
+  t.equal(parseRules('x {}\n'.repeat(150_000)).warnings.length, WARNINGS_MAX);
 });
 
 t.test('parseRules: nesting and size have bounds', async (t) => {
@@ -326,8 +360,22 @@ t.test('parseRules: nesting and size have bounds', async (t) => {
     'nested more than',
   );
   t.match(
+    refusalOf(() => parseRules('x = {'.repeat(200_000))),
+    'nested more than',
+  );
+  t.match(
+    refusalOf(() => parseRules('{"x":'.repeat(200_000))),
+    'nested more than',
+  );
+  t.match(
     refusalOf(() => parseRules(`{"x":${'['.repeat(500_000)}`)),
     'nested more than',
+  );
+  const largest = ' '.repeat(1024 * 1024);
+  t.same(parseRules(largest).flat, []);
+  t.match(
+    refusalOf(() => parseRules(`${largest} `)),
+    'longer than 1048576 bytes',
   );
   t.equal(
     refusalOf(() => parseRules('é'.repeat(600_000))),

@@ -88,7 +88,7 @@ t.test('void tokens: expired ones among many of the primary are come by in parts
   const end = await search({ isLocalOnly: true, after: undefined, limit: 1000 });
   kv.tokensRead = 0;
   const behind = await search({ isLocalOnly: true, after: end.last, limit: 1000 });
-  test.match(behind, { accessorIds: [], looked: 0, last: end.last, isEnd: true });
+  test.same(behind, { accessorIds: [], looked: 0, last: end.last, isEnd: true });
   test.equal(kv.tokensRead, 0, 'who has come by all of them comes by what is new');
 });
 

@@ -53,7 +53,6 @@ export async function createToken(
     freshSecretId,
     limits,
     namespace,
-    localTokensEnabled: true,
     idInUse: (id) => view.idInUse(id),
     resolveLinks: () => tokenLinksOf(view, draft, namespace),
   });
@@ -125,7 +124,6 @@ export async function updateToken(
   const token = applyTokenUpdate(existing, draft, {
     pathId: accessorId,
     nowMs: service.clock.wallMs(),
-    localTokensEnabled: true,
     resolveLinks: () => tokenLinksOf(view, draft, namespace.name),
   });
   const links = { after: token, before: existing ?? NO_LINKS };

@@ -146,7 +146,6 @@ export class RightsCache {
       sources: this.#sourcesOf(own),
       namespaceDefaults: this.#sourcesOf(defaults),
       defaultPolicy: this.#settings.defaultPolicy,
-      homeNamespace: owner.namespace,
     });
   }
 

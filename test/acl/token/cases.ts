@@ -41,7 +41,6 @@ export function givenForCreate(changes: Partial<NewTokenGiven> = {}): NewTokenGi
     freshSecretId: SECRET,
     namespace: DEFAULT_NAMESPACE,
     limits: TTL_LIMITS,
-    localTokensEnabled: true,
     idInUse: (id) => id === USED_ID,
     resolveLinks: () => ({ policies: [], roles: [] }),
     ...changes,
@@ -52,7 +51,6 @@ export function givenForUpdate(changes: Partial<TokenUpdateGiven> = {}): TokenUp
   return {
     pathId: ACCESSOR,
     nowMs: NOW,
-    localTokensEnabled: true,
     resolveLinks: () => ({ policies: [], roles: [] }),
     ...changes,
   };

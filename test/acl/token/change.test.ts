@@ -97,6 +97,18 @@ t.test('update: refusals and what is no change', async (t) => {
     ['local false', local, { local: false }, `invalid: Cannot toggle local mode of ${ACCESSOR}`],
     ['local same', local, { local: true }, 'accepted'],
     ['local true', plain, { local: true }, `invalid: Cannot toggle local mode of ${ACCESSOR}`],
+    [
+      'datacenters',
+      plain,
+      { serviceIdentities: [{ serviceName: 'web', datacenters: ['dc1'] }] },
+      'accepted',
+    ],
+    [
+      'datacenters of a local one',
+      local,
+      { local: true, serviceIdentities: [{ serviceName: 'web', datacenters: ['dc1'] }] },
+      'invalid: Service identity "web" cannot specify a list of datacenters on a local token',
+    ],
     ['method same', ofMethod, { authMethod: 'm' }, 'accepted'],
     ['method absent', ofMethod, { authMethod: '' }, 'accepted'],
     [

@@ -187,14 +187,6 @@ t.test('create: refusals', async (t) => {
       title,
     );
   }
-  t.equal(
-    refusalOf(() => create({ local: true }, { localTokensEnabled: false })),
-    'invalid: Local tokens are disabled',
-  );
-  t.equal(
-    refusalOf(() => create({}, { localTokensEnabled: false })),
-    'accepted',
-  );
 });
 
 t.test('create: the bounds of the life of a token are the given ones', async (t) => {
@@ -219,7 +211,6 @@ t.test('create: the first refusal in the prescribed order is the answer', async 
   // Each step removes the cause of the refusal before it.
   const asked: string[] = [];
   const given = {
-    localTokensEnabled: false,
     resolveLinks: () => {
       asked.push('links');
       return { policies: [], roles: [] };
@@ -234,8 +225,7 @@ t.test('create: the first refusal in the prescribed order is the answer', async 
     [{ authMethod: '', nodeIdentities: [{}] }, /missing the service name/],
     [{ serviceIdentities: [], templatedPolicies: [{}] }, /missing the node name/],
     [{ nodeIdentities: [], local: true }, /missing the template name/],
-    [{ templatedPolicies: [] }, /Local tokens are disabled/],
-    [{ local: false }, /^accepted$/],
+    [{ templatedPolicies: [] }, /^accepted$/],
   ];
   let draft: TokenDraft = {
     authMethod: 'm',
@@ -251,7 +241,7 @@ t.test('create: the first refusal in the prescribed order is the answer', async 
       expected,
     );
   }
-  t.equal(asked.length, 5, 'links are resolved after the checks of ids, expiry and auth method');
+  t.equal(asked.length, 4, 'links are resolved after the checks of ids, expiry and auth method');
 });
 
 const IDENTITY_REFUSALS: readonly (readonly [string, TokenDraft, string])[] = [

@@ -140,6 +140,10 @@ t.test('synthetic policies: made from identities, with ids that say their rules'
 });
 
 t.test('preview: the policy that a template would become, or why not', async (t) => {
+  t.same(
+    previewTemplate('builtin/service', { name: 'web' }, TEAM),
+    policyOfServiceIdentity({ serviceName: 'web', datacenters: [] }, TEAM),
+  );
   t.equal(
     previewTemplate('builtin/dns', {}, DEFAULT_NAMESPACE).rules,
     renderTemplate('builtin/dns', ''),

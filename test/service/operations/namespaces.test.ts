@@ -116,6 +116,11 @@ t.test('namespaces disabled: each way of naming one is refused', async (t) => {
     'malformed: Invalid header: "X-Service-Namespace" - Namespaces are not enabled',
   );
   t.equal(
+    await list({ namespaceParameter: '*' }),
+    'malformed: Invalid query parameter: "ns" - Namespaces are not enabled',
+    'all of them, too',
+  );
+  t.equal(
     await refusalOf(newToken(harness, { namespace: 'a' })),
     'malformed: Token decoding failed: json: unknown field "Namespace" - Namespaces are not enabled',
   );
