@@ -178,6 +178,8 @@ const SAVED: readonly {
   },
   // A copy of disks held a write that was under way, and others had another one in its place when it was put back.
   { seed: 2_006_298, subject: 'datacenters', cuts: WHOLE },
+  // A primary that had lost its disks, and followed nobody yet, promised that what it had acknowledged is passed over.
+  { seed: 2_010_147, subject: 'datacenters', cuts: WHOLE },
 ];
 
 const SNAPSHOT_SEED = 503;

@@ -327,12 +327,17 @@ export class Promotion {
     if (!ask.isTrial) await this.#yieldTo(ask);
     const passesOver = await this.#passedOverBy(ask);
     const state = this.#lead();
+    const hasNothing = this.#hasNothing(state);
+    if (ask.isTrial && hasNothing) {
+      const says = `${datacenter} has nothing of the global log, and promises nothing`;
+      throw new RpcRefusal(PROMOTION_REFUSAL.refused, says);
+    }
     if (ask.isTrial && passesOver !== undefined) {
       const says = `${datacenter} has lost what ${passesOver} has of its reigns, and promises nothing to whoever lacks that`;
       const wayOn = wayOnWithout(passesOver, datacenter, state);
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, `${says}: ${wayOn}`);
     }
-    const isRefused = passesOver !== undefined || heardEpoch() >= ask.epoch;
+    const isRefused = hasNothing || passesOver !== undefined || heardEpoch() >= ask.epoch;
     const { isGranted, cursor, maxEpoch } =
       ask.isTrial || isRefused
         ? { ...state, isGranted: ask.isTrial && port.mayPromise(ask) }
@@ -351,6 +356,11 @@ export class Promotion {
       this.#options.logger.warn(fields, 'a datacenter asked for a promise');
     }
     return encodePromise(answer);
+  }
+
+  /** Whoever is asked was listed, and had something: its disks are lost, and with them what it acknowledged. */
+  #hasNothing({ cursor }: Pick<PromotionState, 'cursor'>): boolean {
+    return this.#options.federationId() === '' || cursor.seq === 0;
   }
 
   /** Who has of the own reigns what is lost here, and the candidate has not; or may have. */

@@ -234,7 +234,10 @@ t.test('election: nor does anybody begin one that is heard of while it asks', as
 t.test('election: nor beside whoever answers that it was told of it', async (test) => {
   const world = new PromotionWorld(SEED, ['dc1', 'dc2', 'dc3', 'dc4', 'dc5']);
   const [two, four, five] = [world.named('dc2'), world.named('dc4'), world.named('dc5')];
-  world.named('dc1').isUp = false;
+  const one = world.named('dc1');
+  one.write('all have it');
+  for (const each of world.all) if (each !== one) each.follow(one, 1);
+  one.isUp = false;
   two.promiseFirst = () => {
     two.promiseFirst = () => undefined;
     five.toldEpoch = 7;
@@ -247,6 +250,32 @@ t.test('election: nor beside whoever answers that it was told of it', async (tes
   test.same([two.isPrimary, four.votedFor], [false, 'dc2']);
   five.isUp = false;
   test.equal((await world.time.result(two.promotion.elect())).epoch, 8, 'nor is that forgotten');
+  test.same(world.violations, []);
+});
+
+t.test('promise: not of whoever has lost its disks, and has nothing yet', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  for (const each of [two, three]) each.follow(one, 10);
+  one.write('dc3 and a majority have it');
+  three.follow(one, 11);
+  one.isUp = false;
+  const { entries } = three;
+  // It comes back while the only other one that has the entry cannot be heard.
+  three.entries = [];
+  for (const federationId of ['', 'fed']) {
+    three.federationId = federationId;
+    test.match(
+      await refusalOf(world, two.promotion.elect()),
+      /^refused: there is no majority: .*dc3 has nothing of the global log, and promises nothing/,
+    );
+    const payload = encodeAsk({ epoch: 2, candidate: 'dc2', cursor: two.cursor, isTrial: false });
+    const request = { method: PROMOTION_METHOD.promise, payload, deadlineMs: 100, hops: 0 };
+    const answer = decodePromise(await world.time.result(world.call(two, 'dc3', request)));
+    test.match(answer, { isGranted: false, maxEpoch: 1 }, 'nor where there was a trial before');
+  }
+  three.entries = entries;
+  const { epoch, cursor } = await world.time.result(two.promotion.elect());
+  test.same([epoch, cursor.seq], [2, 11], 'with what both have');
   test.same(world.violations, []);
 });
 

@@ -98,10 +98,11 @@ t.test('rest: who came meanwhile loses nothing where an operator takes the loss'
 });
 
 t.test('rest: who is not listed goes first where it gives nothing', async (test) => {
-  const { world, two, three } = cameMeanwhile();
+  const { world, one, two, three } = cameMeanwhile();
   // By its list the candidate has a majority with one that was removed meanwhile.
   const four = new Datacenter(world, 'dc4');
   world.all.push(four);
+  four.follow(one, 1);
   three.listed = ['dc1', 'dc3', 'dc4'];
   two.trimmedSeq = 11;
   test.match(
@@ -429,6 +430,7 @@ t.test('rest: nobody is passed over for having just been started', async (test) 
     const [one, two, three] = ['dc1', 'dc2', 'dc3'].map((name) => world.named(name));
     for (let number = 1; number <= 10; number += 1) one!.write(`${number}`);
     three!.follow(one!, 10);
+    for (const each of world.all) if (each !== three) each.follow(one!, 1);
     one!.isUp = false;
     two!.lost.add('dc3');
     await world.time.result(isForced ? two!.promotion.force(2) : two!.promotion.elect());
@@ -445,6 +447,7 @@ t.test(
       const [one, two, five] = ['dc1', 'dc2', 'dc5'].map((name) => world.named(name));
       for (let number = 1; number <= 10; number += 1) one!.write(`${number}`);
       five!.follow(one!, 10);
+      for (const each of world.all) if (each !== five) each.follow(one!, 1);
       five!.trimmedSeq = 9;
       one!.isUp = false;
       if (!isForced) {
