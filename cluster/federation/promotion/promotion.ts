@@ -235,9 +235,8 @@ export class Promotion {
 
   /** Who is said to have begun a later reign, where the own datacenter still takes itself for the primary. */
   outrunBy(): LaterClaim | undefined {
-    const claim = this.#laterReign.claimed();
-    if (claim === undefined) return undefined;
-    return this.#options.port.state()?.isPrimary === true ? claim : undefined;
+    const isPrimary = this.#options.port.state()?.isPrimary === true;
+    return isPrimary ? this.#laterReign.claimed() : undefined;
   }
 
   /** That a forced move has to name. On its leader. Throws PromotionRefusal. */

@@ -61,6 +61,8 @@ export class Datacenter implements PromotionPort {
   /** Whether others tell it that, when it asks all. */
   hearsByAsking = false;
   askedAllCount = 0;
+  /** Whom others take for the primary, where that is not the one of the latest reign. */
+  claim: PrimaryClaim | undefined;
   /** Of those it knows no address before it asks all. */
   readonly lost = new Set<string>();
   /** An epoch that was told of, by somebody whom nobody follows. */
@@ -101,6 +103,7 @@ export class Datacenter implements PromotionPort {
       unreadableBy: (datacenter) => this.unreadable.get(datacenter),
       addressesOf,
       claim: (): PrimaryClaim | undefined => {
+        if (this.claim !== undefined) return this.claim;
         if (!this.hasHeard) return undefined;
         const primary = world.latest;
         const { epoch } = primary.epochs.at(-1)!;

@@ -70,12 +70,15 @@ t.test("renewal: one that is tried again and again is in nobody's way", async (t
     () => one.promotion.handOver('dc2'),
     () => one.promotion.force(2),
   ];
-  for (const wish of wishes) {
-    const renewal = one.promotion.onNewerEpoch(2);
-    await world.time.run(1);
-    const says = await refusalOf(world, wish());
-    test.notMatch(says, /under way/);
-    await renewal;
+  // While it hears all, and while it asks who would promise.
+  for (const afterMs of [1, 22, 32]) {
+    for (const wish of wishes) {
+      const renewal = one.promotion.onNewerEpoch(2);
+      await world.time.run(afterMs);
+      const says = await refusalOf(world, wish());
+      test.notMatch(says, /under way/);
+      await renewal;
+    }
   }
 });
 
@@ -340,6 +343,16 @@ t.test('renewal: nor whom others have heard of, and this one has not', async (te
     const says = /no other has begun .*dc2 has begun epoch 2, and does not answer/;
     test.match(world.time.log.join('\n'), says);
   }
+});
+
+t.test('renewal: nor a reign of its own that it has lost itself', async (test) => {
+  const { world, one, three } = threeDatacenters();
+  Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
+  // What it said before its disks were put back, as others pass it on.
+  one.claim = { datacenter: 'dc1', epoch: 4, addresses: [] };
+  await world.time.result(one.promotion.onNewerEpoch(2));
+  test.same([one.state().epoch, one.maxEpoch], [1, 1]);
+  test.match(world.time.log.join('\n'), /this datacenter began epoch 4, and has lost it/);
 });
 
 t.test('renewal: hears all again where somebody tells a number that is new', async (test) => {
