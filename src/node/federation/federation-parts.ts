@@ -196,12 +196,11 @@ export class FederationParts {
     const { machine, plan } = this.#options;
     return new OtherReigns({
       ...{ datacenter: plan.datacenter, machine, isReigning: () => this.isReigning },
-      heard: () => ({
-        directory: this.gossip.directory,
-        view: this.view,
-        feed: this.feed,
-        promotion: this.promotion,
-      }),
+      hearing: this.hearing,
+      heard: () => {
+        const { feed, gossip, promotion, subscriber, view } = this;
+        return { directory: gossip.directory, feed, promotion, subscriber, view };
+      },
     });
   }
 
@@ -217,7 +216,7 @@ export class FederationParts {
       this.#begunRefusal() ??
       this.lease.refusal();
     const elsewhere = () => this.notPrimary();
-    const mayForceOut = (each: string) => this.#mayForceOut(each);
+    const mayForceOut = (each: string) => this.reigns.mayForceOut(each);
     return new GlobalGate({ view: machine, datacenter, refusal, elsewhere, mayForceOut });
   }
 
@@ -233,25 +232,6 @@ export class FederationParts {
     return begun === undefined
       ? undefined
       : new LeaderAway({ says: `Nothing was written: ${begun}` });
-  }
-
-  /**
-   * The entry that says so stands in the place of what this primary may have lost, or of a reign that has begun: that
-   * one is none of those who have it is no word about that, and behind a start nobody has told yet.
-   */
-  #mayForceOut(datacenter: string): boolean {
-    const having = [...this.reigns.ahead(), ...this.feed.beyond()].map((each) => each.datacenter);
-    if (having.length > 0) return having.includes(datacenter);
-    return this.hearing.refusal() === undefined;
-  }
-
-  /**
-   * Why a reign that this datacenter began by itself, or gave away, would pass over what others have; undefined where
-   * none would.
-   */
-  #passesOver(): string | undefined {
-    const known = this.reigns.rivalText() ?? this.reigns.lostHereText();
-    return known ?? this.hearing.awaits() ?? this.reigns.begunText();
   }
 
   #newBeginning(): GlobalLogBeginning {
@@ -459,10 +439,10 @@ export class FederationParts {
       federationId: () => this.#federationId,
       addressesOf: (datacenter) => this.view.addressesOf(datacenter),
       claim: () => this.gossip.directory.primary(),
-      heardEpoch: () => this.#heardEpoch(),
+      heardEpoch: () => this.reigns.heardEpoch(),
       isRivalled: (epoch) =>
         epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
-      passesOver: () => this.#passesOver(),
+      passesOver: () => this.reigns.passedOverText(),
       hearAll: () => this.gossip.hearAll(),
       ahead: () => this.reigns.ahead(),
       haveTold: () => this.hearing.over(),
@@ -477,16 +457,10 @@ export class FederationParts {
     });
   }
 
-  /** From gossip, from those that asked for the log, and from whom it is asked, before anything of that has come. */
-  #heardEpoch(): number {
-    const followed = this.subscriber.state().news?.epoch ?? 0;
-    return Math.max(this.gossip.directory.latestEpoch(), this.feed.begunEpoch, followed);
-  }
-
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
     await Promise.all([this.gossip.hearAll(), this.hearing.over()]);
-    const passedOver = this.reigns.outrunText() ?? this.#passesOver();
+    const passedOver = this.reigns.outrunText() ?? this.reigns.passedOverText();
     if (passedOver !== undefined) return passedOver;
     return leftBehindBy(successor, {
       own: plan.datacenter,

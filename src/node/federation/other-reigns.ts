@@ -4,6 +4,7 @@
 
 import type { Directory } from '../../../cluster/federation/directory/directory.ts';
 import type { FeedServer } from '../../../cluster/federation/feed/feed-server.ts';
+import type { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
 import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
 import type { Ahead } from '../../../cluster/federation/promotion/passed-over.ts';
 import type { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
@@ -11,6 +12,7 @@ import type { Position } from '../../state/commands/outcome.ts';
 import { currentEpoch, FIRST_EPOCH } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
 import type { FederationView } from './federation-view.ts';
+import type { FirstHearing } from './first-hearing.ts';
 import { type LostReign, lostReignText } from './lost-reign.ts';
 import { begunText, outrunText, rivalText } from './outrun-refusal.ts';
 
@@ -19,12 +21,17 @@ export interface OtherReignsOptions {
   readonly datacenter: string;
   readonly machine: Pick<StateMachine, 'position' | 'replication'>;
   readonly isReigning: () => boolean;
+  readonly hearing: Pick<FirstHearing, 'awaits' | 'refusal'>;
   /** What is heard of others, and the parts that hear it: they are made later than what asks here. */
   readonly heard: () => {
-    readonly directory: Pick<Directory, 'followersBehind' | 'forgottenReign' | 'rivalOf'>;
+    readonly directory: Pick<
+      Directory,
+      'followersBehind' | 'forgottenReign' | 'latestEpoch' | 'rivalOf'
+    >;
     readonly view: Pick<FederationView, 'isRemoved' | 'primary'>;
-    readonly feed: Pick<FeedServer, 'ahead' | 'beyond'>;
+    readonly feed: Pick<FeedServer, 'ahead' | 'begunEpoch' | 'beyond'>;
     readonly promotion: Pick<Promotion, 'outrunBy'>;
+    readonly subscriber: Pick<Subscriber, 'state'>;
   };
 }
 
@@ -33,6 +40,36 @@ export class OtherReigns {
 
   constructor(options: OtherReignsOptions) {
     this.#options = options;
+  }
+
+  /**
+   * The latest epoch that anybody has told of: by gossip, by asking for the log, or by giving it before anything of it
+   * has come; 0 while nobody has.
+   */
+  heardEpoch(): number {
+    const { directory, feed, subscriber } = this.#heard;
+    const followed = subscriber.state().news?.epoch ?? 0;
+    return Math.max(directory.latestEpoch(), feed.begunEpoch, followed);
+  }
+
+  /**
+   * What a reign that this datacenter began by itself, or gave away, would pass over, or may; undefined where it would
+   * nothing.
+   */
+  passedOverText(): string | undefined {
+    const known = this.rivalText() ?? this.lostHereText();
+    return known ?? this.#options.hearing.awaits() ?? this.begunText();
+  }
+
+  /**
+   * Whether an operator may remove that one by force though others have what would be passed over. The entry that says
+   * so stands in the place of what this primary may have lost, or of a reign that has begun: that one is none of those
+   * who have it is no word about that, and behind a start nobody has told yet.
+   */
+  mayForceOut(datacenter: string): boolean {
+    const having = [...this.ahead(), ...this.#heard.feed.beyond()].map((each) => each.datacenter);
+    if (having.length > 0) return having.includes(datacenter);
+    return this.#options.hearing.refusal() === undefined;
   }
 
   /** Why what this primary writes would be set apart; undefined where nobody is said to have begun a later reign. */
