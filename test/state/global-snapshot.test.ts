@@ -322,11 +322,13 @@ t.test(
     });
     await dc1.one({ type: 'epoch.promise', epoch: 3, candidate: 'dc1', at: dc1.machine.cursor()! });
     await dc1.one({ type: 'epoch.start', epoch: 3, promises: [], ...FORCED });
-    await dc1.one(change, { request: MARK });
+    await dc1.one(change, { request: MARK, timeMs: FIXTURE_TIME_MS + 1 });
     const { epochs } = dc1.machine.replication()!;
     test.equal(verdictOf(await dc2.one({ type: 'epoch.fence', epochs })), 'applied');
     test.equal(await take(dc1, dc2), 'applied');
     test.same(dc2.machine.request(MARK.key)?.outcome.position, dc1.machine.position());
+    const times = await dc2.machine.oldRequests(Number.MAX_SAFE_INTEGER, 10);
+    test.equal(times.length, 1, 'and is found by its own time alone');
     await swept(dc2);
     requireRowsFromNothing(unplaced(dc2.kv), dc2.machine);
   },
@@ -588,6 +590,8 @@ t.test(
       await follow(dc1, dc2);
       await dc2.one(localToken(60), { request: mark(3) });
       await dc2.one(deleted(60), { request: mark(4) });
+      const login = { key: 'state', value: Uint8Array.of(1), expiresMs: FIXTURE_TIME_MS };
+      await dc2.one({ type: 'pending-login.set', ...login });
       // As by a restore of the primary.
       await dc1.one({ type: 'request-id.forget', keys: [mark(2).key] });
       test.equal(await take(dc1, dc2), 'applied');
@@ -597,6 +601,8 @@ t.test(
       test.equal(times.length, remembered.length, 'and none is found by its time alone');
       const local = dc2.machine.request(mark(4).key);
       test.match(local?.outcome.answer, { existed: true, isLocal: isTold ? true : undefined });
+      test.same(dc2.machine.pendingLogin('state')?.value, login.value);
+      test.same(await dc2.machine.oldPendingLogins(FIXTURE_TIME_MS + 1, 10), ['state']);
     }
   },
 );
