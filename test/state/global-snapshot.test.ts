@@ -179,6 +179,35 @@ async function swept({ clock, kv }: MachineHarness): Promise<void> {
   );
 }
 
+t.test(
+  'snapshot: what it replaced is deleted whole, also where another comes soon',
+  async (test) => {
+    const dc1 = await primary();
+    const dc2 = await follower(dc1);
+    for (let each = 100; each < 300; each += 1) await dc2.one(localToken(each));
+    const takeNext = async (): Promise<void> => {
+      await dc1.one({ type: 'policy.set', presence: 'update', policy: aPolicy(1) });
+      test.equal(await take(dc1, dc2), 'applied');
+    };
+    // Rows of keyspaces, and of the first one, whose rows are under their own keys.
+    const isPlaced = (row: string): boolean => row.startsWith('65') || row < '5a';
+    const elsewhere = (current: number): number =>
+      dc2.kv
+        .dump()
+        .filter(
+          (row) => isPlaced(row) && !row.startsWith('01') && !row.startsWith(`650000000${current}`),
+        ).length;
+    await takeNext();
+    await takeNext();
+    test.ok(elsewhere(2) > 1_024, 'more than goes at once, of two');
+    await swept(dc2);
+    test.equal(elsewhere(2), 0);
+    await takeNext();
+    await swept(dc2);
+    test.equal(elsewhere(3), 0, 'and so is the next');
+  },
+);
+
 /** A store with the rows of its current keyspace under their own keys. */
 function unplaced(kv: MemoryKv): MemoryKv {
   const rows = kv.dump().map((row) => {
