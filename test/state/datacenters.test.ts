@@ -85,6 +85,17 @@ t.test('removing: nothing but an operator brings one back', async (test) => {
   test.equal(await say(dc1, again as Change), 'applied');
 });
 
+t.test('removing: so many are remembered, and no more', async (test) => {
+  const dc1 = await aPrimary();
+  const remove = (number: number): Promise<string> =>
+    dc1.tell({ type: 'datacenter.remove', name: `gone-${number}`, majoritySeq: 0, isForced: true });
+  for (let each = 1; each <= 64; each += 1) test.equal(await remove(each), 'ok');
+  test.match(await remove(65), /^invalid: 64 datacenters are removed already/);
+  test.equal(await remove(64), 'ok', 'one that is removed already');
+  await dc1.one({ type: 'datacenter.allow', name: 'gone-7' });
+  test.equal(await remove(65), 'ok');
+});
+
 t.test('removing: it is promised nothing, and its promise counts no more', async (test) => {
   const dc1 = await aPrimary();
   await dc1.one(remove('dc2', headOf(dc1)));

@@ -179,6 +179,35 @@ async function swept({ clock, kv }: MachineHarness): Promise<void> {
   );
 }
 
+t.test(
+  'snapshot: what it replaced is deleted whole, also where another comes soon',
+  async (test) => {
+    const dc1 = await primary();
+    const dc2 = await follower(dc1);
+    for (let each = 100; each < 300; each += 1) await dc2.one(localToken(each));
+    const takeNext = async (): Promise<void> => {
+      await dc1.one({ type: 'policy.set', presence: 'update', policy: aPolicy(1) });
+      test.equal(await take(dc1, dc2), 'applied');
+    };
+    // Rows of keyspaces, and of the first one, whose rows are under their own keys.
+    const isPlaced = (row: string): boolean => row.startsWith('65') || row < '5a';
+    const elsewhere = (current: number): number =>
+      dc2.kv
+        .dump()
+        .filter(
+          (row) => isPlaced(row) && !row.startsWith('01') && !row.startsWith(`650000000${current}`),
+        ).length;
+    await takeNext();
+    await takeNext();
+    test.ok(elsewhere(2) > 1_024, 'more than goes at once, of two');
+    await swept(dc2);
+    test.equal(elsewhere(2), 0);
+    await takeNext();
+    await swept(dc2);
+    test.equal(elsewhere(3), 0, 'and so is the next');
+  },
+);
+
 /** A store with the rows of its current keyspace under their own keys. */
 function unplaced(kv: MemoryKv): MemoryKv {
   const rows = kv.dump().map((row) => {
@@ -322,11 +351,13 @@ t.test(
     });
     await dc1.one({ type: 'epoch.promise', epoch: 3, candidate: 'dc1', at: dc1.machine.cursor()! });
     await dc1.one({ type: 'epoch.start', epoch: 3, promises: [], ...FORCED });
-    await dc1.one(change, { request: MARK });
+    await dc1.one(change, { request: MARK, timeMs: FIXTURE_TIME_MS + 1 });
     const { epochs } = dc1.machine.replication()!;
     test.equal(verdictOf(await dc2.one({ type: 'epoch.fence', epochs })), 'applied');
     test.equal(await take(dc1, dc2), 'applied');
     test.same(dc2.machine.request(MARK.key)?.outcome.position, dc1.machine.position());
+    const times = await dc2.machine.oldRequests(Number.MAX_SAFE_INTEGER, 10);
+    test.equal(times.length, 1, 'and is found by its own time alone');
     await swept(dc2);
     requireRowsFromNothing(unplaced(dc2.kv), dc2.machine);
   },
@@ -588,6 +619,8 @@ t.test(
       await follow(dc1, dc2);
       await dc2.one(localToken(60), { request: mark(3) });
       await dc2.one(deleted(60), { request: mark(4) });
+      const login = { key: 'state', value: Uint8Array.of(1), expiresMs: FIXTURE_TIME_MS };
+      await dc2.one({ type: 'pending-login.set', ...login });
       // As by a restore of the primary.
       await dc1.one({ type: 'request-id.forget', keys: [mark(2).key] });
       test.equal(await take(dc1, dc2), 'applied');
@@ -597,6 +630,8 @@ t.test(
       test.equal(times.length, remembered.length, 'and none is found by its time alone');
       const local = dc2.machine.request(mark(4).key);
       test.match(local?.outcome.answer, { existed: true, isLocal: isTold ? true : undefined });
+      test.same(dc2.machine.pendingLogin('state')?.value, login.value);
+      test.same(await dc2.machine.oldPendingLogins(FIXTURE_TIME_MS + 1, 10), ['state']);
     }
   },
 );

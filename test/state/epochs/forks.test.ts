@@ -101,6 +101,7 @@ t.test('divergent entries: a command discards so many, and the next one the rest
 
 t.test('what was trimmed before the fork was known is counted as gone', async (test) => {
   const world = await World.open();
+  await world.say('dc1', { type: 'level.raise', level: NEWEST_LEVEL });
   const fork = world.at('dc1').cursor.seq;
   for (let count = 0; count < 5; count += 1) await world.write('dc1');
   test.equal(await world.say('dc1', { type: 'global-log.trim', upTo: fork + 3 }), 'done');
