@@ -180,6 +180,8 @@ const SAVED: readonly {
   { seed: 2_006_298, subject: 'datacenters', cuts: WHOLE },
   // A primary that had lost its disks, and followed nobody yet, promised that what it had acknowledged is passed over.
   { seed: 2_010_147, subject: 'datacenters', cuts: WHOLE },
+  // The operator had the primary handed over while somebody was being forced behind a cut.
+  { seed: 2_010_535, subject: 'datacenters', cuts: WHOLE, siteCount: 5 },
 ];
 
 const SNAPSHOT_SEED = 503;

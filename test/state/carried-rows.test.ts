@@ -1,4 +1,4 @@
-// A datacenter that follows entry by entry, takes snapshots of the primary in and has tokens of its own all the while:
+// A datacenter that follows entry by entry, takes in snapshots of the primary, and has tokens of its own all the while:
 // whatever the order, what is void stays void and is found by whoever may delete it, and no row is left of what is
 // gone.
 

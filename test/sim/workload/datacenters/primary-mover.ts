@@ -116,6 +116,7 @@ export class PrimaryMover {
         const at = leader === undefined ? undefined : checks.replicationOf(leader);
         return at !== undefined && isPrimary(at);
       });
+    if (from !== undefined && this.#mayCollide(from)) return false;
     return this.#ask(from, 'handed over', (promotion) => promotion.handOver(to));
   }
 
@@ -141,9 +142,9 @@ export class PrimaryMover {
   }
 
   /**
-   * Somebody is being forced whom this one cannot hear of: of a majority that elects on the other side of a cut
-   * nobody who is forced can know, and both might begin one epoch. The operator lets one of the two end first, and
-   * elects nobody before this one, or anybody who would be asked, has heard of whoever was forced.
+   * Somebody is being forced whom this one cannot hear of: of what is begun on the other side of a cut nobody who is
+   * forced can know, and both might begin one epoch. The operator lets one of the two end first, and elects nobody, and
+   * has nothing handed over, before this one, or anybody who would be asked, has heard of whoever was forced.
    */
   #mayCollide(leader: SimHost): boolean {
     if (this.#forced === undefined) return false;
