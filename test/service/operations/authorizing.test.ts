@@ -74,11 +74,14 @@ t.test('authorize: an item that names a namespace is decided there', async (t) =
   const { secretId: secret } = await newToken(harness, { policies: [{ id: policy }] });
   const web = { resource: 'service', access: 'write', segment: 'web' };
   const items = [undefined, 'default', 'elsewhere'].map((namespace) => ({ ...web, namespace }));
-  const answers = await harness.run('authorize', { items, explain: false }, { secret });
-  t.same(
-    answers.map(({ allow }) => allow),
-    [true, true, false],
-  );
+  const ask = async (call: object) =>
+    (await harness.run('authorize', { items, explain: false }, { secret, ...call })).map(
+      ({ allow }) => allow,
+    );
+  t.same(await ask({}), [true, true, false]);
+  const named = [false, true, false];
+  t.same(await ask({ namespaceParameter: 'elsewhere' }), named, 'else where the request says');
+  t.same(await ask({ namespaceHeader: 'elsewhere' }), named);
 });
 
 t.test('authorize: while namespaces are off, a token is asked about where it lives', async (t) => {
