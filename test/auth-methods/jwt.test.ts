@@ -2,6 +2,7 @@
 
 import {
   base64url,
+  CompactSign,
   exportPKCS8,
   exportSPKI,
   generateKeyPair,
@@ -333,6 +334,20 @@ t.test('jwt: what every object has is no claim of a token', async (t) => {
   const method = staticMethod([RSA.pem], { ...more, ListClaimMappings: {} });
   const { selectable } = await validate(method, await sign(RSA));
   t.same([...selectable.strings.keys()], []);
+});
+
+t.test('jwt: what a key signed and is no object of claims refuses the login', async (t) => {
+  const signed = (payload: Uint8Array) =>
+    new CompactSign(payload).setProtectedHeader({ alg: RSA.alg }).sign(RSA.privateKey);
+  const claims = JSON.stringify({ ...CLAIMS, first_name: 'jeff?' });
+  const method = staticMethod([RSA.pem]);
+  const taken = await validate(method, await signed(Buffer.from(claims)));
+  t.equal(taken.selectable.strings.get('value.name'), 'jeff?');
+  // Which is no text: two names must not end up as one.
+  const broken = Buffer.from(claims.replace('?', '\xff'), 'latin1');
+  for (const payload of [broken, Buffer.from('jeff'), Buffer.from(`[${claims}]`), Buffer.of()]) {
+    await t.rejects(validate(method, await signed(payload)), { code: 'login-refused' });
+  }
 });
 
 t.test('jwt: a claim that has no faithful text refuses the login', async (t) => {
