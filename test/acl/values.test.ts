@@ -76,6 +76,7 @@ t.test('ids', async (t) => {
         [`--${'0'.repeat(34)}`, 'accepted', false],
         [`-${'0'.repeat(35)}`, refused, false],
         [`------${'0'.repeat(30)}`, refused, false],
+        [`${UUID}0`, refused, false],
         ['xyz', refused, false],
         ['', refused, false],
         [UUID.replace('b', 'g'), refused, false],

@@ -2,6 +2,7 @@
 
 import {
   base64url,
+  CompactSign,
   exportPKCS8,
   exportSPKI,
   generateKeyPair,
@@ -186,7 +187,7 @@ t.test('jwt: a key verifies only the algorithms of its family, or its one', (t) 
   t.end();
 });
 
-t.test('jwt: judges times with the leeways by the table', (t) => {
+t.test('jwt: judges times with the leeways by the table', async (t) => {
   const none = { expirationNs: 0, notBeforeNs: 0, clockSkewNs: 0 };
   const strict = { expirationNs: -1, notBeforeNs: -1, clockSkewNs: -1 };
   const table: readonly (readonly [
@@ -235,9 +236,16 @@ t.test('jwt: judges times with the leeways by the table', (t) => {
     const claims = Object.fromEntries(
       Object.entries(offsets).map(([claim, offset]) => [claim, NOW_S + Number(offset)]),
     );
-    const judge = () => checkTimes(claims, leeways, START_MS);
-    if (message === undefined) t.doesNotThrow(judge, name);
-    else t.throws(judge, { code: 'login-refused', message }, name);
+    const method = staticMethod([EC.pem], {
+      BoundIssuer: '',
+      BoundAudiences: [],
+      ExpirationLeeway: leeways.expirationNs,
+      NotBeforeLeeway: leeways.notBeforeNs,
+      ClockSkewLeeway: leeways.clockSkewNs,
+    });
+    const login = validate(method, await sign(EC, claims));
+    if (message === undefined) await t.resolves(login, name);
+    else await t.rejects(login, { code: 'login-refused', message }, name);
   }
   for (const claims of [
     { exp: '9999999999' },
@@ -251,7 +259,6 @@ t.test('jwt: judges times with the leeways by the table', (t) => {
       JSON.stringify(claims),
     );
   }
-  t.end();
 });
 
 t.test('jwt: judges audience and issuer by the table', async (t) => {
@@ -333,6 +340,20 @@ t.test('jwt: what every object has is no claim of a token', async (t) => {
   const method = staticMethod([RSA.pem], { ...more, ListClaimMappings: {} });
   const { selectable } = await validate(method, await sign(RSA));
   t.same([...selectable.strings.keys()], []);
+});
+
+t.test('jwt: what a key signed and is no object of claims refuses the login', async (t) => {
+  const signed = (payload: Uint8Array) =>
+    new CompactSign(payload).setProtectedHeader({ alg: RSA.alg }).sign(RSA.privateKey);
+  const claims = JSON.stringify({ ...CLAIMS, first_name: 'jeff?' });
+  const method = staticMethod([RSA.pem]);
+  const taken = await validate(method, await signed(Buffer.from(claims)));
+  t.equal(taken.selectable.strings.get('value.name'), 'jeff?');
+  // Which is no text: two names must not end up as one.
+  const broken = Buffer.from(claims.replace('?', '\xff'), 'latin1');
+  for (const payload of [broken, Buffer.from('jeff'), Buffer.from(`[${claims}]`), Buffer.of()]) {
+    await t.rejects(validate(method, await signed(payload)), { code: 'login-refused' });
+  }
 });
 
 t.test('jwt: a claim that has no faithful text refuses the login', async (t) => {

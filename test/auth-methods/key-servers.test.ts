@@ -315,17 +315,25 @@ t.test(
       authMethod('jwt', { JWKSURL: `https://${name}/`, BoundAudiences: ['conclave'] });
     const many = Array.from({ length: 3_000 }, (_, place) => [`name-${place}`, place]);
     const nested = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
+    const keys = (count: number) => ({ keys: Array.from({ length: count }, () => RSA.jwk) });
     const forms: readonly (readonly [unknown, string])[] = [
-      [{ keys: [], ...Object.fromEntries(many) }, 'more than 1000 different names of fields'],
-      [`{"keys":[],"more":${nested}}`, 'more than 64 levels'],
+      [
+        { keys: [], ...Object.fromEntries(many) },
+        'the answer has more than 1000 different names of fields',
+      ],
+      [`{"keys":[],"more":${nested}}`, 'the answer has more than 64 levels'],
+      [keys(257), 'the JSON Web Key Set is too large'],
+      [{ keys: 'none' }, 'the answer is not a JSON Web Key Set'],
     ];
     for (const [document, says] of forms) {
       answer = document;
       await t.rejects(types.jwt.checkConfig(method('keys.test')), {
         code: 'invalid',
-        message: `Invalid Auth Method: error checking JWKSURL: the answer has ${says}`,
+        message: `Invalid Auth Method: error checking JWKSURL: ${says}`,
       });
     }
+    answer = keys(256);
+    await types.jwt.checkConfig(method('keys.test'));
     const bearer = await sign(RSA, CLAIMS, { kid: 'rsa-1' });
     const long = { kty: 'RSA', e: 'AQAB', kid: 'long', n: 'A'.repeat(1_000_000) };
     answer = { keys: [RSA.jwk, long] };

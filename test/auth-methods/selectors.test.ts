@@ -73,6 +73,22 @@ t.test('selector: decides by the table', (t) => {
   t.end();
 });
 
+t.test('selector: a map is empty where it has no key, whatever else the identity has', (t) => {
+  const strings = new Map([['serviceaccount.name', 'web']]);
+  const lists = new Map([['value.groups', ['foo']]]);
+  for (const map of ['value', 'list']) {
+    const isEmpty = compileSelector(`${map} is empty`, FIELDS);
+    const isNotEmpty = compileSelector(`${map} is not empty`, FIELDS);
+    t.same(
+      [isEmpty.matches({ strings, lists }), isNotEmpty.matches({ strings, lists })],
+      [true, false],
+      map,
+    );
+    t.same([isEmpty.matches(JEFF), isNotEmpty.matches(JEFF)], [false, true], map);
+  }
+  t.end();
+});
+
 t.test('selector: says where and why it does not compile', (t) => {
   const table: readonly (readonly [string, string])[] = [
     ['nobody == x', '1:1: there is no attribute "nobody"'],

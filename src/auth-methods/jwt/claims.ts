@@ -131,7 +131,7 @@ function stringOf(claim: string, value: unknown): string {
   if (typeof value === 'boolean') return String(value);
   // Beyond this, two different numbers would become one text, and so two users one identity.
   if (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER) {
-    return String(Math.trunc(value) + 0);
+    return String(Math.trunc(value));
   }
   throw refused(`error converting claim ${JSON.stringify(claim)} to a string`);
 }

@@ -74,11 +74,36 @@ t.test('authorize: an item that names a namespace is decided there', async (t) =
   const { secretId: secret } = await newToken(harness, { policies: [{ id: policy }] });
   const web = { resource: 'service', access: 'write', segment: 'web' };
   const items = [undefined, 'default', 'elsewhere'].map((namespace) => ({ ...web, namespace }));
-  const answers = await harness.run('authorize', { items, explain: false }, { secret });
-  t.same(
-    answers.map(({ allow }) => allow),
-    [true, true, false],
-  );
+  const ask = async (call: object) =>
+    (await harness.run('authorize', { items, explain: false }, { secret, ...call })).map(
+      ({ allow }) => allow,
+    );
+  t.same(await ask({}), [true, true, false]);
+  const named = [false, true, false];
+  t.same(await ask({ namespaceParameter: 'elsewhere' }), named, 'else where the request says');
+  t.same(await ask({ namespaceHeader: 'elsewhere' }), named);
+});
+
+t.test('authorize: while namespaces are off, a token is asked about where it lives', async (t) => {
+  const harness = await createHarness();
+  await harness.run('namespace.create', { draft: { name: 'team' } });
+  const rules = 'key "k" { policy = "read" }';
+  const inDefault = await newPolicy(harness, 'p', rules);
+  const ofDefault = await newToken(harness, { policies: [{ id: inDefault }] });
+  const inTeam = await newPolicy(harness, 'p', rules, 'team');
+  const ofTeam = await newToken(harness, { namespace: 'team', policies: [{ id: inTeam }] });
+  Object.assign(harness.deps.settings, { namespacesEnabled: false });
+  const items = ['team', 'default', '*', 'Not/One', undefined].map((namespace) => {
+    return { resource: 'key', access: 'read', segment: 'k', namespace };
+  });
+  for (const { secretId: secret } of [ofDefault, ofTeam]) {
+    const call = { secret, namespaceParameter: 'elsewhere', namespaceHeader: 'elsewhere' };
+    const answers = await harness.run('authorize', { items, explain: false }, call);
+    t.same(
+      answers.map(({ allow }) => allow),
+      items.map(() => true),
+    );
+  }
 });
 
 t.test('authorize: who asks why is told in which namespace it was decided', async (t) => {

@@ -314,6 +314,38 @@ t.test(
   },
 );
 
+t.test('the cache: a token is void as soon as its auth method is known to be gone', async (t) => {
+  const harness = await createHarness();
+  await harness.run('auth-method.create', { draft: { name: 'm', type: 'jwt', config: {} } });
+  const rule = { authMethod: 'm', bindType: 'service', bindName: 'web' };
+  await harness.run('binding-rule.create', { draft: rule });
+  const login = { authMethod: 'm', bearerToken: '{}', meta: {}, namespace: undefined };
+  const { token } = (await harness.run('login', login, { secret: undefined })).value;
+  const { view, clock, metrics, settings } = harness.deps;
+  let isGone = false;
+  const losing = new Proxy(view, {
+    get: (state, name) => {
+      if (name === 'authMethod' && isGone) return () => undefined;
+      const value: unknown = Reflect.get(state, name, state);
+      return typeof value === 'function' ? value.bind(state) : value;
+    },
+  });
+  const resolver = new CallerResolver({ view: losing, clock, metrics, settings });
+  const isKnown = () => !resolver.isStranger(token.secretId);
+  t.same([isKnown(), isKnown(), isKnown()], [true, true, true]);
+  isGone = true;
+  // Nothing else changes with one that has no rules any more.
+  const change = { table: 'auth-methods', key: 'default m', watchKeys: [] } as const;
+  resolver.onApplied({ kind: 'changed', changes: [change] });
+  t.equal(isKnown(), false);
+  isGone = false;
+  resolver.onApplied({ kind: 'replaced' });
+  t.same([isKnown(), isKnown()], [true, true]);
+  isGone = true;
+  resolver.onApplied({ kind: 'replaced' });
+  t.equal(isKnown(), false, 'and where a whole state takes the place of another one');
+});
+
 t.test('the cache: nothing is left of a state when another one takes its place', async (t) => {
   // Two datacenters in which the same ids are drawn.
   const harnesses = [await createHarness(), await createHarness()] as const;
