@@ -3,7 +3,7 @@
 
 import type { NamespaceDraft } from './drafts.ts';
 import { invalid } from './error.ts';
-import { DEFAULT_NAMESPACE } from './ids.ts';
+import { DEFAULT_NAMESPACE, type NamespaceName } from './ids.ts';
 import { type ResolvedLinks, uniqueIds } from './links.ts';
 import { requireNamespaceName } from './names.ts';
 import type { Namespace } from './namespace.ts';
@@ -13,17 +13,16 @@ import type { Unstamped } from './stamped.ts';
 export interface NamespaceGiven {
   /** The name in the path, or undefined when the path has none. */
   readonly pathName: string | undefined;
-  /** The draft's default links as ids. Throws the refusal of an unknown link. */
-  resolveLinks(): ResolvedLinks;
+  /** The draft's default links as ids, for a namespace of that name. Throws the refusal of an unknown link. */
+  resolveLinks(name: NamespaceName): ResolvedLinks;
 }
 
 /** The namespace that a write leaves behind: a full replacement. Throws 'id-mismatch' or 'invalid'. */
 export function buildNamespace(draft: NamespaceDraft, given: NamespaceGiven): Unstamped<Namespace> {
-  const { pathName = '' } = given;
-  const wanted = pathName === '' ? (draft.name ?? '') : pathName;
+  const wanted = wantedName(draft, given.pathName);
   requireSameAddress('Namespace Name', { path: wanted, body: draft.name });
   const name = requireNamespaceName(wanted);
-  const links = given.resolveLinks();
+  const links = given.resolveLinks(name);
   return {
     name,
     description: draft.description ?? '',
@@ -31,6 +30,11 @@ export function buildNamespace(draft: NamespaceDraft, given: NamespaceGiven): Un
     roleDefaults: uniqueIds(links.roles),
     meta: draft.meta ?? {},
   };
+}
+
+/** The name that a request means, whatever it is: of its path, else of its body. */
+export function wantedName(draft: NamespaceDraft, pathName = ''): string {
+  return pathName === '' ? (draft.name ?? '') : pathName;
 }
 
 /** Refuses ('invalid') to delete the namespace that always exists. */

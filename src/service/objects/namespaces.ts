@@ -3,9 +3,12 @@
 
 import type { NamespaceDraft } from '../../acl/drafts.ts';
 import { AclError } from '../../acl/error.ts';
-import { requireNamespaceName } from '../../acl/names.ts';
 import type { Namespace } from '../../acl/namespace.ts';
-import { buildNamespace, requireDeletableNamespace } from '../../acl/namespace-checks.ts';
+import {
+  buildNamespace,
+  requireDeletableNamespace,
+  wantedName,
+} from '../../acl/namespace-checks.ts';
 import { objectMissing } from '../../acl/refusals.ts';
 import { watchKey } from '../../state/watch.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
@@ -50,12 +53,12 @@ async function writeNamespace(
   requireEnabled(service);
   const { draft, pathName, presence } = wanted;
   const caller = service.callers.resolve(request.call.secret);
-  requireNamespace(caller, 'write', pathName ?? draft.name ?? '');
+  requireNamespace(caller, 'write', wantedName(draft, pathName));
   const namespace = buildNamespace(draft, {
     pathName,
-    resolveLinks: () => {
+    resolveLinks: (name) => {
       const links = { policies: draft.policyDefaults, roles: draft.roleDefaults };
-      return tokenLinksOf(service.view, links, requireNamespaceName(pathName ?? draft.name ?? ''));
+      return tokenLinksOf(service.view, links, name);
     },
   });
   const existing = service.view.namespace(namespace.name);
