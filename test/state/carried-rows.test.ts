@@ -1,5 +1,6 @@
-// A datacenter that follows entry by entry, takes snapshots of the primary in and has tokens of its own all the while:
-// whatever the order, what is void stays void and is found by whoever may delete it, and of what is gone no row is left.
+// A datacenter that follows entry by entry, takes in snapshots of the primary, and has tokens of its own all the while:
+// whatever the order, what is void stays void and is found by whoever may delete it, and no row is left of what is
+// gone.
 
 import fc from 'fast-check';
 import t from 'tap';
