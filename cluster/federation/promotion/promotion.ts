@@ -357,7 +357,10 @@ export class Promotion {
     return encodePromise(answer);
   }
 
-  /** Whoever is asked was listed, and had something: its disks are lost, and with them what it acknowledged. */
+  /**
+   * Whoever is asked was listed. If it had something its disks are lost, and with them what it acknowledged; and where
+   * it has just joined it cannot tell that from this.
+   */
   #hasNothing({ cursor }: Pick<PromotionState, 'cursor'>): boolean {
     return this.#options.federationId() === '' || cursor.seq === 0;
   }
@@ -371,14 +374,16 @@ export class Promotion {
 
   /**
    * A primary that wrote on would have more each time that it is asked: so for a while it takes no writes, and what it
-   * has then is taken before it is asked again. Nor does it begin a reign of its own meanwhile. Resolves when nothing
-   * is being written any more.
+   * has then is taken before it is asked again. Nor does it begin a reign of its own meanwhile. Whoever will be
+   * promised nothing, whatever it takes, keeps no write waiting. Resolves when nothing is being written any more.
    */
   async #yieldTo(ask: PromiseAsk): Promise<void> {
-    const { datacenter, port } = this.#options;
+    const { datacenter, heardEpoch, port } = this.#options;
     const state = this.#lead();
     const isReign = state.isPrimary || isRenewing(datacenter, state);
-    if (!isReign || !port.mayPromise({ ...ask, cursor: state.cursor })) return;
+    const mayEverPromise =
+      heardEpoch() < ask.epoch && port.mayPromise({ ...ask, cursor: state.cursor });
+    if (!isReign || !mayEverPromise) return;
     this.#yield();
     await port.settled();
   }

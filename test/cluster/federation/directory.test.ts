@@ -264,6 +264,29 @@ t.test('directory: and so is what it said before it was removed', async (test) =
 });
 
 t.test(
+  'directory: who is let back is heard again with its next word, not with the last',
+  async (test) => {
+    const removed: string[] = [];
+    const directory = aDirectory(new FeedWorld(), { removed });
+    const last = { ...RECORD, primary: 'dc2', epoch: 9 };
+    directory.learn([last]);
+    for (const count of [1, 2, 3]) {
+      removed.push('dc2');
+      test.same([directory.records(), directory.recordsOfRemoved().length], [[], 1]);
+      removed.pop();
+      const next = { ...last, count: last.count + count };
+      test.equal(
+        directory.learn([{ ...next, count: next.count - 1 }]),
+        false,
+        'it said that before',
+      );
+      test.equal(directory.learn([next]), true);
+      test.equal(directory.primary()?.datacenter, 'dc2');
+    }
+  },
+);
+
+t.test(
   'directory: of one that was removed an earlier word takes no later one’s place, whoever passes it on',
   async (test) => {
     const removed = ['dc2'];

@@ -302,6 +302,24 @@ t.test('promise: not of what is heard while writes end, or while it is written',
   }
 });
 
+t.test('promise: no write waits for who asks for one of an epoch that has begun', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  for (const each of [two, three]) each.follow(one, 10);
+  const { time } = world;
+  // Of somebody who was removed: that stops no writes here, and the candidate was not told in its trial.
+  one.toldEpoch = 2;
+  const promiseOf = async (epoch: number) => {
+    const payload = encodeAsk({ epoch, candidate: 'dc2', cursor: two.cursor, isTrial: false });
+    const request = { method: PROMOTION_METHOD.promise, payload, deadlineMs: 100, hops: 0 };
+    return decodePromise(await time.result(world.call(two, 'dc1', request)));
+  };
+  test.match(await promiseOf(2), { isGranted: false, maxEpoch: 2 });
+  test.same([one.sealCount, one.maxEpoch], [0, 1]);
+  test.ok(one.write('it goes on'));
+  test.match(await promiseOf(3), { isGranted: false, maxEpoch: 2 }, 'it has more by now');
+  test.equal(one.sealCount, 1, 'which is taken before it is asked again');
+});
+
 t.test('promise: to nobody who lacks what is heard of while writes end', async (test) => {
   const { world, one, two, three } = threeDatacenters();
   for (const each of [two, three]) each.follow(one, 10);
