@@ -53,13 +53,13 @@ export const BAD_DAYS: readonly BadDay[] = [
     name: 'lines between datacenters are cut one way',
     marks: [],
     siteSizes: SMALL,
-    safetyMs: 28_000,
+    safetyMs: 32_000,
     faults: [
       at(4000, 5000, { kind: 'cut-wan', from: 1, to: 2 }),
       at(9000, 5000, { kind: 'cut-wan', from: 2, to: 1 }),
-      at(15_000, 6000, { kind: 'away', site: 1, direction: 'in' }),
+      at(15_000, 10_000, { kind: 'away', site: 1, direction: 'in' }),
       at(17_000, 100, { kind: 'elect', sites: [2] }),
-      at(22_000, 5000, { kind: 'away', site: 2, direction: 'out' }),
+      at(26_000, 5000, { kind: 'away', site: 2, direction: 'out' }),
     ],
   },
   {
@@ -326,14 +326,14 @@ export const BAD_DAYS: readonly BadDay[] = [
     siteSizes: SMALL,
     keyCount: 2,
     federation: { defaultAck: 'primary', settlesForks: true },
-    safetyMs: 36_000,
+    safetyMs: 44_000,
     faults: [
-      at(5000, 9000, { kind: 'away', site: 1, direction: 'both' }),
+      at(5000, 14_500, { kind: 'away', site: 1, direction: 'both' }),
       at(9000, 0, { kind: 'elect', sites: [2] }),
       // The first one is back, and has not what the second one wrote.
-      at(13_900, 9000, { kind: 'away', site: 2, direction: 'both' }),
-      at(18_000, 0, { kind: 'force', site: 3 }),
-      ...[24_000, 26_000, 28_000, 30_000].flatMap((atMs) =>
+      at(18_000, 12_000, { kind: 'away', site: 2, direction: 'both' }),
+      at(18_100, 0, { kind: 'force', site: 3 }),
+      ...[33_000, 35_000, 37_000, 39_000].flatMap((atMs) =>
         [1, 2].map((site) => at(atMs + 100 * site, 0, { kind: 'settle-fork', site })),
       ),
     ],

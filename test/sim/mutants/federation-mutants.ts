@@ -112,7 +112,8 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'no-fence',
     breaks: 'a primary goes on as if it had not promised a later epoch to another one',
-    foundBy: ['G6 fenced', 'G1 epoch owner', 'G2 prefix chain'],
+    // Where whoever is asked tells what it has heard, it is left with a primary that follows nobody.
+    foundBy: ['G6 fenced', 'G1 epoch owner', 'G2 prefix chain', 'liveness'],
     subject: 'datacenters',
     badDay: 'two datacenters are promoted at once',
     seed: 1,
