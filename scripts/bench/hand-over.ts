@@ -62,6 +62,7 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     addressesOf,
     claim: () => undefined,
     heardEpoch: () => 0,
+    isNamed: () => true,
     isRivalled: () => false,
     passesOver: () => undefined,
     hearAll: async () => undefined,

@@ -178,7 +178,7 @@ const SAVED: readonly {
   },
   // A copy of disks held a write that was under way, and others had another one in its place when it was put back.
   { seed: 2_006_298, subject: 'datacenters', cuts: WHOLE },
-  // A primary that had lost its disks, and followed nobody yet, promised that what it had acknowledged is passed over.
+  // A primary that had lost its disks, and followed nobody yet, promised, and what it had acknowledged was passed over.
   { seed: 2_010_147, subject: 'datacenters', cuts: WHOLE },
   // The operator had the primary handed over while somebody was being forced behind a cut.
   { seed: 2_010_535, subject: 'datacenters', cuts: WHOLE, siteCount: 5 },

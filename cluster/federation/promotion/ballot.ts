@@ -31,13 +31,20 @@ export interface BallotOf {
   readonly cursorFor: (datacenter: string) => GlobalCursor;
   /** What they were asked to promise. */
   readonly epoch: number;
+  /** Whether it has all that it ever acknowledged, so that its promise counts. */
+  readonly isWhole: (voter: Standing) => boolean;
 }
 
-export function countOf(ballot: Ballot, { voters, candidate, cursorFor, epoch }: BallotOf): Count {
+export function countOf(
+  ballot: Ballot,
+  { voters, candidate, cursorFor, epoch, isWhole }: BallotOf,
+): Count {
   const answers = [...ballot].flatMap(([datacenter, answer]) =>
     typeof answer === 'string' ? [] : [{ datacenter, ...answer }],
   );
-  const promised = answers.filter(({ isGranted }) => isGranted).map(({ datacenter }) => datacenter);
+  const promised = answers
+    .filter((answer) => answer.isGranted && isWhole(answer))
+    .map(({ datacenter }) => datacenter);
   const votes = voters.filter((voter) => voter === candidate || promised.includes(voter));
   return {
     promised,
@@ -57,7 +64,8 @@ export function ballotText(ballot: Ballot): string {
   const lines = [...ballot].map(([datacenter, answer]) => {
     if (typeof answer === 'string') return `${datacenter} does not answer (${answer})`;
     const { isGranted, cursor, maxEpoch } = answer;
-    const says = isGranted ? 'promises' : 'does not promise';
+    const promises = cursor.seq > 0 ? 'promises' : 'has nothing yet, and promises';
+    const says = isGranted ? promises : 'does not promise';
     return `${datacenter} ${says} (at ${positionText(cursor)}, knows of epoch ${maxEpoch})`;
   });
   return lines.length === 0 ? 'there is no other datacenter' : lines.join('; ');

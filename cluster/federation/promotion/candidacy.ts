@@ -75,6 +75,8 @@ export interface CandidacyOptions {
   readonly heardEpoch: () => number;
   /** Whether another one is said to have begun that epoch of this datacenter, too. */
   readonly isRivalled: (epoch: number) => boolean;
+  /** Whether the own log says which cluster has that name: then that one alone is asked. */
+  readonly isNamed: (datacenter: string) => boolean;
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
   /** Whether this datacenter, the primary, takes no writes because another one asks for its promise. */
@@ -405,11 +407,13 @@ export class Candidacy {
     { epoch, cursor }: Pick<PromiseAsk, 'epoch' | 'cursor'>,
     following: readonly string[] = [],
   ): Count {
-    const { datacenter: candidate } = this.#options;
+    const { datacenter: candidate, isNamed } = this.#options;
     const cursorFor = (each: string): GlobalCursor => {
       return following.includes(each) ? endOf(cursor) : cursor;
     };
-    const count = countOf(ballot, { voters, candidate, cursorFor, epoch });
+    // Who is listed had something. One that has nothing has just come, or has lost its disks and is another cluster.
+    const isWhole = (each: Standing): boolean => each.cursor.seq > 0 || isNamed(each.datacenter);
+    const count = countOf(ballot, { voters, candidate, cursorFor, epoch, isWhole });
     this.#knownElsewhere = Math.max(this.#knownElsewhere, count.maxEpoch);
     return count;
   }

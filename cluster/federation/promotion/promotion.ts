@@ -63,6 +63,8 @@ export interface PromotionOptions
   readonly passesOver: () => string | undefined;
   /** Asks all that are known who is primary and where all are: `claim` and `addressesOf` say it. Never rejects. */
   readonly hearAll: () => Promise<void>;
+  /** Whether the own log says which cluster has that name: then that one alone is asked. */
+  readonly isNamed: (datacenter: string) => boolean;
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
   /** The feed cannot go on: the primary has not what is here. */
@@ -326,17 +328,12 @@ export class Promotion {
     if (!ask.isTrial) await this.#yieldTo(ask);
     const passesOver = await this.#passedOverBy(ask);
     const state = this.#lead();
-    const hasNothing = this.#hasNothing(state);
-    if (ask.isTrial && hasNothing) {
-      const says = `${datacenter} has nothing of the global log, and promises nothing`;
-      throw new RpcRefusal(PROMOTION_REFUSAL.refused, says);
-    }
     if (ask.isTrial && passesOver !== undefined) {
       const says = `${datacenter} has lost what ${passesOver} has of its reigns, and promises nothing to whoever lacks that`;
       const wayOn = wayOnWithout(passesOver, datacenter, state);
       throw new RpcRefusal(PROMOTION_REFUSAL.refused, `${says}: ${wayOn}`);
     }
-    const isRefused = hasNothing || passesOver !== undefined || heardEpoch() >= ask.epoch;
+    const isRefused = passesOver !== undefined || heardEpoch() >= ask.epoch;
     const { isGranted, cursor, maxEpoch } =
       ask.isTrial || isRefused
         ? { ...state, isGranted: ask.isTrial && port.mayPromise(ask) }
@@ -355,14 +352,6 @@ export class Promotion {
       this.#options.logger.warn(fields, 'a datacenter asked for a promise');
     }
     return encodePromise(answer);
-  }
-
-  /**
-   * Whoever is asked was listed. If it had something its disks are lost, and with them what it acknowledged; and where
-   * it has just joined it cannot tell that from this.
-   */
-  #hasNothing({ cursor }: Pick<PromotionState, 'cursor'>): boolean {
-    return this.#options.federationId() === '' || cursor.seq === 0;
   }
 
   /** Who has of the own reigns what is lost here, and the candidate has not; or may have. */

@@ -446,6 +446,7 @@ export class FederationParts {
       hearAll: () => this.gossip.hearAll(),
       ahead: () => this.reigns.ahead(),
       haveTold: () => this.hearing.over(),
+      isNamed: (each) => this.view.clusterIdOf(each) !== undefined,
       datacenters: () => this.view.datacenters(),
       isDiverged: () => this.subscriber.state().kind === 'diverged',
       ackedSeqOf: (datacenter) => {

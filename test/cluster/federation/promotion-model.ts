@@ -63,6 +63,8 @@ export class Datacenter implements PromotionPort {
   askedAllCount = 0;
   /** Whom others take for the primary, where that is not the one of the latest reign. */
   claim: PrimaryClaim | undefined;
+  /** Whether its log says which clusters there are. */
+  namesClusters = true;
   /** Of those it knows no address before it asks all. */
   readonly lost = new Set<string>();
   /** An epoch that was told of, by somebody whom nobody follows. */
@@ -128,6 +130,7 @@ export class Datacenter implements PromotionPort {
       },
       ahead: () => this.ahead,
       haveTold: () => this.haveTold(),
+      isNamed: () => this.namesClusters,
       datacenters: () => world.all.map((each) => each.name),
       isDiverged: () => this.#isBeside(world.latest),
       ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),
