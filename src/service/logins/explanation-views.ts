@@ -1,7 +1,7 @@
 // Why a login is granted or refused, in the domain's words.
 
 import type { BindType } from '../../acl/binding-rule.ts';
-import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../../acl/identities.ts';
+import type { LoginGrant } from '../../auth-methods/login.ts';
 import type { NamedLink } from '../views.ts';
 
 export interface LoginExplanationView {
@@ -38,14 +38,10 @@ export interface ExplainedRuleView {
 }
 
 /** What the token would say. */
-export interface WouldBeToken {
-  readonly description: string;
+export interface WouldBeToken extends Omit<LoginGrant, 'namespace' | 'policies' | 'roles'> {
   readonly local: boolean;
   readonly policies: readonly NamedLink[];
   readonly roles: readonly NamedLink[];
-  readonly serviceIdentities: readonly ServiceIdentity[];
-  readonly nodeIdentities: readonly NodeIdentity[];
-  readonly templatedPolicies: readonly TemplatedPolicy[];
   /** Undefined: it would not expire. */
   readonly expirationTtl: string | undefined;
 }
