@@ -182,6 +182,8 @@ const SAVED: readonly {
   { seed: 2_010_147, subject: 'datacenters', cuts: WHOLE },
   // The operator had the primary handed over while somebody was being forced behind a cut.
   { seed: 2_010_535, subject: 'datacenters', cuts: WHOLE, siteCount: 5 },
+  // An operator's request found a disk damaged, and its server ended.
+  { seed: 2_012_051, subject: 'datacenters', cuts: WHOLE },
 ];
 
 const SNAPSHOT_SEED = 503;

@@ -16,6 +16,7 @@ import { type HttpAnswer, type LiveServer, MANAGEMENT_SECRET } from '../../subje
 import type { SimHost } from '../../world/sim-host.ts';
 import type { Stream } from '../../world/stream.ts';
 import type { World } from '../../world/world.ts';
+import { cameFrom } from '../came.ts';
 
 export interface DatacenterKeeperOptions {
   readonly world: World;
@@ -225,14 +226,15 @@ export class DatacenterKeeper {
     const reply = await group.ask(host, TIMEOUT_MS, (node) =>
       (node as LiveServer).http({ method, path, headers }),
     );
-    if (reply.kind !== 'answered') return false;
-    const { status, text } = reply.value;
+    const came = cameFrom(host, reply);
+    if (came === 'not-sent' || came === 'lost') return false;
+    const { status, text } = came;
     world.trace.note('decided', host.name, status, () => `${method} ${path}: ${status} ${text}`);
     const isExpected = SAID.includes(status) && (status !== 400 || IS_REFUSED.test(text));
     violations.require(isExpected, 'answers', () => {
       return `${method} ${path} at ${host.name} was answered ${status} ${text}`;
     });
-    const isDone = this.#isDone(how, reply.value);
+    const isDone = this.#isDone(how, came);
     if (isDone && how.kind === 'remove-site' && status === 200) this.#removedAgain.add(place);
     return isDone;
   }
