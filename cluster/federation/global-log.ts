@@ -24,6 +24,14 @@ export function isSameCursor(one: GlobalCursor, other: GlobalCursor): boolean {
   return isSamePlace && Buffer.compare(one.hash, other.hash) === 0;
 }
 
+/** Later reigns are further, whatever their entries are. */
+export function isFurther(
+  one: Pick<GlobalCursor, 'epoch' | 'seq'>,
+  other: Pick<GlobalCursor, 'epoch' | 'seq'>,
+): boolean {
+  return one.epoch === other.epoch ? one.seq > other.seq : one.epoch > other.epoch;
+}
+
 /** The position, as people see it. */
 export function positionText({ epoch, seq }: Pick<GlobalCursor, 'epoch' | 'seq'>): string {
   return `${epoch}.${seq}`;

@@ -8,15 +8,21 @@ import { FakeClock } from '../support/fake-clock.ts';
 function aServer(...others: readonly string[]) {
   const clock = new FakeClock(5_000);
   const heard = new Set<string>();
+  const asked: string[] = [];
+  const answers: (() => void)[] = [];
   const state = { headSeq: 7, hasCaughtUp: false };
   const hearing = new FirstHearing({
     ...{ clock, datacenter: 'dc1' },
     others: () => others,
     isHeard: (each) => heard.has(each),
+    ask: (each, limitMs) => {
+      asked.push(`${each} within ${limitMs} ms`);
+      return new Promise((resolve) => answers.push(resolve));
+    },
     headSeq: () => state.headSeq,
     hasCaughtUp: () => state.hasCaughtUp,
   });
-  return { clock, heard, hearing, state, refusal: () => hearing.refusal() };
+  return { asked, answers, clock, heard, hearing, state, refusal: () => hearing.refusal() };
 }
 
 t.test('first hearing: nothing is written before all that are listed were heard', (t) => {
@@ -72,4 +78,24 @@ t.test('first hearing: nothing else proves that the others were heard', (t) => {
   hearing.begin();
   t.equal(refusal(), undefined);
   t.end();
+});
+
+t.test('first hearing: all are asked at once, and again who has not answered', async (t) => {
+  const { asked, answers, clock, heard, hearing } = aServer('dc2', 'dc3');
+  hearing.begin();
+  t.strictSame(asked, ['dc2 within 2500 ms', 'dc3 within 2500 ms']);
+  clock.advance(250);
+  t.equal(asked.length, 2, 'not while the answer is on its way');
+  heard.add('dc2');
+  for (const answer of answers) answer();
+  await Promise.resolve();
+  clock.advance(250);
+  t.strictSame(asked.slice(2), ['dc3 within 2000 ms'], 'not who was heard');
+  hearing.begin();
+  t.strictSame(asked.slice(3), ['dc3 within 2500 ms'], 'in the next reign, too');
+  clock.advance(2_500);
+  answers.at(-1)?.();
+  await Promise.resolve();
+  clock.advance(250);
+  t.equal(asked.length, 4, 'nobody is asked for ever');
 });

@@ -182,6 +182,8 @@ const SAVED: readonly {
   { seed: 2_010_147, subject: 'datacenters', cuts: WHOLE },
   // The operator had the primary handed over while somebody was being forced behind a cut.
   { seed: 2_010_535, subject: 'datacenters', cuts: WHOLE, siteCount: 5 },
+  // The next leader of a primary that was put back waited for less long than others take to find the last one silent.
+  { seed: 2_011_526, subject: 'datacenters', cuts: { only: [0, 1, 3, 6, 8, 12], clientCount: 1 } },
   // An operator's request found a disk damaged, and its server ended.
   { seed: 2_012_051, subject: 'datacenters', cuts: WHOLE },
 ];

@@ -10,9 +10,10 @@ import type { Random } from '../../platform/random.ts';
 import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { RpcCaller, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { EntrySource } from '../entry-source.ts';
-import { type GlobalCursor, positionText } from '../global-log.ts';
+import { positionText } from '../global-log.ts';
 import { otherClusterText } from '../refuse-outsiders.ts';
 import { type AckLevel, type AckResult, AckWaiters, type AckWish } from './ack-waiters.ts';
+import { type AheadFollower, AheadFollowers, type ToldPlace } from './ahead-followers.ts';
 import {
   decodeAck,
   decodeHello,
@@ -73,20 +74,6 @@ export interface FeedServerOptions {
   readonly limits?: Partial<FeedLimits>;
 }
 
-export interface AheadFollower {
-  readonly datacenter: string;
-  readonly cursor: GlobalCursor;
-}
-
-/** The leader of a datacenter, and when it asked. */
-type Heard = Pick<Follower, 'term' | 'heardAtMs'>;
-
-interface Ahead extends Heard {
-  readonly cursor: GlobalCursor;
-  /** It has something of a later reign than this primary's. */
-  readonly isBeyond: boolean;
-}
-
 /** By the own wall clock. */
 export interface Refused {
   readonly says: string;
@@ -105,14 +92,7 @@ export class FeedServer {
   readonly #limits: FeedLimits;
   readonly #packer: FramePacker;
   readonly #followers = new Map<string, Follower>();
-  /**
-   * Those that have more of this reign than this primary, or something of a later one, as their latest leader said: as
-   * long as the reign is the last one that this datacenter knows of, also behind a promise that has ended it.
-   */
-  readonly #ahead = new Map<string, Ahead>();
-  /** The epoch of that reign. */
-  #aheadIn: number | undefined;
-  #begunEpoch = 0;
+  readonly #ahead: AheadFollowers;
   /** Datacenters that use too low a level to follow, as they asked last. */
   readonly #behind = new Map<string, Refused>();
   readonly #waiters: AckWaiters;
@@ -128,6 +108,12 @@ export class FeedServer {
     const { clock, random, source } = options;
     this.#limits = { ...DEFAULT_FEED_LIMITS, ...options.limits };
     this.#packer = new FramePacker(source, this.#limits.packedMax);
+    this.#ahead = new AheadFollowers({
+      clock,
+      headSeq: () => source.head.seq,
+      silentMs: this.#limits.silentMs,
+      countMax: this.#limits.followersMax,
+    });
     this.#waiters = new AckWaiters({
       clock,
       waitersMax: this.#limits.waitersMax,
@@ -145,8 +131,7 @@ export class FeedServer {
     const epoch = standing.kind === 'primary' ? standing.epoch : undefined;
     if (epoch !== this.#epoch) this.#endReign(epoch);
     const last = standing.kind === 'primary' ? standing.epoch : standing.ended?.epoch;
-    if (last !== this.#aheadIn) this.#ahead.clear();
-    this.#aheadIn = last;
+    this.#ahead.begin(last);
     this.#count();
   }
 
@@ -177,17 +162,27 @@ export class FeedServer {
    * datacenter ended it; who has most first.
    */
   ahead(): readonly AheadFollower[] {
-    return this.#having(false);
+    return this.#ahead.having({ isBeyond: false });
   }
 
   /** The same of those that have something of a later reign, whosever that is. */
   beyond(): readonly AheadFollower[] {
-    return this.#having(true);
+    return this.#ahead.having({ isBeyond: true });
   }
 
   /** The latest epoch of which such a one ever had something, so that no other reign takes its number; 0: of none. */
   get begunEpoch(): number {
-    return this.#begunEpoch;
+    return this.#ahead.begunEpoch;
+  }
+
+  /** It was asked how far it is, in this reign: what it says when it asks for the log itself counts for more. */
+  told(datacenter: string, places: readonly ToldPlace[]): void {
+    if (!this.#followers.has(datacenter)) this.#ahead.noteTold(datacenter, places);
+  }
+
+  /** Whether it is known, of this reign, how far that datacenter is. */
+  hasHeardOrAsked(datacenter: string): boolean {
+    return this.#followers.has(datacenter) || this.#ahead.hasTold(datacenter);
   }
 
   /** It has asked for something else than the feed: a follower that takes a snapshot does. */
@@ -200,7 +195,7 @@ export class FeedServer {
     const follower = this.#followers.get(datacenter);
     follower?.session?.end(`an operator has made the primary forget ${datacenter}`);
     this.#followers.delete(datacenter);
-    this.#ahead.delete(datacenter);
+    this.#ahead.forget(datacenter);
     this.#count();
   }
 
@@ -364,37 +359,11 @@ export class FeedServer {
     throw new RpcRefusal(FEED_REFUSAL.tooOld, says);
   }
 
-  #having(isBeyond: boolean): readonly AheadFollower[] {
-    return [...this.#ahead]
-      .filter(([, each]) => each.isBeyond === isBeyond)
-      .map(([datacenter, { cursor }]) => ({ datacenter, cursor }))
-      .sort(({ cursor: one }, { cursor: other }) => other.epoch - one.epoch || other.seq - one.seq);
-  }
-
-  /**
-   * Whether it has what this primary has lost, or never had: whoever fences it follows it no more, and may have that
-   * still. What it said before counts no more, unless a later leader of it said that. Who is of no federation yet has
-   * objects of its own.
-   */
+  /** Who is of no federation yet has objects of its own. */
   #noteAhead({ datacenter }: RpcCaller, hello: FeedHello, epoch: number): void {
-    const { cursor, term } = hello;
-    const known = this.#ahead.get(datacenter);
-    if (known !== undefined && this.#hasLaterLeader(known, term)) return;
-    this.#ahead.delete(datacenter);
-    if (cursor === undefined || hello.federationId === '') return;
-    const { clock, source } = this.#options;
-    const isBeyond = cursor.epoch > epoch;
-    if (isBeyond) this.#begunEpoch = Math.max(this.#begunEpoch, cursor.epoch);
-    const isFurther = isBeyond || (cursor.epoch === epoch && cursor.seq > source.head.seq);
-    if (isFurther && this.#ahead.size < this.#limits.followersMax) {
-      this.#ahead.set(datacenter, { cursor, term, heardAtMs: clock.monotonicMs(), isBeyond });
-    }
-  }
-
-  /** Where data folders were put back to an earlier day, nobody of a later term is there any more. */
-  #hasLaterLeader(known: Heard, term: number): boolean {
-    const silentMs = this.#options.clock.monotonicMs() - known.heardAtMs;
-    return term < known.term && silentMs <= this.#limits.silentMs;
+    const { cursor, federationId, term } = hello;
+    this.#ahead.begin(epoch);
+    this.#ahead.note(datacenter, term, federationId === '' ? undefined : cursor);
   }
 
   #yieldTo(epoch: number, { datacenter }: RpcCaller): HelloAnswer {
@@ -422,7 +391,7 @@ export class FeedServer {
       const says = otherClusterText({ datacenter, clusterId, known: known.clusterId });
       throw new RpcRefusal(FEED_REFUSAL.stranger, says);
     }
-    if (this.#hasLaterLeader(known, term)) {
+    if (this.#ahead.hasLaterLeader(known, term)) {
       const says = `${datacenter} has a later leader, of term ${known.term}`;
       throw new RpcRefusal(FEED_REFUSAL.superseded, says);
     }

@@ -1,6 +1,6 @@
 // What the datacenters said to a candidate, counted. Pure.
 
-import { type GlobalCursor, positionText } from '../global-log.ts';
+import { type GlobalCursor, isFurther, positionText } from '../global-log.ts';
 import type { PromiseAnswer } from './promotion-frames.ts';
 
 /** By datacenter; text: why there is no answer. */
@@ -73,14 +73,6 @@ export function ballotText(ballot: Ballot): string {
 
 function mostFirst({ cursor: one }: Standing, { cursor: other }: Standing): number {
   return Number(isFurther(other, one)) - Number(isFurther(one, other));
-}
-
-/** Later reigns are further, whatever their entries are. */
-export function isFurther(
-  one: Pick<GlobalCursor, 'epoch' | 'seq'>,
-  other: Pick<GlobalCursor, 'epoch' | 'seq'>,
-): boolean {
-  return one.epoch === other.epoch ? one.seq > other.seq : one.epoch > other.epoch;
 }
 
 /** Behind all entries of its reign that there will ever be. */

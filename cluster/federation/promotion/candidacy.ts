@@ -4,16 +4,8 @@
 import { messageOf } from '../../base/message-of.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { RpcError } from '../../transport/calls/rpc-error.ts';
-import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
-import {
-  type Ballot,
-  ballotText,
-  type Count,
-  countOf,
-  endOf,
-  isFurther,
-  type Standing,
-} from './ballot.ts';
+import { type GlobalCursor, isFurther, isSameCursor, positionText } from '../global-log.ts';
+import { type Ballot, ballotText, type Count, countOf, endOf, type Standing } from './ballot.ts';
 import {
   decodePromise,
   encodeAsk,

@@ -1,16 +1,11 @@
 // Who has, of the reigns that this datacenter began, what is lost here: whoever lacks that is neither promised nor
 // begins anything. A primary whose data folders were put back to an earlier day knows of it by what others tell alone.
 
-import type { GlobalCursor } from '../global-log.ts';
+import { type GlobalCursor, isFurther } from '../global-log.ts';
 import type { AskLeaderOptions } from './ask-leader.ts';
-import { endOf, isFurther } from './ballot.ts';
-import {
-  decodePromise,
-  encodeAsk,
-  LAST_EPOCH,
-  PROMOTION_METHOD,
-  type PromiseAsk,
-} from './promotion-frames.ts';
+import { askPlaces } from './ask-places.ts';
+import { endOf } from './ballot.ts';
+import type { PromiseAsk } from './promotion-frames.ts';
 
 export interface Ahead {
   readonly datacenter: string;
@@ -54,22 +49,15 @@ export async function passedOverBy(
   return others().find((each) => isFurther(upToOf(each), cursor))?.datacenter;
 }
 
-/**
- * How far that one is in an epoch of which others tell; undefined where it does not say so. All its servers are asked
- * at once: one after the other, those that are away would take longer than anybody waits for the answer.
- */
+/** How far that one is in an epoch of which others tell; undefined where it does not say so. */
 async function placeOf(
-  { addressesOf, call, datacenter: candidate }: PassedOverOptions,
+  options: PassedOverOptions,
   datacenter: string,
   { own: cursor, deadlineMs }: PassedOverAsk,
 ): Promise<Ahead['upTo'] | undefined> {
-  const payload = encodeAsk({ epoch: LAST_EPOCH, candidate, cursor, isTrial: true });
-  const question = { datacenter, method: PROMOTION_METHOD.promise, payload, deadlineMs, hops: 0 };
-  const answers = await Promise.allSettled(
-    addressesOf(datacenter).map(async (to) => decodePromise(await call(to, question))),
-  );
-  const [first, ...others] = answers.flatMap((answer) =>
-    answer.status === 'fulfilled' ? [answer.value.cursor] : [],
-  );
+  const candidate = options.datacenter;
+  const question = { datacenter, candidate, cursor, deadlineMs };
+  const told = await askPlaces(options, question);
+  const [first, ...others] = told.map((each) => each.cursor);
   return first && others.reduce((most, each) => (isFurther(each, most) ? each : most), first);
 }

@@ -8,8 +8,14 @@ import type { RpcRequest } from '../../transport/transport.ts';
 import type { EntrySource } from '../entry-source.ts';
 import { decodeEntryRun, encodeEntryRun } from '../feed/feed-frames.ts';
 import { FRAME_BYTES, FRAME_ENTRIES_MAX } from '../feed/feed-limits.ts';
-import { type GlobalCursor, type GlobalEntry, isSameCursor, positionText } from '../global-log.ts';
-import { isFurther, type Standing } from './ballot.ts';
+import {
+  type GlobalCursor,
+  type GlobalEntry,
+  isFurther,
+  isSameCursor,
+  positionText,
+} from '../global-log.ts';
+import type { Standing } from './ballot.ts';
 import { decodeRest, encodeRest, PROMOTION_METHOD, PROMOTION_REFUSAL } from './promotion-frames.ts';
 import type { PromotionPort, PromotionState } from './promotion-port.ts';
 

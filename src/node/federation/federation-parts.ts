@@ -9,6 +9,7 @@ import type { EntrySource } from '../../../cluster/federation/entry-source.ts';
 import type { GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
+import { askPlaces } from '../../../cluster/federation/promotion/ask-places.ts';
 import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
@@ -186,10 +187,23 @@ export class FederationParts {
           name === datacenter || isRemoved === true ? [] : [name],
         );
       },
-      isHeard: (each) => this.feed.heardAtMs(each) !== undefined,
+      isHeard: (each) => this.feed.hasHeardOrAsked(each),
+      ask: (each, limitMs) => this.#askPlace(each, limitMs),
       headSeq: () => machine.position().seq,
       hasCaughtUp,
     });
+  }
+
+  async #askPlace(datacenter: string, deadlineMs: number): Promise<void> {
+    const { machine, plan } = this.#options;
+    const cursor = machine.replication()?.cursor;
+    if (cursor === undefined) return;
+    const asking = {
+      addressesOf: (each: string) => this.view.addressesOf(each),
+      call: this.calls.call,
+    };
+    const question = { datacenter, candidate: plan.datacenter, cursor, deadlineMs };
+    this.feed.told(datacenter, await askPlaces(asking, question));
   }
 
   #newReigns(): OtherReigns {

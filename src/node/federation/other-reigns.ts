@@ -5,7 +5,7 @@
 import type { Directory } from '../../../cluster/federation/directory/directory.ts';
 import type { FeedServer } from '../../../cluster/federation/feed/feed-server.ts';
 import type { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
-import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
+import { isFurther } from '../../../cluster/federation/global-log.ts';
 import type { Ahead } from '../../../cluster/federation/promotion/passed-over.ts';
 import type { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import type { Position } from '../../state/commands/outcome.ts';

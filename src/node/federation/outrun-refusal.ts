@@ -2,7 +2,7 @@
 // outrun primary, or one of the two, wrote now would have to be set apart. Which of the two goes on, a person says.
 
 import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
-import type { AheadFollower } from '../../../cluster/federation/feed/feed-server.ts';
+import type { AheadFollower } from '../../../cluster/federation/feed/ahead-followers.ts';
 import { positionText } from '../../../cluster/federation/global-log.ts';
 import type { LaterClaim } from '../../../cluster/federation/promotion/later-reign.ts';
 import { AclError } from '../../acl/error.ts';

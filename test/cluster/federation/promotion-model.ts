@@ -6,10 +6,10 @@ import { majoritySeqOf } from '../../../cluster/federation/feed/majority.ts';
 import {
   type GlobalCursor,
   type GlobalEntry,
+  isFurther,
   isSameCursor,
   LOG_START,
 } from '../../../cluster/federation/global-log.ts';
-import { isFurther } from '../../../cluster/federation/promotion/ballot.ts';
 import type { Ahead } from '../../../cluster/federation/promotion/passed-over.ts';
 import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import type {
