@@ -133,7 +133,8 @@ t.test('deploy: the container file takes what is there and starts what it built'
   for (const name of copied) t.ok(existsSync(join(ROOT, name)), name);
   for (const [, name] of text.matchAll(/(CONCLAVE_\w+)=/g)) t.ok(VARIABLES.has(name!), name!);
   for (const [, name] of text.matchAll(/(CONCLAVE_[A-Z_]+)/g)) t.ok(VARIABLES.has(name!), name!);
-  t.match(text, /ENTRYPOINT \["node", .*"dist\/src\/main\.js", "agent"\]/);
+  t.match(text, /ln --symbolic \/conclave\/dist\/src\/main\.js \/usr\/local\/bin\/conclave /);
+  t.match(text, /ENTRYPOINT \["node", .*"\/usr\/local\/bin\/conclave", "agent"\]/);
 });
 
 t.test(

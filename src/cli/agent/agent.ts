@@ -2,11 +2,10 @@
 // environment; what a person needs to know is printed on standard output, log lines go to standard
 // error as JSON.
 
-import { extname, resolve } from 'node:path';
+import { extname } from 'node:path';
 import { Command, Option } from 'commander';
 import { messageOf } from '../../../cluster/base/message-of.ts';
 import type { RunningNode } from '../../node/node.ts';
-import { textOfAddress } from '../../node/settings/net-address.ts';
 import {
   isManagementGuessable,
   readSettings,
@@ -32,6 +31,7 @@ import { STOP_MAX_MS, stoppedInTime } from '../../platform-node/process/stopped-
 import { CommandFailed } from '../failed.ts';
 import { COMMAND_VARIABLES } from '../flags/variables.ts';
 import { UsageError } from '../usage-error.ts';
+import { banner, openedText } from './banner.ts';
 import { parseJsonSettings } from './settings-text.ts';
 
 /** The command, with a flag for every setting. `version` is the program's. */
@@ -138,13 +138,14 @@ async function runAgent(settings: Settings, version: string): Promise<void> {
   if (isManagementGuessable(settings)) {
     node.logger.warn({}, 'acl.tokens.initial_management is short: whoever tries finds it');
   }
-  process.stdout.write(banner(settings, version, node));
+  const started = { settings, node, program: process.argv[1] ?? '' };
+  process.stdout.write(banner(started, version));
   const isReady = node.info.notReadyReasons().length === 0;
   // What it may wait for are other servers, for which no service manager should end it.
   await tell(node, { state: 'ready', status: statusOf(node) });
   if (!isReady) {
     void node.opened.then(() => {
-      process.stdout.write(openedText(settings, node));
+      process.stdout.write(openedText(started));
       void tell(node, { status: statusOf(node) });
     });
   }
@@ -232,55 +233,6 @@ function systemErrorIn(error: unknown): { readonly code?: unknown; readonly port
   return code === undefined && cause instanceof Error ? systemErrorIn(cause) : (error as object);
 }
 
-/** What a person who just started the server wants to know, ending with the next thing to type. */
-function banner(settings: Settings, version: string, node: RunningNode): string {
-  const reasons = node.info.notReadyReasons();
-  const standing = reasons.length === 0 ? 'is ready.' : `is not ready yet: ${reasons.join('; ')}.`;
-  const { clusterAddress } = node;
-  const cluster = clusterAddress === undefined ? [] : [textOfAddress(clusterAddress)];
-  const lines = [
-    `Conclave ${version}: node ${settings.node_name} of datacenter ${settings.datacenter} ${standing}`,
-    ...node.addresses.map((each) => `  listening   ${each.url}`),
-    ...cluster.map((address) => `  cluster     ${address}`),
-    `  data        ${resolve(settings.data_dir)}`,
-    rightsLine(settings),
-  ];
-  const next = reasons.length === 0 ? ['', ...nextThing(settings, node)] : [];
-  return `${[...lines, ...next, ''].join('\n')}\n`;
-}
-
 function statusOf({ info }: RunningNode): string {
   return info.notReadyReasons().join('; ') || 'ready';
-}
-
-/** For a server that had to wait for others. */
-function openedText(settings: Settings, node: RunningNode): string {
-  const leader = node.info.leader();
-  const led = leader === undefined ? '' : `, led by the server at ${leader}`;
-  const reasons = node.info.notReadyReasons();
-  const standing = reasons.length === 0 ? `is ready${led}` : `serves${led}: ${reasons.join('; ')}`;
-  const line = `Node ${settings.node_name} of datacenter ${settings.datacenter} ${standing}.`;
-  return `${[line, '', ...nextThing(settings, node), ''].join('\n')}\n`;
-}
-
-/** What those may who have no right. */
-function rightsLine(settings: Settings): string {
-  if (!settings['acl.enabled']) return '  acl         off (nobody is asked for a token)';
-  const policy = settings['acl.default_policy'];
-  const outcome = policy === 'deny' ? 'denied' : 'allowed';
-  return `  default     ${policy} (what no rule allows is ${outcome})`;
-}
-
-function nextThing(settings: Settings, node: RunningNode): readonly string[] {
-  if (!settings['acl.enabled'])
-    return ['Next, before anybody relies on it: set acl.enabled to true, and start it again.'];
-  const [address] = node.addresses;
-  const atUsualAddress = address === undefined || address.url === 'http://127.0.0.1:8500';
-  const environment = atUsualAddress ? '' : `CONCLAVE_HTTP_ADDR=${address.url} `;
-  return node.isBootstrapped()
-    ? [`Next, with a token in CONCLAVE_TOKEN:`, `  ${environment}npx conclave acl token list`]
-    : [
-        'Next, in another terminal (once; keep the SecretID it prints):',
-        `  ${environment}npx conclave acl bootstrap`,
-      ];
 }
