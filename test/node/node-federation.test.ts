@@ -537,6 +537,19 @@ t.test('enlisting: who is refused the global log has no vote on account of askin
   t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
 });
 
+t.test('enlisting: nor on account of asking a server that did not lead', async (t) => {
+  const { federation, listed, follows } = await aPrimaryOfThree(t);
+  federation.onReignOver();
+  // The leader, to whom it is sent on, refuses it.
+  await follows('dc5', 0);
+  federation.onReign(2);
+  await follows('dc3');
+  await follows('dc4');
+  t.same(listed(), ['dc2', 'dc3', 'dc4']);
+  await follows('dc5');
+  t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
+});
+
 t.test('readers: nobody waits for a datacenter of no federation that goes on alone', async (t) => {
   const { asks, federation, harness } = await aPrimaryOfThree(t);
   await harness.one({ type: 'federation.adopt', federationId: 'fed' });

@@ -30,8 +30,7 @@ const RETRY_MS = 250;
 export class Enlisting {
   readonly #options: EnlistingOptions;
   /**
-   * Datacenters that asked this server for the global log and were not refused, and whether they said that they are
-   * witnesses.
+   * Datacenters that this server has let in to follow the global log, and whether they said that they are witnesses.
    */
   readonly #followers = new Map<string, boolean | undefined>();
   #isUnderWay = false;
