@@ -550,6 +550,19 @@ t.test('enlisting: nor on account of asking a server that did not lead', async (
   t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
 });
 
+t.test('enlisting: nor on account of having followed in an earlier reign', async (t) => {
+  const { federation, listed, follows } = await aPrimaryOfThree(t);
+  await follows('dc5');
+  t.same(listed(), ['dc2', 'dc3', 'dc4'], 'a majority has not the last change');
+  federation.onReignOver();
+  federation.onReign(2);
+  await follows('dc3');
+  await follows('dc4');
+  t.same(listed(), ['dc2', 'dc3', 'dc4'], 'it may be gone for good');
+  await follows('dc5');
+  t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
+});
+
 t.test('readers: nobody waits for a datacenter of no federation that goes on alone', async (t) => {
   const { asks, federation, harness } = await aPrimaryOfThree(t);
   await harness.one({ type: 'federation.adopt', federationId: 'fed' });
