@@ -31,7 +31,8 @@ async function aPrimary({ level = 2 } = {}) {
         return await harness.one(change);
       },
     },
-    clusterIdOf: (each) => clusters[each],
+    // Whoever was added follows, though its cluster is not known.
+    clusterIdOf: (each) => clusters[each] ?? '',
     isLed: () => led.isLed,
     majoritySeq: () => led.majoritySeq,
   });

@@ -95,3 +95,29 @@ t.test('feed source: who stands before a damaged entry has not left the chain', 
   const { source: asked } = await primary();
   test.same(asked.locate({ ...place, hash: other }), { kind: 'diverged', forkSeq: 0 });
 });
+
+t.test(
+  'feed source: a damaged entry is in the way of nobody once its fork was left',
+  async (test) => {
+    const { kv, source: before, head } = await primary();
+    // Where that chain left the first one, three entries before its end.
+    const left = new MachineHarness(new MemoryKv());
+    await left.one(BEGIN);
+    await left.one(BUILTINS);
+    await left.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+    const claim = { epoch: 2, promises: [], isForced: true, isFromFork: false } as const;
+    await left.one({ type: 'epoch.start', ...claim });
+    let { machine } = new MachineHarness(kv);
+    const log = new Proxy({} as typeof machine, {
+      get: (_, name) => (Reflect.get(machine, name) as () => unknown).bind(machine),
+    });
+    const source = feedSourceOf(log, () => undefined);
+    await kv.write([{ type: 'put', key: entryKey(1, head), value: Uint8Array.of(1) }]);
+    const [last] = (await before.read(head - 2, 1))!;
+    test.equal(await source.read(head - 1, ALL_BYTES), undefined);
+    test.same(source.locate({ epoch: 1, seq: head - 1, hash: last!.hash }), { kind: 'trimmed' });
+    machine = left.machine;
+    test.ok(source.head.seq < head);
+    test.same(source.locate(source.head), { kind: 'kept' });
+  },
+);

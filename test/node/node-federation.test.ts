@@ -164,16 +164,32 @@ t.test('subscriber: a datacenter that becomes primary asks nobody any more', asy
 t.test(
   'subscriber: a reign whose log it asks for has begun, whatever has come of it',
   async (t) => {
-    const { answers, asks, federation, harness } = await aServer(t);
     const news = { epoch: 5, headSeq: 9, headAtMs: 0, nowMs: 0, majoritySeq: 0 };
-    const tail = { kind: 'tail', session: 1, federationId: '', news } as const;
-    answers.set(FEED_METHOD.hello, encodeHelloAnswer(tail));
-    federation.onReign(3);
-    await settled();
-    const { cursor } = harness.machine.replication()!;
-    const ask = encodeAsk({ epoch: 5, candidate: 'dc3', cursor, isTrial: false });
-    const answer = decodePromise(await asks(PROMOTION_METHOD.promise, ask));
-    t.match(answer, { isGranted: false, maxEpoch: 5 });
+    const answers = [
+      { kind: 'tail', session: 1, federationId: '', news },
+      { kind: 'snapshot-needed', federationId: '', epoch: 5 },
+      { kind: 'diverged', epoch: 5, forkSeq: 0 },
+    ] as const;
+    for (const answer of answers) {
+      const { answers: given, asks, clock, federation, harness } = await aServer(t);
+      given.set(FEED_METHOD.hello, encodeHelloAnswer(answer));
+      federation.onReign(3);
+      await settled();
+      given.clear();
+      const { cursor } = harness.machine.replication()!;
+      const promised = async (epoch: number, isTrial: boolean) => {
+        const ask = encodeAsk({ epoch, candidate: 'dc3', cursor, isTrial });
+        return decodePromise(await asks(PROMOTION_METHOD.promise, ask));
+      };
+      t.equal((await promised(9, true)).maxEpoch, 5, answer.kind);
+      t.match(await promised(5, false), { isGranted: false, maxEpoch: 5 });
+      federation.onReignOver();
+      federation.onReign(4);
+      clock.advance(LONG_MS);
+      await settled();
+      const later = await promised(9, true);
+      t.equal(later.maxEpoch, 5, 'nor is it forgotten between two reigns of this server');
+    }
   },
 );
 
@@ -517,6 +533,32 @@ t.test('enlisting: who is refused the global log has no vote on account of askin
   await t.rejects(follows('dc5', 0), /read the log up to feature level 0/);
   await settled();
   t.same(listed(), ['dc2', 'dc3', 'dc4']);
+  await follows('dc5');
+  t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
+});
+
+t.test('enlisting: nor on account of asking a server that did not lead', async (t) => {
+  const { federation, listed, follows } = await aPrimaryOfThree(t);
+  federation.onReignOver();
+  // The leader, to whom it is sent on, refuses it.
+  await follows('dc5', 0);
+  federation.onReign(2);
+  await follows('dc3');
+  await follows('dc4');
+  t.same(listed(), ['dc2', 'dc3', 'dc4']);
+  await follows('dc5');
+  t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
+});
+
+t.test('enlisting: nor on account of having followed in an earlier reign', async (t) => {
+  const { federation, listed, follows } = await aPrimaryOfThree(t);
+  await follows('dc5');
+  t.same(listed(), ['dc2', 'dc3', 'dc4'], 'a majority has not the last change');
+  federation.onReignOver();
+  federation.onReign(2);
+  await follows('dc3');
+  await follows('dc4');
+  t.same(listed(), ['dc2', 'dc3', 'dc4'], 'it may be gone for good');
   await follows('dc5');
   t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
 });

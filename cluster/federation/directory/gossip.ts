@@ -9,7 +9,12 @@ import type { NetAddress } from '../../platform/net.ts';
 import type { Random } from '../../platform/random.ts';
 import type { RpcCall, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import { Directory, type DirectoryOptions, type OwnRecord } from './directory.ts';
-import { DIRECTORY_METHOD, decodeRecords, encodeRecords } from './directory-frames.ts';
+import {
+  DIRECTORY_METHOD,
+  type DirectoryRecord,
+  decodeRecords,
+  encodeRecords,
+} from './directory-frames.ts';
 
 export interface GossipTiming {
   /** Between two exchanges, with as much again at random. */
@@ -117,7 +122,7 @@ export class Gossip {
 
   #onExchange({ from, payload }: RpcRequest): Uint8Array {
     this.#learn(payload);
-    return this.#words(from.datacenter);
+    return this.#words(this.#removedFor(from.datacenter));
   }
 
   #await(delayMs: number): void {
@@ -144,11 +149,14 @@ export class Gossip {
   async #exchange({ at: to, datacenter }: Address): Promise<void> {
     const { call, logger } = this.#options;
     const { callMs } = this.#timing;
+    const removed = this.#removedFor(datacenter);
     const request = {
       method: DIRECTORY_METHOD,
-      payload: this.#words(datacenter),
+      payload: this.#words(removed),
       deadlineMs: callMs,
       hops: 0,
+      // Another one may be at that address by now: it is not told.
+      ...(removed.length > 0 && datacenter !== undefined && { datacenter }),
     };
     try {
       this.#learn(await call(to, request));
@@ -160,12 +168,15 @@ export class Gossip {
     }
   }
 
-  #words(to: string | undefined): Uint8Array {
-    const { knowsRemoved, own: ownRecord } = this.#options;
-    const own = ownRecord();
+  /** What is told of those that were removed: only to who knows that. */
+  #removedFor(to: string | undefined): readonly DirectoryRecord[] {
+    const isInformed = to !== undefined && this.#options.knowsRemoved(to);
+    return isInformed ? this.directory.recordsOfRemoved() : [];
+  }
+
+  #words(removed: readonly DirectoryRecord[]): Uint8Array {
+    const own = this.#options.own();
     if (own !== undefined) this.directory.write(own);
-    const isInformed = to !== undefined && knowsRemoved(to);
-    const removed = isInformed ? this.directory.recordsOfRemoved() : [];
     return encodeRecords([...this.directory.records(), ...removed]);
   }
 

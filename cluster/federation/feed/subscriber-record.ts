@@ -33,6 +33,8 @@ export interface SubscriberState {
   readonly applied: GlobalCursor | undefined;
   /** The primary's, as it said last. */
   readonly news: FeedNews | undefined;
+  /** The latest reign in which anybody has ever answered as its primary; 0: in none. */
+  readonly begunEpoch: number;
   /** Of what the primary is known to have. Undefined while it has not been heard. */
   readonly lagEntries: number | undefined;
   /** Since this datacenter last had everything that the primary was known to have. */
@@ -69,6 +71,7 @@ export class SubscriberRecord {
   #lastError: SubscriberState['lastError'];
   #lastAppliedAtMs: number | undefined;
   #news: FeedNews | undefined;
+  #begunEpoch = 0;
   #forkSeq: number | undefined;
   #laterEpoch: number | undefined;
   #sessionCount = 0;
@@ -105,6 +108,7 @@ export class SubscriberRecord {
       lastAppliedAtMs: this.#lastAppliedAtMs,
       applied,
       news: this.#news,
+      begunEpoch: this.#begunEpoch,
       lagEntries: isKnown ? Math.max(0, headSeq - applied.seq) : undefined,
       lagMs: this.#lagMs?.(),
       lagBytes: isKnown && headSeq <= applied.seq ? 0 : this.#told?.lagBytes,
@@ -132,6 +136,11 @@ export class SubscriberRecord {
 
   beginSession(): void {
     this.#sessionCount += 1;
+  }
+
+  /** The primary of that reign has answered, whatever comes of it. */
+  sawReign(epoch: number): void {
+    this.#begunEpoch = Math.max(this.#begunEpoch, epoch);
   }
 
   sawNews(news: FeedNews): void {

@@ -182,6 +182,7 @@ export class Subscriber {
     }
     this.#record.source = `${address.host}:${address.port}`;
     const answer = await this.#hello(reign, address);
+    this.#record.sawReign(begunEpochOf(answer));
     if (reign.isOver) return 0;
     switch (answer.kind) {
       case 'tail':
@@ -381,6 +382,22 @@ export class Subscriber {
       };
       reign.wake = wake;
     });
+  }
+}
+
+/** Of the reign that it is primary of; 0 where it is of none any more, or never was. */
+function begunEpochOf(answer: HelloAnswer): number {
+  switch (answer.kind) {
+    case 'tail':
+      return answer.news.epoch;
+    case 'snapshot-needed':
+    case 'diverged':
+      return answer.epoch;
+    case 'redirect':
+    case 'fenced':
+      return 0;
+    default:
+      return unreachable(answer);
   }
 }
 

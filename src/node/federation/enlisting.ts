@@ -16,7 +16,7 @@ export interface EnlistingOptions {
   readonly following: FollowingDeps;
   readonly logger: Logger;
   readonly clock: Pick<Clock, 'after'>;
-  /** The cluster that follows under that name, or the own one; undefined where it was not heard yet. */
+  /** The cluster that follows in this reign under that name, or the own one; undefined where none was heard yet. */
   readonly clusterIdOf: (datacenter: string) => string | undefined;
   /** This server leads the primary. */
   readonly isLed: () => boolean;
@@ -30,8 +30,7 @@ const RETRY_MS = 250;
 export class Enlisting {
   readonly #options: EnlistingOptions;
   /**
-   * Datacenters that asked this server for the global log and were not refused, and whether they said that they are
-   * witnesses.
+   * Datacenters that this server has let in to follow the global log, and whether they said that they are witnesses.
    */
   readonly #followers = new Map<string, boolean | undefined>();
   #isUnderWay = false;
@@ -101,6 +100,8 @@ export class Enlisting {
   /** One that is not in the list, or is in it as something else than it says. */
   #nextAmong(known: readonly Datacenter[]): Datacenter | undefined {
     for (const [name, isWitness] of this.#followers) {
+      // It followed in an earlier reign, and may be gone for good.
+      if (this.#options.clusterIdOf(name) === undefined) continue;
       const listed = known.find((each) => each.name === name);
       if (listed === undefined) return { name, isVoter: true, isWitness: isWitness === true };
       if (listed.isRemoved === true || isWitness === undefined) continue;

@@ -415,9 +415,8 @@ export class FederationParts {
       isWitness: () => machine.replication()?.isWitness ?? plan.isWitness,
       apply: (batch) => {
         this.#noteTime(batch);
-        const epoch = this.subscriber.state().news?.epoch ?? batch.to.epoch;
         const rowBytes = (key: Uint8Array): number => machine.rowBytes(key);
-        return applyBatch({ ...this.following, rowBytes }, epoch, batch);
+        return applyBatch({ ...this.following, rowBytes }, batch.epoch, batch);
       },
       sink: new GlobalSnapshotSink(machine, this.following),
       onState: () => undefined,

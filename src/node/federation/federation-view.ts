@@ -23,7 +23,7 @@ export interface FederationViewOptions {
   readonly directory: Pick<Directory, 'addressesOf' | 'datacenters' | 'hasOutrun' | 'primary'>;
   /** There is a federation already, in which the settings make nobody the primary. */
   readonly isKeptOut: () => boolean;
-  /** Datacenters that asked this server for the global log. */
+  /** Datacenters that this server has let in to follow the global log. */
   readonly followers: () => readonly string[];
 }
 

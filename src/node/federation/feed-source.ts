@@ -2,6 +2,7 @@
 // say, and where a cursor of another datacenter lies in it. An entry that does not lead to the next one, or to
 // the place that the state says, is damaged: it is as good as trimmed, so who needs it gets a snapshot.
 
+import { must } from '../../../cluster/base/assert.ts';
 import type { EntrySource, Location } from '../../../cluster/federation/entry-source.ts';
 import {
   type GlobalCursor,
@@ -9,6 +10,8 @@ import {
   LOG_START,
   positionText,
 } from '../../../cluster/federation/global-log.ts';
+import { epochAt, standingOf } from '../../state/global-log/chain.ts';
+import type { GlobalPlace } from '../../state/global-log/cursor.ts';
 import type { EntryLinks } from '../../state/global-log/entry-head.ts';
 import { entryHash, entryLinks } from '../../state/global-log/global-entry.ts';
 import type { StateMachine } from '../../state/machine.ts';
@@ -33,10 +36,17 @@ const TABLES_OF_FIGURES = ['policies', 'roles', 'tokens'] as const;
 
 /** `onDamaged` is told of the seq of each damaged entry that is met. */
 export function feedSourceOf(machine: LogOfState, onDamaged: (seq: number) => void): EntrySource {
-  let damagedSeq = 0;
+  let damaged: GlobalPlace | undefined;
   const meet = (seq: number): void => {
-    damagedSeq = seq;
+    const { epochs } = must(machine.replication(), 'a global log');
+    damaged = { epoch: epochAt(epochs, seq), seq };
     onDamaged(seq);
+  };
+  const leadsToDamaged = (cursor: GlobalCursor): boolean => {
+    const replication = machine.replication();
+    if (damaged === undefined || replication === undefined) return false;
+    // A fork may have been left with it: what has its number then is another entry.
+    return cursor.seq < damaged.seq && standingOf(replication, damaged) === 'replicated';
   };
   const restoredSeq = restoredSeqOf(machine);
   return {
@@ -53,7 +63,7 @@ export function feedSourceOf(machine: LogOfState, onDamaged: (seq: number) => vo
     },
     onMoved: (listener) => machine.onGlobalLogMoved(listener),
     locate: (cursor) => {
-      if (cursor.seq < damagedSeq) return { kind: 'trimmed' };
+      if (leadsToDamaged(cursor)) return { kind: 'trimmed' };
       const location = locationOf(machine, cursor);
       if (location.kind !== 'damaged') return location;
       meet(cursor.seq + 1);

@@ -277,9 +277,12 @@ export class NodeFederation implements Federation {
     return async (request: RpcRequest) => {
       if (this.#parts.isReigning && this.isPrimary) await this.#parts.beginning.beforeHello();
       const { isWitness } = decodeHello(request.payload);
-      // Who is refused can acknowledge nothing. Who is let in is known behind that, with its cluster.
+      // Who is refused can acknowledge nothing, and whoever is sent on may be. Who is let in is known behind that, with
+      // its cluster.
       const answer = await handler(request);
-      this.#parts.enlisting.add(request.from.datacenter, isWitness);
+      const { datacenter } = request.from;
+      if (this.#parts.feed.heardAtMs(datacenter) === undefined) return answer;
+      this.#parts.enlisting.add(datacenter, isWitness);
       this.#look();
       void this.#parts.enlisting.look();
       return answer;

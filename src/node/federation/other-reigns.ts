@@ -43,13 +43,12 @@ export class OtherReigns {
   }
 
   /**
-   * The latest epoch that anybody has told of: by gossip, by asking for the log, or by giving it before anything of it
-   * has come; 0 while nobody has.
+   * The latest epoch that anybody has told of: by gossip, by asking for the log, or by answering as its primary before
+   * anything of it has come; 0 while nobody has.
    */
   heardEpoch(): number {
     const { directory, feed, subscriber } = this.#heard;
-    const followed = subscriber.state().news?.epoch ?? 0;
-    return Math.max(directory.latestEpoch(), feed.begunEpoch, followed);
+    return Math.max(directory.latestEpoch(), feed.begunEpoch, subscriber.state().begunEpoch);
   }
 
   /**

@@ -555,6 +555,28 @@ t.test(
   },
 );
 
+t.test('gossip: nor to who is at an address of the primary of before', async (test) => {
+  const world = new FeedWorld(4);
+  const lagging = await new GossipNode(world, 'dc4', 'd1').join([], () => []);
+  const asked = await new GossipNode(world, 'dc1', 'a1').join([], () => []);
+  asked.lead(1, { primary: 'dc3', epoch: 2 });
+  asked.gossip.directory.learn([
+    { ...RECORD, datacenter: 'dc3', federationId: '', addresses: [lagging.address] },
+  ]);
+  await world.until('it asks there', () => asked.askedCount > 0);
+  await world.run(1_000);
+  test.ok(lagging.gossip.directory.datacenters().includes('dc1'), 'nothing else is kept back');
+  asked.removed.push('dc2');
+  const from = { datacenter: 'dc2' } as RpcRequest['from'];
+  const payload = encodeRecords([{ ...RECORD, federationId: '', primary: 'dc2', epoch: 9 }]);
+  asked.gossip.overhear({ from, payload, deadlineMs: 1, hops: 0, method: DIRECTORY_METHOD });
+  const before = asked.askedCount;
+  await world.run(20_000);
+  test.ok(asked.askedCount > before);
+  test.notOk(lagging.gossip.directory.datacenters().includes('dc2'));
+  for (const { gossip } of [asked, lagging]) gossip.close();
+});
+
 t.test('gossip: who hears news passes it on at once, to a few, and then no more', async (test) => {
   let toldCount = 0;
   for (const seed of [1, 2, 3, 4]) {
