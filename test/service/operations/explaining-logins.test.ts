@@ -106,6 +106,10 @@ t.test('explaining a login: what refuses it', async (t) => {
   t.match(await told({ name: 'Not A Name!', team: '' }), {
     summary: /^Refused by binding rule [-0-9a-f]{36}: invalid bind name: /,
   });
+  const { rules } = await told({ name: 'Not A Name!', team: '' });
+  t.match(rules.at(-1), { result: 'refused', name: undefined, why: /^invalid bind name: / });
+  const input = { ...inputOf({ name: 'web' }), meta: { pod: 'x'.repeat(8190) } };
+  t.match(await refusalOf(harness.run('explain-login', input)), /^invalid: Meta may have at most/);
 });
 
 t.test(
