@@ -316,6 +316,17 @@ t.test('aws-iam: refuses a config with the prescribed words', async (t) => {
       [{}, 'BoundIAMPrincipalARNs is required and must have at least 1 entry'],
       [{ BoundIAMPrincipalARNs: [ROLE, 'x'] }, 'invalid principal ARN: "x"'],
       [
+        { BoundIAMPrincipalARNs: {} },
+        'BoundIAMPrincipalARNs is required and must have at least 1 entry',
+      ],
+      [{ BoundIAMPrincipalARNs: true }, 'invalid principal ARN: "1"'],
+      [{ BoundIAMPrincipalARNs: [ROLE, false] }, 'invalid principal ARN: "0"'],
+      [{ BoundIAMPrincipalARNs: [null] }, 'invalid principal ARN: ""'],
+      [
+        { ...bound, EnableIAMEntityDetails: ['true'] },
+        'error decoding config: "EnableIAMEntityDetails" must be a bool',
+      ],
+      [
         { BoundIAMPrincipalARNs: 'arn:aws:iam::*', EnableIAMEntityDetails: true },
         'invalid principal ARN: "arn:aws:iam::*"',
       ],
@@ -592,6 +603,8 @@ t.test('aws-iam: asks again so many times as the method says, and never very oft
     [5, 6],
     [6, 6],
     [-1, 2],
+    [true, 2],
+    ['3', 4],
   ] as const) {
     server.seen.splice(0);
     const login = types['aws-iam'].validate(
@@ -827,8 +840,14 @@ t.test('logins: requests to providers are bounded by method and in all', async (
     'one line for each reason',
   );
 
+  waiting.shift()!(new HttpsFailure('timeout', 'no answer'));
+  await new Promise((resolve) => setImmediate(resolve));
+  const inItsPlace = Promise.allSettled(logins('a', 1));
+  t.equal(waiting.length, LOGIN_REQUESTS_MAX + 1);
+  await t.rejects(login('a'), busy, 'one went, and one came');
+
   for (const reject of waiting.splice(0)) reject(new HttpsFailure('timeout', 'no answer'));
-  await Promise.all([first, others, check.catch(() => undefined)]);
+  await Promise.all([first, others, inItsPlace, check.catch(() => undefined)]);
   const again = login('a');
   t.equal(waiting.length, 1, 'the room is free again');
   for (const reject of waiting) reject(new HttpsFailure('timeout', 'no answer'));

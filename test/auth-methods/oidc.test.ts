@@ -51,6 +51,10 @@ t.test('oidc: refuses a config with the prescribed words', async (t) => {
       /only one of 'OIDCClientSecret' and 'OIDCClientAssertion'/,
     ],
     [
+      { ...without('OIDCClientSecret'), OIDCClientAssertion: 'x' },
+      /"OIDCClientAssertion" must be a map$/,
+    ],
+    [
       { ...without('OIDCClientSecret'), OIDCClientAssertion: { Audience: ['a'] } },
       /must have Audience and PrivateKey.PemKey$/,
     ],
@@ -418,7 +422,7 @@ t.test('oidc: a provider or a method that is none ends a login in words', async 
   const refusal = { code: 'login-refused', message: 'auth method "m" is not of type "oidc"' };
   await t.rejects(begin(other), refusal);
   await t.rejects(oidcFlow.callback(back), refusal);
-  for (const name of ['authorization_endpoint', 'token_endpoint']) {
+  for (const name of ['jwks_uri', 'authorization_endpoint', 'token_endpoint']) {
     provider.document = { [name]: undefined };
     const anew = { ...method(), modifyIndex: name.length };
     await t.rejects(login(anew, { aud: 'conclave' }), {
