@@ -33,6 +33,7 @@ import {
   renderBindingRule,
 } from '../../src/api/render/render-auth-method.ts';
 import { renderReplication } from '../../src/api/render/render-federation.ts';
+import { renderLoginExplanation } from '../../src/api/render/render-login.ts';
 import {
   renderAuthorizations,
   renderNamespace,
@@ -48,6 +49,7 @@ import {
 import type {
   ShownAuthMethod,
   ShownBindingRule,
+  ShownLoginExplanation,
   ShownNamespace,
 } from '../../src/api/render/shown.ts';
 import type { RoleView } from '../../src/service/views.ts';
@@ -505,6 +507,50 @@ t.test('render: each object has its fields in the order of the interface', async
   for (const [written, expected] of cases) t.equal(written, expected);
 });
 
+const LOGIN_RULE = {
+  ...({ id: '5', bindType: 'role', bindName: '<r>', selector: 'a == "b"' } as const),
+  ...({ result: 'refused', name: undefined, why: 'so' } as const),
+};
+const LOGIN: ShownLoginExplanation = {
+  granted: true,
+  summary: 'a "b"',
+  attributes: [
+    { name: 'value.team', value: 'a&b' },
+    { name: 'list.groups', value: ['x', 'y'] },
+  ],
+  namespace: 'eng',
+  namespaceSelector: 'a == b',
+  rules: [LOGIN_RULE, { ...LOGIN_RULE, result: 'bound', name: 'r' }],
+  token: {
+    description: 'd',
+    policies: [LINK],
+    roles: [],
+    serviceIdentities: [{ serviceName: 's', datacenters: [] }],
+    nodeIdentities: [],
+    templatedPolicies: [],
+    local: true,
+    expirationTtl: '1m0s',
+  },
+};
+
+t.test('render: why a login is granted or refused', async (t) => {
+  const rule = '{"ID":"5","BindType":"role","BindName":"\\u003cr\\u003e","Selector":"a == \\"b\\""';
+  const rules = `[${rule},"Result":"refused","Why":"so"},${rule},"Result":"bound","Name":"r","Why":"so"}]`;
+  const token =
+    '{"Description":"d","Policies":[{"ID":"1","Name":"p"}],"ServiceIdentities":[{"ServiceName":"s"}],"Local":true,"ExpirationTTL":"1m0s"}';
+  const head =
+    '{"Granted":true,"Summary":"a \\"b\\"","Attributes":[{"Name":"value.team","Value":"a\\u0026b"},{"Name":"list.groups","Value":["x","y"]}]';
+  const rest = `,"NamespaceSelector":"a == b","BindingRules":${rules},"Token":${token}}`;
+  t.equal(renderLoginExplanation(LOGIN, NS), `${head},"Namespace":"eng"${rest}`);
+  t.equal(renderLoginExplanation(LOGIN, NO_NS), `${head}${rest}`);
+  const nothing = { namespace: undefined, namespaceSelector: undefined, rules: [] };
+  const refused = { granted: false, summary: 's', attributes: undefined, token: undefined };
+  t.equal(
+    renderLoginExplanation({ ...refused, ...nothing }, NS),
+    '{"Granted":false,"Summary":"s","BindingRules":[]}',
+  );
+});
+
 t.test('render: a hidden secret is never written', async (t) => {
   const hidden = tokenView({}, { secretHidden: true });
   for (const json of [renderToken(hidden, NS), renderTokenListEntry(hidden, NS)]) {
@@ -663,6 +709,7 @@ t.test('openapi: what is rendered is what the answer schemas say', async (t) => 
     [answers.AuthMethodListEntry, renderAuthMethodListEntry(METHOD, NS)],
     [answers.BindingRule, renderBindingRule(RULE, NS)],
     [answers.Namespace, renderNamespace(NAMESPACE)],
+    [answers.LoginExplanation, renderLoginExplanation(LOGIN, NS)],
     [
       answers.Authorization,
       renderAuthorizations([{ ...authorization, allow: true, explanation }]).slice(1, -1),

@@ -125,9 +125,10 @@ t.test('kubernetes: the cluster reviews the bearer and names the account', async
   const Host = `${server.url.replace('https://', '')}/`;
   const method = authMethod('kubernetes', { Host, CACert: cert, ServiceAccountJWT: reviewer });
   let review: object = {};
+  let reviewStatus = 201;
   let account: Reply = { body: {} };
   server.reply = ({ path }) =>
-    path.startsWith('/apis/') ? { status: 201, body: review } : account;
+    path.startsWith('/apis/') ? { status: reviewStatus, body: review } : account;
   const user = (username: string) => ({
     status: { authenticated: true, user: { username, uid: 'u-1' } },
   });
@@ -163,6 +164,10 @@ t.test('kubernetes: the cluster reviews the bearer and names the account', async
     ],
     [user('jeff'), 'lookup failed: unexpected username format'],
     [user('a:b:c:d:e'), 'lookup failed: unexpected username format'],
+    [
+      { status: { authenticated: true, user: { username: 7 } } },
+      'lookup failed: unexpected username format',
+    ],
     [user('system:node:a:b'), 'lookup failed: username returned is not a service account'],
     [user('system:serviceaccount:default:..'), 'lookup failed: unexpected username format'],
     [user('system:serviceaccount:a/../b:x'), 'lookup failed: unexpected username format'],
@@ -176,7 +181,13 @@ t.test('kubernetes: the cluster reviews the bearer and names the account', async
       JSON.stringify(answer).slice(0, 60),
     );
   }
-  review = user('system:serviceaccount:default:demo');
+  const username = 'system:serviceaccount:default:demo';
+  review = { status: { authenticated: true, user: { username, uid: 7 } } };
+  t.equal(shown(await login())['serviceaccount.uid'], '', 'an id that is no text is none');
+  reviewStatus = 404;
+  await t.rejects(login(), { code: 'unavailable', message: /unexpected status 404$/ });
+  reviewStatus = 201;
+  review = user(username);
   account = { status: 404, body: {} };
   await t.rejects(login(), { code: 'login-refused', message: /^annotation lookup failed/ });
   account = { status: 403, body: {} };
@@ -258,6 +269,8 @@ t.test('aws-iam: reads and matches ARNs by the table', (t) => {
     'arn:aws:sts::123456789012:federated-user/x',
     'arn:aws:sts::123456789012:assumed-role/a',
     'arn:aws:sts::123456789012:assumed-role/a/b/c',
+    'arn:aws:sts::123456789012:role/x',
+    'arn:aws:iam::123456789012:group/x',
     'arn:aws:iam::12:role/x',
     'arn:aws:iam:eu:123456789012:role/x',
     'arn:aws:iam::123456789012:role/',
@@ -302,6 +315,17 @@ t.test('aws-iam: refuses a config with the prescribed words', async (t) => {
     [
       [{}, 'BoundIAMPrincipalARNs is required and must have at least 1 entry'],
       [{ BoundIAMPrincipalARNs: [ROLE, 'x'] }, 'invalid principal ARN: "x"'],
+      [
+        { BoundIAMPrincipalARNs: {} },
+        'BoundIAMPrincipalARNs is required and must have at least 1 entry',
+      ],
+      [{ BoundIAMPrincipalARNs: true }, 'invalid principal ARN: "1"'],
+      [{ BoundIAMPrincipalARNs: [ROLE, false] }, 'invalid principal ARN: "0"'],
+      [{ BoundIAMPrincipalARNs: [null] }, 'invalid principal ARN: ""'],
+      [
+        { ...bound, EnableIAMEntityDetails: ['true'] },
+        'error decoding config: "EnableIAMEntityDetails" must be a bool',
+      ],
       [
         { BoundIAMPrincipalARNs: 'arn:aws:iam::*', EnableIAMEntityDetails: true },
         'invalid principal ARN: "arn:aws:iam::*"',
@@ -444,6 +468,8 @@ t.test('aws-iam: a signed request goes to AWS and nowhere else', async (t) => {
         'https://iam.amazonaws.com/',
         'https://sts.amazonaws.com@evil.test/',
         'https://u:p@sts.amazonaws.com/',
+        'https://u@sts.amazonaws.com/',
+        'https://:p@sts.amazonaws.com/',
         'http://sts.amazonaws.com/',
         'https://sts.amazonaws.com:8443/',
         'https://sts.amazonaws.com/?Action=AssumeRole',
@@ -466,6 +492,10 @@ t.test('aws-iam: a signed request goes to AWS and nowhere else', async (t) => {
     'a header twice in two cases': withHeaders({ 'x-amz-DATE': 'x' }),
     'a broken header': withHeaders({ 'X-Amz-Date': 'a\r\nX-Evil: 1' }),
     'a broken header name': withHeaders({ 'X:y': 'a' }),
+    'too many headers': withHeaders(
+      Object.fromEntries(Array.from({ length: 60 }, (_, place) => [`x-${place}`, ''])),
+    ),
+    'no headers at all': bearerOf({ headers: null as never }),
     'no server id': bearerOf({ headers: { Authorization: AUTHORIZATION } }),
     'another server id': withHeaders({ 'X-Consul-IAM-ServerID': ['other'] }),
     'two server ids': withHeaders({ 'X-Consul-IAM-ServerID': ['conclave.test', 'other'] }),
@@ -561,6 +591,64 @@ t.test('aws-iam: only the expected answer about a bound principal is a login', a
     message: 'error asking for the identity of the caller: unexpected status 503',
   });
   t.notMatch(surroundings.lines.join(), /51675a7e/);
+});
+
+t.test('aws-iam: asks again so many times as the method says, and never very often', async (t) => {
+  const server = await startLoopback(t);
+  const { types } = createAuthMethods(testSurroundings());
+  server.reply = () => ({ status: 503, body: '' });
+  const bound = { BoundIAMPrincipalARNs: ROLE, STSEndpoint: server.url };
+  for (const [MaxRetries, count] of [
+    [1, 2],
+    [5, 6],
+    [6, 6],
+    [-1, 2],
+    [true, 2],
+    ['3', 4],
+  ] as const) {
+    server.seen.splice(0);
+    const login = types['aws-iam'].validate(
+      authMethod('aws-iam', { ...bound, MaxRetries }),
+      bearerOf(),
+    );
+    await t.rejects(login, { code: 'unavailable' });
+    t.equal(server.seen.length, count, `MaxRetries ${MaxRetries}`);
+  }
+  for (const status of [400, 429]) {
+    server.seen.splice(0);
+    server.reply = () => ({ status, body: '' });
+    const code = status === 429 ? 'unavailable' : 'login-refused';
+    const login = types['aws-iam'].validate(authMethod('aws-iam', bound), bearerOf());
+    await t.rejects(login, { code }, `status ${status}`);
+    t.equal(server.seen.length, 1);
+  }
+});
+
+t.test('aws-iam: asks again where no answer came, and not behind a fault of its own', async (t) => {
+  let sent = 0;
+  let failures: Error[] = [];
+  const http = {
+    request: () => {
+      const failure = failures[sent];
+      sent += 1;
+      const answer = { status: 200, headers: {}, body: Buffer.from(callerXml()) };
+      return failure === undefined ? Promise.resolve(answer) : Promise.reject(failure);
+    },
+  };
+  const { types } = createAuthMethods({ ...testSurroundings(), http });
+  const login = (...next: Error[]) => {
+    sent = 0;
+    failures = next;
+    const method = authMethod('aws-iam', { BoundIAMPrincipalARNs: ROLE });
+    return types['aws-iam'].validate(method, bearerOf());
+  };
+  const away = new HttpsFailure('connection', 'it is away');
+  await login(away);
+  t.equal(sent, 2);
+  await t.rejects(login(away, away, away), { code: 'unavailable' });
+  t.equal(sent, 2);
+  await t.rejects(login(new TypeError('a fault')), { name: 'TypeError' });
+  t.equal(sent, 1);
 });
 
 t.test('aws-iam: a long list of tags makes no selector slow', (t) => {
@@ -660,6 +748,7 @@ t.test('aws-iam: entity details are those of the caller, with path and tags', as
     roleXml('arn:aws:iam::999999999999:role/prod/ops'),
     roleXml(undefined, 'AROAY'),
     roleXml().replaceAll('Role', 'User'),
+    roleXml().replaceAll('GetRoleResponse', 'ListRolesResponse'),
     '<GetRoleResponse/>',
   ];
   for (const body of others) {
@@ -667,6 +756,58 @@ t.test('aws-iam: entity details are those of the caller, with path and tags', as
     await t.rejects(login(), { code: 'login-refused' }, body.slice(0, 130));
   }
 });
+
+t.test(
+  'aws-iam: a user is described as a role is, and a tag says the whole of its text',
+  async (t) => {
+    const server = await startLoopback(t);
+    const { types } = createAuthMethods(testSurroundings());
+    const arn = (name: string) => `arn:aws:iam::123456789012:user/${name}`;
+    let described = '';
+    server.reply = ({ path }: Seen) =>
+      path === '/iam/'
+        ? { body: described }
+        : { body: callerXml(arn('jeff'), 'AIDAX', '123456789012') };
+    const method = authMethod('aws-iam', {
+      BoundIAMPrincipalARNs: arn('*'),
+      EnableIAMEntityDetails: true,
+      IAMEntityTags: ['team'],
+      STSEndpoint: `${server.url}/sts`,
+      IAMEndpoint: `${server.url}/iam`,
+    });
+    const login = (body: string, kind = 'User') => {
+      described = roleXml(arn('ops/jeff'), 'AIDAX')
+        .replaceAll('Role', kind)
+        .replace('Core', ' core\t');
+      const headers = {
+        'X-Consul-IAM-GetEntity-Method': 'POST',
+        'X-Consul-IAM-GetEntity-URL': 'https://iam.amazonaws.com/',
+        'X-Consul-IAM-GetEntity-Headers': '{}',
+        'X-Consul-IAM-GetEntity-Body': body,
+      };
+      return types['aws-iam'].validate(method, withHeaders(headers));
+    };
+    const { interpolatable } = await login('Action=GetUser&UserName=jeff');
+    t.same(Object.fromEntries(interpolatable), {
+      entity_name: 'jeff',
+      entity_id: 'AIDAX',
+      account_id: '123456789012',
+      entity_path: '/prod/',
+      'entity_tags.team': ' core\t',
+    });
+    const asked = server.seen.length;
+    for (const body of [
+      'Action=GetUser',
+      'Action=GetUser&RoleName=jeff',
+      'Action=GetUser&UserName=jeff&RoleName=jeff',
+      'Action=GetRole&UserName=jeff&RoleName=jeff',
+    ]) {
+      await t.rejects(login(body), { code: 'login-refused' }, body);
+    }
+    t.equal(server.seen.length, asked, 'nothing of that was sent');
+    await t.rejects(login('Action=GetUser&UserName=jeff', 'Role'), { code: 'login-refused' });
+  },
+);
 
 t.test('logins: requests to providers are bounded by method and in all', async (t) => {
   const waiting: ((error: Error) => void)[] = [];
@@ -699,8 +840,14 @@ t.test('logins: requests to providers are bounded by method and in all', async (
     'one line for each reason',
   );
 
+  waiting.shift()!(new HttpsFailure('timeout', 'no answer'));
+  await new Promise((resolve) => setImmediate(resolve));
+  const inItsPlace = Promise.allSettled(logins('a', 1));
+  t.equal(waiting.length, LOGIN_REQUESTS_MAX + 1);
+  await t.rejects(login('a'), busy, 'one went, and one came');
+
   for (const reject of waiting.splice(0)) reject(new HttpsFailure('timeout', 'no answer'));
-  await Promise.all([first, others, check.catch(() => undefined)]);
+  await Promise.all([first, others, inItsPlace, check.catch(() => undefined)]);
   const again = login('a');
   t.equal(waiting.length, 1, 'the room is free again');
   for (const reject of waiting) reject(new HttpsFailure('timeout', 'no answer'));

@@ -11,11 +11,21 @@ import {
   HttpsFailure,
   type HttpsResponse,
 } from '../../src/auth-methods/outside/https-client.ts';
-import { LOAD_MAX_MS, SHARERS_MAX } from '../../src/auth-methods/outside/remote-cache.ts';
+import {
+  jsonObjectOf,
+  parseHttpUrl,
+  RemoteFailure,
+} from '../../src/auth-methods/outside/remote.ts';
+import {
+  LOAD_MAX_MS,
+  RemoteCache,
+  SHARERS_MAX,
+} from '../../src/auth-methods/outside/remote-cache.ts';
 import { NodeHttpsClient } from '../../src/platform-node/net/https-client.ts';
 import { selfSigned } from '../support/certificates.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { CLAIMS, discovery, EC, makeKey, RSA, sign, TLS } from './identity-provider.ts';
-import { authMethod, startLoopback, testSurroundings } from './loopback.ts';
+import { authMethod, START_MS, startLoopback, testSurroundings } from './loopback.ts';
 
 t.test(
   'jwt: keys of a JWKS URL are cached, and asked for again once when one is unknown',
@@ -361,4 +371,66 @@ t.test('jwt: only so many wait for one load', async (t) => {
   });
   answer({ status: 200, headers: {}, body: Buffer.from(JSON.stringify({ keys: [RSA.jwk] })) });
   t.equal((await Promise.all(logins)).length, SHARERS_MAX);
+});
+
+t.test('cache: keeps each document once, so long and no longer, and so many', async (t) => {
+  let nowMs = START_MS;
+  const clock = Object.assign(new FakeClock(START_MS), { wallMs: () => nowMs });
+  const cache = new RemoteCache<string>(clock);
+  let loads = 0;
+  const load =
+    (text = 'x') =>
+    () => {
+      loads += 1;
+      return Promise.resolve(text);
+    };
+  const asksAnew = async (key = 'a'): Promise<boolean> => {
+    const before = loads;
+    await cache.get(key, load());
+    return loads > before;
+  };
+  const large = 'x'.repeat(1024 * 1024);
+  for (let count = 0; count < 20; count += 1) await cache.load('a', load(large));
+  t.notOk(await asksAnew(), 'what takes the place of another one does not count beside it');
+  nowMs += 599_999;
+  t.notOk(await asksAnew());
+  nowMs += 1;
+  t.ok(await asksAnew(), 'ten minutes are over');
+  nowMs -= 3_600_000;
+  t.ok(await asksAnew(), 'a clock that was set back makes nothing young for ever');
+  for (let count = 1; count < 128; count += 1) await asksAnew(`key ${count}`);
+  t.notOk(await asksAnew());
+  await asksAnew('one more');
+  t.ok(await asksAnew(), 'the oldest one is dropped');
+
+  const away = () => Promise.reject(new RemoteFailure('away'));
+  await t.rejects(cache.reload('b', away));
+  await t.rejects(
+    cache.reload('b', away),
+    { message: 'away' },
+    'where there is nothing to wait for',
+  );
+  await cache.get('b', load());
+  nowMs += 29_999;
+  t.equal(await cache.reload('b', load()), undefined);
+  nowMs += 1;
+  t.equal(await cache.reload('b', load('anew')), 'anew');
+});
+
+t.test('remote: an answer is an object in whole text, and a URL names nobody', (t) => {
+  t.same(jsonObjectOf(Buffer.from('{"a":1}')), { a: 1 });
+  const table: readonly (readonly [string | number[], string])[] = [
+    ['null', 'the answer is not a JSON object'],
+    ['[]', 'the answer is not a JSON object'],
+    ['"a"', 'the answer is not a JSON object'],
+    ['{', 'the answer is not JSON'],
+    [[...Buffer.from('{"a":"'), 0xff, ...Buffer.from('"}')], 'the answer is not JSON'],
+  ];
+  for (const [body, message] of table) {
+    t.throws(() => jsonObjectOf(Buffer.from(body as string)), { message }, String(body));
+  }
+  for (const url of ['https://u@x.test/', 'https://:p@x.test/', 'https://u:p@x.test/']) {
+    t.throws(() => parseHttpUrl(url), { message: 'a URL must not hold a user or a password' });
+  }
+  t.end();
 });

@@ -1,12 +1,22 @@
 // Logins by OpenID: the whole flow, and each way in which it must fail.
 
-import { createPrivateKey } from 'node:crypto';
+import { createHash, createPrivateKey } from 'node:crypto';
 import { exportPKCS8, importSPKI, type JWTPayload, jwtVerify } from 'jose';
 import t from 'tap';
 import type { AuthMethod } from '../../src/acl/auth-method.ts';
 import { createAuthMethods } from '../../src/auth-methods/auth-method-types.ts';
-import { discovery, type Key, makeKey, NOW_S, OIDC, RSA, sign } from './identity-provider.ts';
-import { authMethod, START_MS, startLoopback, testSurroundings } from './loopback.ts';
+import {
+  discovery,
+  EC,
+  type Key,
+  makeKey,
+  NOW_S,
+  OIDC,
+  RSA,
+  sign,
+  TLS,
+} from './identity-provider.ts';
+import { authMethod, type Reply, START_MS, startLoopback, testSurroundings } from './loopback.ts';
 
 /** Of 8192 bits, which none but its length is looked at of. */
 function longPrivateKey(): string {
@@ -39,6 +49,10 @@ t.test('oidc: refuses a config with the prescribed words', async (t) => {
     [
       { ...full, OIDCClientAssertion: assertion },
       /only one of 'OIDCClientSecret' and 'OIDCClientAssertion'/,
+    ],
+    [
+      { ...without('OIDCClientSecret'), OIDCClientAssertion: 'x' },
+      /"OIDCClientAssertion" must be a map$/,
     ],
     [
       { ...without('OIDCClientSecret'), OIDCClientAssertion: { Audience: ['a'] } },
@@ -310,3 +324,182 @@ t.test('oidc: the whole flow, and each way in which it must fail', async (t) => 
     t.notOk(logged.includes(secret), 'the log holds no secret and no claim value');
   }
 });
+
+/** A provider whose ID tokens say `claims`, and logins there by a method of `config`. */
+async function providerOf(t: Parameters<typeof startLoopback>[0], tls?: typeof TLS) {
+  const server = await startLoopback(t, tls);
+  const surroundings = testSurroundings();
+  const { types, oidcFlow } = createAuthMethods(surroundings);
+  let idToken = '';
+  const provider = {
+    server,
+    surroundings,
+    types,
+    oidcFlow,
+    /** In the discovery document, in place of what else is there. */
+    document: {},
+    /** In what a code is redeemed for. */
+    tokens: {},
+    info: { body: {} } as Reply,
+    method: (config: AuthMethod['config'] = {}) =>
+      authMethod('oidc', { OIDCDiscoveryURL: server.url, ...OIDC, ...config }),
+    begin: (method: AuthMethod, redirectUri = 'https://ui.test/cb') =>
+      oidcFlow.authUrl({ method, redirectUri, clientNonce: '', meta: {} }),
+    login: async (method: AuthMethod, claims: JWTPayload) => {
+      const { pending } = await provider.begin(method);
+      const { nonce, state } = pending;
+      idToken = await sign(RSA, { iss: server.url, exp: NOW_S + 60, nonce, ...claims });
+      const back = { method, pending, state, code: 'c', clientNonce: '' };
+      const identity = await oidcFlow.callback(back);
+      const asked = server.seen.findLast(({ path }) => path === '/token')!;
+      return { identity, pending, asked, form: new URLSearchParams(asked.body) };
+    },
+  };
+  server.reply = ({ path }) => {
+    if (path === '/token') return { body: { id_token: idToken, ...provider.tokens } };
+    if (path === '/userinfo') return provider.info;
+    return { body: discovery(server, [RSA.jwk], provider.document)(path) };
+  };
+  return provider;
+}
+
+t.test(
+  'oidc: a token for another client, or another audience than the bound ones, is none',
+  async (t) => {
+    const { method, login } = await providerOf(t);
+    const anyone = method();
+    const bound = method({ BoundAudiences: ['api', 'more'] });
+    const text = (what: string) => `the ID token is for another client (${what})`;
+    const table: readonly (readonly [AuthMethod, JWTPayload, string | undefined])[] = [
+      [anyone, { aud: 'conclave' }, undefined],
+      [anyone, { aud: 'conclave', azp: 'conclave' }, undefined],
+      [anyone, { aud: ['conclave', 'api'], azp: 'conclave' }, undefined],
+      [anyone, { aud: 'conclave', azp: 'api' }, text('azp')],
+      [anyone, { aud: 'conclave', azp: '' }, text('azp')],
+      [anyone, { aud: [] }, text('aud')],
+      [bound, { aud: ['conclave', 'api'] }, undefined],
+      [bound, { aud: ['conclave', 'api'], azp: 'conclave' }, undefined],
+      [bound, { aud: ['conclave', 'api'], azp: 'api' }, text('azp')],
+      [bound, { aud: ['api'] }, text('aud')],
+      [bound, { aud: 'conclave' }, 'aud claim does not match any bound audience'],
+      [bound, { aud: ['conclave', 'other'] }, 'aud claim does not match any bound audience'],
+    ];
+    for (const [on, claims, message] of table) {
+      const name = JSON.stringify(claims);
+      if (message === undefined) await t.resolves(login(on, claims), name);
+      else await t.rejects(login(on, claims), { code: 'login-refused', message }, name);
+    }
+  },
+);
+
+t.test(
+  'oidc: the provider is told of the verifier at first, and given it at the end',
+  async (t) => {
+    const { method, begin, login, surroundings } = await providerOf(t);
+    const { authUrl, pending } = await begin(method());
+    const asked = new URL(authUrl).searchParams;
+    const challenge = createHash('sha256').update(pending.pkceVerifier).digest('base64url');
+    t.equal(asked.get('code_challenge'), challenge);
+    t.notOk(asked.has('acr_values'), 'nothing is asked for that the method does not say');
+    const withIt = await login(method(), { aud: 'conclave' });
+    t.equal(withIt.form.get('code_verifier'), withIt.pending.pkceVerifier);
+    const without = await login(method({ OIDCClientUsePKCE: false }), { aud: 'conclave' });
+    t.notOk(without.form.has('code_verifier'));
+    t.notMatch(surroundings.lines.join(), 'OIDC claims received', 'unless it is asked for');
+  },
+);
+
+t.test('oidc: a provider or a method that is none ends a login in words', async (t) => {
+  const provider = await providerOf(t);
+  const { method, begin, login, oidcFlow } = provider;
+  await t.rejects(begin(method(), 'nonsense'), {
+    code: 'invalid',
+    message: 'unauthorized redirect_uri: nonsense',
+  });
+  const other = authMethod('jwt', { JWKSURL: 'https://keys.test/' });
+  const { pending } = await begin(method());
+  const back = { method: other, pending, state: pending.state, code: 'c', clientNonce: '' };
+  const refusal = { code: 'login-refused', message: 'auth method "m" is not of type "oidc"' };
+  await t.rejects(begin(other), refusal);
+  await t.rejects(oidcFlow.callback(back), refusal);
+  for (const name of ['jwks_uri', 'authorization_endpoint', 'token_endpoint']) {
+    provider.document = { [name]: undefined };
+    const anew = { ...method(), modifyIndex: name.length };
+    await t.rejects(login(anew, { aud: 'conclave' }), {
+      code: 'unavailable',
+      message: `error asking for the OIDC provider: the discovery document has no ${name}`,
+    });
+  }
+});
+
+t.test('oidc: a key of an elliptic curve proves the client as well', async (t) => {
+  const { types, method, login } = await providerOf(t);
+  const OIDCClientAssertion = {
+    Audience: ['provider'],
+    KeyAlgorithm: 'ES256',
+    PrivateKey: { PemKey: await exportPKCS8(EC.privateKey) },
+  };
+  const on = method({ OIDCClientSecret: '', OIDCClientAssertion });
+  await types.oidc.checkConfig(on);
+  const { form } = await login(on, { aud: 'conclave' });
+  t.equal(
+    form.get('client_assertion_type'),
+    'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+  );
+  const key = await importSPKI(EC.pem, 'ES256');
+  const now = new Date(NOW_S * 1000);
+  await t.resolves(jwtVerify(form.get('client_assertion') ?? '', key, { currentDate: now }));
+});
+
+t.test('oidc: a client proves itself in a way that the provider takes', async (t) => {
+  const provider = await providerOf(t, TLS);
+  const ways: readonly (readonly [readonly string[] | undefined, 'header' | 'form'])[] = [
+    [undefined, 'header'],
+    [['private_key_jwt'], 'header'],
+    [['client_secret_basic', 'client_secret_post'], 'header'],
+    [['client_secret_post'], 'form'],
+  ];
+  for (const [modifyIndex, [offered, way]] of ways.entries()) {
+    provider.document = { token_endpoint_auth_methods_supported: offered };
+    const on = { ...provider.method({ OIDCDiscoveryCACert: TLS.cert }), modifyIndex };
+    const { asked, form } = await provider.login(on, { aud: 'conclave' });
+    const inForm = [form.get('client_id'), form.get('client_secret')];
+    t.same(inForm, way === 'form' ? ['conclave', 's3cret:/?'] : [null, null], String(offered));
+    t.equal(asked.headers.authorization !== undefined, way === 'header');
+  }
+});
+
+t.test(
+  'oidc: what the userinfo endpoint says counts where it answers, and whose it is',
+  async (t) => {
+    const provider = await providerOf(t);
+    const { server, surroundings } = provider;
+    const on = provider.method({ ClaimMappings: { team: 'team' } });
+    const teamOf = async () => {
+      const { identity } = await provider.login(on, { aud: 'conclave', sub: 'jeff' });
+      return identity.interpolatable.get('value.team');
+    };
+    const askedCount = () => server.seen.filter(({ path }) => path === '/userinfo').length;
+    provider.info = { body: { sub: 'jeff', team: 'core' } };
+    for (const access_token of [undefined, '', 7]) {
+      provider.tokens = { access_token };
+      t.equal(await teamOf(), undefined);
+    }
+    t.equal(askedCount(), 0, 'nobody is asked without a token');
+    provider.tokens = { access_token: 'opaque' };
+    t.equal(await teamOf(), 'core');
+    provider.info = { status: 203, body: { sub: 'jeff', team: 'core' } };
+    t.equal(await teamOf(), undefined);
+    t.notMatch(surroundings.lines.join(), 'userinfo');
+    provider.info = { body: 'junk' };
+    t.equal(await teamOf(), undefined);
+    t.match(surroundings.lines.join(), 'OIDC userinfo endpoint gave no answer');
+    provider.tokens = { id_token: 7 };
+    const message = 'the OIDC provider sent no ID token';
+    await t.rejects(teamOf(), { code: 'login-refused', message });
+    provider.tokens = { access_token: 'opaque' };
+    provider.document = { userinfo_endpoint: undefined };
+    const { identity } = await provider.login({ ...on, modifyIndex: 8 }, { aud: 'conclave' });
+    t.notOk(identity.interpolatable.has('value.team'));
+  },
+);

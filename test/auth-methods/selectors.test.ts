@@ -11,6 +11,23 @@ import { FIELDS, JEFF, NAMES } from './attributes.ts';
 
 const selects = (text: string) => compileSelector(text, FIELDS).matches(JEFF);
 
+t.test('selector: reads each escape as the character that it stands for', (t) => {
+  const written: readonly (readonly [string, string])[] = [
+    ['\\a\\b\\f\\n\\r\\t\\v', '\x07\b\f\n\r\t\v'],
+    ['\\\\', '\\'],
+    ['\\"', '"'],
+    ['a\\"b\\\\', 'a"b\\'],
+    ['\\U0010ffff', '\u{10ffff}'],
+    ['\\x7f\\ue000', '\x7f\ue000'],
+  ];
+  for (const [inside, meant] of written) {
+    const attributes = { ...JEFF, strings: new Map([['value.name', meant]]) };
+    const selector = compileSelector(`value.name == "${inside}"`, FIELDS);
+    t.ok(selector.matches(attributes), inside);
+  }
+  t.end();
+});
+
 t.test('selector: decides by the table', (t) => {
   const table: readonly (readonly [string, boolean])[] = [
     ['', true],
@@ -65,6 +82,7 @@ t.test('selector: decides by the table', (t) => {
     ['not value.name == a and value.name == b', false],
     ['not (value.name == a and value.name == b)', true],
     ['not not value.name == jeff2', true],
+    [Array.from({ length: 40 }, () => '(value.name == jeff2)').join(' and '), true],
     ['serviceaccount.name == web', true],
     ['serviceaccount["name"] == web', true],
     ['value.name == not', false],
@@ -118,6 +136,8 @@ t.test('selector: says where and why it does not compile', (t) => {
     ['value.name == "x\ny"', '1:15: string is not closed'],
     ['value.name == "\\q"', '1:16: unknown escape in string'],
     ['value.name == "\\ud800"', '1:16: unknown escape in string'],
+    ['value.name == "\\udfff"', '1:16: unknown escape in string'],
+    ['value.name == "\\U00110000"', '1:16: unknown escape in string'],
     ['value. == x', '1:7: expected a name after "."'],
     ['value["a" == x', '1:11: expected "]"'],
     ['value[a] == x', '1:7: expected a quoted string'],

@@ -6,7 +6,7 @@ export interface XmlElement {
   /** Without prefix. */
   readonly name: string;
   readonly children: readonly XmlElement[];
-  /** The text directly inside, trimmed. */
+  /** The text directly inside, all of it: what a tag says may begin or end with a space. */
   readonly text: string;
 }
 
@@ -88,7 +88,7 @@ function close(open: OpenElement[], name: string): void {
   if (element === undefined || parent === undefined || element.name !== name) {
     throw malformed('elements do not nest');
   }
-  parent.children.push({ ...element, text: element.text.trim() });
+  parent.children.push(element);
 }
 
 function localName(name: string): string {

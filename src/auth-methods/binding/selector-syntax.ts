@@ -62,7 +62,6 @@ function tokensOf(text: string): Token[] {
     tokens.push(token);
     offset = skipSpace(text, next);
   }
-  tokens.push({ kind: 'end', offset });
   return tokens;
 }
 
@@ -282,6 +281,7 @@ class Parser {
     throw this.#error(token, 'expected a value');
   }
 
+  /** Behind the last one is the end of the text, however often it is asked for. */
   #peek(): Token {
     return this.#tokens[this.#next] ?? { kind: 'end', offset: this.#text.length };
   }

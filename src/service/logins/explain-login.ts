@@ -24,7 +24,14 @@ import type {
   ExplainedRuleView,
   LoginExplanationView,
 } from './explanation-views.ts';
-import { inputOf, type Login, requireLoginMethod, requireShortMeta, tokenTtlNs } from './login.ts';
+import {
+  inputOf,
+  type Login,
+  requireLoginMethod,
+  requireShortMeta,
+  requireUnchanged,
+  tokenTtlNs,
+} from './login.ts';
 import { finishAtProvider } from './oidc-login.ts';
 
 /** Why a login is refused is told. Rejects with 'permission-denied' without `acl:read` where the auth method is. */
@@ -37,6 +44,7 @@ export async function explainLogin(
   const method = requireReadableMethod(service, request, input);
   const { types } = service.authMethods;
   const identity = await refusalOr(types[method.type].validate(method, input.bearerToken));
+  requireReadableMethod(service, request, input);
   const told = { method, meta: input.meta, flow: 'login' } as const;
   return explanationOf(service, told, identity, request);
 }
@@ -49,11 +57,13 @@ export async function explainOidc(
 ): Promise<OperationOutput<'oidc.explain'>> {
   const method = requireReadableMethod(service, request, input);
   const finished = await refusalOr(finishAtProvider(service, method, input, request));
+  requireReadableMethod(service, request, input);
   const isRefused = finished instanceof AclError;
   const told = { method, meta: isRefused ? {} : finished.meta, flow: 'oidc' } as const;
   return explanationOf(service, told, isRefused ? finished : finished.identity, request);
 }
 
+/** Asked once more when the provider has answered: what is told is what is here then, and to whom is judged by then. */
 function requireReadableMethod(
   service: Service,
   request: Request,
@@ -84,6 +94,8 @@ function explanationOf(
   if (identity instanceof AclError) {
     return { ...NOTHING, summary: `Refused by the auth method: ${excerpt(identity.message)}.` };
   }
+  const change = attempt(() => requireUnchanged(service, login.method));
+  if (change instanceof AclError) return { ...NOTHING, summary: refusalText(change) };
   const attributes = attributesOf(identity);
   const input = inputOf(service, { ...login, identity }, request);
   const steps = loginSteps(input);

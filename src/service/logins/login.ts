@@ -144,7 +144,7 @@ function lookupsFrom(view: Service['view'], home: NamespaceName): LoginLookups {
  * before, and perhaps by a key that was taken out of it, is not let in. Of one that is gone the log refuses
  * the token.
  */
-function requireUnchanged({ view }: Service, method: AuthMethod): void {
+export function requireUnchanged({ view }: Service, method: AuthMethod): void {
   const { namespace, name, modifyIndex } = method;
   const now = view.authMethod(namespace, name);
   if (now === undefined || now.modifyIndex === modifyIndex) return;

@@ -2,13 +2,16 @@
 // Another draw: CONCLAVE_SEED=<seed>.
 
 import t from 'tap';
+import { must } from '../../../cluster/base/assert.ts';
 import { AclError } from '../../../src/acl/error.ts';
+import type { SecretId } from '../../../src/acl/ids.ts';
 import { createOperations } from '../../../src/service/create-operations.ts';
 import {
   authMethods,
   CALL,
   createHarness,
   type Harness,
+  ROOT,
   refusalOf,
   secretWith,
 } from '../harness.ts';
@@ -103,6 +106,10 @@ t.test('explaining a login: what refuses it', async (t) => {
   t.match(await told({ name: 'Not A Name!', team: '' }), {
     summary: /^Refused by binding rule [-0-9a-f]{36}: invalid bind name: /,
   });
+  const { rules } = await told({ name: 'Not A Name!', team: '' });
+  t.match(rules.at(-1), { result: 'refused', name: undefined, why: /^invalid bind name: / });
+  const input = { ...inputOf({ name: 'web' }), meta: { pod: 'x'.repeat(8190) } };
+  t.match(await refusalOf(harness.run('explain-login', input)), /^invalid: Meta may have at most/);
 });
 
 t.test(
@@ -136,6 +143,66 @@ t.test('explaining a login: to those who may read the auth method where it is', 
     await asked('eng', 'none'),
     'permission-denied: ACL not found: auth method "none" not found',
   );
+});
+
+t.test('explaining a login: is judged once more when the provider has answered', async (t) => {
+  const harness = await createHarness();
+  await newMethod(harness, 'jwt');
+  await newMethod(harness, 'idp', { type: 'oidc', maxTokenTtlNs: 60_000_000_000n });
+  let state = '';
+  let meanwhile: () => Promise<unknown> = () => Promise.resolve();
+  const { oidcFlow, types } = authMethods;
+  const slowly = {
+    types: {
+      ...types,
+      jwt: {
+        ...types.jwt,
+        validate: (...given: Parameters<typeof types.jwt.validate>) =>
+          meanwhile().then(() => types.jwt.validate(...given)),
+      },
+    },
+    oidcFlow: {
+      authUrl: async (given: Parameters<typeof oidcFlow.authUrl>[0]) => {
+        const begun = await oidcFlow.authUrl(given);
+        state = `state-${harness.proposals}`;
+        return { ...begun, pending: { ...begun.pending, state } };
+      },
+      callback: (given: Parameters<typeof oidcFlow.callback>[0]) =>
+        meanwhile().then(() => oidcFlow.callback(given)),
+    },
+  };
+  const door = createOperations({ ...harness.deps, authMethods: slowly });
+  const explained = [
+    ['jwt', (secret) => door.run('explain-login', inputOf({ name: 'web' }), { ...CALL, secret })],
+    [
+      'idp',
+      async (secret) => {
+        const common = { authMethod: 'idp', clientNonce: 'n', namespace: undefined };
+        const begun = { ...common, redirectUri: 'https://me', meta: {} };
+        await door.run('oidc.auth-url', begun, CALL);
+        const callback = { ...common, state, code: '{"name":"web"}' };
+        return door.run('oidc.explain', callback, { ...CALL, secret });
+      },
+    ],
+  ] as const satisfies [string, (secret: SecretId) => Promise<object>][];
+  for (const [name, explain] of explained) {
+    const reader = await secretWith(harness, 'acl = "read"');
+    const { accessorId } = must(harness.deps.view.tokenBySecret(reader), 'it is there');
+    meanwhile = () => harness.run('token.delete', { accessorId });
+    t.match(await refusalOf(explain(reader)), /^token-unknown: /, name);
+    const draft = { description: 'changed', maxTokenTtlNs: 60_000_000_000n };
+    meanwhile = () => harness.run('auth-method.update', { name, draft });
+    t.match(await explain(ROOT), {
+      granted: false,
+      summary: `Refused: auth method "${name}" was changed during the login, log in again.`,
+      rules: [],
+    });
+    meanwhile = () => harness.run('auth-method.delete', { name });
+    t.equal(
+      await refusalOf(explain(ROOT)),
+      `permission-denied: ACL not found: auth method "${name}" not found`,
+    );
+  }
 });
 
 t.test('explaining a login by OpenID: uses up its state and makes nothing', async (t) => {

@@ -112,12 +112,11 @@ async function withIdp(more: Partial<ServiceDeps> = {}): Promise<Idp> {
   const common = { authMethod: 'idp', clientNonce: 'n', namespace: undefined };
   const begun = { ...common, redirectUri: 'https://me', meta: {} };
   const code = '{"name":"web"}';
-  return {
-    ...harness,
+  return Object.assign(harness, {
     begin: (authMethod = 'idp') =>
       refusalOf(door.run('oidc.auth-url', { ...begun, authMethod }, CALL)),
-    end: (state) => refusalOf(door.run('oidc.callback', { ...common, state, code }, CALL)),
-  };
+    end: (state: string) => refusalOf(door.run('oidc.callback', { ...common, state, code }, CALL)),
+  });
 }
 
 const FULL_OF_METHOD =
@@ -133,6 +132,35 @@ t.test('login by OIDC: so many of one method wait for their end and no more', as
   t.equal(await begin(), FULL_OF_METHOD);
   clock.advance(OIDC_PENDING_MS);
   t.equal(await begin(), 'ok', 'when their time is over');
+});
+
+t.test('login by OIDC: what nobody began is refused, and nothing is written for it', async (t) => {
+  const harness = await withIdp();
+  const before = harness.proposals;
+  const refusal = 'login-refused: the login state is unknown or has expired';
+  t.equal(await harness.end('nobody'), refusal);
+  t.equal(harness.proposals, before);
+});
+
+t.test('login by OIDC: ends also where it is not counted, or not any more', async (t) => {
+  const harness = await withIdp();
+  const { begin, end, clock, deps } = harness;
+  for (const name of ['idp', 'other']) await bind(harness, name, 'service', ATTRIBUTE);
+  await begin();
+  await begin();
+  const code = '{"name":"web"}';
+  const back = {
+    authMethod: 'idp',
+    clientNonce: 'n',
+    namespace: undefined,
+    state: 'state-1',
+    code,
+  };
+  const ofOtherLeader = createOperations(deps);
+  t.equal(await refusalOf(ofOtherLeader.run('oidc.callback', back, CALL)), 'ok');
+  clock.advance(OIDC_PENDING_MS);
+  await begin('other');
+  t.equal(await end('state-2'), 'ok', 'whether it is too late is for the flow to say');
 });
 
 /** A login that was begun where what all share may be closed. */
@@ -219,7 +247,7 @@ t.test('login by OIDC: a count that could not be read is read again', async (t) 
     oldPendingLogins: async () => {
       reads += 1;
       if (reads === 1) throw new AclError('unavailable', 'the store does not answer');
-      return [];
+      return ['ended meanwhile'];
     },
   };
   const logins = new PendingLogins({ ...harness.deps, view });

@@ -289,11 +289,18 @@ t.test('rights: the binding rules of a namespace do not reach out of it', async 
   const rule = { authMethod: 'm', bindType: 'policy', bindName: 'global-management' };
   await harness.run('binding-rule.create', { draft: rule }, inTeam);
   const login = { authMethod: 'm', bearerToken: '{"name":"eve"}', meta: {}, namespace: 'team' };
+  await harness.run('role.create', { draft: { name: 'ops' } });
+  const ofRole = { authMethod: 'm', bindType: 'role', bindName: 'ops' };
+  await harness.run('binding-rule.create', { draft: ofRole }, inTeam);
   t.match(await refusalOf(harness.run('login', login)), /permission-denied/, 'nothing is bound');
   await newPolicy(harness, 'global-management', 'acl = "read"', 'team');
   const { value } = await harness.run('login', login);
   t.equal(value.policies.length, 1, 'a policy of its own of that name is bound');
   t.not(value.policies[0]?.id, '00000000-0000-0000-0000-000000000001');
+  t.same(value.roles, []);
+  const own = await harness.run('role.create', { draft: { name: 'ops' } }, inTeam);
+  const { roles } = (await harness.run('login', login)).value;
+  t.same(roles, [{ id: own.value.role.id, name: 'ops' }]);
 });
 
 t.test('rights: a policy counts only in its datacenters', async (t) => {
