@@ -17,7 +17,12 @@ import { CHECKPOINT_INTERVAL } from '../../src/state/rows/digest-checkpoints.ts'
 import { pack } from '../../src/state/rows/packing.ts';
 import { READERS_GRACE_MS } from '../../src/state/rows/state-store.ts';
 import { META_KEY } from '../../src/state/rows/tables.ts';
-import { SNAPSHOT_CHUNK_MAX_BYTES } from '../../src/state/snapshot/snapshot-format.ts';
+import {
+  CHAIN_ORIGIN,
+  CHUNK,
+  fieldsChunk,
+  SNAPSHOT_CHUNK_MAX_BYTES,
+} from '../../src/state/snapshot/snapshot-format.ts';
 import type { SnapshotIntake } from '../../src/state/snapshot/snapshot-intake.ts';
 import { SnapshotReader } from '../../src/state/snapshot/snapshot-reader.ts';
 import { type StateSnapshot, snapshotOf } from '../../src/state/snapshot/snapshot-writer.ts';
@@ -238,6 +243,8 @@ t.test('damage: no changed, lost, doubled or swapped byte passes', async (test) 
     test.ok(await refusalOf(chunks.slice(0, place)), 'ended early');
   }
   test.match(await refusalOf([...chunks, chunks[1]!]), /more follows/);
+  const empty = fieldsChunk(CHUNK.trailer, [0, CHAIN_ORIGIN]);
+  test.match(await refusalOf([empty]), /it has no beginning/);
   test.match(await refusalOf([new Uint8Array()]), /it has 0 bytes/);
   const tooLarge = Buffer.alloc(SNAPSHOT_CHUNK_MAX_BYTES + 1, 2);
   test.match(await refusalOf([chunks[0]!, tooLarge]), /it has 262145 bytes/);
@@ -279,6 +286,9 @@ t.test('damage: a state that is not what it says of itself is refused', async (t
   const disordered = { ...kv.snapshot(), rows: (range: KvRange) => backwards(kv.rows(range)) };
   const backward = await chunksOf(snapshotOf({ snapshot: () => disordered }));
   test.match(await refusalOf(backward), /row 2 is not behind the one before it/);
+  const doubled = { ...kv.snapshot(), rows: (range: KvRange) => twice(kv.rows(range)) };
+  const repeated = await chunksOf(snapshotOf({ snapshot: () => doubled }));
+  test.match(await refusalOf(repeated), /row 2 is not behind the one before it/);
   const foreign = await chunksOfRows((rows) => void rows.set('\x5b\x0a', new Uint8Array()));
   await test.rejects(installed(foreign), /rows of a restore that is not under way/);
   const newer = await chunksOfRows((rows) => {
@@ -292,6 +302,10 @@ t.test('damage: a state that is not what it says of itself is refused', async (t
     /its format is 2, known here is 1/,
   );
 });
+
+async function* twice(slices: AsyncIterable<readonly KvRow[]>) {
+  for await (const rows of slices) yield rows.flatMap((row) => [row, row]);
+}
 
 async function* backwards(slices: AsyncIterable<readonly KvRow[]>) {
   for await (const rows of slices) yield [...rows].reverse();
