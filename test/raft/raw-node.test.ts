@@ -333,3 +333,24 @@ t.test('node: a snapshot of a group without it changes nothing', (t) => {
   t.same(followerOf13().take(20, 2, [2, 3]), [[11], false, 11, 13]);
   t.end();
 });
+
+t.test('node: whoever leads no more sends nothing as a leader on what comes late', (t) => {
+  const subject = nodeOf({ voters: [1, 2, 3], checkQuorum: true });
+  const { node } = subject;
+  node.campaign();
+  run(subject);
+  const { term } = node.status();
+  const route = { from: 2, to: 1, term };
+  node.step({ type: 'vote-reply', ...route, rejected: false, committed: NO_ENTRY });
+  run(subject);
+  t.equal(node.status().standing, 'leader');
+  for (let ticks = 0; ticks < 100 && node.status().standing === 'leader'; ticks += 1) {
+    node.tick();
+    run(subject);
+  }
+  t.same([node.status().standing, node.status().term], ['follower', term], 'nobody answered');
+  node.step({ type: 'heartbeat-reply', ...route, readCount: 0 });
+  node.step({ type: 'append-reply', ...route, index: node.status().lastIndex });
+  t.same([run(subject).sent, node.status().commitIndex], [[], 10]);
+  t.end();
+});

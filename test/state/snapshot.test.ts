@@ -16,11 +16,13 @@ import { StateMachine } from '../../src/state/machine.ts';
 import { CHECKPOINT_INTERVAL } from '../../src/state/rows/digest-checkpoints.ts';
 import { pack } from '../../src/state/rows/packing.ts';
 import { READERS_GRACE_MS } from '../../src/state/rows/state-store.ts';
-import { META_KEY } from '../../src/state/rows/tables.ts';
+import { META_KEY, ROW } from '../../src/state/rows/tables.ts';
+import { RowParser } from '../../src/state/snapshot/row-parser.ts';
 import {
   CHAIN_ORIGIN,
   CHUNK,
   fieldsChunk,
+  ROWS_CHUNK_BYTES,
   SNAPSHOT_CHUNK_MAX_BYTES,
 } from '../../src/state/snapshot/snapshot-format.ts';
 import type { SnapshotIntake } from '../../src/state/snapshot/snapshot-intake.ts';
@@ -165,6 +167,32 @@ t.test('snapshot: chunks are bounded, and rows of any size pass', async (test) =
   test.same(factsOf(receiver.machine), factsOf(sender.machine));
   test.equal(Buffer.from(receiver.machine.groupRecord!).toString(), 'who belongs to the group');
   test.equal(receiver.machine.policy(policyIdNumbered(3))?.rules.length, 600_000);
+});
+
+t.test('snapshot: a row may begin at any of the last bytes of a chunk', async (test) => {
+  const { kv } = replaceableMachine();
+  for (let left = 0; left < 8; left += 1) {
+    // Behind the kind of the chunk, and the lengths and the key of the first row.
+    const value = new Uint8Array(ROWS_CHUNK_BYTES - 1 - 4 - 1 - left);
+    const rows = [value, new Uint8Array(300), new Uint8Array(3)].map((each, place) => {
+      return { key: Uint8Array.of(ROW.token + place), value: each.fill(place + 1) };
+    });
+    let isRead = false;
+    const reader = {
+      ...kv.snapshot(),
+      rows: async function* () {
+        if (!isRead) yield rows;
+        isRead = true;
+      },
+    };
+    const chunks = await chunksOf(snapshotOf({ snapshot: () => reader }));
+    test.equal(chunks.length, 4);
+    const parser = new RowParser((says) => new Error(says));
+    const found = chunks.slice(1, -1).flatMap((chunk) => parser.take(chunk.subarray(1)));
+    const told = (each: readonly KvRow[]) => each.map(({ key, value: of }) => hex(key) + hex(of));
+    if (told(found).join() !== told(rows).join()) test.fail(`with ${left} bytes left`);
+    test.equal(parser.begunBytes, 0);
+  }
 });
 
 t.test('snapshot: is as of its moment, while writes go on', async (test) => {
