@@ -393,7 +393,7 @@ export class ChangeSet implements WritableRows {
     const key = this.#objects.delete(table, object);
     this.#rowsChanged += 1;
     this.#note(table, object, object, { key, value: undefined, isLocal });
-    if (isLocal) this.#carrying?.deleteLocal(object as unknown as Token);
+    if (isLocal) this.#carrying?.deleteLocal(object as unknown as Token, this.#level);
   }
 
   /** What is written locally is written there too. */

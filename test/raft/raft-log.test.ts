@@ -102,6 +102,16 @@ t.test('log: an append that does not fit changes nothing', (t) => {
   t.end();
 });
 
+t.test('log: what the disk still has behind its end is no part of it', (t) => {
+  const { log } = logOf({ terms: [1, 1, 1, 1] });
+  log.append(entriesOf(2, [2]));
+  t.same([log.lastIndex, log.term(3), log.term(4)], [2, 'unavailable', 'unavailable']);
+  t.equal(log.maybeAppend({ index: 4, term: 1 }, [], 4), undefined, 'nobody is told that it is');
+  t.notOk(log.commitKnown({ index: 4, term: 1 }));
+  t.equal(log.commitIndex, 0);
+  t.end();
+});
+
 t.test('log: a committed entry is never replaced', (t) => {
   const { log } = logOf({ terms: [1, 1, 1] });
   log.commitTo(2);
@@ -269,6 +279,7 @@ t.test(
     t.same([log.firstIndex, log.lastIndex, log.commitIndex], [10, 9, 9]);
     t.same(log.lastId, { term: 3, index: 9 });
     t.equal(log.term(8), 'compacted');
+    t.equal(log.slice(2, 10, NO_LIMIT), 'compacted', 'the disk has it still');
     log.append(entriesOf(10, [4]));
     log.commitTo(10);
     t.notOk(log.hasNextCommitted(ANY));
@@ -387,6 +398,7 @@ function sameAs(log: RaftLog, model: readonly number[]): boolean {
   return (
     JSON.stringify(terms) === JSON.stringify(expected) &&
     entriesSizeBytes(held) === expected.length * (ENTRY_OVERHEAD_BYTES + 1) &&
-    held.every(({ index, term }) => log.term(index) === term)
+    held.every(({ index, term }) => log.term(index) === term) &&
+    log.term(model.length + 1) === 'unavailable'
   );
 }

@@ -288,3 +288,69 @@ t.test('node: a configuration that contradicts itself does not start', (t) => {
   for (const [options, expected] of table) t.throws(() => nodeOf(options), expected);
   t.end();
 });
+
+/** A follower in term 2 that has entries 11 to 13 of term 1, of which 11 is committed. */
+function followerOf13() {
+  const subject = nodeOf({ voters: [1, 2, 3] });
+  const entryAt = (index: number): Entry => ({ term: 1, index, type: 'normal', data: DATA });
+  const entries = [11, 12, 13].map(entryAt);
+  const prev = { prevTerm: 1, prevIndex: 10 };
+  const route = { from: 2, to: 1 };
+  subject.node.step({ type: 'append', ...route, term: 1, ...prev, entries, commitIndex: 11 });
+  run(subject);
+  /** The leader of term 2 sends it; gives the answer, and what is to be done. */
+  const take = (index: number, term: number, voters = [1, 2, 3]) => {
+    const snapshot = { index, term, membership: { ...NO_MEMBERS, voters }, data: DATA };
+    subject.node.step({ type: 'snapshot', ...route, from: 3, term: 2, snapshot });
+    const ready = subject.node.ready();
+    const { commitIndex, lastIndex } = subject.node.status();
+    const answers = ready.messages.map((message) => 'index' in message && message.index);
+    return [answers, ready.snapshot === snapshot, commitIndex, lastIndex];
+  };
+  return { take };
+}
+
+t.test('node: to a snapshot of what is here it tells what is committed, and no more', (t) => {
+  for (const [index, term] of [
+    [10, 1],
+    [11, 1],
+  ] as const) {
+    // The entries behind may be none of the leader's.
+    t.same(followerOf13().take(index, term), [[11], false, 11, 13], `${index}`);
+  }
+  t.end();
+});
+
+t.test('node: a snapshot up to an entry that is here takes away none behind it', (t) => {
+  t.same(followerOf13().take(12, 1), [[12], false, 12, 13]);
+  t.same(followerOf13().take(13, 1), [[13], false, 13, 13]);
+  t.same(followerOf13().take(12, 2), [[12], true, 12, 12], 'another entry is replaced with all');
+  t.same(followerOf13().take(20, 2), [[20], true, 20, 20]);
+  t.end();
+});
+
+t.test('node: a snapshot of a group without it changes nothing', (t) => {
+  t.same(followerOf13().take(20, 2, [2, 3]), [[11], false, 11, 13]);
+  t.end();
+});
+
+t.test('node: whoever leads no more sends nothing as a leader on what comes late', (t) => {
+  const subject = nodeOf({ voters: [1, 2, 3], checkQuorum: true });
+  const { node } = subject;
+  node.campaign();
+  run(subject);
+  const { term } = node.status();
+  const route = { from: 2, to: 1, term };
+  node.step({ type: 'vote-reply', ...route, rejected: false, committed: NO_ENTRY });
+  run(subject);
+  t.equal(node.status().standing, 'leader');
+  for (let ticks = 0; ticks < 100 && node.status().standing === 'leader'; ticks += 1) {
+    node.tick();
+    run(subject);
+  }
+  t.same([node.status().standing, node.status().term], ['follower', term], 'nobody answered');
+  node.step({ type: 'heartbeat-reply', ...route, readCount: 0 });
+  node.step({ type: 'append-reply', ...route, index: node.status().lastIndex });
+  t.same([run(subject).sent, node.status().commitIndex], [[], 10]);
+  t.end();
+});

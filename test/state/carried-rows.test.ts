@@ -109,11 +109,11 @@ class World {
   #isForked = false;
   readonly #requests: Uint8Array[] = [];
 
-  async open(): Promise<void> {
+  async open(level = NEWEST_LEVEL): Promise<void> {
     for (const [place, each] of [this.dc1, this.dc2].entries()) {
       const begin = { datacenter: `dc${place + 1}`, primary: 'dc1', isWitness: false };
       await each.one({ type: 'global-log.begin', ...begin });
-      await each.one({ type: 'level.raise', level: NEWEST_LEVEL });
+      await each.one({ type: 'level.raise', level });
     }
     await this.dc1.one(BUILTINS);
     for (const each of OPENING) await this.take(each);
@@ -408,3 +408,59 @@ t.test('a method that is gone: its tokens are found by whoever is primary next',
   await requireNothingLeft(world.dc2);
   await world.close();
 });
+
+/** dc2 has such void tokens in a namespace that was made again, and that the primary has deleted one of all in. */
+async function afterLostNamespace(level: number, lost: readonly number[]): Promise<World> {
+  const world = new World();
+  await world.open(level);
+  const team = SPACES[1]!;
+  const given = { kind: 'token', namespace: team, method: undefined } as const;
+  // Its indexes are ahead of those of the primary.
+  for (let round = 0; round < 10; round += 1) {
+    await world.take({ ...given, at: 1, number: 6, secret: 6, isLocal: true });
+    await world.take({ kind: 'no token', at: 1, number: 6 });
+  }
+  for (const number of lost) {
+    await world.take({ ...given, at: 1, number, secret: number, isLocal: true });
+  }
+  await world.take({ kind: 'no method', method: METHODS[1]! });
+  await world.take({ kind: 'no namespace', name: team });
+  await world.take({ kind: 'follow' });
+  await world.take({ kind: 'namespace', name: team });
+  await world.take({ ...given, at: 0, number: 2, secret: 2, isLocal: false });
+  await world.take({ kind: 'follow' });
+  const { machine } = world.dc2;
+  const { createIndex } = machine.token(accessorNumbered(2))!;
+  t.ok(createIndex <= machine.namespaceLostUpTo(team), 'made later, with a lower index');
+  await world.take({ kind: 'no token', at: 0, number: 2 });
+  await world.take({ kind: 'follow' });
+  t.equal(machine.token(accessorNumbered(2)), undefined);
+  t.same(machine.digests().global, world.dc1.machine.digests().global);
+  return world;
+}
+
+t.test('a namespace that is gone: its tokens stay void whatever all share', async (test) => {
+  for (const level of [7, 8]) {
+    const world = await afterLostNamespace(level, [1]);
+    const found = world.dc2.machine.token(accessorNumbered(1))!;
+    test.equal(isGone(found, world.dc2), level >= 8, `at level ${level}`);
+    if (level >= 8) await requireNothingLeft(world.dc2);
+    await world.take({ kind: 'reap', at: 1, number: 1 });
+    test.equal(world.dc2.machine.token(accessorNumbered(1)) === undefined, level >= 8);
+    await world.close();
+  }
+});
+
+t.test(
+  'a namespace that is gone: its tokens stay void until the last one is deleted',
+  async (test) => {
+    const world = await afterLostNamespace(8, [1, 3]);
+    const { dc2 } = world;
+    await world.take({ kind: 'no token', at: 1, number: 1 });
+    test.ok(isGone(dc2.machine.token(accessorNumbered(3))!, dc2));
+    await requireNothingLeft(dc2);
+    await world.take({ kind: 'no token', at: 1, number: 3 });
+    test.equal(dc2.machine.namespaceLostUpTo(SPACES[1]!), 0);
+    await world.close();
+  },
+);

@@ -9,7 +9,7 @@ import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
 import { inspectArchive } from '../../src/state/archive/archive-reader.ts';
 import { encodeRetiredNamespace } from '../../src/state/rows/retired-namespace.ts';
 import { isObjectRow, isRestoredRow, rowKey } from '../../src/state/rows/tables.ts';
-import { accessorNumbered, secretNumbered } from '../support/fixtures.ts';
+import { accessorNumbered, aToken, secretNumbered } from '../support/fixtures.ts';
 import { BUILTINS, orphansIn } from '../support/machine-harness.ts';
 import { archiveWith, contentOfServer, trueTo } from './crafted-archive.ts';
 import {
@@ -126,7 +126,10 @@ t.test(
 );
 
 t.test('restore: how many tokens a lost namespace has left is counted anew', async (t) => {
-  const content = await contentOfServer(await ofEveryKind());
+  const source = await ofEveryKind();
+  const ofAll = aToken(7, { namespace: 'team' as never });
+  await source.one({ type: 'token.set', presence: 'create', token: ofAll });
+  const content = await contentOfServer(source);
   const lost = (name: string, upTo: number): KvRow => ({
     key: rowKey('retiredNamespace', name),
     value: encodeRetiredNamespace({ upTo, tokens: 5 }),
@@ -147,6 +150,21 @@ t.test('restore: how many tokens a lost namespace has left is counted anew', asy
   await group.one({ type: 'token.delete', accessorId: accessorNumbered(2) });
   const after = await plainStore(group.leader.machine);
   t.equal(after.kv.get(rowKey('retiredNamespace', 'team')), undefined);
+
+  const { createIndex } = source.machine.token(accessorNumbered(2))!;
+  for (const [index, tokens] of [
+    [createIndex, 1],
+    [createIndex - 1, 0],
+  ] as const) {
+    const other = new Group();
+    await other.one(BUILTINS);
+    await restore(
+      other.archives,
+      await archiveWith(trueTo(withMore(lost('team', index))(content))),
+    );
+    const lostUpTo = other.leader.machine.namespaceLostUpTo('team' as never);
+    t.equal(lostUpTo, tokens * index, 'the last one of them counts');
+  }
 });
 
 t.test('restore: an archive of a higher level than the group uses has to wait', async (t) => {

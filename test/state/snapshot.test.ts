@@ -16,8 +16,15 @@ import { StateMachine } from '../../src/state/machine.ts';
 import { CHECKPOINT_INTERVAL } from '../../src/state/rows/digest-checkpoints.ts';
 import { pack } from '../../src/state/rows/packing.ts';
 import { READERS_GRACE_MS } from '../../src/state/rows/state-store.ts';
-import { META_KEY } from '../../src/state/rows/tables.ts';
-import { SNAPSHOT_CHUNK_MAX_BYTES } from '../../src/state/snapshot/snapshot-format.ts';
+import { META_KEY, ROW } from '../../src/state/rows/tables.ts';
+import { RowParser } from '../../src/state/snapshot/row-parser.ts';
+import {
+  CHAIN_ORIGIN,
+  CHUNK,
+  fieldsChunk,
+  ROWS_CHUNK_BYTES,
+  SNAPSHOT_CHUNK_MAX_BYTES,
+} from '../../src/state/snapshot/snapshot-format.ts';
 import type { SnapshotIntake } from '../../src/state/snapshot/snapshot-intake.ts';
 import { SnapshotReader } from '../../src/state/snapshot/snapshot-reader.ts';
 import { type StateSnapshot, snapshotOf } from '../../src/state/snapshot/snapshot-writer.ts';
@@ -162,6 +169,32 @@ t.test('snapshot: chunks are bounded, and rows of any size pass', async (test) =
   test.equal(receiver.machine.policy(policyIdNumbered(3))?.rules.length, 600_000);
 });
 
+t.test('snapshot: a row may begin at any of the last bytes of a chunk', async (test) => {
+  const { kv } = replaceableMachine();
+  for (let left = 0; left < 8; left += 1) {
+    // Behind the kind of the chunk, and the lengths and the key of the first row.
+    const value = new Uint8Array(ROWS_CHUNK_BYTES - 1 - 4 - 1 - left);
+    const rows = [value, new Uint8Array(300), new Uint8Array(3)].map((each, place) => {
+      return { key: Uint8Array.of(ROW.token + place), value: each.fill(place + 1) };
+    });
+    let isRead = false;
+    const reader = {
+      ...kv.snapshot(),
+      rows: async function* () {
+        if (!isRead) yield rows;
+        isRead = true;
+      },
+    };
+    const chunks = await chunksOf(snapshotOf({ snapshot: () => reader }));
+    test.equal(chunks.length, 4);
+    const parser = new RowParser((says) => new Error(says));
+    const found = chunks.slice(1, -1).flatMap((chunk) => parser.take(chunk.subarray(1)));
+    const told = (each: readonly KvRow[]) => each.map(({ key, value: of }) => hex(key) + hex(of));
+    if (told(found).join() !== told(rows).join()) test.fail(`with ${left} bytes left`);
+    test.equal(parser.begunBytes, 0);
+  }
+});
+
 t.test('snapshot: is as of its moment, while writes go on', async (test) => {
   const sender = await largeMachine(1000, 50_000);
   const before = factsOf(sender.machine);
@@ -238,6 +271,8 @@ t.test('damage: no changed, lost, doubled or swapped byte passes', async (test) 
     test.ok(await refusalOf(chunks.slice(0, place)), 'ended early');
   }
   test.match(await refusalOf([...chunks, chunks[1]!]), /more follows/);
+  const empty = fieldsChunk(CHUNK.trailer, [0, CHAIN_ORIGIN]);
+  test.match(await refusalOf([empty]), /it has no beginning/);
   test.match(await refusalOf([new Uint8Array()]), /it has 0 bytes/);
   const tooLarge = Buffer.alloc(SNAPSHOT_CHUNK_MAX_BYTES + 1, 2);
   test.match(await refusalOf([chunks[0]!, tooLarge]), /it has 262145 bytes/);
@@ -279,6 +314,9 @@ t.test('damage: a state that is not what it says of itself is refused', async (t
   const disordered = { ...kv.snapshot(), rows: (range: KvRange) => backwards(kv.rows(range)) };
   const backward = await chunksOf(snapshotOf({ snapshot: () => disordered }));
   test.match(await refusalOf(backward), /row 2 is not behind the one before it/);
+  const doubled = { ...kv.snapshot(), rows: (range: KvRange) => twice(kv.rows(range)) };
+  const repeated = await chunksOf(snapshotOf({ snapshot: () => doubled }));
+  test.match(await refusalOf(repeated), /row 2 is not behind the one before it/);
   const foreign = await chunksOfRows((rows) => void rows.set('\x5b\x0a', new Uint8Array()));
   await test.rejects(installed(foreign), /rows of a restore that is not under way/);
   const newer = await chunksOfRows((rows) => {
@@ -292,6 +330,10 @@ t.test('damage: a state that is not what it says of itself is refused', async (t
     /its format is 2, known here is 1/,
   );
 });
+
+async function* twice(slices: AsyncIterable<readonly KvRow[]>) {
+  for await (const rows of slices) yield rows.flatMap((row) => [row, row]);
+}
 
 async function* backwards(slices: AsyncIterable<readonly KvRow[]>) {
   for await (const rows of slices) yield [...rows].reverse();

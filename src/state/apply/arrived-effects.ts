@@ -85,7 +85,7 @@ function deleteArrived(changes: ChangeSet, key: Uint8Array): void {
     case ROW.token: {
       const token = must(readAt(changes, TOKENS, key), 'the token that is deleted');
       changes.deleteArrived(TOKENS, token);
-      forgetOrigin(changes, token);
+      forgetOrigin(changes, token, changes.level);
       return;
     }
     case ROW.authMethod: {
@@ -119,6 +119,6 @@ function evictLocal(changes: ChangeSet, key: Uint8Array, token: Token): void {
     const found = readAt(changes, TOKENS, each);
     if (found?.local !== true) continue;
     changes.deleteArrived(TOKENS, found);
-    forgetOrigin(changes, found);
+    forgetOrigin(changes, found, changes.level);
   }
 }

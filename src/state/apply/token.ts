@@ -151,5 +151,5 @@ export function applyTokenReap(
 
 function deleteToken(changes: ChangeSet, token: Token): void {
   changes.delete(TOKENS, token);
-  forgetOrigin(changes, token);
+  forgetOrigin(changes, token, changes.level);
 }

@@ -10,7 +10,7 @@ import type { Change, ChangeType, Command } from './commands.ts';
 export const FIRST_LEVEL = 1;
 
 /** What this release reads. */
-export const NEWEST_LEVEL = 7;
+export const NEWEST_LEVEL = 8;
 
 /** A level is never given another meaning: a new command, or another layout of one, has a new level. */
 const LEVEL_OF_CHANGE: Readonly<Record<ChangeType, number>> = {
@@ -108,6 +108,15 @@ export function bootstrapsOnce(level: number): boolean {
   return level >= BOOTSTRAP_ONCE_LEVEL;
 }
 
+/**
+ * Whether a token that all share, and is deleted, leaves alone what is remembered of a namespace that was lost.
+ * Releases of before counted it as one of the void local tokens where its index is not above theirs: so it is done
+ * below that level.
+ */
+export function countsLostAlone(level: number): boolean {
+  return level >= LOST_ALONE_LEVEL;
+}
+
 /** Whether all servers tell their leader what their clocks show: from the release on that reads this level. */
 export function tellsClocks(level: number): boolean {
   return level >= CLOCKS_LEVEL;
@@ -143,6 +152,7 @@ const CLUSTERS_LEVEL = 4;
 const UNUSED_APART_LEVEL = 6;
 const BOOTSTRAP_ONCE_LEVEL = 7;
 const CLOCKS_LEVEL = 7;
+const LOST_ALONE_LEVEL = 8;
 
 /**
  * The command in words that everybody reads who reads the level. Undefined where there are none: it must

@@ -134,13 +134,13 @@ export class StagedImport {
     this.#retireIfOrphaned(token);
   }
 
-  /** A local token is gone. */
-  deleteLocal(token: Token): void {
+  /** A local token is gone, at that feature level. */
+  deleteLocal(token: Token, level: number): void {
     const found = readAt(this.#staged, TOKENS, TOKENS.keyOf(token));
     if (found?.local !== true) return;
     this.#isChanged = true;
     this.#objects.delete(TOKENS, found);
-    forgetOrigin(this.#staged, found);
+    forgetOrigin(this.#staged, found, level);
   }
 
   /** Puts what follows from it among the rows. To be called before they are written. */

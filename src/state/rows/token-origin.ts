@@ -2,6 +2,7 @@
 // nothing needs to remember that any more.
 
 import type { Token } from '../../acl/token.ts';
+import { countsLostAlone } from '../commands/feature-levels.ts';
 import { methodKey } from './objects.ts';
 import {
   encodeRetiredNamespace,
@@ -10,9 +11,10 @@ import {
 } from './retired-namespace.ts';
 import type { WritableRows } from './row-buffer.ts';
 
-/** The token was deleted, with all its own rows. */
-export function forgetOrigin(rows: WritableRows, token: Token): void {
-  forgetRetiredNamespace(rows, token);
+/** The token was deleted, with all its own rows, at that feature level. */
+export function forgetOrigin(rows: WritableRows, token: Token, level: number): void {
+  // Of what all share an index may be a lower one, and was never among those that the namespace lost.
+  if (token.local || !countsLostAlone(level)) forgetRetiredNamespace(rows, token);
   const origin = token.authMethod;
   if (origin === undefined) return;
   const retiredKey = methodKey('retiredMethod', origin);

@@ -8,12 +8,14 @@ import {
   CLUSTER_KEY,
   decodeEntry,
   decodeWitness,
+  ENTRY_KEYS_END,
   encodeEntry,
   encodeHardState,
   encodeWitness,
   entryKey,
   GENERATION_KEY,
   HARD_STATE_KEY,
+  indexOfKey,
   LOG_ORIGIN,
   type LogWitness,
   nextEntry,
@@ -80,11 +82,51 @@ t.test('log: an entry at a taken index cuts off what was there', async (test) =>
   test.equal(again.lastIndex, 3);
   test.equal(Buffer.from(again.entry(3).payload).toString(), 'other 3');
   await log.write({ entries: [], hardState: { term: 2, vote: 1, commit: 3 } });
-  await test.rejects(log.write({ entries: [nextEntry(log.entry(1), 2, fresh.payload)] }), {
-    name: 'AssertionError',
-    message: /what is committed stays/,
-  });
+  for (const before of [1, 2]) {
+    await test.rejects(log.write({ entries: [nextEntry(log.entry(before), 2, fresh.payload)] }), {
+      name: 'AssertionError',
+      message: /what is committed stays/,
+    });
+  }
 });
+
+t.test(
+  'log: its first entry can be replaced, behind its origin, what was trimmed, and a snapshot',
+  async (test) => {
+    for (const behind of ['origin', 'trimmed', 'snapshot']) {
+      const kv = new MemoryKv();
+      const log = await logOf(kv, 6);
+      if (behind === 'trimmed') await log.write({ entries: [], trimThroughIndex: 4 });
+      if (behind === 'snapshot') {
+        const start = { index: 20, term: 1, hash: new Uint8Array(32).fill(9) };
+        await log.reset({ start, hardState: { ...HARD_STATE, commit: 20 }, generation: 1 });
+        await log.write({ entries: entriesBehind(log, 3) });
+      }
+      const other = nextEntry(log.start, 2, Buffer.from('other'));
+      await log.write({ entries: [other], hardState: { ...log.hardState, term: 2 } });
+      const again = await DurableLog.open(kv.reopened(), log.start);
+      test.same([again.firstIndex, again.lastIndex], [other.index, other.index], behind);
+      test.same(again.last.hash, other.hash);
+    }
+  },
+);
+
+t.test(
+  'log: takes no entry behind a gap or of an earlier term, and commits none that it has not',
+  async (test) => {
+    const log = await logOf(new MemoryKv(), 2);
+    const [third, fourth] = entriesBehind(log, 2, 2);
+    await test.rejects(
+      log.write({ entries: [third!, { ...fourth!, index: 5 }] }),
+      /entries follow/,
+    );
+    await test.rejects(log.write({ entries: [third!, { ...fourth!, term: 1 }] }), /entries follow/);
+    const ahead = { entries: [third!], hardState: { term: 2, vote: 0, commit: 4 } };
+    await test.rejects(log.write(ahead), /only what is in the log is committed/);
+    await log.write({ entries: [third!, fourth!] });
+    test.equal(log.lastIndex, 4);
+  },
+);
 
 t.test('log: refuses to open on any damage, and says where it is', async (test) => {
   const name = (index: number): string => textOf(entryKey(index));
@@ -115,6 +157,20 @@ t.test('log: refuses to open on any damage, and says where it is', async (test) 
     'a row is from another log': {
       change: (rows) => rows.set(name(5), foreign),
       says: /entry 5 does not follow/,
+    },
+    'a row is empty': {
+      change: (rows) => rows.set(name(5), new Uint8Array()),
+      says: /entry 5 has 0 bytes/,
+    },
+    'a row is of a format that is not known here': {
+      change: (rows) => {
+        const value = Uint8Array.from(rows.get(name(5))!);
+        // The format is in the checksum: this one is right.
+        value[0] = 3;
+        value[4]! ^= 3 - 1;
+        rows.set(name(5), value);
+      },
+      says: /entry 5 has the format 3/,
     },
     'the hard state is missing': {
       change: (rows) => rows.delete('\x02'),
@@ -175,11 +231,33 @@ t.test('log: refuses a state that is not of its own history', async (test) => {
   const entry = log.entry(4);
   const wrong = { ...entry, hash: new Uint8Array(32) };
   await test.rejects(DurableLog.open(kv, wrong), { message: /not the one that was applied/ });
+  const start = log.entry(5);
   await log.write({ entries: [], trimThroughIndex: 5 });
   await test.rejects(DurableLog.open(kv, entry), {
     message: /applied entry 4, but the log begins at 6/,
   });
+  await test.rejects(
+    DurableLog.open(kv, { ...start, hash: new Uint8Array(32) }),
+    { message: /entry 5 is not the one that was applied/ },
+    'nor one that stands before its first entry',
+  );
+  test.equal((await DurableLog.open(kv, start)).firstIndex, 6);
 });
+
+t.test(
+  'log: refuses to open without its end where that was committed, applied or not',
+  async (test) => {
+    const kv = new MemoryKv();
+    const log = await logOf(kv, 6);
+    await log.write({ entries: [], hardState: { ...HARD_STATE, commit: 6 } });
+    const applied = log.entry(4);
+    kv.tamper((rows) => rows.delete(textOf(entryKey(6))));
+    await test.rejects(DurableLog.open(kv, applied), {
+      name: 'LogDamage',
+      message: /ends at entry 5, but 6 was committed/,
+    });
+  },
+);
 
 t.test('log: reads what the first release wrote, and writes the same today', async (test) => {
   const kv = new MemoryKv();
@@ -233,6 +311,12 @@ t.test('log: an entry of one type never passes for one of the other', async (tes
   }
 });
 
+/** The indexes of the entries that lie in a store. */
+function entryRowsOf(kv: MemoryKv): readonly number[] {
+  const keys = kv.dump().map((row) => bytesOf(row.split(' ')[0]!));
+  return keys.filter(([kind]) => kind === ENTRY_KEYS_END[0]! - 1).map(indexOfKey);
+}
+
 /** A log of ten entries and the state of a snapshot that reaches to `index`, on another log. */
 async function resettable(
   kv: FailingKv | MemoryKv,
@@ -250,12 +334,16 @@ t.test('log: a snapshot takes the place of everything, with its generation', asy
     const hardState = { term: 3, vote: 2, commit: index };
     await log.reset({ start, hardState, generation: 4 });
     test.same([log.firstIndex, log.lastIndex], [index + 1, index]);
-    const again = await DurableLog.open(kv.reopened(), start);
+    test.same(log.hardState, hardState);
+    const reopened = kv.reopened();
+    const again = await DurableLog.open(reopened, start);
     test.equal(readGeneration(kv), 4);
     test.same([again.firstIndex, again.lastIndex], [index + 1, index]);
     test.same(again.hardState, hardState);
     await again.write({ entries: [nextEntry(again.last, 3, Buffer.from('next'))] });
     test.equal(again.leftoverCount, 0, 'what was left before the start is gone with a write');
+    test.same(entryRowsOf(reopened), [index + 1]);
+    test.equal((await DurableLog.open(reopened, start)).leftoverCount, 0, 'and is not found again');
     await test.rejects(
       DurableLog.open(kv.reopened(), undefined),
       { name: 'LogDamage', message: /the state is empty, but the log begins at/ },
@@ -312,9 +400,24 @@ t.test(
     test.equal(again.firstIndex, 9003);
     const rows = (await DurableLog.open(reopened.reopened(), again.last)).lastIndex;
     test.equal(rows, 9003);
-    test.equal(reopened.dump().filter((row) => row.startsWith('01')).length, 1);
+    test.same(entryRowsOf(reopened), [9003]);
   },
 );
+
+t.test('log: what two snapshots left behind goes, without a start in between', async (test) => {
+  const kv = new MemoryKv();
+  const log = await logOf(kv, TRIM_BATCH_MAX + 10);
+  const hash = new Uint8Array(32);
+  const resetTo = (index: number, generation: number): Promise<void> => {
+    const hardState = { ...HARD_STATE, commit: index };
+    return log.reset({ start: { index, term: 1, hash }, hardState, generation });
+  };
+  await resetTo(5000, 1);
+  await log.write({ entries: entriesBehind(log, 3) });
+  await resetTo(9000, 2);
+  while (log.leftoverCount > 0) await log.write({ entries: [] });
+  test.same(entryRowsOf(kv), []);
+});
 
 t.test(
   'log: how large its entries are is known, whatever was cut, trimmed and reset',

@@ -1,0 +1,95 @@
+// A state on its way in whose store fails, or that is given up while something of it is under way.
+
+import t from 'tap';
+import { adoptSha256 } from '../../cluster/platform/sha256.ts';
+import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
+import { SnapshotIntake } from '../../src/state/snapshot/snapshot-intake.ts';
+import { FailingKv } from '../support/failing-kv.ts';
+import { aRole } from '../support/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
+
+adoptSha256(systemSha256);
+
+/** A state of a few rows, in chunks: the second one holds them all. */
+async function chunksOfSome(): Promise<readonly Uint8Array[]> {
+  const sender = new MachineHarness(new MemoryKv());
+  await sender.one(BUILTINS);
+  for (let number = 1; number <= 3; number += 1) {
+    await sender.one({ type: 'role.set', presence: 'create', role: aRole(number) });
+  }
+  const snapshot = sender.machine.snapshot();
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of snapshot.chunks()) chunks.push(Uint8Array.from(chunk));
+  await snapshot.close();
+  return chunks;
+}
+
+/** Takes a state in; `log` has what happened to its store, in order. */
+function anIntake({ isForRestore = false } = {}) {
+  const kv = new FailingKv(new MemoryKv());
+  const log: string[] = [];
+  kv.afterWrite = () => void log.push('written');
+  const intake = new SnapshotIntake({
+    kv,
+    generation: 1,
+    reads: 99,
+    isForRestore,
+    onAdopt: () => void log.push('adopted'),
+    onAbandon: async () => {
+      log.push('abandoned');
+      await kv.close();
+    },
+  });
+  return { intake, kv, log };
+}
+
+t.test('intake: of which rows could not be written, is never whole', async (test) => {
+  const [header, rows, trailer] = await chunksOfSome();
+  for (const isForRestore of [false, true]) {
+    const { intake, kv } = anIntake({ isForRestore });
+    await intake.add(header!);
+    kv.beforeWrite = () => Promise.reject(new Error('the disk is full'));
+    await test.rejects(intake.add(rows!), /the disk is full/);
+    kv.beforeWrite = () => undefined;
+    await test.rejects(intake.add(trailer!), /the disk is full/, 'nothing more is taken');
+    await test.rejects(intake.complete(), /the disk is full/);
+    await test.rejects(intake.adopt(), { name: 'AssertionError' });
+  }
+});
+
+t.test('intake: its store is let go of when nothing is written to it any more', async (test) => {
+  const [header, rows, trailer] = await chunksOfSome();
+  const { intake, kv, log } = anIntake();
+  await intake.add(header!);
+  let goOn: () => void = () => undefined;
+  kv.beforeWrite = () => new Promise((resolve) => (goOn = resolve));
+  const adding = intake.add(rows!);
+  const behind = intake.add(trailer!);
+  await new Promise((resolve) => setImmediate(resolve));
+  const abandoning = intake.abandon();
+  await new Promise((resolve) => setImmediate(resolve));
+  test.same(log, [], 'it waits for what is under way');
+  goOn();
+  await adding;
+  await test.rejects(behind, /was given up/);
+  await abandoning;
+  test.same(log, ['written', 'abandoned']);
+});
+
+t.test('intake: given up while its last row is written, it is not whole', async (test) => {
+  const chunks = await chunksOfSome();
+  for (const isForRestore of [false, true]) {
+    const { intake, log } = anIntake({ isForRestore });
+    for (const chunk of chunks) await intake.add(chunk);
+    const completing = intake.complete();
+    await Promise.resolve().then(() => undefined);
+    const abandoning = intake.abandon();
+    await test.rejects(completing, /was given up/);
+    await abandoning;
+    test.equal(log.at(-1), 'abandoned');
+    test.throws(() => intake.restoredRows(), { name: 'AssertionError' });
+    await test.rejects(intake.adopt(), { name: 'AssertionError' });
+    test.notOk(log.includes('adopted'));
+  }
+});
