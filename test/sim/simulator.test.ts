@@ -184,6 +184,8 @@ const SAVED: readonly {
   { seed: 2_010_535, subject: 'datacenters', cuts: WHOLE, siteCount: 5 },
   // The next leader of a primary that was put back waited for less long than others take to find the last one silent.
   { seed: 2_011_526, subject: 'datacenters', cuts: { only: [0, 1, 3, 6, 8, 12], clientCount: 1 } },
+  // What a datacenter that was put back had written was asked for again, and is in the same place once more.
+  { seed: 2_012_986, subject: 'datacenters', cuts: WHOLE },
   // An operator's request found a disk damaged, and its server ended.
   { seed: 2_012_051, subject: 'datacenters', cuts: WHOLE },
 ];
