@@ -1,5 +1,5 @@
-// Two datacenters whose state machines get random commands: what all share goes from the primary to the other one entry by
-// entry or as a snapshot, now and then both are primary for a while, and one gives way.
+// Two datacenters whose state machines get random commands: what all share goes from the primary to the other one
+// entry by entry or as a snapshot, now and then both are primary for a while, and one gives way.
 
 import type { PolicyId } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';

@@ -1,6 +1,6 @@
-// What the history alone says of every token that was ever made, and whether a datacenter agrees: of which auth method and
-// namespace it is, by marks that no two of them share, what was said of it last, and whether it was void, deleted or
-// expired once.
+// What the history alone says of every token that was ever made, and whether a datacenter agrees: of which auth
+// method and namespace it is, by marks that no two of them share, what was said of it last, and whether it was void,
+// deleted or expired once.
 
 import { DEFAULT_NAMESPACE, type PolicyId } from '../../src/acl/ids.ts';
 import type { Token } from '../../src/acl/token.ts';

@@ -1,4 +1,4 @@
-// Local tokens that are carried into a snapshot of the reign that left a fork behind, and what is done to them meanwhile.
+// Local tokens that are carried into a snapshot of the reign that left a fork, and what is done to them meanwhile.
 
 import t from 'tap';
 import { DEFAULT_NAMESPACE, GLOBAL_MANAGEMENT_ID } from '../../../src/acl/ids.ts';
