@@ -155,6 +155,7 @@ export class HistoryWorld {
     const said = answer?.type === 'verdict' ? answer.verdict : 'applied';
     const what = outcome.kind === 'refused' ? outcome.code : said;
     this.#note(`${change.type} ${what}`);
+    if (['diverged', 'broken-chain'].includes(what)) throw new Error(`${change.type}: ${what}`);
     return what;
   }
 
