@@ -386,7 +386,7 @@ export class ChangeSet implements WritableRows {
     // Only tokens can be local.
     const staged = isLocal ? this.#carrying : undefined;
     const forkIndex = staged && forkIndexOf(this, staged.progress.header.epochs);
-    staged?.putLocal(object as unknown as Token, forkIndex);
+    staged?.putLocal(object as unknown as Token, { forkIndex, level: this.#level });
   }
 
   #delete<T extends Stamped>(table: ObjectTable<T>, object: T, isLocal: boolean): void {

@@ -117,6 +117,22 @@ export function countsLostAlone(level: number): boolean {
   return level >= LOST_ALONE_LEVEL;
 }
 
+/**
+ * Whether a local token whose auth method was made on a fork ends with the fork also where the method was deleted on
+ * it. Releases of before looked at methods that are there, and took one of the next reign with that CreateIndex for it.
+ */
+export function endsWithLostMethod(level: number): boolean {
+  return level >= LOST_METHOD_LEVEL;
+}
+
+/**
+ * Whether a local token that a snapshot has already is changed there whatever is known of the fork by then. Releases
+ * of before asked anew whether it ends with the fork, and left it there as it was before the change.
+ */
+export function changesCarried(level: number): boolean {
+  return level >= CARRIED_LEVEL;
+}
+
 /** Whether all servers tell their leader what their clocks show: from the release on that reads this level. */
 export function tellsClocks(level: number): boolean {
   return level >= CLOCKS_LEVEL;
@@ -153,6 +169,8 @@ const UNUSED_APART_LEVEL = 6;
 const BOOTSTRAP_ONCE_LEVEL = 7;
 const CLOCKS_LEVEL = 7;
 const LOST_ALONE_LEVEL = 8;
+const LOST_METHOD_LEVEL = 8;
+const CARRIED_LEVEL = 8;
 
 /**
  * The command in words that everybody reads who reads the level. Undefined where there are none: it must

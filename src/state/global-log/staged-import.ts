@@ -5,7 +5,11 @@
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
 import type { Token } from '../../acl/token.ts';
-import { tellsLocalDeletions } from '../commands/feature-levels.ts';
+import {
+  changesCarried,
+  endsWithLostMethod,
+  tellsLocalDeletions,
+} from '../commands/feature-levels.ts';
 import { isOfLocalToken } from '../commands/outcome.ts';
 import { readAt, readAuthMethod, readNamespace } from '../reads/reads.ts';
 import { type ArrivedRequest, requestRow } from '../reads/shared-request.ts';
@@ -29,12 +33,20 @@ import {
   retiredNamespaceKey,
 } from '../rows/retired-namespace.ts';
 import { type Rows, stagedRows } from '../rows/row-buffer.ts';
-import { isBookkeepingRow, NO_BYTES, ROW, rowKey } from '../rows/tables.ts';
+import { isBookkeepingRow, NO_BYTES, namedKey, ROW, rowKey } from '../rows/tables.ts';
 import { forgetOrigin } from '../rows/token-origin.ts';
 import { decodeImport, encodeImport, type ImportProgress } from './import-progress.ts';
 
 /** Of the key of a request in the key that begins with its time. */
 const REQUEST_AT = 9;
+
+/** What a local token is looked at by before it comes in. */
+export interface CarriedBy {
+  /** See `forkIndexOf`. */
+  readonly forkIndex: number | undefined;
+  /** The feature level in use. */
+  readonly level: number;
+}
 
 export class StagedImport {
   readonly #rows: Rows;
@@ -93,21 +105,15 @@ export class StagedImport {
     this.#staged.putRow(rowKey('requestByTime', request.timeMs, key), NO_BYTES);
   }
 
-  /**
-   * A row of this datacenter as it is now, at that feature level; a local token, or bookkeeping. Anything else stays
-   * behind. `forkIndex`: see `forkIndexOf`.
-   */
-  carry(
-    key: Uint8Array,
-    { forkIndex, level }: { readonly forkIndex: number | undefined; readonly level: number },
-  ): void {
+  /** A row of this datacenter as it is now; a local token, or bookkeeping. Anything else stays behind. */
+  carry(key: Uint8Array, by: CarriedBy): void {
     const value = this.#rows.get(key);
     if (value === undefined) return;
     if (key[0] === ROW.token) {
       const token = decodeRecord(TOKENS.codec, value);
-      if (token.local) this.putLocal(token, forkIndex);
+      if (token.local) this.putLocal(token, by);
     } else if (isBookkeepingRow(key[0]!) && !this.#isRequestThere(key)) {
-      const staysBehind = tellsLocalDeletions(level) && this.#isSharedRequest(key);
+      const staysBehind = tellsLocalDeletions(by.level) && this.#isSharedRequest(key);
       if (!staysBehind) this.#staged.putRow(key, value);
     }
   }
@@ -120,11 +126,12 @@ export class StagedImport {
 
   /**
    * A local token was written. It gives way to a global one that has its ids, and stays behind with an auth method
-   * or namespace of a fork.
+   * or namespace of a fork. One that came in before only changes: what it gave way to would have been there then.
    */
-  putLocal(token: Token, forkIndex: number | undefined): void {
+  putLocal(token: Token, by: CarriedBy): void {
     this.#isChanged = true;
-    if (this.#isTaken(token) || (forkIndex !== undefined && this.#isOfFork(token, forkIndex))) {
+    const isThere = changesCarried(by.level) && this.#isCarried(token);
+    if (!isThere && (this.#isTaken(token) || this.#isOfFork(token, by))) {
       this.#progress = { ...this.#progress, hasDropped: true };
       return;
     }
@@ -179,18 +186,27 @@ export class StagedImport {
     return there !== undefined && !isSameKey(key, decodeRequest(there).timeMs, requestKey);
   }
 
+  #isCarried(token: Token): boolean {
+    return readAt(this.#staged, TOKENS, TOKENS.keyOf(token))?.local === true;
+  }
+
   #isTaken(token: Token): boolean {
     const holder = this.#staged.get(secretKey(token.secretId));
     const keys = [TOKENS.keyOf(token), ...(holder === undefined ? [] : [rowKey('token', holder)])];
     return keys.some((key) => readAt(this.#staged, TOKENS, key)?.local === false);
   }
 
-  /** What it hangs on has the same name and CreateIndex in the snapshot, and is something else there. */
-  #isOfFork({ authMethod, namespace }: Token, forkIndex: number): boolean {
+  /** What it hangs on was made on the fork, or has its name from there; in the snapshot that is something else. */
+  #isOfFork({ authMethod, namespace }: Token, { forkIndex, level }: CarriedBy): boolean {
+    if (forkIndex === undefined) return false;
     const method = authMethod && readAuthMethod(this.#rows, authMethod.namespace, authMethod.name);
     const space = readNamespace(this.#rows, namespace);
     const isAnother = (key: Uint8Array): boolean => !isSameRow(this.#rows, this.#staged, key);
+    const origin = endsWithLostMethod(level) ? authMethod : undefined;
     return (
+      (origin !== undefined &&
+        origin.createIndex >= forkIndex &&
+        isAnother(namedKey('authMethod', origin.namespace, origin.name))) ||
       (method !== undefined &&
         method.createIndex >= forkIndex &&
         isAnother(AUTH_METHODS.keyOf(method))) ||

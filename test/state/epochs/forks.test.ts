@@ -372,11 +372,14 @@ interface Hanging {
   readonly fork: readonly Change[];
   readonly next: readonly Change[];
   readonly token: Parameters<typeof aToken>[1];
+  /** On the fork, behind the token. */
+  readonly behind?: readonly Change[];
   readonly level?: number;
 }
 
 /** Whether a local token that was made on a fork is still good when the next reign's objects have come. */
-async function outlasts({ before = [], fork, next, token, level = 3 }: Hanging): Promise<boolean> {
+async function outlasts(hanging: Hanging): Promise<boolean> {
+  const { before = [], fork, next, token, behind = [], level = 3 } = hanging;
   const world = await World.open();
   await world.say('dc1', { type: 'level.raise', level });
   for (const change of before) await world.say('dc1', change);
@@ -388,6 +391,7 @@ async function outlasts({ before = [], fork, next, token, level = 3 }: Hanging):
   const authMethod = token?.authMethod && { ...token.authMethod, ...method };
   const own = aToken(300, { local: true, ...token, authMethod });
   await dc1.one({ type: 'token.set', presence, token: own });
+  for (const change of behind) await world.say('dc1', change);
   await world.start('dc2', 2, [], true);
   for (const change of next) await world.say('dc2', change);
   await world.fence('dc1', 'dc2');
@@ -407,7 +411,9 @@ t.test(
       const namespace = aNamespace('team', { description });
       return { type: 'namespace.set', presence: 'either', namespace };
     };
-    const authMethod = { name: 'login', namespace: DEFAULT_NAMESPACE, createIndex: 0 };
+    const login = { name: 'login', namespace: DEFAULT_NAMESPACE };
+    const noMethod: Change = { type: 'auth-method.delete', ...login };
+    const authMethod = { ...login, createIndex: 0 };
     const logged = { authMethod };
     const housed = { namespace: aNamespaceName('team') };
     const cases: readonly (readonly [string, boolean, Hanging])[] = [
@@ -438,6 +444,40 @@ t.test(
         },
       ],
       ['nothing', true, { fork: [methodSaying('one')], next: [methodSaying('two')], token: {} }],
+      [
+        'a method of both that was deleted on the fork',
+        false,
+        {
+          fork: [methodSaying('one')],
+          next: [methodSaying('two')],
+          token: logged,
+          behind: [noMethod],
+          level: 8,
+        },
+      ],
+      [
+        'the same, below level 8',
+        true,
+        {
+          fork: [methodSaying('one')],
+          next: [methodSaying('two')],
+          token: logged,
+          behind: [noMethod],
+          level: 7,
+        },
+      ],
+      [
+        'a method from before that was deleted on the fork alone',
+        true,
+        {
+          before: [methodSaying('one')],
+          fork: [],
+          next: [],
+          token: logged,
+          behind: [noMethod],
+          level: 8,
+        },
+      ],
       [
         'a method of both, as older releases apply it',
         true,

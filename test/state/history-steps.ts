@@ -1,0 +1,90 @@
+// What happens to two datacenters: see HistoryWorld.
+
+import fc from 'fast-check';
+import type { MethodName, Place } from './token-lives.ts';
+
+/** Accessor ids and secrets are few: tokens meet those of others. */
+export const NUMBERS = [1, 2, 3, 4, 5, 6, 7];
+
+export type TokenStep = {
+  readonly kind: 'token';
+  readonly at: Place;
+  readonly number: number;
+  /** Another number than its own, for those that share a secret. */
+  readonly secret: number | undefined;
+  readonly space: string;
+  readonly method: MethodName | undefined;
+  readonly links: readonly number[];
+  readonly isLocal: boolean;
+  readonly doesExpire: boolean;
+};
+
+export type Step =
+  | TokenStep
+  | {
+      readonly kind: 'links';
+      readonly at: Place;
+      readonly number: number;
+      readonly links: readonly number[];
+    }
+  | { readonly kind: 'no token'; readonly at: Place; readonly number: number }
+  | { readonly kind: 'space' | 'passing'; readonly space: 'team' | 'other' }
+  | { readonly kind: 'no space'; readonly space: 'team' | 'other'; readonly isMadeAnew: boolean }
+  | { readonly kind: 'method' | 'no method'; readonly name: MethodName }
+  | { readonly kind: 'policy' | 'no policy'; readonly number: number }
+  | { readonly kind: 'follow'; readonly entries: number; readonly with: readonly Step[] }
+  | { readonly kind: 'begin' | 'carry' | 'commit' | 'wait' | 'discard' }
+  | { readonly kind: 'reap' | 'restart' | 'fork' | 'settle'; readonly at: Place };
+
+export const one = <const Kind>(...kinds: readonly Kind[]): fc.Arbitrary<Kind> =>
+  fc.constantFrom(...kinds);
+const at = one<0 | 1>(0, 1, 1);
+const number = one(...NUMBERS);
+const space = one('default', 'team', 'other');
+const lost = one('team', 'other');
+const links = fc.subarray([1, 2, 3]);
+const method = fc.option(one('login', 'own'), { nil: undefined });
+const made = {
+  at,
+  number,
+  secret: fc.option(number, { nil: undefined, freq: 4 }),
+  space,
+  method,
+  links,
+  isLocal: fc.boolean(),
+  doesExpire: one(false, false, false, true),
+};
+const write: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ kind: one('token'), ...made }) },
+  { weight: 3, arbitrary: fc.record({ kind: one('links'), at, number, links }) },
+  { weight: 2, arbitrary: fc.record({ kind: one('no token'), at, number }) },
+);
+const shared: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ kind: one('space', 'passing'), space: lost }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: one('no space'), space: lost, isMadeAnew: fc.boolean() }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: one('method', 'method', 'no method'), name: one('login', 'own') }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: one('policy', 'no policy'), number: one(1, 2, 3) }) },
+);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 10, arbitrary: write },
+  { weight: 8, arbitrary: shared },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: one('follow'),
+      entries: one(1, 3, 99),
+      with: fc.array(write, { maxLength: 3 }),
+    }),
+  },
+  { weight: 7, arbitrary: fc.record({ kind: one('begin', 'carry', 'carry', 'commit') }) },
+  { weight: 2, arbitrary: fc.record({ kind: one('reap', 'restart'), at }) },
+  { weight: 2, arbitrary: fc.record({ kind: one('wait', 'discard') }) },
+  { weight: 2, arbitrary: fc.record({ kind: one('fork', 'settle', 'settle'), at }) },
+);
+export const histories = fc.array(step, { minLength: 20, maxLength: 90, size: 'max' });
