@@ -354,3 +354,50 @@ t.test('node: whoever leads no more sends nothing as a leader on what comes late
   t.same([run(subject).sent, node.status().commitIndex], [[], 10]);
   t.end();
 });
+
+t.test('node: whatever says that a later term has begun ends what was of an earlier one', (t) => {
+  const route = { from: 2, to: 1, term: 5 } as const;
+  const committed = { term: 1, index: 10 };
+  const messages: readonly Message[] = [
+    { type: 'append-reply', ...route, index: 0 },
+    { type: 'append-reply', ...route, index: 11 },
+    { type: 'heartbeat-reply', ...route, readCount: 1 },
+    { type: 'vote-reply', ...route, rejected: false, committed },
+    { type: 'vote-reply', ...route, rejected: true, committed },
+    { type: 'pre-vote-reply', ...route, rejected: true, committed },
+  ];
+  for (const message of messages) {
+    const of = JSON.stringify(message);
+    for (const standing of ['leader', 'candidate'] as const) {
+      const subject = nodeOf({ voters: [1, 2], preVote: false });
+      const { node } = subject;
+      node.campaign();
+      run(subject);
+      const won = { ...route, term: 2, rejected: false, committed };
+      if (standing === 'leader') node.step({ type: 'vote-reply', ...won });
+      run(subject);
+      t.equal(node.status().standing, standing);
+      node.step(message);
+      run(subject);
+      const expected = { standing: 'follower', term: 5, leader: 0, vote: 0, commitIndex: 10 };
+      t.match(node.status(), expected, `${standing}: ${of}`);
+    }
+  }
+  t.end();
+});
+
+t.test('node: who hears its leader gives no vote away, but to whom that one has chosen', (t) => {
+  const asked = { to: 1, lastTerm: 9, lastIndex: 99, committed: { term: 1, index: 10 } } as const;
+  for (const type of ['vote', 'pre-vote'] as const) {
+    const subject = nodeOf({ voters: [1, 2, 3], preVote: true, checkQuorum: true });
+    const { node } = subject;
+    node.step({ type: 'heartbeat', from: 2, to: 1, term: 1, commitIndex: 10, readCount: 0 });
+    run(subject);
+    node.step({ type, ...asked, from: 3, term: 2, forced: false });
+    t.same(run(subject).sent, [], type);
+    t.match(node.status(), { term: 1, leader: 2 });
+    node.step({ type, ...asked, from: 3, term: 2, forced: true });
+    t.match(run(subject).sent, [{ type: `${type}-reply`, term: 2, rejected: false }]);
+  }
+  t.end();
+});
