@@ -401,3 +401,54 @@ t.test('node: who hears its leader gives no vote away, but to whom that one has 
   }
   t.end();
 });
+
+t.test('node: a leader that others have outrun is told so, and what it says is not taken', (t) => {
+  const subject = nodeOf({ voters: [1, 2, 3], preVote: true, checkQuorum: true });
+  const { node, storage } = subject;
+  const committed = { term: 1, index: 10 };
+  const asked = { to: 1, lastTerm: 1, lastIndex: 10, committed, forced: false } as const;
+  const entries: readonly Entry[] = [{ term: 2, index: 11, type: 'normal', data: DATA }];
+  const ofTwo = { from: 2, to: 1, term: 2, prevTerm: 1, prevIndex: 10, commitIndex: 10 } as const;
+  node.step({ type: 'append', ...ofTwo, entries });
+  for (let tick = 0; tick < 3; tick += 1) node.tick();
+  node.step({ type: 'vote', ...asked, from: 3, term: 5, lastTerm: 2, lastIndex: 11 });
+  run(subject);
+  t.match(node.status(), { term: 5, vote: 3, leader: 0, lastIndex: 11 });
+  const late = [
+    { type: 'heartbeat', ...{ from: 2, to: 1, term: 2 }, commitIndex: 11, readCount: 1 },
+    { type: 'append', ...ofTwo, commitIndex: 11, entries: [] },
+  ] as const;
+  for (const message of late) {
+    node.step(message);
+    t.same(run(subject).sent, [{ type: 'append-reply', from: 1, to: 2, term: 5, index: 0 }]);
+    t.match(node.status(), { term: 5, leader: 0, commitIndex: 10 }, message.type);
+  }
+  // Whoever asks in an earlier term may all the same know more of what is committed.
+  const known = { term: 2, index: 11 };
+  node.step({ type: 'pre-vote', ...asked, from: 2, term: 3, committed: known });
+  t.match(run(subject).sent, [{ type: 'pre-vote-reply', to: 2, term: 5, rejected: true }]);
+  t.equal(node.status().commitIndex, 11);
+  t.equal(storage.hardState.term, 5);
+  t.end();
+});
+
+t.test('node: a snapshot that is on disk counts, in whatever term it was handed out', (t) => {
+  for (const laterTerm of [2, 3]) {
+    const { node } = nodeOf({ voters: [1, 2], asyncStorage: true });
+    const membership = { ...NO_MEMBERS, voters: [1, 2] };
+    const snapshot = { index: 20, term: 2, membership, data: new Uint8Array() };
+    node.step({ type: 'snapshot', from: 2, to: 1, term: 2, snapshot });
+    const work = node.ready().messages.find(({ type }) => type === 'storage-append')!;
+    const heard = { type: 'heartbeat', from: 2, to: 1, commitIndex: 20, readCount: 0 } as const;
+    node.step({ ...heard, term: laterTerm });
+    node.campaign();
+    t.match(node.status(), { standing: 'follower', appliedIndex: 10 }, 'not before it is there');
+    for (const reply of must('replies' in work ? work.replies : undefined, 'replies')) {
+      if (reply.to === 1) node.step(reply);
+    }
+    t.equal(node.status().appliedIndex, 20, `in term ${laterTerm}`);
+    node.campaign();
+    t.equal(node.status().standing, 'candidate');
+  }
+  t.end();
+});
