@@ -481,3 +481,60 @@ t.test(
     t.end();
   },
 );
+
+t.test('node: what the quorum of a new membership has already counts when it is applied', (t) => {
+  const subject = nodeOf({ voters: [1, 2, 3, 4], preVote: false });
+  const { node } = subject;
+  const from = (member: number) => ({ from: member, to: 1, term: 2 }) as const;
+  node.campaign();
+  run(subject);
+  for (const voter of [2, 3]) {
+    node.step({ type: 'vote-reply', ...from(voter), rejected: false, committed: NO_ENTRY });
+  }
+  run(subject);
+  for (const voter of [2, 3]) node.step({ type: 'append-reply', ...from(voter), index: 11 });
+  run(subject);
+  const changes = [{ kind: 'remove', node: 4 }] as const;
+  const change: MembershipChange = { transition: 'auto', changes, context: DATA };
+  node.proposeMembership(change);
+  node.propose(DATA);
+  node.readIndex('a read');
+  run(subject);
+  node.step({ type: 'append-reply', ...from(2), index: 13 });
+  node.step({ type: 'append-reply', ...from(3), index: 12 });
+  node.step({ type: 'heartbeat-reply', ...from(2), readCount: 1 });
+  t.match(run(subject).applied, [{ index: 12, type: 'membership' }]);
+  t.equal(node.status().commitIndex, 12, 'three of four have no more');
+  node.applyMembership(12, change);
+  t.equal(node.status().commitIndex, 13, 'two of three have it');
+  const { readStates, messages } = node.ready();
+  t.match(readStates, [{ context: 'a read', index: 11 }]);
+  for (const to of [2, 3]) {
+    const told = messages.filter((each) => each.type === 'append' && each.to === to);
+    t.match(told.at(-1), { commitIndex: 13 }, `node ${to} is told`);
+  }
+  t.end();
+});
+
+t.test(
+  'node: whoever is made a voter may be handed the leadership, and who is none may not',
+  (t) => {
+    const subject = nodeOf({ voters: [1] });
+    const { node } = subject;
+    node.campaign();
+    run(subject);
+    const changeOf = (kind: 'add-learner' | 'add-voter'): MembershipChange => {
+      return { transition: 'auto', changes: [{ kind, node: 2 }], context: DATA };
+    };
+    node.applyMembership(12, changeOf('add-learner'));
+    t.match(node.progress()[1], [2, { isLearner: true, recentlyActive: true }]);
+    t.equal(node.transferLeadership(2), 'unknown-member');
+    node.applyMembership(13, changeOf('add-voter'));
+    t.match(node.progress()[1], [2, { isLearner: false }]);
+    t.equal(node.transferLeadership(2), undefined);
+    t.equal(node.status().transferTarget, 2);
+    node.applyMembership(14, changeOf('add-learner'));
+    t.equal(node.status().transferTarget, 0, 'the transfer ends with its vote');
+    t.end();
+  },
+);
