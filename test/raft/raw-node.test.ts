@@ -453,35 +453,6 @@ t.test('node: a snapshot that is on disk counts, in whatever term it was handed 
   t.end();
 });
 
-t.test(
-  'node: of very many reads that come before its first commit, a leader keeps the newest',
-  (t) => {
-    const subject = nodeOf({ voters: [1, 2] });
-    const { node, storage } = subject;
-    node.campaign();
-    run(subject);
-    const { term } = node.status();
-    const route = { from: 2, to: 1, term };
-    node.step({ type: 'vote-reply', ...route, rejected: false, committed: NO_ENTRY });
-    run(subject);
-    for (let number = 1; number <= 300; number += 1) {
-      node.step({ type: 'read-index', from: 2, to: 1, term: 0, context: `${number}` });
-    }
-    t.same(run(subject).sent, []);
-    node.step({ type: 'append-reply', ...route, index: storage.lastIndex() });
-    const heartbeats = run(subject).sent.filter(({ type }) => type === 'heartbeat');
-    t.match(heartbeats.at(-1), { readCount: 256 });
-    node.step({ type: 'heartbeat-reply', ...route, readCount: 256 });
-    const answers = run(subject).sent.filter((sent) => sent.type === 'read-index-reply');
-    const contexts = answers.map(({ context }) => Number(context));
-    t.same(
-      contexts,
-      Array.from({ length: 256 }, (_, place) => place + 45),
-    );
-    t.end();
-  },
-);
-
 t.test('node: what the quorum of a new membership has already counts when it is applied', (t) => {
   const subject = nodeOf({ voters: [1, 2, 3, 4], preVote: false });
   const { node } = subject;
