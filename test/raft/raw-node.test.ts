@@ -509,3 +509,20 @@ t.test(
     t.end();
   },
 );
+
+t.test('node: a later term goes to the disk, whatever says that it has begun', (t) => {
+  const works = (message: Message): readonly Message[] => {
+    const { node } = nodeOf({ voters: [1, 2], asyncStorage: true });
+    node.step(message);
+    return node.ready().messages.filter(({ type }) => type === 'storage-append');
+  };
+  const route = { from: 2, to: 1, term: 7 } as const;
+  const late = { rejected: true, committed: NO_ENTRY };
+  const promised = { hardState: { term: 7, vote: 0 } };
+  t.match(works({ type: 'heartbeat', ...route, commitIndex: 0, readCount: 0 }), [promised]);
+  t.match(works({ type: 'vote-reply', ...route, ...late }), [promised]);
+  const membership = { ...NO_MEMBERS, voters: [1, 2] };
+  const snapshot = { index: 20, term: 2, membership, data: new Uint8Array() };
+  t.match(works({ type: 'snapshot', ...route, snapshot }), [{ ...promised, snapshot }]);
+  t.end();
+});
