@@ -76,6 +76,8 @@ export class StateMachine extends StoredState {
   #isApplying = false;
   #opening: Promise<SnapshotIntake> | undefined;
   #isForRestore = false;
+  /** A state that is to be installed waits until another one has given way. */
+  #isInstallWaiting = false;
   #intake: SnapshotIntake | undefined;
   /** States that were replaced and are still read. */
   readonly #retired = new Map<StateStore, Promise<void>>();
@@ -241,24 +243,32 @@ export class StateMachine extends StoredState {
    * is being abandoned is waited for, and one that is taken in to be restored gives way.
    */
   async beginInstall(): Promise<SnapshotIntake> {
-    await this.#opening?.catch(() => undefined);
-    if (this.#isForRestore) await this.#intake?.abandon();
-    else await this.#intake?.abandoned;
-    return this.#begin({ isForRestore: false });
+    this.#isInstallWaiting = true;
+    try {
+      await this.#opening?.catch(() => undefined);
+      if (this.#isForRestore) await this.#intake?.abandon();
+      else await this.#intake?.abandoned;
+      return this.#begin({ isForRestore: false });
+    } finally {
+      this.#isInstallWaiting = false;
+    }
   }
 
   /**
    * Begins to take in a state that is only to be read out again: what an operator wants restored. It is
-   * abandoned without asking when another node's state must be taken in. Undefined when one is under way.
+   * abandoned without asking when another node's state must be taken in. Undefined when one is under way, or about
+   * to be.
    */
   async beginRestore(): Promise<SnapshotIntake | undefined> {
-    if (this.#opening !== undefined || this.#intake !== undefined) return undefined;
+    const isFree = this.#intake === undefined && this.#opening === undefined;
+    if (!isFree || this.#isInstallWaiting) return undefined;
     return this.#begin({ isForRestore: true });
   }
 
   #begin({ isForRestore }: { readonly isForRestore: boolean }): Promise<SnapshotIntake> {
     const isFree = this.#intake === undefined && this.#opening === undefined;
     assert(isFree, 'one state is taken in at a time');
+    if (this.#isClosing) throw closing();
     this.#isForRestore = isForRestore;
     this.#opening = this.#openIntake({ isForRestore });
     return this.#opening;
@@ -271,7 +281,7 @@ export class StateMachine extends StoredState {
       const kv = await generations.open(generation);
       if (this.#isClosing) {
         await generations.discard(generation, kv);
-        throw new Error('the state machine is closing');
+        throw closing();
       }
       this.#intake = new SnapshotIntake({
         kv,
@@ -315,6 +325,7 @@ export class StateMachine extends StoredState {
   async close(): Promise<void> {
     this.#isClosing = true;
     this.watch.releaseAll();
+    await this.#opening?.catch(() => undefined);
     await this.#intake?.abandon();
     for (const [old, retired] of this.#retired) {
       old.sendReadersAway();
@@ -322,6 +333,10 @@ export class StateMachine extends StoredState {
     }
     await this.store.close();
   }
+}
+
+function closing(): Error {
+  return new Error('the state machine is closing');
 }
 
 function metaIn(store: StateStore): Meta {

@@ -1,8 +1,8 @@
-// What the append worker has on disk when it answers, and in which order.
+// What the append worker has on disk when it answers, and in which order; and what of it the log shows.
 
 import t from 'tap';
 import { DurableLog } from '../../cluster/log/durable-log.ts';
-import type { Entry } from '../../cluster/raft/entry.ts';
+import { ENTRY_OVERHEAD_BYTES, type Entry } from '../../cluster/raft/entry.ts';
 import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
 import type {
   Message,
@@ -126,5 +126,53 @@ t.test(
     test.equal(worker.start(), undefined, 'another vote alone is written, too');
     await run();
     test.equal(log.hardState.vote, 0);
+  },
+);
+
+t.test(
+  'stored log: shows what is on disk, wherever it is kept, in pieces that fit',
+  async (test) => {
+    const log = await DurableLog.open(new MemoryKv(), undefined);
+    const limits = { tailCountMax: 700, tailBytesMax: 1_000_000 };
+    const noSnapshot = () => undefined;
+    const options = { log, membership: NO_MEMBERS, appliedIndex: 0, snapshot: noSnapshot, limits };
+    const shown = new StoredLog(options);
+    const terms: number[] = [0];
+    const put = async (fromIndex: number, count: number, term: number): Promise<void> => {
+      const entries = Array.from({ length: count }, (_, place) => entry(fromIndex + place, term));
+      const chained = shown.chained(entries);
+      await log.write({ entries: chained, hardState: { term, vote: 0, commit: 0 } });
+      shown.written(chained);
+      terms.splice(fromIndex, Number.POSITIVE_INFINITY, ...entries.map(() => term));
+    };
+    const requireAll = (says: string): void => {
+      test.same([shown.firstIndex(), shown.lastIndex()], [1, terms.length - 1], says);
+      const all = shown.entries(1, terms.length, Number.POSITIVE_INFINITY);
+      const expected = terms.slice(1).map((term, place) => entry(place + 1, term));
+      if (typeof all === 'string') return void test.fail(all);
+      test.same(
+        all.map(({ index, term, type, data }) => ({ index, term, type, data })),
+        expected,
+        says,
+      );
+    };
+    await put(1, 600, 1);
+    requireAll('in memory');
+    shown.forgetThrough(500);
+    requireAll('the older ones on disk');
+    await put(590, 20, 2);
+    requireAll('the end replaced');
+    await put(300, 5, 3);
+    requireAll('replaced from one on that is on disk alone');
+    await put(305, 800, 3);
+    requireAll('more than there is room for in memory');
+    for (const fromIndex of [1, 1000]) {
+      const { data } = entry(fromIndex, 3);
+      const ofOne = ENTRY_OVERHEAD_BYTES + data.length;
+      const counts = [1, ofOne, 2 * ofOne, 3 * ofOne - 1].map(
+        (bytes) => shown.entries(fromIndex, fromIndex + 50, bytes).length,
+      );
+      test.same(counts, [1, 1, 2, 2], 'one at least');
+    }
   },
 );

@@ -613,3 +613,33 @@ t.test('proposals: what a snapshot brings without its outcome ends as unknown', 
   );
   test.equal(proposals.count, 0);
 });
+
+t.test(
+  'sender: one that a leader with a hanging disk kept to itself is sent later',
+  async (test) => {
+    const lagging = await laggingGroup();
+    const { group, leader, laggard } = lagging;
+    let heardAtMs = group.nowMs;
+    group.onSend = ({ type, from }) => {
+      if (from === leader.id && type === 'heartbeat') heardAtMs = group.nowMs;
+      // So it cannot hand over, and falls silent.
+      if (type === 'timeout-now') group.partition([leader.id], othersOf(group, leader.id));
+      else group.heal();
+    };
+    leader.queue.stall();
+    void group.write(leader.id);
+    await group.until(() => group.nowMs - heardAtMs > 600);
+    test.equal(group.leader()?.id, leader.id, 'it leads all the same');
+    // From before it was silent, late on its way.
+    const route = { from: laggard.id, to: leader.id, term: leader.replica!.status().term };
+    leader.replica!.receive({ type: 'heartbeat-reply', ...route, readCount: 0 });
+    await group.run(10);
+    leader.queue.resume();
+    await group.start(laggard.id);
+    test.ok(await group.until(() => isEven(lagging), 5000), 'it has the state in the end');
+    test.equal(group.leader()?.id, leader.id);
+    test.equal(laggard.register.adoptedCount, 1);
+    await group.settle();
+    test.same(group.violations, []);
+  },
+);

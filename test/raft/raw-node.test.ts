@@ -354,3 +354,175 @@ t.test('node: whoever leads no more sends nothing as a leader on what comes late
   t.same([run(subject).sent, node.status().commitIndex], [[], 10]);
   t.end();
 });
+
+t.test('node: whatever says that a later term has begun ends what was of an earlier one', (t) => {
+  const route = { from: 2, to: 1, term: 5 } as const;
+  const committed = { term: 1, index: 10 };
+  const messages: readonly Message[] = [
+    { type: 'append-reply', ...route, index: 0 },
+    { type: 'append-reply', ...route, index: 11 },
+    { type: 'heartbeat-reply', ...route, readCount: 1 },
+    { type: 'vote-reply', ...route, rejected: false, committed },
+    { type: 'vote-reply', ...route, rejected: true, committed },
+    { type: 'pre-vote-reply', ...route, rejected: true, committed },
+  ];
+  for (const message of messages) {
+    const of = JSON.stringify(message);
+    for (const standing of ['leader', 'candidate'] as const) {
+      const subject = nodeOf({ voters: [1, 2], preVote: false });
+      const { node } = subject;
+      node.campaign();
+      run(subject);
+      const won = { ...route, term: 2, rejected: false, committed };
+      if (standing === 'leader') node.step({ type: 'vote-reply', ...won });
+      run(subject);
+      t.equal(node.status().standing, standing);
+      node.step(message);
+      run(subject);
+      const expected = { standing: 'follower', term: 5, leader: 0, vote: 0, commitIndex: 10 };
+      t.match(node.status(), expected, `${standing}: ${of}`);
+    }
+  }
+  t.end();
+});
+
+t.test('node: who hears its leader gives no vote away, but to whom that one has chosen', (t) => {
+  const asked = { to: 1, lastTerm: 9, lastIndex: 99, committed: { term: 1, index: 10 } } as const;
+  for (const type of ['vote', 'pre-vote'] as const) {
+    const subject = nodeOf({ voters: [1, 2, 3], preVote: true, checkQuorum: true });
+    const { node } = subject;
+    node.step({ type: 'heartbeat', from: 2, to: 1, term: 1, commitIndex: 10, readCount: 0 });
+    run(subject);
+    node.step({ type, ...asked, from: 3, term: 2, forced: false });
+    t.same(run(subject).sent, [], type);
+    t.match(node.status(), { term: 1, leader: 2 });
+    node.step({ type, ...asked, from: 3, term: 2, forced: true });
+    t.match(run(subject).sent, [{ type: `${type}-reply`, term: 2, rejected: false }]);
+  }
+  t.end();
+});
+
+t.test('node: a leader that others have outrun is told so, and what it says is not taken', (t) => {
+  const subject = nodeOf({ voters: [1, 2, 3], preVote: true, checkQuorum: true });
+  const { node, storage } = subject;
+  const committed = { term: 1, index: 10 };
+  const asked = { to: 1, lastTerm: 1, lastIndex: 10, committed, forced: false } as const;
+  const entries: readonly Entry[] = [{ term: 2, index: 11, type: 'normal', data: DATA }];
+  const ofTwo = { from: 2, to: 1, term: 2, prevTerm: 1, prevIndex: 10, commitIndex: 10 } as const;
+  node.step({ type: 'append', ...ofTwo, entries });
+  for (let tick = 0; tick < 3; tick += 1) node.tick();
+  node.step({ type: 'vote', ...asked, from: 3, term: 5, lastTerm: 2, lastIndex: 11 });
+  run(subject);
+  t.match(node.status(), { term: 5, vote: 3, leader: 0, lastIndex: 11 });
+  const late = [
+    { type: 'heartbeat', ...{ from: 2, to: 1, term: 2 }, commitIndex: 11, readCount: 1 },
+    { type: 'append', ...ofTwo, commitIndex: 11, entries: [] },
+  ] as const;
+  for (const message of late) {
+    node.step(message);
+    t.same(run(subject).sent, [{ type: 'append-reply', from: 1, to: 2, term: 5, index: 0 }]);
+    t.match(node.status(), { term: 5, leader: 0, commitIndex: 10 }, message.type);
+  }
+  // Whoever asks in an earlier term may all the same know more of what is committed.
+  const known = { term: 2, index: 11 };
+  node.step({ type: 'pre-vote', ...asked, from: 2, term: 3, committed: known });
+  t.match(run(subject).sent, [{ type: 'pre-vote-reply', to: 2, term: 5, rejected: true }]);
+  t.equal(node.status().commitIndex, 11);
+  t.equal(storage.hardState.term, 5);
+  t.end();
+});
+
+t.test('node: a snapshot that is on disk counts, in whatever term it was handed out', (t) => {
+  for (const laterTerm of [2, 3]) {
+    const { node } = nodeOf({ voters: [1, 2], asyncStorage: true });
+    const membership = { ...NO_MEMBERS, voters: [1, 2] };
+    const snapshot = { index: 20, term: 2, membership, data: new Uint8Array() };
+    node.step({ type: 'snapshot', from: 2, to: 1, term: 2, snapshot });
+    const work = node.ready().messages.find(({ type }) => type === 'storage-append')!;
+    const heard = { type: 'heartbeat', from: 2, to: 1, commitIndex: 20, readCount: 0 } as const;
+    node.step({ ...heard, term: laterTerm });
+    node.campaign();
+    t.match(node.status(), { standing: 'follower', appliedIndex: 10 }, 'not before it is there');
+    for (const reply of must('replies' in work ? work.replies : undefined, 'replies')) {
+      if (reply.to === 1) node.step(reply);
+    }
+    t.equal(node.status().appliedIndex, 20, `in term ${laterTerm}`);
+    node.campaign();
+    t.equal(node.status().standing, 'candidate');
+  }
+  t.end();
+});
+
+t.test('node: what the quorum of a new membership has already counts when it is applied', (t) => {
+  const subject = nodeOf({ voters: [1, 2, 3, 4], preVote: false });
+  const { node } = subject;
+  const from = (member: number) => ({ from: member, to: 1, term: 2 }) as const;
+  node.campaign();
+  run(subject);
+  for (const voter of [2, 3]) {
+    node.step({ type: 'vote-reply', ...from(voter), rejected: false, committed: NO_ENTRY });
+  }
+  run(subject);
+  for (const voter of [2, 3]) node.step({ type: 'append-reply', ...from(voter), index: 11 });
+  run(subject);
+  const changes = [{ kind: 'remove', node: 4 }] as const;
+  const change: MembershipChange = { transition: 'auto', changes, context: DATA };
+  node.proposeMembership(change);
+  node.propose(DATA);
+  node.readIndex('a read');
+  run(subject);
+  node.step({ type: 'append-reply', ...from(2), index: 13 });
+  node.step({ type: 'append-reply', ...from(3), index: 12 });
+  node.step({ type: 'heartbeat-reply', ...from(2), readCount: 1 });
+  t.match(run(subject).applied, [{ index: 12, type: 'membership' }]);
+  t.equal(node.status().commitIndex, 12, 'three of four have no more');
+  node.applyMembership(12, change);
+  t.equal(node.status().commitIndex, 13, 'two of three have it');
+  const { readStates, messages } = node.ready();
+  t.match(readStates, [{ context: 'a read', index: 11 }]);
+  for (const to of [2, 3]) {
+    const told = messages.filter((each) => each.type === 'append' && each.to === to);
+    t.match(told.at(-1), { commitIndex: 13 }, `node ${to} is told`);
+  }
+  t.end();
+});
+
+t.test(
+  'node: whoever is made a voter may be handed the leadership, and who is none may not',
+  (t) => {
+    const subject = nodeOf({ voters: [1] });
+    const { node } = subject;
+    node.campaign();
+    run(subject);
+    const changeOf = (kind: 'add-learner' | 'add-voter'): MembershipChange => {
+      return { transition: 'auto', changes: [{ kind, node: 2 }], context: DATA };
+    };
+    node.applyMembership(12, changeOf('add-learner'));
+    t.match(node.progress()[1], [2, { isLearner: true, recentlyActive: true }]);
+    t.equal(node.transferLeadership(2), 'unknown-member');
+    node.applyMembership(13, changeOf('add-voter'));
+    t.match(node.progress()[1], [2, { isLearner: false }]);
+    t.equal(node.transferLeadership(2), undefined);
+    t.equal(node.status().transferTarget, 2);
+    node.applyMembership(14, changeOf('add-learner'));
+    t.equal(node.status().transferTarget, 0, 'the transfer ends with its vote');
+    t.end();
+  },
+);
+
+t.test('node: a later term goes to the disk, whatever says that it has begun', (t) => {
+  const works = (message: Message): readonly Message[] => {
+    const { node } = nodeOf({ voters: [1, 2], asyncStorage: true });
+    node.step(message);
+    return node.ready().messages.filter(({ type }) => type === 'storage-append');
+  };
+  const route = { from: 2, to: 1, term: 7 } as const;
+  const late = { rejected: true, committed: NO_ENTRY };
+  const promised = { hardState: { term: 7, vote: 0 } };
+  t.match(works({ type: 'heartbeat', ...route, commitIndex: 0, readCount: 0 }), [promised]);
+  t.match(works({ type: 'vote-reply', ...route, ...late }), [promised]);
+  const membership = { ...NO_MEMBERS, voters: [1, 2] };
+  const snapshot = { index: 20, term: 2, membership, data: new Uint8Array() };
+  t.match(works({ type: 'snapshot', ...route, snapshot }), [{ ...promised, snapshot }]);
+  t.end();
+});

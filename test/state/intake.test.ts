@@ -6,10 +6,17 @@ import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
 import { SnapshotIntake } from '../../src/state/snapshot/snapshot-intake.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import { aRole } from '../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
+import {
+  BUILTINS,
+  MachineHarness,
+  MemoryGenerations,
+  replaceableMachine,
+} from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 
 adoptSha256(systemSha256);
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A state of a few rows, in chunks: the second one holds them all. */
 async function chunksOfSome(): Promise<readonly Uint8Array[]> {
@@ -66,9 +73,9 @@ t.test('intake: its store is let go of when nothing is written to it any more', 
   kv.beforeWrite = () => new Promise((resolve) => (goOn = resolve));
   const adding = intake.add(rows!);
   const behind = intake.add(trailer!);
-  await new Promise((resolve) => setImmediate(resolve));
+  await turn();
   const abandoning = intake.abandon();
-  await new Promise((resolve) => setImmediate(resolve));
+  await turn();
   test.same(log, [], 'it waits for what is under way');
   goOn();
   await adding;
@@ -91,5 +98,49 @@ t.test('intake: given up while its last row is written, it is not whole', async 
     test.throws(() => intake.restoredRows(), { name: 'AssertionError' });
     await test.rejects(intake.adopt(), { name: 'AssertionError' });
     test.notOk(log.includes('adopted'));
+  }
+});
+
+t.test(
+  'install: a restore that comes when another one just gave way waits its turn',
+  async (test) => {
+    const { machine, generations } = replaceableMachine();
+    // Whatever the moment in which it comes.
+    for (let steps = 0; steps < 20; steps += 1) {
+      const restoring = (await machine.beginRestore())!;
+      const installing = machine.beginInstall();
+      for (let step = 0; step < steps; step += 1) await undefined;
+      test.equal(await machine.beginRestore(), undefined, `after ${steps} steps`);
+      const intake = await installing;
+      await test.rejects(restoring.complete(), /was given up/);
+      await intake.abandon();
+    }
+    test.same([...generations.stores.keys()], [0]);
+  },
+);
+
+t.test('install: a state that closes waits for what is being opened beside it', async (test) => {
+  for (const begin of ['beginInstall', 'beginRestore'] as const) {
+    const kv = new MemoryKv();
+    const generations = new MemoryGenerations(kv);
+    const { machine } = new MachineHarness(kv, { generations });
+    const open = generations.open.bind(generations);
+    let goOn: () => void = () => undefined;
+    generations.open = async (number) => {
+      await new Promise<void>((resolve) => (goOn = resolve));
+      return open(number);
+    };
+    const refused = test.rejects(machine[begin](), /is closing/);
+    await turn();
+    let isClosed = false;
+    const closing = machine.close().then(() => (isClosed = true));
+    await turn();
+    test.equal(isClosed, false, begin);
+    goOn();
+    await closing;
+    test.same([...generations.stores.keys()], [0], 'nothing is left beside it');
+    await refused;
+    await test.rejects(machine[begin](), /is closing/);
+    test.same([...generations.stores.keys()], [0]);
   }
 });

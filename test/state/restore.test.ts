@@ -332,6 +332,34 @@ t.test(
   },
 );
 
+t.test(
+  'restore: what is applied in one group with it finds the state that it left',
+  async (test) => {
+    const restoring = await commandsOf(await archived(await furnished()));
+    const policy = aPolicy(2, { name: 'renamed', rules: '' });
+    const commands = [
+      aCommand(BUILTINS),
+      aCommand({ type: 'role.set', presence: 'create', role: aRole(7) }),
+      ...restoring,
+      aCommand({ type: 'policy.set', presence: 'update', policy }),
+      aCommand({ type: 'token.delete', accessorId: accessorNumbered(5) }),
+      aCommand({ type: 'role.set', presence: 'update', role: aRole(7, { name: 'other' }) }),
+    ];
+    const [atOnce, oneByOne] = [replaceableMachine(), replaceableMachine()];
+    const outcomes = await atOnce.run(...commands);
+    const others: Outcome[] = [];
+    for (const command of commands) others.push(...(await oneByOne.run(command)));
+    test.same(outcomes, others);
+    test.match(outcomes.slice(-3), [{ kind: 'applied' }, { kind: 'applied' }, { kind: 'refused' }]);
+    test.equal(atOnce.machine.policy(policyIdNumbered(2))?.name, 'renamed');
+    test.equal(atOnce.machine.token(accessorNumbered(5)), undefined);
+    test.equal(atOnce.machine.role(roleIdNumbered(7)), undefined, 'it is gone with its state');
+    await swept(atOnce);
+    await swept(oneByOne);
+    test.same(atOnce.kv.dump(), oneByOne.kv.dump());
+  },
+);
+
 t.test('restore: what does not belong to it is refused, by all servers alike', async (test) => {
   const server = replaceableMachine();
   await server.one(BUILTINS);

@@ -62,11 +62,23 @@ export class SnapshotSender {
     this.#retries.get(to)?.cancel();
     if (held === undefined || this.#sending.has(to)) {
       if (held !== undefined) this.#close(held);
-      this.#reportLater(to);
+      this.reportLater(to);
       return;
     }
     this.#sending.set(to, held);
     void this.#transfer(message, held);
+  }
+
+  /** Says after a while that none got through to `node`. */
+  reportLater(node: NodeId): void {
+    if (this.#isStopped) return;
+    const { clock, retryMs, onEnded } = this.#options;
+    this.#retries.get(node)?.cancel();
+    const timer = clock.after(retryMs, () => {
+      this.#retries.delete(node);
+      onEnded(node, { delivered: false });
+    });
+    this.#retries.set(node, timer);
   }
 
   /** Lets go of what raft asked for and did not send after all. */
@@ -97,21 +109,10 @@ export class SnapshotSender {
     } catch (error) {
       logger.warn({ node: to, index, why: String(error) }, 'a snapshot did not get through');
       this.#sending.delete(to);
-      this.#reportLater(to);
+      this.reportLater(to);
     } finally {
       this.#close(held);
     }
-  }
-
-  #reportLater(node: NodeId): void {
-    if (this.#isStopped) return;
-    const { clock, retryMs, onEnded } = this.#options;
-    this.#retries.get(node)?.cancel();
-    const timer = clock.after(retryMs, () => {
-      this.#retries.delete(node);
-      onEnded(node, { delivered: false });
-    });
-    this.#retries.set(node, timer);
   }
 
   #close(held: HeldSnapshot): void {

@@ -60,6 +60,11 @@ export class Snapshots {
     this.#sender.send(message);
   }
 
+  /** It does not leave; raft, which sends nothing else there until it hears of it, is told later. */
+  withhold({ to }: SnapshotMessage): void {
+    this.#sender.reportLater(to);
+  }
+
   /** Another node sends one. */
   begin(message: SnapshotMessage): Promise<SnapshotIntake> {
     return this.#taker.begin(message);

@@ -83,8 +83,12 @@ export class RaftWork {
     const { diskWatch, snapshots, send } = this.#options;
     const isLeading =
       message.type === 'append' || message.type === 'heartbeat' || message.type === 'snapshot';
-    if (diskWatch.isSilent && isLeading) return;
-    if (message.type === 'snapshot') snapshots.send(message);
-    else send(message.to, message);
+    const isWithheld = diskWatch.isSilent && isLeading;
+    if (message.type === 'snapshot') {
+      if (isWithheld) snapshots.withhold(message);
+      else snapshots.send(message);
+    } else if (!isWithheld) {
+      send(message.to, message);
+    }
   }
 }
