@@ -269,6 +269,8 @@ t.test('snapshot: nothing of the last moments before the switch is lost', async 
   const snapshot = (await dc1.machine.globalSnapshot())!;
   test.equal(await begin(dc2, snapshot), 'applied');
   await dc2.one(localToken(64), { request: { ...MARK, key: new Uint8Array(32).fill(9) } });
+  const begun = { value: Uint8Array.of(7), expiresMs: FIXTURE_TIME_MS };
+  await dc2.one({ type: 'pending-login.set', key: 'used', ...begun });
   await carry(dc2, 2, async (step) => {
     if (step === 1) await dc2.one({ type: 'token.delete', accessorId: aToken(60).accessorId });
     if (step === 2) {
@@ -276,10 +278,10 @@ t.test('snapshot: nothing of the last moments before the switch is lost', async 
       const token = aToken(61, { local: true, description });
       await dc2.one({ type: 'token.set', presence: 'update', token });
       await dc2.one(localToken(65), { request: MARK });
-      const login = { key: 'late', value: Uint8Array.of(7), expiresMs: FIXTURE_TIME_MS };
-      await dc2.one({ type: 'pending-login.set', ...login });
+      await dc2.one({ type: 'pending-login.set', key: 'late', ...begun });
     }
   });
+  await dc2.one({ type: 'pending-login.delete', keys: ['used'] });
   await dc2.one(localToken(66), { request: { ...MARK, key: new Uint8Array(32).fill(8) } });
   await dc2.one({ type: 'token.delete', accessorId: aToken(62).accessorId });
   const before = { all: (await accessorsIn(dc2)).length, locals: dc2.machine.totals().localTokens };
@@ -293,6 +295,8 @@ t.test('snapshot: nothing of the last moments before the switch is lost', async 
   test.equal(dc2.machine.token(aToken(62).accessorId), undefined, 'deleted after it was carried');
   for (const fill of [1, 8, 9]) test.ok(dc2.machine.request(new Uint8Array(32).fill(fill)));
   test.ok(dc2.machine.pendingLogin('late'));
+  test.equal(dc2.machine.pendingLogin('used'), undefined, 'a callback works once');
+  test.same(await dc2.machine.oldPendingLogins(FIXTURE_TIME_MS + 1, 10), ['late']);
   await snapshot.close();
 });
 
