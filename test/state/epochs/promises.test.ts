@@ -100,6 +100,7 @@ t.test(
     test.equal(await world.say('dc1', { type: 'policy.delete', id: aPolicy(1).id }), 'not-primary');
     await world.promise('dc2', 'dc2', 2);
     test.equal(await world.start('dc2', 2, ['dc1']), 'applied');
+    test.equal(await world.start('dc2', 2, ['dc1']), 'not-allowed', 'a reign begins once');
     test.equal(await world.sync('dc2', 'dc1'), 'applied', 'nothing diverged: entries lead on');
     test.same(world.at('dc1').divergent, []);
     test.notOk(isPrimary(world.at('dc1')));
