@@ -303,6 +303,18 @@ t.test(
   },
 );
 
+t.test('who waits on a fork takes no entry behind it, of its own chain neither', async (test) => {
+  const { one, two } = await forked([OLD], [CHANGED], []);
+  const three = await begun('dc3');
+  await sync(one, three);
+  await say(one, { type: 'epoch.fence', epochs: at(two).epochs });
+  const claim = { epoch: 3, promises: [], isForced: true, isFromFork: false } as const;
+  await three.one({ type: 'epoch.start', ...claim });
+  const { cursor } = at(one);
+  test.equal(await sync(three, one), 'reset');
+  test.same(at(one).cursor, cursor);
+});
+
 t.test('going back: what comes again of another one is not dropped, either', async (test) => {
   const { one, two, fork } = await forked([OLD], [CHANGED, plain(set(2, '', 'create'))], []);
   const three = await begun('dc3');
