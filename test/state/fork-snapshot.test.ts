@@ -262,7 +262,7 @@ function claimOf(one: Harness) {
   return { epoch: 3, candidate: 'dc1', at: at(one).cursor };
 }
 
-/** It is back at the fork when whoever went on there is lost, and the reign of another one follows all that it wrote. */
+/** It is back at the fork when whoever went on there is lost, and the reign of another follows all that it wrote. */
 async function backOnChain(level: number) {
   const own = [CHANGED, plain(set(2, '', 'create')), plain(set(3, '', 'create'))];
   const { one, two, fork } = await forked([OLD], own, []);
