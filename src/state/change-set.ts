@@ -336,7 +336,7 @@ export class ChangeSet implements WritableRows {
     if (entry.isBootstrap) this.#bootstrapIndex = entry.index;
     this.#position = { epoch: entry.epoch, seq: entry.seq };
     this.#rowsChanged += 1;
-    this.#log.append(entry, packed);
+    this.#log.take(entry, packed, this.#level);
     this.#clearCommand();
   }
 

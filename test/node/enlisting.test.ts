@@ -19,10 +19,12 @@ async function aPrimary({ level = 2 } = {}) {
   const { clock, machine } = harness;
   const led = { isLed: true, majoritySeq: 0, isRefusing: false, proposed: 0 };
   const clusters: Record<string, string> = { dc1: 'one' };
+  const warned: string[] = [];
   const silent = (): void => undefined;
+  const warn = (_fields: unknown, text: string): void => void warned.push(text);
   const enlisting = new Enlisting({
     ...{ machine, clock },
-    logger: { debug: silent, info: silent, warn: silent, error: silent },
+    logger: { debug: silent, info: silent, warn, error: silent },
     following: {
       wallMs: () => clock.wallMs(),
       propose: async ({ change }: Command) => {
@@ -43,7 +45,7 @@ async function aPrimary({ level = 2 } = {}) {
   };
   const named = (): readonly string[] =>
     machine.replication()!.datacenters.map(({ name, clusterId = '-' }) => `${name}: ${clusterId}`);
-  return { harness, enlisting, led, clusters, machine, clock, names, named, retry };
+  return { harness, enlisting, led, clusters, machine, clock, names, named, retry, warned };
 }
 
 t.test('enlisting: what is not allowed yet is tried again until it is', async (test) => {
@@ -72,6 +74,24 @@ t.test('enlisting: a proposal that fails is made again', async (test) => {
   led.isRefusing = false;
   await retry();
   test.same(names(), ['dc1', 'dc2']);
+});
+
+t.test('enlisting: that proposals fail is said once, until one does not', async (test) => {
+  const { enlisting, led, machine, retry, warned } = await aPrimary();
+  const says = 'a datacenter could not be enlisted yet';
+  led.isRefusing = true;
+  enlisting.add('dc2', undefined);
+  await enlisting.look();
+  for (let tries = 0; tries < 5; tries += 1) await retry();
+  test.equal(led.proposed, 6);
+  test.same(warned, [says]);
+  led.isRefusing = false;
+  await retry();
+  led.isRefusing = true;
+  led.majoritySeq = machine.replication()!.cursor.seq;
+  enlisting.add('dc3', undefined);
+  await retry();
+  test.same(warned, [says, says]);
 });
 
 t.test(

@@ -346,6 +346,22 @@ t.test('forwarding: logins run anywhere, and an OIDC login may end elsewhere', a
   );
 });
 
+t.test(
+  'forwarding: who uses up a state and loses the answer is not told of a refusal',
+  async (t) => {
+    for (const name of ['oidc.callback', 'oidc.explain'] as const) {
+      const group = await groupOfThree();
+      const draft = { name: 'o', type: 'oidc', config: {}, maxTokenTtlNs: HOUR_NS };
+      await group.at(2, 'auth-method.create', { draft });
+      const common = { authMethod: 'o', clientNonce: 'n', namespace: undefined };
+      await group.at(2, 'oidc.auth-url', { ...common, redirectUri: 'http://x/', meta: {} });
+      group.faults.push('lose-answer');
+      const ended = { ...common, state: 'state-1', code: '{"name":"api"}' };
+      t.match(await refusalOf(group.at(2, name, ended)), /^outcome-unknown: /, name);
+    }
+  },
+);
+
 t.test('forwarding: a leader that was replaced unaware refuses nothing of its own', async (t) => {
   const group = await groupOfThree();
   group.server(1).isApplying = false;

@@ -190,6 +190,7 @@ t.test('federation: it is adopted once, and is in every snapshot', async (test) 
   test.equal(await adopt(dc1, 'fed'), 'applied');
   test.equal(await adopt(dc1, 'fed'), 'applied');
   test.equal(await adopt(dc1, 'other'), 'stranger');
+  test.equal(await adopt(dc1, ''), 'applied', 'of whom nobody knows');
   test.equal(dc1.machine.replication()!.federationId, 'fed');
   await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
   const snapshot = (await dc1.machine.globalSnapshot())!;

@@ -4,6 +4,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import type { Change, Command } from '../../src/state/commands/commands.ts';
+import { standingOf } from '../../src/state/global-log/chain.ts';
 import { forkSnapshotOf } from '../../src/state/global-log/fork-snapshot.ts';
 import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import type { Replication } from '../../src/state/global-log/replication.ts';
@@ -260,3 +261,74 @@ t.test(
 function claimOf(one: Harness) {
   return { epoch: 3, candidate: 'dc1', at: at(one).cursor };
 }
+
+/** It is back at the fork when whoever went on there is lost, and the reign of another follows all that it wrote. */
+async function backOnChain(level: number) {
+  const own = [CHANGED, plain(set(2, '', 'create')), plain(set(3, '', 'create'))];
+  const { one, two, fork } = await forked([OLD], own, []);
+  const three = await begun('dc3');
+  await sync(one, three);
+  await goBack(one, two);
+  const claim = { epoch: 3, promises: [], isForced: true, isFromFork: false } as const;
+  await three.one({ type: 'epoch.start', ...claim });
+  await one.one({ type: 'level.raise', level });
+  const verdicts = [
+    await say(one, { type: 'epoch.fence', epochs: at(three).epochs }),
+    await sync(three, one),
+  ];
+  return { one, three, fork, verdicts };
+}
+
+t.test('going back: who takes all of the own chain again has it as its log', async (test) => {
+  const { one, three, fork, verdicts } = await backOnChain(8);
+  test.same(verdicts, ['applied', 'applied']);
+  test.same(at(one).epochs, at(three).epochs, 'the reign that is lost left nothing on it');
+  test.same([at(one).divergent, at(one).gone], [[], []], 'nothing is set apart');
+  test.equal(standingOf(at(one), { epoch: 1, seq: fork.seq + 1 }), 'replicated');
+  await say(one, { type: 'divergent.discard', epoch: 1, upTo: fork.seq + 9 });
+  await say(one, { type: 'global-log.trim', upTo: 0 });
+  test.equal((await one.machine.globalEntries(fork.seq, 1 << 24))?.length, 4, 'all of it is kept');
+});
+
+t.test(
+  'going back: below level 8 it says of it what servers of older releases say',
+  async (test) => {
+    const { one, fork, verdicts } = await backOnChain(7);
+    test.same(verdicts, ['applied', 'applied']);
+    test.same(
+      at(one).epochs.map(({ epoch }) => epoch),
+      [1, 2, 1, 3],
+    );
+    test.same(at(one).divergent, [{ epoch: 1, first: fork.seq + 1, last: fork.seq + 3 }]);
+  },
+);
+
+t.test('who waits on a fork takes no entry behind it, of its own chain neither', async (test) => {
+  const { one, two } = await forked([OLD], [CHANGED], []);
+  const three = await begun('dc3');
+  await sync(one, three);
+  await say(one, { type: 'epoch.fence', epochs: at(two).epochs });
+  const claim = { epoch: 3, promises: [], isForced: true, isFromFork: false } as const;
+  await three.one({ type: 'epoch.start', ...claim });
+  const { cursor } = at(one);
+  test.equal(await sync(three, one), 'reset');
+  test.same(at(one).cursor, cursor);
+});
+
+t.test('going back: what comes again of another one is not dropped, either', async (test) => {
+  const { one, two, fork } = await forked([OLD], [CHANGED, plain(set(2, '', 'create'))], []);
+  const three = await begun('dc3');
+  await sync(one, three);
+  await goBack(three, two);
+  await three.one({ type: 'level.raise', level: 8 });
+  const foreign = { epoch: 1, first: fork.seq + 1, last: fork.seq + 2 };
+  test.same(at(three).unused.at(-1), foreign);
+  const entries = await one.machine.globalEntries(fork.seq, 1 << 24);
+  const middle = entries!.slice(0, 1);
+  const to = { epoch: 1, seq: fork.seq + 1, hash: one.machine.globalHashAt(fork.seq + 1)! };
+  const batch = { epoch: 3, from: fork, entries: middle, to };
+  test.equal(await say(three, { type: 'global-log.apply', ...batch }), 'applied');
+  test.same(at(three).unused.at(-1), { ...foreign, first: fork.seq + 2 }, 'the rest may go');
+  await say(three, { type: 'global-log.trim', upTo: 0 });
+  test.same(await three.machine.globalEntries(fork.seq, 1 << 24), middle);
+});

@@ -15,7 +15,7 @@ import type { Verdict } from '../../src/state/global-log/verdict.ts';
 import { POLICIES } from '../../src/state/rows/objects.ts';
 import { pack } from '../../src/state/rows/packing.ts';
 import { encodeRequest } from '../../src/state/rows/request-row.ts';
-import { rowKey } from '../../src/state/rows/tables.ts';
+import { ROW, rowKey } from '../../src/state/rows/tables.ts';
 import { RowParser } from '../../src/state/snapshot/row-parser.ts';
 import { packedRows } from '../../src/state/snapshot/snapshot-format.ts';
 import { aNamespace, anAuthMethod, aPolicy, aToken, FIXTURE_TIME_MS } from '../support/fixtures.ts';
@@ -36,6 +36,7 @@ const PRIMARY: ChangeOf<'global-log.begin'> = {
   isWitness: false,
 };
 const ALL = { kind: 'all' } as const;
+const RETIRED: readonly number[] = [ROW.retiredMethod, ROW.retiredNamespace];
 const MARK = { key: new Uint8Array(32).fill(1), fingerprint: new Uint8Array(32).fill(2) };
 
 /** A primary whose first entries nobody has any more. */
@@ -269,6 +270,8 @@ t.test('snapshot: nothing of the last moments before the switch is lost', async 
   const snapshot = (await dc1.machine.globalSnapshot())!;
   test.equal(await begin(dc2, snapshot), 'applied');
   await dc2.one(localToken(64), { request: { ...MARK, key: new Uint8Array(32).fill(9) } });
+  const begun = { value: Uint8Array.of(7), expiresMs: FIXTURE_TIME_MS };
+  await dc2.one({ type: 'pending-login.set', key: 'used', ...begun });
   await carry(dc2, 2, async (step) => {
     if (step === 1) await dc2.one({ type: 'token.delete', accessorId: aToken(60).accessorId });
     if (step === 2) {
@@ -276,10 +279,10 @@ t.test('snapshot: nothing of the last moments before the switch is lost', async 
       const token = aToken(61, { local: true, description });
       await dc2.one({ type: 'token.set', presence: 'update', token });
       await dc2.one(localToken(65), { request: MARK });
-      const login = { key: 'late', value: Uint8Array.of(7), expiresMs: FIXTURE_TIME_MS };
-      await dc2.one({ type: 'pending-login.set', ...login });
+      await dc2.one({ type: 'pending-login.set', key: 'late', ...begun });
     }
   });
+  await dc2.one({ type: 'pending-login.delete', keys: ['used'] });
   await dc2.one(localToken(66), { request: { ...MARK, key: new Uint8Array(32).fill(8) } });
   await dc2.one({ type: 'token.delete', accessorId: aToken(62).accessorId });
   const before = { all: (await accessorsIn(dc2)).length, locals: dc2.machine.totals().localTokens };
@@ -293,6 +296,8 @@ t.test('snapshot: nothing of the last moments before the switch is lost', async 
   test.equal(dc2.machine.token(aToken(62).accessorId), undefined, 'deleted after it was carried');
   for (const fill of [1, 8, 9]) test.ok(dc2.machine.request(new Uint8Array(32).fill(fill)));
   test.ok(dc2.machine.pendingLogin('late'));
+  test.equal(dc2.machine.pendingLogin('used'), undefined, 'a callback works once');
+  test.same(await dc2.machine.oldPendingLogins(FIXTURE_TIME_MS + 1, 10), ['late']);
   await snapshot.close();
 });
 
@@ -601,6 +606,41 @@ t.test(
     test.equal(dc2.machine.token(aToken(61).accessorId), undefined);
   },
 );
+
+t.test('snapshot: void tokens that go before the switch leave nothing behind it', async (test) => {
+  const dc1 = await primary();
+  const dc2 = await follower(dc1);
+  const { name, namespace, createIndex } = dc2.machine.authMethod(
+    anAuthMethod('login').namespace,
+    'login',
+  )!;
+  const given = { authMethod: { name, namespace, createIndex } };
+  const team = { namespace: aNamespace('team').name };
+  await dc2.one(localToken(60, given));
+  await dc2.one(localToken(61, team));
+  await dc1.one({ type: 'auth-method.delete', namespace, name });
+  await dc1.one({ type: 'namespace.delete', name: team.namespace });
+  const snapshot = (await dc1.machine.globalSnapshot())!;
+  await begin(dc2, snapshot);
+  await carry(dc2);
+  // Nobody knows here yet that they are void.
+  const token = aToken(61, { local: true, description: 'changed', ...team });
+  await dc2.one({ type: 'token.set', presence: 'update', token });
+  for (const each of [60, 61]) {
+    await dc2.one({ type: 'token.delete', accessorId: aToken(each).accessorId });
+  }
+  test.equal(await commit(dc2), 'applied');
+  await swept(dc2);
+  test.equal(dc2.machine.namespaceLostUpTo(team.namespace), 0);
+  const kinds = unplaced(dc2.kv)
+    .dump()
+    .map((row) => Number.parseInt(row.slice(0, 2), 16));
+  test.same(
+    kinds.filter((kind) => RETIRED.includes(kind)),
+    [],
+  );
+  await snapshot.close();
+});
 
 t.test(
   'snapshot: what the primary does not remember any more is not told as done, what was local is',

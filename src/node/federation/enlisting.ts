@@ -34,6 +34,8 @@ export class Enlisting {
    */
   readonly #followers = new Map<string, boolean | undefined>();
   #isUnderWay = false;
+  /** The last proposal failed, and that was said: a gate may be closed for as long as somebody is away. */
+  #isFailing = false;
   #retry: Timer | undefined;
   #isClosed = false;
 
@@ -123,13 +125,18 @@ export class Enlisting {
     try {
       const change = { type: 'datacenters.set', datacenters, majoritySeq } as const;
       const { verdict } = await verdictOf(following, change);
+      this.#isFailing = false;
       if (verdict === 'applied') logger.info({ list }, 'these datacenters are the federation');
       else logger.debug({ list, verdict }, 'a datacenter cannot be enlisted yet');
       return verdict !== 'applied';
     } catch (cause) {
       // The primary has just begun.
       if (cause instanceof LeaderAway) return true;
-      logger.warn({ cause, list }, 'a datacenter could not be enlisted yet');
+      logger[this.#isFailing ? 'debug' : 'warn'](
+        { cause, list },
+        'a datacenter could not be enlisted yet',
+      );
+      this.#isFailing = true;
       return false;
     }
   }

@@ -32,7 +32,7 @@ import {
   requireUnchanged,
   tokenTtlNs,
 } from './login.ts';
-import { finishAtProvider } from './oidc-login.ts';
+import { finishAtProvider, takePending } from './oidc-login.ts';
 
 /** Why a login is refused is told. Rejects with 'permission-denied' without `acl:read` where the auth method is. */
 export async function explainLogin(
@@ -56,7 +56,10 @@ export async function explainOidc(
   request: Request,
 ): Promise<OperationOutput<'oidc.explain'>> {
   const method = requireReadableMethod(service, request, input);
-  const finished = await refusalOr(finishAtProvider(service, method, input, request));
+  const pending = await takePending(service, input, request);
+  const answer = finishAtProvider(service, method, pending, input);
+  // Without its state nothing is known of the login: an earlier try of this very call may have used that up.
+  const finished = await (pending === undefined ? answer : refusalOr(answer));
   requireReadableMethod(service, request, input);
   const isRefused = finished instanceof AclError;
   const told = { method, meta: isRefused ? {} : finished.meta, flow: 'oidc' } as const;

@@ -38,7 +38,8 @@ export async function oidcCallback(
   const method = requireLoginMethod(service, request, input);
   const result = await counted(service, method, async () => {
     requireWritable(service, method);
-    const { identity, meta } = await finishAtProvider(service, method, input, request);
+    const pending = await takePending(service, input, request);
+    const { identity, meta } = await finishAtProvider(service, method, pending, input);
     const { clock, settings } = service;
     // Its state is used up: whatever it has to wait for, it cannot be run again from the beginning.
     return untilNotOvertaken({ clock, limitMs: settings.leaderWaitMs }, () =>
@@ -48,14 +49,13 @@ export async function oidcCallback(
   return result;
 }
 
-/** Who came back from the provider, and the metadata that the login was begun with. Its state is used up. */
+/** Who came back from the provider, and the metadata that the login was begun with. */
 export async function finishAtProvider(
   service: Service,
   method: AuthMethod,
+  pending: PendingLogin | undefined,
   { state, code, clientNonce }: OperationInput<'oidc.callback'>,
-  request: Request,
 ): Promise<{ readonly identity: Identity; readonly meta: PendingLogin['meta'] }> {
-  const pending = await take(service, state, reignOf(request));
   const { oidcFlow } = service.authMethods;
   const identity = await oidcFlow.callback({ method, pending, state, code, clientNonce });
   return { identity, meta: pending?.meta ?? {} };
@@ -96,13 +96,13 @@ async function store(service: Service, pending: PendingLogin, reign: number): Pr
 }
 
 /**
- * Two callbacks with one state may both find it. The log remembers the first that takes it away, and
- * refuses the other, whose fingerprint differs.
+ * What was begun, whose state is used up; undefined where there is no such state any more. Two callbacks with one state
+ * may both find it. The log remembers the first that takes it away, and refuses the other, whose fingerprint differs.
  */
-async function take(
+export async function takePending(
   service: Service,
-  state: string,
-  reign: number,
+  { state }: Pick<OperationInput<'oidc.callback'>, 'state'>,
+  request: Request,
 ): Promise<PendingLogin | undefined> {
   const stored = service.view.pendingLogin(state);
   if (stored === undefined) return undefined;
@@ -116,6 +116,6 @@ async function take(
     },
   });
   if (outcome.kind === 'refused') return undefined;
-  await service.pendingLogins.end(state, reign);
+  await service.pendingLogins.end(state, reignOf(request));
   return JSON.parse(Buffer.from(stored.value).toString('utf8')) as PendingLogin;
 }

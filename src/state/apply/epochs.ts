@@ -8,7 +8,7 @@ import { forkOf } from '../global-log/chain.ts';
 import { mayPromise, mayStart } from '../global-log/election.ts';
 import { entryKey } from '../global-log/global-log-writer.ts';
 import { currentEpoch, type EntryRange } from '../global-log/replication.ts';
-import { setApart, within, withSuffix } from '../global-log/set-apart.ts';
+import { has, setApart, within, withoutPlace, withSuffix } from '../global-log/set-apart.ts';
 import type { VerdictAnswer } from '../global-log/verdict.ts';
 import type { ApplyContext } from './checks.ts';
 import { TRIM_ENTRIES_MAX, verdictOf } from './global-log.ts';
@@ -93,14 +93,11 @@ export function applyDivergentDrop(
 ): VerdictAnswer {
   const { replication } = changes;
   if (replication === undefined) return verdictOf(changes, 'not-begun');
-  const has = (range: EntryRange): boolean =>
-    range.epoch === epoch && range.first <= seq && seq <= range.last;
-  if (!replication.divergent.some(has)) return verdictOf(changes, 'not-allowed');
-  const divergent = replication.divergent.flatMap((range) =>
-    has(range)
-      ? [...within(range, range.first, seq - 1), ...within(range, seq + 1, range.last)]
-      : [range],
-  );
+  const place = { epoch, seq };
+  if (!replication.divergent.some((range) => has(range, place))) {
+    return verdictOf(changes, 'not-allowed');
+  }
+  const divergent = replication.divergent.flatMap((range) => withoutPlace(range, place));
   changes.deleteRow(entryKey(epoch, seq));
   changes.changeReplication({ ...replication, divergent });
   return verdictOf(changes, 'applied');

@@ -133,6 +133,14 @@ export function changesCarried(level: number): boolean {
   return level >= CARRIED_LEVEL;
 }
 
+/**
+ * Whether an entry that comes is on the chain from then on, whatever was said of its place while another reign had left
+ * the chain before it. Releases of before go on to say that: so it is done below that level.
+ */
+export function takesBackOnChain(level: number): boolean {
+  return level >= BACK_ON_CHAIN_LEVEL;
+}
+
 /** Whether all servers tell their leader what their clocks show: from the release on that reads this level. */
 export function tellsClocks(level: number): boolean {
   return level >= CLOCKS_LEVEL;
@@ -171,6 +179,7 @@ const CLOCKS_LEVEL = 7;
 const LOST_ALONE_LEVEL = 8;
 const LOST_METHOD_LEVEL = 8;
 const CARRIED_LEVEL = 8;
+const BACK_ON_CHAIN_LEVEL = 8;
 
 /**
  * The command in words that everybody reads who reads the level. Undefined where there are none: it must

@@ -16,6 +16,7 @@ import {
   type Replication,
   readReplication,
 } from './replication.ts';
+import { withPlace } from './set-apart.ts';
 
 /** An entry as it stands in its row. */
 export interface PackedEntry {
@@ -51,6 +52,13 @@ export class GlobalLogWriter {
     const { epoch, seq, prevHash } = entry;
     this.append(entry, { bytes, hash });
     this.#written.push({ epoch, seq, prevHash, hash, bytes });
+  }
+
+  /** An entry of another primary, at that feature level. */
+  take(entry: GlobalEntry, packed: PackedEntry, level: number): void {
+    const before = must(this.replication, 'a global log');
+    this.change(withPlace({ level }, before, entry));
+    this.append(entry, packed);
   }
 
   /** The entry follows the last one. */

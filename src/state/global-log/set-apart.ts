@@ -2,9 +2,10 @@
 // its own entries are set apart until somebody settles them, or counted as gone where they are not there any more.
 // Nothing of the log itself is touched here.
 
-import { isStrictOnForks, setsApartUnused } from '../commands/feature-levels.ts';
+import { isStrictOnForks, setsApartUnused, takesBackOnChain } from '../commands/feature-levels.ts';
 import { isOwn, rangesOf, suffixOf } from './chain.ts';
-import type { EntryRange, EpochStart, Replication } from './replication.ts';
+import type { GlobalPlace } from './cursor.ts';
+import { currentEpoch, type EntryRange, type EpochStart, type Replication } from './replication.ts';
 
 /**
  * With everything set apart that it wrote itself and that is not on the chain of these epochs. Said twice of
@@ -122,6 +123,44 @@ export function withSuffix(replication: Replication): Replication {
     unused: [...unused, ...divergent.filter(isOnChain)],
     isDiverged: false,
   };
+}
+
+/**
+ * With the entry of that place, which comes next, on the chain: the later reign that it was set apart for is lost, and
+ * left nothing here.
+ */
+export function withPlace(
+  { level }: { readonly level: number },
+  replication: Replication,
+  place: GlobalPlace,
+): Replication {
+  if (!takesBackOnChain(level)) return replication;
+  const { epochs, divergent, gone, unused } = replication;
+  const { epoch } = place;
+  const isListed = [divergent, gone, unused].some((ranges) =>
+    ranges.some((each) => has(each, place)),
+  );
+  if (!isListed && epoch >= currentEpoch(replication).epoch) return replication;
+  return {
+    ...replication,
+    epochs: epochs.filter((each) => each.epoch <= epoch),
+    divergent: divergent.flatMap((range) => withoutPlace(range, place)),
+    gone: gone.flatMap((range) => withoutPlace(range, place)),
+    unused: unused.flatMap((range) => withoutPlace(range, place)),
+  };
+}
+
+export function has({ epoch, first, last }: EntryRange, place: GlobalPlace): boolean {
+  return epoch === place.epoch && first <= place.seq && place.seq <= last;
+}
+
+/** What is left of a range. */
+export function withoutPlace(range: EntryRange, place: GlobalPlace): readonly EntryRange[] {
+  if (!has(range, place)) return [range];
+  return [
+    ...within(range, range.first, place.seq - 1),
+    ...within(range, place.seq + 1, range.last),
+  ];
 }
 
 /** The part of a range from one seq to another, if there is one. */

@@ -204,6 +204,8 @@ t.test('directory: who was put back to an earlier term is found where it is now'
   test.equal(directory.learn([{ ...RECORD, ageMs: 15_001 }]), false, 'from who has not heard');
   test.same(directory.addressesOf('dc2'), moved.addresses);
   test.equal(directory.learn([{ ...RECORD, ageMs: 1_000 }]), true, 'it leads all the same');
+  await world.run(500);
+  test.equal(directory.records()[0]?.ageMs, 1_500, 'as old wherever it has been');
 });
 
 t.test('directory: who was removed is forgotten, and nothing is learnt of it', async (test) => {

@@ -90,6 +90,11 @@ const CASES: readonly Case[] = [
     given: { kept: { afterSeq: 850, sizeBytes: 15_000 }, slots: [], pinnedSeq: 400 },
     trimSeq: 850,
   },
+  {
+    title: 'nothing more where nothing is left',
+    given: { kept: { afterSeq: 1_000, sizeBytes: 0 }, slots: [] },
+    trimSeq: 1_000,
+  },
 ];
 
 for (const { title, given, trimSeq, dropped = [] } of CASES) {

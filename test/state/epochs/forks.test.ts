@@ -252,6 +252,31 @@ t.test('a fork: an older one stays set apart where it is elected on a later one'
   test.same(world.at('dc1').divergent, [older]);
 });
 
+t.test('divergent entries: of two forks each is settled by itself', async (test) => {
+  const world = await World.open();
+  for (let count = 0; count < 2; count += 1) await world.write('dc1');
+  const { seq } = world.at('dc1').cursor;
+  await world.start('dc2', 2, [], true);
+  await world.fence('dc1', 'dc2');
+  await world.take('dc2', 'dc1');
+  await world.start('dc1', 3, [], true);
+  await world.write('dc1');
+  await world.start('dc2', 4, [], true);
+  await world.fence('dc1', 'dc2');
+  const entries = async () => {
+    const found = await world.machines.dc1.machine.divergentEntries(10);
+    return found.map((each) => `${each.epoch}.${each.seq}`);
+  };
+  const older = [`1.${seq - 1}`, `1.${seq}`];
+  test.same(await entries(), [...older, `3.${seq}`, `3.${seq + 1}`]);
+  await world.say('dc1', { type: 'divergent.drop', epoch: 3, seq });
+  test.same(await entries(), [...older, `3.${seq + 1}`], 'one of that number alone');
+  await world.say('dc1', { type: 'divergent.discard', epoch: 3, upTo: seq + 9 });
+  test.same(await entries(), older);
+  await world.say('dc1', { type: 'divergent.discard', epoch: 1, upTo: seq - 1 });
+  test.same(await entries(), [`1.${seq}`]);
+});
+
 /** One that is left behind at the last two of its five entries, and hears of a reign that has the first alone. */
 async function leftBehindTwice(level = NEWEST_LEVEL) {
   const world = await World.open();

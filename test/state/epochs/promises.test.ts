@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { forkOf, standingOf } from '../../../src/state/global-log/chain.ts';
-import { mayPromise } from '../../../src/state/global-log/election.ts';
+import { isRenewingIn, mayPromise, successorIn } from '../../../src/state/global-log/election.ts';
 import { decodeEntry } from '../../../src/state/global-log/global-entry.ts';
 import { countIn, isPrimary } from '../../../src/state/global-log/replication.ts';
 import { aPolicy } from '../../support/fixtures.ts';
@@ -100,9 +100,36 @@ t.test(
     test.equal(await world.say('dc1', { type: 'policy.delete', id: aPolicy(1).id }), 'not-primary');
     await world.promise('dc2', 'dc2', 2);
     test.equal(await world.start('dc2', 2, ['dc1']), 'applied');
+    test.equal(await world.start('dc2', 2, ['dc1']), 'not-allowed', 'a reign begins once');
     test.equal(await world.sync('dc2', 'dc1'), 'applied', 'nothing diverged: entries lead on');
     test.same(world.at('dc1').divergent, []);
     test.notOk(isPrimary(world.at('dc1')));
+  },
+);
+
+t.test(
+  'promises: a primary that gave one has a successor, or is to renew its reign',
+  async (test) => {
+    const next = (world: World, name: 'dc1' | 'dc2') => {
+      const standing = world.at(name);
+      const onFork = { ...standing, isDiverged: true };
+      test.same([successorIn(onFork), isRenewingIn(onFork)], [undefined, false], 'none on a fork');
+      return [successorIn(standing), isRenewingIn(standing)];
+    };
+    const given = await World.open();
+    await given.sync('dc1', 'dc2');
+    test.same(next(given, 'dc1'), [undefined, false]);
+    await given.promise('dc1', 'dc2', 2);
+    await given.promise('dc2', 'dc2', 2);
+    test.same(next(given, 'dc1'), ['dc2', false]);
+    test.same(next(given, 'dc2'), [undefined, false], 'it was no primary');
+    const own = await World.open();
+    await own.promise('dc1', 'dc1', 2);
+    test.same(next(own, 'dc1'), [undefined, true]);
+    await own.promise('dc2', 'dc1', 2);
+    test.same(next(own, 'dc2'), [undefined, false], 'nor here');
+    await own.start('dc1', 2, ['dc2']);
+    test.same(next(own, 'dc1'), [undefined, false], 'it has begun');
   },
 );
 
@@ -237,6 +264,7 @@ t.test('datacenters: one at a time, and behind a majority', async (test) => {
     'the primary has a vote',
   );
   test.equal(await say([dc1, w, dc2]), 'not-allowed', 'not in order');
+  test.equal(await say([dc1, dc2, dc2, w]), 'not-allowed', 'one of them twice');
   test.equal(
     await say([dc1, dc2, dc3, w], seq - 1),
     'not-allowed',
