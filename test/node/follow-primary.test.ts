@@ -4,9 +4,18 @@ import t from 'tap';
 import { SerialWork } from '../../cluster/base/serial-work.ts';
 import type { GlobalEntry } from '../../cluster/federation/global-log.ts';
 import { applyBatch } from '../../src/node/federation/follow-primary.ts';
+import { GlobalSnapshotSink } from '../../src/node/federation/global-snapshots.ts';
 import type { Change, ChangeOf } from '../../src/state/commands/commands.ts';
 import { entryHash, entryLinks } from '../../src/state/global-log/global-entry.ts';
-import { aPolicy, policyIdNumbered } from '../support/fixtures.ts';
+import { isVoid } from '../../src/state/reads/standing.ts';
+import {
+  aNamespace,
+  aNamespaceName,
+  aPolicy,
+  aToken,
+  FIXTURE_TIME_MS,
+  policyIdNumbered,
+} from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 
@@ -16,6 +25,17 @@ async function harnessOf(datacenter: string): Promise<MachineHarness> {
   const harness = new MachineHarness(new MemoryKv());
   await harness.one({ ...BEGIN, datacenter });
   return harness;
+}
+
+/** What one lacks of the log of the other. */
+async function batchFor(secondary: MachineHarness, primary: MachineHarness) {
+  const from = secondary.machine.cursor()!;
+  const all = (await primary.machine.globalEntries(from.seq, 1 << 24)) ?? [];
+  const entries: GlobalEntry[] = all.map((bytes) => {
+    const { epoch, seq } = entryLinks(bytes)!;
+    return { epoch, seq, hash: entryHash(bytes), bytes };
+  });
+  return { from, entries, to: primary.machine.cursor()! };
 }
 
 t.test(
@@ -32,23 +52,12 @@ t.test(
         return inOrder.run(() => secondary.one(change));
       },
       wallMs: () => 0,
-      rowBytes: (key: Uint8Array) => secondary.machine.rowBytes(key),
+      machine: secondary.machine,
     };
     const follow = async () => {
-      const from = secondary.machine.cursor()!;
-      const all = (await primary.machine.globalEntries(from.seq, 1 << 24)) ?? [];
-      const entries: GlobalEntry[] = all.map((bytes) => {
-        const { epoch, seq } = entryLinks(bytes)!;
-        return { epoch, seq, hash: entryHash(bytes), bytes };
-      });
-      const to = primary.machine.cursor()!;
+      const batch = await batchFor(secondary, primary);
       sizes.length = 0;
-      return {
-        from,
-        entries,
-        to,
-        reached: await applyBatch(deps, to.epoch, { from, entries, to }),
-      };
+      return { ...batch, reached: await applyBatch(deps, batch.to.epoch, batch) };
     };
     const numbers = [1, 2, 3, 4, 5, 6, 7, 8];
     for (const each of numbers) {
@@ -75,3 +84,64 @@ t.test(
     t.same(await applyBatch(deps, to.epoch, { from, entries, to }), to, 'twice changes nothing');
   },
 );
+
+t.test('follow: who goes on with a reign lets go of what came of a later one', async (t) => {
+  const [primary, winner, secondary] = await Promise.all(['dc1', 'dc3', 'dc2'].map(harnessOf));
+  const deps = {
+    propose: ({ change }: { readonly change: Change }) => secondary!.one(change),
+    wallMs: () => 0,
+    machine: secondary!.machine,
+  };
+  const follow = async () => {
+    const batch = await batchFor(secondary!, primary!);
+    return await applyBatch(deps, batch.to.epoch, batch);
+  };
+  await primary!.one(BUILTINS);
+  const namespace = aNamespaceName('team');
+  const sink = new GlobalSnapshotSink(secondary!.machine, deps);
+  const own = (await primary!.machine.globalSnapshot())!;
+  await sink.add({ snapshotId: 'own', number: 0, bytes: own.header });
+  await own.close();
+  await primary!.one({ type: 'namespace.set', presence: 'create', namespace: aNamespace('team') });
+  await follow();
+  t.ok(secondary!.machine.importUnderWay(), 'what is of the same reign stays');
+  const { from, entries, to } = await batchFor(winner!, primary!);
+  const packed = entries.map(({ bytes }) => bytes);
+  await winner!.one({ type: 'global-log.apply', epoch: to.epoch, from, entries: packed, to });
+  const token = aToken(1, { local: true, namespace });
+  await secondary!.one({ type: 'token.set', presence: 'create', token });
+
+  const forced = { promises: [], isForced: true, isFromFork: false } as const;
+  await winner!.one({ type: 'epoch.start', epoch: 2, ...forced });
+  const lent = (await winner!.machine.globalSnapshot())!;
+  await sink.add({ snapshotId: 'one', number: 0, bytes: lent.header });
+  await follow();
+  t.equal(secondary!.machine.importUnderWay(), undefined, 'also where nothing follows yet');
+
+  await sink.add({ snapshotId: 'two', number: 0, bytes: lent.header });
+  for await (const bytes of lent.pieces()) {
+    await sink.add({ snapshotId: 'two', number: 1, bytes });
+  }
+  const carry = { type: 'global-snapshot.carry', id: 'two' } as const;
+  await secondary!.one({ ...carry, number: 1, keys: [], isLast: false });
+  const keys = await secondary!.machine.localRows(undefined, 100);
+  await secondary!.one({ ...carry, number: 2, keys, isLast: true });
+  await primary!.one({ type: 'namespace.delete', name: namespace });
+  t.same(await follow(), primary!.machine.cursor());
+  const isOver = () => isVoid(secondary!.machine.token(token.accessorId)!, secondary!.machine, NOW);
+  t.ok(isOver(), 'its namespace is gone');
+  await t.rejects(sink.commit({ snapshotId: 'two', pieceCount: 2 }), { message: /other-cursor$/ });
+  t.ok(isOver());
+
+  // Taken in anew, it knows.
+  await sink.add({ snapshotId: 'three', number: 0, bytes: lent.header });
+  for await (const bytes of lent.pieces()) {
+    await sink.add({ snapshotId: 'three', number: 1, bytes });
+  }
+  await sink.commit({ snapshotId: 'three', pieceCount: 2 });
+  await lent.close();
+  t.same(secondary!.machine.cursor(), winner!.machine.cursor());
+  t.ok(isOver());
+});
+
+const NOW = FIXTURE_TIME_MS;

@@ -415,8 +415,7 @@ export class FederationParts {
       isWitness: () => machine.replication()?.isWitness ?? plan.isWitness,
       apply: (batch) => {
         this.#noteTime(batch);
-        const rowBytes = (key: Uint8Array): number => machine.rowBytes(key);
-        return applyBatch({ ...this.following, rowBytes }, batch.epoch, batch);
+        return applyBatch({ ...this.following, machine }, batch.epoch, batch);
       },
       sink: new GlobalSnapshotSink(machine, this.following),
       onState: () => undefined,

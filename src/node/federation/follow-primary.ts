@@ -9,6 +9,7 @@ import type { Outcome } from '../../state/commands/outcome.ts';
 import { changedKeys } from '../../state/global-log/global-entry.ts';
 import type { VerdictAnswer } from '../../state/global-log/verdict.ts';
 import { IN_ONE_PIECE_BYTES } from '../../state/in-one-piece.ts';
+import type { StateMachine } from '../../state/machine.ts';
 
 export interface FollowingDeps {
   /** Rejects as `ServiceDeps.propose` says. */
@@ -17,8 +18,7 @@ export interface FollowingDeps {
 }
 
 export interface TakingDeps extends FollowingDeps {
-  /** How long the row of an object is that is here; 0 where there is none. */
-  readonly rowBytes: (key: Uint8Array) => number;
+  readonly machine: Pick<StateMachine, 'importUnderWay' | 'rowBytes'>;
 }
 
 type Piece = Pick<GlobalBatch, 'from' | 'entries' | 'to'>;
@@ -34,6 +34,7 @@ export async function applyBatch(
   epoch: number,
   batch: Piece,
 ): Promise<GlobalCursor | 'snapshot-needed'> {
+  await abandonLaterImport(deps, epoch);
   // At once and in order: each names the one before it, so that none waits for it.
   const answers = await Promise.all(
     [...piecesOf(batch, deps)].map(({ from, entries, to }) =>
@@ -56,16 +57,31 @@ export async function applyBatch(
 }
 
 /**
+ * What a snapshot has of this datacenter already does not hear of what entries of an earlier reign do to it: a local
+ * token whose namespace they delete would be as it was before. So whoever goes on with that reign lets it go first.
+ */
+async function abandonLaterImport(deps: TakingDeps, epoch: number): Promise<void> {
+  const coming = deps.machine.importUnderWay();
+  if (coming !== undefined && coming.cursor.epoch > epoch) await abandonImport(deps, coming.id);
+}
+
+/** The snapshot of that id is wanted no more. Rejects as `propose` does. */
+export async function abandonImport({ propose, wallMs }: FollowingDeps, id: string): Promise<void> {
+  const change = { type: 'restore.abandon', id } as const;
+  await propose({ change, timeMs: wallMs(), cas: undefined, request: undefined });
+}
+
+/**
  * Every server reads in one piece, and holds, the objects that a command changes, and a short entry can be about a
  * long one: each piece ends behind the entry that makes them so many bytes.
  */
-function* piecesOf({ from, entries, to }: Piece, { rowBytes }: TakingDeps): Generator<Piece, void> {
+function* piecesOf({ from, entries, to }: Piece, { machine }: TakingDeps): Generator<Piece, void> {
   let begin = from;
   let piece: GlobalEntry[] = [];
   let bytes = 0;
   for (const entry of entries) {
     piece.push(entry);
-    for (const key of changedKeys(entry.bytes)) bytes += rowBytes(key);
+    for (const key of changedKeys(entry.bytes)) bytes += machine.rowBytes(key);
     if (bytes < IN_ONE_PIECE_BYTES) continue;
     const { epoch, seq, hash } = entry;
     const end = { epoch, seq, hash };

@@ -11,7 +11,7 @@ import type { Verdict } from '../../state/global-log/verdict.ts';
 import type { StateMachine } from '../../state/machine.ts';
 import { requireReadable, UnreadableRow } from '../../state/rows/readable-row.ts';
 import { RowParser } from '../../state/snapshot/row-parser.ts';
-import { type FollowingDeps, verdictOf } from './follow-primary.ts';
+import { abandonImport, type FollowingDeps, verdictOf } from './follow-primary.ts';
 
 /** Local rows that one command carries over: applying it must not keep the event loop for long. */
 const CARRIED_MAX = 512;
@@ -88,15 +88,9 @@ export class GlobalSnapshotSink implements SnapshotSink {
     const change = { type: 'global-snapshot.commit', id } as const;
     const { verdict } = await verdictOf(this.#deps, change);
     if (verdict === 'applied') return;
-    if (PASSED.has(verdict)) await this.#abandon(id);
+    // Whoever went on with it would come to the same end each time.
+    if (PASSED.has(verdict)) await abandonImport(this.#deps, id);
     throw notTaken(change, verdict);
-  }
-
-  /** Whoever went on with it would come to the same end each time. */
-  async #abandon(id: string): Promise<void> {
-    const { propose, wallMs } = this.#deps;
-    const change = { type: 'restore.abandon', id } as const;
-    await propose({ change, timeMs: wallMs(), cas: undefined, request: undefined });
   }
 
   /** From the first, empty batch on, what changes here goes into both states; then comes what there is. */

@@ -60,8 +60,7 @@ export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
       };
     },
     take: async ({ epoch, ...batch }) => {
-      const rowBytes = (key: Uint8Array): number => machine.rowBytes(key);
-      const reached = await applyBatch({ ...deps, rowBytes }, epoch, batch);
+      const reached = await applyBatch(deps, epoch, batch);
       if (reached !== 'snapshot-needed') return reached;
       const says =
         'a restore follows, and only a datacenter that has objects gives a snapshot of it';
