@@ -1,4 +1,4 @@
-// What happens to two datacenters: see HistoryWorld.
+// What happens to three datacenters: see HistoryWorld.
 
 import fc from 'fast-check';
 import type { MethodName, Place } from './token-lives.ts';
@@ -32,13 +32,23 @@ export type Step =
   | { readonly kind: 'no space'; readonly space: 'team' | 'other'; readonly isMadeAnew: boolean }
   | { readonly kind: 'method' | 'no method'; readonly name: MethodName }
   | { readonly kind: 'policy' | 'no policy'; readonly number: number }
-  | { readonly kind: 'follow'; readonly entries: number; readonly with: readonly Step[] }
-  | { readonly kind: 'begin' | 'carry' | 'commit' | 'wait' | 'discard' }
-  | { readonly kind: 'reap' | 'restart' | 'fork' | 'settle'; readonly at: Place };
+  | {
+      readonly kind: 'follow';
+      readonly at: Place;
+      readonly isFork: boolean;
+      readonly entries: number;
+      readonly with: readonly Step[];
+    }
+  | { readonly kind: 'begin'; readonly at: Place; readonly isFork: boolean }
+  | { readonly kind: 'carry' | 'commit' | 'wait' | 'discard' }
+  | { readonly kind: 'restore' }
+  | { readonly kind: 'reap' | 'restart' | 'fork' | 'settle' | 'archive'; readonly at: Place };
 
 export const one = <const Kind>(...kinds: readonly Kind[]): fc.Arbitrary<Kind> =>
   fc.constantFrom(...kinds);
-const at = one<0 | 1>(0, 1, 1);
+const at = one<Place>(0, 1, 1, 1, 2);
+/** Whom it hears: on a fork there are two. */
+const isFork = fc.boolean();
 const number = one(...NUMBERS);
 const space = one('default', 'team', 'other');
 const lost = one('team', 'other');
@@ -78,13 +88,18 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       kind: one('follow'),
+      at,
+      isFork,
       entries: one(1, 3, 99),
       with: fc.array(write, { maxLength: 3 }),
     }),
   },
-  { weight: 7, arbitrary: fc.record({ kind: one('begin', 'carry', 'carry', 'commit') }) },
+  { weight: 3, arbitrary: fc.record({ kind: one('begin'), at, isFork }) },
+  { weight: 5, arbitrary: fc.record({ kind: one('carry', 'carry', 'commit') }) },
   { weight: 2, arbitrary: fc.record({ kind: one('reap', 'restart'), at }) },
   { weight: 2, arbitrary: fc.record({ kind: one('wait', 'discard') }) },
   { weight: 2, arbitrary: fc.record({ kind: one('fork', 'settle', 'settle'), at }) },
+  { weight: 1, arbitrary: fc.record({ kind: one('archive'), at }) },
+  { weight: 1, arbitrary: fc.record({ kind: one('restore') }) },
 );
 export const histories = fc.array(step, { minLength: 20, maxLength: 90, size: 'max' });

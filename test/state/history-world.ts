@@ -1,5 +1,5 @@
-// Two datacenters whose state machines get random commands: what all share goes from the primary to the other one
-// entry by entry or as a snapshot, now and then both are primary for a while, and one gives way.
+// Three datacenters whose state machines get random commands: what all share goes from the primary to the others
+// entry by entry or as a snapshot, now and then two are primary for a while, and one gives way.
 
 import type { PolicyId } from '../../src/acl/ids.ts';
 import type { Instant } from '../../src/acl/instant.ts';
@@ -8,25 +8,26 @@ import type { CallerResolver } from '../../src/service/rights/caller-resolver.ts
 import type { Change, Command } from '../../src/state/commands/commands.ts';
 import { NEWEST_LEVEL } from '../../src/state/commands/feature-levels.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
+import { suffixOf } from '../../src/state/global-log/chain.ts';
 import { cursorAfter, decodeEntry, entryHash } from '../../src/state/global-log/global-entry.ts';
-import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
+import { decodeHeader, type GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import type { Replication } from '../../src/state/global-log/replication.ts';
 import {
   aCommand,
   accessorNumbered,
-  aNamespace,
   aNamespaceName,
-  anAuthMethod,
-  aPolicy,
   aToken,
   policyIdNumbered,
   secretNumbered,
 } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import { sharedChange } from './history-changes.ts';
 import { NUMBERS, type Step, type TokenStep } from './history-steps.ts';
+import { archived, commandsOf, type Server } from './restoring.ts';
 import {
   type Life,
+  PLACES,
   type Place,
   resolverOf,
   type Seen,
@@ -42,13 +43,19 @@ interface Import {
   isLast: boolean;
 }
 
+interface Archived {
+  readonly at: Place;
+  readonly bytes: Uint8Array;
+  readonly epoch: number;
+  readonly lives: ReturnType<TokenLives['asOf']>;
+}
+
 const PASSING = 99;
-const PLACES = [0, 1] as const;
 const FORCED = { promises: [], isForced: true, isFromFork: false } as const;
 const TTL_MS = 60_000;
 
 export class HistoryWorld {
-  readonly #dcs = [new MachineHarness(new MemoryKv()), new MachineHarness(new MemoryKv())];
+  readonly #dcs = PLACES.map(() => new MachineHarness(new MemoryKv()));
   readonly #resolvers: CallerResolver[] = [];
   readonly #reached: Map<string, number>;
   readonly #lives = new TokenLives((what) => this.#note(what));
@@ -56,15 +63,18 @@ export class HistoryWorld {
   #batch = 0;
   #nowMs = this.#dcs[0]!.clock.wallMs();
   #import: Import | undefined;
-  /** Whoever writes what all share and is right; on a fork the other one does, too. */
+  /** Whoever writes what all share and is right; on a fork another one does, too. */
   #primary: Place = 0;
-  #isForked = false;
+  #rival: Place | undefined;
+  #archived: Archived | undefined;
+  /** What was made behind an archive may be gone from others, too, and what was deleted back. */
+  #hasRestored = false;
 
   constructor(reached: Map<string, number>) {
     this.#reached = reached;
   }
 
-  /** `ahead`: how many local writes the one that follows has more, whose indexes are higher by that. */
+  /** `ahead`: how many local writes the second one has more, whose indexes are higher by that. */
   async open({ level = NEWEST_LEVEL, ahead = 0 } = {}): Promise<void> {
     for (const place of PLACES) {
       this.#watch(place);
@@ -77,7 +87,9 @@ export class HistoryWorld {
     for (const name of ['login', 'own'] as const) await this.take({ kind: 'method', name });
     for (const number of [1, 2, 3]) await this.take({ kind: 'policy', number });
     await this.take({ kind: 'space', space: 'other' });
-    await this.take({ kind: 'follow', entries: 99, with: [] });
+    for (const at of [1, 2] as const) {
+      await this.take({ kind: 'follow', at, isFork: false, entries: 99, with: [] });
+    }
     const made = aToken(PASSING + 1, { local: true });
     await this.say(1, { type: 'token.set', presence: 'create', token: made });
     for (let count = 0; count < ahead; count += 1) {
@@ -101,10 +113,10 @@ export class HistoryWorld {
         await this.#run(step.at, [step]);
         break;
       case 'follow':
-        await this.#follow(step.entries, step.with);
+        await this.#follow(step);
         break;
       case 'begin':
-        await this.#begin();
+        await this.#begin(step);
         break;
       case 'carry':
         await this.#carry(1);
@@ -134,7 +146,13 @@ export class HistoryWorld {
         await this.#discard();
         break;
       case 'fork':
-        await this.#fork();
+        await this.#fork(step.at);
+        break;
+      case 'archive':
+        await this.#archive(step.at);
+        break;
+      case 'restore':
+        await this.#restore();
         break;
       case 'settle':
         await this.#settle(step.at);
@@ -182,13 +200,14 @@ export class HistoryWorld {
 
   /** Whether what all share is written there. */
   #writesShared(place: Place): boolean {
-    return place === this.#primary || this.#isForked;
+    return place === this.#primary || place === this.#rival;
   }
 
   /** What all share, in whichever may, each time with a mark of its own. */
   async #shared(step: Step): Promise<void> {
     for (const place of PLACES) {
-      if (this.#writesShared(place)) await this.say(place, this.#sharedChange(place, step));
+      if (this.#writesShared(place))
+        await this.say(place, sharedChange(this.machine(place), this.#mark(), step));
     }
   }
 
@@ -216,42 +235,6 @@ export class HistoryWorld {
         at,
         inIt.map((number) => ({ kind: 'no token', at, number })),
       );
-    }
-  }
-
-  #sharedChange(place: Place, step: Step): Change {
-    const description = this.#mark();
-    switch (step.kind) {
-      case 'space':
-        return {
-          type: 'namespace.set',
-          presence: 'create',
-          namespace: aNamespace(step.space, { description }),
-        };
-      case 'no space':
-        return { type: 'namespace.delete', name: aNamespaceName(step.space) };
-      case 'method': {
-        const namespace = aNamespaceName(SPACE_OF[step.name]);
-        // One that is changed stays the one that it is.
-        const found = this.machine(place).authMethod(namespace, step.name);
-        const displayName = found?.displayName ?? description;
-        const method = anAuthMethod(step.name, { namespace, description, displayName });
-        return { type: 'auth-method.set', presence: 'either', method };
-      }
-      case 'no method':
-        return {
-          type: 'auth-method.delete',
-          namespace: aNamespaceName(SPACE_OF[step.name]),
-          name: step.name,
-        };
-      case 'policy': {
-        const rules = `key "${step.number}" { policy = "write" }`;
-        return { type: 'policy.set', presence: 'create', policy: aPolicy(step.number, { rules }) };
-      }
-      case 'no policy':
-        return { type: 'policy.delete', id: policyIdNumbered(step.number) };
-      default:
-        throw new Error(`${step.kind} is not shared`);
     }
   }
 
@@ -329,7 +312,7 @@ export class HistoryWorld {
       at: place,
       links: policies,
       expiresMs,
-      over: [undefined, undefined],
+      over: [],
     };
     const done = (): void => {
       this.#lives.add(life);
@@ -365,26 +348,43 @@ export class HistoryWorld {
     }
   }
 
-  get #follower(): Place {
-    return this.#primary === 0 ? 1 : 0;
+  /** Whom one hears; undefined of who writes itself, or stands on a fork that it wrote. */
+  #heardBy({ at, isFork }: { readonly at: Place; readonly isFork: boolean }): Place | undefined {
+    const source = isFork ? (this.#rival ?? this.#primary) : this.#primary;
+    return this.#writesShared(at) ? undefined : source;
   }
 
-  async #follow(count: number, steps: readonly Step[]): Promise<void> {
-    const place = this.#follower;
-    const from = this.machine(place).cursor()!;
-    const all = (await this.machine(this.#primary).globalEntries(from.seq, 1 << 24)) ?? [];
-    const entries = all.slice(0, count);
+  async #follow(step: Extract<Step, { readonly kind: 'follow' }>): Promise<void> {
+    const { at } = step;
+    const source = this.#heardBy(step);
+    const from = this.machine(at).cursor()!;
+    const hash = source === undefined ? undefined : this.machine(source).globalHashAt(from.seq);
+    // On another chain, or nothing is kept: whoever is asked says so.
+    const doesFit = hash !== undefined && Buffer.compare(hash, from.hash) === 0;
+    if (source === undefined || !doesFit) {
+      await this.#run(at, step.with);
+      return;
+    }
+    const all = (await this.machine(source).globalEntries(from.seq, 1 << 24)) ?? [];
+    const entries = all.slice(0, step.entries);
     const last = entries.at(-1);
     const to = last === undefined ? from : cursorAfter(decodeEntry(last), entryHash(last));
-    const { epoch } = this.machine(this.#primary).cursor()!;
-    await this.#run(place, steps, [{ type: 'global-log.apply', epoch, from, entries, to }]);
+    const { epoch } = this.machine(source).cursor()!;
+    const coming = this.machine(at).importUnderWay();
+    // So the leader of a datacenter does.
+    if (coming !== undefined && coming.cursor.epoch > epoch) {
+      await this.say(at, { type: 'restore.abandon', id: coming.id });
+    }
+    await this.#run(at, step.with, [{ type: 'global-log.apply', epoch, from, entries, to }]);
   }
 
-  async #begin(): Promise<void> {
+  async #begin(step: Extract<Step, { readonly kind: 'begin' }>): Promise<void> {
+    const source = this.#heardBy(step);
+    if (source === undefined) return;
     await this.close();
     this.#import = undefined;
-    const to = this.#follower;
-    const snapshot = (await this.machine(this.#primary).globalSnapshot())!;
+    const to = step.at;
+    const snapshot = (await this.machine(source).globalSnapshot())!;
     const { header } = snapshot;
     let said = await this.say(to, { type: 'global-snapshot.begin', id: 'one', header });
     let count = 0;
@@ -415,11 +415,12 @@ export class HistoryWorld {
     while (this.#import?.isLast === false) await this.#carry(2);
     if (this.#import === undefined) return;
     const { to } = this.#import;
-    const wasDiverged = this.#standing(to).isDiverged;
+    const { header } = this.#import.snapshot;
+    const hasFork = suffixOf(this.#standing(to), decodeHeader(header).epochs).length > 0;
     const said = await this.say(to, { type: 'global-snapshot.commit', id: 'one' });
     await this.close();
     this.#import = undefined;
-    if (said !== 'applied' || !wasDiverged) return;
+    if (said !== 'applied' || !(hasFork || this.#hasRestored)) return;
     this.#lives.leftFork(this.#seen(to));
   }
 
@@ -427,23 +428,26 @@ export class HistoryWorld {
     return this.machine(place).replication()!;
   }
 
-  async #fork(): Promise<void> {
-    if (this.#isForked || PLACES.some((each) => this.#standing(each).isDiverged)) return;
-    const place = this.#follower;
-    const epoch = this.#standing(place).maxEpochPromised + 1;
-    this.#isForked =
-      (await this.say(place, { type: 'epoch.start', epoch, ...FORCED })) === 'applied';
+  async #fork(at: Place): Promise<void> {
+    const isNone = this.#rival !== undefined || at === this.#primary;
+    if (isNone || PLACES.some((each) => this.#standing(each).isDiverged)) return;
+    const epoch = this.#nextEpoch();
+    const said = await this.say(at, { type: 'epoch.start', epoch, ...FORCED });
+    if (said === 'applied') this.#rival = at;
+  }
+
+  #nextEpoch(): number {
+    return 1 + Math.max(...PLACES.map((each) => this.#standing(each).maxEpochPromised));
   }
 
   /** One of both gives way, and has what it wrote set apart. */
-  async #settle(winner: Place): Promise<void> {
-    if (!this.#isForked) return;
-    const loser = winner === 0 ? 1 : 0;
-    const promised = PLACES.map((each) => this.#standing(each).maxEpochPromised);
-    const epoch = Math.max(...promised) + 1;
-    await this.say(winner, { type: 'epoch.start', epoch, ...FORCED });
+  async #settle(at: Place): Promise<void> {
+    if (this.#rival === undefined) return;
+    const both = [this.#primary, this.#rival] as const;
+    const [winner, loser] = at === this.#rival ? [both[1], both[0]] : both;
+    await this.say(winner, { type: 'epoch.start', epoch: this.#nextEpoch(), ...FORCED });
     await this.say(loser, { type: 'epoch.fence', epochs: this.#standing(winner).epochs });
-    this.#isForked = false;
+    this.#rival = undefined;
     this.#primary = winner;
   }
 
@@ -454,6 +458,27 @@ export class HistoryWorld {
         await this.say(place, { type: 'divergent.discard', epoch, upTo: last });
       }
     }
+  }
+
+  async #archive(at: Place): Promise<void> {
+    if (!this.#writesShared(at)) return;
+    const bytes = await archived(this.#dcs[at] as Server);
+    const { epoch } = this.machine(at).cursor()!;
+    this.#archived = { at, bytes, epoch, lives: this.#lives.asOf(at) };
+  }
+
+  /** Where it is of, if that one writes what all share. */
+  async #restore(): Promise<void> {
+    if (this.#archived === undefined) return;
+    const { at, bytes, epoch, lives } = this.#archived;
+    // What is of a later epoch is restored as of this one: see archives.ts.
+    if (!this.#writesShared(at) || epoch > this.machine(at).cursor()!.epoch) return;
+    for (const { change } of await commandsOf(bytes, this.machine(at).usesLevel)) {
+      if (!change.type.startsWith('restore.')) continue;
+      if ((await this.say(at, change)) !== 'applied') throw new Error(`${change.type}: refused`);
+    }
+    this.#lives.restore(at, lives);
+    this.#hasRestored = true;
   }
 
   #restart(place: Place): void {

@@ -6,6 +6,7 @@ import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
 import { openArchives } from '../../src/service/operators/archives.ts';
 import type { Archives } from '../../src/service/operators/operator-port.ts';
 import type { Change, Command } from '../../src/state/commands/commands.ts';
+import { FIRST_LEVEL } from '../../src/state/commands/feature-levels.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import type { StateMachine } from '../../src/state/machine.ts';
 import { SWEEP_PAUSE_MS } from '../../src/state/rows/keyspace-sweeper.ts';
@@ -216,10 +217,14 @@ export async function namesOf(machine: StateMachine): Promise<unknown> {
   ];
 }
 
-/** The commands of a restore of `archive`, as the leader would propose them. */
-export async function commandsOf(archive: Uint8Array): Promise<readonly Command[]> {
+/** The commands of a restore of `archive`, as the leader of a datacenter of that level would propose them. */
+export async function commandsOf(
+  archive: Uint8Array,
+  level: number = FIRST_LEVEL,
+): Promise<readonly Command[]> {
   const group = new Group();
   await group.one(BUILTINS);
+  await group.one({ type: 'level.raise', level });
   const count = group.steps.length;
   await restore(group.archives, archive);
   return group.steps.slice(count) as Command[];

@@ -14,8 +14,9 @@ import {
 } from '../support/fixtures.ts';
 import type { MachineHarness } from '../support/machine-harness.ts';
 
-/** One of the two datacenters. */
-export type Place = 0 | 1;
+/** One of the datacenters. */
+export type Place = 0 | 1 | 2;
+export const PLACES: readonly Place[] = [0, 1, 2];
 export type MethodName = 'login' | 'own';
 
 /** The namespace of each auth method. */
@@ -38,8 +39,10 @@ export interface Life {
   links: readonly PolicyId[];
   readonly expiresMs: number | undefined;
   /** By place: why it never acts there again. */
-  readonly over: [string | undefined, string | undefined];
+  readonly over: Over[];
 }
+
+type Over = string | undefined;
 
 /** A datacenter at a moment. */
 export interface Seen {
@@ -62,7 +65,7 @@ export function resolverOf({ place, harness }: Pick<Seen, 'place' | 'harness'>):
 export class TokenLives {
   readonly #lives = new Map<string, Life>();
   /** By place: what was deleted on the fork alone may be back there, and what was made on it may be gone. */
-  readonly #hasLeftFork = [false, false];
+  readonly #hasLeftFork = PLACES.map(() => false);
   readonly #note: (what: string) => void;
 
   constructor(note: (what: string) => void) {
@@ -104,6 +107,25 @@ export class TokenLives {
       // A method that was deleted on the fork alone is not deleted; whether it is that one, `look` asks.
       const isBack = life.over[place] === GONE_METHOD && tokenOf(harness, life) !== undefined;
       if (isBack || !life.isLocal) life.over[place] = undefined;
+    }
+  }
+
+  /** What an archive of that place has of each of them. */
+  asOf(place: Place): ReadonlyMap<string, Pick<Life, 'links'> & { readonly over: Over }> {
+    const known = [...this.#lives.values()].map((life) => {
+      const { mark, links, over } = life;
+      return [mark, { links, over: over[place] }] as const;
+    });
+    return new Map(known);
+  }
+
+  /** It is there again as it was, and what was made since is not. */
+  restore(place: Place, then: ReturnType<TokenLives['asOf']>): void {
+    for (const life of this.#lives.values()) {
+      if (life.isLocal && life.at !== place) continue;
+      const known = then.get(life.mark);
+      life.over[place] = known === undefined ? 'made behind the archive' : known.over;
+      if (known !== undefined) life.links = known.links;
     }
   }
 

@@ -144,6 +144,27 @@ t.test('promises: none to itself of a witness that is not listed as one', async 
   test.ok(mayPromise(unmarked, { epoch: 2, candidate: 'dc2', at }), 'to others as ever');
 });
 
+t.test('promises: none is forgotten for what came of earlier reigns', async (test) => {
+  const world = await World.open();
+  // A change of the list, a reign, and a write of it: what w alone has.
+  const majoritySeq = world.at('dc1').cursor.seq;
+  const datacenters = [...DATACENTERS, { name: 'dc4', isVoter: true, isWitness: false }];
+  await world.say('dc1', { type: 'datacenters.set', datacenters, majoritySeq });
+  await world.start('dc1', 2, [], true);
+  await world.write('dc1');
+  await world.sync('dc1', 'w');
+  test.equal(await world.promise('dc2', 'dc2', 5), 'granted');
+  const { machine } = world.machines.w;
+  const [from, to] = [world.at('dc2').cursor, world.at('w').cursor];
+  const entries = (await machine.globalEntries(from.seq, 1 << 20))!;
+  const taken = { type: 'global-log.apply', epoch: 5, from, entries, to } as const;
+  test.equal(await world.say('dc2', taken), 'applied', 'in the name of its own epoch');
+  test.same(world.at('dc2').cursor, to);
+  test.match(world.at('dc2'), { maxEpochPromised: 5, votedFor: 'dc2' });
+  test.equal(await world.promise('dc2', 'dc1', 4), 'not-granted');
+  test.equal(await world.promise('dc2', 'dc1', 5), 'not-granted');
+});
+
 t.test('force: it needs no promise, and is told in the log', async (test) => {
   const world = await World.open();
   test.equal(await world.start('dc2', 1, [], true), 'not-allowed', 'an epoch that is over');
