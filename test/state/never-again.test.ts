@@ -1,4 +1,4 @@
-// A primary and a datacenter that follows it, on real state machines, over random histories: whatever arrives how and
+// A primary and two datacenters that follow it, on real state machines, over random histories: whatever arrives how and
 // when, a token that was deleted, void or expired never acts again, what one may do is what was said of it last, and
 // nothing that is kept in memory of it is of the past. What each token may do is told from the history alone.
 
