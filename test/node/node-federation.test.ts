@@ -19,6 +19,7 @@ import type { GlobalCursor } from '../../cluster/federation/global-log.ts';
 import {
   decodePromise,
   encodeAsk,
+  encodePromise,
   PROMOTION_METHOD,
 } from '../../cluster/federation/promotion/promotion-frames.ts';
 import {
@@ -28,6 +29,7 @@ import {
   SNAPSHOT_METHOD,
 } from '../../cluster/federation/snapshot/snapshot-frames.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
+import type { NetAddress } from '../../cluster/platform/net.ts';
 import type { RpcCall, RpcCaller, RpcServer } from '../../cluster/transport/transport.ts';
 import { acknowledgedLevel } from '../../src/node/federation/acknowledged-level.ts';
 import { NodeFederation } from '../../src/node/federation/node-federation.ts';
@@ -70,13 +72,16 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN, hasCaught
   const terms: number[] = [];
   const called: string[] = [];
   const answers = new Map<string, Uint8Array>();
+  /** Ports of servers that do not answer. */
+  const silent = new Set<number>();
   const member = {
     address: undefined,
     members: () => [{ address: OWN, isSelf: true, isLeader: true, isAlive: true }],
     onLeaderChanged: () => () => undefined,
     serve: (method: string, handler: RpcServer) => void handlers.set(method, handler),
-    call: (_to: unknown, { method, payload }: RpcCall): Promise<Uint8Array> => {
+    call: ({ port }: NetAddress, { method, payload }: RpcCall): Promise<Uint8Array> => {
       called.push(method);
+      if (silent.has(port)) return new Promise(() => undefined);
       if (method === FEED_METHOD.hello) terms.push(decodeHello(payload).term);
       const answer = answers.get(method);
       return answer ? Promise.resolve(answer) : Promise.reject(new Error('nobody is there'));
@@ -114,7 +119,7 @@ async function aServer(owner: Pick<typeof t, 'teardown'>, plan = PLAN, hasCaught
   /** What a server of another datacenter is answered: of dc3, where nothing else is said. */
   const asks = (method: string, payload: Uint8Array, from = FROM): Promise<Uint8Array> =>
     handlers.get(method)!({ from, method, payload, deadlineMs: 1_000, hops: 0 });
-  return { federation, harness, answers, asked, asks, called, clock, clocks, warnings };
+  return { federation, harness, answers, asked, asks, called, clock, clocks, silent, warnings };
 }
 
 /** Whatever needs no time has happened. */
@@ -269,7 +274,7 @@ t.test('snapshot: each piece that is asked for is a sign of life', async (t) => 
 async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>, hasCaughtUp = true) {
   const plan = { ...PLAN, firstPrimary: 'dc2' };
   const { called, ...server } = await aServer(owner, plan, hasCaughtUp);
-  const { federation, harness, asks, clock, warnings } = server;
+  const { federation, harness, asks, clock } = server;
   const { machine } = harness;
   const listed = () => machine.replication()!.datacenters.map(({ name }) => name);
   for (const name of ['dc3', 'dc4']) {
@@ -295,7 +300,7 @@ async function aPrimaryOfThree(owner: Pick<typeof t, 'teardown'>, hasCaughtUp = 
     clock.advance(1);
     return await told;
   };
-  return { listed, follows, level, federation, clock, harness, asks, called, warnings };
+  return { ...server, listed, follows, level, called };
 }
 
 const VOTER = { isVoter: true, isWitness: false };
@@ -380,6 +385,31 @@ t.test('gone back: it promises nothing before those who are there have told', as
   await asks(FEED_METHOD.hello, encodeHello({ ...hello, isWitness: false }), from);
   clock.advance(2_500);
   t.match(await asked, /^dc2 has lost what dc3 has of its reigns/);
+});
+
+t.test('gone back: what one server tells counts while another one does not answer', async (t) => {
+  const { answers, asks, clock, federation, harness, silent } = await aPrimaryOfThree(t, false);
+  const federationId = 'fed';
+  await harness.one({ type: 'federation.adopt', federationId });
+  const cursor = harness.machine.cursor()!;
+  const addresses = [3, 4].map((port) => ({ host: '127.0.0.1', port }));
+  silent.add(4);
+  const told = { datacenter: 'dc3', clusterId: 'c3', federationId, primary: 'dc2', epoch: 1 };
+  const record = { ...told, addresses, term: 1, count: 1, level: 9, ageMs: 0 };
+  await asks(DIRECTORY_METHOD, encodeRecords([record]), { ...FROM, federationId });
+  const lost = { ...cursor, seq: cursor.seq + 3 };
+  answers.set(
+    PROMOTION_METHOD.promise,
+    encodePromise({ isGranted: false, cursor: lost, maxEpoch: 1 }),
+  );
+  federation.onReignOver();
+  federation.onReign(2);
+  await settled();
+  const says = /dc3 has 1\.\d+ of this reign, and dc2, which wrote that/;
+  t.match(federation.closedBecause()?.message, says);
+  clock.advance(2_500);
+  await settled();
+  t.match(federation.closedBecause()?.message, says, 'also when it waits for nobody any more');
 });
 
 t.test('gone back: behind its promise to itself another leader hears of that anew', async (t) => {

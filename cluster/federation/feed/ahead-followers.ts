@@ -77,15 +77,21 @@ export class AheadFollowers {
   }
 
   /** What a datacenter says that has not asked for the log in this reign: of several of its servers, if need be. */
-  noteTold(datacenter: string, places: readonly ToldPlace[]): void {
+  noteTelling(datacenter: string, places: readonly ToldPlace[]): void {
     const [first, ...others] = places;
-    const epoch = this.#epoch;
-    if (first === undefined || epoch === undefined) return;
+    if (first === undefined) return;
     const furthest = others.reduce(
       (most, { cursor }) => (isFurther(cursor, most) ? cursor : most),
       first.cursor,
     );
     this.note(datacenter, UNKNOWN_TERM, furthest);
+  }
+
+  /** The same, where nobody of it is waited for any more. */
+  noteTold(datacenter: string, places: readonly ToldPlace[]): void {
+    this.noteTelling(datacenter, places);
+    const epoch = this.#epoch;
+    if (places.length === 0 || epoch === undefined) return;
     // Whoever is told of a later reign than this one has that looked into when it asks for the log.
     if (places.every(({ maxEpoch }) => maxEpoch <= epoch)) this.#told.add(datacenter);
   }

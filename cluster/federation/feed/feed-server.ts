@@ -175,7 +175,15 @@ export class FeedServer {
     return this.#ahead.begunEpoch;
   }
 
-  /** It was asked how far it is, in this reign: what it says when it asks for the log itself counts for more. */
+  /**
+   * Some servers of one that was asked how far it is have answered, and others may yet: what it has more is known at
+   * once. What it says when it asks for the log itself counts for more.
+   */
+  tells(datacenter: string, places: readonly ToldPlace[]): void {
+    if (!this.#followers.has(datacenter)) this.#ahead.noteTelling(datacenter, places);
+  }
+
+  /** The same of all that will. */
   told(datacenter: string, places: readonly ToldPlace[]): void {
     if (!this.#followers.has(datacenter)) this.#ahead.noteTold(datacenter, places);
   }

@@ -18,16 +18,21 @@ export interface PlacesQuestion extends Pick<PromiseAsk, 'candidate' | 'cursor'>
 /**
  * What those of its servers say that take themselves for its leader: none, one, or, while leaders change, several. All
  * are asked at once: one after the other, those that are away would take longer than anybody waits for the answer.
- * Never rejects.
+ * Resolves when none is waited for any more; `onSome` is told what there is with each answer. Never rejects.
  */
 export async function askPlaces(
   { addressesOf, call }: AskLeaderOptions,
   { datacenter, candidate, cursor, deadlineMs }: PlacesQuestion,
+  onSome: (answers: readonly PromiseAnswer[]) => void = () => undefined,
 ): Promise<readonly PromiseAnswer[]> {
   const payload = encodeAsk({ epoch: LAST_EPOCH, candidate, cursor, isTrial: true });
   const question = { datacenter, method: PROMOTION_METHOD.promise, payload, deadlineMs, hops: 0 };
-  const answers = await Promise.allSettled(
-    addressesOf(datacenter).map(async (to) => decodePromise(await call(to, question))),
+  const answers: PromiseAnswer[] = [];
+  await Promise.allSettled(
+    addressesOf(datacenter).map(async (to) => {
+      answers.push(decodePromise(await call(to, question)));
+      onSome(answers);
+    }),
   );
-  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  return answers;
 }

@@ -21,7 +21,7 @@ import {
   type PromotionState,
   requireLeading,
 } from './promotion-port.ts';
-import { type PromotionRefusal, refused, undecided, wayOnWithout } from './promotion-refusal.ts';
+import { PromotionRefusal, refused, undecided, wayOnWithout } from './promotion-refusal.ts';
 import type { RestOfLog } from './rest-of-log.ts';
 import type { Fork, WayBack } from './way-back.ts';
 
@@ -158,8 +158,19 @@ export class Candidacy {
   async #become(wish: Wish, state: PromotionState): Promise<Promoted> {
     const { epoch, fork } = await this.#epochFor(wish, state);
     if (wish.kind === 'renewed') this.#requireOwn(epoch, wish.after);
-    if (fork !== undefined) await this.#leave(fork);
-    const { cursor, ballot, count, says } = await this.#vote(wish, epoch);
+    if (fork === undefined) {
+      const own = await this.#promiseSelf(epoch);
+      return await changing(() => this.#begin(wish, epoch, own));
+    }
+    return await changing(async () => {
+      await this.#leave(fork);
+      return await this.#begin(wish, epoch, await this.#promiseSelf(epoch));
+    });
+  }
+
+  /** `own`: where this datacenter was when it promised that epoch to itself. */
+  async #begin(wish: Wish, epoch: number, own: GlobalCursor): Promise<Promoted> {
+    const { cursor, ballot, count, says } = await this.#vote(wish, epoch, own);
     const { promised, hasMajority, further, rivals } = count;
     const isForced = wish.kind === 'forced';
     const isFurthest = further.length === 0 || (takesRest(wish) && !isForced);
@@ -286,9 +297,9 @@ export class Candidacy {
   }
 
   /** Asks for the promises. Where somebody has more, it is taken first, and all are asked again. */
-  async #vote(wish: Wish, epoch: number): Promise<Vote> {
+  async #vote(wish: Wish, epoch: number, own: GlobalCursor): Promise<Vote> {
     const { datacenter: candidate, port } = this.#options;
-    let cursor = await this.#promiseSelf(epoch);
+    let cursor = own;
     for (let ballots = 1; ; ballots += 1) {
       // What was taken may say that there are others by now.
       const { voters } = requireLeading(port);
@@ -408,6 +419,15 @@ export class Candidacy {
     const count = countOf(ballot, { voters, candidate, cursorFor, epoch, isWhole });
     this.#knownElsewhere = Math.max(this.#knownElsewhere, count.maxEpoch);
     return count;
+  }
+}
+
+/** Something changes before all of it is done: whatever is refused by then, nobody says that nothing has changed. */
+async function changing<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof PromotionRefusal ? undecided(error.message) : error;
   }
 }
 

@@ -203,7 +203,9 @@ export class FederationParts {
       call: this.calls.call,
     };
     const question = { datacenter, candidate: plan.datacenter, cursor, deadlineMs };
-    this.feed.told(datacenter, await askPlaces(asking, question));
+    // One that does not answer is waited for so long as writes are: what others say must not come behind them.
+    const places = await askPlaces(asking, question, (some) => this.feed.tells(datacenter, some));
+    this.feed.told(datacenter, places);
   }
 
   #newReigns(): OtherReigns {

@@ -117,6 +117,18 @@ t.test('hand-over: a write that slips in makes it fail, and is not lost', async 
   }
 });
 
+t.test('hand-over: nobody says that nothing has changed behind a promise', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.follow(one, 10);
+  three.follow(one, 10);
+  two.promiseFirst = () => {
+    two.isLeader = false;
+  };
+  const says = 'undecided: this server does not lead its datacenter';
+  test.equal(await refusalOf(world, one.promotion.handOver('dc2')), says);
+  test.same([one.isPrimary, one.maxEpoch, two.maxEpoch], [true, 1, 2], 'it follows no more');
+});
+
 t.test('hand-over: a successor that dies behind the promise is asked again', async (test) => {
   const { world, one, two, three } = threeDatacenters();
   two.follow(one, 10);

@@ -410,6 +410,12 @@ t.test('way back: who did not come back asks nobody for a promise', async (test)
   );
   test.same([one.maxEpoch, three.maxEpoch], [1, 2]);
   one.goBack = goBack;
+  one.mayPromiseFirst = () => {
+    one.maxEpoch = 9;
+  };
+  const says = 'undecided: this datacenter cannot promise epoch 3 to itself';
+  test.equal(await refusalOf(world, one.promotion.elect()), says, 'it has gone back');
+  [one.mayPromiseFirst, one.maxEpoch] = [() => undefined, 2];
   const { promises } = await world.time.result(one.promotion.elect());
   test.same(promises, ['dc3']);
 });
