@@ -149,6 +149,11 @@ export class FeedServer {
     return this.#followers.get(datacenter)?.heardAtMs;
   }
 
+  /** The cluster that was heard under that name in this reign. */
+  clusterIdOf(datacenter: string): string | undefined {
+    return this.#followers.get(datacenter)?.clusterId;
+  }
+
   /** Why a datacenter that is there does not follow; undefined where it was not refused of late. */
   refused(datacenter: string): Refused | undefined {
     const refused = this.#behind.get(datacenter);

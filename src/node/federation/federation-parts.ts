@@ -278,8 +278,7 @@ export class FederationParts {
   #clusterHeardAs(datacenter: string): string | undefined {
     const { clusterId, plan } = this.#options;
     if (datacenter === plan.datacenter) return clusterId();
-    const followers = this.feed.followers();
-    return followers.find((each) => each.datacenter === datacenter)?.clusterId;
+    return this.feed.clusterIdOf(datacenter);
   }
 
   #newGossip(): Gossip {
