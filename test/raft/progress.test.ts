@@ -143,5 +143,8 @@ t.test('progress: a commit index is sent again only if it can teach something', 
   progress.sentCommit(6);
   progress.becomeProbe();
   t.notOk(progress.canBumpCommit(6), 'known to reach 4 only');
+  progress.becomeReplicate();
+  progress.acknowledge(6);
+  t.ok(progress.canBumpCommit(6), 'what told it of 6 was lost');
   t.end();
 });

@@ -510,6 +510,36 @@ t.test(
   },
 );
 
+t.test(
+  'node: a successor is told to campaign when it has all, and has an election timeout for it',
+  (t) => {
+    const subject = nodeOf({ voters: [1, 2, 3], preVote: false, checkQuorum: false });
+    const { node } = subject;
+    const from = (member: number) => ({ from: member, to: 1, term: 2 }) as const;
+    node.campaign();
+    run(subject);
+    node.step({ type: 'vote-reply', ...from(2), rejected: false, committed: NO_ENTRY });
+    run(subject);
+    node.step({ type: 'append-reply', ...from(2), index: 11 });
+    node.propose(DATA);
+    run(subject);
+    t.equal(node.transferLeadership(9), 'unknown-member');
+    for (let ticks = 1; ticks < DEFAULT_OPTIONS.electionTicks; ticks += 1) node.tick();
+    t.equal(node.transferLeadership(3), undefined);
+    const isTold = () =>
+      run(subject).sent.some(({ type, to }) => type === 'timeout-now' && to === 3);
+    node.tick();
+    t.equal(node.status().transferTarget, 3, 'its time begins with the transfer');
+    node.step({ type: 'append-reply', ...from(3), index: 11 });
+    t.notOk(isTold(), 'entry 12 is not there yet');
+    node.step({ type: 'append-reply', ...from(3), index: 12 });
+    t.ok(isTold());
+    for (let ticks = 1; ticks < DEFAULT_OPTIONS.electionTicks; ticks += 1) node.tick();
+    t.equal(node.status().transferTarget, 0, 'it did not campaign');
+    t.end();
+  },
+);
+
 t.test('node: a later term goes to the disk, whatever says that it has begun', (t) => {
   const works = (message: Message): readonly Message[] => {
     const { node } = nodeOf({ voters: [1, 2], asyncStorage: true });
