@@ -33,6 +33,8 @@ const ENTRY_BYTES = 300;
 const SNAPSHOT_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 256 * 1024;
 const RATE_PER_SECOND = 1_000;
+/** As the node looks what may be trimmed. */
+const REVIEW_MS = 1_000;
 const FEDERATION = 'bench';
 const silent = (): void => undefined;
 const logger = { debug: silent, info: silent, warn: silent, error: silent };
@@ -96,6 +98,7 @@ async function oneRound(secondsEach: number): Promise<Round> {
     pinnedSeq: () => lender.pinnedSeq,
     majoritySeq: () => feed.acknowledgedSeq('majority'),
     unusedTimeMs: () => undefined,
+    reviewMs: REVIEW_MS,
     trim: async (upToSeq) => {
       log.trimmedSeq = upToSeq;
     },

@@ -58,6 +58,27 @@ t.test('trim: what a restore has ended does not keep the log from being trimmed'
   test.same([first, unused], [seq - 99, []]);
 });
 
+t.test('trim: of many entries some go at a time', async (test) => {
+  const harness = replaceableMachine();
+  const { machine } = harness;
+  const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
+  await harness.one({ type: 'global-log.begin', ...begin });
+  await harness.one(BUILTINS);
+  await harness.one({ type: 'policy.set', presence: 'create', policy: aPolicy(900) });
+  const change: Change = { type: 'policy.set', presence: 'update', policy: aPolicy(900) };
+  await harness.run(...Array.from({ length: 400 }, () => aCommand(change)));
+  const { first } = machine.replication()!;
+  const ends: number[] = [];
+  const propose = async (command: Command): Promise<Outcome> => {
+    ends.push((command.change as { readonly upTo: number }).upTo - first + 1);
+    return (await harness.run(command))[0]!;
+  };
+  const deps = { machine, isReigning: () => true, wallMs: () => harness.clock.wallMs(), propose };
+  await trimGlobalLog(deps, first + 299);
+  test.same(ends, [128, 256, 300]);
+  test.equal(machine.replication()!.first, first + 300);
+});
+
 t.test('trim: of what is long little goes at a time', async (test) => {
   const harness = replaceableMachine();
   const { machine } = harness;

@@ -27,7 +27,8 @@ export interface SlotsOptions {
   /** With all that nobody wants. Through the own group's log. Rejects when this server does not lead any more. */
   readonly trim: (upToSeq: number) => Promise<void>;
   readonly limits?: Partial<RetentionLimits>;
-  readonly reviewMs?: number;
+  /** Between two looks. */
+  readonly reviewMs: number;
 }
 
 export interface SlotAlarm {
@@ -37,7 +38,6 @@ export interface SlotAlarm {
   readonly sinceMs: number;
 }
 
-const REVIEW_MS = 10_000;
 /** A command to trim is worth it for so many entries. */
 const TRIM_LEAST = 100;
 
@@ -125,7 +125,7 @@ export class Slots {
   }
 
   #await(reign: number): void {
-    const { clock, logger, reviewMs = REVIEW_MS } = this.#options;
+    const { clock, logger, reviewMs } = this.#options;
     this.#timer = clock.after(reviewMs, () => {
       void this.review()
         .catch((error: unknown) => {
