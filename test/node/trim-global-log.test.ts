@@ -8,13 +8,17 @@ import { archived, commandsOf, furnished } from '../state/restoring.ts';
 import { aCommand, aPolicy } from '../support/fixtures.ts';
 import { BUILTINS, replaceableMachine } from '../support/machine-harness.ts';
 
-t.test('trim: what nobody wants goes where nothing else does', async (test) => {
+async function aPrimary() {
   const harness = replaceableMachine();
-  const { machine } = harness;
-  await harness.one({
-    ...{ type: 'global-log.begin', datacenter: 'dc1', primary: 'dc1', isWitness: false },
-  });
+  const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
+  await harness.one({ type: 'global-log.begin', ...begin });
   await harness.one(BUILTINS);
+  return harness;
+}
+
+t.test('trim: what nobody wants goes where nothing else does', async (test) => {
+  const harness = await aPrimary();
+  const { machine } = harness;
   test.equal(machine.unusedTimeMs(), undefined);
   for (const command of await commandsOf(await archived(await furnished()))) {
     await harness.run(command);
@@ -31,11 +35,8 @@ t.test('trim: what nobody wants goes where nothing else does', async (test) => {
 });
 
 t.test('trim: what a restore has ended does not keep the log from being trimmed', async (test) => {
-  const harness = replaceableMachine();
+  const harness = await aPrimary();
   const { machine } = harness;
-  const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
-  await harness.one({ type: 'global-log.begin', ...begin });
-  await harness.one(BUILTINS);
   const write = async (count: number): Promise<void> => {
     const policy: Change = { type: 'policy.set', presence: 'create', policy: aPolicy(900) };
     if (machine.policy(aPolicy(900).id) === undefined) await harness.one(policy);
@@ -59,11 +60,8 @@ t.test('trim: what a restore has ended does not keep the log from being trimmed'
 });
 
 t.test('trim: of many entries some go at a time', async (test) => {
-  const harness = replaceableMachine();
+  const harness = await aPrimary();
   const { machine } = harness;
-  const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
-  await harness.one({ type: 'global-log.begin', ...begin });
-  await harness.one(BUILTINS);
   await harness.one({ type: 'policy.set', presence: 'create', policy: aPolicy(900) });
   const change: Change = { type: 'policy.set', presence: 'update', policy: aPolicy(900) };
   await harness.run(...Array.from({ length: 400 }, () => aCommand(change)));
@@ -80,11 +78,8 @@ t.test('trim: of many entries some go at a time', async (test) => {
 });
 
 t.test('trim: of what is long little goes at a time', async (test) => {
-  const harness = replaceableMachine();
+  const harness = await aPrimary();
   const { machine } = harness;
-  const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
-  await harness.one({ type: 'global-log.begin', ...begin });
-  await harness.one(BUILTINS);
   const { seq: before } = machine.replication()!.cursor;
   for (let each = 1; each <= 6; each += 1) {
     const policy = { ...aPolicy(each), rules: '#'.repeat(150_000) };
