@@ -103,7 +103,7 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
   ['name it (ns) to delete it', 'say so with --namespace; nothing was deleted.'],
   [
     'there is no majority: ',
-    'try again when one of them answers. Where a majority of the datacenters is gone for good, `conclave operator primary` shows the promised epoch, and `conclave operator promote --force --epoch … --accept-loss` begins the next one.',
+    'try again when one of them answers. Where a majority of the datacenters is gone for good, `conclave operator primary` shows the promised epoch, and `conclave operator promote --force --epoch … --accept-loss` with the one after it begins a reign.',
   ],
   ['and the same command goes on with the others', 'run the same command again.'],
   [

@@ -163,7 +163,7 @@ t.test('gone back: the primary of before does not pass over that reign, and says
   const third = all[2]!;
   await serverOf(second).open();
   const says =
-    /^Nothing was written: dc3 has epoch 3, and dc1, which wrote that, ends at epoch 2: .* promote dc3 --election`, asked at dc3/;
+    /^Nothing was written: dc3 has epoch \d{4,}, and dc1, which wrote that, ends at epoch 2: .* promote dc3 --election`, asked at dc3/;
   const asked = () => serverOf(second).client.get('/operator/primary');
   await until('it says so', async () => says.test((await asked()).json.Closed as string));
   const refused = await serverOf(second).client.put('/acl/policy', { Name: 'over-it' });

@@ -171,17 +171,17 @@ for (const isForced of [false, true]) {
       return (await shownOf(dc1, 'dc2'))?.LastErrorMessage !== '';
     });
     const shown = await shownOf(dc1, 'dc2');
-    t.equal(shown?.LastErrorMessage, 'it takes dc2 for the primary, of epoch 2');
+    t.match(shown?.LastErrorMessage, /^it takes dc2 for the primary, of epoch \d{4,}$/);
     t.equal(shown?.State, 'removed');
     const refused = await clientOf(dc1).put('/operator/datacenter/dc2', undefined);
     t.equal(refused.status, 400);
     t.match(
       refused.text,
-      /^Nothing was changed: dc2 takes dc2 for the primary, of epoch 2, and here it is dc1, of epoch 1: the others would yield to it, .*, revocations too, .* promote dc1 --election/,
+      /^Nothing was changed: dc2 takes dc2 for the primary, of epoch \d{4,}, and here it is dc1, of epoch 1: the others would yield to it, .*, revocations too, .* promote dc1 --election/,
     );
     if (!isForced) {
       const elected = await clientOf(dc1).put('/operator/primary', { Mode: 'election' });
-      t.equal(elected.json.Epoch, 3, elected.text);
+      t.ok(Number(elected.json.Epoch) > 1002, elected.text);
     }
     const path = `/operator/datacenter/dc2${isForced ? '?force' : ''}`;
     const allowed = await clientOf(dc1).put(path, undefined);

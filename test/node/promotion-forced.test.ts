@@ -108,8 +108,10 @@ t.test(
       AcceptLoss: true,
     });
     t.equal(status, 200, text);
-    t.match(json, { Datacenter: 'dc2', Epoch: 2, Promises: { length: 0 }, Position: /^1\.\d+$/ });
-    t.match(await primaryAt(dc2), { Datacenter: 'dc2', Epoch: 2, PromisedEpoch: 2, Closed: '' });
+    t.match(json, { Datacenter: 'dc2', Promises: { length: 0 }, Position: /^1\.\d+$/ });
+    const { Epoch } = json;
+    t.ok(Number(Epoch) > 2, 'a number of its own');
+    t.match(await primaryAt(dc2), { Datacenter: 'dc2', Epoch, PromisedEpoch: Epoch, Closed: '' });
     const changed = { Name: 'shared', Description: 'by the new primary' };
     await clientOf(dc2).made('PUT', `/acl/policy/${String(shared.ID)}`, changed);
   },
@@ -153,7 +155,7 @@ t.test(
     const [first, second, third] = (await divergence()).Entries.map(({ Position }) => Position);
     const made = await client.put(`/operator/divergence?position=${first}`);
     t.equal(made.status, 200, made.text);
-    t.match(made.json, { Position: /^2\.\d+$/ });
+    t.match(made.json, { Position: /^\d{4,}\.\d+$/ });
     t.equal((await divergence()).Count, 3);
     for (const datacenter of [dc1, dc2]) {
       await until(`${datacenter.name} has it`, async () => {

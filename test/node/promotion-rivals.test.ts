@@ -1,5 +1,6 @@
-// Two datacenters that are forced with one epoch, each while it reaches nobody else: neither writes what all share once
-// it hears of the other one, and a person says which of them goes on.
+// Two datacenters that are forced, each while it reaches nobody else: the later reign goes on. Where both have one
+// epoch, by chance or from an older release, neither writes what all share once it hears of the other one, and a person
+// says which of them goes on.
 
 import t from 'tap';
 import {
@@ -25,13 +26,49 @@ const has = async (datacenter: DatacenterUnderTest, name: string) =>
 const write = (datacenter: DatacenterUnderTest, Name: string) =>
   clientOf(datacenter).put('/acl/policy?ack=primary', { Name });
 
+const forced = async (datacenter: DatacenterUnderTest, Epoch: number): Promise<number> => {
+  const wish = { Mode: 'forced', Epoch, AcceptLoss: true };
+  const { json, text } = await clientOf(datacenter).put('/operator/primary', wish);
+  return Number(json.Epoch ?? t.fail(text));
+};
+
+t.test('rivals: of two that are forced the later goes on, and the other yields', async (t) => {
+  await serverOf(dc1).close();
+  for (const each of [dc2, dc3]) cut(each);
+  const epochs: number[] = [];
+  for (const each of [dc2, dc3]) {
+    epochs.push(await forced(each, 2));
+    t.equal((await write(each, `forced-${each.name}`)).status, 200);
+  }
+  for (const each of [dc2, dc3]) heal(each);
+  const [later, earlier] = epochs[0]! > epochs[1]! ? [dc2, dc3] : [dc3, dc2];
+  await until('the earlier one yields', async () => {
+    const { DivergentEntries, Datacenter, Epoch } = await primaryAt(earlier);
+    const isItsReign = Datacenter === later.name && Epoch === Math.max(...epochs);
+    return isItsReign && Number(DivergentEntries) > 0;
+  });
+  t.equal((await primaryAt(later)).Closed, '');
+  t.equal((await write(later, 'behind-both')).status, 200);
+  await until('it follows', () => has(earlier, 'behind-both'));
+  t.equal(await has(earlier, `forced-${later.name}`), true);
+  t.equal(await has(earlier, `forced-${earlier.name}`), false);
+  await serverOf(dc1).open();
+  await until('so does dc1', () => has(dc1, 'behind-both'));
+  const moved = await clientOf(later).put('/operator/primary', { Datacenter: 'dc1' });
+  t.equal(moved.json.Epoch, Math.max(...epochs) + 1, moved.text);
+  t.equal((await clientOf(earlier).delete('/operator/divergence?all')).status, 200);
+});
+
 t.test('rivals: two of one epoch write nothing, until one of them is elected', async (t) => {
+  await everyoneKnows([dc1, dc2, dc3]);
+  const next = Number((await primaryAt(dc1)).PromisedEpoch) + 1;
+  const both = next + 1000;
   await serverOf(dc1).close();
   for (const each of [dc2, dc3]) cut(each);
   for (const each of [dc2, dc3]) {
-    const wish = { Mode: 'forced', Epoch: 2, AcceptLoss: true };
-    const forced = await clientOf(each).put('/operator/primary', wish);
-    t.equal(forced.json.Epoch, 2, forced.text);
+    serverOf(each).fraction = 0;
+    t.equal(await forced(each, next), both);
+    serverOf(each).fraction = undefined;
     t.equal((await write(each, `of-${each.name}`)).status, 200);
   }
   t.equal((await write(dc2, 'also-of-dc2')).status, 200);
@@ -41,7 +78,7 @@ t.test('rivals: two of one epoch write nothing, until one of them is elected', a
     [dc3, dc2],
   ] as const) {
     const says = new RegExp(
-      `${other.name} is said to have begun epoch 2, as ${each.name} has.* promote ${each.name} --election`,
+      `${other.name} is said to have begun epoch ${both}, as ${each.name} has.* promote ${each.name} --election`,
     );
     await until('it is closed', async () => says.test(String((await primaryAt(each)).Closed)));
     const refused = await write(each, 'of-neither');
@@ -49,7 +86,7 @@ t.test('rivals: two of one epoch write nothing, until one of them is elected', a
     t.match(refused.text, says);
   }
   const moved = await clientOf(dc2).put('/operator/primary', { Mode: 'election' });
-  t.equal(moved.json.Epoch, 3, moved.text);
+  t.equal(moved.json.Epoch, both + 1, moved.text);
   await until('the other one yields', async () => {
     const { DivergentEntries, Datacenter } = await primaryAt(dc3);
     return Number(DivergentEntries) === 2 && Datacenter === 'dc2';

@@ -188,6 +188,15 @@ const SAVED: readonly {
   { seed: 2_012_986, subject: 'datacenters', cuts: WHOLE },
   // An operator's request found a disk damaged, and its server ended.
   { seed: 2_012_051, subject: 'datacenters', cuts: WHOLE },
+  // Of whom a majority elected nobody could tell whoever was forced behind a cut: both began one epoch.
+  {
+    seed: 2_026_446,
+    subject: 'datacenters',
+    cuts: {
+      ...{ ...WHOLE, only: [0, 1, 3, 16, 23, 24, 39, 40, 46], clientCount: 1 },
+      ...{ safetyMs: 25_960, hasNoGrants: true },
+    },
+  },
 ];
 
 const SNAPSHOT_SEED = 503;

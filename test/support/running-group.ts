@@ -54,6 +54,9 @@ export class ServerUnderTest {
   /** By so much its wall clock is ahead, from its next start on. */
   aheadMs = 0;
 
+  /** What it draws instead of a fraction. */
+  fraction: number | undefined;
+
   get isOpen(): boolean {
     return this.#node !== undefined;
   }
@@ -103,11 +106,16 @@ export class ServerUnderTest {
       environment: {},
     });
     const platform = openSystemPlatform(settings);
-    const { clock } = platform;
+    const { clock, random } = platform;
+    const fraction = (): number => this.fraction ?? random.fraction();
     const wallMs = (): number => clock.wallMs() + this.aheadMs;
     this.#node = await openNode({
       settings,
-      platform: { ...platform, clock: { ...clock, wallMs } },
+      platform: {
+        ...platform,
+        clock: { ...clock, wallMs },
+        random: { ...random, fraction },
+      },
       version: 'test',
       reads: this.reads,
     });

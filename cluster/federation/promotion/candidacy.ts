@@ -3,9 +3,11 @@
 
 import { messageOf } from '../../base/message-of.ts';
 import type { Logger } from '../../platform/logger.ts';
+import type { Random } from '../../platform/random.ts';
 import { RpcError } from '../../transport/calls/rpc-error.ts';
 import { type GlobalCursor, isFurther, isSameCursor, positionText } from '../global-log.ts';
 import { type Ballot, ballotText, type Count, countOf, endOf, type Standing } from './ballot.ts';
+import { forcedEpoch } from './forced-epoch.ts';
 import {
   decodePromise,
   encodeAsk,
@@ -38,7 +40,8 @@ export type Wish =
   /** The primary itself, whom somebody outran with a promise. Of no epoch behind `after` it had heard when it began. */
   | { readonly kind: 'renewed'; readonly after: number }
   | { readonly kind: 'handed-over'; readonly by: string }
-  | { readonly kind: 'forced'; readonly epoch: number };
+  /** `next`: that an operator names, so that nobody does it twice. */
+  | { readonly kind: 'forced'; readonly next: number };
 
 const OWN_PROMISE_TRIES = 5;
 /** A primary that still writes may be ahead again when its promise is asked for. */
@@ -58,6 +61,7 @@ type Taken = Pick<Vote, 'cursor' | 'says'>;
 
 export interface CandidacyOptions {
   readonly logger: Logger;
+  readonly random: Pick<Random, 'fraction'>;
   /** The own one. */
   readonly datacenter: string;
   readonly port: PromotionPort;
@@ -236,8 +240,8 @@ export class Candidacy {
             upTo(giver.cursor, first.ballot),
           );
     if (wish.kind === 'forced') {
-      if (count.further.length === 0) return { epoch: this.#nextFor(wish), fork };
-      throw furtherThere(count, ballot, says);
+      if (count.further.length > 0) throw furtherThere(count, ballot, says);
+      return { epoch: forcedEpoch(this.#nextFor(wish), this.#options.random), fork };
     }
     if (wish.kind === 'handed-over' && !count.promised.includes(wish.by)) {
       throw refused(`${wish.by} does not hand over: ${ballotText(ballot)}`);
@@ -273,11 +277,11 @@ export class Candidacy {
     }
   }
 
-  /** The one that is begun. Throws PromotionRefusal where an operator names another one. */
+  /** Throws PromotionRefusal where an operator names another one. */
   #nextFor(wish: Wish): number {
     const next = this.nextEpoch();
-    if (wish.kind !== 'forced' || wish.epoch === next) return next;
-    throw refused(`the next epoch is ${next}, not ${wish.epoch}`);
+    if (wish.kind !== 'forced' || wish.next === next) return next;
+    throw refused(`the next epoch is ${next}, not ${wish.next}`);
   }
 
   /**

@@ -1,8 +1,8 @@
 // How another datacenter becomes primary. Elected: a majority of the datacenters promises to take nothing of
 // a lower epoch, and has nothing that the candidate lacks, so what a majority has acknowledged survives.
 // Handed over: the primary stops taking writes, the successor has everything, and the primary is among those
-// who promise. Forced: an operator names the epoch and takes the loss. What binds is in the logs of the
-// datacenters; here is who asks whom.
+// who promise. Forced: an operator takes the loss. What binds is in the logs of the datacenters; here is who
+// asks whom.
 
 import { messageOf } from '../../base/message-of.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -247,11 +247,12 @@ export class Promotion {
   }
 
   /**
-   * Makes this datacenter primary without a majority: what the others have and it has not is lost. `epoch`
-   * must be `nextEpoch`, so that nobody does it twice. On its leader. Rejects with PromotionRefusal.
+   * Makes this datacenter primary without a majority: what the others have and it has not is lost. `next`
+   * must be `nextEpoch`, so that nobody does it twice; the epoch that begins is behind it, and of this move alone.
+   * On its leader. Rejects with PromotionRefusal.
    */
-  force(epoch: number): Promise<Promoted> {
-    return this.#asWished(() => this.#stand({ kind: 'forced', epoch }));
+  force(next: number): Promise<Promoted> {
+    return this.#asWished(() => this.#stand({ kind: 'forced', next }));
   }
 
   /** Behind a start it may not know yet where somebody is who has more. */

@@ -9,7 +9,7 @@ export const Primary = answer('Primary', {
   Epoch: Type.Integer({ description: 'Counts its reigns, and those of others before it.' }),
   PromisedEpoch: Type.Integer({
     description:
-      'The highest epoch that the datacenter which was asked has promised; a forced one is the next.',
+      'The highest epoch that the datacenter which was asked has promised; a forced move names the next.',
   }),
   Position: text('What the datacenter which was asked has of the global log.'),
   HeadPosition: text('The end of the global log, as far as it knows.'),
@@ -30,7 +30,9 @@ export const MovePrimaryBody = body('MovePrimaryInput', {
   Mode: text(
     '`hand-over` (default): the primary gives it away, nothing is lost. `election`: a majority of the datacenters decides. `forced`: neither is asked.',
   ),
-  Epoch: count('Only with `forced`: the epoch that begins, one more than PromisedEpoch.'),
+  Epoch: count(
+    'Only with `forced`: the next epoch, one more than PromisedEpoch, so that nobody does it twice. The one that begins is further on.',
+  ),
   AcceptLoss: flag('Only with `forced`: true, because what others have may be lost.'),
 });
 export type MovePrimaryBody = Static<typeof MovePrimaryBody>;

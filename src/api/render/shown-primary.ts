@@ -6,7 +6,7 @@ import type { ShownPosition } from './shown-federation.ts';
 export interface ShownPrimary {
   readonly datacenter: string;
   readonly epoch: number;
-  /** The highest epoch that the datacenter which was asked has promised: a forced one must be the next. */
+  /** The highest epoch that the datacenter which was asked has promised: a forced move names the next. */
   readonly promisedEpoch: number;
   /** What the datacenter which was asked has of the global log. */
   readonly position: ShownPosition;

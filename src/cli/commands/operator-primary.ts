@@ -31,7 +31,11 @@ export function addPrimaryCommands(operator: Command, surroundings: Surroundings
       command
         .option('--election', 'a majority of the datacenters decides: the primary is gone')
         .option('--force', 'nobody decides: the primary is gone, and so is the majority')
-        .option('--epoch <epoch>', 'with --force: the epoch that begins', wholeNumber)
+        .option(
+          '--epoch <epoch>',
+          'with --force: the next epoch, so that nobody does it twice',
+          wholeNumber,
+        )
         .option('--accept-loss', 'with --force: what the others have may be lost');
     },
     run: promote,

@@ -244,6 +244,12 @@ export class Datacenter implements PromotionPort {
     return true;
   }
 
+  /** As releases did that began the epoch which was named. */
+  async forceAsBefore(epoch: number): Promise<void> {
+    Object.assign(this, { maxEpoch: epoch, votedFor: this.name });
+    await this.start({ epoch, promises: [], isForced: true });
+  }
+
   async fence(epochs: readonly EpochStart[]): Promise<void> {
     await this.#world.pause();
     const heard = epochs.at(-1)!.epoch;

