@@ -57,7 +57,7 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     datacenter,
     federationId: () => '',
     port: new MemoryPort(datacenter === 'dc1'),
-    source: { locate: () => ({ kind: 'kept' }), read: async () => [] },
+    source: { locate: () => ({ kind: 'kept' }), read: async () => [], restoredSeq: 0 },
     unreadableBy: () => undefined,
     addressesOf,
     claim: () => undefined,
@@ -106,6 +106,10 @@ class MemoryPort implements PromotionPort {
   async promise({ epoch }: { readonly epoch: number }) {
     this.#state = { ...this.#state, maxEpoch: epoch, isPrimary: false };
     return { isGranted: true, cursor: CURSOR, maxEpoch: epoch };
+  }
+
+  isRestore(): boolean {
+    return false;
   }
 
   async take(): Promise<GlobalCursor> {

@@ -105,6 +105,10 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'there is no majority: ',
     'try again when one of them answers. Where a majority of the datacenters is gone for good, `conclave operator primary` shows the promised epoch, and `conclave operator promote --force --epoch … --accept-loss` with the one after it begins a reign.',
   ],
+  [
+    'behind a restore, and nothing of what was restored',
+    'nothing was changed. Start whoever may still have it; where nobody has, do as the message says, in that order, and start the witness again before the restore.',
+  ],
   ['and the same command goes on with the others', 'run the same command again.'],
   [
     'Requested ',

@@ -401,6 +401,17 @@ const FAILED: readonly (readonly [line: string, answers: Script['answers'], says
     /Next: nothing was changed\. Let it come back .* do not promote it: it would be a second primary/,
   ],
   [
+    'operator promote --election',
+    {
+      'PUT /v1/operator/primary': problem(
+        503,
+        'unavailable',
+        'The primary stays where it is: w has more, behind a restore, and nothing of what was restored. Nobody …',
+      ),
+    },
+    /Next: nothing was changed\. Start whoever may still have it; where nobody has, do as the message/,
+  ],
+  [
     'operator raft list-peers',
     {
       'GET /v1/operator/raft/configuration': problem(

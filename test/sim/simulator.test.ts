@@ -197,6 +197,12 @@ const SAVED: readonly {
       ...{ safetyMs: 25_960, hasNoGrants: true },
     },
   },
+  // A restore was with a witness alone when the disks of its primary were put back: each election failed for ever.
+  {
+    seed: 2_026_061,
+    subject: 'datacenters',
+    cuts: { ...WHOLE, only: [0, 1, 2, 3, 9, 10, 35, 36, 44, 45], clientCount: 1 },
+  },
 ];
 
 const SNAPSHOT_SEED = 503;

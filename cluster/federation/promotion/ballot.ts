@@ -49,14 +49,22 @@ export function countOf(
   return {
     promised,
     hasMajority: votes.length * 2 > voters.length,
-    further: answers
-      .filter(({ datacenter, cursor }) => isFurther(cursor, cursorFor(datacenter)))
-      .sort(mostFirst),
+    further: furtherIn(ballot, cursorFor),
     rivals: answers
       .filter(({ isGranted, maxEpoch }) => !isGranted && maxEpoch >= epoch)
       .map(({ datacenter }) => datacenter),
     maxEpoch: Math.max(0, ...answers.map(({ maxEpoch }) => maxEpoch)),
   };
+}
+
+/** Who answered and has more than that one may have; who has most comes first. */
+export function furtherIn(ballot: Ballot, cursorFor: BallotOf['cursorFor']): readonly Standing[] {
+  return [...ballot]
+    .flatMap(([datacenter, answer]) =>
+      typeof answer === 'string' ? [] : [{ datacenter, cursor: answer.cursor }],
+    )
+    .filter(({ datacenter, cursor }) => isFurther(cursor, cursorFor(datacenter)))
+    .sort(mostFirst);
 }
 
 /** Who said what, for people. */

@@ -4,16 +4,23 @@
 import { messageOf } from '../../base/message-of.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
-import { RpcError } from '../../transport/calls/rpc-error.ts';
 import { type GlobalCursor, isFurther, isSameCursor, positionText } from '../global-log.ts';
-import { type Ballot, ballotText, type Count, countOf, endOf, type Standing } from './ballot.ts';
+import {
+  type Ballot,
+  ballotText,
+  type Count,
+  countOf,
+  endOf,
+  furtherIn,
+  type Standing,
+} from './ballot.ts';
+import { giverOf, NO_GIVER, unreadableText } from './find-giver.ts';
 import { forcedEpoch } from './forced-epoch.ts';
 import {
   decodePromise,
   encodeAsk,
   LAST_EPOCH,
   PROMOTION_METHOD,
-  PROMOTION_REFUSAL,
   type PromiseAnswer,
   type PromiseAsk,
 } from './promotion-frames.ts';
@@ -25,6 +32,7 @@ import {
 } from './promotion-port.ts';
 import { PromotionRefusal, refused, undecided, wayOnWithout } from './promotion-refusal.ts';
 import type { RestOfLog } from './rest-of-log.ts';
+import { restoreAheadText } from './restore-ahead.ts';
 import type { Fork, WayBack } from './way-back.ts';
 
 export interface Promoted {
@@ -85,11 +93,10 @@ export interface CandidacyOptions {
   readonly ask: (datacenter: string, method: string, payload: Uint8Array) => Promise<Uint8Array>;
 }
 
-interface Giver {
-  readonly giver: Standing | undefined;
-  /** Where it has to be followed from, because it is on another chain. */
-  readonly fork?: Fork;
-  /** Why others that have more do not give it; empty, or begins with a semicolon. */
+/** Who has more of the log than is there at `cursor`, behind a restore; the furthest first, and not empty. */
+interface RestoreAt {
+  readonly cursor: GlobalCursor;
+  readonly stuck: readonly Standing[];
   readonly says: string;
 }
 
@@ -98,8 +105,6 @@ interface Plan {
   /** To be left before anybody is asked for a promise. */
   readonly fork: Fork | undefined;
 }
-
-const NO_GIVER: Giver = { giver: undefined, says: '' };
 
 export class Candidacy {
   readonly #options: CandidacyOptions;
@@ -150,6 +155,10 @@ export class Candidacy {
       return;
     }
     if (wish.kind === 'handed-over') throw already(this.#options.datacenter);
+    // What it is known to have lost an operator may give up: whoever has that yields to the next reign.
+    const givenUpWith =
+      wish.kind === 'forced' ? await this.#options.passedOverAt(cursor) : undefined;
+    if (givenUpWith !== undefined) return;
     if (this.#nextFor(wish) > maxEpoch + 1 || this.#options.isRivalled(epoch)) return;
     const { ballot, count } = await this.#trial(wish, voters, cursor);
     const own = requireLeading(this.#options.port).cursor;
@@ -227,8 +236,8 @@ export class Candidacy {
     const first = await this.#trial(wish, state.voters, cursor);
     const { further } = first.count;
     const mayGoBack = further.every(({ datacenter }) => state.witnesses.includes(datacenter));
-    const { giver, fork, says } = takesRest(wish)
-      ? await this.#giverOf(further, { cursor, mayGoBack })
+    const { giver, fork, says, restored } = takesRest(wish)
+      ? await giverOf(this.#options, further, { cursor, mayGoBack })
       : NO_GIVER;
     const { ballot, count } =
       giver === undefined
@@ -239,6 +248,11 @@ export class Candidacy {
             giver.cursor,
             upTo(giver.cursor, first.ballot),
           );
+    const stuck = count.further.filter(({ datacenter }) => restored.includes(datacenter));
+    const restoreThere = () =>
+      this.#restoreThere(wish, state, { cursor: giver?.cursor ?? cursor, stuck, says });
+    const isBlocked = wish.kind === 'forced' || state.isDiverged || state.isPrimary;
+    if (stuck.length > 0 && (isBlocked || !count.hasMajority)) throw await restoreThere();
     if (wish.kind === 'forced') {
       if (count.further.length > 0) throw furtherThere(count, ballot, says);
       return { epoch: forcedEpoch(this.#nextFor(wish), this.#options.random), fork };
@@ -253,6 +267,7 @@ export class Candidacy {
     const isBeside = state.isDiverged || state.isPrimary || isUnlisted;
     if (isBeside && count.further.length > 0) throw furtherThere(count, ballot, says);
     const passedOver = await this.#options.passedOverAt(giver?.cursor ?? cursor);
+    if (stuck.some(({ datacenter }) => datacenter === passedOver)) throw await restoreThere();
     if (passedOver !== undefined) throw refused(`${this.#lostText(passedOver, ballot)}${says}`);
     if (!count.hasMajority) throw noMajority(ballot, says);
     const after = wish.kind === 'renewed' ? wish.after : 0;
@@ -265,6 +280,23 @@ export class Candidacy {
     const says = `${passedOver} has what ${datacenter} wrote and has lost, and does not give it now`;
     const wayOn = wayOnWithout(passedOver, datacenter, requireLeading(port));
     return `${says}: ${wayOn}. ${ballotText(ballot)}`;
+  }
+
+  /** What to do about those that have more behind a restore: whoever may have the objects goes first. */
+  async #restoreThere(
+    wish: Wish,
+    state: PromotionState,
+    { cursor, stuck, says }: RestoreAt,
+  ): Promise<PromotionRefusal> {
+    const { datacenter } = this.#options;
+    const voters = [...new Set([...state.voters, ...stuck.map((each) => each.datacenter)])];
+    // As if it had that: who has lost it refuses whoever lacks it, and does not say how far it is.
+    const { ballot } = await this.#trial(wish, voters, stuck[0]!.cursor);
+    const further = furtherIn(ballot, () => cursor);
+    const isListed = (each: Standing): boolean => state.witnesses.includes(each.datacenter);
+    if (!further.every(isListed)) return furtherThere({ further }, ballot, says);
+    const text = restoreAheadText({ datacenter, state, ballot, stuck });
+    return refused(`${text}. ${ballotText(ballot)}${says}`);
   }
 
   /** From here on the own datacenter is where the reign that outran it began. Rejects with PromotionRefusal. */
@@ -315,32 +347,6 @@ export class Candidacy {
       if (isSameCursor(reached.cursor, cursor)) return { ...reached, ballot, count };
       ({ cursor } = reached);
     }
-  }
-
-  /** Who has most of those that give what follows, where they parted if need be; and why the others do not. */
-  async #giverOf(
-    further: readonly Standing[],
-    own: { readonly cursor: GlobalCursor; readonly mayGoBack: boolean },
-  ): Promise<Giver> {
-    const { datacenter, rest, wayBack } = this.#options;
-    let says = '';
-    for (const giver of further) {
-      try {
-        await rest.requireGiven(giver.datacenter, own.cursor);
-        return { giver, says };
-      } catch (error) {
-        const unreadable = unreadableText(giver, error);
-        if (unreadable !== undefined) throw refused(unreadable);
-        says += `; ${giver.datacenter} does not give what it has more: ${messageOf(error)}`;
-      }
-      if (!own.mayGoBack) continue;
-      try {
-        return { giver, fork: await wayBack.find(giver), says };
-      } catch (error) {
-        says += `; ${datacenter} cannot go back to where that chain left its own: ${messageOf(error)}`;
-      }
-    }
-    return { giver: undefined, says };
   }
 
   /** Takes what one of them gives. */
@@ -435,16 +441,6 @@ async function changing<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Why what that one has more cannot be read here; undefined where it was not given for another reason. Nobody passes
- * over it, not with a majority either: it is there, and can be taken by whoever is upgraded.
- */
-function unreadableText({ datacenter }: Standing, error: unknown): string | undefined {
-  const refusal = error instanceof RpcError ? error.refusal : undefined;
-  if (refusal?.code !== PROMOTION_REFUSAL.unreadable) return undefined;
-  return `${datacenter} has more, and ${refusal.says}`;
-}
-
 /** A hand-over loses nothing that anybody has, and a renewed reign must not pass over one that has begun. */
 function takesRest({ kind }: Wish): boolean {
   return kind === 'elected' || kind === 'forced';
@@ -477,7 +473,11 @@ function passesOver({ kind }: Wish, count: Count, ballot: Ballot): PromotionRefu
   return refused(`${says}: an election takes it first. ${ballotText(ballot)}`);
 }
 
-function furtherThere({ further }: Count, ballot: Ballot, why = ''): PromotionRefusal {
+function furtherThere(
+  { further }: Pick<Count, 'further'>,
+  ballot: Ballot,
+  why = '',
+): PromotionRefusal {
   const names = further.map(({ datacenter }) => datacenter).join(', ');
   const says = `${names} can be reached and has more: promote that one`;
   return refused(`${says}, or stop it if it is a witness. ${ballotText(ballot)}${why}`);

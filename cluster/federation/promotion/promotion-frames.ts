@@ -24,6 +24,8 @@ export const PROMOTION_REFUSAL = {
   undecided: 'promotion.undecided',
   /** What the candidate lacks is of a newer release than its servers. */
   unreadable: 'promotion.unreadable',
+  /** What the candidate lacks was dropped for a restore. Earlier releases say `refused` of that. */
+  restored: 'promotion.restored',
 } as const;
 
 /** In a trial: whether anybody else was promised a later one is what it finds out, so it asks for none of them. */
@@ -51,7 +53,7 @@ export interface PromiseAnswer {
 export interface RestAsk {
   /** How far the candidate is. */
   readonly after: GlobalCursor;
-  /** Only whether it would get any: the answer has none. */
+  /** Only whether it would get any: the answer has none. Asked by releases that did not look what comes first. */
   readonly isTrial: boolean;
 }
 

@@ -86,6 +86,8 @@ export interface PromotionPort {
   /** By the state as it is; nothing is promised. */
   mayPromise(ask: PromiseAsk): boolean;
   promise(ask: PromiseAsk): Promise<PromiseAnswer>;
+  /** Whether it says that an archive took the place of all objects: nobody with objects takes that as an entry. */
+  isRestore(entry: GlobalEntry): boolean;
   /** Resolves with how far the own log is. Rejects where the entries do not fit, too. */
   take(batch: RestBatch): Promise<GlobalCursor>;
   /** False: by the state it may not begin. */

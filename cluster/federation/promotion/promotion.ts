@@ -207,7 +207,7 @@ export class Promotion {
     const passesOver = this.#passedOverByRenewal();
     if (passesOver !== undefined) throw refused(passesOver);
     if (!this.#mayRenew(state)) return;
-    const renewal = this.#alone(() => this.#candidacy.run({ kind: 'renewed', after }));
+    const renewal = this.#alone(() => this.#run({ kind: 'renewed', after }));
     this.#renewal = renewal.catch(() => undefined);
     await renewal;
   }
@@ -258,7 +258,14 @@ export class Promotion {
   /** Behind a start it may not know yet where somebody is who has more. */
   async #stand(wish: Wish): Promise<Promoted> {
     await this.#options.hearAll();
-    return await this.#candidacy.run(wish);
+    return await this.#run(wish);
+  }
+
+  /** Whoever asked for a promise before asked an earlier reign: this one takes writes at once. */
+  async #run(wish: Wish): Promise<Promoted> {
+    const promoted = await this.#candidacy.run(wish);
+    this.#endYielding?.();
+    return promoted;
   }
 
   /**
@@ -400,7 +407,7 @@ export class Promotion {
     }
     try {
       const wish = { kind: 'handed-over', by: from.datacenter } as const;
-      const { epoch } = await this.#alone(() => this.#candidacy.run(wish));
+      const { epoch } = await this.#alone(() => this.#run(wish));
       return encodeTaken(epoch);
     } catch (error) {
       const isRefusal = error instanceof PromotionRefusal;

@@ -3,7 +3,7 @@
 // candidate first. A candidate takes it in the name of the epoch that it has promised to itself, behind which
 // nothing of an older reign comes in any other way. Whether entries follow each other, its own log decides.
 
-import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
+import { RpcError, RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { RpcRequest } from '../../transport/transport.ts';
 import type { EntrySource } from '../entry-source.ts';
 import { decodeEntryRun, encodeEntryRun } from '../feed/feed-frames.ts';
@@ -22,9 +22,9 @@ import type { PromotionPort, PromotionState } from './promotion-port.ts';
 export interface RestOfLogOptions {
   /** The own one. */
   readonly datacenter: string;
-  readonly port: Pick<PromotionPort, 'take'>;
+  readonly port: Pick<PromotionPort, 'isRestore' | 'take'>;
   /** The log of this datacenter, for candidates that lack some of it. */
-  readonly source: Pick<EntrySource, 'locate' | 'read'>;
+  readonly source: Pick<EntrySource, 'locate' | 'read' | 'restoredSeq'>;
   /** Why that datacenter cannot read some of these entries, and what to do about it; undefined: it can. */
   readonly unreadableBy: (
     datacenter: string,
@@ -52,9 +52,9 @@ export class RestOfLog {
     }
     const all = location.kind === 'kept' ? await source.read(after.seq, FRAME_BYTES) : undefined;
     if (all === undefined) {
-      throw givesNothing(
-        `${datacenter} does not keep what follows ${positionText(after)} any more`,
-      );
+      const says = `${datacenter} does not keep what follows ${positionText(after)} any more`;
+      if (source.restoredSeq <= after.seq) throw givesNothing(says);
+      throw new RpcRefusal(PROMOTION_REFUSAL.restored, `${says}: a restore came behind it`);
     }
     const entries = all.slice(0, FRAME_ENTRIES_MAX);
     const unreadable = unreadableBy(from.datacenter, entries);
@@ -64,9 +64,14 @@ export class RestOfLog {
     return encodeEntryRun({ after, entries: isTrial ? [] : entries });
   }
 
-  /** Whether that datacenter gives what follows. Rejects with why not. */
+  /**
+   * Whether that datacenter gives what follows, and it can be taken. Rejects with why not. Nothing changes, here or
+   * there: the entries themselves are asked for, as a giver of any release answers that.
+   */
   async requireGiven(datacenter: string, after: GlobalCursor): Promise<void> {
-    await this.#ask(datacenter, { after, isTrial: true });
+    const [first] = await this.#ask(datacenter, { after, isTrial: false });
+    // Whoever has taken one keeps nothing of before it: behind entries there is none.
+    if (first !== undefined && this.#options.port.isRestore(first)) throw new RestoreFollows(after);
   }
 
   /** Everything up to the place where that datacenter said to be. `onTaken` is told how far the own log is. */
@@ -98,6 +103,21 @@ export class RestOfLog {
     if (isSameCursor(after, rest.after)) return entries;
     throw new Error(`what follows ${positionText(after)} came`);
   }
+}
+
+/** Only a snapshot leads over it, and only a datacenter that has objects gives one. */
+class RestoreFollows extends Error {
+  override readonly name = 'RestoreFollows';
+
+  constructor(after: GlobalCursor) {
+    super(`a restore follows ${positionText(after)}`);
+  }
+}
+
+/** Whether what a giver has more lies behind a restore, so that no entries lead there. */
+export function isBehindRestore(error: unknown): boolean {
+  const refusal = error instanceof RpcError ? error.refusal : undefined;
+  return error instanceof RestoreFollows || refusal?.code === PROMOTION_REFUSAL.restored;
 }
 
 function givesNothing(says: string): RpcRefusal {

@@ -10,6 +10,7 @@ import type { Random } from '../../../cluster/platform/random.ts';
 import { AclError } from '../../acl/error.ts';
 import { mayPromise } from '../../state/global-log/election.ts';
 import type { ForkSnapshot } from '../../state/global-log/fork-snapshot.ts';
+import { isReset } from '../../state/global-log/global-entry.ts';
 import {
   currentEpoch,
   type EpochStart,
@@ -59,6 +60,7 @@ export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
         maxEpoch: maxEpochPromised,
       };
     },
+    isRestore: ({ bytes }) => isReset(bytes),
     take: async ({ epoch, ...batch }) => {
       const reached = await applyBatch(deps, epoch, batch);
       if (reached !== 'snapshot-needed') return reached;

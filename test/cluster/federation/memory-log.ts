@@ -29,7 +29,7 @@ export class MemoryLog implements EntrySource {
   readonly entries: GlobalEntry[] = [];
   /** Entries up to here are trimmed. */
   trimmedSeq = 0;
-  readonly restoredSeq = 0;
+  restoredSeq = 0;
   readCount = 0;
   readonly #writtenAtMs: number[] = [];
   readonly #listeners = new Set<() => void>();

@@ -2,6 +2,7 @@
 // state, who asks whom is the promotion of production. Calls may be lost on either way, by whim.
 
 import type { PrimaryClaim } from '../../../cluster/federation/directory/directory.ts';
+import type { EntrySource } from '../../../cluster/federation/entry-source.ts';
 import { majoritySeqOf } from '../../../cluster/federation/feed/majority.ts';
 import {
   type GlobalCursor,
@@ -31,6 +32,9 @@ import { cursorOf, MemoryLog, nextEntry } from './memory-log.ts';
 
 /** What an entry says that lists all whose promises count. */
 export const ALL_ARE_LISTED = 'all are listed';
+
+/** What an entry says behind which nothing of before is kept, and which nobody takes but a witness. */
+const RESTORE = 'a restore';
 
 /** A read gives two or three entries, so that what is missing takes several. */
 const READ_BYTES = 4;
@@ -98,10 +102,7 @@ export class Datacenter implements PromotionPort {
       datacenter: name,
       federationId: () => this.federationId,
       port: this,
-      source: {
-        locate: (cursor) => this.#log.locate(cursor),
-        read: (afterSeq, maxBytes) => this.#log.read(afterSeq, Math.min(maxBytes, READ_BYTES)),
-      },
+      source: this.#source,
       unreadableBy: (datacenter) => this.unreadable.get(datacenter),
       addressesOf,
       claim: (): PrimaryClaim | undefined => {
@@ -139,10 +140,23 @@ export class Datacenter implements PromotionPort {
     });
   }
 
+  get #source(): Pick<EntrySource, 'locate' | 'read' | 'restoredSeq'> {
+    const log = () => this.#log;
+    return {
+      locate: (cursor) => log().locate(cursor),
+      read: (afterSeq, maxBytes) => log().read(afterSeq, Math.min(maxBytes, READ_BYTES)),
+      get restoredSeq() {
+        return log().restoredSeq;
+      },
+    };
+  }
+
   get #log(): MemoryLog {
     const log = new MemoryLog();
     for (const entry of this.entries) log.push(entry);
     log.trimmedSeq = this.trimmedSeq;
+    const restored = this.entries.findLast((each) => this.isRestore(each));
+    if (restored !== undefined && restored.seq > log.trimmedSeq) log.restoredSeq = restored.seq;
     return log;
   }
 
@@ -206,11 +220,16 @@ export class Datacenter implements PromotionPort {
     return { isGranted, cursor: this.cursor, maxEpoch: this.maxEpoch };
   }
 
+  isRestore({ bytes }: GlobalEntry): boolean {
+    return Buffer.from(bytes).toString() === RESTORE;
+  }
+
   async take({ epoch, from, entries, to }: RestBatch): Promise<GlobalCursor> {
     await this.#world.pause();
     if (epoch < this.maxEpoch || this.isPrimary || this.isDiverged) throw new Error('fenced');
     if (!isSameCursor(from, this.cursor)) return this.cursor;
     for (const entry of entries) {
+      if (this.isRestore(entry)) throw new Error('a restore follows');
       const { epoch: reign } = entry;
       const startSeq = this.cursor.seq + 1;
       if (!isSameCursor(nextEntry(this.cursor, entry.bytes, reign), entry)) {
@@ -305,6 +324,13 @@ export class Datacenter implements PromotionPort {
     return this.isPrimary && this.sealCount === 0 ? this.#append(text) : undefined;
   }
 
+  /** Of an archive. */
+  restore(): GlobalEntry | undefined {
+    const entry = this.write(RESTORE);
+    if (entry !== undefined) this.trimmedSeq = entry.seq - 1;
+    return entry;
+  }
+
   #append(text: string): GlobalEntry {
     const entry = nextEntry(this.cursor, Buffer.from(text), this.epochs.at(-1)!.epoch);
     this.entries = [...this.entries, entry];
@@ -321,6 +347,7 @@ export class Datacenter implements PromotionPort {
       // A snapshot: all at once, in one step.
       this.entries = [...primary.entries];
       this.epochs = [...primary.epochs];
+      this.trimmedSeq = primary.trimmedSeq;
       this.isDiverged = false;
     } else {
       const { seq } = this.cursor;
@@ -328,6 +355,8 @@ export class Datacenter implements PromotionPort {
       this.epochs = primary.epochs.filter(({ startSeq }) => startSeq <= this.cursor.seq + 1);
       const known = this.epochs.filter(({ epoch: each }) => each <= this.cursor.epoch);
       this.epochs = known.length === 0 ? [primary.epochs[0]!] : known;
+      const restored = this.entries.slice(seq).find((each) => this.isRestore(each));
+      if (restored !== undefined) this.trimmedSeq = restored.seq - 1;
     }
     if (epoch > this.maxEpoch) {
       this.maxEpoch = epoch;

@@ -3,7 +3,7 @@
 
 import t from 'tap';
 import { encodeEntryRun } from '../../../../cluster/federation/feed/feed-frames.ts';
-import type { GlobalCursor } from '../../../../cluster/federation/global-log.ts';
+import type { GlobalCursor, GlobalEntry } from '../../../../cluster/federation/global-log.ts';
 import {
   decodeRest,
   encodeEpochs,
@@ -23,15 +23,18 @@ const placeOf = (seq: number): GlobalCursor => LOG.at(seq);
 function candidate({
   answer,
   reached = ({ to }) => to,
+  isRestore = () => false,
 }: {
   readonly answer: (after: GlobalCursor, isTrial: boolean) => Uint8Array;
   readonly reached?: (batch: RestBatch) => GlobalCursor;
+  readonly isRestore?: (entry: GlobalEntry) => boolean;
 }) {
   const taken: number[] = [];
   const told: number[] = [];
   const rest = new RestOfLog({
     datacenter: 'dc1',
     port: {
+      isRestore,
       take: async (batch) => {
         taken.push(...batch.entries.map(({ seq }) => seq));
         return reached(batch);
@@ -89,16 +92,18 @@ t.test(
   },
 );
 
-t.test('untrue: for a trial no entries are asked for', async (test) => {
+t.test('untrue: a trial looks at what comes first, and takes nothing', async (test) => {
   const asked: boolean[] = [];
-  const { rest } = candidate({
+  const { rest, taken } = candidate({
     answer: (after, isTrial) => {
       asked.push(isTrial);
-      return encodeEntryRun({ after, entries: [] });
+      return next(after);
     },
+    isRestore: ({ seq }) => seq === 3,
   });
   await rest.requireGiven('dc2', placeOf(1));
-  test.same(asked, [true]);
+  await test.rejects(rest.requireGiven('dc2', placeOf(2)), /^a restore follows 1\.2$/);
+  test.same([...asked, ...taken], [false, false], 'a giver of any release gives the entries');
 });
 
 t.test('untrue: there is no way back by the epochs of others than was said', async (test) => {

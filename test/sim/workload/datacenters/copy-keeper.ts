@@ -1,7 +1,7 @@
 // The operator who keeps copies of the disks of whole datacenters, puts them back, and then does what the messages
 // say: has the datacenter elected that the primary names, as long as the primary says that others have more of its
 // reign; where nobody is primary, the one that any datacenter names. Whoever does that, and moves no primary otherwise
-// meanwhile, loses nothing that another datacenter has.
+// meanwhile, loses nothing that another datacenter has, but a restore that only a witness has heard of.
 
 import { isPrimary } from '../../../../src/state/global-log/replication.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
@@ -36,6 +36,7 @@ export const MARKS = {
   nobody: 'nobody was primary, because the last one had lost its reign',
   referred: 'who is primary no more said how it goes on',
   goneOn: 'the datacenter was elected that a primary had named',
+  givenUp: 'a restore that a witness alone had heard of was given up, as a refusal said',
 } as const;
 
 /** The disks of a datacenter as of one moment, with what was known of them then. */
@@ -55,6 +56,10 @@ const NAMED =
   /: its data folders are of an earlier day\. `conclave operator promote (\S+) --election`, asked at \1, /;
 /** Whoever began the last reign that is heard of says more. */
 const SAYS_MORE = /`Closed` of `conclave operator primary`, asked at (\S+), says how it goes on$/;
+/** An election that nothing comes of: what was restored is on no disk any more. */
+const GIVES_UP =
+  /Nobody with objects has it any more[^:]*: stop (\S+), then `conclave operator promote (\S+) --force …`, /;
+const NEXT_EPOCH = /: the next epoch is (\d+), not \d+$/;
 /** Where nobody has anything of the reign that was lost. */
 const TAKEN_BACK = /`conclave operator promote (\S+) --election` takes it back$/;
 
@@ -181,6 +186,31 @@ export class CopyKeeper {
     const body = { Datacenter: named, Mode: 'election' };
     const moved = await this.#ask(asked, { method: 'PUT', body });
     if (moved?.status === 200) world.trace.mark(MARKS.goneOn);
+    else if (moved !== undefined) await this.#giveUp(moved.text);
+  }
+
+  /** As a refused election says. What was restored nobody here misses: it is not restored once more. */
+  async #giveUp(says: string): Promise<void> {
+    const { group, sites, world } = this.#options;
+    const [, witness, named] = GIVES_UP.exec(says) ?? [];
+    const stopped = sites.find((_, place) => siteName(place) === witness);
+    if (stopped === undefined) return;
+    await Promise.all(stopped.hosts.map((host) => group.stop(host)));
+    const asked = this.#leaderOf(named);
+    const shown = asked && (await this.#ask(asked, { method: 'GET' }));
+    if (asked !== undefined && shown?.status === 200) {
+      const { PromisedEpoch: promised } = JSON.parse(shown.text) as { PromisedEpoch: number };
+      if (await this.#force(asked, promised + 1)) world.trace.mark(MARKS.givenUp);
+    }
+    for (const host of stopped.hosts) group.start(host);
+  }
+
+  /** The next epoch, which a refusal may name. Whether it has begun. */
+  async #force(asked: SimHost, epoch: number): Promise<boolean> {
+    const body = { Mode: 'forced', Epoch: epoch, AcceptLoss: true };
+    const forced = await this.#ask(asked, { method: 'PUT', body });
+    const next = NEXT_EPOCH.exec(forced?.text ?? '')?.[1];
+    return next === undefined ? forced?.status === 200 : this.#force(asked, Number(next));
   }
 
   /** Why the datacenter of this leader writes nothing, as it says; empty where it does, or does not answer. */
