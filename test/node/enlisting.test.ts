@@ -17,7 +17,7 @@ async function aPrimary({ level = 2 } = {}) {
   await harness.one(BUILTINS);
   await harness.one({ type: 'level.raise', level });
   const { clock, machine } = harness;
-  const led = { isLed: true, majoritySeq: 0, isRefusing: false, proposed: 0 };
+  const led = { isLed: true, majoritySeq: 0, isRefusing: false, proposed: 0, gone: [] as string[] };
   const clusters: Record<string, string> = { dc1: 'one' };
   const warned: string[] = [];
   const silent = (): void => undefined;
@@ -34,7 +34,7 @@ async function aPrimary({ level = 2 } = {}) {
       },
     },
     // Whoever was added follows, though its cluster is not known.
-    clusterIdOf: (each) => clusters[each] ?? '',
+    clusterIdOf: (each) => (led.gone.includes(each) ? undefined : (clusters[each] ?? '')),
     isLed: () => led.isLed,
     majoritySeq: () => led.majoritySeq,
   });
@@ -167,4 +167,18 @@ t.test('enlisting: those that are listed without their clusters get them', async
   await harness.one({ type: 'level.raise', level: 4 });
   await enlisting.look();
   test.same(named(), ['dc1: one', 'dc2: two']);
+});
+
+t.test('enlisting: who follows no more in a later reign is not about to join', async (test) => {
+  const { enlisting, led, names } = await aPrimary();
+  enlisting.add('dc2', undefined);
+  enlisting.add('dc3', undefined);
+  test.same(enlisting.followers, ['dc2', 'dc3']);
+  led.gone = ['dc3'];
+  test.same(enlisting.followers, ['dc2']);
+  enlisting.forget('dc2');
+  await enlisting.look();
+  test.same([enlisting.followers, names()], [[], ['dc1']]);
+  led.gone = [];
+  test.same(enlisting.followers, ['dc3'], 'it is back');
 });

@@ -1,5 +1,5 @@
-// The receiving side of a snapshot: one at a time, piece by piece in order. A new one takes the place of
-// one that is not finishing yet; one of which nothing is heard is abandoned.
+// The receiving side of a snapshot: one at a time, piece by piece in order. A new one that is needed takes the place
+// of one that is not finishing yet; one of which nothing is heard is abandoned.
 
 import { messageOf } from '../../base/message-of.ts';
 import { SerialWork } from '../../base/serial-work.ts';
@@ -18,7 +18,7 @@ export interface SnapshotInboxOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timing: MemberTiming;
-  /** Rejects when the snapshot is not needed. */
+  /** Takes the place of what came in before. Rejects when the snapshot is not needed, and that goes on then. */
   readonly begin: (message: SnapshotMessage) => Promise<SnapshotIntake>;
 }
 
@@ -52,8 +52,8 @@ export class SnapshotInbox {
       throw new RpcRefusal('not-yours', `node ${from} sends a snapshot of node ${message.from}`);
     }
     return this.#work.run(async () => {
-      await this.#drop('a newer one comes');
       const intake = await this.#noted(this.#options.begin(message));
+      await this.#drop('a newer one comes');
       this.#lastTransfer += 1;
       const transfer = this.#lastTransfer;
       const idle = this.#idleTimer(transfer);

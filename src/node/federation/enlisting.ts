@@ -43,8 +43,14 @@ export class Enlisting {
     this.#options = options;
   }
 
+  /** Those of them that follow in this reign. */
   get followers(): readonly string[] {
-    return [...this.#followers.keys()];
+    return [...this.#followers.keys()].filter((each) => this.#follows(each));
+  }
+
+  /** One that followed in an earlier reign may be gone for good. */
+  #follows(datacenter: string): boolean {
+    return this.#options.clusterIdOf(datacenter) !== undefined;
   }
 
   /** Whether it is a witness: undefined where it has not told, which changes nothing of what is known. */
@@ -102,8 +108,7 @@ export class Enlisting {
   /** One that is not in the list, or is in it as something else than it says. */
   #nextAmong(known: readonly Datacenter[]): Datacenter | undefined {
     for (const [name, isWitness] of this.#followers) {
-      // It followed in an earlier reign, and may be gone for good.
-      if (this.#options.clusterIdOf(name) === undefined) continue;
+      if (!this.#follows(name)) continue;
       const listed = known.find((each) => each.name === name);
       if (listed === undefined) return { name, isVoter: true, isWitness: isWitness === true };
       if (listed.isRemoved === true || isWitness === undefined) continue;

@@ -3,6 +3,7 @@
 // or begins no reign.
 
 import type { Directory } from '../../../cluster/federation/directory/directory.ts';
+import type { AheadFollower } from '../../../cluster/federation/feed/ahead-followers.ts';
 import type { FeedServer } from '../../../cluster/federation/feed/feed-server.ts';
 import type { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
 import { isFurther } from '../../../cluster/federation/global-log.ts';
@@ -66,7 +67,7 @@ export class OtherReigns {
    * who have it is no word about that, and behind a start nobody has told yet.
    */
   mayForceOut(datacenter: string): boolean {
-    const having = [...this.ahead(), ...this.#heard.feed.beyond()].map((each) => each.datacenter);
+    const having = [...this.ahead(), ...this.#beyond()].map((each) => each.datacenter);
     if (having.length > 0) return having.includes(datacenter);
     return this.#options.hearing.refusal() === undefined;
   }
@@ -135,23 +136,33 @@ export class OtherReigns {
     const { cursor: head } = replication;
     return [
       ...this.#followersBehind(own, epoch),
-      ...this.#heard.feed
-        .ahead()
+      ...this.#withoutRemoved(this.#heard.feed.ahead())
         .filter(({ cursor }) => isFurther(cursor, head))
         .map(({ datacenter, cursor }) => ({ datacenter, upTo: cursor })),
     ];
   }
 
   #followersBehind(beginner: string, after: number): readonly Ahead[] {
-    return this.#heard.directory
-      .followersBehind(beginner, after)
-      .filter(({ datacenter }) => !this.#heard.view.isRemoved(datacenter))
-      .map(({ datacenter, epoch }) => ({ datacenter, upTo: { epoch, seq: 0 } }));
+    return this.#withoutRemoved(this.#heard.directory.followersBehind(beginner, after)).map(
+      ({ datacenter, epoch }) => ({ datacenter, upTo: { epoch, seq: 0 } }),
+    );
+  }
+
+  /** Who has something of a later reign, whosever that is; who has most first. */
+  #beyond(): readonly AheadFollower[] {
+    return this.#withoutRemoved(this.#heard.feed.beyond());
+  }
+
+  /** One that was asked how far it is may answer when it was removed meanwhile: that is no word any more. */
+  #withoutRemoved<Told extends { readonly datacenter: string }>(
+    told: readonly Told[],
+  ): readonly Told[] {
+    return told.filter(({ datacenter }) => !this.#heard.view.isRemoved(datacenter));
   }
 
   /** Whoever has something of a later reign may be heard of it before gossip tells whose that is, or where it is. */
   begunText(): string | undefined {
-    const [first] = this.#heard.feed.beyond();
+    const [first] = this.#beyond();
     return first && begunText(this.#options.datacenter, first, this.#isWitness(first.datacenter));
   }
 

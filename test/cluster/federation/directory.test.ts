@@ -659,3 +659,16 @@ t.test('gossip: says whom it does not reach', async (test) => {
   );
   node.gossip.close();
 });
+
+t.test('gossip: asks nobody behind its end, also where an exchange was under way', async (test) => {
+  const world = new FeedWorld();
+  const other = await new GossipNode(world, 'dc2', 'b').join([], () => []);
+  world.net.delayMs = 500;
+  const node = await new GossipNode(world, 'dc1', 'a').join([other.address], () => []);
+  await world.until('it asks', () => node.askedCount === 1);
+  node.gossip.close();
+  node.gossip.hurry();
+  await world.run(10_000);
+  test.equal(node.askedCount, 1);
+  other.gossip.close();
+});

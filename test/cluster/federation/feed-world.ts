@@ -157,6 +157,10 @@ export class PrimaryNode extends WorldNode {
   chunkBytes = 64;
   /** That cannot be read. */
   brokenChunk = Number.NaN;
+  /** Of what is lent. */
+  openSnapshots = 0;
+  /** What opening one waits for. */
+  opening: Promise<void> = Promise.resolve();
 
   constructor(world: FeedWorld, name: string, source: MemoryLog) {
     super(world, 'dc1', name);
@@ -183,7 +187,10 @@ export class PrimaryNode extends WorldNode {
       onNewerEpoch: (epoch) => this.newerEpochs.push(epoch),
       limits,
     });
-    const open = async () => this.#snapshot();
+    const open = async () => {
+      await this.opening;
+      return this.#snapshot();
+    };
     const onAsked = (each: string): void => this.feed.heard(each);
     this.lender = new SnapshotLender({ ...parts, standing, open, onAsked });
     this.handlers = { ...this.feed.handlers, ...this.lender.handlers };
@@ -200,6 +207,7 @@ export class PrimaryNode extends WorldNode {
     const cursor = source.head;
     const texts = source.entries.map(({ bytes }) => Buffer.from(bytes).toString());
     const all = Buffer.from(texts.join('\n'));
+    this.openSnapshots += 1;
     return {
       cursor,
       chunks: async function* (): AsyncGenerator<Uint8Array> {
@@ -208,7 +216,9 @@ export class PrimaryNode extends WorldNode {
           yield all.subarray(at, at + chunkBytes);
         }
       },
-      close: async () => undefined,
+      close: async () => {
+        this.openSnapshots -= 1;
+      },
     };
   }
 }

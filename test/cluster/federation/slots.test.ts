@@ -248,3 +248,71 @@ t.test(
     slots.stop();
   },
 );
+
+/** A reign over a log of so many entries of 50 bytes, of which `maxBytes` are kept for whoever is away. */
+function aReign(count: number, maxBytes: number) {
+  const world = new FeedWorld();
+  const log = new MemoryLog(() => world.clock.wallMs());
+  const write = (more: number): void => {
+    for (let number = 0; number < more; number += 1) log.write(Buffer.alloc(50));
+  };
+  write(count);
+  const known = { datacenters: ['dc1', 'dc2'], views: [] as readonly FollowerView[] };
+  const trimmed: number[] = [];
+  const slots = new Slots({
+    clock: world.clock,
+    logger: world.logger('slots'),
+    datacenter: 'dc1',
+    source: log,
+    datacenters: () => known.datacenters,
+    followers: () => known.views,
+    pinnedSeq: () => undefined,
+    majoritySeq: () => log.head.seq,
+    unusedTimeMs: () => undefined,
+    trim: async (upToSeq) => {
+      trimmed.push(upToSeq);
+      log.trimmedSeq = upToSeq;
+    },
+    limits: { maxBytes, keepEntries: 0 },
+    reviewMs: 1_000,
+  });
+  return { log, write, known, trimmed, slots };
+}
+
+t.test('slots: a command is worth it for a hundred entries', async (test) => {
+  const { write, known, trimmed, slots } = aReign(300, 1e9);
+  known.datacenters = ['dc1'];
+  await slots.review();
+  test.same(trimmed, [300]);
+  write(99);
+  await slots.review();
+  test.same(trimmed, [300]);
+  write(1);
+  await slots.review();
+  test.same(trimmed, [300, 400]);
+});
+
+t.test('slots: whoever is just where the log begins has its slot back', async (test) => {
+  const { log, known, trimmed, slots } = aReign(300, 5_000);
+  known.views = [aView('dc2', { acked: log.at(1) })];
+  await slots.review();
+  test.equal(slots.alarms().length, 1);
+  known.views = [aView('dc2', { acked: log.at(trimmed[0]!) })];
+  await slots.review();
+  test.same(slots.alarms(), []);
+});
+
+t.test('slots: an alarm ends with the reign, and with the part of whom it is of', async (test) => {
+  const { log, known, slots } = aReign(300, 5_000);
+  known.views = [aView('dc2', { acked: log.at(1) })];
+  await slots.review();
+  known.datacenters = ['dc1'];
+  test.same(slots.alarms(), [], 'it was removed');
+  await slots.review();
+  known.datacenters = ['dc1', 'dc2'];
+  test.same(slots.alarms(), [], 'it is let back');
+  await slots.review();
+  test.equal(slots.alarms().length, 1, 'it has not what is kept');
+  slots.stop();
+  test.same(slots.alarms(), []);
+});

@@ -19,6 +19,7 @@ import {
 } from '../../../cluster/federation/snapshot/snapshot-frames.ts';
 import { RpcError, RpcRefusal } from '../../../cluster/transport/calls/rpc-error.ts';
 import type { RpcCaller } from '../../../cluster/transport/transport.ts';
+import { settled } from '../../support/simulated-world.ts';
 import {
   aSecondary,
   chainViolations,
@@ -259,15 +260,40 @@ t.test(
       [['dc3', kept]],
     );
     test.equal(primary.lender.pinnedSeq, 201);
-    const other = ask(primary, SNAPSHOT_METHOD.open, encodeOpen('another'));
+    const other = ask(primary, SNAPSHOT_METHOD.open, encodeOpen('another'), 'dc3');
     test.match(
       await refusalOf(other),
       /^snapshot.elsewhere: .* of federation fedfedfe.* not of another/,
     );
+    primary.become(primaryStanding({ hasRemoved: true }));
+    test.equal(primary.lender.loans().length, 1, 'whoever is refused, or counts, changes nothing');
     primary.become({ kind: 'elsewhere', addresses: [], says: 'p2 leads' });
     test.match(await refusalOf(open(primary)), /^snapshot.elsewhere: p2 leads/);
   },
 );
+
+t.test('lender: a loan goes on while it is asked for, and leaves nothing open', async (test) => {
+  const { world, primary } = await bigPrimary();
+  const snapshotId = await open(primary);
+  await world.run(40_000);
+  await ask(primary, SNAPSHOT_METHOD.chunk, encodeWish({ snapshotId, number: 0 }));
+  await world.run(40_000);
+  test.same([primary.lender.loans().length, primary.openSnapshots], [1, 1]);
+  await world.run(25_000);
+  test.same([primary.lender.loans().length, primary.openSnapshots], [0, 0], 'nothing was asked');
+});
+
+t.test('lender: a reign that ends while one is opened lends none', async (test) => {
+  const { primary } = await bigPrimary();
+  let goOn: () => void = () => undefined;
+  primary.opening = new Promise((resolve) => (goOn = resolve));
+  const refusal = refusalOf(open(primary));
+  await settled();
+  primary.become({ kind: 'elsewhere', addresses: [], says: 'p2 leads' });
+  goOn();
+  test.match(await refusal, /^snapshot.elsewhere: p2 leads/);
+  test.same([primary.lender.loans().length, primary.openSnapshots], [0, 0]);
+});
 
 interface WrongCase {
   readonly title: string;
@@ -290,6 +316,11 @@ const WRONG: readonly WrongCase[] = [
     chunk: (bytes) => encodeChunk({ ...decodeChunk(bytes), number: 1 }),
     says: /chunk 1 came where 0 was asked for/,
   },
+  {
+    title: 'another federation',
+    given: { federationId: 'mine' },
+    says: /of federation fed.*of mine/,
+  },
   { title: 'an earlier reign', given: { epochMin: 2 }, says: /of epoch 1, and 2 is promised/ },
 ];
 
@@ -303,8 +334,10 @@ for (const { title, given, chunk = (bytes: Uint8Array) => bytes, says } of WRONG
       federationId: '',
       epochMin: 0,
       call: async (method, payload) => {
-        const answer = await ask(primary, method, payload);
-        return method === SNAPSHOT_METHOD.chunk ? chunk(answer) : answer;
+        const isOpening = method === SNAPSHOT_METHOD.open;
+        // Whoever does not look who asks.
+        const answer = await ask(primary, method, isOpening ? encodeOpen('') : payload);
+        return isOpening ? answer : chunk(answer);
       },
       isOver: () => false,
       onStaged: () => undefined,
@@ -381,4 +414,47 @@ t.test('borrow: what went wrong is told when it is known how much is staged', as
   });
   test.match(await refusalOf(world.result(borrowed)), /no answer/);
   test.equal(stagedWhenTold, 3, 'the pieces before it are in the own log');
+});
+
+t.test('borrow: so many are asked for ahead and staged at once, until it is over', async (test) => {
+  const { world, primary } = await bigPrimary();
+  let isOver = false;
+  let asking = 0;
+  let staging = 0;
+  let staged = 0;
+  let commits = 0;
+  const most = { ahead: 0, staging: 0 };
+  const borrowed = borrowSnapshot({
+    clock: world.clock,
+    logger: world.logger('x'),
+    federationId: FEDERATION,
+    epochMin: 0,
+    call: async (method, payload) => {
+      if (method === SNAPSHOT_METHOD.chunk) asking = decodeWish(payload).number + 1;
+      most.ahead = Math.max(most.ahead, asking - staged);
+      return ask(primary, method, payload);
+    },
+    isOver: () => isOver,
+    onStaged: () => {
+      staged += 1;
+      isOver = staged >= 100;
+    },
+    sink: {
+      staged: () => undefined,
+      begin: async () => undefined,
+      add: async () => {
+        staging += 1;
+        most.staging = Math.max(most.staging, staging);
+        await new Promise<void>((resolve) => world.clock.after(10, resolve));
+        staging -= 1;
+      },
+      commit: async () => {
+        commits += 1;
+      },
+    },
+  });
+  await world.result(borrowed);
+  test.same(most, { ahead: PIECES_AHEAD, staging: 4 });
+  test.ok(staged < 110, `${staged} of them`);
+  test.equal(commits, 0, 'this server does not lead any more');
 });

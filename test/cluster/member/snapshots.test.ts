@@ -15,7 +15,11 @@ import { SnapshotOutbox } from '../../../cluster/member/snapshots/snapshot-outbo
 import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
 import type { SnapshotMessage } from '../../../cluster/raft/message.ts';
 import { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
-import { type MachineSnapshot, SnapshotDamage } from '../../../cluster/replica/replica.ts';
+import {
+  type MachineSnapshot,
+  ReplicaError,
+  SnapshotDamage,
+} from '../../../cluster/replica/replica.ts';
 import { RpcError } from '../../../cluster/transport/calls/rpc-error.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
@@ -224,7 +228,7 @@ t.test('snapshots coming in: in order, whole, from one sender, one at a time', a
   test.same(did.splice(0), ['begin 9', 'add 3', 'abandon']);
   await inbox.begin(1, beginOfSnapshot(10));
   await inbox.begin(1, beginOfSnapshot(11));
-  test.same(did.splice(0), ['begin 10', 'abandon', 'begin 11'], 'a newer one takes its place');
+  test.same(did.splice(0), ['begin 10', 'begin 11', 'abandon'], 'a newer one takes its place');
   await inbox.abandon(9, piece(5, 0, 0));
   test.same(did.splice(0), [], 'another gives up nothing');
   await inbox.abandon(1, piece(5, 0, 0));
@@ -386,6 +390,24 @@ t.test('snapshots coming in: what is wrong with one is told to its sender', asyn
     code: 'refused',
     message: 'it is not needed',
   });
+  const closing = inboxOf({ begin: new ReplicaError('closed', 'the log is closing') });
+  await test.rejects(closing.inbox.begin(1, beginOfSnapshot(7)), { code: 'closed' });
+  test.equal(closing.inbox.couldNotKeep, false, 'that is no matter of the disk');
+});
+
+t.test('snapshots coming in: one that is not needed ends none that comes in', async (test) => {
+  const fails: { begin?: Error } = {};
+  const { inbox, did } = inboxOf(fails);
+  const piece = (number: number): Uint8Array =>
+    encodePiece({ transfer: 1, number, bytes: new Uint8Array(3) });
+  await inbox.begin(1, beginOfSnapshot(7));
+  await inbox.chunk(1, piece(0));
+  fails.begin = new GroupRefusal('refused', 'it is of term 1, this node is at 2');
+  const late = encodeBegin({ ...SNAPSHOT, from: 9 });
+  await test.rejects(inbox.begin(9, late), /of term 1/, 'of who leads no more');
+  await inbox.chunk(1, piece(1));
+  await inbox.finish(1, piece(2));
+  test.same(did, ['begin 7', 'add 3', 'add 3', 'finish']);
 });
 
 t.test('snapshots coming in: one that the own disk does not take is known here', async (test) => {

@@ -12,6 +12,9 @@ import {
   PULLS_MAX,
 } from '../../../../cluster/federation/feed/feed-limits.ts';
 import type { GlobalCursor } from '../../../../cluster/federation/global-log.ts';
+import { watched } from '../../../support/group-actions.ts';
+import { settled } from '../../../support/simulated-world.ts';
+import { primaryStanding } from '../feed-world.ts';
 import { aPrimary, ask, HELLO, refusalOf, say, sessionOf } from './cases.ts';
 
 t.test('sessions: only the newest one of a datacenter pulls and acknowledges', async (test) => {
@@ -138,3 +141,46 @@ t.test('close: ends sessions, waiters and listening', async (test) => {
   test.equal(await waiter, 'reign-over');
   test.equal(log.listenerCount, 0);
 });
+
+t.test(
+  'sessions: who counts may change in a reign: they go on, and whoever waits hears',
+  async (test) => {
+    const { log, primary } = await aPrimary();
+    log.write('one');
+    await sessionOf(primary, { ...HELLO, cursor: log.at(1) });
+    const wish = { seq: 1, level: 'all', timeoutMs: 1_000 } as const;
+    const waited = watched(primary.feed.awaitAck(wish));
+    await settled();
+    test.equal(waited.result, undefined, 'dc3 has it not');
+    primary.become(primaryStanding({ voters: ['dc1', 'dc2'] }));
+    await settled();
+    test.equal(waited.result, 'reached');
+    test.equal(primary.feed.followers().length, 1);
+    primary.become({ kind: 'elsewhere', addresses: [], says: 'it has promised that' });
+    primary.become(primaryStanding({ epoch: 2, epochStartSeq: 1 }));
+    test.equal(primary.feed.acknowledgedSeq('all'), 0, 'of another reign nothing is known');
+    primary.become(primaryStanding({ epoch: 2, epochStartSeq: 1, voters: ['dc1'] }));
+    log.write('two', 2);
+    test.equal(primary.feed.acknowledgedSeq('majority'), 2, 'alone it waits for nobody');
+  },
+);
+
+t.test('sessions: only so many datacenters follow', async (test) => {
+  const { primary } = await aPrimary();
+  primary.serve({ followersMax: 1 });
+  await sessionOf(primary);
+  test.match(await refusalOf(say(primary, HELLO, 'dc3')), /1 datacenters follow already/);
+  await sessionOf(primary, { ...HELLO, term: 6 });
+});
+
+t.test(
+  'sessions: one of a datacenter that was removed is over, for who waits in it',
+  async (test) => {
+    const { log, primary } = await aPrimary();
+    const session = await sessionOf(primary);
+    const pulled = refusalOf(ask(primary, 'feed.pull', encodePull({ session, number: 0 })));
+    primary.feed.forget('dc2');
+    log.write('what it is not told any more');
+    test.match(await pulled, /an operator has made the primary forget dc2/);
+  },
+);

@@ -76,3 +76,19 @@ t.test('told places: what a later leader said when it asked for the log stands',
   test.equal(feed.ahead().length, 1);
   test.end();
 });
+
+t.test(
+  'told places: what one of its servers says is known before the others answer',
+  async (test) => {
+    const { log, primary } = await twoDatacenters();
+    const { feed } = primary;
+    log.write('kept');
+    const places = [{ cursor: nextEntry(log.at(1), Buffer.from('lost')), maxEpoch: 1 }];
+    const known = () => [feed.hasHeardOrAsked('dc2'), feed.ahead().length];
+    feed.tells('dc2', places);
+    test.strictSame(known(), [false, 1], 'others of it may have something of a later reign');
+    await say(primary, { ...HELLO, cursor: log.at(1) });
+    feed.tells('dc2', places);
+    test.strictSame(known(), [true, 0], 'whoever asks for the log knows better');
+  },
+);
