@@ -203,6 +203,8 @@ const SAVED: readonly {
     subject: 'datacenters',
     cuts: { ...WHOLE, only: [0, 1, 2, 3, 9, 10, 35, 36, 44, 45], clientCount: 1 },
   },
+  // The operator did not read the refusal of a force right that names another epoch.
+  { seed: 2_050_140, subject: 'datacenters', cuts: WHOLE },
 ];
 
 const SNAPSHOT_SEED = 503;

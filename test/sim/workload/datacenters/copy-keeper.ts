@@ -59,7 +59,7 @@ const SAYS_MORE = /`Closed` of `conclave operator primary`, asked at (\S+), says
 /** An election that nothing comes of: what was restored is on no disk any more. */
 const GIVES_UP =
   /Nobody with objects has it any more[^:]*: stop (\S+), then `conclave operator promote (\S+) --force …`, /;
-const NEXT_EPOCH = /: the next epoch is (\d+), not \d+$/;
+const NEXT_EPOCH = /\bthe next epoch is (\d+), not \d+$/i;
 /** Where nobody has anything of the reign that was lost. */
 const TAKEN_BACK = /`conclave operator promote (\S+) --election` takes it back$/;
 
