@@ -266,14 +266,11 @@ t.test('datacenters: who was away for longer than the log is kept comes back', a
   while (killed < (isLong ? Number(values.rounds) : 1) && missed < MISSES_MAX) {
     cluster.partition({ from: PRIMARY, to: SECONDARY, isOneWay: false });
     await isMissed(scene);
-    const lastOfSecondary = await position(scene, SECONDARY);
+    await until('the secondary is given up', async () => (await keptAt(scene)).dropped === 1);
+    // What was sent until then is still on its way, and comes when the line is mended.
+    const lastSent = await position(scene, PRIMARY);
     await until('the log does not reach back to the secondary', async () => {
-      const metrics = await metricsOf(cluster, PRIMARY);
-      const [dropped, head, kept] = ['dropped_slots', 'position', 'log_entries'].map((name) =>
-        Number(new RegExp(`^conclave_federation_${name} (\\d+)$`, 'm').exec(metrics)?.[1]),
-      );
-      // The slot is dropped first, and then what was kept for it.
-      return dropped === 1 && head! - kept! > lastOfSecondary;
+      return (await keptAt(scene)).trimmedSeq > lastSent;
     });
     if (await killInsideSnapshot(scene)) killed += 1;
     else missed += 1;
@@ -283,6 +280,15 @@ t.test('datacenters: who was away for longer than the log is kept comes back', a
   t.ok(missed < MISSES_MAX, 'the secondary was killed while it took a snapshot');
   await scene.end();
 });
+
+/** How many the primary gave up, and up to where it has trimmed its log. */
+async function keptAt({ cluster }: Scene): Promise<{ dropped: number; trimmedSeq: number }> {
+  const metrics = await metricsOf(cluster, PRIMARY);
+  const [dropped, head, kept] = ['dropped_slots', 'position', 'log_entries'].map((name) =>
+    Number(new RegExp(`^conclave_federation_${name} (\\d+)$`, 'm').exec(metrics)?.[1]),
+  );
+  return { dropped: dropped!, trimmedSeq: head! - kept! };
+}
 
 /** Mends the line, and kills who takes the snapshot before it is in place. False when it was already. */
 async function killInsideSnapshot({ cluster }: Scene): Promise<boolean> {
