@@ -205,6 +205,12 @@ const SAVED: readonly {
   },
   // The operator did not read the refusal of a force right that names another epoch.
   { seed: 2_050_140, subject: 'datacenters', cuts: WHOLE },
+  // What was read before disks were put back was held against what came in the same place later.
+  {
+    seed: 2_054_369,
+    subject: 'datacenters',
+    cuts: { ...WHOLE, only: [21, 22], keepsAll: true, hasNoRestores: true },
+  },
 ];
 
 const SNAPSHOT_SEED = 503;

@@ -268,15 +268,16 @@ export class GlobalJudge {
     });
   }
 
-  #seqOf(place: Place | undefined): number {
-    if (place === undefined) return 0;
+  /** 0 where nothing of it is in the log, or what was written in that place when disks had been put back. */
+  #seqOf(place: Place | undefined, byMs: number): number {
+    if (place === undefined || this.#isLater(place.seq, byMs)) return 0;
     const known = this.#options.checks.chain.at(place.epoch, place.seq);
     return known !== undefined && this.#onChain.has(known.hash) ? place.seq : 0;
   }
 
   #noteVisible(write: GlobalWrite): void {
     const { stands, visibleAt, returnMs } = write;
-    const seq = this.#seqOf(stands?.at);
+    const seq = this.#seqOf(stands?.at, returnMs);
     if (visibleAt === undefined || seq === 0) return;
     const { site, host, life } = visibleAt;
     if (this.#isAcrossPutBack(site, write)) return;
@@ -289,8 +290,8 @@ export class GlobalJudge {
     return this.#options.checks.wasPutBack(site, asked.callMs, asked.returnMs);
   }
 
-  #floorOf({ consistency, from, asked, callMs }: GlobalRead): number {
-    if (consistency === 'position') return this.#seqOf(from);
+  #floorOf({ consistency, from, asked, callMs, returnMs }: GlobalRead): number {
+    if (consistency === 'position') return this.#seqOf(from, returnMs);
     const { checks } = this.#options;
     const server = consistency === 'stale' ? `${asked.host}/${asked.life}` : undefined;
     let floor = 0;
