@@ -211,6 +211,8 @@ const SAVED: readonly {
     subject: 'datacenters',
     cuts: { ...WHOLE, only: [21, 22], keepsAll: true, hasNoRestores: true },
   },
+  // A local token was deleted while an archive that has it was restored, and was taken to be there.
+  { seed: 2_059_926, subject: 'datacenters', cuts: WHOLE },
 ];
 
 const SNAPSHOT_SEED = 503;

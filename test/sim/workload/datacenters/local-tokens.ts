@@ -37,6 +37,14 @@ export interface ArchivedTokens {
   readonly known: ReadonlySet<string>;
 }
 
+/** Tokens by accessor id. */
+interface Restoring {
+  /** All made, and left alone, before it began. */
+  readonly settled: ReadonlySet<string>;
+  /** Those whose deletion was under way, or began, since then. */
+  readonly deleting: Set<string>;
+}
+
 /** The checker's name. */
 const CHECKER = 'local tokens';
 const NOBODY: readonly number[] = [503, 504];
@@ -44,8 +52,10 @@ const NOBODY: readonly number[] = [503, 504];
 export class LocalTokens {
   readonly #options: LocalTokensOptions;
   readonly #tokens: LocalToken[] = [];
-  /** Datacenters in which an archive is being restored, and the tokens that were all made, and left alone, before. */
-  readonly #uncertain = new Map<number, ReadonlySet<string>>();
+  /** Datacenters in which an archive is being restored. */
+  readonly #uncertain = new Map<number, Restoring>();
+  /** Whose deletion is under way. */
+  readonly #deleting = new Set<LocalToken>();
   readonly counts = { localMade: 0, localDeleted: 0, localPresented: 0 };
 
   constructor(options: LocalTokensOptions) {
@@ -89,7 +99,10 @@ export class LocalTokens {
 
   /** An archive is being restored: until it is known what came of it, nobody knows what is there. */
   beginRestore(site: number): void {
-    this.#uncertain.set(site, new Set(this.#settledOf(site).keys()));
+    const settled = new Set(this.#settledOf(site).keys());
+    const own = [...this.#deleting].filter((token) => token.site === site);
+    const deleting = new Set(own.map(({ accessorId }) => accessorId));
+    this.#uncertain.set(site, { settled, deleting });
     this.#renew(site, () => 'maybe');
   }
 
@@ -99,9 +112,10 @@ export class LocalTokens {
     this.#uncertain.delete(site);
     this.#renew(site, ({ accessorId }) => {
       if (archived === undefined) return 'maybe';
+      // What was made or deleted meanwhile may have been so behind it, before its answer came.
+      if (before?.deleting.has(accessorId) === true) return 'maybe';
       if (archived.known.has(accessorId)) return archived.states.get(accessorId) ?? 'maybe';
-      // What was made meanwhile may have been made behind it, before its answer came.
-      return before?.has(accessorId) === true ? 'gone' : 'maybe';
+      return before?.settled.has(accessorId) === true ? 'gone' : 'maybe';
     });
   }
 
@@ -157,8 +171,11 @@ export class LocalTokens {
   async #delete(token: LocalToken, host: SimHost): Promise<void> {
     const before = token.state;
     token.state = 'maybe';
+    this.#deleting.add(token);
+    this.#uncertain.get(token.site)?.deleting.add(token.accessorId);
     const path = `/v1/acl/token/${token.accessorId}`;
     const came = await this.#asManager(host, { method: 'DELETE', path });
+    this.#deleting.delete(token);
     if (typeof came === 'string' || NOBODY.includes(came.status)) return;
     const isGone = came.status === 200 || (came.status === 404 && before === 'maybe');
     if (isGone) {
