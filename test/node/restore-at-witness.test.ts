@@ -92,6 +92,17 @@ async function refused(
   });
 }
 
+/** The primary has heard that the witness has more, and names whom to elect. */
+async function closes(primary: DatacenterUnderTest, named: string): Promise<void> {
+  const says = new RegExp(
+    `: w has 1\\.\\d+ of this reign, .* \`conclave operator promote ${named} --election\`, asked`,
+  );
+  await until('the primary says so', async () => {
+    const { json } = await serverOf(primary).client.get('/operator/primary');
+    return says.test(String(json.Closed));
+  });
+}
+
 /** The witness is down, and comes back behind that. */
 async function goesOnByForce(
   t: Test,
@@ -131,10 +142,7 @@ t.test('lost restore: the other datacenter is forced without the witness', async
   const names = ['kept-1', 'kept-2'];
   const all = await lostRestore(t, names);
   const { dc1, dc2, witness } = all;
-  const closed = async () => (await serverOf(dc1).client.get('/operator/primary')).json.Closed;
-  const isNamed =
-    /: w has 1\.\d+ of this reign, .* `conclave operator promote dc2 --election`, asked/;
-  await until('dc1 says so', async () => isNamed.test(String(await closed())));
+  await closes(dc1, 'dc2');
   const way = `${HAS}. ${LOST}: stop w, then \`conclave operator promote dc2 --force …\`, and restore the archive once more, at dc1 when it is the primary again.`;
   const says = new RegExp(`^The primary stays where it is: ${escaped(way)}`);
   await refused(t, dc2, { Mode: 'election' }, says);
@@ -148,6 +156,7 @@ t.test('lost restore: the other datacenter is forced without the witness', async
 t.test('lost restore: the primary is forced without the witness, which yields', async (t) => {
   const all = await lostRestore(t, []);
   const { dc1, witness } = all;
+  await closes(dc1, 'dc1');
   const way = `${HAS}. ${LOST}: stop w, then \`conclave operator promote dc1 --force …\`, and restore the archive once more.`;
   const says = new RegExp(`^The primary stays where it is: ${escaped(way)}`);
   await refused(t, dc1, { Mode: 'election' }, says);
