@@ -5,6 +5,6 @@ export interface Random {
   uuid(): string;
   /** `count` random bytes. */
   bytes(count: number): Uint8Array;
-  /** A number in [0, 1), for jitter only. */
+  /** A number in [0, 1), for jitter, and for what nobody gains by guessing. */
   fraction(): number;
 }

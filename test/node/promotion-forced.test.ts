@@ -71,7 +71,7 @@ t.test(
   async (t) => {
     const move = (body: object) => clientOf(dc2).put('/operator/primary', body);
     const refused: readonly [object, number, RegExp][] = [
-      [{ Mode: 'forced', AcceptLoss: true }, 400, /must name the Epoch/],
+      [{ Mode: 'forced', AcceptLoss: true }, 400, /must name the next Epoch/],
       [{ Mode: 'forced', Epoch: 2 }, 400, /say AcceptLoss/],
       [{ Mode: 'forced', Epoch: 3, AcceptLoss: true }, 400, /^The next epoch is 2, not 3$/],
       [{ Mode: 'election', Epoch: 2 }, 400, /for a forced move alone/],

@@ -156,9 +156,7 @@ export class Candidacy {
     }
     if (wish.kind === 'handed-over') throw already(this.#options.datacenter);
     // What it is known to have lost an operator may give up: whoever has that yields to the next reign.
-    const givenUpWith =
-      wish.kind === 'forced' ? await this.#options.passedOverAt(cursor) : undefined;
-    if (givenUpWith !== undefined) return;
+    if (wish.kind === 'forced' && (await this.#options.passedOverAt(cursor)) !== undefined) return;
     if (this.#nextFor(wish) > maxEpoch + 1 || this.#options.isRivalled(epoch)) return;
     const { ballot, count } = await this.#trial(wish, voters, cursor);
     const own = requireLeading(this.#options.port).cursor;
@@ -289,7 +287,7 @@ export class Candidacy {
     { cursor, stuck, says }: RestoreAt,
   ): Promise<PromotionRefusal> {
     const { datacenter } = this.#options;
-    const voters = [...new Set([...state.voters, ...stuck.map((each) => each.datacenter)])];
+    const voters = withFurther(state.voters, { further: stuck });
     // As if it had that: who has lost it refuses whoever lacks it, and does not say how far it is.
     const { ballot } = await this.#trial(wish, voters, stuck[0]!.cursor);
     const further = furtherIn(ballot, () => cursor);
@@ -458,7 +456,10 @@ function upTo(cursor: GlobalCursor, ballot: Ballot): readonly string[] {
 }
 
 /** Whoever has more, and is not listed, came when this datacenter was away: what it gives will list it. */
-function withFurther(voters: readonly string[], { further }: Count): readonly string[] {
+function withFurther(
+  voters: readonly string[],
+  { further }: Pick<Count, 'further'>,
+): readonly string[] {
   return [...new Set([...voters, ...further.map(({ datacenter }) => datacenter)])];
 }
 

@@ -37,7 +37,7 @@ export function primaryPortOf({
         throw saidOf(cause);
       }
     },
-    force: (epoch) => told(async () => movedBy(await promotion.force(epoch))),
+    force: (next) => told(async () => movedBy(await promotion.force(next))),
     closedBecause,
     lostReign,
   };

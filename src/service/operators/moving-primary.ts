@@ -314,7 +314,7 @@ function requireWholeWish({ mode, epoch, acceptsLoss }: MoveWish): void {
     if (epoch === undefined && !acceptsLoss) return;
     throw invalid('Epoch and AcceptLoss are for a forced move alone');
   }
-  if (epoch === undefined) throw invalid('A forced move must name the Epoch that begins');
+  if (epoch === undefined) throw invalid('A forced move must name the next Epoch');
   if (acceptsLoss) return;
   throw invalid(
     'A forced move loses what the others have and this datacenter has not: say AcceptLoss',

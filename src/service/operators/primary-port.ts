@@ -18,7 +18,7 @@ export interface PrimaryPort {
   /** That a forced move has to name. Throws as the others reject. */
   nextEpoch(): number;
   /** This datacenter becomes primary without a majority. */
-  force(epoch: number): Promise<Moved>;
+  force(next: number): Promise<Moved>;
   /** At the primary: why it takes no global write now. */
   closedBecause(): AclError | undefined;
   /**

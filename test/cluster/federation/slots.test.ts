@@ -6,11 +6,31 @@ import {
   type RetentionQuestion,
   retentionOf,
 } from '../../../cluster/federation/slots/retention.ts';
-import { Slots } from '../../../cluster/federation/slots/slots.ts';
+import { Slots, type SlotsOptions } from '../../../cluster/federation/slots/slots.ts';
 import { FeedWorld } from './feed-world.ts';
 import { MemoryLog } from './memory-log.ts';
 
 const HOUR_MS = 3_600_000;
+
+/** A reign of dc1, alone unless more is said. */
+function slotsOf(world: FeedWorld, log: MemoryLog, more: Partial<SlotsOptions>): Slots {
+  return new Slots({
+    clock: world.clock,
+    logger: world.logger('slots'),
+    datacenter: 'dc1',
+    source: log,
+    datacenters: () => ['dc1'],
+    followers: () => [],
+    pinnedSeq: () => undefined,
+    majoritySeq: () => log.head.seq,
+    unusedTimeMs: () => undefined,
+    trim: async (upToSeq) => {
+      log.trimmedSeq = upToSeq;
+    },
+    reviewMs: 1_000,
+    ...more,
+  });
+}
 
 /** A thousand entries of 100 bytes each, one a minute, the last one now. */
 const QUESTION: RetentionQuestion = {
@@ -135,22 +155,15 @@ t.test(
     let views: readonly FollowerView[] = [];
     const trimmed: number[] = [];
     let majoritySeq = 3_000;
-    const slots = new Slots({
-      clock: world.clock,
-      logger: world.logger('slots'),
-      datacenter: 'dc1',
-      source: log,
+    const slots = slotsOf(world, log, {
       datacenters: () => ['dc1', 'dc2', 'dc3'],
       followers: () => views,
-      pinnedSeq: () => undefined,
       majoritySeq: () => majoritySeq,
-      unusedTimeMs: () => undefined,
       trim: async (upToSeq) => {
         trimmed.push(upToSeq);
         log.trimmedSeq = upToSeq;
       },
       limits: { maxBytes: 100_000, keepEntries: 10 },
-      reviewMs: 1_000,
     });
     for (let number = 0; number < 1_000; number += 1) log.write(Buffer.alloc(50));
     await world.run(3_000);
@@ -189,23 +202,13 @@ t.test('slots: a trim that fails is tried again', async (test) => {
   const log = new MemoryLog(() => world.clock.wallMs());
   for (let number = 0; number < 1_000; number += 1) log.write('x');
   let tries = 0;
-  const slots = new Slots({
-    clock: world.clock,
-    logger: world.logger('slots'),
-    datacenter: 'dc1',
-    source: log,
-    datacenters: () => ['dc1'],
-    followers: () => [],
-    pinnedSeq: () => undefined,
-    majoritySeq: () => log.head.seq,
-    unusedTimeMs: () => undefined,
+  const slots = slotsOf(world, log, {
     trim: async () => {
       tries += 1;
       await new Promise<void>((resolve) => world.clock.after(100, resolve));
       throw new Error('not now');
     },
     limits: { keepEntries: 0 },
-    reviewMs: 1_000,
   });
   slots.start();
   await world.run(3_250);
@@ -223,22 +226,13 @@ t.test(
     log.write('x');
     let unusedTimeMs: number | undefined = world.clock.wallMs();
     const trimmed: number[] = [];
-    const slots = new Slots({
-      clock: world.clock,
-      logger: world.logger('slots'),
-      datacenter: 'dc1',
-      source: log,
-      datacenters: () => ['dc1'],
-      followers: () => [],
-      pinnedSeq: () => undefined,
-      majoritySeq: () => log.head.seq,
+    const slots = slotsOf(world, log, {
       unusedTimeMs: () => unusedTimeMs,
       trim: async (upToSeq) => {
         trimmed.push(upToSeq);
         unusedTimeMs = undefined;
       },
       limits: { maxAgeMs: 5_000 },
-      reviewMs: 1_000,
     });
     slots.start();
     await world.run(4_500);
@@ -259,22 +253,14 @@ function aReign(count: number, maxBytes: number) {
   write(count);
   const known = { datacenters: ['dc1', 'dc2'], views: [] as readonly FollowerView[] };
   const trimmed: number[] = [];
-  const slots = new Slots({
-    clock: world.clock,
-    logger: world.logger('slots'),
-    datacenter: 'dc1',
-    source: log,
+  const slots = slotsOf(world, log, {
     datacenters: () => known.datacenters,
     followers: () => known.views,
-    pinnedSeq: () => undefined,
-    majoritySeq: () => log.head.seq,
-    unusedTimeMs: () => undefined,
     trim: async (upToSeq) => {
       trimmed.push(upToSeq);
       log.trimmedSeq = upToSeq;
     },
     limits: { maxBytes, keepEntries: 0 },
-    reviewMs: 1_000,
   });
   return { log, write, known, trimmed, slots };
 }

@@ -17,6 +17,7 @@ import {
   encodeWish,
   SNAPSHOT_METHOD,
 } from '../../../cluster/federation/snapshot/snapshot-frames.ts';
+import type { SnapshotSink } from '../../../cluster/federation/snapshot/snapshot-sink.ts';
 import { RpcError, RpcRefusal } from '../../../cluster/transport/calls/rpc-error.ts';
 import type { RpcCaller } from '../../../cluster/transport/transport.ts';
 import { settled } from '../../support/simulated-world.ts';
@@ -46,6 +47,30 @@ async function bigPrimary(): Promise<{
   for (let number = 1; number <= 200; number += 1) log.write(`entry ${number}`);
   log.trimmedSeq = 199;
   return { world, log, primary };
+}
+
+const NO_SINK: SnapshotSink = {
+  staged: () => undefined,
+  begin: async () => undefined,
+  add: async () => undefined,
+  commit: async () => undefined,
+};
+
+/** By a leader that goes on leading, of the right federation; nothing is kept unless `more` says how. */
+function borrowing(
+  world: FeedWorld,
+  more: Pick<BorrowOptions, 'call'> & Partial<BorrowOptions>,
+): ReturnType<typeof borrowSnapshot> {
+  return borrowSnapshot({
+    clock: world.clock,
+    logger: world.logger('x'),
+    federationId: FEDERATION,
+    epochMin: 0,
+    isOver: () => false,
+    onStaged: () => undefined,
+    sink: NO_SINK,
+    ...more,
+  });
 }
 
 t.test('snapshot: a new leader goes on where the one before was killed', async (test) => {
@@ -328,21 +353,16 @@ for (const { title, given, chunk = (bytes: Uint8Array) => bytes, says } of WRONG
   t.test(`borrow: nothing is taken of ${title}`, async (test) => {
     const { world, primary } = await bigPrimary();
     const state = new SecondaryState();
-    const borrowed = borrowSnapshot({
-      clock: world.clock,
-      logger: world.logger('x'),
+    const borrowed = borrowing(world, {
       federationId: '',
-      epochMin: 0,
       call: async (method, payload) => {
         const isOpening = method === SNAPSHOT_METHOD.open;
         // Whoever does not look who asks.
         const answer = await ask(primary, method, isOpening ? encodeOpen('') : payload);
         return isOpening ? answer : chunk(answer);
       },
-      isOver: () => false,
-      onStaged: () => undefined,
       sink: {
-        staged: () => undefined,
+        ...NO_SINK,
         begin: async (offer) => state.stage(offer),
         add: async ({ snapshotId, number, bytes }) => state.add(snapshotId, number, bytes),
         commit: async ({ snapshotId, pieceCount }) => state.commit(snapshotId, pieceCount),
@@ -358,22 +378,15 @@ for (const { title, given, chunk = (bytes: Uint8Array) => bytes, says } of WRONG
 t.test('borrow: what is unreachable is not taken for gone', async (test) => {
   const { world, primary } = await bigPrimary();
   const began: string[] = [];
-  const borrowed = borrowSnapshot({
-    clock: world.clock,
-    logger: world.logger('x'),
-    federationId: FEDERATION,
-    epochMin: 0,
+  const borrowed = borrowing(world, {
     call: async (method, payload) => {
       if (method === SNAPSHOT_METHOD.open) return ask(primary, method, payload);
       throw new RpcError('timeout', 'no answer');
     },
-    isOver: () => false,
-    onStaged: () => undefined,
     sink: {
+      ...NO_SINK,
       staged: () => ({ snapshotId: 'x', nextNumber: 3 }),
       begin: async ({ snapshotId }) => void began.push(snapshotId),
-      add: async () => undefined,
-      commit: async () => undefined,
     },
   });
   test.match(await refusalOf(borrowed), /no answer/);
@@ -384,21 +397,14 @@ t.test('borrow: what went wrong is told when it is known how much is staged', as
   const { world, primary } = await bigPrimary();
   const staged: number[] = [];
   let stagedWhenTold = -1;
-  const borrowed = borrowSnapshot({
-    clock: world.clock,
-    logger: world.logger('x'),
-    federationId: FEDERATION,
-    epochMin: 0,
+  const borrowed = borrowing(world, {
     call: async (method, payload) => {
       const isLost = method === SNAPSHOT_METHOD.chunk && decodeWish(payload).number === 3;
       if (isLost) throw new RpcError('timeout', 'no answer');
       return ask(primary, method, payload);
     },
-    isOver: () => false,
-    onStaged: () => undefined,
     sink: {
-      staged: () => undefined,
-      begin: async () => undefined,
+      ...NO_SINK,
       add: ({ number }) =>
         new Promise((resolve) => {
           world.clock.after(10, () => {
@@ -406,7 +412,6 @@ t.test('borrow: what went wrong is told when it is known how much is staged', as
             resolve();
           });
         }),
-      commit: async () => undefined,
     },
   });
   borrowed.catch(() => {
@@ -424,11 +429,7 @@ t.test('borrow: so many are asked for ahead and staged at once, until it is over
   let staged = 0;
   let commits = 0;
   const most = { ahead: 0, staging: 0 };
-  const borrowed = borrowSnapshot({
-    clock: world.clock,
-    logger: world.logger('x'),
-    federationId: FEDERATION,
-    epochMin: 0,
+  const borrowed = borrowing(world, {
     call: async (method, payload) => {
       if (method === SNAPSHOT_METHOD.chunk) asking = decodeWish(payload).number + 1;
       most.ahead = Math.max(most.ahead, asking - staged);
@@ -440,8 +441,7 @@ t.test('borrow: so many are asked for ahead and staged at once, until it is over
       isOver = staged >= 100;
     },
     sink: {
-      staged: () => undefined,
-      begin: async () => undefined,
+      ...NO_SINK,
       add: async () => {
         staging += 1;
         most.staging = Math.max(most.staging, staging);
