@@ -173,6 +173,7 @@ function subscriberOf(
       follower.onEntries(batch.entries);
       return batch.to;
     },
+    settled: () => Promise.resolve(),
     sink: {
       staged: () => undefined,
       begin: async (offer) => {

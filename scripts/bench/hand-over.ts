@@ -69,6 +69,7 @@ function promotionOf(datacenter: string, transports: ReadonlyMap<string, Transpo
     ahead: () => [],
     haveTold: async () => undefined,
     datacenters: () => [...transports.keys()],
+    onWriterAsks: () => undefined,
     isDiverged: () => false,
     ackedSeqOf: () => CURSOR.seq,
     call,
@@ -97,6 +98,10 @@ class MemoryPort implements PromotionPort {
 
   isLeading(): boolean {
     return true;
+  }
+
+  mayReach(cursor: GlobalCursor): GlobalCursor {
+    return cursor;
   }
 
   mayPromise(): boolean {

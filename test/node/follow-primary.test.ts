@@ -3,10 +3,12 @@
 import t from 'tap';
 import { SerialWork } from '../../cluster/base/serial-work.ts';
 import type { GlobalEntry } from '../../cluster/federation/global-log.ts';
+import { ComingEntries } from '../../src/node/federation/coming-entries.ts';
 import { applyBatch } from '../../src/node/federation/follow-primary.ts';
 import { GlobalSnapshotSink } from '../../src/node/federation/global-snapshots.ts';
 import type { Change, ChangeOf } from '../../src/state/commands/commands.ts';
 import { entryHash, entryLinks } from '../../src/state/global-log/global-entry.ts';
+import { IN_ONE_PIECE_BYTES } from '../../src/state/in-one-piece.ts';
 import { isVoid } from '../../src/state/reads/standing.ts';
 import {
   aNamespace,
@@ -53,6 +55,7 @@ t.test(
       },
       wallMs: () => 0,
       machine: secondary.machine,
+      coming: new ComingEntries(),
     };
     const follow = async () => {
       const batch = await batchFor(secondary, primary);
@@ -91,6 +94,7 @@ t.test('follow: who goes on with a reign lets go of what came of a later one', a
     propose: ({ change }: { readonly change: Change }) => secondary!.one(change),
     wallMs: () => 0,
     machine: secondary!.machine,
+    coming: new ComingEntries(),
   };
   const follow = async () => {
     const batch = await batchFor(secondary!, primary!);
@@ -145,3 +149,45 @@ t.test('follow: who goes on with a reign lets go of what came of a later one', a
 });
 
 const NOW = FIXTURE_TIME_MS;
+
+t.test('follow: entries are coming until all of them are decided', async (t) => {
+  const primary = await harnessOf('dc1');
+  await primary.one(BUILTINS);
+  for (const each of [1, 2]) {
+    await primary.one({ type: 'policy.set', presence: 'create', policy: aPolicy(each) });
+    await primary.one({ type: 'policy.delete', id: policyIdNumbered(each) });
+  }
+  const secondary = await harnessOf('dc2');
+  const { from, entries, to } = await batchFor(secondary, primary);
+  const coming = new ComingEntries();
+  const refusals: ((why: Error) => void)[] = [];
+  const deps = {
+    propose: () => new Promise<never>((_, reject) => void refusals.push(reject)),
+    wallMs: () => 0,
+    // Each entry is put into the log alone.
+    machine: { importUnderWay: () => undefined, rowBytes: () => IN_ONE_PIECE_BYTES },
+    coming,
+  };
+  t.same(coming.furthest(from), from);
+  await coming.over();
+  const rejected = t.rejects(
+    applyBatch(deps, to.epoch, { from, entries, to }),
+    /nothing was written/,
+  );
+  t.same(coming.furthest(from), to, 'from when it is given');
+  t.same(coming.furthest({ ...to, seq: to.seq + 1 }).seq, to.seq + 1, 'the state may be further');
+  let isOver = false;
+  const over = coming.over().then(() => {
+    isOver = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  t.ok(refusals.length > 1, 'one refusal says nothing of the others');
+  for (const refuse of refusals) {
+    t.same([coming.furthest(from), isOver], [to, false]);
+    refuse(new Error('nothing was written'));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await rejected;
+  await over;
+  t.same(coming.furthest(from), from);
+});

@@ -424,6 +424,22 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'the disks of the primary are put back while what it lost stands before a frozen disk',
+    marks: [
+      'the disks of the primary were put back to a copy',
+      'says: tells of what has come and is not applied yet',
+      'a datacenter whose disks were put back has again what others had',
+    ],
+    siteSizes: SMALL,
+    federation: { defaultAck: 'primary' },
+    safetyMs: 34_000,
+    faults: [
+      at(9000, 100, { kind: 'copy-site', site: 1 }),
+      ...[2, 3].map((target) => at(9000, 9000, { kind: 'freeze-disk', target })),
+      at(11_500, 300, { kind: 'put-back-site', site: 1 }),
+    ],
+  },
+  {
     name: 'entries are damaged on the disk of the primary, and nobody has them yet',
     marks: [
       'says: an entry of the global log is damaged on this disk: who needs it gets a snapshot',

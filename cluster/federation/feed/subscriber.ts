@@ -74,6 +74,8 @@ export interface SubscriberOptions {
    */
   readonly apply: (batch: GlobalBatch) => Promise<GlobalCursor | 'snapshot-needed'>;
   readonly sink: SnapshotSink;
+  /** Resolves when all that `apply` was given is decided: until then `cursor` says too little. */
+  readonly settled: () => Promise<void>;
   /** Called when `kind` or the last error has changed. */
   readonly onState: (state: SubscriberState) => void;
   readonly limits?: Partial<SubscriberLimits>;
@@ -89,6 +91,8 @@ const STUCK_RETRY_MS = 1_000;
 /** A primary that was fenced has a successor soon. */
 const FENCED_RETRY_MS = 500;
 
+const INTERRUPTED = 'the primary asks how far this datacenter is, and is followed anew';
+
 /** One reign of the own leader. */
 interface Reign {
   readonly term: number;
@@ -97,6 +101,8 @@ interface Reign {
   reader: FeedReader | undefined;
   /** Whatever the cursor says. */
   wantsSnapshot: boolean;
+  /** What came in this try is taken no further. */
+  isInterrupted: boolean;
   /** Something was applied in this try, or staged. */
   hasProgress: boolean;
   isOver: boolean;
@@ -125,6 +131,7 @@ export class Subscriber {
       lag: new Lag(clock),
       reader: undefined,
       wantsSnapshot: false,
+      isInterrupted: false,
       hasProgress: false,
       isOver: false,
       wake: () => undefined,
@@ -145,6 +152,17 @@ export class Subscriber {
     this.#record.endReign();
   }
 
+  /**
+   * What has come is taken no further: how far the own log is, and what is under way, is told anew. For a primary
+   * that may have been put back, so that nothing lands behind that which it had sent before.
+   */
+  beginAnew(): void {
+    const reign = this.#reign;
+    if (reign === undefined) return;
+    reign.isInterrupted = true;
+    reign.reader?.stop(new FeedOver(INTERRUPTED));
+  }
+
   state(): SubscriberState {
     return this.#record.state();
   }
@@ -154,6 +172,7 @@ export class Subscriber {
     while (!reign.isOver) {
       const beganAtMs = this.#options.clock.monotonicMs();
       reign.hasProgress = false;
+      reign.isInterrupted = false;
       let waitMs = retryMs;
       try {
         waitMs = await this.#tryOnce(reign);
@@ -174,6 +193,8 @@ export class Subscriber {
 
   /** How long to wait before the next try. Rejects with whatever went wrong. */
   async #tryOnce(reign: Reign): Promise<number> {
+    await this.#options.settled();
+    if (reign.isOver) return 0;
     const address = reign.addresses.next();
     if (address === undefined) {
       throw new FeedOver(
@@ -310,18 +331,19 @@ export class Subscriber {
 
   async #takeSnapshot(reign: Reign, address: NetAddress): Promise<void> {
     const { clock, federationId, logger, maxEpoch, sink } = this.#options;
-    await borrowSnapshot({
+    const isInPlace = await borrowSnapshot({
       clock,
       logger,
       sink,
       federationId: federationId(),
       epochMin: maxEpoch(),
       call: (method, payload, deadlineMs) => this.#call(address, method, payload, deadlineMs),
-      isOver: () => reign.isOver,
+      isOver: () => reign.isOver || reign.isInterrupted,
       onStaged: () => {
         reign.hasProgress = true;
       },
     });
+    if (!isInPlace) throw new FeedOver(INTERRUPTED);
     this.#record.appliedSnapshot();
   }
 

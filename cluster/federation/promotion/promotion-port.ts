@@ -83,6 +83,11 @@ export interface PromotionPort {
   leftBehindBy(datacenter: string): Promise<string | undefined>;
   /** This server leads its datacenter, and has applied what came before its reign. */
   isLeading(): boolean;
+  /**
+   * As far as the own log, which is at `cursor`, may come by what this server has taken and has not heard the end of,
+   * be it entries or a part of a snapshot; `cursor` where that leads no further.
+   */
+  mayReach(cursor: GlobalCursor): GlobalCursor;
   /** By the state as it is; nothing is promised. */
   mayPromise(ask: PromiseAsk): boolean;
   promise(ask: PromiseAsk): Promise<PromiseAnswer>;

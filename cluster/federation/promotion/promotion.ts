@@ -11,7 +11,7 @@ import type { Random } from '../../platform/random.ts';
 import { RpcError, RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { PrimaryClaim } from '../directory/directory.ts';
-import { type GlobalCursor, isSameCursor, positionText } from '../global-log.ts';
+import { type GlobalCursor, isFurther, isSameCursor, positionText } from '../global-log.ts';
 import { areTwoFederations } from '../refuse-outsiders.ts';
 import { type AskLeaderOptions, askLeader } from './ask-leader.ts';
 import { Candidacy, type Promoted, type Wish } from './candidacy.ts';
@@ -28,6 +28,7 @@ import {
   encodeTaken,
   PROMOTION_METHOD,
   PROMOTION_REFUSAL,
+  type PromiseAnswer,
   type PromiseAsk,
 } from './promotion-frames.ts';
 import {
@@ -67,6 +68,11 @@ export interface PromotionOptions
   readonly isNamed: (datacenter: string) => boolean;
   /** All that are known to have a part in the federation, whether the own log lists them or not. */
   readonly datacenters: () => readonly string[];
+  /**
+   * Whoever wrote the reign that the own log knows of asks how far this datacenter is, and may have been put back:
+   * from when it is called on, nothing of what has come of it before is begun to be taken.
+   */
+  readonly onWriterAsks: () => void;
   /** The feed cannot go on: the primary has not what is here. */
   readonly isDiverged: () => boolean;
   /** As `call`, to whom others follow in a reign that the own log knows nothing of. */
@@ -343,9 +349,7 @@ export class Promotion {
     }
     const isRefused = passesOver !== undefined || heardEpoch() >= ask.epoch;
     const { isGranted, cursor, maxEpoch } =
-      ask.isTrial || isRefused
-        ? { ...state, isGranted: ask.isTrial && port.mayPromise(ask) }
-        : await port.promise(ask);
+      ask.isTrial || isRefused ? this.#told(ask, state) : await port.promise(ask);
     if (isGranted && !ask.isTrial) this.#endYielding?.();
     // The candidate may have heard nothing of whoever has begun it, and this one not before it promised.
     const begunEpoch = heardEpoch();
@@ -360,6 +364,28 @@ export class Promotion {
       this.#options.logger.warn(fields, 'a datacenter asked for a promise');
     }
     return encodePromise(answer);
+  }
+
+  /**
+   * What binds nobody: how far this datacenter is. Whoever wrote its reign has all that is on its way from there into
+   * the own log, or has lost it: then it must not write in the place of what may yet land. For others it counts as
+   * little as what is on no quorum of disks.
+   */
+  #told(ask: PromiseAsk, { cursor, maxEpoch, primary }: PromotionState): PromiseAnswer {
+    const { onWriterAsks, port } = this.#options;
+    const isWriter = ask.candidate === primary;
+    if (isWriter) onWriterAsks();
+    const place = isWriter ? port.mayReach(cursor) : cursor;
+    if (isFurther(place, cursor)) {
+      const fields = {
+        to: ask.candidate,
+        position: positionText(place),
+        applied: positionText(cursor),
+      };
+      this.#options.logger.warn(fields, 'tells of what has come and is not applied yet');
+    }
+    const isGranted = ask.isTrial && port.mayPromise(ask) && !isFurther(place, ask.cursor);
+    return { isGranted, cursor: place, maxEpoch };
   }
 
   /** Who has of the own reigns what is lost here, and the candidate has not; or may have. */

@@ -42,17 +42,21 @@ const OPEN_MS = 30_000;
 /** On a slow line, all that were asked for before come first. */
 const CHUNK_MS = 120_000;
 
-/** Resolves when the snapshot is the global state here. Rejects with whatever went wrong; nothing is lost. */
-export async function borrowSnapshot(options: BorrowOptions): Promise<void> {
+/**
+ * Resolves when the snapshot is the global state here, or, with false, when it is over before. Rejects with whatever
+ * went wrong; nothing is lost.
+ */
+export async function borrowSnapshot(options: BorrowOptions): Promise<boolean> {
   const { clock, logger, sink } = options;
   const beganAtMs = clock.monotonicMs();
   const begun = (await resumed(options)) ?? (await begunAnew(options));
   const { snapshotId } = begun;
   const pieceCount = await stageAll(options, begun);
-  if (options.isOver()) return;
+  if (options.isOver()) return false;
   await sink.commit({ snapshotId, pieceCount });
   const tookMs = Math.round(clock.monotonicMs() - beganAtMs);
   logger.info({ snapshotId, pieces: pieceCount, tookMs }, 'a snapshot is in place');
+  return true;
 }
 
 /** Resolves with how many pieces there are. Rejects when one does not come, or cannot be staged. */

@@ -30,6 +30,7 @@ import type { ClockWatch } from '../reign/clock-watch.ts';
 import { leftBehindBy, unreadableBy } from '../reign/feature-level.ts';
 import type { FederationPlan } from '../settings/federation-settings.ts';
 import { adoptFederation, GlobalLogBeginning } from './begin-global-log.ts';
+import { ComingEntries } from './coming-entries.ts';
 import { DatacenterCalls } from './datacenter-calls.ts';
 import { DatacenterLine } from './datacenter-line.ts';
 import { Enlisting } from './enlisting.ts';
@@ -82,7 +83,7 @@ export class FederationParts {
   readonly reigns: OtherReigns;
   readonly gate: GlobalGate;
   /** Proposes what the federation brings, as far as the gate lets it through. */
-  readonly following: FollowingDeps;
+  readonly following: FollowingDeps & { readonly coming: ComingEntries };
   readonly beginning: GlobalLogBeginning;
   readonly enlisting: Enlisting;
   readonly gossip: Gossip;
@@ -109,6 +110,7 @@ export class FederationParts {
     this.following = {
       propose: (command) => this.gate.pass(command.change, () => options.propose(command)),
       wallMs: () => clock.wallMs(),
+      coming: new ComingEntries(),
     };
     this.beginning = this.#newBeginning();
     this.enlisting = this.#newEnlisting();
@@ -419,6 +421,7 @@ export class FederationParts {
         return applyBatch({ ...this.following, machine }, batch.epoch, batch);
       },
       sink: new GlobalSnapshotSink(machine, this.following),
+      settled: () => this.following.coming.over(),
       onState: () => undefined,
     });
   }
@@ -461,6 +464,7 @@ export class FederationParts {
       haveTold: () => this.hearing.over(),
       isNamed: (each) => this.view.clusterIdOf(each) !== undefined,
       datacenters: () => this.view.datacenters(),
+      onWriterAsks: () => this.subscriber.beginAnew(),
       isDiverged: () => this.subscriber.state().kind === 'diverged',
       ackedSeqOf: (datacenter) => {
         const followers = this.feed.followers();

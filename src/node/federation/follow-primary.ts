@@ -10,6 +10,7 @@ import { changedKeys } from '../../state/global-log/global-entry.ts';
 import type { VerdictAnswer } from '../../state/global-log/verdict.ts';
 import { IN_ONE_PIECE_BYTES } from '../../state/in-one-piece.ts';
 import type { StateMachine } from '../../state/machine.ts';
+import type { ComingEntries } from './coming-entries.ts';
 
 export interface FollowingDeps {
   /** Rejects as `ServiceDeps.propose` says. */
@@ -18,6 +19,7 @@ export interface FollowingDeps {
 }
 
 export interface TakingDeps extends FollowingDeps {
+  readonly coming: Pick<ComingEntries, 'until'>;
   readonly machine: Pick<StateMachine, 'importUnderWay' | 'rowBytes'>;
 }
 
@@ -27,26 +29,35 @@ type Piece = Pick<GlobalBatch, 'from' | 'entries' | 'to'>;
  * `epoch` is that of the primary that sent it, or the one that a candidate takes it for. Resolves with the place
  * that the own state has come to, or with the wish for a snapshot where entries lead no further. Rejects when that
  * is not known, and with what stands in the way when it is not a matter of place: with Difference where the objects
- * here are wrong.
+ * here are wrong. It is coming until all of it is decided.
  */
-export async function applyBatch(
+export function applyBatch(
+  deps: TakingDeps,
+  epoch: number,
+  batch: Piece,
+): Promise<GlobalCursor | 'snapshot-needed'> {
+  return deps.coming.until(batch.to, () => takenBatch(deps, epoch, batch));
+}
+
+async function takenBatch(
   deps: TakingDeps,
   epoch: number,
   batch: Piece,
 ): Promise<GlobalCursor | 'snapshot-needed'> {
   await abandonLaterImport(deps, epoch);
   // At once and in order: each names the one before it, so that none waits for it.
-  const answers = await Promise.all(
-    [...piecesOf(batch, deps)].map(({ from, entries, to }) =>
-      verdictOf(deps, {
-        type: 'global-log.apply',
-        epoch,
-        from,
-        entries: entries.map(({ bytes }) => bytes),
-        to,
-      }),
-    ),
+  const pieces = [...piecesOf(batch, deps)].map(({ from, entries, to }) =>
+    verdictOf(deps, {
+      type: 'global-log.apply',
+      epoch,
+      from,
+      entries: entries.map(({ bytes }) => bytes),
+      to,
+    }),
   );
+  // What became of one says nothing of the others.
+  await Promise.allSettled(pieces);
+  const answers = await Promise.all(pieces);
   // What comes behind one that was not taken does not fit.
   const answer = answers.find(({ verdict: each }) => each !== 'applied') ?? answers.at(-1);
   const { verdict, cursor } = must(answer, 'a batch of one entry or more');

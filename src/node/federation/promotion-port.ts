@@ -2,6 +2,7 @@
 // log of its own group, where all that binds is decided.
 
 import { must } from '../../../cluster/base/assert.ts';
+import { isFurther } from '../../../cluster/federation/global-log.ts';
 import type {
   PromotionPort,
   PromotionState,
@@ -18,6 +19,7 @@ import {
   type Replication,
 } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
+import type { ComingEntries } from './coming-entries.ts';
 import { applyBatch, type FollowingDeps, verdictOf } from './follow-primary.ts';
 import type { GlobalGate } from './global-gate.ts';
 import { GlobalSnapshotSink, takeBack } from './global-snapshots.ts';
@@ -28,13 +30,14 @@ export interface PromotionPortDeps extends FollowingDeps, Pick<PromotionPort, 'l
     'replication' | 'forkSnapshot' | 'importUnderWay' | 'localRows' | 'rowBytes'
   >;
   readonly random: Random;
+  readonly coming: Pick<ComingEntries, 'until' | 'furthest'>;
   readonly gate: Pick<GlobalGate, 'seal' | 'idle'>;
   /** This server leads its datacenter, and has applied what came before its reign. */
   readonly isReigning: () => boolean;
 }
 
 export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
-  const { machine, gate, isReigning } = deps;
+  const { coming, machine, gate, isReigning } = deps;
   const fence: PromotionPort['fence'] = async (epochs) => {
     const { verdict } = await verdictOf(deps, { type: 'epoch.fence', epochs });
     if (verdict === 'applied') return;
@@ -47,6 +50,11 @@ export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
     },
     leftBehindBy: deps.leftBehindBy,
     isLeading: isReigning,
+    mayReach: (cursor) => {
+      const entries = coming.furthest(cursor);
+      const staged = machine.importUnderWay()?.cursor ?? cursor;
+      return isFurther(staged, entries) ? staged : entries;
+    },
     mayPromise: ({ epoch, candidate, cursor: at }) => {
       const replication = machine.replication();
       return replication !== undefined && mayPromise(replication, { epoch, candidate, at });

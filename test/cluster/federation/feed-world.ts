@@ -15,6 +15,7 @@ import type { Random } from '../../../cluster/platform/random.ts';
 import { RpcRefusal } from '../../../cluster/transport/calls/rpc-error.ts';
 import { openTransport } from '../../../cluster/transport/open-transport.ts';
 import type { RpcCall, RpcServer, Transport } from '../../../cluster/transport/transport.ts';
+import { ComingEntries } from '../../../src/node/federation/coming-entries.ts';
 import { FakeNet } from '../../support/fake-net.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
 import { settled, streamOf, World } from '../../support/simulated-world.ts';
@@ -263,6 +264,7 @@ export class SecondaryNode extends WorldNode {
   #heldBytes = 0;
   /** When the last command of the own group is done: each is done after those before it. */
   #doneMs = 0;
+  #coming = new ComingEntries();
 
   constructor(world: FeedWorld, datacenter: string, name: string, state: SecondaryState) {
     super(world, datacenter, name);
@@ -279,6 +281,7 @@ export class SecondaryNode extends WorldNode {
     const { clock, random } = this.world;
     const { state } = this;
     this.#doneMs = 0;
+    this.#coming = new ComingEntries();
     this.subscriber = new Subscriber({
       clock,
       random,
@@ -295,11 +298,14 @@ export class SecondaryNode extends WorldNode {
       level: () => this.level,
       isWitness: () => false,
       apply: (batch) =>
-        this.#through(() => {
-          this.beforeApply(batch);
-          for (const { bytes } of batch.entries) this.#heldBytes -= bytes.length;
-          return this.answersApply?.() ?? state.apply(batch);
-        }),
+        this.#coming.until(batch.to, () =>
+          this.#through(() => {
+            this.beforeApply(batch);
+            for (const { bytes } of batch.entries) this.#heldBytes -= bytes.length;
+            return this.answersApply?.() ?? state.apply(batch);
+          }),
+        ),
+      settled: () => this.#coming.over(),
       sink: {
         staged: () =>
           state.staged === undefined

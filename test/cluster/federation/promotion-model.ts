@@ -77,6 +77,10 @@ export class Datacenter implements PromotionPort {
   passesOver: string | undefined;
   ahead: readonly Ahead[] = [];
   haveTold: () => Promise<void> = () => Promise.resolve();
+  /** As far as it may come by what is under way; undefined: nothing is. */
+  comesTo: GlobalCursor | undefined;
+  writerAskedCount = 0;
+  onWriterAsks: () => void = () => undefined;
   sealCount = 0;
   readonly ackedSeqs = new Map<string, number>();
   readonly #world: PromotionWorld;
@@ -133,6 +137,10 @@ export class Datacenter implements PromotionPort {
       haveTold: () => this.haveTold(),
       isNamed: () => this.namesClusters,
       datacenters: () => world.all.map((each) => each.name),
+      onWriterAsks: () => {
+        this.writerAskedCount += 1;
+        this.onWriterAsks();
+      },
       isDiverged: () => this.#isBeside(world.latest),
       ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),
       call,
@@ -200,6 +208,10 @@ export class Datacenter implements PromotionPort {
   promiseFirst: () => void = () => undefined;
   /** Whether it comes to it that an epoch begins. */
   startFirst: () => boolean = () => true;
+
+  mayReach(cursor: GlobalCursor): GlobalCursor {
+    return this.comesTo ?? cursor;
+  }
 
   mayPromise({ epoch, candidate, cursor }: PromiseAsk): boolean {
     this.mayPromiseFirst();

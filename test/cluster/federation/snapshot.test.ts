@@ -2,6 +2,7 @@
 // they are gone, never taken when they are wrong.
 
 import t from 'tap';
+import { FEED_METHOD } from '../../../cluster/federation/feed/feed-frames.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import {
   type BorrowOptions,
@@ -93,6 +94,34 @@ t.test('snapshot: a new leader goes on where the one before was killed', async (
   );
   test.equal(second.state.snapshotCount, 1);
   test.same(chainViolations(log, second.state), []);
+});
+
+t.test('snapshot: who is to begin anew puts nothing in place before it has asked', async (test) => {
+  const { world, log, primary } = await bigPrimary();
+  const secondary = await aSecondary(world, 'dc2', 's1', [primary]);
+  const { handlers } = primary;
+  const hellos: string[] = [];
+  primary.handlers = {
+    ...handlers,
+    [FEED_METHOD.hello]: (request) => {
+      hellos.push(`${secondary.state.snapshotCount} in place`);
+      return handlers[FEED_METHOD.hello]!(request);
+    },
+  };
+  secondary.subscriber.start(1);
+  await world.until('some is staged', () => (secondary.state.staged?.pieces.length ?? 0) >= 10);
+  secondary.subscriber.beginAnew();
+  await world.until('it has all', () => secondary.state.cursor?.seq === 200);
+  await world.until('it follows', () => secondary.subscriber.state().kind === 'tail');
+  test.same(hellos, ['0 in place', '0 in place', '1 in place']);
+  test.equal(primary.lender.loans().length, 1, 'it goes on with what is staged');
+  const says = 'the primary asks how far this datacenter is, and is followed anew';
+  test.ok(
+    world.log.some((line) => line.includes(says)),
+    'and says why',
+  );
+  test.equal(secondary.state.snapshotCount, 1);
+  test.same(chainViolations(log, secondary.state), []);
 });
 
 t.test('snapshot: begins anew when the primary has another leader', async (test) => {

@@ -14,6 +14,7 @@ import { MemberCalls } from '../../../cluster/member/member-calls.ts';
 import { ReadBarriers } from '../../../cluster/replica/requests/read-barriers.ts';
 import { Guests } from '../../../cluster/transport/links/guests.ts';
 import type { Policy } from '../../../src/acl/policy.ts';
+import { ComingEntries } from '../../../src/node/federation/coming-entries.ts';
 import { FederationView } from '../../../src/node/federation/federation-view.ts';
 import { LeaderDuties } from '../../../src/node/reign/leader-duties.ts';
 import { MovingPrimary } from '../../../src/service/operators/moving-primary.ts';
@@ -99,6 +100,15 @@ export const FEDERATION_MUTANTS: readonly Mutant[] = [
         asksAre((ask) => ({ ...ask, cursor: { ...ask.cursor, ...FAR } })),
         replaced(RestOfLog.prototype, 'take', () => () => Promise.resolve()),
       ),
+  },
+  {
+    name: 'what-comes-untold',
+    breaks: 'a primary that was put back is not told of entries that are on their way to a disk',
+    foundBy: ['G2 prefix chain'],
+    subject: 'datacenters',
+    badDay: 'the disks of the primary are put back while what it lost stands before a frozen disk',
+    seed: 1,
+    install: () => replaced(ComingEntries.prototype, 'furthest', () => (cursor) => cursor),
   },
   {
     name: 'promise-not-kept',

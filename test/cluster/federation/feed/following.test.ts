@@ -1,7 +1,11 @@
 // The feed from the primary to a secondary: every entry once, in order, over lines of all kinds.
 
 import t from 'tap';
-import type { FeedHello } from '../../../../cluster/federation/feed/feed-frames.ts';
+import {
+  decodeHello,
+  FEED_METHOD,
+  type FeedHello,
+} from '../../../../cluster/federation/feed/feed-frames.ts';
 import {
   DEFAULT_FEED_LIMITS,
   DEFAULT_SUBSCRIBER_LIMITS,
@@ -572,3 +576,53 @@ function keepOutsidersFrom(
     ]),
   );
 }
+
+t.test('feed: how far it is nobody says before what was taken is decided', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  secondary.subscriber.start(1);
+  await world.until('it follows', () => secondary.subscriber.state().kind === 'tail');
+  let isStill = true;
+  secondary.applyMs = () => (isStill ? 20_000 : 2);
+  log.write('on its way');
+  await world.run(100);
+  isStill = false;
+  const hellos: (number | undefined)[] = [];
+  const { handlers } = primary;
+  primary.handlers = {
+    ...handlers,
+    [FEED_METHOD.hello]: (request) => {
+      hellos.push(decodeHello(request.payload).cursor?.seq);
+      return handlers[FEED_METHOD.hello]!(request);
+    },
+  };
+  primary.become({ kind: 'elsewhere', addresses: [], says: 'another one leads' });
+  await world.run(10_000);
+  test.same(hellos, [], 'the disk stands still');
+  primary.become(primaryStanding());
+  await world.until('it is decided', () => secondary.state.cursor?.seq === 1);
+  await world.until('it asks', () => hellos.length > 0);
+  test.same(hellos, [1]);
+});
+
+t.test('feed: who is to begin anew takes nothing that has come and is not begun', async (test) => {
+  const { world, log, secondary } = await twoDatacenters();
+  const { batchBytes, batchesMax } = DEFAULT_SUBSCRIBER_LIMITS;
+  const total = 2 * batchesMax;
+  secondary.subscriber.start(1);
+  await world.until('it follows', () => secondary.subscriber.state().kind === 'tail');
+  secondary.applyMs = () => 500;
+  for (let number = 1; number <= total; number += 1) log.write(Buffer.alloc(batchBytes, number));
+  await world.run(400);
+  secondary.subscriber.beginAnew();
+  for (const [from, to] of [
+    ['p1', 's1'],
+    ['s1', 'p1'],
+  ] as const) {
+    world.net.cut(from, to);
+  }
+  await world.run(10_000);
+  test.equal(secondary.state.cursor?.seq, batchesMax, 'what was on its way');
+  world.net.heal();
+  await world.until('it has all', () => secondary.state.cursor?.seq === total);
+  test.same(chainViolations(log, secondary.state), []);
+});
