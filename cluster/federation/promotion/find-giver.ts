@@ -44,8 +44,7 @@ export async function giverOf(
       await rest.requireGiven(giver.datacenter, own.cursor);
       return { giver, says, restored };
     } catch (error) {
-      const unreadable = unreadableText(giver, error);
-      if (unreadable !== undefined) throw refused(unreadable);
+      requireReadable(giver, error);
       says += `; ${giver.datacenter} does not give what it has more: ${messageOf(error)}`;
       if (isBehindRestore(error)) {
         restored.push(giver.datacenter);
@@ -56,11 +55,18 @@ export async function giverOf(
     try {
       return { giver, fork: await wayBack.find(giver), says, restored };
     } catch (error) {
+      requireReadable(giver, error);
       says += `; ${datacenter} cannot go back to where that chain left its own: ${messageOf(error)}`;
       if (isBehindRestore(error)) restored.push(giver.datacenter);
     }
   }
   return { giver: undefined, says, restored };
+}
+
+/** Throws PromotionRefusal. */
+function requireReadable(giver: Standing, error: unknown): void {
+  const unreadable = unreadableText(giver, error);
+  if (unreadable !== undefined) throw refused(unreadable);
 }
 
 /**

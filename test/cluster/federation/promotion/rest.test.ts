@@ -491,3 +491,42 @@ t.test('rest: who has more than the one that gives it is not counted for it', as
     'nothing is given up',
   );
 });
+
+t.test(
+  'way back: what follows there is not passed over by whom cannot read it, either',
+  async (test) => {
+    const world = new PromotionWorld(1, ['dc1', 'dc2', 'dc3', 'dc4', 'dc5']);
+    const [one, two, three, four, five] = world.all as [
+      Datacenter,
+      Datacenter,
+      Datacenter,
+      Datacenter,
+      Datacenter,
+    ];
+    one.write('of all');
+    for (const each of world.all) each.follow(one, 10);
+    // A majority went on without dc1 and dc4, and a witness alone has what it wrote.
+    three.isWitness = true;
+    for (const here of ['dc1', 'dc4']) {
+      for (const there of ['dc2', 'dc3', 'dc5']) {
+        world.cuts.add(`${here} ${there}`).add(`${there} ${here}`);
+      }
+    }
+    await world.time.result(two.promotion.elect());
+    three.follow(two, 10);
+    one.write('of epoch 1');
+    four.follow(one, 10);
+    [one.isUp, two.isUp] = [false, false];
+    world.cuts.clear();
+    const says = 'dc4 uses feature level 3, and what it lacks is of 4';
+    three.unreadable.set('dc4', says);
+    world.voters.splice(0, 2);
+    const refused = `refused: dc3 has more, and ${says}`;
+    test.equal(await refusalOf(world, four.promotion.elect()), refused, 'not with a majority');
+    test.equal(await refusalOf(world, four.promotion.force(3)), refused);
+    test.same([four.cursor.seq, four.maxEpoch, five.maxEpoch], [2, 1, 2]);
+    three.unreadable.delete('dc4');
+    await world.time.result(four.promotion.elect());
+    test.same(four.entries.slice(0, 2), three.entries, 'upgraded, it takes that');
+  },
+);
