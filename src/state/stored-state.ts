@@ -25,7 +25,6 @@ import {
   isRestoreAt,
   type KeptRange,
   keptSizeAfter,
-  oldestEntryMs,
   trimmableTo,
   unusedTimeMs,
 } from './global-log/kept-entries.ts';
@@ -313,11 +312,6 @@ export class StoredState implements StateView {
   globalHashAt(seq: number): Uint8Array | undefined {
     const replication = this.replication();
     return replication === undefined ? undefined : hashAt(this.#store, replication, seq);
-  }
-
-  oldestEntryMs(): number | undefined {
-    const replication = this.replication();
-    return replication === undefined ? undefined : oldestEntryMs(this.#store, replication);
   }
 
   entryTimeMs(seq: number): number | undefined {

@@ -156,8 +156,6 @@ export interface StateView {
   globalEntries(afterSeq: number, limitBytes: number): Promise<readonly Uint8Array[] | undefined>;
   /** The hash after the entry of a seq; undefined where it is not known. */
   globalHashAt(seq: number): Uint8Array | undefined;
-  /** When the oldest kept entry was made, by the primary's clock; undefined when none is kept. */
-  oldestEntryMs(): number | undefined;
   /** When the entry of a seq was made, by the primary's clock; undefined where it is not kept. */
   entryTimeMs(seq: number): number | undefined;
   /** What this datacenter wrote and no later epoch has, oldest first. */

@@ -27,8 +27,10 @@ import {
   encodeKeyspaces,
   type Keyspaces,
   ONE_KEYSPACE,
+  placeOf,
 } from '../../src/state/rows/keyspaces.ts';
 import { decodeMeta, EMPTY_META, encodeMeta, type Meta } from '../../src/state/rows/meta.ts';
+import { pack, unpack } from '../../src/state/rows/packing.ts';
 import {
   AUTH_METHOD_CODEC,
   BINDING_RULE_CODEC,
@@ -367,6 +369,13 @@ t.test(
       test.strictSame(decodeKeyspaces(Buffer.from(golden, 'hex')), each);
     }
     test.strictSame(decodeKeyspaces(undefined), ONE_KEYSPACE);
+    const [, ...newer] = unpack(encodeKeyspaces(ONE_KEYSPACE));
+    test.throws(() => decodeKeyspaces(pack([2, ...newer])), { name: 'AssertionError' });
+    for (const kind of ['meta', 'restore', 'replication', 'keyspaces'] as const) {
+      const key = rowKey(kind);
+      test.equal(placeOf(keyspaces.restored, key), key, 'in no keyspace');
+    }
+    test.equal(hex(placeOf(keyspaces.restored, rowKey('policy'))), '650000000114');
   },
 );
 

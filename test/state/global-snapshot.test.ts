@@ -36,6 +36,7 @@ const PRIMARY: ChangeOf<'global-log.begin'> = {
   isWitness: false,
 };
 const ALL = { kind: 'all' } as const;
+const PIECE_BYTES = 64 * 1024;
 const RETIRED: readonly number[] = [ROW.retiredMethod, ROW.retiredNamespace];
 const MARK = { key: new Uint8Array(32).fill(1), fingerprint: new Uint8Array(32).fill(2) };
 
@@ -398,6 +399,12 @@ t.test('snapshot: it is of one place, whatever the primary does meanwhile', asyn
   await dc1.one({ type: 'policy.delete', id: aPolicy(1).id });
   await begin(dc2, snapshot);
   await snapshot.close();
+  await snapshot.close();
+  await test.rejects(
+    snapshot.pieces()[Symbol.asyncIterator]().next(),
+    /is closed/,
+    'and it lets go of that',
+  );
   await carry(dc2);
   test.equal(await commit(dc2), 'applied');
   test.same(dc2.machine.cursor(), snapshot.cursor);
@@ -472,6 +479,11 @@ t.test('snapshot: pieces come in order, and so do the rows in them', async (test
   const { header } = snapshot;
   await snapshot.close();
   test.ok(pieces.length > 2);
+  for (const [place, piece] of pieces.entries()) {
+    test.ok(piece.length <= PIECE_BYTES);
+    const next = pieces[place + 1];
+    test.ok(next === undefined || piece.length + next.length > PIECE_BYTES, 'and none too many');
+  }
   const send = async (number: number, rows: Uint8Array): Promise<string> =>
     verdictOf(await dc2.one({ type: 'global-snapshot.chunk', id: 'one', number, rows }));
   await dc2.one({ type: 'global-snapshot.begin', id: 'one', header });

@@ -115,11 +115,6 @@ export function keptSizeAfter(
   return sizeBytes;
 }
 
-/** When the oldest kept entry was made; undefined when none is kept. */
-export function oldestEntryMs(rows: Getter, replication: Replication): number | undefined {
-  return entryTimeMs(rows, replication, replication.first);
-}
-
 /** When the entry of this seq was made; undefined where it is not kept. */
 export function entryTimeMs(
   rows: Getter,

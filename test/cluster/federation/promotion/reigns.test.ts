@@ -1,6 +1,7 @@
 // Which reign counts: epochs that were promised and not begun, those of others, and those that are forced.
 
 import t from 'tap';
+import { forcedEpoch } from '../../../../cluster/federation/promotion/forced-epoch.ts';
 import {
   decodeEpochs,
   decodeEpochsAsk,
@@ -531,6 +532,13 @@ t.test('force: shares its epoch with nobody beyond a cut, elected or forced', as
     each.promotion.stop();
   }
   test.equal(later.isPrimary, true, 'of the latest epoch');
+});
+
+t.test('force: its number is 1,000 to 999,999 behind the one that is named', async (test) => {
+  const ends = [0, 1 - Number.EPSILON].map((fraction) =>
+    forcedEpoch(7, { fraction: () => fraction }),
+  );
+  test.same(ends, [1_007, 1_000_006]);
 });
 
 t.test('force: of two with one epoch one goes on where a person says so', async (test) => {

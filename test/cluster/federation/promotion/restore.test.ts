@@ -127,7 +127,7 @@ t.test('restore: a primary that has lost it goes on without the witness', async 
   one.entries = two.entries;
   test.match(
     await refusalOf(world, one.promotion.elect()),
-    `refused: ${HAS}. ${LOST}: stop dc3, then \`conclave operator promote dc1 --force …\`, and restore`,
+    `refused: ${HAS}. ${LOST}: stop dc3, then \`conclave operator promote dc1 --force …\`, and restore the archive once more. `,
   );
   three.isUp = false;
   const already = /^refused: dc1 is the primary already, and not all answer/;
