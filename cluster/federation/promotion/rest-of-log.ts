@@ -70,8 +70,9 @@ export class RestOfLog {
    */
   async requireGiven(datacenter: string, after: GlobalCursor): Promise<void> {
     const [first] = await this.#ask(datacenter, { after, isTrial: false });
+    if (first === undefined) throw nothingFollows(after);
     // Whoever has taken one keeps nothing of before it: behind entries there is none.
-    if (first !== undefined && this.#options.port.isRestore(first)) throw new RestoreFollows(after);
+    if (this.#options.port.isRestore(first)) throw new RestoreFollows(after);
   }
 
   /** Everything up to the place where that datacenter said to be. `onTaken` is told how far the own log is. */
@@ -84,7 +85,7 @@ export class RestOfLog {
     while (isFurther(goal, from)) {
       const entries = await this.#ask(datacenter, { after: from, isTrial: false });
       const last = entries.at(-1);
-      if (last === undefined) throw new Error(`nothing follows ${positionText(from)}`);
+      if (last === undefined) throw nothingFollows(from);
       const to = { epoch: last.epoch, seq: last.seq, hash: last.hash };
       const reached = await this.#options.port.take({ epoch, from, entries, to });
       if (!isSameCursor(reached, to)) throw new Error(`the own log is at ${positionText(reached)}`);
@@ -118,6 +119,11 @@ class RestoreFollows extends Error {
 export function isBehindRestore(error: unknown): boolean {
   const refusal = error instanceof RpcError ? error.refusal : undefined;
   return error instanceof RestoreFollows || refusal?.code === PROMOTION_REFUSAL.restored;
+}
+
+/** What whoever told of it has may be on its way to its disks, or have been dropped since. */
+function nothingFollows(after: GlobalCursor): Error {
+  return new Error(`nothing follows ${positionText(after)} there yet`);
 }
 
 function givesNothing(says: string): RpcRefusal {

@@ -5,7 +5,7 @@ import { askPlaces } from '../../../../cluster/federation/promotion/ask-places.t
 import type { PromiseAnswer } from '../../../../cluster/federation/promotion/promotion-frames.ts';
 import { nextEntry } from '../memory-log.ts';
 import type { Datacenter } from '../promotion-model.ts';
-import { type Three, threeDatacenters } from './elections.ts';
+import { refusalOf, type Three, threeDatacenters } from './elections.ts';
 
 /** What `asked` answers that one, which has ten entries. */
 async function told({ world, one }: Three, by: Datacenter, asked: Datacenter) {
@@ -43,5 +43,25 @@ t.test(
       two.comesTo = nextEntry(two.cursor, Buffer.from('begun before'));
     };
     test.same(await told(all, one, two), { isGranted: true, seq: 9 });
+  },
+);
+
+t.test(
+  'places: what is on its way to a disk is not given yet, and nothing is given up for it',
+  async (test) => {
+    const { world, one, two, three } = threeDatacenters();
+    for (const each of [two, three]) each.follow(one, 10);
+    const coming = nextEntry(two.cursor, Buffer.from('on its way'));
+    two.isWitness = true;
+    two.comesTo = coming;
+    test.match(
+      await refusalOf(world, one.promotion.elect()),
+      /^refused: dc2 can be reached and has more: .*; dc2 does not give what it has more: nothing follows 1\.10 there yet/,
+    );
+    test.same([one.maxEpoch, two.maxEpoch, three.maxEpoch], [1, 1, 1]);
+    two.comesTo = undefined;
+    two.entries = [...two.entries, coming];
+    await world.time.result(one.promotion.elect());
+    test.same(one.entries.slice(0, 11), two.entries, 'once it is there it is');
   },
 );
