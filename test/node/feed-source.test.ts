@@ -4,21 +4,15 @@ import t from 'tap';
 import { feedSourceOf } from '../../src/node/federation/feed-source.ts';
 import { entryKey } from '../../src/state/global-log/global-log-writer.ts';
 import { aPolicy } from '../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
+import { BEGIN_AS_PRIMARY, BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 
-const BEGIN = {
-  type: 'global-log.begin',
-  datacenter: 'dc1',
-  primary: 'dc1',
-  isWitness: false,
-} as const;
 const ALL_BYTES = 1 << 20;
 
 async function primary() {
   const kv = new MemoryKv();
   const harness = new MachineHarness(kv);
-  await harness.one(BEGIN);
+  await harness.one(BEGIN_AS_PRIMARY);
   await harness.one(BUILTINS);
   for (const each of [1, 2, 3, 4]) {
     await harness.one({ type: 'policy.set', presence: 'create', policy: aPolicy(each) });
@@ -102,7 +96,7 @@ t.test(
     const { kv, source: before, head } = await primary();
     // Where that chain left the first one, three entries before its end.
     const left = new MachineHarness(new MemoryKv());
-    await left.one(BEGIN);
+    await left.one(BEGIN_AS_PRIMARY);
     await left.one(BUILTINS);
     await left.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
     const claim = { epoch: 2, promises: [], isForced: true, isFromFork: false } as const;

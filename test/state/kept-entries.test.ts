@@ -12,22 +12,20 @@ import {
   keptSizeAfter,
 } from '../../src/state/global-log/kept-entries.ts';
 import { aCommand, aPolicy, FIXTURE_TIME_MS } from '../support/fixtures.ts';
-import { BUILTINS, MachineHarness, replaceableMachine } from '../support/machine-harness.ts';
+import {
+  BEGIN_AS_PRIMARY,
+  BUILTINS,
+  MachineHarness,
+  replaceableMachine,
+} from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { archived, commandsOf, furnished } from './restoring.ts';
-
-const BEGIN = {
-  type: 'global-log.begin',
-  datacenter: 'dc1',
-  primary: 'dc1',
-  isWitness: false,
-} as const;
 
 /** Epoch 2 begins at seq 5, and its entries end at 7. */
 async function twoEpochs() {
   const harness = new MachineHarness(new MemoryKv());
   const { kv, machine } = harness;
-  await harness.one(BEGIN);
+  await harness.one(BEGIN_AS_PRIMARY);
   await harness.one(BUILTINS);
   const make = (each: number, timeMs: number) =>
     harness.one({ type: 'policy.set', presence: 'create', policy: aPolicy(each) }, { timeMs });
@@ -128,7 +126,7 @@ t.test('kept: the size of few is what they have, and of many few are read', asyn
 t.test('kept: a restore is told of as long as it is the first that is kept', async (test) => {
   const harness = replaceableMachine();
   const { machine } = harness;
-  await harness.one(BEGIN);
+  await harness.one(BEGIN_AS_PRIMARY);
   await harness.one(BUILTINS);
   const source = feedSourceOf(machine, () => undefined);
   test.equal(source.restoredSeq, 0);

@@ -103,6 +103,14 @@ export function replaceableMachine(): MachineHarness & { readonly generations: M
   return Object.assign(new MachineHarness(kv, { generations }), { generations });
 }
 
+/** A global log begins here, in the datacenter that is its primary. */
+export const BEGIN_AS_PRIMARY: ChangeOf<'global-log.begin'> = {
+  type: 'global-log.begin',
+  datacenter: 'dc1',
+  primary: 'dc1',
+  isWitness: false,
+};
+
 /** A policy, the anonymous token and the default namespace: what a datacenter begins with. */
 export const BUILTINS: ChangeOf<'ensure-builtins'> = {
   type: 'ensure-builtins',
