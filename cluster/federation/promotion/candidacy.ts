@@ -5,35 +5,23 @@ import { messageOf } from '../../base/message-of.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
 import { type GlobalCursor, isFurther, isSameCursor, positionText } from '../global-log.ts';
-import {
-  type Ballot,
-  ballotText,
-  type Count,
-  countOf,
-  endOf,
-  furtherIn,
-  type Standing,
-} from './ballot.ts';
+import { type Ballot, ballotText, type Count, endOf, furtherIn, type Standing } from './ballot.ts';
+import { already, furtherThere, lostText, noMajority, passingOver } from './candidacy-refusals.ts';
 import { giverOf, NO_GIVER, unreadableText } from './find-giver.ts';
 import { forcedEpoch } from './forced-epoch.ts';
-import {
-  decodePromise,
-  encodeAsk,
-  LAST_EPOCH,
-  PROMOTION_METHOD,
-  type PromiseAnswer,
-  type PromiseAsk,
-} from './promotion-frames.ts';
+import { Poll, type Polled, type PollOptions } from './poll.ts';
+import { LAST_EPOCH } from './promotion-frames.ts';
 import {
   isRenewing,
   type PromotionPort,
   type PromotionState,
   requireLeading,
 } from './promotion-port.ts';
-import { PromotionRefusal, refused, undecided, wayOnWithout } from './promotion-refusal.ts';
+import { PromotionRefusal, refused, undecided } from './promotion-refusal.ts';
 import type { RestOfLog } from './rest-of-log.ts';
 import { restoreAheadText } from './restore-ahead.ts';
 import type { Fork, WayBack } from './way-back.ts';
+import { takesRest, type Wish } from './wish.ts';
 
 export interface Promoted {
   readonly epoch: number;
@@ -42,24 +30,13 @@ export interface Promoted {
   readonly cursor: GlobalCursor;
 }
 
-/** How a candidate stands. */
-export type Wish =
-  | { readonly kind: 'elected' }
-  /** The primary itself, whom somebody outran with a promise. Of no epoch behind `after` it had heard when it began. */
-  | { readonly kind: 'renewed'; readonly after: number }
-  | { readonly kind: 'handed-over'; readonly by: string }
-  /** `next`: that an operator names, so that nobody does it twice. */
-  | { readonly kind: 'forced'; readonly next: number };
-
 const OWN_PROMISE_TRIES = 5;
 /** A primary that still writes may be ahead again when its promise is asked for. */
 const BALLOTS_MAX = 3;
 
 /** The promises as they were given, when this datacenter was there. */
-interface Vote {
+interface Vote extends Polled {
   readonly cursor: GlobalCursor;
-  readonly ballot: Ballot;
-  readonly count: Count;
   /** Why what others have more could not be taken; empty, or begins with a semicolon. */
   readonly says: string;
 }
@@ -67,11 +44,9 @@ interface Vote {
 /** How far this datacenter is by what others gave, and why they gave no more. */
 type Taken = Pick<Vote, 'cursor' | 'says'>;
 
-export interface CandidacyOptions {
+export interface CandidacyOptions extends PollOptions {
   readonly logger: Logger;
   readonly random: Pick<Random, 'fraction'>;
-  /** The own one. */
-  readonly datacenter: string;
   readonly port: PromotionPort;
   readonly rest: RestOfLog;
   readonly wayBack: WayBack;
@@ -79,18 +54,12 @@ export interface CandidacyOptions {
   readonly heardEpoch: () => number;
   /** Whether another one is said to have begun that epoch of this datacenter, too. */
   readonly isRivalled: (epoch: number) => boolean;
-  /** Whether the own log says which cluster has that name: then that one alone is asked. */
-  readonly isNamed: (datacenter: string) => boolean;
-  /** All that are known to have a part in the federation, whether the own log lists them or not. */
-  readonly datacenters: () => readonly string[];
   /** Whether this datacenter, the primary, takes no writes because another one asks for its promise. */
   readonly isYielding: () => boolean;
   /** Why a reign that this datacenter began by itself would pass over what others have; undefined where none would. */
   readonly passesOver: () => string | undefined;
   /** Who is known to have what this datacenter wrote and has lost, and is not at that place either, or may be. */
   readonly passedOverAt: (cursor: GlobalCursor) => Promise<string | undefined>;
-  /** The leader of that datacenter. Rejects with RpcError. */
-  readonly ask: (datacenter: string, method: string, payload: Uint8Array) => Promise<Uint8Array>;
 }
 
 /** Who has more of the log than is there at `cursor`, behind a restore; the furthest first, and not empty. */
@@ -108,17 +77,17 @@ interface Plan {
 
 export class Candidacy {
   readonly #options: CandidacyOptions;
-  /** The latest epoch that anybody knew who was asked for a promise, or whether there would be one. */
-  #knownElsewhere = 0;
+  readonly #poll: Poll;
 
   constructor(options: CandidacyOptions) {
     this.#options = options;
+    this.#poll = new Poll(options);
   }
 
   /** Behind every epoch that was promised here or elsewhere, or is said to have begun. Throws PromotionRefusal. */
   nextEpoch(): number {
     const { heardEpoch, port } = this.#options;
-    return Math.max(requireLeading(port).maxEpoch, heardEpoch(), this.#knownElsewhere) + 1;
+    return Math.max(requireLeading(port).maxEpoch, heardEpoch(), this.#poll.knownEpoch) + 1;
   }
 
   /** Resolves when this datacenter is primary. Rejects with PromotionRefusal. */
@@ -258,7 +227,7 @@ export class Candidacy {
     if (wish.kind === 'handed-over' && !count.promised.includes(wish.by)) {
       throw refused(`${wish.by} does not hand over: ${ballotText(ballot)}`);
     }
-    if (!takesRest(wish) && count.further.length > 0) throw passesOver(wish, count, ballot);
+    if (!takesRest(wish) && count.further.length > 0) throw passingOver(wish, count, ballot);
     // What it lacks has begun without what it set apart, or is about to: who has it goes first, where somebody
     // is there. So does who came behind its list: those whom that names may be no majority any more.
     const isUnlisted = count.further.some(({ datacenter }) => !state.voters.includes(datacenter));
@@ -272,12 +241,9 @@ export class Candidacy {
     return { epoch: Math.max(this.nextEpoch(), after + 1), fork };
   }
 
-  /** A majority may have it from this datacenter and that one alone: the own promise counts for nothing without it. */
   #lostText(passedOver: string, ballot: Ballot): string {
     const { datacenter, port } = this.#options;
-    const says = `${passedOver} has what ${datacenter} wrote and has lost, and does not give it now`;
-    const wayOn = wayOnWithout(passedOver, datacenter, requireLeading(port));
-    return `${says}: ${wayOn}. ${ballotText(ballot)}`;
+    return lostText(passedOver, datacenter, { state: requireLeading(port), ballot });
   }
 
   /** What to do about those that have more behind a restore: whoever may have the objects goes first. */
@@ -325,9 +291,8 @@ export class Candidacy {
     following: readonly string[] = [],
   ): Promise<Vote> {
     const ask = { epoch: LAST_EPOCH, candidate: this.#options.datacenter, cursor, isTrial: true };
-    const ballot = await this.#poll(wish, voters, ask, following);
-    const count = this.#count(ballot, voters, ask, following);
-    return { cursor, ballot, count, says: '' };
+    const polled = await this.#poll.hold({ wish, voters, ask, following });
+    return { ...polled, cursor, says: '' };
   }
 
   /** Asks for the promises. Where somebody has more, it is taken first, and all are asked again. */
@@ -338,11 +303,11 @@ export class Candidacy {
       // What was taken may say that there are others by now.
       const { voters } = requireLeading(port);
       const ask = { epoch, candidate, cursor, isTrial: false };
-      const ballot = await this.#poll(wish, voters, ask);
-      const count = this.#count(ballot, voters, ask);
+      const polled = await this.#poll.hold({ wish, voters, ask, following: [] });
       const mayTake = takesRest(wish) && ballots < BALLOTS_MAX;
-      const reached = await this.#takeRest(mayTake ? count.further : [], epoch, cursor);
-      if (isSameCursor(reached.cursor, cursor)) return { ...reached, ballot, count };
+      const giving = mayTake ? polled.count.further : [];
+      const reached = await this.#takeRest(giving, epoch, cursor);
+      if (isSameCursor(reached.cursor, cursor)) return { ...polled, ...reached };
       ({ cursor } = reached);
     }
   }
@@ -386,48 +351,6 @@ export class Candidacy {
     }
     throw refused(`this datacenter cannot promise epoch ${epoch} to itself`);
   }
-
-  /** A list of voters may be older than the federation is: whoever takes what others have asks all that are known. */
-  async #poll(
-    wish: Wish,
-    voters: readonly string[],
-    ask: PromiseAsk,
-    following: readonly string[] = [],
-  ): Promise<Ballot> {
-    const { ask: say, datacenter, datacenters } = this.#options;
-    const known = takesRest(wish) ? datacenters() : [];
-    const others = [...new Set([...voters, ...known])].filter((each) => each !== datacenter);
-    const answers = await Promise.all(
-      others.map(async (voter): Promise<readonly [string, PromiseAnswer | string]> => {
-        try {
-          const cursor = following.includes(voter) ? endOf(ask.cursor) : ask.cursor;
-          const question = encodeAsk({ ...ask, cursor });
-          const bytes = await say(voter, PROMOTION_METHOD.promise, question);
-          return [voter, decodePromise(bytes)];
-        } catch (error) {
-          return [voter, messageOf(error)];
-        }
-      }),
-    );
-    return new Map(answers);
-  }
-
-  #count(
-    ballot: Ballot,
-    voters: readonly string[],
-    { epoch, cursor }: Pick<PromiseAsk, 'epoch' | 'cursor'>,
-    following: readonly string[] = [],
-  ): Count {
-    const { datacenter: candidate, isNamed } = this.#options;
-    const cursorFor = (each: string): GlobalCursor => {
-      return following.includes(each) ? endOf(cursor) : cursor;
-    };
-    // Who is listed had something. One that has nothing has just come, or has lost its disks and is another cluster.
-    const isWhole = (each: Standing): boolean => each.cursor.seq > 0 || isNamed(each.datacenter);
-    const count = countOf(ballot, { voters, candidate, cursorFor, epoch, isWhole });
-    this.#knownElsewhere = Math.max(this.#knownElsewhere, count.maxEpoch);
-    return count;
-  }
 }
 
 /** Something changes before all of it is done: whatever is refused by then, nobody says that nothing has changed. */
@@ -437,11 +360,6 @@ async function changing<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw error instanceof PromotionRefusal ? undecided(error.message) : error;
   }
-}
-
-/** A hand-over loses nothing that anybody has, and a renewed reign must not pass over one that has begun. */
-function takesRest({ kind }: Wish): boolean {
-  return kind === 'elected' || kind === 'forced';
 }
 
 /** Those that had entries of the same reign, and none behind that place. */
@@ -461,36 +379,4 @@ function withFurther(
   { further }: Pick<Count, 'further'>,
 ): readonly string[] {
   return [...new Set([...voters, ...further.map(({ datacenter }) => datacenter)])];
-}
-
-/**
- * Whoever has begun the epoch that outran a reign is about to be heard of, and nobody but a person passes over it. Of a
- * primary that hands over nobody can have more than it, unless its disk was put back to an earlier day.
- */
-function passesOver({ kind }: Wish, count: Count, ballot: Ballot): PromotionRefusal {
-  if (kind === 'renewed') return furtherThere(count, ballot);
-  const names = count.further.map(({ datacenter }) => datacenter).join(', ');
-  const says = `${names} has more than the primary, which has lost that, and a hand-over takes nothing`;
-  return refused(`${says}: an election takes it first. ${ballotText(ballot)}`);
-}
-
-function furtherThere(
-  { further }: Pick<Count, 'further'>,
-  ballot: Ballot,
-  why = '',
-): PromotionRefusal {
-  const names = further.map(({ datacenter }) => datacenter).join(', ');
-  const says = `${names} can be reached and has more: promote that one`;
-  return refused(`${says}, or stop it if it is a witness. ${ballotText(ballot)}${why}`);
-}
-
-function noMajority(ballot: Ballot, why = ''): PromotionRefusal {
-  return refused(`there is no majority: ${ballotText(ballot)}${why}`);
-}
-
-/** Whoever was asked and does not answer may know more. */
-function already(datacenter: string, ballot: Ballot = new Map()): PromotionRefusal {
-  const silent = new Map([...ballot].filter(([, answer]) => typeof answer === 'string'));
-  const says = `${datacenter} is the primary already`;
-  return refused(silent.size === 0 ? says : `${says}, and not all answer: ${ballotText(silent)}`);
 }

@@ -1,8 +1,14 @@
 // What promotion needs of the datacenter that it runs in: its state, and commands in its own group's log.
 // Whether a promise may be given and an epoch may begin is decided there, when the command is applied.
 
+import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { GlobalCursor, GlobalEntry } from '../global-log.ts';
-import type { EpochStart, PromiseAnswer, PromiseAsk } from './promotion-frames.ts';
+import {
+  type EpochStart,
+  PROMOTION_REFUSAL,
+  type PromiseAnswer,
+  type PromiseAsk,
+} from './promotion-frames.ts';
 import { refused } from './promotion-refusal.ts';
 
 export interface PromotionState {
@@ -121,4 +127,15 @@ export function requireLeading(port: Pick<PromotionPort, 'state' | 'isLeading'>)
   const state = port.state();
   if (state === undefined) throw refused('there is no global log here yet');
   return state;
+}
+
+/** The same for another datacenter that asks. Throws RpcRefusal where this server does not lead it. */
+export function requireAsked(
+  datacenter: string,
+  port: Pick<PromotionPort, 'state' | 'isLeading'>,
+): PromotionState {
+  const state = port.isLeading() ? port.state() : undefined;
+  if (state !== undefined) return state;
+  const says = `this server does not lead ${datacenter}, or it has no global log yet`;
+  throw new RpcRefusal(PROMOTION_REFUSAL.notLeading, says);
 }
