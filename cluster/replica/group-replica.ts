@@ -120,8 +120,6 @@ export interface FollowerStatus {
   readonly matchIndex: number;
   /** How it is sent to; 'snapshot' while it lacks entries that the leader no longer has. */
   readonly state: ProgressState;
-  /** Heard from since the leader last checked its quorum. */
-  readonly isActive: boolean;
   /** Milliseconds since it was last heard; undefined before the first time. */
   readonly lastHeardMs: number | undefined;
   /** Its link closed, and nothing came from it since: its process is gone, or the way to it. */

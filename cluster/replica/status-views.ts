@@ -67,11 +67,10 @@ export function groupStatusOf(facts: GroupStatusFacts): GroupStatus {
     hasCommittedInTerm: status.hasCommittedInTerm,
     followers: progress
       .filter(([node]) => node !== status.id)
-      .map(([node, { matchIndex, recentlyActive, state }]) => ({
+      .map(([node, { matchIndex, state }]) => ({
         node,
         matchIndex,
         state,
-        isActive: recentlyActive,
         lastHeardMs: contact.sinceMs(node),
         isLost: contact.hasLost(node),
       })),
