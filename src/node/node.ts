@@ -177,8 +177,10 @@ async function listen(
   { scheme, port, tls }: Listener,
   { parts, closer }: { readonly parts: Omit<HttpParts, 'settings'>; readonly closer: Closer },
 ): Promise<ListeningAddress> {
-  const app = createHttp({ ...parts, settings: httpSettingsOf(settings, tls) });
-  const served = await platform.serveHttp(app, { host: settings.client_addr, port, tls });
+  const http = httpSettingsOf(settings, tls);
+  const app = createHttp({ ...parts, settings: http });
+  const at = { host: settings.client_addr, port, tls: http.tls };
+  const served = await platform.serveHttp(app, at);
   closer.defer(() => served.close());
   return { ...served.address, url: `${scheme}://${textOfAddress(served.address)}` };
 }
