@@ -56,6 +56,14 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'was removed from the cluster',
     'ask another server of the datacenter (--http-addr): this one serves nobody any more.',
   ],
+  [
+    'ACL not found: auth method ',
+    'check the name and the namespace of the auth method; `conclave acl auth-method list` shows what there is.',
+  ],
+  [
+    'needs the OIDC login flow',
+    'it is no login by a bearer token: a browser asks the provider, and what sends it there asks /v1/acl/oidc/auth-url and /v1/acl/oidc/callback.',
+  ],
   ['must be bootstrapped', 'run `conclave acl bootstrap` to create the first management token.'],
   [
     'ACL bootstrap no longer allowed',
@@ -121,6 +129,8 @@ const NAMES_THE_WAY = /`conclave operator /;
 
 const WHY_NO_LOGIN = 'the same with --dry-run, and a token that has acl:read, shows why.';
 
+const WHETHER_DONE = 'a write may have taken effect: read before you try again.';
+
 const TOKEN_UNKNOWN =
   'the token is unknown to the server or has expired: check --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.';
 
@@ -137,8 +147,7 @@ function hintOf(error: ClientError): string | undefined {
     return isOwn(error)
       ? TOKEN_UNKNOWN
       : 'check the accessor id; it may have expired or been deleted, live in another namespace (--namespace), or be local to another datacenter.';
-  if (error.code === 'outcome-unknown' || error.code === 'wait-timeout')
-    return 'a write may have taken effect: read before you try again.';
+  if (error.code === 'outcome-unknown' || error.code === 'wait-timeout') return WHETHER_DONE;
   switch (error.status) {
     case 403:
       if (/^\/v1\/acl\/login(\?|$)/.test(error.asked.path)) return WHY_NO_LOGIN;
@@ -154,8 +163,15 @@ function hintOf(error: ClientError): string | undefined {
         return 'nothing was changed; the message names the way on.';
       return `try again ${whenOf(error)}; nothing was changed.${ifItLasts(error)}`;
     default:
-      return undefined;
+      return error.code === undefined ? hintOfStrange(error) : undefined;
   }
+}
+
+/** What has no word of ours for it may come from something between here and the server. */
+function hintOfStrange({ status }: ClientError): string | undefined {
+  if (status >= 300 && status < 400)
+    return 'check http:// or https:// in the address: it leads elsewhere, and no token is sent after it.';
+  return status >= 500 ? WHETHER_DONE : undefined;
 }
 
 /** Whether it is about the token of the request itself. */
