@@ -10,6 +10,11 @@ export class CommandFailed extends Error {
   override readonly name = 'CommandFailed';
 }
 
+/** Whoever read the output has seen enough, as in `conclave … | head`. */
+export function isClosedPipe(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | undefined)?.code === 'EPIPE';
+}
+
 /** What a refusal or a silence of the server at `address` means, or undefined for other errors. */
 export function failureText(error: unknown, address: string): string | undefined {
   if (error instanceof TransportError)
