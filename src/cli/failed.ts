@@ -10,6 +10,11 @@ export class CommandFailed extends Error {
   override readonly name = 'CommandFailed';
 }
 
+/** Whoever read the output has seen enough, as in `conclave … | head`. */
+export function isClosedPipe(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | undefined)?.code === 'EPIPE';
+}
+
 /** What a refusal or a silence of the server at `address` means, or undefined for other errors. */
 export function failureText(error: unknown, address: string): string | undefined {
   if (error instanceof TransportError)
@@ -55,6 +60,14 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
   [
     'was removed from the cluster',
     'ask another server of the datacenter (--http-addr): this one serves nobody any more.',
+  ],
+  [
+    'ACL not found: auth method ',
+    'check the name and the namespace of the auth method; `conclave acl auth-method list` shows what there is.',
+  ],
+  [
+    'needs the OIDC login flow',
+    'it is no login by a bearer token: a browser asks the provider, and what sends it there asks /v1/acl/oidc/auth-url and /v1/acl/oidc/callback.',
   ],
   ['must be bootstrapped', 'run `conclave acl bootstrap` to create the first management token.'],
   [
@@ -121,6 +134,8 @@ const NAMES_THE_WAY = /`conclave operator /;
 
 const WHY_NO_LOGIN = 'the same with --dry-run, and a token that has acl:read, shows why.';
 
+const WHETHER_DONE = 'a write may have taken effect: read before you try again.';
+
 const TOKEN_UNKNOWN =
   'the token is unknown to the server or has expired: check --token-file, CONCLAVE_TOKEN or CONCLAVE_TOKEN_FILE.';
 
@@ -137,8 +152,7 @@ function hintOf(error: ClientError): string | undefined {
     return isOwn(error)
       ? TOKEN_UNKNOWN
       : 'check the accessor id; it may have expired or been deleted, live in another namespace (--namespace), or be local to another datacenter.';
-  if (error.code === 'outcome-unknown' || error.code === 'wait-timeout')
-    return 'a write may have taken effect: read before you try again.';
+  if (error.code === 'outcome-unknown' || error.code === 'wait-timeout') return WHETHER_DONE;
   switch (error.status) {
     case 403:
       if (/^\/v1\/acl\/login(\?|$)/.test(error.asked.path)) return WHY_NO_LOGIN;
@@ -154,8 +168,15 @@ function hintOf(error: ClientError): string | undefined {
         return 'nothing was changed; the message names the way on.';
       return `try again ${whenOf(error)}; nothing was changed.${ifItLasts(error)}`;
     default:
-      return undefined;
+      return error.code === undefined ? hintOfStrange(error) : undefined;
   }
+}
+
+/** What has no word of ours for it may come from something between here and the server. */
+function hintOfStrange({ status }: ClientError): string | undefined {
+  if (status >= 300 && status < 400)
+    return 'check http:// or https:// in the address: it leads elsewhere, and no token is sent after it.';
+  return status >= 500 ? WHETHER_DONE : undefined;
 }
 
 /** Whether it is about the token of the request itself. */

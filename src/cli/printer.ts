@@ -2,6 +2,8 @@
 
 import picocolors from 'picocolors';
 import type { Colors } from 'picocolors/types.js';
+import { messageOf } from '../../cluster/base/message-of.ts';
+import { CommandFailed, isClosedPipe } from './failed.ts';
 import { blockLines, type Part } from './show/block.ts';
 import { jsonArrayLines, jsonText } from './show/json.ts';
 import { oneLine } from './show/safe-text.ts';
@@ -27,7 +29,7 @@ export class Printer {
     const text = this.#isJson
       ? `${jsonText(value)}\n`
       : blockLines(partsOf(this.#colors), this.#colors);
-    await this.surroundings.out.write(text);
+    await this.#print(text);
   }
 
   /** Prints objects as their pages arrive. `nouns` is what the empty list is called. */
@@ -40,7 +42,7 @@ export class Printer {
     let isEmpty = true;
     for await (const text of lines) {
       isEmpty = false;
-      await this.surroundings.out.write(text);
+      await this.#print(text);
     }
     if (isEmpty) await this.note(`There are no ${nouns}.`);
   }
@@ -61,13 +63,13 @@ export class Printer {
     columns: readonly Column<Item>[],
     nouns = 'rows',
   ): Promise<void> {
-    if (this.#isJson) await this.surroundings.out.write(`${jsonText(whole)}\n`);
+    if (this.#isJson) await this.#print(`${jsonText(whole)}\n`);
     else await this.showAll(rows, columns, nouns);
   }
 
   /** Says in one sentence what was done; as JSON, `value`. */
   async done(value: unknown, sentence: string): Promise<void> {
-    await this.surroundings.out.write(this.#isJson ? `${jsonText(value)}\n` : `${sentence}\n`);
+    await this.#print(this.#isJson ? `${jsonText(value)}\n` : `${sentence}\n`);
   }
 
   /** A remark for people, beside the output. */
@@ -78,6 +80,18 @@ export class Printer {
   /** Beside the output, whatever its format: something may be other than it was meant. */
   async warn(text: string): Promise<void> {
     await this.surroundings.err.write(`Warning: ${oneLine(text)}\n`);
+  }
+
+  /** By then the command is done: whoever does not see what came of it must not take it for undone. */
+  async #print(text: string): Promise<void> {
+    try {
+      await this.surroundings.out.write(text);
+    } catch (error) {
+      if (isClosedPipe(error)) throw error;
+      throw new CommandFailed(
+        `the output could not be written: ${messageOf(error)}\nNext: the command itself is done: look at what it changed before you run it again.`,
+      );
+    }
   }
 }
 

@@ -11,7 +11,7 @@ import { addMembersCommands } from './commands/members.ts';
 import { addNamespaceCommands } from './commands/namespace.ts';
 import { addOperatorCommands } from './commands/operator.ts';
 import { addSnapshotCommands } from './commands/snapshot.ts';
-import { CommandFailed } from './failed.ts';
+import { CommandFailed, isClosedPipe } from './failed.ts';
 import { normaliseArguments } from './flags/arguments.ts';
 import { oneLine } from './show/safe-text.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -102,11 +102,6 @@ async function statusOf(error: unknown, surroundings: Surroundings): Promise<num
   // Where nobody can be told, the status still says it.
   await surroundings.err.write(`Error: ${text}\n${stack}`).catch(() => undefined);
   return error instanceof UsageError ? 2 : 1;
-}
-
-/** Whoever read the output has seen enough, as in `conclave … | head`. */
-function isClosedPipe(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException | undefined)?.code === 'EPIPE';
 }
 
 function stackOf(error: unknown): string {

@@ -15,9 +15,8 @@ import {
 import type { OperationName } from '../service/operations.ts';
 import { fastifyOptionsOf, REDIRECT_PATH, REFUSED_PATH } from './fastify-options.ts';
 import { RouteStats } from './figures/route-stats.ts';
-import { limitConnections } from './limits/connection-limit.ts';
 import { HeldRequests } from './limits/held-requests.ts';
-import { RateLimit, type RequestSort } from './limits/rate-limit.ts';
+import type { RequestSort } from './limits/rate-limit.ts';
 import type { HttpParts } from './parts.ts';
 import { ENDPOINT_BY_OPERATION } from './routes/operation-types.ts';
 import { type Entrance, PlainLane } from './routes/plain-lane.ts';
@@ -69,8 +68,8 @@ export function createHttp(parts: HttpParts): FastifyInstance {
     server.lane.close();
     shared.parked.close();
   });
-  const { connectionsPerClientMax: max, tls } = parts.settings;
-  limitConnections(app.server, { max, isPlain: tls === undefined });
+  const { tls } = parts.settings;
+  parts.clientLimits.connections.keep(app.server, { isPlain: tls === undefined });
   const labels = { listener: tls === undefined ? 'http' : 'https' };
   const waiting = parts.metrics.gauge('conclave.http.blocking_queries', labels);
   parts.metrics.onCollect(() => waiting.set(shared.parked.count));
@@ -83,7 +82,6 @@ class HttpServer {
   readonly #app: FastifyInstance;
   readonly #parts: HttpParts;
   readonly #shared: Shared;
-  readonly #rateLimit: RateLimit;
   readonly #unrouted: RouteStats;
   readonly #held = new HeldRequests();
   readonly #table = new RouteTable([
@@ -98,7 +96,6 @@ class HttpServer {
     this.#parts = parts;
     this.#shared = shared;
     this.lane = new PlainLane(parts.settings.bodyMaxBytes);
-    this.#rateLimit = new RateLimit(parts.settings.requestLimits, parts.clock);
     this.#unrouted = new RouteStats(parts.metrics, { method: '', template: 'none' });
   }
 
@@ -234,7 +231,7 @@ class HttpServer {
     const isWrite = endpoint.kind === 'write' || endpoint.kind === 'control';
     const sort: RequestSort = isWrite ? 'write' : 'read';
     return (exchange) => {
-      const waitMs = this.#rateLimit.take(exchange.client, sort);
+      const waitMs = this.#parts.clientLimits.rate.take(exchange.client, sort);
       if (waitMs === 0) return true;
       this.#parts.logger.debug({ client: exchange.client, sort, mode }, 'rate limit exceeded');
       if (mode === 'permissive') return true;

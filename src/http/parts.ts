@@ -7,6 +7,7 @@ import type { Call } from '../service/call.ts';
 import type { Operations } from '../service/operations.ts';
 import type { Operator } from '../service/operators/operator-operations.ts';
 import type { MetricsRegistry } from './figures/metrics.ts';
+import type { ClientLimits } from './limits/client-limits.ts';
 import type { DefaultToken } from './serving/default-token.ts';
 import type { NodeInfo } from './serving/node-info.ts';
 import type { HttpSettings } from './settings.ts';
@@ -24,6 +25,8 @@ export interface HttpParts {
   readonly settings: HttpSettings;
   /** One for all listeners of a server. */
   readonly defaultToken: DefaultToken;
+  /** The same. */
+  readonly clientLimits: ClientLimits;
   /**
    * For what endpoints of the node ask of the service themselves: the door without a record of it, and who is told
    * what came of the request instead. Undefined: nobody is.

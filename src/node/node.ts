@@ -8,6 +8,7 @@ import type { NetAddress } from '../../cluster/platform/net.ts';
 import type { ReplicaStatus } from '../../cluster/replica/replica.ts';
 import { createHttp } from '../http/create-http.ts';
 import { MetricsRegistry } from '../http/figures/metrics.ts';
+import { clientLimitsOf } from '../http/limits/client-limits.ts';
 import type { HttpParts } from '../http/parts.ts';
 import { DefaultToken } from '../http/serving/default-token.ts';
 import type { NodeInfo } from '../http/serving/node-info.ts';
@@ -127,6 +128,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
   const parts = {
     ...doorsFor(audit, { operations, operator }),
     defaultToken: new DefaultToken(secretOf(settings['acl.tokens.default'])),
+    clientLimits: clientLimitsOf(httpSettingsOf(settings, undefined), clock),
     ...{ node: info, metrics, logger, clock, random },
   };
   for (const listener of listenersOf(options)) {
@@ -177,8 +179,10 @@ async function listen(
   { scheme, port, tls }: Listener,
   { parts, closer }: { readonly parts: Omit<HttpParts, 'settings'>; readonly closer: Closer },
 ): Promise<ListeningAddress> {
-  const app = createHttp({ ...parts, settings: httpSettingsOf(settings, tls) });
-  const served = await platform.serveHttp(app, { host: settings.client_addr, port, tls });
+  const http = httpSettingsOf(settings, tls);
+  const app = createHttp({ ...parts, settings: http });
+  const at = { host: settings.client_addr, port, tls: http.tls };
+  const served = await platform.serveHttp(app, at);
   closer.defer(() => served.close());
   return { ...served.address, url: `${scheme}://${textOfAddress(served.address)}` };
 }

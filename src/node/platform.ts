@@ -9,6 +9,7 @@ import type { Random } from '../../cluster/platform/random.ts';
 import type { TlsInUse } from '../../cluster/platform/tls-in-use.ts';
 import type { AuditFile } from '../audit/audit-trail.ts';
 import type { HttpsClient } from '../auth-methods/outside/https-client.ts';
+import type { HttpSettings } from '../http/settings.ts';
 
 export interface Platform {
   readonly clock: Clock;
@@ -63,7 +64,7 @@ export interface HttpListening {
   /** 0 takes a free one. */
   readonly port: number;
   /** What the application was made with; undefined: plain HTTP. */
-  readonly tls: TlsInUse | undefined;
+  readonly tls: HttpSettings['tls'];
 }
 
 export interface ServedAt {

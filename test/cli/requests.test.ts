@@ -606,25 +606,36 @@ for (const [given, url, socketPath] of ADDRESSES) {
 }
 
 t.test('certificates: an own one is shown, and what cannot be read is named', async (t) => {
+  const own = certify(AUTHORITY, 'own');
   const files = {
-    'c.pem': 'the certificate',
-    'k.pem': 'its key',
+    'text.pem': 'no certificate',
+    'c.pem': own.cert,
+    'k.pem': own.key,
     'key.pem': certify(AUTHORITY, 'other').key,
     'cut.pem': AUTHORITY.cert + AUTHORITY.cert.slice(0, -100),
   };
-  const own = ['--client-cert', 'c.pem', '--client-key', 'k.pem'];
-  const { transports } = await run(['members', ...own], { answers: SERVER, files });
-  t.same(transports[0]?.tls, { ca: undefined, cert: 'the certificate', key: 'its key' });
+  const shown = ['--client-cert', 'c.pem', '--client-key', 'k.pem'];
+  const { transports } = await run(['members', ...shown], { answers: SERVER, files });
+  t.same(transports[0]?.tls, { ca: undefined, ...own });
   for (const [given, says] of [
     [['--client-cert', 'c.pem'], '--client-cert and --client-key belong together'],
     [['--ca-file', 'none.pem'], '--ca-file: cannot read the file none.pem'],
     [
-      ['--ca-file', 'c.pem'],
+      ['--ca-file', 'text.pem'],
       '--ca-file (or CONCLAVE_CACERT): the file holds no certificate as PEM',
     ],
     [['--ca-file', 'key.pem'], 'the file holds no certificate as PEM'],
     [['--ca-file', 'cut.pem'], 'a certificate as PEM that cannot be read, number 2 of 2'],
     [['--client-cert', 'none.pem', '--client-key', 'k.pem'], '--client-cert: cannot read the file'],
+    [
+      ['--client-cert', 'k.pem', '--client-key', 'k.pem'],
+      '--client-cert (or CONCLAVE_CLIENT_CERT): the file holds no certificate as PEM',
+    ],
+    [
+      ['--client-cert', 'c.pem', '--client-key', 'key.pem'],
+      '--client-key (or CONCLAVE_CLIENT_KEY): the file does not hold the key of --client-cert',
+    ],
+    [['--client-cert', 'c.pem', '--client-key', 'text.pem'], 'does not hold the key of'],
   ] as const) {
     const { status, err } = await run(['members', ...given], { answers: SERVER, files });
     t.match(err, says);

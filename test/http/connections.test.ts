@@ -242,7 +242,9 @@ t.test('sockets: one client may hold so many connections', async (t) => {
   await Promise.all(
     held.map((socket) => new Promise((resolve) => socket.once('connect', resolve))),
   );
-  t.match(await exchange(port, ''), 'HTTP/1.1 429 Too Many Requests');
+  const other = await listening(t, { ...made, app: made.another() });
+  for (const each of [port, other])
+    t.match(await exchange(each, ''), 'HTTP/1.1 429 Too Many Requests');
   held[0]?.destroy();
   const isAnswered = (answer: string) => answer.endsWith('[]');
   for (;;) {

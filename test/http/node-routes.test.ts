@@ -344,12 +344,14 @@ t.test('rate limit: refused when enforcing, let through when permissive', async 
     'policy.read': readPolicy,
     'policy.delete': () => ({ value: true, meta: WRITE_META }),
   };
-  const { app, clock } = server(script, limits('enforcing'));
+  const { app, another, clock } = server(script, limits('enforcing'));
   const get = async () => (await app.inject('/v1/acl/policy/x')).statusCode;
   t.same([await get(), await get(), await get()], [200, 200, 429]);
   const refused = await app.inject('/v1/acl/policy/x');
   t.match(refused.body, 'rate limit exceeded, try again later or against a different server');
   t.equal(refused.headers['retry-after'], '1');
+  const elsewhere = await another().inject('/v1/acl/policy/x');
+  t.equal(elsewhere.statusCode, 429, 'at whichever port of the server it asks');
   const write = await app.inject({ method: 'DELETE', url: '/v1/acl/policy/x' });
   t.equal(write.statusCode, 200, 'writes have a bucket of their own');
   clock.nowMs += 500;

@@ -8,6 +8,7 @@ import type { SecretId } from '../../src/acl/ids.ts';
 import type { ShownAutopilotSettings, ShownServer } from '../../src/api/render/shown-operator.ts';
 import { createHttp } from '../../src/http/create-http.ts';
 import { MetricsRegistry } from '../../src/http/figures/metrics.ts';
+import { clientLimitsOf } from '../../src/http/limits/client-limits.ts';
 import { DefaultToken } from '../../src/http/serving/default-token.ts';
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.ts';
 import type { Federation } from '../../src/service/datacenters/federation.ts';
@@ -241,11 +242,13 @@ export async function operatorServer(options: OperatorServerOptions = {}): Promi
   };
   const operator = createOperator(parts);
   const metrics = new MetricsRegistry();
+  const settings = { ...DEFAULT_HTTP_SETTINGS, ...options.http };
   const app = createHttp({
     operations: harness.operations,
     operator,
-    settings: { ...DEFAULT_HTTP_SETTINGS, ...options.http },
+    settings,
     defaultToken: new DefaultToken(undefined),
+    clientLimits: clientLimitsOf(settings, clock),
     node: NODE,
     metrics,
     logger,

@@ -9,6 +9,7 @@ import type { Policy } from '../../src/acl/policy.ts';
 import type { Token } from '../../src/acl/token.ts';
 import { createHttp } from '../../src/http/create-http.ts';
 import { MetricsRegistry } from '../../src/http/figures/metrics.ts';
+import { clientLimitsOf } from '../../src/http/limits/client-limits.ts';
 import { DefaultToken } from '../../src/http/serving/default-token.ts';
 import type { NodeInfo } from '../../src/http/serving/node-info.ts';
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.ts';
@@ -166,6 +167,8 @@ export const NODE: NodeInfo = {
 
 export interface Server {
   readonly app: FastifyInstance;
+  /** Opens one more listener of the same server. */
+  readonly another: () => FastifyInstance;
   readonly operations: FakeOperations;
   readonly clock: FakeClock;
   readonly logger: FakeLogger;
@@ -184,18 +187,21 @@ export function server(
   const logger = new FakeLogger();
   const metrics = new MetricsRegistry();
   const defaultToken = new DefaultToken(undefined);
-  const app = createHttp({
+  const all = { ...DEFAULT_HTTP_SETTINGS, ...settings };
+  const parts = {
     operations,
     operator: { run: unexpected, save: unexpected, beginRestore: unexpected, ...operator },
-    settings: { ...DEFAULT_HTTP_SETTINGS, ...settings },
+    settings: all,
     defaultToken,
+    clientLimits: clientLimitsOf(all, clock),
     node: { ...NODE, ...node },
     metrics,
     logger,
     clock,
     random,
-  });
-  return { app, operations, clock, logger, metrics, defaultToken };
+  };
+  const another = () => createHttp(parts);
+  return { app: another(), another, operations, clock, logger, metrics, defaultToken };
 }
 
 const unexpected = (): Promise<never> => {

@@ -132,6 +132,38 @@ t.test('https: with tls.verify_incoming nobody is answered without a certificate
   );
 });
 
+t.test('https: with tls.verify_incoming no session stands in for a certificate', async (t) => {
+  const authority = makeAuthority('ours');
+  const secured = new Secured(t);
+  secured.write(certify(authority, 'node', ['127.0.0.1']), authority);
+  await secured.start(t, { 'tls-verify-incoming': 'true' });
+  const own = certify(authority, 'client');
+  const sessionWith = async (options: ConnectionOptions): Promise<Buffer> => {
+    const line = await secured.connection({ ...options, ...own });
+    let session: Buffer | undefined = line.getSession();
+    line.on('session', (given: Buffer) => {
+      session = given;
+    });
+    t.match(await secured.askOn(line, '/livez'), /^HTTP\/1\.1 200 /);
+    return session ?? Buffer.alloc(0);
+  };
+  const check = async (): Promise<void> => {
+    for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const options = { ca: authority.cert, maxVersion };
+      const session = await sessionWith(options);
+      const later = secured.connection({ ...options, session });
+      const asked = later.then((line) => secured.askOn(line, '/livez'));
+      await t.rejects(asked, /alert|ECONNRESET|EPIPE|without an answer/, maxVersion);
+    }
+  };
+  await check();
+  const before = secured.server.output().length;
+  process.kill(secured.server.pid, 'SIGHUP');
+  const isReadAnew = () => secured.server.output().slice(before).includes('were read anew');
+  await until('it has read them', isReadAnew);
+  await check();
+});
+
 t.test('https: certificates are renewed by a signal, and bad ones change nothing', async (t) => {
   const [first, second] = [makeAuthority('first'), makeAuthority('second')];
   const secured = new Secured(t);

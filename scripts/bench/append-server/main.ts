@@ -8,6 +8,7 @@ import { instantOfMs } from '../../../src/acl/instant.ts';
 import type { Token } from '../../../src/acl/token.ts';
 import { createHttp } from '../../../src/http/create-http.ts';
 import { MetricsRegistry } from '../../../src/http/figures/metrics.ts';
+import { clientLimitsOf } from '../../../src/http/limits/client-limits.ts';
 import { DefaultToken } from '../../../src/http/serving/default-token.ts';
 import type { NodeInfo } from '../../../src/http/serving/node-info.ts';
 import { DEFAULT_HTTP_SETTINGS } from '../../../src/http/settings.ts';
@@ -112,6 +113,7 @@ const app = createHttp({
   operator: {} as Operator,
   settings: DEFAULT_HTTP_SETTINGS,
   defaultToken: new DefaultToken(undefined),
+  clientLimits: clientLimitsOf(DEFAULT_HTTP_SETTINGS, systemClock),
   node: {} as NodeInfo,
   metrics: new MetricsRegistry(),
   logger: openJsonLog('warn', 2),

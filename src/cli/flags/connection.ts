@@ -2,13 +2,14 @@
 // server is, which token is sent, which namespace and datacenter are meant, how output looks.
 
 import { type Command, Option } from 'commander';
-import { certificatesFault } from '../../platform-node/net/pem-certificates.ts';
+import { certificatesFault, keyFault } from '../../platform-node/net/pem-certificates.ts';
 import type { Format } from '../printer.ts';
 import type { Surroundings, TransportOptions } from '../surroundings.ts';
 import { notBlank, UsageError } from '../usage-error.ts';
 import { fileInput, secretInput } from './text-input.ts';
 
 const DEFAULT_ADDRESS = 'http://127.0.0.1:8500';
+const OWN_CERTIFICATE = '--client-cert (or CONCLAVE_CLIENT_CERT)';
 
 export interface ConnectionOptions {
   readonly httpAddr?: string;
@@ -85,7 +86,7 @@ export function connectionOf(options: ConnectionOptions, surroundings: Surroundi
   };
 }
 
-/** Throws UsageError naming the flag, or the variable, of a file that cannot be read. */
+/** Throws UsageError naming the flag, or the variable, of a file that cannot be read, or is not what it should be. */
 function tlsOf(options: ConnectionOptions, surroundings: Surroundings): TransportOptions['tls'] {
   const { environment } = surroundings;
   const pemOf = (flag: string, path: string | undefined, variable: string): string | undefined => {
@@ -94,16 +95,28 @@ function tlsOf(options: ConnectionOptions, surroundings: Surroundings): Transpor
     return other ? fileInput(surroundings, variable, other) : undefined;
   };
   const ca = pemOf('--ca-file', options.caFile, 'CONCLAVE_CACERT');
-  const fault = ca === undefined ? undefined : certificatesFault(ca);
-  if (fault !== undefined) {
-    throw new UsageError(`--ca-file (or CONCLAVE_CACERT): the file ${fault}`);
-  }
+  if (ca !== undefined) requireCertificates('--ca-file (or CONCLAVE_CACERT)', ca);
   const cert = pemOf('--client-cert', options.clientCert, 'CONCLAVE_CLIENT_CERT');
   const key = pemOf('--client-key', options.clientKey, 'CONCLAVE_CLIENT_KEY');
   if ((cert === undefined) !== (key === undefined)) {
     throw new UsageError('--client-cert and --client-key belong together: name both');
   }
+  if (cert !== undefined && key !== undefined) requireOwn(cert, key);
   return { ca, cert, key };
+}
+
+function requireOwn(cert: string, key: string): void {
+  requireCertificates(OWN_CERTIFICATE, cert);
+  const fault = keyFault({ cert, key });
+  if (fault === undefined) return;
+  throw new UsageError(
+    `--client-key (or CONCLAVE_CLIENT_KEY): the file does not hold the key of ${OWN_CERTIFICATE}: ${fault}`,
+  );
+}
+
+function requireCertificates(source: string, pem: string): void {
+  const fault = certificatesFault(pem);
+  if (fault !== undefined) throw new UsageError(`${source}: the file ${fault}`);
 }
 
 function baseUrlOf(address: string): string {

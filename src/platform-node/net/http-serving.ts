@@ -1,11 +1,13 @@
 // Lets an HTTP application listen on a real socket, and closes it in time.
 
+import { constants } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import type { AddressInfo } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
+import type { TlsTexts } from '../../../cluster/platform/tls-in-use.ts';
 import { RefusalLog } from '../../../cluster/transport/handshake/refusal-log.ts';
 import type { HttpListening, ServedAt } from '../../node/platform.ts';
 import type { ConnectionRoom } from './connection-room.ts';
@@ -33,7 +35,7 @@ export async function serveHttp(
   room.watch(server);
   if (server instanceof TlsServer) {
     logRefusals(server, new RefusalLog({ clock, logger }));
-    tls?.onRenewed((texts) => server.setSecureContext(tlsContextOf(texts)));
+    if (tls !== undefined) showCertificates(server, tls);
   }
   await app.listen({ host: await oneAddressOf(host), port: wanted });
   const { address, port } = server.address() as AddressInfo;
@@ -47,6 +49,21 @@ export async function serveHttp(
  */
 async function oneAddressOf(host: string): Promise<string> {
   return host === 'localhost' ? (await lookup(host, { order: 'ipv4first' })).address : host;
+}
+
+/**
+ * A session that is resumed is not asked for a certificate, and one that has ended would go on for ever, from session
+ * to session: where clients must have one, they show it each time.
+ */
+function showCertificates(
+  server: TlsServer,
+  { inUse, verifyIncoming }: NonNullable<HttpListening['tls']>,
+): void {
+  const resumption = verifyIncoming ? { secureOptions: constants.SSL_OP_NO_TICKET } : {};
+  const show = (texts: TlsTexts) =>
+    server.setSecureContext({ ...tlsContextOf(texts), ...resumption });
+  show(inUse.texts);
+  inUse.onRenewed(show);
 }
 
 /** A connection in TLS; `_parent` is Node's name for what it goes over, which knows the address for longer. */

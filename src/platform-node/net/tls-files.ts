@@ -2,12 +2,11 @@
 // the start: later it would only be seen by whoever connects.
 
 import { X509Certificate } from 'node:crypto';
-import { createSecureContext } from 'node:tls';
 import { messageOf } from '../../../cluster/base/message-of.ts';
 import type { TlsTexts } from '../../../cluster/platform/tls-in-use.ts';
 import { SettingsError } from '../../node/settings/settings.ts';
 import { readTextFile } from '../disk/files.ts';
-import { certificatesFault } from './pem-certificates.ts';
+import { certificatesFault, keyFault } from './pem-certificates.ts';
 
 /** Three settings, and the paths that they have. */
 export interface TlsFiles {
@@ -38,14 +37,11 @@ export function tlsTextsIn(files: TlsFiles): TlsTexts {
   };
   requireCertificate(settingOf('cert'), files.cert, texts.cert);
   if (texts.ca !== undefined) requireCertificate(settingOf('ca'), files.ca, texts.ca);
-  try {
-    createSecureContext({ key: texts.key, cert: texts.cert });
-  } catch (error) {
-    throw new SettingsError(
-      `${settingOf('key')}: ${files.key} does not hold the key of the certificate in ${files.cert} (${settingOf('cert')}): ${messageOf(error)}`,
-    );
-  }
-  return texts;
+  const fault = keyFault(texts);
+  if (fault === undefined) return texts;
+  throw new SettingsError(
+    `${settingOf('key')}: ${files.key} does not hold the key of the certificate in ${files.cert} (${settingOf('cert')}): ${fault}`,
+  );
 }
 
 /** When one counts, in the words of the certificate. */

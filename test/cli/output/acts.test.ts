@@ -201,6 +201,17 @@ t.test('a reader that leaves early: is no error', async (t) => {
   t.same([status, err], [0, '']);
 });
 
+t.test('a full disk behind the output: says that the command is done', async (t) => {
+  const failing = (code: string) => () =>
+    Promise.reject(Object.assign(new Error(`write ${code}`), { code }));
+  const answers = { 'PUT /v1/acl/bootstrap': { value: { ID: TOKEN.SecretID, ...TOKEN } } };
+  const full = await run(['acl', 'bootstrap'], { answers, writeOut: failing('ENOSPC') });
+  t.equal(full.status, 1);
+  t.match(full.err, /^Error: the output could not be written: write ENOSPC\nNext: .* is done: /);
+  const left = await run(['acl', 'bootstrap'], { answers, writeOut: failing('EPIPE') });
+  t.same([left.status, left.err], [0, '']);
+});
+
 t.test('help: a reader that leaves early is no error, and a full disk is one', async (t) => {
   for (const [code, expected] of [
     ['EPIPE', 0],

@@ -113,6 +113,26 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
   ],
   ['a bare text', { status: 500, text: 'No cluster leader' }, '(500)', 'No cluster leader'],
   [
+    'a proxy that heard nothing',
+    { status: 502, text: '<html>bad gateway</html>' },
+    'Next: a write may have taken effect: read before you try again.\n',
+  ],
+  [
+    'an address that leads elsewhere',
+    { status: 301, text: '' },
+    'Next: check http:// or https:// in the address',
+  ],
+  [
+    'an auth method that is not there',
+    problem(403, 'permission-denied', 'ACL not found: auth method "x" not found'),
+    'Next: check the name and the namespace of the auth method',
+  ],
+  [
+    'a bearer token where a browser is needed',
+    problem(403, 'login-refused', 'auth method "x" needs the OIDC login flow'),
+    'Next: it is no login by a bearer token',
+  ],
+  [
     'a server without leader',
     {
       ...problem(503, 'unavailable', 'No cluster leader'),
