@@ -11,6 +11,7 @@ import type { NamespaceScope } from '../acl/namespace-selection.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
+import type { Finished } from './change-set.ts';
 import type { Position } from './commands/outcome.ts';
 import { type GlobalCursor, type GlobalPlace, isSameCursor } from './global-log/cursor.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
@@ -81,7 +82,6 @@ import type {
   TableName,
   TokenFilter,
 } from './view.ts';
-import type { AppliedChange } from './watch.ts';
 
 export class StoredState implements StateView {
   readonly #tokens = new ObjectCache<Token>('second-reads');
@@ -107,9 +107,9 @@ export class StoredState implements StateView {
   }
 
   /** A batch is on disk. */
-  protected moveOn(meta: Meta, changes: readonly AppliedChange[]): void {
+  protected moveOn({ meta, replication, changes }: Finished): void {
     this.#meta = meta;
-    this.#replication = undefined;
+    this.#replication = { known: replication };
     for (const { table, watchKeys } of changes) {
       if (table === 'tokens') this.#tokens.forget(watchKeys);
       else if (table === 'policies') this.#policies.forget(watchKeys);

@@ -87,6 +87,31 @@ t.test(
   },
 );
 
+t.test(
+  'reads: the place in the global log is on disk, whether anybody asked before or not',
+  async (test) => {
+    const kv = new LandedKv(new MemoryKv());
+    const first = new MachineHarness(kv);
+    const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
+    await first.one({ type: 'global-log.begin', ...begin });
+    await first.one(BUILTINS);
+    const reopened = new MachineHarness(kv);
+    let looks = 0;
+    const { machine } = reopened;
+    for (const number of [1, 2]) {
+      const { seq } = machine.position();
+      kv.onLanded = () => {
+        looks += 1;
+        test.equal(machine.replication()?.cursor.seq, seq, 'the batch is not told of yet');
+      };
+      const policy = aPolicy(number);
+      await reopened.one({ type: 'policy.set', presence: 'create', policy });
+      test.equal(machine.replication()?.cursor.seq, seq + 1);
+    }
+    test.equal(looks, 4);
+  },
+);
+
 /** A store that counts what is read while a batch is under way. */
 class BusyKv extends FailingKv {
   readsMeanwhile = 0;
