@@ -48,6 +48,8 @@ export interface Finished {
   readonly keyspaceStep: KeyspaceStep | undefined;
   /** Whether this datacenter stands elsewhere in the global log than before. */
   readonly hasMoved: boolean;
+  /** How it stands there. */
+  readonly replication: Replication | undefined;
   /** Entries that this primary wrote, in order. */
   readonly written: readonly WrittenEntry[];
 }
@@ -81,10 +83,11 @@ export class ChangeSet implements WritableRows {
   /** Undefined while nobody asked. */
   #staging: { readonly staged: StagedImport | undefined } | undefined;
 
-  constructor(store: Getter, meta: Meta) {
+  /** `replication` and `meta` are those of the store. */
+  constructor(store: Getter, meta: Meta, replication: Replication | undefined) {
     this.#rows = new RowBuffer(store);
     this.#objects = new ObjectRows(this.#rows, meta);
-    this.#log = new GlobalLogWriter(this.#rows);
+    this.#log = new GlobalLogWriter(this.#rows, replication);
     this.links = new LinkTargets(this.#rows);
     this.#tableIndexes = { ...meta.tableIndexes };
     this.#index = meta.index;
@@ -345,7 +348,7 @@ export class ChangeSet implements WritableRows {
     assert(this.#effects.length === 0, 'every command of a group is ended');
     this.#objects.putCounts();
     this.#staging?.staged?.finish();
-    const hasMoved = this.#log.finish();
+    const { hasMoved, replication } = this.#log.finish();
     const meta: Meta = {
       appliedEntry,
       index: this.#index,
@@ -366,6 +369,7 @@ export class ChangeSet implements WritableRows {
       changes: this.#changes,
       keyspaceStep: this.#keyspaceStep,
       hasMoved,
+      replication,
       written: this.#log.written,
     };
   }

@@ -162,7 +162,9 @@ export class StateMachine extends StoredState {
   #workOut(batch: Batch, before: Finished | undefined): Work {
     const meta = before?.meta ?? this.meta;
     // What came before that one has landed, and is shown.
-    const changes = new ChangeSet(before?.after(this.store) ?? this.store, meta);
+    const replication = before === undefined ? this.replication() : before.replication;
+    const store = before?.after(this.store) ?? this.store;
+    const changes = new ChangeSet(store, meta, replication);
     const checkpoints: DigestCheckpoint[] = [];
     let appliedIndex = meta.appliedEntry?.index ?? 0;
     const outcomes: Outcome[] = [];
@@ -187,7 +189,7 @@ export class StateMachine extends StoredState {
       this.replace(this.store, finished.meta);
       this.watch.announceReplaced();
     } else {
-      this.moveOn(finished.meta, finished.changes);
+      this.moveOn(finished);
       this.watch.announce(finished.changes);
       if (finished.hasMoved && finished.changes.length === 0) this.watch.announceMoved();
     }

@@ -11,6 +11,7 @@ import type { NamespaceScope } from '../acl/namespace-selection.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
+import type { Finished } from './change-set.ts';
 import type { Position } from './commands/outcome.ts';
 import { type GlobalCursor, type GlobalPlace, isSameCursor } from './global-log/cursor.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
@@ -72,7 +73,7 @@ import type { RememberedRequest } from './rows/request-row.ts';
 import { decodeRestore, RESTORE_KEY, type RestoreProgress } from './rows/restore-progress.ts';
 import { readRetiredNamespace } from './rows/retired-namespace.ts';
 import type { StateStore } from './rows/state-store.ts';
-import { rowKey } from './rows/tables.ts';
+import { ROW, rowKey } from './rows/tables.ts';
 import type {
   ImportUnderWay,
   ObjectCounts,
@@ -81,7 +82,6 @@ import type {
   TableName,
   TokenFilter,
 } from './view.ts';
-import type { AppliedChange } from './watch.ts';
 
 export class StoredState implements StateView {
   readonly #tokens = new ObjectCache<Token>('second-reads');
@@ -92,6 +92,8 @@ export class StoredState implements StateView {
   #meta: Meta;
   /** As it is on disk, once somebody asked. */
   #replication: { readonly known: Replication | undefined } | undefined;
+  /** The row of a state that comes in, as it is on disk, once somebody asked. */
+  #restore: { readonly row: Uint8Array | undefined } | undefined;
 
   constructor(store: StateStore, meta: Meta) {
     this.#store = store;
@@ -107,9 +109,10 @@ export class StoredState implements StateView {
   }
 
   /** A batch is on disk. */
-  protected moveOn(meta: Meta, changes: readonly AppliedChange[]): void {
+  protected moveOn({ meta, replication, changes, writes }: Finished): void {
     this.#meta = meta;
-    this.#replication = undefined;
+    this.#replication = { known: replication };
+    if (writes.some(({ key }) => key[0] === ROW.restore)) this.#restore = undefined;
     for (const { table, watchKeys } of changes) {
       if (table === 'tokens') this.#tokens.forget(watchKeys);
       else if (table === 'policies') this.#policies.forget(watchKeys);
@@ -122,6 +125,7 @@ export class StoredState implements StateView {
     this.#store = store;
     this.#meta = meta;
     this.#replication = undefined;
+    this.#restore = undefined;
     this.#tokens.clear();
     this.#policies.clear();
     this.#roles.clear();
@@ -368,16 +372,21 @@ export class StoredState implements StateView {
   }
 
   restoreUnderWay(): Pick<RestoreProgress, 'id' | 'timeMs'> | undefined {
-    const value = this.#store.get(RESTORE_KEY);
+    const value = this.#restoreRow();
     return value === undefined ? undefined : (decodeImport(value) ?? decodeRestore(value));
   }
 
   importUnderWay(): ImportUnderWay | undefined {
-    const value = this.#store.get(RESTORE_KEY);
+    const value = this.#restoreRow();
     const progress = value === undefined ? undefined : decodeImport(value);
     if (progress === undefined) return undefined;
     const { id, timeMs, header, chunkCount, carryCount, isCarried } = progress;
     return { id, timeMs, cursor: header.cursor, chunkCount, carryCount, isCarried };
+  }
+
+  #restoreRow(): Uint8Array | undefined {
+    this.#restore ??= { row: this.#store.get(RESTORE_KEY) };
+    return this.#restore.row;
   }
 
   localRows(after: Uint8Array | undefined, limit: number): Promise<readonly Uint8Array[]> {

@@ -3,11 +3,15 @@
 import t from 'tap';
 import { feedSourceOf } from '../../src/node/federation/feed-source.ts';
 import { entryKey } from '../../src/state/global-log/global-log-writer.ts';
-import { aPolicy } from '../support/fixtures.ts';
+import type { StateMachine } from '../../src/state/machine.ts';
+import { ROW } from '../../src/state/rows/tables.ts';
+import { FailingKv } from '../support/failing-kv.ts';
+import { aCommand, aPolicy } from '../support/fixtures.ts';
 import { BEGIN_AS_PRIMARY, BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 
 const ALL_BYTES = 1 << 20;
+const WALL_MS = 1_767_225_600_000;
 
 async function primary() {
   const kv = new MemoryKv();
@@ -31,6 +35,38 @@ t.test('feed source: entries lead from one to the next, and to the head', async 
   test.same(all?.at(-1)?.hash, source.head.hash);
   test.same(await source.read(head, ALL_BYTES), []);
   test.same(damaged, []);
+});
+
+t.test('feed source: who wrote an entry knows without its disk when that was', async (test) => {
+  let looks = 0;
+  const kv = new (class extends FailingKv {
+    override get(key: Uint8Array): Uint8Array | undefined {
+      if (key[0] === ROW.globalEntry) looks += 1;
+      return super.get(key);
+    }
+  })(new MemoryKv());
+  const harness = new MachineHarness(kv);
+  await harness.one(BEGIN_AS_PRIMARY);
+  await harness.one(BUILTINS);
+  const times = [11, 22, 33].map((each) => WALL_MS + each);
+  for (const [place, timeMs] of times.entries()) {
+    const change = { type: 'policy.set', presence: 'create', policy: aPolicy(place + 1) } as const;
+    await harness.run({ ...aCommand(change), timeMs });
+  }
+  const { seq } = harness.machine.cursor()!;
+  const timesAt = (machine: StateMachine) => {
+    const source = feedSourceOf(machine, () => undefined);
+    return [seq - 2, seq - 1, seq, seq + 1, 0].map((each) => source.writtenAtMs(each));
+  };
+  looks = 0;
+  test.same(timesAt(harness.machine), [...times, undefined, undefined]);
+  test.equal(looks, 0);
+  test.same(
+    timesAt(new MachineHarness(kv).machine),
+    [...times, undefined, undefined],
+    'as the disk says',
+  );
+  test.equal(looks, 3);
 });
 
 t.test(

@@ -7,6 +7,7 @@ import t from 'tap';
 import type { KvWrite } from '../../cluster/platform/kv.ts';
 import type { Command } from '../../src/state/commands/commands.ts';
 import { idBytes } from '../../src/state/rows/objects.ts';
+import { RESTORE_KEY } from '../../src/state/rows/restore-progress.ts';
 import { rowKey } from '../../src/state/rows/tables.ts';
 import type { StateView } from '../../src/state/view.ts';
 import { FailingKv } from '../support/failing-kv.ts';
@@ -86,6 +87,59 @@ t.test(
     test.ok(differed > 200, `${differed} batches changed what is read`);
   },
 );
+
+t.test(
+  'reads: the place in the global log is on disk, whether anybody asked before or not',
+  async (test) => {
+    const kv = new LandedKv(new MemoryKv());
+    const first = new MachineHarness(kv);
+    const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
+    await first.one({ type: 'global-log.begin', ...begin });
+    await first.one(BUILTINS);
+    const reopened = new MachineHarness(kv);
+    let looks = 0;
+    const { machine } = reopened;
+    for (const number of [1, 2]) {
+      const { seq } = machine.position();
+      kv.onLanded = () => {
+        looks += 1;
+        test.equal(machine.replication()?.cursor.seq, seq, 'the batch is not told of yet');
+      };
+      const policy = aPolicy(number);
+      await reopened.one({ type: 'policy.set', presence: 'create', policy });
+      test.equal(machine.replication()?.cursor.seq, seq + 1);
+    }
+    test.equal(looks, 4);
+  },
+);
+
+t.test('reads: what comes in is looked for again only once its row was written', async (test) => {
+  let looks = 0;
+  const kv = new (class extends FailingKv {
+    override get(key: Uint8Array): Uint8Array | undefined {
+      if (Buffer.compare(key, RESTORE_KEY) === 0) looks += 1;
+      return super.get(key);
+    }
+  })(new MemoryKv());
+  const harness = new MachineHarness(kv);
+  const { machine } = harness;
+  await harness.one(BUILTINS);
+  for (const number of [1, 2, 3]) {
+    test.equal(machine.restoreUnderWay(), undefined);
+    test.equal(machine.importUnderWay(), undefined);
+    await harness.one({ type: 'policy.set', presence: 'create', policy: aPolicy(number) });
+  }
+  looks = 0;
+  test.equal(machine.restoreUnderWay(), undefined);
+  test.equal(looks, 0);
+  for (const id of ['one', 'two']) {
+    await harness.one({ type: 'restore.begin', id });
+    test.equal(machine.restoreUnderWay()?.id, id);
+    test.equal(machine.importUnderWay(), undefined, 'an archive is no snapshot of the primary');
+    await harness.one({ type: 'restore.abandon', id });
+    test.equal(machine.restoreUnderWay(), undefined);
+  }
+});
 
 /** A store that counts what is read while a batch is under way. */
 class BusyKv extends FailingKv {

@@ -638,3 +638,17 @@ t.test(
     test.equal(machine.lastCheckpoint, undefined, 'those of another state are not compared');
   },
 );
+
+t.test('a restore that is under way there is under way here, and none that was', async (test) => {
+  const [there, here] = [replaceableMachine(), replaceableMachine()];
+  const restoring = () => here.machine.restoreUnderWay()?.id;
+  for (const [server, id] of [
+    [there, 'there'],
+    [here, 'here'],
+  ] as const) {
+    await server.one({ type: 'restore.begin', id });
+  }
+  test.equal(restoring(), 'here');
+  await installed(await chunksOf(there.machine.snapshot()), here);
+  test.equal(restoring(), 'there');
+});

@@ -70,6 +70,7 @@ export class AckWaiters {
   onAcknowledged(): void {
     for (const level of ['majority', 'all'] as const) {
       const waiting = this.#waiting[level];
+      if (waiting.length === 0) continue;
       const reachedSeq = this.#options.reachedSeq(level);
       const later = waiting.findIndex(({ seq }) => seq > reachedSeq);
       const reached = waiting.splice(0, later < 0 ? waiting.length : later);

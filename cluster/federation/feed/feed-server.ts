@@ -99,8 +99,10 @@ export class FeedServer {
   readonly #stopListening: () => void;
   /** Of the reign in which what is known here was heard; undefined: no reign. */
   #epoch: number | undefined;
-  #majoritySeq = 0;
-  #allSeq = 0;
+  /** Up to where so many have the log, as it was counted last in this reign. */
+  #reached = NOTHING_REACHED;
+  /** Nothing has changed since that it is counted of. */
+  #isCounted = false;
   #lastSession: number;
 
   constructor(options: FeedServerOptions) {
@@ -132,7 +134,7 @@ export class FeedServer {
     if (epoch !== this.#epoch) this.#endReign(epoch);
     const last = standing.kind === 'primary' ? standing.epoch : standing.ended?.epoch;
     this.#ahead.begin(last);
-    this.#count();
+    this.#changed();
   }
 
   /** Every datacenter that was heard in this reign. */
@@ -209,12 +211,12 @@ export class FeedServer {
     follower?.session?.end(`an operator has made the primary forget ${datacenter}`);
     this.#followers.delete(datacenter);
     this.#ahead.forget(datacenter);
-    this.#count();
+    this.#changed();
   }
 
   /** The last seq that so many datacenters are known to have; 0 while none is, in this reign. */
   acknowledgedSeq(level: AckLevel): number {
-    return level === 'majority' ? this.#majoritySeq : this.#allSeq;
+    return this.#counted()[level];
   }
 
   /** Waits until other datacenters have an entry of this reign. */
@@ -255,7 +257,7 @@ export class FeedServer {
       { datacenter: from.datacenter, node: from.name, answer: answer.kind },
       'a datacenter asks for the global log',
     );
-    this.#count();
+    this.#changed();
     return answer;
   }
 
@@ -321,7 +323,7 @@ export class FeedServer {
       throw new RpcRefusal(FEED_REFUSAL.over, says);
     }
     this.#followers.get(from.datacenter)?.acknowledge(cursor);
-    this.#count();
+    this.#changed();
     return NOTHING;
   }
 
@@ -419,20 +421,27 @@ export class FeedServer {
       headSeq: seq,
       headAtMs: source.writtenAtMs(seq) ?? 0,
       nowMs: Math.floor(clock.wallMs()),
-      majoritySeq: this.#majoritySeq,
+      majoritySeq: this.acknowledgedSeq('majority'),
     };
   }
 
   #onMoved(): void {
     if (this.#epoch === undefined) return;
-    this.#count();
+    this.#changed();
     for (const { session } of this.#followers.values()) session?.onMoved();
   }
 
+  /** Something has changed of what it is counted of: whoever asks next gets a new count, and whoever waits does now. */
+  #changed(): void {
+    this.#isCounted = false;
+    this.#waiters.onAcknowledged();
+  }
+
   /** What is known of the other datacenters grows, and never shrinks within a reign. */
-  #count(): void {
+  #counted(): Readonly<Record<AckLevel, number>> {
+    if (this.#isCounted || this.#epoch === undefined) return this.#reached;
     const standing = this.#options.standing();
-    if (standing.kind !== 'primary' || standing.epoch !== this.#epoch) return;
+    if (standing.kind !== 'primary' || standing.epoch !== this.#epoch) return this.#reached;
     const { datacenter, source } = this.#options;
     const { head, restoredSeq } = source;
     const acknowledged = {
@@ -440,9 +449,12 @@ export class FeedServer {
       ...{ datacenter, headSeq: head.seq, restoredSeq },
       ackedSeqOf: (each: string) => this.#followers.get(each)?.acked?.seq,
     };
-    this.#majoritySeq = Math.max(this.#majoritySeq, majoritySeqOf(acknowledged));
-    this.#allSeq = Math.max(this.#allSeq, allSeqOf(acknowledged));
-    this.#waiters.onAcknowledged();
+    this.#reached = {
+      majority: Math.max(this.#reached.majority, majoritySeqOf(acknowledged)),
+      all: Math.max(this.#reached.all, allSeqOf(acknowledged)),
+    };
+    this.#isCounted = true;
+    return this.#reached;
   }
 
   #endReign(epoch: number | undefined): void {
@@ -452,12 +464,13 @@ export class FeedServer {
     this.#behind.clear();
     this.#packer.clear();
     this.#epoch = epoch;
-    this.#majoritySeq = 0;
-    this.#allSeq = 0;
+    this.#reached = NOTHING_REACHED;
+    this.#isCounted = false;
     this.#waiters.onReignOver();
   }
 }
 
 const NOTHING = new Uint8Array(0);
+const NOTHING_REACHED: Readonly<Record<AckLevel, number>> = { majority: 0, all: 0 };
 /** Whoever is refused asks again every few seconds. */
 const REFUSED_SHOWN_MS = 60_000;

@@ -91,18 +91,19 @@ export class Enlisting {
     const next = this.#nextAmong(known);
     const others = known.filter(({ name }) => name !== next?.name);
     const lists = next === undefined ? [known] : [[...others, next].sort(byName), known];
-    return lists.map((list) => this.#named(list)).filter((list) => !isSame(list, known));
+    return lists.map((list) => this.#named(list)).filter((list) => list !== known);
   }
 
-  /** With the clusters that are known by now: one that the list names keeps its name. */
+  /** With the clusters known by now: one that the list names keeps its name. The list itself where none is new. */
   #named(list: readonly Datacenter[]): readonly Datacenter[] {
     const { clusterIdOf, machine } = this.#options;
     if (!namesClusters(machine.usesLevel)) return list;
-    return list.map((each) => {
+    const named = list.map((each) => {
       const isOpen = each.clusterId === undefined && each.isRemoved !== true;
       const clusterId = (isOpen && clusterIdOf(each.name)) || undefined;
       return clusterId === undefined ? each : { ...each, clusterId };
     });
+    return named.every((each, place) => each === list[place]) ? list : named;
   }
 
   /** One that is not in the list, or is in it as something else than it says. */
@@ -149,8 +150,4 @@ export class Enlisting {
 
 function byName({ name: one }: Datacenter, { name: other }: Datacenter): number {
   return one < other ? -1 : 1;
-}
-
-function isSame(left: readonly Datacenter[], right: readonly Datacenter[]): boolean {
-  return JSON.stringify(left) === JSON.stringify(right);
 }

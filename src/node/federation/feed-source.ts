@@ -81,7 +81,11 @@ export function feedSourceOf(machine: LogOfState, onDamaged: (seq: number) => vo
     digestAt: (cursor) => machine.globalDigestAt(cursor),
     sizeAfter: (seq) => machine.keptSizeAfter(seq),
     figures: () => TABLES_OF_FIGURES.map((table) => machine.tableIndex(table)),
-    writtenAtMs: (seq) => machine.entryTimeMs(seq),
+    writtenAtMs: (seq) => {
+      // Told with each frame, of the newest.
+      const [recent] = machine.recentEntries(seq - 1, 0) ?? [];
+      return recent === undefined ? machine.entryTimeMs(seq) : entryLinks(recent.bytes)?.timeMs;
+    },
   };
 }
 

@@ -10,11 +10,11 @@ import { cursorAfter, encodeEntry, entryHash, type GlobalEntry } from './global-
 import type { WrittenEntry } from './recent-entries.ts';
 import {
   currentEpoch,
+  decodeReplication,
   type EpochStart,
   encodeReplication,
   REPLICATION_KEY,
   type Replication,
-  readReplication,
 } from './replication.ts';
 import { withPlace } from './set-apart.ts';
 
@@ -26,23 +26,26 @@ export interface PackedEntry {
 
 export class GlobalLogWriter {
   readonly #rows: Rows;
-  /** Undefined while nobody asked. */
-  #known: { replication: Replication | undefined } | undefined;
+  #replication: Replication | undefined;
   #hasMoved = false;
+  /** By more than entries with effects. */
+  #hasChanged = false;
   readonly #written: WrittenEntry[] = [];
 
-  constructor(rows: Rows) {
+  /** `replication` is what the row says, so that nobody need read it. */
+  constructor(rows: Rows, replication: Replication | undefined) {
     this.#rows = rows;
+    this.#replication = replication;
   }
 
   get replication(): Replication | undefined {
-    this.#known ??= { replication: readReplication(this.#rows) };
-    return this.#known.replication;
+    return this.#replication;
   }
 
   change(replication: Replication): void {
-    this.#known = { replication };
+    this.#replication = replication;
     this.#hasMoved = true;
+    this.#hasChanged = true;
   }
 
   /** Writes an entry of this primary. */
@@ -57,7 +60,8 @@ export class GlobalLogWriter {
   /** An entry of another primary, at that feature level. */
   take(entry: GlobalEntry, packed: PackedEntry, level: number): void {
     const before = must(this.replication, 'a global log');
-    this.change(withPlace({ level }, before, entry));
+    const after = withPlace({ level }, before, entry);
+    if (after !== before) this.change(after);
     this.append(entry, packed);
   }
 
@@ -70,7 +74,8 @@ export class GlobalLogWriter {
     const isOfEpoch = epoch === currentEpoch(before).epoch && epoch <= before.maxEpochPromised;
     if (isOfEpoch && body.kind === 'effects') {
       // So are nearly all.
-      this.change(movedOn(before, cursor, before.keptBytes + bytes.length));
+      this.#replication = movedOn(before, cursor, before.keptBytes + bytes.length);
+      this.#hasMoved = true;
       return;
     }
     // Nothing leads from before a restore to behind it.
@@ -90,12 +95,15 @@ export class GlobalLogWriter {
     return this.#written;
   }
 
-  /** Puts the row among the rows, if it changed; gives whether it did. */
-  finish(): boolean {
-    if (!this.#hasMoved) return false;
+  /** Puts the row among the rows, if it changed; gives whether it did, and what it says. */
+  finish(): { readonly hasMoved: boolean; readonly replication: Replication | undefined } {
+    if (!this.#hasMoved) return { hasMoved: false, replication: this.#replication };
     const replication = must(this.replication, 'a global log');
-    this.#rows.putRow(REPLICATION_KEY, encodeReplication(replication));
-    return true;
+    const row = encodeReplication(replication);
+    this.#rows.putRow(REPLICATION_KEY, row);
+    if (!this.#hasChanged) return { hasMoved: true, replication };
+    // What is new in it may be a part of commands, which would stay in memory as long. And a copy, as of the store.
+    return { hasMoved: true, replication: decodeReplication(Uint8Array.from(row)) };
   }
 }
 

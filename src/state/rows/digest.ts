@@ -48,8 +48,8 @@ export class Digest {
   bytes(): Uint8Array {
     const bytes = new Uint8Array(BYTES);
     const view = new DataView(bytes.buffer);
-    for (const [place, limb] of this.#limbs.entries()) {
-      view.setUint32(place * LIMB_BYTES, limb, true);
+    for (let place = 0; place < this.#limbs.length; place += 1) {
+      view.setUint32(place * LIMB_BYTES, this.#limbs[place]!, true);
     }
     return bytes;
   }

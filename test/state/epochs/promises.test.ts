@@ -77,6 +77,22 @@ t.test(
 );
 
 t.test(
+  'epochs: what is known of one holds nothing of the command that told of it',
+  async (test) => {
+    const world = await World.open();
+    await world.promise('w', 'dc2', 2);
+    await world.promise('dc2', 'dc2', 2);
+    await world.start('dc2', 2, ['w']);
+    const policy = aPolicy(1, { description: 'long'.repeat(25_000) });
+    await world.say('dc2', { type: 'policy.set', presence: 'create', policy });
+    test.equal(await world.sync('dc2', 'w'), 'applied', 'in one command');
+    const { epoch, startHash } = world.at('w').epochs.at(-1)!;
+    test.equal(epoch, 2);
+    test.ok(startHash.buffer.byteLength < 10_000, `${startHash.buffer.byteLength} bytes`);
+  },
+);
+
+t.test(
   'election: whoever lacks an entry that a voter has gets no promise from it',
   async (test) => {
     const world = await World.open();

@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import { encodeAck, encodePull } from '../../../../cluster/federation/feed/feed-frames.ts';
+import type { FeedStanding } from '../../../../cluster/federation/feed/feed-server.ts';
 import {
   decodeReportAnswer,
   encodeReport,
@@ -148,5 +149,56 @@ t.test(
     test.equal(await wait('majority'), 'reign-over');
     primary.become(primaryStanding());
     test.equal(primary.feed.acknowledgedSeq('majority'), 0, 'nothing is known at the start');
+  },
+);
+
+t.test(
+  'acks: counted anew once somebody asks, and after nothing but what may change it',
+  async (test) => {
+    const { log, primary } = await aPrimary();
+    const alone = primaryStanding({ voters: ['dc1'] });
+    let standing: FeedStanding = alone;
+    let looks = 0;
+    Object.defineProperty(primary, 'standing', {
+      get: () => {
+        looks += 1;
+        return standing;
+      },
+      set: (next: FeedStanding) => {
+        standing = next;
+      },
+    });
+    primary.feed.standingChanged();
+    looks = 0;
+    for (let number = 1; number <= 9; number += 1) log.write(`${number}`);
+    test.equal(looks, 0, 'nobody has asked');
+    const known = () => [
+      primary.feed.acknowledgedSeq('majority'),
+      primary.feed.acknowledgedSeq('all'),
+    ];
+    test.same(known(), [9, 9]);
+    test.same(known(), [9, 9]);
+    test.equal(looks, 1, 'nothing has changed since');
+    log.write('10');
+    test.same(known(), [10, 10], 'alone, it moves with the head');
+    primary.become(primaryStanding({ voters: ['dc1', 'dc2'] }));
+    for (let number = 11; number <= 14; number += 1) log.write(`${number}`);
+    test.same(known(), [10, 10], 'what was known stays known, and no more is');
+    const session = await sessionOf(primary, { ...HELLO, cursor: log.at(11) });
+    test.same(known(), [11, 11], 'as it says when it asks for the log');
+    await ask(primary, 'feed.pull', encodePull({ session, number: 0 }));
+    await ask(primary, 'feed.ack', encodeAck({ session, cursor: log.at(12) }));
+    test.same(known(), [12, 12], 'as it acknowledges');
+    const wait = primary.feed.awaitAck({ seq: 14, level: 'all', timeoutMs: 60_000 });
+    await ask(primary, 'feed.ack', encodeAck({ session, cursor: log.at(14) }));
+    test.equal(await wait, 'reached', 'who waits is told, though nobody asks');
+    log.write('15');
+    test.same(known(), [14, 14]);
+    primary.become(alone);
+    test.same(known(), [15, 15], 'nobody else counts any more');
+    primary.become({ kind: 'elsewhere', addresses: [], says: 'deposed' });
+    looks = 0;
+    test.same(known(), [0, 0]);
+    test.equal(looks, 0, 'of no reign nothing is counted');
   },
 );
