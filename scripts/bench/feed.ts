@@ -186,7 +186,6 @@ function subscriberOf(
         follower.wantsSnapshot = false;
       },
     },
-    onState: silent,
   });
 }
 

@@ -57,8 +57,6 @@ export interface SubscriberRecordOptions {
   readonly logger: Logger;
   /** Of the own state, on this leader. */
   readonly cursor: () => GlobalCursor | undefined;
-  /** Called when `kind` or the last error has changed. */
-  readonly onState: (state: SubscriberState) => void;
 }
 
 export class SubscriberRecord {
@@ -194,7 +192,6 @@ export class SubscriberRecord {
     this.#kind = kind;
     const fields = { kind, source: this.source, ...(isNewError && { why: errorText }) };
     this.#options.logger[isNewError ? 'warn' : 'info'](fields, 'the feed stands');
-    this.#options.onState(this.state());
   }
 
   /** What the primary said of itself at a head holds here as soon as this datacenter has that head. */

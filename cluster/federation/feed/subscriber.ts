@@ -76,8 +76,6 @@ export interface SubscriberOptions {
   readonly sink: SnapshotSink;
   /** Resolves when all that `apply` was given is decided: until then `cursor` says too little. */
   readonly settled: () => Promise<void>;
-  /** Called when `kind` or the last error has changed. */
-  readonly onState: (state: SubscriberState) => void;
   readonly limits?: Partial<SubscriberLimits>;
 }
 

@@ -422,7 +422,6 @@ export class FederationParts {
       },
       sink: new GlobalSnapshotSink(machine, this.following),
       settled: () => this.following.coming.over(),
-      onState: () => undefined,
     });
   }
 

@@ -5,7 +5,6 @@ import type { FeedLimits, SubscriberLimits } from '../../../cluster/federation/f
 import type { GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
-import type { SubscriberState } from '../../../cluster/federation/feed/subscriber-record.ts';
 import type { GlobalCursor } from '../../../cluster/federation/global-log.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Clock } from '../../../cluster/platform/clock.ts';
@@ -244,7 +243,6 @@ export function primaryStanding(
 /** A node of a secondary that may lead it. */
 export class SecondaryNode extends WorldNode {
   readonly state: SecondaryState;
-  readonly states: SubscriberState[] = [];
   subscriber!: Subscriber;
   addresses: readonly NetAddress[] = [];
   maxEpoch = 0;
@@ -320,7 +318,6 @@ export class SecondaryNode extends WorldNode {
         commit: ({ snapshotId, pieceCount }) =>
           this.#through(() => state.commit(snapshotId, pieceCount)),
       },
-      onState: (each) => this.states.push(each),
       limits,
     });
   }
