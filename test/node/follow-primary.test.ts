@@ -150,6 +150,43 @@ t.test('follow: who goes on with a reign lets go of what came of a later one', a
 
 const NOW = FIXTURE_TIME_MS;
 
+t.test('follow: a snapshot is coming from when it came whole until that is decided', async (t) => {
+  const [primary, secondary] = await Promise.all(['dc1', 'dc2'].map(harnessOf));
+  await primary!.one(BUILTINS);
+  const coming = new ComingEntries();
+  let decide: (() => void) | undefined;
+  const deps = {
+    propose: async ({ change }: { readonly change: Change }) => {
+      if (change.type === 'global-snapshot.commit') {
+        await new Promise<void>((resolve) => {
+          decide = resolve;
+        });
+      }
+      return await secondary!.one(change);
+    },
+    wallMs: () => 0,
+    machine: secondary!.machine,
+    coming,
+  };
+  const sink = new GlobalSnapshotSink(secondary!.machine, deps);
+  const own = secondary!.machine.cursor()!;
+  const lent = (await primary!.machine.globalSnapshot())!;
+  await sink.add({ snapshotId: 'one', number: 0, bytes: lent.header });
+  for await (const bytes of lent.pieces()) {
+    await sink.add({ snapshotId: 'one', number: 1, bytes });
+  }
+  t.same(coming.furthest(own), own, 'whoever gave it may be gone with the rest');
+  const committed = sink.commit({ snapshotId: 'one', pieceCount: 2 });
+  t.same(coming.furthest(own), lent.cursor);
+  while (decide === undefined) await new Promise((resolve) => setImmediate(resolve));
+  t.same(coming.furthest(own), lent.cursor, 'it may be in the log');
+  decide();
+  await committed;
+  await lent.close();
+  t.same(secondary!.machine.cursor(), lent.cursor);
+  t.same(coming.furthest(own), own);
+});
+
 t.test('follow: entries are coming until all of them are decided', async (t) => {
   const primary = await harnessOf('dc1');
   await primary.one(BUILTINS);

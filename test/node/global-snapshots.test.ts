@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import type { Policy } from '../../src/acl/policy.ts';
+import { ComingEntries } from '../../src/node/federation/coming-entries.ts';
 import { GlobalSnapshotSink } from '../../src/node/federation/global-snapshots.ts';
 import type { Command } from '../../src/state/commands/commands.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
@@ -28,6 +29,7 @@ t.test('snapshot: nothing that cannot be read here gets into the log', async (t)
         return Promise.resolve(APPLIED);
       },
       wallMs: () => 0,
+      coming: new ComingEntries(),
     },
   );
   const policy: Policy = { ...aPolicy(1), createIndex: 1, modifyIndex: 1 };
@@ -63,6 +65,7 @@ t.test('snapshot: one whose time is over is not gone on with', async (t) => {
           return Promise.resolve(isCommit ? withVerdict(verdict) : APPLIED);
         },
         wallMs: () => 0,
+        coming: new ComingEntries(),
       },
     );
     await t.rejects(sink.commit({ snapshotId: 'one', pieceCount: 1 }), {

@@ -440,6 +440,23 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'the disks of the primary are put back, and a witness alone has heard of its restore',
+    marks: [
+      'the disks of the primary were put back to a copy',
+      'a restore that a witness alone had heard of was given up, as a refusal said',
+    ],
+    siteSizes: SMALL,
+    federation: { defaultAck: 'primary', witnessSite: 3 },
+    safetyMs: 30_000,
+    faults: [
+      at(5000, 500, { kind: 'copy-site', site: 1 }),
+      at(6000, 4100, { kind: 'away', site: 2, direction: 'both' }),
+      at(9000, 0, { kind: 'save-archive', site: 1 }),
+      at(10_000, 0, { kind: 'restore-archive', site: 1 }),
+      at(10_400, 300, { kind: 'put-back-site', site: 1 }),
+    ],
+  },
+  {
     name: 'entries are damaged on the disk of the primary, and nobody has them yet',
     marks: [
       'says: an entry of the global log is damaged on this disk: who needs it gets a snapshot',

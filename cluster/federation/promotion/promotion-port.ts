@@ -91,7 +91,7 @@ export interface PromotionPort {
   isLeading(): boolean;
   /**
    * As far as the own log, which is at `cursor`, may come by what this server has taken and has not heard the end of,
-   * be it entries or a part of a snapshot; `cursor` where that leads no further.
+   * be it entries or a snapshot that came whole; `cursor` where that leads no further.
    */
   mayReach(cursor: GlobalCursor): GlobalCursor;
   /** By the state as it is; nothing is promised. */

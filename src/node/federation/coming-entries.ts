@@ -4,7 +4,7 @@
 import { type GlobalCursor, isFurther } from '../../../cluster/federation/global-log.ts';
 
 export class ComingEntries {
-  /** Where each run of them ends. */
+  /** Where each run of them ends, or a snapshot. */
   readonly #ends = new Set<GlobalCursor>();
   readonly #waiting = new Set<() => void>();
 

@@ -11,7 +11,7 @@ import type { Verdict } from '../../state/global-log/verdict.ts';
 import type { StateMachine } from '../../state/machine.ts';
 import { requireReadable, UnreadableRow } from '../../state/rows/readable-row.ts';
 import { RowParser } from '../../state/snapshot/row-parser.ts';
-import { abandonImport, type FollowingDeps, verdictOf } from './follow-primary.ts';
+import { abandonImport, type TakingDeps, verdictOf } from './follow-primary.ts';
 
 /** Local rows that one command carries over: applying it must not keep the event loop for long. */
 const CARRIED_MAX = 512;
@@ -49,13 +49,14 @@ export async function takeBack(
   await sink.commit({ snapshotId, pieceCount: number + 1 });
 }
 
+type SinkDeps = Omit<TakingDeps, 'machine'>;
 type Staging = Pick<StateMachine, 'importUnderWay' | 'localRows' | 'replication'>;
 
 export class GlobalSnapshotSink implements SnapshotSink {
   readonly #machine: Staging;
-  readonly #deps: FollowingDeps;
+  readonly #deps: SinkDeps;
 
-  constructor(machine: Staging, deps: FollowingDeps) {
+  constructor(machine: Staging, deps: SinkDeps) {
     this.#machine = machine;
     this.#deps = deps;
   }
@@ -83,7 +84,14 @@ export class GlobalSnapshotSink implements SnapshotSink {
     await this.#applied({ type: 'global-snapshot.chunk', id, number, rows: bytes });
   }
 
+  /** From now on it may be in place, however long a disk hangs: what is staged before leads nowhere by itself. */
   async commit({ snapshotId: id }: Parameters<SnapshotSink['commit']>[0]): Promise<void> {
+    const known = this.#machine.importUnderWay();
+    if (known === undefined) await this.#commit(id);
+    else await this.#deps.coming.until(known.cursor, () => this.#commit(id));
+  }
+
+  async #commit(id: string): Promise<void> {
     await this.#carry(id);
     const change = { type: 'global-snapshot.commit', id } as const;
     const { verdict } = await verdictOf(this.#deps, change);

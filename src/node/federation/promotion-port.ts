@@ -2,7 +2,6 @@
 // log of its own group, where all that binds is decided.
 
 import { must } from '../../../cluster/base/assert.ts';
-import { isFurther } from '../../../cluster/federation/global-log.ts';
 import type {
   PromotionPort,
   PromotionState,
@@ -50,11 +49,7 @@ export function promotionPortOf(deps: PromotionPortDeps): PromotionPort {
     },
     leftBehindBy: deps.leftBehindBy,
     isLeading: isReigning,
-    mayReach: (cursor) => {
-      const entries = coming.furthest(cursor);
-      const staged = machine.importUnderWay()?.cursor ?? cursor;
-      return isFurther(staged, entries) ? staged : entries;
-    },
+    mayReach: (cursor) => coming.furthest(cursor),
     mayPromise: ({ epoch, candidate, cursor: at }) => {
       const replication = machine.replication();
       return replication !== undefined && mayPromise(replication, { epoch, candidate, at });

@@ -259,6 +259,12 @@ export class FederationChecks implements SitesWatch {
     return (this.#putBackAtMs.get(place) ?? []).some((atMs) => fromMs < atMs && atMs <= toMs);
   }
 
+  /** The same by its name, from a moment on. */
+  wasPutBackSince(site: string, sinceMs: number): boolean {
+    const place = this.#sites.findIndex((_, each) => siteName(each) === site);
+    return this.wasPutBack(place, sinceMs, Number.POSITIVE_INFINITY);
+  }
+
   /** Whether one whose disks were put back lacks what others had then. */
   get isCatchingUp(): boolean {
     if (this.#catchingUp === undefined) return false;

@@ -245,8 +245,25 @@ export class GlobalJudge {
       known !== undefined &&
       (checks.wasEmptied(known.site, known.atMs) || checks.chain.isForgotten(known));
     const isSettled = known !== undefined && forks.wasAsked(known);
-    violations.require(isKept || !isFenced || isLost || isSettled, 'G5 no silent loss', () => {
+    const isExcused = isLost || isSettled || this.#wasGivenUp(known);
+    violations.require(isKept || !isFenced || isExcused, 'G5 no silent loss', () => {
       return `${says()} is neither in the log that is left, nor set apart or said to be gone where it was written`;
+    });
+  }
+
+  /**
+   * Whether it was given up together with a restore of the same reign, as a refusal says: whoever wrote both was put
+   * back to before them, and nobody with objects had taken what was restored.
+   */
+  #wasGivenUp(known: KnownEntry | undefined): boolean {
+    if (known === undefined) return false;
+    const { checks } = this.#options;
+    const { site, atMs, entry } = known;
+    if (!this.#wasForced(entry) || !checks.wasPutBackSince(site, atMs)) return false;
+    return [...checks.chain.all()].some((each) => {
+      const { body, epoch } = each.entry;
+      const isOfReign = each.site === site && epoch === entry.epoch;
+      return body.kind === 'reset' && isOfReign && !this.#onChain.has(each.hash);
     });
   }
 
