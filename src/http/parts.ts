@@ -25,7 +25,7 @@ export interface HttpParts {
   readonly settings: HttpSettings;
   /** One for all listeners of a server. */
   readonly defaultToken: DefaultToken;
-  /** The same. */
+  /** One for all listeners of a server, too. */
   readonly clientLimits: ClientLimits;
   /**
    * For what endpoints of the node ask of the service themselves: the door without a record of it, and who is told

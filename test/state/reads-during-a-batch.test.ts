@@ -22,7 +22,7 @@ import {
   ruleIdNumbered,
   secretNumbered,
 } from '../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
+import { BEGIN_AS_PRIMARY, BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { history, NAMESPACE_NAMES } from './histories.ts';
 import { requireSame } from './rows-from-nothing.ts';
@@ -93,8 +93,7 @@ t.test(
   async (test) => {
     const kv = new LandedKv(new MemoryKv());
     const first = new MachineHarness(kv);
-    const begin = { datacenter: 'dc1', primary: 'dc1', isWitness: false };
-    await first.one({ type: 'global-log.begin', ...begin });
+    await first.one(BEGIN_AS_PRIMARY);
     await first.one(BUILTINS);
     const reopened = new MachineHarness(kv);
     let looks = 0;

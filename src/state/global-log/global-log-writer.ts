@@ -102,7 +102,7 @@ export class GlobalLogWriter {
     const row = encodeReplication(replication);
     this.#rows.putRow(REPLICATION_KEY, row);
     if (!this.#hasChanged) return { hasMoved: true, replication };
-    // What is new in it may be a part of commands, which would stay in memory as long. And a copy, as of the store.
+    // Decoded from bytes of its own: what is new in it may be views of a command, which they would keep in memory.
     return { hasMoved: true, replication: decodeReplication(Uint8Array.from(row)) };
   }
 }
