@@ -69,7 +69,7 @@ async function startSized(
   const startMs = median([...startTimes, server.startedInMs]);
   const settledSeconds = await settle({
     ...{ port: server.port, folder },
-    request: ofRound(SETTLING_ROUND, (serial) => readByAccessor(serial, tokens)),
+    request: ofRound(SETTLING_ROUND, (serial) => readByAccessor(scattered)(serial, tokens)),
   });
   return { tokens, server, figures: { startMs, settledSeconds, seedPerSecond: createsPerSecond } };
 }
@@ -95,45 +95,71 @@ function startServer(folder: string): Promise<Child> {
   });
 }
 
+/** Which of its tokens a server is asked for. */
+type Choice = (serial: number, tokens: number) => number;
+
 function scattered(serial: number, tokens: number): number {
   return (Math.imul(serial, 2_654_435_761) >>> 0) % tokens;
+}
+
+/** Always the same `few`, which lie all over the tokens. */
+function scatteredAmong(few: number): Choice {
+  return (serial, tokens) => scattered(serial, few) * Math.floor(tokens / few);
 }
 
 function get(path: string, headers = TOKEN_HEADER): string {
   return `GET ${path} HTTP/1.1\r\nHost: bench\r\n${headers}\r\n`;
 }
 
-function readByAccessor(serial: number, tokens: number): string {
-  return get(`/v1/acl/token/${accessorOf(scattered(serial, tokens))}`);
+function readByAccessor(choice: Choice): RequestOf {
+  return (serial, tokens) => get(`/v1/acl/token/${accessorOf(choice(serial, tokens))}`);
 }
 
+function readSelf(choice: Choice): RequestOf {
+  return (serial, tokens) => get('/v1/acl/token/self', secretHeader(choice(serial, tokens)));
+}
+
+function authorize(choice: Choice): RequestOf {
+  const question = JSON.stringify([{ Resource: 'service', Access: 'write', Segment: 'web' }]);
+  const asked = `Content-Length: ${question.length}\r\n\r\n${question}`;
+  return (serial, tokens) =>
+    `POST /v1/internal/acl/authorize HTTP/1.1\r\nHost: bench\r\n${secretHeader(choice(serial, tokens))}${asked}`;
+}
+
+function secretHeader(token: number): string {
+  return `X-Service-Token: ${secretOf(token)}\r\n`;
+}
+
+const SINGLE_READS = [
+  { what: 'token read by accessor', requestTo: readByAccessor },
+  { what: 'token read self', requestTo: readSelf },
+  { what: 'authorize', requestTo: authorize },
+];
+
+/**
+ * Single reads of any token, and where there are several sizes of as many tokens as the smallest one has: the first
+ * tell what it costs to ask for more of them, the second what it costs that there are more.
+ */
 async function measureReads(
   options: OneServerBenchOptions,
   all: readonly Sized[],
 ): Promise<readonly Row[]> {
-  const secretHeader = (serial: number, tokens: number): string =>
-    `X-Service-Token: ${secretOf(scattered(serial, tokens))}\r\n`;
-  const readSelf: RequestOf = (serial, tokens) =>
-    get('/v1/acl/token/self', secretHeader(serial, tokens));
-  const question = JSON.stringify([{ Resource: 'service', Access: 'write', Segment: 'web' }]);
-  const asked = `Content-Length: ${question.length}\r\n\r\n${question}`;
-  const authorize: RequestOf = (serial, tokens) =>
-    `POST /v1/internal/acl/authorize HTTP/1.1\r\nHost: bench\r\n${secretHeader(serial, tokens)}${asked}`;
+  const rows: Row[] = [];
+  const few = Math.min(...options.sizes);
+  for (const { what, requestTo } of SINGLE_READS) {
+    rows.push(...(await againstBareHttp(what, all, { ...options, request: requestTo(scattered) })));
+    if (all.length === 1) continue;
+    const request = requestTo(scatteredAmong(few));
+    rows.push(...(await againstBareHttp(`${what}, of ${few}`, all, { ...options, request })));
+  }
   const request: RequestOf = (serial, tokens) => {
     const next = Buffer.from(accessorOf(scattered(serial, tokens))).toString('base64url');
     return get(`/v1/acl/tokens?limit=100&next=${next}`);
   };
   const page = { ...options, request };
-  return [
-    ...(await againstBareHttp('token read by accessor', all, {
-      ...options,
-      request: readByAccessor,
-    })),
-    ...(await againstBareHttp('token read self', all, { ...options, request: readSelf })),
-    ...(await againstBareHttp('authorize', all, { ...options, request: authorize })),
-    ...(await inTurn('list page of 100', all, { ...page, connections: 8 })),
-    ...(await inTurn('list page of 100, one client', all, { ...page, connections: 1 })),
-  ];
+  rows.push(...(await inTurn('list page of 100', all, { ...page, connections: 8 })));
+  rows.push(...(await inTurn('list page of 100, one client', all, { ...page, connections: 1 })));
+  return rows;
 }
 
 async function measureCreates(
