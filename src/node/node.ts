@@ -15,7 +15,7 @@ import type { NodeInfo } from '../http/serving/node-info.ts';
 import type { Operations } from '../service/operations.ts';
 import { NEWEST_LEVEL } from '../state/commands/feature-levels.ts';
 import { fatalOf } from './fatal.ts';
-import { exportFederationMetrics } from './federation/federation-metrics.ts';
+import { exportFederationMetrics } from './federation/shown/federation-metrics.ts';
 import { GroupNodeInfo } from './group-node-info.ts';
 import { exportCertificateMetrics, exportNodeMetrics } from './node-metrics.ts';
 import { NodeService } from './node-service.ts';

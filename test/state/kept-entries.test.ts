@@ -1,7 +1,7 @@
 // What is told of the entries that are kept: of the chain alone, and of nothing before or beside it.
 
 import t from 'tap';
-import { feedSourceOf } from '../../src/node/federation/feed-source.ts';
+import { feedSourceOf } from '../../src/node/federation/ports/feed-source.ts';
 import { decodeEntry, entryHash } from '../../src/state/global-log/global-entry.ts';
 import { entryKey } from '../../src/state/global-log/global-log-writer.ts';
 import {

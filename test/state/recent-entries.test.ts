@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import { feedSourceOf } from '../../src/node/federation/feed-source.ts';
+import { feedSourceOf } from '../../src/node/federation/ports/feed-source.ts';
 import type { ChangeOf } from '../../src/state/commands/commands.ts';
 import { linksAtHead } from '../../src/state/global-log/entry-head.ts';
 import { entryHash, entryLinks, linksOf } from '../../src/state/global-log/global-entry.ts';

@@ -13,8 +13,8 @@ import {
 } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
 import type { FederationPlan } from '../settings/federation-settings.ts';
+import { primaryAddressesOf } from './calls/primary-addresses.ts';
 import { primacyOf } from './federation-role.ts';
-import { primaryAddressesOf } from './primary-addresses.ts';
 
 export interface FederationViewOptions {
   readonly plan: FederationPlan;

@@ -23,11 +23,11 @@ import type { Position } from '../../state/commands/outcome.ts';
 import { removedOf } from '../../state/global-log/replication.ts';
 import { primaryPortOf } from '../operators/primary-port.ts';
 import { type LevelReader, readersElsewhere } from '../reign/feature-level.ts';
-import { acknowledgedLevel } from './acknowledged-level.ts';
-import type { DatacenterLine } from './datacenter-line.ts';
+import { acknowledgedLevel } from './acknowledged/acknowledged-level.ts';
+import type { DatacenterLine } from './calls/datacenter-line.ts';
 import { FederationParts, type FederationPartsOptions } from './federation-parts.ts';
 import { overruledSettings } from './federation-role.ts';
-import { federationShown } from './federation-shown.ts';
+import { federationShown } from './shown/federation-shown.ts';
 
 export class NodeFederation implements Federation {
   readonly #options: FederationPartsOptions;

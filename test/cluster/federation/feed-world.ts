@@ -14,7 +14,7 @@ import type { Random } from '../../../cluster/platform/random.ts';
 import { RpcRefusal } from '../../../cluster/transport/calls/rpc-error.ts';
 import { openTransport } from '../../../cluster/transport/open-transport.ts';
 import type { RpcCall, RpcServer, Transport } from '../../../cluster/transport/transport.ts';
-import { ComingEntries } from '../../../src/node/federation/coming-entries.ts';
+import { ComingEntries } from '../../../src/node/federation/ports/coming-entries.ts';
 import { FakeNet } from '../../support/fake-net.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
 import { settled, streamOf, World } from '../../support/simulated-world.ts';

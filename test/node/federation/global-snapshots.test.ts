@@ -1,0 +1,86 @@
+// What a datacenter puts into its own log of a snapshot that another one lends it.
+
+import t from 'tap';
+import type { Policy } from '../../../src/acl/policy.ts';
+import { ComingEntries } from '../../../src/node/federation/ports/coming-entries.ts';
+import { GlobalSnapshotSink } from '../../../src/node/federation/ports/global-snapshots.ts';
+import type { Command } from '../../../src/state/commands/commands.ts';
+import type { Outcome } from '../../../src/state/commands/outcome.ts';
+import type { Verdict } from '../../../src/state/global-log/verdict.ts';
+import { POLICIES } from '../../../src/state/rows/objects.ts';
+import { pack } from '../../../src/state/rows/packing.ts';
+import { encodeRecord, POLICY_CODEC } from '../../../src/state/rows/record-codec.ts';
+import { packedRows } from '../../../src/state/snapshot/snapshot-format.ts';
+import { aPolicy } from '../../support/fixtures.ts';
+
+const APPLIED = withVerdict('applied');
+
+t.test('snapshot: nothing that cannot be read here gets into the log', async (t) => {
+  const proposed: Command[] = [];
+  const sink = new GlobalSnapshotSink(
+    {
+      importUnderWay: () => undefined,
+      localRows: () => Promise.resolve([]),
+      replication: () => undefined,
+    },
+    {
+      propose: (command) => {
+        proposed.push(command);
+        return Promise.resolve(APPLIED);
+      },
+      wallMs: () => 0,
+      coming: new ComingEntries(),
+    },
+  );
+  const policy: Policy = { ...aPolicy(1), createIndex: 1, modifyIndex: 1 };
+  const key = POLICIES.keyOf(policy);
+  const add = (value: Uint8Array): Promise<void> =>
+    sink.add({ snapshotId: 'one', number: 1, bytes: packedRows([{ key, value }]) });
+  await t.rejects(add(pack([2, 1, 1, []])), {
+    code: 'internal',
+    message: /^the snapshot was not taken in: the row policy \S+ has format 2, known here is 1$/,
+  });
+  t.same(proposed, []);
+  await add(encodeRecord(POLICY_CODEC, policy));
+  t.equal(proposed.length, 1);
+});
+
+t.test('snapshot: one whose time is over is not gone on with', async (t) => {
+  for (const [verdict, isDropped] of [
+    ['other-cursor', true],
+    ['fenced', true],
+    ['diverged', false],
+  ] as const) {
+    const proposed: string[] = [];
+    const sink = new GlobalSnapshotSink(
+      {
+        importUnderWay: () => undefined,
+        localRows: () => Promise.resolve([]),
+        replication: () => undefined,
+      },
+      {
+        propose: ({ change }) => {
+          proposed.push(change.type);
+          const isCommit = change.type === 'global-snapshot.commit';
+          return Promise.resolve(isCommit ? withVerdict(verdict) : APPLIED);
+        },
+        wallMs: () => 0,
+        coming: new ComingEntries(),
+      },
+    );
+    await t.rejects(sink.commit({ snapshotId: 'one', pieceCount: 1 }), {
+      message: `the snapshot was not taken in, at global-snapshot.commit: ${verdict}`,
+    });
+    t.equal(proposed.includes('restore.abandon'), isDropped, verdict);
+  }
+});
+
+function withVerdict(verdict: Verdict): Outcome {
+  return {
+    kind: 'applied',
+    answer: { type: 'verdict', verdict, cursor: undefined, maxEpochPromised: 1 },
+    index: 1,
+    position: { epoch: 1, seq: 1 },
+    replayed: false,
+  };
+}
