@@ -4,7 +4,7 @@
 import { type GlobalCursor, isFurther } from '../global-log.ts';
 import type { AskLeaderOptions } from './ask-leader.ts';
 import { askPlaces } from './ask-places.ts';
-import { endOf } from './ballot.ts';
+import { endOf } from './candidacy/ballot.ts';
 import type { PromiseAsk } from './promotion-frames.ts';
 
 export interface Ahead {

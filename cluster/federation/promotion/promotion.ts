@@ -10,7 +10,10 @@ import type { RpcRequest, RpcServer } from '../../transport/transport.ts';
 import { isSameCursor, positionText } from '../global-log.ts';
 import { areTwoFederations } from '../refuse-outsiders.ts';
 import { type AskLeaderOptions, askLeader } from './ask-leader.ts';
-import { Candidacy, type CandidacyOptions, type Promoted } from './candidacy.ts';
+import { Candidacy, type CandidacyOptions, type Promoted } from './candidacy/candidacy.ts';
+import { RestOfLog, type RestOfLogOptions } from './candidacy/rest-of-log.ts';
+import { WayBack } from './candidacy/way-back.ts';
+import type { Wish } from './candidacy/wish.ts';
 import { type HandOverDeps, handOver } from './hand-over.ts';
 import type { LaterClaim } from './later-reign.ts';
 import { PromiseGiver, type PromiseGiverOptions } from './promise-giver.ts';
@@ -26,9 +29,6 @@ import { type PromotionState, requireAsked } from './promotion-port.ts';
 import { PromotionRefusal, refused } from './promotion-refusal.ts';
 import { DEFAULT_PROMOTION_TIMING, type PromotionTiming } from './promotion-timing.ts';
 import { Renewal, type RenewalOptions } from './renewal.ts';
-import { RestOfLog, type RestOfLogOptions } from './rest-of-log.ts';
-import { WayBack } from './way-back.ts';
-import type { Wish } from './wish.ts';
 
 export interface PromotionOptions
   extends Omit<PromiseGiverOptions, 'callMs' | 'yieldMs'>,

@@ -1,6 +1,6 @@
 // How operators move the primary, by this node's promotion. What that refuses, in the service's words.
 
-import type { Promoted } from '../../../cluster/federation/promotion/candidacy.ts';
+import type { Promoted } from '../../../cluster/federation/promotion/candidacy/candidacy.ts';
 import type { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { PromotionRefusal } from '../../../cluster/federation/promotion/promotion-refusal.ts';
 import { AclError } from '../../acl/error.ts';

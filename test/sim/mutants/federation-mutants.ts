@@ -3,13 +3,13 @@
 
 import { FeedServer } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
+import { RestOfLog } from '../../../cluster/federation/promotion/candidacy/rest-of-log.ts';
 import {
   decodeAsk,
   encodeAsk,
   PROMOTION_METHOD,
   type PromiseAsk,
 } from '../../../cluster/federation/promotion/promotion-frames.ts';
-import { RestOfLog } from '../../../cluster/federation/promotion/rest-of-log.ts';
 import { MemberCalls } from '../../../cluster/member/member-calls.ts';
 import { ReadBarriers } from '../../../cluster/replica/requests/read-barriers.ts';
 import { Guests } from '../../../cluster/transport/links/guests.ts';

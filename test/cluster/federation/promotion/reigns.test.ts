@@ -1,7 +1,7 @@
 // Which reign counts: epochs that were promised and not begun, those of others, and those that are forced.
 
 import t from 'tap';
-import { forcedEpoch } from '../../../../cluster/federation/promotion/forced-epoch.ts';
+import { forcedEpoch } from '../../../../cluster/federation/promotion/candidacy/forced-epoch.ts';
 import {
   decodeEpochs,
   decodeEpochsAsk,

@@ -4,13 +4,13 @@
 import t from 'tap';
 import { encodeEntryRun } from '../../../../cluster/federation/feed/feed-frames.ts';
 import type { GlobalCursor, GlobalEntry } from '../../../../cluster/federation/global-log.ts';
+import { RestOfLog } from '../../../../cluster/federation/promotion/candidacy/rest-of-log.ts';
+import { WayBack } from '../../../../cluster/federation/promotion/candidacy/way-back.ts';
 import {
   decodeRest,
   encodeEpochs,
 } from '../../../../cluster/federation/promotion/promotion-frames.ts';
 import type { RestBatch } from '../../../../cluster/federation/promotion/promotion-port.ts';
-import { RestOfLog } from '../../../../cluster/federation/promotion/rest-of-log.ts';
-import { WayBack } from '../../../../cluster/federation/promotion/way-back.ts';
 import { FeedWorld } from '../feed-world.ts';
 import { MemoryLog, nextEntry } from '../memory-log.ts';
 

@@ -1,11 +1,11 @@
 // From whom a candidate takes what it lacks, and why not from others that have more.
 
-import { messageOf } from '../../base/message-of.ts';
-import { RpcError } from '../../transport/calls/rpc-error.ts';
-import type { GlobalCursor } from '../global-log.ts';
+import { messageOf } from '../../../base/message-of.ts';
+import { RpcError } from '../../../transport/calls/rpc-error.ts';
+import type { GlobalCursor } from '../../global-log.ts';
+import { PROMOTION_REFUSAL } from '../promotion-frames.ts';
+import { refused } from '../promotion-refusal.ts';
 import type { Standing } from './ballot.ts';
-import { PROMOTION_REFUSAL } from './promotion-frames.ts';
-import { refused } from './promotion-refusal.ts';
 import { isBehindRestore, type RestOfLog } from './rest-of-log.ts';
 import type { Fork, WayBack } from './way-back.ts';
 

@@ -1,7 +1,7 @@
 // What the datacenters said to a candidate, counted. Pure.
 
-import { type GlobalCursor, isFurther, positionText } from '../global-log.ts';
-import type { PromiseAnswer } from './promotion-frames.ts';
+import { type GlobalCursor, isFurther, positionText } from '../../global-log.ts';
+import type { PromiseAnswer } from '../promotion-frames.ts';
 
 /** By datacenter; text: why there is no answer. */
 export type Ballot = ReadonlyMap<string, PromiseAnswer | string>;

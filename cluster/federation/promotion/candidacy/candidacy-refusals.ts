@@ -1,8 +1,8 @@
 // Why a candidate does not become primary, in words that say who stands in the way and what to do.
 
+import type { PromotionState } from '../promotion-port.ts';
+import { type PromotionRefusal, refused, wayOnWithout } from '../promotion-refusal.ts';
 import { type Ballot, ballotText, type Count } from './ballot.ts';
-import type { PromotionState } from './promotion-port.ts';
-import { type PromotionRefusal, refused, wayOnWithout } from './promotion-refusal.ts';
 import type { Wish } from './wish.ts';
 
 /** A majority may have it from this datacenter and that one alone: the own promise counts for nothing without it. */

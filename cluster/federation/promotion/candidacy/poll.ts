@@ -1,15 +1,15 @@
 // Asks others for their promises, or whether they would give them, and counts what they say.
 
-import { messageOf } from '../../base/message-of.ts';
-import type { GlobalCursor } from '../global-log.ts';
-import { type Ballot, type Count, countOf, endOf, type Standing } from './ballot.ts';
+import { messageOf } from '../../../base/message-of.ts';
+import type { GlobalCursor } from '../../global-log.ts';
 import {
   decodePromise,
   encodeAsk,
   PROMOTION_METHOD,
   type PromiseAnswer,
   type PromiseAsk,
-} from './promotion-frames.ts';
+} from '../promotion-frames.ts';
+import { type Ballot, type Count, countOf, endOf, type Standing } from './ballot.ts';
 import { takesRest, type Wish } from './wish.ts';
 
 export interface PollOptions {

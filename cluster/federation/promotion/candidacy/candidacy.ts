@@ -1,23 +1,23 @@
 // How a datacenter becomes primary. A trial first: whoever is asked gives nothing up. Then the own promise, then
 // those of the others; and where somebody has more and the wish is for that, it is taken before they promise.
 
-import { messageOf } from '../../base/message-of.ts';
-import type { Logger } from '../../platform/logger.ts';
-import type { Random } from '../../platform/random.ts';
-import { type GlobalCursor, isFurther, isSameCursor, positionText } from '../global-log.ts';
-import { type Ballot, ballotText, type Count, endOf, furtherIn, type Standing } from './ballot.ts';
-import { already, furtherThere, lostText, noMajority, passingOver } from './candidacy-refusals.ts';
-import { giverOf, NO_GIVER, unreadableText } from './find-giver.ts';
-import { forcedEpoch } from './forced-epoch.ts';
-import { Poll, type Polled, type PollOptions } from './poll.ts';
-import { LAST_EPOCH } from './promotion-frames.ts';
+import { messageOf } from '../../../base/message-of.ts';
+import type { Logger } from '../../../platform/logger.ts';
+import type { Random } from '../../../platform/random.ts';
+import { type GlobalCursor, isFurther, isSameCursor, positionText } from '../../global-log.ts';
+import { LAST_EPOCH } from '../promotion-frames.ts';
 import {
   isRenewing,
   type PromotionPort,
   type PromotionState,
   requireLeading,
-} from './promotion-port.ts';
-import { PromotionRefusal, refused, undecided } from './promotion-refusal.ts';
+} from '../promotion-port.ts';
+import { PromotionRefusal, refused, undecided } from '../promotion-refusal.ts';
+import { type Ballot, ballotText, type Count, endOf, furtherIn, type Standing } from './ballot.ts';
+import { already, furtherThere, lostText, noMajority, passingOver } from './candidacy-refusals.ts';
+import { giverOf, NO_GIVER, unreadableText } from './find-giver.ts';
+import { forcedEpoch } from './forced-epoch.ts';
+import { Poll, type Polled, type PollOptions } from './poll.ts';
 import type { RestOfLog } from './rest-of-log.ts';
 import { restoreAheadText } from './restore-ahead.ts';
 import type { Fork, WayBack } from './way-back.ts';

@@ -2,8 +2,8 @@
 // have it. A witness has nothing of what was restored, so it can make nobody's log go on from there: while it is there
 // nobody is elected. Whoever has the objects is to go first; where nobody has them any more, the archive has.
 
+import type { PromotionState } from '../promotion-port.ts';
 import type { Ballot, Standing } from './ballot.ts';
-import type { PromotionState } from './promotion-port.ts';
 
 export interface RestoreAhead {
   /** The candidate. */

@@ -3,21 +3,26 @@
 // candidate first. A candidate takes it in the name of the epoch that it has promised to itself, behind which
 // nothing of an older reign comes in any other way. Whether entries follow each other, its own log decides.
 
-import { RpcError, RpcRefusal } from '../../transport/calls/rpc-error.ts';
-import type { RpcRequest } from '../../transport/transport.ts';
-import type { EntrySource } from '../entry-source.ts';
-import { decodeEntryRun, encodeEntryRun } from '../feed/feed-frames.ts';
-import { FRAME_BYTES, FRAME_ENTRIES_MAX } from '../feed/feed-limits.ts';
+import { RpcError, RpcRefusal } from '../../../transport/calls/rpc-error.ts';
+import type { RpcRequest } from '../../../transport/transport.ts';
+import type { EntrySource } from '../../entry-source.ts';
+import { decodeEntryRun, encodeEntryRun } from '../../feed/feed-frames.ts';
+import { FRAME_BYTES, FRAME_ENTRIES_MAX } from '../../feed/feed-limits.ts';
 import {
   type GlobalCursor,
   type GlobalEntry,
   isFurther,
   isSameCursor,
   positionText,
-} from '../global-log.ts';
+} from '../../global-log.ts';
+import {
+  decodeRest,
+  encodeRest,
+  PROMOTION_METHOD,
+  PROMOTION_REFUSAL,
+} from '../promotion-frames.ts';
+import type { PromotionPort, PromotionState } from '../promotion-port.ts';
 import type { Standing } from './ballot.ts';
-import { decodeRest, encodeRest, PROMOTION_METHOD, PROMOTION_REFUSAL } from './promotion-frames.ts';
-import type { PromotionPort, PromotionState } from './promotion-port.ts';
 
 export interface RestOfLogOptions {
   /** The own one. */

@@ -2,17 +2,17 @@
 // that reign: it has written on where the other one began. A witness is no candidate, and lends nobody a snapshot. So
 // the old primary goes back to where the two chains part, sets apart what only it has, and takes the rest from there.
 
-import type { Logger } from '../../platform/logger.ts';
-import { type GlobalCursor, positionText } from '../global-log.ts';
-import { areTwoFederations } from '../refuse-outsiders.ts';
-import type { Standing } from './ballot.ts';
+import type { Logger } from '../../../platform/logger.ts';
+import { type GlobalCursor, positionText } from '../../global-log.ts';
+import { areTwoFederations } from '../../refuse-outsiders.ts';
 import {
   decodeEpochs,
   type EpochStart,
   encodeEpochsAsk,
   PROMOTION_METHOD,
-} from './promotion-frames.ts';
-import type { PromotionPort } from './promotion-port.ts';
+} from '../promotion-frames.ts';
+import type { PromotionPort } from '../promotion-port.ts';
+import type { Standing } from './ballot.ts';
 import type { RestOfLog } from './rest-of-log.ts';
 
 export interface WayBackOptions {

@@ -2,7 +2,7 @@
 // that is the next one there: an elected reign takes just that, so a forced one takes none that elections come to,
 // and draws it, so that of two that are forced each has its own, also where one begins anew on disks of an earlier day.
 
-import type { Random } from '../../platform/random.ts';
+import type { Random } from '../../../platform/random.ts';
 
 /** More than there are elections while whoever is forced is heard by nobody. */
 const AHEAD_MIN = 1000;
