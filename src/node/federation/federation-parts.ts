@@ -9,22 +9,17 @@ import type { EntrySource } from '../../../cluster/federation/entry-source.ts';
 import type { GlobalBatch } from '../../../cluster/federation/feed/feed-reader.ts';
 import { FeedServer, type FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import { Subscriber } from '../../../cluster/federation/feed/subscriber.ts';
-import { askPlaces } from '../../../cluster/federation/promotion/ask-places.ts';
 import { Promotion } from '../../../cluster/federation/promotion/promotion.ts';
 import { Slots } from '../../../cluster/federation/slots/slots.ts';
 import { SnapshotLender } from '../../../cluster/federation/snapshot/snapshot-lender.ts';
 import type { Member } from '../../../cluster/member/group-member.ts';
-import type { AclError } from '../../acl/error.ts';
-import { LeaderAway } from '../../service/remote.ts';
 import type { Command } from '../../state/commands/commands.ts';
 import { GLOBAL_LOG_LEVEL, levelOfEntry } from '../../state/commands/feature-levels.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
-import { isRenewingIn } from '../../state/global-log/election.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
 import { decodeEntry } from '../../state/global-log/global-entry.ts';
 import { FIRST_EPOCH } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
-import { notPrimary } from '../../state/refusals.ts';
 import type { Platform } from '../platform.ts';
 import type { ClockWatch } from '../reign/clock-watch.ts';
 import { leftBehindBy, unreadableBy } from '../reign/feature-level.ts';
@@ -36,11 +31,7 @@ import { DatacenterCalls } from './calls/datacenter-calls.ts';
 import { DatacenterLine } from './calls/datacenter-line.ts';
 import { feedStandingOf, hasWritten } from './federation-role.ts';
 import { FederationView } from './federation-view.ts';
-import { FirstHearing } from './gate/first-hearing.ts';
-import { GlobalGate } from './gate/global-gate.ts';
-import { OtherReigns } from './gate/other-reigns.ts';
-import { nothingWritten } from './gate/outrun-refusal.ts';
-import { PrimaryLease } from './gate/primary-lease.ts';
+import { PrimaryGate } from './gate/primary-gate.ts';
 import { ComingEntries } from './ports/coming-entries.ts';
 import { feedSourceOf } from './ports/feed-source.ts';
 import { applyBatch, type FollowingDeps } from './ports/follow-primary.ts';
@@ -78,10 +69,7 @@ const REVIEW_MS = 1_000;
 
 export class FederationParts {
   readonly calls: DatacenterCalls;
-  readonly lease: PrimaryLease;
-  readonly hearing: FirstHearing;
-  readonly reigns: OtherReigns;
-  readonly gate: GlobalGate;
+  readonly gate: PrimaryGate;
   /** Proposes what the federation brings, as far as the gate lets it through. */
   readonly following: FollowingDeps & { readonly coming: ComingEntries };
   readonly beginning: GlobalLogBeginning;
@@ -101,14 +89,11 @@ export class FederationParts {
     this.#options = options;
     this.#reign = reign;
     this.calls = this.#newCalls();
-    this.lease = this.#newLease();
-    this.hearing = this.#newHearing();
-    closer.defer(options.machine.onGlobalLogMoved(() => this.hearing.look()));
-    this.reigns = this.#newReigns();
     this.gate = this.#newGate();
+    closer.defer(options.machine.onGlobalLogMoved(() => this.gate.hearing.look()));
     const { clock } = options.platform;
     this.following = {
-      propose: (command) => this.gate.pass(command.change, () => options.propose(command)),
+      propose: (command) => this.gate.global.pass(command.change, () => options.propose(command)),
       wallMs: () => clock.wallMs(),
       coming: new ComingEntries(),
     };
@@ -136,18 +121,6 @@ export class FederationParts {
     return this.#reign.term() !== undefined;
   }
 
-  /** Whether this server leads the primary, or the one that was it and has promised itself the next reign. */
-  get leadsLastPrimary(): boolean {
-    const replication = this.#options.machine.replication();
-    const isRenewing = replication !== undefined && isRenewingIn(replication);
-    return this.isReigning && (this.view.isPrimary || isRenewing);
-  }
-
-  /** Whose promises count, where this server leads the primary. */
-  ledVoters(): readonly string[] | undefined {
-    return this.isReigning && this.view.isPrimary ? this.view.voters() : undefined;
-  }
-
   /** Who has a part in the federation, or may come to, the own one first: without those that go on alone. */
   partners(): readonly string[] {
     const { directory } = this.gossip;
@@ -169,87 +142,15 @@ export class FederationParts {
     });
   }
 
-  #newLease(): PrimaryLease {
-    const { platform, plan } = this.#options;
-    return new PrimaryLease({
-      ...{ clock: platform.clock, datacenter: plan.datacenter, leaseMs: plan.primaryLeaseMs },
-      voters: () => this.ledVoters(),
-      heardAtMs: (each) => this.feed.heardAtMs(each),
-    });
-  }
-
-  #newHearing(): FirstHearing {
-    const { hasCaughtUp, machine, platform, plan } = this.#options;
-    const { datacenter } = plan;
-    return new FirstHearing({
-      ...{ clock: platform.clock, datacenter },
-      others: () => {
-        const listed = this.leadsLastPrimary ? (machine.replication()?.datacenters ?? []) : [];
-        return listed.flatMap(({ name, isRemoved }) =>
-          name === datacenter || isRemoved === true ? [] : [name],
-        );
-      },
-      isHeard: (each) => this.feed.hasHeardOrAsked(each),
-      ask: (each, limitMs) => this.#askPlace(each, limitMs),
-      headSeq: () => machine.position().seq,
-      hasCaughtUp,
-    });
-  }
-
-  async #askPlace(datacenter: string, deadlineMs: number): Promise<void> {
-    const { machine, plan } = this.#options;
-    const cursor = machine.replication()?.cursor;
-    if (cursor === undefined) return;
-    const asking = {
-      addressesOf: (each: string) => this.view.addressesOf(each),
-      call: this.calls.call,
-    };
-    const question = { datacenter, candidate: plan.datacenter, cursor, deadlineMs };
-    // One that does not answer is waited for so long as writes are: what others say must not come behind them.
-    const places = await askPlaces(asking, question, (some) => this.feed.tells(datacenter, some));
-    this.feed.told(datacenter, places);
-  }
-
-  #newReigns(): OtherReigns {
-    const { machine, plan } = this.#options;
-    return new OtherReigns({
-      ...{ datacenter: plan.datacenter, machine, isReigning: () => this.isReigning },
-      hearing: this.hearing,
+  #newGate(): PrimaryGate {
+    const { hasCaughtUp, machine, plan, platform } = this.#options;
+    return new PrimaryGate({
+      ...{ plan, machine, hasCaughtUp, clock: platform.clock, isReigning: () => this.isReigning },
       heard: () => {
-        const { feed, gossip, promotion, subscriber, view } = this;
-        return { directory: gossip.directory, feed, promotion, subscriber, view };
+        const { beginning, calls, feed, gossip, promotion, subscriber, view } = this;
+        return { beginning, calls, directory: gossip.directory, feed, promotion, subscriber, view };
       },
     });
-  }
-
-  #newGate(): GlobalGate {
-    const { machine, plan } = this.#options;
-    const { datacenter } = plan;
-    const refusal = () =>
-      nothingWritten(this.reigns.outrunText()) ??
-      nothingWritten(this.reigns.rivalText()) ??
-      this.beginning.refusal() ??
-      nothingWritten(this.reigns.lostHereText()) ??
-      this.hearing.refusal() ??
-      this.#begunRefusal() ??
-      this.lease.refusal();
-    const elsewhere = () => this.notPrimary();
-    const mayForceOut = (each: string) => this.reigns.mayForceOut(each);
-    return new GlobalGate({ view: machine, datacenter, refusal, elsewhere, mayForceOut });
-  }
-
-  /** Where this datacenter has a global log, and another one writes it, or nobody. */
-  notPrimary(): AclError | undefined {
-    const replication = this.#options.machine.replication();
-    return replication === undefined || this.view.isPrimary ? undefined : notPrimary(replication);
-  }
-
-  /** Others tell whose that is, a moment later; and who is no primary any more says who is. */
-  #begunRefusal(): LeaderAway | undefined {
-    const begun = this.view.isPrimary ? this.reigns.begunText() : undefined;
-    return begun === undefined
-      ? undefined
-      : new LeaderAway({ says: `Nothing was written: ${begun}` });
   }
 
   #newBeginning(): GlobalLogBeginning {
@@ -447,20 +348,20 @@ export class FederationParts {
         ...this.following,
         machine,
         random: platform.random,
-        gate: this.gate,
+        gate: this.gate.global,
         isReigning: () => this.isReigning,
         leftBehindBy: (successor) => this.#leftBehindBy(successor),
       }),
       federationId: () => this.#federationId,
       addressesOf: (datacenter) => this.view.addressesOf(datacenter),
       claim: () => this.gossip.directory.primary(),
-      heardEpoch: () => this.reigns.heardEpoch(),
+      heardEpoch: () => this.gate.reigns.heardEpoch(),
       isRivalled: (epoch) =>
         epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
-      passesOver: () => this.reigns.passedOverText(),
+      passesOver: () => this.gate.reigns.passedOverText(),
       hearAll: () => this.gossip.hearAll(),
-      ahead: () => this.reigns.ahead(),
-      haveTold: () => this.hearing.over(),
+      ahead: () => this.gate.reigns.ahead(),
+      haveTold: () => this.gate.hearing.over(),
       isNamed: (each) => this.view.clusterIdOf(each) !== undefined,
       datacenters: () => this.view.datacenters(),
       onWriterAsks: () => this.subscriber.beginAnew(),
@@ -476,8 +377,8 @@ export class FederationParts {
 
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
-    await Promise.all([this.gossip.hearAll(), this.hearing.over()]);
-    const passedOver = this.reigns.outrunText() ?? this.reigns.passedOverText();
+    await Promise.all([this.gossip.hearAll(), this.gate.hearing.over()]);
+    const passedOver = this.gate.reigns.outrunText() ?? this.gate.reigns.passedOverText();
     if (passedOver !== undefined) return passedOver;
     return leftBehindBy(successor, {
       own: plan.datacenter,

@@ -81,7 +81,7 @@ export class NodeFederation implements Federation {
 
   /** Proposes a change, unless it is of what all share and this leader takes none at the moment. */
   admit<Output>(change: Change, propose: () => Promise<Output>): Promise<Output> {
-    return this.#parts.gate.pass(change, propose);
+    return this.#parts.gate.global.pass(change, propose);
   }
 
   /** Moving the primary, in the words of the service. */
@@ -91,13 +91,13 @@ export class NodeFederation implements Federation {
       promotion: this.#parts.promotion,
       datacenter: plan.datacenter,
       position: () => machine.position(),
-      closedBecause: () => this.#parts.gate.closedBecause(),
-      lostReign: () => this.#parts.reigns.lostReignText(),
+      closedBecause: () => this.#parts.gate.global.closedBecause(),
+      lostReign: () => this.#parts.gate.reigns.lostReignText(),
     });
   }
 
   closedBecause(): AclError | undefined {
-    const closed = this.#parts.notPrimary() ?? this.#parts.gate.closedBecause();
+    const closed = this.#parts.gate.notPrimary() ?? this.#parts.gate.global.closedBecause();
     if (closed !== undefined || this.isPrimary) return closed;
     const { firstPrimary } = this.#options.plan;
     const text = `Nothing was written: datacenter ${firstPrimary} is the primary`;
@@ -107,7 +107,7 @@ export class NodeFederation implements Federation {
   onReign(term: number): void {
     this.#reign = term;
     // Who becomes the primary later has more than those who made it that.
-    if (this.#parts.leadsLastPrimary) this.#parts.hearing.begin();
+    if (this.#parts.gate.leadsLastPrimary) this.#parts.gate.hearing.begin();
     this.#parts.slots.start();
     this.#parts.promotion.start();
     this.#look();
@@ -232,10 +232,10 @@ export class NodeFederation implements Federation {
     if (role === this.#role) return;
     this.#role = role;
     this.#parts.gossip.hurry();
-    const isLed = this.#parts.ledVoters() !== undefined;
+    const isLed = this.#parts.gate.ledVoters() !== undefined;
     if (isLed && this.#ledSinceMs === undefined) {
       this.#ledSinceMs = platform.clock.monotonicMs();
-      this.#parts.lease.begin();
+      this.#parts.gate.lease.begin();
     } else if (!isLed) this.#ledSinceMs = undefined;
     this.#parts.feed.standingChanged();
     void this.#parts.lender.standingChanged();
