@@ -3,11 +3,12 @@
 
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
+import type { AccessorId } from '../../src/acl/ids.ts';
 import { type Asker, MovingPrimary } from '../../src/service/operators/moving-primary.ts';
 import { LeaderAway } from '../../src/service/remote.ts';
 import type { Change } from '../../src/state/commands/commands.ts';
 import { decodeEntry } from '../../src/state/global-log/global-entry.ts';
-import { entryOfToken } from '../http/operator/cases.ts';
+import { entryOfReaped, entryOfToken, UNKNOWN } from '../http/operator/cases.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { CALL, refusalOf } from './harness.ts';
 
@@ -134,4 +135,54 @@ t.test('divergence: says how many were forgotten where not all could be', async 
     left.state = { ...left.state, divergent: [] };
   };
   t.equal(await left.moving.discard(undefined, ASKER), 'done');
+});
+
+t.test('divergence: who is the primary no more makes nothing anew in its own fork', async (t) => {
+  const entry = decodeEntry(
+    await entryOfReaped([UNKNOWN, UNKNOWN.replace(/^9/, '8')] as AccessorId[]),
+  );
+  const written: string[] = [];
+  const gate = { closed: undefined as AclError | undefined };
+  // Another one by that id, which is not void.
+  let found: object | undefined = {};
+  const moving = new MovingPrimary({
+    view: {
+      replication: () => undefined,
+      divergentEntry: () => entry,
+      request: () => undefined,
+      token: () => found,
+      usesLevel: 8,
+    },
+    propose: async ({ change }: { readonly change: Change }) => {
+      written.push(change.type);
+      return { kind: 'applied', index: 9, position: { epoch: 1, seq: 7 } };
+    },
+    clock: new FakeClock(0),
+    federation: {
+      primary: () => ({ datacenter: 'dc1', epoch: 1 }),
+      closedBecause: () => gate.closed,
+    },
+    settings: { datacenter: 'dc1', leaderWaitMs: 5_000 },
+  } as never);
+  const wish = { position: { epoch: 1, seq: 7 }, cas: undefined };
+  gate.closed = new AclError('not-primary', 'dc1 is not the primary (epoch 2 is promised)');
+  t.equal(
+    await refusalOf(moving.resubmit(wish, ASKER)),
+    'not-primary: dc1 is not the primary (epoch 2 is promised)',
+    'what it has deleted itself is gone here, and may be there where the primary is',
+  );
+  t.same(written, [], 'the entry stays in the list');
+  gate.closed = undefined;
+  found = undefined;
+  const requireAllowed = (): void => {
+    gate.closed = new AclError('not-primary', 'dc1 is not the primary any more');
+  };
+  t.equal(
+    await refusalOf(moving.resubmit(wish, { ...ASKER, requireAllowed })),
+    'not-primary: dc1 is not the primary any more',
+  );
+  t.same(written, []);
+  gate.closed = undefined;
+  await moving.resubmit(wish, ASKER);
+  t.same(written, ['token.reap', 'divergent.drop']);
 });

@@ -147,6 +147,7 @@ export class MovingPrimary {
     { entry: bytes, cas }: { readonly entry: Uint8Array; readonly cas: number | undefined },
     asker: Asker,
   ): Promise<Resubmitted> {
+    this.#requirePrimary();
     const entry = decodeEntry(bytes);
     const change = changeOfEntry(entry);
     const request = markOfEntry(entry);
@@ -155,8 +156,22 @@ export class MovingPrimary {
     const isMade = rememberedOutcome(view, request, nowMs) !== undefined;
     if (!isMade) requireVoidTokens(view, entry, change, nowMs);
     const at = isMade ? undefined : casOfEntry(view, change, cas);
-    const { index, position } = await this.#propose(change, asker, { cas: at, request });
+    const requireAllowed = (): void => {
+      asker.requireAllowed();
+      this.#requirePrimary();
+    };
+    const also = { cas: at, request };
+    const { index, position } = await this.#propose(change, { ...asker, requireAllowed }, also);
     return { index, position };
+  }
+
+  /**
+   * Of void tokens that are not here the log would take nothing, and say so to nobody: whoever knows of a later reign,
+   * and still has what it left behind, would have made again what it deleted itself.
+   */
+  #requirePrimary(): void {
+    const closed = this.#deps.federation.closedBecause();
+    if (closed !== undefined) throw closed;
   }
 
   async discard(position: ShownPosition | undefined, asker: Asker): Promise<'done'> {
