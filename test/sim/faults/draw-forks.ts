@@ -1,7 +1,7 @@
 // Draws what leaves forks of the global log, and what operators do about them: the primary goes out of sight and
 // another one is elected or forced, and then that one, often before the first one is back; what they left is made
-// again or forgotten. A datacenter that is down is removed by force; one that has lost its disks becomes a witness
-// while elections run.
+// again or forgotten. A datacenter is removed by force, down, out of sight or well; one that has lost its disks
+// becomes a witness while elections run.
 
 import type { Stream } from '../world/stream.ts';
 import { type Day, drawDays } from './draw-days.ts';
@@ -65,16 +65,21 @@ function drawAbsence(
   };
 }
 
-/** One is down and removed by force, mostly while another one is out of sight; and comes back. */
+/** One is removed by force, down as a rule, mostly while another one is out of sight; and comes back. */
 function drawForced(stream: Stream, atMs: number, siteCount: number): Day {
   const [site, other] = drawThree(stream, siteCount);
+  // From a stream of its own: the others are what they were without.
+  const state = stream.fork(`forced at ${atMs}`).pick(['down', 'down', 'away', 'runs'] as const);
   const forMs = stream.spread(AWAY_MIN_MS, AWAY_MAX_MS);
   const removeMs = atMs + forMs * stream.between(0.1, 0.6);
   const allowMs = removeMs + stream.spread(500, AWAY_MAX_MS);
   const isAway = stream.chance(0.6);
   return {
     faults: [
-      fork(atMs, forMs, { kind: 'site-down', site, ending: 'process' }),
+      ...(state === 'down'
+        ? [fork(atMs, forMs, { kind: 'site-down', site, ending: 'process' })]
+        : []),
+      ...(state === 'away' ? [fork(atMs, forMs, { kind: 'away', site, direction: 'both' })] : []),
       ...(isAway
         ? [
             fork(atMs, forMs * stream.between(0.5, 1.5), {

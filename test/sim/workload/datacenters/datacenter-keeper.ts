@@ -55,6 +55,7 @@ const SAID: readonly number[] = [200, 400, 503, 504];
 const IS_REFUSED =
   /is the primary: move the primary to another one first|There is no global log here yet|^Nothing was changed: \S+ takes /;
 const IS_RIVAL = /^Nothing was changed: \S+ takes /;
+const IS_FOR_GOOD = /where one of them is lost for good, force it$/;
 
 /** Removed or allowed; by force, or not. */
 interface How {
@@ -71,6 +72,8 @@ export class DatacenterKeeper {
   readonly #askedUntilMs = new Map<number, number>();
   /** Of the missing ones, which were removed since. */
   readonly #removedAgain = new Set<number>();
+  /** Those of which a refusal has said that they are removed by force, where they are lost for good. */
+  readonly #toForce = new Set<number>();
   #isStopped = false;
   changeCount = 0;
   quietAtMs = 0;
@@ -95,7 +98,7 @@ export class DatacenterKeeper {
     isForced = false,
   }: Extract<DecidingFault, { kind: 'remove-site' | 'allow-site' }>): boolean {
     this.#noteBack();
-    if (isForced && !this.#mayForce(site - 1, kind)) return false;
+    if (isForced && !this.#mayForce(site - 1)) return false;
     if (kind === 'remove-site' && [...this.#missing].some((place) => place !== site - 1)) {
       return false;
     }
@@ -109,15 +112,14 @@ export class DatacenterKeeper {
   }
 
   /**
-   * Whoever forces knows that a datacenter that is removed is down, that no other one is being made the primary, and
-   * that the last change of who votes is with a majority: two that nobody else has heard of may leave two majorities.
+   * Whoever forces knows that no other one is being made the primary, and that the last change of who votes is with a
+   * majority: two that nobody else has heard of may leave two majorities.
    */
-  #mayForce(place: number, kind: How['kind']): boolean {
-    const { checks, isMoving, sites, world } = this.#options;
-    const isDown =
-      kind === 'allow-site' || sites[place]!.every(({ process }) => process === undefined);
-    const isAlone = this.#missing.size === 0 && !this.#mayBeDeciding(place);
-    return isDown && isAlone && !isMoving() && checks.isListKnown(world.hosts);
+  #mayForce(place: number): boolean {
+    const { checks, isMoving, world } = this.#options;
+    const isAlone =
+      [...this.#missing].every((each) => each === place) && !this.#mayBeDeciding(place);
+    return isAlone && !isMoving() && checks.isListKnown(world.hosts);
   }
 
   /**
@@ -192,7 +194,8 @@ export class DatacenterKeeper {
       if (listed?.isRemoved === true) {
         await this.#ask(place, { kind: 'allow-site', isForced: false }, leader);
       } else if (listed !== undefined && this.#isAnother(place, at, listed)) {
-        await this.#ask(place, { kind: 'remove-site', isForced: false }, leader);
+        const isForced = this.#toForce.has(place) && this.#mayForce(place);
+        await this.#ask(place, { kind: 'remove-site', isForced }, leader);
       }
     }
   }
@@ -208,7 +211,7 @@ export class DatacenterKeeper {
 
   async #until(place: number, how: How, others: readonly SimHost[]): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX && !this.#isStopped; attempt += 1) {
-      if (how.isForced && !this.#mayForce(place, how.kind)) return;
+      if (how.isForced && !this.#mayForce(place)) return;
       const isDecided = await this.#ask(place, how, this.#stream.pick(others));
       if (isDecided) return;
       await this.#pause(RETRY_MS);
@@ -234,6 +237,7 @@ export class DatacenterKeeper {
     violations.require(isExpected, 'answers', () => {
       return `${method} ${path} at ${host.name} was answered ${status} ${text}`;
     });
+    if (IS_FOR_GOOD.test(text)) this.#toForce.add(place);
     const isDone = this.#isDone(how, came);
     if (isDone && how.kind === 'remove-site' && status === 200) this.#removedAgain.add(place);
     return isDone;
@@ -278,7 +282,9 @@ export class DatacenterKeeper {
     for (const place of this.#missing) {
       const all = world.hosts.map((host) => checks.replicationOf(host));
       const isBack = all.every((at) => at !== undefined && checks.takesPart(place, at));
-      if (isBack) this.#missing.delete(place);
+      if (!isBack) continue;
+      this.#missing.delete(place);
+      this.#toForce.delete(place);
     }
   }
 

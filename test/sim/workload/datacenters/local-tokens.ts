@@ -119,8 +119,11 @@ export class LocalTokens {
     });
   }
 
+  /** Of the others a request may be under way, of which nobody waits for the answer any more. */
   #settledOf(site: number): ReadonlyMap<string, LocalToken['state']> {
-    const own = this.#tokens.filter((token) => token.site === site && !token.isBusy);
+    const own = this.#tokens.filter(
+      (token) => token.site === site && !token.isBusy && token.state !== 'maybe',
+    );
     return new Map(own.map(({ accessorId, state }) => [accessorId, state]));
   }
 
