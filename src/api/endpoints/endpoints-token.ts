@@ -79,7 +79,8 @@ export const TOKEN_ENDPOINTS = {
     kind: 'write',
     method: 'PUT',
     path: '/v1/acl/token/:accessorId/clone',
-    summary: 'Create a token with the links of another. Of the body only Description counts.',
+    summary:
+      'Create a token with the links of another. Of the body only Description and Namespace count.',
     access: 'acl:write',
     namespaced: true,
     body: { ...body, required: false },

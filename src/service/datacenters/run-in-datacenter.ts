@@ -8,9 +8,10 @@ import { OPERATION_TABLE } from '../operation-table.ts';
 import type { Asked, OperationInput, OperationName, OperationOutput } from '../operations.ts';
 import { LeaderAway } from '../remote.ts';
 import type { Service } from '../service.ts';
-import type { ListResult, ReadResult, WriteResult } from '../views.ts';
+import type { ListResult, ReadResult, TokenView, WriteResult } from '../views.ts';
 import { foundNothing, hasId, isUnknown, leastKnown, repeatableOf } from '../writes/tries.ts';
 import { DatacenterAway } from './federation.ts';
+import { withOwnSecret } from './presentable.ts';
 import { type ListPage, listOfPages } from './remote-list.ts';
 import { requireTravels } from './travelling-secret.ts';
 
@@ -111,7 +112,11 @@ async function readThere<Name extends OperationName>(
     const isWatched = typeof output === 'object' && output !== null && 'meta' in output;
     if (!isWatched) return output;
     const { meta } = output as ReadResult<unknown>;
-    return { ...output, meta: { ...meta, watch: { ...meta.watch, datacenter } } };
+    const isOwn = question.name === 'token.read-self';
+    const shown = isOwn
+      ? withOwnSecret(output as ReadResult<TokenView>, question.call.secret)
+      : output;
+    return { ...shown, meta: { ...meta, watch: { ...meta.watch, datacenter } } } as typeof output;
   };
   const { input } = question;
   if (!('page' in input)) return ask(input);

@@ -47,6 +47,12 @@ t.test('datacenters: what lives in the primary alone is not shown to another', a
     list.find(({ token }) => token.accessorId === accessorId),
     { secretHidden: true },
   );
+  const own = await settled(
+    two,
+    secondary.run('token.read-self', {}, { ...there, secret: secretId }),
+  );
+  t.match(own.value, { secretHidden: false, token: { accessorId, secretId } }, 'who holds it');
+  t.match(own.meta.watch, { datacenter: 'dc1' });
   t.notOk(two.answers.join().includes(secretId), 'not even where it is hidden');
   const gone = await settled(two, secondary.run('token.delete', { accessorId }));
   t.equal(gone.value, true, 'but whoever may, revokes it from anywhere');
