@@ -57,6 +57,22 @@ export const FRAME_MAX_BYTES = 16 * 1024 * 1024;
 /** So much somebody may say before it is known who it is. */
 export const STRANGER_MAX_BYTES = 64 * 1024;
 
+/** `host:port`, and `[host]:port` where the host has colons of its own. */
+export function addressText({ host, port }: NetAddress): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** The other end of a socket, as far as it is known. */
+export interface SocketEnd {
+  readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
+}
+
+/** The same of a socket. */
+export function remoteOf({ remoteAddress = '', remotePort = 0 }: SocketEnd): string {
+  return addressText({ host: remoteAddress, port: remotePort });
+}
+
 /** Of the other side of a connection, by its `remote`. */
 export function hostOf(remote: string): string {
   return remote.slice(0, Math.max(0, remote.lastIndexOf(':')));

@@ -19,6 +19,8 @@ export function isClosedPipe(error: unknown): boolean {
 export function failureText(error: unknown, address: string): string | undefined {
   if (error instanceof TransportError)
     return `no answer from ${address}: ${oneLine(error.message.trim())}\nNext: ${TRANSPORT_HINTS[error.failure]}`;
+  if (isOfAnswer(error))
+    return `${address} does not say what is to be shown: ${oneLine(error.message)}\nNext: ${TRANSPORT_HINTS.unreadable}`;
   if (!(error instanceof ClientError)) return undefined;
   const { method, path } = error.asked;
   const word = error.code === undefined ? '' : ` ${error.code}`;
@@ -26,6 +28,11 @@ export function failureText(error: unknown, address: string): string | undefined
   const hint = hintOf(error);
   const next = hint === undefined ? '' : `\nNext: ${hint}`;
   return `${heading}\n${manyLines(error.message)}${next}`;
+}
+
+/** What another release leaves out, or sends in another form, was looked for in the answer. */
+function isOfAnswer(error: unknown): error is TypeError {
+  return error instanceof TypeError && !('code' in error);
 }
 
 const TRANSPORT_HINTS: Readonly<Record<TransportFailure, string>> = {
@@ -173,9 +180,12 @@ function hintOf(error: ClientError): string | undefined {
 }
 
 /** What has no word of ours for it may come from something between here and the server. */
-function hintOfStrange({ status }: ClientError): string | undefined {
+function hintOfStrange({ message, status }: ClientError): string | undefined {
   if (status >= 300 && status < 400)
     return 'check http:// or https:// in the address: it leads elsewhere, and no token is sent after it.';
+  // A path that cannot be looked at is refused so, without a word.
+  if (message === 'status 400 without a text')
+    return 'check the name or id: it is very long, or has characters that no path can have.';
   return status >= 500 ? WHETHER_DONE : undefined;
 }
 

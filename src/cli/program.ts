@@ -13,7 +13,7 @@ import { addOperatorCommands } from './commands/operator.ts';
 import { addSnapshotCommands } from './commands/snapshot.ts';
 import { CommandFailed, isClosedPipe } from './failed.ts';
 import { normaliseArguments } from './flags/arguments.ts';
-import { oneLine } from './show/safe-text.ts';
+import { manyLines, oneLine } from './show/safe-text.ts';
 import type { Surroundings } from './surroundings.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -77,7 +77,8 @@ function adapt(command: Command, surroundings: Surroundings, written: Promise<vo
     .configureOutput({
       writeOut: (text) => void written.push(surroundings.out.write(text)),
       writeErr: (text) => void written.push(surroundings.err.write(text)),
-      outputError: (text, write) => write(withoutValues(text).replace(/^error:/, 'Error:')),
+      outputError: (text, write) =>
+        write(manyLines(withoutValues(text)).replace(/^error:/, 'Error:')),
     })
     .showHelpAfterError(`Usage: ${path} ${command.usage()}\nNext: \`${path} --help\` says more.`);
 }
@@ -97,7 +98,7 @@ async function statusOf(error: unknown, surroundings: Surroundings): Promise<num
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   if (isClosedPipe(error)) return 0;
   const message = messageOf(error);
-  const text = error instanceof CommandFailed ? message : oneLine(message);
+  const text = error instanceof CommandFailed ? manyLines(message) : oneLine(message);
   const stack = surroundings.environment.CONCLAVE_DEBUG === '1' ? stackOf(error) : '';
   // Where nobody can be told, the status still says it.
   await surroundings.err.write(`Error: ${text}\n${stack}`).catch(() => undefined);
@@ -105,5 +106,9 @@ async function statusOf(error: unknown, surroundings: Surroundings): Promise<num
 }
 
 function stackOf(error: unknown): string {
-  return error instanceof Error ? `${error.stack ?? ''}\n` : '';
+  if (!(error instanceof Error)) return '';
+  const { cause, stack = '' } = error;
+  // Of what it was put into words for, the places alone: the words of that are not looked through for secrets.
+  const places = cause instanceof Error ? (cause.stack ?? '').match(/^ {4}at .*$/gm) : null;
+  return [stack, ...(places ?? [])].map((line) => `${line}\n`).join('');
 }

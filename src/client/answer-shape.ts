@@ -1,5 +1,5 @@
 // Whether what came can be an answer of an endpoint at all. Servers of other releases may say more or less than this
-// one knows, so this looks for what no answer of another program has by accident, and not at every field.
+// one knows, so what is missing is not asked for. What is there is what it should be: it is shown, and written back.
 
 import type { TSchema } from 'typebox';
 import { TransportError, type TransportResponse } from './transport.ts';
@@ -8,7 +8,9 @@ import { TransportError, type TransportResponse } from './transport.ts';
 interface ShapeNode {
   readonly type?: string;
   readonly const?: unknown;
+  readonly anyOf?: readonly ShapeNode[];
   readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, ShapeNode>>;
   readonly items?: ShapeNode;
   readonly patternProperties?: Readonly<Record<string, ShapeNode>>;
 }
@@ -41,16 +43,20 @@ const NOT_ASKED_FOR = 'is not what was asked for';
 
 /** Of an object at least one of the fields is there that every server of ours sends. */
 function hasShape(node: ShapeNode, value: unknown): boolean {
-  const { type, required = [], items = {} } = node;
+  const { anyOf, type, items = {} } = node;
+  if (anyOf !== undefined) return anyOf.some((each) => hasShape(each, value));
   if (node.const !== undefined) return value === node.const;
   switch (type) {
     case 'array':
       return Array.isArray(value) && value.every((item) => hasShape(items, item));
     case 'object':
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-      if (required.length > 0) return required.some((field) => field in value);
-      return Object.values(value).every((each) => hasShape(mappedIn(node), each));
+      return typeof value === 'object' && value !== null && hasFields(node, value);
+    case 'null':
+      return value === null;
+    case 'integer':
+      return typeof value === 'number';
     case 'boolean':
+    case 'number':
     case 'string':
       return typeof value === type;
     default:
@@ -58,7 +64,14 @@ function hasShape(node: ShapeNode, value: unknown): boolean {
   }
 }
 
-/** What the values of a map are; anything where the schema does not say. */
-function mappedIn({ patternProperties = {} }: ShapeNode): ShapeNode {
-  return Object.values(patternProperties)[0] ?? {};
+function hasFields(node: ShapeNode, value: object): boolean {
+  const { required = [], properties = {}, patternProperties = {} } = node;
+  if (Array.isArray(value)) return false;
+  if (required.length > 0 && !required.some((field) => field in value)) return false;
+  const [mapped = {}] = Object.values(patternProperties);
+  return Object.entries(value).every(([field, each]) => {
+    // Null stands for what is not there.
+    const isLeftOut = each === null && !required.includes(field);
+    return isLeftOut || hasShape(properties[field] ?? mapped, each);
+  });
 }

@@ -4,7 +4,7 @@
 
 import type { Endpoint } from '../api/endpoints/endpoint.ts';
 import { TEXT_ENDPOINTS } from '../api/endpoints/endpoints-node.ts';
-import { valueIn } from './answer-shape.ts';
+import { unreadable, valueIn } from './answer-shape.ts';
 import {
   type Answer,
   type CallArguments,
@@ -66,6 +66,8 @@ export function createClient(options: ClientOptions): Client {
       };
       const page = await call(name, { ...input, query });
       yield page.value;
+      // Whoever answers to that with the same again never comes to an end.
+      if (page.meta.next !== undefined && page.meta.next === next) throw unreadable(200);
       next = page.meta.next;
     } while (next !== undefined);
   }

@@ -8,6 +8,7 @@ import {
   type SnapshotEndpointName,
 } from '../api/endpoints/endpoints-operator.ts';
 import { unreadable, valueIn } from './answer-shape.ts';
+import { textOfChunks } from './answer-text.ts';
 import type { Answer } from './call-types.ts';
 import { ClientError } from './client-error.ts';
 import type { StreamRequest, StreamResponse } from './transport.ts';
@@ -34,7 +35,7 @@ export function snapshotCalls(options: ClientOptions): SnapshotCalls {
     const response = await options.transport.stream(request);
     if (response.status >= 200 && response.status <= 299) return response;
     const asked = { method: request.method, path: new URL(request.url).pathname };
-    throw new ClientError(asked, { ...response, text: await textOf(response.body) });
+    throw new ClientError(asked, { ...response, text: await textOfChunks(response.body) });
   }
 
   return {
@@ -50,14 +51,8 @@ export function snapshotCalls(options: ClientOptions): SnapshotCalls {
     restore: async (archive) => {
       const { status, headers, body } = await exchanged('snapshot.restore', archive);
       const { answer } = SNAPSHOT_ENDPOINTS['snapshot.restore'];
-      const value = valueIn(answer, { status, text: await textOf(body) });
+      const value = valueIn(answer, { status, text: await textOfChunks(body) });
       return { value: value as Restored, meta: metaOf({ headers }) };
     },
   };
-}
-
-async function textOf(chunks: Chunks): Promise<string> {
-  const parts: Uint8Array[] = [];
-  for await (const chunk of chunks) parts.push(chunk);
-  return Buffer.concat(parts).toString('utf8');
 }

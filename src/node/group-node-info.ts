@@ -1,11 +1,10 @@
 // What this node tells over HTTP about itself and the others of its group, as far as it knows.
 
 import type { Member, MemberView } from '../../cluster/member/group-member.ts';
-import type { NetAddress } from '../../cluster/platform/net.ts';
+import { addressText, type NetAddress } from '../../cluster/platform/net.ts';
 import type { MemberInfo, NodeInfo } from '../http/serving/node-info.ts';
 import type { Federation } from '../service/datacenters/federation.ts';
 import type { StateView } from '../state/view.ts';
-import { textOfAddress } from './settings/net-address.ts';
 import type { Settings } from './settings/settings.ts';
 
 type Group = Pick<Member<unknown>, 'standing' | 'members' | 'status' | 'address' | 'otherClusters'>;
@@ -57,12 +56,12 @@ export class GroupNodeInfo implements NodeInfo {
     const at = this.#parts.group.standing();
     if (at.kind !== 'member' || at.leader === undefined) return undefined;
     const address = at.isLeader ? this.#ownAddress(at.leader.address) : at.leader.address;
-    return address === undefined ? undefined : textOfAddress(address);
+    return address === undefined ? undefined : addressText(address);
   }
 
   peers(): readonly string[] {
     const voters = this.members().filter(({ isVoter, port }) => isVoter && port > 0);
-    return voters.map(({ address, port }) => textOfAddress({ host: address, port }));
+    return voters.map(({ address, port }) => addressText({ host: address, port }));
   }
 
   members(): readonly MemberInfo[] {

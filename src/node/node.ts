@@ -4,7 +4,7 @@
 import { Closer } from '../../cluster/base/closer.ts';
 import type { Promotion } from '../../cluster/federation/promotion/promotion.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
-import type { NetAddress } from '../../cluster/platform/net.ts';
+import { addressText, type NetAddress } from '../../cluster/platform/net.ts';
 import type { ReplicaStatus } from '../../cluster/replica/replica.ts';
 import { createHttp } from '../http/create-http.ts';
 import { MetricsRegistry } from '../http/figures/metrics.ts';
@@ -28,7 +28,6 @@ import { LoopWatch } from './reign/loop-watch.ts';
 import { groupPlanOf } from './settings/cluster-settings.ts';
 import { httpSettingsOf, secretOf } from './settings/derive-settings.ts';
 import { federationPlanOf } from './settings/federation-settings.ts';
-import { textOfAddress } from './settings/net-address.ts';
 import type { Settings } from './settings/settings.ts';
 
 export interface NodeOptions {
@@ -93,7 +92,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
     ...options,
     reads,
     onFatal: fatalOf(platform),
-    httpAddress: () => (addresses[0] === undefined ? '' : textOfAddress(addresses[0])),
+    httpAddress: () => (addresses[0] === undefined ? '' : addressText(addresses[0])),
     onCommandTime: (timeMs: number) => clocks.note(timeMs),
   };
   const group = await openGroup(groupOptions, closer);
@@ -128,7 +127,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
   const parts = {
     ...doorsFor(audit, { operations, operator }),
     defaultToken: new DefaultToken(secretOf(settings['acl.tokens.default'])),
-    clientLimits: clientLimitsOf(httpSettingsOf(settings, undefined), clock),
+    clientLimits: clientLimitsOf(httpSettingsOf(settings, undefined), clock, logger),
     ...{ node: info, metrics, logger, clock, random },
   };
   for (const listener of listenersOf(options)) {
@@ -184,7 +183,7 @@ async function listen(
   const at = { host: settings.client_addr, port, tls: http.tls };
   const served = await platform.serveHttp(app, at);
   closer.defer(() => served.close());
-  return { ...served.address, url: `${scheme}://${textOfAddress(served.address)}` };
+  return { ...served.address, url: `${scheme}://${addressText(served.address)}` };
 }
 
 /** Whether nobody else is needed for it to be ready. */

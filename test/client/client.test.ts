@@ -19,6 +19,7 @@ import {
   SNAPSHOT_ENDPOINTS,
 } from '../../src/api/endpoints/endpoints-operator.ts';
 import { NAMESPACE_PARAMETER, QUERY_BY_KIND } from '../../src/api/endpoints/query-parameters.ts';
+import { ANSWER_BYTES_MAX } from '../../src/client/answer-text.ts';
 import { SHARED_QUERY } from '../../src/client/call-types.ts';
 import {
   type ClientError,
@@ -131,6 +132,20 @@ t.test(
     for (const other of ['{"ok":true}', '{"ok":{}}', '[]', 'null']) {
       t.equal(await failureOf(asked(other).templatedPolicy.list()), 'unreadable', other);
     }
+    const others = [
+      '{"ID":"1","Name":5}',
+      '{"ID":"1","Datacenters":"dc1"}',
+      '{"ID":"1","CreateIndex":"2"}',
+      '{"ID":null}',
+    ];
+    for (const other of others) {
+      t.equal(await failureOf(asked(other).policy.create({ body })), 'unreadable', other);
+    }
+    const left = asked('{"AccessorID":"1","ExpirationTime":null}').token.create({ body: {} });
+    t.match((await left).value, { AccessorID: '1' }, 'null is what is not there');
+    for (const other of ['[{"ID":"1"},{"ID":1}]', '[{"AccessorID":"1","Policies":[5]}]']) {
+      t.equal(await failureOf(asked(other).token.list()), 'unreadable', other);
+    }
     const removed = asked('false').operator.raftRemovePeer({ query: { id: ID } });
     t.equal(await failureOf(removed), 'unreadable', 'it is said of what was done alone');
     t.same((await asked('{}').templatedPolicy.list()).value, {});
@@ -139,6 +154,15 @@ t.test(
     t.same((await asked('[]').policy.list()).value, []);
   },
 );
+
+t.test('a list that goes on with the page that it gave ends', async (t) => {
+  const { client, requests } = scripted({ text: '[]', headers: { 'x-service-next': 'a' } });
+  const read = async () => {
+    for await (const page of client.pages('policy.list')) t.same(page, []);
+  };
+  t.equal(await failureOf(read()), 'unreadable');
+  t.equal(requests.length, 2);
+});
 
 t.test('no status is tried again', async (t) => {
   for (const status of [429, 500, 503, 504]) {
@@ -268,6 +292,37 @@ t.test('over sockets: each way to get no answer has its name', async (t) => {
   const port = await listen(t, closed);
   await new Promise((resolve) => closed.close(resolve));
   t.equal(await failure(`http://127.0.0.1:${port}/`), 'refused');
+});
+
+t.test('over sockets: an answer without end is no answer', async (t) => {
+  const request = { method: 'GET', headers: {}, body: undefined };
+  let sentBytes = 0;
+  const endless = createServer((_, response) => {
+    const piece = Buffer.alloc(1024 * 1024, ' ');
+    const writeOn = (): void => {
+      do sentBytes += piece.length;
+      while (response.write(piece));
+    };
+    response.on('drain', writeOn);
+    writeOn();
+  });
+  const url = `http://127.0.0.1:${await listen(t, endless)}/`;
+  const transport = httpTransport({ timeoutMs: 60_000 });
+  t.equal(await failureOf(transport.send({ ...request, url })), 'unreadable');
+  t.ok(sentBytes < 2 * ANSWER_BYTES_MAX, `${sentBytes} bytes were taken`);
+  const slow = createServer((_, response) => {
+    const timer = setInterval(() => response.write(' '), 20);
+    response.on('close', () => clearInterval(timer));
+  });
+  const heads = createNetServer((socket) => {
+    const timer = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 20);
+    socket.on('error', () => undefined).on('close', () => clearInterval(timer));
+  });
+  for (const server of [slow, heads]) {
+    const hurried = httpTransport({ timeoutMs: 60_000, wholeMs: 300 });
+    const at = `http://127.0.0.1:${await listen(t, server)}/`;
+    t.equal(await failureOf(hurried.send({ ...request, url: at })), 'timeout');
+  }
 });
 
 t.test('streams: what is long comes and goes in pieces', async (t) => {

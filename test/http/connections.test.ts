@@ -245,6 +245,9 @@ t.test('sockets: one client may hold so many connections', async (t) => {
   const other = await listening(t, { ...made, app: made.another() });
   for (const each of [port, other])
     t.match(await exchange(each, ''), 'HTTP/1.1 429 Too Many Requests');
+  const why = '2 of this address are open (limits.http_max_conns_per_client)';
+  const told = made.logger.lines.filter((line) => line.fields.why === why);
+  t.match(told, [{ level: 'warn', fields: { remote: /^127\.0\.0\.1:\d+$/ } }]);
   held[0]?.destroy();
   const isAnswered = (answer: string) => answer.endsWith('[]');
   for (;;) {

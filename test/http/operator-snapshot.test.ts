@@ -1,8 +1,9 @@
 // Archives over real sockets: out at the pace of the reader, in at the pace of the server, and what
 // becomes of both when one side fails, lingers or goes away.
 
+import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
 import { LIMITS } from '../../src/http/settings.ts';
@@ -192,6 +193,40 @@ t.test('restore: what is wrong with the archive is told while it is still sent',
   t.same([incoming.statusCode, await textOf(incoming)], [400, text]);
   t.same(server.archives.events, ['begin', 'abandon']);
   request.destroy();
+});
+
+t.test('restore: what is left of an archive that was refused is taken, for a while', async (t) => {
+  const server = await listening(t);
+  server.archives.add = async () => {
+    throw new AclError('malformed', 'this is no archive: it begins with other bytes');
+  };
+  const connections = () =>
+    new Promise<number>((resolve) =>
+      server.app.server.getConnections((_, count) => void resolve(count)),
+    );
+  const half = 'x'.repeat(300_000);
+  const head = 'PUT /v1/snapshot HTTP/1.1\r\nHost: x\r\nX-Consul-Token: root-secret\r\n';
+  const begun = `${head}Content-Length: 600000\r\n\r\n${half}`;
+  const answered = async (socket: Socket, text: string): Promise<void> => {
+    socket.write(text);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    t.match(String(answer), /^HTTP\/1.1 400/);
+  };
+  const refused = async (): Promise<Socket> => {
+    const socket = connect(server.port, '127.0.0.1');
+    await answered(socket, begun);
+    return socket;
+  };
+  (await refused()).end(half);
+  while ((await connections()) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  const more = await refused();
+  await answered(more, `${half}${begun}`);
+  more.end(half);
+  await until(() => server.harness.clock.pendingCount === 0);
+  const silent = await refused();
+  const isClosed = once(silent, 'close');
+  server.harness.clock.advance(LIMITS.stallMs);
+  await isClosed;
 });
 
 t.test('restore: a refusal at the end keeps its status', async (t) => {

@@ -248,7 +248,7 @@ export async function operatorServer(options: OperatorServerOptions = {}): Promi
     operator,
     settings,
     defaultToken: new DefaultToken(undefined),
-    clientLimits: clientLimitsOf(settings, clock),
+    clientLimits: clientLimitsOf(settings, clock, logger),
     node: NODE,
     metrics,
     logger,

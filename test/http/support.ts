@@ -193,7 +193,7 @@ export function server(
     operator: { run: unexpected, save: unexpected, beginRestore: unexpected, ...operator },
     settings: all,
     defaultToken,
-    clientLimits: clientLimitsOf(all, clock),
+    clientLimits: clientLimitsOf(all, clock, logger),
     node: { ...NODE, ...node },
     metrics,
     logger,

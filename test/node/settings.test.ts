@@ -26,6 +26,52 @@ function refusalOf(sources: Partial<Parameters<typeof readSettings>[0]>): string
   return 'accepted';
 }
 
+t.test(
+  'settings: an address is one that can be listened at, or dialled, in any spelling',
+  async (t) => {
+    const bare = (name: string, text: string) =>
+      `${name}: expected an address without brackets and without a port, such as 10.0.0.1 or ::1, not ${JSON.stringify(text)}`;
+    const named = (text: string) =>
+      `bind_addr ${text} names no address that other servers could reach: set advertise_addr`;
+    for (const text of ['[::1]', '127.0.0.1:8500', '::g', 'a/b', '::1%']) {
+      t.equal(refusalOf({ flags: { 'bind-addr': text } }), bare('bind_addr', text));
+      t.equal(refusalOf({ flags: { 'client-addr': text } }), bare('client_addr', text));
+    }
+    for (const text of ['0.0.0.0', '0', '::', '::0', '0:0:0:0:0:0:0:0', '::ffff:0.0.0.0', '::1%lo'])
+      t.equal(refusalOf({ flags: { 'bind-addr': text } }), named(text));
+    for (const text of ['::1', '0:0::1', '0:0:0:0:0:0:0:1', '127.0.0.1', '127.8.0.1', 'localhost'])
+      t.equal(refusalOf({ flags: { 'bind-addr': text } }), 'accepted', text);
+    for (const text of ['::', '::1%lo', 'node-1.internal', '10.0.0.1'])
+      t.equal(refusalOf({ flags: { 'client-addr': text } }), 'accepted', text);
+    for (const text of ['::2', '::ffff:127.0.0.1', '10.0.0.1', 'node-1'])
+      t.match(refusalOf({ flags: { 'bind-addr': text } }), 'nothing keeps strangers out', text);
+    for (const text of ['[::0]:8300', '0:0:0:0:0:0:0:0', '0', '[::1%lo]', '::1%lo'])
+      t.match(refusalOf({ flags: { 'advertise-addr': text } }), 'advertise_addr: expected', text);
+    const lists = ['retry-join', 'retry-join-wan'] as const;
+    for (const name of lists) {
+      for (const text of [
+        ':::',
+        '[abc]:1',
+        '[fe80::1%eth0]:1',
+        'a%b',
+        'a?b:1',
+        'a\\b',
+        '[10.0.0.1]:1',
+      ])
+        t.match(refusalOf({ flags: { [name]: text } }), `not ${JSON.stringify(text)}`, text);
+      for (const text of ['[::1]:8300', '::1', '[fd00::1]', 'a_b:1', 'node-1', '10.0.0.1:8300'])
+        t.equal(refusalOf({ flags: { [name]: text } }), 'accepted', text);
+    }
+  },
+);
+
+t.test('settings: a node has a name that others can read', async (t) => {
+  for (const name of ['a\u001b[31m', 'a\nb', 'x'.repeat(256), 'ü'.repeat(128)])
+    t.match(refusalOf({ flags: { 'node-name': name } }), 'node_name: expected at most 255 bytes');
+  for (const name of ['x'.repeat(255), 'Knoten 1'])
+    t.equal(refusalOf({ flags: { 'node-name': name } }), 'accepted');
+});
+
 t.test('settings: without any source every key has its default', async (t) => {
   const settings = readSettings(nothing);
   t.equal(settings.datacenter, 'dc1');

@@ -5,7 +5,7 @@
 
 import { messageOf } from '../../base/message-of.ts';
 import type { Timer } from '../../platform/clock.ts';
-import type { NetAddress } from '../../platform/net.ts';
+import { addressText, type NetAddress } from '../../platform/net.ts';
 import type { Random } from '../../platform/random.ts';
 import type { RpcCall, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import { Directory, type DirectoryOptions, type OwnRecord } from './directory.ts';
@@ -116,7 +116,7 @@ export class Gossip {
    */
   async hearAll(): Promise<void> {
     const all = [...this.#told(), ...this.#near(), ...this.#far()];
-    const byAddress = new Map(all.map((each) => [`${each.at.host}:${each.at.port}`, each]));
+    const byAddress = new Map(all.map((each) => [addressText(each.at), each]));
     await Promise.all([...byAddress.values()].map((to) => this.#exchange(to)));
   }
 
@@ -163,8 +163,8 @@ export class Gossip {
       this.#lastFailure = undefined;
     } catch (error) {
       const why = messageOf(error);
-      this.#lastFailure = `${to.host}:${to.port}: ${why}`;
-      logger.debug({ to: `${to.host}:${to.port}`, why }, 'an exchange of datacenters failed');
+      this.#lastFailure = `${addressText(to)}: ${why}`;
+      logger.debug({ to: addressText(to), why }, 'an exchange of datacenters failed');
     }
   }
 

@@ -6,7 +6,7 @@ import { messageOf } from '../../base/message-of.ts';
 import { unreachable } from '../../base/unreachable.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import type { NetAddress } from '../../platform/net.ts';
+import { addressText, type NetAddress } from '../../platform/net.ts';
 import type { Random } from '../../platform/random.ts';
 import { RpcError } from '../../transport/calls/rpc-error.ts';
 import type { RpcCall } from '../../transport/transport.ts';
@@ -199,7 +199,7 @@ export class Subscriber {
         'no address of the primary is known: retry_join_wan has none to ask for it',
       );
     }
-    this.#record.source = `${address.host}:${address.port}`;
+    this.#record.source = addressText(address);
     const answer = await this.#hello(reign, address);
     this.#record.sawReign(begunEpochOf(answer));
     if (reign.isOver) return 0;

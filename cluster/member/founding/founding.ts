@@ -3,7 +3,7 @@
 // released by nobody but the founder. Pure.
 
 import { assert } from '../../base/assert.ts';
-import type { NetAddress } from '../../platform/net.ts';
+import { addressText, type NetAddress } from '../../platform/net.ts';
 import { encodeMembershipChange } from '../../raft/membership-change.ts';
 import { encodeGroupContext, type MemberRecord } from '../../replica/group-record.ts';
 
@@ -84,7 +84,7 @@ export function isBinding(fate: Fate, answererId: string, promise: FoundingPromi
 
 /** For people: a promise is out, and nothing is heard of what became of it. */
 export function waitsForFounder({ founderName, founderAddress }: FoundingPromise): string {
-  const at = `${founderAddress.host}:${founderAddress.port}`;
+  const at = addressText(founderAddress);
   return (
     `this server has promised server ${founderName} (${at}) to found a cluster with it, and waits for ` +
     'its word. If that server, or its data folder, is gone for good: stop this server, empty its data ' +

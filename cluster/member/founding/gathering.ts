@@ -6,11 +6,10 @@
 import { messageOf } from '../../base/message-of.ts';
 import type { Clock, Timer } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import type { NetAddress } from '../../platform/net.ts';
+import { addressText, type NetAddress } from '../../platform/net.ts';
 import type { Random } from '../../platform/random.ts';
 import type { MemberRecord } from '../../replica/group-record.ts';
 import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
-import { addressText } from '../describe.ts';
 import type { HandlerByMethod } from '../member-calls.ts';
 import {
   decodeFateAnswer,

@@ -4,8 +4,7 @@
 import { messageOf } from '../../base/message-of.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import type { NetAddress } from '../../platform/net.ts';
-import { addressText } from '../describe.ts';
+import { addressText, type NetAddress } from '../../platform/net.ts';
 import { decodeIntroduction, encodeIntroduction, type Introduction } from '../member-frames.ts';
 
 /** Nodes that introduced themselves; beyond it the one heard longest ago is forgotten. */

@@ -1,13 +1,13 @@
 // Who is let into the group, and as what: the leader's answer to a node that wants to join, or that has
 // another name, address or version than the group knows. Pure: it gives the change to propose.
 
+import { addressText } from '../../platform/net.ts';
 import type { MembershipChange } from '../../raft/membership-change.ts';
 import {
   encodeGroupContext,
   type GroupRecord,
   type MemberRecord,
 } from '../../replica/group-record.ts';
-import { addressText } from '../describe.ts';
 
 export type Admission =
   /** The group knows it as it is. */

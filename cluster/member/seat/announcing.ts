@@ -4,11 +4,10 @@
 
 import { messageOf } from '../../base/message-of.ts';
 import type { Logger } from '../../platform/logger.ts';
-import type { NetAddress } from '../../platform/net.ts';
+import { addressText, type NetAddress } from '../../platform/net.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import type { GroupRecord, MemberRecord } from '../../replica/group-record.ts';
 import { RpcError } from '../../transport/calls/rpc-error.ts';
-import { addressText } from '../describe.ts';
 import { isSameRecord } from '../leading/admission.ts';
 import { decodeIntroduction, encodeIntroduction, type Introduction } from '../member-frames.ts';
 import type { Directory } from './directory.ts';

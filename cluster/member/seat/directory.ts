@@ -2,11 +2,10 @@
 // node's own record may lag behind: whoever is a member as others say, or was one by the record before, is
 // unsettled, and counts as a member until the record is proven to be the present one.
 
-import type { NetAddress } from '../../platform/net.ts';
+import { addressText, type NetAddress } from '../../platform/net.ts';
 import { membersOf } from '../../raft/membership.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import { EMPTY_GROUP, type GroupRecord, type MemberRecord } from '../../replica/group-record.ts';
-import { addressText } from '../describe.ts';
 
 /** Beyond it the one that was named longest ago is forgotten. */
 const UNSETTLED_MAX = 256;

@@ -3,9 +3,8 @@
 // operates them, and nothing is done: either may be the rightful one.
 
 import type { Logger } from '../../platform/logger.ts';
-import type { NetAddress } from '../../platform/net.ts';
+import { addressText, type NetAddress } from '../../platform/net.ts';
 import type { RpcCaller } from '../../transport/transport.ts';
-import { addressText } from '../describe.ts';
 import type { OtherCluster } from '../group-member.ts';
 
 /** So many addresses are asked at most. */

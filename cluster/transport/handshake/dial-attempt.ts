@@ -3,7 +3,13 @@
 
 import { messageOf } from '../../base/message-of.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Conn, ConnHandlers, Net, NetAddress } from '../../platform/net.ts';
+import {
+  addressText,
+  type Conn,
+  type ConnHandlers,
+  type Net,
+  type NetAddress,
+} from '../../platform/net.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import type { Lane } from '../../wire/frame.ts';
 import { encodeFrame } from '../../wire/frame-codec.ts';
@@ -59,7 +65,7 @@ export class DialAttempt {
       conn = await net.dial(address, { timeoutMs: timing.dialTimeoutMs });
     } catch (error) {
       const why = messageOf(error);
-      const says = `${address.host}:${address.port} cannot be reached: ${why}`;
+      const says = `${addressText(address)} cannot be reached: ${why}`;
       if (this.#endedBy === undefined) onFailed(new HandshakeRefusal('refused', says));
       return;
     }

@@ -1,7 +1,7 @@
 // Everything between this node and one other: a lane for small frames, so that votes and heartbeats never
 // stand behind a megabyte of entries, a lane for large ones, and the calls in both directions.
 
-import type { Conn, ConnHandlers, NetAddress } from '../../platform/net.ts';
+import { addressText, type Conn, type ConnHandlers, type NetAddress } from '../../platform/net.ts';
 import type { Message } from '../../raft/message.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import type { Frame, Hello, Lane, RefusedCode } from '../../wire/frame.ts';
@@ -255,9 +255,9 @@ export class Link {
     this.#lastErrorText = refusal.message;
     if (!isNew || refusal.code === 'linked-already') return;
     const { logger } = this.#options.parts;
-    const { host, port } = this.#address ?? { host: '', port: 0 };
+    const address = addressText(this.#address ?? { host: '', port: 0 });
     const says = refusal.isTheirs ? 'a peer refuses the link' : 'a peer cannot be linked with';
-    logger.warn({ node: this.node, address: `${host}:${port}`, why: refusal.message }, says);
+    logger.warn({ node: this.node, address, why: refusal.message }, says);
   }
 
   #heardAtMs(): number | undefined {

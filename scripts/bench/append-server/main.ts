@@ -108,15 +108,17 @@ const operations = {
   meta: () => ({ defaultPolicy: 'deny', position: { epoch: 1, seq: nextIndex } }),
 } as Operations;
 
+const logger = openJsonLog('warn', 2);
+
 const app = createHttp({
   operations,
   operator: {} as Operator,
   settings: DEFAULT_HTTP_SETTINGS,
   defaultToken: new DefaultToken(undefined),
-  clientLimits: clientLimitsOf(DEFAULT_HTTP_SETTINGS, systemClock),
+  clientLimits: clientLimitsOf(DEFAULT_HTTP_SETTINGS, systemClock, logger),
   node: {} as NodeInfo,
   metrics: new MetricsRegistry(),
-  logger: openJsonLog('warn', 2),
+  logger,
   clock: systemClock,
   random: systemRandom,
 });

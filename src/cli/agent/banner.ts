@@ -1,8 +1,8 @@
 // What a server tells the person who started it, on standard output.
 
 import { basename, dirname, resolve } from 'node:path';
+import { addressText } from '../../../cluster/platform/net.ts';
 import type { RunningNode } from '../../node/node.ts';
-import { textOfAddress } from '../../node/settings/net-address.ts';
 import type { Settings } from '../../node/settings/settings.ts';
 
 /** A server that was started. */
@@ -24,7 +24,7 @@ export function banner(started: Started, version: string): string {
   const reasons = node.info.notReadyReasons();
   const standing = reasons.length === 0 ? 'is ready.' : `is not ready yet: ${reasons.join('; ')}.`;
   const { clusterAddress } = node;
-  const cluster = clusterAddress === undefined ? [] : [textOfAddress(clusterAddress)];
+  const cluster = clusterAddress === undefined ? [] : [addressText(clusterAddress)];
   const lines = [
     `Conclave ${version}: node ${settings.node_name} of datacenter ${settings.datacenter} ${standing}`,
     ...node.addresses.map((each) => `  listening   ${each.url}`),

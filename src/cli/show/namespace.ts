@@ -1,5 +1,6 @@
 // Namespaces and members on the screen.
 
+import { addressText } from '../../../cluster/platform/net.ts';
 import type { CallOutput } from '../../client/call-types.ts';
 import { field, list, type Part } from './block.ts';
 import { linkText, namesCell, stampParts } from './common.ts';
@@ -44,7 +45,7 @@ const STATUS_WORDS: ReadonlyMap<number, string> = new Map([
 
 export const MEMBER_COLUMNS: readonly Column<Member>[] = [
   { heading: 'Node', cell: ({ Name }) => Name },
-  { heading: 'Address', cell: ({ Addr, Port }) => `${Addr}:${Port}` },
+  { heading: 'Address', cell: ({ Addr, Port }) => addressText({ host: Addr, port: Port }) },
   { heading: 'Status', cell: ({ Status }) => STATUS_WORDS.get(Status) ?? `status ${Status}` },
   { heading: 'Voter', cell: ({ Tags }) => (Tags.voter === 'true' ? 'yes' : 'no') },
 ];

@@ -2,6 +2,10 @@
 // any of its bytes are read.
 
 import type { FastifyInstance } from 'fastify';
+import type { Clock } from '../../../cluster/platform/clock.ts';
+import type { Logger } from '../../../cluster/platform/logger.ts';
+import { remoteOf } from '../../../cluster/platform/net.ts';
+import { RefusalLog } from '../../../cluster/transport/handshake/refusal-log.ts';
 
 type Server = FastifyInstance['server'];
 
@@ -12,11 +16,13 @@ const REFUSAL =
 
 export class ConnectionLimit {
   readonly #max: number;
+  readonly #refusals: RefusalLog;
   readonly #countByClient = new Map<string, number>();
 
   /** `max` connections a client; 0: no limit. */
-  constructor(max: number) {
+  constructor(max: number, log: { readonly clock: Clock; readonly logger: Logger }) {
     this.#max = max;
+    this.#refusals = new RefusalLog(log);
   }
 
   /** Counts the connections of `server`, too. `isPlain`: the refusal can be written as text. */
@@ -26,6 +32,8 @@ export class ConnectionLimit {
       const client = socket.remoteAddress ?? 'unknown';
       const count = (this.#countByClient.get(client) ?? 0) + 1;
       if (count > this.#max) {
+        const why = `${this.#max} of this address are open (limits.http_max_conns_per_client)`;
+        this.#refusals.note({ remote: remoteOf(socket), why, level: 'warn' });
         // At once: not a byte of its request may be read and acted upon.
         if (isPlain) socket.write(REFUSAL);
         socket.destroy();

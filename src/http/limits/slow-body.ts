@@ -15,7 +15,7 @@ export function mayTakeItsTime(socket: object): boolean {
 
 export interface SlowBodyLimits {
   readonly bytesMax: number;
-  /** So long nothing may come. */
+  /** So long nothing may come; and so long what is left of a body that nobody wants. */
   readonly stallMs: number;
 }
 
@@ -39,8 +39,8 @@ export async function* slowBody(
   let sizeBytes = 0;
   try {
     expectMore();
-    // A reader that stops early can still answer: this ends the request, not its connection.
-    for await (const chunk of request) {
+    // A reader that stops early can still answer.
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       timer?.cancel();
       sizeBytes += (chunk as Uint8Array).length;
       if (sizeBytes > limits.bytesMax) throw tooLarge(limits);
@@ -50,7 +50,26 @@ export async function* slowBody(
   } finally {
     timer?.cancel();
     unhurried.delete(socket);
+    passOver(request, clock, limits);
   }
+}
+
+/**
+ * Takes what is left of the body for nothing: a connection of which nobody reads would not show that its client has
+ * gone, and keep the server from stopping.
+ */
+function passOver(request: RawRequest, clock: Clock, { stallMs }: SlowBodyLimits): void {
+  if (request.complete || request.destroyed) return;
+  const { socket } = request;
+  const timer = clock.after(stallMs, () => socket.destroy());
+  const isOver = (): void => {
+    timer.cancel();
+    socket.off('close', isOver);
+  };
+  // Behind its answer a request hears nothing of its connection.
+  socket.once('close', isOver);
+  request.once('end', isOver);
+  request.resume();
 }
 
 /** Before the first byte, where the client says how much it will send. Throws 'body-too-large'. */

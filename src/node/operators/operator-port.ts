@@ -7,6 +7,7 @@ import type {
   MemberView,
   ServerHealth,
 } from '../../../cluster/member/group-member.ts';
+import { addressText } from '../../../cluster/platform/net.ts';
 import type { NodeId } from '../../../cluster/raft/node-id.ts';
 import { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
 import { ReplicaError } from '../../../cluster/replica/replica.ts';
@@ -112,11 +113,10 @@ function healthShown({ member, isHealthy, lastTerm, stableSinceMs }: ServerHealt
 function shownOf(view: MemberView): Omit<ShownServer, 'isHealthy' | 'lastTerm' | 'stableSinceMs'> {
   const { id, name, address, version, reads, isLeader, isVoter, isAlive } = view;
   const { lastContactMs, lastIndex } = view;
-  const shownHost = address.host.includes(':') ? `[${address.host}]` : address.host;
   return {
     id,
     name,
-    address: `${shownHost}:${address.port}`,
+    address: addressText(address),
     version,
     reads,
     isLeader,

@@ -121,7 +121,8 @@ function advertiseFaultOf(settings: ClusterSettings): string | undefined {
     return 'advertise_addr needs a port of its own when ports.cluster is 0: the others must know it';
   }
   if (settings['ports.cluster'] === -1 || address !== undefined) return undefined;
-  if (!isUnspecified(bind_addr)) return undefined;
+  const isReachable = parseNetAddress(bind_addr, CLUSTER_PORT) !== undefined;
+  if (isReachable && !isUnspecified(bind_addr)) return undefined;
   return `bind_addr ${bind_addr} names no address that other servers could reach: set advertise_addr`;
 }
 

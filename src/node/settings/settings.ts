@@ -6,6 +6,7 @@ import { formatDuration, parseDuration } from '../../acl/duration.ts';
 import { requireConfiguredSecret } from '../../acl/ids.ts';
 import { clusterFaultOf } from './cluster-settings.ts';
 import { federationFaultOf } from './federation-settings.ts';
+import { isHost } from './net-address.ts';
 import {
   flagOf,
   SETTING_KEYS,
@@ -256,6 +257,7 @@ const PORT_PAIRS: readonly (readonly [PortName, PortName])[] = [
 
 /** What only shows when settings are looked at together. */
 function checkTogether(settings: Settings): void {
+  checkHosts(settings);
   const clusterFault = clusterFaultOf(settings);
   if (clusterFault !== undefined) throw new SettingsError(clusterFault);
   if (settings['acl.token_min_ttl'] > settings['acl.token_max_ttl'])
@@ -280,6 +282,23 @@ function checkTogether(settings: Settings): void {
     throw new SettingsError('audit.required needs audit.file');
   const federationFault = federationFaultOf(settings);
   if (federationFault !== undefined) throw new SettingsError(federationFault);
+}
+
+/** Other servers take no longer name. */
+const NODE_NAME_BYTES_MAX = 255;
+
+function checkHosts(settings: Settings): void {
+  const { node_name } = settings;
+  if (/\p{Cc}/u.test(node_name) || Buffer.byteLength(node_name) > NODE_NAME_BYTES_MAX)
+    throw new SettingsError(
+      `node_name: expected at most ${NODE_NAME_BYTES_MAX} bytes, without control characters`,
+    );
+  for (const name of ['bind_addr', 'client_addr'] as const) {
+    if (isHost(settings[name])) continue;
+    throw new SettingsError(
+      `${name}: expected an address without brackets and without a port, such as 10.0.0.1 or ::1, not ${JSON.stringify(settings[name])}`,
+    );
+  }
 }
 
 /** Two that would listen at one address: the system would only say that it is in use. */

@@ -4,8 +4,8 @@
 import type { Server } from 'node:net';
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
+import { remoteOf } from '../../../cluster/platform/net.ts';
 import { RefusalLog } from '../../../cluster/transport/handshake/refusal-log.ts';
-import { remoteOf } from './remote-of.ts';
 
 export interface ConnectionRoomOptions {
   readonly max: number;

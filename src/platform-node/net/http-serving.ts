@@ -7,11 +7,11 @@ import { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
+import { remoteOf, type SocketEnd } from '../../../cluster/platform/net.ts';
 import type { TlsTexts } from '../../../cluster/platform/tls-in-use.ts';
 import { RefusalLog } from '../../../cluster/transport/handshake/refusal-log.ts';
 import type { HttpListening, ServedAt } from '../../node/platform.ts';
 import type { ConnectionRoom } from './connection-room.ts';
-import { type End, remoteOf } from './remote-of.ts';
 import { tlsContextOf } from './tls-context.ts';
 import { certificateFault } from './tls-files.ts';
 
@@ -67,9 +67,9 @@ function showCertificates(
 }
 
 /** A connection in TLS; `_parent` is Node's name for what it goes over, which knows the address for longer. */
-interface SecuredSocket extends End {
+interface SecuredSocket extends SocketEnd {
   readonly authorizationError?: Error | string | null;
-  readonly _parent?: End | null;
+  readonly _parent?: SocketEnd | null;
 }
 
 /**

@@ -9,6 +9,7 @@ import {
 } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { messageOf } from '../../../cluster/base/message-of.ts';
+import { textOfChunks } from '../../client/answer-text.ts';
 import {
   type StreamRequest,
   type StreamResponse,
@@ -30,8 +31,12 @@ export interface HttpTransportOptions {
   };
   /** So long nothing may arrive before the request is given up. */
   readonly timeoutMs: number;
+  /** So long all of an answer may take that is no stream, however it comes: a byte now and then is none. */
+  readonly wholeMs?: number;
 }
 
+/** Longer than any wait that a request can ask for. */
+const WHOLE_MS = 660_000;
 /** So long a server may think about a whole body that it was sent chunk by chunk. */
 const AFTER_BODY_MS = 600_000;
 
@@ -52,11 +57,15 @@ async function send(
   const body = request.body === undefined ? undefined : Buffer.from(request.body);
   const headers = { ...request.headers, 'content-length': String(body?.length ?? 0) };
   const begun = begin({ ...request, headers }, options);
-  begun.outgoing.end(body);
-  const incoming = await begun.answer;
-  const parts: Uint8Array[] = [];
-  for await (const part of chunksOf(incoming, begun)) parts.push(part);
-  return { ...headOf(incoming), text: Buffer.concat(parts).toString('utf8') };
+  const { wholeMs = WHOLE_MS } = options;
+  const timer = setTimeout(() => giveUp(begun, 'no whole answer', wholeMs), wholeMs);
+  try {
+    begun.outgoing.end(body);
+    const incoming = await begun.answer;
+    return { ...headOf(incoming), text: await textOfChunks(chunksOf(incoming, begun)) };
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function stream(
@@ -104,12 +113,14 @@ function begin(
   });
   const { timeoutMs } = options;
   const begun: Begun = { outgoing, answer, givenUp: undefined, hasAnswer: false, timeoutMs };
-  outgoing.on('timeout', () => {
-    const seconds = Math.round(begun.timeoutMs / 1000);
-    begun.givenUp = new TransportError('timeout', `no answer within ${seconds} seconds`);
-    outgoing.destroy(begun.givenUp);
-  });
+  outgoing.on('timeout', () => giveUp(begun, 'no answer', begun.timeoutMs));
   return begun;
+}
+
+function giveUp(begun: Begun, what: string, afterMs: number): void {
+  const seconds = Math.round(afterMs / 1000);
+  begun.givenUp = new TransportError('timeout', `${what} within ${seconds} seconds`);
+  begun.outgoing.destroy(begun.givenUp);
 }
 
 /** A certificate and a key that do not fit are seen before anything is sent. */

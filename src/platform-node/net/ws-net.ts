@@ -15,15 +15,17 @@ import { WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
 import {
+  addressText,
   type Conn,
   FRAME_MAX_BYTES,
   type Listening,
   type Net,
   type NetAddress,
+  remoteOf,
+  type SocketEnd,
 } from '../../../cluster/platform/net.ts';
 import type { TlsInUse, TlsTexts } from '../../../cluster/platform/tls-in-use.ts';
 import { RefusalLog } from '../../../cluster/transport/handshake/refusal-log.ts';
-import { type End, remoteOf } from './remote-of.ts';
 import { STRANGERS_MAX, StrangerSockets } from './stranger-sockets.ts';
 import { tlsContextOf } from './tls-context.ts';
 import { certificateFault } from './tls-files.ts';
@@ -77,7 +79,7 @@ export function openWsNet({ tls, strangersMax = STRANGERS_MAX, clock, logger }: 
   };
 }
 
-type OnRefused = (end: End, why: string, level: 'warn' | 'debug') => void;
+type OnRefused = (end: SocketEnd, why: string, level: 'warn' | 'debug') => void;
 
 interface ListenOptions {
   readonly address: NetAddress;
@@ -99,7 +101,9 @@ async function listen(options: ListenOptions): Promise<Listening> {
   await new Promise<void>((resolve, reject) => {
     // It passes on what the server says.
     webSockets.on('error', (cause) =>
-      reject(new Error(`cannot listen at ${host}:${port}: ${cause.message}`, { cause })),
+      reject(
+        new Error(`cannot listen at ${addressText({ host, port })}: ${cause.message}`, { cause }),
+      ),
     );
     server.listen({ host, port }, resolve);
   });
@@ -209,12 +213,8 @@ function refuseHttp(response: ServerResponse): void {
   response.end('This port is for the servers of a cluster. HTTP is answered on ports.http.\n');
 }
 
-function dial(
-  { host, port }: NetAddress,
-  tls: TlsTexts | undefined,
-  timeoutMs: number,
-): Promise<Conn> {
-  const remote = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+function dial(address: NetAddress, tls: TlsTexts | undefined, timeoutMs: number): Promise<Conn> {
+  const remote = addressText(address);
   return new Promise((resolve, reject) => {
     const webSocket = new WebSocket(`${tls === undefined ? 'ws' : 'wss'}://${remote}/`, {
       ...WEB_SOCKET_OPTIONS,

@@ -166,6 +166,19 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
     'but the answer is not what was asked for',
     'is this a Conclave server?',
   ],
+  [
+    'an answer with something else in its fields',
+    { status: 200, text: `[{"AccessorID":"${TOKEN_ID}","Description":"","Policies":5}]` },
+    'but the answer is not what was asked for',
+    'is this a Conclave server?',
+  ],
+  [
+    'an answer that lacks what is shown',
+    { status: 200, text: `[{"AccessorID":"${TOKEN_ID}"}]` },
+    'http://127.0.0.1:8500 does not say what is to be shown',
+    'is this a Conclave server?',
+  ],
+  ['a name that no path can have', { status: 400, text: '' }, 'Next: check the name or id'],
 ];
 
 for (const [name, answer, ...said] of REFUSALS) {
@@ -182,6 +195,31 @@ for (const [name, answer, ...said] of REFUSALS) {
     },
   );
 }
+
+t.test('members: an address can be typed as it is shown', async (t) => {
+  const member = { ...MEMBER, Addr: '::1', Port: 8300 };
+  const { out } = await run(['members'], {
+    answers: { 'GET /v1/agent/members': { value: [member] } },
+  });
+  t.match(out, ' [::1]:8300 ');
+});
+
+t.test('what is typed wrongly is repeated without what a terminal would obey', async (t) => {
+  const typed = '\u001b]0;x\u0007\u009b31m';
+  const lines = [
+    ['acl', typed],
+    ['acl', 'token', 'list', `--${typed}`],
+    ['acl', 'token', 'list', '--format', typed],
+    ['acl', 'policy', 'update', '--name', 'x', '--cas', typed],
+    ['acl', 'token', 'list', '--token-file', typed],
+  ];
+  for (const line of lines) {
+    const { status, err } = await run(line);
+    t.equal(status, 2);
+    t.match(err, '\\x1b]0;x\\x07\\x9b31m');
+    t.notMatch(err, /[\u001b\u0007\u009b]/);
+  }
+});
 
 t.test('a refusal about the own token: speaks of the secret, not of an accessor id', async (t) => {
   const gone = problem(403, 'token-unknown', 'token does not exist: ACL not found');

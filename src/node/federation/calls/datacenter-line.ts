@@ -2,7 +2,7 @@
 // is one try; a server that cannot be reached is passed over for the next one. What became of a call is
 // told in the service's words.
 
-import type { NetAddress } from '../../../../cluster/platform/net.ts';
+import { addressText, type NetAddress } from '../../../../cluster/platform/net.ts';
 import { RpcError } from '../../../../cluster/transport/calls/rpc-error.ts';
 import type { RpcCall } from '../../../../cluster/transport/transport.ts';
 import { AclError } from '../../../acl/error.ts';
@@ -15,7 +15,6 @@ import {
 import { decodeAnswer, encodeQuestion } from '../../calls/call-frames.ts';
 import { CALL_MAX_MS, callLimitMs, kindOfCall } from '../../calls/call-limit.ts';
 import { type CallKind, CallPlaces } from '../../calls/call-places.ts';
-import { textOfAddress } from '../../settings/net-address.ts';
 
 /** The method of every server by which other datacenters have something done. */
 export const DATACENTER_METHOD = 'service.datacenter';
@@ -115,7 +114,7 @@ export class DatacenterLine {
     for (const address of this.#addressesOf(datacenter)) {
       try {
         const answer = await this.#options.call(address, request);
-        this.#lastGood.set(datacenter, textOfAddress(address));
+        this.#lastGood.set(datacenter, addressText(address));
         return answer;
       } catch (error) {
         if (!(error instanceof RpcError)) throw error;
@@ -131,7 +130,7 @@ export class DatacenterLine {
   #addressesOf(datacenter: string): readonly NetAddress[] {
     const all = this.#options.addresses(datacenter);
     const last = this.#lastGood.get(datacenter);
-    const isLast = (address: NetAddress): boolean => textOfAddress(address) === last;
+    const isLast = (address: NetAddress): boolean => addressText(address) === last;
     return [...all.filter(isLast), ...all.filter((address) => !isLast(address))];
   }
 }
