@@ -36,6 +36,7 @@ t.test('banner: what to type next reaches the server that was started', (t) => {
     const text = banner(started({ url }), '1.2.3');
     t.equal(lastLine(text), command);
     t.match(text, `listening   ${url}`, 'where it listens is said as it is');
+    t.equal(text.includes('CONCLAVE_CACERT'), url.startsWith('https:'));
   }
   t.equal(lastLine(openedText(started({ isBootstrapped: true }))), 'npx conclave acl token list');
   t.end();

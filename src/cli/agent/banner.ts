@@ -62,12 +62,25 @@ function nextThing({ node, program, settings }: Started): readonly string[] {
   const url = address && dialled(address.url);
   const environment = url === undefined || url === USUAL_URL ? '' : `CONCLAVE_HTTP_ADDR=${url} `;
   const command = `${environment}${commandAs(program)}`;
+  const secured = url?.startsWith('https:') ? securedBy(settings) : [];
   return node.isBootstrapped()
-    ? [`Next, with a token in CONCLAVE_TOKEN:`, `  ${command} acl token list`]
+    ? [`Next, with a token in CONCLAVE_TOKEN:`, ...secured, `  ${command} acl token list`]
     : [
         'Next, in another terminal (once; keep the SecretID it prints):',
+        ...secured,
         `  ${command} acl bootstrap`,
       ];
+}
+
+/** What a command needs besides where nothing but HTTPS is spoken. */
+function securedBy(settings: Settings): readonly string[] {
+  const own = settings['tls.verify_incoming']
+    ? ['  with CONCLAVE_CLIENT_CERT and CONCLAVE_CLIENT_KEY, which tls.verify_incoming asks for']
+    : [];
+  return [
+    '  with CONCLAVE_CACERT, the PEM file of the authority behind tls.cert_file, unless this machine trusts it',
+    ...own,
+  ];
 }
 
 /** Whoever listens at all addresses of a machine is found at its own. */
