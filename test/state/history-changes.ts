@@ -1,53 +1,131 @@
-// What the steps of a history are as commands.
+// What the steps of a history that all share are: as commands, and as what is there behind them.
 
 import type { Change } from '../../src/state/commands/commands.ts';
-import type { StateMachine } from '../../src/state/machine.ts';
 import {
   aNamespace,
   aNamespaceName,
   anAuthMethod,
-  aPolicy,
   policyIdNumbered,
+  roleIdNumbered,
 } from '../support/fixtures.ts';
+import { POLICIES, policyNumbered, ROLES, roleNumbered } from './history-objects.ts';
 import type { Step } from './history-steps.ts';
-import { SPACE_OF } from './token-lives.ts';
+import {
+  including,
+  requireWithin,
+  type Shared,
+  SPACE_OF,
+  within,
+  without,
+} from './shared-history.ts';
 
-/** What a step is for whoever writes what all share; with a mark of its own. */
-export function sharedChange(
-  machine: Pick<StateMachine, 'authMethod'>,
-  description: string,
-  step: Step,
-): Change {
+export interface SharedStep {
+  readonly change: Change;
+  /** What all share when it took effect. */
+  after(shared: Shared): Shared;
+}
+
+/** What a step is for whoever writes what all share, as that is there; with a mark of its own. */
+export function sharedStep(shared: Shared, mark: string, step: Step): SharedStep {
   switch (step.kind) {
     case 'space':
       return {
-        type: 'namespace.set',
-        presence: 'create',
-        namespace: aNamespace(step.space, { description }),
+        change: { type: 'namespace.set', presence: 'create', namespace: aNamespace(step.space) },
+        after: (shared) => ({ ...shared, spaces: including(shared.spaces, step.space, { mark }) }),
       };
     case 'no space':
-      return { type: 'namespace.delete', name: aNamespaceName(step.space) };
-    case 'method': {
-      const namespace = aNamespaceName(SPACE_OF[step.name]);
-      // One that is changed stays the one that it is.
-      const found = machine.authMethod(namespace, step.name);
-      const displayName = found?.displayName ?? description;
-      const method = anAuthMethod(step.name, { namespace, description, displayName });
-      return { type: 'auth-method.set', presence: 'either', method };
-    }
-    case 'no method':
       return {
-        type: 'auth-method.delete',
-        namespace: aNamespaceName(SPACE_OF[step.name]),
-        name: step.name,
+        change: { type: 'namespace.delete', name: aNamespaceName(step.space) },
+        after: (shared) => {
+          requireEmpty(shared, step.space);
+          return { ...shared, spaces: without(shared.spaces, step.space) };
+        },
       };
-    case 'policy': {
-      const rules = `key "${step.number}" { policy = "write" }`;
-      return { type: 'policy.set', presence: 'create', policy: aPolicy(step.number, { rules }) };
-    }
+    case 'method':
+    case 'no method':
+      return methodStep(mark, step);
+    case 'policy':
     case 'no policy':
-      return { type: 'policy.delete', id: policyIdNumbered(step.number) };
+      return policyStep(step);
+    case 'role':
+    case 'no role':
+      return roleStep(shared, step);
     default:
       throw new Error(`${step.kind} is not shared`);
   }
+}
+
+function requireEmpty(shared: Shared, space: string): void {
+  const { tokens, policies, roles, methods } = shared;
+  const isIn = (each: { readonly space: string } | undefined): boolean => each?.space === space;
+  const isEmpty =
+    ![...tokens.values()].some(isIn) &&
+    ![...policies.keys()].some((each) => isIn(POLICIES[each])) &&
+    ![...roles.keys()].some((each) => isIn(ROLES[each])) &&
+    ![...methods.keys()].some((each) => SPACE_OF[each] === space);
+  if (!isEmpty) throw new Error(`${space} was deleted with something in it`);
+}
+
+function methodStep(
+  mark: string,
+  { kind, name }: Extract<Step, { readonly kind: 'method' | 'no method' }>,
+): SharedStep {
+  const namespace = aNamespaceName(SPACE_OF[name]);
+  if (kind === 'no method') {
+    return {
+      change: { type: 'auth-method.delete', namespace, name },
+      after: (shared) => ({ ...shared, methods: without(shared.methods, name) }),
+    };
+  }
+  const method = anAuthMethod(name, { namespace, description: mark });
+  return {
+    change: { type: 'auth-method.set', presence: 'either', method },
+    // One that is changed stays the one that it is.
+    after: ({ methods, ...rest }) => ({
+      ...rest,
+      methods: including(methods, name, methods.get(name) ?? { mark }),
+    }),
+  };
+}
+
+function policyStep(step: Extract<Step, { readonly kind: 'policy' | 'no policy' }>): SharedStep {
+  const { number } = step;
+  if (step.kind === 'no policy') {
+    return {
+      change: { type: 'policy.delete', id: policyIdNumbered(number) },
+      after: (shared) => ({ ...shared, policies: without(shared.policies, number) }),
+    };
+  }
+  const { presence, rules } = step;
+  return {
+    change: { type: 'policy.set', presence, policy: policyNumbered(number, rules) },
+    after: (shared) => {
+      if (!shared.spaces.has(POLICIES[number]!.space))
+        throw new Error('a policy without its namespace');
+      return { ...shared, policies: including(shared.policies, number, rules) };
+    },
+  };
+}
+
+function roleStep(
+  before: Shared,
+  step: Extract<Step, { readonly kind: 'role' | 'no role' }>,
+): SharedStep {
+  const { number } = step;
+  const { space } = ROLES[number]!;
+  if (step.kind === 'no role') {
+    return {
+      change: { type: 'role.delete', id: roleIdNumbered(number) },
+      after: (shared) => ({ ...shared, roles: without(shared.roles, number) }),
+    };
+  }
+  const { presence } = step;
+  const { policies } = within(before, space, { policies: step.policies, roles: [] });
+  return {
+    change: { type: 'role.set', presence, role: roleNumbered(number, { policies }) },
+    after: (shared) => {
+      requireWithin(shared, space, { policies, roles: [] });
+      return { ...shared, roles: including(shared.roles, number, { policies }) };
+    },
+  };
 }

@@ -1,7 +1,8 @@
 // What happens to three datacenters: see HistoryWorld.
 
 import fc from 'fast-check';
-import type { MethodName, Place } from './token-lives.ts';
+import type { Links, Place, Rules, Space } from './history-objects.ts';
+import type { MethodName } from './token-lives.ts';
 
 /** Accessor ids and secrets are few: tokens meet those of others. */
 export const NUMBERS = [1, 2, 3, 4, 5, 6, 7];
@@ -12,26 +13,44 @@ export type TokenStep = {
   readonly number: number;
   /** Another number than its own, for those that share a secret. */
   readonly secret: number | undefined;
-  readonly space: string;
+  readonly space: Space;
   readonly method: MethodName | undefined;
-  readonly links: readonly number[];
+  readonly links: Links;
+  /** The links are given by their names. */
+  readonly isByName: boolean;
   readonly isLocal: boolean;
   readonly doesExpire: boolean;
 };
 
+export type LinksStep = {
+  readonly kind: 'links';
+  readonly at: Place;
+  readonly number: number;
+  readonly links: Links;
+  readonly isByName: boolean;
+};
+
 export type Step =
   | TokenStep
-  | {
-      readonly kind: 'links';
-      readonly at: Place;
-      readonly number: number;
-      readonly links: readonly number[];
-    }
+  | LinksStep
   | { readonly kind: 'no token'; readonly at: Place; readonly number: number }
   | { readonly kind: 'space' | 'passing'; readonly space: 'team' | 'other' }
   | { readonly kind: 'no space'; readonly space: 'team' | 'other'; readonly isMadeAnew: boolean }
   | { readonly kind: 'method' | 'no method'; readonly name: MethodName }
-  | { readonly kind: 'policy' | 'no policy'; readonly number: number }
+  | {
+      readonly kind: 'policy';
+      readonly number: number;
+      readonly presence: 'create' | 'update';
+      readonly rules: Rules;
+    }
+  | {
+      readonly kind: 'role';
+      readonly number: number;
+      readonly presence: 'create' | 'update';
+      readonly policies: readonly number[];
+    }
+  | { readonly kind: 'no policy'; readonly number: number }
+  | { readonly kind: 'no role'; readonly number: number }
   | {
       readonly kind: 'follow';
       readonly at: Place;
@@ -50,10 +69,12 @@ const at = one<Place>(0, 1, 1, 1, 2);
 /** Whom it hears: on a fork there are two. */
 const isFork = fc.boolean();
 const number = one(...NUMBERS);
-const space = one('default', 'team', 'other');
+const space = one('default', 'default', 'team', 'team', 'other');
 const lost = one('team', 'other');
-const links = fc.subarray([1, 2, 3]);
+const policies = fc.subarray([1, 2, 3, 4, 5], { maxLength: 3 });
+const links = fc.record({ policies, roles: fc.subarray([1, 2, 3, 4], { maxLength: 2 }) });
 const method = fc.option(one('login', 'own'), { nil: undefined });
+const isByName = one(false, false, true);
 const made = {
   at,
   number,
@@ -61,14 +82,20 @@ const made = {
   space,
   method,
   links,
+  isByName,
   isLocal: fc.boolean(),
   doesExpire: one(false, false, false, true),
 };
 const write: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: one('token'), ...made }) },
-  { weight: 3, arbitrary: fc.record({ kind: one('links'), at, number, links }) },
+  { weight: 3, arbitrary: fc.record({ kind: one('links'), at, number, links, isByName }) },
   { weight: 2, arbitrary: fc.record({ kind: one('no token'), at, number }) },
 );
+const presence = one('create', 'create', 'update');
+const rules = fc.record({
+  writes: fc.subarray([1, 2, 3]),
+  denies: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.subarray([1, 2, 3])),
+});
 const shared: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: one('space', 'passing'), space: lost }) },
   {
@@ -79,7 +106,16 @@ const shared: fc.Arbitrary<Step> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({ kind: one('method', 'method', 'no method'), name: one('login', 'own') }),
   },
-  { weight: 2, arbitrary: fc.record({ kind: one('policy', 'no policy'), number: one(1, 2, 3) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: one('policy'), number: one(1, 2, 3, 4, 5), presence, rules }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: one('no policy'), number: one(1, 2, 3, 4, 5) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: one('role'), number: one(1, 2, 3, 4), presence, policies }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: one('no role'), number: one(1, 2, 3, 4) }) },
 );
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 10, arbitrary: write },

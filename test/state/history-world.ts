@@ -1,9 +1,6 @@
 // Three datacenters whose state machines get random commands: what all share goes from the primary to the others
 // entry by entry or as a snapshot, now and then two are primary for a while, and one gives way.
 
-import type { PolicyId } from '../../src/acl/ids.ts';
-import type { Instant } from '../../src/acl/instant.ts';
-import type { Token } from '../../src/acl/token.ts';
 import type { CallerResolver } from '../../src/service/rights/caller-resolver.ts';
 import type { Change, Command } from '../../src/state/commands/commands.ts';
 import { NEWEST_LEVEL } from '../../src/state/commands/feature-levels.ts';
@@ -12,28 +9,16 @@ import { suffixOf } from '../../src/state/global-log/chain.ts';
 import { cursorAfter, decodeEntry, entryHash } from '../../src/state/global-log/global-entry.ts';
 import { decodeHeader, type GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import type { Replication } from '../../src/state/global-log/replication.ts';
-import {
-  aCommand,
-  accessorNumbered,
-  aNamespaceName,
-  aToken,
-  policyIdNumbered,
-  secretNumbered,
-} from '../support/fixtures.ts';
+import { aCommand, accessorNumbered, aToken } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
-import { sharedChange } from './history-changes.ts';
-import { NUMBERS, type Step, type TokenStep } from './history-steps.ts';
+import { sharedStep } from './history-changes.ts';
+import { PLACES, type Place, POLICIES, ROLES, type Space } from './history-objects.ts';
+import { NUMBERS, type Step } from './history-steps.ts';
+import { TTL_MS, tokenStep } from './history-tokens.ts';
 import { archived, commandsOf, type Server } from './restoring.ts';
-import {
-  type Life,
-  PLACES,
-  type Place,
-  resolverOf,
-  type Seen,
-  SPACE_OF,
-  TokenLives,
-} from './token-lives.ts';
+import { type Shared, SharedHistory, SPACE_OF, without } from './shared-history.ts';
+import { resolverOf, type Seen, TokenLives } from './token-lives.ts';
 
 interface Import {
   readonly snapshot: GlobalSnapshot;
@@ -48,17 +33,19 @@ interface Archived {
   readonly bytes: Uint8Array;
   readonly epoch: number;
   readonly lives: ReturnType<TokenLives['asOf']>;
+  readonly shared: Shared;
 }
 
 const PASSING = 99;
+const same = (shared: Shared): Shared => shared;
 const FORCED = { promises: [], isForced: true, isFromFork: false } as const;
-const TTL_MS = 60_000;
 
 export class HistoryWorld {
   readonly #dcs = PLACES.map(() => new MachineHarness(new MemoryKv()));
   readonly #resolvers: CallerResolver[] = [];
   readonly #reached: Map<string, number>;
   readonly #lives = new TokenLives((what) => this.#note(what));
+  readonly #shared = new SharedHistory();
   #marks = 0;
   #batch = 0;
   #nowMs = this.#dcs[0]!.clock.wallMs();
@@ -80,12 +67,23 @@ export class HistoryWorld {
       this.#watch(place);
       const begin = { datacenter: `dc${place + 1}`, primary: 'dc1', isWitness: false };
       await this.say(place, { type: 'global-log.begin', ...begin });
+      this.#shared.began(this.machine(place));
       await this.say(place, { type: 'level.raise', level });
     }
-    await this.say(0, BUILTINS);
+    const withDefault = (shared: Shared): Shared => ({
+      ...shared,
+      spaces: new Map([['default', { mark: this.#mark() }]]),
+    });
+    await this.#write(0, BUILTINS, withDefault);
     await this.take({ kind: 'space', space: 'team' });
     for (const name of ['login', 'own'] as const) await this.take({ kind: 'method', name });
-    for (const number of [1, 2, 3]) await this.take({ kind: 'policy', number });
+    for (const number of [1, 2, 3]) {
+      const rules = { writes: [number], denies: [] };
+      await this.take({ kind: 'policy', number, presence: 'create', rules });
+    }
+    for (const number of [1, 2]) {
+      await this.take({ kind: 'role', number, presence: 'create', policies: [number, 3] });
+    }
     await this.take({ kind: 'space', space: 'other' });
     for (const at of [1, 2] as const) {
       await this.take({ kind: 'follow', at, isFork: false, entries: 99, with: [] });
@@ -132,8 +130,8 @@ export class HistoryWorld {
         break;
       case 'no space':
         await this.#emptied(step.space);
-        await this.#shared(step);
-        if (step.isMadeAnew) await this.#shared({ kind: 'space', space: step.space });
+        await this.#sayShared(step);
+        if (step.isMadeAnew) await this.#sayShared({ kind: 'space', space: step.space });
         break;
       case 'passing':
         await this.#passing(step.space);
@@ -158,7 +156,7 @@ export class HistoryWorld {
         await this.#settle(step.at);
         break;
       default:
-        await this.#shared(step);
+        await this.#sayShared(step);
     }
     for (const place of PLACES) this.#lives.look(this.#seen(place));
   }
@@ -195,7 +193,8 @@ export class HistoryWorld {
 
   #seen(place: Place): Seen {
     const kept = this.#resolvers[place]!;
-    return { place, harness: this.#dcs[place]!, kept, nowMs: this.#nowMs };
+    const shared = this.#shared.at(this.machine(place));
+    return { place, harness: this.#dcs[place]!, shared, kept, nowMs: this.#nowMs };
   }
 
   /** Whether what all share is written there. */
@@ -203,19 +202,39 @@ export class HistoryWorld {
     return place === this.#primary || place === this.#rival;
   }
 
+  /** Says it where it goes into the log of what all share, which is then what `after` says. */
+  async #write(
+    place: Place,
+    change: Change,
+    after: (before: Shared, outcome: Outcome) => Shared,
+  ): Promise<string> {
+    const machine = this.machine(place);
+    const { seq } = machine.cursor()!;
+    const before = this.#shared.at(machine);
+    const outcome = await this.#dcs[place]!.one(change, { timeMs: this.#nowMs });
+    const said = this.#count(change, outcome);
+    const count = machine.cursor()!.seq - seq;
+    // Of several entries, only what is behind the last is looked at: nobody is asked for less of them.
+    if (count > 0) this.#shared.wrote(machine, seq, Array(count).fill(after(before, outcome)));
+    return said;
+  }
+
   /** What all share, in whichever may, each time with a mark of its own. */
-  async #shared(step: Step): Promise<void> {
+  async #sayShared(step: Step): Promise<void> {
     for (const place of PLACES) {
-      if (this.#writesShared(place))
-        await this.say(place, sharedChange(this.machine(place), this.#mark(), step));
+      if (!this.#writesShared(place)) continue;
+      const now = this.#shared.at(this.machine(place));
+      const { change, after } = sharedStep(now, this.#mark(), step);
+      await this.#write(place, change, after);
     }
   }
 
   /** A token of all is made in the namespace and deleted. */
-  async #passing(space: string): Promise<void> {
+  async #passing(space: Space): Promise<void> {
     const number = PASSING;
     const given = { kind: 'token', number, space, secret: undefined, method: undefined } as const;
-    const rest = { links: [], isLocal: false, doesExpire: false } as const;
+    const links = { policies: [], roles: [] };
+    const rest = { links, isByName: false, isLocal: false, doesExpire: false } as const;
     for (const at of PLACES) {
       if (!this.#writesShared(at)) continue;
       await this.#run(at, [{ ...given, ...rest, at }]);
@@ -224,16 +243,22 @@ export class HistoryWorld {
   }
 
   /** What is in the namespace goes first, as far as whoever writes what all share knows of it. */
-  async #emptied(space: string): Promise<void> {
-    if (space === SPACE_OF.own) await this.#shared({ kind: 'no method', name: 'own' });
+  async #emptied(space: Space): Promise<void> {
+    if (space === SPACE_OF.own) await this.#sayShared({ kind: 'no method', name: 'own' });
+    const inIt = (named: typeof POLICIES): readonly number[] =>
+      Object.keys(named)
+        .map(Number)
+        .filter((number) => named[number]!.space === space);
+    for (const number of inIt(POLICIES)) await this.#sayShared({ kind: 'no policy', number });
+    for (const number of inIt(ROLES)) await this.#sayShared({ kind: 'no role', number });
     for (const at of PLACES) {
       if (!this.#writesShared(at)) continue;
-      const inIt = NUMBERS.filter(
+      const tokens = NUMBERS.filter(
         (number) => this.machine(at).token(accessorNumbered(number))?.namespace === space,
       );
       await this.#run(
         at,
-        inIt.map((number) => ({ kind: 'no token', at, number })),
+        tokens.map((number) => ({ kind: 'no token', at, number })),
       );
     }
   }
@@ -241,110 +266,44 @@ export class HistoryWorld {
   /** Steps at one place as one batch, and other commands behind them. */
   async #run(place: Place, steps: readonly Step[], behind: readonly Change[] = []): Promise<void> {
     this.#batch += 1;
-    const ready = steps.map((step) => this.#tokenChange(place, step));
+    const machine = this.machine(place);
+    const shared = this.#shared.at(machine);
+    const { seq } = machine.cursor()!;
+    const here = {
+      ...{ place, machine, shared, nowMs: this.#nowMs, batch: this.#batch, lives: this.#lives },
+      doesWrite: this.#writesShared(place),
+      mark: () => this.#mark(),
+    };
+    const ready = steps.map((step) => tokenStep(here, step));
     const changes = [...ready.map(({ change }) => change), ...behind];
     const commands: readonly Command[] = changes.map((change) =>
       aCommand(change, { timeMs: this.#nowMs }),
     );
     const outcomes = await this.#dcs[place]!.run(...commands);
+    const written: Shared[] = [];
     for (const [number, outcome] of outcomes.entries()) {
       const said = this.#count(changes[number]!, outcome);
-      if (said === 'applied') ready[number]?.done(outcome);
+      if (said !== 'applied') continue;
+      const after = ready[number]?.done(outcome, written.at(-1) ?? shared);
+      if (after !== undefined) written.push(after);
     }
-  }
-
-  #tokenChange(place: Place, step: Step): { change: Change; done: (outcome: Outcome) => void } {
-    switch (step.kind) {
-      case 'token':
-        return this.#made(place, step);
-      case 'links':
-        return this.#linked(place, step.number, step.links.map(policyIdNumbered));
-      case 'no token': {
-        const accessorId = accessorNumbered(step.number);
-        const mark = this.machine(place).token(accessorId)?.description ?? '';
-        const which = { mark, batch: this.#batch };
-        const done = (outcome: Outcome): void => {
-          const answer = outcome.kind === 'applied' ? outcome.answer : undefined;
-          if (answer?.type !== 'deleted' || !answer.existed) return;
-          this.#lives.end(place, step.number, which);
-        };
-        return { change: { type: 'token.delete', accessorId }, done };
-      }
-      default:
-        throw new Error(`${step.kind} is not of tokens`);
-    }
-  }
-
-  #made(place: Place, step: TokenStep): { change: Change; done: (outcome: Outcome) => void } {
-    const space = aNamespaceName(step.space);
-    const from = step.method && aNamespaceName(SPACE_OF[step.method]);
-    const method = from && this.machine(place).authMethod(from, step.method!);
-    const isLocal = step.isLocal || !this.#writesShared(place);
-    const expiresMs = step.doesExpire ? this.#nowMs + TTL_MS : undefined;
-    const secret = step.secret ?? step.number;
-    const policies = step.links.map(policyIdNumbered);
-    const mark = this.#mark();
-    const token = aToken(step.number, {
-      secretId: secretNumbered(secret),
-      namespace: space,
-      description: mark,
-      policies,
-      local: isLocal,
-      authMethod: method && {
-        name: method.name,
-        namespace: method.namespace,
-        createIndex: method.createIndex,
-      },
-      expirationTime:
-        expiresMs === undefined ? undefined : (new Date(expiresMs).toISOString() as Instant),
-    });
-    const spaceMark = this.machine(place).namespace(space)?.description ?? 'none';
-    const life: Life = {
-      mark,
-      batch: this.#batch,
-      number: step.number,
-      secret,
-      space: step.space,
-      spaceMark,
-      method: method && step.method,
-      methodMark: method?.displayName,
-      isLocal,
-      at: place,
-      links: policies,
-      expiresMs,
-      over: [],
-    };
-    const done = (): void => {
-      this.#lives.add(life);
-    };
-    return { change: { type: 'token.set', presence: 'create', token }, done };
-  }
-
-  #linked(
-    place: Place,
-    number: number,
-    policies: readonly PolicyId[],
-  ): { change: Change; done: (outcome: Outcome) => void } {
-    const found = this.machine(place).token(accessorNumbered(number));
-    const base: Token | ReturnType<typeof aToken> = found ?? aToken(number);
-    const token = { ...base, policies };
-    const done = (outcome: Outcome): void => {
-      const answer = outcome.kind === 'applied' ? outcome.answer : undefined;
-      const mark = answer?.type === 'token' ? answer.token.description : '';
-      this.#lives.link(mark, policies);
-    };
-    return { change: { type: 'token.set', presence: 'update', token }, done };
+    if (here.doesWrite || written.length > 0) this.#shared.wrote(machine, seq, written);
   }
 
   async #reap(place: Place): Promise<void> {
     const accessorIds = NUMBERS.map(accessorNumbered);
-    const before = this.#lives.storedIn(this.#seen(place));
-    await this.say(place, { type: 'token.reap', accessorIds });
+    const seen = this.#seen(place);
+    const before = this.#lives.storedIn(seen);
+    const ended = this.#lives.voidOf(seen);
+    await this.#write(place, { type: 'token.reap', accessorIds }, (shared) => ({
+      ...shared,
+      tokens: without(shared.tokens, ...ended),
+    }));
     const after = this.#lives.storedIn(this.#seen(place));
     for (const life of before) {
       if (after.includes(life)) continue;
       this.#note('reaped');
-      if (life.over[place] === undefined) throw new Error(`${life.mark} was reaped, and stands`);
+      if (!this.#lives.isOver(seen, life)) throw new Error(`${life.mark} was reaped, and stands`);
     }
   }
 
@@ -432,7 +391,7 @@ export class HistoryWorld {
     const isNone = this.#rival !== undefined || at === this.#primary;
     if (isNone || PLACES.some((each) => this.#standing(each).isDiverged)) return;
     const epoch = this.#nextEpoch();
-    const said = await this.say(at, { type: 'epoch.start', epoch, ...FORCED });
+    const said = await this.#write(at, { type: 'epoch.start', epoch, ...FORCED }, same);
     if (said === 'applied') this.#rival = at;
   }
 
@@ -445,7 +404,8 @@ export class HistoryWorld {
     if (this.#rival === undefined) return;
     const both = [this.#primary, this.#rival] as const;
     const [winner, loser] = at === this.#rival ? [both[1], both[0]] : both;
-    await this.say(winner, { type: 'epoch.start', epoch: this.#nextEpoch(), ...FORCED });
+    const epoch = this.#nextEpoch();
+    await this.#write(winner, { type: 'epoch.start', epoch, ...FORCED }, same);
     await this.say(loser, { type: 'epoch.fence', epochs: this.#standing(winner).epochs });
     this.#rival = undefined;
     this.#primary = winner;
@@ -464,18 +424,20 @@ export class HistoryWorld {
     if (!this.#writesShared(at)) return;
     const bytes = await archived(this.#dcs[at] as Server);
     const { epoch } = this.machine(at).cursor()!;
-    this.#archived = { at, bytes, epoch, lives: this.#lives.asOf(at) };
+    const shared = this.#shared.at(this.machine(at));
+    this.#archived = { at, bytes, epoch, lives: this.#lives.asOf(at), shared };
   }
 
   /** Where it is of, if that one writes what all share. */
   async #restore(): Promise<void> {
     if (this.#archived === undefined) return;
-    const { at, bytes, epoch, lives } = this.#archived;
+    const { at, bytes, epoch, lives, shared } = this.#archived;
     // What is of a later epoch is restored as of this one: see archives.ts.
     if (!this.#writesShared(at) || epoch > this.machine(at).cursor()!.epoch) return;
     for (const { change } of await commandsOf(bytes, this.machine(at).usesLevel)) {
       if (!change.type.startsWith('restore.')) continue;
-      if ((await this.say(at, change)) !== 'applied') throw new Error(`${change.type}: refused`);
+      const said = await this.#write(at, change, () => shared);
+      if (said !== 'applied') throw new Error(`${change.type}: refused`);
     }
     this.#lives.restore(at, lives);
     this.#hasRestored = true;

@@ -27,6 +27,8 @@ t.test('random histories: what a token lost it never gets back', async (test) =>
     'global-log.apply applied',
     'global-snapshot.commit applied',
     'epoch.fence applied',
+    'role.set applied',
+    'role.delete applied',
     'void: the method is gone',
     'void: the namespace is gone',
   ]) {
