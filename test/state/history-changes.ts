@@ -8,7 +8,14 @@ import {
   policyIdNumbered,
   roleIdNumbered,
 } from '../support/fixtures.ts';
-import { POLICIES, policyNumbered, ROLES, roleNumbered } from './history-objects.ts';
+import {
+  linkIds,
+  NO_LINKS,
+  POLICIES,
+  policyNumbered,
+  ROLES,
+  roleNumbered,
+} from './history-objects.ts';
 import type { Step } from './history-steps.ts';
 import {
   including,
@@ -30,8 +37,15 @@ export function sharedStep(shared: Shared, mark: string, step: Step): SharedStep
   switch (step.kind) {
     case 'space':
       return {
-        change: { type: 'namespace.set', presence: 'create', namespace: aNamespace(step.space) },
-        after: (shared) => ({ ...shared, spaces: including(shared.spaces, step.space, { mark }) }),
+        change: {
+          type: 'namespace.set',
+          presence: 'create',
+          namespace: aNamespace(step.space, { description: mark }),
+        },
+        after: ({ spaces, ...rest }) => ({
+          ...rest,
+          spaces: including(spaces, step.space, { mark, defaults: NO_LINKS }),
+        }),
       };
     case 'no space':
       return {
@@ -41,6 +55,8 @@ export function sharedStep(shared: Shared, mark: string, step: Step): SharedStep
           return { ...shared, spaces: without(shared.spaces, step.space) };
         },
       };
+    case 'defaults':
+      return defaultsStep(shared, step);
     case 'method':
     case 'no method':
       return methodStep(mark, step);
@@ -53,6 +69,25 @@ export function sharedStep(shared: Shared, mark: string, step: Step): SharedStep
     default:
       throw new Error(`${step.kind} is not shared`);
   }
+}
+
+function defaultsStep(
+  before: Shared,
+  step: Extract<Step, { readonly kind: 'defaults' }>,
+): SharedStep {
+  const { space } = step;
+  const defaults = within(before, space, { ...NO_LINKS, ...step.defaults });
+  const { policies: policyDefaults, roles: roleDefaults } = linkIds(defaults);
+  const description = before.spaces.get(space)?.mark ?? '';
+  const namespace = aNamespace(space, { description, policyDefaults, roleDefaults });
+  return {
+    change: { type: 'namespace.set', presence: 'update', namespace },
+    after: ({ spaces, ...rest }) => {
+      const known = spaces.get(space);
+      if (known === undefined) throw new Error(`${space} was changed, and is not there`);
+      return { ...rest, spaces: including(spaces, space, { ...known, defaults }) };
+    },
+  };
 }
 
 function requireEmpty(shared: Shared, space: string): void {
@@ -120,12 +155,12 @@ function roleStep(
     };
   }
   const { presence } = step;
-  const { policies } = within(before, space, { policies: step.policies, roles: [] });
+  const links = within(before, space, { ...NO_LINKS, ...step.links });
   return {
-    change: { type: 'role.set', presence, role: roleNumbered(number, { policies }) },
+    change: { type: 'role.set', presence, role: roleNumbered(number, links) },
     after: (shared) => {
-      requireWithin(shared, space, { policies, roles: [] });
-      return { ...shared, roles: including(shared.roles, number, { policies }) };
+      requireWithin(shared, space, links);
+      return { ...shared, roles: including(shared.roles, number, links) };
     },
   };
 }

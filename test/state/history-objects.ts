@@ -1,10 +1,10 @@
 // The policies, roles and identities of the histories, by number: what stays the same of each of them, and what they
 // are as objects. Some share a name, so that one that is made anew is met by its name with another id.
 
-import type { PolicyId, RoleId } from '../../src/acl/ids.ts';
 import type { Policy } from '../../src/acl/policy.ts';
 import type { Role } from '../../src/acl/role.ts';
 import type { Unstamped } from '../../src/acl/stamped.ts';
+import type { Token } from '../../src/acl/token.ts';
 import {
   aNamespaceName,
   aPolicy,
@@ -19,11 +19,19 @@ export const PLACES: readonly Place[] = [0, 1, 2];
 export const SPACES = ['default', 'team', 'other'] as const;
 export type Space = (typeof SPACES)[number];
 
-/** By number. */
+/** What a token may lead to, by number. */
 export interface Links {
   readonly policies: readonly number[];
   readonly roles: readonly number[];
+  readonly identities: readonly number[];
 }
+
+/** What a role may: there are none in a role. */
+export type RoleLinks = Omit<Links, 'roles'>;
+/** What a namespace may give. */
+export type Defaults = Omit<Links, 'identities'>;
+
+export const NO_LINKS: Links = { policies: [], roles: [], identities: [] };
 
 /** Which keys may be written, and which not, whatever else says so. */
 export interface Rules {
@@ -51,6 +59,23 @@ export const ROLES: Readonly<Record<number, Named>> = {
 };
 export const KEYS = [1, 2, 3];
 
+interface Identity {
+  readonly kind: 'service' | 'node' | 'template';
+  /** What it may write: a service or a node of that name. */
+  readonly writes: string;
+  /** Where it counts; undefined: everywhere. */
+  readonly at: Place | undefined;
+}
+
+export const IDENTITIES: Readonly<Record<number, Identity>> = {
+  1: { kind: 'service', writes: 'service web', at: undefined },
+  2: { kind: 'service', writes: 'service api', at: 1 },
+  3: { kind: 'node', writes: 'node web', at: 0 },
+  4: { kind: 'node', writes: 'node web', at: 1 },
+  5: { kind: 'template', writes: 'service api', at: undefined },
+  6: { kind: 'template', writes: 'service web', at: 2 },
+};
+
 export function policyNumbered(number: number, { writes, denies }: Rules): Unstamped<Policy> {
   const { name, space } = POLICIES[number]!;
   const levelOf = (key: number): string =>
@@ -61,16 +86,46 @@ export function policyNumbered(number: number, { writes, denies }: Rules): Unsta
   return aPolicy(number, { name, namespace: aNamespaceName(space), rules });
 }
 
-export function roleNumbered(number: number, links: Omit<Links, 'roles'>): Unstamped<Role> {
+export function roleNumbered(number: number, links: RoleLinks): Unstamped<Role> {
   const { name, space } = ROLES[number]!;
-  const policies = links.policies.map(policyIdNumbered);
-  return aRole(number, { name, namespace: aNamespaceName(space), policies });
+  const { roles: _none, ...ids } = linkIds({ ...links, roles: [] });
+  return aRole(number, { name, namespace: aNamespaceName(space), ...ids });
 }
 
-/** The links of a token. */
-export function linkIds({ policies, roles }: Links): {
-  readonly policies: readonly PolicyId[];
-  readonly roles: readonly RoleId[];
-} {
-  return { policies: policies.map(policyIdNumbered), roles: roles.map(roleIdNumbered) };
+/** What a token or a role holds. */
+export function linkIds({
+  policies,
+  roles,
+  identities,
+}: Links): Pick<
+  Token,
+  'policies' | 'roles' | 'serviceIdentities' | 'nodeIdentities' | 'templatedPolicies'
+> {
+  const of = (kind: Identity['kind']): readonly { name: string; datacenters: string[] }[] =>
+    identities
+      .map((each) => IDENTITIES[each]!)
+      .filter((each) => each.kind === kind)
+      .map(({ writes, at }) => ({
+        name: writes.split(' ')[1]!,
+        datacenters: at === undefined ? [] : [nameOf(at)],
+      }));
+  return {
+    policies: policies.map(policyIdNumbered),
+    roles: roles.map(roleIdNumbered),
+    serviceIdentities: of('service').map(({ name, ...rest }) => ({ serviceName: name, ...rest })),
+    nodeIdentities: of('node').map(({ name, datacenters: [datacenter = ''] }) => ({
+      nodeName: name,
+      datacenter,
+    })),
+    templatedPolicies: of('template').map(({ name, ...rest }) => ({
+      templateId: '00000000-0000-0000-0000-000000000008',
+      templateName: 'builtin/api-gateway',
+      variables: { name },
+      ...rest,
+    })),
+  };
+}
+
+export function nameOf(place: Place): string {
+  return `dc${place + 1}`;
 }

@@ -1,7 +1,15 @@
 // What happens to three datacenters: see HistoryWorld.
 
 import fc from 'fast-check';
-import type { Links, Place, Rules, Space } from './history-objects.ts';
+import {
+  type Defaults,
+  type Links,
+  NO_LINKS,
+  type Place,
+  type RoleLinks,
+  type Rules,
+  type Space,
+} from './history-objects.ts';
 import type { MethodName } from './token-lives.ts';
 
 /** Accessor ids and secrets are few: tokens meet those of others. */
@@ -36,6 +44,7 @@ export type Step =
   | { readonly kind: 'no token'; readonly at: Place; readonly number: number }
   | { readonly kind: 'space' | 'passing'; readonly space: 'team' | 'other' }
   | { readonly kind: 'no space'; readonly space: 'team' | 'other'; readonly isMadeAnew: boolean }
+  | { readonly kind: 'defaults'; readonly space: Space; readonly defaults: Defaults }
   | { readonly kind: 'method' | 'no method'; readonly name: MethodName }
   | {
       readonly kind: 'policy';
@@ -47,7 +56,7 @@ export type Step =
       readonly kind: 'role';
       readonly number: number;
       readonly presence: 'create' | 'update';
-      readonly policies: readonly number[];
+      readonly links: RoleLinks;
     }
   | { readonly kind: 'no policy'; readonly number: number }
   | { readonly kind: 'no role'; readonly number: number }
@@ -72,7 +81,12 @@ const number = one(...NUMBERS);
 const space = one('default', 'default', 'team', 'team', 'other');
 const lost = one('team', 'other');
 const policies = fc.subarray([1, 2, 3, 4, 5], { maxLength: 3 });
-const links = fc.record({ policies, roles: fc.subarray([1, 2, 3, 4], { maxLength: 2 }) });
+const roles = fc.subarray([1, 2, 3, 4], { maxLength: 2 });
+const identities = fc.oneof(
+  { weight: 2, arbitrary: fc.constant([]) },
+  fc.subarray([1, 2, 3, 4, 5, 6], { maxLength: 3 }),
+);
+const links = fc.record({ policies, roles, identities });
 const method = fc.option(one('login', 'own'), { nil: undefined });
 const isByName = one(false, false, true);
 const made = {
@@ -91,10 +105,10 @@ const write: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: one('links'), at, number, links, isByName }) },
   { weight: 2, arbitrary: fc.record({ kind: one('no token'), at, number }) },
 );
-const presence = one('create', 'create', 'update');
+const presence = one('create', 'update');
 const rules = fc.record({
   writes: fc.subarray([1, 2, 3]),
-  denies: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.subarray([1, 2, 3])),
+  denies: fc.oneof(fc.constant([]), fc.subarray([1, 2, 3])),
 });
 const shared: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: one('space', 'passing'), space: lost }) },
@@ -104,16 +118,32 @@ const shared: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 3,
+    arbitrary: fc.record({
+      kind: one('defaults'),
+      space,
+      defaults: fc.oneof(
+        { weight: 2, arbitrary: fc.record({ policies, roles }) },
+        fc.constant(NO_LINKS),
+      ),
+    }),
+  },
+  {
+    weight: 3,
     arbitrary: fc.record({ kind: one('method', 'method', 'no method'), name: one('login', 'own') }),
   },
   {
-    weight: 2,
+    weight: 3,
     arbitrary: fc.record({ kind: one('policy'), number: one(1, 2, 3, 4, 5), presence, rules }),
   },
   { weight: 1, arbitrary: fc.record({ kind: one('no policy'), number: one(1, 2, 3, 4, 5) }) },
   {
     weight: 3,
-    arbitrary: fc.record({ kind: one('role'), number: one(1, 2, 3, 4), presence, policies }),
+    arbitrary: fc.record({
+      kind: one('role'),
+      number: one(1, 2, 3, 4),
+      presence,
+      links: fc.record({ policies, identities }),
+    }),
   },
   { weight: 1, arbitrary: fc.record({ kind: one('no role'), number: one(1, 2, 3, 4) }) },
 );

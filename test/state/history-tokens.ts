@@ -1,6 +1,8 @@
 // What the steps of a history that concern tokens are: as commands, and as what the history says when they took effect.
 
 import type { Instant } from '../../src/acl/instant.ts';
+import type { Unstamped } from '../../src/acl/stamped.ts';
+import type { Token } from '../../src/acl/token.ts';
 import { tokenLinksOf } from '../../src/service/objects/resolve-links.ts';
 import type { Change } from '../../src/state/commands/commands.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
@@ -37,6 +39,8 @@ export interface Here {
   readonly doesWrite: boolean;
   readonly nowMs: number;
   readonly batch: number;
+  /** What this batch would make, by number. */
+  readonly fresh: Map<number, Unstamped<Token>>;
   readonly lives: TokenLives;
   /** A new one each time. */
   readonly mark: () => string;
@@ -80,6 +84,7 @@ function made(here: Here, step: TokenStep): TokenStepDone {
     expirationTime:
       expiresMs === undefined ? undefined : (new Date(expiresMs).toISOString() as Instant),
   });
+  here.fresh.set(number, token);
   const life: Life = {
     ...{ mark, batch, number, secret, space, isLocal, at: place, links, expiresMs },
     spaceMark: shared.spaces.get(space)?.mark ?? 'none',
@@ -97,9 +102,9 @@ function made(here: Here, step: TokenStep): TokenStepDone {
 }
 
 function linked(here: Here, step: LinksStep): TokenStepDone {
-  const { machine, lives } = here;
+  const { machine, fresh, lives } = here;
   const { number } = step;
-  const found = machine.token(accessorNumbered(number)) ?? aToken(number);
+  const found = machine.token(accessorNumbered(number)) ?? fresh.get(number) ?? aToken(number);
   const links = linksOf(here, found.namespace as string as Space, step);
   const token = { ...found, ...linkIds(links) };
   const done = (outcome: Outcome, now: Shared): Shared | undefined => {
@@ -156,9 +161,10 @@ function linksOf(
     },
     aNamespaceName(space),
   );
-  const [text, shall] = [found, linkIds({ policies, roles })].map((each) =>
+  const { identities } = links;
+  const [text, shall] = [found, linkIds({ policies, roles, identities })].map((each) =>
     JSON.stringify([each.policies, each.roles]),
   );
   if (text !== shall) throw new Error(`names in ${space} mean ${text}, not ${shall}`);
-  return { policies, roles };
+  return { policies, roles, identities };
 }

@@ -13,7 +13,7 @@ import { aCommand, accessorNumbered, aToken } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { sharedStep } from './history-changes.ts';
-import { PLACES, type Place, POLICIES, ROLES, type Space } from './history-objects.ts';
+import { NO_LINKS, PLACES, type Place, POLICIES, ROLES, type Space } from './history-objects.ts';
 import { NUMBERS, type Step } from './history-steps.ts';
 import { TTL_MS, tokenStep } from './history-tokens.ts';
 import { archived, commandsOf, type Server } from './restoring.ts';
@@ -72,17 +72,18 @@ export class HistoryWorld {
     }
     const withDefault = (shared: Shared): Shared => ({
       ...shared,
-      spaces: new Map([['default', { mark: this.#mark() }]]),
+      spaces: new Map([['default', { mark: this.#mark(), defaults: NO_LINKS }]]),
     });
     await this.#write(0, BUILTINS, withDefault);
     await this.take({ kind: 'space', space: 'team' });
     for (const name of ['login', 'own'] as const) await this.take({ kind: 'method', name });
     for (const number of [1, 2, 3]) {
-      const rules = { writes: [number], denies: [] };
+      const rules = { writes: [number, (number % 3) + 1], denies: number === 3 ? [2] : [] };
       await this.take({ kind: 'policy', number, presence: 'create', rules });
     }
-    for (const number of [1, 2]) {
-      await this.take({ kind: 'role', number, presence: 'create', policies: [number, 3] });
+    for (const number of [1, 2, 4]) {
+      const links = { policies: [(number % 3) + 1, 3], identities: [number] };
+      await this.take({ kind: 'role', number, presence: 'create', links });
     }
     await this.take({ kind: 'space', space: 'other' });
     for (const at of [1, 2] as const) {
@@ -225,7 +226,8 @@ export class HistoryWorld {
       if (!this.#writesShared(place)) continue;
       const now = this.#shared.at(this.machine(place));
       const { change, after } = sharedStep(now, this.#mark(), step);
-      await this.#write(place, change, after);
+      const said = await this.#write(place, change, after);
+      if (said === 'applied') this.#note(`shared: ${step.kind}`);
     }
   }
 
@@ -233,8 +235,7 @@ export class HistoryWorld {
   async #passing(space: Space): Promise<void> {
     const number = PASSING;
     const given = { kind: 'token', number, space, secret: undefined, method: undefined } as const;
-    const links = { policies: [], roles: [] };
-    const rest = { links, isByName: false, isLocal: false, doesExpire: false } as const;
+    const rest = { links: NO_LINKS, isByName: false, isLocal: false, doesExpire: false } as const;
     for (const at of PLACES) {
       if (!this.#writesShared(at)) continue;
       await this.#run(at, [{ ...given, ...rest, at }]);
@@ -272,6 +273,7 @@ export class HistoryWorld {
     const here = {
       ...{ place, machine, shared, nowMs: this.#nowMs, batch: this.#batch, lives: this.#lives },
       doesWrite: this.#writesShared(place),
+      fresh: new Map(),
       mark: () => this.#mark(),
     };
     const ready = steps.map((step) => tokenStep(here, step));

@@ -27,8 +27,9 @@ t.test('random histories: what a token lost it never gets back', async (test) =>
     'global-log.apply applied',
     'global-snapshot.commit applied',
     'epoch.fence applied',
-    'role.set applied',
-    'role.delete applied',
+    'shared: role',
+    'shared: no role',
+    'shared: defaults',
     'void: the method is gone',
     'void: the namespace is gone',
   ]) {

@@ -3,10 +3,15 @@
 
 import type { StateMachine } from '../../src/state/machine.ts';
 import {
+  type Defaults,
+  IDENTITIES,
   KEYS,
   type Links,
+  NO_LINKS,
+  type Place,
   POLICIES,
   ROLES,
+  type RoleLinks,
   type Rules,
   SPACES,
   type Space,
@@ -16,8 +21,8 @@ import type { MethodName } from './token-lives.ts';
 /** Marks are never given twice: what is made anew under a name is another one. */
 export interface Shared {
   readonly policies: ReadonlyMap<number, Rules>;
-  readonly roles: ReadonlyMap<number, Omit<Links, 'roles'>>;
-  readonly spaces: ReadonlyMap<string, { readonly mark: string }>;
+  readonly roles: ReadonlyMap<number, RoleLinks>;
+  readonly spaces: ReadonlyMap<string, { readonly mark: string; readonly defaults: Defaults }>;
   readonly methods: ReadonlyMap<MethodName, { readonly mark: string }>;
   readonly tokens: ReadonlyMap<
     number,
@@ -88,11 +93,13 @@ export function without<Key, Value>(
 }
 
 /** Those that lead into the namespace or `default`, to what is there. */
-export function within(shared: Shared, space: Space, { policies, roles }: Links): Links {
+export function within(shared: Shared, space: Space, links: Links): Links {
+  const { policies, roles, identities } = links;
   const isNear = (each: Space | undefined): boolean => each === space || each === 'default';
   return {
     policies: policies.filter((each) => shared.policies.has(each) && isNear(POLICIES[each]?.space)),
     roles: roles.filter((each) => shared.roles.has(each) && isNear(ROLES[each]?.space)),
+    identities,
   };
 }
 
@@ -113,35 +120,57 @@ export function numberNamed(
   return of(space) ?? of('default');
 }
 
-/** What the token of a namespace may write, of `QUESTIONS`. */
+/** What the token of a namespace may write there, of `QUESTIONS`: where it says nothing itself, the defaults do. */
 export function mayWrite(
-  shared: Shared,
-  { links }: { readonly space: Space; readonly links: Links },
+  { shared, place }: { readonly shared: Shared; readonly place: Place },
+  { space, links }: { readonly space: Space; readonly links: Links },
 ): readonly string[] {
-  const own = said(shared, links);
-  return QUESTIONS.filter((question) => own.get(question) === 'write');
+  const own = said({ shared, place }, { space, links });
+  const defaults = { ...NO_LINKS, ...shared.spaces.get(space)?.defaults };
+  const byDefault = said({ shared, place }, { space, links: defaults });
+  return QUESTIONS.filter((each) => (own.get(each) ?? byDefault.get(each)) === 'write');
 }
 
+/** Services and nodes that there may be identities of. */
+const NAMES = ['service web', 'service api', 'node web'];
 /** What there may be rules of. */
 export const QUESTIONS: readonly string[] = SPACES.flatMap((space) =>
-  KEYS.map((key) => `key ${key} in ${space}`),
+  [...KEYS.map((key) => `key ${key}`), ...NAMES].map((what) => `${what} in ${space}`),
 );
 
-type Says = 'write' | 'deny';
+const STRENGTH = { read: 1, write: 2, deny: 3 };
+type Says = keyof typeof STRENGTH;
 
-/** What all that is linked says together: to deny is stronger. */
-function said(shared: Shared, { policies, roles }: Links): ReadonlyMap<string, Says> {
+/** What all that is linked says together there: to deny is strongest. */
+function said(
+  { shared, place }: { readonly shared: Shared; readonly place: Place },
+  { space, links }: { readonly space: Space; readonly links: Links },
+): ReadonlyMap<string, Says> {
   const found = new Map<string, Says>();
-  const throughRoles = roles.flatMap((each) => shared.roles.get(each)?.policies ?? []);
-  for (const number of [...policies, ...throughRoles]) {
-    const rules = shared.policies.get(number);
-    if (rules === undefined) continue;
-    const { space } = POLICIES[number]!;
-    for (const key of rules.writes) {
-      const question = `key ${key} in ${space}`;
-      if (found.get(question) !== 'deny') found.set(question, 'write');
+  const say = (says: Says, what: string, where: Space): void => {
+    const before = found.get(`${what} in ${where}`) ?? 'read';
+    const strongest = STRENGTH[says] > STRENGTH[before] ? says : before;
+    found.set(`${what} in ${where}`, strongest);
+  };
+  // Identities speak for the namespace of who holds them.
+  const take = ({ policies, identities }: RoleLinks, holder: Space): void => {
+    for (const number of policies) {
+      const { writes = [], denies = [] } = shared.policies.get(number) ?? {};
+      for (const key of writes) say('write', `key ${key}`, POLICIES[number]!.space);
+      for (const key of denies) say('deny', `key ${key}`, POLICIES[number]!.space);
     }
-    for (const key of rules.denies) found.set(`key ${key} in ${space}`, 'deny');
+    for (const { writes, at } of identities.map((each) => IDENTITIES[each]!)) {
+      if (at !== undefined && at !== place) continue;
+      say('write', writes, holder);
+      // It may look others up.
+      const isNode = writes.startsWith('node');
+      for (const each of NAMES) if (!(isNode && each.startsWith('node'))) say('read', each, holder);
+    }
+  };
+  take(links, space);
+  for (const number of links.roles) {
+    const role = shared.roles.get(number);
+    if (role !== undefined) take(role, ROLES[number]!.space);
   }
   return found;
 }

@@ -8,7 +8,7 @@ import { CallerResolver } from '../../src/service/rights/caller-resolver.ts';
 import { isVoid } from '../../src/state/reads/standing.ts';
 import { accessorNumbered, secretNumbered } from '../support/fixtures.ts';
 import type { MachineHarness } from '../support/machine-harness.ts';
-import { type Links, linkIds, type Place, type Space } from './history-objects.ts';
+import { type Links, linkIds, nameOf, type Place, type Space } from './history-objects.ts';
 import { mayWrite, QUESTIONS, type Shared } from './shared-history.ts';
 
 export type MethodName = 'login' | 'own';
@@ -49,7 +49,7 @@ export function resolverOf({ place, harness }: Pick<Seen, 'place' | 'harness'>):
     view: harness.machine,
     clock: harness.clock,
     metrics: { count: () => undefined } as never,
-    settings: { datacenter: `dc${place + 1}`, defaultPolicy: 'deny' },
+    settings: { datacenter: nameOf(place), defaultPolicy: 'deny' },
   });
 }
 
@@ -146,8 +146,14 @@ export class TokenLives {
       const links = life.isLocal ? life.links : shared.tokens.get(life.number)?.links;
       requireBySecret(seen, life, isThere ? links : undefined, fresh);
       if (found === undefined || links === undefined) continue;
-      const [has, shall] = [found, linkIds(links)].map(({ policies, roles }) =>
-        JSON.stringify([policies, roles]),
+      const [has, shall] = [found, linkIds(links)].map((each) =>
+        JSON.stringify([
+          each.policies,
+          each.roles,
+          each.serviceIdentities,
+          each.nodeIdentities,
+          each.templatedPolicies,
+        ]),
       );
       if (has !== shall)
         throw new Error(`dc${place + 1}: ${life.mark} links to ${has}, not ${shall}`);
@@ -186,7 +192,7 @@ function requireBySecret(
   links: Links | undefined,
   fresh: CallerResolver,
 ): void {
-  const { place, shared } = seen;
+  const { place } = seen;
   const [kept, now] = [seen.kept, fresh].map((resolver) => rightsIn(resolver, life));
   if (kept !== now)
     throw new Error(`dc${place + 1}: ${life.mark} is remembered as ${kept}: ${now}`);
@@ -195,7 +201,7 @@ function requireBySecret(
     throw new Error(`dc${place + 1}: who shows the secret of ${life.mark} is ${holder}`);
   }
   if (links === undefined) return;
-  const shall = `${life.mark}:${mayWrite(shared, { ...life, links })}`;
+  const shall = `${life.mark}:${mayWrite(seen, { ...life, links })}`;
   if (now !== shall) throw new Error(`dc${place + 1}: ${now} is allowed, and not ${shall}`);
 }
 
