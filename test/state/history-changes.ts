@@ -4,27 +4,24 @@ import type { Change } from '../../src/state/commands/commands.ts';
 import {
   aNamespace,
   aNamespaceName,
-  anAuthMethod,
   policyIdNumbered,
   roleIdNumbered,
+  ruleIdNumbered,
 } from '../support/fixtures.ts';
 import {
   linkIds,
+  METHOD_OF_RULE,
+  methodNamed,
   NO_LINKS,
   POLICIES,
   policyNumbered,
   ROLES,
   roleNumbered,
+  ruleNumbered,
+  SPACE_OF,
 } from './history-objects.ts';
 import type { Step } from './history-steps.ts';
-import {
-  including,
-  requireWithin,
-  type Shared,
-  SPACE_OF,
-  within,
-  without,
-} from './shared-history.ts';
+import { including, requireWithin, type Shared, within, without } from './shared-history.ts';
 
 export interface SharedStep {
   readonly change: Change;
@@ -63,6 +60,9 @@ export function sharedStep(shared: Shared, mark: string, step: Step): SharedStep
     case 'policy':
     case 'no policy':
       return policyStep(step);
+    case 'rule':
+    case 'no rule':
+      return ruleStep(step);
     case 'role':
     case 'no role':
       return roleStep(shared, step);
@@ -103,23 +103,49 @@ function requireEmpty(shared: Shared, space: string): void {
 
 function methodStep(
   mark: string,
-  { kind, name }: Extract<Step, { readonly kind: 'method' | 'no method' }>,
+  step: Extract<Step, { readonly kind: 'method' | 'no method' }>,
 ): SharedStep {
-  const namespace = aNamespaceName(SPACE_OF[name]);
-  if (kind === 'no method') {
+  const { name } = step;
+  if (step.kind === 'no method') {
+    const ofIt = Object.keys(METHOD_OF_RULE)
+      .map(Number)
+      .filter((each) => METHOD_OF_RULE[each] === name);
     return {
-      change: { type: 'auth-method.delete', namespace, name },
-      after: (shared) => ({ ...shared, methods: without(shared.methods, name) }),
+      change: { type: 'auth-method.delete', namespace: aNamespaceName(SPACE_OF[name]), name },
+      after: ({ methods, rules, ...rest }) => ({
+        ...rest,
+        methods: without(methods, name),
+        rules: without(rules, ...ofIt),
+      }),
     };
   }
-  const method = anAuthMethod(name, { namespace, description: mark });
+  const { says } = step;
+  const method = methodNamed(name, says, mark);
   return {
     change: { type: 'auth-method.set', presence: 'either', method },
     // One that is changed stays the one that it is.
     after: ({ methods, ...rest }) => ({
       ...rest,
-      methods: including(methods, name, methods.get(name) ?? { mark }),
+      methods: including(methods, name, { mark: methods.get(name)?.mark ?? mark, ...says }),
     }),
+  };
+}
+
+function ruleStep(step: Extract<Step, { readonly kind: 'rule' | 'no rule' }>): SharedStep {
+  const { number } = step;
+  if (step.kind === 'no rule') {
+    return {
+      change: { type: 'binding-rule.delete', id: ruleIdNumbered(number) },
+      after: ({ rules, ...rest }) => ({ ...rest, rules: without(rules, number) }),
+    };
+  }
+  const { presence, says } = step;
+  return {
+    change: { type: 'binding-rule.set', presence, rule: ruleNumbered(number, says) },
+    after: ({ rules, ...rest }) => {
+      if (!rest.methods.has(METHOD_OF_RULE[number]!)) throw new Error('a rule without its method');
+      return { ...rest, rules: including(rules, number, says) };
+    },
   };
 }
 

@@ -1,12 +1,16 @@
 // The policies, roles and identities of the histories, by number: what stays the same of each of them, and what they
 // are as objects. Some share a name, so that one that is made anew is met by its name with another id.
 
+import type { AuthMethod } from '../../src/acl/auth-method.ts';
+import type { BindingRule, BindType } from '../../src/acl/binding-rule.ts';
 import type { Policy } from '../../src/acl/policy.ts';
 import type { Role } from '../../src/acl/role.ts';
 import type { Unstamped } from '../../src/acl/stamped.ts';
 import type { Token } from '../../src/acl/token.ts';
 import {
+  aBindingRule,
   aNamespaceName,
+  anAuthMethod,
   aPolicy,
   aRole,
   policyIdNumbered,
@@ -59,6 +63,75 @@ export const ROLES: Readonly<Record<number, Named>> = {
 };
 export const KEYS = [1, 2, 3];
 
+export type MethodName = 'login' | 'own';
+
+/** The namespace of each auth method. */
+export const SPACE_OF: Readonly<Record<MethodName, Space>> = { login: 'default', own: 'team' };
+
+/** Who may log in: some are named as policies and roles are. */
+export type Who = 'one' | 'two';
+
+/** What an auth method says besides its name. */
+export interface MethodSays {
+  readonly doesExpire: boolean;
+  /** Its tokens are of all. */
+  readonly isGlobal: boolean;
+  /** The namespaces of those who log in, where it is of `default`. */
+  readonly sends: readonly { readonly who: Who; readonly to: Space }[];
+}
+
+/** What a binding rule gives to whom; to all where it says nobody. */
+export interface RuleSays {
+  readonly who: Who | undefined;
+  readonly binds: {
+    readonly kind: BindType;
+    /** Of the policy or role; undefined: as who logs in. */
+    readonly name: Who | undefined;
+  };
+}
+
+/** The auth method of each binding rule, by number. */
+export const METHOD_OF_RULE: Readonly<Record<number, MethodName>> = {
+  1: 'login',
+  2: 'own',
+  3: 'login',
+  4: 'own',
+};
+
+export function methodNamed(
+  name: MethodName,
+  { doesExpire, isGlobal, sends }: MethodSays,
+  description: string,
+): Unstamped<AuthMethod> {
+  return anAuthMethod(name, {
+    namespace: aNamespaceName(SPACE_OF[name]),
+    description,
+    maxTokenTtlNs: doesExpire ? BigInt(TTL_MS) * 1_000_000n : 0n,
+    tokenLocality: isGlobal ? 'global' : '',
+    namespaceRules: sends.map(({ who, to }) => ({ selector: selectorOf(who), bindNamespace: to })),
+  });
+}
+
+export function ruleNumbered(number: number, { who, binds }: RuleSays): Unstamped<BindingRule> {
+  const authMethod = METHOD_OF_RULE[number]!;
+  const isTemplate = binds.kind === 'templated-policy';
+  const isLink = binds.kind === 'policy' || binds.kind === 'role';
+  const named = isTemplate ? 'builtin/api-gateway' : 'web';
+  return aBindingRule(number, {
+    namespace: aNamespaceName(SPACE_OF[authMethod]),
+    authMethod,
+    selector: who === undefined ? '' : selectorOf(who),
+    bindType: binds.kind,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the language of binding rules
+    bindName: isLink ? (binds.name ?? '${value.name}') : named,
+    bindVars: isTemplate ? { name: 'api' } : undefined,
+  });
+}
+
+function selectorOf(who: Who): string {
+  return `value.name == "${who}"`;
+}
+
 interface Identity {
   readonly kind: 'service' | 'node' | 'template';
   /** What it may write: a service or a node of that name. */
@@ -74,7 +147,14 @@ export const IDENTITIES: Readonly<Record<number, Identity>> = {
   4: { kind: 'node', writes: 'node web', at: 1 },
   5: { kind: 'template', writes: 'service api', at: undefined },
   6: { kind: 'template', writes: 'service web', at: 2 },
+  7: { kind: 'node', writes: 'node web', at: 2 },
 };
+
+/** Of the identity of a node for who logs in there. */
+export const NODE_AT: Readonly<Record<Place, number>> = { 0: 3, 1: 4, 2: 7 };
+
+/** How long tokens live that expire. */
+export const TTL_MS = 60_000;
 
 export function policyNumbered(number: number, { writes, denies }: Rules): Unstamped<Policy> {
   const { name, space } = POLICIES[number]!;

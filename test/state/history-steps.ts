@@ -4,13 +4,16 @@ import fc from 'fast-check';
 import {
   type Defaults,
   type Links,
+  type MethodName,
+  type MethodSays,
   NO_LINKS,
   type Place,
   type RoleLinks,
+  type RuleSays,
   type Rules,
   type Space,
+  type Who,
 } from './history-objects.ts';
-import type { MethodName } from './token-lives.ts';
 
 /** Accessor ids and secrets are few: tokens meet those of others. */
 export const NUMBERS = [1, 2, 3, 4, 5, 6, 7];
@@ -38,14 +41,34 @@ export type LinksStep = {
   readonly isByName: boolean;
 };
 
+export type LoginStep = {
+  readonly kind: 'login';
+  readonly at: Place;
+  /** Of the token that is made. */
+  readonly number: number;
+  readonly secret: number;
+  readonly method: MethodName;
+  readonly who: Who;
+};
+
 export type Step =
   | TokenStep
   | LinksStep
+  | LoginStep
+  | { readonly kind: 'logout'; readonly at: Place; readonly number: number }
   | { readonly kind: 'no token'; readonly at: Place; readonly number: number }
   | { readonly kind: 'space' | 'passing'; readonly space: 'team' | 'other' }
   | { readonly kind: 'no space'; readonly space: 'team' | 'other'; readonly isMadeAnew: boolean }
   | { readonly kind: 'defaults'; readonly space: Space; readonly defaults: Defaults }
-  | { readonly kind: 'method' | 'no method'; readonly name: MethodName }
+  | { readonly kind: 'method'; readonly name: MethodName; readonly says: MethodSays }
+  | { readonly kind: 'no method'; readonly name: MethodName }
+  | {
+      readonly kind: 'rule';
+      readonly number: number;
+      readonly presence: 'create' | 'update';
+      readonly says: RuleSays;
+    }
+  | { readonly kind: 'no rule'; readonly number: number }
   | {
       readonly kind: 'policy';
       readonly number: number;
@@ -87,7 +110,21 @@ const identities = fc.oneof(
   fc.subarray([1, 2, 3, 4, 5, 6], { maxLength: 3 }),
 );
 const links = fc.record({ policies, roles, identities });
-const method = fc.option(one('login', 'own'), { nil: undefined });
+const methodName = one('login', 'own');
+const method = fc.option(methodName, { nil: undefined });
+const who = one('one', 'two');
+const methodSays = fc.record({
+  doesExpire: fc.boolean(),
+  isGlobal: one(false, false, true),
+  sends: fc.array(fc.record({ who, to: one('team', 'other') }), { maxLength: 2 }),
+});
+const ruleSays = fc.record({
+  who: fc.option(who, { nil: undefined }),
+  binds: fc.record({
+    kind: one('role', 'role', 'policy', 'policy', 'service', 'node', 'templated-policy'),
+    name: fc.option(who, { nil: undefined }),
+  }),
+});
 const isByName = one(false, false, true);
 const made = {
   at,
@@ -127,10 +164,13 @@ const shared: fc.Arbitrary<Step> = fc.oneof(
       ),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ kind: one('method'), name: methodName, says: methodSays }) },
+  { weight: 1, arbitrary: fc.record({ kind: one('no method'), name: methodName }) },
   {
-    weight: 3,
-    arbitrary: fc.record({ kind: one('method', 'method', 'no method'), name: one('login', 'own') }),
+    weight: 4,
+    arbitrary: fc.record({ kind: one('rule'), number: one(1, 2, 3, 4), presence, says: ruleSays }),
   },
+  { weight: 1, arbitrary: fc.record({ kind: one('no rule'), number: one(1, 2, 3, 4) }) },
   {
     weight: 3,
     arbitrary: fc.record({ kind: one('policy'), number: one(1, 2, 3, 4, 5), presence, rules }),
@@ -150,6 +190,18 @@ const shared: fc.Arbitrary<Step> = fc.oneof(
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 10, arbitrary: write },
   { weight: 8, arbitrary: shared },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: one('login'),
+      at,
+      number,
+      secret: number,
+      method: methodName,
+      who,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: one('logout'), at, number }) },
   {
     weight: 4,
     arbitrary: fc.record({

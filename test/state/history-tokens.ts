@@ -8,20 +8,26 @@ import type { Change } from '../../src/state/commands/commands.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import type { StateMachine } from '../../src/state/machine.ts';
 import { accessorNumbered, aNamespaceName, aToken, secretNumbered } from '../support/fixtures.ts';
-import { type Links, linkIds, type Place, POLICIES, ROLES, type Space } from './history-objects.ts';
+import {
+  type Links,
+  linkIds,
+  type Place,
+  POLICIES,
+  ROLES,
+  SPACE_OF,
+  type Space,
+  TTL_MS,
+} from './history-objects.ts';
 import type { LinksStep, Step, TokenStep } from './history-steps.ts';
 import {
   including,
   numberNamed,
   requireWithin,
   type Shared,
-  SPACE_OF,
   within,
   without,
 } from './shared-history.ts';
 import type { Life, TokenLives } from './token-lives.ts';
-
-export const TTL_MS = 60_000;
 
 export interface TokenStepDone {
   readonly change: Change;

@@ -13,11 +13,27 @@ import { aCommand, accessorNumbered, aToken } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { sharedStep } from './history-changes.ts';
-import { NO_LINKS, PLACES, type Place, POLICIES, ROLES, type Space } from './history-objects.ts';
+import {
+  type LoginDesk,
+  type LoginHere,
+  loginDeskOf,
+  takeLogin,
+  takeLogout,
+} from './history-logins.ts';
+import {
+  NO_LINKS,
+  PLACES,
+  type Place,
+  POLICIES,
+  ROLES,
+  SPACE_OF,
+  type Space,
+  TTL_MS,
+} from './history-objects.ts';
 import { NUMBERS, type Step } from './history-steps.ts';
-import { TTL_MS, tokenStep } from './history-tokens.ts';
+import { tokenStep } from './history-tokens.ts';
 import { archived, commandsOf, type Server } from './restoring.ts';
-import { type Shared, SharedHistory, SPACE_OF, without } from './shared-history.ts';
+import { type Shared, SharedHistory, without } from './shared-history.ts';
 import { resolverOf, type Seen, TokenLives } from './token-lives.ts';
 
 interface Import {
@@ -43,6 +59,7 @@ const FORCED = { promises: [], isForced: true, isFromFork: false } as const;
 export class HistoryWorld {
   readonly #dcs = PLACES.map(() => new MachineHarness(new MemoryKv()));
   readonly #resolvers: CallerResolver[] = [];
+  readonly #desks: LoginDesk[] = [];
   readonly #reached: Map<string, number>;
   readonly #lives = new TokenLives((what) => this.#note(what));
   readonly #shared = new SharedHistory();
@@ -76,7 +93,8 @@ export class HistoryWorld {
     });
     await this.#write(0, BUILTINS, withDefault);
     await this.take({ kind: 'space', space: 'team' });
-    for (const name of ['login', 'own'] as const) await this.take({ kind: 'method', name });
+    const says = { doesExpire: false, isGlobal: false, sends: [] };
+    for (const name of ['login', 'own'] as const) await this.take({ kind: 'method', name, says });
     for (const number of [1, 2, 3]) {
       const rules = { writes: [number, (number % 3) + 1], denies: number === 3 ? [2] : [] };
       await this.take({ kind: 'policy', number, presence: 'create', rules });
@@ -84,6 +102,11 @@ export class HistoryWorld {
     for (const number of [1, 2, 4]) {
       const links = { policies: [(number % 3) + 1, 3], identities: [number] };
       await this.take({ kind: 'role', number, presence: 'create', links });
+    }
+    const binds = { kind: 'role', name: undefined } as const;
+    for (const number of [1, 2]) {
+      const rule = { who: undefined, binds };
+      await this.take({ kind: 'rule', number, presence: 'create', says: rule });
     }
     await this.take({ kind: 'space', space: 'other' });
     for (const at of [1, 2] as const) {
@@ -110,6 +133,12 @@ export class HistoryWorld {
       case 'links':
       case 'no token':
         await this.#run(step.at, [step]);
+        break;
+      case 'login':
+        await takeLogin(this.#loginHere(step.at), step);
+        break;
+      case 'logout':
+        await takeLogout(this.#loginHere(step.at), step.number);
         break;
       case 'follow':
         await this.#follow(step);
@@ -189,6 +218,7 @@ export class HistoryWorld {
     const harness = this.#dcs[place]!;
     const resolver = resolverOf({ place, harness });
     this.#resolvers[place] = resolver;
+    this.#desks[place] = loginDeskOf(place, harness);
     harness.machine.watch.onApplied((event) => resolver.onApplied(event));
   }
 
@@ -262,6 +292,17 @@ export class HistoryWorld {
         tokens.map((number) => ({ kind: 'no token', at, number })),
       );
     }
+  }
+
+  #loginHere(place: Place): LoginHere {
+    this.#batch += 1;
+    return {
+      ...{ place, machine: this.machine(place), desk: this.#desks[place]! },
+      ...{ history: this.#shared, lives: this.#lives, nowMs: this.#nowMs, batch: this.#batch },
+      doesWrite: this.#writesShared(place),
+      mark: this.#mark(),
+      note: (what) => this.#note(what),
+    };
   }
 
   /** Steps at one place as one batch, and other commands behind them. */

@@ -1,6 +1,7 @@
 // A primary and two datacenters that follow it, on real state machines, over random histories: whatever arrives how and
 // when, a token that was deleted, void or expired never acts again, what one may do is what was said of it last, and
-// nothing that is kept in memory of it is of the past. What each token may do is told from the history alone.
+// nothing that is kept in memory of it is of the past. What each token may do, and who may log in to what, is told
+// from the history alone.
 
 import fc from 'fast-check';
 import t from 'tap';
@@ -30,6 +31,9 @@ t.test('random histories: what a token lost it never gets back', async (test) =>
     'shared: role',
     'shared: no role',
     'shared: defaults',
+    'login: made',
+    'logout: done',
+    'expired',
     'void: the method is gone',
     'void: the namespace is gone',
   ]) {

@@ -7,23 +7,26 @@ import {
   IDENTITIES,
   KEYS,
   type Links,
+  type MethodName,
+  type MethodSays,
   NO_LINKS,
   type Place,
   POLICIES,
   ROLES,
   type RoleLinks,
+  type RuleSays,
   type Rules,
   SPACES,
   type Space,
 } from './history-objects.ts';
-import type { MethodName } from './token-lives.ts';
 
 /** Marks are never given twice: what is made anew under a name is another one. */
 export interface Shared {
   readonly policies: ReadonlyMap<number, Rules>;
   readonly roles: ReadonlyMap<number, RoleLinks>;
   readonly spaces: ReadonlyMap<string, { readonly mark: string; readonly defaults: Defaults }>;
-  readonly methods: ReadonlyMap<MethodName, { readonly mark: string }>;
+  readonly methods: ReadonlyMap<MethodName, { readonly mark: string } & MethodSays>;
+  readonly rules: ReadonlyMap<number, RuleSays>;
   readonly tokens: ReadonlyMap<
     number,
     { readonly mark: string; readonly space: Space; readonly links: Links }
@@ -35,10 +38,9 @@ const NOTHING: Shared = {
   roles: new Map(),
   spaces: new Map(),
   methods: new Map(),
+  rules: new Map(),
   tokens: new Map(),
 };
-
-export const SPACE_OF: Readonly<Record<MethodName, Space>> = { login: 'default', own: 'team' };
 
 type Machine = Pick<StateMachine, 'cursor' | 'globalHashAt'>;
 

@@ -8,10 +8,15 @@ import { CallerResolver } from '../../src/service/rights/caller-resolver.ts';
 import { isVoid } from '../../src/state/reads/standing.ts';
 import { accessorNumbered, secretNumbered } from '../support/fixtures.ts';
 import type { MachineHarness } from '../support/machine-harness.ts';
-import { type Links, linkIds, nameOf, type Place, type Space } from './history-objects.ts';
+import {
+  type Links,
+  linkIds,
+  type MethodName,
+  nameOf,
+  type Place,
+  type Space,
+} from './history-objects.ts';
 import { mayWrite, QUESTIONS, type Shared } from './shared-history.ts';
-
-export type MethodName = 'login' | 'own';
 
 /** A token as it was made once; another one with its ids is another one. */
 export interface Life {
@@ -84,6 +89,10 @@ export class TokenLives {
       const isIt = life.mark === which.mark || life.batch === which.batch;
       if (isHere && isIt) life.over ??= 'deleted';
     }
+  }
+
+  marked(mark: string | undefined): Life | undefined {
+    return mark === undefined ? undefined : this.#lives.get(mark);
   }
 
   /** Those that are stored there. */
@@ -196,12 +205,12 @@ function requireBySecret(
   const [kept, now] = [seen.kept, fresh].map((resolver) => rightsIn(resolver, life));
   if (kept !== now)
     throw new Error(`dc${place + 1}: ${life.mark} is remembered as ${kept}: ${now}`);
-  const [holder] = now!.split(':');
+  const [holder] = now!.split('|');
   if ((holder === life.mark) !== (links !== undefined)) {
     throw new Error(`dc${place + 1}: who shows the secret of ${life.mark} is ${holder}`);
   }
   if (links === undefined) return;
-  const shall = `${life.mark}:${mayWrite(seen, { ...life, links })}`;
+  const shall = `${life.mark}|${mayWrite(seen, { ...life, links })}`;
   if (now !== shall) throw new Error(`dc${place + 1}: ${now} is allowed, and not ${shall}`);
 }
 
@@ -214,10 +223,10 @@ function rightsIn(resolver: CallerResolver, life: Life): string {
       const asked = { segment, namespace: namespace as NamespaceName, access: 'write' } as const;
       return authorizer.decide({ ...asked, resource: resource as 'key' }) === 'allow';
     });
-    return `${token.description}:${allowed}`;
+    return `${token.description}|${allowed}`;
   } catch (error) {
     if ((error as { code?: string }).code !== 'token-unknown') throw error;
-    return 'nobody:';
+    return 'nobody|';
   }
 }
 
