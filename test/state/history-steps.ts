@@ -101,7 +101,7 @@ const at = one<Place>(0, 1, 1, 1, 2);
 /** Whom it hears: on a fork there are two. */
 const isFork = fc.boolean();
 const number = one(...NUMBERS);
-const space = one('default', 'default', 'team', 'team', 'other');
+const space = one('default', 'team', 'other');
 const lost = one('team', 'other');
 const policies = fc.subarray([1, 2, 3, 4, 5], { maxLength: 3 });
 const roles = fc.subarray([1, 2, 3, 4], { maxLength: 2 });
@@ -150,7 +150,7 @@ const rules = fc.record({
 const shared: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: one('space', 'passing'), space: lost }) },
   {
-    weight: 2,
+    weight: 4,
     arbitrary: fc.record({ kind: one('no space'), space: lost, isMadeAnew: fc.boolean() }),
   },
   {
@@ -165,7 +165,7 @@ const shared: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: one('method'), name: methodName, says: methodSays }) },
-  { weight: 1, arbitrary: fc.record({ kind: one('no method'), name: methodName }) },
+  { weight: 2, arbitrary: fc.record({ kind: one('no method'), name: methodName }) },
   {
     weight: 4,
     arbitrary: fc.record({ kind: one('rule'), number: one(1, 2, 3, 4), presence, says: ruleSays }),
@@ -189,7 +189,7 @@ const shared: fc.Arbitrary<Step> = fc.oneof(
 );
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 10, arbitrary: write },
-  { weight: 8, arbitrary: shared },
+  { weight: 13, arbitrary: shared },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -201,7 +201,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       who,
     }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: one('logout'), at, number }) },
+  { weight: 3, arbitrary: fc.record({ kind: one('logout'), at, number }) },
   {
     weight: 4,
     arbitrary: fc.record({
