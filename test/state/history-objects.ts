@@ -63,6 +63,12 @@ export const ROLES: Readonly<Record<number, Named>> = {
 };
 export const KEYS = [1, 2, 3];
 
+export function inSpace(named: typeof POLICIES, space: Space): readonly number[] {
+  return Object.keys(named)
+    .map(Number)
+    .filter((number) => named[number]!.space === space);
+}
+
 export type MethodName = 'login' | 'own';
 
 /** The namespace of each auth method. */

@@ -93,7 +93,10 @@ export type Step =
   | { readonly kind: 'begin'; readonly at: Place; readonly isFork: boolean }
   | { readonly kind: 'carry' | 'commit' | 'wait' | 'discard' }
   | { readonly kind: 'restore' }
-  | { readonly kind: 'reap' | 'restart' | 'fork' | 'settle' | 'archive'; readonly at: Place };
+  | {
+      readonly kind: 'reap' | 'restart' | 'raise' | 'fork' | 'settle' | 'archive';
+      readonly at: Place;
+    };
 
 export const one = <const Kind>(...kinds: readonly Kind[]): fc.Arbitrary<Kind> =>
   fc.constantFrom(...kinds);
@@ -214,10 +217,38 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ kind: one('begin'), at, isFork }) },
   { weight: 5, arbitrary: fc.record({ kind: one('carry', 'carry', 'commit') }) },
-  { weight: 2, arbitrary: fc.record({ kind: one('reap', 'restart'), at }) },
+  { weight: 3, arbitrary: fc.record({ kind: one('reap', 'restart', 'raise'), at }) },
   { weight: 2, arbitrary: fc.record({ kind: one('wait', 'discard') }) },
-  { weight: 2, arbitrary: fc.record({ kind: one('fork', 'settle', 'settle'), at }) },
+  { weight: 3, arbitrary: fc.record({ kind: one('fork', 'settle', 'settle'), at }) },
   { weight: 1, arbitrary: fc.record({ kind: one('archive'), at }) },
   { weight: 1, arbitrary: fc.record({ kind: one('restore') }) },
 );
 export const histories = fc.array(step, { minLength: 20, maxLength: 90, size: 'max' });
+
+/** Which feature level there is at first, and how many more local writes, and higher indexes, the second one has. */
+export interface Beginning {
+  readonly level: number;
+  readonly ahead: number;
+}
+export const beginnings: fc.Arbitrary<Beginning> = fc.record({
+  level: one(2, 5, 7, 8, 8),
+  ahead: one(0, 20),
+});
+
+const says = { doesExpire: false, isGlobal: false, sends: [] };
+const rule = { who: undefined, binds: { kind: 'role', name: undefined } } as const;
+/** What there is at first. */
+export const OPENING: readonly Step[] = [
+  { kind: 'space', space: 'team' },
+  { kind: 'method', name: 'login', says },
+  { kind: 'method', name: 'own', says },
+  { kind: 'policy', number: 1, presence: 'create', rules: { writes: [1, 2], denies: [] } },
+  { kind: 'policy', number: 2, presence: 'create', rules: { writes: [2, 3], denies: [] } },
+  { kind: 'policy', number: 3, presence: 'create', rules: { writes: [3, 1], denies: [2] } },
+  { kind: 'role', number: 1, presence: 'create', links: { policies: [2, 3], identities: [1] } },
+  { kind: 'role', number: 2, presence: 'create', links: { policies: [3], identities: [2] } },
+  { kind: 'role', number: 4, presence: 'create', links: { policies: [2, 3], identities: [4] } },
+  { kind: 'rule', number: 1, presence: 'create', says: rule },
+  { kind: 'rule', number: 2, presence: 'create', says: rule },
+  { kind: 'space', space: 'other' },
+];

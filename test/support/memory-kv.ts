@@ -84,6 +84,11 @@ export class MemoryKv implements Kv {
     return rows.sort(byCodeUnits);
   }
 
+  /** Another one with the same rows. */
+  copy(): MemoryKv {
+    return new MemoryKv(this.#rows);
+  }
+
   /** Changes rows behind everybody's back, as a bad disk would. */
   tamper(change: (rows: Map<string, Uint8Array>) => void): void {
     change(this.#ownRows());
