@@ -78,7 +78,7 @@ export class TokenLives {
     if (life !== undefined) life.links = links;
   }
 
-  /** The local one with that number was deleted: the one that was there before the batch, or one that was made in it. */
+  /** The local one with that number was deleted: that was there before the batch, or was made in it. */
   end(
     place: Place,
     number: number,
