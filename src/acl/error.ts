@@ -20,6 +20,8 @@ export type AclErrorCode =
   | 'not-found'
   /** The token that a read, clone or update by accessor asks for does not exist. */
   | 'token-not-found'
+  /** The templated policy that is read or previewed does not exist. */
+  | 'template-not-found'
   /** An update names an object that does not exist. */
   | 'update-target-missing'
   /** A name or an id that must be unique is taken. */

@@ -114,5 +114,5 @@ export function objectMissing(kind: ReadableKind, namespace: string | undefined)
 }
 
 export function unknownTemplate(name: string): AclError {
-  return new AclError('malformed', `Invalid templated policy Name: ${name}`);
+  return new AclError('template-not-found', `Invalid templated policy Name: ${name}`);
 }

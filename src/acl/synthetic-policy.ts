@@ -52,7 +52,7 @@ export function previewTemplate(
 ): Policy {
   const template = templateNamed(name);
   if (template === undefined) {
-    throw new AclError('malformed', `templated policy "${name}" does not exist`);
+    throw new AclError('template-not-found', `templated policy "${name}" does not exist`);
   }
   const problem = templateProblem(template.templateName, variables);
   if (problem !== undefined) {

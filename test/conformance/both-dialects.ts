@@ -13,6 +13,8 @@ export const INVALID: Statuses = [500, 400];
 export const DUPLICATE: Statuses = [500, 409];
 /** A token that a read or a clone asks for. */
 export const TOKEN_MISSING: Statuses = [403, 404];
+/** A templated policy that is read or previewed. */
+export const TEMPLATE_MISSING: Statuses = [400, 404];
 /** What an update names. */
 export const TARGET_MISSING: Statuses = [500, 404];
 

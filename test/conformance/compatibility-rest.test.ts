@@ -17,6 +17,7 @@ import {
   refuses,
   rows,
   TARGET_MISSING,
+  TEMPLATE_MISSING,
 } from './both-dialects.ts';
 import { fresh, linkTo, makersOn, sorted } from './makers.ts';
 
@@ -324,7 +325,10 @@ t.test('5.7: previews of the templates', async (t) => {
   });
   const invalidName = `has an invalid name. ${LOWERCASE}`;
   await refuses(t, node, [
-    preview('none', {}, /^templated policy "none" does not exist$/),
+    {
+      ...preview('none', {}, /^templated policy "none" does not exist$/),
+      statuses: TEMPLATE_MISSING,
+    },
     preview('builtin/service', {}, `service identity "" ${invalidName}`),
     preview('builtin/service', { Name: 'A' }, `service identity "A" ${invalidName}`),
     preview('builtin/node', {}, `node identity ""  ${invalidName}`),
@@ -352,7 +356,7 @@ t.test('4.6: the catalogue of templates', async (t) => {
   await refuses(t, node, [
     {
       ask: 'GET /acl/templated-policy/name/none',
-      statuses: MALFORMED,
+      statuses: TEMPLATE_MISSING,
       text: 'Invalid templated policy Name: none',
     },
   ]);

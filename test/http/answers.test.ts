@@ -86,6 +86,7 @@ t.test(
       'token-unknown': [403, 403],
       'not-found': [404, 404],
       'token-not-found': [404, 403],
+      'template-not-found': [404, 400],
       'update-target-missing': [404, 500],
       duplicate: [409, 500],
       'cas-mismatch': [409, 409],
@@ -125,6 +126,14 @@ t.test('errors: when not even a refusal can be written, the connection is closed
   };
   await t.rejects(made.app.inject('/v1/acl/policy/x'), /destroyed before completion/);
   t.match(made.logger.lines, [{ level: 'error', message: 'answer failed' }]);
+});
+
+t.test('status: a code that only a later release has is that of a fault', async (t) => {
+  const later = 'of-a-later-release' as AclErrorCode;
+  const { app } = server({ 'policy.read': refuse(later, 'its words') });
+  const answer = await app.inject('/v1/acl/policy/x');
+  t.equal(answer.statusCode, 500);
+  t.equal(answer.body, 'its words');
 });
 
 t.test('status: the setting goes before the headers', async (t) => {

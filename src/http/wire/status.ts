@@ -24,6 +24,7 @@ const STATUS_BY_CODE: Record<AclErrorCode, Statuses> = {
   'token-unknown': { service: 403, consul: 403 },
   'not-found': { service: 404, consul: 404 },
   'token-not-found': { service: 404, consul: 403 },
+  'template-not-found': { service: 404, consul: 400 },
   'update-target-missing': { service: 404, consul: 500 },
   duplicate: { service: 409, consul: 500 },
   'cas-mismatch': { service: 409, consul: 409 },
@@ -40,8 +41,10 @@ const STATUS_BY_CODE: Record<AclErrorCode, Statuses> = {
   internal: { service: 500, consul: 500 },
 };
 
+/** A code that only a later release knows, which came from a server of it, is that of a fault. */
 export function statusOf(code: AclErrorCode, dialect: Dialect): number {
-  return STATUS_BY_CODE[code][dialect];
+  const statuses: Statuses | undefined = STATUS_BY_CODE[code];
+  return (statuses ?? STATUS_BY_CODE.internal)[dialect];
 }
 
 /** The words of a status, for RFC 9457. */

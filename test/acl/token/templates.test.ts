@@ -150,7 +150,7 @@ t.test('preview: the policy that a template would become, or why not', async (t)
   );
   t.equal(
     refusalOf(() => previewTemplate('x', {}, DEFAULT_NAMESPACE)),
-    'malformed: templated policy "x" does not exist',
+    'template-not-found: templated policy "x" does not exist',
   );
   t.match(
     refusalOf(() => previewTemplate('builtin/node', { name: 'N' }, DEFAULT_NAMESPACE)),

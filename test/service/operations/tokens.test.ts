@@ -120,12 +120,12 @@ t.test('missing objects: reads, updates and deletes say which and how', async (t
     [
       'template',
       harness.run('templated-policy.read', { name: 'x' }),
-      'malformed: Invalid templated policy Name: x',
+      'template-not-found: Invalid templated policy Name: x',
     ],
     [
       'preview',
       harness.run('templated-policy.preview', { name: 'x', variables: { name: undefined } }),
-      'malformed: templated policy "x" does not exist',
+      'template-not-found: templated policy "x" does not exist',
     ],
   ];
   for (const [what, running, expected] of cases) t.equal(await refusalOf(running), expected, what);
