@@ -14,7 +14,7 @@
 // laid out alike and have 2.
 
 import { sha256 } from '../platform/sha256.ts';
-import type { EntryType } from '../raft/entry.ts';
+import type { EntryType } from '../raft/log/entry.ts';
 import { crc32c } from './crc32c.ts';
 import { LogDamage } from './log-damage.ts';
 

@@ -2,10 +2,10 @@
 // itself is left, and a campaign that has waited for that begins.
 
 import { resumeCampaign } from './election.ts';
-import { entriesSizeBytes, NO_DATA, payloadSizeBytes } from './entry.ts';
+import { proposeAsLeader } from './leading/proposing.ts';
+import { entriesSizeBytes, NO_DATA, payloadSizeBytes } from './log/entry.ts';
+import type { Snapshot } from './log/snapshot.ts';
 import type { StorageApplyReply } from './message.ts';
-import { proposeAsLeader } from './proposing.ts';
-import type { Snapshot } from './snapshot.ts';
 import { observe, type Raft } from './state.ts';
 
 /** The entries of a storage-apply message are applied. */

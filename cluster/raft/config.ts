@@ -3,8 +3,8 @@
 
 import { assert } from '../base/assert.ts';
 import type { Observe } from './events.ts';
+import type { RaftStorage } from './log/storage.ts';
 import type { NodeId } from './node-id.ts';
-import type { RaftStorage } from './storage.ts';
 
 /** Byte limits may be Infinity. */
 export interface RaftConfig {

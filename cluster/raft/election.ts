@@ -2,13 +2,13 @@
 // A vote is queued behind the disk by its type (state.ts), never sent before it is written.
 
 import { unreachable } from '../base/unreachable.ts';
-import type { EntryId } from './entry.ts';
-import { membersOf, votersOf } from './membership.ts';
+import { broadcastAppend } from './leading/replication.ts';
+import type { EntryId } from './log/entry.ts';
+import { membersOf, votersOf } from './membership/membership.ts';
+import { quorumVote } from './membership/quorum.ts';
+import { membershipInLog } from './membership/reconfiguration.ts';
 import type { VoteMessage, VoteReply } from './message.ts';
 import { NO_NODE, unionOf } from './node-id.ts';
-import { quorumVote } from './quorum.ts';
-import { membershipInLog } from './reconfiguration.ts';
-import { broadcastAppend } from './replication.ts';
 import { becomeCandidate, becomeFollower, becomeLeader, becomePreCandidate } from './standing.ts';
 import { type CampaignKind, envelope, observe, type Raft, send } from './state.ts';
 

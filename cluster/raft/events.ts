@@ -1,12 +1,12 @@
 // What raft did and why, told as values while it happens. Raft never waits for or asks its observer;
 // whoever watches picks words. Values are as of the moment of the call.
 
-import type { EntryId } from './entry.ts';
-import type { Membership } from './membership.ts';
-import type { MembershipChange } from './membership-change.ts';
+import type { ProgressView } from './leading/progress.ts';
+import type { EntryId } from './log/entry.ts';
+import type { Membership } from './membership/membership.ts';
+import type { MembershipChange } from './membership/membership-change.ts';
 import type { AppendMessage, AppendReply, MessageType, VoteMessage, VoteReply } from './message.ts';
 import type { NodeId } from './node-id.ts';
-import type { ProgressView } from './progress.ts';
 import type { Refusal } from './refusal.ts';
 
 /** Where a log stands; told when a snapshot replaces it. */

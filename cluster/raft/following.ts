@@ -1,7 +1,7 @@
 // What a leader's messages do to a follower's log.
 
 import { assert } from '../base/assert.ts';
-import { isLogSlice } from './entry.ts';
+import { isLogSlice } from './log/entry.ts';
 import type { AppendMessage, HeartbeatMessage } from './message.ts';
 import { envelope, observe, type Raft, send } from './state.ts';
 

@@ -1,10 +1,10 @@
 // All that members say to each other, and what a node says to its own storage workers.
 // Shapes only; the wire knows how to pack them and raft.ts what to do about them.
 
-import type { Entry, EntryId, ProposedEntry } from './entry.ts';
 import type { HardState } from './hard-state.ts';
+import type { Entry, EntryId, ProposedEntry } from './log/entry.ts';
+import type { Snapshot } from './log/snapshot.ts';
 import type { NodeId } from './node-id.ts';
-import type { Snapshot } from './snapshot.ts';
 
 /** Every message says between whom it goes and under which term; 0 where a term has no meaning. */
 export interface Envelope {

@@ -2,7 +2,6 @@
 // cause is left in the record (log, messages, read states) for raw-node.ts to hand out.
 
 import { unreachable } from '../base/unreachable.ts';
-import { onAppendReply, onHeartbeatReply } from './acknowledgement.ts';
 import { leaveJointState, onApplied, onSnapshotApplied } from './applying.ts';
 import { fullConfig, type RaftConfig } from './config.ts';
 import {
@@ -16,7 +15,16 @@ import {
   tickPostponed,
 } from './election.ts';
 import { onAppend, onHeartbeat } from './following.ts';
-import { NO_MEMBERS, votersOf } from './membership.ts';
+import { onAppendReply, onHeartbeatReply } from './leading/acknowledgement.ts';
+import { propose } from './leading/proposing.ts';
+import { ReadQueue } from './leading/read-queue.ts';
+import { askRead, onReadIndexReply } from './leading/reading.ts';
+import { broadcastHeartbeat } from './leading/replication.ts';
+import { abortTransfer, transferLeadership } from './leading/transfer.ts';
+import { RaftLog } from './log/raft-log.ts';
+import { NO_MEMBERS, votersOf } from './membership/membership.ts';
+import { quorumVote } from './membership/quorum.ts';
+import { restoreMembership } from './membership/reconfiguration.ts';
 import type {
   AppendMessage,
   HeartbeatMessage,
@@ -26,18 +34,10 @@ import type {
   TimeoutNowMessage,
 } from './message.ts';
 import { NO_NODE, type NodeId } from './node-id.ts';
-import { propose } from './proposing.ts';
-import { quorumVote } from './quorum.ts';
-import { RaftLog } from './raft-log.ts';
-import { ReadQueue } from './read-queue.ts';
-import { askRead, onReadIndexReply } from './reading.ts';
-import { restoreMembership } from './reconfiguration.ts';
 import type { Refusal } from './refusal.ts';
-import { broadcastHeartbeat } from './replication.ts';
 import { onSnapshot } from './snapshotting.ts';
 import { becomeFollower } from './standing.ts';
 import { envelope, observe, type Raft, send } from './state.ts';
-import { abortTransfer, transferLeadership } from './transfer.ts';
 
 /** A node as its storage knows it, as a follower that has heard of no leader yet. */
 export function createRaft(wanted: RaftConfig): Raft {

@@ -8,12 +8,19 @@
 // node through step(). advance() is then not called, and ready() may be taken at any time.
 
 import { assert } from '../base/assert.ts';
-import { onSnapshotReport, onUnreachable } from './acknowledgement.ts';
 import { startElection } from './election.ts';
-import type { Entry, EntryId } from './entry.ts';
 import type { HardState } from './hard-state.ts';
-import type { Membership } from './membership.ts';
-import { encodeMembershipChange, type MembershipChange } from './membership-change.ts';
+import { onSnapshotReport, onUnreachable } from './leading/acknowledgement.ts';
+import type { ProgressView } from './leading/progress.ts';
+import { type ProposalResult, propose } from './leading/proposing.ts';
+import { askRead } from './leading/reading.ts';
+import { transferLeadership } from './leading/transfer.ts';
+import type { Entry, EntryId } from './log/entry.ts';
+import type { ApplyRule } from './log/raft-log.ts';
+import type { Snapshot } from './log/snapshot.ts';
+import type { Membership } from './membership/membership.ts';
+import { encodeMembershipChange, type MembershipChange } from './membership/membership-change.ts';
+import { applyChange, type ChangeOutcome } from './membership/reconfiguration.ts';
 import {
   MESSAGE_TRAITS,
   type Message,
@@ -23,14 +30,8 @@ import {
   type StorageApplyReply,
 } from './message.ts';
 import { APPEND_WORKER, APPLY_WORKER, isWorker, type NodeId } from './node-id.ts';
-import type { ProgressView } from './progress.ts';
-import { type ProposalResult, propose } from './proposing.ts';
 import { forgetLeader, step, tick } from './raft.ts';
-import type { ApplyRule } from './raft-log.ts';
-import { askRead } from './reading.ts';
-import { applyChange, type ChangeOutcome } from './reconfiguration.ts';
 import type { Refusal } from './refusal.ts';
-import type { Snapshot } from './snapshot.ts';
 import {
   hardStateChanged,
   hardStateOf,
@@ -40,7 +41,6 @@ import {
   type SoftState,
   softStateOf,
 } from './state.ts';
-import { transferLeadership } from './transfer.ts';
 
 /** What a node wants done. Absent fields mean no change. */
 export interface Ready {

@@ -1,10 +1,10 @@
 // A follower takes a snapshot from its leader, unless its own log already reaches as far.
 
-import { membersOf } from './membership.ts';
+import type { Snapshot } from './log/snapshot.ts';
+import { membersOf } from './membership/membership.ts';
+import { restoreMembership } from './membership/reconfiguration.ts';
 import type { SnapshotMessage } from './message.ts';
 import { NO_NODE } from './node-id.ts';
-import { restoreMembership } from './reconfiguration.ts';
-import type { Snapshot } from './snapshot.ts';
 import { becomeFollower } from './standing.ts';
 import { envelope, observe, type Raft, send } from './state.ts';
 

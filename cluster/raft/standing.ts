@@ -2,10 +2,10 @@
 // Each step forgets what belonged to the standing before.
 
 import { assert } from '../base/assert.ts';
-import { NO_DATA } from './entry.ts';
+import { ReadQueue } from './leading/read-queue.ts';
+import { appendToOwnLog } from './leading/replication.ts';
+import { NO_DATA } from './log/entry.ts';
 import { NO_NODE, type NodeId } from './node-id.ts';
-import { ReadQueue } from './read-queue.ts';
-import { appendToOwnLog } from './replication.ts';
 import { newProgress, observe, progressOf, type Raft } from './state.ts';
 
 /** Follows `leader` (NO_NODE while unknown) in `term`. */

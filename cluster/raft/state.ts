@@ -5,12 +5,12 @@ import { assert } from '../base/assert.ts';
 import type { FullRaftConfig } from './config.ts';
 import type { RaftEvent } from './events.ts';
 import { type HardState, sameHardState } from './hard-state.ts';
-import type { Membership } from './membership.ts';
+import { Progress } from './leading/progress.ts';
+import type { ReadQueue } from './leading/read-queue.ts';
+import type { RaftLog } from './log/raft-log.ts';
+import type { Membership } from './membership/membership.ts';
 import { MESSAGE_TRAITS, type Message } from './message.ts';
 import type { NodeId } from './node-id.ts';
-import { Progress } from './progress.ts';
-import type { RaftLog } from './raft-log.ts';
-import type { ReadQueue } from './read-queue.ts';
 
 export type Standing = 'follower' | 'pre-candidate' | 'candidate' | 'leader';
 

@@ -2,7 +2,7 @@
 // that knew no groups has entries and no such record: it is a group of its own node.
 
 import type { DurableLog } from '../log/durable-log.ts';
-import { type Membership, NO_MEMBERS } from '../raft/membership.ts';
+import { type Membership, NO_MEMBERS } from '../raft/membership/membership.ts';
 import type { NodeId } from '../raft/node-id.ts';
 import type { Machine } from './replica.ts';
 import { recordOf } from './workers/apply-worker.ts';

@@ -5,8 +5,13 @@
 import { Packr } from 'msgpackr';
 import { assert } from '../base/assert.ts';
 import type { NetAddress } from '../platform/net.ts';
-import { changeStep, type Membership, membersOf, NO_MEMBERS } from '../raft/membership.ts';
-import type { MembershipChange } from '../raft/membership-change.ts';
+import {
+  changeStep,
+  type Membership,
+  membersOf,
+  NO_MEMBERS,
+} from '../raft/membership/membership.ts';
+import type { MembershipChange } from '../raft/membership/membership-change.ts';
 import type { NodeId } from '../raft/node-id.ts';
 
 export interface MemberRecord {

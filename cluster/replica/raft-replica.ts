@@ -5,8 +5,8 @@
 
 import { assert } from '../base/assert.ts';
 import { unreachable } from '../base/unreachable.ts';
-import { membersOf, sameMembership } from '../raft/membership.ts';
-import type { MembershipChange } from '../raft/membership-change.ts';
+import { membersOf, sameMembership } from '../raft/membership/membership.ts';
+import type { MembershipChange } from '../raft/membership/membership-change.ts';
 import type { Message, SnapshotMessage } from '../raft/message.ts';
 import { NO_NODE, type NodeId } from '../raft/node-id.ts';
 import { DEFAULT_GROUP_LIMITS, DEFAULT_GROUP_TIMING } from './group-limits.ts';

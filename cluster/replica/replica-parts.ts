@@ -1,7 +1,7 @@
 // The parts of a replica, made in the order in which they need each other, and tied to the loop that owns
 // them all. What a part has to tell becomes an input of the loop.
 
-import { membersOf } from '../raft/membership.ts';
+import { membersOf } from '../raft/membership/membership.ts';
 import { NO_NODE, type NodeId } from '../raft/node-id.ts';
 import type { RawNode } from '../raft/raw-node.ts';
 import { membershipAtStart } from './group-at-start.ts';

@@ -1,9 +1,9 @@
 // A replica as values, for whoever asks how it stands.
 
 import type { DurableLog } from '../log/durable-log.ts';
-import { isMemberOf } from '../raft/membership.ts';
+import type { ProgressView } from '../raft/leading/progress.ts';
+import { isMemberOf } from '../raft/membership/membership.ts';
 import { NO_NODE, type NodeId } from '../raft/node-id.ts';
-import type { ProgressView } from '../raft/progress.ts';
 import type { Status } from '../raft/raw-node.ts';
 import type { GroupLead, GroupStatus } from './group-replica.ts';
 import type { Contact } from './leading/contact.ts';

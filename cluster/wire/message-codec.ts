@@ -3,11 +3,11 @@
 // sense where it arrives is raft's matter.
 
 import { assert } from '../base/assert.ts';
-import { type Entry, type EntryType, NO_ENTRY, type ProposedEntry } from '../raft/entry.ts';
-import type { Membership } from '../raft/membership.ts';
+import { type Entry, type EntryType, NO_ENTRY, type ProposedEntry } from '../raft/log/entry.ts';
+import type { Snapshot } from '../raft/log/snapshot.ts';
+import type { Membership } from '../raft/membership/membership.ts';
 import { type Envelope, MESSAGE_TRAITS, type Message, type VoteNews } from '../raft/message.ts';
 import type { NodeId } from '../raft/node-id.ts';
-import type { Snapshot } from '../raft/snapshot.ts';
 import { NEWEST_PROTOCOL } from './frame.ts';
 import {
   arrayOf,

@@ -2,8 +2,8 @@
 
 import t from 'tap';
 import { DurableLog } from '../../cluster/log/durable-log.ts';
-import { ENTRY_OVERHEAD_BYTES, type Entry } from '../../cluster/raft/entry.ts';
-import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
+import { ENTRY_OVERHEAD_BYTES, type Entry } from '../../cluster/raft/log/entry.ts';
+import { NO_MEMBERS } from '../../cluster/raft/membership/membership.ts';
 import type {
   Message,
   StorageAppendMessage,

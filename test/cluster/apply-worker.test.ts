@@ -3,9 +3,9 @@
 import t from 'tap';
 import { DurableLog } from '../../cluster/log/durable-log.ts';
 import type { LogWitness } from '../../cluster/log/log-entry.ts';
-import type { Entry } from '../../cluster/raft/entry.ts';
-import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
-import { encodeMembershipChange } from '../../cluster/raft/membership-change.ts';
+import type { Entry } from '../../cluster/raft/log/entry.ts';
+import { NO_MEMBERS } from '../../cluster/raft/membership/membership.ts';
+import { encodeMembershipChange } from '../../cluster/raft/membership/membership-change.ts';
 import type { Message, StorageApplyMessage } from '../../cluster/raft/message.ts';
 import { DEFAULT_GROUP_LIMITS } from '../../cluster/replica/group-limits.ts';
 import { EMPTY_GROUP, encodeGroupRecord } from '../../cluster/replica/group-record.ts';

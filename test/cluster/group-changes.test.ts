@@ -2,8 +2,11 @@
 // removed while it takes writes. What must hold everywhere is checked by the group itself.
 
 import t from 'tap';
-import { isJoint } from '../../cluster/raft/membership.ts';
-import { LEAVE_JOINT, type MembershipChange } from '../../cluster/raft/membership-change.ts';
+import { isJoint } from '../../cluster/raft/membership/membership.ts';
+import {
+  LEAVE_JOINT,
+  type MembershipChange,
+} from '../../cluster/raft/membership/membership-change.ts';
 import { DEFAULT_AUTOPILOT, encodeGroupContext } from '../../cluster/replica/group-record.ts';
 import {
   change,

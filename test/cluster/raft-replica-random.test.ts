@@ -6,8 +6,11 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { adoptSha256 } from '../../cluster/platform/sha256.ts';
-import { isJoint } from '../../cluster/raft/membership.ts';
-import { LEAVE_JOINT, type MembershipChange } from '../../cluster/raft/membership-change.ts';
+import { isJoint } from '../../cluster/raft/membership/membership.ts';
+import {
+  LEAVE_JOINT,
+  type MembershipChange,
+} from '../../cluster/raft/membership/membership-change.ts';
 import { changeOf, InMemoryGroup } from '../support/in-memory-group.ts';
 
 const FIRST_SEED = Number(process.env.CONCLAVE_SEED ?? 1);

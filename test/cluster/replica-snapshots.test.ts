@@ -2,10 +2,10 @@
 
 import t from 'tap';
 import type { DurableLog } from '../../cluster/log/durable-log.ts';
-import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
+import type { Snapshot } from '../../cluster/raft/log/snapshot.ts';
+import { NO_MEMBERS } from '../../cluster/raft/membership/membership.ts';
 import type { SnapshotMessage } from '../../cluster/raft/message.ts';
 import type { RawNode } from '../../cluster/raft/raw-node.ts';
-import type { Snapshot } from '../../cluster/raft/snapshot.ts';
 import { EMPTY_GROUP, encodeGroupRecord } from '../../cluster/replica/group-record.ts';
 import { Snapshots } from '../../cluster/replica/snapshots/snapshots.ts';
 import { FakeClock } from '../support/fake-clock.ts';

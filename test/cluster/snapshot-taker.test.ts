@@ -1,7 +1,7 @@
 // A snapshot that comes in while its node stops, in each of its steps, and two that begin at once.
 
 import t from 'tap';
-import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
+import { NO_MEMBERS } from '../../cluster/raft/membership/membership.ts';
 import type { SnapshotMessage } from '../../cluster/raft/message.ts';
 import { EMPTY_GROUP, encodeGroupRecord } from '../../cluster/replica/group-record.ts';
 import { type MachineIntake, ReplicaError } from '../../cluster/replica/replica.ts';

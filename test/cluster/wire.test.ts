@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
-import { NO_ENTRY } from '../../cluster/raft/entry.ts';
+import { NO_ENTRY } from '../../cluster/raft/log/entry.ts';
 import { MESSAGE_TRAITS, type Message, type MessageType } from '../../cluster/raft/message.ts';
 import { checkMsgpack, DEPTH_MAX, ITEMS_MAX } from '../../cluster/wire/check-msgpack.ts';
 import {

@@ -5,7 +5,7 @@ import t from 'tap';
 import { Closer } from '../../cluster/base/closer.ts';
 import type { Member, MemberStanding } from '../../cluster/member/group-member.ts';
 import type { NetAddress } from '../../cluster/platform/net.ts';
-import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
+import { NO_MEMBERS } from '../../cluster/raft/membership/membership.ts';
 import { EMPTY_GROUP } from '../../cluster/replica/group-record.ts';
 import { MetricsRegistry } from '../../src/http/figures/metrics.ts';
 import type { Forwarding } from '../../src/node/calls/forwarding.ts';

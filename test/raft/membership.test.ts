@@ -3,6 +3,7 @@
 import { basename } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
+import { Progress, type ProgressStart } from '../../cluster/raft/leading/progress.ts';
 import {
   enterJointStep,
   leaveJointStep,
@@ -13,7 +14,7 @@ import {
   NO_MEMBERS,
   normalized,
   simpleStep,
-} from '../../cluster/raft/membership.ts';
+} from '../../cluster/raft/membership/membership.ts';
 import {
   decodeMembershipChange,
   encodeMembershipChange,
@@ -21,8 +22,7 @@ import {
   type MemberChange,
   type MembershipChange,
   protocolOf,
-} from '../../cluster/raft/membership-change.ts';
-import { Progress, type ProgressStart } from '../../cluster/raft/progress.ts';
+} from '../../cluster/raft/membership/membership-change.ts';
 import { parseChanges } from './support/commands.ts';
 import { type Case, firstDifference, runCases } from './support/datadriven.ts';
 import { describeMembership, describeProgress } from './support/describe.ts';

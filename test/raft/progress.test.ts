@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import { Inflights } from '../../cluster/raft/inflights.ts';
-import { Progress } from '../../cluster/raft/progress.ts';
+import { Inflights } from '../../cluster/raft/leading/inflights.ts';
+import { Progress } from '../../cluster/raft/leading/progress.ts';
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
 

@@ -3,8 +3,13 @@
 import { basename } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
-import { majorityIndex, majorityVote, quorumIndex, quorumVote } from '../../cluster/raft/quorum.ts';
-import { ReadQueue } from '../../cluster/raft/read-queue.ts';
+import { ReadQueue } from '../../cluster/raft/leading/read-queue.ts';
+import {
+  majorityIndex,
+  majorityVote,
+  quorumIndex,
+  quorumVote,
+} from '../../cluster/raft/membership/quorum.ts';
 import { firstDifference, runCases } from './support/datadriven.ts';
 import { majorityIndexByTrying, runQuorumCase } from './support/quorum-chart.ts';
 import { suiteFiles } from './support/vectors.ts';

@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import t from 'tap';
+import type { RaftEventKind } from '../../cluster/raft/events.ts';
 import {
   ENTRY_OVERHEAD_BYTES,
   type Entry,
@@ -9,10 +10,9 @@ import {
   isLogSlice,
   limitSize,
   NO_ENTRY,
-} from '../../cluster/raft/entry.ts';
-import type { RaftEventKind } from '../../cluster/raft/events.ts';
-import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
-import { RaftLog } from '../../cluster/raft/raft-log.ts';
+} from '../../cluster/raft/log/entry.ts';
+import { RaftLog } from '../../cluster/raft/log/raft-log.ts';
+import { NO_MEMBERS } from '../../cluster/raft/membership/membership.ts';
 import { MemoryStorage } from './support/memory-storage.ts';
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;

@@ -3,10 +3,18 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import type { Entry } from '../../cluster/raft/entry.ts';
-import { membersOf, NO_MEMBERS, sameMembership, votersOf } from '../../cluster/raft/membership.ts';
-import type { MemberChangeKind, Transition } from '../../cluster/raft/membership-change.ts';
-import type { Snapshot } from '../../cluster/raft/snapshot.ts';
+import type { Entry } from '../../cluster/raft/log/entry.ts';
+import type { Snapshot } from '../../cluster/raft/log/snapshot.ts';
+import {
+  membersOf,
+  NO_MEMBERS,
+  sameMembership,
+  votersOf,
+} from '../../cluster/raft/membership/membership.ts';
+import type {
+  MemberChangeKind,
+  Transition,
+} from '../../cluster/raft/membership/membership-change.ts';
 import { DEFAULT_OPTIONS, Group, type GroupNode, type NodeOptions } from './support/group.ts';
 
 const NODES = [1, 2, 3, 4, 5];

@@ -2,13 +2,13 @@
 
 import t from 'tap';
 import { must } from '../../cluster/base/assert.ts';
-import { type Entry, NO_ENTRY } from '../../cluster/raft/entry.ts';
-import { NO_MEMBERS } from '../../cluster/raft/membership.ts';
+import { type Entry, NO_ENTRY } from '../../cluster/raft/log/entry.ts';
+import { NO_MEMBERS } from '../../cluster/raft/membership/membership.ts';
 import {
   decodeMembershipChange,
   LEAVE_JOINT,
   type MembershipChange,
-} from '../../cluster/raft/membership-change.ts';
+} from '../../cluster/raft/membership/membership-change.ts';
 import type { Message } from '../../cluster/raft/message.ts';
 import { createRaft } from '../../cluster/raft/raft.ts';
 import { RawNode } from '../../cluster/raft/raw-node.ts';

@@ -1,7 +1,7 @@
 // Small acts on a simulated group that many tests share: each lets time pass until its outcome is known.
 
 import { messageOf } from '../../cluster/base/message-of.ts';
-import type { MembershipChange } from '../../cluster/raft/membership-change.ts';
+import type { MembershipChange } from '../../cluster/raft/membership/membership-change.ts';
 import type { GroupRecord } from '../../cluster/replica/group-record.ts';
 import { type GroupNode, type GroupOptions, InMemoryGroup } from './in-memory-group.ts';
 

@@ -6,12 +6,12 @@ import { writeFounding } from '../../cluster/log/cluster-identity.ts';
 import { DurableLog, readGeneration } from '../../cluster/log/durable-log.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Random } from '../../cluster/platform/random.ts';
-import { membersOf, NO_MEMBERS } from '../../cluster/raft/membership.ts';
+import { membersOf, NO_MEMBERS } from '../../cluster/raft/membership/membership.ts';
 import {
   encodeMembershipChange,
   type MemberChangeKind,
   type MembershipChange,
-} from '../../cluster/raft/membership-change.ts';
+} from '../../cluster/raft/membership/membership-change.ts';
 import type { Message, SnapshotMessage } from '../../cluster/raft/message.ts';
 import type { GroupLimits, GroupTiming } from '../../cluster/replica/group-limits.ts';
 import { encodeGroupContext, type MemberRecord } from '../../cluster/replica/group-record.ts';

@@ -6,7 +6,7 @@ import type { DurableLog } from '../../cluster/log/durable-log.ts';
 import { HARD_STATE_KEY } from '../../cluster/log/log-entry.ts';
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
-import { encodeMembershipChange } from '../../cluster/raft/membership-change.ts';
+import { encodeMembershipChange } from '../../cluster/raft/membership/membership-change.ts';
 import type { GroupLimits } from '../../cluster/replica/group-limits.ts';
 import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
 import { openRaftReplica } from '../../cluster/replica/raft-replica.ts';

@@ -4,7 +4,7 @@
 
 import { assert } from '../../base/assert.ts';
 import { addressText, type NetAddress } from '../../platform/net.ts';
-import { encodeMembershipChange } from '../../raft/membership-change.ts';
+import { encodeMembershipChange } from '../../raft/membership/membership-change.ts';
 import { encodeGroupContext, type MemberRecord } from '../../replica/group-record.ts';
 
 /** What a node without a group knows of another one. */

@@ -2,7 +2,7 @@
 // another name, address or version than the group knows. Pure: it gives the change to propose.
 
 import { addressText } from '../../platform/net.ts';
-import type { MembershipChange } from '../../raft/membership-change.ts';
+import type { MembershipChange } from '../../raft/membership/membership-change.ts';
 import {
   encodeGroupContext,
   type GroupRecord,

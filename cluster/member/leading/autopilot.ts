@@ -2,7 +2,7 @@
 // been dead for long is removed where that leaves the group no weaker. Facts in, at most one change
 // out; nothing is asked here, and no clock is read.
 
-import type { MembershipChange } from '../../raft/membership-change.ts';
+import type { MembershipChange } from '../../raft/membership/membership-change.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import type { AutopilotSettings } from '../../replica/group-record.ts';
 import type { AutopilotState, MemberView } from '../group-member.ts';

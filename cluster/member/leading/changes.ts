@@ -3,7 +3,7 @@
 // then.
 
 import type { Clock } from '../../platform/clock.ts';
-import type { MembershipChange } from '../../raft/membership-change.ts';
+import type { MembershipChange } from '../../raft/membership/membership-change.ts';
 import type { GroupRecord } from '../../replica/group-record.ts';
 import { GroupRefusal } from '../../replica/group-refusal.ts';
 import type { GroupReplica } from '../../replica/group-replica.ts';

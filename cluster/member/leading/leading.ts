@@ -4,7 +4,7 @@
 import { unreachable } from '../../base/unreachable.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import type { MembershipChange } from '../../raft/membership-change.ts';
+import type { MembershipChange } from '../../raft/membership/membership-change.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import {
   type AutopilotSettings,

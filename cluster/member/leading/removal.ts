@@ -1,6 +1,6 @@
 // Whether a member may be removed at an operator's word. Pure: it gives the change to propose.
 
-import type { MembershipChange } from '../../raft/membership-change.ts';
+import type { MembershipChange } from '../../raft/membership/membership-change.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import { GroupRefusal } from '../../replica/group-refusal.ts';
 import type { MemberView } from '../group-member.ts';

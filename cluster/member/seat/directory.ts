@@ -3,7 +3,7 @@
 // unsettled, and counts as a member until the record is proven to be the present one.
 
 import { addressText, type NetAddress } from '../../platform/net.ts';
-import { membersOf } from '../../raft/membership.ts';
+import { membersOf } from '../../raft/membership/membership.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import { EMPTY_GROUP, type GroupRecord, type MemberRecord } from '../../replica/group-record.ts';
 

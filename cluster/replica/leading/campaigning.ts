@@ -3,7 +3,7 @@
 
 import type { Clock } from '../../platform/clock.ts';
 import type { Random } from '../../platform/random.ts';
-import { isJoint } from '../../raft/membership.ts';
+import { isJoint } from '../../raft/membership/membership.ts';
 import { NO_NODE, type NodeId } from '../../raft/node-id.ts';
 import type { RawNode } from '../../raft/raw-node.ts';
 import type { DiskWatch } from '../workers/disk-watch.ts';

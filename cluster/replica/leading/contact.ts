@@ -6,9 +6,9 @@
 // another way than its heartbeats, and may be late there, or never come.
 
 import type { Clock } from '../../platform/clock.ts';
+import { quorumIndex, type Voters } from '../../raft/membership/quorum.ts';
 import type { Message } from '../../raft/message.ts';
 import { NO_NODE, type NodeId } from '../../raft/node-id.ts';
-import { quorumIndex, type Voters } from '../../raft/quorum.ts';
 
 export interface ContactOptions {
   readonly clock: Clock;

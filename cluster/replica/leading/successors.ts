@@ -1,7 +1,7 @@
 // Who could take the leadership over: voters that were heard lately and whose links stand since.
 
+import type { ProgressView } from '../../raft/leading/progress.ts';
 import type { NodeId } from '../../raft/node-id.ts';
-import type { ProgressView } from '../../raft/progress.ts';
 import type { Contact } from './contact.ts';
 
 export interface SuccessorFacts {

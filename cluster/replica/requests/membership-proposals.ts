@@ -4,13 +4,18 @@
 // committed: whoever acknowledged that entry had heard that the change is committed, so a quorum of the
 // new membership knows of it, whoever dies next.
 
-import { NO_DATA } from '../../raft/entry.ts';
-import { changeStep, isJoint, type Membership, sameMembership } from '../../raft/membership.ts';
+import { NO_DATA } from '../../raft/log/entry.ts';
+import {
+  changeStep,
+  isJoint,
+  type Membership,
+  sameMembership,
+} from '../../raft/membership/membership.ts';
 import {
   leavesJoint,
   MEMBER_CHANGES_MAX,
   type MembershipChange,
-} from '../../raft/membership-change.ts';
+} from '../../raft/membership/membership-change.ts';
 import { NO_NODE, type NodeId } from '../../raft/node-id.ts';
 import type { RawNode, Status } from '../../raft/raw-node.ts';
 import { type GroupRecord, nextGroupRecord } from '../group-record.ts';

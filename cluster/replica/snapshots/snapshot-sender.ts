@@ -5,10 +5,10 @@
 import { SerialWork } from '../../base/serial-work.ts';
 import type { Clock, Timer } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { NO_DATA } from '../../raft/entry.ts';
+import { NO_DATA } from '../../raft/log/entry.ts';
+import type { Snapshot } from '../../raft/log/snapshot.ts';
 import type { SnapshotMessage } from '../../raft/message.ts';
 import type { NodeId } from '../../raft/node-id.ts';
-import type { Snapshot } from '../../raft/snapshot.ts';
 import { decodeGroupRecord } from '../group-record.ts';
 import type { Machine, MachineSnapshot } from '../replica.ts';
 

@@ -6,9 +6,9 @@
 import { assert } from '../../base/assert.ts';
 import type { DurableLog } from '../../log/durable-log.ts';
 import type { HardState } from '../../raft/hard-state.ts';
-import { sameMembership } from '../../raft/membership.ts';
+import type { Snapshot } from '../../raft/log/snapshot.ts';
+import { sameMembership } from '../../raft/membership/membership.ts';
 import type { SnapshotMessage } from '../../raft/message.ts';
-import type { Snapshot } from '../../raft/snapshot.ts';
 import { decodeGroupRecord } from '../group-record.ts';
 import { GroupRefusal } from '../group-refusal.ts';
 import type { SnapshotIntake } from '../group-replica.ts';

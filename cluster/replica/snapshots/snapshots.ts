@@ -4,10 +4,10 @@
 import type { DurableLog } from '../../log/durable-log.ts';
 import type { RaftEvent } from '../../raft/events.ts';
 import type { HardState } from '../../raft/hard-state.ts';
+import type { Snapshot } from '../../raft/log/snapshot.ts';
 import type { SnapshotMessage } from '../../raft/message.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import type { RawNode } from '../../raft/raw-node.ts';
-import type { Snapshot } from '../../raft/snapshot.ts';
 import { GroupRefusal } from '../group-refusal.ts';
 import type { RaftReplicaOptions, SnapshotIntake } from '../group-replica.ts';
 import { SnapshotSender } from './snapshot-sender.ts';

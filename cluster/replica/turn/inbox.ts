@@ -1,7 +1,7 @@
 // What waits for the next turn. Messages of other nodes are bounded: one too many is lost, which raft
 // survives as it survives a bad wire. The node's own inputs always fit, there are only a few of them.
 
-import { payloadSizeBytes } from '../../raft/entry.ts';
+import { payloadSizeBytes } from '../../raft/log/entry.ts';
 import type { Message } from '../../raft/message.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import type { GroupLimits } from '../group-limits.ts';

@@ -2,10 +2,10 @@
 
 import type { Random } from '../../platform/random.ts';
 import type { Observe } from '../../raft/events.ts';
+import type { RaftStorage } from '../../raft/log/storage.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import { createRaft } from '../../raft/raft.ts';
 import { RawNode } from '../../raft/raw-node.ts';
-import type { RaftStorage } from '../../raft/storage.ts';
 import type { GroupLimits, GroupTiming } from '../group-limits.ts';
 
 export interface RaftNodeOptions {

@@ -1,6 +1,6 @@
 // What of the messages and snapshots that other nodes send is looked at here at all.
 
-import { membersOf } from '../../raft/membership.ts';
+import { membersOf } from '../../raft/membership/membership.ts';
 import { MESSAGE_TRAITS, type Message, type SnapshotMessage } from '../../raft/message.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import type { Status } from '../../raft/raw-node.ts';

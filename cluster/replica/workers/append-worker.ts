@@ -4,10 +4,10 @@
 // written anyway.
 
 import { type DurableLog, TRIM_BATCH_MAX } from '../../log/durable-log.ts';
-import { type Entry, payloadSizeBytes } from '../../raft/entry.ts';
 import type { HardState } from '../../raft/hard-state.ts';
+import { type Entry, payloadSizeBytes } from '../../raft/log/entry.ts';
+import type { Snapshot } from '../../raft/log/snapshot.ts';
 import type { Message, StorageAppendMessage } from '../../raft/message.ts';
-import type { Snapshot } from '../../raft/snapshot.ts';
 import { countWithin, type GroupLimits } from '../group-limits.ts';
 import type { StoredLog } from './stored-log.ts';
 import type { Spare } from './trimming.ts';

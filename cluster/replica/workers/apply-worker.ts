@@ -3,8 +3,11 @@
 // membership are folded into the group record on the way, which the machine keeps with the entry.
 
 import { assert, must } from '../../base/assert.ts';
-import { payloadSizeBytes } from '../../raft/entry.ts';
-import { decodeMembershipChange, type MembershipChange } from '../../raft/membership-change.ts';
+import { payloadSizeBytes } from '../../raft/log/entry.ts';
+import {
+  decodeMembershipChange,
+  type MembershipChange,
+} from '../../raft/membership/membership-change.ts';
 import type { Message, StorageApplyMessage } from '../../raft/message.ts';
 import { countWithin, type GroupLimits } from '../group-limits.ts';
 import {

@@ -5,11 +5,11 @@
 import { assert } from '../../base/assert.ts';
 import { type DurableLog, TRIM_BATCH_MAX } from '../../log/durable-log.ts';
 import { type LogEntry, type LogWitness, nextEntry } from '../../log/log-entry.ts';
-import { ENTRY_OVERHEAD_BYTES, type Entry } from '../../raft/entry.ts';
 import type { HardState } from '../../raft/hard-state.ts';
-import type { Membership } from '../../raft/membership.ts';
-import type { Snapshot } from '../../raft/snapshot.ts';
-import type { LogRefusal, RaftStorage } from '../../raft/storage.ts';
+import { ENTRY_OVERHEAD_BYTES, type Entry } from '../../raft/log/entry.ts';
+import type { Snapshot } from '../../raft/log/snapshot.ts';
+import type { LogRefusal, RaftStorage } from '../../raft/log/storage.ts';
+import type { Membership } from '../../raft/membership/membership.ts';
 import type { GroupLimits } from '../group-limits.ts';
 
 /** One slot as both sides of the house know it; `data` and `payload` are the same bytes. */

@@ -2,8 +2,8 @@
 // for those that living followers still lack, both within bounds of number and size. Whoever lacks more gets a
 // snapshot, and then the entries behind it. What all of them have need not stay in memory either.
 
+import type { ProgressView } from '../../raft/leading/progress.ts';
 import type { NodeId } from '../../raft/node-id.ts';
-import type { ProgressView } from '../../raft/progress.ts';
 import type { Status } from '../../raft/raw-node.ts';
 import type { GroupLimits } from '../group-limits.ts';
 

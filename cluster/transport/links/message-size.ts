@@ -1,7 +1,7 @@
 // How large a message is on the wire, near enough to bound what waits and to fill frames; and which lane
 // it takes.
 
-import { entriesSizeBytes, payloadSizeBytes } from '../../raft/entry.ts';
+import { entriesSizeBytes, payloadSizeBytes } from '../../raft/log/entry.ts';
 import type { Message } from '../../raft/message.ts';
 import type { Lane } from '../../wire/frame.ts';
 

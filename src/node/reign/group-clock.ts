@@ -4,7 +4,7 @@
 
 import type { Member } from '../../../cluster/member/group-member.ts';
 import type { Clock } from '../../../cluster/platform/clock.ts';
-import { quorumIndex } from '../../../cluster/raft/quorum.ts';
+import { quorumIndex } from '../../../cluster/raft/membership/quorum.ts';
 import { tellsClocks } from '../../state/commands/feature-levels.ts';
 import { decodePlain, encodePlain } from '../calls/plain-codec.ts';
 import type { ClockWatch } from './clock-watch.ts';

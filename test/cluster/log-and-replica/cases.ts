@@ -2,7 +2,7 @@
 
 import { DurableLog } from '../../../cluster/log/durable-log.ts';
 import { type LogEntry, nextEntry } from '../../../cluster/log/log-entry.ts';
-import type { MembershipChange } from '../../../cluster/raft/membership-change.ts';
+import type { MembershipChange } from '../../../cluster/raft/membership/membership-change.ts';
 import { encodeGroupContext, type MemberRecord } from '../../../cluster/replica/group-record.ts';
 import type { MemoryKv } from '../../support/memory-kv.ts';
 

@@ -14,11 +14,11 @@ import {
   encodeHardState,
   HARD_STATE_KEY,
 } from '../../../cluster/log/log-entry.ts';
-import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
+import { NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
 import {
   encodeMembershipChange,
   type MembershipChange,
-} from '../../../cluster/raft/membership-change.ts';
+} from '../../../cluster/raft/membership/membership-change.ts';
 import {
   DEFAULT_AUTOPILOT,
   decodeGroupContext,

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { DurableLog } from '../../../cluster/log/durable-log.ts';
 import { type LogWitness, nextEntry } from '../../../cluster/log/log-entry.ts';
-import type { MembershipChange } from '../../../cluster/raft/membership-change.ts';
+import type { MembershipChange } from '../../../cluster/raft/membership/membership-change.ts';
 import type { GroupLimits } from '../../../cluster/replica/group-limits.ts';
 import { EMPTY_GROUP } from '../../../cluster/replica/group-record.ts';
 import type { GroupReplica } from '../../../cluster/replica/group-replica.ts';

@@ -14,7 +14,7 @@ import {
 } from '../../../cluster/member/member-timing.ts';
 import { Directory } from '../../../cluster/member/seat/directory.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
-import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
+import { NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
 import { EMPTY_GROUP, type MemberRecord } from '../../../cluster/replica/group-record.ts';
 import type { GroupReplica } from '../../../cluster/replica/group-replica.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

@@ -12,7 +12,7 @@ import {
 } from '../../../cluster/member/snapshots/snapshot-frames.ts';
 import { SnapshotInbox } from '../../../cluster/member/snapshots/snapshot-inbox.ts';
 import { SnapshotOutbox } from '../../../cluster/member/snapshots/snapshot-outbox.ts';
-import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
+import { NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
 import type { SnapshotMessage } from '../../../cluster/raft/message.ts';
 import { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
 import {

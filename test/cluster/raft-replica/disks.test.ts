@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { DurableLog } from '../../../cluster/log/durable-log.ts';
-import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
+import { NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
 import type { Message } from '../../../cluster/raft/message.ts';
 import { DEFAULT_GROUP_LIMITS } from '../../../cluster/replica/group-limits.ts';
 import { PendingProposals } from '../../../cluster/replica/requests/pending-proposals.ts';

@@ -2,9 +2,9 @@
 // bounds. What must hold everywhere is checked by the group itself.
 
 import t from 'tap';
-import { NO_ENTRY } from '../../../cluster/raft/entry.ts';
-import { NO_MEMBERS } from '../../../cluster/raft/membership.ts';
-import type { MembershipChange } from '../../../cluster/raft/membership-change.ts';
+import { NO_ENTRY } from '../../../cluster/raft/log/entry.ts';
+import { NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
+import type { MembershipChange } from '../../../cluster/raft/membership/membership-change.ts';
 import type { ReplicaError } from '../../../cluster/replica/replica.ts';
 import { Ticker } from '../../../cluster/replica/turn/ticker.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

@@ -1,7 +1,7 @@
 // What a replica says of its group: who was heard when, who leads, whether a quorum answers.
 
 import t from 'tap';
-import { NO_ENTRY } from '../../../cluster/raft/entry.ts';
+import { NO_ENTRY } from '../../../cluster/raft/log/entry.ts';
 import { encodeGroupRecord } from '../../../cluster/replica/group-record.ts';
 import { othersOf, startedGroup, write } from '../../support/group-actions.ts';
 import { settled } from '../../support/simulated-world.ts';

@@ -1,7 +1,7 @@
 // Links between nodes on a scripted network: who gets one and who is refused, how they end and come back.
 
 import t from 'tap';
-import { NO_ENTRY } from '../../../cluster/raft/entry.ts';
+import { NO_ENTRY } from '../../../cluster/raft/log/entry.ts';
 import { encodeFrame } from '../../../cluster/wire/frame-codec.ts';
 import { streamOf } from '../../support/simulated-world.ts';
 import {

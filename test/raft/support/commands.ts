@@ -2,17 +2,17 @@
 // output; the ones after `read-index` are this project's own.
 
 import { must } from '../../../cluster/base/assert.ts';
-import { NO_DATA } from '../../../cluster/raft/entry.ts';
-import { votersOf } from '../../../cluster/raft/membership.ts';
+import type { ProposalResult } from '../../../cluster/raft/leading/proposing.ts';
+import { NO_DATA } from '../../../cluster/raft/log/entry.ts';
+import type { Snapshot } from '../../../cluster/raft/log/snapshot.ts';
+import { votersOf } from '../../../cluster/raft/membership/membership.ts';
 import type {
   MemberChange,
   MemberChangeKind,
   Transition,
-} from '../../../cluster/raft/membership-change.ts';
+} from '../../../cluster/raft/membership/membership-change.ts';
 import { MESSAGE_TRAITS, type MessageType } from '../../../cluster/raft/message.ts';
 import type { NodeId } from '../../../cluster/raft/node-id.ts';
-import type { ProposalResult } from '../../../cluster/raft/proposing.ts';
-import type { Snapshot } from '../../../cluster/raft/snapshot.ts';
 import type { Argument, Case } from './datadriven.ts';
 import {
   describeEntry,

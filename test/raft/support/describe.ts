@@ -2,16 +2,18 @@
 // Deterministic, one line a value where possible; read by people and compared by tests, never parsed.
 
 import { unreachable } from '../../../cluster/base/unreachable.ts';
-import type { Entry, EntryType } from '../../../cluster/raft/entry.ts';
 import type { HardState } from '../../../cluster/raft/hard-state.ts';
-import type { Membership } from '../../../cluster/raft/membership.ts';
+import type { ProgressState, ProgressView } from '../../../cluster/raft/leading/progress.ts';
+import type { Entry, EntryType } from '../../../cluster/raft/log/entry.ts';
+import type { Snapshot } from '../../../cluster/raft/log/snapshot.ts';
+import type { Membership } from '../../../cluster/raft/membership/membership.ts';
 import {
   decodeMembershipChange,
   type MemberChange,
   type MemberChangeKind,
   type MembershipChange,
   type Transition,
-} from '../../../cluster/raft/membership-change.ts';
+} from '../../../cluster/raft/membership/membership-change.ts';
 import type { Message, MessageType } from '../../../cluster/raft/message.ts';
 import {
   APPEND_WORKER,
@@ -19,9 +21,7 @@ import {
   NO_NODE,
   type NodeId,
 } from '../../../cluster/raft/node-id.ts';
-import type { ProgressState, ProgressView } from '../../../cluster/raft/progress.ts';
 import type { Ready } from '../../../cluster/raft/raw-node.ts';
-import type { Snapshot } from '../../../cluster/raft/snapshot.ts';
 import type { SoftState, Standing } from '../../../cluster/raft/state.ts';
 
 /** How the caller's own bytes are shown. */

@@ -4,11 +4,12 @@
 
 import { assert, must } from '../../../cluster/base/assert.ts';
 import type { RaftConfig } from '../../../cluster/raft/config.ts';
-import type { Entry } from '../../../cluster/raft/entry.ts';
 import { LEVEL_OF_EVENT } from '../../../cluster/raft/events.ts';
 import type { HardState } from '../../../cluster/raft/hard-state.ts';
-import { changeStep, NO_MEMBERS } from '../../../cluster/raft/membership.ts';
-import { decodeMembershipChange } from '../../../cluster/raft/membership-change.ts';
+import type { Entry } from '../../../cluster/raft/log/entry.ts';
+import type { Snapshot } from '../../../cluster/raft/log/snapshot.ts';
+import { changeStep, NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
+import { decodeMembershipChange } from '../../../cluster/raft/membership/membership-change.ts';
 import type {
   Message,
   MessageType,
@@ -19,7 +20,6 @@ import { isWorker, type NodeId } from '../../../cluster/raft/node-id.ts';
 import { createRaft } from '../../../cluster/raft/raft.ts';
 import { RawNode } from '../../../cluster/raft/raw-node.ts';
 import type { Refusal } from '../../../cluster/raft/refusal.ts';
-import type { Snapshot } from '../../../cluster/raft/snapshot.ts';
 import type { Raft } from '../../../cluster/raft/state.ts';
 import { type DescribeOptions, describeEntry, describeMessage, describeReady } from './describe.ts';
 import { MemoryStorage } from './memory-storage.ts';

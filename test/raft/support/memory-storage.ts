@@ -1,12 +1,12 @@
 // A node's disk in memory, for tests: what was written is there at once and stays there.
 
 import { assert } from '../../../cluster/base/assert.ts';
-import { type Entry, limitSize } from '../../../cluster/raft/entry.ts';
 import type { HardState } from '../../../cluster/raft/hard-state.ts';
-import { type Membership, NO_MEMBERS } from '../../../cluster/raft/membership.ts';
+import { type Entry, limitSize } from '../../../cluster/raft/log/entry.ts';
+import type { Snapshot } from '../../../cluster/raft/log/snapshot.ts';
+import type { LogRefusal, RaftStorage } from '../../../cluster/raft/log/storage.ts';
+import { type Membership, NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
 import { NO_NODE } from '../../../cluster/raft/node-id.ts';
-import type { Snapshot } from '../../../cluster/raft/snapshot.ts';
-import type { LogRefusal, RaftStorage } from '../../../cluster/raft/storage.ts';
 
 /** A log on a disk that never fails. Snapshots come from whoever keeps the state machine. */
 export class MemoryStorage implements RaftStorage {

@@ -1,14 +1,14 @@
 // The published quorum cases: a membership and what its voters have acknowledged or voted, against a bar
 // chart and the result. Each case is also computed in other ways that must not matter.
 
-import { type NodeId, unionOf } from '../../../cluster/raft/node-id.ts';
 import {
   majorityIndex,
   majorityVote,
   quorumIndex,
   quorumVote,
   type VoteResult,
-} from '../../../cluster/raft/quorum.ts';
+} from '../../../cluster/raft/membership/quorum.ts';
+import { type NodeId, unionOf } from '../../../cluster/raft/node-id.ts';
 import type { Case } from './datadriven.ts';
 
 const VOTE_NAMES: Readonly<Record<VoteResult, string>> = {

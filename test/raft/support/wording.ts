@@ -2,8 +2,8 @@
 // tells values, and whoever runs it chooses words.
 
 import { unreachable } from '../../../cluster/base/unreachable.ts';
-import type { EntryId } from '../../../cluster/raft/entry.ts';
 import type { ChangeIgnored, RaftEvent } from '../../../cluster/raft/events.ts';
+import type { EntryId } from '../../../cluster/raft/log/entry.ts';
 import type { VoteMessage } from '../../../cluster/raft/message.ts';
 import type { NodeId } from '../../../cluster/raft/node-id.ts';
 import {

@@ -12,7 +12,7 @@ import {
   nextEntry,
 } from '../../../cluster/log/log-entry.ts';
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
-import { encodeMembershipChange } from '../../../cluster/raft/membership-change.ts';
+import { encodeMembershipChange } from '../../../cluster/raft/membership/membership-change.ts';
 import { encodeGroupContext } from '../../../cluster/replica/group-record.ts';
 import type { ReplicaStatus } from '../../../cluster/replica/replica.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';

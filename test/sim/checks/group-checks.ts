@@ -20,8 +20,8 @@ import {
   type LogWitness,
 } from '../../../cluster/log/log-entry.ts';
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
-import type { Membership } from '../../../cluster/raft/membership.ts';
-import { decodeMembershipChange } from '../../../cluster/raft/membership-change.ts';
+import type { Membership } from '../../../cluster/raft/membership/membership.ts';
+import { decodeMembershipChange } from '../../../cluster/raft/membership/membership-change.ts';
 import type { AppendReply, Message, VoteReply } from '../../../cluster/raft/message.ts';
 import {
   EMPTY_GROUP,

@@ -1,7 +1,7 @@
 // Quorums counted the slow way, by trying every set of nodes: groups are small, and the arithmetic of
 // the product is what is checked.
 
-import { type Membership, votersOf } from '../../../cluster/raft/membership.ts';
+import { type Membership, votersOf } from '../../../cluster/raft/membership/membership.ts';
 import type { NodeId } from '../../../cluster/raft/node-id.ts';
 
 /** Whether these nodes can decide alone. */

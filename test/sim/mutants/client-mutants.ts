@@ -1,7 +1,7 @@
 // Planted bugs of what clients are told: reads that are older than they may be, and writes of which
 // something is said that nobody knows.
 
-import { ReadQueue } from '../../../cluster/raft/read-queue.ts';
+import { ReadQueue } from '../../../cluster/raft/leading/read-queue.ts';
 import { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
 import { PendingProposals } from '../../../cluster/replica/requests/pending-proposals.ts';
 import { ReadBarriers } from '../../../cluster/replica/requests/read-barriers.ts';

@@ -1,7 +1,7 @@
 // Planted bugs of the Raft core: elections, the log's agreement, and what is committed.
 
+import { RaftLog } from '../../../cluster/raft/log/raft-log.ts';
 import type { Message, StorageAppendMessage } from '../../../cluster/raft/message.ts';
-import { RaftLog } from '../../../cluster/raft/raft-log.ts';
 import { RawNode, type Ready } from '../../../cluster/raft/raw-node.ts';
 import { StoredLog } from '../../../cluster/replica/workers/stored-log.ts';
 import type { Mutant } from './mutant.ts';

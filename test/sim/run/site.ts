@@ -2,7 +2,7 @@
 // them; and which of them are enough to go on when the rest is broken for good.
 
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
-import { membersOf } from '../../../cluster/raft/membership.ts';
+import { membersOf } from '../../../cluster/raft/membership/membership.ts';
 import { CommitWatch } from '../checks/commit-watch.ts';
 import { GroupChecks } from '../checks/group-checks.ts';
 import { isQuorumOf } from '../checks/quorums.ts';

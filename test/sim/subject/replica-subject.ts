@@ -4,7 +4,7 @@
 import { readClusterId, writeFounding } from '../../../cluster/log/cluster-identity.ts';
 import { DurableLog, readGeneration } from '../../../cluster/log/durable-log.ts';
 import { decodeWitness } from '../../../cluster/log/log-entry.ts';
-import { encodeMembershipChange } from '../../../cluster/raft/membership-change.ts';
+import { encodeMembershipChange } from '../../../cluster/raft/membership/membership-change.ts';
 import type { Message } from '../../../cluster/raft/message.ts';
 import type { GroupLimits, GroupTiming } from '../../../cluster/replica/group-limits.ts';
 import { encodeGroupContext, type MemberRecord } from '../../../cluster/replica/group-record.ts';

@@ -2,8 +2,8 @@
 // learner first; now and then a voter is made a learner for a while. One change at a time, asked of
 // whoever leads.
 
-import { membersOf } from '../../../cluster/raft/membership.ts';
-import type { MemberChange } from '../../../cluster/raft/membership-change.ts';
+import { membersOf } from '../../../cluster/raft/membership/membership.ts';
+import type { MemberChange } from '../../../cluster/raft/membership/membership-change.ts';
 import { encodeGroupContext } from '../../../cluster/replica/group-record.ts';
 import type { SimGroup } from '../run/sim-group.ts';
 import type { LiveReplica, ReplicaSubject } from '../subject/replica-subject.ts';

@@ -1,11 +1,11 @@
 // The leader's sending side: entries, heartbeats and, where entries are gone, snapshots; and how its
 // own log grows and commits. What comes back is handled in acknowledgement.ts.
 
-import { type Entry, type ProposedEntry, payloadSizeBytes } from './entry.ts';
-import type { NodeId } from './node-id.ts';
+import { type Entry, type ProposedEntry, payloadSizeBytes } from '../log/entry.ts';
+import { quorumIndex } from '../membership/quorum.ts';
+import type { NodeId } from '../node-id.ts';
+import { envelope, observe, otherMembers, progressOf, type Raft, send } from '../state.ts';
 import type { Progress } from './progress.ts';
-import { quorumIndex } from './quorum.ts';
-import { envelope, observe, otherMembers, progressOf, type Raft, send } from './state.ts';
 
 /** Sends what the follower lacks, or an empty append that only carries the commit index. */
 export function sendAppend(raft: Raft, to: NodeId): void {

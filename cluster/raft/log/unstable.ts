@@ -1,9 +1,9 @@
 // The tail of the log that is not yet known to be on disk, and a snapshot on its way there.
 // It stands in front of storage: where it has an entry, storage may still hold an older one.
 
-import { assert } from '../base/assert.ts';
+import { assert } from '../../base/assert.ts';
+import type { Observe } from '../events.ts';
 import type { Entry, EntryId } from './entry.ts';
-import type { Observe } from './events.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** Entries and snapshot between being taken into the log and being known durable. */

@@ -1,9 +1,9 @@
 // The whole log of a node: the durable part in storage with the unstable tail in front of it, and
 // the marks committed >= applying >= applied. Asserts that nothing committed is ever replaced.
 
-import { assert } from '../base/assert.ts';
+import { assert } from '../../base/assert.ts';
+import type { LogPositions, Observe } from '../events.ts';
 import { type Entry, type EntryId, entriesSizeBytes, limitSize } from './entry.ts';
-import type { LogPositions, Observe } from './events.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { LogRefusal, RaftStorage } from './storage.ts';
 import { Unstable } from './unstable.ts';

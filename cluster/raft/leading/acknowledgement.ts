@@ -1,12 +1,12 @@
 // The leader's receiving side: what followers' replies and failed sends say about their logs, and what
 // may be sent or committed because of it.
 
-import type { AppendRejection, AppendReply, HeartbeatReply } from './message.ts';
-import type { NodeId } from './node-id.ts';
+import type { AppendRejection, AppendReply, HeartbeatReply } from '../message.ts';
+import type { NodeId } from '../node-id.ts';
+import { observe, type Raft } from '../state.ts';
 import type { Progress } from './progress.ts';
 import { onReadsAcknowledged, releaseParkedReads } from './reading.ts';
 import { broadcastAppend, maybeCommit, sendAppend, sendEntries } from './replication.ts';
-import { observe, type Raft } from './state.ts';
 import { maybeFinishTransfer } from './transfer.ts';
 
 /** A follower (or the own disk) has taken or refused an append. */

@@ -1,9 +1,9 @@
 // A wished change of who votes, and its bytes inside a log entry.
 // The encoding is this file's own; the caller's context rides along and is never looked at.
 
-import { unreachable } from '../base/unreachable.ts';
-import { NO_DATA } from './entry.ts';
-import type { NodeId } from './node-id.ts';
+import { unreachable } from '../../base/unreachable.ts';
+import { NO_DATA } from '../log/entry.ts';
+import type { NodeId } from '../node-id.ts';
 
 /** What happens to one node. `update` changes nothing here; callers use it to carry a context. */
 export type MemberChangeKind = 'add-voter' | 'add-learner' | 'remove' | 'update';

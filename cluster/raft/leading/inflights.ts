@@ -1,7 +1,7 @@
 // The window of append messages that were sent to one follower and not yet acknowledged.
 // Bounds both their number and their payload bytes; the message that crosses the byte limit passes.
 
-import { assert } from '../base/assert.ts';
+import { assert } from '../../base/assert.ts';
 
 /** Limits of the window. `maxBytes` may be Infinity. */
 export interface InflightLimits {

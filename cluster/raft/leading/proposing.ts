@@ -1,15 +1,15 @@
 // How payloads get into the log: appended by the leader, handed on by followers, refused by the rest.
 // Membership changes are looked at on the way, since two of them must never be under way at once.
 
-import { unreachable } from '../base/unreachable.ts';
-import { NO_DATA, type ProposedEntry } from './entry.ts';
-import type { ChangeIgnored } from './events.ts';
-import { isJoint } from './membership.ts';
-import { decodeMembershipChange, type MembershipChange } from './membership-change.ts';
-import { NO_NODE, type NodeId } from './node-id.ts';
-import type { Refusal } from './refusal.ts';
+import { unreachable } from '../../base/unreachable.ts';
+import type { ChangeIgnored } from '../events.ts';
+import { NO_DATA, type ProposedEntry } from '../log/entry.ts';
+import { isJoint } from '../membership/membership.ts';
+import { decodeMembershipChange, type MembershipChange } from '../membership/membership-change.ts';
+import { NO_NODE, type NodeId } from '../node-id.ts';
+import type { Refusal } from '../refusal.ts';
+import { observe, type Raft, send } from '../state.ts';
 import { appendToOwnLog, broadcastAppend } from './replication.ts';
-import { observe, type Raft, send } from './state.ts';
 
 /**
  * appended: the first entry is at (term, index) and will be committed there or never; `changeIgnored`

@@ -2,11 +2,11 @@
 // leads, and only then names the index that must be applied. Reads of a lost leadership are forgotten;
 // whoever asked must ask again when Ready shows a change of leader or standing.
 
-import type { HeartbeatReply, ReadIndexReply } from './message.ts';
-import { NO_NODE } from './node-id.ts';
+import type { HeartbeatReply, ReadIndexReply } from '../message.ts';
+import { NO_NODE } from '../node-id.ts';
+import { envelope, hasCommittedInTerm, observe, type Raft, send } from '../state.ts';
 import type { ReadRequest } from './read-queue.ts';
 import { broadcastHeartbeat } from './replication.ts';
-import { envelope, hasCommittedInTerm, observe, type Raft, send } from './state.ts';
 
 /**
  * Asks for a read. `request.context` must never be used twice, not even after a restart: a late answer

@@ -1,8 +1,8 @@
 // What the leader knows about one follower's log, and how eagerly it may send to it.
 // Changes only itself; when to send what is decided in replication.ts.
 
-import { assert } from '../base/assert.ts';
-import { unreachable } from '../base/unreachable.ts';
+import { assert } from '../../base/assert.ts';
+import { unreachable } from '../../base/unreachable.ts';
 import { type InflightLimits, Inflights } from './inflights.ts';
 
 /**

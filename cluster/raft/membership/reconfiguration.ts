@@ -1,6 +1,13 @@
 // Switching to another membership: when a change is applied, when a snapshot brings one, at the start.
 // The arithmetic is in membership.ts; this file draws the consequences for a running node.
 
+import type { Progress } from '../leading/progress.ts';
+import { answerConfirmedReads, releaseParkedReads } from '../leading/reading.ts';
+import { broadcastAppend, maybeCommit, sendEntries } from '../leading/replication.ts';
+import { abortTransfer } from '../leading/transfer.ts';
+import { NO_NODE, type NodeId } from '../node-id.ts';
+import { becomeFollower } from '../standing.ts';
+import { newProgress, observe, otherMembers, type Raft } from '../state.ts';
 import {
   changeStep,
   type Membership,
@@ -11,13 +18,6 @@ import {
   votersOf,
 } from './membership.ts';
 import { decodeMembershipChange, type MembershipChange } from './membership-change.ts';
-import { NO_NODE, type NodeId } from './node-id.ts';
-import type { Progress } from './progress.ts';
-import { answerConfirmedReads, releaseParkedReads } from './reading.ts';
-import { broadcastAppend, maybeCommit, sendEntries } from './replication.ts';
-import { becomeFollower } from './standing.ts';
-import { newProgress, observe, otherMembers, type Raft } from './state.ts';
-import { abortTransfer } from './transfer.ts';
 
 /** What came of a committed change. `overtaken`: a newer membership has come with a snapshot. */
 export type ChangeOutcome = 'switched' | 'overtaken' | MembershipRefusal;

@@ -1,11 +1,11 @@
 // Handing leadership over: proposals stop, the target is brought up to date, then told to campaign.
 // Given up after one election timeout, or when the target stops being a voter.
 
-import { unreachable } from '../base/unreachable.ts';
-import { NO_NODE, type NodeId } from './node-id.ts';
-import type { Refusal } from './refusal.ts';
+import { unreachable } from '../../base/unreachable.ts';
+import { NO_NODE, type NodeId } from '../node-id.ts';
+import type { Refusal } from '../refusal.ts';
+import { envelope, observe, progressOf, type Raft, send } from '../state.ts';
 import { sendAppend } from './replication.ts';
-import { envelope, observe, progressOf, type Raft, send } from './state.ts';
 
 /** Starts a transfer as leader, or hands the wish on to the leader. */
 export function transferLeadership(raft: Raft, target: NodeId): Refusal | undefined {

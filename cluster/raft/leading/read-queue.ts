@@ -3,8 +3,8 @@
 // answered with n has seen this leader after read n was asked. A late answer carries its old, smaller
 // number and so can never confirm a read that was asked after the heartbeat it belongs to.
 
-import type { NodeId } from './node-id.ts';
-import { quorumIndex, type Voters } from './quorum.ts';
+import { quorumIndex, type Voters } from '../membership/quorum.ts';
+import type { NodeId } from '../node-id.ts';
 
 /** Reads that wait for the first commit of a term. Whoever asked one that gives way asks again. */
 const PARKED_MAX = 256;

@@ -1,7 +1,7 @@
 // Arithmetic of majorities: which index a quorum has reached, and how a vote stands.
 // An empty half of a joint membership agrees to everything, so that one half alone decides.
 
-import type { NodeId } from './node-id.ts';
+import type { NodeId } from '../node-id.ts';
 
 /** How a vote stands: still open, no longer winnable, or granted by a quorum. */
 export type VoteResult = 'pending' | 'lost' | 'won';

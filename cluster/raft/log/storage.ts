@@ -1,9 +1,9 @@
 // What raft must be able to read of its own durable log, at once and without failing.
 // Writes go the other way, through Ready; who implements this keeps the recent log in memory.
 
+import type { HardState } from '../hard-state.ts';
+import type { Membership } from '../membership/membership.ts';
 import type { Entry } from './entry.ts';
-import type { HardState } from './hard-state.ts';
-import type { Membership } from './membership.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** Why the log has no answer: the entry is compacted away, or it is not there yet. */

@@ -1,15 +1,15 @@
 // Who belongs to the group, and the arithmetic of changing that: one voter at a time, or through a
 // joint state in which old and new voters must both agree. Pure: a refused change changes nothing.
 
-import { assert } from '../base/assert.ts';
-import { unreachable } from '../base/unreachable.ts';
+import { assert } from '../../base/assert.ts';
+import { unreachable } from '../../base/unreachable.ts';
+import { type NodeId, unionOf } from '../node-id.ts';
 import {
   leavesJoint,
   type MemberChange,
   type MembershipChange,
   protocolOf,
 } from './membership-change.ts';
-import { type NodeId, unionOf } from './node-id.ts';
 
 /** The members of a group; every list ascending and without doubles. */
 export interface Membership {
