@@ -56,8 +56,17 @@ t.test('oidc: refuses a config with the prescribed words', async (t) => {
     ],
     [
       { ...without('OIDCClientSecret'), OIDCClientAssertion: { Audience: ['a'] } },
-      /must have Audience and PrivateKey.PemKey$/,
+      /'OIDCClientAssertion.PrivateKey.PemKey' must be set and not be empty$/,
     ],
+    [
+      { ...without('OIDCClientSecret'), OIDCClientAssertion: { ...assertion, PrivateKey: {} } },
+      /'OIDCClientAssertion.PrivateKey.PemKey' must be set and not be empty$/,
+    ],
+    ...[null, [], '', ['']].map((Audience) => {
+      const OIDCClientAssertion = { ...assertion, Audience };
+      const words = /'OIDCClientAssertion.Audience' must be set and not be empty$/;
+      return [{ ...without('OIDCClientSecret'), OIDCClientAssertion }, words] as const;
+    }),
     [
       { ...without('OIDCClientSecret'), OIDCClientAssertion: { ...assertion, Bogus: 1 } },
       /invalid key "OIDCClientAssertion.Bogus"$/,

@@ -4,6 +4,7 @@
 
 import { messageOf } from '../../../cluster/base/message-of.ts';
 import type { AuthMethod } from '../../acl/auth-method.ts';
+import type { AclError } from '../../acl/error.ts';
 import { ConfigReader, invalidConfig } from '../config-reader.ts';
 import type { AttributeNames } from '../identity.ts';
 import type { Location } from '../outside/providers.ts';
@@ -233,13 +234,16 @@ function decodeClient(reader: Reader): OidcConfig['client'] {
   if (reader.has('OIDCClientSecret')) {
     throw invalidConfig(`only one of 'OIDCClientSecret' and 'OIDCClientAssertion' may be set`);
   }
-  const privateKey = assertion.nested('PrivateKey', ['PemKey']);
-  if (!assertion.has('Audience') || privateKey?.has('PemKey') !== true) {
-    throw invalidConfig(`'OIDCClientAssertion' must have Audience and PrivateKey.PemKey`);
-  }
+  const audience = assertion.strings('Audience');
+  if (audience.every((name) => name === '')) throw lacking('Audience');
+  const privateKeyPem = assertion.nested('PrivateKey', ['PemKey'])?.string('PemKey') ?? '';
+  if (privateKeyPem === '') throw lacking('PrivateKey.PemKey');
   const name = assertion.string('KeyAlgorithm') || 'RS256';
   const algorithm = signatureAlgorithmOf(name);
   if (algorithm === undefined) throw invalidConfig(`Invalid supported algorithm: ${name}`);
-  const audience = assertion.strings('Audience');
-  return { kind: 'assertion', audience, privateKeyPem: privateKey.string('PemKey'), algorithm };
+  return { kind: 'assertion', audience, privateKeyPem, algorithm };
+}
+
+function lacking(key: string): AclError {
+  return invalidConfig(`'OIDCClientAssertion.${key}' must be set and not be empty`);
 }
