@@ -4,7 +4,7 @@ import t from 'tap';
 import { LOG_START } from '../../cluster/federation/global-log.ts';
 import type { BindingRule } from '../../src/acl/binding-rule.ts';
 import { dependencyOf } from '../../src/service/rights/linked-policies.ts';
-import { methodKey, Overtaken, UnderWay } from '../../src/service/writes/under-way.ts';
+import { BOOTSTRAP, methodKey, Overtaken, UnderWay } from '../../src/service/writes/under-way.ts';
 import type { Change } from '../../src/state/commands/commands.ts';
 import {
   aBindingRule,
@@ -166,6 +166,7 @@ t.test('under way: what this datacenter proposes is what it changes', async (t) 
   const [presence, deleted] = ['update', 'login'] as const;
   const { accessorId } = token;
   const cases: readonly (readonly [Change, string])[] = [
+    [{ type: 'bootstrap', token, resetIndex: undefined }, BOOTSTRAP],
     [{ type: 'token.set', presence, token }, dependencyOf('tokens', accessorId)],
     [{ type: 'token.delete', accessorId }, dependencyOf('tokens', accessorId)],
     [{ type: 'policy.set', presence, policy }, dependencyOf('policies', policy.id)],
@@ -195,6 +196,35 @@ t.test('under way: what this datacenter proposes is what it changes', async (t) 
     land();
     await Promise.all([proposed, ended]);
     t.notOk(isBusy(underWay, key), `${change.type}: it is over`);
+  }
+});
+
+t.test('under way: of two changes of one thing at once each has to end', async (t) => {
+  for (const order of [
+    [0, 1],
+    [1, 0],
+  ] as const) {
+    const underWay = new UnderWay(NOWHERE);
+    const change = { type: 'policy.delete', id: aPolicy(1).id } as const;
+    const key = dependencyOf('policies', change.id);
+    const land: (() => void)[] = [];
+    const proposed = [0, 1].map(() =>
+      underWay.during(change, () => new Promise<void>((resolve) => land.push(resolve))),
+    );
+    let isOver = false;
+    const both = isBusy(underWay, key)?.then(() => {
+      isOver = true;
+    });
+    const [first, last] = order;
+    land[first]?.();
+    await proposed[first];
+    await new Promise(setImmediate);
+    t.notOk(isOver, `${order}: whoever waits for both waits on`);
+    const ended = isBusy(underWay, key);
+    t.ok(ended, `${order}: the other one is under way`);
+    land[last]?.();
+    await Promise.all([proposed[last], ended, both]);
+    t.notOk(isBusy(underWay, key), `${order}: it is over`);
   }
 });
 

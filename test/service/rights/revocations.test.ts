@@ -14,10 +14,12 @@ t.test(
   async (t) => {
     const harness = await createHarness();
     await harness.run('namespace.create', { draft: { name: 'team' } });
-    const policies = [{ id: await newPolicy(harness, 'admin', 'acl = "write"', 'team') }];
+    const admin = await newPolicy(harness, 'admin', 'acl = "write"', 'team');
+    const policies = [{ id: admin }, { id: await newPolicy(harness, 'reading', 'acl = "read"') }];
     const { secretId: secret } = await newToken(harness, { namespace: 'team', policies });
-    const rulesOwner = await secretWith(harness, 'namespace "team" { policy = "write" }');
-    const lent = [{ id: '00000000-0000-0000-0000-000000000001' }];
+    const owning = 'acl = "read" namespace "team" { policy = "write" }';
+    const rulesOwner = await secretWith(harness, owning);
+    const lent = [{ id: admin }, { id: '00000000-0000-0000-0000-000000000001' }];
     const { accessorId } = await newToken(harness, { namespace: 'team', policies: lent });
     const { value: made } = await harness.run('role.create', {
       draft: { name: 'lent', namespace: 'team', policies: lent },

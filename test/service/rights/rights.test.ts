@@ -5,6 +5,7 @@ import type { NamespaceName, PolicyId, RoleId, SecretId } from '../../../src/acl
 import { placementOf } from '../../../src/service/datacenters/placement.ts';
 import { OPERATION_TABLE } from '../../../src/service/operation-table.ts';
 import type { OperationName } from '../../../src/service/operations.ts';
+import { LinkRoom } from '../../../src/service/rights/link-room.ts';
 import {
   dependencyOf,
   LINKS_MAX,
@@ -203,13 +204,15 @@ t.test('rights: identities speak for the namespace of whoever holds them', async
 t.test('rights: nobody lends what lives in a namespace that they may not write', async (t) => {
   const harness = await createHarness();
   await harness.run('namespace.create', { draft: { name: 'team' } });
-  const admin = await newToken(harness, {
-    namespace: 'team',
-    policies: [{ id: await newPolicy(harness, 'admin', 'acl = "write"', 'team') }],
-  });
+  const ofTeam = [{ id: await newPolicy(harness, 'admin', 'acl = "write"', 'team') }];
+  const plain = await newToken(harness, { namespace: 'team', policies: ofTeam });
+  // To read there is not enough.
+  const reading = [{ id: await newPolicy(harness, 'reading', 'acl = "read"') }];
+  const admin = await newToken(harness, { namespace: 'team', policies: [...ofTeam, ...reading] });
   const { secretId: secret } = admin;
   const management = [{ id: '00000000-0000-0000-0000-000000000001' }];
-  const rulesOwner = await secretWith(harness, 'namespace "team" { policy = "write" }');
+  const owning = 'acl = "read" namespace "team" { policy = "write" }';
+  const rulesOwner = await secretWith(harness, owning);
   const refused = /permission-denied: .* lacks permission 'acl:write' on "namespace default"/;
   const draft = { name: 'r', policies: management };
   const { value: operators } = await harness.run('role.create', {
@@ -254,8 +257,9 @@ t.test('rights: nobody lends what lives in a namespace that they may not write',
   for (const [what, trying] of Object.entries(tries))
     t.match(await refusalOf(trying), refused, what);
 
-  const lent = await newToken(harness, { namespace: 'team', policies: management });
-  const keeps = { accessorId: lent.accessorId, draft: { description: 'd', policies: management } };
+  const links = { policies: management, roles: [{ id: operators.role.id }] };
+  const lent = await newToken(harness, { namespace: 'team', ...links });
+  const keeps = { accessorId: lent.accessorId, draft: { description: 'd', ...links } };
   t.equal(
     await refusalOf(harness.run('token.update', keeps, { secret })),
     'ok',
@@ -272,9 +276,9 @@ t.test('rights: nobody lends what lives in a namespace that they may not write',
     'ok',
     'who may lend may copy',
   );
-  const ofAdmin = { ...copy, accessorId: admin.accessorId };
+  const ofPlain = { ...copy, accessorId: plain.accessorId };
   t.equal(
-    await refusalOf(harness.run('token.clone', ofAdmin, { secret })),
+    await refusalOf(harness.run('token.clone', ofPlain, { secret })),
     'ok',
     'nothing is lent',
   );
@@ -406,6 +410,15 @@ t.test('links: a token that leads to very much has no rights until it leads to l
   });
   t.equal(decided(identities(2_000)), 'allow');
   t.throws(() => decided(identities(LINKS_MAX)), refusal, 'what they stand for is too long');
+});
+
+t.test('links: what is written leads to so many and no more, each counted once', (t) => {
+  const room = new LinkRoom();
+  for (let place = 0; place < LINKS_MAX; place += 1) room.take({ id: `${place}` });
+  room.take({ id: '0' });
+  const refusal = { code: 'invalid', message: /lead to more than 16384 policies/ };
+  t.throws(() => room.take({ id: 'one more' }), refusal);
+  t.end();
 });
 
 t.test('placement: by scope, locality and where the leader is', async (t) => {
