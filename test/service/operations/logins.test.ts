@@ -80,6 +80,7 @@ t.test('login by OIDC: a state works once, also when two come at once', async (t
     harness.run('oidc.callback', { ...common, state: 'state-1', code: '{"name":"web"}' });
   const results = await Promise.all([refusalOf(back()), refusalOf(back())]);
   t.same(results.sort(), ['login-refused: the login state is unknown or has expired', 'ok']);
+  t.equal(harness.machine.pendingLogin('state-1'), undefined, 'nothing is left of it');
   t.same(await descriptions(tokenList(harness, { authMethod: 'idp' })), [
     'token created via OIDC login',
   ]);
@@ -323,6 +324,8 @@ t.test('binding rules: listed by their method', async (t) => {
     (await allOf(list)).map(({ rule }) => rule.bindName),
     ['one'],
   );
+  const all = await harness.run('binding-rule.list', { authMethod: '', page: {} });
+  t.equal((await allOf(all)).length, 2, 'an empty name is none');
   const first = await harness.run('binding-rule.list', {
     authMethod: undefined,
     page: { limit: 1 },

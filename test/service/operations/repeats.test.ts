@@ -2,8 +2,10 @@
 
 import t from 'tap';
 import { GLOBAL_MANAGEMENT_ID, type SecretId } from '../../../src/acl/ids.ts';
-import { createHarness, newPolicy, refusalOf, secretWith } from '../harness.ts';
-import { NOBODY } from './use-cases.ts';
+import { createOperations } from '../../../src/service/create-operations.ts';
+import { LeaderAway } from '../../../src/service/remote.ts';
+import { CALL, createHarness, newPolicy, refusalOf, secretWith } from '../harness.ts';
+import { bind, logIn, NOBODY, newMethod } from './use-cases.ts';
 
 t.test('cas: a write happens only on the state that the caller has seen', async (t) => {
   const harness = await createHarness();
@@ -46,6 +48,13 @@ t.test('request ids: a repeat gets the first answer and changes nothing', async 
   t.equal(harness.proposals, proposals, 'nothing is done again');
   t.equal(again.meta.replayed, true);
   t.same(again.value.token, first.value.token, 'the secret included');
+  const { expirationTtlNs, description } = draft;
+  const turned = { draft: { expirationTtlNs, description } };
+  t.equal((await harness.run('token.create', turned, call)).meta.replayed, true, 'in any order');
+  const long = (length: number) =>
+    refusalOf(harness.run('token.create', { draft: {} }, { requestId: 'x'.repeat(length) }));
+  t.equal(await long(128), 'ok');
+  t.equal(await long(129), 'malformed: A request id may have at most 128 characters');
   t.equal(
     await refusalOf(harness.run('token.create', { draft: { description: 'other' } }, call)),
     'invalid: The request id was used before, for another request',
@@ -92,6 +101,44 @@ t.test(
 );
 
 t.test(
+  'request ids: nobody is told of a namespace after losing the right to write it',
+  async (t) => {
+    const harness = await createHarness();
+    const secret = await secretWith(harness, 'operator = "write"');
+    const make = () =>
+      harness.run('namespace.create', { draft: { name: 'team' } }, { requestId: 'r', secret });
+    await make();
+    t.equal((await make()).meta.replayed, true);
+    const { accessorId } = (await harness.run('token.read-self', {}, { secret })).value!.token;
+    await harness.run('token.update', { accessorId, draft: {} });
+    t.match(await refusalOf(make()), /lacks permission 'namespace:write' on "team" .*took effect/);
+  },
+);
+
+t.test('request ids: who has no token is known by the credential', async (t) => {
+  const harness = await createHarness();
+  await newMethod(harness, 'idp', { type: 'oidc', maxTokenTtlNs: 60_000_000_000n });
+  await bind(harness, 'idp', 'service', 'web');
+  const common = { authMethod: 'idp', clientNonce: 'n', namespace: undefined };
+  const call = { secret: undefined, requestId: 'r' };
+  await harness.run('oidc.auth-url', { ...common, redirectUri: 'https://me', meta: {} }, call);
+  const back = () =>
+    harness.run('oidc.callback', { ...common, state: 'state-1', code: '{"name":"web"}' }, call);
+  const first = (await back()).value.token;
+  const again = await back();
+  t.equal(again.meta.replayed, true);
+  t.same(again.value.token, first, 'its state is used up, and it gets its token all the same');
+  const others = [await logIn(harness, 'idp'), await logIn(harness, 'idp')];
+  for (const { secretId: secret } of [first, ...others]) {
+    const leave = () => harness.run('logout', {}, { secret, requestId: 'out' });
+    const left = await leave();
+    t.match([left.value, left.meta.replayed], [true, false], 'nobody is logged out by another');
+    t.match(await refusalOf(harness.run('token.read-self', {}, { secret })), /^token-unknown/);
+    t.equal((await leave()).meta.replayed, true);
+  }
+});
+
+t.test(
   'bootstrap: once, idempotent with its secret, again only with the reset index',
   async (t) => {
     const harness = await createHarness({ initialManagementSecret: undefined });
@@ -103,8 +150,9 @@ t.test(
     t.equal(first.value.token.secretId, secret);
     t.same(first.value.policies, [{ id: GLOBAL_MANAGEMENT_ID, name: 'global-management' }]);
     const again = await boot(secret);
-    t.same(again.value.token, first.value.token);
+    t.same(again.value, first.value, 'its secret is shown as it was');
     t.equal(again.meta.replayed, true);
+    t.equal(again.meta.index, harness.machine.index());
     const index = first.value.token.createIndex;
     const refused = `permission-denied: Permission denied: ACL bootstrap no longer allowed (reset index: ${index})`;
     t.equal(await refusalOf(boot(undefined)), refused);
@@ -140,4 +188,16 @@ t.test('bootstrap: a request id gives nobody the token a second time', async (t)
     harness.run('bootstrap', { secret: undefined }, { secret: undefined, requestId: 'r' });
   t.equal(await refusalOf(boot()), 'ok');
   t.match(await refusalOf(boot()), /no longer allowed/);
+});
+
+t.test('bootstrap: a leader that cannot prove that it leads uses nothing up', async (t) => {
+  const harness = await createHarness({ initialManagementSecret: undefined });
+  const call = { ...CALL, secret: undefined };
+  const asked = { name: 'bootstrap', input: { secret: undefined }, call } as const;
+  const first = (await harness.door.runForOther(asked)).value.token;
+  harness.resetIndex = first.createIndex;
+  const away = { ...harness.deps, readBarrier: () => Promise.reject(new LeaderAway()) };
+  await t.rejects(createOperations(away).runForOther(asked));
+  t.equal(harness.resetIndex, first.createIndex);
+  t.equal(await refusalOf(harness.door.runForOther(asked)), 'ok');
 });

@@ -48,6 +48,8 @@ t.test('rights: a login does not outlast the method that it was begun with', asy
   );
   meanwhile = async () => undefined;
   t.equal(await login(), 'ok', 'by those of now');
+  meanwhile = () => harness.run('auth-method.delete', { name: 'm' });
+  t.match(await login(), /^permission-denied: /, 'nor is anybody by a method that is gone');
 });
 
 /** A door to the harness whose auth methods ask outside, which takes as long as this says. */
@@ -89,6 +91,22 @@ t.test('rights: a login waits for a change of its method that is under way', asy
   t.equal(count, 2, 'the identity is judged anew, by the method as it is now');
 });
 
+t.test('rights: a login asks once, when the leader has proven that it leads', async (t) => {
+  const harness = await createHarness();
+  await harness.run('auth-method.create', { draft: { name: 'm', type: 'jwt', config: {} } });
+  const { barriers } = harness;
+  let count = 0;
+  let isProven = false;
+  const door = slowDoor(harness, async () => {
+    count += 1;
+    isProven = harness.barriers > barriers;
+    await newPolicy(harness, `meanwhile-${count}`, '');
+  });
+  const input = { authMethod: 'm', bearerToken: '{"name":"eve"}', meta: {}, namespace: undefined };
+  t.match(await refusalOf(door.run('login', input, CALL)), /^permission-denied/);
+  t.same([count, isProven], [1, true]);
+});
+
 t.test('rights: a login gives no longer life than the datacenter allows', async (t) => {
   const harness = await createHarness();
   const minuteNs = 60_000_000_000n;
@@ -119,23 +137,32 @@ t.test('rights: a login is not refused for what is deleted of what it binds', as
   const harness = await createHarness();
   await harness.run('auth-method.create', { draft: { name: 'm', type: 'jwt', config: {} } });
   const { value } = await harness.run('role.create', { draft: { name: 'ops' } });
+  const policy = await newPolicy(harness, 'reading', '');
   for (const rule of [
     { bindType: 'role', bindName: 'ops' },
+    { bindType: 'policy', bindName: 'reading' },
     { bindType: 'service', bindName: 'web' },
   ]) {
     await harness.run('binding-rule.create', { draft: { ...rule, authMethod: 'm' } });
   }
   let isDeleted = false;
+  let ending: ['role.delete' | 'policy.delete', { readonly id: string }] = [
+    'role.delete',
+    { id: value.role.id },
+  ];
   const door = slowDoor(harness, async () => {
     if (isDeleted) return;
     isDeleted = true;
     const { proposals } = harness;
-    void harness.run('role.delete', { id: value.role.id });
+    void harness.run(...ending);
     while (harness.proposals === proposals) await Promise.resolve();
   });
   const input = { authMethod: 'm', bearerToken: '{"name":"eve"}', meta: {}, namespace: undefined };
-  const { token, roles } = (await door.run('login', input, CALL)).value;
-  t.same(roles, []);
+  await door.run('login', input, CALL);
+  isDeleted = false;
+  ending = ['policy.delete', { id: policy }];
+  const { token, roles, policies } = (await door.run('login', input, CALL)).value;
+  t.same([roles, policies], [[], []]);
   t.match(token.serviceIdentities, [{ serviceName: 'web' }]);
 });
 
