@@ -87,6 +87,7 @@ t.test(
         deny: ['key:read fo'],
       },
       { policies: ['acl = "write"', 'acl = "deny"'], deny: ['acl:read'] },
+      { policies: ['acl = "deny"', 'acl = "write"'], deny: ['acl:read'] },
       { policies: ['operator = "read"', 'operator = "write"'], allow: ['operator:write'] },
     ]);
   },
@@ -105,6 +106,22 @@ t.test('authorizer: intentions follow the service rule unless it names them', as
       deny: ['intention:write x'],
     },
     { policies: ['service "x" { policy = "deny" }'], deny: ['intention:read x'] },
+    {
+      policies: [
+        'service "x" { policy = "write" intentions = "write" }',
+        'service "x" { policy = "write" intentions = "deny" }',
+      ],
+      allow: ['service:write x'],
+      deny: ['intention:read x'],
+    },
+    {
+      policies: [
+        'service "x" { policy = "write" intentions = "deny" }',
+        'service "x" { policy = "read" intentions = "write" }',
+      ],
+      allow: ['service:write x'],
+      deny: ['intention:read x'],
+    },
     {
       policies: ['service "x" { policy = "deny" intentions = "write" }'],
       allow: ['intention:write x'],
@@ -223,6 +240,11 @@ t.test('authorizer: a recursive write needs every rule below to grant it', async
     },
     { policies: ['key "a" { policy = "write" }'], deny: ['key:write-prefix a'] },
     {
+      policies: ['key_prefix "" { policy = "write" } key "ba" { policy = "deny" }'],
+      allow: ['key:write-prefix a'],
+      deny: ['key:write-prefix b'],
+    },
+    {
       policies: ['key "a" { policy = "write" }'],
       defaultPolicy: 'allow',
       allow: ['key:write-prefix a'],
@@ -232,6 +254,29 @@ t.test('authorizer: a recursive write needs every rule below to grant it', async
       defaultPolicy: 'allow',
       deny: ['key:write-prefix a'],
     },
+  ]);
+});
+
+t.test('authorizer: long policies decide together, as short ones do', async (t) => {
+  const filler = Array.from({ length: 65 }, (_, place) => `key "z${place}" { policy = "read" } `);
+  const long = (rules: string) => `${filler.join('')}${rules}`;
+  const one = long(
+    `key "a" { policy = "write" } key_prefix "b/c" { policy = "write" }
+    key_prefix "d/" { policy = "write" } key "d/x" { policy = "write" }`,
+  );
+  const other = long(
+    `key "a" { policy = "deny" } key_prefix "b" { policy = "deny" }
+    key "d/x" { policy = "read" } key "d/y" { policy = "deny" }`,
+  );
+  const short = ['p', 'q'].map((name) => `key "${name}" { policy = "write" }`);
+  const decisions = {
+    allow: ['key:write b/c/d', 'key:write d/x'],
+    deny: ['key:read a', 'key:read b/d', 'key:write-prefix d/'],
+  };
+  check(t, [
+    { policies: [one, other], ...decisions },
+    { policies: [other, one], ...decisions },
+    { policies: [...short, one, other], ...decisions },
   ]);
 });
 

@@ -137,6 +137,10 @@ t.test('authorizer: a namespace object is governed by its block, else by operato
       policies: ['namespace_prefix "" { policy = "write" } namespace "team" { acl = "read" }'],
       allow: ['namespace:write team'],
     },
+    {
+      policies: ['namespace_prefix "" { policy = "write" } namespace_prefix "te" { acl = "read" }'],
+      allow: ['namespace:write team'],
+    },
   ]);
 });
 
