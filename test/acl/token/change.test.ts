@@ -242,6 +242,11 @@ t.test('delete: some tokens stay whatever the caller may do', async (t) => {
       GIVEN_ID.toLowerCase(),
       "invalid: Deletion of the request's authorization token is not permitted",
     ],
+    [
+      GIVEN_ID.toLowerCase(),
+      GIVEN_ID,
+      "invalid: Deletion of the request's authorization token is not permitted",
+    ],
   ];
   for (const [accessorId, callerAccessorId, expected] of cases) {
     t.equal(

@@ -43,9 +43,18 @@ t.test('lists: filters, one at a time, and pages that fit together', async (t) =
     await refusalOf(tokenList(harness, { policy, role })),
     'invalid: can only filter by one of policy, role, serviceName, or methodName at a time',
   );
-  t.equal(
-    await refusalOf(tokenList(harness, { policy: 'x' })),
-    'invalid: failed acl token lookup: index error: UUID must be 36 characters',
+  const noUuid = (kind: string) =>
+    `invalid: failed acl ${kind} lookup: index error: UUID must be 36 characters`;
+  t.equal(await refusalOf(tokenList(harness, { policy: 'x' })), noUuid('token'));
+  t.equal(await refusalOf(tokenList(harness, { role: 'x' })), noUuid('token'));
+  const roles = (wanted: string) => harness.run('role.list', { policy: wanted, page: {} });
+  t.equal(await refusalOf(roles('x')), noUuid('role'));
+  t.equal((await allOf(await roles(''))).length, 1, 'an empty one is none');
+  t.same(await allOf(await roles(policy)), []);
+  t.same(
+    await descriptions(tokenList(harness, { authMethod: 'login' }, { namespaceParameter: '*' })),
+    ['token created via login'],
+    'of all namespaces, by the method of default',
   );
   for (const authMethodNamespace of ['BAD', '*', '-']) {
     t.equal(

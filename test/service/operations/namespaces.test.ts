@@ -41,8 +41,10 @@ t.test('links: resolve in the own namespace, then in default, and nowhere else',
 t.test('links: to what was deleted vanish from reads, and are not copied by a clone', async (t) => {
   const harness = await createHarness();
   const id = await newPolicy(harness, 'p', '');
-  const { accessorId } = await newToken(harness, { policies: [{ id }] });
+  const { role } = (await harness.run('role.create', { draft: { name: 'r' } })).value;
+  const { accessorId } = await newToken(harness, { policies: [{ id }], roles: [{ id: role.id }] });
   await harness.run('policy.delete', { id });
+  await harness.run('role.delete', { id: role.id });
   const read = await harness.run('token.read', { accessorId, expanded: false });
   t.same(read.value?.policies, []);
   const clone = await harness.run('token.clone', {
@@ -51,7 +53,30 @@ t.test('links: to what was deleted vanish from reads, and are not copied by a cl
     namespace: undefined,
   });
   t.same(clone.value.token.policies, []);
+  t.same(clone.value.token.roles, []);
 });
+
+t.test(
+  'links: are shown by what their targets are called now, as long as they are there',
+  async (t) => {
+    const harness = await createHarness();
+    const policy = await newPolicy(harness, 'p', '');
+    const { id: role } = (await harness.run('role.create', { draft: { name: 'r' } })).value.role;
+    const links = { policies: [{ id: policy }], roles: [{ id: role }] };
+    const { accessorId } = await newToken(harness, links);
+    const shown = async () => {
+      const { value } = await harness.run('token.read', { accessorId, expanded: false });
+      return [value?.policies, value?.roles];
+    };
+    t.same(await shown(), [[{ id: policy, name: 'p' }], [{ id: role, name: 'r' }]]);
+    await harness.run('policy.update', { id: policy, draft: { name: 'q' } });
+    await harness.run('role.update', { id: role, draft: { name: 's' } });
+    t.same(await shown(), [[{ id: policy, name: 'q' }], [{ id: role, name: 's' }]]);
+    await harness.run('policy.delete', { id: policy });
+    await harness.run('role.delete', { id: role });
+    t.same(await shown(), [[], []]);
+  },
+);
 
 t.test('namespaces: body, parameter, header, own token, default, in this order', async (t) => {
   const harness = await createHarness();
@@ -74,6 +99,8 @@ t.test('namespaces: body, parameter, header, own token, default, in this order',
   t.equal(await place('', '', '', ROOT), 'default');
   const nowhere = harness.run('policy.create', { draft: { name: 'x', namespace: 'nowhere' } });
   t.equal(await refusalOf(nowhere), 'invalid: Namespace "nowhere" does not exist');
+  const listed = harness.run('policy.list', { page: {} }, { namespaceParameter: 'nowhere' });
+  t.equal(await refusalOf(listed), 'invalid: Namespace "nowhere" does not exist');
   const everywhere = harness.run('policy.read-by-name', { name: 'x' }, { namespaceParameter: '*' });
   t.equal(await refusalOf(everywhere), 'malformed: Only lists can be asked for all namespaces');
 });
@@ -128,10 +155,16 @@ t.test('namespaces disabled: each way of naming one is refused', async (t) => {
     await refusalOf(tokenList(harness, { authMethod: 'm', authMethodNamespace: 'a' })),
     'malformed: Invalid query parameter: "authmethod-ns" - Namespaces are not enabled',
   );
-  t.equal(
-    await refusalOf(harness.run('namespace.list', { page: {} })),
-    'malformed: Namespaces are not enabled',
-  );
+  const own = {
+    list: harness.run('namespace.list', { page: {} }),
+    read: harness.run('namespace.read', { name: 'default' }),
+    create: harness.run('namespace.create', { draft: { name: 'a' } }),
+    update: harness.run('namespace.update', { name: 'a', draft: {} }),
+    delete: harness.run('namespace.delete', { name: 'a' }),
+  };
+  for (const [what, asked] of Object.entries(own)) {
+    t.equal(await refusalOf(asked), 'malformed: Namespaces are not enabled', what);
+  }
 });
 
 t.test('namespaces: kept while something is in them', async (t) => {
@@ -212,7 +245,15 @@ t.test('namespaces switched off: an auth method keeps its rules, and gets no oth
   const says =
     'malformed: AuthMethod decoding failed: json: unknown field "NamespaceRules" - Namespaces are not enabled';
   const other = { selector: '', bindNamespace: 'a' };
-  for (const given of [[...rules, other], [rules[0]!, other], rules.slice(1), rules.toReversed()]) {
+  const wider = { selector: '', bindNamespace: 'a' };
+  for (const given of [
+    [...rules, other],
+    [rules[0]!, other],
+    [wider, rules[1]!],
+    rules.slice(0, 1),
+    rules.slice(1),
+    rules.toReversed(),
+  ]) {
     t.equal(await update(given), says);
   }
   t.equal(await refusalOf(newMethod(harness, 'n', { namespaceRules: rules })), says);

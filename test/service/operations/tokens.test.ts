@@ -264,9 +264,8 @@ t.test('expanded: names everything that gives rights, and what the node adds', a
     draft: { name: 'r', policies: [{ id: viaRole }], nodeIdentities: [] },
   });
   const byDefault = await newPolicy(harness, 'by-default', '');
-  await harness.run('namespace.create', {
-    draft: { name: 'team', policyDefaults: [{ id: byDefault }] },
-  });
+  const defaults = { policyDefaults: [{ id: byDefault }], roleDefaults: [{ name: 'r' }] };
+  await harness.run('namespace.create', { draft: { name: 'team', ...defaults } });
   const { accessorId } = await newToken(harness, {
     namespace: 'team',
     policies: [{ id: policy }],
@@ -285,7 +284,7 @@ t.test('expanded: names everything that gives rights, and what the node adds', a
     [role.value.role.id],
   );
   t.same(expanded?.namespaceDefaultPolicies, [{ id: byDefault, name: 'by-default' }]);
-  t.equal(expanded?.namespaceDefaultRoles, undefined);
+  t.same(expanded?.namespaceDefaultRoles, [{ id: role.value.role.id, name: 'r' }]);
   t.match(expanded, { defaultPolicy: 'deny', downPolicy: 'extend-cache', resolvedByNode: 'n1' });
 });
 
