@@ -169,6 +169,10 @@ t.test('kubernetes: the cluster reviews the bearer and names the account', async
       'lookup failed: unexpected username format',
     ],
     [user('system:node:a:b'), 'lookup failed: username returned is not a service account'],
+    [
+      user('other:serviceaccount:default:demo'),
+      'lookup failed: username returned is not a service account',
+    ],
     [user('system:serviceaccount:default:..'), 'lookup failed: unexpected username format'],
     [user('system:serviceaccount:a/../b:x'), 'lookup failed: unexpected username format'],
     [user('system:serviceaccount:default:x?y'), 'lookup failed: unexpected username format'],
@@ -270,6 +274,9 @@ t.test('aws-iam: reads and matches ARNs by the table', (t) => {
     'arn:aws:sts::123456789012:assumed-role/a',
     'arn:aws:sts::123456789012:assumed-role/a/b/c',
     'arn:aws:sts::123456789012:role/x',
+    'arn:aws:sts::123456789012:other-role/a/b',
+    'arn:aws:iam::123456789012:assumed-role/a/b',
+    'urn:aws:iam::123456789012:role/x',
     'arn:aws:iam::123456789012:group/x',
     'arn:aws:iam::12:role/x',
     'arn:aws:iam:eu:123456789012:role/x',
@@ -297,6 +304,7 @@ t.test('aws-iam: reads and matches ARNs by the table', (t) => {
     'arn:aws:iam::123456789012:role/*/x',
     'arn:aws:iam::123456789012:role/**',
     'arn:aws:iam::1234*',
+    'x:arn:aws:iam::123456789012:*',
     SESSION,
   ]) {
     t.notOk(isBindableArn(arn), arn);
@@ -305,6 +313,7 @@ t.test('aws-iam: reads and matches ARNs by the table', (t) => {
   t.notOk(matchesArn(ROLE, `${ROLE}2`));
   t.ok(matchesArn('arn:aws:iam::123456789012:role/o*', ROLE));
   t.notOk(matchesArn('arn:aws:iam::123456789012:role/x*', ROLE));
+  t.notOk(matchesArn('arn:aws:iam::123456789012:role/o*', `x${ROLE}`));
   t.end();
 });
 
@@ -489,6 +498,8 @@ t.test('aws-iam: a signed request goes to AWS and nowhere else', async (t) => {
     'another host header': withHeaders({ Host: 'evil.test' }),
     'the form of the answer': withHeaders({ 'Accept-Encoding': 'gzip' }),
     'a connection header': withHeaders({ 'Transfer-Encoding': 'chunked' }),
+    'a header for a proxy': withHeaders({ 'Proxy-Authorization': 'x' }),
+    'a header that is no text': withHeaders({ 'X-Number': 1 as never }),
     'a header twice in two cases': withHeaders({ 'x-amz-DATE': 'x' }),
     'a broken header': withHeaders({ 'X-Amz-Date': 'a\r\nX-Evil: 1' }),
     'a broken header name': withHeaders({ 'X:y': 'a' }),

@@ -8,7 +8,7 @@ import {
   pageOf,
 } from '../../../src/service/datacenters/remote-list.ts';
 import type { ListResult, PolicyView } from '../../../src/service/views.ts';
-import { allOf, createHarness, newPolicy, newToken } from '../harness.ts';
+import { allOf, CALL, createHarness, newPolicy, newToken, ROOT, secretWith } from '../harness.ts';
 import { noFilter, PAGE, settled, twoDatacenters } from './cases.ts';
 
 t.test('datacenters: a list of another one comes page by page', async (t) => {
@@ -29,6 +29,26 @@ t.test('datacenters: a list of another one comes page by page', async (t) => {
     (await allOf(await settled(two, two.secondary.run('token.list', rest, there)))).length,
     wanted - 3,
   );
+});
+
+t.test('datacenters: no other one is sent a secret that its reader is not shown', async (t) => {
+  const harness = await createHarness();
+  const reader = await secretWith(harness, 'acl = "read"');
+  const shared = await newToken(harness);
+  const local = await newToken(harness, { local: true });
+  for (const secret of [ROOT, reader]) {
+    const call = { ...CALL, secret };
+    const list = { name: 'token.list', input: noFilter(), call } as const;
+    const reads = [shared, local].map(({ accessorId }) => {
+      return { name: 'token.read', input: { accessorId, expanded: false }, call } as const;
+    });
+    for (const asked of [list, ...reads]) {
+      const sent = JSON.stringify(await harness.door.runForDatacenter(asked, 'dc2'));
+      const isAbout = sent.includes(shared.accessorId);
+      t.equal(sent.includes(shared.secretId), isAbout && secret === ROOT, asked.name);
+      t.notOk(sent.includes(local.secretId), `${asked.name}: nor that of a local token`);
+    }
+  }
 });
 
 t.test('list pages: one of long objects ends early, and says where to go on', async (t) => {
