@@ -71,7 +71,7 @@ import { decodeCounts, type Meta, type Totals } from './rows/meta.ts';
 import { idBytes, idKey, namedObjectKey, storedIdKey } from './rows/objects.ts';
 import type { RememberedRequest } from './rows/request-row.ts';
 import { decodeRestore, RESTORE_KEY, type RestoreProgress } from './rows/restore-progress.ts';
-import { readRetiredNamespace } from './rows/retired-namespace.ts';
+import { isNeverLost, readRetiredNamespace } from './rows/retired-namespace.ts';
 import type { StateStore } from './rows/state-store.ts';
 import { ROW, rowKey } from './rows/tables.ts';
 import type {
@@ -178,6 +178,7 @@ export class StoredState implements StateView {
   }
 
   namespaceLostUpTo(name: NamespaceName): number {
+    if (isNeverLost(name)) return 0;
     return readRetiredNamespace(this.#store, name)?.upTo ?? 0;
   }
 

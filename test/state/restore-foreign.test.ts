@@ -7,10 +7,13 @@ import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import type { AclError } from '../../src/acl/error.ts';
 import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
 import { inspectArchive } from '../../src/state/archive/archive-reader.ts';
+import { NAMESPACES } from '../../src/state/rows/objects.ts';
+import { decodeRecord, encodeRecord } from '../../src/state/rows/record-codec.ts';
 import { encodeRetiredNamespace } from '../../src/state/rows/retired-namespace.ts';
-import { isObjectRow, isRestoredRow, rowKey } from '../../src/state/rows/tables.ts';
+import { isObjectRow, isRestoredRow, ROW, rowKey } from '../../src/state/rows/tables.ts';
 import { accessorNumbered, aToken, secretNumbered } from '../support/fixtures.ts';
-import { BUILTINS, orphansIn } from '../support/machine-harness.ts';
+import { BUILTINS, MachineHarness, orphansIn } from '../support/machine-harness.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
 import { archiveWith, contentOfServer, trueTo } from './crafted-archive.ts';
 import {
   type Changed,
@@ -124,6 +127,54 @@ t.test(
     }
   },
 );
+
+t.test('restore: local tokens elsewhere stay, at whatever index `default` was made', async (t) => {
+  const group = new Group();
+  await group.one({ ...LOG_OF_DC1, datacenter: 'dc1' });
+  await group.one(BUILTINS);
+  const other = new MachineHarness(new MemoryKv());
+  await other.one({ ...LOG_OF_DC1, datacenter: 'dc2' });
+  await takeSnapshot(group.leader, other);
+  const local = aToken(60, { local: true });
+  await other.one({ type: 'token.set', presence: 'create', token: local });
+  const content = await contentOfServer(await ofEveryKind());
+  const rows = content.rows.map((row) => (row.key[0] === ROW.namespace ? madeLater(row) : row));
+  await restore(group.archives, await archiveWith(trueTo({ ...content, rows })));
+  await takeSnapshot(group.leader, other);
+  const { namespace } = local;
+  const [here, there] = [group.leader, other].map(({ machine }) => machine.namespace(namespace));
+  t.equal(here?.createIndex, 3, 'as the archive says');
+  t.same(there, here);
+  t.equal(other.machine.namespaceLostUpTo(namespace), 0, 'nobody can have deleted it');
+  t.same(await orphansIn(other.machine, { isLocalOnly: true }), []);
+  t.equal(other.machine.token(local.accessorId)?.local, true);
+});
+
+/** As in a state that somebody has made by hand. */
+function madeLater({ key, value }: KvRow): KvRow {
+  const namespace = decodeRecord(NAMESPACES.codec, value);
+  const later = { ...namespace, createIndex: 3, modifyIndex: 3 };
+  return { key, value: encodeRecord(NAMESPACES.codec, later) };
+}
+
+const LOG_OF_DC1 = { type: 'global-log.begin', primary: 'dc1', isWitness: false } as const;
+
+/** All that it has in one piece, and no local token but those that are there. */
+async function takeSnapshot(from: MachineHarness, to: MachineHarness): Promise<void> {
+  const id = 'one';
+  const snapshot = (await from.machine.globalSnapshot())!;
+  await to.one({ type: 'global-snapshot.begin', id, header: snapshot.header });
+  let number = 0;
+  for await (const rows of snapshot.pieces()) {
+    number += 1;
+    await to.one({ type: 'global-snapshot.chunk', id, number, rows });
+  }
+  await snapshot.close();
+  const keys = await to.machine.localRows(undefined, 100);
+  await to.one({ type: 'global-snapshot.carry', id, number: 1, keys: [], isLast: false });
+  await to.one({ type: 'global-snapshot.carry', id, number: 2, keys, isLast: true });
+  await to.one({ type: 'global-snapshot.commit', id });
+}
 
 t.test('restore: how many tokens a lost namespace has left is counted anew', async (t) => {
   const source = await ofEveryKind();

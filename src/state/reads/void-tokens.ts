@@ -6,7 +6,7 @@ import type { KvReader, KvRow } from '../../../cluster/platform/kv.ts';
 import { type AccessorId, uuidOfBytes } from '../../acl/ids.ts';
 import { IN_ONE_PIECE_BYTES } from '../in-one-piece.ts';
 import { decodeRecord, TOKEN_CODEC } from '../rows/record-codec.ts';
-import { decodeRetiredNamespace } from '../rows/retired-namespace.ts';
+import { decodeRetiredNamespace, isNeverLostKey } from '../rows/retired-namespace.ts';
 import { behind, idAtEnd, ROW, rangeOf, rowKey } from '../rows/tables.ts';
 import { isLocalTokenRow } from '../rows/token-row.ts';
 
@@ -131,7 +131,9 @@ async function* retiredRows(
     const { from, to } = rangeOf(rowKey(kind));
     if (first !== undefined && Buffer.compare(first, to) >= 0) continue;
     const isInside = first !== undefined && Buffer.compare(first, from) > 0;
-    for await (const rows of reader.rows({ from: isInside ? first : from, to })) yield* rows;
+    for await (const rows of reader.rows({ from: isInside ? first : from, to })) {
+      yield* rows.filter(({ key }) => !isNeverLostKey(key));
+    }
   }
 }
 

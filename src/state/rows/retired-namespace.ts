@@ -1,7 +1,7 @@
 // A namespace that the primary deleted while this datacenter had local tokens in it. They are void from
 // then on, also when a namespace of that name is made again; see docs/decisions/0017.
 
-import type { NamespaceName } from '../../acl/ids.ts';
+import { DEFAULT_NAMESPACE, type NamespaceName } from '../../acl/ids.ts';
 import type { Getter } from './getter.ts';
 import { pack, requireFormat, unpack } from './packing.ts';
 import { rowKey } from './tables.ts';
@@ -15,8 +15,23 @@ export interface RetiredNamespace {
 
 const FORMAT = 1;
 
+/**
+ * Nobody can delete it. In an archive that no release wrote it may have been made at another index, and a snapshot of
+ * its restore is taken for one without it: what is remembered of that counts for nobody.
+ */
+export function isNeverLost(name: NamespaceName): boolean {
+  return name === DEFAULT_NAMESPACE;
+}
+
 export function retiredNamespaceKey(name: NamespaceName): Uint8Array {
   return rowKey('retiredNamespace', name);
+}
+
+const NEVER_LOST = retiredNamespaceKey(DEFAULT_NAMESPACE);
+
+/** Whether a row is about that one. */
+export function isNeverLostKey(key: Uint8Array): boolean {
+  return Buffer.compare(key, NEVER_LOST) === 0;
 }
 
 export function encodeRetiredNamespace({ upTo, tokens }: RetiredNamespace): Uint8Array {
